@@ -17,6 +17,7 @@ import (
 	"slipway/backend/agent/guests"
 	"slipway/backend/agent/health"
 	"slipway/backend/agent/images"
+	"slipway/backend/agent/launch"
 	"slipway/backend/agent/logs"
 	"slipway/backend/agent/meter"
 	"slipway/backend/agent/networks"
@@ -52,7 +53,7 @@ type Config struct {
 
 	KeepFinished int       // records of ended sessions that are kept; 0: 10,000
 	LogCap       gpu.Bytes // of one kept log; 0: 64 MiB
-	Limits       Limits
+	Limits       launch.Limits
 	// GPU finds and measures the machine's devices; it belongs to the caller.
 	// nil: the machine has none.
 	GPU gpu.Source
@@ -159,7 +160,7 @@ type Agent struct {
 	parts
 	config  Config
 	clock   *pace.Clock
-	limits  Limits
+	limits  launch.Limits
 	engine  engine.Engine
 	store   *store.Store
 	records *records.Records
@@ -181,21 +182,18 @@ type Agent struct {
 	networks *networks.Networks
 	allowed  *allowances
 	images   *images.Images
+	launch   *launch.Runner
 	wake     chan struct{} // of capacity 1: the queue or the books changed
 	sweep    chan struct{} // of capacity 1: a network may be left over
 	closed   chan struct{}
 	once     sync.Once
 	tasks    sync.WaitGroup // everything that Run started
 
-	mu       sync.Mutex // guards everything below
-	courses  map[session.ID]*course
-	notes    map[session.ID]note
-	strays   map[string]time.Time // containers without a record, by id, since when
-	around   neighbours
-	audited  audited
-	left     map[string]held   // by containers that no session needs
-	leftEnds uint64            // counts ends that left something behind
-	attach   engine.Attachment // how devices are handed to containers, as last told
+	mu      sync.Mutex // guards everything below
+	notes   map[session.ID]note
+	around  neighbours
+	audited audited
+	attach  engine.Attachment // how devices are handed to containers, as last told
 }
 
 var _ session.Agent = (*Agent)(nil)
@@ -243,16 +241,14 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	}
 	a := &Agent{
 		allowed: allowed,
-		config:  config, clock: config.Clock, limits: config.Limits.withDefaults(), engine: config.Engine,
+		config:  config, clock: config.Clock, limits: config.Limits.WithDefaults(), engine: config.Engine,
 		store: config.Store, log: config.Log,
 		stream:   newStream(randomHex()),
 		devices:  newDevices(config.GPU, config.Moment),
 		accounts: books, guard: &gpu.Guard{Policy: config.Guard},
 		wake: make(chan struct{}, 1), sweep: make(chan struct{}, 1),
-		closed:  make(chan struct{}),
-		courses: map[session.ID]*course{}, notes: map[session.ID]note{},
-		strays: map[string]time.Time{},
-		left:   map[string]held{},
+		closed: make(chan struct{}),
+		notes:  map[session.ID]note{},
 	}
 	a.health = health.New(health.Config{Engine: a.engine, Machine: engineNeeds{a}, Clock: a.clock, Log: a.log,
 		Sweep: a.sweep, Call: a.limits.Call, Every: a.limits.Reconcile})
@@ -269,7 +265,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		GID: config.GID, Agent: config.Name, Owner: config.Owner, Records: a.records, Machine: directories{a},
 		Clock: a.clock, Log: a.log})
 	a.guests = guests.New(guests.Config{Engine: a.engine, Records: a.records, Health: a.health, Use: a.reclaim,
-		Connect: config.Link, Lasting: lasting, Limit: a.limits.Guest})
+		Connect: config.Link, Lasting: launch.Lasting, Limit: a.limits.Guest})
 	a.Terminals, a.SSH = a.guests, a.guests
 	a.Files = guests.NewFiles(guests.FilesConfig{Guests: a.guests, Use: a.reclaim,
 		Folder: func(id session.FolderID) (guests.Tree, error) { return a.folders.Files(id) }})
@@ -295,6 +291,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.launch = a.newRunner()
 	if err := a.resumeAccounts(); err != nil {
 		return nil, err
 	}
@@ -314,6 +311,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.tasks.Go(func() { a.folders.Run(ctx) })
 	<-ctx.Done()
 	a.tasks.Wait()
+	a.launch.Wait()
 	return context.Cause(ctx)
 }
 

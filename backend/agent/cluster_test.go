@@ -2,9 +2,7 @@ package agent
 
 import (
 	"context"
-	"encoding/pem"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -272,31 +270,4 @@ func TestKernelsAreReachedByName(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-}
-
-// TestKeysAreReadByOpenSSH has the program itself read a key.
-func TestKeysAreReadByOpenSSH(t *testing.T) {
-	keygen, err := exec.LookPath("ssh-keygen")
-	w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
-	key := w.agent.sshKey("user", "abc", "1")
-	if again := w.agent.sshKey("user", "abc", "1"); again != key {
-		t.Error("the same purpose gives another key")
-	}
-	if other := w.agent.sshKey("user", "abc", "2"); other == key {
-		t.Error("another purpose gives the same key")
-	}
-	if block, rest := pem.Decode([]byte(key)); block == nil || block.Type != "OPENSSH PRIVATE KEY" || len(rest) > 0 {
-		t.Errorf("the key is %q", key)
-	}
-	if err != nil {
-		return // nothing here reads it
-	}
-	path := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(path, []byte(key), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(keygen, "-y", "-P", "", "-f", path).CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(out), "ssh-ed25519 ") {
-		t.Errorf("ssh-keygen says %s, %v", out, err)
-	}
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/backend/agent/launch"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
@@ -57,9 +58,8 @@ func openReal(dir, host string) (*real, error) {
 		return nil, err
 	}
 	a, err := Open(context.Background(), Config{Name: "local", Dir: dir, Engine: e, Store: s, Owner: "ada",
-		UID: os.Getuid(), GID: os.Getgid(), Version: "test", Log: log,
-		Limits: Limits{Grace: 2 * time.Second, Guest: patience, App: patience,
-			Backoff: []time.Duration{200 * time.Millisecond}}})
+		UID: os.Getuid(), GID: os.Getgid(), Version: "test", Log: log, Limits: launch.Limits{Grace: 2 * time.Second,
+			Guest: patience, App: patience, Backoff: []time.Duration{200 * time.Millisecond}}})
 	if err != nil {
 		return nil, err
 	}
@@ -306,8 +306,8 @@ func (r *real) interactive(t *testing.T) {
 	if err != nil || len(apps) != 1 || apps[0].State != session.AppStopped {
 		t.Errorf("apps %+v, %v", apps, err)
 	}
-	if _, err := r.agent.StartApp(context.Background(), s.ID, session.AppRequest{App: "notebook"}); session.CodeOf(
-		err) != "app_start_not-installed" {
+	_, err = r.agent.StartApp(context.Background(), s.ID, session.AppRequest{App: "notebook"})
+	if session.CodeOf(err) != "app_start_not-installed" {
 		t.Errorf("a notebook that is not installed: %v", err)
 	}
 	if _, err := r.agent.Terminate(context.Background(), s.ID, false); err != nil {

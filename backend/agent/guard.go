@@ -39,7 +39,7 @@ func (a *Agent) heedAlarm(alarm gpu.Alarm) {
 			session.Say("overShare", session.Fill("device", a.deviceName(alarm.Device)),
 				session.Fill("used", alarm.Used.String()), session.Fill("limit", alarm.Limit.String())),
 			session.Say("overShareHint"))
-		if _, err := a.endFor(id, session.ReasonDeviceMemory, cause, nil); err != nil {
+		if _, err := a.launch.EndFor(id, session.ReasonDeviceMemory, cause, nil); err != nil {
 			a.log.Warn("a session that takes too much of a device was not ended", "session", id, "err", err)
 		}
 		return

@@ -11,6 +11,7 @@ import (
 
 	"slipway/backend/agent/doctor"
 	"slipway/backend/agent/folders"
+	"slipway/backend/agent/launch"
 	"slipway/backend/agent/reclaim"
 	"slipway/backend/engine"
 	"slipway/backend/offlimits"
@@ -115,9 +116,7 @@ func (a meterNeeds) Measured(live, running []session.Session, stats map[string]e
 		for _, k := range s.Kernels {
 			if of, ok := stats[k.Container]; ok {
 				a.accounts.Used(of.At, s.ID, k.Container, of.CPU)
-				if c := a.courseOf(s.ID); c != nil {
-					listener{a.Agent, c}.OutOfMemory(k.Name, of.OOMKills)
-				}
+				a.launch.OutOfMemory(s.ID, k.Name, of.OOMKills)
 				a.sawProcesses(s, of.Pids)
 			}
 		}
@@ -135,7 +134,7 @@ func (a reclaimNeeds) Guest(id session.ID, kernel string) reclaim.Guest {
 
 func (a reclaimNeeds) EndSession(id session.ID, reason session.Reason, cause *session.Cause,
 	still func(session.Session) bool) (session.Session, error) {
-	return a.endFor(id, reason, cause, still)
+	return a.launch.EndFor(id, reason, cause, still)
 }
 
 func (a reclaimNeeds) PublishSession(s session.Session) {
@@ -158,7 +157,7 @@ func (a *Agent) SimulateIdle(_ context.Context, id session.ID,
 type engineNeeds struct{ *Agent }
 
 func (a engineNeeds) Reconcile(ctx context.Context) error {
-	if err := a.reconcile(ctx); err != nil {
+	if err := a.launch.Reconcile(ctx); err != nil {
 		return err
 	}
 	return a.askAttachment(ctx)
@@ -166,7 +165,7 @@ func (a engineNeeds) Reconcile(ctx context.Context) error {
 
 func (a engineNeeds) Sweep(ctx context.Context) error { return a.networks.Sweep(ctx) }
 
-func (a engineNeeds) ContainerChanged(state engine.State) { a.containerChanged(state) }
+func (a engineNeeds) ContainerChanged(state engine.State) { a.launch.ContainerChanged(state) }
 
 func (a engineNeeds) PublishMachine() { a.publishMachine() }
 
@@ -198,4 +197,39 @@ func diskFree(dir string) (gpu.Bytes, error) {
 		return 0, err
 	}
 	return gpu.Bytes(usage.Free), nil
+}
+
+// newRunner returns what launches and ends sessions.
+func (a *Agent) newRunner() *launch.Runner {
+	return launch.New(launch.Config{
+		Agent: a.config.Name, UID: a.config.UID, GID: a.config.GID, Engine: a.engine, Records: a.records,
+		Networks: a.networks, Images: a.images, Commits: a.images, Health: a.health, Machine: launchNeeds{a},
+		Folders: a.folders, Guests: a.guests, Logs: a.logs, Alone: a.createAmongOthers,
+		Devices: func() []gpu.Device { return a.devices.now().Devices }, Boot: a.config.Boot, Limits: a.limits,
+		Clock: a.clock, Log: a.log,
+	})
+}
+
+// launchNeeds is what launches and ends need of the agent.
+type launchNeeds struct{ *Agent }
+
+func (a launchNeeds) PlanAgain() { a.rouse() }
+
+func (a launchNeeds) PublishMachine() { a.publishMachine() }
+
+func (a launchNeeds) SweepNetworks() { signal(a.sweep) }
+
+func (a launchNeeds) Pulling(s session.Session, progress *session.Pull) {
+	a.noteDown(s.ID, func(n *note) { n.pull = progress })
+	if progress != nil {
+		s = a.dress(s)
+		a.stream.publish(session.Event{Session: &s})
+	}
+}
+
+func (a launchNeeds) Started(session.ID) { a.meter.Wake() }
+
+func (a launchNeeds) Ended(s session.Session) {
+	a.runs.ended(s)
+	a.meter.Forget(s.ID)
 }

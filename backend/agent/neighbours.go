@@ -154,7 +154,8 @@ func (a *Agent) lookAround(ctx context.Context, live []session.Session) bool {
 
 // createAmongOthers creates the containers of a session with devices. It fails
 // with engine_create_devices-taken where others hold them by now.
-func (a *Agent) createAmongOthers(ctx context.Context, l *launch) error {
+func (a *Agent) createAmongOthers(ctx context.Context, s session.Session,
+	create func(context.Context) (containers []string, err error)) error {
 	if a.config.Alone != nil {
 		release, err := a.config.Alone(ctx)
 		switch {
@@ -173,25 +174,26 @@ func (a *Agent) createAmongOthers(ctx context.Context, l *launch) error {
 	if err != nil {
 		return err
 	}
-	if err := a.fitsBeside(l.session, others); err != nil {
+	if err := a.fitsBeside(s, others); err != nil {
 		return err
 	}
-	if err := a.createAll(ctx, l); err != nil {
+	containers, err := create(ctx)
+	if err != nil {
 		return err
 	}
-	return a.settle(ctx, l)
+	return a.settle(ctx, s, containers)
 }
 
 // settle returns nil once what a created launch was granted is its own. Others
 // that came first, or run, keep it. One that came later and has not started is
 // waited for: it steps back if it saw ours, but an engine dates a container
 // before it lists it, so it may have looked too early, and starts.
-func (a *Agent) settle(ctx context.Context, l *launch) error {
+func (a *Agent) settle(ctx context.Context, s session.Session, containers []string) error {
 	others, err := a.askOthers(ctx)
 	if err != nil || len(others) == 0 {
 		return err
 	}
-	first, err := a.firstCreated(ctx, l)
+	first, err := a.firstCreated(ctx, containers)
 	if err != nil {
 		return err
 	}
@@ -200,10 +202,10 @@ func (a *Agent) settle(ctx context.Context, l *launch) error {
 			return !n.state.Running &&
 				!before(n.state, first)
 		})
-		if err := a.fitsBeside(l.session, keep); err != nil {
+		if err := a.fitsBeside(s, keep); err != nil {
 			return err
 		}
-		taken := a.fitsBeside(l.session, others)
+		taken := a.fitsBeside(s, others)
 		if taken == nil || time.Since(began) >= yielding {
 			return taken
 		}
@@ -217,8 +219,8 @@ func (a *Agent) settle(ctx context.Context, l *launch) error {
 }
 
 // firstCreated is the oldest of a launch's containers.
-func (a *Agent) firstCreated(ctx context.Context, l *launch) (first engine.State, err error) {
-	for _, id := range l.containers {
+func (a *Agent) firstCreated(ctx context.Context, containers []string) (first engine.State, err error) {
+	for _, id := range containers {
 		state, err := a.engine.Inspect(ctx, id)
 		if err != nil {
 			return first, err
@@ -270,19 +272,6 @@ func (a *Agent) fitsBeside(s session.Session, others []neighbour) error {
 		}
 	}
 	return nil
-}
-
-// standBack undoes an attempt whose devices are another's and puts the session
-// back in line.
-func (a *Agent) standBack(ctx context.Context, st stage, l *launch, cause *session.Cause) error {
-	if err := a.undo(ctx, st, l); err != nil {
-		_ = a.heed(err)
-		a.log.Warn("a placement that was given up could not be undone", "session", l.session.ID, "err", err)
-	}
-	if err := a.clock.Pause(ctx, a.limits.backoff(1)); err != nil {
-		return err
-	}
-	return a.requeue(l, cause)
 }
 
 // crowdWarning tells of a lock that somebody keeps for too long.

@@ -20,7 +20,7 @@ func (a *Agent) runQueue(ctx context.Context) {
 		wait := longest
 		if err != nil {
 			a.log.Warn("the queue is held up", "err", err)
-			wait = a.limits.backoff(1)
+			wait = a.limits.Pause(1)
 		} else if !next.IsZero() {
 			wait = min(wait, max(0, a.clock.Until(next)))
 		}
@@ -149,7 +149,7 @@ func (a *Agent) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan
 		a.noteDown(d.ID, func(n *note) { n.wait = nil })
 		a.publishVersions(d.Versions())
 		if d.Status.HoldsResources() {
-			a.startCourse(ctx, d.ID)
+			a.launch.Start(ctx, d.ID)
 		} else {
 			a.rouse() // someone may have waited for it
 		}

@@ -293,37 +293,3 @@ func TestHistoryTellsWhenASessionWillStart(t *testing.T) {
 		}
 	})
 }
-
-func TestFrameworksAreToldToKeepToTheirShare(t *testing.T) {
-	devices := []gpu.Device{{UUID: "a", Memory: 80 * gpu.GiB}, {UUID: "b", Memory: 24 * gpu.GiB}}
-	for name, test := range map[string]struct {
-		grants        []gpu.Grant
-		uncooperative bool
-		fraction, jax string
-		limit         string
-	}{
-		"half of a device, less a context": {grants: []gpu.Grant{{Device: "a", Share: 500, Memory: 40 * gpu.GiB}},
-			fraction: "0.493", jax: "0.493", limit: "40960"},
-		"a small share, less a quarter": {grants: []gpu.Grant{{Device: "b", Share: 10, Memory: gpu.GiB}},
-			fraction: "0.031", jax: "0.031", limit: "1024"},
-		"the smaller of two parts": {grants: []gpu.Grant{{Device: "a", Share: 800, Memory: 64 * gpu.GiB},
-			{Device: "b", Share: 700, Memory: 16 * gpu.GiB}}, fraction: "0.645", jax: "0.645", limit: "16384"},
-		"who does not want it": {grants: []gpu.Grant{{Device: "a", Share: 500, Memory: 40 * gpu.GiB}},
-			uncooperative: true, fraction: "0.493", limit: "40960"},
-		"a whole device": {grants: []gpu.Grant{{Device: "a", Share: 1000, Memory: 78 * gpu.GiB,
-			Whole: true}}, fraction: "0.975", limit: "79872"},
-		"a MIG instance": {
-			grants: []gpu.Grant{{Device: "a", Instance: "MIG-1", Share: 142, Memory: 10 * gpu.GiB}}, fraction: "1.000",
-			limit: "10240"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			env := deviceEnv(session.Session{Spec: session.Spec{Uncooperative: test.uncooperative}}, devices,
-				test.grants)
-			if valueOf(env, "SLIPWAY_GPU_FRACTION") != test.fraction ||
-				valueOf(env, "XLA_PYTHON_CLIENT_MEM_FRACTION") != test.jax ||
-				valueOf(env, "GPU_MEMORY_LIMIT_MIB") != test.limit {
-				t.Errorf("%v", env)
-			}
-		})
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/backend/agent/launch"
 	"slipway/backend/agent/logs"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
@@ -83,7 +84,7 @@ func (r *retelling) change(after time.Duration, fn func(*records.Draft) error) e
 func (r *retelling) steps(names ...string) (steps []session.Step, all time.Duration) {
 	for _, name := range names {
 		took, result := r.one.Took(name), session.OutcomeSuccess
-		if name == StepPull && took == 0 {
+		if name == launch.StepPull && took == 0 {
 			result = session.OutcomeSkipped
 		}
 		from := r.now.Add(all)
@@ -94,19 +95,12 @@ func (r *retelling) steps(names ...string) (steps []session.Step, all time.Durat
 	return steps, all
 }
 
-func (st stage) names() (names []string) {
-	for _, step := range st.steps {
-		names = append(names, step.name)
-	}
-	return names
-}
-
 // start prepares and starts a session that is placed.
 func (r *retelling) start() error {
-	steps, all := r.steps(prepareStage.names()...)
-	if pull := r.one.Took(StepPull); pull > 0 {
+	steps, all := r.steps(launch.StepImage, launch.StepPull)
+	if pull := r.one.Took(launch.StepPull); pull > 0 {
 		all = pull
-		err := r.change(r.one.Took(StepImage), func(d *records.Draft) error { return d.To(session.Pulling) })
+		err := r.change(r.one.Took(launch.StepImage), func(d *records.Draft) error { return d.To(session.Pulling) })
 		if err != nil {
 			return err
 		}
@@ -114,7 +108,7 @@ func (r *retelling) start() error {
 	if err := r.change(all, func(d *records.Draft) error { return d.Prepared(steps, r.one.Pinned) }); err != nil {
 		return err
 	}
-	steps, all = r.steps(startStage.names()...)
+	steps, all = r.steps(launch.StepNetwork, launch.StepCreate, launch.StepStart, launch.StepGuest)
 	return r.change(all, func(d *records.Draft) error { return d.Started(steps, []string{r.one.Container}) })
 }
 
@@ -130,7 +124,7 @@ func (r *retelling) end() error {
 	if err != nil {
 		return err
 	}
-	steps, all := r.steps(StepStop, StepLogs, StepRemove, StepNetwork)
+	steps, all := r.steps(launch.StepStop, launch.StepLogs, launch.StepRemove, launch.StepNetwork)
 	return r.change(all, func(d *records.Draft) error {
 		if err := d.End(session.PhaseTerminate, session.OutcomeSuccess, steps, nil); err != nil {
 			return err

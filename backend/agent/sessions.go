@@ -250,7 +250,7 @@ func (a *Agent) Terminate(ctx context.Context, id session.ID, forced bool) (sess
 	if forced {
 		reason = session.ReasonForced
 	}
-	s, err := a.terminate(id, reason, forced)
+	s, err := a.launch.Terminate(id, reason, forced)
 	if err == nil && forced && s.KeepsContainer() {
 		return a.images.DropKept(ctx, id)
 	}
@@ -271,10 +271,8 @@ func (a *Agent) History(_ context.Context, id session.ID) ([]session.Phase, erro
 	if wait != nil && last.Phase == session.PhaseSchedule && last.Result == session.OutcomeRunning {
 		last.Steps = waitSteps(*last, wait)
 	}
-	if c := a.courseOf(id); c != nil && last.Result == session.OutcomeRunning {
-		if steps := c.currentSteps(); len(steps) > 0 {
-			last.Steps = steps
-		}
+	if steps := a.launch.Steps(id); len(steps) > 0 && last.Result == session.OutcomeRunning {
+		last.Steps = steps
 	}
 	return phases, nil
 }

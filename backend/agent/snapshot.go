@@ -41,7 +41,7 @@ func (a *Agent) snapshot(live []session.Session, books uint64) (scheduler.Snapsh
 	if len(snapshot.Queue) == 0 {
 		return snapshot, nil
 	}
-	snapshot.Promised = append(snapshot.Promised, a.leftBehind()...)
+	snapshot.Promised = append(snapshot.Promised, a.launch.Left()...)
 	around := a.neighbours()
 	for _, n := range around {
 		snapshot.Promised = append(snapshot.Promised, scheduler.Promise{Session: n.holder(), Name: n.String(),

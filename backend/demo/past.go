@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"slipway/backend/agent"
+	"slipway/backend/agent/launch"
 	enginesim "slipway/backend/engine/sim"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -170,15 +171,15 @@ func (p *past) steps(image string, asked bool) map[string]time.Duration {
 		return time.Duration(least+p.rng.IntN(most-least)) * time.Millisecond
 	}
 	took := map[string]time.Duration{
-		agent.StepImage: between(1, 4), agent.StepNetwork: between(1, 3), agent.StepCreate: between(280, 450),
-		agent.StepStart: between(280, 420), agent.StepGuest: between(120, 180),
-		agent.StepStop: between(1, 2), agent.StepLogs: between(1, 6), agent.StepRemove: between(150, 200),
+		launch.StepImage: between(1, 4), launch.StepNetwork: between(1, 3), launch.StepCreate: between(280, 450),
+		launch.StepStart: between(280, 420), launch.StepGuest: between(120, 180),
+		launch.StepStop: between(1, 2), launch.StepLogs: between(1, 6), launch.StepRemove: between(150, 200),
 	}
 	if asked {
-		took[agent.StepStop] = between(90, 180)
+		took[launch.StepStop] = between(90, 180)
 	}
 	if !p.pulled[image] {
-		p.pulled[image], took[agent.StepPull] = true, between(14_000, 52_000)
+		p.pulled[image], took[launch.StepPull] = true, between(14_000, 52_000)
 	}
 	return took
 }

@@ -89,18 +89,21 @@ var table = []row{
 		"backend/terminal", "gpu"}},
 	{pkg: "backend/agent/guests", imports: []string{"backend/session", "backend/pace", "backend/guest/link",
 		"backend/engine"}},
+	{pkg: "backend/agent/launch", imports: []string{"backend/session", "backend/pace", "backend/scheduler",
+		"backend/offlimits", "backend/store", "backend/engine", "backend/agent/folders", "backend/agent/guests",
+		"backend/agent/images", "backend/agent/records", "gpu"}},
 	{pkg: "backend/agent", imports: []string{"backend/agent/accounts", "backend/agent/apps", "backend/agent/doctor",
 		"backend/agent/folders", "backend/agent/health", "backend/agent/images", "backend/agent/logs",
 		"backend/agent/meter", "backend/agent/networks", "backend/agent/reclaim", "backend/agent/records",
 		"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/store", "backend/engine",
-		"backend/terminal", "gpu", "backend/guest/link", "backend/folder", "backend/offlimits",
-		"backend/agent/guests"}},
+		"backend/terminal", "gpu", "backend/guest/link", "backend/folder", "backend/offlimits", "backend/agent/guests",
+		"backend/agent/launch"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "backend/vet", "gpu", "tunnel"}},
 	{pkg: "backend/agentserver", imports: []string{"backend/access", "backend/agentrpc", "backend/daemon",
 		"backend/place", "backend/session", "tunnel", "tunnel/secure"}},
-	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/agent/meter", "backend/engine",
-		"backend/engine/sim", "backend/pace", "backend/place", "backend/session", "backend/store", "gpu",
-		"gpu/sim", "tunnel"},
+	{pkg: "backend/demo", imports: []string{"backend/agent", "backend/agent/launch", "backend/agent/meter",
+		"backend/engine", "backend/engine/sim", "backend/pace", "backend/place", "backend/session", "backend/store",
+		"gpu", "gpu/sim", "tunnel"},
 		tests: []string{"backend/recipe"}},
 	{pkg: "backend/local", imports: []string{"backend/agent", "backend/agent/doctor", "backend/config",
 		"backend/demo", "backend/engine", "backend/engine/docker", "backend/engine/sim", "backend/guest/payload",
@@ -197,9 +200,9 @@ var fences = []fence{
 // paced are the packages whose work goes by the clock of their machine, which may
 // run faster than the one on the wall. wall are their files that read that one
 // as well, each for something that is not the machine's.
-var paced = []string{"backend/agent", "backend/agent/guests", "backend/agent/accounts", "backend/agent/folders",
-	"backend/agent/health", "backend/agent/images", "backend/agent/meter", "backend/agent/reclaim",
-	"backend/agent/records", "backend/engine/sim", "backend/engine/sim/shell"}
+var paced = []string{"backend/agent", "backend/agent/launch", "backend/agent/guests", "backend/agent/accounts",
+	"backend/agent/folders", "backend/agent/health", "backend/agent/images", "backend/agent/meter",
+	"backend/agent/reclaim", "backend/agent/records", "backend/engine/sim", "backend/engine/sim/shell"}
 
 var wall = map[string]string{
 	"backend/agent/devices.go":            "an agent that was given no clock",

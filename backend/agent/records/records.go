@@ -73,6 +73,9 @@ func (r *Records) Change(id session.ID, fn func(*Draft) error) (session.Session,
 	return r.config.Dress(d.Session), nil
 }
 
+// Tell tells of versions of sessions that were stored.
+func (r *Records) Tell(versions []session.Session) { r.config.Tell(versions) }
+
 // Draft drafts a change of s that begins now.
 func (r *Records) Draft(tx *store.Tx, s session.Session) *Draft {
 	return NewDraft(tx, s, r.config.Clock.Now().UTC(), r.config.Ended)

@@ -1,4 +1,4 @@
-package agent
+package launch
 
 import (
 	"cmp"
@@ -15,22 +15,22 @@ import (
 	"slipway/backend/store"
 )
 
-// containerChanged passes a change of a container on to its session.
-func (a *Agent) containerChanged(state engine.State) {
-	if c := a.courseOf(session.ID(state.Labels[engine.LabelSession])); c != nil && !state.Running {
+// ContainerChanged passes a change of a container on to its session.
+func (r *Runner) ContainerChanged(state engine.State) {
+	if c := r.courseOf(session.ID(state.Labels[engine.LabelSession])); c != nil && !state.Running {
 		signal(c.poke)
 	}
 }
 
-// reconcile compares the engine's containers with the records: it starts a
+// Reconcile compares the engine's containers with the records: it starts a
 // course for every placed session that has none, makes those look whose
 // container is not running, removes what no session needs and adopts what no
 // record knows. Doing it again does no harm.
-func (a *Agent) reconcile(ctx context.Context) error {
-	since := a.leftSince()
+func (r *Runner) Reconcile(ctx context.Context) error {
+	since := r.leftSince()
 	var states []engine.State
-	err := engine.Within(ctx, a.limits.Call, "list", func(ctx context.Context) (err error) {
-		states, err = a.engine.List(ctx)
+	err := engine.Within(ctx, r.config.Limits.Call, "list", func(ctx context.Context) (err error) {
+		states, err = r.config.Engine.List(ctx)
 		return err
 	})
 	if err != nil {
@@ -46,11 +46,11 @@ func (a *Agent) reconcile(ctx context.Context) error {
 	}
 	for _, state := range states {
 		id := session.ID(state.Labels[engine.LabelSession])
-		s, err := a.store.Get(id)
+		s, err := r.config.Records.Get(id)
 		switch {
 		case session.CodeOf(err) == store.CodeNotFound:
 			unknown[state.ID] = true
-			if keep, err := a.stray(state, family[id]); err != nil {
+			if keep, err := r.stray(state, family[id]); err != nil {
 				return err
 			} else if !keep {
 				remove = append(remove, state)
@@ -69,18 +69,18 @@ func (a *Agent) reconcile(ctx context.Context) error {
 			remove = append(remove, state)
 		}
 	}
-	a.forgetStrays(unknown)
-	a.setLeft(since, append(a.removeStates(ctx, remove), a.haltStates(ctx, halt)...))
-	if err := a.networks.Sweep(ctx); err != nil {
+	r.forgetStrays(unknown)
+	r.setLeft(since, append(r.removeStates(ctx, remove), r.haltStates(ctx, halt)...))
+	if err := r.config.Networks.Sweep(ctx); err != nil {
 		return err
 	}
-	return a.resume(ctx, running)
+	return r.resume(ctx, running)
 }
 
 // resume starts the courses of placed sessions, and pokes those of which a
 // container does not run.
-func (a *Agent) resume(ctx context.Context, running map[session.ID]int) error {
-	live, _, err := a.store.Live()
+func (r *Runner) resume(ctx context.Context, running map[session.ID]int) error {
+	live, _, err := r.config.Records.Live()
 	if err != nil {
 		return err
 	}
@@ -88,9 +88,9 @@ func (a *Agent) resume(ctx context.Context, running map[session.ID]int) error {
 		if s.Status == session.Pending {
 			continue
 		}
-		c := a.courseOf(s.ID)
+		c := r.courseOf(s.ID)
 		if c == nil {
-			a.startCourse(ctx, s.ID)
+			r.Start(ctx, s.ID)
 		} else if s.Status == session.Running && running[s.ID] < len(s.Kernels) {
 			signal(c.poke)
 		}
@@ -107,28 +107,29 @@ func needed(s session.Session, state engine.State) bool {
 
 // removeStates removes containers that no session needs and returns those that
 // it could not remove. They are tried again at the next comparison.
-func (a *Agent) removeStates(ctx context.Context, states []engine.State) (left []engine.State) {
+func (r *Runner) removeStates(ctx context.Context, states []engine.State) (left []engine.State) {
 	for _, state := range states {
-		err := engine.Within(ctx, a.limits.Call, "remove",
-			func(ctx context.Context) error { return a.engine.Remove(ctx, state.ID) })
+		err := engine.Within(ctx, r.config.Limits.Call, "remove",
+			func(ctx context.Context) error { return r.config.Engine.Remove(ctx, state.ID) })
 		if err != nil {
-			a.log.Warn("a container that no session needs could not be removed", "container", state.Name, "err", err)
+			r.config.Log.Warn("a container that no session needs could not be removed", "container", state.Name,
+				"err", err)
 			left = append(left, state)
 			continue
 		}
-		a.log.Info("removed a container that no session needs", "container", state.Name)
+		r.config.Log.Info("removed a container that no session needs", "container", state.Name)
 	}
 	return left
 }
 
 // haltStates stops containers that ended sessions keep, and returns those that
 // run on.
-func (a *Agent) haltStates(ctx context.Context, states []engine.State) (left []engine.State) {
+func (r *Runner) haltStates(ctx context.Context, states []engine.State) (left []engine.State) {
 	for _, state := range states {
-		err := engine.Within(ctx, a.limits.Call+a.limits.Grace, "stop",
-			func(ctx context.Context) error { return a.engine.Stop(ctx, state.ID, a.limits.Grace) })
+		err := engine.Within(ctx, r.config.Limits.Call+r.config.Limits.Grace, "stop",
+			func(ctx context.Context) error { return r.config.Engine.Stop(ctx, state.ID, r.config.Limits.Grace) })
 		if err != nil {
-			a.log.Warn("a container that is kept could not be stopped", "container", state.Name, "err", err)
+			r.config.Log.Warn("a container that is kept could not be stopped", "container", state.Name, "err", err)
 			left = append(left, state)
 		}
 	}
@@ -143,15 +144,15 @@ type held struct {
 }
 
 // leftSince returns the number of the last end that left something behind.
-func (a *Agent) leftSince() uint64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.leftEnds
+func (r *Runner) leftSince() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leftEnds
 }
 
 // setLeft takes note of what a comparison could not remove. What was left behind
 // after the comparison began, at since, is not known to it and stays.
-func (a *Agent) setLeft(since uint64, states []engine.State) {
+func (r *Runner) setLeft(since uint64, states []engine.State) {
 	left := map[string]held{}
 	for _, state := range states {
 		p := scheduler.Promise{Session: session.ID("left-" + state.ID), Name: state.Name + " (left behind)",
@@ -160,37 +161,37 @@ func (a *Agent) setLeft(since uint64, states []engine.State) {
 			left[state.ID] = held{promise: p}
 		}
 	}
-	a.mu.Lock()
-	for key, h := range a.left {
+	r.mu.Lock()
+	for key, h := range r.left {
 		if h.number > since {
 			left[key] = h
 		}
 	}
-	fewer := len(left) < len(a.left)
-	a.left = left
-	a.mu.Unlock()
+	fewer := len(left) < len(r.left)
+	r.left = left
+	r.mu.Unlock()
 	if fewer {
-		a.rouse()
+		r.config.Machine.PlanAgain()
 	}
 }
 
 // leaveBehind takes note that a session ends whose containers could not be
 // removed, until the next comparison tells which of them run.
-func (a *Agent) leaveBehind(s session.Session) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.leftEnds++
-	a.left[string(s.ID)] = held{number: a.leftEnds, promise: scheduler.Promise{Session: "left-" + s.ID,
+func (r *Runner) leaveBehind(s session.Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leftEnds++
+	r.left[string(s.ID)] = held{number: r.leftEnds, promise: scheduler.Promise{Session: "left-" + s.ID,
 		Name: s.Name + " (left behind)", Owner: s.Owner, Grants: s.Grants}}
 }
 
-// leftBehind is what containers hold that no session needs.
-func (a *Agent) leftBehind() []scheduler.Promise {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// Left is what containers hold that no session needs.
+func (r *Runner) Left() []scheduler.Promise {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var list []scheduler.Promise
-	for _, key := range slices.Sorted(maps.Keys(a.left)) {
-		list = append(list, a.left[key].promise)
+	for _, key := range slices.Sorted(maps.Keys(r.left)) {
+		list = append(list, r.left[key].promise)
 	}
 	return list
 }
@@ -199,28 +200,28 @@ func (a *Agent) leftBehind() []scheduler.Promise {
 // session are adopted from their labels, others are kept for a while and then
 // removed. It reports whether it is to be kept. family is all containers of the
 // same session.
-func (a *Agent) stray(state engine.State, family []engine.State) (keep bool, err error) {
+func (r *Runner) stray(state engine.State, family []engine.State) (keep bool, err error) {
 	if state.Running {
-		if s, ok := adopted(state, family, a.clock.Now()); ok {
-			return true, a.adopt(s)
+		if s, ok := adopted(state, family, r.config.Clock.Now()); ok {
+			return true, r.adopt(s)
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	since, seen := a.strays[state.ID]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since, seen := r.strays[state.ID]
 	if !seen {
-		a.strays[state.ID] = a.clock.Now()
+		r.strays[state.ID] = r.config.Clock.Now()
 		return true, nil
 	}
-	return a.clock.Since(since) < a.limits.Stray, nil
+	return r.config.Clock.Since(since) < r.config.Limits.Stray, nil
 }
 
-func (a *Agent) forgetStrays(unknown map[string]bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for id := range a.strays {
+func (r *Runner) forgetStrays(unknown map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range r.strays {
 		if !unknown[id] {
-			delete(a.strays, id)
+			delete(r.strays, id)
 		}
 	}
 }
@@ -282,8 +283,8 @@ func adopted(state engine.State, family []engine.State, now time.Time) (session.
 	return s, true
 }
 
-func (a *Agent) adopt(s session.Session) error {
-	err := a.records.Update(func(tx *store.Tx) error {
+func (r *Runner) adopt(s session.Session) error {
+	err := r.config.Records.Update(func(tx *store.Tx) error {
 		err := tx.Create(&s, "")
 		if session.CodeOf(err) == store.CodeNameTaken {
 			s.Name = "adopted-" + string(s.ID)
@@ -294,7 +295,7 @@ func (a *Agent) adopt(s session.Session) error {
 	if err != nil {
 		return err
 	}
-	a.log.Info("adopted a running session without a record", "session", s.ID, "name", s.Name)
-	a.publishVersions([]session.Session{s})
+	r.config.Log.Info("adopted a running session without a record", "session", s.ID, "name", s.Name)
+	r.config.Records.Tell([]session.Session{s})
 	return nil
 }

@@ -1,4 +1,4 @@
-package agent
+package launch
 
 import (
 	"context"
@@ -22,8 +22,8 @@ type step struct {
 	name   string
 	reason session.Reason // of the end, if the step fails for good
 	limit  func(Limits) time.Duration
-	do     func(*Agent, context.Context, *launch) error
-	undo   func(*Agent, context.Context, *launch) error
+	do     func(*Runner, context.Context, *launch) error
+	undo   func(*Runner, context.Context, *launch) error
 }
 
 // The names of steps: of a preparation, of a start, and of an end.
@@ -44,32 +44,32 @@ type stage struct {
 	phase session.PhaseName
 	limit func(Limits) time.Duration // of all attempts together
 	steps []step
-	done  func(*Agent, *launch) (session.Session, error) // stores the way into the next status
+	done  func(*Runner, *launch) (session.Session, error) // stores the way into the next status
 }
 
 var (
 	prepareStage = stage{
-		phase: session.PhasePrepare, limit: func(l Limits) time.Duration { return l.Prepare }, done: (*Agent).prepared,
+		phase: session.PhasePrepare, limit: func(l Limits) time.Duration { return l.Prepare }, done: (*Runner).prepared,
 		steps: []step{
 			{name: StepImage, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Call },
-				do: (*Agent).findImage},
+				do: (*Runner).findImage},
 			{name: StepPull, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Pull },
-				do: (*Agent).pullImage},
+				do: (*Runner).pullImage},
 		},
 	}
 	startStage = stage{
-		phase: session.PhaseStart, limit: func(l Limits) time.Duration { return l.Launch }, done: (*Agent).started,
+		phase: session.PhaseStart, limit: func(l Limits) time.Duration { return l.Launch }, done: (*Runner).started,
 		steps: []step{
 			{name: StepNetwork, reason: session.ReasonCreateFailed,
-				limit: func(l Limits) time.Duration { return l.Call }, do: (*Agent).createNetwork,
-				undo: (*Agent).undoNetwork},
+				limit: func(l Limits) time.Duration { return l.Call }, do: (*Runner).createNetwork,
+				undo: (*Runner).undoNetwork},
 			{name: StepCreate, reason: session.ReasonCreateFailed,
-				limit: func(l Limits) time.Duration { return l.Create }, do: (*Agent).createContainers,
-				undo: (*Agent).removeContainers},
+				limit: func(l Limits) time.Duration { return l.Create }, do: (*Runner).createContainers,
+				undo: (*Runner).removeContainers},
 			{name: StepStart, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Start },
-				do: (*Agent).startContainers},
+				do: (*Runner).startContainers},
 			{name: StepGuest, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Guest },
-				do: (*Agent).greetGuests, undo: (*Agent).dismissGuests},
+				do: (*Runner).greetGuests, undo: (*Runner).dismissGuests},
 		},
 	}
 )
@@ -83,6 +83,9 @@ type launch struct {
 	pinned     string   // the image by its digest
 	steps      []session.Step
 }
+
+// codeTaken says that what a session was to get is another agent's by now.
+const codeTaken = session.Code("engine_create_devices-taken")
 
 // errSkipped is returned by a step that has nothing to do.
 var errSkipped = errors.New("nothing to do")
@@ -98,33 +101,33 @@ func (e *stepError) Unwrap() error { return e.cause }
 
 // launch brings a placed session through the stage that its status is in. It
 // returns nil when the record has moved on.
-func (a *Agent) launch(ctx context.Context, c *course, s session.Session) error {
+func (r *Runner) launch(ctx context.Context, c *course, s session.Session) error {
 	st := prepareStage
 	if s.Status == session.Prepared || s.Status == session.Creating {
 		st = startStage
 	}
-	s, err := a.changeLaunch(s, func(d *records.Draft) error { return d.Enter(st.phase) })
+	s, err := r.changeLaunch(s, func(d *records.Draft) error { return d.Enter(st.phase) })
 	if err != nil {
 		return err
 	}
 	l := &launch{course: c, session: s}
 	defer c.setSteps(nil)
-	failed := a.attempt(ctx, st, l)
+	failed := r.attempt(ctx, st, l)
 	if failed == nil {
-		_, err := st.done(a, l)
+		_, err := st.done(r, l)
 		return err
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return a.failed(ctx, st, l, failed)
+	return r.failed(ctx, st, l, failed)
 }
 
 // changeLaunch changes a session that is being launched as s, and fails with
 // errInterrupted where the record says something else by now: its end was
 // asked for, or it is another placement.
-func (a *Agent) changeLaunch(s session.Session, fn func(*records.Draft) error) (session.Session, error) {
-	return a.records.Change(s.ID, func(d *records.Draft) error {
+func (r *Runner) changeLaunch(s session.Session, fn func(*records.Draft) error) (session.Session, error) {
+	return r.config.Records.Change(s.ID, func(d *records.Draft) error {
 		if d.Attempt != s.Attempt || !d.Status.HoldsResources() || d.Status == session.Running ||
 			d.Status == session.Terminating {
 			return errInterrupted
@@ -134,13 +137,13 @@ func (a *Agent) changeLaunch(s session.Session, fn func(*records.Draft) error) (
 }
 
 // attempt runs the steps of a stage in order and records each.
-func (a *Agent) attempt(ctx context.Context, st stage, l *launch) *stepError {
+func (r *Runner) attempt(ctx context.Context, st stage, l *launch) *stepError {
 	for _, s := range st.steps {
-		record := session.Step{Step: s.name, Result: session.OutcomeRunning, StartedAt: a.clock.Now().UTC()}
+		record := session.Step{Step: s.name, Result: session.OutcomeRunning, StartedAt: r.config.Clock.Now().UTC()}
 		l.course.setSteps(append(slices.Clone(l.steps), record))
-		err := engine.Within(ctx, s.limit(a.limits), s.name,
-			func(ctx context.Context) error { return s.do(a, ctx, l) })
-		ended := a.clock.Now().UTC()
+		err := engine.Within(ctx, s.limit(r.config.Limits), s.name,
+			func(ctx context.Context) error { return s.do(r, ctx, l) })
+		ended := r.config.Clock.Now().UTC()
 		record.EndedAt, record.Result = &ended, session.OutcomeSuccess
 		var failed *stepError
 		switch {
@@ -165,24 +168,24 @@ func (a *Agent) attempt(ctx context.Context, st stage, l *launch) *stepError {
 
 // failed decides what follows a failed attempt: the queue if the engine does
 // not answer, another attempt if the reason may pass, else the end.
-func (a *Agent) failed(ctx context.Context, st stage, l *launch, failed *stepError) error {
+func (r *Runner) failed(ctx context.Context, st stage, l *launch, failed *stepError) error {
 	cause := session.CauseOf(failed.cause, failed.cause.Code)
-	if engine.Unavailable(a.heed(failed.cause)) {
-		return a.requeue(l, cause)
+	if engine.Unavailable(r.config.Health.Heed(failed.cause)) {
+		return r.requeue(l, cause)
 	}
 	if failed.cause.Code == codeTaken {
-		return a.standBack(ctx, st, l, cause)
+		return r.standBack(ctx, st, l, cause)
 	}
-	if !lasting(failed.cause.Code) {
-		retry, err := a.prepareRetry(st, l, cause)
+	if !Lasting(failed.cause.Code) {
+		retry, err := r.prepareRetry(st, l, cause)
 		if err != nil {
 			return err
 		}
 		if retry > 0 {
-			return a.retry(ctx, st, l, retry)
+			return r.retry(ctx, st, l, retry)
 		}
 	}
-	_, err := a.changeLaunch(l.session, func(d *records.Draft) error {
+	_, err := r.changeLaunch(l.session, func(d *records.Draft) error {
 		outcome := session.OutcomeFailure
 		if failed.cause.Code.Detail() == session.DetailTimeout {
 			outcome = session.OutcomeExpired
@@ -203,11 +206,12 @@ func (a *Agent) failed(ctx context.Context, st stage, l *launch, failed *stepErr
 
 // prepareRetry stores that another attempt will follow and returns how many
 // were made, or 0 where there will be no other.
-func (a *Agent) prepareRetry(st stage, l *launch, cause *session.Cause) (attempts int, err error) {
-	_, err = a.changeLaunch(l.session, func(d *records.Draft) error {
+func (r *Runner) prepareRetry(st stage, l *launch, cause *session.Cause) (attempts int, err error) {
+	_, err = r.changeLaunch(l.session, func(d *records.Draft) error {
 		attempts = 0
 		p, found, err := d.Phase(st.phase)
-		if err != nil || !found || p.Attempts >= session.MaxAttempts || d.Now.Sub(p.CreatedAt) > st.limit(a.limits) {
+		if err != nil || !found || p.Attempts >= session.MaxAttempts ||
+			d.Now.Sub(p.CreatedAt) > st.limit(r.config.Limits) {
 			return err
 		}
 		attempts = p.Attempts
@@ -218,24 +222,24 @@ func (a *Agent) prepareRetry(st stage, l *launch, cause *session.Cause) (attempt
 }
 
 // retry undoes an attempt and waits before the next, which the course begins.
-func (a *Agent) retry(ctx context.Context, st stage, l *launch, attempts int) error {
-	if err := a.undo(ctx, st, l); err != nil {
-		if engine.Unavailable(a.heed(err)) {
-			return a.requeue(l, session.CauseOf(err, engine.CodeUnavailable))
+func (r *Runner) retry(ctx context.Context, st stage, l *launch, attempts int) error {
+	if err := r.undo(ctx, st, l); err != nil {
+		if engine.Unavailable(r.config.Health.Heed(err)) {
+			return r.requeue(l, session.CauseOf(err, engine.CodeUnavailable))
 		}
-		a.log.Warn("a failed attempt could not be undone", "session", l.session.ID, "err", err)
+		r.config.Log.Warn("a failed attempt could not be undone", "session", l.session.ID, "err", err)
 	}
-	return a.clock.Pause(ctx, a.limits.backoff(attempts))
+	return r.config.Clock.Pause(ctx, r.config.Limits.Pause(attempts))
 }
 
 // undo undoes the steps of an attempt in the reverse order.
-func (a *Agent) undo(ctx context.Context, st stage, l *launch) error {
+func (r *Runner) undo(ctx context.Context, st stage, l *launch) error {
 	for i := len(l.steps) - 1; i >= 0; i-- {
 		if st.steps[i].undo == nil {
 			continue
 		}
-		if err := engine.Within(ctx, a.limits.Call, "undo",
-			func(ctx context.Context) error { return st.steps[i].undo(a, ctx, l) }); err != nil {
+		if err := engine.Within(ctx, r.config.Limits.Call, "undo",
+			func(ctx context.Context) error { return st.steps[i].undo(r, ctx, l) }); err != nil {
 			return err
 		}
 	}
@@ -245,9 +249,9 @@ func (a *Agent) undo(ctx context.Context, st stage, l *launch) error {
 // requeue gives a placement up because the engine does not answer, or because
 // its devices are taken. What it has left is removed when the engine is compared
 // with the records again.
-func (a *Agent) requeue(l *launch, cause *session.Cause) error {
+func (r *Runner) requeue(l *launch, cause *session.Cause) error {
 	l.course.links.Drop()
-	_, err := a.changeLaunch(l.session, func(d *records.Draft) error {
+	_, err := r.changeLaunch(l.session, func(d *records.Draft) error {
 		if err := d.InterruptPhases(cause.Message, cause.Said...); err != nil {
 			return err
 		}
@@ -257,12 +261,25 @@ func (a *Agent) requeue(l *launch, cause *session.Cause) error {
 		}
 		return d.Begin(session.PhaseSchedule, session.Scheduled)
 	})
-	a.rouse()
+	r.config.Machine.PlanAgain()
 	return err
 }
 
-// lasting reports whether a failure will be the same the next time.
-func lasting(code session.Code) bool {
+// standBack undoes an attempt whose devices are another's and puts the session
+// back in line.
+func (r *Runner) standBack(ctx context.Context, st stage, l *launch, cause *session.Cause) error {
+	if err := r.undo(ctx, st, l); err != nil {
+		_ = r.config.Health.Heed(err)
+		r.config.Log.Warn("a placement that was given up could not be undone", "session", l.session.ID, "err", err)
+	}
+	if err := r.config.Clock.Pause(ctx, r.config.Limits.Pause(1)); err != nil {
+		return err
+	}
+	return r.requeue(l, cause)
+}
+
+// Lasting reports whether a failure will be the same the next time.
+func Lasting(code session.Code) bool {
 	switch code {
 	case "engine_pull_not-found", "engine_start_failed", "engine_guest_exited", "engine_guest_unsafe-image",
 		"guest_connect_version", "folder_open_changed", offlimits.CodeForbidden:
@@ -279,27 +296,27 @@ func lasting(code session.Code) bool {
 }
 
 // prepared stores that the image is there.
-func (a *Agent) prepared(l *launch) (session.Session, error) {
-	return a.changeLaunch(l.session, func(d *records.Draft) error {
+func (r *Runner) prepared(l *launch) (session.Session, error) {
+	return r.changeLaunch(l.session, func(d *records.Draft) error {
 		return d.Prepared(l.steps, l.pinned)
 	})
 }
 
 // started stores that the session runs.
-func (a *Agent) started(l *launch) (session.Session, error) {
-	defer a.meter.Wake()
-	return a.changeLaunch(l.session, func(d *records.Draft) error {
+func (r *Runner) started(l *launch) (session.Session, error) {
+	defer r.config.Machine.Started(l.session.ID)
+	return r.changeLaunch(l.session, func(d *records.Draft) error {
 		_, trouble := l.course.heard()
 		d.WarnOfTrouble(trouble)
 		return d.Started(l.steps, l.containers)
 	})
 }
 
-func (a *Agent) findImage(ctx context.Context, l *launch) error {
-	found, err := a.engine.Image(ctx, l.session.Spec.Image)
+func (r *Runner) findImage(ctx context.Context, l *launch) error {
+	found, err := r.config.Engine.Image(ctx, l.session.Spec.Image)
 	if err == nil {
 		l.pinned = session.PinImage(l.session.Spec.Image, found)
-		err = a.images.MayUse(l.session, found)
+		err = r.config.Images.MayUse(l.session, found)
 	}
 	if session.CodeOf(err) == "engine_image_not-found" {
 		l.missing = true
@@ -309,53 +326,51 @@ func (a *Agent) findImage(ctx context.Context, l *launch) error {
 }
 
 // pullImage pulls the image if it is missing.
-func (a *Agent) pullImage(ctx context.Context, l *launch) error {
+func (r *Runner) pullImage(ctx context.Context, l *launch) error {
 	if !l.missing {
 		return errSkipped
 	}
 	if err := images.NoRegistry(l.session.Spec.Image); err != nil {
 		return err
 	}
-	s, err := a.changeLaunch(l.session, func(d *records.Draft) error { return d.To(session.Pulling) })
+	s, err := r.changeLaunch(l.session, func(d *records.Draft) error { return d.To(session.Pulling) })
 	if err != nil {
 		return err
 	}
 	l.session = s
-	err = a.images.Fetch(ctx, s.Spec.Image, a.images.MayLogin(s.Owner, s.ByAdmin),
-		func(p session.Pull) { a.showPull(s, p) })
-	a.noteDown(s.ID, func(n *note) { n.pull = nil })
+	err = r.config.Images.Fetch(ctx, s.Spec.Image, r.config.Images.MayLogin(s.Owner, s.ByAdmin),
+		func(p session.Pull) { r.config.Machine.Pulling(s, &p) })
+	r.config.Machine.Pulling(s, nil)
 	if err != nil {
 		return err
 	}
-	return a.findImage(ctx, l)
-}
-
-// showPull tells watchers of a pull's progress.
-func (a *Agent) showPull(s session.Session, p session.Pull) {
-	a.noteDown(s.ID, func(n *note) { n.pull = &p })
-	s = a.dress(s)
-	a.stream.publish(session.Event{Session: &s})
+	return r.findImage(ctx, l)
 }
 
 // createContainers makes a container for each kernel, one after the other.
 // Those with devices are made such that no other agent gives the same.
-func (a *Agent) createContainers(ctx context.Context, l *launch) error {
-	if len(l.session.Grants.GPUs) > 0 {
-		return a.createAmongOthers(ctx, l)
+func (r *Runner) createContainers(ctx context.Context, l *launch) error {
+	create := func(ctx context.Context) ([]string, error) {
+		err := r.createAll(ctx, l)
+		return l.containers, err
 	}
-	return a.createAll(ctx, l)
+	if len(l.session.Grants.GPUs) > 0 {
+		return r.config.Alone(ctx, l.session, create)
+	}
+	_, err := create(ctx)
+	return err
 }
 
-func (a *Agent) createAll(ctx context.Context, l *launch) error {
+func (r *Runner) createAll(ctx context.Context, l *launch) error {
 	l.containers = nil
-	mounts, err := a.folders.Mounts(l.session)
+	mounts, err := r.config.Folders.Mounts(l.session)
 	if err != nil {
 		return err
 	}
 	for number := range l.session.Kernels {
-		c := a.container(l.session, number)
+		c := r.container(l.session, number)
 		c.Mounts, c.Hidden, c.Guest.Pins = mounts.List, mounts.Hidden, mounts.Pins
-		id, err := a.engine.Create(ctx, c)
+		id, err := r.config.Engine.Create(ctx, c)
 		if err != nil {
 			return ofKernel(err, l.session, number)
 		}
@@ -366,9 +381,9 @@ func (a *Agent) createAll(ctx context.Context, l *launch) error {
 
 // startContainers starts the kernels, the main one last, so that the others are
 // there when its command begins.
-func (a *Agent) startContainers(ctx context.Context, l *launch) error {
+func (r *Runner) startContainers(ctx context.Context, l *launch) error {
 	for number := len(l.containers) - 1; number >= 0; number-- {
-		if err := a.engine.Start(ctx, l.containers[number]); err != nil {
+		if err := r.config.Engine.Start(ctx, l.containers[number]); err != nil {
 			return ofKernel(err, l.session, number)
 		}
 	}
@@ -388,33 +403,33 @@ func ofKernel(err error, s session.Session, number int) error {
 
 // removeContainers undoes create: it removes whatever containers the session
 // has.
-func (a *Agent) removeContainers(ctx context.Context, l *launch) error {
+func (r *Runner) removeContainers(ctx context.Context, l *launch) error {
 	if len(l.containers) == len(l.session.Kernels) {
 		var err error
 		for _, id := range l.containers {
-			err = errors.Join(err, a.engine.Remove(ctx, id))
+			err = errors.Join(err, r.config.Engine.Remove(ctx, id))
 		}
 		return err
 	}
-	return a.removeAll(ctx, l.session.ID)
+	return r.removeAll(ctx, l.session.ID)
 }
 
-func (a *Agent) createNetwork(ctx context.Context, l *launch) error {
-	return a.networks.Create(ctx, l.session)
+func (r *Runner) createNetwork(ctx context.Context, l *launch) error {
+	return r.config.Networks.Create(ctx, l.session)
 }
-func (a *Agent) undoNetwork(ctx context.Context, l *launch) error {
-	return a.networks.Leave(ctx, l.session)
+func (r *Runner) undoNetwork(ctx context.Context, l *launch) error {
+	return r.config.Networks.Leave(ctx, l.session)
 }
 
 // removeAll removes every container of a session.
-func (a *Agent) removeAll(ctx context.Context, id session.ID) error {
-	states, err := a.engine.List(ctx)
+func (r *Runner) removeAll(ctx context.Context, id session.ID) error {
+	states, err := r.config.Engine.List(ctx)
 	if err != nil {
 		return err
 	}
 	for _, state := range states {
 		if state.Labels[engine.LabelSession] == string(id) {
-			err = errors.Join(err, a.engine.Remove(ctx, state.ID))
+			err = errors.Join(err, r.config.Engine.Remove(ctx, state.ID))
 		}
 	}
 	return err
@@ -422,33 +437,33 @@ func (a *Agent) removeAll(ctx context.Context, id session.ID) error {
 
 // greetGuests waits until every guest is set up. A batch command may have ended
 // before anybody greeted its guest: it has run all the same.
-func (a *Agent) greetGuests(ctx context.Context, l *launch) error {
+func (r *Runner) greetGuests(ctx context.Context, l *launch) error {
 	links := make([]*guests.Link, len(l.containers))
 	for number, id := range l.containers {
 		links[number] = l.course.links.Ensure(l.session.Kernels[number].Name, id)
 	}
 	for number, g := range links {
-		if err := a.greetGuest(ctx, l, number, g); err != nil {
+		if err := r.greetGuest(ctx, l, number, g); err != nil {
 			return ofKernel(err, l.session, number)
 		}
 	}
 	return nil
 }
 
-func (a *Agent) greetGuest(ctx context.Context, l *launch, number int, g *guests.Link) error {
+func (r *Runner) greetGuest(ctx context.Context, l *launch, number int, g *guests.Link) error {
 	err := g.AwaitReady(ctx)
 	if err == nil || number > 0 || l.session.Spec.Type != session.Batch ||
 		session.CodeOf(err) != "engine_guest_exited" {
 		return err
 	}
-	state, inspectErr := a.engine.Inspect(ctx, l.containers[number])
+	state, inspectErr := r.config.Engine.Inspect(ctx, l.containers[number])
 	if inspectErr == nil && !state.Running && !state.StartedAt.IsZero() && state.Error == "" {
 		return nil
 	}
 	return err
 }
 
-func (a *Agent) dismissGuests(_ context.Context, l *launch) error {
+func (r *Runner) dismissGuests(_ context.Context, l *launch) error {
 	l.course.links.Drop()
 	return nil
 }

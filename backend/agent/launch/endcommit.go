@@ -1,4 +1,4 @@
-package agent
+package launch
 
 import (
 	"context"
@@ -16,11 +16,11 @@ import (
 // and gives it up where the end is forced.
 func (t *teardown) awaitCommit(ctx context.Context, work string) error {
 	if t.session.Forced {
-		if _, err := t.agent.images.CancelImageWork(ctx, work); err != nil {
+		if _, err := t.runner.config.Commits.CancelImageWork(ctx, work); err != nil {
 			return err
 		}
 	}
-	return t.agent.images.AwaitEnd(ctx, work)
+	return t.runner.config.Commits.AwaitEnd(ctx, work)
 }
 
 // makeImage makes the image that the session asks for at its end, out of its
@@ -31,13 +31,13 @@ func (t *teardown) makeImage(ctx context.Context) error {
 	if !s.EndsInImage() {
 		return nil
 	}
-	err := t.step(ctx, "image", t.agent.limits.Commit, t.commitMain)
+	err := t.step(ctx, "image", t.runner.config.Limits.Commit, t.commitMain)
 	switch {
 	case err == nil:
 		t.image.State, t.image.Error = session.WorkDone, nil
 		// its failure is in the history, and the end goes on
-		_ = t.step(ctx, "older-images", t.agent.limits.Remove, func(ctx context.Context) error {
-			said, err := t.agent.images.DropOlder(ctx, s)
+		_ = t.step(ctx, "older-images", t.runner.config.Limits.Remove, func(ctx context.Context) error {
+			said, err := t.runner.config.Commits.DropOlder(ctx, s)
 			t.say(said)
 			return err
 		})
@@ -69,8 +69,8 @@ func (t *teardown) main() *engine.State {
 
 // commitMain makes the image, or finds the one that an earlier try has made.
 func (t *teardown) commitMain(ctx context.Context) error {
-	a, s := t.agent, t.session
-	series, err := a.images.Series(ctx, s)
+	r, s := t.runner, t.session
+	series, err := r.config.Commits.Series(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (t *teardown) commitMain(ctx context.Context) error {
 		t.image.Name, t.image.Ref, t.image.State = origin.Name, session.CommitRef(s.Owner, origin.Name),
 			session.WorkRunning
 		t.storeImage()
-		err := a.images.Commit(ctx, s, origin, t.tellSize)
+		err := r.config.Commits.Commit(ctx, s, origin, t.tellSize)
 		if session.CodeOf(err) != "image_commit_already-exists" {
 			return err
 		}
@@ -106,14 +106,15 @@ func (t *teardown) tellSize(size gpu.Bytes) {
 // storeImage shows how far the image is. What a crash leaves of it is begun anew.
 func (t *teardown) storeImage() {
 	image := t.image
-	_, err := t.agent.records.Change(t.session.ID, func(d *records.Draft) error {
+	_, err := t.runner.config.Records.Change(t.session.ID, func(d *records.Draft) error {
 		if d.Status == session.Terminating {
 			d.EndImage = &image
 		}
 		return nil
 	})
 	if err != nil {
-		t.agent.log.Warn("the image that is made at a session's end is not shown", "session", t.session.ID, "err", err)
+		t.runner.config.Log.Warn("the image that is made at a session's end is not shown", "session", t.session.ID,
+			"err", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package agent
+package launch
 
 import (
 	"context"
@@ -17,16 +17,16 @@ import (
 // takenAway returns a cause where a container did not end by itself: the
 // machine was restarted, or the engine was stopped and took it along. A batch
 // command whose end the guest has told, or that succeeded, ended by itself.
-func (a *Agent) takenAway(c *course, s session.Session, number int, state *engine.State) *session.Cause {
+func (r *Runner) takenAway(c *course, s session.Session, number int, state *engine.State) *session.Cause {
 	if state == nil || (number == 0 && c.ended()) ||
 		(s.Spec.Type == session.Batch && !slices.Contains([]int{137, 143, 255}, state.ExitCode)) {
 		return nil
 	}
-	if boot, err := a.config.Boot(); err == nil && state.StartedAt.Before(boot) {
+	if boot, err := r.config.Boot(); err == nil && state.StartedAt.Before(boot) {
 		return session.Because("session_run_machine-restarted", session.Say("machineRestarted"),
 			session.Say("launchAgain"))
 	}
-	if a.health.During(state.FinishedAt) {
+	if r.config.Health.During(state.FinishedAt) {
 		return session.Because("session_run_engine-stopped", session.Say("engineStopped"),
 			session.Say("engineStoppedHint"))
 	}
@@ -42,7 +42,7 @@ func neverBegan(trouble *session.Cause) bool {
 
 // ended stores that one of a RUNNING session's containers has ended, or vanished
 // where state is nil. What is left is torn down next.
-func (a *Agent) ended(ctx context.Context, c *course, s session.Session, number int, state *engine.State) error {
+func (r *Runner) ended(ctx context.Context, c *course, s session.Session, number int, state *engine.State) error {
 	if state != nil {
 		c.links.AwaitSilence(ctx, s.Kernels[number].Name)
 	}
@@ -50,13 +50,13 @@ func (a *Agent) ended(ctx context.Context, c *course, s session.Session, number 
 	oom := kills > 0 || slices.ContainsFunc(s.Warnings,
 		func(w session.Warning) bool { return w.Code == records.CodeOOM })
 	v := records.Judge(s, number, state, oom)
-	if cause := a.takenAway(c, s, number, state); cause != nil {
+	if cause := r.takenAway(c, s, number, state); cause != nil {
 		v.Reason, v.Result, v.Cause = session.ReasonLost, records.LostResult(s), cause
 	}
 	if v.Reason == session.ReasonTaskFailed && neverBegan(trouble) {
 		v.Reason, v.Cause = session.ReasonStartFailed, trouble
 	}
-	_, err := a.records.Change(s.ID, func(d *records.Draft) error {
+	_, err := r.config.Records.Change(s.ID, func(d *records.Draft) error {
 		if d.Status != session.Running {
 			return nil // someone else ended it meanwhile
 		}
@@ -65,9 +65,9 @@ func (a *Agent) ended(ctx context.Context, c *course, s session.Session, number 
 	return err
 }
 
-// terminate asks for the end of a session for a reason.
-func (a *Agent) terminate(id session.ID, reason session.Reason, forced bool) (session.Session, error) {
-	s, err := a.records.Change(id, func(d *records.Draft) error {
+// Terminate asks for the end of a session for a reason.
+func (r *Runner) Terminate(id session.ID, reason session.Reason, forced bool) (session.Session, error) {
+	s, err := r.config.Records.Change(id, func(d *records.Draft) error {
 		switch {
 		case d.Status.Terminal():
 			return nil
@@ -91,10 +91,10 @@ func (a *Agent) terminate(id session.ID, reason session.Reason, forced bool) (se
 	if err != nil {
 		return session.Session{}, err
 	}
-	a.interruptCourse(id)
-	a.rouse()
+	r.Interrupt(id)
+	r.config.Machine.PlanAgain()
 	if s.Status == session.Cancelled && s.Attempt > 0 {
-		signal(a.sweep)
+		r.config.Machine.SweepNetworks()
 	}
 	return s, nil
 }
@@ -102,8 +102,8 @@ func (a *Agent) terminate(id session.ID, reason session.Reason, forced bool) (se
 // tearDown ends a TERMINATING session: stop, keep the log, remove, store the
 // end. A failure is tried again by the course, five times; an end that is
 // forced takes what it can at once and says what is left.
-func (a *Agent) tearDown(ctx context.Context, c *course, s session.Session) error {
-	if _, err := a.records.Change(s.ID, func(d *records.Draft) error {
+func (r *Runner) tearDown(ctx context.Context, c *course, s session.Session) error {
+	if _, err := r.config.Records.Change(s.ID, func(d *records.Draft) error {
 		if d.Status != session.Terminating {
 			return errInterrupted
 		}
@@ -111,7 +111,7 @@ func (a *Agent) tearDown(ctx context.Context, c *course, s session.Session) erro
 	}); err != nil {
 		return err
 	}
-	t := &teardown{agent: a, course: c, session: s}
+	t := &teardown{runner: r, course: c, session: s}
 	if s.EndImage != nil {
 		t.image = *s.EndImage
 	}
@@ -122,11 +122,11 @@ func (a *Agent) tearDown(ctx context.Context, c *course, s session.Session) erro
 	}
 	if err == nil {
 		c.links.Drop()
-		return a.finish(s, t, nil)
+		return r.finish(s, t, nil)
 	}
 	giveUp := s.Forced
 	if !giveUp && !engine.Unavailable(err) {
-		if _, changeErr := a.records.Change(s.ID, func(d *records.Draft) error {
+		if _, changeErr := r.config.Records.Change(s.ID, func(d *records.Draft) error {
 			p, found, err := d.Phase(session.PhaseTerminate)
 			if err != nil || !found {
 				return err
@@ -143,14 +143,14 @@ func (a *Agent) tearDown(ctx context.Context, c *course, s session.Session) erro
 	if !giveUp {
 		return err
 	}
-	a.heed(err) //nolint:errcheck // it is handled here
+	r.config.Health.Heed(err) //nolint:errcheck // it is handled here
 	c.links.Drop()
-	return a.finish(s, t, err)
+	return r.finish(s, t, err)
 }
 
 // teardown is one attempt at ending a session.
 type teardown struct {
-	agent   *Agent
+	runner  *Runner
 	course  *course
 	session session.Session
 	states  []engine.State // what is there to be removed
@@ -165,20 +165,20 @@ type teardown struct {
 }
 
 func (t *teardown) run(ctx context.Context) error {
-	a := t.agent
-	if work := a.images.Committing(t.session.ID); work != "" {
-		if err := t.step(ctx, "commit", a.limits.Commit,
+	r := t.runner
+	if work := r.config.Commits.Committing(t.session.ID); work != "" {
+		if err := t.step(ctx, "commit", r.config.Limits.Commit,
 			func(ctx context.Context) error { return t.awaitCommit(ctx, work) }); err != nil {
 			return err
 		}
 	}
-	if err := t.step(ctx, StepStop, a.limits.Call+a.limits.Grace, t.stop); err != nil {
+	if err := t.step(ctx, StepStop, r.config.Limits.Call+r.config.Limits.Grace, t.stop); err != nil {
 		if !t.session.Forced {
 			return err
 		}
 		t.blind = true
 	}
-	limit := a.limits.Logs
+	limit := r.config.Limits.Logs
 	if t.session.Forced {
 		limit = min(limit, 3*time.Second)
 	}
@@ -191,20 +191,20 @@ func (t *teardown) run(ctx context.Context) error {
 	if err := t.makeImage(ctx); err != nil {
 		return err
 	}
-	if err := t.step(ctx, StepRemove, a.limits.Call, t.remove); err != nil {
+	if err := t.step(ctx, StepRemove, r.config.Limits.Call, t.remove); err != nil {
 		return err
 	}
-	return t.step(ctx, StepNetwork, a.limits.Call, func(ctx context.Context) error {
-		return a.networks.Leave(ctx, t.session)
+	return t.step(ctx, StepNetwork, r.config.Limits.Call, func(ctx context.Context) error {
+		return r.config.Networks.Leave(ctx, t.session)
 	})
 }
 
 func (t *teardown) step(ctx context.Context, name string, limit time.Duration, fn func(context.Context) error) error {
-	record := session.Step{Step: name, Result: session.OutcomeRunning, StartedAt: t.agent.clock.Now().UTC()}
+	record := session.Step{Step: name, Result: session.OutcomeRunning, StartedAt: t.runner.config.Clock.Now().UTC()}
 	t.said = ""
 	t.course.setSteps(append(slices.Clone(t.steps), record))
 	err := engine.Within(ctx, limit, name, fn)
-	ended := t.agent.clock.Now().UTC()
+	ended := t.runner.config.Clock.Now().UTC()
 	record.EndedAt, record.Result, record.Message = &ended, session.OutcomeSuccess, t.said
 	if err != nil {
 		cause := session.CauseOf(err, session.Code("session_"+name+"_failed"))
@@ -244,8 +244,8 @@ func (t *teardown) stop(ctx context.Context) error {
 }
 
 func (t *teardown) stopOne(ctx context.Context, state engine.State) (engine.State, error) {
-	e := t.agent.engine
-	if err := e.Stop(ctx, state.ID, t.agent.limits.Grace); err != nil {
+	e := t.runner.config.Engine
+	if err := e.Stop(ctx, state.ID, t.runner.config.Limits.Grace); err != nil {
 		return state, err
 	}
 	if now, err := e.Inspect(ctx, state.ID); err == nil {
@@ -257,11 +257,11 @@ func (t *teardown) stopOne(ctx context.Context, state engine.State) (engine.Stat
 // find looks up the session's containers: those that its record names, or all
 // with its label where it does not name every one.
 func (t *teardown) find(ctx context.Context) error {
-	a, s := t.agent, t.session
+	r, s := t.runner, t.session
 	t.states, t.exits = nil, map[string]int{}
 	if ids := s.Containers(); len(ids) > 0 && len(ids) == len(s.Kernels) {
 		for i, id := range ids {
-			state, err := a.engine.Inspect(ctx, id)
+			state, err := r.config.Engine.Inspect(ctx, id)
 			switch {
 			case session.CodeOf(err) == "engine_read_not-found":
 				// It is gone; to remove it all the same takes what it left behind.
@@ -274,7 +274,7 @@ func (t *teardown) find(ctx context.Context) error {
 		}
 		return nil
 	}
-	states, err := a.engine.List(ctx)
+	states, err := r.config.Engine.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (t *teardown) keepLogs(ctx context.Context) error {
 		if state.Created {
 			continue
 		}
-		if err := t.agent.logs.Copy(ctx, t.session.ID, kernelOf(state), state.ID); err != nil {
+		if err := t.runner.config.Logs.Copy(ctx, t.session.ID, kernelOf(state), state.ID); err != nil {
 			return err
 		}
 	}
@@ -313,7 +313,7 @@ func (t *teardown) remove(ctx context.Context) error {
 		if t.image.Kept && kernelOf(state) == session.MainKernel {
 			continue
 		}
-		if err := t.agent.engine.Remove(ctx, state.ID); err != nil {
+		if err := t.runner.config.Engine.Remove(ctx, state.ID); err != nil {
 			t.left = append(t.left, state.Name)
 			failure = errors.Join(failure, err)
 		}
@@ -329,11 +329,11 @@ func kernelOf(state engine.State) string {
 }
 
 // finish stores the end of a session. failure is why something may be left.
-func (a *Agent) finish(s session.Session, t *teardown, failure error) error {
+func (r *Runner) finish(s session.Session, t *teardown, failure error) error {
 	if failure != nil {
-		a.leaveBehind(s) // before its grants are free
+		r.leaveBehind(s) // before its grants are free
 	}
-	ended, err := a.records.Change(s.ID, func(d *records.Draft) error {
+	ended, err := r.config.Records.Change(s.ID, func(d *records.Draft) error {
 		outcome, cause := session.OutcomeSuccess, (*session.Cause)(nil)
 		if failure != nil {
 			outcome, cause = session.OutcomeGiveUp, session.CauseOf(failure, "session_terminate_failed")
@@ -353,10 +353,9 @@ func (a *Agent) finish(s session.Session, t *teardown, failure error) error {
 	if err != nil {
 		return err
 	}
-	a.runs.ended(ended)
-	a.meter.Forget(s.ID)
-	a.publishMachine()
-	a.rouse()
+	r.config.Machine.Ended(ended)
+	r.config.Machine.PublishMachine()
+	r.config.Machine.PlanAgain()
 	return nil
 }
 
@@ -370,12 +369,12 @@ func leftText(t *teardown, cause *session.Cause) string {
 	return fmt.Sprintf("%s could not be removed: %s Slipway goes on trying while it runs.", what, cause.Message)
 }
 
-// endFor ends a RUNNING session for a reason that nobody asked for, with the
+// EndFor ends a RUNNING session for a reason that nobody asked for, with the
 // cause that people are told. still, if given, is asked within the transaction
 // whether it is to be so.
-func (a *Agent) endFor(id session.ID, reason session.Reason, cause *session.Cause,
+func (r *Runner) EndFor(id session.ID, reason session.Reason, cause *session.Cause,
 	still func(session.Session) bool) (session.Session, error) {
-	s, err := a.records.Change(id, func(d *records.Draft) error {
+	s, err := r.config.Records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Running || still != nil && !still(d.Session) {
 			return nil
 		}
@@ -388,7 +387,7 @@ func (a *Agent) endFor(id session.ID, reason session.Reason, cause *session.Caus
 	if err != nil {
 		return session.Session{}, err
 	}
-	a.interruptCourse(id)
-	a.rouse()
+	r.Interrupt(id)
+	r.config.Machine.PlanAgain()
 	return s, nil
 }

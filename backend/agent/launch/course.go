@@ -1,4 +1,4 @@
-package agent
+package launch
 
 import (
 	"context"
@@ -31,16 +31,16 @@ type course struct {
 
 var errInterrupted = errors.New("the session's record changed")
 
-// startCourse starts the course of a session unless it has one.
-func (a *Agent) startCourse(ctx context.Context, id session.ID) {
-	a.mu.Lock()
-	c, exists := a.courses[id]
+// Start does what a placed session needs from now on, unless that is done already.
+func (r *Runner) Start(ctx context.Context, id session.ID) {
+	r.mu.Lock()
+	c, exists := r.courses[id]
 	if !exists {
 		c = &course{id: id, poke: make(chan struct{}, 1)}
-		c.links = a.guests.Follow(id, listener{a, c})
-		a.courses[id] = c
+		c.links = r.config.Guests.Follow(id, listener{r, c})
+		r.courses[id] = c
 	}
-	a.mu.Unlock()
+	r.mu.Unlock()
 	if exists {
 		c.mu.Lock()
 		c.again = true
@@ -48,18 +48,18 @@ func (a *Agent) startCourse(ctx context.Context, id session.ID) {
 		signal(c.poke)
 		return
 	}
-	a.tasks.Go(func() { a.follow(ctx, c) })
+	r.tasks.Go(func() { r.follow(ctx, c) })
 }
 
-func (a *Agent) courseOf(id session.ID) *course {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.courses[id]
+func (r *Runner) courseOf(id session.ID) *course {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.courses[id]
 }
 
-// interruptCourse makes the course of a session look at its record now.
-func (a *Agent) interruptCourse(id session.ID) {
-	c := a.courseOf(id)
+// Interrupt has a session looked at whose record has changed.
+func (r *Runner) Interrupt(id session.ID) {
+	c := r.courseOf(id)
 	if c == nil {
 		return
 	}
@@ -73,35 +73,35 @@ func (a *Agent) interruptCourse(id session.ID) {
 }
 
 // leave takes the course off the list unless its session was placed anew.
-func (a *Agent) leave(c *course) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (r *Runner) leave(c *course) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.again {
 		c.again = false
 		return false
 	}
-	delete(a.courses, c.id)
+	delete(r.courses, c.id)
 	return true
 }
 
 // follow does what the status of the session calls for until it has ended, is
 // back in the queue, or ctx ends.
-func (a *Agent) follow(ctx context.Context, c *course) {
+func (r *Runner) follow(ctx context.Context, c *course) {
 	defer c.links.Close()
 	failures := 0
 	for ctx.Err() == nil {
-		done, err := a.stretch(ctx, c)
+		done, err := r.stretch(ctx, c)
 		switch {
 		case errors.Is(err, errInterrupted):
 		case err != nil && ctx.Err() == nil:
 			failures++
-			a.log.Warn("a session's course is held up", "session", c.id, "err", err)
-			if err := a.holdUp(ctx, c, err, failures); err != nil {
+			r.config.Log.Warn("a session's course is held up", "session", c.id, "err", err)
+			if err := r.holdUp(ctx, c, err, failures); err != nil {
 				return
 			}
-		case done && a.leave(c):
+		case done && r.leave(c):
 			return
 		default:
 			failures = 0
@@ -111,15 +111,15 @@ func (a *Agent) follow(ctx context.Context, c *course) {
 
 // holdUp waits before the course goes on after a failure: for the engine if
 // that does not answer, else for a while. A changed record ends it early.
-func (a *Agent) holdUp(ctx context.Context, c *course, err error, failures int) error {
+func (r *Runner) holdUp(ctx context.Context, c *course, err error, failures int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	limit := a.limits.backoff(failures)
-	if engine.Unavailable(a.heed(err)) {
+	limit := r.config.Limits.Pause(failures)
+	if engine.Unavailable(r.config.Health.Heed(err)) {
 		up := make(chan struct{})
 		go func() {
 			defer close(up)
-			_ = a.health.Await(ctx) // fails only when nobody waits any more
+			_ = r.config.Health.Await(ctx) // fails only when nobody waits any more
 		}()
 		select {
 		case <-up:
@@ -128,7 +128,7 @@ func (a *Agent) holdUp(ctx context.Context, c *course, err error, failures int) 
 		return context.Cause(ctx)
 	}
 	select {
-	case <-a.clock.Timer(limit).C:
+	case <-r.config.Clock.Timer(limit).C:
 	case <-c.poke:
 	case <-ctx.Done():
 	}
@@ -137,14 +137,14 @@ func (a *Agent) holdUp(ctx context.Context, c *course, err error, failures int) 
 
 // stretch does one stretch of the course: what the status calls for now. It
 // reports true where nothing remains to be done.
-func (a *Agent) stretch(ctx context.Context, c *course) (done bool, err error) {
+func (r *Runner) stretch(ctx context.Context, c *course) (done bool, err error) {
 	ctx, interrupt := context.WithCancelCause(ctx)
 	defer interrupt(nil)
 	c.mu.Lock()
 	c.interrupt, c.again = interrupt, false
 	c.mu.Unlock()
 	// Read only now: whoever changes the record after this can interrupt.
-	s, err := a.store.Get(c.id)
+	s, err := r.config.Records.Get(c.id)
 	if err != nil {
 		return session.CodeOf(err) == "session_read_not-found", err
 	}
@@ -153,11 +153,11 @@ func (a *Agent) stretch(ctx context.Context, c *course) (done bool, err error) {
 		c.links.Drop()
 		return true, nil
 	case s.Status == session.Terminating:
-		err = a.tearDown(ctx, c, s)
+		err = r.tearDown(ctx, c, s)
 	case s.Status == session.Running:
-		err = a.supervise(ctx, c, s)
+		err = r.supervise(ctx, c, s)
 	default:
-		err = a.launch(ctx, c, s)
+		err = r.launch(ctx, c, s)
 	}
 	if err != nil && errors.Is(context.Cause(ctx), errInterrupted) {
 		return false, errInterrupted
@@ -168,28 +168,28 @@ func (a *Agent) stretch(ctx context.Context, c *course) (done bool, err error) {
 // supervise keeps a RUNNING session: its links, its timeout, an eye on its
 // containers. It returns when the record says something else. One kernel that
 // ends takes the session along.
-func (a *Agent) supervise(ctx context.Context, c *course, s session.Session) error {
+func (r *Runner) supervise(ctx context.Context, c *course, s session.Session) error {
 	for _, k := range s.Kernels {
 		c.links.Ensure(k.Name, k.Container)
 	}
 	var timeout <-chan time.Time
 	if s.Spec.Timeout > 0 && s.StartedAt != nil {
-		timer := a.clock.Timer(a.clock.Until(s.StartedAt.Add(time.Duration(s.Spec.Timeout))))
+		timer := r.config.Clock.Timer(r.config.Clock.Until(s.StartedAt.Add(time.Duration(s.Spec.Timeout))))
 		defer timer.Stop()
 		timeout = timer.C
 	}
 	for {
-		number, state, err := a.firstEnded(ctx, s)
+		number, state, err := r.firstEnded(ctx, s)
 		if err != nil {
 			return err
 		}
 		if number >= 0 {
-			return a.ended(ctx, c, s, number, state)
+			return r.ended(ctx, c, s, number, state)
 		}
 		select {
 		case <-c.poke:
 		case <-timeout:
-			_, err := a.terminate(s.ID, session.ReasonTaskTimeout, false)
+			_, err := r.Terminate(s.ID, session.ReasonTaskTimeout, false)
 			return err
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -199,11 +199,11 @@ func (a *Agent) supervise(ctx context.Context, c *course, s session.Session) err
 
 // firstEnded finds the first kernel whose container does not run, and its
 // state, nil where it has vanished. The number is -1 where all run.
-func (a *Agent) firstEnded(ctx context.Context, s session.Session) (number int, state *engine.State, err error) {
+func (r *Runner) firstEnded(ctx context.Context, s session.Session) (number int, state *engine.State, err error) {
 	for number, k := range s.Kernels {
 		var state engine.State
-		err := engine.Within(ctx, a.limits.Call, "inspect", func(ctx context.Context) (err error) {
-			state, err = a.engine.Inspect(ctx, k.Container)
+		err := engine.Within(ctx, r.config.Limits.Call, "inspect", func(ctx context.Context) (err error) {
+			state, err = r.config.Engine.Inspect(ctx, k.Container)
 			return err
 		})
 		switch {
@@ -275,7 +275,7 @@ func (c *course) heard() (oom int, trouble *session.Cause) {
 
 // listener hears what the guests of a course's session tell.
 type listener struct {
-	agent  *Agent
+	runner *Runner
 	course *course
 }
 
@@ -285,12 +285,12 @@ func (l listener) Changed() { signal(l.course.poke) }
 // OutOfMemory warns of processes that the kernel killed for memory while their
 // session goes on. count is of all of them in one of its kernels so far.
 func (l listener) OutOfMemory(kernel string, count int) {
-	a, c := l.agent, l.course
+	r, c := l.runner, l.course
 	count, news := c.sawOOM(kernel, count)
 	if !news {
 		return
 	}
-	_, err := a.records.Change(c.id, func(d *records.Draft) error {
+	_, err := r.config.Records.Change(c.id, func(d *records.Draft) error {
 		if d.Status != session.Running {
 			return nil
 		}
@@ -304,24 +304,24 @@ func (l listener) OutOfMemory(kernel string, count int) {
 		return nil
 	})
 	if err != nil {
-		a.log.Warn("a warning could not be stored", "session", c.id, "err", err)
+		r.config.Log.Warn("a warning could not be stored", "session", c.id, "err", err)
 	}
 }
 
 // Trouble keeps trouble that the guest tells of. Once the session runs it
 // is a warning too.
 func (l listener) Trouble(cause session.Cause) {
-	a, c := l.agent, l.course
+	r, c := l.runner, l.course
 	c.mu.Lock()
 	c.trouble = &cause
 	c.mu.Unlock()
-	_, err := a.records.Change(c.id, func(d *records.Draft) error {
+	_, err := r.config.Records.Change(c.id, func(d *records.Draft) error {
 		if d.Status == session.Running {
 			d.WarnOfTrouble(&cause)
 		}
 		return nil
 	})
 	if err != nil {
-		a.log.Warn("a warning could not be stored", "session", c.id, "err", err)
+		r.config.Log.Warn("a warning could not be stored", "session", c.id, "err", err)
 	}
 }
