@@ -66,9 +66,9 @@
 //
 // The memory is bounded in size and age and gone with the handler. A repetition
 // that may fall outside of it is done again where that is harmless ([again] in
-// the table of methods): Launch has its Key, and Rename, SetTags, Terminate, SetPriority,
-// Keep, StartApp and StopApp ask for a state. OpenTerminal and CloseTerminal are
-// refused then, and their outcome stays unknown. Commands and attached terminals
+// the table of methods): Launch has its Key, and others, such as Rename and StopApp,
+// ask for a state. OpenTerminal and CloseTerminal are refused then, and their
+// outcome stays unknown. Commands and attached terminals
 // are never repeated: whoever holds them begins anew.
 //
 // # The table of methods

@@ -24,8 +24,8 @@
 //
 // From that come the arguments, the table and the client's methods (agentrpc), the
 // rules of who may call what (access), the name that an agent has here (hub), an
-// agent for tests that answers nothing (hub/hubtest), and a page of them all
-// (agentrpc/methods.md).
+// agent for tests that answers nothing (hub/hubtest), the way to the files of a place
+// (agent/guests), and a page of them all (agentrpc/methods.md).
 //
 // What differs is written by hand, under the name that it would have here:
 //
@@ -101,7 +101,8 @@ func generate(root string) (map[string][]byte, error) {
 		"backend/access":   writeRules,
 		"backend/hub":      writeRenamed,
 
-		"backend/hub/hubtest": writeFake,
+		"backend/hub/hubtest":  writeFake,
+		"backend/agent/guests": writePlaced,
 	} {
 		at := filepath.Join(root, dir)
 		byHand, err := readHand(at)
