@@ -45,7 +45,7 @@ describe('hintText', () => {
     await changeLanguage('ko')
     expect([messageText(failed), hintText(failed)]).toEqual([
       '시작 명령이 종료 코드 3으로 끝났습니다.',
-      '세션의 로그를 읽어 보세요.',
+      '세션의 로그를 확인하세요.',
     ])
   })
   it('says nothing where nothing is advised, and English where it came in English alone', async () => {
@@ -63,7 +63,7 @@ describe('messageText', () => {
     )
     await changeLanguage('ko')
     expect(messageText({ message: 'As it came.', said: [lacks] })).toBe(
-      'CPU 4개 필요, 8개 중 1개 여유. train-a에서 6 사용, 다른 사람의 세션에서 1 사용.',
+      'CPU 4개 필요, 8개 중 1개 여유. train-a에 6 할당, 다른 사람의 세션에 1 할당.',
     )
   })
   it.each<[string, Phrase, string]>([
