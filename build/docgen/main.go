@@ -44,7 +44,7 @@ func run(check bool) error {
 		{"cli.md", "The command line", func(b *bytes.Buffer) error { return cli.WriteReference(b) }},
 		{"api.md", "The API", writeAPI},
 		{"settings.md", "The settings", writeSettings},
-		{"errors.md", "Troubleshooting by error code", writeErrors},
+		{"errors.md", "Appendix: error codes", writeErrors},
 	}
 	for _, p := range pages {
 		var b bytes.Buffer

@@ -36,9 +36,9 @@ func writeErrors(b *bytes.Buffer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(b, "Every failure has a code `domain_operation_detail`, one sentence and a hint; the command line and "+
-		"the interface show all\nthree. So have the reasons why a session waits and the warnings of a machine. What "+
-		"changes from case to case stands here\nas …: `agent_pull_unavailable`, for example, is to be found as "+
+	fmt.Fprint(b, "This page lists every code that Slipway reports, with its message and what to do. For common "+
+		"problems see\n[Troubleshooting](troubleshooting.md). A code has the form `domain_operation_detail`; reasons to wait "+
+		"and warnings have\ncodes, too. Parts that vary are written as …: look for `agent_pull_unavailable` under "+
 		"`agent_…_unavailable`.\n")
 	domain := ""
 	for _, row := range rowsOf(found) {

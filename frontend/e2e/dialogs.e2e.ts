@@ -86,7 +86,7 @@ const asked: Asked[] = [
     name: 'a change of a folder',
     path: () => '/folders',
     open: async (page) => (
-      await press(page, 'Rename or change: kept-folder'),
+      await press(page, 'Rename or edit: kept-folder'),
       written(inDialog(page, 'Edit kept-folder'), 'Name', 'unwanted')
     ),
   },

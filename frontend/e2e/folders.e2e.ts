@@ -41,20 +41,20 @@ describe('a folder', () => {
     await dialog.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('button', { name: 'data', exact: true }).waitFor()
 
-    await page.getByRole('button', { name: 'Rename or change: data' }).click()
+    await page.getByRole('button', { name: 'Rename or edit: data' }).click()
     dialog = page.getByRole('dialog', { name: 'Edit data' })
     await dialog.getByRole('textbox', { name: 'Name' }).fill('images')
     await dialog.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('button', { name: 'images', exact: true }).waitFor()
 
-    await page.getByRole('button', { name: 'Move to the trash: images' }).click()
+    await page.getByRole('button', { name: 'Move to trash: images' }).click()
     await eventually('it is in the trash', async () => (await state('images')) === 'trashed')
     await page.getByRole('tab', { name: /Trash/ }).click()
     await page.getByRole('button', { name: 'Restore' }).click()
     await eventually('it is back', async () => (await state('images')) === 'ready')
 
     await page.getByRole('tab', { name: /Active/ }).click()
-    await page.getByRole('button', { name: 'Move to the trash: images' }).click()
+    await page.getByRole('button', { name: 'Move to trash: images' }).click()
     await page.getByRole('tab', { name: /Trash/ }).click()
     await page.getByRole('button', { name: 'Delete permanently' }).click()
     dialog = page.getByRole('dialog', { name: 'Permanently delete images?' })
