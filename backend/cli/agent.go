@@ -31,7 +31,7 @@ type agentFlags struct {
 }
 
 func (f *agentFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.engine, "engine", "", "what runs the containers: docker, sim, or auto (default docker)")
+	cmd.Flags().StringVar(&f.engine, "engine", "", "container engine: docker, sim or auto (default docker)")
 	cmd.Flags().StringVar(&f.listen, "listen", "",
 		"take paired devices at host:port, for example 0.0.0.0:7442; off: none")
 	cmd.Flags().StringArrayVar(&f.env, "env", nil,
@@ -43,7 +43,7 @@ func (f *agentFlags) settings() (daemon.Settings, error) {
 	for _, entry := range f.env {
 		name, value, ok := strings.Cut(entry, "=")
 		if !ok || name == "" {
-			return s, usagef("%q is no variable; write NAME=VALUE", entry)
+			return s, usagef("invalid variable %q: use NAME=VALUE", entry)
 		}
 		if s.Env == nil {
 			s.Env = map[string]string{}
@@ -60,12 +60,11 @@ func (p *program) agentCommand() *cobra.Command {
 	var stdio, version, quiet bool
 	cmd := &cobra.Command{
 		Use:   "agent",
-		Short: "Use agents on other machines, or run the agent of this one for other computers",
-		Long: `With a subcommand, agent is about the agents that this computer uses. By itself it runs what rules this
-machine's sessions, without a user interface, until it is
-interrupted; sessions go on without it. Other computers reach it by ssh, which starts it
-when it is needed, or with --listen as paired devices. What it is started with is kept:
-the next start needs no flags.`,
+		Short: "Manage agents on other machines, or run the agent of this machine",
+		Long: `Subcommands manage the agents that this computer uses. Without a subcommand, agent runs the agent of this
+machine without a user interface until it is interrupted. Its sessions keep running. Other
+computers connect by SSH, which starts the agent when needed, or with --listen as paired
+computers. The flags are saved: the next start does not need them.`,
 		Args: exactly(0, "no argument"),
 	}
 	flags.add(cmd)
@@ -92,8 +91,8 @@ the next start needs no flags.`,
 		}
 		return p.runAgent(ctx, AgentOptions{Home: home, Settings: settings}, quiet)
 	}
-	cmd.AddGroup(&cobra.Group{ID: groupFar, Title: "Agents that this computer uses:"},
-		&cobra.Group{ID: groupHere, Title: "The agent of this machine, or with --on of another:"})
+	cmd.AddGroup(&cobra.Group{ID: groupFar, Title: "Agents on other machines:"},
+		&cobra.Group{ID: groupHere, Title: "The agent of this machine (or another with --on):"})
 	addTo(cmd, groupFar, p.nearCommands()...)
 	addTo(cmd, groupHere, p.agentStartCommand(), p.agentStopCommand(), p.agentStatusCommand(),
 		p.agentPairCommand(), p.agentDevicesCommand(), p.agentRevokeCommand(), p.agentAuditCommand(),
@@ -139,9 +138,9 @@ func (p *program) agentStartCommand() *cobra.Command {
 	var keeper string
 	cmd := &cobra.Command{
 		Use:   "start",
-		Short: "Start the agent of this machine in the background, where none runs",
-		Long: `Start makes the agent outlive this login: your own systemd keeps it where that goes on
-when you are logged out, and otherwise it is a process by itself.`,
+		Short: "Start the agent of this machine in the background",
+		Long: `Start keeps the agent running after you log out: as a service of your own systemd if it
+keeps running after logout, otherwise as a process of its own.`,
 		Args: exactly(0, "no argument"),
 	}
 	flags.add(cmd)
@@ -165,8 +164,8 @@ when you are logged out, and otherwise it is a process by itself.`,
 func (p *program) agentStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Say what rules the agent of this machine",
-		Long:  "Status exits with 5 when nothing does.",
+		Short: "Show the status of this machine's agent",
+		Long:  "Exits with 5 if no agent is running.",
 		Args:  exactly(0, "no argument"),
 	}
 	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
@@ -210,7 +209,7 @@ func (p *program) printStatus(status daemon.Status) error {
 func (p *program) agentStopCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop",
-		Short: "Stop the agent of this machine; sessions go on",
+		Short: "Stop the agent of this machine; sessions keep running",
 		Args:  exactly(0, "no argument"),
 	}
 	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
@@ -236,15 +235,15 @@ func (p *program) agentSwitchCommand() *cobra.Command {
 	var attached bool
 	cmd := &cobra.Command{
 		Use:    "switch [--to PROGRAM]",
-		Short:  "Replace what rules the agent of this machine by this program; sessions go on",
+		Short:  "Replace the agent of this machine with this program; sessions keep running",
 		Args:   exactly(0, "no argument"),
 		Hidden: true, // how an upgrade is done from afar
 	}
 	flags.add(cmd)
-	cmd.Flags().StringVar(&to, "to", "", "path of the program; empty: this one")
+	cmd.Flags().StringVar(&to, "to", "", "path of the program (default: this one)")
 	cmd.Flags().StringVar(&keeper, "keeper", "",
 		"what keeps it running: systemd or none (default: systemd where it can)")
-	cmd.Flags().BoolVar(&attached, "attached", false, "do it in this process, which a lost connection ends")
+	cmd.Flags().BoolVar(&attached, "attached", false, "run in this process, which ends if the connection is lost")
 	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
 		ctx, cancel := context.WithTimeout(ctx, switchTime)
 		defer cancel()
@@ -279,14 +278,14 @@ func (p *program) agentUninstallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Stop the agent of this machine and remove Slipway's files",
-		Long: `Uninstall stops the agent and removes its programs. While sessions live, or with
---keep-data, its books stay, so that an agent that comes back finds what it left.`,
+		Long: `Uninstall stops the agent and removes its programs. If sessions are live, or with
+--keep-data, its data stays, so that a reinstalled agent finds everything again.`,
 		Args: exactly(0, "no argument"),
 	}
 	cmd.Flags().BoolVar(&end, "end-sessions", false,
 		"end the sessions that live; what is in their home folders goes with them")
-	cmd.Flags().BoolVar(&keep, "keep-data", false, "leave history, accounts and logs")
-	cmd.Flags().BoolVar(&attached, "attached", false, "do it in this process, which a lost connection ends")
+	cmd.Flags().BoolVar(&keep, "keep-data", false, "keep history, usage and logs")
+	cmd.Flags().BoolVar(&attached, "attached", false, "run in this process, which ends if the connection is lost")
 	_ = cmd.Flags().MarkHidden("attached") // it was just defined
 	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
 		if !attached {

@@ -19,15 +19,15 @@ func (p *program) agentPairCommand() *cobra.Command {
 	var req api.PairRequest
 	cmd := &cobra.Command{
 		Use:   "pair [--on AGENT]",
-		Short: "Print a code by which one more computer may use the agent of this machine",
-		Long: `The code is good for one computer, for ten minutes. Type it there when it asks, after
-slipway agent add with the address that is printed.`,
+		Short: "Create a code to pair a computer with the agent of this machine",
+		Long: `The code pairs one computer and expires after ten minutes. On that computer, run
+slipway agent add with the printed address and enter the code.`,
 		Args: exactly(0, "no argument"),
 	}
 	p.onFlag(cmd, &on, "the agent of another machine")
 	cmd.Flags().StringVar(&req.Owner, "owner", "",
 		"whose sessions that computer has (default those of the agent's person)")
-	cmd.Flags().StringVar(&req.Role, "role", "", "admin or user (default as the agent does)")
+	cmd.Flags().StringVar(&req.Role, "role", "", "admin or user (default: set by the agent)")
 	cmd.RunE = p.hereOr(&on, p.pairNear(&req), func(ctx context.Context, home place.Home) error {
 		c, err := daemon.Connect(ctx, home)
 		if err != nil {
@@ -92,7 +92,7 @@ func (p *program) agentRevokeCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{
 		Use:   "revoke DEVICE [--on AGENT]",
-		Short: "Take a paired computer's access to the agent of this machine, at once",
+		Short: "Revoke the access of a paired computer",
 		Args:  exactly(1, "the key or the name of one device"),
 	}
 	p.onFlag(cmd, &on, "the agent of another machine")

@@ -21,20 +21,19 @@ func (p *program) agentRotateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate [--on AGENT | --device]",
 		Short: "Change the key of the agent of this machine, or of this computer",
-		Long: `Rotate makes a new key that the old one signs. Computers that are paired with the agent
-follow it by that signature without a question, at once where they are connected and
-otherwise when they return. Nobody needs to be paired anew, and whoever has a copy of the
-old key can no longer pass for the agent.
+		Long: `Rotate creates a new key, signed by the old one. Computers that are paired with the agent
+accept it automatically: at once if they are connected, otherwise when they reconnect.
+Nothing needs to be paired again, and copies of the old key no longer work.
 
-With --device it is the key by which agents know this computer.`,
+With --device, rotate changes the key of this computer.`,
 		Args: exactly(0, "no argument"),
 	}
 	p.onFlag(cmd, &on, "the agent of another machine")
-	cmd.Flags().BoolVar(&device, "device", false, "change the key by which agents know this computer")
+	cmd.Flags().BoolVar(&device, "device", false, "change the key of this computer")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case device && on != "":
-			return usagef("--device is about this computer, --on about another; choose one")
+			return usagef("use either --device (this computer) or --on (another machine)")
 		case device:
 			return p.command(func(ctx context.Context, c *client, _ []string) error {
 				return p.rotateNear(ctx, c, "/api/v1/key/rotate")

@@ -39,20 +39,20 @@ func (p *program) agentAuditCommand() *cobra.Command {
 	var on, before string
 	cmd := &cobra.Command{
 		Use:   "audit [--on AGENT]",
-		Short: "Print who did what with the agent of this machine, when and from where",
-		Long: `What was done through the agent by other computers and people is kept in its folder: security
-events in audit.jsonl, up to 40 MiB, and the rest in audit.d, up to 8 MiB for each person.
-Security events are pairing codes that were made, used or wrong, computers that were refused or
-removed, keys that changed, and limits. What somebody repeats within a minute is one entry with
-a count. Commands that were run and what was typed are not recorded.`,
+		Short: "Show the audit log: who did what, when and from where",
+		Long: `The audit log records what other computers and people do through the agent. It is in the
+agent's directory: security events in audit.jsonl (up to 40 MiB), everything else in audit.d
+(up to 8 MiB per person). Security events are pairing codes that were created, used or wrong,
+computers that were refused or revoked, changed keys, and limits. Repeated entries within a
+minute are counted as one. Commands and typed text are not recorded.`,
 		Args: exactly(0, "no argument"),
 	}
-	cmd.Flags().IntVar(&asked.Limit, "tail", 100, fmt.Sprintf("how many of the newest entries, at most %d",
+	cmd.Flags().IntVar(&asked.Limit, "tail", 100, fmt.Sprintf("number of newest entries, at most %d",
 		session.MostAudit))
-	cmd.Flags().StringVar(&before, "before", "", "only what is older than the entry of this time, as --json prints it")
-	cmd.Flags().StringVar(&asked.Owner, "by", "", "only what this person did")
-	cmd.Flags().StringVar(&asked.Text, "grep", "", "only entries in which each of these words is somewhere")
-	cmd.Flags().BoolVar(&asked.Failed, "failed", false, "only what was refused or went wrong")
+	cmd.Flags().StringVar(&before, "before", "", "only entries older than this time, as --json prints it")
+	cmd.Flags().StringVar(&asked.Owner, "by", "", "only entries of this person")
+	cmd.Flags().StringVar(&asked.Text, "grep", "", "only entries that contain all of these words")
+	cmd.Flags().BoolVar(&asked.Failed, "failed", false, "only refused or failed entries")
 	cmd.Flags().BoolVar(&asked.Security, "security", false, "only security events")
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
 	show := func(raw []byte, entries []api.AuditEntry) error {
@@ -77,7 +77,7 @@ a count. Commands that were run and what was typed are not recorded.`,
 		if before != "" {
 			var err error
 			if asked.Before, err = time.Parse(time.RFC3339Nano, before); err != nil {
-				return usagef("--before %s is no time as --json prints one", before)
+				return usagef("invalid time --before %s: use a time as --json prints it", before)
 			}
 		}
 		told, err := c.Audit(ctx, asked)
@@ -125,7 +125,7 @@ func times(count int) string {
 func (p *program) agentLimitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "limit",
-		Short: "Limit what each person may hold on the agent of this machine",
+		Short: "Limit what each person can use on this machine",
 	}
 	cmd.AddCommand(p.agentLimitListCommand(), p.agentLimitSetCommand(), p.agentLimitUnsetCommand())
 	return cmd
@@ -195,34 +195,35 @@ func (p *program) agentLimitSetCommand() *cobra.Command {
 	var memory, share, on string
 	cmd := &cobra.Command{
 		Use:   "set OWNER [--on AGENT]",
-		Short: "Set what one person may hold at a time; default: everybody without a limit of their own",
-		Long: `Set replaces the limits of a person. What is not given is not limited. The default is not
-for the agent's own person. A folder is one that a person who is not an admin may mount:
-the folder itself, not those in it; without one they mount nothing of this machine.
+		Short: "Set the limits of a person, or of default: everyone without limits of their own",
+		Long: `Set replaces the limits of a person. Flags that you omit mean no limit. The limits of
+default do not apply to the owner of the agent. With --folder, a person who is not an admin
+can mount that directory, but not those inside it. Without it, they mount no directory of
+this machine.
 
-Admins pull images with the registry logins that docker login keeps on this machine. With
---registry-logins so does this person, who also sees and launches what was pulled with them.`,
+Admins pull images with the registry logins that docker login saved on this machine. With
+--registry-logins this person does so, too, and can see and launch the pulled images.`,
 		Args: exactly(1, "the name of one person, or default"),
 	}
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
-	cmd.Flags().IntVar(&limit.Sessions, "sessions", 0, "sessions that run at a time")
+	cmd.Flags().IntVar(&limit.Sessions, "sessions", 0, "sessions at the same time")
 	cmd.Flags().IntVar(&limit.CPU, "cpu", 0, "CPUs")
 	cmd.Flags().StringVar(&memory, "mem", "", "memory, for example 16g")
 	cmd.Flags().StringVar(&share, "gpu", "", "devices, for example 1.5")
 	cmd.Flags().IntVar(&limit.Processes, "processes", 0,
 		"processes and threads in each container, in place of the machine's setting session.processes")
-	cmd.Flags().StringArrayVar(&limit.Folders, "folder", nil, "an absolute path that may be mounted")
-	cmd.Flags().BoolVar(&limit.Logins, "registry-logins", false, "pull with this machine's registry logins")
+	cmd.Flags().StringArrayVar(&limit.Folders, "folder", nil, "absolute path that the person can mount")
+	cmd.Flags().BoolVar(&limit.Logins, "registry-logins", false, "allow the registry logins of this machine")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var err error
 		if memory != "" {
 			if limit.Memory, err = gpu.ParseBytes(memory); err != nil {
-				return usagef("%q is no amount of memory; write 16g", memory)
+				return usagef("invalid amount of memory %q: use, for example, 16g", memory)
 			}
 		}
 		if share != "" {
 			if limit.GPU, err = gpu.ParseShare(share); err != nil {
-				return usagef("%q is no number of devices; write 1.5", share)
+				return usagef("invalid number of devices %q: use, for example, 1.5", share)
 			}
 		}
 		near := func(ctx context.Context, c *client, agent string) error {

@@ -75,24 +75,24 @@ func (p *program) agentAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add ADDRESS [--name NAME] [--group GROUP] [--dir PATH]",
 		Short: "Add an agent on another machine",
-		Long: `Add brings Slipway to a machine that you can log in to by ssh, starts an agent there and
-connects to it; nothing need be installed there, and no root is needed. Your own ssh
-configuration holds. An agent that listens for paired computers is added by its address
-and a code that slipway agent pair shows on its machine.
+		Long: `Add installs Slipway on a machine that you can log in to by SSH, starts an agent there and
+connects to it. It needs no root access and no installed software, and uses your own SSH
+configuration. To add an agent that listens for paired computers, use its address and a
+code that slipway agent pair prints on its machine.
 
-ADDRESS is ssh://user@host:port or a host as for ssh, slipway://host:port, or
-wss://host:port/path where only HTTPS passes.`,
+ADDRESS is ssh://user@host:port, an SSH host name, slipway://host:port, or
+wss://host:port/path if only HTTPS gets through.`,
 		Example: `  slipway agent add lab
   slipway agent add ssh://ada@gpu1.example.org:2222 --name gpu1 --group gpus
   slipway agent add slipway://gpu2.example.org --name gpu2
   slipway agent add lab --probe`,
 		Args: exactly(1, "one address"),
 	}
-	cmd.Flags().StringVar(&req.Name, "name", "", "what to call it (default: the name of the host)")
-	cmd.Flags().StringVar(&req.Group, "group", "", "resource group to put it into (default default)")
+	cmd.Flags().StringVar(&req.Name, "name", "", "name (default: the host name)")
+	cmd.Flags().StringVar(&req.Group, "group", "", "resource group (default: default)")
 	cmd.Flags().StringVar(&req.Dir, "dir", "",
 		"folder for Slipway's files there, by ssh (default the usual one of the account)")
-	cmd.Flags().BoolVar(&req.Probe, "probe", false, "only look at the machine and change nothing")
+	cmd.Flags().BoolVar(&req.Probe, "probe", false, "only check the machine, change nothing")
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		req.Address = args[0]
 		return c.operation(ctx, http.MethodPost, "/api/v1/agents", req)
@@ -108,7 +108,7 @@ func (p *program) agentListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List the agents that this computer knows, and how each is reached",
+		Short:   "List agents and their connections",
 		Args:    exactly(0, "no argument"),
 	}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
@@ -160,7 +160,7 @@ func (p *program) connectionDetail(a api.Agent) string {
 
 func (p *program) agentShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show AGENT", Short: "Show one agent: how it is reached, its machine, its devices",
+		Use: "show AGENT", Short: "Show one agent: connection, machine and devices",
 		Args: exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
 	}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
@@ -218,7 +218,7 @@ func (p *program) agentFields(w io.Writer, a api.Agent, machines []api.Machine) 
 
 func (p *program) agentRenameCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rename AGENT NAME", Short: "Call an agent otherwise", Args: exactly(2, "an agent and its new name"),
+		Use: "rename AGENT NAME", Short: "Rename an agent", Args: exactly(2, "an agent and its new name"),
 		ValidArgsFunction: p.completeAgents,
 	}
 	cmd.RunE = p.updatesAgent(func(name string) api.AgentUpdate { return api.AgentUpdate{Name: &name} })
@@ -227,7 +227,7 @@ func (p *program) agentRenameCommand() *cobra.Command {
 
 func (p *program) agentGroupCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "group AGENT GROUP", Short: "Put an agent into a resource group", Args: exactly(2, "an agent and a group"),
+		Use: "group AGENT GROUP", Short: "Move an agent to a resource group", Args: exactly(2, "an agent and a group"),
 		ValidArgsFunction: p.completeAgents,
 	}
 	cmd.RunE = p.updatesAgent(func(group string) api.AgentUpdate { return api.AgentUpdate{Group: &group} })
@@ -275,12 +275,12 @@ func (p *program) agentRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "rm AGENT [--uninstall]",
 		Aliases: []string{"remove"},
-		Short:   "Forget an agent; its sessions go on unless it is uninstalled",
+		Short:   "Remove an agent from this computer; its sessions keep running unless you uninstall it",
 		Args:    exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
 	}
 	cmd.Flags().BoolVar(&removal.Uninstall, "uninstall", false,
 		"end its sessions and remove Slipway and its files from its machine")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	run := p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		return c.operation(ctx, http.MethodPost, agentPath(args[0], "remove"), removal)
 	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is forgotten.\n", o.Subject) })
@@ -301,16 +301,16 @@ func (p *program) agentTrustCommand() *cobra.Command {
 	var refuse bool
 	cmd := &cobra.Command{
 		Use:   "trust AGENT --found KEY [--refuse]",
-		Short: "Accept the new key of an agent that was set up anew",
-		Long: `An agent that shows another key than before is not reached until you have answered.
-Compare the key with slipway agent status on its machine: KEY is the one found.`,
+		Short: "Accept the new key of a reinstalled agent",
+		Long: `An agent whose key has changed stays disconnected until you answer. Compare the key with
+the output of slipway agent status on its machine.`,
 		Args: exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
 	}
-	cmd.Flags().StringVar(&answer.Found, "found", "", "the key that it shows, as slipway agent show prints it")
-	cmd.Flags().BoolVar(&refuse, "refuse", false, "stay away from it")
+	cmd.Flags().StringVar(&answer.Found, "found", "", "the new key, as slipway agent show prints it")
+	cmd.Flags().BoolVar(&refuse, "refuse", false, "reject the new key")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		if answer.Found == "" {
-			return usagef("--found is missing; slipway agent show %s prints the key", args[0])
+			return usagef("missing --found: slipway agent show %s prints the key", args[0])
 		}
 		answer.Accept = !refuse
 		var a api.Agent

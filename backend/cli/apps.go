@@ -20,7 +20,7 @@ import (
 func (p *program) appsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "apps SESSION",
-		Short:             "List what a session can serve",
+		Short:             "List the apps of a session",
 		Args:              exactly(1, "one session"),
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
@@ -81,16 +81,15 @@ func (p *program) openCommand() *cobra.Command {
 	var req api.OpenRequest
 	cmd := &cobra.Command{
 		Use:   "open SESSION [APP]",
-		Short: "Open an app such as JupyterLab: start it, wait for it, and print its address",
-		Long: `Open starts an app if need be, waits until it answers, prints its address and opens
-the browser if this is a terminal on a desktop. Without APP it opens the first web app.
-Ctrl-C gives the start up; --stop ends an app that runs or starts.
-The address holds a ticket that works once, within one minute.
+		Short: "Open an app such as JupyterLab and print its address",
+		Long: `Open starts an app if necessary, waits until it responds, prints its address, and opens the
+browser on a desktop. Without APP it opens the first web app. Press Ctrl-C to cancel. To stop
+a running or starting app, use --stop. The address works once, within one minute.
 
-With --port the app is also on that port of this computer, or on another where that one is
-taken, until --close or the end of the session. With --public everybody who reaches this
-computer uses it without logging in, until --close, the end of the session or that of
-Slipway; what was closed with Slipway is told by slipway apps.`,
+With --port the app is also on that port of this computer, or on another one if it is in
+use, until --close or the end of the session. With --public everyone who can reach this
+computer can use it without a login, until --close, the end of the session or the end of
+Slipway. slipway apps lists ports that closed with Slipway.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return notEmpty(args)
@@ -100,15 +99,15 @@ Slipway; what was closed with Slipway is told by slipway apps.`,
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
 	cmd.Flags().IntVar(&req.Port, "port", 0, "preferred port of this computer, 1024 to 65535")
-	cmd.Flags().BoolVar(&req.Public, "public", false, "open it to everybody on the network, without a login")
-	cmd.Flags().BoolVar(&shut, "close", false, "close the port that --port or --public has opened; the app goes on")
-	cmd.Flags().BoolVar(&stop, "stop", false, "end the app, or its start; the session goes on")
+	cmd.Flags().BoolVar(&req.Public, "public", false, "open it to everyone on the network, without a login")
+	cmd.Flags().BoolVar(&shut, "close", false, "close the port opened by --port or --public; the app keeps running")
+	cmd.Flags().BoolVar(&stop, "stop", false, "stop the app; the session keeps running")
 	for _, other := range []string{"port", "public"} {
 		cmd.MarkFlagsMutuallyExclusive("close", "stop", other)
 	}
-	cmd.Flags().StringVar(&req.Dir, "dir", "", "the directory of the session that TensorBoard or MLflow shall show")
-	cmd.Flags().BoolVar(&printOnly, "print", false, "only print the address")
-	cmd.Flags().BoolVar(&req.Window, "window", false, "in a window of the desktop program, if it runs")
+	cmd.Flags().StringVar(&req.Dir, "dir", "", "directory of the session for TensorBoard or MLflow")
+	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address without opening it")
+	cmd.Flags().BoolVar(&req.Window, "window", false, "open in a window of the desktop app, if it is running")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		s, apps, _, err := c.apps(ctx, args[0])
 		if err != nil {

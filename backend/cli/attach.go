@@ -25,17 +25,17 @@ func (p *program) attachCommand() *cobra.Command {
 	var fresh bool
 	cmd := &cobra.Command{
 		Use:   "attach [--new | --terminal ID] SESSION [-- COMMAND…]",
-		Short: "Join a session's terminal, or open one",
-		Long: `Attach joins the newest shell of a session, or opens one if there is none. Ctrl-P Ctrl-Q
-leaves it running; its end ends attach with its exit code. A lost connection is taken up
-again where it stopped.`,
+		Short: "Open a terminal of a session, or return to one",
+		Long: `Attach opens the newest shell of a session, or starts one. Press Ctrl-P Ctrl-Q to leave it
+running. When the shell ends, attach exits with its exit code. After a lost connection,
+attach resumes where it stopped.`,
 		Args:              atLeast(1, "a session"),
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
-	cmd.Flags().StringVar(&id, "terminal", "", "join this shell")
+	cmd.Flags().StringVar(&id, "terminal", "", "return to this shell")
 	cmd.Flags().StringVar(&kernel, "kernel", "",
 		"join or open a shell in this container of a cluster, such as sub1 (default main1)")
-	cmd.Flags().BoolVar(&fresh, "new", false, "open another shell")
+	cmd.Flags().BoolVar(&fresh, "new", false, "open a new shell")
 	cmd.Flags().SetInterspersed(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		words := args[1:]
@@ -43,10 +43,10 @@ again where it stopped.`,
 			words = words[1:]
 		}
 		if !p.hasTerminal() {
-			return usagef("attach needs a terminal here; slipway exec works without")
+			return usagef("attach needs a terminal: use slipway exec without one")
 		}
 		if id != "" && kernel != "" {
-			return usagef("--terminal names one shell, which is in one container; leave --kernel out")
+			return usagef("--terminal already names a shell: remove --kernel")
 		}
 		return p.attach(cmd.Context(), args[0], shellChoice{id: id, kernel: kernel, fresh: fresh || len(words) > 0},
 			words)

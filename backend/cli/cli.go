@@ -96,9 +96,9 @@ func (p *program) rootCommand() *cobra.Command {
 		Use:   "slipway",
 		Short: "Compute sessions in containers, on this computer or a lab server",
 		Long: `Slipway launches isolated compute sessions in containers and gives each one a
-terminal, Jupyter, logs and an honest account of what it used.
+terminal, Jupyter, logs and usage accounts.
 
-Sessions are named by their id, a unique beginning of it, or their name.
+Refer to a session by its ID, a unique prefix of it, or its name.
 
 ` + exitCodesHelp,
 		SilenceUsage:  true,
@@ -111,17 +111,17 @@ Sessions are named by their id, a unique beginning of it, or their name.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if p.output != outputTable && p.output != outputJSON {
-				return usagef("%q is no kind of output; write table or json", p.output)
+				return usagef("Unknown output format %q: use table or json", p.output)
 			}
 			return nil
 		},
 	}
-	root.PersistentFlags().StringVarP(&p.output, "output", "o", outputTable, "how to print: table or json")
+	root.PersistentFlags().StringVarP(&p.output, "output", "o", outputTable, "output format: table or json")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{message: sentence(err.Error()), hint: "See " + cmd.CommandPath() + " --help."}
 	})
 	root.AddGroup(&cobra.Group{ID: groupSessions, Title: "Sessions:"},
-		&cobra.Group{ID: groupPlane, Title: "Control plane:"})
+		&cobra.Group{ID: groupPlane, Title: "Slipway itself:"})
 	addTo(root, groupSessions, p.runCommand(), p.psCommand(), p.showCommand(), p.logsCommand(), p.attachCommand(),
 		p.execCommand(), p.sshCommand(),
 		p.stopCommand(), p.renameCommand(), p.cpCommand(), p.folderCommand(), p.appsCommand(), p.openCommand(),
@@ -202,7 +202,7 @@ func atLeast(n int, what string) cobra.PositionalArgs {
 func notEmpty(args []string) error {
 	for _, arg := range args {
 		if arg == "" {
-			return usagef("An argument is empty")
+			return usagef("an argument is empty")
 		}
 	}
 	return nil

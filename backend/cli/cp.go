@@ -24,22 +24,21 @@ func (p *program) cpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cp [-r] SOURCE DESTINATION",
 		Short: "Copy files to or from a session or a folder",
-		Long: `Cp copies between this computer and a running session, or a data folder. One of the two
-is written SESSION:PATH, where a relative path begins at /home/work, or folder:NAME/PATH.
-A session that is itself called folder is named by its id. A copy that was broken
-off goes on where it stood when the same command is given again, and every
-checksum is compared. Links are left out of what is copied with -r.`,
+		Long: `Cp copies between this computer and a running session or a data folder. Write one side as
+SESSION:PATH, where relative paths start at /home/work, or as folder:NAME/PATH. If a session
+is named folder, use its ID. To resume an interrupted copy, run the same command again. Cp
+compares all checksums. With -r it skips links.`,
 		Example: "  slipway cp data.tar train-a:\n  slipway cp -r train-a:results .\n  slipway cp -r ./images " +
 			"folder:data/",
 		Args: exactly(2, "a source and a destination"),
 	}
-	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy directories with what is in them")
-	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace files that are there already")
+	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy directories recursively")
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "overwrite existing files")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		source, sourceFar := farSide(args[0])
 		target, targetFar := farSide(args[1])
 		if sourceFar == targetFar {
-			return usagef("one of the two is a session's, written SESSION:PATH, and the other of this computer")
+			return usagef("one side must be SESSION:PATH or folder:NAME/PATH, the other a path on this computer")
 		}
 		base, err := filesBase(ctx, c, &source, &target)
 		if err != nil {
@@ -99,7 +98,7 @@ func filesBase(ctx context.Context, c *client, source, target *far) (string, err
 	}
 	name, rest, _ := strings.Cut(strings.TrimPrefix(side.path, "/"), "/")
 	if name == "" {
-		return "", usagef("folder: is followed by the name of a folder, such as folder:data/images")
+		return "", usagef("missing folder name: use, for example, folder:data/images")
 	}
 	var f api.Folder
 	if _, err := c.get(ctx, folderPath(name), &f); err != nil {
@@ -177,7 +176,7 @@ func (j *copying) up(ctx context.Context, source, target string) error {
 		return j.upload(ctx, source, orDot(target))
 	}
 	if !j.recursive {
-		return usagef("%s is a directory; add -r to copy it with what is in it", source)
+		return usagef("%s is a directory: use -r to copy it", source)
 	}
 	return j.uploadTree(ctx, source, orDot(target))
 }
@@ -234,13 +233,13 @@ func (j *copying) down(ctx context.Context, source, target string) error {
 		dir, name = target, base
 	}
 	if info.Kind == "directory" && !j.recursive {
-		return usagef("%s is a directory; add -r to copy it with what is in it", source)
+		return usagef("%s is a directory: use -r to copy it", source)
 	}
 	if inside && base == "/" { // all of the home, into a directory
 		dir, name = target, "."
 	}
 	if !filepath.IsLocal(name) {
-		return usagef("%q is no name for a file here; write the destination's name", name)
+		return usagef("invalid file name %q: add a name to the destination", name)
 	}
 	// What a session holds is not trusted: nothing is written outside of dir.
 	root, err := os.OpenRoot(dir)

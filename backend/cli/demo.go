@@ -27,22 +27,22 @@ func (p *program) demoCommand() *cobra.Command {
 	var open bool
 	cmd := &cobra.Command{
 		Use:   "demo [--story NAME] [--seed N] [--speed N] [--keep DIR]",
-		Short: "Show everything on simulated machines: no Docker, no GPU, no network",
-		Long: `Demo opens the complete launcher over a simulated workstation with two GPUs and, behind the
-real tunnel on loopback, a simulated lab server with eight. Nothing in it is real, it is
-marked as a demo everywhere, and its files are never mixed with yours: they are thrown
-away at the end unless --keep names a folder for them.
+		Short: "Run a demo on simulated machines: no Docker, no GPU, no network",
+		Long: `Demo opens the complete launcher with a simulated workstation with two GPUs and, behind the
+real tunnel on loopback, a simulated lab server with eight GPUs. It is marked as a demo
+everywhere, and its files are separate from yours. They are deleted at the end unless you
+use --keep.
 
-Stories: lab (the usual one: everyday work on both machines), workstation (this machine
-only), shortage (the lab server is full and a queue waits), idle (a session is about to be
+Stories: lab (default: everyday work on both machines), workstation (this machine only),
+shortage (the lab server is full and sessions wait), idle (a session is about to be
 reclaimed), failure (sessions end in different ways, each with its reason).`,
 		Args: exactly(0, "no argument"),
 	}
 	cmd.Flags().StringVar(&opts.Story, "story", "", "lab, workstation, shortage, idle or failure (default lab)")
-	cmd.Flags().Uint64Var(&opts.Seed, "seed", 0, "a number that everything random follows from (default 1)")
-	cmd.Flags().IntVar(&opts.Speed, "speed", 1, "how much faster time goes by on its machines, 1 to 60")
-	cmd.Flags().StringVar(&opts.Keep, "keep", "", "keep the demo in this folder, and go on with it there")
-	cmd.Flags().IntVar(&opts.Port, "port", 0, "port on 127.0.0.1; 0: the one used last, else 7431, else any free one")
+	cmd.Flags().Uint64Var(&opts.Seed, "seed", 0, "random seed (default 1)")
+	cmd.Flags().IntVar(&opts.Speed, "speed", 1, "speed of time on its machines, 1 to 60")
+	cmd.Flags().StringVar(&opts.Keep, "keep", "", "save the demo in this directory and continue it later")
+	cmd.Flags().IntVar(&opts.Port, "port", 0, "port on 127.0.0.1 (default: the last one used, 7431, or any free port)")
 	cmd.Flags().BoolVar(&open, "open", false, "open the browser")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := interruptible(cmd.Context())
@@ -52,10 +52,10 @@ reclaimed), failure (sessions end in different ways, each with its reason).`,
 				hint: "Use the slipway program."}
 		}
 		if opts.Port < 0 || opts.Port > 65535 {
-			return usagef("%d is no port; write a number from 1 to 65535", opts.Port)
+			return usagef("invalid port %d: use a number from 1 to 65535", opts.Port)
 		}
 		if opts.Speed < 1 || opts.Speed > 60 {
-			return usagef("time cannot go by at %d times the usual speed; write a number from 1 to 60", opts.Speed)
+			return usagef("invalid speed %d: use a number from 1 to 60", opts.Speed)
 		}
 		opts.Ready = func(ready Ready, dir string) {
 			p.sayDemo(ready, dir, opts.Keep != "")

@@ -12,7 +12,7 @@ import (
 func (p *program) diagnosticsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diagnostics",
-		Short: "Sum up versions, checks, settings and the log for somebody who helps, without secrets",
+		Short: "Print a support report with secrets removed",
 		Args:  exactly(0, "no argument"),
 	}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {

@@ -20,14 +20,14 @@ func (p *program) execCommand() *cobra.Command {
 		Use:   "exec [-i] [-t] [-e NAME=VALUE] [-w DIR] SESSION -- COMMAND…",
 		Short: "Run a command in a session",
 		Long: `Exec runs a command in a running session as its user, passes its output and errors
-through untouched, and exits with its code. Signals are passed on to the command.`,
+through unchanged, and exits with its exit code. It passes signals to the command.`,
 		Args:              atLeast(1, "a session and a command"),
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
-	cmd.Flags().BoolVarP(&stdin, "interactive", "i", false, "pass standard input on")
+	cmd.Flags().BoolVarP(&stdin, "interactive", "i", false, "pass standard input to the command")
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "run the command in a terminal")
-	cmd.Flags().StringArrayVarP(&env, "env", "e", nil, "variable NAME=VALUE, or NAME for its value here; repeatable")
-	cmd.Flags().StringVar(&request.Kernel, "kernel", "", "which container of a cluster, such as sub1 (default main1)")
+	cmd.Flags().StringArrayVarP(&env, "env", "e", nil, "variable NAME=VALUE, or NAME to pass its value; repeatable")
+	cmd.Flags().StringVar(&request.Kernel, "kernel", "", "container of a cluster, such as sub1 (default main1)")
 	cmd.Flags().StringVarP(&request.Dir, "workdir", "w", "", "directory to run in (default /home/work)")
 	cmd.Flags().SetInterspersed(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -36,7 +36,7 @@ through untouched, and exits with its code. Signals are passed on to the command
 			request.Command = request.Command[1:]
 		}
 		if len(request.Command) == 0 {
-			return usagef("the command to run is missing; write it after --")
+			return usagef("missing command: add it after --")
 		}
 		var spec api.Spec
 		if err := p.addEnv(&spec, env); err != nil {
@@ -44,10 +44,10 @@ through untouched, and exits with its code. Signals are passed on to the command
 		}
 		request.Env, request.Stdin = spec.Env, stdin
 		if tty && (len(env) > 0 || request.Dir != "") {
-			return usagef("--env and --workdir are not for --tty; run env or a shell there")
+			return usagef("--env and --workdir do not work with --tty: run env or a shell in the session")
 		}
 		if tty && !p.hasTerminal() {
-			return usagef("--tty needs a terminal here; leave it out")
+			return usagef("--tty needs a terminal: remove it")
 		}
 		return p.exec(cmd.Context(), args[0], request, tty)
 	}

@@ -30,10 +30,10 @@ const (
 	ExitInterrupted = 130 // ended by Ctrl-C
 )
 
-const exitCodesHelp = `Exit codes: 0 done, 1 failed, 2 wrong command line, 3 not found, 4 wrong spec, 5 the
-control plane does not answer, 124 --wait-timeout passed, 125 the session ended without
-an exit code of its command, 126 and 127 the command cannot be executed or is not there,
-130 interrupted. run --wait, exec and attach exit with the code of the command.`
+const exitCodesHelp = `Exit codes: 0 success, 1 failure, 2 wrong command line, 3 not found, 4 wrong session spec,
+5 Slipway is not running, 124 --wait-timeout passed, 125 the session ended without an exit code
+of its command, 126 and 127 the command cannot be run or was not found, 130 interrupted.
+run --wait, exec and attach exit with the exit code of the command.`
 
 // problemError is a failure that the API told.
 type problemError struct {

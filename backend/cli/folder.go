@@ -27,10 +27,10 @@ func folderPath(ref string, rest ...string) string {
 func (p *program) folderCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "folder",
-		Short: "Data folders, which outlive sessions",
-		Long: `A folder lies on an agent's machine and outlives sessions. It is mounted by its name:
-slipway run -v NAME[/PATH][:ALIAS][:ro]. One whose name begins with a dot is mounted into
-every session at that name in the home. slipway cp copies to and from folder:NAME/PATH.`,
+		Short: "Manage data folders, which outlive sessions",
+		Long: `A folder is on the machine of an agent and outlives sessions. Mount it by its name:
+slipway run -v NAME[/PATH][:ALIAS][:ro]. A folder whose name starts with a dot is mounted in
+every session, in the home directory. slipway cp copies to and from folder:NAME/PATH.`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -47,7 +47,7 @@ func (p *program) folderListCommand() *cobra.Command {
 	var trash bool
 	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List folders", Args: exactly(0, "no argument")}
 	p.onFlag(cmd, &agent, "only those of this agent")
-	cmd.Flags().BoolVar(&trash, "trash", false, "those in the trash instead")
+	cmd.Flags().BoolVar(&trash, "trash", false, "list the trash instead")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
 		var rows []json.RawMessage
 		if _, err := c.get(ctx, onAgent("/api/v1/folders", agent), &rows); err != nil {
@@ -99,7 +99,7 @@ func (p *program) folderCreateCommand() *cobra.Command {
 	var readOnly bool
 	cmd := &cobra.Command{Use: "create NAME", Short: "Create a folder", Args: exactly(1, "a name")}
 	p.onFlag(cmd, &req.Agent, "agent on whose machine it is (default this computer's)")
-	cmd.Flags().BoolVar(&readOnly, "ro", false, "only to be read")
+	cmd.Flags().BoolVar(&readOnly, "ro", false, "mount read-only")
 	cmd.Flags().StringVar(&req.Mode, "mode", "", "general or model (default general)")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		req.Name = args[0]
@@ -113,13 +113,13 @@ func (p *program) folderLinkCommand() *cobra.Command {
 	var readOnly bool
 	cmd := &cobra.Command{
 		Use:   "link NAME DIRECTORY",
-		Short: "Make a directory of the machine a folder",
-		Long: `Link gives a directory that is on an agent's machine already a name by which it is mounted.
-What is in it stays where it is, also when the folder is deleted for ever.`,
+		Short: "Use an existing directory as a folder",
+		Long: `Link gives an existing directory of a machine a name for mounting. Its files stay where
+they are, even if you delete the folder permanently.`,
 		Args: exactly(2, "a name and a directory"),
 	}
 	p.onFlag(cmd, &req.Agent, "agent on whose machine it is (default this computer's)")
-	cmd.Flags().BoolVar(&readOnly, "ro", false, "only to be read")
+	cmd.Flags().BoolVar(&readOnly, "ro", false, "mount read-only")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		req.Name, req.Path = args[0], args[1]
 		if req.Agent == "" { // another agent's is named in full
@@ -151,7 +151,7 @@ func (p *program) printFolder(raw json.RawMessage, f api.Folder, err error) erro
 }
 
 func (p *program) folderRenameCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "rename FOLDER NAME", Short: "Give a folder another name",
+	cmd := &cobra.Command{Use: "rename FOLDER NAME", Short: "Rename a folder",
 		Args: exactly(2, "a folder and its new name"), ValidArgsFunction: p.completeFolders}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		var f api.Folder
@@ -162,7 +162,7 @@ func (p *program) folderRenameCommand() *cobra.Command {
 }
 
 func (p *program) folderPermissionCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "permission FOLDER rw|ro", Short: "Say whether a folder may be written to",
+	cmd := &cobra.Command{Use: "permission FOLDER rw|ro", Short: "Make a folder writable or read-only",
 		Args: exactly(2, "a folder and rw or ro"), ValidArgsFunction: p.completeFolders}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		var f api.Folder
@@ -194,12 +194,12 @@ func (p *program) folderPurgeCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "purge FOLDER",
-		Short: "Delete a folder in the trash for ever",
-		Long: `Purge deletes all that is in a folder, and says how far it is. Ctrl-C cancels it: what is
-left is in the trash then, from where it can be restored, or purged to its end.`,
+		Short: "Permanently delete a folder in the trash",
+		Long: `Purge permanently deletes the folder and everything in it, and shows its progress. Press
+Ctrl-C to cancel: the remaining files stay in the trash, and you can restore or purge them.`,
 		Args: exactly(1, "a folder"), ValidArgsFunction: p.completeFolders,
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		f, err := c.anyFolder(ctx, args[0])
 		if err != nil {

@@ -17,7 +17,7 @@ func (p *program) gpuCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "gpu [--on AGENT]",
 		Aliases: []string{"gpus"},
-		Short:   "Show the devices, their load, and who holds them",
+		Short:   "Show devices, their load and who uses them",
 		Args:    noSuchCommand,
 	}
 	p.onFlag(cmd, &on, "only devices of this agent")

@@ -18,11 +18,11 @@ func (p *program) gpuHistoryCommand() *cobra.Command {
 	var since, agent string
 	cmd := &cobra.Command{
 		Use:   "history DEVICE",
-		Short: "Show how busy a device was, by its number or UUID; one line a minute",
+		Short: "Show the load history of a device, one line per minute",
 		Args:  exactly(1, "one device"),
 	}
-	cmd.Flags().StringVar(&since, "since", "1h", "a time, or how long ago, such as 6h")
-	cmd.Flags().StringVar(&agent, "on", "", "agent that has the device (default the first that has one)")
+	cmd.Flags().StringVar(&since, "since", "1h", "start time, or how long ago, such as 6h")
+	cmd.Flags().StringVar(&agent, "on", "", "agent of the device (default: the first agent with a device)")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		board, device, err := c.findDevice(ctx, args[0], agent)
 		if err != nil {

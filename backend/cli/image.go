@@ -20,7 +20,7 @@ import (
 func (p *program) imageCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "image",
-		Short: "Images on the agents' machines",
+		Short: "Manage images",
 		Args:  noSuchCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -45,19 +45,19 @@ func (p *program) imageSendCommand() *cobra.Command {
 	var req api.ImageSending
 	cmd := &cobra.Command{
 		Use:   "send IMAGE --to AGENT [--from AGENT]",
-		Short: "Bring an image to another agent without a registry",
-		Long: `Only the layers that are missing there travel, compressed, through the connection that
-is there already. A cut costs nothing but time: the transfer goes on by itself. Without
---from the image is this computer's; without --to it comes to this computer.
+		Short: "Send an image to another agent without a registry",
+		Long: `Send transfers only the layers that are missing there, compressed, through the existing
+connection. After an interruption the transfer resumes automatically. Without --from the
+image is on this computer; without --to it is sent to this computer.
 
-On a machine where you are not an admin the image is yours alone, and its name there
-begins with slipway-custom/ and your name. A name that another image has there stays as it
-is: remove that image first, or, as an admin, say --replace.`,
+On a machine where you are not an admin the image is only yours, and its name there begins
+with slipway-custom/ and your name. If another image already has the name, remove that image
+first or, as an admin, use --replace.`,
 		Args: exactly(1, "one image"),
 	}
-	cmd.Flags().StringVar(&req.From, "from", "", "the agent that has it (default this computer's)")
-	cmd.Flags().StringVar(&req.To, "to", "", "the agent that gets it (default this computer's)")
-	cmd.Flags().BoolVar(&req.Replace, "replace", false, "move a name that another image has there; only for an admin")
+	cmd.Flags().StringVar(&req.From, "from", "", "source agent (default: this computer)")
+	cmd.Flags().StringVar(&req.To, "to", "", "target agent (default: this computer)")
+	cmd.Flags().BoolVar(&req.Replace, "replace", false, "move the name from another image there (admins only)")
 	for _, name := range []string{"from", "to"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, p.completeAgents) // fails only for a flag that is not there
 	}
@@ -74,10 +74,10 @@ func (p *program) imagePullCommand() *cobra.Command {
 	var req api.ImagePull
 	cmd := &cobra.Command{
 		Use:   "pull IMAGE [--on AGENT]",
-		Short: "Pull an image of a registry",
-		Long: `The agent pulls with the logins that docker login has kept on its machine if you are one
-of its admins, or if an admin opened them to you with "slipway agent limit set"; else without a
-login. A pull that is cut keeps the layers that are whole: pull again to resume it.`,
+		Short: "Pull an image from a registry",
+		Long: `The agent uses the registry logins that docker login saved on its machine if you are an
+admin, or if an admin allowed them with "slipway agent limit set". Otherwise it pulls without
+a login. To resume an interrupted pull, run the same command again.`,
 		Args: exactly(1, "one image"),
 	}
 	p.onFlag(cmd, &req.Agent, "the agent whose machine gets it (default this computer's)")
@@ -93,10 +93,10 @@ func (p *program) imageRemoveCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "rm IMAGE… [--on AGENT]", Aliases: []string{"remove"}, Short: "Remove images", Args: cobra.MinimumNArgs(1),
-		Long: "An image goes under all its names. One that a session uses stays.",
+		Long: "Removes all names of an image. Images in use by a session are kept.",
 	}
 	p.onFlag(cmd, &req.Agent, "the agent whose machine has them (default this computer's)")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
 		req.Images = args
 		if !yes {
@@ -116,7 +116,7 @@ func (p *program) imageDisk(ctx context.Context, c *client, on string) (raw []by
 
 func (p *program) imageDiskCommand() *cobra.Command {
 	var on string
-	cmd := &cobra.Command{Use: "df [--on AGENT]", Short: "Show what images take on the disk",
+	cmd := &cobra.Command{Use: "df [--on AGENT]", Short: "Show the disk space of images",
 		Args: exactly(0, "no argument")}
 	p.onFlag(cmd, &on, "the agent whose machine is looked at (default this computer's)")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
@@ -203,15 +203,15 @@ func (p *program) imageCleanCommand() *cobra.Command {
 	var yes bool
 	var unused, custom string
 	cmd := &cobra.Command{
-		Use: "prune [--unused AGE] [--customized AGE] [--on AGENT]", Short: "Remove images that nobody uses",
+		Use: "prune [--unused AGE] [--customized AGE] [--on AGENT]", Short: "Remove unused images",
 		Args: exactly(0, "no argument"),
-		Long: `Without a flag only images go that have no name. No image goes that a session or any
-other container uses. What would go, and how much room that makes, is shown first.`,
+		Long: `Without flags, prune removes untagged images only. It never removes images that a session or
+another container uses. It first shows what it would remove and how much space that frees.`,
 		Example: "  slipway image prune\n  slipway image prune --unused 90d --customized 30d",
 	}
 	p.onFlag(cmd, &on, "the agent whose machine is cleaned (default this computer's)")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	cmd.Flags().StringVar(&unused, "unused", "", "also images of this age that nobody uses, such as 90d")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	cmd.Flags().StringVar(&unused, "unused", "", "also unused images of this age, such as 90d")
 	cmd.Flags().StringVar(&custom, "customized", "", "also customized images of this age, such as 30d")
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, _ []string) (api.Operation, error) {
 		what, err := cleaningOf(unused, custom)
@@ -253,10 +253,10 @@ other container uses. What would go, and how much room that makes, is shown firs
 func (p *program) commitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "commit SESSION NAME",
-		Short: "Make an image of a running interactive session",
-		Long: `What the session installed and changed becomes an image that the launcher offers beside
-the one it began with. Folders, mounts and /home/work are not part of it. The session is
-paused while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
+		Short: "Create an image from a running interactive session",
+		Long: `Commit saves what the session installed and changed as an image that the launcher offers
+next to the original. Folders, mounts and /home/work are not included. The session is paused
+while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
 		Args: exactly(2, "a session and a name"), ValidArgsFunction: p.completeSessions(liveSessions),
 	}
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
@@ -270,9 +270,9 @@ paused while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
 func (p *program) environmentCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "environment", Aliases: []string{"environments", "env"},
 		Short: "List the environments that the launcher offers", Args: exactly(0, "no argument"),
-		Long: `What the launcher offers: Slipway's own environments, those of environments.yaml in Slipway's
-folder, and whatever images are on the machines. The file adds environments, replaces those
-of the same id, and hides those that say hidden: true.`,
+		Long: `Lists what the launcher offers: Slipway's own environments, those of environments.yaml in
+Slipway's directory, and the images on the machines. The file can add environments, replace
+those with the same id, and hide those with hidden: true.`,
 		Example: `  environments:
     - id: team
       title: Our own

@@ -22,14 +22,14 @@ func (p *program) logsCommand() *cobra.Command {
 	opts := logOptions{}
 	cmd := &cobra.Command{
 		Use:               "logs [-f] [--tail N] [-t] SESSION",
-		Short:             "Print a session's log, which is kept after its end",
+		Short:             "Print the log of a session",
 		Args:              exactly(1, "one session"),
 		ValidArgsFunction: p.completeSessions(allSessions),
 	}
-	cmd.Flags().BoolVarP(&opts.follow, "follow", "f", false, "go on until the session ends")
-	cmd.Flags().IntVar(&opts.tail, "tail", -1, "only this many of the last lines")
-	cmd.Flags().BoolVarP(&opts.timestamps, "timestamps", "t", false, "begin each line with its time")
-	cmd.Flags().StringVar(&opts.kernel, "kernel", "", "which container, main1 if empty")
+	cmd.Flags().BoolVarP(&opts.follow, "follow", "f", false, "follow the log until the session ends")
+	cmd.Flags().IntVar(&opts.tail, "tail", -1, "only the last lines, this many")
+	cmd.Flags().BoolVarP(&opts.timestamps, "timestamps", "t", false, "start each line with its time")
+	cmd.Flags().StringVar(&opts.kernel, "kernel", "", "container of a cluster (default main1)")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		s, _, err := c.find(ctx, args[0])
 		if err != nil {

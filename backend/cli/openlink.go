@@ -17,13 +17,13 @@ import (
 
 func (p *program) openLinkCommand() *cobra.Command {
 	var print bool
-	cmd := &cobra.Command{Use: "open-link slipway://…", Short: "Show what a link asks for, and ask",
+	cmd := &cobra.Command{Use: "open-link slipway://…", Short: "Open a slipway:// link",
 		Args: exactly(1, "one link"),
-		Long: `Open-link shows a link in the desktop window, or in the browser where there is none.
-slipway://run?image=… fills in the launcher and slipway://open/SESSION shows a session;
-neither does anything before you say so.`,
+		Long: `Open-link opens a link in the desktop window, or in the browser if there is none.
+slipway://run?image=… fills in the launcher and slipway://open/SESSION shows a session.
+Nothing happens before you confirm.`,
 		Example: "  slipway open-link 'slipway://run?image=python:3.12&cpu=2&memory=4g'"}
-	cmd.Flags().BoolVar(&print, "print", false, "print the address of the page instead of opening it")
+	cmd.Flags().BoolVar(&print, "print", false, "print the address instead of opening it")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		if _, err := recipe.ParseLink(args[0]); err != nil {
 			var fault *recipe.Fault

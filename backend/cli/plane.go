@@ -24,19 +24,18 @@ func (p *program) serveCommand() *cobra.Command {
 	var open, detach, quiet bool
 	cmd := &cobra.Command{
 		Use:   "serve [--engine docker|sim|auto] [--port N]",
-		Short: "Run the control plane and print an address that logs a browser in",
-		Long: `Serve runs the control plane on 127.0.0.1 until it is interrupted; sessions go on
-without it. If one runs already, serve prints an address for it and ends. The printed
-address works once, within ten minutes. Enter at the terminal prints a new one, and so does
-slipway login.`,
+		Short: "Run Slipway and print a login link for the browser",
+		Long: `Serve runs Slipway on 127.0.0.1 until it is interrupted. Sessions keep running without it. If
+Slipway is already running, serve prints a login link for it and exits. The link works once,
+within ten minutes. To get a new one, press Enter in the terminal or run slipway login.`,
 		Args: exactly(0, "no argument"),
 	}
 	cmd.Flags().StringVar(&engine, "engine", p.Env("SLIPWAY_ENGINE"),
 		"what runs the containers: docker, sim, or auto: docker if it answers, else sim (default docker)")
-	cmd.Flags().IntVar(&port, "port", 0, "port on 127.0.0.1; 0: the one used last, else 7421, else any free one")
+	cmd.Flags().IntVar(&port, "port", 0, "port on 127.0.0.1 (default: the last one used, 7421, or any free port)")
 	cmd.Flags().BoolVar(&open, "open", false, "open the browser")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run in the background")
-	cmd.Flags().BoolVar(&quiet, "quiet", false, "print no address and make no login code")
+	cmd.Flags().BoolVar(&quiet, "quiet", false, "do not print a login link")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()
@@ -45,10 +44,10 @@ slipway login.`,
 			engine = "docker"
 		}
 		if !slices.Contains(engines, engine) {
-			return usagef("%q is no engine; write docker, sim or auto", engine)
+			return usagef("unknown engine %q: use docker, sim or auto", engine)
 		}
 		if port < 0 || port > 65535 {
-			return usagef("%d is no port; write a number from 1 to 65535", port)
+			return usagef("invalid port %d: use a number from 1 to 65535", port)
 		}
 		home, err := place.FindHome(p.Env)
 		if err != nil {
@@ -140,13 +139,13 @@ func (p *program) loginCommand() *cobra.Command {
 	var open, printOnly bool
 	cmd := &cobra.Command{
 		Use:   "login [--open | --print]",
-		Short: "Log a browser in: print a one-time address and, on a desktop, open it",
-		Long: `Login prints an address that logs a browser in, once, within one minute. At a terminal of a
-desktop it opens the browser as well.`,
+		Short: "Print a single-use login link and, on a desktop, open it",
+		Long: `Login prints a login link for a browser. It works once, within one minute. On a desktop,
+login also opens the browser.`,
 		Args: exactly(0, "no argument"),
 	}
-	cmd.Flags().BoolVar(&open, "open", false, "open the browser wherever this runs")
-	cmd.Flags().BoolVar(&printOnly, "print", false, "only print the address")
+	cmd.Flags().BoolVar(&open, "open", false, "open the browser, even without a desktop")
+	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address without opening it")
 	cmd.MarkFlagsMutuallyExclusive("open", "print")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := interruptible(cmd.Context())
@@ -167,7 +166,7 @@ const shutdownPause = 20 * time.Millisecond
 func (p *program) shutdownCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shutdown",
-		Short: "Stop the control plane; sessions go on",
+		Short: "Stop Slipway; sessions keep running",
 		Args:  exactly(0, "no argument"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -210,8 +209,8 @@ func (p *program) doctorCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{
 		Use:   "doctor [--on AGENT]",
-		Short: "Probe a machine and say what is missing and how to mend it",
-		Long:  "Doctor exits with 1 when a probe failed.",
+		Short: "Check a machine and show how to fix problems",
+		Long:  "Exits with 1 if a check failed.",
 		Args:  exactly(0, "no argument"),
 	}
 	p.onFlag(cmd, &on, "the machine of this agent (default this computer)")
@@ -246,7 +245,7 @@ func checkTable(w io.Writer, checks []api.Check) {
 func (p *program) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of this program, and of the control plane if one runs",
+		Short: "Print the version of this program and of the running Slipway",
 		Args:  exactly(0, "no argument"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -18,7 +18,7 @@ import (
 func (p *program) presetCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "preset",
-		Short: "Saved amounts of resources",
+		Short: "Manage resource presets",
 		Args:  noSuchCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -31,7 +31,7 @@ func (p *program) presetCommand() *cobra.Command {
 		}
 		return p.print(raw, func(w io.Writer) { presetTable(w, presets) })
 	})
-	rename := &cobra.Command{Use: "rename PRESET NAME", Short: "Rename a preset of your own",
+	rename := &cobra.Command{Use: "rename PRESET NAME", Short: "Rename one of your presets",
 		Args: exactly(2, "a preset and its new name")}
 	rename.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		found, err := c.findPreset(ctx, args[0])
@@ -41,7 +41,7 @@ func (p *program) presetCommand() *cobra.Command {
 		raw, err := c.call(ctx, http.MethodPatch, presetPath(found.ID), api.PresetUpdate{Name: &args[1]}, &found)
 		return p.printPreset(raw, found, err)
 	})
-	remove := &cobra.Command{Use: "rm PRESET", Short: "Forget a preset of your own", Args: exactly(1, "one preset")}
+	remove := &cobra.Command{Use: "rm PRESET", Short: "Delete one of your presets", Args: exactly(1, "one preset")}
 	remove.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		found, err := c.findPreset(ctx, args[0])
 		if err != nil {

@@ -18,7 +18,7 @@ func (p *program) queueCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{
 		Use:   "queue [--on AGENT]",
-		Short: "List the sessions that wait, in the order of their turn, and why they do",
+		Short: "List waiting sessions in order, and why they wait",
 		Args:  exactly(0, "no argument"),
 	}
 	p.onFlag(cmd, &on, "only sessions of this agent")
@@ -84,14 +84,14 @@ func needs(spec api.Spec) string {
 func (p *program) priorityCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "priority SESSION N",
-		Short:             "Change the priority of a session that waits, 0 to 100",
+		Short:             "Change the priority of a waiting session, 0 to 100",
 		Args:              exactly(2, "a session and its priority"),
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		priority, err := strconv.Atoi(args[1])
 		if err != nil {
-			return usagef("%q is no priority; write a whole number from 0 to 100", args[1])
+			return usagef("invalid priority %q: use a whole number from 0 to 100", args[1])
 		}
 		return p.change(ctx, c, args[0], http.MethodPatch, "", api.SessionUpdate{Priority: &priority},
 			func(w io.Writer, s api.Session) {
@@ -104,7 +104,7 @@ func (p *program) priorityCommand() *cobra.Command {
 func (p *program) keepCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "keep SESSION TIME",
-		Short:             "Protect a session from being reclaimed as idle, for example for 4h",
+		Short:             "Keep an idle session, for example for 4h",
 		Args:              exactly(2, "a session and a length of time"),
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
@@ -139,9 +139,9 @@ func (p *program) idleCommand() *cobra.Command {
 	flags := idleFlags{}
 	cmd := &cobra.Command{
 		Use:   "idle SESSION [--idle-…]",
-		Short: "Show what the idle checks say of a session, or would have said",
-		Long: `Idle shows what the idle checks found last. With --idle flags it tells instead what such
-a policy would have made of the session, from what was measured of it; nothing is changed.`,
+		Short: "Show the idle checks of a session, or simulate others",
+		Long: `Idle shows the latest results of the idle checks. With --idle flags it simulates these
+checks with the recorded data of the session. It changes nothing.`,
 		Args:              exactly(1, "one session"),
 		ValidArgsFunction: p.completeSessions(allSessions),
 	}

@@ -252,7 +252,7 @@ func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
 		"after nobody":                     {[]string{"--after", "nobody"}, ExitNotFound, "nobody"},
 		"after two that begin alike":       {[]string{"--after", "abc"}, ExitUsage, "abc1wait0000"},
 		"a preset that is not there":       {[]string{"--preset", "huge"}, ExitNotFound, "huge"},
-		"idle and never idle":              {[]string{"--idle-off", "--idle-lifetime", "1d"}, ExitUsage, "contradict"},
+		"idle and never idle":              {[]string{"--idle-off", "--idle-lifetime", "1d"}, ExitUsage, "either"},
 		"a threshold in words":             {[]string{"--idle-gpu", "low"}, ExitUsage, "low"},
 		"none":                             {[]string{"--count", "0"}, ExitUsage, "--count 0"},
 		"several to wait for":              {[]string{"--count", "2", "--wait"}, ExitUsage, "--wait"},

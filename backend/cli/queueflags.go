@@ -21,20 +21,20 @@ type queueFlags struct {
 func (f *queueFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.gpu, "gpu", "",
-		"devices of each kernel: 0.5 (a share), 2 (whole ones), mig:1g.10gb[:2], vram:12g, or none")
-	flags.StringVar(&f.preset, "preset", "", "resources of a saved preset, by its name; flags win over it")
+		"devices of each container: 0.5 (a share), 2 (whole devices), mig:1g.10gb[:2], vram:12g, or none")
+	flags.StringVar(&f.preset, "preset", "", "name of a resource preset; other flags override it")
 	flags.BoolVar(&f.uncooperative, "uncooperative", false,
-		"set none of the variables by which frameworks keep to their share")
-	flags.BoolVar(&f.mps, "mps", false, "share the device through MPS, where the agent offers it")
-	flags.IntVar(&f.cluster, "cluster", 0, "kernels on one private network, 1 to 8 (default 1)")
+		"do not configure frameworks to stay within the share")
+	flags.BoolVar(&f.mps, "mps", false, "share the device through MPS, if the agent supports it")
+	flags.IntVar(&f.cluster, "cluster", 0, "containers on one private network, 1 to 8 (default 1)")
 	flags.IntVar(&f.priority, "priority", 0, "0 to 100, higher goes first (default 10)")
-	flags.StringArrayVar(&f.after, "after", nil, "start when this session has ended in success; repeatable")
+	flags.StringArrayVar(&f.after, "after", nil, "start after this session succeeds; repeatable")
 	flags.StringVar(&f.pendingTimeout, "pending-timeout", "",
-		"give up after waiting this long, a number with s, m, h, d or w (default never)")
-	flags.BoolVar(&f.noSSH, "no-ssh", false, "do not let the session be reached by ssh")
+		"cancel after waiting this long, a number with s, m, h, d or w (default: never)")
+	flags.BoolVar(&f.noSSH, "no-ssh", false, "turn off SSH access to the session")
 	flags.IntVar(&f.commitOnEnd, "commit-on-end", 0,
-		"make an image of it as it ends, and keep this many of the newest under its name (default none)")
-	flags.StringVar(&f.label, "label", "", "project that its use is counted for")
+		"save an image when it ends, and keep this many of the newest with its name (default: none)")
+	flags.StringVar(&f.label, "label", "", "project label for usage")
 	f.idle.add(cmd)
 }
 
@@ -55,7 +55,7 @@ func (f queueFlags) set(cmd *cobra.Command, spec *api.Spec) error {
 	spec.NoSSH = spec.NoSSH || f.noSSH
 	if changed("cluster") {
 		if f.cluster < 1 {
-			return usagef("--cluster %d is no number of kernels; write a whole number from 1", f.cluster)
+			return usagef("invalid --cluster %d: use a whole number from 1", f.cluster)
 		}
 		spec.Cluster = f.cluster
 	}
@@ -71,7 +71,7 @@ func (f queueFlags) set(cmd *cobra.Command, spec *api.Spec) error {
 	}
 	for _, ref := range f.after {
 		if ref == "" {
-			return usagef("--after takes the id or the name of a session")
+			return usagef("--after needs the ID or name of a session")
 		}
 	}
 	spec.After = append(spec.After, f.after...)
@@ -92,17 +92,17 @@ type idleFlags struct {
 func (f *idleFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.lifetime, "idle-lifetime", "",
-		"reclaim it this long after its start, whatever it does, such as 2d")
+		"maximum lifetime, such as 2d")
 	flags.StringVar(&f.network, "idle-network", "",
-		"reclaim it after this long without traffic through terminal or apps, such as 4h")
-	flags.StringVar(&f.window, "idle-window", "", "judge its use over this long, such as 30m")
-	flags.StringVar(&f.grace, "idle-grace", "", "do not judge its use before this long after its start")
-	flags.BoolVar(&f.any, "idle-any", false, "one use below its threshold is enough; else all must be")
-	flags.Float64Var(&f.cpu, "idle-cpu", 0, "idle below this percentage of its CPUs")
-	flags.Float64Var(&f.memory, "idle-memory", 0, "idle below this percentage of its memory")
-	flags.Float64Var(&f.gpu, "idle-gpu", 0, "idle below this percentage of its share of devices")
-	flags.Float64Var(&f.vram, "idle-vram", 0, "idle below this percentage of its device memory")
-	flags.BoolVar(&f.off, "idle-off", false, "never reclaim it, whatever the agent does with others")
+		"reclaim it after this long without activity, such as 4h")
+	flags.StringVar(&f.window, "idle-window", "", "average utilization over this time, such as 30m")
+	flags.StringVar(&f.grace, "idle-grace", "", "do not check utilization before this time after its start")
+	flags.BoolVar(&f.any, "idle-any", false, "any metric below its threshold is enough (default: all)")
+	flags.Float64Var(&f.cpu, "idle-cpu", 0, "CPU threshold in percent")
+	flags.Float64Var(&f.memory, "idle-memory", 0, "memory threshold in percent")
+	flags.Float64Var(&f.gpu, "idle-gpu", 0, "GPU threshold in percent")
+	flags.Float64Var(&f.vram, "idle-vram", 0, "GPU memory threshold in percent")
+	flags.BoolVar(&f.off, "idle-off", false, "never reclaim it, whatever the agent's policy")
 }
 
 // policy is what the flags say, nil where they say nothing.
@@ -125,7 +125,7 @@ func (f idleFlags) policy(cmd *cobra.Command) (*api.IdlePolicy, error) {
 	}
 	switch {
 	case f.off && policy != (api.IdlePolicy{}):
-		return nil, usagef("--idle-off and another --idle flag contradict each other; write one of them")
+		return nil, usagef("use either --idle-off or the other --idle flags")
 	case f.off || policy != (api.IdlePolicy{}):
 		return &policy, nil
 	}

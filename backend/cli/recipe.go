@@ -89,11 +89,10 @@ func (p *program) addSecrets(spec *api.Spec, given []string) error {
 func (p *program) recipeCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "recipe",
-		Short: "Recipes: what a session was asked for, as a file",
-		Long: `A recipe is a YAML file with what a session is asked for, its image pinned by digest.
-slipway run -f launches it, and so does the interface, where it can be dropped on the
-launcher. It never holds the values of variables whose names look secret: run takes them
-from the environment.`,
+		Short: "Manage recipes: sessions saved as files",
+		Long: `A recipe is a YAML file that describes a session, with its image pinned by digest. Launch it
+with slipway run -f, or drop it on the launcher. It never contains the values of variables
+with secret-looking names: run takes them from the environment.`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -103,14 +102,14 @@ from the environment.`,
 
 func (p *program) recipeExportCommand() *cobra.Command {
 	as := "yaml"
-	cmd := &cobra.Command{Use: "export SESSION", Short: "Print the recipe of a session, or of a recent launch",
+	cmd := &cobra.Command{Use: "export SESSION", Short: "Print the recipe of a session or recent launch",
 		Args:              exactly(1, "a session or the name of a recent launch"),
 		ValidArgsFunction: p.completeSessions(allSessions),
 		Example:           "  slipway recipe export train-a > train.yaml\n  slipway recipe export train-a --as docker"}
-	cmd.Flags().StringVar(&as, "as", as, "yaml, run (a slipway run line) or docker (the nearest docker run line)")
+	cmd.Flags().StringVar(&as, "as", as, "yaml, run (slipway run command) or docker (similar docker run command)")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		if as != "yaml" && as != "run" && as != "docker" {
-			return usagef("--as %s is not known; write yaml, run or docker", as)
+			return usagef("unknown format --as %s: use yaml, run or docker", as)
 		}
 		path, err := c.recipePath(ctx, args[0])
 		if err != nil {
@@ -168,7 +167,7 @@ func (c *client) recipePath(ctx context.Context, ref string) (string, error) {
 }
 
 func (p *program) recipeCheckCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "check FILE", Short: "Say whether a recipe can be launched here",
+	cmd := &cobra.Command{Use: "check FILE", Short: "Check whether a recipe can be launched here",
 		Args: exactly(1, "a file, - for stdin"),
 		Long: "Check reads a recipe and asks what a launch would do. It launches nothing. What does not\nfit here " +
 			"(an image, folder, agent or device that is not there) is named field by field, with the\nflags of " +
@@ -215,8 +214,8 @@ func (p *program) recipeDiffCommand() *cobra.Command {
 	all := false
 	cmd := &cobra.Command{Use: "diff FILE FILE", Short: "Compare two recipes field by field",
 		Args: exactly(2, "two files"),
-		Long: "Diff prints the fields in which two recipes differ. It exits with 1 where they do, as diff does."}
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "print also the fields that are the same")
+		Long: "Prints the fields that differ. Exits with 1 if any do, as diff does."}
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also print identical fields")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		left, err := p.readSpec(args[0])
 		if err != nil {

@@ -25,10 +25,10 @@ type repairFlags struct {
 func (f *repairFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.createFolders, "create-folders", false,
-		"create the folders that are to be mounted and are not there")
+		"create missing folders that the session mounts")
 	flags.StringArrayVar(&f.noVolume, "no-volume", nil,
-		"leave out what the file mounts, by its folder, directory or place in the session; repeatable")
-	flags.StringArrayVar(&f.noAfter, "no-after", nil, "do not wait for this session that the file names; repeatable")
+		"skip a mount of the file, by its folder, directory or path in the session; repeatable")
+	flags.StringArrayVar(&f.noAfter, "no-after", nil, "do not wait for this session of the file; repeatable")
 }
 
 // set leaves out what the flags name. What the file does not have is an error:
@@ -40,14 +40,14 @@ func (f repairFlags) set(spec *api.Spec) error {
 				m.Source == name || mountTarget(m) == name
 		})
 		if len(rest) == len(spec.Mounts) {
-			return usagef("--no-volume %s leaves out nothing: the file mounts no such folder or directory", name)
+			return usagef("--no-volume %s: the file does not mount this folder or directory", name)
 		}
 		spec.Mounts = rest
 	}
 	for _, name := range f.noAfter {
 		at := slices.Index(spec.After, name)
 		if at < 0 {
-			return usagef("--no-after %s leaves out nothing: the file waits for no such session", name)
+			return usagef("--no-after %s: the file does not wait for this session", name)
 		}
 		spec.After = slices.Delete(spec.After, at, at+1)
 	}

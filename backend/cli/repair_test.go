@@ -91,8 +91,8 @@ func TestFlagsRepairAFileAndLeaveTheRest(t *testing.T) {
 	if request.Spec.After = append([]string{}, request.Spec.After...); !reflect.DeepEqual(request.Spec, want) {
 		t.Errorf("got  %+v\nwant %+v", request.Spec, want)
 	}
-	for flag, says := range map[string]string{"--no-volume=models2": "mounts no such",
-		"--no-after=other": "waits for no such"} {
+	for flag, says := range map[string]string{"--no-volume=models2": "does not mount this",
+		"--no-after=other": "does not wait for this"} {
 		if got := plane.run(t, "run", "-f", file, "-d", flag); got.code != ExitUsage ||
 			!strings.Contains(got.stderr, says) {
 			t.Errorf("%s: code %d, %q", flag, got.code, got.stderr)

@@ -35,17 +35,17 @@ func (p *program) runCommand() *cobra.Command {
 		Short: "Launch a session",
 		Long: `Run launches a session.
 
-  An interactive session is waited for, and a terminal opened in it that runs COMMAND or
-  a shell. It goes on after the terminal: slipway attach comes back, slipway stop ends it.
-  Without a terminal here, COMMAND is run as by slipway exec; without COMMAND, or with
-  --detach, the id is printed at once.
+  Interactive sessions: run waits for the session and opens a terminal in it that runs COMMAND
+  or a shell. The session keeps running after the terminal ends: use slipway attach to return
+  and slipway stop to terminate it. If this is not a terminal, run executes COMMAND as slipway
+  exec does. Without COMMAND, or with --detach, it prints the ID at once.
 
-  A batch session (--type batch) runs COMMAND and ends with it. The id is printed at once;
-  with --wait its log is shown and its exit code becomes the one of this command. COMMAND
-  of one word with blanks in it is taken as a line for the image's shell.
+  Batch sessions (--type batch): the session runs COMMAND and ends with it. Run prints the ID
+  at once. With --wait it shows the log and exits with the exit code of COMMAND. If COMMAND is
+  a single word with spaces, the shell of the image runs it.
 
-  What a file (-f) names and there is not here (an agent, a folder, devices, a session to
-  wait for) is told at once, with the flags that mend it; nothing is left out unasked.`,
+  If something that a file (-f) names is missing here (an agent, a folder, devices, a session to
+  wait for), run says so at once, with the flags that fix it. It never skips anything unasked.`,
 		Example: `  slipway run --image python:3.12
   slipway run --image python:3.12 --type batch --wait --cpu 2 --mem 4g -v ./data:data -- python train.py
   slipway run --image pytorch:2.5 --gpu 0.5 --priority 50 --pending-timeout 2h
@@ -55,16 +55,16 @@ func (p *program) runCommand() *cobra.Command {
   slipway run --on lab --owner ann --image python:3.12 --detach`,
 	}
 	flags.add(cmd)
-	cmd.Flags().BoolVarP(&opts.detach, "detach", "d", false, "print the id and return at once")
+	cmd.Flags().BoolVarP(&opts.detach, "detach", "d", false, "print the ID and return at once")
 	cmd.Flags().BoolVar(&opts.wait, "wait", false,
-		"return when an interactive session runs, or when a batch session has ended")
+		"wait until an interactive session runs or a batch session ends")
 	cmd.Flags().DurationVar(&opts.timeout, "wait-timeout", 0,
-		"give up waiting after this long, such as 10m; the session goes on")
-	cmd.Flags().BoolVar(&opts.remove, "rm", false, "end an interactive session when its terminal or command has ended")
+		"stop waiting after this long, such as 10m; the session keeps running")
+	cmd.Flags().BoolVar(&opts.remove, "rm", false, "terminate an interactive session when its terminal or command ends")
 	cmd.Flags().IntVar(&opts.count, "count", 1,
-		"launch this many, 1 to 10, named NAME-1, NAME-2 …; the ids are printed at once")
+		"launch this many, 1 to 10, named NAME-1, NAME-2 …; prints the IDs at once")
 	cmd.Flags().StringVar(&opts.owner, "owner", "",
-		"the person for whom it is launched, on an agent that you rule (default yourself)")
+		"owner of the session, on an agent that you administer (default: you)")
 	cmd.Flags().SetInterspersed(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		spec, err := p.buildSpec(cmd, flags, args)
@@ -85,17 +85,17 @@ func (o runOptions) check(spec api.Spec) error {
 	interactive := spec.Type != typeBatch
 	switch {
 	case o.count < 1:
-		return usagef("--count %d launches nothing; write a whole number from 1 to 10", o.count)
+		return usagef("invalid --count %d: use a whole number from 1 to 10", o.count)
 	case o.count > 1 && (o.wait || o.remove):
-		return usagef("--wait and --rm are for one session; leave out --count")
+		return usagef("--wait and --rm work with one session: remove --count")
 	case o.count > 1 && interactive && len(o.words) > 0:
-		return usagef("several interactive sessions run no command; use --type batch, or slipway exec later")
+		return usagef("several interactive sessions cannot run a command: use --type batch, or slipway exec later")
 	case o.detach && o.wait:
-		return usagef("--detach returns at once and --wait does not; write one of them")
+		return usagef("use either --detach or --wait")
 	case interactive && o.detach && len(o.words) > 0:
-		return usagef("a detached interactive session runs no command; use --type batch, or slipway exec later")
+		return usagef("a detached interactive session cannot run a command: use --type batch, or slipway exec later")
 	case !interactive && o.remove:
-		return usagef("--rm is for interactive sessions; a batch session ends by itself")
+		return usagef("--rm is for interactive sessions: batch sessions end on their own")
 	case interactive && o.remove && o.detach:
 		return usagef("--rm needs a terminal or a command to end with")
 	}

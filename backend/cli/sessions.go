@@ -28,8 +28,8 @@ func (p *program) psCommand() *cobra.Command {
 		Short:   "List live sessions, or all with -a, newest first",
 		Args:    exactly(0, "no argument"),
 	}
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "also finished sessions")
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "only ids")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "include finished sessions")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print IDs only")
 	p.onFlag(cmd, &on, "only sessions of this agent")
 	cmd.Flags().StringVar(&tag, "tag", "", "only sessions with this tag")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
@@ -104,7 +104,7 @@ func (p *program) elapsed(s api.Session) string {
 func (p *program) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "show SESSION",
-		Short:             "Show all about a session",
+		Short:             "Show the details of a session",
 		Args:              exactly(1, "one session"),
 		ValidArgsFunction: p.completeSessions(allSessions),
 	}
@@ -289,13 +289,13 @@ func (p *program) stopCommand() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:               "stop [--force] [--wait] SESSION…",
-		Short:             "End sessions; what is only in their homes is deleted",
+		Short:             "Terminate sessions; their home directories are deleted",
 		Args:              atLeast(1, "at least one session"),
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
-	cmd.Flags().BoolVarP(&force, "force", "f", false, "remove the containers without waiting for them")
-	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "return when the sessions have ended")
-	cmd.Flags().DurationVar(&timeout, "wait-timeout", 0, "give up waiting after this long, such as 90s")
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "remove the containers at once")
+	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until the sessions have ended")
+	cmd.Flags().DurationVar(&timeout, "wait-timeout", 0, "stop waiting after this long, such as 90s")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		answers, problem := []json.RawMessage{}, error(nil)
 		for _, ref := range args {
@@ -352,7 +352,7 @@ func (p *program) stop(ctx context.Context, c *client, ref string, request api.T
 func (p *program) renameCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "rename SESSION NAME",
-		Short:             "Give a live session another name",
+		Short:             "Rename a live session",
 		Args:              exactly(2, "a session and its new name"),
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
@@ -374,7 +374,7 @@ func (p *program) historyCommand() *cobra.Command {
 	filters := map[string]*string{}
 	cmd := &cobra.Command{
 		Use:               "history SESSION [--phase … --result … --from … --to … --code … --text … --sort …]",
-		Short:             "Show the phases and steps a session went through",
+		Short:             "Show the scheduling history of a session",
 		Args:              exactly(1, "one session"),
 		ValidArgsFunction: p.completeSessions(allSessions),
 	}

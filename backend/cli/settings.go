@@ -16,16 +16,16 @@ import (
 func (p *program) settingsCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "settings",
-		Short: "Read and change the settings",
-		Long: `Settings stand in one file, settings.json in Slipway's folder, with a JSON schema beside
-it. A SLIPWAY_* variable overrides what the file says. Those of groups, such as gpu.quantum,
-say how the agent of this computer shares and reclaims and are read when it starts.`,
+		Short: "Show and change settings",
+		Long: `All settings are in settings.json in Slipway's directory, next to its JSON schema. SLIPWAY_*
+variables override the file. Settings with a group, such as gpu.quantum, apply to the agent
+of this computer, which reads them when it starts.`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	list := &cobra.Command{Use: "ls", Aliases: []string{"list"},
-		Short: "List every setting, and what is wrong with the file",
-		Long:  "It exits with 1 when something in the file or a variable cannot be used.",
+		Short: "List all settings and errors in the settings file",
+		Long:  "Exits with 1 if the file or a variable has an error.",
 		Args:  exactly(0, "no argument")}
 	list.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
 		var file api.SettingsFile
@@ -46,7 +46,7 @@ say how the agent of this computer shares and reclaims and are read when it star
 	set.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		return p.changeSetting(ctx, c, args[0], &args[1])
 	})
-	unset := &cobra.Command{Use: "unset NAME", Short: "Take a setting out of the file: its default is in force again",
+	unset := &cobra.Command{Use: "unset NAME", Short: "Reset a setting to its default",
 		Args: exactly(1, "a setting"), ValidArgsFunction: p.completeSettings}
 	unset.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		return p.changeSetting(ctx, c, args[0], nil)

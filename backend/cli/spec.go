@@ -27,24 +27,24 @@ type specFlags struct {
 
 func (f *specFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&f.file, "file", "f", "", "read the spec from a YAML file, - for stdin; flags win over it")
+	flags.StringVarP(&f.file, "file", "f", "", "read the session from a YAML file, - for stdin; flags override it")
 	flags.StringVar(&f.image, "image", "", "image, as for docker pull")
-	flags.StringVar(&f.name, "name", "", "4 to 64 letters, digits, _ . or -; a random one if empty")
+	flags.StringVar(&f.name, "name", "", "4 to 64 letters, digits, _ . or - (default: a random name)")
 	flags.StringVar(&f.kind, "type", "", "interactive or batch (default interactive)")
 	flags.IntVar(&f.cpu, "cpu", 0, "whole CPUs (default 1)")
 	flags.StringVar(&f.memory, "mem", "", "memory with m, g or t, such as 512m (default 1g)")
 	flags.StringVar(&f.shm, "shm", "", "shared memory, part of the memory (default automatic)")
-	flags.IntVar(&f.threads, "threads", 0, "threads of OpenMP, OpenBLAS and MKL (default as many as CPUs)")
-	flags.StringArrayVarP(&f.env, "env", "e", nil, "variable NAME=VALUE, or NAME for its value here; repeatable")
+	flags.IntVar(&f.threads, "threads", 0, "threads of OpenMP, OpenBLAS and MKL (default: number of CPUs)")
+	flags.StringArrayVarP(&f.env, "env", "e", nil, "variable NAME=VALUE, or NAME to pass its value; repeatable")
 	flags.StringArrayVarP(&f.mounts, "volume", "v", nil, "mount a folder, NAME[/SUBPATH][:PATH][:ro], or a directory "+
 		"that begins with / or ., DIR[:PATH][:ro]; a relative PATH is under /home/work; repeatable")
-	flags.StringArrayVar(&f.ports, "port", nil, "preopened port, or several as 8000,9000:9003; repeatable")
-	flags.StringVar(&f.timeout, "timeout", "", "end a batch session after this long, a number with s, m, h, d or w")
+	flags.StringArrayVar(&f.ports, "port", nil, "preopened port, or several such as 8000,9000:9003; repeatable")
+	flags.StringVar(&f.timeout, "timeout", "", "terminate a batch session after this long, such as 90m")
 	flags.StringVar(&f.startAt, "start-at", "",
 		"start a batch session not before this time: 18:30, 2026-05-01 08:00, RFC 3339, +90m, or now")
 	flags.StringVar(&f.startAt, "at", "", "short for --start-at")
-	flags.StringVar(&f.agent, "on", "", "agent to run on; empty: any, whatever the file says")
-	flags.StringVar(&f.group, "group", "", "resource group to choose an agent in; empty: any, whatever the file says")
+	flags.StringVar(&f.agent, "on", "", "agent to run on; empty: any, overriding the file")
+	flags.StringVar(&f.group, "group", "", "resource group of the agent; empty: any, overriding the file")
 	f.queue.add(cmd)
 	f.repair.add(cmd)
 }
@@ -69,13 +69,13 @@ func (p *program) buildSpec(cmd *cobra.Command, f specFlags, words []string) (ap
 	f.anywhere(cmd, &spec)
 	if cmd.Flags().Changed("cpu") {
 		if f.cpu < 1 {
-			return spec, usagef("--cpu %d gives no CPU; write a whole number from 1", f.cpu)
+			return spec, usagef("invalid --cpu %d: use a whole number from 1", f.cpu)
 		}
 		spec.Resources.CPU = f.cpu
 	}
 	if cmd.Flags().Changed("threads") {
 		if f.threads < 1 {
-			return spec, usagef("--threads %d is no number of threads; write a whole number from 1", f.threads)
+			return spec, usagef("invalid --threads %d: use a whole number from 1", f.threads)
 		}
 		spec.Threads = f.threads
 	}
@@ -87,7 +87,7 @@ func (p *program) buildSpec(cmd *cobra.Command, f specFlags, words []string) (ap
 		spec.Command = commandLine(words)
 	}
 	if spec.Image == "" {
-		return spec, usagef("--image is missing; name an image as for docker pull")
+		return spec, usagef("missing --image: use an image as for docker pull")
 	}
 	return spec, nil
 }
@@ -126,11 +126,11 @@ func (p *program) addEnv(spec *api.Spec, entries []string) error {
 	for _, entry := range entries {
 		name, value, given := strings.Cut(entry, "=")
 		if name == "" {
-			return usagef("--env %q has no name; write NAME=VALUE", entry)
+			return usagef("invalid --env %q: use NAME=VALUE", entry)
 		}
 		if !given {
 			if value = p.Env(name); value == "" {
-				return usagef("--env %s takes the variable's value from here, where it has none", name)
+				return usagef("--env %s: the variable is not set here", name)
 			}
 		}
 		spec.Env = setEnv(spec.Env, api.EnvVar{Name: name, Value: value})
@@ -190,7 +190,7 @@ func parseMount(entry string) (api.Mount, error) {
 		parts = parts[:len(parts)-1]
 	}
 	if len(parts) > 2 || parts[0] == "" || len(parts) == 2 && parts[1] == "" {
-		return mount, usagef("--volume %q is not understood; write DIR, DIR:PATH or DIR:PATH:ro", entry)
+		return mount, usagef("invalid --volume %q: use DIR, DIR:PATH or DIR:PATH:ro", entry)
 	}
 	if mount.Source = volume + parts[0]; !directory(mount.Source) {
 		mount.Folder, mount.Path, _ = strings.Cut(mount.Source, "/")
@@ -207,7 +207,7 @@ func addPorts(spec *api.Spec, entries []string) error {
 		for _, text := range strings.FieldsFunc(entry, func(r rune) bool { return r == ',' || r == ' ' }) {
 			ports, err := recipe.ParsePorts(text)
 			if err != nil {
-				return usagef("--port %q is not understood; write a port such as 8080, or a range such as 9000:9003",
+				return usagef("invalid --port %q: use a port such as 8080, or a range such as 9000:9003",
 					text)
 			}
 			spec.Ports = append(spec.Ports, ports...)
@@ -254,7 +254,7 @@ func parseStart(text string, now time.Time) (time.Time, error) {
 	if wait, err := time.ParseDuration(strings.TrimPrefix(text, "+")); err == nil && wait > 0 {
 		return now.Add(wait), nil
 	}
-	return time.Time{}, usagef("--start-at %q is no time; write 18:30, 2026-05-01 08:00, an RFC 3339 time, or +90m",
+	return time.Time{}, usagef("invalid --start-at %q: use 18:30, 2026-05-01 08:00, an RFC 3339 time, or +90m",
 		text)
 }
 

@@ -19,12 +19,12 @@ func (p *program) sshProxyCommand() *cobra.Command {
 	var home, kernel string
 	cmd := &cobra.Command{
 		Use:    "ssh-proxy SESSION",
-		Short:  "Carry a connection of ssh's; the configuration of slipway ssh-config runs it",
+		Short:  "Forward an SSH connection (used by slipway ssh-config)",
 		Args:   exactly(1, "a session"),
 		Hidden: true,
 	}
-	cmd.Flags().StringVar(&home, "home", "", "folder of the control plane")
-	cmd.Flags().StringVar(&kernel, "kernel", "", "which container of a cluster")
+	cmd.Flags().StringVar(&home, "home", "", "Slipway's directory")
+	cmd.Flags().StringVar(&kernel, "kernel", "", "container of a cluster")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p.useHome(home)
 		ctx, cancel := interruptible(cmd.Context())

@@ -23,9 +23,9 @@ func (p *program) sshCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ssh [-L …] [-R …] [-D …] [-N] [-t] SESSION [COMMAND…]",
 		Short: "Log in to a session with this computer's ssh",
-		Long: `Ssh runs the ssh of this computer with what it needs to reach a session, whether or not
-slipway ssh-config install was run, and exits with its code. The image needs nothing for
-ssh, sftp and scp; rsync needs rsync in the image.`,
+		Long: `Ssh runs the ssh of this computer with the options it needs to reach a session, with or
+without slipway ssh-config install, and exits with its exit code. The image needs nothing for
+ssh, sftp and scp. For rsync, the image needs rsync.`,
 		Args:              atLeast(1, "a session"),
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
@@ -36,10 +36,10 @@ ssh, sftp and scp; rsync needs rsync in the image.`,
 		"forward a port of the session's loopback to one reached from here; repeatable")
 	flags.StringArrayVarP(&dynamic, "dynamic", "D", nil,
 		"be a SOCKS proxy into the session's network on this port; repeatable")
-	flags.BoolVarP(&none, "no-command", "N", false, "run nothing, only forward ports")
+	flags.BoolVarP(&none, "no-command", "N", false, "run no command, only forward ports")
 	flags.BoolVarP(&tty, "tty", "t", false, "run the command in a terminal")
-	flags.BoolVarP(&verbose, "verbose", "v", false, "have ssh say what it does")
-	flags.BoolVar(&test, "test", false, "only try whether the login works, and say why not")
+	flags.BoolVarP(&verbose, "verbose", "v", false, "print what ssh does")
+	flags.BoolVar(&test, "test", false, "only test the login")
 	flags.SetInterspersed(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		finding, cancel := interruptible(cmd.Context())
@@ -140,11 +140,11 @@ func (p *program) testSSH(ctx context.Context, c *client, s api.Session) error {
 func (p *program) sshConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ssh-config [install | remove | show]",
-		Short: "Let ssh, scp, sftp, rsync and editors reach sessions by their names",
-		Long: `Ssh-config install adds one line to your ~/.ssh/config that includes the configuration
-which Slipway keeps: an entry for each session, written anew as sessions start, end and
-are renamed. Then ssh NAME works, and so do scp, sftp, rsync and editors. A name that your
-own configuration uses already is left to it; NAME.slipway works always.`,
+		Short: "Set up ssh, scp, sftp, rsync and editors to find sessions by name",
+		Long: `Ssh-config install adds one line to your ~/.ssh/config. It includes a file with an entry for
+each session, which Slipway updates as sessions start, end and are renamed. Then ssh NAME
+works, and so do scp, sftp, rsync and editors. Names that your own configuration already uses
+keep their meaning; NAME.slipway always works.`,
 		Args: noSuchCommand,
 		RunE: p.command(func(ctx context.Context, c *client, _ []string) error { return p.showSSH(ctx, c) }),
 	}

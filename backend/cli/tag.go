@@ -16,9 +16,9 @@ import (
 
 func (p *program) tagCommand() *cobra.Command {
 	var add, remove []string
-	cmd := &cobra.Command{Use: "tag SESSION…", Short: "Mark sessions with tags of your own",
+	cmd := &cobra.Command{Use: "tag SESSION…", Short: "Tag sessions",
 		Args: atLeast(1, "one or more sessions"),
-		Long: "Tag adds and removes tags, also of sessions that have ended, and prints what each has then.",
+		Long: "Adds and removes tags, also of finished sessions, and prints the result.",
 		Example: "  slipway tag train-a train-b --add paper\n  slipway tag train-a --remove paper\n  " +
 			"slipway ps -a --tag paper",
 		ValidArgsFunction: p.completeSessions(allSessions)}

@@ -28,10 +28,10 @@ func (p *program) usageCommand() *cobra.Command {
 	opts := usageOptions{}
 	cmd := &cobra.Command{
 		Use:   "usage [--from DAY] [--to DAY] [--by session|day|label|owner|device] [--csv]",
-		Short: "Show what was used: GPU-hours, CPU-hours, energy",
-		Long: `Usage sums up what sessions used, and beside them other processes and idle devices, so
-that all of it together is what the devices counted. MEASURED is how much of the time a
-device was really looked at.`,
+		Short: "Show usage: GPU-hours, CPU-hours, energy",
+		Long: `Usage shows what sessions, other processes and idle devices used. Together they add up to
+what the devices counted. MEASURED is the part of the time in which a device was actually
+measured.`,
 		Example: `  slipway usage --from 7d
   slipway usage --from 2026-05-01 --to 2026-05-31 --by label --csv > may.csv`,
 		Args: exactly(0, "no argument"),
@@ -39,7 +39,7 @@ device was really looked at.`,
 	cmd.Flags().StringVar(&opts.from, "from", "",
 		"a day, a time, or how long ago, such as 2026-05-01 or 7d (default 30 days before --to)")
 	cmd.Flags().StringVar(&opts.to, "to", "", "the last day, a time, or how long ago (default now)")
-	cmd.Flags().StringVar(&opts.by, "by", "session", "sum up by session, day, label, owner or device")
+	cmd.Flags().StringVar(&opts.by, "by", "session", "group by session, day, label, owner or device")
 	cmd.Flags().StringVar(&opts.bucket, "bucket", "", "rows for each hour or day")
 	cmd.Flags().StringVar(&opts.label, "label", "", "only this project")
 	p.onFlag(cmd, &opts.agent, "only what was used at this agent")
@@ -90,7 +90,7 @@ func (p *program) ago(text string) string {
 
 func (p *program) copyCSV(ctx context.Context, c *client, query string) error {
 	if p.output == outputJSON {
-		return usagef("--csv and -o json are two ways to print; write one of them")
+		return usagef("use either --csv or -o json")
 	}
 	response, err := c.send(ctx, http.MethodGet, "/api/v1/usage.csv?"+query, nil)
 	if err != nil {

@@ -86,7 +86,7 @@ func (j *Judge) See(s *session.Session, now time.Time) *Notice {
 		return nil
 	case s.Status == session.Running && s.StartedAt != nil && s.StartedAt.Sub(s.CreatedAt) >= longWait:
 		return notice(j.say(`"%s" runs now`, "%s 세션이 시작되었습니다", s.Name),
-			j.say("It was ready after %s.", "준비까지 %s 걸렸습니다.", s.StartedAt.Sub(s.CreatedAt).Round(time.Second)))
+			j.say("Ready after %s.", "준비까지 %s 걸렸습니다.", s.StartedAt.Sub(s.CreatedAt).Round(time.Second)))
 	case !s.Status.Live() && s.Spec.Type == session.Batch && before.status != "":
 		return notice(j.ended(s), j.why(s))
 	}
@@ -117,7 +117,7 @@ func (j *Judge) say(english, korean string, args ...any) string {
 
 func (j *Judge) idle(deadline, now time.Time) string {
 	minutes := max(1, int(deadline.Sub(now).Round(time.Minute)/time.Minute))
-	return j.say("It is reclaimed in %d min unless you use it or keep it.", "사용하거나 유지하지 않으면 %d분 뒤에 회수됩니다.", minutes)
+	return j.say("It will be reclaimed in %d min unless you use or keep it.", "사용하거나 보호하지 않으면 %d분 뒤에 회수됩니다.", minutes)
 }
 
 func (j *Judge) ended(s *session.Session) string {

@@ -106,7 +106,7 @@ func TestAnIdleSessionIsAnnouncedOnceForEachCountdown(t *testing.T) {
 	idle := s
 	idle.Idle = []session.IdleCheck{{State: session.IdleActive}, {State: session.IdleIdle, ExpiresAt: &deadline}}
 	first := j.See(&idle, begin)
-	if first == nil || !first.Urgent || first.Text != "It is reclaimed in 10 min unless you use it or keep it." {
+	if first == nil || !first.Urgent || first.Text != "It will be reclaimed in 10 min unless you use or keep it." {
 		t.Fatalf("told %+v", first)
 	}
 	if again := j.See(&idle, begin.Add(time.Minute)); again != nil {
@@ -116,7 +116,7 @@ func TestAnIdleSessionIsAnnouncedOnceForEachCountdown(t *testing.T) {
 		t.Fatalf("told %+v of a session in use", active)
 	}
 	j.Speak("ko")
-	if second := j.See(&idle, begin); second == nil || second.Text != "사용하거나 유지하지 않으면 10분 뒤에 회수됩니다." {
+	if second := j.See(&idle, begin); second == nil || second.Text != "사용하거나 보호하지 않으면 10분 뒤에 회수됩니다." {
 		t.Fatalf("the second countdown was told as %+v", second)
 	}
 }

@@ -36,10 +36,10 @@ func writeErrors(b *bytes.Buffer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(b, "This page lists every code that Slipway reports, with its message and what to do. For common "+
-		"problems see\n[Troubleshooting](troubleshooting.md). A code has the form `domain_operation_detail`; reasons to wait "+
-		"and warnings have\ncodes, too. Parts that vary are written as …: look for `agent_pull_unavailable` under "+
-		"`agent_…_unavailable`.\n")
+	fmt.Fprint(b, "This page lists every code that Slipway reports, with its message and what to do. For common\n"+
+		"problems see [Troubleshooting](troubleshooting.md). A code has the form `domain_operation_detail`;\n"+
+		"reasons to wait and warnings have codes, too. Parts that vary are written as …: look for\n"+
+		"`agent_pull_unavailable` under `agent_…_unavailable`.\n")
 	domain := ""
 	for _, row := range rowsOf(found) {
 		if head, _, _ := strings.Cut(row.codes[0], "_"); head != domain {

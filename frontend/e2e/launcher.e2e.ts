@@ -25,7 +25,7 @@ describe('the launcher', () => {
     await step(page, 'network').click()
     await page.getByLabel('Preopened ports').fill('80')
     await page.keyboard.press('Enter')
-    await says(page, '80 is outside the range the range 1024 to 65535.')
+    await says(page, '80 is outside the range 1024 to 65535.')
     await step(page, 'type').click()
     await page.getByText('Runs one command, then ends.').click()
     await page.getByLabel('Name', { exact: true }).fill('ab')
@@ -149,7 +149,7 @@ describe('the launcher', () => {
       },
       /already mounted at \/home\/work\/x/,
     ],
-    [{ ports: ['80'] }, '80 is outside the range the range 1024 to 65535.'],
+    [{ ports: ['80'] }, '80 is outside the range 1024 to 65535.'],
     [{ ports: ['x'] }, /is not a port or a range/],
     [{ ports: ['9001:9000'] }, 'In 9001:9000, the end is below the start.'],
     [{ ports: ['8080', '8080'] }, '8080 is already in the list.'],

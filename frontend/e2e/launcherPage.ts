@@ -63,7 +63,7 @@ export async function launch(page: Page, mounted = false): Promise<void> {
   await page.getByRole('button', { name: 'Launch', exact: true }).click()
   if (!mounted) {
     const question = page.getByRole('dialog', { name: 'Launch without a folder?' })
-    await question.getByText('The home is deleted with the session').waitFor()
+    await question.getByText('deleted with the session').waitFor()
     await question.getByRole('button', { name: 'Launch' }).click()
   }
   await page.waitForURL('**/sessions')

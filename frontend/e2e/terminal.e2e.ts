@@ -263,7 +263,7 @@ describe('a terminal', () => {
     await shell.run(`clear; echo ${program.url}/login`)
     await press(`${program.url}/login`)
     const inside = page.getByRole('dialog', { name: /^Open 127\.0\.0\.1/ })
-    await inside.getByText("the session's own container").waitFor()
+    await inside.getByText('refers to the container of the session').waitFor()
     const [opened] = await Promise.all([
       browser.context.waitForEvent('page'),
       inside.getByRole('button', { name: 'Open in the browser' }).click(),
