@@ -22,8 +22,11 @@ function Ansi({ text }: { text: string }) {
     <span
       key={index}
       style={{
-        color: span.colour === undefined ? undefined : `var(${hues[span.colour % 8] ?? '--ant-color-text'})`,
+        color: typeof span.colour === 'number' ? `var(${hues[span.colour % 8] ?? '--ant-color-text'})` : span.colour,
+        background: span.background,
         fontWeight: span.bold ? 600 : undefined,
+        fontStyle: span.italic ? 'italic' : undefined,
+        textDecoration: span.underline ? 'underline' : undefined,
       }}
     >
       {span.text}

@@ -28,11 +28,16 @@ export function LogLineView({ line, times, needle }: { line: LogLine; times: boo
       ) : null}
       <span>
         {parseAnsi(line.text).map((span, i) => {
-          const look = [span.colour === undefined ? '' : css[`c${span.colour}`], span.bold ? css.bold : '']
-            .join(' ')
-            .trim()
+          const themed = typeof span.colour === 'number'
+          const look = [themed ? css[`c${span.colour}`] : '', span.bold ? css.bold : ''].join(' ').trim()
+          const style = {
+            color: typeof span.colour === 'string' ? span.colour : undefined,
+            background: span.background,
+            fontStyle: span.italic ? 'italic' : undefined,
+            textDecoration: span.underline ? 'underline' : undefined,
+          }
           return (
-            <span key={i} className={look || undefined}>
+            <span key={i} className={look || undefined} style={style}>
               {splitHits(span.text, needle).map((piece, j) =>
                 j % 2 ? (
                   <mark key={j} className={css.hit} style={{ color: 'inherit' }}>
