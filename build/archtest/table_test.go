@@ -64,7 +64,9 @@ var table = []row{
 	{pkg: "backend/engine", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/engine/enginetest", imports: []string{"backend/session", "gpu", "backend/engine",
 		"backend/guest/link", "backend/terminal", "tunnel"}},
-	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine", "backend/peer"}},
+	{pkg: "backend/engine/docker/daemon", imports: []string{"backend/session", "gpu", "backend/engine"}},
+	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine", "backend/peer",
+		"backend/engine/docker/daemon"}},
 	{pkg: "backend/engine/sim/shell", imports: []string{"backend/pace", "gpu"}},
 	{pkg: "backend/engine/sim/notebook", imports: []string{"backend/session", "backend/files", "backend/pace"}},
 	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace",
@@ -159,13 +161,16 @@ type fence struct {
 	tests  []string
 }
 
+// dockerRooms are the packages that speak to Docker.
+var dockerRooms = []string{"backend/engine/docker", "backend/engine/docker/daemon"}
+
 var fences = []fence{
-	{module: "github.com/docker/docker", pkgs: []string{"backend/engine/docker"}},
+	{module: "github.com/docker/docker", pkgs: dockerRooms},
 	{module: "github.com/docker/go-connections", pkgs: []string{"backend/engine/docker"}},
 	{module: "github.com/docker/go-units", pkgs: []string{"backend/engine/docker"}},
 	{module: "github.com/distribution/reference", pkgs: []string{"backend/engine/docker"}},
 	{module: "github.com/opencontainers", pkgs: []string{"backend/engine/docker"}},
-	{module: "github.com/containerd/errdefs", pkgs: []string{"backend/engine/docker"}},
+	{module: "github.com/containerd/errdefs", pkgs: dockerRooms},
 	{module: "github.com/moby/sys/atomicwriter", pkgs: []string{"app", "backend/autostart", "backend/cli",
 		"backend/daemon", "backend/demo", "backend/engine/docker", "backend/engine/sim", "backend/guest",
 		"backend/layers", "backend/place", "backend/settings", "backend/sshclient", "gpu/nvml/payload",

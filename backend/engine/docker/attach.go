@@ -10,13 +10,10 @@ import (
 	"time"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
-
-// cdiKind begins the names of NVIDIA devices in CDI specifications, as
-// nvidia-ctk writes them.
-const cdiKind = "nvidia.com/gpu="
 
 // noWayFor is how long a machine without a way to hand in devices counts as
 // one: a person who has just installed what was missing need not say so.
@@ -74,7 +71,7 @@ func (e *Engine) Attachment(ctx context.Context, fresh bool) (engine.Attachment,
 		e.attachments.forget()
 	}
 	if err := ctx.Err(); err != nil {
-		return engine.Attachment{}, failure(ctx, "attach", err)
+		return engine.Attachment{}, daemon.Failure(ctx, "attach", err)
 	}
 	found, err := e.attachment(ctx, nil)
 	if found.Way == engine.AttachNone {
@@ -87,35 +84,35 @@ func (e *Engine) Attachment(ctx context.Context, fresh bool) (engine.Attachment,
 // devices where that is not known. Without a way it fails with one of the codes
 // of [attachFailures].
 func (e *Engine) attachment(ctx context.Context, ids []string) (engine.Attachment, error) {
-	known, err := e.knownFacts(ctx)
+	facts, err := e.daemon.Facts(ctx)
 	if err != nil {
 		return engine.Attachment{}, err
 	}
 	if e.config.Attach != "" {
 		return engine.Attachment{Way: e.config.Attach, HardLimit: e.config.Attach == engine.AttachCDI &&
-			hardLimit(known), MPS: e.mpsRuns()}, nil
+			hardLimit(facts), MPS: e.mpsRuns()}, nil
 	}
-	if found, err, ok := e.attachments.known(known.id, time.Now()); ok {
+	if found, err, ok := e.attachments.known(facts.ID, time.Now()); ok {
 		return found, err
 	}
 	select {
 	case <-e.attachments.turn:
 		defer func() { e.attachments.turn <- struct{}{} }()
 	case <-ctx.Done():
-		return engine.Attachment{}, failure(ctx, "attach", ctx.Err())
+		return engine.Attachment{}, daemon.Failure(ctx, "attach", ctx.Err())
 	}
-	if found, err, ok := e.attachments.known(known.id, time.Now()); ok { // another call was quicker
+	if found, err, ok := e.attachments.known(facts.ID, time.Now()); ok { // another call was quicker
 		return found, err
 	}
-	if known, err = e.askFacts(ctx); err != nil { // what was installed meanwhile counts
+	if facts, err = e.daemon.AskFacts(ctx); err != nil { // what was installed meanwhile counts
 		return engine.Attachment{}, err
 	}
-	found, why, err := e.try(ctx, known, ids)
+	found, why, err := e.try(ctx, facts, ids)
 	if err != nil {
 		return engine.Attachment{}, err
 	}
 	found.MPS = e.mpsRuns()
-	e.attachments.remember(known.id, found, why, time.Now())
+	e.attachments.remember(facts.ID, found, why, time.Now())
 	if why != nil {
 		return found, why
 	}
@@ -125,24 +122,25 @@ func (e *Engine) attachment(ctx context.Context, ids []string) (engine.Attachmen
 // try goes through the ways, best first, until one starts a container. why is
 // the reason against the way that comes nearest to working. err is a daemon that
 // does not answer or a caller that gave up.
-func (e *Engine) try(ctx context.Context, known *facts,
+func (e *Engine) try(ctx context.Context, facts *daemon.Facts,
 	ids []string) (found engine.Attachment, why *session.Error, err error) {
-	if !known.here {
-		remote := &session.Error{Code: "engine_attach_remote-engine", Message: "The Docker daemon at " + e.Host() +
-			" does not share this machine's devices.", Hint: "Run a Slipway agent on the machine where Docker runs."}
+	if !facts.Here {
+		remote := &session.Error{Code: "engine_attach_remote-engine",
+			Message: "The Docker daemon at " + e.daemon.Host() + " does not share this machine's devices.",
+			Hint:    "Run a Slipway agent on the machine where Docker runs."}
 		return engine.Attachment{Way: engine.AttachNone, Tried: []engine.Attempt{attempt(engine.AttachNone, remote)}},
 			remote, nil
 	}
 	for _, way := range []engine.AttachWay{engine.AttachCDI, engine.AttachRequest, engine.AttachRuntime} {
-		failed := known.excludes(way, ids)
+		failed := excludes(facts, way, ids)
 		if failed == nil {
-			if failed, err = e.trial(ctx, known, way, ids); err != nil {
+			if failed, err = e.trial(ctx, facts, way, ids); err != nil {
 				return engine.Attachment{}, nil, err
 			}
 		}
 		if failed == nil {
 			found.Tried = append(found.Tried, engine.Attempt{Way: way, Text: "A container started with devices."})
-			found.Way, found.HardLimit = way, way == engine.AttachCDI && hardLimit(known)
+			found.Way, found.HardLimit = way, way == engine.AttachCDI && hardLimit(facts)
 			return found, nil, nil
 		}
 		found.Tried = append(found.Tried, attempt(way, failed))
@@ -181,21 +179,21 @@ func nearest(first, second *session.Error) *session.Error {
 
 // excludes says why a way cannot work by what the daemon tells of itself, nil
 // where only trying tells.
-func (f *facts) excludes(way engine.AttachWay, ids []string) *session.Error {
+func excludes(facts *daemon.Facts, way engine.AttachWay, ids []string) *session.Error {
 	switch {
-	case way == engine.AttachRuntime && !slices.Contains(f.runtimes, nvidiaRuntime):
+	case way == engine.AttachRuntime && !slices.Contains(facts.Runtimes, nvidiaRuntime):
 		return attachFailure(reasonNoRuntime, nil)
 	case way != engine.AttachCDI:
 		return nil
-	case len(f.cdiDirs) == 0:
+	case len(facts.CDIDirs) == 0:
 		return attachFailure(reasonNoCDI, nil)
-	case !f.listsDevices:
+	case !facts.ListsDevices:
 		return nil
-	case len(f.cdi) == 0:
+	case len(facts.CDI) == 0:
 		return attachFailure(reasonNoSpec, nil)
 	}
 	for _, id := range ids {
-		if !slices.Contains(f.cdi, cdiKind+id) {
+		if !slices.Contains(facts.CDI, daemon.CDIKind+id) {
 			failed := attachFailure(reasonUnknownDevice, nil)
 			failed.Message = fmt.Sprintf("The CDI specification does not name the device %s.", id)
 			return failed
@@ -216,7 +214,7 @@ func attachError(err error) *session.Error {
 	if err == nil {
 		return nil
 	}
-	reason := attachReasonOf(daemonText(err))
+	reason := attachReasonOf(daemon.Text(err))
 	if reason == reasonUnknown {
 		return nil
 	}
@@ -270,25 +268,6 @@ func granted(device gpu.UUID, grants []gpu.Grant) []string {
 		return []string{string(device)}
 	}
 	return instances
-}
-
-// startFailure says why a container did not start. One that devices kept from
-// starting is removed, and the next attempt tries the ways again: what was
-// found before is not true any more.
-func (e *Engine) startFailure(ctx context.Context, id string, err error) error {
-	failed := attachError(err)
-	if failed == nil {
-		text := daemonText(err)
-		return &session.Error{Code: "engine_start_failed", Message: "Docker could not start the container: " +
-			sentence(text), Hint: startHint(text), Err: err}
-	}
-	e.attachments.forget()
-	cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.answerTime)
-	defer cancel()
-	if gone := e.removeContainer(cleaning, id); gone != nil && session.CodeOf(gone) != codeNotFound {
-		e.log.Warn("a container that did not start stays", "container", shortID(id), "error", gone)
-	}
-	return failed
 }
 
 // isUUID reports whether an id names a device for ever, as an index does not.

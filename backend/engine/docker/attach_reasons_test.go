@@ -2,21 +2,25 @@ package docker
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/system"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
+
+func said(class error, text string) error {
+	return fmt.Errorf("Error response from daemon: %s: %w", text, class)
+}
 
 func TestFailuresOfDevicesAreUnderstood(t *testing.T) {
 	for text, want := range map[string]session.Code{
@@ -58,36 +62,31 @@ func TestFailuresOfDevicesAreUnderstood(t *testing.T) {
 }
 
 func TestWaysAreExcludedByWhatTheDaemonSays(t *testing.T) {
-	of := func(api string, dirs []string, devices []system.DeviceInfo, runtimes ...string) *facts {
-		said := system.Info{CDISpecDirs: dirs, DiscoveredDevices: devices,
-			Runtimes: map[string]system.RuntimeWithStatus{}}
-		for _, name := range runtimes {
-			said.Runtimes[name] = system.RuntimeWithStatus{}
-		}
-		return readFacts(said, api, "unix:///x", machine{}, time.Time{})
+	of := func(lists bool, dirs, devices []string, runtimes ...string) *daemon.Facts {
+		return &daemon.Facts{ListsDevices: lists, CDIDirs: dirs, CDI: devices, Runtimes: runtimes}
 	}
-	named := []system.DeviceInfo{{Source: "cdi", ID: "nvidia.com/gpu=GPU-1"}, {Source: "cdi", ID: "vendor.com/net=0"}}
+	dirs, named := []string{"/etc/cdi"}, []string{"nvidia.com/gpu=GPU-1"}
 	for _, c := range []struct {
 		name string
-		said *facts
+		said *daemon.Facts
 		way  engine.AttachWay
 		ids  []string
 		want session.Code // "": it must be tried
 	}{
-		{"CDI on 20.10", of("1.41", nil, nil), engine.AttachCDI, nil, "engine_attach_no-cdi"},
-		{"CDI that is switched off", of("1.51", nil, nil), engine.AttachCDI, nil, "engine_attach_no-cdi"},
-		{"CDI without NVIDIA devices", of("1.51", []string{"/etc/cdi"}, named[1:]), engine.AttachCDI, nil,
+		{"CDI on 20.10", of(false, nil, nil), engine.AttachCDI, nil, "engine_attach_no-cdi"},
+		{"CDI that is switched off", of(true, nil, nil), engine.AttachCDI, nil, "engine_attach_no-cdi"},
+		{"CDI without NVIDIA devices", of(true, dirs, nil), engine.AttachCDI, nil,
 			"engine_attach_no-spec"},
-		{"CDI without this device", of("1.51", []string{"/etc/cdi"}, named), engine.AttachCDI, []string{"GPU-2"},
+		{"CDI without this device", of(true, dirs, named), engine.AttachCDI, []string{"GPU-2"},
 			"engine_attach_unknown-device"},
-		{"CDI with this device", of("1.51", []string{"/etc/cdi"}, named), engine.AttachCDI, []string{"GPU-1"}, ""},
-		{"CDI of a daemon that does not list devices", of("1.47", []string{"/etc/cdi"}, nil), engine.AttachCDI,
+		{"CDI with this device", of(true, dirs, named), engine.AttachCDI, []string{"GPU-1"}, ""},
+		{"CDI of a daemon that does not list devices", of(false, dirs, nil), engine.AttachCDI,
 			[]string{"GPU-1"}, ""},
-		{"a request", of("1.41", nil, nil, "runc"), engine.AttachRequest, nil, ""},
-		{"no runtime", of("1.41", nil, nil, "runc"), engine.AttachRuntime, nil, "engine_attach_no-runtime"},
-		{"a runtime", of("1.41", nil, nil, "runc", "nvidia"), engine.AttachRuntime, nil, ""},
+		{"a request", of(false, nil, nil, "runc"), engine.AttachRequest, nil, ""},
+		{"no runtime", of(false, nil, nil, "runc"), engine.AttachRuntime, nil, "engine_attach_no-runtime"},
+		{"a runtime", of(false, nil, nil, "runc", "nvidia"), engine.AttachRuntime, nil, ""},
 	} {
-		failed := c.said.excludes(c.way, c.ids)
+		failed := excludes(c.said, c.way, c.ids)
 		if (failed == nil) != (c.want == "") || failed != nil && failed.Code != c.want {
 			t.Errorf("%s: got %v, want %q", c.name, failed, c.want)
 		}
@@ -189,8 +188,8 @@ func TestHardLimitNeedsItsHookAndCgroupsOfVersion2(t *testing.T) {
 		want   bool
 	}{{with, 2, true}, {with, 1, false}, {without, 2, false}, {other, 2, false},
 		{filepath.Join(with, "none"), 2, false}} {
-		known := &facts{here: true, cdiDirs: []string{c.dir}, info: engine.Info{Cgroup: c.cgroup}}
-		if got := hardLimit(known); got != c.want {
+		facts := &daemon.Facts{Here: true, CDIDirs: []string{c.dir}, Info: engine.Info{Cgroup: c.cgroup}}
+		if got := hardLimit(facts); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
 		}
 	}
@@ -207,7 +206,7 @@ func TestImagesGetNoDevicesThatNobodyGranted(t *testing.T) {
 		want     []string
 	}{{[]string{"nvidia", "runc"}, []string{"NVIDIA_VISIBLE_DEVICES=void"}}, {[]string{"runc"}, nil}} {
 		config, host := &container.Config{}, &container.HostConfig{}
-		groups, err := e.attach(t.Context(), engine.Container{}, &facts{runtimes: c.runtimes}, config, host)
+		groups, err := e.attach(t.Context(), engine.Container{}, &daemon.Facts{Runtimes: c.runtimes}, config, host)
 		if err != nil || groups != nil || !slices.Equal(config.Env, c.want) || len(host.DeviceRequests) > 0 ||
 			host.Runtime != "" {
 			t.Errorf("with the runtimes %q: %q, %+v, %v", c.runtimes, config.Env, host, err)

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/docker/docker/api/types/strslice"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -23,11 +25,11 @@ import (
 const sizeTime = 5 * time.Minute
 
 func (e *Engine) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, sizeTime, errSilent)
+	ctx, cancel := daemon.Within(ctx, sizeTime)
 	defer cancel()
-	said, _, err := e.api.ContainerInspectWithRaw(ctx, id, true)
+	said, _, err := e.daemon.API.ContainerInspectWithRaw(ctx, id, true)
 	if err != nil {
-		return 0, containerFailure(ctx, "commit", id, err)
+		return 0, daemon.ContainerFailure(ctx, "commit", id, err)
 	}
 	if said.SizeRw == nil {
 		return 0, nil
@@ -52,13 +54,13 @@ func (e *Engine) Commit(ctx context.Context, id string, c engine.Commit) (sessio
 	made := make(chan outcome, 1)
 	working := context.WithoutCancel(ctx)
 	go func() {
-		said, err := e.api.ContainerCommit(working, id, container.CommitOptions{Config: config, Pause: true})
+		said, err := e.daemon.API.ContainerCommit(working, id, container.CommitOptions{Config: config, Pause: true})
 		made <- outcome{said.ID, err}
 	}()
 	select {
 	case o := <-made:
 		if o.err != nil {
-			return session.Image{}, containerFailure(ctx, "commit", id, o.err)
+			return session.Image{}, daemon.ContainerFailure(ctx, "commit", id, o.err)
 		}
 		return e.name(ctx, o.id, c.Ref)
 	case <-ctx.Done():
@@ -67,7 +69,7 @@ func (e *Engine) Commit(ctx context.Context, id string, c engine.Commit) (sessio
 				e.drop(working, o.id)
 			}
 		}()
-		return session.Image{}, ended(ctx, "commit", context.Cause(ctx))
+		return session.Image{}, daemon.Ended(ctx, "commit", context.Cause(ctx))
 	}
 }
 
@@ -87,22 +89,22 @@ func (e *Engine) mayName(ctx context.Context, ref string) error {
 // and not the guest. Docker adds the container's labels and cannot leave them
 // out, so those that would make somebody's container one of ours are emptied.
 func (e *Engine) commitConfig(ctx context.Context, id string, origin session.ImageOrigin) (*container.Config, error) {
-	ctx, cancel := e.brief(ctx)
+	ctx, cancel := e.daemon.Brief(ctx)
 	defer cancel()
-	said, err := e.api.ContainerInspect(ctx, id)
+	said, err := e.daemon.API.ContainerInspect(ctx, id)
 	if err != nil {
-		return nil, containerFailure(ctx, "commit", id, err)
+		return nil, daemon.ContainerFailure(ctx, "commit", id, err)
 	}
-	base, err := e.api.ImageInspect(ctx, said.Image)
+	base, err := e.daemon.API.ImageInspect(ctx, said.Image)
 	if err != nil {
-		return nil, failure(ctx, "commit", err)
+		return nil, daemon.Failure(ctx, "commit", err)
 	}
 	config := &container.Config{Entrypoint: strslice.StrSlice{}, Cmd: strslice.StrSlice{}, WorkingDir: "/",
 		Labels: map[string]string{}}
 	if from := base.Config; from != nil {
 		config.Entrypoint = append(config.Entrypoint, from.Entrypoint...)
 		config.Cmd = append(config.Cmd, from.Cmd...)
-		config.User, config.WorkingDir = from.User, orDefault(from.WorkingDir, "/")
+		config.User, config.WorkingDir = from.User, cmp.Or(from.WorkingDir, "/")
 	}
 	if said.Config != nil {
 		for name := range ours(said.Config.Labels) {
@@ -121,7 +123,7 @@ func (e *Engine) commitConfig(ctx context.Context, id string, origin session.Ima
 func (e *Engine) name(ctx context.Context, id, ref string) (session.Image, error) {
 	err := e.mayName(ctx, ref)
 	if err == nil {
-		err = failure(ctx, "commit", e.api.ImageTag(ctx, id, ref))
+		err = daemon.Failure(ctx, "commit", e.daemon.API.ImageTag(ctx, id, ref))
 	}
 	if err != nil {
 		e.drop(context.WithoutCancel(ctx), id)
@@ -132,19 +134,19 @@ func (e *Engine) name(ctx context.Context, id, ref string) (session.Image, error
 
 // drop removes an image that has no name and shall have none.
 func (e *Engine) drop(ctx context.Context, id string) {
-	if _, err := e.api.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}); err != nil &&
+	if _, err := e.daemon.API.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}); err != nil &&
 		!errdefs.IsNotFound(err) {
-		e.log.Warn("an image that nobody wants any more stays", "image", id, "error", err)
+		e.daemon.Log.Warn("an image that nobody wants any more stays", "image", id, "error", err)
 	}
 }
 
 // dropUnnamed removes images that an earlier run of this agent began and never
 // named.
 func (e *Engine) dropUnnamed(ctx context.Context) {
-	found, err := e.api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(
+	found, err := e.daemon.API.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(
 		filters.Arg("label", session.LabelImageInstance+"="+e.config.Instance), filters.Arg("dangling", "true"))})
 	if err != nil {
-		e.log.Warn("unfinished images are not looked for", "error", err)
+		e.daemon.Log.Warn("unfinished images are not looked for", "error", err)
 		return
 	}
 	for _, i := range found {
@@ -159,28 +161,28 @@ func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
-	all, err := e.api.ContainerList(ctx, container.ListOptions{All: true})
+	all, err := e.daemon.API.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
-		return failure(ctx, "image", err)
+		return daemon.Failure(ctx, "image", err)
 	}
 	for _, c := range all {
 		if c.ImageID == found.ID {
-			return inUse(ref, shortID(c.ID))
+			return inUse(ref, daemon.ShortID(c.ID))
 		}
 	}
-	said, err := e.api.ImageInspect(ctx, found.ID)
+	said, err := e.daemon.API.ImageInspect(ctx, found.ID)
 	if err != nil {
-		return failure(ctx, "image", err)
+		return daemon.Failure(ctx, "image", err)
 	}
 	for _, name := range append(slices.Concat(said.RepoTags, said.RepoDigests), found.ID) {
-		_, err := e.api.ImageRemove(ctx, name, image.RemoveOptions{PruneChildren: true})
+		_, err := e.daemon.API.ImageRemove(ctx, name, image.RemoveOptions{PruneChildren: true})
 		switch {
 		case err == nil, errdefs.IsNotFound(err):
 		case errdefs.IsConflict(err) && name == found.ID: // others are made of it
 		case errdefs.IsConflict(err):
 			return inUse(ref, "")
 		default:
-			return failure(ctx, "image", err)
+			return daemon.Failure(ctx, "image", err)
 		}
 	}
 	e.mu.Lock()
@@ -196,11 +198,11 @@ func inUse(ref, by string) error {
 }
 
 func (e *Engine) DiskUse(ctx context.Context) (session.ImageDisk, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, sizeTime, errSilent)
+	ctx, cancel := daemon.Within(ctx, sizeTime)
 	defer cancel()
-	said, err := e.api.DiskUsage(ctx, types.DiskUsageOptions{Types: []types.DiskUsageObject{types.ImageObject}})
+	said, err := e.daemon.API.DiskUsage(ctx, types.DiskUsageOptions{Types: []types.DiskUsageObject{types.ImageObject}})
 	if err != nil {
-		return session.ImageDisk{}, failure(ctx, "image", err)
+		return session.ImageDisk{}, daemon.Failure(ctx, "image", err)
 	}
 	disk := session.ImageDisk{Total: gpu.Bytes(said.LayersSize)}
 	for _, i := range said.Images {

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 )
 
@@ -45,14 +47,14 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	if err := validate(c); err != nil {
 		return "", err
 	}
-	known, err := e.knownFacts(ctx)
+	facts, err := e.daemon.Facts(ctx)
 	if err != nil {
 		return "", err
 	}
-	if !known.here {
-		return "", remoteEngine(e.Host())
+	if !facts.Here {
+		return "", remoteEngine(e.daemon.Host())
 	}
-	image, arch, err := e.platform(ctx, c.Image, known)
+	image, arch, err := e.platform(ctx, c.Image, facts)
 	if err != nil {
 		return "", err
 	}
@@ -62,17 +64,17 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	if err := e.checkNetwork(ctx, c); err != nil {
 		return "", err
 	}
-	if known.rootless {
+	if facts.Rootless {
 		c.Guest.UID, c.Guest.GID = 0, 0 // which is the person outside
 	}
-	config, host := containerConfig(c), hostConfig(c, known)
+	config, host := containerConfig(c), hostConfig(c, facts)
 	if session.ImageDigest(c.Image) != "" {
 		config.Image = image // Docker does not know the digests of images that no registry has
 	}
-	if c.Guest.Groups, err = e.attach(ctx, c, known, config, host); err != nil {
+	if c.Guest.Groups, err = e.attach(ctx, c, facts, config, host); err != nil {
 		return "", err
 	}
-	k, fresh, err := e.kernels.prepare(c.Name, delivery{daemon: known.id, arch: arch, binary: e.config.Guest,
+	k, fresh, err := e.kernels.prepare(c.Name, delivery{daemon: facts.ID, arch: arch, binary: e.config.Guest,
 		config: c.Guest})
 	if err != nil {
 		return "", err
@@ -92,12 +94,13 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 // the next Create, Remove or List finds it.
 func (e *Engine) abandon(name string, fresh bool, err error) {
 	code := session.CodeOf(err)
-	unknown := code == codeUnavailable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	unknown := code == daemon.CodeUnavailable || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded)
 	if !fresh || unknown {
 		return
 	}
 	if err := e.kernels.discard(name); err != nil {
-		e.log.Warn("files of a container that was not created stay", "container", name, "error", err)
+		e.daemon.Log.Warn("files of a container that was not created stay", "container", name, "error", err)
 	}
 }
 
@@ -155,7 +158,7 @@ func remoteEngine(host string) error {
 
 // platform returns the id and the architecture of an image that is there and
 // that this machine can run.
-func (e *Engine) platform(ctx context.Context, ref string, known *facts) (id, arch string, err error) {
+func (e *Engine) platform(ctx context.Context, ref string, facts *daemon.Facts) (id, arch string, err error) {
 	image, err := e.Image(ctx, ref)
 	switch code := session.CodeOf(err); {
 	case code == "engine_image_not-found":
@@ -168,13 +171,13 @@ func (e *Engine) platform(ctx context.Context, ref string, known *facts) (id, ar
 		return "", "", err
 	}
 	arch = image.Arch
-	if arch == "" || arch == known.info.Arch || emulates(arch) {
-		return image.ID, orDefault(arch, known.info.Arch), nil
+	if arch == "" || arch == facts.Info.Arch || emulates(arch) {
+		return image.ID, cmp.Or(arch, facts.Info.Arch), nil
 	}
 	return "", "", &session.Error{
 		Code: "engine_create_wrong-platform", Message: "The image " + ref + " is made for " + arch +
-			" and this machine is " + known.info.Arch + ".",
-		Hint: "Choose a version of the image for " + known.info.Arch + ".",
+			" and this machine is " + facts.Info.Arch + ".",
+		Hint: "Choose a version of the image for " + facts.Info.Arch + ".",
 	}
 }
 
@@ -182,26 +185,19 @@ func (e *Engine) platform(ctx context.Context, ref string, known *facts) (id, ar
 // architecture, as qemu-user-static registers it.
 func emulates(arch string) bool {
 	names := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "386": "i386"}
-	state, err := os.ReadFile("/proc/sys/fs/binfmt_misc/qemu-" + orDefault(names[arch], arch))
+	state, err := os.ReadFile("/proc/sys/fs/binfmt_misc/qemu-" + cmp.Or(names[arch], arch))
 	return err == nil && strings.HasPrefix(string(state), "enabled")
-}
-
-func orDefault(value, fallback string) string {
-	if value == "" {
-		return fallback
-	}
-	return value
 }
 
 // create asks the daemon. A container that has the name already and the same
 // labels counts as created.
 func (e *Engine) create(ctx context.Context, c engine.Container, config *container.Config,
 	host *container.HostConfig) (string, error) {
-	made, err := e.api.ContainerCreate(ctx, config, host, networking(c), nil, c.Name)
+	made, err := e.daemon.API.ContainerCreate(ctx, config, host, networking(c), nil, c.Name)
 	switch {
 	case err == nil:
 		for _, warning := range made.Warnings {
-			e.log.Warn("docker warned about a container", "container", c.Name, "warning", warning)
+			e.daemon.Log.Warn("docker warned about a container", "container", c.Name, "warning", warning)
 		}
 		return made.ID, nil
 	case errdefs.IsConflict(err) || errdefs.IsAlreadyExists(err):
@@ -214,7 +210,7 @@ func (e *Engine) create(ctx context.Context, c engine.Container, config *contain
 		e.attachments.forget()
 		return "", failed
 	}
-	failed := failure(ctx, "create", err)
+	failed := daemon.Failure(ctx, "create", err)
 	if session.CodeOf(failed) == "engine_create_invalid" {
 		if missing := checkMounts(c.Mounts); missing != nil {
 			return "", missing
@@ -285,7 +281,7 @@ func containerConfig(c engine.Container) *container.Config {
 	}
 }
 
-func hostConfig(c engine.Container, known *facts) *container.HostConfig {
+func hostConfig(c engine.Container, facts *daemon.Facts) *container.HostConfig {
 	h := &container.HostConfig{
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
 		LogConfig: container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": logFile,
@@ -307,13 +303,13 @@ func hostConfig(c engine.Container, known *facts) *container.HostConfig {
 		most := int64(c.Processes)
 		h.PidsLimit = &most
 	}
-	if known.remapped && !known.rootless {
+	if facts.Remapped && !facts.Rootless {
 		h.UsernsMode = "host" // or the container's root could not read the guest's configuration
 	}
 	if c.Network != "" {
 		h.NetworkMode = container.NetworkMode(c.Network)
 	}
-	if known.selinux {
+	if facts.SELinux {
 		h.SecurityOpt = append(h.SecurityOpt, "label=disable") // or it could not reach the link
 	}
 	return h

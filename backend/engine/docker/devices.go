@@ -12,6 +12,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/gpu"
 )
 
@@ -37,10 +38,10 @@ const (
 // attach adds to a container's configuration what hands its devices in, and
 // returns the groups that its programs need to use them. What the daemon makes
 // of it shows when the container starts.
-func (e *Engine) attach(ctx context.Context, c engine.Container, known *facts, config *container.Config,
+func (e *Engine) attach(ctx context.Context, c engine.Container, facts *daemon.Facts, config *container.Config,
 	host *container.HostConfig) ([]int, error) {
 	nvidia := ids(c, gpu.NVIDIA)
-	if len(nvidia) == 0 && slices.Contains(known.runtimes, nvidiaRuntime) {
+	if len(nvidia) == 0 && slices.Contains(facts.Runtimes, nvidiaRuntime) {
 		// An image may ask for all devices, and a daemon with this runtime as
 		// its default would hand them in unbooked.
 		config.Env = append(config.Env, envVisible+"="+visibleNone)
@@ -63,7 +64,7 @@ func handIn(way engine.AttachWay, ids []string, config *container.Config, host *
 	case engine.AttachCDI:
 		names := make([]string, len(ids))
 		for i, id := range ids {
-			names[i] = cdiKind + id
+			names[i] = daemon.CDIKind + id
 		}
 		host.DeviceRequests = append(host.DeviceRequests, container.DeviceRequest{Driver: "cdi", DeviceIDs: names})
 		config.Env = append(config.Env, envVisible+"="+visibleNone)
@@ -91,7 +92,7 @@ func (e *Engine) enforce(c engine.Container, found engine.Attachment, config *co
 	}
 	if pipe := e.config.MPS; c.MPS {
 		if !e.mpsRuns() {
-			e.log.Warn("MPS is asked for and does not run", "pipe", pipe, "container", c.Name)
+			e.daemon.Log.Warn("MPS is asked for and does not run", "pipe", pipe, "container", c.Name)
 			return
 		}
 		config.Env = append(config.Env, mpsEnv(pipe, parts)...)
@@ -211,18 +212,18 @@ func nodesOf(device gpu.Device) []string {
 // hardLimit reports whether the toolkit that wrote this machine's CDI
 // specifications hands limits to the driver, which takes them for cgroups of
 // version 2 only.
-func hardLimit(known *facts) bool {
-	if known.info.Cgroup != 2 || !known.here {
+func hardLimit(facts *daemon.Facts) bool {
+	if facts.Info.Cgroup != 2 || !facts.Here {
 		return false
 	}
-	for _, dir := range known.cdiDirs {
+	for _, dir := range facts.CDIDirs {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			continue
 		}
 		for _, entry := range entries {
 			text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
-			if err == nil && strings.Contains(string(text), strings.TrimSuffix(cdiKind, "=")) &&
+			if err == nil && strings.Contains(string(text), strings.TrimSuffix(daemon.CDIKind, "=")) &&
 				strings.Contains(string(text), limitHook) {
 				return true
 			}

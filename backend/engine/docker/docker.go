@@ -7,24 +7,24 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/docker/docker/client"
-
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 )
 
 // Engine is a Docker daemon seen as an [engine.Engine].
 type Engine struct {
 	config   Config
-	api      *client.Client
-	log      *slog.Logger
+	daemon   *daemon.Daemon
 	kernels  *kernels
 	creds    credentials
 	sampler  sampler
@@ -32,11 +32,8 @@ type Engine struct {
 	networks networks
 	// attachments are what is known of handing in devices.
 	attachments *attachments
-	// answerTime is [answerTime] but for tests.
-	answerTime time.Duration
 
 	mu       sync.Mutex               // guards everything below
-	facts    *facts                   // what the daemon said of itself last; nil before
 	images   map[string]session.Image // by id, which names one content for ever
 	listedAt time.Time                // when the last List began
 	swept    bool
@@ -66,54 +63,41 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// answerTime is how long a daemon may take to answer a question that costs it
-// nothing. A daemon that takes longer counts as not answering.
-const answerTime = 20 * time.Second
-
 // Open prepares an engine. It does not ask the daemon anything, so that a
 // daemon that is down now may come up later. It fails with
 // engine_open_invalid where the address makes no sense and with
 // engine_open_remote-engine where it is one that Slipway does not use.
 func Open(config Config) (*Engine, error) {
-	endpoint, err := resolveHost(config.Host, hostEnvironment())
+	connection, err := daemon.Open(config.Host, config.Log)
 	if err != nil {
 		return nil, err
-	}
-	api, err := client.NewClientWithOpts(endpoint.options()...)
-	if err != nil {
-		return nil, &session.Error{
-			Code: "engine_open_invalid", Message: "The address of the Docker daemon, " + endpoint.host +
-				", cannot be used.",
-			Hint: "Check DOCKER_HOST and `docker context ls`.", Err: err,
-		}
-	}
-	log := config.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
 	}
 	kernels, err := openKernels(config.Dir)
 	if err != nil {
 		return nil, err
 	}
 	if config.MPS == "" {
-		config.MPS = orDefault(os.Getenv(envPipe), mpsDefault)
+		config.MPS = cmp.Or(os.Getenv(envPipe), mpsDefault)
 	}
 	return &Engine{
-		config: config, api: api, log: log, kernels: kernels,
+		config: config, daemon: connection, kernels: kernels,
 		creds: dockerCredentials(), sampler: newSampler("/proc", "/sys/fs/cgroup"),
-		images: map[string]session.Image{}, answerTime: answerTime, attachments: newAttachments(),
+		images: map[string]session.Image{}, attachments: newAttachments(),
 	}, nil
 }
 
-// Host is the address of the daemon in use.
-func (e *Engine) Host() string { return e.api.DaemonHost() }
-
 func (e *Engine) Close() error {
 	e.gauges.close()
-	return errors.Join(e.kernels.close(), e.api.Close())
+	return errors.Join(e.kernels.close(), e.daemon.Close())
 }
 
-// brief bounds a call whose answer costs the daemon nothing.
-func (e *Engine) brief(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, e.answerTime, errSilent)
+// Info is what the daemon says now, and where it does not keep sessions apart.
+func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
+	facts, err := e.daemon.AskFacts(ctx)
+	if err != nil {
+		return engine.Info{}, err
+	}
+	info := facts.Info
+	info.Warnings = append(slices.Clone(info.Warnings), e.networkWarnings(facts)...)
+	return info, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -27,15 +28,15 @@ func (e *Engine) DescribeImage(ctx context.Context, ref string) (session.ImagePa
 	if err != nil {
 		return session.ImageParts{}, err
 	}
-	ctx, cancel := e.brief(ctx)
+	ctx, cancel := e.daemon.Brief(ctx)
 	defer cancel()
-	said, err := e.api.ImageInspect(ctx, found.ID)
+	said, err := e.daemon.API.ImageInspect(ctx, found.ID)
 	if err != nil {
-		return session.ImageParts{}, failure(ctx, "image", err)
+		return session.ImageParts{}, daemon.Failure(ctx, "image", err)
 	}
-	history, err := e.api.ImageHistory(ctx, found.ID)
+	history, err := e.daemon.API.ImageHistory(ctx, found.ID)
 	if err != nil {
-		return session.ImageParts{}, failure(ctx, "image", err)
+		return session.ImageParts{}, daemon.Failure(ctx, "image", err)
 	}
 	parts := session.ImageParts{ID: found.ID, Refs: found.Refs, Arch: found.Arch, OS: said.Os}
 	sizes := layerSizes(history)
@@ -71,19 +72,19 @@ func (e *Engine) PresentLayers(ctx context.Context, layers []session.ImageLayer)
 
 // nearest finds the image that has the most of the first layers.
 func (e *Engine) nearest(ctx context.Context, layers []session.ImageLayer) (present int, id string, err error) {
-	listing, cancel := e.brief(ctx)
+	listing, cancel := e.daemon.Brief(ctx)
 	defer cancel()
-	found, err := e.api.ImageList(listing, image.ListOptions{All: true})
+	found, err := e.daemon.API.ImageList(listing, image.ListOptions{All: true})
 	if err != nil {
-		return 0, "", failure(listing, "image", err)
+		return 0, "", daemon.Failure(listing, "image", err)
 	}
 	for _, summary := range found {
-		said, err := e.api.ImageInspect(listing, summary.ID)
+		said, err := e.daemon.API.ImageInspect(listing, summary.ID)
 		if errdefs.IsNotFound(err) {
 			continue // removed meanwhile
 		}
 		if err != nil {
-			return 0, "", failure(listing, "image", err)
+			return 0, "", daemon.Failure(listing, "image", err)
 		}
 		var its []session.ImageLayer
 		for _, digest := range said.RootFS.Layers {
@@ -101,13 +102,13 @@ func (e *Engine) nearest(ctx context.Context, layers []session.ImageLayer) (pres
 // these are read twice.
 func (e *Engine) ExportImage(ctx context.Context, id string, want func(part string) bool,
 	fn func(part string, content io.Reader) error) error {
-	said, err := e.api.ImageInspect(ctx, id)
+	said, err := e.daemon.API.ImageInspect(ctx, id)
 	if errdefs.IsNotFound(err) {
 		return &session.Error{Code: "engine_image_not-found", Message: "The image " + id + " is not on this machine.",
 			Hint: "Pull it first.", Err: err}
 	}
 	if err != nil {
-		return failure(ctx, "image", err)
+		return daemon.Failure(ctx, "image", err)
 	}
 	x := &export{want: map[string]bool{}, known: map[string]string{}, give: fn}
 	for _, part := range append([]string{session.ImageConfig}, said.RootFS.Layers...) {
@@ -137,9 +138,9 @@ type export struct {
 
 // pass reads the archive once.
 func (e *Engine) pass(ctx context.Context, id string, said image.InspectResponse, x *export) error {
-	stream, err := e.api.ImageSave(ctx, []string{id})
+	stream, err := e.daemon.API.ImageSave(ctx, []string{id})
 	if err != nil {
-		return failure(ctx, "export", err)
+		return daemon.Failure(ctx, "export", err)
 	}
 	defer stream.Close() //nolint:errcheck // read to its end, or given up
 	archive := tar.NewReader(stream)
@@ -149,7 +150,7 @@ func (e *Engine) pass(ctx context.Context, id string, said image.InspectResponse
 			return nil
 		}
 		if err != nil {
-			return failure(ctx, "export", err)
+			return daemon.Failure(ctx, "export", err)
 		}
 		if header.Typeflag != tar.TypeReg {
 			continue
@@ -209,7 +210,7 @@ func (x *export) take(ctx context.Context, part string, r io.Reader) error {
 	}
 	content, err := inflated(r)
 	if err != nil {
-		return failure(ctx, "export", err)
+		return daemon.Failure(ctx, "export", err)
 	}
 	defer content.Close() //nolint:errcheck // of a reader
 	delete(x.want, part)

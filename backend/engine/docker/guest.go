@@ -13,6 +13,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 )
 
@@ -49,7 +50,7 @@ func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
 	case ctx.Err() == nil && errors.As(cause, &known):
 		return nil, known
 	}
-	return nil, failure(ctx, "guest", err)
+	return nil, daemon.Failure(ctx, "guest", err)
 }
 
 // kernel returns the kernel of a container, also of one that an earlier process
@@ -88,7 +89,7 @@ func (e *Engine) exit(ctx context.Context, id string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	results, errs := e.api.ContainerWait(ctx, id, container.WaitConditionNextExit)
+	results, errs := e.daemon.API.ContainerWait(ctx, id, container.WaitConditionNextExit)
 	state, err := e.Inspect(ctx, id)
 	switch {
 	case err != nil:
@@ -100,7 +101,7 @@ func (e *Engine) exit(ctx context.Context, id string) error {
 	case result := <-results:
 		return e.whyExited(ctx, id, int(result.StatusCode))
 	case err := <-errs:
-		return containerFailure(ctx, "guest", id, err)
+		return daemon.ContainerFailure(ctx, "guest", id, err)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

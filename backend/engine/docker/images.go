@@ -5,37 +5,28 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/image"
 
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
 // Images implements [engine.Images]. Images without a name are left out.
 func (e *Engine) Images(ctx context.Context) ([]session.Image, error) {
-	ctx, cancel := e.brief(ctx)
+	ctx, cancel := e.daemon.Brief(ctx)
 	defer cancel()
-	found, err := e.api.ImageList(ctx, image.ListOptions{})
+	found, err := e.daemon.API.ImageList(ctx, image.ListOptions{})
 	if err != nil {
-		return nil, failure(ctx, "image", err)
+		return nil, daemon.Failure(ctx, "image", err)
 	}
 	found = slices.DeleteFunc(found, func(s image.Summary) bool { return len(names(s.RepoTags, s.RepoDigests)) == 0 })
 	images, errs := make([]session.Image, len(found)), make([]error, len(found))
-	var group sync.WaitGroup
-	turns := make(chan struct{}, inspectors)
-	for i, summary := range found {
-		group.Go(func() {
-			turns <- struct{}{}
-			images[i], errs[i] = e.listed(ctx, summary)
-			<-turns
-		})
-	}
-	group.Wait()
+	daemon.Each(len(found), func(i int) { images[i], errs[i] = e.listed(ctx, found[i]) })
 	for _, err := range errs {
 		if err != nil && session.CodeOf(err) != "engine_image_not-found" {
 			return nil, err
@@ -64,7 +55,7 @@ func (e *Engine) listed(ctx context.Context, summary image.Summary) (session.Ima
 // Image implements [engine.Images]. A text that cannot be the name of an image
 // is engine_image_invalid.
 func (e *Engine) Image(ctx context.Context, ref string) (session.Image, error) {
-	ctx, cancel := e.brief(ctx)
+	ctx, cancel := e.daemon.Brief(ctx)
 	defer cancel()
 	if _, err := reference.ParseAnyReference(ref); err != nil {
 		return session.Image{}, &session.Error{
@@ -72,17 +63,17 @@ func (e *Engine) Image(ctx context.Context, ref string) (session.Image, error) {
 			Hint: "Write it as for docker pull, for example python:3.12.", Err: err,
 		}
 	}
-	said, err := e.api.ImageInspect(ctx, ref)
+	said, err := e.daemon.API.ImageInspect(ctx, ref)
 	if id := session.ImageDigest(ref); errdefs.IsNotFound(err) && id != "" {
 		// An image that no registry has is pinned by its id, which Docker takes only by itself.
-		said, err = e.api.ImageInspect(ctx, id)
+		said, err = e.daemon.API.ImageInspect(ctx, id)
 	}
 	if errdefs.IsNotFound(err) {
 		return session.Image{}, &session.Error{Code: "engine_image_not-found",
 			Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first.", Err: err}
 	}
 	if err != nil {
-		return session.Image{}, failure(ctx, "image", err)
+		return session.Image{}, daemon.Failure(ctx, "image", err)
 	}
 	found := imageOf(said)
 	e.mu.Lock()
@@ -95,7 +86,7 @@ func (e *Engine) Image(ctx context.Context, ref string) (session.Image, error) {
 func imageOf(said image.InspectResponse) session.Image {
 	found := session.Image{
 		ID: said.ID, Refs: names(said.RepoTags, said.RepoDigests), Digests: names(nil, said.RepoDigests),
-		Size: gpu.Bytes(said.Size), Arch: goArch(said.Architecture),
+		Size: gpu.Bytes(said.Size), Arch: daemon.GoArch(said.Architecture),
 	}
 	if at, err := time.Parse(time.RFC3339Nano, said.Created); err == nil && at.Year() >= 1970 {
 		found.CreatedAt = at

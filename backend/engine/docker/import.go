@@ -19,6 +19,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -48,12 +49,12 @@ func (e *Engine) ImportImage(ctx context.Context, parts session.ImageParts,
 			lacking[layer.Digest] = true
 		}
 	}
-	f, err := e.knownFacts(ctx)
+	f, err := e.daemon.Facts(ctx)
 	if err != nil {
 		return session.Image{}, err
 	}
 	a := &archive{parts: parts, config: config, content: content}
-	if f.containerd && len(lacking) > 0 {
+	if f.Containerd && len(lacking) > 0 {
 		a.own = func(fn func(part string, content io.Reader) error) error {
 			return e.ExportImage(ctx, nearest, func(part string) bool { return lacking[part] }, fn)
 		}
@@ -69,12 +70,12 @@ const receiving = "slipway-receiving"
 func (e *Engine) install(ctx context.Context, a *archive) (made session.Image, err error) {
 	a.name = receiving + ":" + strings.TrimPrefix(a.id(), "sha256:")
 	defer func() {
-		untagging, cancel := e.brief(context.WithoutCancel(ctx))
+		untagging, cancel := e.daemon.Brief(context.WithoutCancel(ctx))
 		defer cancel()
 		// an image that has no other name goes with it
-		_, gone := e.api.ImageRemove(untagging, a.name, image.RemoveOptions{})
+		_, gone := e.daemon.API.ImageRemove(untagging, a.name, image.RemoveOptions{})
 		if gone != nil && !errdefs.IsNotFound(gone) && err == nil {
-			err = failure(untagging, "import", gone)
+			err = daemon.Failure(untagging, "import", gone)
 		}
 	}()
 	if made, err = e.load(ctx, a); err != nil {
@@ -87,8 +88,8 @@ func (e *Engine) install(ctx context.Context, a *archive) (made session.Image, e
 		}
 	}
 	for _, ref := range refs {
-		if err := e.api.ImageTag(ctx, made.ID, ref); err != nil {
-			return session.Image{}, failure(ctx, "import", err)
+		if err := e.daemon.API.ImageTag(ctx, made.ID, ref); err != nil {
+			return session.Image{}, daemon.Failure(ctx, "import", err)
 		}
 	}
 	return e.Image(ctx, made.ID)
@@ -155,7 +156,7 @@ func (e *Engine) load(ctx context.Context, a *archive) (session.Image, error) {
 		writer.CloseWithError(err)
 		written <- err
 	}()
-	said, err := e.api.ImageLoad(ctx, reader, client.ImageLoadWithQuiet(true))
+	said, err := e.daemon.API.ImageLoad(ctx, reader, client.ImageLoadWithQuiet(true))
 	if err == nil {
 		err = loaded(said.Body)
 		err = errors.Join(err, said.Body.Close())
@@ -165,7 +166,7 @@ func (e *Engine) load(ctx context.Context, a *archive) (session.Image, error) {
 		err = broken
 	}
 	if err != nil {
-		return session.Image{}, failure(ctx, "import", err)
+		return session.Image{}, daemon.Failure(ctx, "import", err)
 	}
 	image, err := e.Image(ctx, a.name)
 	if session.CodeOf(err) == "engine_image_not-found" {

@@ -14,6 +14,7 @@ import (
 	"github.com/moby/sys/atomicwriter"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 )
 
@@ -67,7 +68,7 @@ type delivery struct {
 
 const daemonFile = "daemon"
 
-var errClosed = &session.Error{Code: codeUnavailable, Message: "The engine is closed."}
+var errClosed = &session.Error{Code: daemon.CodeUnavailable, Message: "The engine is closed."}
 
 func openKernels(dir string) (*kernels, error) {
 	if dir == "" {
@@ -79,7 +80,7 @@ func openKernels(dir string) (*kernels, error) {
 		err = os.MkdirAll(filepath.Join(dir, "kernels"), 0o700)
 	}
 	if err != nil {
-		return nil, fileFailure("open", "its data folder", err)
+		return nil, daemon.FileFailure("open", "its data folder", err)
 	}
 	return &kernels{dir: dir, byName: map[string]*kernel{}, byID: map[string]*kernel{}, guests: map[string]string{}},
 		nil
@@ -122,19 +123,19 @@ func (ks *kernels) write(dir string, files delivery) error {
 	}
 	data, err := json.Marshal(files.config)
 	if err != nil {
-		return fileFailure("create", "the guest's configuration", err)
+		return daemon.FileFailure("create", "the guest's configuration", err)
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "link"), 0o700); err != nil {
-		return fileFailure("create", "the container's files", err)
+		return daemon.FileFailure("create", "the container's files", err)
 	}
 	if err := atomicwriter.WriteFile(filepath.Join(dir, "config.json"), data, 0o600); err != nil {
-		return fileFailure("create", "the guest's configuration", err)
+		return daemon.FileFailure("create", "the guest's configuration", err)
 	}
 	if err := linkFile(guest, filepath.Join(dir, "guest")); err != nil {
-		return fileFailure("create", "the guest", err)
+		return daemon.FileFailure("create", "the guest", err)
 	}
 	if err := atomicwriter.WriteFile(filepath.Join(dir, daemonFile), []byte(files.daemon), 0o600); err != nil {
-		return fileFailure("create", "the container's files", err)
+		return daemon.FileFailure("create", "the container's files", err)
 	}
 	return nil
 }
@@ -158,10 +159,10 @@ func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (stri
 	path := filepath.Join(ks.dir, "guest", "slipway-guest-"+arch+"-"+hex.EncodeToString(sum[:6]))
 	if have, err := os.Stat(path); err != nil || have.Size() != int64(len(data)) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return "", fileFailure("create", "the guest", err)
+			return "", daemon.FileFailure("create", "the guest", err)
 		}
 		if err := atomicwriter.WriteFile(path, data, 0o755); err != nil {
-			return "", fileFailure("create", "the guest", err)
+			return "", daemon.FileFailure("create", "the guest", err)
 		}
 	}
 	ks.mu.Lock()
@@ -257,22 +258,22 @@ func (ks *kernels) discard(name string) error {
 		known.link.close()
 	}
 	if err := os.RemoveAll(dir); err != nil {
-		return fileFailure("remove", "the container's files", err)
+		return daemon.FileFailure("remove", "the container's files", err)
 	}
 	return nil
 }
 
-// names lists the containers of a daemon that have a directory. Those of
+// names lists the containers of a daemon, the owner, that have a directory. Those of
 // another daemon, used before or after, are not its business.
-func (ks *kernels) names(daemon string) ([]string, error) {
+func (ks *kernels) names(owner string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(ks.dir, "kernels"))
 	if err != nil {
-		return nil, fileFailure("list", "its data folder", err)
+		return nil, daemon.FileFailure("list", "its data folder", err)
 	}
 	names := make([]string, 0, len(entries))
 	for _, entry := range entries {
-		owner, err := os.ReadFile(filepath.Join(ks.dir, "kernels", entry.Name(), daemonFile))
-		if err == nil && string(owner) == daemon {
+		id, err := os.ReadFile(filepath.Join(ks.dir, "kernels", entry.Name(), daemonFile))
+		if err == nil && string(id) == owner {
 			names = append(names, entry.Name())
 		}
 	}

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"math"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 )
 
@@ -19,13 +19,13 @@ import (
 // handed in, in which case the container is removed, and, for a container that is gone, with
 // engine_read_not-found.
 func (e *Engine) Start(ctx context.Context, id string) error {
-	err := e.api.ContainerStart(ctx, id, container.StartOptions{})
+	err := e.daemon.API.ContainerStart(ctx, id, container.StartOptions{})
 	if err == nil {
 		return nil
 	}
-	failed := containerFailure(ctx, "start", id, err)
+	failed := daemon.ContainerFailure(ctx, "start", id, err)
 	switch code := session.CodeOf(failed); {
-	case ctx.Err() != nil, code == codeUnavailable, code == codeNotFound, code == "engine_start_no-space":
+	case ctx.Err() != nil, code == daemon.CodeUnavailable, code == daemon.CodeNotFound, code == "engine_start_no-space":
 		return failed
 	}
 	return e.startFailure(ctx, id, err)
@@ -35,11 +35,11 @@ func (e *Engine) Start(ctx context.Context, id string) error {
 // a part of one counts as one.
 func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error {
 	seconds := int(math.Ceil(max(grace, 0).Seconds()))
-	err := e.api.ContainerStop(ctx, id, container.StopOptions{Timeout: &seconds})
+	err := e.daemon.API.ContainerStop(ctx, id, container.StopOptions{Timeout: &seconds})
 	if errdefs.IsNotFound(err) {
 		return nil
 	}
-	return containerFailure(ctx, "stop", id, err)
+	return daemon.ContainerFailure(ctx, "stop", id, err)
 }
 
 // Remove implements [engine.Containers]. It removes the container with its
@@ -47,13 +47,13 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 // its files here.
 func (e *Engine) Remove(ctx context.Context, id string) error {
 	state, err := e.Inspect(ctx, id)
-	if session.CodeOf(err) == codeNotFound {
+	if session.CodeOf(err) == daemon.CodeNotFound {
 		return e.removeKnown(ctx, id)
 	}
 	if err != nil {
 		return err
 	}
-	if err := e.removeContainer(ctx, state.ID); err != nil {
+	if err := e.daemon.RemoveContainer(ctx, state.ID); err != nil {
 		return err
 	}
 	if _, ok := state.Labels[engine.LabelSession]; ok {
@@ -84,9 +84,9 @@ func (e *Engine) removeKnown(ctx context.Context, id string) error {
 func (e *Engine) removeVolumes(ctx context.Context, label string, keep map[string]bool) error {
 	selection := e.mine()
 	selection.Add("label", label)
-	found, err := e.api.VolumeList(ctx, volume.ListOptions{Filters: selection})
+	found, err := e.daemon.API.VolumeList(ctx, volume.ListOptions{Filters: selection})
 	if err != nil {
-		return failure(ctx, "remove", err)
+		return daemon.Failure(ctx, "remove", err)
 	}
 	for _, v := range found.Volumes {
 		if keep[v.Name] {
@@ -99,42 +99,11 @@ func (e *Engine) removeVolumes(ctx context.Context, label string, keep map[strin
 	return nil
 }
 
-func (e *Engine) removeContainer(ctx context.Context, id string) error {
-	err := e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-	switch {
-	case errdefs.IsNotFound(err):
-		return nil
-	case errdefs.IsConflict(err):
-		return e.awaitRemoval(ctx, id) // somebody else is removing it
-	}
-	return containerFailure(ctx, "remove", id, err)
-}
-
-// awaitRemoval waits for a removal that is under way already.
-func (e *Engine) awaitRemoval(ctx context.Context, id string) error {
-	results, errs := e.api.ContainerWait(ctx, id, container.WaitConditionRemoved)
-	select {
-	case <-results:
-		return nil
-	case err := <-errs:
-		if errdefs.IsNotFound(err) {
-			return nil
-		}
-		return containerFailure(ctx, "remove", id, err)
-	}
-}
-
 // removeVolume removes a volume. One that is in use stays for its last user.
 func (e *Engine) removeVolume(ctx context.Context, name string) error {
-	err := e.api.VolumeRemove(ctx, name, false)
+	err := e.daemon.API.VolumeRemove(ctx, name, false)
 	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
 		return nil
 	}
-	return failure(ctx, "remove", err)
-}
-
-// errIsGone reports whether an error says that a container does not exist.
-func errIsGone(err error) bool {
-	var known *session.Error
-	return errors.As(err, &known) && known.Code == codeNotFound
+	return daemon.Failure(ctx, "remove", err)
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"time"
 
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 )
 
@@ -24,7 +25,7 @@ type link struct {
 func listenLink(dir string) (*link, error) {
 	listener, err := bindLink(dir)
 	if err != nil {
-		return nil, fileFailure("guest", "the guest's socket", err)
+		return nil, daemon.FileFailure("guest", "the guest's socket", err)
 	}
 	l := &link{listener: listener, turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -12,21 +11,19 @@ import (
 	"github.com/docker/docker/api/types/filters"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 )
-
-// inspectors is how many containers are inspected at once.
-const inspectors = 8
 
 // List implements [engine.Containers]. The first List also removes what
 // containers that are gone left behind: files here, homes and spools.
 func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
-	ctx, cancel := e.brief(ctx)
+	ctx, cancel := e.daemon.Brief(ctx)
 	defer cancel()
 	began := time.Now()
-	found, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: e.mine()})
+	found, err := e.daemon.API.ContainerList(ctx, container.ListOptions{All: true, Filters: e.mine()})
 	if err != nil {
-		return nil, failure(ctx, "list", err)
+		return nil, daemon.Failure(ctx, "list", err)
 	}
 	states, err := e.inspectAll(ctx, found)
 	if err != nil {
@@ -45,16 +42,16 @@ func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
 }
 
 func (e *Engine) Others(ctx context.Context) ([]engine.State, error) {
-	ctx, cancel := e.brief(ctx)
+	ctx, cancel := e.daemon.Brief(ctx)
 	defer cancel()
 	selection := filters.NewArgs(filters.Arg("label", engine.LabelInstance), filters.Arg("label", engine.LabelGrants))
 	for _, status := range []container.ContainerState{container.StateCreated, container.StateRunning,
 		container.StatePaused, container.StateRestarting} {
 		selection.Add("status", status)
 	}
-	found, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: selection})
+	found, err := e.daemon.API.ContainerList(ctx, container.ListOptions{All: true, Filters: selection})
 	if err != nil {
-		return nil, failure(ctx, "list", err)
+		return nil, daemon.Failure(ctx, "list", err)
 	}
 	found = slices.DeleteFunc(found, func(c container.Summary) bool {
 		return c.Labels[engine.LabelInstance] == e.config.Instance || !strings.Contains(c.Labels[engine.LabelGrants],
@@ -78,18 +75,9 @@ func (e *Engine) mine() filters.Args {
 // inspectAll inspects containers, leaving out those that went meanwhile.
 func (e *Engine) inspectAll(ctx context.Context, found []container.Summary) ([]engine.State, error) {
 	states, errs := make([]engine.State, len(found)), make([]error, len(found))
-	var group sync.WaitGroup
-	turns := make(chan struct{}, inspectors)
-	for i, c := range found {
-		group.Go(func() {
-			turns <- struct{}{}
-			states[i], errs[i] = e.Inspect(ctx, c.ID)
-			<-turns
-		})
-	}
-	group.Wait()
+	daemon.Each(len(found), func(i int) { states[i], errs[i] = e.Inspect(ctx, found[i].ID) })
 	for _, err := range errs {
-		if err != nil && !errIsGone(err) {
+		if err != nil && !daemon.IsGone(err) {
 			return nil, err
 		}
 	}
@@ -104,41 +92,41 @@ func (e *Engine) sweep(ctx context.Context, states []engine.State) {
 	for _, s := range states {
 		used[s.Name], used[homeVolume(s.Labels)] = true, true
 	}
-	known, err := e.knownFacts(ctx)
+	facts, err := e.daemon.Facts(ctx)
 	if err != nil {
-		e.log.Warn("old containers' files stay", "error", err)
+		e.daemon.Log.Warn("old containers' files stay", "error", err)
 		return
 	}
-	names, err := e.kernels.names(known.id)
+	names, err := e.kernels.names(facts.ID)
 	if err != nil {
-		e.log.Warn("old containers' files stay", "error", err)
+		e.daemon.Log.Warn("old containers' files stay", "error", err)
 	}
 	for _, name := range names {
 		if used[name] || e.kernels.knows(name) {
 			continue
 		}
 		if err := e.kernels.discard(name); err != nil {
-			e.log.Warn("an old container's files stay", "container", name, "error", err)
+			e.daemon.Log.Warn("an old container's files stay", "container", name, "error", err)
 		}
 	}
 	// A volume that a new container uses by now is refused by Docker.
 	if err := e.removeVolumes(ctx, engine.LabelInstance+"="+e.config.Instance, used); err != nil {
-		e.log.Warn("old volumes stay", "error", err)
+		e.daemon.Log.Warn("old volumes stay", "error", err)
 	}
 	if err := e.sweepTrials(ctx); err != nil {
-		e.log.Warn("old trials stay", "error", err)
+		e.daemon.Log.Warn("old trials stay", "error", err)
 	}
 	if err := e.sweepNetworks(ctx, states); err != nil {
-		e.log.Warn("old networks stay", "error", err)
+		e.daemon.Log.Warn("old networks stay", "error", err)
 	}
 }
 
 func (e *Engine) Inspect(ctx context.Context, id string) (engine.State, error) {
-	ctx, cancel := e.brief(ctx)
+	ctx, cancel := e.daemon.Brief(ctx)
 	defer cancel()
-	c, err := e.api.ContainerInspect(ctx, id)
+	c, err := e.daemon.API.ContainerInspect(ctx, id)
 	if err != nil {
-		return engine.State{}, containerFailure(ctx, "read", id, err)
+		return engine.State{}, daemon.ContainerFailure(ctx, "read", id, err)
 	}
 	return stateOf(c), nil
 }
@@ -186,7 +174,7 @@ const overlap = 2 * time.Second
 func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
 	// The client reads its API version before it has asked for it, unless some
 	// call was answered already.
-	if _, err := e.knownFacts(ctx); err != nil {
+	if _, err := e.daemon.Facts(ctx); err != nil {
 		return err
 	}
 	selection := e.mine()
@@ -203,7 +191,7 @@ func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
 	}
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
-	messages, errs := e.api.Events(listening, options)
+	messages, errs := e.daemon.API.Events(listening, options)
 	for {
 		select {
 		case message := <-messages:
@@ -216,9 +204,9 @@ func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
 			}
 		case err := <-errs:
 			if err == nil && ctx.Err() == nil {
-				err = session.AsError(unavailable(context.Canceled), codeUnavailable)
+				err = session.AsError(daemon.Unavailable(context.Canceled), daemon.CodeUnavailable)
 			}
-			return failure(ctx, "watch", orContext(ctx, err))
+			return daemon.Failure(ctx, "watch", orContext(ctx, err))
 		}
 	}
 }
@@ -235,7 +223,7 @@ func orContext(ctx context.Context, err error) error {
 func (e *Engine) changed(ctx context.Context, message events.Message) (engine.State, error) {
 	id := message.Actor.ID
 	state, err := e.Inspect(ctx, id)
-	if errIsGone(err) {
+	if daemon.IsGone(err) {
 		name := message.Actor.Attributes["name"]
 		return engine.State{ID: id, Name: name, Labels: labelsOf(name, message.Actor.Attributes), Gone: true}, nil
 	}

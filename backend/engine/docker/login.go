@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/docker/docker/api/types/registry"
 
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 )
 
@@ -50,7 +52,7 @@ const (
 )
 
 func dockerCredentials() credentials {
-	return credentials{dir: configDir(), ask: askHelper}
+	return credentials{dir: daemon.ConfigDir(), ask: askHelper}
 }
 
 func askHelper(ctx context.Context, program, server string) ([]byte, error) {
@@ -89,7 +91,7 @@ func (c credentials) header(ctx context.Context, domain string) (string, error) 
 
 func (c credentials) find(ctx context.Context, config loginConfig, domain,
 	server string) (registry.AuthConfig, bool, error) {
-	helper := orDefault(config.CredHelpers[domain], orDefault(config.CredHelpers[server], config.CredsStore))
+	helper := cmp.Or(config.CredHelpers[domain], cmp.Or(config.CredHelpers[server], config.CredsStore))
 	if helper != "" {
 		login, found, err := c.fromHelper(ctx, helper, server)
 		if found || err != nil {

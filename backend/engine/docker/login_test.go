@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -84,5 +85,15 @@ func TestLoginThatCannotBeReadSaysSo(t *testing.T) {
 	}
 	if header, err := (credentials{dir: t.TempDir()}).header(t.Context(), "r.test"); header != "" || err != nil {
 		t.Errorf("without any configuration: %q, %v", header, err)
+	}
+}
+
+func writeTestFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

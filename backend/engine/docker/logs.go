@@ -10,6 +10,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 )
 
@@ -19,11 +20,11 @@ func (e *Engine) Logs(ctx context.Context, id string, opts session.LogOptions) (
 	if opts.Tail > 0 {
 		options.Tail = strconv.Itoa(opts.Tail)
 	}
-	frames, err := e.api.ContainerLogs(ctx, id, options)
+	frames, err := e.daemon.API.ContainerLogs(ctx, id, options)
 	if err != nil {
-		return nil, containerFailure(ctx, "read", id, err)
+		return nil, daemon.ContainerFailure(ctx, "read", id, err)
 	}
-	fail := func(err error) error { return failure(ctx, "read", orContext(ctx, err)) }
+	fail := func(err error) error { return daemon.Failure(ctx, "read", orContext(ctx, err)) }
 	return &logReader{frames: frames, fail: fail, timestamps: opts.Timestamps}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -140,7 +141,7 @@ func TestFollowStopsAtAnErrorInTheStream(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if got := session.CodeOf(pullFailure(t.Context(), "x",
-		follow(strings.NewReader(`{"status":`), func(session.Pull) {}))); got != codeUnavailable {
+		follow(strings.NewReader(`{"status":`), func(session.Pull) {}))); got != daemon.CodeUnavailable {
 		t.Errorf("a stream that breaks off: got %s", got)
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/network"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 )
 
@@ -85,14 +87,14 @@ func (e *Engine) CreateNetwork(ctx context.Context, n engine.Network) error {
 			}
 			return sameNetwork(*there, n.Labels)
 		}
-	case reasonOf(daemonText(err), err) == reasonNoAddresses:
+	case daemon.ReasonOf(daemon.Text(err), err) == daemon.ReasonNoAddresses:
 		return &session.Error{
 			Code: "engine_network_no-addresses", Message: "Docker has no addresses left for another network.",
 			Hint: "Remove networks that nobody uses with `docker network prune`, or give the daemon more " +
 				"default-address-pools.", Err: err,
 		}
 	}
-	return failure(ctx, "network", err)
+	return daemon.Failure(ctx, "network", err)
 }
 
 // makeNetwork asks the daemon for a network. Where the machine cannot keep the
@@ -100,16 +102,16 @@ func (e *Engine) CreateNetwork(ctx context.Context, n engine.Network) error {
 func (e *Engine) makeNetwork(ctx context.Context, n engine.Network) error {
 	options := network.CreateOptions{Driver: "bridge", Labels: n.Labels}
 	if !n.Apart {
-		_, err := e.api.NetworkCreate(ctx, n.Name, options)
+		_, err := e.daemon.API.NetworkCreate(ctx, n.Name, options)
 		return err
 	}
 	options.Options = map[string]string{optionReach: "false"}
-	_, err := e.api.NetworkCreate(ctx, n.Name, options)
-	together := err != nil && reasonOf(daemonText(err), err) == reasonNoBridgeFilter
+	_, err := e.daemon.API.NetworkCreate(ctx, n.Name, options)
+	together := err != nil && daemon.ReasonOf(daemon.Text(err), err) == daemon.ReasonNoBridgeFilter
 	if together {
-		e.log.Warn("the containers of a network reach each other", "network", n.Name, "error", err)
+		e.daemon.Log.Warn("the containers of a network reach each other", "network", n.Name, "error", err)
 		options.Options = nil
-		_, err = e.api.NetworkCreate(ctx, n.Name, options)
+		_, err = e.daemon.API.NetworkCreate(ctx, n.Name, options)
 	}
 	if err == nil {
 		e.networks.setTogether(together)
@@ -119,12 +121,12 @@ func (e *Engine) makeNetwork(ctx context.Context, n engine.Network) error {
 
 // network returns the network of a name, nil if there is none.
 func (e *Engine) network(ctx context.Context, name string) (*network.Inspect, error) {
-	there, err := e.api.NetworkInspect(ctx, name, network.InspectOptions{})
+	there, err := e.daemon.API.NetworkInspect(ctx, name, network.InspectOptions{})
 	switch {
 	case errdefs.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, failure(ctx, "network", err)
+		return nil, daemon.Failure(ctx, "network", err)
 	case there.Name != name: // Docker also finds networks by their ids
 		return nil, nil
 	}
@@ -152,7 +154,7 @@ func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
 	if there == nil || there.Labels[engine.LabelInstance] != e.config.Instance {
 		return nil
 	}
-	err = e.api.NetworkRemove(ctx, there.ID)
+	err = e.daemon.API.NetworkRemove(ctx, there.ID)
 	switch {
 	case errdefs.IsNotFound(err):
 		return nil
@@ -162,7 +164,7 @@ func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
 			Hint: "Remove them first.", Err: err,
 		}
 	}
-	return failure(ctx, "network", err)
+	return daemon.Failure(ctx, "network", err)
 }
 
 // sweepNetworks removes our networks of sessions and persons that have no
@@ -172,10 +174,10 @@ func (e *Engine) sweepNetworks(ctx context.Context, states []engine.State) error
 	for _, s := range states {
 		sessions[s.Labels[engine.LabelSession]], owners[s.Labels[engine.LabelOwner]] = true, true
 	}
-	found, err := e.api.NetworkList(ctx,
+	found, err := e.daemon.API.NetworkList(ctx,
 		network.ListOptions{Filters: filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+e.config.Instance))})
 	if err != nil {
-		return failure(ctx, "network", err)
+		return daemon.Failure(ctx, "network", err)
 	}
 	for _, n := range found {
 		used := sessions[n.Labels[engine.LabelSession]]
@@ -185,9 +187,26 @@ func (e *Engine) sweepNetworks(ctx context.Context, states []engine.State) error
 		if used || e.networks.has(n.Name) {
 			continue
 		}
-		if err := e.api.NetworkRemove(ctx, n.ID); err != nil && !errdefs.IsNotFound(err) {
-			return failure(ctx, "network", err)
+		if err := e.daemon.API.NetworkRemove(ctx, n.ID); err != nil && !errdefs.IsNotFound(err) {
+			return daemon.Failure(ctx, "network", err)
 		}
+	}
+	return nil
+}
+
+// networkWarnings say where the daemon does not keep sessions apart.
+func (e *Engine) networkWarnings(facts *daemon.Facts) []session.Warning {
+	switch {
+	case facts.Here && unfiltered(e.daemon.Host()):
+		return []session.Warning{{Code: "engine_info_no-filter",
+			Title: "Sessions are not kept apart", At: time.Now(),
+			Text: "This Docker was told to leave the packet filter alone (iptables is off), so a server in one " +
+				"session is reached from every other session of the machine, also of other people."}}
+	case e.networks.areTogether():
+		return []session.Warning{{Code: "engine_info_not-apart",
+			Title: "Sessions of one person reach each other", At: time.Now(),
+			Text: "The kernel does not filter what goes through a bridge, so a server in one session is reached from " +
+				"the others of the same person. Those of other people are kept out."}}
 	}
 	return nil
 }

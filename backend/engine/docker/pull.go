@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/image"
 
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 )
 
@@ -31,7 +33,7 @@ func (e *Engine) Pull(ctx context.Context, ref string, logins bool,
 			return false, err
 		}
 	}
-	stream, err := e.api.ImagePull(ctx, ref, image.PullOptions{RegistryAuth: login})
+	stream, err := e.daemon.API.ImagePull(ctx, ref, image.PullOptions{RegistryAuth: login})
 	if err != nil {
 		return false, pullFailure(ctx, ref, err)
 	}
@@ -45,9 +47,9 @@ func (e *Engine) Pull(ctx context.Context, ref string, logins bool,
 // public reports whether a registry tells of an image without a login. One that
 // does not answer is taken for one that does not.
 func (e *Engine) public(ctx context.Context, ref string) bool {
-	ctx, cancel := e.brief(ctx)
+	ctx, cancel := e.daemon.Brief(ctx)
 	defer cancel()
-	_, err := e.api.DistributionInspect(ctx, ref, "")
+	_, err := e.daemon.API.DistributionInspect(ctx, ref, "")
 	return err == nil
 }
 
@@ -122,7 +124,7 @@ func decode(stream io.Reader, messages chan<- message, done <-chan struct{}) err
 		if err != nil {
 			return err
 		}
-		if text := orDefault(m.Error.Message, m.ErrorText); text != "" {
+		if text := cmp.Or(m.Error.Message, m.ErrorText); text != "" {
 			return &streamError{text: text}
 		}
 		select {
@@ -140,28 +142,28 @@ func pullFailure(ctx context.Context, ref string, err error) error {
 		return nil
 	}
 	var said *streamError
-	if ctx.Err() != nil || !errors.As(err, &said) && silent(ctx, err) {
-		return failure(ctx, "pull", err)
+	if ctx.Err() != nil || !errors.As(err, &said) && daemon.Silent(ctx, err) {
+		return daemon.Failure(ctx, "pull", err)
 	}
-	text := daemonText(err)
+	text := daemon.Text(err)
 	image := session.Fill("image", ref)
 	var cause *session.Cause
-	switch why := reasonOf(text, err); {
-	case why == reasonNoSpace:
-		return failure(ctx, "pull", err)
-	case why == reasonRateLimited:
+	switch why := daemon.ReasonOf(text, err); {
+	case why == daemon.ReasonNoSpace:
+		return daemon.Failure(ctx, "pull", err)
+	case why == daemon.ReasonRateLimited:
 		cause = session.Because("engine_pull_rate-limited", session.Say("pullRateLimited", image),
 			session.Say("pullRateLimitedHint"))
-	case why == reasonWrongPlatform:
+	case why == daemon.ReasonWrongPlatform:
 		cause = session.Because("engine_pull_wrong-platform", session.Say("pullWrongPlatform", image),
 			session.Say("pullWrongPlatformHint"))
-	case why == reasonForbidden, errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
+	case why == daemon.ReasonForbidden, errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
 		cause = session.Because("engine_pull_forbidden", session.Say("pullForbidden", image),
 			session.Say("pullForbiddenHint"))
-	case why == reasonNoManifest, errdefs.IsNotFound(err):
+	case why == daemon.ReasonNoManifest, errdefs.IsNotFound(err):
 		cause = session.Because("engine_pull_not-found", session.Say("pullNotFound", image),
 			session.Say("pullNotFoundHint"))
-	case why == reasonUnreachable:
+	case why == daemon.ReasonUnreachable:
 		cause = session.Because("engine_pull_unavailable", session.Say("pullUnreachable", image),
 			session.Say("pullUnreachableHint"))
 	case errdefs.IsInvalidArgument(err):
@@ -169,7 +171,7 @@ func pullFailure(ctx context.Context, ref string, err error) error {
 			session.Say("pullInvalidHint"))
 	default:
 		cause = session.Because("engine_pull_failed",
-			session.Say("pullFailed", image, session.Fill("why", sentence(text))), session.Say("pullFailedHint"))
+			session.Say("pullFailed", image, session.Fill("why", daemon.Sentence(text))), session.Say("pullFailedHint"))
 	}
 	return cause.Failure(err)
 }

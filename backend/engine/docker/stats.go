@@ -9,40 +9,35 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/gpu"
 )
 
 // Stats implements [engine.Containers]. It reads the kernel's own files where
 // the daemon runs on this machine, and asks the daemon otherwise.
 func (e *Engine) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
-	known, err := e.knownFacts(ctx)
+	facts, err := e.daemon.Facts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, failure(ctx, "stats", err)
+		return nil, daemon.Failure(ctx, "stats", err)
 	}
 	samples := make(map[string]engine.Stats, len(ids))
 	unknown := e.gauges.sample(ids, samples)
 	var mu sync.Mutex // guards samples and failed
 	var failed error
-	var group sync.WaitGroup
-	turns := make(chan struct{}, inspectors)
-	for _, id := range unknown {
-		group.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			sample, ok, err := e.sampleAsked(ctx, id, known.here)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil && !errIsGone(err) {
-				failed = err
-			} else if ok && err == nil {
-				samples[id] = sample
-			}
-		})
-	}
-	group.Wait()
+	daemon.Each(len(unknown), func(i int) {
+		id := unknown[i]
+		sample, ok, err := e.sampleAsked(ctx, id, facts.Here)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil && !daemon.IsGone(err) {
+			failed = err
+		} else if ok && err == nil {
+			samples[id] = sample
+		}
+	})
 	if failed != nil {
 		return nil, failed
 	}
@@ -52,11 +47,11 @@ func (e *Engine) Stats(ctx context.Context, ids []string) (map[string]engine.Sta
 // sampleAsked asks the daemon for a container's process, then samples it; ok is
 // false for one that does not run.
 func (e *Engine) sampleAsked(ctx context.Context, id string, here bool) (engine.Stats, bool, error) {
-	short, cancel := e.brief(ctx)
+	short, cancel := e.daemon.Brief(ctx)
 	defer cancel()
-	c, err := e.api.ContainerInspect(short, id)
+	c, err := e.daemon.API.ContainerInspect(short, id)
 	if err != nil {
-		return engine.Stats{}, false, containerFailure(short, "stats", id, err)
+		return engine.Stats{}, false, daemon.ContainerFailure(short, "stats", id, err)
 	}
 	if c.State == nil || !c.State.Running {
 		return engine.Stats{}, false, nil
@@ -71,14 +66,14 @@ func (e *Engine) sampleAsked(ctx context.Context, id string, here bool) (engine.
 
 // sampleAPI takes the daemon's own statistics.
 func (e *Engine) sampleAPI(ctx context.Context, id string) (engine.Stats, bool, error) {
-	reply, err := e.api.ContainerStatsOneShot(ctx, id)
+	reply, err := e.daemon.API.ContainerStatsOneShot(ctx, id)
 	if err != nil {
-		return engine.Stats{}, false, containerFailure(ctx, "stats", id, err)
+		return engine.Stats{}, false, daemon.ContainerFailure(ctx, "stats", id, err)
 	}
 	defer reply.Body.Close() //nolint:errcheck // read to its end
 	var said container.StatsResponse
 	if err := json.NewDecoder(reply.Body).Decode(&said); err != nil {
-		return engine.Stats{}, false, failure(ctx, "stats", err)
+		return engine.Stats{}, false, daemon.Failure(ctx, "stats", err)
 	}
 	if said.Read.IsZero() {
 		return engine.Stats{}, false, nil // it ended meanwhile

@@ -15,6 +15,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 )
 
@@ -34,12 +35,12 @@ const (
 // trial starts a container with devices that does nothing and ends at once.
 // failed says why the way does not work; err is a daemon that does not answer or
 // a caller that gave up.
-func (e *Engine) trial(ctx context.Context, known *facts, way engine.AttachWay,
+func (e *Engine) trial(ctx context.Context, facts *daemon.Facts, way engine.AttachWay,
 	ids []string) (failed *session.Error, err error) {
 	if err := e.ensureTrialImage(ctx); err != nil {
 		return e.judge(ctx, err)
 	}
-	guest, err := e.kernels.guest(known.info.Arch, e.config.Guest)
+	guest, err := e.kernels.guest(facts.Info.Arch, e.config.Guest)
 	if err != nil {
 		return nil, err
 	}
@@ -53,16 +54,16 @@ func (e *Engine) trial(ctx context.Context, known *facts, way engine.AttachWay,
 		Mounts: []mount.Mount{{Type: mount.TypeBind, Source: guest, Target: "/.slipway/guest", ReadOnly: true}},
 	}
 	if len(ids) == 0 {
-		ids = known.anyDevice(way)
+		ids = anyDevice(facts, way)
 	}
 	handIn(way, ids, config, host)
 	// By name, because the daemon may have made it although the answer was cut off.
 	name := trialName + strings.ToLower(rand.Text()[:8])
 	defer e.endTrial(ctx, name)
-	if _, err := e.api.ContainerCreate(ctx, config, host, nil, nil, name); err != nil {
+	if _, err := e.daemon.API.ContainerCreate(ctx, config, host, nil, nil, name); err != nil {
 		return e.judge(ctx, err)
 	}
-	return e.judge(ctx, e.api.ContainerStart(ctx, name, container.StartOptions{}))
+	return e.judge(ctx, e.daemon.API.ContainerStart(ctx, name, container.StartOptions{}))
 }
 
 // judge tells a way that does not work from a daemon that does not answer.
@@ -73,8 +74,8 @@ func (e *Engine) judge(ctx context.Context, err error) (*session.Error, error) {
 	if failed := attachError(err); failed != nil && ctx.Err() == nil {
 		return failed, nil
 	}
-	failed := session.AsError(failure(ctx, "attach", err), "engine_attach_internal-error")
-	if ctx.Err() != nil || failed.Code == codeUnavailable {
+	failed := session.AsError(daemon.Failure(ctx, "attach", err), "engine_attach_internal-error")
+	if ctx.Err() != nil || failed.Code == daemon.CodeUnavailable {
 		return nil, failed
 	}
 	return failed, nil
@@ -82,26 +83,26 @@ func (e *Engine) judge(ctx context.Context, err error) (*session.Error, error) {
 
 // endTrial removes the container of a trial, also when the caller gave up.
 func (e *Engine) endTrial(ctx context.Context, name string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.answerTime)
+	ctx, cancel := e.daemon.Brief(context.WithoutCancel(ctx))
 	defer cancel()
-	if err := e.removeContainer(ctx, name); err != nil {
-		e.log.Warn("the container of a trial stays", "container", name, "error", err)
+	if err := e.daemon.RemoveContainer(ctx, name); err != nil {
+		e.daemon.Log.Warn("the container of a trial stays", "container", name, "error", err)
 	}
 }
 
 // sweepTrials removes trials that a killed process left.
 func (e *Engine) sweepTrials(ctx context.Context) error {
-	left, err := e.api.ContainerList(ctx,
+	left, err := e.daemon.API.ContainerList(ctx,
 		container.ListOptions{All: true,
 			Filters: filters.NewArgs(filters.Arg("label", labelTrial+"="+e.config.Instance))})
 	if err != nil {
-		return failure(ctx, "list", err)
+		return daemon.Failure(ctx, "list", err)
 	}
 	for _, c := range left {
 		if !slices.ContainsFunc(c.Names, func(name string) bool { return strings.HasPrefix(name, "/"+trialName) }) {
 			continue // an image has the label, and no trial of ours runs it
 		}
-		if err := e.removeContainer(ctx, c.ID); err != nil {
+		if err := e.daemon.RemoveContainer(ctx, c.ID); err != nil {
 			return err
 		}
 	}
@@ -110,14 +111,14 @@ func (e *Engine) sweepTrials(ctx context.Context) error {
 
 // ensureTrialImage imports an image without any file where it is not there.
 func (e *Engine) ensureTrialImage(ctx context.Context) error {
-	if _, err := e.api.ImageInspect(ctx, trialImage); err == nil {
+	if _, err := e.daemon.API.ImageInspect(ctx, trialImage); err == nil {
 		return nil
 	}
 	var empty bytes.Buffer
 	if err := tar.NewWriter(&empty).Close(); err != nil {
 		return err
 	}
-	reply, err := e.api.ImageImport(ctx, image.ImportSource{Source: &empty, SourceName: "-"}, trialImage,
+	reply, err := e.daemon.API.ImageImport(ctx, image.ImportSource{Source: &empty, SourceName: "-"}, trialImage,
 		image.ImportOptions{})
 	if err != nil {
 		return err
@@ -128,17 +129,17 @@ func (e *Engine) ensureTrialImage(ctx context.Context) error {
 }
 
 // anyDevice names devices where nobody asked for certain ones.
-func (f *facts) anyDevice(way engine.AttachWay) []string {
+func anyDevice(facts *daemon.Facts, way engine.AttachWay) []string {
 	if way != engine.AttachCDI {
 		return []string{"all"}
 	}
-	for _, name := range f.cdi {
-		if id := strings.TrimPrefix(name, cdiKind); isUUID(id) {
+	for _, name := range facts.CDI {
+		if id := strings.TrimPrefix(name, daemon.CDIKind); isUUID(id) {
 			return []string{id}
 		}
 	}
-	if len(f.cdi) > 0 {
-		return []string{strings.TrimPrefix(f.cdi[0], cdiKind)}
+	if len(facts.CDI) > 0 {
+		return []string{strings.TrimPrefix(facts.CDI[0], daemon.CDIKind)}
 	}
 	return []string{"all"}
 }

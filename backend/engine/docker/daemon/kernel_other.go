@@ -1,6 +1,6 @@
 //go:build !linux
 
-package docker
+package daemon
 
 // kernelRelease is empty: containers need Linux, so no daemon shares this
 // machine's kernel.

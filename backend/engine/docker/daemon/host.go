@@ -1,4 +1,4 @@
-package docker
+package daemon
 
 import (
 	"crypto/sha256"
@@ -41,7 +41,7 @@ type environment struct {
 
 func hostEnvironment() environment {
 	return environment{
-		getenv: os.Getenv, config: configDir(), sockets: defaultSockets(),
+		getenv: os.Getenv, config: ConfigDir(), sockets: defaultSockets(),
 		answers: func(socket string) bool {
 			conn, err := net.DialTimeout("unix", socket, time.Second)
 			if err != nil {
@@ -53,8 +53,8 @@ func hostEnvironment() environment {
 	}
 }
 
-// configDir is where the docker command keeps its configuration.
-func configDir() string {
+// ConfigDir is where the docker command keeps its configuration.
+func ConfigDir() string {
 	if dir := os.Getenv("DOCKER_CONFIG"); dir != "" {
 		return dir
 	}

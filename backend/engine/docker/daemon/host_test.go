@@ -1,4 +1,4 @@
-package docker
+package daemon
 
 import (
 	"crypto/sha256"
@@ -88,7 +88,7 @@ func TestHostThatCannotBeUsedSaysWhy(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Open(Config{Host: "nonsense", Dir: t.TempDir()}); session.CodeOf(err) != "engine_open_invalid" {
+	if _, err := Open("nonsense", nil); session.CodeOf(err) != "engine_open_invalid" {
 		t.Errorf("got %v for an address that makes no sense", err)
 	}
 }

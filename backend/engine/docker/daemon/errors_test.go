@@ -1,4 +1,4 @@
-package docker
+package daemon
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/system"
 
 	"slipway/backend/session"
@@ -34,26 +35,26 @@ func TestFailureDecidesByClass(t *testing.T) {
 		{"unauthorized", said(errdefs.ErrUnauthenticated, "who"), "engine_test_forbidden"},
 		{"forbidden", said(errdefs.ErrPermissionDenied, "no"), "engine_test_forbidden"},
 		{"internal", said(errdefs.ErrInternal, "boom"), "engine_test_internal-error"},
-		{"unavailable", said(errdefs.ErrUnavailable, "shutting down"), codeUnavailable},
+		{"unavailable", said(errdefs.ErrUnavailable, "shutting down"), CodeUnavailable},
 		{"a disk that is full", said(errdefs.ErrInternal, "mkdir /var/lib/docker/overlay2/x: no space left on device"),
 			"engine_test_no-space"},
-		{"a connection that breaks", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), codeUnavailable},
-		{"a connection that is reset", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, codeUnavailable},
-		{"a socket that refuses this user", &net.OpError{Op: "dial", Err: os.ErrPermission}, codeUnavailable},
+		{"a connection that breaks", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), CodeUnavailable},
+		{"a connection that is reset", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, CodeUnavailable},
+		{"a socket that refuses this user", &net.OpError{Op: "dial", Err: os.ErrPermission}, CodeUnavailable},
 		{"an error of ours stays", &session.Error{Code: "engine_other_thing"}, "engine_other_thing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := failure(t.Context(), "test", c.err)
+			got := Failure(t.Context(), "test", c.err)
 			var e *session.Error
 			if !errors.As(got, &e) || e.Code != c.want {
 				t.Fatalf("got %v, want %s", got, c.want)
 			}
-			if e.Code == codeUnavailable && e.Hint == "" {
+			if e.Code == CodeUnavailable && e.Hint == "" {
 				t.Error("no hint")
 			}
 		})
 	}
-	if failure(t.Context(), "test", nil) != nil {
+	if Failure(t.Context(), "test", nil) != nil {
 		t.Error("success became a failure")
 	}
 }
@@ -65,7 +66,7 @@ func TestFailureUnderAnEndedContextKeepsItsError(t *testing.T) {
 	defer cancel()
 	for want, ctx := range map[session.Code]context.Context{"engine_test_cancelled": cancelled,
 		"engine_test_timeout": late} {
-		got := failure(ctx, "test", errors.New("broken pipe"))
+		got := Failure(ctx, "test", errors.New("broken pipe"))
 		if session.CodeOf(got) != want || !errors.Is(got, ctx.Err()) {
 			t.Errorf("got %v, want %s around %v", got, want, ctx.Err())
 		}
@@ -73,7 +74,7 @@ func TestFailureUnderAnEndedContextKeepsItsError(t *testing.T) {
 	silent, cancel := context.WithTimeoutCause(t.Context(), 0, errSilent)
 	defer cancel()
 	<-silent.Done()
-	if got := failure(silent, "test", silent.Err()); session.CodeOf(got) != codeUnavailable {
+	if got := Failure(silent, "test", silent.Err()); session.CodeOf(got) != CodeUnavailable {
 		t.Errorf("a daemon that did not answer in time: got %v", got)
 	}
 }
@@ -85,77 +86,63 @@ func TestDaemonThatNeverAnswersIsUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close() //nolint:errcheck // nothing to lose
-	e, err := Open(Config{Host: "unix://" + path, Dir: t.TempDir(), Instance: "x"})
+	d, err := Open("unix://"+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close() //nolint:errcheck // nothing to lose
-	e.answerTime = 50 * time.Millisecond
-	if _, err := e.Info(t.Context()); session.CodeOf(err) != codeUnavailable {
-		t.Errorf("got %v", err)
+	defer d.Close() //nolint:errcheck // nothing to lose
+	d.answerTime = 50 * time.Millisecond
+	for range 2 {
+		if _, err := d.Facts(t.Context()); session.CodeOf(err) != CodeUnavailable {
+			t.Errorf("got %v", err)
+		}
 	}
-	if _, err := e.List(t.Context()); session.CodeOf(err) != codeUnavailable {
+	brief, cancel := d.Brief(t.Context())
+	defer cancel()
+	_, err = d.API.ContainerList(brief, container.ListOptions{})
+	if err := Failure(brief, "list", err); session.CodeOf(err) != CodeUnavailable {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestReasonsOfWhatDockerTellsOnlyByText(t *testing.T) {
-	for text, want := range map[string]reason{
-		"write /var/lib/docker/tmp/GetImageBlob1: no space left on device": reasonNoSpace,
-		"mkdir /x: disk quota exceeded":                                    reasonNoSpace,
+	for text, want := range map[string]Reason{
+		"write /var/lib/docker/tmp/GetImageBlob1: no space left on device": ReasonNoSpace,
+		"mkdir /x: disk quota exceeded":                                    ReasonNoSpace,
 		"toomanyrequests: You have reached your pull rate limit. You may " +
-			"increase the limit by authenticating": reasonRateLimited,
-		"no matching manifest for linux/arm64/v8 in the manifest list entries": reasonWrongPlatform,
+			"increase the limit by authenticating": ReasonRateLimited,
+		"no matching manifest for linux/arm64/v8 in the manifest list entries": ReasonWrongPlatform,
 		"Head \"https://r.test/v2/x/manifests/1\": unauthorized: " +
-			"authentication required": reasonForbidden,
-		"Head \"https://r.test/v2/x/manifests/1\": no basic auth credentials": reasonForbidden,
-		"unauthorized: incorrect username or password":                        reasonForbidden,
+			"authentication required": ReasonForbidden,
+		"Head \"https://r.test/v2/x/manifests/1\": no basic auth credentials": ReasonForbidden,
+		"unauthorized: incorrect username or password":                        ReasonForbidden,
 		"error parsing HTTP 403 response body: invalid character 'F' " +
-			"looking for beginning of value: \"Forbidden\"": reasonForbidden,
+			"looking for beginning of value: \"Forbidden\"": ReasonForbidden,
 		"manifest for python:none not found: manifest " +
-			"unknown: manifest unknown": reasonNoManifest,
+			"unknown: manifest unknown": ReasonNoManifest,
 		"pull access denied for nobody/nothing, repository does not exist or may require 'docker login': denied: " +
-			"requested access": reasonNoManifest,
+			"requested access": ReasonNoManifest,
 		"Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup " +
-			"registry-1.docker.io: no such host": reasonUnreachable,
+			"registry-1.docker.io: no such host": ReasonUnreachable,
 		"Get \"https://registry-1.docker.io/v2/\": net/http: request canceled while waiting for connection " +
-			"(Client.Timeout exceeded": reasonUnreachable,
+			"(Client.Timeout exceeded": ReasonUnreachable,
 		"Get \"http://127.0.0.1:5000/v2/\": dial tcp 127.0.0.1:5000: " +
-			"connect: connection refused": reasonUnreachable,
+			"connect: connection refused": ReasonUnreachable,
 		"Get \"https://r.test/v2/\": x509: certificate signed " +
-			"by unknown authority": reasonUnreachable,
-		"received unexpected HTTP status: 503 Service Unavailable": reasonUnreachable,
+			"by unknown authority": ReasonUnreachable,
+		"received unexpected HTTP status: 503 Service Unavailable": ReasonUnreachable,
 		"could not find an available, non-overlapping IPv4 address pool " +
-			"among the defaults to assign to the network": reasonNoAddresses,
-		"all predefined address pools have been fully subnetted": reasonNoAddresses,
+			"among the defaults to assign to the network": ReasonNoAddresses,
+		"all predefined address pools have been fully subnetted": ReasonNoAddresses,
 		"cannot restrict inter-container communication: please ensure " +
-			"that br_netfilter kernel module is loaded": reasonNoBridgeFilter,
+			"that br_netfilter kernel module is loaded": ReasonNoBridgeFilter,
 		"cannot restrict inter-container communication or run without the userland proxy: stat " +
 			"/proc/sys/net/bridge/bridge-nf-call-iptables: no " +
-			"such file or directory": reasonNoBridgeFilter,
-		"something else altogether": reasonUnknown,
+			"such file or directory": ReasonNoBridgeFilter,
+		"something else altogether": ReasonUnknown,
 	} {
-		if got := reasonOf(text, errors.New(text)); got != want {
+		if got := ReasonOf(text, errors.New(text)); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)
-		}
-	}
-}
-
-func TestStartHints(t *testing.T) {
-	for text, want := range map[string]string{
-		"exec /.slipway/guest: exec format error": "The image is made for " +
-			"another kind of processor; choose one for this machine.",
-		"error mounting \"/data\" to rootfs at \"/data\": not a " +
-			"directory: unknown": "A mounted directory " +
-			"vanished or its target is a file in the image; check the mounts.",
-		"failed to write 9: write " +
-			"/sys/fs/cgroup/cpuset/docker/x/cpuset.cpus: invalid": "The machine refuses the CPU " +
-			"limit; check that its cgroups are set up.",
-		"a new reason nobody has heard of": "Try again; if it stays, " +
-			"read the Docker daemon's log.",
-	} {
-		if got := startHint(text); got != want {
-			t.Errorf("%q: got %q", text, got)
 		}
 	}
 }
@@ -193,36 +180,33 @@ func TestFactsWarnOfWhatStands(t *testing.T) {
 			c.change(&info)
 			f := readFacts(info, c.api, c.host, local, time.Unix(1, 0))
 			var got session.Code
-			for _, w := range f.info.Warnings {
+			for _, w := range f.Info.Warnings {
 				got = w.Code
 			}
-			if got != c.want || f.here != c.here || f.info.Arch != "amd64" || f.info.Cgroup != 2 {
-				t.Errorf("got warning %q, here %v, %+v", got, f.here, f.info)
+			if got != c.want || f.Here != c.here || f.Info.Arch != "amd64" || f.Info.Cgroup != 2 {
+				t.Errorf("got warning %q, here %v, %+v", got, f.Here, f.Info)
 			}
 		})
 	}
 	rootless := good
 	rootless.SecurityOptions = []string{"name=seccomp,profile=default", "name=rootless", "name=selinux"}
-	if f := readFacts(rootless, "1.41", "unix:///d.sock", local, time.Unix(1, 0)); !f.rootless || !f.selinux ||
-		f.remapped {
+	if f := readFacts(rootless, "1.41", "unix:///d.sock", local, time.Unix(1, 0)); !f.Rootless || !f.SELinux ||
+		f.Remapped {
 		t.Errorf("security options misread: %+v", f)
 	}
 }
 
-func TestNamesOfAnImage(t *testing.T) {
-	for name, c := range map[string]struct{ tags, digests, want []string }{
-		"its tags": {[]string{"python:3.12", "<none>:<none>"}, []string{"python@sha256:1"},
-			[]string{"python:3.12"}},
-		"its digests where it has no tag": {[]string{"<none>:<none>"}, []string{"python@sha256:1"},
-			[]string{"python@sha256:1"}},
-		"none":                           {nil, []string{"<none>@<none>"}, nil},
-		"none for that of trials":        {[]string{"slipway-trial:1"}, []string{"slipway-trial@sha256:1"}, nil},
-		"only those that others gave it": {[]string{"slipway-trial:1", "scratch:1"}, nil, []string{"scratch:1"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := names(c.tags, c.digests); !slices.Equal(got, c.want) {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
+func TestFactsSayHowDevicesCanBeHandedIn(t *testing.T) {
+	for api, lists := range map[string]bool{"1.41": false, "1.49": false, "1.50": true, "1.51": true} {
+		f := readFacts(system.Info{
+			CDISpecDirs: []string{"/etc/cdi"},
+			DiscoveredDevices: []system.DeviceInfo{{Source: "cdi", ID: "nvidia.com/gpu=GPU-1"},
+				{Source: "cdi", ID: "vendor.com/net=0"}, {Source: "other", ID: "nvidia.com/gpu=GPU-2"}},
+			Runtimes: map[string]system.RuntimeWithStatus{"runc": {}, "nvidia": {}},
+		}, api, "unix:///x", machine{}, time.Time{})
+		if f.ListsDevices != lists || !slices.Equal(f.CDI, []string{"nvidia.com/gpu=GPU-1"}) ||
+			!slices.Equal(f.CDIDirs, []string{"/etc/cdi"}) || !slices.Equal(f.Runtimes, []string{"nvidia", "runc"}) {
+			t.Errorf("API %s: %+v", api, f)
+		}
 	}
 }

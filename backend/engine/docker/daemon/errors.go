@@ -1,4 +1,4 @@
-package docker
+package daemon
 
 import (
 	"context"
@@ -22,14 +22,14 @@ var errSilent = errors.New("the daemon did not answer in time")
 
 // The codes that callers and this package decide by.
 const (
-	codeUnavailable session.Code = "engine_connect_unavailable"
-	codeNotFound    session.Code = "engine_read_not-found"
+	CodeUnavailable session.Code = "engine_connect_unavailable"
+	CodeNotFound    session.Code = "engine_read_not-found"
 )
 
-// failure makes a [session.Error] of what went wrong in op, the middle part of
+// Failure makes a [session.Error] of what went wrong in op, the middle part of
 // the code. It decides by the class of the error; the few cases in which
 // Docker tells only by text are in reasons.go. Errors that are one already stay.
-func failure(ctx context.Context, op string, err error) error {
+func Failure(ctx context.Context, op string, err error) error {
 	var known *session.Error
 	switch {
 	case err == nil:
@@ -37,15 +37,15 @@ func failure(ctx context.Context, op string, err error) error {
 	case errors.As(err, &known):
 		return err
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSilent):
-		return ended(ctx, op, err)
-	case silent(ctx, err):
-		return unavailable(err)
+		return Ended(ctx, op, err)
+	case Silent(ctx, err):
+		return Unavailable(err)
 	}
-	text := daemonText(err)
+	text := Text(err)
 	e := &session.Error{Code: session.Code("engine_" + op + "_" + session.DetailInternal),
-		Message: "Docker reports: " + sentence(text), Err: err}
-	switch reason := reasonOf(text, err); {
-	case reason == reasonNoSpace:
+		Message: "Docker reports: " + Sentence(text), Err: err}
+	switch reason := ReasonOf(text, err); {
+	case reason == ReasonNoSpace:
 		e.Code = session.Code("engine_" + op + "_no-space")
 		e.Message = "The disk that Docker keeps its data on is full."
 		e.Hint = "Free space there, for example with slipway image prune."
@@ -61,19 +61,19 @@ func failure(ctx context.Context, op string, err error) error {
 	return e
 }
 
-// containerFailure is [failure] for calls about one container: what is gone is
+// ContainerFailure is [Failure] for calls about one container: what is gone is
 // engine_read_not-found, whatever was asked of it.
-func containerFailure(ctx context.Context, op, id string, err error) error {
-	err = failure(ctx, op, err)
-	if errdefs.IsNotFound(err) && session.CodeOf(err) != codeNotFound {
-		return &session.Error{Code: codeNotFound, Message: "The container " + shortID(id) + " does not exist any more.",
+func ContainerFailure(ctx context.Context, op, id string, err error) error {
+	err = Failure(ctx, op, err)
+	if errdefs.IsNotFound(err) && session.CodeOf(err) != CodeNotFound {
+		return &session.Error{Code: CodeNotFound, Message: "The container " + ShortID(id) + " does not exist any more.",
 			Err: err}
 	}
 	return err
 }
 
-// ended says that the caller gave up. The context's error stays in the chain.
-func ended(ctx context.Context, op string, err error) error {
+// Ended says that the caller gave up. The context's error stays in the chain.
+func Ended(ctx context.Context, op string, err error) error {
 	detail, message := "cancelled", "It was cancelled."
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		detail, message = session.DetailTimeout, "Docker took longer than allowed."
@@ -85,8 +85,8 @@ func ended(ctx context.Context, op string, err error) error {
 	return &session.Error{Code: session.Code("engine_" + op + "_" + detail), Message: message, Err: cause}
 }
 
-// silent reports whether the daemon was not reached or broke off.
-func silent(ctx context.Context, err error) bool {
+// Silent reports whether the daemon was not reached or broke off.
+func Silent(ctx context.Context, err error) bool {
 	var network net.Error
 	return client.IsErrConnectionFailed(err) || errdefs.IsUnavailable(err) ||
 		errors.Is(context.Cause(ctx), errSilent) || errors.As(err, &network) ||
@@ -94,9 +94,10 @@ func silent(ctx context.Context, err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-func unavailable(err error) error {
+// Unavailable is the error of a daemon that was not reached.
+func Unavailable(err error) error {
 	e := &session.Error{
-		Code: codeUnavailable, Message: "The Docker daemon does not answer.",
+		Code: CodeUnavailable, Message: "The Docker daemon does not answer.",
 		Hint: "Start Docker, for example with `sudo systemctl start docker`, and check DOCKER_HOST.", Err: err,
 	}
 	if errors.Is(err, os.ErrPermission) {
@@ -106,8 +107,8 @@ func unavailable(err error) error {
 	return e
 }
 
-// fileFailure is the error of work on this machine's own files.
-func fileFailure(op, what string, err error) error {
+// FileFailure is the error of work on this machine's own files.
+func FileFailure(op, what string, err error) error {
 	e := &session.Error{Code: session.Code("engine_" + op + "_" + session.DetailInternal),
 		Message: "Slipway could not write " + what + ".", Err: err}
 	switch {
@@ -122,8 +123,8 @@ func fileFailure(op, what string, err error) error {
 	return e
 }
 
-// sentence gives text a capital and a full stop.
-func sentence(text string) string {
+// Sentence gives text a capital and a full stop.
+func Sentence(text string) string {
 	text = strings.TrimRight(text, " .\n")
 	if text == "" {
 		return "no reason."
@@ -131,9 +132,16 @@ func sentence(text string) string {
 	return text + "."
 }
 
-func shortID(id string) string {
+// ShortID is an id as people see it.
+func ShortID(id string) string {
 	if len(id) > 12 {
 		return id[:12]
 	}
 	return id
+}
+
+// IsGone reports whether an error says that a container does not exist.
+func IsGone(err error) bool {
+	var failed *session.Error
+	return errors.As(err, &failed) && failed.Code == CodeNotFound
 }

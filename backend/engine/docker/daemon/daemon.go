@@ -1,0 +1,115 @@
+// Package daemon is the connection to one Docker daemon: its address, what it
+// says of itself, and its errors as a [session.Error].
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+
+	"slipway/backend/session"
+)
+
+// Daemon is the connection to one daemon. It is safe for concurrent use.
+type Daemon struct {
+	API *client.Client
+	Log *slog.Logger
+
+	answerTime time.Duration // [answerTime] but for tests
+
+	mu    sync.Mutex // guards facts
+	facts *Facts     // what the daemon said of itself last; nil before
+}
+
+// answerTime is how long a daemon may take to answer a question that costs it
+// nothing. A daemon that takes longer counts as not answering.
+const answerTime = 20 * time.Second
+
+// Open prepares the connection to the daemon at host, or to the one that the
+// docker command would use where host is empty. It does not ask the daemon
+// anything, so that a daemon that is down now may come up later. A nil log logs
+// nothing.
+func Open(host string, log *slog.Logger) (*Daemon, error) {
+	endpoint, err := resolveHost(host, hostEnvironment())
+	if err != nil {
+		return nil, err
+	}
+	api, err := client.NewClientWithOpts(endpoint.options()...)
+	if err != nil {
+		return nil, &session.Error{
+			Code: "engine_open_invalid", Message: "The address of the Docker daemon, " + endpoint.host +
+				", cannot be used.",
+			Hint: "Check DOCKER_HOST and `docker context ls`.", Err: err,
+		}
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Daemon{API: api, Log: log, answerTime: answerTime}, nil
+}
+
+// Host is the address of the daemon.
+func (d *Daemon) Host() string { return d.API.DaemonHost() }
+
+// Close releases the connections.
+func (d *Daemon) Close() error { return d.API.Close() }
+
+// Brief bounds a call whose answer costs the daemon nothing.
+func (d *Daemon) Brief(ctx context.Context) (context.Context, context.CancelFunc) {
+	return Within(ctx, d.answerTime)
+}
+
+// Within bounds a call to the daemon, which counts as not answering afterwards.
+func Within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, errSilent)
+}
+
+// requests is how many questions a daemon is asked at once.
+const requests = 8
+
+// Each calls fn for the numbers from 0 to n-1, several at once, and returns when
+// all calls have.
+func Each(n int, fn func(i int)) {
+	var group sync.WaitGroup
+	turns := make(chan struct{}, requests)
+	for i := range n {
+		group.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			fn(i)
+		})
+	}
+	group.Wait()
+}
+
+// RemoveContainer removes a container with its anonymous volumes, running or
+// not. Removing what is gone does nothing.
+func (d *Daemon) RemoveContainer(ctx context.Context, id string) error {
+	err := d.API.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	switch {
+	case errdefs.IsNotFound(err):
+		return nil
+	case errdefs.IsConflict(err):
+		return d.awaitRemoval(ctx, id) // somebody else is removing it
+	}
+	return ContainerFailure(ctx, "remove", id, err)
+}
+
+// awaitRemoval waits for a removal that is under way already.
+func (d *Daemon) awaitRemoval(ctx context.Context, id string) error {
+	results, errs := d.API.ContainerWait(ctx, id, container.WaitConditionRemoved)
+	select {
+	case <-results:
+		return nil
+	case err := <-errs:
+		if errdefs.IsNotFound(err) {
+			return nil
+		}
+		return ContainerFailure(ctx, "remove", id, err)
+	}
+}

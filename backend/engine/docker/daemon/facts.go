@@ -1,0 +1,158 @@
+package daemon
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/api/types/versions"
+
+	"slipway/backend/engine"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Facts are what the daemon says of itself, as far as an engine decides by it.
+type Facts struct {
+	Info     engine.Info
+	ID       string // of the daemon, for ever
+	Here     bool   // the daemon sees this machine's file system and processes
+	Rootless bool   // uid 0 of a container is the person who runs the daemon
+	Remapped bool   // containers have user ids of their own unless told otherwise
+	SELinux  bool
+	// containerd reports that containerd keeps the images: it knows them by their
+	// manifests and keeps layers compressed.
+	Containerd bool
+
+	Runtimes     []string // names of the OCI runtimes that are set up
+	CDIDirs      []string // where the daemon reads CDI specifications; none: it does not
+	ListsDevices bool     // cdi is complete: daemons before 28.2 do not tell
+	CDI          []string // full names of NVIDIA devices in CDI specifications
+}
+
+// oldestAPI is the API of Docker 20.10.
+const oldestAPI = "1.41"
+
+// Facts returns what the daemon said last, or asks it.
+func (d *Daemon) Facts(ctx context.Context) (*Facts, error) {
+	d.mu.Lock()
+	facts := d.facts
+	d.mu.Unlock()
+	if facts != nil {
+		return facts, nil
+	}
+	return d.AskFacts(ctx)
+}
+
+// AskFacts asks the daemon, whatever it said before.
+func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
+	ctx, cancel := d.Brief(ctx)
+	defer cancel()
+	said, err := d.API.Info(ctx)
+	if err != nil {
+		return nil, Failure(ctx, "info", err)
+	}
+	host, _ := os.Hostname() //nolint:errcheck // no name, no match
+	f := readFacts(said, d.API.ClientVersion(), d.API.DaemonHost(), machine{name: host, kernel: kernelRelease()},
+		time.Now())
+	d.mu.Lock()
+	d.facts = f
+	d.mu.Unlock()
+	return f, nil
+}
+
+// machine names the machine that this process runs on.
+type machine struct{ name, kernel string }
+
+func readFacts(said system.Info, api, host string, local machine, now time.Time) *Facts {
+	f := &Facts{
+		ID: said.ID,
+		Here: strings.HasPrefix(host, "unix://") && said.Name == local.name && said.KernelVersion == local.kernel &&
+			local.kernel != "",
+		Rootless: hasOption(said.SecurityOptions, "rootless"),
+		Remapped: hasOption(said.SecurityOptions, "userns"),
+		SELinux:  hasOption(said.SecurityOptions, "selinux"),
+	}
+	f.Info = engine.Info{
+		Name: "docker", Version: said.ServerVersion, CPUs: said.NCPU, Memory: gpu.Bytes(said.MemTotal),
+		OS: said.OSType, Arch: GoArch(said.Architecture), LiveRestore: said.LiveRestoreEnabled,
+	}
+	f.readDevices(said, api)
+	f.Containerd = slices.ContainsFunc(said.DriverStatus, func(pair [2]string) bool {
+		return pair[0] == "driver-type" && strings.HasPrefix(pair[1], "io.containerd.snapshotter")
+	})
+	f.Info.Cgroup, _ = strconv.Atoi(said.CgroupVersion) //nolint:errcheck // 20.10 says 1 or 2; 0 is unknown
+	if f.Here {
+		f.Info.DataRoot, f.Info.Socket = said.DockerRootDir, strings.TrimPrefix(host, "unix://")
+	}
+	warn := func(code session.Code, title, text string) {
+		f.Info.Warnings = append(f.Info.Warnings, session.Warning{Code: code, Title: title, Text: text, At: now})
+	}
+	if !f.Here {
+		warn("engine_info_remote-engine", "Docker runs on another machine",
+			"Sessions need a Docker daemon that shares this machine's files, and the one at "+host+" does not. Run "+
+				"a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.")
+	}
+	if versions.LessThan(api, oldestAPI) {
+		warn("engine_info_too-old", "Docker is too old",
+			"Docker "+said.ServerVersion+" is older than 20.10; update it.")
+	}
+	if said.OSType != "linux" {
+		warn("engine_info_not-linux", "Docker runs "+said.OSType+" containers",
+			"Sessions need Linux containers; switch Docker to them.")
+	}
+	if !said.PidsLimit {
+		warn("engine_info_no-process-limit", "Docker cannot limit processes", "This daemon has no pids cgroup, so a "+
+			"session can start so many processes that the machine has none left. A rootless daemon needs cgroup v2 "+
+			"with delegated controllers.")
+	}
+	if !said.MemoryLimit || !said.CPUSet {
+		warn("engine_info_no-limits", "Docker cannot limit sessions", "This daemon has no memory or CPU set cgroup, "+
+			"so sessions are not held to what they asked for. A rootless daemon needs cgroup v2 with delegated "+
+			"controllers.")
+	}
+	return f
+}
+
+// CDIKind begins the names of NVIDIA devices in CDI specifications, as
+// nvidia-ctk writes them.
+const CDIKind = "nvidia.com/gpu="
+
+// devicesAPI is the first API whose daemon lists CDI devices.
+const devicesAPI = "1.50"
+
+// readDevices keeps what the daemon says of handing in devices.
+func (f *Facts) readDevices(said system.Info, api string) {
+	f.Runtimes = slices.Sorted(maps.Keys(said.Runtimes))
+	f.CDIDirs = said.CDISpecDirs
+	f.ListsDevices = !versions.LessThan(api, devicesAPI)
+	for _, device := range said.DiscoveredDevices {
+		if device.Source == "cdi" && strings.HasPrefix(device.ID, CDIKind) {
+			f.CDI = append(f.CDI, device.ID)
+		}
+	}
+}
+
+// hasOption finds "name=<name>" or "name=<name>,…" among security options.
+func hasOption(options []string, name string) bool {
+	return slices.ContainsFunc(options, func(o string) bool {
+		first, _, _ := strings.Cut(o, ",")
+		return first == "name="+name || first == name
+	})
+}
+
+// GoArch turns the machine's name of an architecture into Go's.
+func GoArch(name string) string {
+	switch name {
+	case "x86_64":
+		return "amd64"
+	case "aarch64":
+		return "arm64"
+	}
+	return name
+}
