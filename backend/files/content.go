@@ -15,8 +15,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Open opens a part of a regular file.
-func (t Tree) Open(req session.ReadRequest) (io.ReadCloser, error) {
+// ReadFile opens a part of a regular file.
+func (t Tree) ReadFile(_ context.Context, req session.ReadRequest) (io.ReadCloser, error) {
 	full, err := t.resolve("read", req.Path)
 	if err != nil {
 		return nil, err
@@ -79,8 +79,8 @@ func notRegular(op, full string) error {
 		Hint:    "Choose a file; a directory is copied with what is in it."}
 }
 
-// Checksum returns the SHA-256 of a regular file in hexadecimal.
-func (t Tree) Checksum(ctx context.Context, p session.FilePath) (string, error) {
+// ChecksumFile returns the SHA-256 of a regular file in hexadecimal.
+func (t Tree) ChecksumFile(ctx context.Context, p session.FilePath) (string, error) {
 	full, err := t.resolve("read", p)
 	if err != nil {
 		return "", err
@@ -137,7 +137,7 @@ func (t Tree) place(op string, up session.Upload) (full, hidden string, err erro
 }
 
 // UploadOffset says how many bytes of an upload are there.
-func (t Tree) UploadOffset(up session.Upload) (int64, error) {
+func (t Tree) UploadOffset(_ context.Context, up session.Upload) (int64, error) {
 	_, hidden, err := t.place("write", up)
 	if err != nil {
 		return 0, err
@@ -154,15 +154,15 @@ func (t Tree) UploadOffset(up session.Upload) (int64, error) {
 	return info.Size(), nil
 }
 
-// Write adds to an upload and returns how many bytes are there. The same bytes
+// WriteUpload adds to an upload and returns how many bytes are there. The same bytes
 // may be written twice, also at the same time: a caller that was cut off begins
 // again while what it sent before still arrives.
-func (t Tree) Write(up session.Upload, from io.Reader) (int64, error) {
+func (t Tree) WriteUpload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
 	full, hidden, err := t.place("write", up)
 	if err != nil {
 		return 0, err
 	}
-	there, err := t.UploadOffset(up)
+	there, err := t.UploadOffset(ctx, up)
 	if err != nil {
 		return 0, err
 	}
@@ -193,11 +193,11 @@ func (t Tree) Write(up session.Upload, from io.Reader) (int64, error) {
 	if end(file); err != nil {
 		return 0, failure("write", full, err)
 	}
-	return t.UploadOffset(up)
+	return t.UploadOffset(ctx, up)
 }
 
-// Drop forgets an upload.
-func (t Tree) Drop(up session.Upload) error {
+// DropUpload forgets an upload.
+func (t Tree) DropUpload(_ context.Context, up session.Upload) error {
 	_, hidden, err := t.place("remove", up)
 	if err != nil {
 		return err
@@ -212,8 +212,8 @@ func (t Tree) Drop(up session.Upload) error {
 // newMode is that of new files.
 const newMode = 0o644
 
-// Finish makes the file of an upload appear.
-func (t Tree) Finish(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
+// FinishUpload makes the file of an upload appear.
+func (t Tree) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
 	full, hidden, err := t.place("finish", req.Upload)
 	if err != nil {
 		return session.FileInfo{}, err
@@ -241,7 +241,7 @@ func (t Tree) Finish(ctx context.Context, req session.FinishRequest) (session.Fi
 		return session.FileInfo{}, failure("finish", full, err)
 	}
 	t.syncDirectory(path.Dir(full))
-	return t.Stat(session.FilePath(full))
+	return t.stat(session.FilePath(full))
 }
 
 // seal checks a part and makes it durable.
@@ -298,12 +298,12 @@ func (t Tree) checkSum(ctx context.Context, part io.Reader, info fs.FileInfo, wa
 
 // finished answers for an upload without a part: it may have been finished.
 func (t Tree) finished(ctx context.Context, full string, req session.FinishRequest) (session.FileInfo, error) {
-	info, err := t.Stat(session.FilePath(full))
+	info, err := t.stat(session.FilePath(full))
 	if err == nil && info.Kind == session.KindFile && info.Size == req.Size {
 		if req.SHA256 == "" {
 			return info, nil
 		}
-		if sum, err := t.Checksum(ctx, session.FilePath(full)); err == nil && strings.EqualFold(sum, req.SHA256) {
+		if sum, err := t.ChecksumFile(ctx, session.FilePath(full)); err == nil && strings.EqualFold(sum, req.SHA256) {
 			return info, nil
 		}
 	}

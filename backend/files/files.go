@@ -51,8 +51,12 @@ func (t Tree) resolve(op string, p session.FilePath) (string, error) {
 	return path.Join(t.Home, string(p)), nil
 }
 
-// Stat describes what a path leads to.
-func (t Tree) Stat(p session.FilePath) (session.FileInfo, error) {
+// StatFile describes what a path leads to.
+func (t Tree) StatFile(_ context.Context, p session.FilePath) (session.FileInfo, error) {
+	return t.stat(p)
+}
+
+func (t Tree) stat(p session.FilePath) (session.FileInfo, error) {
 	full, err := t.resolve("read", p)
 	if err != nil {
 		return session.FileInfo{}, err
@@ -91,8 +95,8 @@ func version(info fs.FileInfo) string {
 // names that are nothing but escapes still fits into a message of a guest.
 const listedBytes = 200 << 10
 
-// List returns a part of a directory.
-func (t Tree) List(req session.ListRequest) (session.FileListing, error) {
+// ListFiles returns a part of a directory.
+func (t Tree) ListFiles(_ context.Context, req session.ListRequest) (session.FileListing, error) {
 	full, err := t.resolve("list", req.Path)
 	if err != nil {
 		return session.FileListing{}, err
@@ -151,7 +155,7 @@ func (s sortable) compare(other sortable) int {
 }
 
 // MakeDirectory makes a directory.
-func (t Tree) MakeDirectory(p session.FilePath, parents bool) error {
+func (t Tree) MakeDirectory(_ context.Context, p session.FilePath, parents bool) error {
 	full, err := t.resolve("create", p)
 	if err != nil {
 		return err
@@ -178,8 +182,8 @@ func (t Tree) mkdirAll(full string) error {
 	return err
 }
 
-// Move renames what is at from. Nothing is replaced.
-func (t Tree) Move(from, to session.FilePath) error {
+// MoveFile renames what is at from. Nothing is replaced.
+func (t Tree) MoveFile(_ context.Context, from, to session.FilePath) error {
 	source, err := t.resolve("move", from)
 	if err != nil {
 		return err
@@ -217,9 +221,9 @@ func (t Tree) appear(from, to string) error {
 	return t.FS.Rename(from, to)
 }
 
-// Remove removes what is at a path. Where much is in it, it can be cancelled on
+// RemoveFile removes what is at a path. Where much is in it, it can be cancelled on
 // the way; the rest stays then.
-func (t Tree) Remove(ctx context.Context, p session.FilePath, recursive bool) error {
+func (t Tree) RemoveFile(ctx context.Context, p session.FilePath, recursive bool) error {
 	full, err := t.resolve("remove", p)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func TestTenThousandFilesAreListedQuickly(t *testing.T) {
 	began := time.Now()
 	seen, req := map[session.FilePath]bool{}, session.ListRequest{}
 	for more := true; more; {
-		listing, err := tree.List(req)
+		listing, err := tree.ListFiles(t.Context(), req)
 		if err != nil || listing.Total != 10_000 {
 			t.Fatalf("%d of %d, %v", len(listing.Entries), listing.Total, err)
 		}
@@ -75,21 +75,21 @@ func TestWhatCameBeforeAFailureStays(t *testing.T) {
 	dir := t.TempDir()
 	tree := files.Tree{FS: under{dir}, Home: "/"}
 	up := session.Upload{Path: "a.txt", Key: "k"}
-	if _, err := tree.Write(up, broken{strings.NewReader("half")}); err == nil {
+	if _, err := tree.WriteUpload(t.Context(), up, broken{strings.NewReader("half")}); err == nil {
 		t.Error("a lost connection was taken for an end")
 	}
-	if n, err := tree.UploadOffset(up); n != 4 || err != nil {
+	if n, err := tree.UploadOffset(t.Context(), up); n != 4 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a.txt")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("half a file appeared: %v", err)
 	}
 	up.Offset = 2
-	if n, err := tree.Write(up, strings.NewReader("lf and half")); n != 13 || err != nil {
+	if n, err := tree.WriteUpload(t.Context(), up, strings.NewReader("lf and half")); n != 13 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	at := time.Unix(1_700_000_000, 0)
-	info, err := tree.Finish(t.Context(), session.FinishRequest{Upload: up, Size: 13, Modified: at})
+	info, err := tree.FinishUpload(t.Context(), session.FinishRequest{Upload: up, Size: 13, Modified: at})
 	got, _ := os.ReadFile(filepath.Join(dir, "a.txt"))
 	if err != nil || string(got) != "half and half" || !info.Modified.Equal(at) {
 		t.Errorf("%q, %+v, %v", got, info, err)
@@ -109,11 +109,11 @@ func FuzzNoNameLeavesItsTree(f *testing.F) {
 		}
 		tree := files.Tree{FS: under{dir}, Home: "/"}
 		up := session.Upload{Path: session.FilePath(name), Key: "k"}
-		if _, err := tree.Write(up, bytes.NewReader([]byte("content"))); err == nil {
-			info, err := tree.Finish(t.Context(),
+		if _, err := tree.WriteUpload(t.Context(), up, bytes.NewReader([]byte("content"))); err == nil {
+			info, err := tree.FinishUpload(t.Context(),
 				session.FinishRequest{Upload: up, Size: 7, Conflict: session.ConflictReplace})
 			if err == nil {
-				if _, err := tree.Stat(up.Path); err != nil {
+				if _, err := tree.StatFile(t.Context(), up.Path); err != nil {
 					t.Errorf("%q became %q and is not found: %v", name, info.Name, err)
 				}
 			} else if session.CodeOf(err) == "" {
@@ -122,7 +122,7 @@ func FuzzNoNameLeavesItsTree(f *testing.F) {
 		} else if session.CodeOf(err) == "" {
 			t.Errorf("%q failed without a code: %v", name, err)
 		}
-		_ = tree.Remove(context.Background(), up.Path, true) // it may not exist
+		_ = tree.RemoveFile(context.Background(), up.Path, true) // it may not exist
 		if entries, err := os.ReadDir(outer); err != nil || len(entries) != 1 {
 			t.Errorf("%q left its tree: %v, %v", name, entries, err)
 		}
@@ -177,13 +177,13 @@ func TestARemovalIsCancelledOnItsWay(t *testing.T) {
 			cancel()
 		}
 	}}}
-	if err := tree.Remove(ctx, "tree", true); !errors.Is(err, context.Canceled) {
+	if err := tree.RemoveFile(ctx, "tree", true); !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "tree")); err != nil || len(left) != 18 || removed != 4 {
 		t.Errorf("%d were removed and %d are left, %v", removed, len(left), err)
 	}
-	if err := tree.Remove(t.Context(), "tree", true); err != nil {
+	if err := tree.RemoveFile(t.Context(), "tree", true); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {

@@ -55,13 +55,14 @@ func readable(u under) files.FS { return u }
 
 func (u uploading) write(offset int64, data []byte) {
 	u.Helper()
-	if _, err := u.tree.Write(session.Upload{Path: "a", Key: "k", Offset: offset}, bytes.NewReader(data)); err != nil {
+	up := session.Upload{Path: "a", Key: "k", Offset: offset}
+	if _, err := u.tree.WriteUpload(u.Context(), up, bytes.NewReader(data)); err != nil {
 		u.Error(err)
 	}
 }
 
 func (u uploading) finish(size int, sum string) error {
-	_, err := u.tree.Finish(u.Context(), session.FinishRequest{Upload: session.Upload{Path: "a", Key: "k"},
+	_, err := u.tree.FinishUpload(u.Context(), session.FinishRequest{Upload: session.Upload{Path: "a", Key: "k"},
 		Size: int64(size), SHA256: sum})
 	return err
 }

@@ -14,11 +14,11 @@ import (
 func TestAbandonedUploadsAreSwept(t *testing.T) {
 	for name, look := range map[string]func(files.Tree) error{
 		"by a look at their directory": func(tree files.Tree) error {
-			_, err := tree.List(session.ListRequest{Path: "/"})
+			_, err := tree.ListFiles(t.Context(), session.ListRequest{Path: "/"})
 			return err
 		},
 		"by the next upload beside them": func(tree files.Tree) error {
-			_, err := tree.Write(session.Upload{Path: "b.txt", Key: "next"}, strings.NewReader("b"))
+			_, err := tree.WriteUpload(t.Context(), session.Upload{Path: "b.txt", Key: "next"}, strings.NewReader("b"))
 			return err
 		},
 	} {
@@ -27,7 +27,7 @@ func TestAbandonedUploadsAreSwept(t *testing.T) {
 			tree := files.Tree{FS: under{dir}, Home: "/"}
 			age := map[string]time.Duration{"old": 8 * 24 * time.Hour, "recent": 6 * 24 * time.Hour}
 			for key, old := range age {
-				if _, err := tree.Write(session.Upload{Path: "a.txt", Key: key},
+				if _, err := tree.WriteUpload(t.Context(), session.Upload{Path: "a.txt", Key: key},
 					strings.NewReader("half")); err != nil {
 					t.Fatal(err)
 				}
@@ -47,7 +47,8 @@ func TestAbandonedUploadsAreSwept(t *testing.T) {
 				t.Fatal(err)
 			}
 			for key, want := range map[string]int64{"old": 0, "recent": 4} {
-				if n, err := tree.UploadOffset(session.Upload{Path: "a.txt", Key: key}); n != want || err != nil {
+				up := session.Upload{Path: "a.txt", Key: key}
+				if n, err := tree.UploadOffset(t.Context(), up); n != want || err != nil {
 					t.Errorf("%s: %d bytes are there, %v", key, n, err)
 				}
 			}

@@ -70,16 +70,16 @@ func (w *world) unharmed() {
 // put uploads a file.
 func put(tree *Tree, path session.FilePath, content string, conflict session.Conflict) error {
 	up := session.Upload{Path: path, Key: "k"}
-	if _, err := tree.Write(up, strings.NewReader(content)); err != nil {
+	if _, err := tree.WriteUpload(context.Background(), up, strings.NewReader(content)); err != nil {
 		return err
 	}
-	_, err := tree.Finish(context.Background(), session.FinishRequest{Upload: up, Size: int64(len(content)),
+	_, err := tree.FinishUpload(context.Background(), session.FinishRequest{Upload: up, Size: int64(len(content)),
 		Conflict: conflict})
 	return err
 }
 
 func read(tree *Tree, path session.FilePath) (string, error) {
-	from, err := tree.Tree.Open(session.ReadRequest{Path: path})
+	from, err := tree.Tree.ReadFile(context.Background(), session.ReadRequest{Path: path})
 	if err != nil {
 		return "", err
 	}
@@ -91,21 +91,21 @@ func read(tree *Tree, path session.FilePath) (string, error) {
 // everything does to a path all that can be done, and returns what was read.
 func everything(tree *Tree, path session.FilePath) string {
 	got, _ := read(tree, path)
-	sum, _ := tree.Checksum(context.Background(), path)
+	sum, _ := tree.ChecksumFile(context.Background(), path)
 	inner, _ := read(tree, path+"/secret")
-	listing, _ := tree.List(session.ListRequest{Path: path})
+	listing, _ := tree.ListFiles(context.Background(), session.ListRequest{Path: path})
 	names := ""
 	for _, e := range listing.Entries {
 		names += string(e.Name) + " "
 	}
 	_ = put(tree, path, "changed", session.ConflictReplace)
 	_ = put(tree, path+"/made", "made", session.ConflictKeep)
-	_ = tree.MakeDirectory(path+"/dir", true)
-	_ = tree.Move("plain", path+"/moved")
-	_ = tree.Move(path+"/secret", "stolen")
+	_ = tree.MakeDirectory(context.Background(), path+"/dir", true)
+	_ = tree.MoveFile(context.Background(), "plain", path+"/moved")
+	_ = tree.MoveFile(context.Background(), path+"/secret", "stolen")
 	stolen, _ := read(tree, "stolen")
-	_ = tree.Remove(context.Background(), path+"/secret", true)
-	_ = tree.Remove(context.Background(), path, true)
+	_ = tree.RemoveFile(context.Background(), path+"/secret", true)
+	_ = tree.RemoveFile(context.Background(), path, true)
 	return got + sum + inner + names + stolen
 }
 
@@ -135,7 +135,7 @@ func TestNothingLeadsOutOfAFolder(t *testing.T) {
 func TestALinkInsideAFolderIsFollowed(t *testing.T) {
 	w := newWorld(t)
 	tree := w.open()
-	w.must(tree.MakeDirectory("a/b", true))
+	w.must(tree.MakeDirectory(context.Background(), "a/b", true))
 	w.must(put(tree, "a/b/file", "content", ""))
 	w.must(os.Symlink("a/b", w.at("link")))
 	if got, err := read(tree, "link/file"); got != "content" || err != nil {
@@ -182,13 +182,13 @@ func TestNobodyWinsARaceOutOfAFolder(t *testing.T) {
 func TestAnyNameCanBeKept(t *testing.T) {
 	w := newWorld(t)
 	tree := w.open()
-	w.must(tree.MakeDirectory("dir", false))
+	w.must(tree.MakeDirectory(context.Background(), "dir", false))
 	names := []session.FilePath{"line\nbreak", "\xff\xfe not text", "-rf", " ", "'; rm -rf $HOME", "a\\b", "…",
 		".hidden", "tab\t"}
 	for _, name := range names {
 		w.must(put(tree, "dir/"+name, string(name), ""))
 	}
-	listing, err := tree.List(session.ListRequest{Path: "dir"})
+	listing, err := tree.ListFiles(context.Background(), session.ListRequest{Path: "dir"})
 	if err != nil || len(listing.Entries) != len(names) {
 		t.Fatalf("%+v, %v", listing, err)
 	}
@@ -196,8 +196,8 @@ func TestAnyNameCanBeKept(t *testing.T) {
 		if got, err := read(tree, "dir/"+e.Name); err != nil || got != string(e.Name) {
 			t.Errorf("%q holds %q, %v", e.Name, got, err)
 		}
-		w.must(tree.Move("dir/"+e.Name, "dir/moved"))
-		w.must(tree.Remove(context.Background(), "dir/moved", false))
+		w.must(tree.MoveFile(context.Background(), "dir/"+e.Name, "dir/moved"))
+		w.must(tree.RemoveFile(context.Background(), "dir/moved", false))
 	}
 }
 
@@ -227,9 +227,10 @@ func TestAFolderToReadIsNotChanged(t *testing.T) {
 	w.folder.Permission = session.FolderReadOnly
 	tree := w.open()
 	for what, err := range map[string]error{
-		"upload": put(tree, "new", "x", ""), "mkdir": tree.MakeDirectory("dir", false),
-		"move": tree.Move("plain", "moved"), "remove": tree.Remove(context.Background(), "plain", false),
-		"remove all": tree.Remove(context.Background(), "plain", true),
+		"upload": put(tree, "new", "x", ""), "mkdir": tree.MakeDirectory(context.Background(), "dir", false),
+		"move":       tree.MoveFile(context.Background(), "plain", "moved"),
+		"remove":     tree.RemoveFile(context.Background(), "plain", false),
+		"remove all": tree.RemoveFile(context.Background(), "plain", true),
 	} {
 		if session.CodeOf(err).Detail() != "read-only" {
 			t.Errorf("%s: %v", what, err)
@@ -242,7 +243,7 @@ func TestAFolderToReadIsNotChanged(t *testing.T) {
 
 func TestSubPathsAreDirectoriesWithoutLinks(t *testing.T) {
 	w := newWorld(t)
-	w.must(w.open().MakeDirectory("a/b", true))
+	w.must(w.open().MakeDirectory(context.Background(), "a/b", true))
 	w.must(put(w.open(), "a/file", "x", ""))
 	w.must(os.Symlink("a", w.at("link")))
 	w.must(os.Symlink(w.outside, w.at("out")))

@@ -63,33 +63,19 @@ func ServeFiles(conn net.Conn, tree files.Tree) {
 // serveFiles does what a call asks. What it returns is the last answer.
 func serveFiles(ctx context.Context, conn net.Conn, tree files.Tree, call link.FileCall) (any, error) {
 	switch {
-	case call.Op == link.FileList && call.List != nil:
-		return anything(tree.List(*call.List))
-	case call.Op == link.FileStat:
-		return anything(tree.Stat(call.Path))
 	case call.Op == link.FileRead && call.Read != nil:
-		return nil, sendContent(conn, tree, *call.Read)
-	case call.Op == link.FileChecksum:
-		return anything(tree.Checksum(ctx, call.Path))
-	case call.Op == link.FileOffset && call.Upload != nil:
-		return anything(tree.UploadOffset(*call.Upload))
+		return nil, sendContent(ctx, conn, tree, *call.Read)
 	case call.Op == link.FileWrite && call.Upload != nil:
 		if err := link.ReplyOK(conn, nil); err != nil {
 			return nil, err
 		}
-		return anything(tree.Write(*call.Upload, link.NewPieceReader(conn)))
-	case call.Op == link.FileFinish && call.Finish != nil:
-		return anything(tree.Finish(ctx, *call.Finish))
-	case call.Op == link.FileDrop && call.Upload != nil:
-		return nil, tree.Drop(*call.Upload)
-	case call.Op == link.FileMkdir:
-		return nil, tree.MakeDirectory(call.Path, call.All)
-	case call.Op == link.FileMove:
-		return nil, tree.Move(call.Path, call.To)
-	case call.Op == link.FileRemove:
-		return nil, tree.Remove(ctx, call.Path, call.All)
+		return anything(tree.WriteUpload(ctx, *call.Upload, link.NewPieceReader(conn)))
 	}
-	return nil, &session.Error{Code: "file_call_invalid", Message: "The session does not know this call for files.",
+	return plainCall(ctx, tree, call)
+}
+
+func unknownCall() error {
+	return &session.Error{Code: "file_call_invalid", Message: "The session does not know this call for files.",
 		Hint: "Start the session again with this version of Slipway."}
 }
 
@@ -97,8 +83,8 @@ func anything[T any](value T, err error) (any, error) { return value, err }
 
 // sendContent answers, then sends a part of a file in pieces. How it ended is
 // the answer after them.
-func sendContent(conn net.Conn, tree files.Tree, req session.ReadRequest) error {
-	from, err := tree.Open(req)
+func sendContent(ctx context.Context, conn net.Conn, tree files.Tree, req session.ReadRequest) error {
+	from, err := tree.ReadFile(ctx, req)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,8 @@ func TestTheLongestListingFitsIntoAMessage(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			listing, err := files.Tree{FS: realFS{}}.List(session.ListRequest{Path: session.FilePath(dir)})
+			req := session.ListRequest{Path: session.FilePath(dir)}
+			listing, err := files.Tree{FS: realFS{}}.ListFiles(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
 			}

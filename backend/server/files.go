@@ -60,12 +60,16 @@ func (s *Server) listFiles(r *http.Request) (any, error) {
 		More: listing.More}, nil
 }
 
+func fileAt(r *http.Request, files *hub.Files, path session.FilePath) (session.FileInfo, error) {
+	return files.Agent.StatFile(r.Context(), files.Place, path)
+}
+
 func (s *Server) statFile(r *http.Request) (any, error) {
 	files, path, err := s.filesIn(r)
 	if err != nil {
 		return nil, err
 	}
-	info, err := files.Agent.StatFile(r.Context(), files.Place, path)
+	info, err := fileAt(r, files, path)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +95,7 @@ func (s *Server) readFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	info, err := files.Agent.StatFile(r.Context(), files.Place, name)
+	info, err := fileAt(r, files, name)
 	if err != nil {
 		return err
 	}

@@ -45,39 +45,40 @@ func (r rootFS) Link(a, b string) error   { return r.Root.Link(rel(a), rel(b)) }
 func (r rootFS) Remove(p string) error    { return r.Root.Remove(rel(p)) }
 func (r rootFS) RemoveAll(p string) error { return r.Root.RemoveAll(rel(p)) }
 
-func (d diskFiles) ListFiles(_ context.Context, _ session.Place, req session.ListRequest) (session.FileListing, error) {
-	return d.tree.List(req)
+func (d diskFiles) ListFiles(ctx context.Context, _ session.Place,
+	req session.ListRequest) (session.FileListing, error) {
+	return d.tree.ListFiles(ctx, req)
 }
-func (d diskFiles) StatFile(_ context.Context, _ session.Place, p session.FilePath) (session.FileInfo, error) {
-	return d.tree.Stat(p)
+func (d diskFiles) StatFile(ctx context.Context, _ session.Place, p session.FilePath) (session.FileInfo, error) {
+	return d.tree.StatFile(ctx, p)
 }
-func (d diskFiles) ReadFile(_ context.Context, _ session.Place, req session.ReadRequest) (io.ReadCloser, error) {
-	return d.tree.Open(req)
+func (d diskFiles) ReadFile(ctx context.Context, _ session.Place, req session.ReadRequest) (io.ReadCloser, error) {
+	return d.tree.ReadFile(ctx, req)
 }
 func (d diskFiles) ChecksumFile(ctx context.Context, _ session.Place, p session.FilePath) (string, error) {
-	return d.tree.Checksum(ctx, p)
+	return d.tree.ChecksumFile(ctx, p)
 }
-func (d diskFiles) UploadOffset(_ context.Context, _ session.Place, up session.Upload) (int64, error) {
-	return d.tree.UploadOffset(up)
+func (d diskFiles) UploadOffset(ctx context.Context, _ session.Place, up session.Upload) (int64, error) {
+	return d.tree.UploadOffset(ctx, up)
 }
-func (d diskFiles) WriteUpload(_ context.Context, _ session.Place, up session.Upload, from io.Reader) (int64, error) {
-	return d.tree.Write(up, from)
+func (d diskFiles) WriteUpload(ctx context.Context, _ session.Place, up session.Upload, from io.Reader) (int64, error) {
+	return d.tree.WriteUpload(ctx, up, from)
 }
 func (d diskFiles) FinishUpload(ctx context.Context, _ session.Place,
 	req session.FinishRequest) (session.FileInfo, error) {
-	return d.tree.Finish(ctx, req)
+	return d.tree.FinishUpload(ctx, req)
 }
-func (d diskFiles) DropUpload(_ context.Context, _ session.Place, up session.Upload) error {
-	return d.tree.Drop(up)
+func (d diskFiles) DropUpload(ctx context.Context, _ session.Place, up session.Upload) error {
+	return d.tree.DropUpload(ctx, up)
 }
-func (d diskFiles) MakeDirectory(_ context.Context, _ session.Place, p session.FilePath, parents bool) error {
-	return d.tree.MakeDirectory(p, parents)
+func (d diskFiles) MakeDirectory(ctx context.Context, _ session.Place, p session.FilePath, parents bool) error {
+	return d.tree.MakeDirectory(ctx, p, parents)
 }
-func (d diskFiles) MoveFile(_ context.Context, _ session.Place, from, to session.FilePath) error {
-	return d.tree.Move(from, to)
+func (d diskFiles) MoveFile(ctx context.Context, _ session.Place, from, to session.FilePath) error {
+	return d.tree.MoveFile(ctx, from, to)
 }
 func (d diskFiles) RemoveFile(ctx context.Context, _ session.Place, p session.FilePath, all bool) error {
-	return d.tree.Remove(ctx, p, all)
+	return d.tree.RemoveFile(ctx, p, all)
 }
 
 // startWithFiles starts a server over an agent whose files lie on the disk, in

@@ -47,7 +47,7 @@ func (s *Server) zipFiles(w http.ResponseWriter, r *http.Request) error {
 	}
 	var roots []zipped
 	for _, p := range paths {
-		info, err := files.Agent.StatFile(r.Context(), files.Place, session.FilePath(p))
+		info, err := fileAt(r, files, session.FilePath(p))
 		if err != nil {
 			return err
 		}

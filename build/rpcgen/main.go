@@ -25,7 +25,7 @@
 // From that come the arguments, the table and the client's methods (agentrpc), the
 // rules of who may call what (access), the name that an agent has here (hub), an
 // agent for tests that answers nothing (hub/hubtest), the way to the files of a place
-// (agent/guests), and a page of them all (agentrpc/methods.md).
+// (agent/guests, agent/folders, guest/link and guest), and a page of them all (agentrpc/methods.md).
 //
 // What differs is written by hand, under the name that it would have here:
 //
@@ -101,8 +101,11 @@ func generate(root string) (map[string][]byte, error) {
 		"backend/access":   writeRules,
 		"backend/hub":      writeRenamed,
 
-		"backend/hub/hubtest":  writeFake,
-		"backend/agent/guests": writePlaced,
+		"backend/hub/hubtest":   writeFake,
+		"backend/agent/guests":  writePlaced,
+		"backend/agent/folders": writeInFolder,
+		"backend/guest/link":    writeGuestCalls,
+		"backend/guest":         writeGuest,
 	} {
 		at := filepath.Join(root, dir)
 		byHand, err := readHand(at)
@@ -131,7 +134,8 @@ type writer struct {
 func (w *writer) f(format string, args ...any) { fmt.Fprintf(w, format, args...) }
 
 // imports are the packages that generated files may use.
-var imports = []string{"context", "io", "net", "time", "slipway/backend/session", "slipway/gpu", "slipway/tunnel"}
+var imports = []string{"context", "io", "net", "time", "slipway/backend/files", "slipway/backend/folder",
+	"slipway/backend/guest/link", "slipway/backend/session", "slipway/gpu", "slipway/tunnel"}
 
 // source is the file, formatted, with the imports that it needs.
 func (w *writer) source(pkg string) ([]byte, error) {

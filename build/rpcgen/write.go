@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -348,39 +347,6 @@ func writeFake(w *writer, methods []method) error {
 		}
 		w.f("func (a *Agent) %s(%s) (%s) {\nif err = a.enter(ctx); err == nil {\n", m.name, m.named(), result)
 		w.f("%s\n%s = a.%s(%s)\n}\nreturn\n}\n\n", hold, gives, m.inner(), m.given())
-	}
-	return nil
-}
-
-// writePlaced writes what is asked of the files of one place, and the methods that
-// find the place first.
-func writePlaced(w *writer, methods []method) error {
-	w.f("// Tree is the files of one place; see [session.Files].\ntype Tree interface {\n")
-	placed := slices.DeleteFunc(slices.Clone(methods), func(m method) bool {
-		return len(m.params) == 0 || m.params[0].typ != "session.Place"
-	})
-	inside := make([]method, len(placed))
-	for i, m := range placed {
-		inside[i] = m
-		inside[i].params = m.params[1:]
-		w.f("%s(%s) %s\n", m.name, inside[i].named(), m.results())
-	}
-	w.f("}\n\n")
-	for i, m := range placed {
-		if w.hand["Files."+m.name] {
-			continue
-		}
-		call, gives := fmt.Sprintf("t.%s(%s)", m.name, inside[i].given()), m.result
-		if m.result == "" {
-			call, gives = "done("+call+")", "struct{}"
-		}
-		body := fmt.Sprintf("at(ctx, f, %s, func(t Tree) (%s, error) { return %s })", m.params[0].name, gives, call)
-		w.f("func (f *Files) %s(%s) %s {\n", m.name, m.named(), m.results())
-		if m.result == "" {
-			w.f("_, err := %s\nreturn err\n}\n\n", body)
-			continue
-		}
-		w.f("return %s\n}\n\n", body)
 	}
 	return nil
 }

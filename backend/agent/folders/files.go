@@ -47,17 +47,9 @@ func changes[T any](f Files, call func(*folder.Tree) (T, error)) (T, error) {
 	return inFolder(f, call)
 }
 
-func (f Files) ListFiles(_ context.Context, req session.ListRequest) (session.FileListing, error) {
-	return inFolder(f, func(t *folder.Tree) (session.FileListing, error) { return t.List(req) })
-}
-
-func (f Files) StatFile(_ context.Context, path session.FilePath) (session.FileInfo, error) {
-	return inFolder(f, func(t *folder.Tree) (session.FileInfo, error) { return t.Stat(path) })
-}
-
 func (f Files) ReadFile(ctx context.Context, req session.ReadRequest) (io.ReadCloser, error) {
 	return inFolder(f, func(t *folder.Tree) (io.ReadCloser, error) {
-		from, err := t.Tree.Open(req)
+		from, err := t.ReadFile(ctx, req)
 		if err != nil {
 			return nil, err
 		}
@@ -82,42 +74,6 @@ func (e *ending) Read(p []byte) (int, error) {
 func (e *ending) OnDisk() (*os.File, bool) {
 	file, ok := e.ReadCloser.(*os.File)
 	return file, ok
-}
-
-func (f Files) ChecksumFile(ctx context.Context, path session.FilePath) (string, error) {
-	return inFolder(f, func(t *folder.Tree) (string, error) { return t.Checksum(ctx, path) })
-}
-
-func (f Files) UploadOffset(_ context.Context, up session.Upload) (int64, error) {
-	return inFolder(f, func(t *folder.Tree) (int64, error) { return t.UploadOffset(up) })
-}
-
-func (f Files) WriteUpload(_ context.Context, up session.Upload, from io.Reader) (int64, error) {
-	return changes(f, func(t *folder.Tree) (int64, error) { return t.Write(up, from) })
-}
-
-func (f Files) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
-	return changes(f, func(t *folder.Tree) (session.FileInfo, error) { return t.Finish(ctx, req) })
-}
-
-func (f Files) DropUpload(_ context.Context, up session.Upload) error {
-	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.Drop(up)) })
-	return err
-}
-
-func (f Files) MakeDirectory(_ context.Context, path session.FilePath, parents bool) error {
-	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.MakeDirectory(path, parents)) })
-	return err
-}
-
-func (f Files) MoveFile(_ context.Context, from, to session.FilePath) error {
-	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.Move(from, to)) })
-	return err
-}
-
-func (f Files) RemoveFile(ctx context.Context, path session.FilePath, recursive bool) error {
-	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.Remove(ctx, path, recursive)) })
-	return err
 }
 
 func done(err error) (struct{}, error) { return struct{}{}, err }

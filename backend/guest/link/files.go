@@ -12,23 +12,8 @@ import (
 	"slipway/backend/session"
 )
 
-// FileOp is what is done to files.
+// FileOp is what is done to files; each is a method of [session.Files].
 type FileOp string
-
-// The operations on files, each a method of [session.Files].
-const (
-	FileList     FileOp = "list"
-	FileStat     FileOp = "stat"
-	FileRead     FileOp = "read"
-	FileChecksum FileOp = "checksum"
-	FileOffset   FileOp = "offset"
-	FileWrite    FileOp = "write"
-	FileFinish   FileOp = "finish"
-	FileDrop     FileOp = "drop"
-	FileMkdir    FileOp = "mkdir"
-	FileMove     FileOp = "move"
-	FileRemove   FileOp = "remove"
-)
 
 // FileCall is a request for files. The field that belongs to Op is set.
 type FileCall struct {
@@ -140,56 +125,6 @@ func (p *PieceReader) Read(b []byte) (int, error) {
 
 // onFiles is a request for files.
 func onFiles(call FileCall) Request { return Request{Op: OpFile, File: &call} }
-
-// ListFiles is [session.Files] in one container, as are those that follow.
-func (c *Client) ListFiles(ctx context.Context, req session.ListRequest) (session.FileListing, error) {
-	listing, err := ask[fileListing](ctx, c, onFiles(FileCall{Op: FileList, List: &req}))
-	return session.FileListing(listing), err
-}
-
-// StatFile describes a file.
-func (c *Client) StatFile(ctx context.Context, path session.FilePath) (session.FileInfo, error) {
-	info, err := ask[fileInfo](ctx, c, onFiles(FileCall{Op: FileStat, Path: path}))
-	return session.FileInfo(info), err
-}
-
-// ChecksumFile returns a file's SHA-256.
-func (c *Client) ChecksumFile(ctx context.Context, path session.FilePath) (string, error) {
-	sum, err := ask[checksum](ctx, c, onFiles(FileCall{Op: FileChecksum, Path: path}))
-	return string(sum), err
-}
-
-// UploadOffset says where an upload stands.
-func (c *Client) UploadOffset(ctx context.Context, up session.Upload) (int64, error) {
-	there, err := ask[offset](ctx, c, onFiles(FileCall{Op: FileOffset, Upload: &up}))
-	return int64(there), err
-}
-
-// FinishUpload makes an upload's file appear.
-func (c *Client) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
-	info, err := ask[fileInfo](ctx, c, onFiles(FileCall{Op: FileFinish, Finish: &req}))
-	return session.FileInfo(info), err
-}
-
-// DropUpload forgets an upload.
-func (c *Client) DropUpload(ctx context.Context, up session.Upload) error {
-	return c.call(ctx, onFiles(FileCall{Op: FileDrop, Upload: &up}), nil)
-}
-
-// MakeDirectory makes a directory.
-func (c *Client) MakeDirectory(ctx context.Context, path session.FilePath, parents bool) error {
-	return c.call(ctx, onFiles(FileCall{Op: FileMkdir, Path: path, All: parents}), nil)
-}
-
-// MoveFile renames a file.
-func (c *Client) MoveFile(ctx context.Context, from, to session.FilePath) error {
-	return c.call(ctx, onFiles(FileCall{Op: FileMove, Path: from, To: to}), nil)
-}
-
-// RemoveFile removes a file.
-func (c *Client) RemoveFile(ctx context.Context, path session.FilePath, recursive bool) error {
-	return c.call(ctx, onFiles(FileCall{Op: FileRemove, Path: path, All: recursive}), nil)
-}
 
 // ReadFile reads a file. ctx bounds only the opening.
 func (c *Client) ReadFile(ctx context.Context, req session.ReadRequest) (io.ReadCloser, error) {

@@ -195,10 +195,12 @@ func caseRead(s *suite) {
 	s.wantCode("nothing", read(session.ReadRequest{Path: "/tmp/nothing"}), "file_read_not-found")
 	s.wantCode("a directory", read(session.ReadRequest{Path: "/tmp"}), "file_read_wrong-kind")
 	s.wantCode("no path", read(session.ReadRequest{Path: "a\x00b"}), "file_read_invalid")
-	_, err = try(s, func(ctx context.Context) (session.FileInfo, error) {
-		return s.agent.StatFile(ctx, session.Place{Session: place.Session, Kernel: "sub9"}, "/tmp")
-	})
+	_, err = s.describe(session.Place{Session: place.Session, Kernel: "sub9"}, "/tmp")
 	s.wantDetail("a kernel that is not there", err, session.DetailNotFound)
+}
+
+func (s *suite) describe(place session.Place, path session.FilePath) (session.FileInfo, error) {
+	return try(s, func(ctx context.Context) (session.FileInfo, error) { return s.agent.StatFile(ctx, place, path) })
 }
 
 func caseFiles(s *suite) {

@@ -67,9 +67,7 @@ func caseFolders(s *suite) {
 		s.Fatal(err)
 	}
 	s.store(inside, "sub/file", "content")
-	_, err = try(s, func(ctx context.Context) (session.FileInfo, error) {
-		return s.agent.StatFile(ctx, session.Place{Folder: f.ID, Session: "abcdefghijkl"}, "sub")
-	})
+	_, err = s.describe(session.Place{Folder: f.ID, Session: "abcdefghijkl"}, "sub")
 	s.wantCode("two places", err, "file_call_invalid")
 	s.mountFolder(f, inside)
 	s.endFolder(f)

@@ -61,7 +61,7 @@ type entry struct {
 }
 
 func (s *server) list(w http.ResponseWriter, r *http.Request) {
-	listing, err := s.tree.List(session.ListRequest{Path: s.inside(r.URL.Query().Get("path"))})
+	listing, err := s.tree.ListFiles(r.Context(), session.ListRequest{Path: s.inside(r.URL.Query().Get("path"))})
 	if err != nil {
 		fail(w, err)
 		return
@@ -76,7 +76,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) read(w http.ResponseWriter, r *http.Request) {
 	at := s.inside(r.URL.Query().Get("path"))
-	info, err := s.tree.Stat(at)
+	info, err := s.tree.StatFile(r.Context(), at)
 	if err == nil && info.Size > mostContent {
 		err = tooLarge("read")
 	}
@@ -84,7 +84,7 @@ func (s *server) read(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	file, err := s.tree.Open(session.ReadRequest{Path: at, Version: info.Version})
+	file, err := s.tree.ReadFile(r.Context(), session.ReadRequest{Path: at, Version: info.Version})
 	if err != nil {
 		fail(w, err)
 		return
@@ -121,34 +121,34 @@ func (s *server) save(w http.ResponseWriter, r *http.Request) {
 func (s *server) replace(ctx context.Context, at session.FilePath, version string,
 	from io.Reader) (session.FileInfo, error) {
 	up := session.Upload{Path: at, Key: rand.Text()}
-	size, err := s.tree.Write(up, from)
+	size, err := s.tree.WriteUpload(ctx, up, from)
 	if err == nil {
-		err = s.unchanged(at, version)
+		err = s.unchanged(ctx, at, version)
 	}
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
 			err = tooLarge("write")
 		}
-		return session.FileInfo{}, errors.Join(err, s.tree.Drop(up))
+		return session.FileInfo{}, errors.Join(err, s.tree.DropUpload(ctx, up))
 	}
 	conflict := session.ConflictReplace
 	if version == versionNew {
 		conflict = session.ConflictFail
 	}
-	info, err := s.tree.Finish(ctx, session.FinishRequest{Upload: up, Size: size, Conflict: conflict})
+	info, err := s.tree.FinishUpload(ctx, session.FinishRequest{Upload: up, Size: size, Conflict: conflict})
 	if err != nil {
-		return session.FileInfo{}, errors.Join(err, s.tree.Drop(up))
+		return session.FileInfo{}, errors.Join(err, s.tree.DropUpload(ctx, up))
 	}
 	return info, nil
 }
 
 // unchanged fails where a file is not the one of a version.
-func (s *server) unchanged(at session.FilePath, version string) error {
+func (s *server) unchanged(ctx context.Context, at session.FilePath, version string) error {
 	if version == "" {
 		return nil
 	}
-	info, err := s.tree.Stat(at)
+	info, err := s.tree.StatFile(ctx, at)
 	gone := session.CodeOf(err) == "file_read_not-found"
 	switch {
 	case err != nil && !gone:
