@@ -35,7 +35,7 @@ func (a *Agent) checkQueue(spec session.Spec, info engine.Info) []session.FieldE
 	if spec.Accelerator.IsZero() || spec.Accelerator.Validate() != nil {
 		return wrong
 	}
-	book := a.devices.now()
+	book := a.devices.Now()
 	if len(book.Devices) == 0 && book.Unlisted {
 		return wrong // they may be found later: it waits and says so
 	}

@@ -12,6 +12,7 @@ import (
 
 	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/apps"
+	"slipway/backend/agent/devices"
 	"slipway/backend/agent/doctor"
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/guests"
@@ -21,6 +22,7 @@ import (
 	"slipway/backend/agent/logs"
 	"slipway/backend/agent/meter"
 	"slipway/backend/agent/networks"
+	"slipway/backend/agent/others"
 	"slipway/backend/agent/reclaim"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
@@ -170,10 +172,11 @@ type Agent struct {
 	meter   *meter.Meter
 
 	runs     runs
-	devices  *devices
-	noneTold string // why there are no devices, as watchers were told; belongs to runDevices
+	devices  *devices.Devices
+	sampler  *devices.Sampler
+	attached *devices.Attachment // how devices are handed to containers
+	others   *others.Others
 	accounts *accounts.Books
-	guard    *gpu.Guard // used by the goroutine that samples devices
 	reclaim  *reclaim.Watch
 	folders  *folders.Folders
 	apps     *apps.Apps
@@ -191,9 +194,7 @@ type Agent struct {
 
 	mu      sync.Mutex // guards everything below
 	notes   map[session.ID]note
-	around  neighbours
 	audited audited
-	attach  engine.Attachment // how devices are handed to containers, as last told
 }
 
 var _ session.Agent = (*Agent)(nil)
@@ -221,6 +222,9 @@ func (config Config) withDefaults() Config {
 	if config.NewID == nil {
 		config.NewID = func(session.LaunchRequest) session.ID { return session.NewID() }
 	}
+	if config.Moment == nil {
+		config.Moment = devices.OwnMoment()
+	}
 	if config.Boot == nil {
 		config.Boot = meter.BootTime
 	}
@@ -244,9 +248,9 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		config:  config, clock: config.Clock, limits: config.Limits.WithDefaults(), engine: config.Engine,
 		store: config.Store, log: config.Log,
 		stream:   newStream(randomHex()),
-		devices:  newDevices(config.GPU, config.Moment),
-		accounts: books, guard: &gpu.Guard{Policy: config.Guard},
-		wake: make(chan struct{}, 1), sweep: make(chan struct{}, 1),
+		devices:  devices.New(config.GPU, config.Moment),
+		accounts: books,
+		wake:     make(chan struct{}, 1), sweep: make(chan struct{}, 1),
 		closed: make(chan struct{}),
 		notes:  map[session.ID]note{},
 	}
@@ -255,10 +259,16 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	a.records = records.New(records.Config{Store: a.store, Clock: a.clock, Ended: a.accounts.Ending,
 		Tell: a.publishVersions, Dress: a.dress, Trouble: a.publishMachine})
 	a.reclaim, err = reclaim.Open(reclaim.Config{Agent: reclaimNeeds{a}, Sessions: a.records, Store: a.store,
-		Clock: a.clock, Moment: a.devices.moment, Log: a.log, Policy: config.Idle})
+		Clock: a.clock, Moment: a.devices.Moment, Log: a.log, Policy: config.Idle})
 	if err != nil {
 		return nil, err
 	}
+	a.attached = &devices.Attachment{Engine: a.engine, Devices: a.devices, Log: a.log, Call: a.limits.Call}
+	a.sampler = devices.NewSampler(a.devices, devices.Config{Agent: samplerNeeds{a}, Sessions: a.records,
+		Store: a.store, Books: a.accounts, Clock: a.clock, Log: a.log, Call: a.limits.Call, Guard: config.Guard,
+		EndProcess: config.EndProcess})
+	a.others = others.New(others.Config{Machine: othersNeeds{a}, Engine: a.engine, Health: a.health, Clock: a.clock,
+		Log: a.log, Call: a.limits.Call, Alone: config.Alone})
 	a.meter = meter.New(meter.Config{Agent: meterNeeds{a}, Engine: a.engine, Health: a.health, Clock: a.clock,
 		Log: a.log, Dir: config.Dir, Load: config.Load, Call: a.limits.Call})
 	a.folders = folders.New(folders.Config{Dir: filepath.Join(config.Dir, "folders"), UID: config.UID,
@@ -306,7 +316,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.tasks.Go(func() { a.health.Run(ctx) })
 	a.tasks.Go(func() { a.runQueue(ctx) })
 	a.tasks.Go(func() { a.meter.Run(ctx) })
-	a.tasks.Go(func() { a.runDevices(ctx) })
+	a.tasks.Go(func() { a.sampler.Run(ctx) })
 	a.tasks.Go(func() { a.reclaim.Run(ctx) })
 	a.tasks.Go(func() { a.folders.Run(ctx) })
 	<-ctx.Done()

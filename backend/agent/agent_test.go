@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"slipway/backend/agent/devices"
 	"slipway/backend/agent/guests"
 	"slipway/backend/agent/meter"
 	"slipway/backend/engine"
@@ -256,7 +257,7 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	if w.gpus == nil {
-		w.gpus = &scriptedDevices{moment: ownMoment()}
+		w.gpus = &scriptedDevices{moment: devices.OwnMoment()}
 	}
 	c := Config{
 		GPU: w.gpus, Moment: w.gpus.moment,
@@ -309,12 +310,10 @@ func (w *world) withDevices(devices []gpu.Device, sample func(gpu.Moment) gpu.Sa
 // says itself.
 func (w *world) measure() {
 	d := w.agent.devices
-	_ = d.look(context.Background(), nil)
-	if d.source == gpu.Source(w.gpus) {
+	_ = d.Look(context.Background(), nil)
+	if d.Source == gpu.Source(w.gpus) {
 		sample, _ := w.gpus.Sample(context.Background()) // never fails
-		d.mu.Lock()
-		d.recent = append(d.recent, sample)
-		d.mu.Unlock()
+		d.Add(sample, nil)
 	}
 	w.agent.rouse()
 }

@@ -140,7 +140,7 @@ func (a *Agent) checkAllowance(owner string, spec session.Spec) []session.FieldE
 	kernels := max(1, spec.Cluster)
 	ask := session.Ask{CPU: spec.Resources.CPU * kernels, Memory: spec.Resources.Memory * gpu.Bytes(kernels)}
 	if allowance.GPU > 0 {
-		ask.GPU = scheduler.ShareOf(scheduler.Machine{Devices: a.devices.now().Devices, Giving: a.config.Giving},
+		ask.GPU = scheduler.ShareOf(scheduler.Machine{Devices: a.devices.Now().Devices, Giving: a.config.Giving},
 			spec.Accelerator, kernels)
 	}
 	return allowance.Refuse(ask)

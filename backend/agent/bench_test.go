@@ -151,7 +151,7 @@ func openSampled(b *testing.B, e engine.Engine, ids []string) *sampled {
 func (s *sampled) round() {
 	ctx := context.Background()
 	s.agent.meter.SampleSessions(ctx)
-	s.agent.collect(ctx)
+	s.agent.sampler.Collect(ctx)
 	if s.rounds++; s.rounds%15 == 0 {
 		s.agent.reclaim.Check(ctx, true)
 		s.agent.reclaim.Check(ctx, true)

@@ -10,10 +10,10 @@ func (a *Agent) publishVersions(versions []session.Session) {
 			a.apps.Forget(v.ID)
 		}
 		if v.Status == session.Running && v.StartedAt != nil {
-			a.accounts.Begin(a.devices.moment(), v) // it may end before the next sample
+			a.accounts.Begin(a.devices.Moment(), v) // it may end before the next sample
 		}
 		if v.Status == session.Running || v.Status == session.Terminating || v.Status.Terminal() {
-			signal(a.devices.changed)
+			a.sampler.Wake()
 		}
 		if v.Status == session.Terminating {
 			a.meter.Wake() // its last seconds count

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/backend/agent/devices"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/session"
@@ -140,7 +141,7 @@ func sail(t *testing.T, seed uint64) (deaths int) {
 	v.world = &world{t: t, dir: dirInMemory(t), fake: fake}
 	v.config = func(c *Config) { c.Engine = mortal{Engine: fake, life: v.life} }
 	v.fault = func(point string) error { return v.life.fault(point) }
-	v.gpus = &scriptedDevices{moment: ownMoment(), devices: []gpu.Device{
+	v.gpus = &scriptedDevices{moment: devices.OwnMoment(), devices: []gpu.Device{
 		{UUID: "GPU-a", Model: "T", Memory: 16 * gpu.GiB}, {UUID: "GPU-b", Model: "T", Index: 1, Memory: 16 * gpu.GiB},
 	}}
 	v.start()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/backend/agent/devices"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/session"
@@ -362,22 +363,6 @@ func TestTheBoardShowsWhoHoldsWhat(t *testing.T) {
 	})
 }
 
-func TestHistoryIsThinnedAfterAnHour(t *testing.T) {
-	var tr track
-	begun := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	for at := time.Duration(0); at < 30*time.Hour; at += 2 * time.Second {
-		tr.add(session.DevicePoint{At: begun.Add(at)})
-	}
-	end := begun.Add(30 * time.Hour)
-	if dense := tr.since(end.Add(-time.Hour)); len(dense) < 1795 {
-		t.Errorf("%d points of the last hour", len(dense))
-	}
-	if all := tr.since(time.Time{}); len(all) > 1801+24*60 || len(all) < 1795+22*60 ||
-		end.Sub(all[0].At) > 25*time.Hour {
-		t.Errorf("%d points since %s", len(all), all[0].At)
-	}
-}
-
 func TestTheGuard(t *testing.T) {
 	over := func(g *gpuWorld, s session.Session) {
 		grant := s.Grants.GPUs[0]
@@ -391,7 +376,8 @@ func TestTheGuard(t *testing.T) {
 			over(g, s)
 			begun := time.Now()
 			s = g.await(s.ID, "warned", func(s session.Session) bool {
-				return slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == codeOverShare })
+				return slices.ContainsFunc(s.Warnings,
+					func(w session.Warning) bool { return w.Code == devices.CodeOverShare })
 			})
 			if took := time.Since(begun) - 10*time.Second; took > 4*time.Second { // it loads for some seconds
 				t.Errorf("the warning took %s", took)
@@ -413,15 +399,15 @@ func TestTheGuard(t *testing.T) {
 				pids = append(pids, g.machine.Run(sim.Program{Container: s.Container(), Device: grant.Device,
 					Kind: sim.Holding, Memory: grant.Memory + 2*gpu.GiB}))
 			}
-			warned := func(devices int) session.Session {
+			warned := func(count int) session.Session {
 				return g.await(s.ID, "warned", func(s session.Session) bool {
 					over := 0
 					for _, w := range s.Warnings {
-						if w.Code == codeOverShare {
+						if w.Code == devices.CodeOverShare {
 							over++
 						}
 					}
-					return over == devices && len(s.Warnings) == devices
+					return over == count && len(s.Warnings) == count
 				})
 			}
 			s = warned(2)
@@ -477,7 +463,7 @@ func TestTheGuard(t *testing.T) {
 			s := g.run("greedy", 500)
 			over(g, s)
 			s = g.awaitStatus(s.ID, session.Terminated)
-			if s.Reason != session.ReasonDeviceMemory || s.Error == nil || s.Error.Code != codeOverShare {
+			if s.Reason != session.ReasonDeviceMemory || s.Error == nil || s.Error.Code != devices.CodeOverShare {
 				t.Errorf("ended as %s, %+v", s.Reason, s.Error)
 			}
 			g.audit()

@@ -104,7 +104,7 @@ func TestAMachineThatSleptWhileTheAgentWasAwayDidNotIdle(t *testing.T) {
 func TestWhatIsStoredOfUseIsKeptSmallAndForgotten(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		g, busy, idle := newWatched(t, session.IdlePolicy{Lifetime: 1000 * hour})
-		devices := len(g.agent.devices.now().Devices)
+		devices := len(g.agent.devices.Now().Devices)
 		time.Sleep(2 * time.Hour)
 		before := busy.Grants.GPUs[0].Device
 		history, err := g.agent.DeviceHistory(context.Background(), before, time.Time{})
@@ -113,7 +113,7 @@ func TestWhatIsStoredOfUseIsKeptSmallAndForgotten(t *testing.T) {
 		}
 		g.halt()
 		g.start()
-		if series, tracks := g.rows("idle/series/"), g.rows(keyTrack); series > 2*(2*12+3) || series < 2*2*12-4 ||
+		if series, tracks := g.rows("idle/series/"), g.rows("track/"); series > 2*(2*12+3) || series < 2*2*12-4 ||
 			tracks > devices*(2*60+5) || tracks < devices*(2*60-5) {
 			t.Errorf("%d points of two sessions and %d of %d devices are kept", series, tracks, devices)
 		}

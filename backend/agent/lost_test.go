@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/backend/agent/devices"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
@@ -43,7 +44,7 @@ func TestADeviceIsLostAndComesBack(t *testing.T) {
 				time.Sleep(time.Minute)
 				g.machine.Lose(device, &gpu.Loss{Kind: kind, Why: "the test took it"})
 
-				w := g.told(holder.ID, codeDeviceLost)
+				w := g.told(holder.ID, devices.CodeLost)
 				if w.Device != device || !strings.Contains(w.Text, "the test took it") ||
 					!strings.HasSuffix(w.Text, gpu.Loss{Kind: kind}.Hint()) {
 					t.Errorf("the warning is %+v", w)
@@ -82,7 +83,7 @@ func TestADeviceIsLostAndComesBack(t *testing.T) {
 				}
 
 				g.machine.Lose(device, nil)
-				if w := g.told(holder.ID, codeDeviceBack); w.Device != device ||
+				if w := g.told(holder.ID, devices.CodeBack); w.Device != device ||
 					!strings.Contains(w.Text, "started anew") {
 					t.Errorf("the warning is %+v", w)
 				}
@@ -107,10 +108,10 @@ func TestALossOutlivesTheAgent(t *testing.T) {
 		s := g.run("holder", 500)
 		device := s.Grants.GPUs[0].Device
 		g.machine.Lose(device, &gpu.Loss{Kind: gpu.LossUnlisted, Why: "the test took it"})
-		first := g.told(s.ID, codeDeviceLost)
+		first := g.told(s.ID, devices.CodeLost)
 		g.kill(time.Minute)
 		time.Sleep(3 * time.Minute)
-		if again := g.told(s.ID, codeDeviceLost); again != first {
+		if again := g.told(s.ID, devices.CodeLost); again != first {
 			t.Errorf("after a restart the warning is %+v; it was %+v", again, first)
 		}
 		waits := g.launch(session.Spec{Name: "waits", Accelerator: gpu.Request{Shares: 300}})
@@ -119,7 +120,7 @@ func TestALossOutlivesTheAgent(t *testing.T) {
 			t.Errorf("it is %s", w.Status)
 		}
 		g.machine.Lose(device, nil)
-		g.told(s.ID, codeDeviceBack)
+		g.told(s.ID, devices.CodeBack)
 		g.awaitStatus(waits.ID, session.Running)
 		g.audit()
 	})

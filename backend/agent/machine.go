@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"slipway/backend/agent/doctor"
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/launch"
+	"slipway/backend/agent/ledger"
 	"slipway/backend/agent/reclaim"
 	"slipway/backend/engine"
 	"slipway/backend/offlimits"
@@ -41,7 +43,7 @@ func (a *Agent) machine() (session.Machine, error) {
 	if w, ok := a.health.Warning(); ok {
 		m.Warnings = append(m.Warnings, w)
 	}
-	if w, ok := a.crowdWarning(); ok {
+	if w, ok := a.others.Warning(); ok {
 		m.Warnings = append(m.Warnings, w)
 	}
 	if w, ok := a.auditWarning(); ok {
@@ -79,7 +81,7 @@ func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
 		m, err := a.Machine(ctx)
 		return m.Load.DiskFree, m.Load.DiskTotal, err
 	}
-	return doctor.Doctor{Config: a.config.Doctor, Dir: a.config.Dir, Engine: a.engine, Devices: a.devices.source,
+	return doctor.Doctor{Config: a.config.Doctor, Dir: a.config.Dir, Engine: a.engine, Devices: a.devices.Source,
 		Disk: disk}.Check(ctx)
 }
 
@@ -95,6 +97,82 @@ func (a *Agent) Usage(_ context.Context, id session.ID, since time.Time) ([]sess
 	return a.meter.Since(id, since), nil
 }
 
+func (a *Agent) Devices(context.Context) (session.DeviceBoard, error) {
+	live, err := a.store.LiveSessions()
+	if err != nil {
+		return session.DeviceBoard{}, err
+	}
+	return a.board(live), nil
+}
+
+func (a *Agent) DeviceHistory(_ context.Context, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
+	return a.devices.History(device, since)
+}
+
+func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session.Account, error) {
+	return a.accounts.Read(a.devices.Moment(), span)
+}
+
+// board describes the devices as they are now.
+func (a *Agent) board(live []session.Session) session.DeviceBoard {
+	l := ledger.New(a.devices.Now(), a.config.Giving, live, a.others.List(), a.clock.Now())
+	return l.Board(a.attached.Now(), a.config.Giving.Strategy)
+}
+
+// resumeAccounts goes on with the accounts, and with what is stored beside them.
+func (a *Agent) resumeAccounts() error {
+	live, err := a.store.LiveSessions()
+	if err != nil {
+		return err
+	}
+	now := a.devices.Moment()
+	last, _, err := a.accounts.LastCheckpoint()
+	if err == nil {
+		err = errors.Join(a.reclaim.Resume(now, last, live), a.devices.Resume(a.store))
+	}
+	if err != nil {
+		a.log.Warn("idle checks and device histories begin anew", "err", err)
+	}
+	a.accounts.Add(a.reclaim)
+	a.accounts.Add(a.devices)
+	return a.accounts.Resume(now, live)
+}
+
+// samplerNeeds is what the sampler of devices needs of the agent.
+type samplerNeeds struct{ *Agent }
+
+func (a samplerNeeds) Watched() bool { return a.stream.watched() }
+
+func (a samplerNeeds) PublishBoard(live []session.Session) {
+	board := a.board(live)
+	a.stream.publish(session.Event{Devices: &board})
+}
+
+func (a samplerNeeds) PlanAgain() { a.rouse() }
+
+func (a samplerNeeds) DevicesChanged(ctx context.Context) {
+	_ = a.attached.Ask(ctx) // it is asked again when the engine answers
+	a.rouse()
+}
+
+func (a samplerNeeds) DevicesUsed(at gpu.Moment, live []session.Session, uses []gpu.Live) {
+	a.reclaim.DevicesUsed(at, live, uses)
+}
+
+func (a samplerNeeds) EndSession(id session.ID, reason session.Reason, cause *session.Cause,
+	still func(session.Session) bool) (session.Session, error) {
+	return a.launch.EndFor(id, reason, cause, still)
+}
+
+// othersNeeds is what is needed of the agent to share its devices with others.
+type othersNeeds struct{ *Agent }
+
+func (a othersNeeds) Ledger(s session.Session, others []ledger.Other) (*ledger.Ledger, error) {
+	live, _, err := a.store.Live()
+	live = append(slices.DeleteFunc(live, func(l session.Session) bool { return l.ID == s.ID }), s)
+	return ledger.New(a.devices.Now(), a.config.Giving, live, others, a.clock.Now()), err
+}
+
 // meterNeeds is what the meter needs of the agent.
 type meterNeeds struct{ *Agent }
 
@@ -107,11 +185,11 @@ func (a meterNeeds) Publish(e session.Event) { a.stream.publish(e) }
 func (a meterNeeds) PublishMachine() { a.publishMachine() }
 
 func (a meterNeeds) DeviceLoads(grants []gpu.Grant, id session.ID) []session.DeviceLoad {
-	return a.devices.loads(grants, id)
+	return a.devices.Loads(grants, id)
 }
 
 func (a meterNeeds) Measured(live, running []session.Session, stats map[string]engine.Stats) {
-	a.accounts.Follow(a.devices.moment(), live)
+	a.accounts.Follow(a.devices.Moment(), live)
 	for _, s := range running {
 		for _, k := range s.Kernels {
 			if of, ok := stats[k.Container]; ok {
@@ -160,7 +238,7 @@ func (a engineNeeds) Reconcile(ctx context.Context) error {
 	if err := a.launch.Reconcile(ctx); err != nil {
 		return err
 	}
-	return a.askAttachment(ctx)
+	return a.attached.Ask(ctx)
 }
 
 func (a engineNeeds) Sweep(ctx context.Context) error { return a.networks.Sweep(ctx) }
@@ -204,8 +282,8 @@ func (a *Agent) newRunner() *launch.Runner {
 	return launch.New(launch.Config{
 		Agent: a.config.Name, UID: a.config.UID, GID: a.config.GID, Engine: a.engine, Records: a.records,
 		Networks: a.networks, Images: a.images, Commits: a.images, Health: a.health, Machine: launchNeeds{a},
-		Folders: a.folders, Guests: a.guests, Logs: a.logs, Alone: a.createAmongOthers,
-		Devices: func() []gpu.Device { return a.devices.now().Devices }, Boot: a.config.Boot, Limits: a.limits,
+		Folders: a.folders, Guests: a.guests, Logs: a.logs, Alone: a.others.Create,
+		Devices: func() []gpu.Device { return a.devices.Now().Devices }, Boot: a.config.Boot, Limits: a.limits,
 		Clock: a.clock, Log: a.log,
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"time"
 
+	"slipway/backend/agent/others"
 	"slipway/backend/agent/records"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
@@ -45,7 +46,7 @@ func (a *Agent) place(ctx context.Context) (next time.Time, err error) {
 		return next, err
 	}
 	a.forgetNotes(live)
-	watched := a.lookAround(ctx, live)
+	watched := a.others.Look(ctx, live)
 	snapshot, err := a.snapshot(live, books)
 	if err != nil || len(snapshot.Queue) == 0 {
 		return next, err
@@ -81,7 +82,7 @@ func (a *Agent) place(ctx context.Context) (next time.Time, err error) {
 			a.showWait(pending[d.Session], d.Wait)
 		}
 	}
-	if soon := now.Add(lookAgain); watched && (plan.Next.IsZero() || plan.Next.After(soon)) {
+	if soon := now.Add(others.LookAgain); watched && (plan.Next.IsZero() || plan.Next.After(soon)) {
 		plan.Next = soon // nobody tells when another agent's session ends
 	}
 	return plan.Next, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"slipway/backend/agent/launch"
+	"slipway/backend/agent/ledger"
 	"slipway/backend/agent/logs"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
@@ -37,7 +38,7 @@ func (b Before) retell(tx *store.Tx, one Ended) (session.Session, error) {
 	if err != nil {
 		return r.s, err
 	}
-	level := weakest(gpu.Enforcement{Guard: true}, b.Devices, grants.Total())
+	level := ledger.Level(gpu.Enforcement{Guard: true}, b.Devices, grants.Total())
 	if err := r.change(queueTime, func(d *records.Draft) error { return d.Place(grants, level) }); err != nil {
 		return r.s, err
 	}

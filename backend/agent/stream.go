@@ -160,7 +160,7 @@ func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session
 func (a *Agent) watchers(n int) {
 	a.stream.watch(n)
 	a.meter.Wake()
-	signal(a.devices.changed)
+	a.sampler.Wake()
 }
 
 // reset returns the whole state.

@@ -9,6 +9,7 @@ import (
 
 	"slipway/backend/agent/guests"
 	"slipway/backend/agent/images"
+	"slipway/backend/agent/others"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/offlimits"
@@ -83,9 +84,6 @@ type launch struct {
 	pinned     string   // the image by its digest
 	steps      []session.Step
 }
-
-// codeTaken says that what a session was to get is another agent's by now.
-const codeTaken = session.Code("engine_create_devices-taken")
 
 // errSkipped is returned by a step that has nothing to do.
 var errSkipped = errors.New("nothing to do")
@@ -173,7 +171,7 @@ func (r *Runner) failed(ctx context.Context, st stage, l *launch, failed *stepEr
 	if engine.Unavailable(r.config.Health.Heed(failed.cause)) {
 		return r.requeue(l, cause)
 	}
-	if failed.cause.Code == codeTaken {
+	if failed.cause.Code == others.CodeTaken {
 		return r.standBack(ctx, st, l, cause)
 	}
 	if !Lasting(failed.cause.Code) {

@@ -1,4 +1,4 @@
-package agent
+package devices
 
 import (
 	"context"
@@ -8,32 +8,32 @@ import (
 	"slipway/gpu"
 )
 
-// sight is whether the drivers tell what is free of their devices. What is
+// reading is whether the drivers tell what is free of their devices. What is
 // promised is one book only: while the other is closed nothing is promised anew,
 // since a program outside of Slipway may have taken what the first calls free.
-type sight struct {
+type reading struct {
 	failed bool              // the last try to sample failed
 	why    string            // in a sentence; empty: it did not fail, or nobody knows
 	tells  map[gpu.UUID]bool // devices that have told what is free of them
 }
 
 // read takes note of a sample.
-func (s *sight) read(sample gpu.Sample) {
-	s.failed, s.why = false, ""
+func (r *reading) read(sample gpu.Sample) {
+	r.failed, r.why = false, ""
 	for _, d := range sample.Devices {
 		if d.MemoryFree == nil {
 			continue
 		}
-		if s.tells == nil {
-			s.tells = map[gpu.UUID]bool{}
+		if r.tells == nil {
+			r.tells = map[gpu.UUID]bool{}
 		}
-		s.tells[d.UUID] = true
+		r.tells[d.UUID] = true
 	}
 }
 
 // fail takes note that a sample could not be had. Of an error that says when it
 // is tried again only what does not change is kept.
-func (s *sight) fail(err error) (news bool) {
+func (r *reading) fail(err error) (news bool) {
 	why := "Their drivers do not answer in time."
 	var e *gpu.Error
 	switch {
@@ -42,8 +42,8 @@ func (s *sight) fail(err error) (news bool) {
 	case !errors.Is(err, context.DeadlineExceeded):
 		why = "They cannot be measured: " + err.Error() + "."
 	}
-	news = !s.failed || s.why != why
-	s.failed, s.why = true, why
+	news = !r.failed || r.why != why
+	r.failed, r.why = true, why
 	return news
 }
 
@@ -51,21 +51,21 @@ func (s *sight) fail(err error) (news bool) {
 // known at a moment what is free, and why. A device that by its nature never
 // tells, as one that shares its memory with the processors, is not among them.
 // d.mu is held.
-func (d *devices) unread(at gpu.Moment) (unread []gpu.UUID, why string) {
+func (d *Devices) unread(at gpu.Moment) (unread []gpu.UUID, why string) {
 	recent := fresh(d.recent, at)
 	for _, device := range d.list {
 		if _, lost := d.lost[device.UUID]; lost {
 			continue
 		}
 		known := false
-		if n := len(recent); n > 0 && !d.sight.failed {
+		if n := len(recent); n > 0 && !d.reading.failed {
 			sample, sampled := recent[n-1].Device(device.UUID)
-			known = sampled && (sample.MemoryFree != nil || sample.MemoryUsed != nil || !d.sight.tells[device.UUID])
+			known = sampled && (sample.MemoryFree != nil || sample.MemoryUsed != nil || !d.reading.tells[device.UUID])
 		}
 		if !known {
 			unread = append(unread, device.UUID)
 		}
 	}
 	slices.Sort(unread)
-	return unread, d.sight.why
+	return unread, d.reading.why
 }

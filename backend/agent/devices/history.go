@@ -1,6 +1,7 @@
-package agent
+package devices
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -93,4 +94,19 @@ func (p trackPoint) unpack() session.DevicePoint {
 		point.Temperature = &temperature
 	}
 	return point
+}
+
+// History returns the points of a device that are newer than a time. It fails
+// with device_read_not-found.
+func (d *Devices) History(device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if t := d.tracks[device]; t != nil {
+		return t.since(since), nil
+	}
+	if slices.ContainsFunc(d.list, func(x gpu.Device) bool { return x.UUID == device }) {
+		return []session.DevicePoint{}, nil
+	}
+	return nil, &session.Error{Code: "device_read_not-found", Message: fmt.Sprintf("The machine has no device %s.",
+		device), Hint: "List the devices: one that was removed, or whose driver is gone, is not there."}
 }

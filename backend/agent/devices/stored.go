@@ -1,4 +1,4 @@
-package agent
+package devices
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ const (
 
 // Extra gathers the last point of each minute of the history of devices that is
 // not stored yet, and of the one before.
-func (d *devices) Extra(now gpu.Moment, all bool) accounts.Extra {
+func (d *Devices) Extra(now gpu.Moment, all bool) accounts.Extra {
 	extra := accounts.Extra{Rows: map[string]any{}}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,10 +45,10 @@ func (d *devices) Extra(now gpu.Moment, all bool) accounts.Extra {
 	return extra
 }
 
-// resume goes on with the history that is stored. What cannot be read, because
+// Resume goes on with the history that is stored. What cannot be read, because
 // another version wrote it, is left out.
-func (d *devices) resume(books *store.Store) error {
-	now := d.moment()
+func (d *Devices) Resume(books *store.Store) error {
+	now := d.Moment()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return books.EachAccount(keyTrack, keyTrack+"~", func(key string, data []byte) error {

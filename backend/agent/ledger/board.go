@@ -1,93 +1,40 @@
-package agent
+package ledger
 
 import (
-	"context"
-	"fmt"
-	"maps"
 	"slices"
-	"time"
 
-	"slipway/backend/agent/accounts"
 	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
-var _ session.Accelerators = (*Agent)(nil)
-
-func (a *Agent) Devices(context.Context) (session.DeviceBoard, error) {
-	live, err := a.store.LiveSessions()
-	if err != nil {
-		return session.DeviceBoard{}, err
-	}
-	return a.board(live), nil
-}
-
-// DeviceHistory implements [session.Accelerators]. It fails with
-// device_read_not-found.
-func (a *Agent) DeviceHistory(_ context.Context, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
-	d := a.devices
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if t := d.tracks[device]; t != nil {
-		return t.since(since), nil
-	}
-	if slices.ContainsFunc(d.list, func(x gpu.Device) bool { return x.UUID == device }) {
-		return []session.DevicePoint{}, nil
-	}
-	return nil, &session.Error{Code: "device_read_not-found", Message: fmt.Sprintf("The machine has no device %s.",
-		device), Hint: "List the devices: one that was removed, or whose driver is gone, is not there."}
-}
-
-// board describes the devices as they are now.
-func (a *Agent) board(live []session.Session) session.DeviceBoard {
-	book := a.devices.now()
-	holders, age, grants := gpu.Holders{}, gpu.Age{}, map[string][]gpu.Grant{}
-	now := a.clock.Now()
-	for _, s := range live {
-		if !s.Status.HoldsResources() || len(s.Grants.GPUs) == 0 {
-			continue
-		}
-		holders, grants[string(s.ID)] = append(holders, accounts.HolderOf(s)), s.Grants.GPUs
-		if s.StartedAt != nil {
-			age[string(s.ID)] = now.Sub(*s.StartedAt)
-		}
-	}
-	around := a.neighbours()
-	for _, n := range around {
-		holder := string(n.holder())
-		holders, grants[holder] = append(holders, gpu.Holder{Session: holder, Grants: n.grants,
-			Containers: []string{n.state.ID}}), n.grants
-	}
-	ledger := gpu.Restore(book.Devices, a.config.Giving, grants)
-	d := a.devices
-	d.mu.Lock()
-	uses, foreign := slices.Clone(d.live), maps.Clone(d.foreign)
-	d.mu.Unlock()
-	attachment := a.attachment()
+// Board describes the devices as they are now, and how they are handed to
+// containers.
+func (l *Ledger) Board(attachment engine.Attachment, strategy gpu.Strategy) session.DeviceBoard {
 	b := session.DeviceBoard{
-		Source: sourceName(book.Devices), Text: book.Text, Quantum: ledger.Quantum(),
-		Strategy: string(a.config.Giving.Strategy),
-		Attach:   attachName(book.Devices, attachment), Devices: []session.DeviceState{}, At: now.UTC(),
+		Source: sourceName(l.state.Devices), Text: l.state.Text, Quantum: l.Quantum(), Strategy: string(strategy),
+		Attach: attachName(l.state.Devices, attachment), Devices: []session.DeviceState{}, At: l.now.UTC(),
 	}
 	if b.Strategy == "" {
 		b.Strategy = string(gpu.Evenly)
 	}
 	sample := gpu.Sample{}
-	if n := len(book.Recent); n > 0 {
-		sample = book.Recent[n-1]
+	if n := len(l.state.Recent); n > 0 {
+		sample = l.state.Recent[n-1]
 		b.At = sample.At.Wall.UTC()
 	}
-	both := gpu.Books(ledger, sample, holders, age, foreign)
-	for i, view := range ledger.Free() {
-		state := deviceState(view, both[i], sample, uses, live)
-		if slices.Contains(book.Unread, view.Device.UUID) {
+	// A process of a session that holds no device is shown as any other program's.
+	holders := slices.DeleteFunc(slices.Clone(l.holders), func(h gpu.Holder) bool { return len(h.Grants) == 0 })
+	both := gpu.Books(l.Ledger, sample, holders, l.age, l.state.Foreign)
+	for i, view := range l.Free() {
+		state := deviceState(view, both[i], sample, l.state.Uses, l.live)
+		if slices.Contains(l.state.Unread, view.Device.UUID) {
 			// What was true a moment ago is not shown as what is.
 			state.Unread, state.Free, state.MemoryFree = true, 0, 0
 			state.Util, state.MemoryUsed, state.Power, state.Temperature = nil, nil, nil, nil
 		}
-		for _, n := range around {
-			if holder, held := n.on(view); held {
+		for _, o := range l.others {
+			if holder, held := o.On(view); held {
 				state.Holders = append(state.Holders, holder)
 			}
 		}

@@ -1,32 +1,32 @@
-package agent
+// Package devices finds the machine's devices, measures them and keeps their
+// history. It shows on sessions what becomes of the devices that they hold.
+package devices
 
 import (
 	"context"
+	"crypto/rand"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
-// books is what the queue asks about devices before it plans: the second book,
-// beside what it has promised itself.
-type books interface {
-	// now returns what is known of the devices at this moment. It never waits.
-	now() deviceBook
-}
-
-// deviceBook is what is known of the machine's devices. The zero book is that
-// of a machine without devices.
-type deviceBook struct {
+// State is what is known of the machine's devices at a moment. The zero State is
+// that of a machine without devices.
+type State struct {
 	// Devices is the inventory in the order of their index. A device that is lost
 	// says so; one that is not listed any more stays while somebody holds it.
 	Devices []gpu.Device
 	// Recent holds the samples of the last while, the newest last.
 	Recent []gpu.Sample
+	// Uses are what each session makes of each device, by the newest sample, and
+	// Foreign is what is used by what is no session.
+	Uses    []gpu.Live
+	Foreign map[gpu.UUID]gpu.Foreign
 	// Text says in words why devices are missing or cannot be measured.
 	Text string
 	// Unread are the devices of which nobody knows now what is free: the last
@@ -47,11 +47,11 @@ const recentFor = 15 * time.Second
 // installed, or a device may fall off the bus, while the agent runs.
 const inventoryEvery = time.Minute
 
-// devices knows what the machine has and what was measured of it.
-type devices struct {
-	source  gpu.Source
-	moment  func() gpu.Moment
-	changed chan struct{} // of capacity 1: who holds devices changed
+// Devices knows what the machine has and what was measured of it. Its methods are
+// safe for concurrent use.
+type Devices struct {
+	Source gpu.Source
+	Moment func() gpu.Moment
 
 	mu      sync.Mutex // guards everything below
 	list    []gpu.Device
@@ -63,43 +63,41 @@ type devices struct {
 	text    string // why there are no devices or samples
 	listed  bool   // list was told at least once
 	lost    map[gpu.UUID]lostDevice
-	sight   sight
+	reading reading
 	savedAt gpu.Moment // when the tracks were stored
 }
 
-var _ books = (*devices)(nil)
-
-func newDevices(source gpu.Source, moment func() gpu.Moment) *devices {
-	if moment == nil {
-		moment = ownMoment()
-	}
+// New returns the devices of a source, of which nothing is known yet. nil: the
+// machine has none. moment reads its clocks.
+func New(source gpu.Source, moment func() gpu.Moment) *Devices {
 	if source == nil {
 		source = gpu.Empty{Now: moment}
 	}
-	return &devices{
-		source: source, moment: moment, changed: make(chan struct{}, 1),
+	return &Devices{
+		Source: source, Moment: moment,
 		foreign: map[gpu.UUID]gpu.Foreign{}, tracks: map[gpu.UUID]*track{}, lost: map[gpu.UUID]lostDevice{},
 		text: "The devices were not looked for yet.",
 	}
 }
 
-// ownMoment is a clock for an agent that was given none. It cannot tell time
+// OwnMoment is a clock for an agent that was given none. It cannot tell time
 // suspended from time awake, and each of its runs counts as a boot of its own.
-func ownMoment() func() gpu.Moment {
-	origin, boot := time.Now(), randomHex()
+func OwnMoment() func() gpu.Moment {
+	origin, boot := time.Now(), rand.Text()
 	return func() gpu.Moment {
 		now := time.Now()
 		return gpu.Moment{BootID: boot, Boot: now.Sub(origin), Awake: now.Sub(origin), Wall: now.Round(0)}
 	}
 }
 
-func (d *devices) now() deviceBook {
-	at := d.moment()
+// Now returns what is known at this moment. It never waits.
+func (d *Devices) Now() State {
+	at := d.Moment()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	unread, why := d.unread(at)
-	return deviceBook{Devices: d.all(), Recent: fresh(d.recent, at), Text: d.text, Unread: unread, WhyUnread: why,
-		Unlisted: !d.listed}
+	return State{Devices: d.all(), Recent: fresh(d.recent, at), Uses: slices.Clone(d.live),
+		Foreign: maps.Clone(d.foreign), Text: d.text, Unread: unread, WhyUnread: why, Unlisted: !d.listed}
 }
 
 // fresh returns those samples that still say what is true. samples is in the
@@ -111,20 +109,20 @@ func fresh(samples []gpu.Sample, at gpu.Moment) []gpu.Sample {
 }
 
 // due reports whether it is time to list the devices anew.
-func (d *devices) due() bool {
-	at := d.moment()
+func (d *Devices) due() bool {
+	at := d.Moment()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.looked.BootID != at.BootID || at.Boot-d.looked.Boot >= inventoryEvery
 }
 
-// look lists the devices anew. held are those that sessions were granted.
-func (d *devices) look(ctx context.Context, held []gpu.UUID) error {
-	list, err := d.source.Inventory(ctx)
+// Look lists the devices anew. held are those that sessions were granted.
+func (d *Devices) Look(ctx context.Context, held []gpu.UUID) error {
+	list, err := d.Source.Inventory(ctx)
 	if err != nil && ctx.Err() != nil {
 		return err // it was given up, and nothing is known of the devices
 	}
-	at := d.moment()
+	at := d.Moment()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.looked = at
@@ -141,38 +139,17 @@ func (d *devices) look(ctx context.Context, held []gpu.UUID) error {
 	return nil
 }
 
-// look lists the devices anew if it is time to, and tells the queue of a change.
-func (a *Agent) look(ctx context.Context, live []session.Session) {
-	d := a.devices
-	if !d.due() {
-		return
-	}
-	before := d.now().Devices
-	look := func(ctx context.Context) error { return d.look(ctx, heldDevices(live)) }
-	if err := engine.Within(ctx, a.limits.Call, "inventory", look); err != nil && ctx.Err() == nil {
-		a.log.Debug("the devices cannot be listed", "err", err) // the board says it
-	}
-	after := d.now().Devices
-	if slices.EqualFunc(before, after, func(x, y gpu.Device) bool {
-		return x.UUID == y.UUID && len(x.Instances) == len(y.Instances) && (x.Lost == nil) == (y.Lost == nil)
-	}) {
-		return
-	}
-	_ = a.askAttachment(ctx) // it is asked again when the engine answers
-	a.rouse()
-}
-
-// keep takes a sample. It reports whether the queue must know: a device was lost
+// Add takes a sample. It reports whether the queue must know: a device was lost
 // or is back, can be read again or not any more, or memory that no session holds
 // changed by much.
-func (d *devices) keep(s gpu.Sample, live []gpu.Live) (news bool) {
+func (d *Devices) Add(s gpu.Sample, live []gpu.Live) (news bool) {
 	const worth = 64 * gpu.MiB
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	before, _ := d.unread(s.At)
 	news = d.miss(s)
 	d.recent, d.live, d.text = append(fresh(d.recent, s.At), s), live, strings.Join(s.Lost, " ")
-	d.sight.read(s)
+	d.reading.read(s)
 	now, _ := d.unread(s.At)
 	news = news || !slices.Equal(before, now)
 	for _, device := range s.Devices {
@@ -199,28 +176,28 @@ func (d *devices) keep(s gpu.Sample, live []gpu.Live) (news bool) {
 	return news
 }
 
-// lose takes note that a sample could not be had. It reports whether that, or
+// Fail takes note that a sample could not be had. It reports whether that, or
 // the reason, is news.
-func (d *devices) lose(err error) (news bool) {
+func (d *Devices) Fail(err error) (news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.text, d.live = "The devices cannot be measured: "+err.Error(), nil
-	return d.sight.fail(err)
+	return d.reading.fail(err)
 }
 
-// any reports whether the machine has devices, or lost one.
-func (d *devices) any() bool {
+// Any reports whether the machine has devices, or lost one.
+func (d *Devices) Any() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.list)+len(d.lost) > 0
 }
 
-// loads is what a session makes of each device that it holds.
-func (d *devices) loads(grants []gpu.Grant, id session.ID) []session.DeviceLoad {
+// Loads is what a session makes of each device that it holds.
+func (d *Devices) Loads(grants []gpu.Grant, id session.ID) []session.DeviceLoad {
 	if len(grants) == 0 {
 		return nil
 	}
-	at := d.moment()
+	at := d.Moment()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	recent := len(fresh(d.recent, at)) > 0

@@ -1,4 +1,4 @@
-package agent
+package devices
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 // The codes of what a session is told of its devices: that one cannot be used
 // now, and that it was lost for a while and is back.
 const (
-	codeDeviceLost = session.Code("session_run_device-lost")
-	codeDeviceBack = session.Code("session_run_device-back")
+	CodeLost = session.Code("session_run_device-lost")
+	CodeBack = session.Code("session_run_device-back")
 )
 
 // lostDevice is a device that was there and cannot be used now.
@@ -31,7 +31,7 @@ type lostDevice struct {
 const lookSoon = 10 * time.Second
 
 // all are the devices of the list and those that are lost. d.mu is held.
-func (d *devices) all() []gpu.Device {
+func (d *Devices) all() []gpu.Device {
 	list := slices.Clone(d.list)
 	for i := range list {
 		list[i].Lost = nil
@@ -49,7 +49,7 @@ func (d *devices) all() []gpu.Device {
 }
 
 // loseDevice notes that a device is lost, unless that is known. d.mu is held.
-func (d *devices) loseDevice(device gpu.Device, loss gpu.Loss, at gpu.Moment) bool {
+func (d *Devices) loseDevice(device gpu.Device, loss gpu.Loss, at gpu.Moment) bool {
 	if old, known := d.lost[device.UUID]; known && old.loss.Kind == loss.Kind {
 		return false
 	} else if known {
@@ -64,7 +64,7 @@ func (d *devices) loseDevice(device gpu.Device, loss gpu.Loss, at gpu.Moment) bo
 // judge says what of a new list is lost: what the list says itself, and what
 // sessions hold that it does not name. before is what was known until now. d.mu
 // is held.
-func (d *devices) judge(before []gpu.Device, held []gpu.UUID, at gpu.Moment) {
+func (d *Devices) judge(before []gpu.Device, held []gpu.UUID, at gpu.Moment) {
 	listed := map[gpu.UUID]bool{}
 	for _, x := range d.list {
 		listed[x.UUID] = true
@@ -94,7 +94,7 @@ func (d *devices) judge(before []gpu.Device, held []gpu.UUID, at gpu.Moment) {
 // miss takes from a sample which devices are lost and which are back, and
 // reports whether that is news. Where the sample does not name the devices of
 // the list these are listed anew soon. d.mu is held.
-func (d *devices) miss(s gpu.Sample) (news bool) {
+func (d *Devices) miss(s gpu.Sample) (news bool) {
 	agrees := true
 	for _, x := range s.Devices {
 		if _, lost := d.lost[x.UUID]; lost {
@@ -119,8 +119,8 @@ func (d *devices) miss(s gpu.Sample) (news bool) {
 	return news
 }
 
-// heldDevices are the devices that sessions were granted.
-func heldDevices(live []session.Session) (held []gpu.UUID) {
+// heldBy are the devices that sessions were granted.
+func heldBy(live []session.Session) (held []gpu.UUID) {
 	for _, s := range live {
 		if !s.Status.HoldsResources() {
 			continue
@@ -135,8 +135,8 @@ func heldDevices(live []session.Session) (held []gpu.UUID) {
 }
 
 // lostNow are the devices that are lost, and those that the newest sample read.
-func (d *devices) lostNow() (lost map[gpu.UUID]lostDevice, read map[gpu.UUID]bool) {
-	at := d.moment()
+func (d *Devices) lostNow() (lost map[gpu.UUID]lostDevice, read map[gpu.UUID]bool) {
+	at := d.Moment()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	read = map[gpu.UUID]bool{}
@@ -150,38 +150,38 @@ func (d *devices) lostNow() (lost map[gpu.UUID]lostDevice, read map[gpu.UUID]boo
 
 // tellLosses shows on each running session which of its devices are lost, and
 // that one is back. It belongs to the goroutine that samples.
-func (a *Agent) tellLosses(live []session.Session) {
-	lost, read := a.devices.lostNow()
-	for _, s := range live {
-		if s.Status != session.Running {
+func (s *Sampler) tellLosses(live []session.Session) {
+	lost, read := s.devices.lostNow()
+	for _, one := range live {
+		if one.Status != session.Running {
 			continue
 		}
-		for _, uuid := range heldDevices([]session.Session{s}) {
-			one, gone := lost[uuid]
-			told := warned(s, codeDeviceLost, uuid)
+		for _, uuid := range heldBy([]session.Session{one}) {
+			device, gone := lost[uuid]
+			told := warned(one, CodeLost, uuid)
 			var warning session.Warning
 			switch {
 			case gone && told == nil:
-				warning = lossWarning(one)
+				warning = lossWarning(device)
 			case !gone && told != nil && read[uuid]:
-				warning = backWarning(a.deviceName(uuid), uuid, told.At)
+				warning = backWarning(s.devices.name(uuid), uuid, told.At)
 			default:
 				continue
 			}
-			if err := a.tellLoss(s.ID, warning); err != nil {
-				a.log.Warn("a warning could not be stored", "session", s.ID, "err", err)
+			if err := s.tellLoss(one.ID, warning); err != nil {
+				s.config.Log.Warn("a warning could not be stored", "session", one.ID, "err", err)
 			}
 		}
 	}
 }
 
-func (a *Agent) tellLoss(id session.ID, w session.Warning) error {
-	_, err := a.records.Change(id, func(d *records.Draft) error {
+func (s *Sampler) tellLoss(id session.ID, w session.Warning) error {
+	_, err := s.config.Sessions.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Running {
 			return nil
 		}
-		d.UnwarnDevice(codeDeviceLost, w.Device)
-		d.UnwarnDevice(codeDeviceBack, w.Device)
+		d.UnwarnDevice(CodeLost, w.Device)
+		d.UnwarnDevice(CodeBack, w.Device)
 		d.Warn(w)
 		return nil
 	})
@@ -202,14 +202,14 @@ func lossWarning(one lostDevice) session.Warning {
 	if one.loss.Kind == gpu.LossSilent {
 		title, verb = "A GPU of the session does not answer", "does not answer"
 	}
-	return session.Warning{Code: codeDeviceLost, Device: one.device.UUID, Title: title,
+	return session.Warning{Code: CodeLost, Device: one.device.UUID, Title: title,
 		Text: fmt.Sprintf(
 			"%s %s: %s. The session goes on, but what it computes there fails; save what can be saved. %s",
 			lostName(one.device), verb, one.loss.Why, one.loss.Hint())}
 }
 
 func backWarning(name string, device gpu.UUID, since time.Time) session.Warning {
-	return session.Warning{Code: codeDeviceBack, Device: device, Title: "A GPU of the session was lost and is back",
+	return session.Warning{Code: CodeBack, Device: device, Title: "A GPU of the session was lost and is back",
 		Text: fmt.Sprintf("%s was lost at %s and answers again. Programs that used it must be started anew.", name,
 			since.UTC().Format("2006-01-02 15:04:05 UTC"))}
 }

@@ -1,4 +1,4 @@
-package agent
+package devices
 
 import (
 	"reflect"
@@ -35,5 +35,21 @@ func TestTrackKeepsAnHourWholeAndADayByTheMinute(t *testing.T) {
 	if all := k.since(time.Time{}); len(all) < 1800+23*60-1 || len(all) > 1800+23*60+1 ||
 		now.Sub(all[0].At) > keepTracks {
 		t.Errorf("%d points are kept, the first %s old", len(all), now.Sub(all[0].At))
+	}
+}
+
+func TestHistoryIsThinnedAfterAnHour(t *testing.T) {
+	var tr track
+	begun := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	for at := time.Duration(0); at < 30*time.Hour; at += 2 * time.Second {
+		tr.add(session.DevicePoint{At: begun.Add(at)})
+	}
+	end := begun.Add(30 * time.Hour)
+	if dense := tr.since(end.Add(-time.Hour)); len(dense) < 1795 {
+		t.Errorf("%d points of the last hour", len(dense))
+	}
+	if all := tr.since(time.Time{}); len(all) > 1801+24*60 || len(all) < 1795+22*60 ||
+		end.Sub(all[0].At) > 25*time.Hour {
+		t.Errorf("%d points since %s", len(all), all[0].At)
 	}
 }

@@ -1,0 +1,108 @@
+package devices
+
+import (
+	"errors"
+	"fmt"
+
+	"slipway/backend/agent/accounts"
+	"slipway/backend/agent/records"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// The codes of what the guard says on a session.
+const (
+	CodeNearShare = session.Code("session_run_device-memory-near")
+	CodeOverShare = session.Code("session_run_device-memory-over")
+)
+
+// guardDevices lets the guard look at one sample and does what it says. The
+// guard belongs to the goroutine that samples.
+func (s *Sampler) guardDevices(sample gpu.Sample, live []session.Session) {
+	holders := gpu.Holders{}
+	for _, one := range live {
+		if one.Status == session.Running && len(one.Grants.GPUs) > 0 {
+			holders = append(holders, accounts.HolderOf(one))
+		}
+	}
+	for _, alarm := range s.guard.Poll(gpu.Readings(sample, holders)) {
+		s.heedAlarm(alarm)
+	}
+}
+
+// heedAlarm shows an alarm on its session and, where the policy says so, ends
+// the session.
+func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
+	id := session.ID(alarm.Session)
+	if alarm.Act == gpu.PolicyEndSession {
+		cause := session.Because(CodeOverShare,
+			session.Say("overShare", session.Fill("device", s.devices.name(alarm.Device)),
+				session.Fill("used", alarm.Used.String()), session.Fill("limit", alarm.Limit.String())),
+			session.Say("overShareHint"))
+		if _, err := s.config.Agent.EndSession(id, session.ReasonDeviceMemory, cause, nil); err != nil {
+			s.config.Log.Warn("a session that takes too much of a device was not ended", "session", id, "err", err)
+		}
+		return
+	}
+	text := s.devices.name(alarm.Device) + ": " + alarm.Message
+	if alarm.Act == gpu.PolicyEndProcess {
+		if err := s.endProcess(*alarm.Process); err != nil {
+			s.config.Log.Warn("a process that takes too much of a device was not ended", "session", id, "pid",
+				alarm.Process.PID, "err", err)
+			text += " It cannot be ended: " + err.Error() + "."
+		}
+	}
+	_, err := s.config.Sessions.Change(id, func(d *records.Draft) error {
+		if d.Status != session.Running {
+			return nil
+		}
+		d.UnwarnDevice(CodeNearShare, alarm.Device)
+		d.UnwarnDevice(CodeOverShare, alarm.Device)
+		switch alarm.Stage {
+		case gpu.StageWarn:
+			d.Warn(session.Warning{Code: CodeNearShare, Device: alarm.Device,
+				Title: "Nearly all of its device memory is used", Text: text})
+		case gpu.StageOver:
+			d.Warn(session.Warning{Code: CodeOverShare, Device: alarm.Device,
+				Title: "More device memory is used than was granted",
+				Text:  text + " Others on the device may run out of it."})
+		}
+		return nil
+	})
+	if err != nil {
+		s.config.Log.Warn("a warning could not be stored", "session", id, "err", err)
+	}
+}
+
+// endProcess asks the process that the guard names to end.
+func (s *Sampler) endProcess(p gpu.ProcessSample) error {
+	if s.config.EndProcess == nil {
+		return errors.New("processes cannot be ended here")
+	}
+	return s.config.EndProcess(p.PID, p.Start)
+}
+
+// recallAlarms tells the guard what was said before the agent was started, so
+// that it is taken back when it is no longer so.
+func (s *Sampler) recallAlarms(live []session.Session) {
+	for _, one := range live {
+		for _, w := range one.Warnings {
+			switch w.Code {
+			case CodeNearShare:
+				s.guard.Recall(string(one.ID), w.Device, gpu.StageWarn)
+			case CodeOverShare:
+				s.guard.Recall(string(one.ID), w.Device, gpu.StageOver)
+			}
+		}
+	}
+}
+
+// name is what people call a device.
+func (d *Devices) name(id gpu.UUID) string {
+	for _, one := range d.Now().Devices {
+		if one.UUID == id {
+			return fmt.Sprintf("GPU %d", one.Index)
+		}
+	}
+	return string(id)
+}

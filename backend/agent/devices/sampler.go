@@ -1,0 +1,205 @@
+package devices
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"slipway/backend/agent/accounts"
+	"slipway/backend/agent/records"
+	"slipway/backend/engine"
+	"slipway/backend/pace"
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+const (
+	// sampleOften is how often devices are sampled while somebody watches, a
+	// session holds one or waits for one: the guard must see an overshoot within
+	// two samples. sampleSeldom is for devices that nobody uses; the drivers'
+	// own buffers reach back twice as far.
+	sampleOften  = 2 * time.Second
+	sampleSeldom = 5 * time.Second
+	// samplePatience is how long one sample may take.
+	samplePatience = 5 * time.Second
+)
+
+// Agent is what the sampler needs of the agent.
+type Agent interface {
+	Watched() bool                       // somebody watches
+	PublishBoard(live []session.Session) // who holds which device, as it is now
+	PlanAgain()                          // what can start may have changed
+	DevicesChanged(ctx context.Context)  // the machine has other devices than before
+	// DevicesUsed is called with what sessions make of their devices.
+	DevicesUsed(at gpu.Moment, live []session.Session, uses []gpu.Live)
+	// EndSession ends a RUNNING session for a reason that nobody asked for.
+	EndSession(id session.ID, reason session.Reason, cause *session.Cause,
+		still func(session.Session) bool) (session.Session, error)
+}
+
+// Sessions changes the records of sessions.
+type Sessions interface {
+	Change(id session.ID, fn func(*records.Draft) error) (session.Session, error)
+}
+
+// Config is what a Sampler is made of.
+type Config struct {
+	Agent    Agent
+	Sessions Sessions
+	Store    *store.Store
+	Books    *accounts.Books
+	Clock    *pace.Clock
+	Log      *slog.Logger
+	Call     time.Duration // limit of an inventory
+	// Guard is what happens to a session that stays above its share of a device's
+	// memory.
+	Guard gpu.Policy
+	// EndProcess asks a process to end. nil: none can be asked.
+	EndProcess func(pid int, start uint64) error
+}
+
+// Sampler measures the devices at regular intervals and hands each sample to
+// everybody who lives by it.
+type Sampler struct {
+	config   Config
+	devices  *Devices
+	wake     chan struct{} // of capacity 1: who holds devices, or watches, changed
+	guard    *gpu.Guard    // belongs to the goroutine of Run, as everything below
+	noneTold string        // why there are no devices, as watchers were told
+}
+
+// NewSampler returns a sampler of devices.
+func NewSampler(devices *Devices, config Config) *Sampler {
+	return &Sampler{config: config, devices: devices, wake: make(chan struct{}, 1),
+		guard: &gpu.Guard{Policy: config.Guard}}
+}
+
+// Wake has the sampler look again now: who holds devices, or watches, changed.
+func (s *Sampler) Wake() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is about to
+	}
+}
+
+// Run finds the devices, samples them and keeps the accounts until ctx
+// ends. A last checkpoint is made then.
+func (s *Sampler) Run(ctx context.Context) {
+	if live, err := s.config.Store.LiveSessions(); err == nil { // else it is said again
+		s.recallAlarms(live)
+	}
+	for ctx.Err() == nil {
+		timer := s.config.Clock.Often(s.Collect(ctx))
+		select {
+		case <-timer.C:
+		case <-s.wake:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	if s.config.Books.Active() {
+		_ = s.config.Books.Checkpoint(s.devices.Moment(), true) // it has said so
+	}
+}
+
+// Collect does one round and returns when the next is due.
+func (s *Sampler) Collect(ctx context.Context) time.Duration {
+	live, err := s.config.Store.LiveSessions()
+	if err != nil {
+		s.config.Log.Warn("devices cannot be accounted for", "err", err)
+		return sampleSeldom
+	}
+	s.look(ctx, live)
+	// Who ended is told first, with the moment of the end; what was used until
+	// then is in the sample.
+	s.config.Books.Follow(s.devices.Moment(), live)
+	any := s.devices.Any()
+	if any {
+		s.sample(ctx, live)
+	}
+	s.tellLosses(live)
+	if s.config.Books.Active() && s.config.Books.Due(s.devices.Moment()) {
+		_ = s.config.Books.Checkpoint(s.devices.Moment(), false) // it has said so, and is tried again
+	}
+	watched := s.config.Agent.Watched()
+	s.tellBoard(live, any, watched)
+	return min(s.interval(live, any, watched), s.config.Books.Soon())
+}
+
+// tellBoard publishes the devices as they are now. That there are none, and
+// why, is told once to whoever watches.
+func (s *Sampler) tellBoard(live []session.Session, any, watched bool) {
+	if !watched || !any && s.noneTold == s.devices.Now().Text {
+		if !watched {
+			s.noneTold = ""
+		}
+		return
+	}
+	s.config.Agent.PublishBoard(live)
+	s.noneTold = ""
+	if !any {
+		s.noneTold = s.devices.Now().Text
+	}
+}
+
+// interval is when the next sample is due.
+func (s *Sampler) interval(live []session.Session, any, watched bool) time.Duration {
+	used := slices.ContainsFunc(live, func(one session.Session) bool {
+		return len(one.Grants.GPUs) > 0 || one.Status == session.Pending && !one.Spec.Accelerator.IsZero()
+	})
+	switch {
+	case any && (watched || used):
+		return sampleOften
+	case any:
+		return sampleSeldom
+	case len(live) > 0:
+		return accounts.CheckpointEvery
+	}
+	return inventoryEvery
+}
+
+// look lists the devices anew if it is time to, and tells the queue of a change.
+func (s *Sampler) look(ctx context.Context, live []session.Session) {
+	d := s.devices
+	if !d.due() {
+		return
+	}
+	before := d.Now().Devices
+	look := func(ctx context.Context) error { return d.Look(ctx, heldBy(live)) }
+	if err := engine.Within(ctx, s.config.Call, "inventory", look); err != nil && ctx.Err() == nil {
+		s.config.Log.Debug("the devices cannot be listed", "err", err) // the board says it
+	}
+	after := d.Now().Devices
+	if slices.EqualFunc(before, after, func(x, y gpu.Device) bool {
+		return x.UUID == y.UUID && len(x.Instances) == len(y.Instances) && (x.Lost == nil) == (y.Lost == nil)
+	}) {
+		return
+	}
+	s.config.Agent.DevicesChanged(ctx)
+}
+
+// sample takes one sample and hands it to everybody who lives by it: the
+// accounts, the queue's second book, the guard and the idle checks.
+func (s *Sampler) sample(ctx context.Context, live []session.Session) {
+	limited, cancel := context.WithTimeout(ctx, samplePatience)
+	defer cancel()
+	sample, err := s.devices.Source.Sample(limited)
+	if err != nil {
+		if ctx.Err() == nil && s.devices.Fail(err) {
+			s.config.Log.Warn("devices cannot be sampled", "err", err)
+			s.config.Agent.PlanAgain() // nothing of them is given until they can be
+		}
+		return
+	}
+	report := s.config.Books.Book(sample)
+	if report.Stale {
+		return
+	}
+	if s.devices.Add(sample, report.Live) {
+		s.config.Agent.PlanAgain()
+	}
+	s.guardDevices(sample, live)
+	s.config.Agent.DevicesUsed(sample.At, live, report.Live)
+}

@@ -1,0 +1,254 @@
+// Package others sees to it that several agents share one machine's devices.
+package others
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"slipway/backend/agent/health"
+	"slipway/backend/agent/ledger"
+	"slipway/backend/engine"
+	"slipway/backend/pace"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Several agents may share one machine: those of several people, or two of one
+// person. Each sees what the others' containers hold by their labels, which the
+// engine keeps for all of them, so no agent needs to know another:
+//
+//   - a plan counts what others hold;
+//   - while containers with devices are created, a lock of the machine is held
+//     and what others hold is looked at anew, since a pull may have taken hours;
+//   - when they are there, it is looked at once more: of two that were created
+//     for the same share, which needs somebody who ignores or hogs the lock, the
+//     later one steps back, and the first starts once it has. So no lock is
+//     trusted with the promise that two sessions never get the same.
+
+const (
+	// CodeTaken says that what a session was to get is another agent's by now.
+	CodeTaken = session.Code("engine_create_devices-taken")
+	// LookAgain is how soon others are looked at again while somebody waits.
+	LookAgain = 5 * time.Second
+	// unstarted is how long a container of others counts that was created and is
+	// not started: an agent that died in between leaves one for ever.
+	unstarted = 15 * time.Minute
+	// yielding is how long the later one is given to step back or to start.
+	yielding = 10 * time.Second
+	// yieldPause is between two looks at whether it did.
+	yieldPause = 100 * time.Millisecond
+	// crowdTold is how long people are told that the lock was kept from us.
+	crowdTold = 10 * time.Minute
+)
+
+// Machine is what is needed of the agent.
+type Machine interface {
+	// Ledger is who holds what, a session and other agents what is given.
+	Ledger(s session.Session, others []ledger.Other) (*ledger.Ledger, error)
+}
+
+// Engine is what is asked of the engine.
+type Engine interface {
+	Others(ctx context.Context) ([]engine.State, error)
+	Inspect(ctx context.Context, id string) (engine.State, error)
+}
+
+// Config is what Others are made of.
+type Config struct {
+	Machine Machine
+	Engine  Engine
+	Health  *health.Watch
+	Clock   *pace.Clock
+	Log     *slog.Logger
+	Call    time.Duration // limit of a question to the engine
+	// Alone takes the lock of the machine's devices. nil: there is none.
+	Alone func(ctx context.Context) (release func(), err error)
+}
+
+// Others are the other agents of the machine, by what their containers hold.
+type Others struct {
+	config Config
+
+	mu     sync.Mutex // guards everything below
+	list   []ledger.Other
+	hogged time.Time // when the lock could not be had; zero: never
+}
+
+// New returns others of whom nothing is known yet.
+func New(config Config) *Others { return &Others{config: config} }
+
+// List is what others hold, as last seen.
+func (x *Others) List() []ledger.Other {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.list)
+}
+
+// ask asks what other agents hold now, and remembers it.
+func (x *Others) ask(ctx context.Context) ([]ledger.Other, error) {
+	var states []engine.State
+	err := engine.Within(ctx, x.config.Call, "list", func(ctx context.Context) (err error) {
+		states, err = x.config.Engine.Others(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list []ledger.Other
+	for _, state := range states {
+		var grants session.Grants
+		if json.Unmarshal([]byte(state.Labels[engine.LabelGrants]), &grants) != nil || len(grants.GPUs) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(grants.GPUs, func(g gpu.Grant) bool { return g.Share < 0 || g.Memory < 0 }) {
+			continue // no agent writes that
+		}
+		if state.Created && x.config.Clock.Since(state.CreatedAt) > unstarted {
+			continue
+		}
+		list = append(list, ledger.Other{State: state, Grants: grants.GPUs})
+	}
+	x.mu.Lock()
+	x.list = list
+	x.mu.Unlock()
+	return slices.Clone(list), nil
+}
+
+// Look looks what others hold where somebody waits for devices. It reports
+// whether others hold any. What cannot be asked stays as it was last seen: what
+// is created later is checked again.
+func (x *Others) Look(ctx context.Context, live []session.Session) bool {
+	waits := slices.ContainsFunc(live, func(s session.Session) bool {
+		return s.Status == session.Pending && !s.Spec.Accelerator.IsZero()
+	})
+	if !waits || !x.config.Health.State().Up {
+		return false
+	}
+	list, err := x.ask(ctx)
+	if err != nil {
+		_ = x.config.Health.Heed(err) // it is told of where the engine does not answer
+		list = x.List()
+	}
+	return len(list) > 0
+}
+
+// Create creates the containers of a session with devices. create does that and
+// returns their ids. It fails with engine_create_devices-taken where others hold
+// the devices by now.
+func (x *Others) Create(ctx context.Context, s session.Session, create func(context.Context) ([]string, error)) error {
+	if x.config.Alone != nil {
+		release, err := x.config.Alone(ctx)
+		switch {
+		case err == nil:
+			defer release()
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		default:
+			x.config.Log.Warn("another program keeps the lock on this machine's devices", "err", err)
+			x.mu.Lock()
+			x.hogged = x.config.Clock.Now()
+			x.mu.Unlock()
+		}
+	}
+	others, err := x.ask(ctx)
+	if err != nil {
+		return err
+	}
+	if err := x.fits(s, others); err != nil {
+		return err
+	}
+	containers, err := create(ctx)
+	if err != nil {
+		return err
+	}
+	return x.settle(ctx, s, containers)
+}
+
+// settle returns nil once what a created launch was granted is its own. Others
+// that came first, or run, keep it. One that came later and has not started is
+// waited for: it steps back if it saw ours, but an engine dates a container
+// before it lists it, so it may have looked too early, and starts.
+func (x *Others) settle(ctx context.Context, s session.Session, containers []string) error {
+	others, err := x.ask(ctx)
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	first, err := x.firstCreated(ctx, containers)
+	if err != nil {
+		return err
+	}
+	for began := time.Now(); ; {
+		keep := slices.DeleteFunc(slices.Clone(others), func(n ledger.Other) bool {
+			return !n.State.Running &&
+				!before(n.State, first)
+		})
+		if err := x.fits(s, keep); err != nil {
+			return err
+		}
+		taken := x.fits(s, others)
+		if taken == nil || time.Since(began) >= yielding {
+			return taken
+		}
+		if err := pace.Wall().Pause(ctx, yieldPause); err != nil {
+			return err
+		}
+		if others, err = x.ask(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// firstCreated is the oldest of a launch's containers.
+func (x *Others) firstCreated(ctx context.Context, containers []string) (first engine.State, err error) {
+	for _, id := range containers {
+		state, err := x.config.Engine.Inspect(ctx, id)
+		if err != nil {
+			return first, err
+		}
+		if first.ID == "" || before(state, first) {
+			first = state
+		}
+	}
+	return first, nil
+}
+
+// before reports whether x came first. Every agent says the same of any two.
+func before(x, y engine.State) bool {
+	if !x.CreatedAt.Equal(y.CreatedAt) {
+		return x.CreatedAt.Before(y.CreatedAt)
+	}
+	return x.ID < y.ID
+}
+
+// fits fails where what a session was granted is others' too.
+func (x *Others) fits(s session.Session, others []ledger.Other) error {
+	if len(others) == 0 {
+		return nil
+	}
+	l, err := x.config.Machine.Ledger(s, others)
+	if err != nil {
+		return err
+	}
+	if o, taken := l.TakenBy(s.ID); taken {
+		return &session.Error{Code: CodeTaken, Message: o.String() + " was given the same device first.",
+			Hint: "The session waits in line again."}
+	}
+	return nil
+}
+
+// Warning tells of a lock that somebody keeps for too long.
+func (x *Others) Warning() (session.Warning, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.hogged.IsZero() || x.config.Clock.Since(x.hogged) > crowdTold {
+		return session.Warning{}, false
+	}
+	return session.Warning{Code: "agent_devices_lock-held",
+		Title: "Another user's program keeps the lock on this machine's GPUs",
+		Text: "Sessions start all the same: what others hold is checked again after each start. A start may take " +
+			"longer or be tried twice.", At: x.hogged}, true
+}
