@@ -11,7 +11,7 @@ import { isLive } from '@/lib/status'
 import { PullBar } from '@/ui/PullBar'
 import { ResourceBar } from '@/ui/ResourceBar'
 import { StatusBadge } from '@/ui/StatusBadge'
-import { formatExact, formatShortRelative } from '@/lib/time'
+import { formatExact, formatShortRelative, past } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
 import { messageText } from '@/lib/phrases'
 import { Elapsed } from '@/ui/Times'
@@ -64,7 +64,7 @@ function Unheard({ session, at }: { session: Session; at: string }) {
         <span className={css.waitingHead}>
           <StatusBadge status={session.status} />
         </span>
-        <span className={css.whyBelow}>{t('reach.heard', { when: formatShortRelative(at, now) })}</span>
+        <span className={css.whyBelow}>{t('reach.heard', { when: formatShortRelative(past(at, now), now) })}</span>
       </div>
     </Tooltip>
   )
