@@ -162,7 +162,7 @@ var table = []row{
 	{pkg: "build/docgen", imports: []string{"backend/api", "backend/cli", "backend/settings"}},
 	{pkg: "build/figures"},
 	{pkg: "build/rpcgen"},
-	{pkg: "build/tsgen", imports: []string{"backend/api"}},
+	{pkg: "build/tsgen", imports: []string{"backend/api", "gpu"}},
 	{pkg: "build/bench/gpuprobe", imports: []string{"gpu", "gpu/nvml", "gpu/procs"}},
 	{pkg: "build/bench", imports: []string{"backend/api", "backend/place"}},
 	{pkg: "build/bench/soak", imports: []string{"backend/api", "backend/demo", "backend/demo/run", "backend/place",

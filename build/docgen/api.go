@@ -119,9 +119,9 @@ func bodyLink(body any) string {
 	}
 	t := reflect.TypeOf(body)
 	if t.Kind() == reflect.Slice {
-		return "list of " + shapeLink(t.Elem().Name())
+		return "list of " + shapeLink(api.TypeName(t.Elem()))
 	}
-	return shapeLink(t.Name())
+	return shapeLink(api.TypeName(t))
 }
 
 func shapeLink(name string) string { return fmt.Sprintf("[%s](#%s)", name, strings.ToLower(name)) }

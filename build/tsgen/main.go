@@ -7,9 +7,9 @@
 //	go run ./build/tsgen          write all
 //	go run ./build/tsgen -check   exit with 1 when one of them is out of date
 //
-// Types and their comments are read from the source, the routes from
-// [slipway/backend/api.Routes], and the members of enumerations from the
-// constants of backend/session, so that none of them is written twice.
+// The types are those of the bodies of [slipway/backend/api.Routes], wherever they
+// are declared. Their comments and the members of enumerations are read from the
+// source, so that none of them is written twice.
 package main
 
 import (

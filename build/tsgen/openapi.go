@@ -3,11 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,8 +17,7 @@ type object map[string]any
 
 var pathParam = regexp.MustCompile(`\{([a-z]+)\}`)
 
-// openAPI writes the OpenAPI 3.1 document of the routes. It fails on a route
-// whose bodies are not wire types.
+// openAPI writes the OpenAPI 3.1 document of the routes.
 func openAPI(src *source) ([]byte, error) {
 	paths := object{}
 	for _, route := range src.routes {
@@ -29,11 +26,7 @@ func openAPI(src *source) ([]byte, error) {
 			item = object{}
 			paths[route.Path] = item
 		}
-		operation, err := src.operation(route)
-		if err != nil {
-			return nil, fmt.Errorf("route %s: %w", route.Name, err)
-		}
-		item[strings.ToLower(route.Method)] = operation
+		item[strings.ToLower(route.Method)] = src.operation(route)
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -64,25 +57,18 @@ func openAPI(src *source) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-func (s *source) operation(route api.Route) (object, error) {
+func (s *source) operation(route api.Route) object {
 	operation := object{"operationId": route.Name, "summary": route.Summary}
 	if parameters := routeParameters(route); len(parameters) > 0 {
 		operation["parameters"] = parameters
 	}
 	if route.Request != nil {
-		schema, err := s.bodySchema(route.Request)
-		if err != nil {
-			return nil, err
-		}
+		schema := s.bodySchema(route.Request)
 		if route.Stream == "websocket" {
 			operation["x-first-message"] = schema
 		} else {
 			operation["requestBody"] = object{"required": true, "content": jsonContent(schema)}
 		}
-	}
-	success, err := s.success(route)
-	if err != nil {
-		return nil, err
 	}
 	status := route.Status
 	if status == 0 {
@@ -92,36 +78,31 @@ func (s *source) operation(route api.Route) (object, error) {
 		status = http.StatusSwitchingProtocols
 	}
 	operation["responses"] = object{
-		strconv.Itoa(status): success,
+		strconv.Itoa(status): s.success(route),
 		"default": object{"description": "What went wrong and what to do.",
 			"content": jsonContent(reference("Problem"))},
 	}
-	return operation, nil
+	return operation
 }
 
-func (s *source) success(route api.Route) (object, error) {
+func (s *source) success(route api.Route) object {
 	switch route.Stream {
 	case "websocket":
 		answer := object{"description": "A WebSocket."}
 		if route.Response != nil {
-			schema, err := s.bodySchema(route.Response)
-			if err != nil {
-				return nil, err
-			}
-			answer["x-messages"] = schema
+			answer["x-messages"] = s.bodySchema(route.Response)
 		}
-		return answer, nil
+		return answer
 	case "text":
 		return object{"description": "Text as it comes.",
-			"content": object{"text/plain": object{"schema": object{"type": "string"}}}}, nil
+			"content": object{"text/plain": object{"schema": object{"type": "string"}}}}
 	case "bytes":
-		return object{"description": "The content.", "content": object{"application/octet-stream": object{}}}, nil
+		return object{"description": "The content.", "content": object{"application/octet-stream": object{}}}
 	}
 	if route.Response == nil {
-		return object{"description": "Done."}, nil
+		return object{"description": "Done."}
 	}
-	schema, err := s.bodySchema(route.Response)
-	return object{"description": "The answer.", "content": jsonContent(schema)}, err
+	return object{"description": "The answer.", "content": jsonContent(s.bodySchema(route.Response))}
 }
 
 func routeParameters(route api.Route) []object {
@@ -137,19 +118,16 @@ func routeParameters(route api.Route) []object {
 }
 
 // bodySchema is the schema of a body given by its zero value.
-func (s *source) bodySchema(body any) (object, error) {
+func (s *source) bodySchema(body any) object {
 	typ := reflect.TypeOf(body)
 	list := typ.Kind() == reflect.Slice
 	if list {
 		typ = typ.Elem()
 	}
-	if !slices.ContainsFunc(s.structs, func(t structType) bool { return t.name == typ.Name() }) {
-		return nil, fmt.Errorf("%s is no wire type; declare it in backend/api", typ)
-	}
 	if list {
-		return object{"type": "array", "items": reference(typ.Name())}, nil
+		return object{"type": "array", "items": reference(s.names[typ])}
 	}
-	return reference(typ.Name()), nil
+	return reference(s.names[typ])
 }
 
 func (s *source) schemas() object {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding"
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -8,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"slipway/backend/api"
+	"slipway/gpu"
 )
 
 // source is what the outputs are made of.
@@ -20,6 +24,11 @@ type source struct {
 	structs []structType
 	enums   []enum
 	routes  []api.Route
+
+	names           map[reflect.Type]string // of the structs
+	enumFieldsFound map[string]bool
+	docs            map[string]docs // of packages, by their directories
+	root            string
 }
 
 // structType is one wire type.
@@ -57,120 +66,195 @@ type fieldType struct {
 	elem *fieldType
 }
 
-// notOnTheWire are the types that describe the API and do not travel in it.
-var notOnTheWire = []string{"Route", "Param", "Bytes"}
+// docs are the comments of a package: of types by their names, and of fields by
+// those of their types and their own.
+type docs map[string]string
 
-// readSource reads the wire types of the module at root. It fails on a type
-// that has no counterpart in JSON, naming the field.
+// readSource follows the types of the routes' bodies wherever they are declared
+// in the module at root. It fails on a type that has no counterpart in JSON,
+// naming the field.
 func readSource(root string) (*source, error) {
-	enums, err := readEnums(root)
-	if err != nil {
+	src := &source{routes: api.Routes, names: map[reflect.Type]string{}, enumFieldsFound: map[string]bool{},
+		docs: map[string]docs{}, root: root}
+	var err error
+	if src.enums, err = readEnums(root); err != nil {
 		return nil, err
 	}
-	src := &source{enums: enums, routes: api.Routes}
-	err = eachFile(filepath.Join(root, "backend/api"), func(file *ast.File) error {
-		for _, decl := range file.Decls {
-			gen, ok := decl.(*ast.GenDecl)
-			if !ok || gen.Tok != token.TYPE {
-				continue
-			}
-			if err := src.addTypes(gen); err != nil {
-				return err
-			}
+	bodies := []any{api.Problem{}} // of every failure
+	for _, route := range api.Routes {
+		bodies = append(bodies, route.Request, route.Response)
+	}
+	for _, body := range bodies {
+		if body == nil {
+			continue
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		typ := reflect.TypeOf(body)
+		if typ.Kind() == reflect.Slice {
+			typ = typ.Elem()
+		}
+		if err := src.add(typ); err != nil {
+			return nil, err
+		}
 	}
+	slices.SortFunc(src.structs, func(a, b structType) int { return strings.Compare(a.name, b.name) })
 	return src, src.checkEnumFields()
 }
 
-func (s *source) addTypes(gen *ast.GenDecl) error {
-	for _, spec := range gen.Specs {
-		typ := spec.(*ast.TypeSpec)
-		body, ok := typ.Type.(*ast.StructType)
-		if !ok || slices.Contains(notOnTheWire, typ.Name.Name) {
-			continue
-		}
-		doc := typ.Doc
-		if doc == nil {
-			doc = gen.Doc
-		}
-		out := structType{name: typ.Name.Name, doc: flat(doc)}
-		for _, f := range body.Fields.List {
-			member, err := readField(out.name, f)
-			if err != nil {
-				return err
-			}
-			out.fields = append(out.fields, member)
-		}
-		s.structs = append(s.structs, out)
+// add adds a struct and all that its fields are made of.
+func (s *source) add(typ reflect.Type) error {
+	if _, known := s.names[typ]; known {
+		return nil
 	}
+	name := api.TypeName(typ)
+	for other, taken := range s.names {
+		if taken == name {
+			return fmt.Errorf("%s and %s are both called %s; add one to typeNames in backend/api", other, typ, name)
+		}
+	}
+	s.names[typ] = name
+	comments, err := s.docsOf(typ)
+	if err != nil {
+		return err
+	}
+	out := structType{name: name, doc: comments[typ.Name()]}
+	if out.fields, err = s.fields(name, typ); err != nil {
+		return err
+	}
+	s.structs = append(s.structs, out)
 	return nil
 }
 
-func readField(owner string, f *ast.Field) (field, error) {
-	if len(f.Names) != 1 || f.Tag == nil {
-		return field{}, fmt.Errorf("%s has a field without one name and a json tag; give it both", owner)
-	}
-	where := owner + "." + f.Names[0].Name
-	tagText, err := strconv.Unquote(f.Tag.Value)
+// fields are the members of a struct as encoding/json writes them: those of what
+// it embeds are its own, unless it has one of that name itself.
+func (s *source) fields(owner string, typ reflect.Type) ([]field, error) {
+	comments, err := s.docsOf(typ)
 	if err != nil {
-		return field{}, fmt.Errorf("%s: %w", where, err)
+		return nil, err
 	}
-	tag := strings.Split(reflect.StructTag(tagText).Get("json"), ",")
+	var out []field
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		tag, tagged := f.Tag.Lookup("json")
+		if tag == "-" || !f.IsExported() {
+			continue
+		}
+		members, own := []field(nil), !f.Anonymous || tagged
+		if own {
+			member, err := s.field(owner, f, tag)
+			if err != nil {
+				return nil, err
+			}
+			member.doc = comments[typ.Name()+"."+f.Name]
+			members = []field{member}
+		} else if members, err = s.fields(owner, f.Type); err != nil {
+			return nil, err
+		}
+		for _, member := range members {
+			at := slices.IndexFunc(out, func(other field) bool { return other.name == member.name })
+			switch {
+			case at < 0:
+				out = append(out, member)
+			case own:
+				out[at] = member
+			}
+		}
+	}
+	return out, nil
+}
+
+func (s *source) field(owner string, f reflect.StructField, tagText string) (field, error) {
+	where := owner + "." + f.Name
+	tag := strings.Split(tagText, ",")
 	if tag[0] == "" {
-		return field{}, fmt.Errorf("%s has no name in its json tag; give it one", where)
+		return field{}, fmt.Errorf("%s (%s) has no name in its json tag; give it one", where, f.Type)
 	}
-	out := field{name: tag[0], doc: flat(f.Doc)}
-	if out.doc == "" {
-		out.doc = flat(f.Comment)
-	}
-	out.optional = slices.Contains(tag, "omitempty") || slices.Contains(tag, "omitzero")
-	expr := f.Type
-	if star, ok := expr.(*ast.StarExpr); ok {
-		expr = star.X
+	out := field{name: tag[0], optional: slices.Contains(tag, "omitempty") || slices.Contains(tag, "omitzero")}
+	typ := f.Type
+	if typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
 		out.nullable = !out.optional
 	}
-	if enumName, ok := enumFields[where]; ok {
+	if enumName, ok := enumFields[where]; ok && typ.Kind() == reflect.String {
+		s.enumFieldsFound[where] = true
 		out.typ = fieldType{kind: kindEnum, name: enumName}
 		return out, nil
 	}
-	out.typ, err = readType(expr)
-	if err != nil {
+	var err error
+	if out.typ, err = s.readType(typ); err != nil {
 		return field{}, fmt.Errorf("%s: %w", where, err)
 	}
 	return out, nil
 }
 
-var basicTypes = []string{"string", "bool", "int", "int64", "uint64", "float64"}
+var basicKinds = []reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint64,
+	reflect.Float64}
 
-func readType(expr ast.Expr) (fieldType, error) {
-	switch t := expr.(type) {
-	case *ast.Ident:
-		if slices.Contains(basicTypes, t.Name) {
-			return fieldType{kind: kindBasic, name: t.Name}, nil
-		}
-		if t.Name == "Bytes" {
-			return fieldType{kind: kindBasic, name: "bytes"}, nil
-		}
-		if ast.IsExported(t.Name) {
-			return fieldType{kind: kindStruct, name: t.Name}, nil
-		}
-	case *ast.SelectorExpr:
-		if pkg, ok := t.X.(*ast.Ident); ok && pkg.Name == "time" && t.Sel.Name == "Time" {
-			return fieldType{kind: kindBasic, name: "time"}, nil
-		}
-	case *ast.ArrayType:
-		elem, err := readType(t.Elt)
+func (s *source) readType(typ reflect.Type) (fieldType, error) {
+	switch {
+	case typ == reflect.TypeFor[time.Time]():
+		return fieldType{kind: kindBasic, name: "time"}, nil
+	case typ == reflect.TypeFor[gpu.Bytes](), typ == reflect.TypeFor[api.Bytes]():
+		return fieldType{kind: kindBasic, name: "bytes"}, nil
+	case typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		return fieldType{kind: kindBasic, name: "string"}, nil
+	case typ.Implements(reflect.TypeFor[json.Marshaler]()):
+	case enumOf(typ.String()) != "":
+		return fieldType{kind: kindEnum, name: enumOf(typ.String())}, nil
+	case slices.Contains(basicKinds, typ.Kind()):
+		return fieldType{kind: kindBasic, name: typ.Kind().String()}, nil
+	case typ.Kind() == reflect.Slice:
+		elem, err := s.readType(typ.Elem())
 		return fieldType{kind: kindList, elem: &elem}, err
-	case *ast.MapType:
-		elem, err := readType(t.Value)
+	case typ.Kind() == reflect.Map:
+		elem, err := s.readType(typ.Elem())
 		return fieldType{kind: kindMap, elem: &elem}, err
+	case typ.Kind() == reflect.Struct && typ.Name() != "":
+		err := s.add(typ)
+		return fieldType{kind: kindStruct, name: s.names[typ]}, err
 	}
-	return fieldType{}, fmt.Errorf("a %T has no counterpart on the wire; use a text, a number, a bool, a time, a "+
-		"wire type, or a list or map of them", expr)
+	return fieldType{}, fmt.Errorf("%s has no counterpart on the wire; use a text, a number, a bool, a time, a "+
+		"wire type, or a list or map of them", typ)
+}
+
+// docsOf reads the comments of a type's package.
+func (s *source) docsOf(typ reflect.Type) (docs, error) {
+	dir := strings.TrimPrefix(typ.PkgPath(), "slipway/")
+	if known, ok := s.docs[dir]; ok {
+		return known, nil
+	}
+	out := docs{}
+	s.docs[dir] = out
+	return out, eachFile(filepath.Join(s.root, dir), func(file *ast.File) error {
+		for _, decl := range file.Decls {
+			if gen, ok := decl.(*ast.GenDecl); ok && gen.Tok == token.TYPE {
+				out.add(gen)
+			}
+		}
+		return nil
+	})
+}
+
+func (d docs) add(gen *ast.GenDecl) {
+	for _, spec := range gen.Specs {
+		typ := spec.(*ast.TypeSpec)
+		body, ok := typ.Type.(*ast.StructType)
+		if !ok {
+			continue
+		}
+		d[typ.Name.Name] = plain(typ.Doc)
+		if typ.Doc == nil {
+			d[typ.Name.Name] = plain(gen.Doc)
+		}
+		for _, f := range body.Fields.List {
+			text := plain(f.Doc)
+			if text == "" {
+				text = plain(f.Comment)
+			}
+			for _, name := range f.Names {
+				d[typ.Name.Name+"."+name.Name] = text
+			}
+		}
+	}
 }
 
 // eachFile parses the Go files of dir that are not tests, in the order of their names.
@@ -195,10 +279,13 @@ func eachFile(dir string, fn func(*ast.File) error) error {
 	return nil
 }
 
-// flat is the text of a comment in one line.
-func flat(comment *ast.CommentGroup) string {
+var docLink = regexp.MustCompile(`\[(\*?\w+(?:\.\w+)*)\]`)
+
+// plain is the text of a comment in one line, for readers who know no Go.
+func plain(comment *ast.CommentGroup) string {
 	if comment == nil {
 		return ""
 	}
-	return strings.Join(strings.Fields(comment.Text()), " ")
+	text := strings.Join(strings.Fields(comment.Text()), " ")
+	return strings.ReplaceAll(docLink.ReplaceAllString(text, "$1"), "nil:", "absent:")
 }

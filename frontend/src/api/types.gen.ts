@@ -92,37 +92,28 @@ export type IdleState =
   | "unknown"
   | "idle";
 
-/** How an app is reached. */
-export type AppKind =
-  | "web"
-  | "tcp";
+/** The result of one probe of the doctor. */
+export type CheckResult =
+  | "ok"
+  | "warning"
+  | "failed";
+
+/** What a device may do at an agent. */
+export type Role =
+  | "admin"
+  | "user";
+
+/** A role, or empty while it is unknown. */
+export type RoleOrNone =
+  | ""
+  | "admin"
+  | "user";
 
 /** The outcome of trying one capability. */
 export type ProbeState =
   | "yes"
   | "no"
   | "unknown";
-
-/** Where what is known of devices comes from. */
-export type DeviceSource =
-  | "nvml"
-  | "drm"
-  | "sim"
-  | "none";
-
-/** How containers are given devices. */
-export type AttachWay =
-  | "cdi"
-  | "device-request"
-  | "runtime"
-  | "nodes"
-  | "sim"
-  | "none";
-
-/** Which devices are given first. */
-export type Strategy =
-  | "fill"
-  | "evenly";
 
 /** Who made a device. */
 export type Vendor =
@@ -148,50 +139,6 @@ export type Enforcement =
   | "watched"
   | "none";
 
-/** Who used it. */
-export type AccountKind =
-  | "session"
-  | "other"
-  | "idle"
-  | "unattributed";
-
-/** What rows of accounts are summed up by. */
-export type UsageBy =
-  | ""
-  | "session"
-  | "day"
-  | "label"
-  | "owner"
-  | "device";
-
-/** The time that one row of accounts counts. */
-export type UsageBucket =
-  | ""
-  | "hour"
-  | "day";
-
-/** The result of one probe of the doctor. */
-export type CheckResult =
-  | "ok"
-  | "warning"
-  | "failed";
-
-/** What runs the containers. */
-export type EngineName =
-  | "docker"
-  | "sim";
-
-/** What a device may do at an agent. */
-export type Role =
-  | "admin"
-  | "user";
-
-/** A role, or empty while it is unknown. */
-export type RoleOrNone =
-  | ""
-  | "admin"
-  | "user";
-
 /** How an agent is reached at this moment. */
 export type LinkState =
   | "off"
@@ -200,13 +147,6 @@ export type LinkState =
   | "probing"
   | "down"
   | "question";
-
-/** What carries the connection to an agent. */
-export type Transport =
-  | "local"
-  | "ssh"
-  | "tls"
-  | "wss";
 
 /** What a person must decide before an agent is reached again. */
 export type QuestionKind =
@@ -255,6 +195,66 @@ export type PromptKind =
   | "confirm"
   | "notice";
 
+/** How an app is reached. */
+export type AppKind =
+  | "web"
+  | "tcp";
+
+/** Where what is known of devices comes from. */
+export type DeviceSource =
+  | "nvml"
+  | "drm"
+  | "sim"
+  | "none";
+
+/** How containers are given devices. */
+export type AttachWay =
+  | "cdi"
+  | "device-request"
+  | "runtime"
+  | "nodes"
+  | "sim"
+  | "none";
+
+/** Which devices are given first. */
+export type Strategy =
+  | "fill"
+  | "evenly";
+
+/** Who used it. */
+export type AccountKind =
+  | "session"
+  | "other"
+  | "idle"
+  | "unattributed";
+
+/** What rows of accounts are summed up by. */
+export type UsageBy =
+  | ""
+  | "session"
+  | "day"
+  | "label"
+  | "owner"
+  | "device";
+
+/** The time that one row of accounts counts. */
+export type UsageBucket =
+  | ""
+  | "hour"
+  | "day";
+
+/** What runs the containers. */
+export type EngineName =
+  | "docker"
+  | "sim";
+
+/** What carries the connection to an agent. */
+export type Transport =
+  | "local"
+  | "ssh"
+  | "tls"
+  | "wss";
+
 /** The colours of the user interface. */
 export type Theme =
   | "system"
@@ -298,7 +298,65 @@ export type TerminalPaste =
   | "several"
   | "never";
 
-/** Agent is one agent that this computer knows, and how it is reached. What it says of its machine is the [Machine] of the same name. */
+/** Accelerator is a request for devices as it was understood. Exactly one of shares, devices, profile and memory is set; text is what people write. */
+export interface Accelerator {
+  /** 0.5, 2, mig:1g.10gb, mig:1g.10gb:2 or vram:12g. */
+  text: string;
+  /** Thousandths of a device. */
+  shares?: number;
+  /** Whole devices. */
+  devices?: number;
+  /** Of MIG instances. */
+  profile?: string;
+  /** How many instances of the profile. */
+  count?: number;
+  /** On one device, in bytes. */
+  memory?: number;
+}
+
+/** Account is what was used by whom in one bucket of time. Its counters are independent and none is derived from another. Sessions, other processes, idle devices and what could not be attributed add up to what the devices counted. A field that rows were summed over is empty. */
+export interface Account {
+  /** Of the bucket. */
+  start: Time;
+  /** Session, other (processes of no session), idle (devices without work) or unattributed. */
+  kind: AccountKind;
+  /** Id. */
+  session?: string;
+  /** Of the session. */
+  name?: string;
+  owner?: string;
+  /** Project. */
+  label?: string;
+  agent?: string;
+  /** UUID; empty in a row that counts CPU and memory. */
+  device?: string;
+  /** For example GPU 0 · H200. */
+  deviceName?: string;
+  /** Busy CPU time. */
+  cpuMs: number;
+  /** Time × CPUs granted. */
+  allocCpuMs: number;
+  /** Time × share granted, of whole devices. */
+  allocGpuMs: number;
+  /** Time with its work on a device. */
+  busyGpuMs: number;
+  /** MiB held × milliseconds. */
+  vramMiBMs: number;
+  /** Most bytes held at one time, on one device. */
+  vramPeak: number;
+  /** Millijoules of work. */
+  energyDynamic: number;
+  /** Millijoules of devices kept ready. */
+  energyIdle: number;
+  /** Measured device time. */
+  coveredMs: number;
+  /** Estimated device time. */
+  estimatedMs: number;
+  /** Missed device time. */
+  gapMs: number;
+}
+
+/** Agent is one agent that this computer knows, and how it is reached. What it says of its machine is the Machine of the same name. */
 export interface Agent {
   name: string;
   /** Ssh://user@host:port, slipway://host:port or wss://host:port/path; empty: in this process. */
@@ -328,49 +386,17 @@ export interface Agent {
   untrusted?: Untrusted;
 }
 
-/** Untrusted says that an agent sent data that no agent may send: by mistake, or because somebody has changed it. The data is not used. It goes when nothing of the kind came for ten minutes, or when the agent is reconnected. */
-export interface Untrusted {
-  /** The newest; its message names what was wrong. */
-  error: Problem;
-  since: Time;
-  last: Time;
-  /** How often it happened. */
-  count: number;
-}
-
-/** Connection says how an agent is reached at this moment. LastHeard is when anything came from it last: what is shown of an agent that is not connected is as old as that. */
-export interface Connection {
-  /** Off, connecting, connected, probing, down or question. */
-  state: LinkState;
-  /** It is in this state since then. */
-  since: Time;
-  /** Absent: never since it was added. */
-  lastHeard?: Time;
-  /** Round trip in milliseconds; absent: not measured. */
-  rttMs?: number;
-  /** Local, ssh, tls or wss. */
-  transport: Transport;
-  /** Connections of the network in use; 2 where bulk has its own. */
-  carriers: number;
-  /** When it is tried again by itself; absent: it will not be, or is being tried. */
-  nextTry?: Time;
-  /** Why it is not reached. */
-  error?: Problem;
-  /** One sentence on what is waited for; empty while connected. */
-  waits: string;
-}
-
-/** Question is what a person must decide before an agent is reached again: it shows another key than the one that was pinned, so it was re-keyed, replaced, or is somebody else. Its answer is an AgentAnswer with the same Found. */
-export interface Question {
-  /** Re-keyed (the agent shows another key than the one pinned) or host-key (ssh knows another key of the host: accepting removes that, and reconnecting asks about the new one). */
-  kind: QuestionKind;
-  /** One or two sentences for people. */
-  text: string;
-  /** Fingerprint that was expected; empty: none was known. */
-  pinned: string;
-  /** Fingerprint that was shown. */
+/** AgentAnswer answers the question of an agent. Found must be the one that the question named, so that nobody accepts what they did not see. */
+export interface AgentAnswer {
+  /** Pin what was found; otherwise stay away from it. */
+  accept: boolean;
   found: string;
-  asked: Time;
+}
+
+/** AgentRemoval forgets an agent here. Its sessions go on unless it is uninstalled. */
+export interface AgentRemoval {
+  /** End its sessions and remove Slipway and its files from its machine. */
+  uninstall?: boolean;
 }
 
 /** AgentRequest adds an agent, or only probes it. Over ssh nothing need be installed there: Slipway brings itself. */
@@ -393,31 +419,37 @@ export interface AgentUpdate {
   group?: string;
 }
 
-/** AgentRemoval forgets an agent here. Its sessions go on unless it is uninstalled. */
-export interface AgentRemoval {
-  /** End its sessions and remove Slipway and its files from its machine. */
-  uninstall?: boolean;
+/** Amount is an amount of each resource of a machine. */
+export interface Amount {
+  cpu: number;
+  /** Bytes. */
+  memory: number;
+  /** Thousandths of devices. */
+  gpu: number;
+  /** Bytes. */
+  vram: number;
 }
 
-/** AgentAnswer answers the question of an agent. Found must be the one that the question named, so that nobody accepts what they did not see. */
-export interface AgentAnswer {
-  /** Pin what was found; otherwise stay away from it. */
-  accept: boolean;
-  found: string;
-}
-
-/** PairedDevice is a key that an agent lets in. */
-export interface PairedDevice {
-  name: string;
-  fingerprint: string;
-  /** The name under which its sessions are kept. */
-  owner: string;
-  /** Admin or user. */
-  role: Role;
-  /** It is the computer that asks. */
-  this: boolean;
-  addedAt: Time;
-  lastSeen?: Time;
+/** App is something reachable in a running session. */
+export interface App {
+  id: string;
+  title: string;
+  /** Web or tcp. */
+  kind: AppKind;
+  port: number;
+  /** Stopped, starting, ready or failed. */
+  state: AppState;
+  /** Its stable address; it opens only with a ticket. */
+  url: string;
+  /** Directory that it shows or would; absent: it shows none. */
+  dir?: string;
+  /** A port on which somebody listens though nobody has announced it. */
+  found?: boolean;
+  /** A port of this computer that leads to it; absent: only its own name does. */
+  door?: Door;
+  /** A port that led to it until Slipway ended; absent: none, or it leads there again. */
+  lostDoor?: LostDoor;
+  error?: Problem;
 }
 
 /** AuditEntry is one thing that was done with an agent. */
@@ -440,64 +472,59 @@ export interface AuditEntry {
   security?: boolean;
 }
 
-/** PersonLimit is the most that the sessions of one person hold at a time on one agent. An amount of 0 is not limited. */
-export interface PersonLimit {
-  sessions?: number;
-  cpu?: number;
-  /** Bytes. */
-  memory?: number;
-  /** Thousandths of devices. */
-  gpu?: number;
-  /** Processes is the most processes and threads in each container, in place of the machine's own limit. */
-  processes?: number;
-  /** That a person who is no admin may mount. */
-  folders?: string[];
-  /** Logins opens the agent's registry logins to a person who is no admin. */
-  logins?: boolean;
+/** Capability is one thing that was tried on a device: what can be measured or enforced. */
+export interface Capability {
+  /** Process-memory, process-util, energy, accounting, mig, memory-limit or mps. */
+  id: string;
+  /** Yes, no or unknown. */
+  state: ProbeState;
+  /** What was seen when the state is not yes. */
+  why?: string;
 }
 
-/** PersonLimits are the limits of an agent by owner; "default" is everybody's who has none of their own. */
-export interface PersonLimits {
-  limits: Record<string, PersonLimit>;
+/** Check is one probe of slipway doctor. */
+export interface Check {
+  id: string;
+  title: string;
+  /** Ok, warning or failed. */
+  result: CheckResult;
+  text: string;
+  /** One command or sentence. */
+  remedy?: string;
 }
 
-/** PairRequest asks an agent for a code by which one more device is let in. */
-export interface PairRequest {
-  /** The name under which its sessions are kept; empty: the agent's person. */
-  owner?: string;
-  /** Admin or user; empty: as that agent does. */
-  role?: string;
+/** Checksum is that of a file's content. */
+export interface Checksum {
+  /** Hexadecimal. */
+  sha256: string;
 }
 
-/** PairCode is typed on the device that wants to be let in. It is good once, for a few tries and a short while. */
-export interface PairCode {
-  code: string;
-  /** What to add there. */
-  address: string;
-  expiresAt: Time;
+/** Commit asks for an image of a running interactive session. */
+export interface Commit {
+  /** 4 to 32 letters, digits, _ and -. */
+  name: string;
 }
 
-/** KeyRotation is the change of a key to one that the old key has signed, so that whoever knew the old one accepts the new one. */
-export interface KeyRotation {
-  /** Fingerprint of the old key. */
-  before: string;
-  /** Of the new key. */
-  fingerprint: string;
-  /** Agents that have learned of this computer's new key. */
-  told: string[];
-  /** Agents that learn of it when they are reached next. */
-  later: string[];
-}
-
-/** ImageSending asks for an image to be brought from one agent to another. */
-export interface ImageSending {
-  image: string;
-  /** Empty: this computer's agent. */
-  from?: string;
-  /** Empty: this computer's agent. */
-  to?: string;
-  /** Replace moves a name that is another image's there; only for an admin of that agent. */
-  replace?: boolean;
+/** Connection says how an agent is reached at this moment. LastHeard is when anything came from it last: what is shown of an agent that is not connected is as old as that. */
+export interface Connection {
+  /** Off, connecting, connected, probing, down or question. */
+  state: LinkState;
+  /** It is in this state since then. */
+  since: Time;
+  /** Absent: never since it was added. */
+  lastHeard?: Time;
+  /** Round trip in milliseconds; absent: not measured. */
+  rttMs?: number;
+  /** Local, ssh, tls or wss. */
+  transport: Transport;
+  /** Connections of the network in use; 2 where bulk has its own. */
+  carriers: number;
+  /** When it is tried again by itself; absent: it will not be, or is being tried. */
+  nextTry?: Time;
+  /** Why it is not reached. */
+  error?: Problem;
+  /** One sentence on what is waited for; empty while connected. */
+  waits: string;
 }
 
 /** Demo is the demonstration that is served. Where what is served is real, Active is false and nothing else is set. */
@@ -534,50 +561,6 @@ export interface DemoStarted {
   windowed: boolean;
 }
 
-/** Accelerator is a request for devices as it was understood. Exactly one of shares, devices, profile and memory is set; text is what people write. */
-export interface Accelerator {
-  /** 0.5, 2, mig:1g.10gb, mig:1g.10gb:2 or vram:12g. */
-  text: string;
-  /** Thousandths of a device. */
-  shares?: number;
-  /** Whole devices. */
-  devices?: number;
-  /** Of MIG instances. */
-  profile?: string;
-  /** How many instances of the profile. */
-  count?: number;
-  /** On one device, in bytes. */
-  memory?: number;
-}
-
-/** Grant is what a session was promised on one device. */
-export interface Grant {
-  /** UUID. */
-  device: string;
-  /** UUID of a MIG instance. */
-  instance?: string;
-  /** Thousandths of the device. */
-  share: number;
-  /** Bytes; 0: the device does not tell how much it has. */
-  memory: number;
-  /** The device belongs to nobody else meanwhile. */
-  whole?: boolean;
-}
-
-/** Rounding says how what would be given differs from what was asked. A launch is refused while less would be given or a share is no whole number of quanta; asking for the given amount accepts it. */
-export interface Rounding {
-  /** Thousandths of a device; 0 when memory was asked for. */
-  asked: number;
-  /** Thousandths of a device. */
-  given: number;
-  /** Less would be given than was asked. */
-  less: boolean;
-  /** One sentence. */
-  why: string;
-  /** The text to ask with instead. */
-  accept: string;
-}
-
 /** DeviceBoard is the state of one agent's devices. */
 export interface DeviceBoard {
   agent: string;
@@ -595,6 +578,86 @@ export interface DeviceBoard {
   attach: AttachWay;
   devices: DeviceState[];
   at: Time;
+}
+
+/** DeviceHolder is a session or a foreign process on a device. */
+export interface DeviceHolder {
+  /** Id; absent: a process that is no session's. */
+  session?: string;
+  /** Of the session or the process. */
+  name: string;
+  /** The session's owner or the process's user. */
+  owner: string;
+  /** Of a foreign process. */
+  pid?: number;
+  /** Promised, in thousandths of the device; 0 for a foreign process. */
+  share: number;
+  /** Memory promised, in bytes. */
+  promised: number;
+  /** Memory that it really holds, in bytes. */
+  memory?: number;
+  /** In hundredths of a percent of the device. */
+  util?: number;
+}
+
+/** DeviceInstance is a MIG instance of a device. */
+export interface DeviceInstance {
+  uuid: string;
+  /** For example 1g.10gb. */
+  profile: string;
+  memory: number;
+  /** Its part of the device in thousandths; 0: not told. */
+  share: number;
+}
+
+/** DeviceLoad is what a session makes of one device at the time of a sample. */
+export interface DeviceLoad {
+  device: string;
+  instance?: string;
+  /** Hundredths of a percent of the device. */
+  util?: number;
+  /** Held by its processes, in bytes. */
+  memory?: number;
+}
+
+/** DeviceLoss says why a device that was there cannot be used now. Nobody is given any of it until it is back. */
+export interface DeviceLoss {
+  /** Fallen, reset, silent or unlisted. */
+  kind: string;
+  /** A clause: it fell off the bus. */
+  why: string;
+  /** What a person can do. */
+  hint: string;
+}
+
+/** DevicePoint is one sample of a device's history. */
+export interface DevicePoint {
+  at: Time;
+  /** Hundredths of a percent. */
+  util?: number;
+  /** Bytes. */
+  memoryUsed?: number;
+  /** Milliwatts. */
+  power?: number;
+  /** Degrees Celsius. */
+  temperature?: number;
+}
+
+/** DeviceResource is one device of a resource summary. */
+export interface DeviceResource {
+  device: string;
+  /** For example GPU 0. */
+  name: string;
+  /** Thousandths: 1000. */
+  total: number;
+  /** Thousandths. */
+  promised: number;
+  /** Thousandths. */
+  mine: number;
+  /** Bytes. */
+  memory: number;
+  /** Neither promised nor really used. */
+  memFree: number;
 }
 
 /** DeviceState is one device as it was measured last. A value that the device does not tell is absent and never 0. */
@@ -636,90 +699,87 @@ export interface DeviceState {
   over?: string;
 }
 
-/** DeviceLoss says why a device that was there cannot be used now. Nobody is given any of it until it is back. */
-export interface DeviceLoss {
-  /** Fallen, reset, silent or unlisted. */
-  kind: string;
-  /** A clause: it fell off the bus. */
-  why: string;
-  /** What a person can do. */
-  hint: string;
+/** Diagnostics is what one hands to somebody who helps, without secrets. */
+export interface Diagnostics {
+  text: string;
 }
 
-/** DeviceInstance is a MIG instance of a device. */
-export interface DeviceInstance {
-  uuid: string;
-  /** For example 1g.10gb. */
-  profile: string;
-  memory: number;
-  /** Its part of the device in thousandths; 0: not told. */
-  share: number;
+/** DirectoryEntry is one directory. */
+export interface DirectoryEntry {
+  name: string;
+  writable: boolean;
 }
 
-/** Capability is one thing that was tried on a device: what can be measured or enforced. */
-export interface Capability {
-  /** Process-memory, process-util, energy, accounting, mig, memory-limit or mps. */
+/** DirectoryListing is what a directory of the agent's machine holds, for choosing what to mount. */
+export interface DirectoryListing {
+  path: string;
+  parent: string;
+  entries: DirectoryEntry[];
+}
+
+/** Door is a port of this computer that leads to one app. */
+export interface Door {
+  /** On every address of this computer, without a login. */
+  public: boolean;
+  port: number;
+  /** This computer's own first. */
+  addresses: string[];
+  /** The preferred port was taken, and this is another. */
+  instead: boolean;
+}
+
+/** EndImage is the image that is made of a session as it ends. Where it could not be made the session's main container is kept, stopped, until it is committed after all or dropped by a forced end. */
+export interface EndImage {
+  /** Running, done, failed or cancelled. */
+  state: string;
+  name: string;
+  ref: string;
+  /** Bytes that the session changed; 0 while unknown. */
+  size: number;
+  /** The container is kept. */
+  kept: boolean;
+  error?: Problem;
+}
+
+/** EnvVar is one environment variable. */
+export interface EnvVar {
+  name: string;
+  value: string;
+}
+
+/** Environment is an image family that the launcher offers. */
+export interface Environment {
   id: string;
-  /** Yes, no or unknown. */
-  state: ProbeState;
-  /** What was seen when the state is not yes. */
-  why?: string;
+  title: string;
+  icon: string;
+  summary: string;
+  versions: EnvironmentVersion[];
+  /** None, optional or required; absent: none. */
+  accelerator?: string;
+  /** Least that it needs; absent: not said. */
+  minCpu?: number;
+  minMemory?: number;
 }
 
-/** DeviceHolder is a session or a foreign process on a device. */
-export interface DeviceHolder {
-  /** Id; absent: a process that is no session's. */
-  session?: string;
-  /** Of the session or the process. */
-  name: string;
-  /** The session's owner or the process's user. */
-  owner: string;
-  /** Of a foreign process. */
-  pid?: number;
-  /** Promised, in thousandths of the device; 0 for a foreign process. */
-  share: number;
-  /** Memory promised, in bytes. */
-  promised: number;
-  /** Memory that it really holds, in bytes. */
-  memory?: number;
-  /** In hundredths of a percent of the device. */
-  util?: number;
+/** EnvironmentFile is a person's own catalogue of environments. */
+export interface EnvironmentFile {
+  /** Where it is looked for, on this computer. */
+  path: string;
+  /** Why it cannot be used; until it is mended Slipway's own environments are offered. */
+  problem?: Problem;
 }
 
-/** DevicePoint is one sample of a device's history. */
-export interface DevicePoint {
-  at: Time;
-  /** Hundredths of a percent. */
-  util?: number;
-  /** Bytes. */
-  memoryUsed?: number;
-  /** Milliwatts. */
-  power?: number;
-  /** Degrees Celsius. */
-  temperature?: number;
-}
-
-/** DeviceLoad is what a session makes of one device at the time of a sample. */
-export interface DeviceLoad {
-  device: string;
-  instance?: string;
-  /** Hundredths of a percent of the device. */
-  util?: number;
-  /** Held by its processes, in bytes. */
-  memory?: number;
-}
-
-/** Placement is where a launch would land on one device, for the map of devices. */
-export interface Placement {
-  device: string;
-  instance?: string;
-  /** For example GPU 0. */
-  name: string;
-  /** Thousandths of the device. */
-  share: number;
-  /** Bytes. */
-  memory: number;
-  whole: boolean;
+/** EnvironmentVersion is one image of a family. */
+export interface EnvironmentVersion {
+  title: string;
+  image: string;
+  installed: boolean;
+  /** Bytes on disk if installed, else an estimate of the download; 0 if unknown. */
+  size: number;
+  /** Absent: it was not made of a session. */
+  custom?: ImageOrigin;
+  /** Those that have it. */
+  agents: string[];
 }
 
 /** Event is one message of /api/v1/events, a WebSocket. The first message is a snapshot unless the stream resumes. Seq grows by one with each message after it; a page that reconnects with ?epoch=E&after=SEQ goes on there, or gets a fresh snapshot where that is no longer possible. A Window message has the number of the message before it, because only the desktop shell receives it. */
@@ -750,39 +810,21 @@ export interface Event {
   operation?: Operation;
 }
 
-/** Snapshot is the state as a page needs it: live sessions, the newest 100 finished ones, and all machines. */
-export interface Snapshot {
-  sessions: Session[];
-  machines: Machine[];
-  recents: Recent[];
-  settings: Settings;
-  version: Version;
-  /** Of the agents that have told. */
-  devices: DeviceBoard[];
-  presets: Preset[];
-  agents: Agent[];
-  /** Newest first. */
-  operations: Operation[];
+/** ExecRequest asks for one command in one kernel of a session; empty: main1. */
+export interface ExecRequest {
+  kernel?: string;
+  command: string[];
+  env?: EnvVar[];
+  dir?: string;
+  stdin?: boolean;
 }
 
-/** Notice tells a person what they wait for: a batch session has ended, one that waited runs, an idle one is about to be reclaimed. */
-export interface Notice {
-  /** Its id. */
-  session: string;
-  title: string;
-  text: string;
-  /** It needs an answer. */
-  urgent: boolean;
-  at: Time;
-}
-
-/** Window asks the desktop shell to open an app window, or to show itself. */
-export interface Window {
-  /** Empty: show the main window. */
-  url: string;
-  title: string;
-  /** Page that the main window shows; empty: it stays where it is. */
-  path?: string;
+/** FieldProblem says what is wrong with one field, by its JSON path. */
+export interface FieldProblem {
+  field: string;
+  code: string;
+  message: string;
+  hint?: string;
 }
 
 /** FileInfo describes a file of a session. Of a link it describes what that leads to. */
@@ -811,18 +853,6 @@ export interface FileListing {
   total: number;
   /** Ask again, after the last name. */
   more?: boolean;
-}
-
-/** Checksum is that of a file's content. */
-export interface Checksum {
-  /** Hexadecimal. */
-  sha256: string;
-}
-
-/** UploadState is how far an upload is. */
-export interface UploadState {
-  /** Bytes that are there. */
-  offset: number;
 }
 
 /** FinishRequest says what an uploaded file must be. */
@@ -871,6 +901,20 @@ export interface Folder {
   removed?: FolderRemoval;
 }
 
+/** FolderMount is a folder as it is mounted into a session. */
+export interface FolderMount {
+  /** Id. */
+  folder: string;
+  /** When the session was launched. */
+  name: string;
+  /** Inside the folder. */
+  path?: string;
+  target: string;
+  readOnly?: boolean;
+  /** By its name, unasked. */
+  auto?: boolean;
+}
+
 /** FolderRemoval is how much of a folder is deleted, of what it held when it was counted last. */
 export interface FolderRemoval {
   files: number;
@@ -879,21 +923,6 @@ export interface FolderRemoval {
   ofFiles: number;
   /** 0: unknown. */
   ofBytes: number;
-}
-
-/** FolderUsage is what a folder holds. */
-export interface FolderUsage {
-  bytes: number;
-  files: number;
-  at: Time;
-  /** A part could not be read. */
-  partial?: boolean;
-}
-
-/** FolderUser is a live session that has a folder mounted. */
-export interface FolderUser {
-  session: string;
-  name: string;
 }
 
 /** FolderRequest asks for a folder on an agent's machine. */
@@ -919,18 +948,86 @@ export interface FolderUpdate {
   mode?: string;
 }
 
-/** FolderMount is a folder as it is mounted into a session. */
-export interface FolderMount {
-  /** Id. */
-  folder: string;
-  /** When the session was launched. */
+/** FolderUsage is what a folder holds. */
+export interface FolderUsage {
+  bytes: number;
+  files: number;
+  at: Time;
+  /** A part could not be read. */
+  partial?: boolean;
+}
+
+/** FolderUser is a live session that has a folder mounted. */
+export interface FolderUser {
+  session: string;
   name: string;
-  /** Inside the folder. */
-  path?: string;
-  target: string;
-  readOnly?: boolean;
-  /** By its name, unasked. */
-  auto?: boolean;
+}
+
+/** Grant is what a session was promised on one device. */
+export interface Grant {
+  /** UUID. */
+  device: string;
+  /** UUID of a MIG instance. */
+  instance?: string;
+  /** Thousandths of the device. */
+  share: number;
+  /** Bytes; 0: the device does not tell how much it has. */
+  memory: number;
+  /** The device belongs to nobody else meanwhile. */
+  whole?: boolean;
+}
+
+/** IdleCheck is what one checker found last. Unknown means keep running. */
+export interface IdleCheck {
+  /** Lifetime, network or utilization. */
+  checker: IdleChecker;
+  /** Active, grace, unknown or idle. */
+  state: IdleState;
+  /** When it is reclaimed if nothing changes. */
+  expiresAt?: Time;
+  /** When it is judged first; set while state is grace. */
+  judgedFrom?: Time;
+  /** One sentence in numbers. */
+  message: string;
+  metrics: IdleMetric[];
+  checkedAt: Time;
+}
+
+/** IdleMetric is one metric of the check of use, in percent. */
+export interface IdleMetric {
+  /** Cpu, memory, gpu or vram. */
+  name: string;
+  average: number;
+  threshold: number;
+}
+
+/** IdlePolicy says when an idle session is reclaimed. An absent field is off. */
+export interface IdlePolicy {
+  /** Ended this long after its start, whatever it does. */
+  lifetime?: string;
+  /** Ended after this long without traffic through terminal or apps; never for batch. */
+  network?: string;
+  use?: UsePolicy;
+}
+
+/** IdleSimulation is what an idle policy would have made of a session. */
+export interface IdleSimulation {
+  /** It would have been reclaimed. */
+  ended: boolean;
+  /** Whether it would have been cannot be told from what is kept. */
+  unknown?: boolean;
+  /** When, at the latest. */
+  at?: Time;
+  /** When, at the earliest; absent: at that time. */
+  earliest?: Time;
+  /** By which check. */
+  checker?: string;
+  /** It was judged from here on; what was measured reaches no further back. */
+  since: Time;
+  /** One sentence in numbers. */
+  message: string;
+  /** What each check would say at the end of the time judged. */
+  checks: IdleCheck[];
 }
 
 /** Image is an image that is on an agent's machine. */
@@ -948,6 +1045,14 @@ export interface Image {
   usedBy: ImageUser[];
 }
 
+/** ImageDisk is what images take on a machine's disk. They share layers, so the sum of their sizes is more than what they take together. */
+export interface ImageDisk {
+  agent: string;
+  /** All layers, each once. */
+  total: number;
+  images: ImageRoom[];
+}
+
 /** ImageOrigin says what a customized image was made of. */
 export interface ImageOrigin {
   /** As its owner named it. */
@@ -959,30 +1064,6 @@ export interface ImageOrigin {
   base: string;
   /** That it was kept in when its session ended; absent: a person asked for it. */
   series?: string;
-}
-
-/** ImageUser is a live session that uses an image. */
-export interface ImageUser {
-  /** Empty: another person's. */
-  session: string;
-  name: string;
-}
-
-/** ImageDisk is what images take on a machine's disk. They share layers, so the sum of their sizes is more than what they take together. */
-export interface ImageDisk {
-  agent: string;
-  /** All layers, each once. */
-  total: number;
-  images: ImageRoom[];
-}
-
-/** ImageRoom is what one image takes. */
-export interface ImageRoom {
-  image: Image;
-  /** Is free when this image goes and no other. */
-  alone: number;
-  /** That use it, anybody's. */
-  containers: number;
 }
 
 /** ImagePull asks for an image of a registry. */
@@ -1001,45 +1082,133 @@ export interface ImageRemoval {
   agent?: string;
 }
 
-/** Commit asks for an image of a running interactive session. */
-export interface Commit {
-  /** 4 to 32 letters, digits, _ and -. */
+/** ImageRoom is what one image takes. */
+export interface ImageRoom {
+  image: Image;
+  /** Is free when this image goes and no other. */
+  alone: number;
+  /** That use it, anybody's. */
+  containers: number;
+}
+
+/** ImageSending asks for an image to be brought from one agent to another. */
+export interface ImageSending {
+  image: string;
+  /** Empty: this computer's agent. */
+  from?: string;
+  /** Empty: this computer's agent. */
+  to?: string;
+  /** Replace moves a name that is another image's there; only for an admin of that agent. */
+  replace?: boolean;
+}
+
+/** ImageUser is a live session that uses an image. */
+export interface ImageUser {
+  /** Empty: another person's. */
+  session: string;
   name: string;
 }
 
-/** Environment is an image family that the launcher offers. */
-export interface Environment {
-  id: string;
-  title: string;
-  icon: string;
-  summary: string;
-  versions: EnvironmentVersion[];
-  /** None, optional or required; absent: none. */
-  accelerator?: string;
-  /** Least that it needs; absent: not said. */
-  minCpu?: number;
-  minMemory?: number;
+/** KeepRequest protects a session from being reclaimed as idle. */
+export interface KeepRequest {
+  /** A whole number with s, m, h, d or w, such as 4h; at most 1w. */
+  for: string;
 }
 
-/** EnvironmentFile is a person's own catalogue of environments. */
-export interface EnvironmentFile {
-  /** Where it is looked for, on this computer. */
-  path: string;
-  /** Why it cannot be used; until it is mended Slipway's own environments are offered. */
+/** Kernel is one container of a session. */
+export interface Kernel {
+  name: string;
+  hostname: string;
+  container: string;
+  status: Status;
+  exitCode: number | null;
+  /** CPUs of the machine granted to it. */
+  cpus: number[];
+  /** Granted, in bytes. */
+  memory: number;
+  /** Parts of devices granted to it. */
+  gpus: Grant[];
+}
+
+/** KeyRotation is the change of a key to one that the old key has signed, so that whoever knew the old one accepts the new one. */
+export interface KeyRotation {
+  /** Fingerprint of the old key. */
+  before: string;
+  /** Of the new key. */
+  fingerprint: string;
+  /** Agents that have learned of this computer's new key. */
+  told: string[];
+  /** Agents that learn of it when they are reached next. */
+  later: string[];
+}
+
+/** LaunchManyRequest asks for several sessions of one spec, named spec.name-1, -2 and so on, or at random where it has no name. Key makes it safe to send twice, as in a LaunchRequest. */
+export interface LaunchManyRequest {
+  key?: string;
+  spec: Spec;
+  /** 1 to 10; 0: 1. */
+  count?: number;
+  /** As in a LaunchRequest. */
+  owner?: string;
+}
+
+/** LaunchRequest asks for sessions. Key makes it safe to send twice: the answer to the second is the sessions of the first. */
+export interface LaunchRequest {
+  key?: string;
+  spec: Spec;
+  /** Owner is the person for whom it is launched, where one rules the agent; empty: oneself. */
+  owner?: string;
+}
+
+/** Launched is one of several launches: a session, or why there is none. */
+export interface Launched {
+  session?: Session;
   problem?: Problem;
 }
 
-/** EnvironmentVersion is one image of a family. */
-export interface EnvironmentVersion {
-  title: string;
-  image: string;
-  installed: boolean;
-  /** Bytes on disk if installed, else an estimate of the download; 0 if unknown. */
-  size: number;
-  /** Absent: it was not made of a session. */
-  custom?: ImageOrigin;
-  /** Those that have it. */
-  agents: string[];
+/** Limit is the most that one may hold of an agent's machine. An amount of 0 is not limited. */
+export interface Limit {
+  sessions: number;
+  /** One's own that hold resources. */
+  sessionsHeld: number;
+  cpu: number;
+  /** Bytes. */
+  memory: number;
+  /** Thousandths of devices. */
+  gpu: number;
+}
+
+/** Link is what such an address asks for. Nothing of it is done before a person says so. */
+export interface Link {
+  /** Run or open. */
+  kind: string;
+  /** Of run. */
+  spec?: Spec;
+  /** Of open: an id or the name of a live one. */
+  session?: string;
+}
+
+/** LinkText is an address of the scheme slipway. */
+export interface LinkText {
+  url: string;
+}
+
+/** LogTail is the end of Slipway's own log, without secrets. */
+export interface LogTail {
+  path: string;
+  /** Oldest first. */
+  lines: string[];
+}
+
+/** LoginLink is a one-time address that logs a browser in. */
+export interface LoginLink {
+  url: string;
+}
+
+/** LostDoor is a port that led to an app until Slipway ended and was not opened again: it was open to everybody, or somebody else has it now. */
+export interface LostDoor {
+  public: boolean;
+  port: number;
 }
 
 /** Machine is one agent and the machine it rules. */
@@ -1069,78 +1238,60 @@ export interface Machine {
   warnings: Warning[];
 }
 
-/** Preset is a named bundle of resources. Those that are not built in were saved by the user. */
-export interface Preset {
-  id: string;
-  name: string;
-  resources: Resources;
-  builtin: boolean;
-  /** As in a spec; empty: none. */
-  accelerator: string;
+/** Mount shows a directory of the agent's machine inside the session. */
+export interface Mount {
+  /** Absolute path of a directory of the machine. */
+  source?: string;
+  /** Name or id of a folder, in place of source. */
+  folder?: string;
+  /** Of a directory in the folder; empty: all of it. */
+  path?: string;
+  target?: string;
+  readOnly?: boolean;
 }
 
-/** Preview says what a launch would do now. */
-export interface Preview {
-  /** With defaults filled in. */
-  spec: Spec;
-  agent: string;
-  errors: FieldProblem[];
-  warnings: FieldProblem[];
-  /** Absent: it would be pulled. */
-  image?: Image;
-  /** Absent: it would start at once. */
-  wait?: Wait;
-  /** The equivalent slipway run line, secrets left out. */
-  command: string;
-  /** That would be mounted. */
-  folders: FolderMount[];
-  /** What each kernel asks for, as it was understood. */
-  accelerator?: Accelerator;
-  /** Where it would land, of all kernels; empty while it would wait. */
-  placements: Placement[];
-  /** How its share of a device would be kept; empty without one. */
-  enforcement: Enforcement;
-  /** Absent: what was asked would be given. */
-  rounded?: Rounding;
-}
-
-/** App is something reachable in a running session. */
-export interface App {
-  id: string;
+/** Notice tells a person what they wait for: a batch session has ended, one that waited runs, an idle one is about to be reclaimed. */
+export interface Notice {
+  /** Its id. */
+  session: string;
   title: string;
-  /** Web or tcp. */
-  kind: AppKind;
-  port: number;
-  /** Stopped, starting, ready or failed. */
-  state: AppState;
-  /** Its stable address; it opens only with a ticket. */
-  url: string;
-  /** Directory that it shows or would; absent: it shows none. */
+  text: string;
+  /** It needs an answer. */
+  urgent: boolean;
+  at: Time;
+}
+
+/** Notifier says who shows notices outside of the pages. */
+export interface Notifier {
+  /** The desktop of the control plane's computer; false: the pages, by their browser. */
+  desktop: boolean;
+}
+
+/** OpStep is one step of an operation. A probe is a step too: one that found something wrong says how to mend it. */
+export interface OpStep {
+  /** Stable, for example docker or upload. */
+  name: string;
+  /** For people. */
+  title: string;
+  /** Pending, running, ok, warning, failed or skipped. */
+  state: StepState;
+  detail?: string;
+  /** One command or sentence. */
+  remedy?: string;
+  startedAt?: Time;
+  endedAt?: Time;
+}
+
+/** OpenRequest asks to open an app. */
+export interface OpenRequest {
+  /** Directory that it shall show; empty: its usual one, or the one that it shows. */
   dir?: string;
-  /** A port on which somebody listens though nobody has announced it. */
-  found?: boolean;
-  /** A port of this computer that leads to it; absent: only its own name does. */
-  door?: Door;
-  /** A port that led to it until Slipway ended; absent: none, or it leads there again. */
-  lostDoor?: LostDoor;
-  error?: Problem;
-}
-
-/** Door is a port of this computer that leads to one app. */
-export interface Door {
-  /** On every address of this computer, without a login. */
-  public: boolean;
-  port: number;
-  /** This computer's own first. */
-  addresses: string[];
-  /** The preferred port was taken, and this is another. */
-  instead: boolean;
-}
-
-/** LostDoor is a port that led to an app until Slipway ended and was not opened again: it was open to everybody, or somebody else has it now. */
-export interface LostDoor {
-  public: boolean;
-  port: number;
+  /** Public opens the app to everybody who reaches this computer, without a login. */
+  public?: boolean;
+  /** Preferred port on this computer, 1024 to 65535; 0: none. */
+  port?: number;
+  /** In a window of the desktop shell, if one is connected. */
+  window?: boolean;
 }
 
 /** Opened is an app that is ready to be looked at. */
@@ -1150,146 +1301,6 @@ export interface Opened {
   url: string;
   /** The desktop shell opens it; otherwise the caller does. */
   windowed: boolean;
-}
-
-/** Terminal is a shell that a session holds. */
-export interface Terminal {
-  id: string;
-  title: string;
-  /** The container it runs in; absent: main1. */
-  kernel?: string;
-  cols: number;
-  rows: number;
-  start: number;
-  end: number;
-  exitCode: number | null;
-  createdAt: Time;
-}
-
-/** TerminalSearch is what was found in the shells of a session. */
-export interface TerminalSearch {
-  /** By shell, the newest line of each first. */
-  matches: TerminalMatch[];
-  /** Older output was not searched, or more was found than is told. */
-  partial: boolean;
-}
-
-/** TerminalMatch is one line that a shell has printed, cut around what was found in it. */
-export interface TerminalMatch {
-  terminal: string;
-  /** Of the line's first byte. */
-  offset: number;
-  before: string;
-  text: string;
-  after: string;
-}
-
-/** Recent is one entry of the launch history: the five newest launches and all pinned ones. */
-export interface Recent {
-  id: string;
-  name: string;
-  pinned: boolean;
-  /** Without the values of secret-looking variables; the sessions it waits for by their names. */
-  spec: Spec;
-  /** Sessions at once. */
-  count: number;
-  /** For whom it was launched; empty: oneself. */
-  owner?: string;
-  launchedAt: Time;
-}
-
-/** Settings are a person's choices. Each has a default; see /api/v1/settings. */
-export interface Settings {
-  /** System, light or dark. */
-  theme: Theme;
-  /** Comfortable or compact. */
-  density: Density;
-  /** En or ko. */
-  language: Language;
-  /** What closing the window does with live sessions: ask, keep or quit. */
-  closeKeeps: CloseKeeps;
-  /** Size in pixels. */
-  terminalFont: number;
-  /** A font of the computer that goes before Slipway's own; "": none. */
-  terminalFamily: string;
-  /** Colours: follow (the application), light, dark, contrast, solarized-light or solarized-dark. */
-  terminalTheme: TerminalTheme;
-  /** What it does: visual, sound or none. */
-  terminalBell: TerminalBell;
-  /** When to ask before one: runs (it would at once), several (lines) or never. */
-  terminalPaste: TerminalPaste;
-  /** Screen readers are told what is printed. */
-  terminalReader: boolean;
-  /** On the desktop, or by the browser. */
-  notifications: boolean;
-  /** Of everything in the window on a Linux desktop, in percent. */
-  zoom: number;
-  /** In the background, when the person logs in to a Linux desktop. */
-  autostart: boolean;
-}
-
-/** LogTail is the end of Slipway's own log, without secrets. */
-export interface LogTail {
-  path: string;
-  /** Oldest first. */
-  lines: string[];
-}
-
-/** Diagnostics is what one hands to somebody who helps, without secrets. */
-export interface Diagnostics {
-  text: string;
-}
-
-/** Notifier says who shows notices outside of the pages. */
-export interface Notifier {
-  /** The desktop of the control plane's computer; false: the pages, by their browser. */
-  desktop: boolean;
-}
-
-/** SettingsFile is the file in which every setting stands, those of the agent included. */
-export interface SettingsFile {
-  path: string;
-  settings: Setting[];
-  problems: SettingProblem[];
-}
-
-/** Setting is one of them. Values are written as in a variable. */
-export interface Setting {
-  /** Its path in the file: gpu.quantum. */
-  name: string;
-  /** Text, integer, number, switch (1 or 0) or list (texts, separated by commas). */
-  kind: string;
-  /** Nothing else is allowed; absent: anything else is. */
-  choices?: string[];
-  /** What it is about. */
-  text: string;
-  /** "": nothing is set. */
-  default: string;
-  /** In force, or from the next start on. */
-  value: string;
-  /** It stands in the file. */
-  set: boolean;
-  /** What overrides it. */
-  variable: string;
-  /** What that variable says; "": it is not set. */
-  override: string;
-  /** It is read when Slipway starts. */
-  restart: boolean;
-}
-
-/** SettingProblem is what is wrong with a setting. */
-export interface SettingProblem {
-  /** Of the file; 0: it is about a variable. */
-  line: number;
-  /** Of the setting or the variable; "": the whole file. */
-  name: string;
-  message: string;
-}
-
-/** SettingUpdate changes one setting. */
-export interface SettingUpdate {
-  /** As it is written in a variable; null: the default again. */
-  value: string | null;
 }
 
 /** Operation is a piece of work that takes a while: it has steps, may ask a person something, can be cancelled, and is told of by events until it has ended. The last 50 are kept. */
@@ -1318,19 +1329,168 @@ export interface Operation {
   revision: number;
 }
 
-/** OpStep is one step of an operation. A probe is a step too: one that found something wrong says how to mend it. */
-export interface OpStep {
-  /** Stable, for example docker or upload. */
+/** PairCode is typed on the device that wants to be let in. It is good once, for a few tries and a short while. */
+export interface PairCode {
+  code: string;
+  /** What to add there. */
+  address: string;
+  expiresAt: Time;
+}
+
+/** PairRequest asks an agent for a code by which one more device is let in. */
+export interface PairRequest {
+  /** The name under which its sessions are kept; empty: the agent's person. */
+  owner?: string;
+  /** Admin or user; empty: as that agent does. */
+  role?: string;
+}
+
+/** PairedDevice is a key that an agent lets in. */
+export interface PairedDevice {
   name: string;
-  /** For people. */
-  title: string;
-  /** Pending, running, ok, warning, failed or skipped. */
-  state: StepState;
-  detail?: string;
-  /** One command or sentence. */
-  remedy?: string;
-  startedAt?: Time;
-  endedAt?: Time;
+  fingerprint: string;
+  /** The name under which its sessions are kept. */
+  owner: string;
+  /** Admin or user. */
+  role: Role;
+  /** It is the computer that asks. */
+  this: boolean;
+  addedAt: Time;
+  lastSeen?: Time;
+}
+
+/** Pass leads to an address without telling it. It is valid for one minute. */
+export interface Pass {
+  url: string;
+}
+
+/** PassRequest names the address that a browser is to open. */
+export interface PassRequest {
+  /** Of this server or of an app, with its one-time code or ticket. */
+  url: string;
+}
+
+/** PersonLimit is the most that the sessions of one person hold at a time on one agent. An amount of 0 is not limited. */
+export interface PersonLimit {
+  sessions?: number;
+  cpu?: number;
+  /** Bytes. */
+  memory?: number;
+  /** Thousandths of devices. */
+  gpu?: number;
+  /** Processes is the most processes and threads in each container, in place of the machine's own limit. */
+  processes?: number;
+  /** That a person who is no admin may mount. */
+  folders?: string[];
+  /** Logins opens the agent's registry logins to a person who is no admin. */
+  logins?: boolean;
+}
+
+/** PersonLimits are the limits of an agent by owner; "default" is everybody's who has none of their own. */
+export interface PersonLimits {
+  limits: Record<string, PersonLimit>;
+}
+
+/** Phase is one row of a session's history. */
+export interface Phase {
+  id: string;
+  session: string;
+  phase: PhaseName;
+  result: Outcome;
+  from: Status;
+  to: Status;
+  attempts: number;
+  code?: string;
+  message?: string;
+  /** The sentences of message, for other languages. */
+  said?: Phrase[];
+  steps: Step[];
+  createdAt: Time;
+  updatedAt: Time;
+}
+
+/** Phrase is a sentence, or a piece of one, that can be said in any language: say names the words, count decides between one and many, and with fills the holes in them. Where say is absent it is text as it stands, such as a name or an amount, or the pieces of with with text between them. */
+export interface Phrase {
+  /** That it fills. */
+  hole?: string;
+  say?: string;
+  count?: number;
+  text?: string;
+  with?: Phrase[];
+}
+
+/** Placement is where a launch would land on one device, for the map of devices. */
+export interface Placement {
+  device: string;
+  instance?: string;
+  /** For example GPU 0. */
+  name: string;
+  /** Thousandths of the device. */
+  share: number;
+  /** Bytes. */
+  memory: number;
+  whole: boolean;
+}
+
+/** Preset is a named bundle of resources. Those that are not built in were saved by the user. */
+export interface Preset {
+  id: string;
+  name: string;
+  resources: Resources;
+  builtin: boolean;
+  /** As in a spec; empty: none. */
+  accelerator: string;
+}
+
+/** PresetRequest saves a preset of one's own. */
+export interface PresetRequest {
+  name: string;
+  resources: Resources;
+  accelerator?: string;
+}
+
+/** PresetUpdate changes a preset of one's own; an absent field is left as it is. */
+export interface PresetUpdate {
+  name?: string;
+  resources?: Resources;
+  accelerator?: string;
+}
+
+/** Preview says what a launch would do now. */
+export interface Preview {
+  /** With defaults filled in. */
+  spec: Spec;
+  agent: string;
+  errors: FieldProblem[];
+  warnings: FieldProblem[];
+  /** Absent: it would be pulled. */
+  image?: Image;
+  /** Absent: it would start at once. */
+  wait?: Wait;
+  /** The equivalent slipway run line, secrets left out. */
+  command: string;
+  /** That would be mounted. */
+  folders: FolderMount[];
+  /** What each kernel asks for, as it was understood. */
+  accelerator?: Accelerator;
+  /** Where it would land, of all kernels; empty while it would wait. */
+  placements: Placement[];
+  /** How its share of a device would be kept; empty without one. */
+  enforcement: Enforcement;
+  /** Absent: what was asked would be given. */
+  rounded?: Rounding;
+}
+
+/** Problem is how every failure is told: a code to decide by, one sentence, and what to do next. It is the body of every answer with a status of 400 or more. */
+export interface Problem {
+  code: string;
+  message: string;
+  hint?: string;
+  fields?: FieldProblem[];
+  /** The sentences of message, for other languages. */
+  said?: Phrase[];
+  /** And those of hint. */
+  advice?: Phrase[];
 }
 
 /** Progress is how far the bytes of an operation are. */
@@ -1368,24 +1528,46 @@ export interface PromptAnswer {
   text: string;
 }
 
-/** Problem is how every failure is told: a code to decide by, one sentence, and what to do next. It is the body of every answer with a status of 400 or more. */
-export interface Problem {
-  code: string;
-  message: string;
-  hint?: string;
-  fields?: FieldProblem[];
-  /** The sentences of message, for other languages. */
-  said?: Phrase[];
-  /** And those of hint. */
-  advice?: Phrase[];
+/** Pull is the progress of an image pull, in bytes and layers. */
+export interface Pull {
+  current: number;
+  total: number;
+  rate: number;
+  layersDone: number;
+  layers: number;
 }
 
-/** FieldProblem says what is wrong with one field, by its JSON path. */
-export interface FieldProblem {
-  field: string;
-  code: string;
-  message: string;
-  hint?: string;
+/** Question is what a person must decide before an agent is reached again: it shows another key than the one that was pinned, so it was re-keyed, replaced, or is somebody else. Its answer is an AgentAnswer with the same Found. */
+export interface Question {
+  /** Re-keyed (the agent shows another key than the one pinned) or host-key (ssh knows another key of the host: accepting removes that, and reconnecting asks about the new one). */
+  kind: QuestionKind;
+  /** One or two sentences for people. */
+  text: string;
+  /** Fingerprint that was expected; empty: none was known. */
+  pinned: string;
+  /** Fingerprint that was shown. */
+  found: string;
+  asked: Time;
+}
+
+/** Recent is one entry of the launch history: the five newest launches and all pinned ones. */
+export interface Recent {
+  id: string;
+  name: string;
+  pinned: boolean;
+  /** Without the values of secret-looking variables; the sessions it waits for by their names. */
+  spec: Spec;
+  /** Sessions at once. */
+  count: number;
+  /** For whom it was launched; empty: oneself. */
+  owner?: string;
+  launchedAt: Time;
+}
+
+/** RecentUpdate changes an entry of the launch history. A nil field is left as it is. */
+export interface RecentUpdate {
+  name?: string;
+  pinned?: boolean;
 }
 
 /** Recipe is a spec to keep, to share and to run again: as a file, as a line for the shell, and as the nearest that Docker alone can do. */
@@ -1409,17 +1591,6 @@ export interface Recipe {
   passed?: Time;
 }
 
-/** RecipeText is a recipe as it stands in a file. */
-export interface RecipeText {
-  yaml: string;
-}
-
-/** RecipePair are two specs to be compared. */
-export interface RecipePair {
-  left: Spec;
-  right: Spec;
-}
-
 /** RecipeField is what two recipes say of one field. An empty text: nothing. */
 export interface RecipeField {
   field: string;
@@ -1428,173 +1599,119 @@ export interface RecipeField {
   same: boolean;
 }
 
-/** LinkText is an address of the scheme slipway. */
-export interface LinkText {
-  url: string;
+/** RecipePair are two specs to be compared. */
+export interface RecipePair {
+  left: Spec;
+  right: Spec;
 }
 
-/** Link is what such an address asks for. Nothing of it is done before a person says so. */
-export interface Link {
-  /** Run or open. */
-  kind: string;
-  /** Of run. */
-  spec?: Spec;
-  /** Of open: an id or the name of a live one. */
-  session?: string;
+/** RecipeText is a recipe as it stands in a file. */
+export interface RecipeText {
+  yaml: string;
 }
 
-/** LaunchRequest asks for sessions. Key makes it safe to send twice: the answer to the second is the sessions of the first. */
-export interface LaunchRequest {
-  key?: string;
-  spec: Spec;
-  /** Owner is the person for whom it is launched, where one rules the agent; empty: oneself. */
-  owner?: string;
+/** ResourceSummary is one agent: what its machine has, what is promised, what is really used and how much of it is one's own. */
+export interface ResourceSummary {
+  agent: string;
+  /** The resource group that it is in. */
+  group: string;
+  online: boolean;
+  /** One's own sessions that have not ended. */
+  live: number;
+  total: Amount;
+  /** To all sessions. */
+  promised: Amount;
+  /** Promised to one's own sessions. */
+  mine: Amount;
+  /** What a launch would find now. */
+  free: Amount;
+  /** Really used, by anything; a device's busy part counts as its share. */
+  load: Amount;
+  devices: DeviceResource[];
+  /** The most that one may hold there; absent: nothing is limited. */
+  limit?: Limit;
 }
 
-/** LaunchManyRequest asks for several sessions of one spec, named spec.name-1, -2 and so on, or at random where it has no name. Key makes it safe to send twice, as in a LaunchRequest. */
-export interface LaunchManyRequest {
-  key?: string;
-  spec: Spec;
-  /** 1 to 10; 0: 1. */
-  count?: number;
-  /** As in a LaunchRequest. */
-  owner?: string;
+/** Resources is an amount of each resource. */
+export interface Resources {
+  /** Whole CPUs; 0: 1. */
+  cpu?: number;
+  /** 0: 1 GiB. */
+  memory?: Bytes;
+  /** 0: automatic. */
+  shm?: Bytes;
 }
 
-/** Launched is one of several launches: a session, or why there is none. */
-export interface Launched {
-  session?: Session;
+/** Rounding says how what would be given differs from what was asked. A launch is refused while less would be given or a share is no whole number of quanta; asking for the given amount accepts it. */
+export interface Rounding {
+  /** Thousandths of a device; 0 when memory was asked for. */
+  asked: number;
+  /** Thousandths of a device. */
+  given: number;
+  /** Less would be given than was asked. */
+  less: boolean;
+  /** One sentence. */
+  why: string;
+  /** The text to ask with instead. */
+  accept: string;
+}
+
+/** SSHAccess is how one session is reached by ssh. */
+export interface SSHAccess {
+  /** The shortest first. */
+  names: string[];
+  user: string;
+  /** Of the key by which the session proves who it is. */
+  fingerprint: string;
+  installed: boolean;
+  commands: SSHCommand[];
+  /** Address that opens the session in Visual Studio Code; empty: ssh is not installed. */
+  editor?: string;
+}
+
+/** SSHCommand is a command line to copy. */
+export interface SSHCommand {
+  /** Ssh, scp, sftp, rsync or forward. */
+  name: string;
+  line: string;
+}
+
+/** SSHHost is a session as ssh knows it. */
+export interface SSHHost {
+  session: string;
+  /** The shortest first. */
+  names: string[];
+}
+
+/** SSHSetup says how ssh on this computer reaches sessions. */
+export interface SSHSetup {
+  /** The person's own configuration includes ours: ssh NAME works. */
+  installed: boolean;
+  /** Their configuration. */
+  personFile: string;
+  /** Ours, which ssh -F takes where it is not included. */
+  configFile: string;
+  /** The private key by which sessions are logged in to. */
+  keyFile: string;
+  publicKey: string;
+  /** In the order of the sessions' creation. */
+  hosts: SSHHost[];
+}
+
+/** SSHTest is how an attempt to log in to a session went. */
+export interface SSHTest {
+  ok: boolean;
+  /** Of the login by this installation itself. */
+  elapsedMs: number;
+  /** This computer's ssh was tried too, by the name in the person's configuration. */
+  own: boolean;
+  /** Why not. */
   problem?: Problem;
 }
 
-/** SessionUpdate changes a session; an absent field is left as it is. A name is given to a live session, a priority to one that is PENDING, tags to any. */
-export interface SessionUpdate {
-  name?: string;
-  /** 0 to 100, higher first. */
-  priority?: number;
-  /** In place of those that it has. */
-  tags?: string[];
-}
-
-/** KeepRequest protects a session from being reclaimed as idle. */
-export interface KeepRequest {
-  /** A whole number with s, m, h, d or w, such as 4h; at most 1w. */
-  for: string;
-}
-
-/** PresetRequest saves a preset of one's own. */
-export interface PresetRequest {
-  name: string;
-  resources: Resources;
-  accelerator?: string;
-}
-
-/** PresetUpdate changes a preset of one's own; an absent field is left as it is. */
-export interface PresetUpdate {
-  name?: string;
-  resources?: Resources;
-  accelerator?: string;
-}
-
-/** TerminateRequest asks for the end of a session. */
-export interface TerminateRequest {
-  forced?: boolean;
-}
-
-/** TerminalRequest asks for a shell in one kernel; empty: main1. */
-export interface TerminalRequest {
-  kernel?: string;
-  command?: string[];
-  title?: string;
-  cols: number;
-  rows: number;
-}
-
-/** ExecRequest asks for one command in one kernel of a session; empty: main1. */
-export interface ExecRequest {
-  kernel?: string;
-  command: string[];
-  env?: EnvVar[];
-  dir?: string;
-  stdin?: boolean;
-}
-
-/** OpenRequest asks to open an app. */
-export interface OpenRequest {
-  /** Directory that it shall show; empty: its usual one, or the one that it shows. */
-  dir?: string;
-  /** Public opens the app to everybody who reaches this computer, without a login. */
-  public?: boolean;
-  /** Preferred port on this computer, 1024 to 65535; 0: none. */
-  port?: number;
-  /** In a window of the desktop shell, if one is connected. */
-  window?: boolean;
-}
-
-/** RecentUpdate changes an entry of the launch history. A nil field is left as it is. */
-export interface RecentUpdate {
-  name?: string;
-  pinned?: boolean;
-}
-
-/** Shown says whether a desktop shell was there to show its window. */
-export interface Shown {
-  shown: boolean;
-}
-
-/** LoginLink is a one-time address that logs a browser in. */
-export interface LoginLink {
-  url: string;
-}
-
-/** PassRequest names the address that a browser is to open. */
-export interface PassRequest {
-  /** Of this server or of an app, with its one-time code or ticket. */
-  url: string;
-}
-
-/** Pass leads to an address without telling it. It is valid for one minute. */
-export interface Pass {
-  url: string;
-}
-
-/** DirectoryListing is what a directory of the agent's machine holds, for choosing what to mount. */
-export interface DirectoryListing {
-  path: string;
-  parent: string;
-  entries: DirectoryEntry[];
-}
-
-/** DirectoryEntry is one directory. */
-export interface DirectoryEntry {
-  name: string;
-  writable: boolean;
-}
-
-/** Version says what is running. */
-export interface Version {
-  version: string;
-  commit: string;
-  go: string;
-  os: string;
-  arch: string;
-}
-
-/** Check is one probe of slipway doctor. */
-export interface Check {
-  id: string;
-  title: string;
-  /** Ok, warning or failed. */
-  result: CheckResult;
-  text: string;
-  /** One command or sentence. */
-  remedy?: string;
-}
-
-/** WindowRequest asks for the main window, and for a page in it. */
-export interface WindowRequest {
-  /** Empty: it stays where it is. */
-  path?: string;
+/** SSHUpdate installs ssh's access to sessions or takes it out. */
+export interface SSHUpdate {
+  installed: boolean;
 }
 
 /** Session is one session as users and programs see it. The first fields are a contract for scripts: id, name, type, status, result, reason, exitCode, image, agent and createdAt keep their names and meanings. */
@@ -1656,6 +1773,111 @@ export interface Session {
   lastHeard?: Time;
 }
 
+/** SessionUpdate changes a session; an absent field is left as it is. A name is given to a live session, a priority to one that is PENDING, tags to any. */
+export interface SessionUpdate {
+  name?: string;
+  /** 0 to 100, higher first. */
+  priority?: number;
+  /** In place of those that it has. */
+  tags?: string[];
+}
+
+/** Setting is one of them. Values are written as in a variable. */
+export interface Setting {
+  /** Its path in the file: gpu.quantum. */
+  name: string;
+  /** Text, integer, number, switch (1 or 0) or list (texts, separated by commas). */
+  kind: string;
+  /** Nothing else is allowed; absent: anything else is. */
+  choices?: string[];
+  /** What it is about. */
+  text: string;
+  /** "": nothing is set. */
+  default: string;
+  /** In force, or from the next start on. */
+  value: string;
+  /** It stands in the file. */
+  set: boolean;
+  /** What overrides it. */
+  variable: string;
+  /** What that variable says; "": it is not set. */
+  override: string;
+  /** It is read when Slipway starts. */
+  restart: boolean;
+}
+
+/** SettingProblem is what is wrong with a setting. */
+export interface SettingProblem {
+  /** Of the file; 0: it is about a variable. */
+  line: number;
+  /** Of the setting or the variable; "": the whole file. */
+  name: string;
+  message: string;
+}
+
+/** SettingUpdate changes one setting. */
+export interface SettingUpdate {
+  /** As it is written in a variable; null: the default again. */
+  value: string | null;
+}
+
+/** Settings are a person's choices. Each has a default; see /api/v1/settings. */
+export interface Settings {
+  /** System, light or dark. */
+  theme: Theme;
+  /** Comfortable or compact. */
+  density: Density;
+  /** En or ko. */
+  language: Language;
+  /** What closing the window does with live sessions: ask, keep or quit. */
+  closeKeeps: CloseKeeps;
+  /** Size in pixels. */
+  terminalFont: number;
+  /** A font of the computer that goes before Slipway's own; "": none. */
+  terminalFamily: string;
+  /** Colours: follow (the application), light, dark, contrast, solarized-light or solarized-dark. */
+  terminalTheme: TerminalTheme;
+  /** What it does: visual, sound or none. */
+  terminalBell: TerminalBell;
+  /** When to ask before one: runs (it would at once), several (lines) or never. */
+  terminalPaste: TerminalPaste;
+  /** Screen readers are told what is printed. */
+  terminalReader: boolean;
+  /** On the desktop, or by the browser. */
+  notifications: boolean;
+  /** Of everything in the window on a Linux desktop, in percent. */
+  zoom: number;
+  /** In the background, when the person logs in to a Linux desktop. */
+  autostart: boolean;
+}
+
+/** SettingsFile is the file in which every setting stands, those of the agent included. */
+export interface SettingsFile {
+  path: string;
+  settings: Setting[];
+  problems: SettingProblem[];
+}
+
+/** Shown says whether a desktop shell was there to show its window. */
+export interface Shown {
+  shown: boolean;
+}
+
+/** Snapshot is the state as a page needs it: live sessions, the newest 100 finished ones, and all machines. */
+export interface Snapshot {
+  sessions: Session[];
+  machines: Machine[];
+  recents: Recent[];
+  settings: Settings;
+  version: Version;
+  /** Of the agents that have told. */
+  devices: DeviceBoard[];
+  presets: Preset[];
+  agents: Agent[];
+  /** Newest first. */
+  operations: Operation[];
+}
+
 /** Spec is what is asked for. See POST /api/v1/sessions for the rules. */
 export interface Spec {
   name?: string;
@@ -1701,174 +1923,78 @@ export interface Spec {
   commitOnEnd?: number;
 }
 
-/** EndImage is the image that is made of a session as it ends. Where it could not be made the session's main container is kept, stopped, until it is committed after all or dropped by a forced end. */
-export interface EndImage {
-  /** Running, done, failed or cancelled. */
-  state: string;
-  name: string;
-  ref: string;
-  /** Bytes that the session changed; 0 while unknown. */
-  size: number;
-  /** The container is kept. */
-  kept: boolean;
-  error?: Problem;
-}
-
-/** IdlePolicy says when an idle session is reclaimed. An absent field is off. */
-export interface IdlePolicy {
-  /** Ended this long after its start, whatever it does. */
-  lifetime?: string;
-  /** Ended after this long without traffic through terminal or apps; never for batch. */
-  network?: string;
-  use?: UsePolicy;
-}
-
-/** UsePolicy judges what a session makes of what it holds. Thresholds are percent, averaged over the window. There is no verdict before the grace is over, the window is full and nine tenths of it were measured. A metric that is missing, or of a resource that was not asked for, does not count. */
-export interface UsePolicy {
-  /** Such as 30m. */
-  window?: string;
-  /** After the start. */
-  grace?: string;
-  /** One metric below its threshold is enough; else all must be. */
-  any?: boolean;
-  /** Percent of the CPUs granted. */
-  cpu?: number;
-  /** Percent of the memory granted. */
-  memory?: number;
-  /** Percent of the share granted. */
-  gpu?: number;
-  /** Percent of the memory of the share. */
-  vram?: number;
-}
-
-/** IdleCheck is what one checker found last. Unknown means keep running. */
-export interface IdleCheck {
-  /** Lifetime, network or utilization. */
-  checker: IdleChecker;
-  /** Active, grace, unknown or idle. */
-  state: IdleState;
-  /** When it is reclaimed if nothing changes. */
-  expiresAt?: Time;
-  /** When it is judged first; set while state is grace. */
-  judgedFrom?: Time;
-  /** One sentence in numbers. */
-  message: string;
-  metrics: IdleMetric[];
-  checkedAt: Time;
-}
-
-/** IdleMetric is one metric of the check of use, in percent. */
-export interface IdleMetric {
-  /** Cpu, memory, gpu or vram. */
-  name: string;
-  average: number;
-  threshold: number;
-}
-
-/** IdleSimulation is what an idle policy would have made of a session. */
-export interface IdleSimulation {
-  /** It would have been reclaimed. */
-  ended: boolean;
-  /** Whether it would have been cannot be told from what is kept. */
-  unknown?: boolean;
-  /** When, at the latest. */
-  at?: Time;
-  /** When, at the earliest; absent: at that time. */
-  earliest?: Time;
-  /** By which check. */
-  checker?: string;
-  /** It was judged from here on; what was measured reaches no further back. */
-  since: Time;
-  /** One sentence in numbers. */
-  message: string;
-  /** What each check would say at the end of the time judged. */
-  checks: IdleCheck[];
-}
-
-/** EnvVar is one environment variable. */
-export interface EnvVar {
-  name: string;
-  value: string;
-}
-
-/** Resources is an amount of each resource. */
-export interface Resources {
-  /** Whole CPUs; 0: 1. */
-  cpu?: number;
-  /** 0: 1 GiB. */
-  memory?: Bytes;
-  /** 0: automatic. */
-  shm?: Bytes;
-}
-
-/** Mount shows a directory of the agent's machine inside the session. */
-export interface Mount {
-  /** Absolute path of a directory of the machine. */
-  source?: string;
-  /** Name or id of a folder, in place of source. */
-  folder?: string;
-  /** Of a directory in the folder; empty: all of it. */
-  path?: string;
-  target?: string;
-  readOnly?: boolean;
-}
-
-/** Wait says why a PENDING session is not placed, in numbers. */
-export interface Wait {
-  code: string;
-  message: string;
-  /** The sentences of message, for other languages. */
+/** Step is one sub-step of a phase. */
+export interface Step {
+  step: string;
+  result: Outcome;
+  message?: string;
+  /** As of a phase. */
   said?: Phrase[];
-  position: number;
-  until?: Time;
-  /** Estimated start, where history allows one. */
-  start?: Time;
-  /** By how much such estimates were wrong before, either way, such as 5m. */
-  margin?: string;
+  code?: string;
+  startedAt: Time;
+  endedAt?: Time;
 }
 
-/** Phrase is a sentence, or a piece of one, that can be said in any language: say names the words, count decides between one and many, and with fills the holes in them. Where say is absent it is text as it stands, such as a name or an amount, or the pieces of with with text between them. */
-export interface Phrase {
-  /** That it fills. */
-  hole?: string;
-  say?: string;
-  count?: number;
-  text?: string;
-  with?: Phrase[];
-}
-
-/** Pull is the progress of an image pull, in bytes and layers. */
-export interface Pull {
-  current: number;
-  total: number;
-  rate: number;
-  layersDone: number;
-  layers: number;
-}
-
-/** Kernel is one container of a session. */
-export interface Kernel {
-  name: string;
-  hostname: string;
-  container: string;
-  status: Status;
-  exitCode: number | null;
-  /** CPUs of the machine granted to it. */
-  cpus: number[];
-  /** Granted, in bytes. */
-  memory: number;
-  /** Parts of devices granted to it. */
-  gpus: Grant[];
-}
-
-/** Warning is trouble that stands without ending anything. */
-export interface Warning {
-  code: string;
+/** Terminal is a shell that a session holds. */
+export interface Terminal {
+  id: string;
   title: string;
+  /** The container it runs in; absent: main1. */
+  kernel?: string;
+  cols: number;
+  rows: number;
+  start: number;
+  end: number;
+  exitCode: number | null;
+  createdAt: Time;
+}
+
+/** TerminalMatch is one line that a shell has printed, cut around what was found in it. */
+export interface TerminalMatch {
+  terminal: string;
+  /** Of the line's first byte. */
+  offset: number;
+  before: string;
   text: string;
-  at: Time;
-  /** UUID of the device that it is about, if it is about one. */
-  device?: string;
+  after: string;
+}
+
+/** TerminalRequest asks for a shell in one kernel; empty: main1. */
+export interface TerminalRequest {
+  kernel?: string;
+  command?: string[];
+  title?: string;
+  cols: number;
+  rows: number;
+}
+
+/** TerminalSearch is what was found in the shells of a session. */
+export interface TerminalSearch {
+  /** By shell, the newest line of each first. */
+  matches: TerminalMatch[];
+  /** Older output was not searched, or more was found than is told. */
+  partial: boolean;
+}
+
+/** TerminateRequest asks for the end of a session. */
+export interface TerminateRequest {
+  forced?: boolean;
+}
+
+/** Untrusted says that an agent sent data that no agent may send: by mistake, or because somebody has changed it. The data is not used. It goes when nothing of the kind came for ten minutes, or when the agent is reconnected. */
+export interface Untrusted {
+  /** The newest; its message names what was wrong. */
+  error: Problem;
+  since: Time;
+  last: Time;
+  /** How often it happened. */
+  count: number;
+}
+
+/** UploadState is how far an upload is. */
+export interface UploadState {
+  /** Bytes that are there. */
+  offset: number;
 }
 
 /** Usage is one sample of what a session uses. */
@@ -1890,94 +2016,6 @@ export interface Usage {
   gpus: DeviceLoad[];
 }
 
-/** Phase is one row of a session's history. */
-export interface Phase {
-  id: string;
-  session: string;
-  phase: PhaseName;
-  result: Outcome;
-  from: Status;
-  to: Status;
-  attempts: number;
-  code?: string;
-  message?: string;
-  /** The sentences of message, for other languages. */
-  said?: Phrase[];
-  steps: Step[];
-  createdAt: Time;
-  updatedAt: Time;
-}
-
-/** Step is one sub-step of a phase. */
-export interface Step {
-  step: string;
-  result: Outcome;
-  message?: string;
-  /** As of a phase. */
-  said?: Phrase[];
-  code?: string;
-  startedAt: Time;
-  endedAt?: Time;
-}
-
-/** SSHSetup says how ssh on this computer reaches sessions. */
-export interface SSHSetup {
-  /** The person's own configuration includes ours: ssh NAME works. */
-  installed: boolean;
-  /** Their configuration. */
-  personFile: string;
-  /** Ours, which ssh -F takes where it is not included. */
-  configFile: string;
-  /** The private key by which sessions are logged in to. */
-  keyFile: string;
-  publicKey: string;
-  /** In the order of the sessions' creation. */
-  hosts: SSHHost[];
-}
-
-/** SSHHost is a session as ssh knows it. */
-export interface SSHHost {
-  session: string;
-  /** The shortest first. */
-  names: string[];
-}
-
-/** SSHUpdate installs ssh's access to sessions or takes it out. */
-export interface SSHUpdate {
-  installed: boolean;
-}
-
-/** SSHAccess is how one session is reached by ssh. */
-export interface SSHAccess {
-  /** The shortest first. */
-  names: string[];
-  user: string;
-  /** Of the key by which the session proves who it is. */
-  fingerprint: string;
-  installed: boolean;
-  commands: SSHCommand[];
-  /** Address that opens the session in Visual Studio Code; empty: ssh is not installed. */
-  editor?: string;
-}
-
-/** SSHCommand is a command line to copy. */
-export interface SSHCommand {
-  /** Ssh, scp, sftp, rsync or forward. */
-  name: string;
-  line: string;
-}
-
-/** SSHTest is how an attempt to log in to a session went. */
-export interface SSHTest {
-  ok: boolean;
-  /** Of the login by this installation itself. */
-  elapsedMs: number;
-  /** This computer's ssh was tried too, by the name in the person's configuration. */
-  own: boolean;
-  /** Why not. */
-  problem?: Problem;
-}
-
 /** UsageReport is what was used in a span of time. */
 export interface UsageReport {
   from: Time;
@@ -1993,108 +2031,70 @@ export interface UsageReport {
   missing: string[];
 }
 
-/** Account is what was used by whom in one bucket of time. Its counters are independent and none is derived from another. Sessions, other processes, idle devices and what could not be attributed add up to what the devices counted. A field that rows were summed over is empty. */
-export interface Account {
-  /** Of the bucket. */
-  start: Time;
-  /** Session, other (processes of no session), idle (devices without work) or unattributed. */
-  kind: AccountKind;
-  /** Id. */
-  session?: string;
-  /** Of the session. */
-  name?: string;
-  owner?: string;
-  /** Project. */
-  label?: string;
-  agent?: string;
-  /** UUID; empty in a row that counts CPU and memory. */
+/** UsePolicy judges what a session makes of what it holds. Thresholds are percent, averaged over the window. There is no verdict before the grace is over, the window is full and nine tenths of it were measured. A metric that is missing, or of a resource that was not asked for, does not count. */
+export interface UsePolicy {
+  /** Such as 30m. */
+  window?: string;
+  /** After the start. */
+  grace?: string;
+  /** One metric below its threshold is enough; else all must be. */
+  any?: boolean;
+  /** Percent of the CPUs granted. */
+  cpu?: number;
+  /** Percent of the memory granted. */
+  memory?: number;
+  /** Percent of the share granted. */
+  gpu?: number;
+  /** Percent of the memory of the share. */
+  vram?: number;
+}
+
+/** Version says what is running. */
+export interface Version {
+  version: string;
+  commit: string;
+  go: string;
+  os: string;
+  arch: string;
+}
+
+/** Wait says why a PENDING session is not placed, in numbers. */
+export interface Wait {
+  code: string;
+  message: string;
+  /** The sentences of message, for other languages. */
+  said?: Phrase[];
+  position: number;
+  until?: Time;
+  /** Estimated start, where history allows one. */
+  start?: Time;
+  /** By how much such estimates were wrong before, either way, such as 5m. */
+  margin?: string;
+}
+
+/** Warning is trouble that stands without ending anything. */
+export interface Warning {
+  code: string;
+  title: string;
+  text: string;
+  at: Time;
+  /** UUID of the device that it is about, if it is about one. */
   device?: string;
-  /** For example GPU 0 · H200. */
-  deviceName?: string;
-  /** Busy CPU time. */
-  cpuMs: number;
-  /** Time × CPUs granted. */
-  allocCpuMs: number;
-  /** Time × share granted, of whole devices. */
-  allocGpuMs: number;
-  /** Time with its work on a device. */
-  busyGpuMs: number;
-  /** MiB held × milliseconds. */
-  vramMiBMs: number;
-  /** Most bytes held at one time, on one device. */
-  vramPeak: number;
-  /** Millijoules of work. */
-  energyDynamic: number;
-  /** Millijoules of devices kept ready. */
-  energyIdle: number;
-  /** Measured device time. */
-  coveredMs: number;
-  /** Estimated device time. */
-  estimatedMs: number;
-  /** Missed device time. */
-  gapMs: number;
 }
 
-/** ResourceSummary is one agent: what its machine has, what is promised, what is really used and how much of it is one's own. */
-export interface ResourceSummary {
-  agent: string;
-  /** The resource group that it is in. */
-  group: string;
-  online: boolean;
-  /** One's own sessions that have not ended. */
-  live: number;
-  total: Amount;
-  /** To all sessions. */
-  promised: Amount;
-  /** Promised to one's own sessions. */
-  mine: Amount;
-  /** What a launch would find now. */
-  free: Amount;
-  /** Really used, by anything; a device's busy part counts as its share. */
-  load: Amount;
-  devices: DeviceResource[];
-  /** The most that one may hold there; absent: nothing is limited. */
-  limit?: Limit;
+/** Window asks the desktop shell to open an app window, or to show itself. */
+export interface Window {
+  /** Empty: show the main window. */
+  url: string;
+  title: string;
+  /** Page that the main window shows; empty: it stays where it is. */
+  path?: string;
 }
 
-/** Limit is the most that one may hold of an agent's machine. An amount of 0 is not limited. */
-export interface Limit {
-  sessions: number;
-  /** One's own that hold resources. */
-  sessionsHeld: number;
-  cpu: number;
-  /** Bytes. */
-  memory: number;
-  /** Thousandths of devices. */
-  gpu: number;
-}
-
-/** Amount is an amount of each resource of a machine. */
-export interface Amount {
-  cpu: number;
-  /** Bytes. */
-  memory: number;
-  /** Thousandths of devices. */
-  gpu: number;
-  /** Bytes. */
-  vram: number;
-}
-
-/** DeviceResource is one device of a resource summary. */
-export interface DeviceResource {
-  device: string;
-  /** For example GPU 0. */
-  name: string;
-  /** Thousandths: 1000. */
-  total: number;
-  /** Thousandths. */
-  promised: number;
-  /** Thousandths. */
-  mine: number;
-  /** Bytes. */
-  memory: number;
-  /** Neither promised nor really used. */
-  memFree: number;
+/** WindowRequest asks for the main window, and for a page in it. */
+export interface WindowRequest {
+  /** Empty: it stays where it is. */
+  path?: string;
 }
 
 /** Every endpoint of the API by its name. */

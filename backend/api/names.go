@@ -1,0 +1,14 @@
+package api
+
+import "reflect"
+
+// TypeName is what a type is called in the OpenAPI document and in TypeScript:
+// as in Go, unless another package has one of that name.
+func TypeName(typ reflect.Type) string {
+	if name, ok := typeNames[typ.String()]; ok {
+		return name
+	}
+	return typ.Name()
+}
+
+var typeNames = map[string]string{}
