@@ -12,6 +12,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 const notebookImage = "slipway-test/notebook:1"
@@ -197,7 +198,7 @@ func (d *desktop) call(method, path string, in, out any) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		var problem api.Problem
+		var problem session.Error
 		err := json.NewDecoder(response.Body).Decode(&problem)
 		d.t.Fatalf("%s %s: %s %+v (%v)", method, path, response.Status, problem, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 // plane is the control plane as the window sees it.
@@ -46,7 +47,7 @@ func connect(ctx context.Context, engine string) (*plane, error) {
 func (p *plane) call(ctx context.Context, method, path string, in, out any) error {
 	err := p.Call(ctx, method, path, in, out)
 	var refused *place.Refused
-	var problem api.Problem
+	var problem session.Error
 	if errors.As(err, &refused) && json.Unmarshal(refused.Body, &problem) == nil && problem.Message != "" {
 		return errors.New(problem.Message)
 	}

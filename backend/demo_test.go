@@ -16,6 +16,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/demo"
 	"slipway/backend/demo/run"
+	"slipway/backend/hub"
 	"slipway/backend/local"
 	"slipway/backend/place"
 	"slipway/backend/service"
@@ -164,9 +165,9 @@ func (r *running) checkContent(t *testing.T) {
 	if len(recents) < 3 || !slices.Equal(pinned, []string{"Churn, nightly", "My notebook"}) {
 		t.Errorf("%d recent launches, pinned are %q", len(recents), pinned)
 	}
-	var presets []api.Preset
+	var presets []hub.Preset
 	r.call(t, "GET", "/api/v1/presets", "", &presets)
-	if !slices.ContainsFunc(presets, func(p api.Preset) bool { return p.Name == "Half a GPU" && !p.Builtin }) {
+	if !slices.ContainsFunc(presets, func(p hub.Preset) bool { return p.Name == "Half a GPU" && !p.Builtin }) {
 		t.Errorf("%+v", presets)
 	}
 	var listing api.FileListing
@@ -183,7 +184,7 @@ func course(s api.Session) string {
 	if s.Wait != nil {
 		wait = s.Wait.Message
 	}
-	return fmt.Sprint(s.ID, s.Agent, s.Owner, s.Name, s.Status, s.Reason, s.Result, wait, s.CPUs, s.GPUs)
+	return fmt.Sprint(s.ID, s.Agent, s.Owner, s.Name, s.Status, s.Reason, s.Result, wait, s.Grants.CPUs, s.Grants.GPUs)
 }
 
 func TestTheSameSeedTellsTheSameStory(t *testing.T) {
@@ -251,7 +252,7 @@ func TestWhatIsRealIsNoDemo(t *testing.T) {
 	if told != (api.Demo{}) {
 		t.Errorf("%+v", told)
 	}
-	var problem api.Problem
+	var problem session.Error
 	if status := r.call(t, "PUT", "/api/v1/demo/lid", `{"closed":true}`, &problem); status < 400 ||
 		problem.Code != "demo_lid_unavailable" {
 		t.Errorf("%d %+v", status, problem)

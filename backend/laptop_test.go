@@ -24,6 +24,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/place"
+	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
 
@@ -245,7 +246,7 @@ func TestLaptopUsesALabThatItOnlyHasALoginTo(t *testing.T) {
 		t.Errorf("it prints %q", got)
 	}
 
-	var shell api.Terminal
+	var shell session.Terminal
 	l.call("POST", "/api/v1/sessions/"+id+"/terminals",
 		`{"cols":80,"rows":24,"command":["sh","-c","i=0; while :; do i=$((i+1)); echo n$i; sleep 0.02; done"]}`, &shell)
 	watch := &watcher{name: shell.ID}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 
-	"slipway/backend/api"
 	"slipway/backend/cli"
 	"slipway/backend/demo"
 	"slipway/backend/demo/run"
@@ -79,5 +78,5 @@ func told(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	return cli.Told(api.Problem{Code: string(e.Code), Message: e.Message, Hint: e.Hint})
+	return cli.Told(session.Error{Code: e.Code, Message: e.Message, Hint: e.Hint})
 }

@@ -80,7 +80,7 @@ func TestNotebookInAContainerRunsACellThroughItsOwnName(t *testing.T) {
 		t.Fatalf("launch answers %d", status)
 	}
 	t.Cleanup(func() {
-		request, err := http.NewRequest("POST", r.URL+"/api/v1/sessions/"+launched.ID+"/terminate",
+		request, err := http.NewRequest("POST", r.URL+"/api/v1/sessions/"+string(launched.ID)+"/terminate",
 			strings.NewReader(`{"forced":true}`))
 		if err != nil {
 			t.Fatal(err)
@@ -89,11 +89,11 @@ func TestNotebookInAContainerRunsACellThroughItsOwnName(t *testing.T) {
 		if response, err := http.DefaultClient.Do(request); err == nil {
 			response.Body.Close()
 		}
-		waitGone(t, r, launched.ID)
+		waitGone(t, r, string(launched.ID))
 	})
-	r.until(t, launched.ID, "RUNNING")
+	r.until(t, string(launched.ID), "RUNNING")
 	var opened api.Opened
-	if status := r.call(t, "POST", "/api/v1/sessions/"+launched.ID+"/apps/notebook/open", "{}",
+	if status := r.call(t, "POST", "/api/v1/sessions/"+string(launched.ID)+"/apps/notebook/open", "{}",
 		&opened); status != 200 {
 		t.Fatalf("open answers %d: %+v", status, opened)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/local"
 	"slipway/backend/place"
 	"slipway/backend/service"
@@ -126,7 +127,7 @@ func (r *running) until(t *testing.T, id, status string) api.Session {
 	for {
 		var s api.Session
 		r.call(t, "GET", "/api/v1/sessions/"+id, "", &s)
-		if s.Status == status {
+		if string(s.Status) == status {
 			return s
 		}
 		if time.Now().After(deadline) {
@@ -208,7 +209,7 @@ func TestServeIsFoundWhileItAnswersAndNotAfter(t *testing.T) {
 // installed returns an image that the simulated machine has.
 func (r *running) installed(t *testing.T) string {
 	t.Helper()
-	var images []api.Image
+	var images []hub.Image
 	r.call(t, "GET", "/api/v1/images", "", &images)
 	for _, image := range images {
 		if len(image.Refs) > 0 {
@@ -228,13 +229,13 @@ func TestSessionOnTheSimulatedEngineOutlivesServe(t *testing.T) {
 		image), &launched); status != 201 {
 		t.Fatalf("launch answers %d", status)
 	}
-	r.until(t, launched.ID, "RUNNING")
-	if got := r.shell(t, launched.ID, "echo $((6*7))\n", "42"); !strings.Contains(got, "42") {
+	r.until(t, string(launched.ID), "RUNNING")
+	if got := r.shell(t, string(launched.ID), "echo $((6*7))\n", "42"); !strings.Contains(got, "42") {
 		t.Errorf("the shell says %q", got)
 	}
 	r.end(t)
 	next := start(t, dir, 0)
-	s := next.until(t, launched.ID, "RUNNING")
+	s := next.until(t, string(launched.ID), "RUNNING")
 	if s.Name != "demo" || s.Image != image {
 		t.Errorf("session %+v", s)
 	}
@@ -248,8 +249,8 @@ func TestSessionOnTheSimulatedEngineOutlivesServe(t *testing.T) {
 	if next.call(t, "GET", "/api/v1/recents", "", &recents); len(recents) != 1 || recents[0].Name != "demo" {
 		t.Errorf("recents %+v", recents)
 	}
-	next.call(t, "POST", "/api/v1/sessions/"+launched.ID+"/terminate", "", nil)
-	if s := next.until(t, launched.ID, "TERMINATED"); s.Reason != "user-requested" {
+	next.call(t, "POST", "/api/v1/sessions/"+string(launched.ID)+"/terminate", "", nil)
+	if s := next.until(t, string(launched.ID), "TERMINATED"); s.Reason != "user-requested" {
 		t.Errorf("reason %q", s.Reason)
 	}
 }
@@ -257,7 +258,7 @@ func TestSessionOnTheSimulatedEngineOutlivesServe(t *testing.T) {
 // shell opens a terminal, types input and returns the output up to want.
 func (r *running) shell(t *testing.T, id, input, want string) string {
 	t.Helper()
-	var opened api.Terminal
+	var opened session.Terminal
 	if status := r.call(t, "POST", "/api/v1/sessions/"+id+"/terminals", `{"cols":80,"rows":24}`,
 		&opened); status != 201 {
 		t.Fatalf("opening a terminal answers %d", status)
@@ -295,7 +296,7 @@ func (r *running) shell(t *testing.T, id, input, want string) string {
 
 func TestDoctorGivesEachFaultARemedy(t *testing.T) {
 	r := start(t, t.TempDir(), 0)
-	var checks []api.Check
+	var checks []session.Check
 	if status := r.call(t, "GET", "/api/v1/doctor", "", &checks); status != 200 || len(checks) < 4 {
 		t.Fatalf("%d %+v", status, checks)
 	}

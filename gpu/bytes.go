@@ -81,6 +81,15 @@ func trimUnit(value float64, unit string) string {
 	return strconv.FormatFloat(math.Round(value*100)/100, 'f', -1, 64) + " " + unit
 }
 
+// UnmarshalText reads a text for [ParseBytes].
+func (b *Bytes) UnmarshalText(text []byte) error {
+	parsed, err := ParseBytes(string(text))
+	if err == nil {
+		*b = parsed
+	}
+	return err
+}
+
 // UnmarshalJSON accepts an integer number of bytes or a text for [ParseBytes].
 func (b *Bytes) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
@@ -88,12 +97,7 @@ func (b *Bytes) UnmarshalJSON(data []byte) error {
 		if err := json.Unmarshal(data, &text); err != nil {
 			return err
 		}
-		parsed, err := ParseBytes(text)
-		if err != nil {
-			return err
-		}
-		*b = parsed
-		return nil
+		return b.UnmarshalText([]byte(text))
 	}
 	n, err := strconv.ParseInt(string(data), 10, 64)
 	if err != nil || n < 0 {

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -85,6 +86,28 @@ func parseProfile(text string) (Request, error) {
 	}
 	r := Request{Profile: profile, Count: n}
 	return r, r.Validate()
+}
+
+// UnmarshalText reads a text for [ParseRequest].
+func (r *Request) UnmarshalText(text []byte) error {
+	parsed, err := ParseRequest(string(text))
+	if err == nil {
+		*r = parsed
+	}
+	return err
+}
+
+// UnmarshalJSON accepts the fields of a request or a text for [ParseRequest].
+func (r *Request) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
+		}
+		return r.UnmarshalText([]byte(text))
+	}
+	type fields Request
+	return json.Unmarshal(data, (*fields)(r))
 }
 
 // String writes r as [ParseRequest] reads it; the zero request is "none". Shares

@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"slipway/backend/session"
+)
 
 // Agent is one agent that this computer knows, and how it is reached. What it
 // says of its machine is the [Machine] of the same name.
@@ -31,10 +35,10 @@ type Agent struct {
 // because somebody has changed it. The data is not used. It goes when nothing of
 // the kind came for ten minutes, or when the agent is reconnected.
 type Untrusted struct {
-	Error Problem   `json:"error"` // the newest; its message names what was wrong
-	Since time.Time `json:"since"`
-	Last  time.Time `json:"last"`
-	Count int       `json:"count"` // how often it happened
+	Error session.Error `json:"error"` // the newest; its message names what was wrong
+	Since time.Time     `json:"since"`
+	Last  time.Time     `json:"last"`
+	Count int           `json:"count"` // how often it happened
 }
 
 // Connection says how an agent is reached at this moment. LastHeard is when
@@ -48,9 +52,9 @@ type Connection struct {
 	Transport string     `json:"transport"`           // local, ssh, tls or wss
 	Carriers  int        `json:"carriers"`            // connections of the network in use; 2 where bulk has its own
 	// when it is tried again by itself; absent: it will not be, or is being tried
-	NextTry *time.Time `json:"nextTry,omitempty"`
-	Error   *Problem   `json:"error,omitempty"` // why it is not reached
-	Waits   string     `json:"waits"`           // one sentence on what is waited for; empty while connected
+	NextTry *time.Time     `json:"nextTry,omitempty"`
+	Error   *session.Error `json:"error,omitempty"` // why it is not reached
+	Waits   string         `json:"waits"`           // one sentence on what is waited for; empty while connected
 }
 
 // Question is what a person must decide before an agent is reached again: it
@@ -107,40 +111,10 @@ type PairedDevice struct {
 	LastSeen    *time.Time `json:"lastSeen,omitempty"`
 }
 
-// AuditEntry is one thing that was done with an agent.
-type AuditEntry struct {
-	At      time.Time `json:"at"`
-	Owner   string    `json:"owner"`
-	Role    string    `json:"role"`             // admin or user
-	Device  string    `json:"device,omitempty"` // fingerprint; empty: a program of the agent's own person
-	From    string    `json:"from,omitempty"`
-	Method  string    `json:"method"`
-	Session string    `json:"session,omitempty"`
-	Target  string    `json:"target,omitempty"`
-	Outcome string    `json:"outcome"` // ok or the code of the failure
-	// Count is how often it was done since the entry before that is like it, of which this is the last; none: once.
-	Count    int  `json:"count,omitempty"`
-	Security bool `json:"security,omitempty"` // it decides who may reach the agent, or tells of somebody who tried
-}
-
-// PersonLimit is the most that the sessions of one person hold at a time on one
-// agent. An amount of 0 is not limited.
-type PersonLimit struct {
-	Sessions int   `json:"sessions,omitempty"`
-	CPU      int   `json:"cpu,omitempty"`
-	Memory   int64 `json:"memory,omitempty"` // bytes
-	GPU      int   `json:"gpu,omitempty"`    // thousandths of devices
-	// Processes is the most processes and threads in each container, in place of the machine's own limit.
-	Processes int      `json:"processes,omitempty"`
-	Folders   []string `json:"folders,omitempty"` // that a person who is no admin may mount
-	// Logins opens the agent's registry logins to a person who is no admin.
-	Logins bool `json:"logins,omitempty"`
-}
-
 // PersonLimits are the limits of an agent by owner; "default" is everybody's
 // who has none of their own.
 type PersonLimits struct {
-	Limits map[string]PersonLimit `json:"limits"`
+	Limits map[string]session.Allowance `json:"limits"`
 }
 
 // PairRequest asks an agent for a code by which one more device is let in.

@@ -1,6 +1,11 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"slipway/backend/hub"
+	"slipway/backend/session"
+)
 
 // Event is one message of /api/v1/events, a WebSocket. The first message is
 // a snapshot unless the stream resumes. Seq grows by one with each message after it; a page that
@@ -8,20 +13,20 @@ import "time"
 // where that is no longer possible. A Window message has the number of the
 // message before it, because only the desktop shell receives it.
 type Event struct {
-	Epoch    string    `json:"epoch"`
-	Seq      uint64    `json:"seq"`
-	Snapshot *Snapshot `json:"snapshot,omitempty"` // forget what you knew and take this
-	Session  *Session  `json:"session,omitempty"`  // one session as it is now
-	Removed  string    `json:"removed,omitempty"`  // id of a session whose record is gone
-	Usage    []Usage   `json:"usage,omitempty"`
-	Machine  *Machine  `json:"machine,omitempty"`
-	Recents  *[]Recent `json:"recents,omitempty"`
-	Settings *Settings `json:"settings,omitempty"`
-	Window   *Window   `json:"window,omitempty"` // only to the desktop shell (?shell=1)
+	Epoch    string          `json:"epoch"`
+	Seq      uint64          `json:"seq"`
+	Snapshot *Snapshot       `json:"snapshot,omitempty"` // forget what you knew and take this
+	Session  *Session        `json:"session,omitempty"`  // one session as it is now
+	Removed  string          `json:"removed,omitempty"`  // id of a session whose record is gone
+	Usage    []session.Usage `json:"usage,omitempty"`
+	Machine  *Machine        `json:"machine,omitempty"`
+	Recents  *[]Recent       `json:"recents,omitempty"`
+	Settings *Settings       `json:"settings,omitempty"`
+	Window   *Window         `json:"window,omitempty"` // only to the desktop shell (?shell=1)
 
 	// one agent's devices as they were measured last; at most one a second
-	Devices *DeviceBoard `json:"devices,omitempty"`
-	Presets *[]Preset    `json:"presets,omitempty"` // all of them
+	Devices *DeviceBoard  `json:"devices,omitempty"`
+	Presets *[]hub.Preset `json:"presets,omitempty"` // all of them
 
 	Notice *Notice `json:"notice,omitempty"` // which no desktop has shown: the page has its browser show it
 
@@ -40,7 +45,7 @@ type Snapshot struct {
 	Version  Version   `json:"version"`
 
 	Devices []DeviceBoard `json:"devices"` // of the agents that have told
-	Presets []Preset      `json:"presets"`
+	Presets []hub.Preset  `json:"presets"`
 
 	Agents     []Agent     `json:"agents"`
 	Operations []Operation `json:"operations"` // newest first

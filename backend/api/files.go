@@ -1,26 +1,25 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"slipway/backend/session"
+)
 
 // FileInfo describes a file of a session. Of a link it describes what that
 // leads to.
 type FileInfo struct {
-	Name     string    `json:"name"`
-	Encoded  string    `json:"encoded,omitempty"` // the name's bytes, percent-encoded, where they are no text
-	Kind     string    `json:"kind"`              // file, directory or other
-	Link     bool      `json:"link,omitempty"`
-	Size     int64     `json:"size"` // bytes
-	Mode     string    `json:"mode"` // permissions in octal, such as 644
-	Modified time.Time `json:"modified"`
-	Version  string    `json:"version"` // changes when the content does
+	session.FileInfo
+	Name    string `json:"name"`
+	Encoded string `json:"encoded,omitempty"` // the name's bytes, percent-encoded, where they are no text
+	Mode    string `json:"mode"`              // permissions in octal, such as 644
 }
 
 // FileListing is a part of a directory, sorted by name without regard to case.
 type FileListing struct {
+	session.FileListing
 	Path    string     `json:"path"` // absolute
 	Entries []FileInfo `json:"entries"`
-	Total   int        `json:"total"`          // entries of the whole directory
-	More    bool       `json:"more,omitempty"` // ask again, after the last name
 }
 
 // Checksum is that of a file's content.

@@ -1,74 +1,41 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"slipway/backend/session"
+)
 
 // Machine is one agent and the machine it rules.
 type Machine struct {
-	Agent         string    `json:"agent"`
-	Online        bool      `json:"online"`
-	LastHeard     time.Time `json:"lastHeard"`
-	Engine        string    `json:"engine"` // docker or sim
-	EngineVersion string    `json:"engineVersion,omitempty"`
-	Version       string    `json:"version"`
-	Hostname      string    `json:"hostname"`
-	OS            string    `json:"os"`
-	Arch          string    `json:"arch"`
-	CPUs          int       `json:"cpus"`
-	Memory        int64     `json:"memory"`
-	UsedCPUs      int       `json:"usedCpus"`   // promised to sessions
-	UsedMemory    int64     `json:"usedMemory"` // promised to sessions
-	LoadCPU       float64   `json:"loadCpu"`    // busy CPUs, of anything
-	LoadMemory    int64     `json:"loadMemory"` // used by anything
-	DiskFree      int64     `json:"diskFree"`
-	DiskTotal     int64     `json:"diskTotal"`
-	Warnings      []Warning `json:"warnings"`
-}
-
-// Preset is a named bundle of resources. Those that are not built in were
-// saved by the user.
-type Preset struct {
-	ID        string    `json:"id"`
-	Name      string    `json:"name"`
-	Resources Resources `json:"resources"`
-	Builtin   bool      `json:"builtin"`
-
-	Accelerator string `json:"accelerator"` // as in a spec; empty: none
-}
-
-// Preview says what a launch would do now.
-type Preview struct {
-	Spec     Spec           `json:"spec"` // with defaults filled in
-	Agent    string         `json:"agent"`
-	Errors   []FieldProblem `json:"errors"`
-	Warnings []FieldProblem `json:"warnings"`
-	Image    *Image         `json:"image,omitempty"` // absent: it would be pulled
-	Wait     *Wait          `json:"wait,omitempty"`  // absent: it would start at once
-	Command  string         `json:"command"`         // the equivalent slipway run line, secrets left out
-
-	Folders     []FolderMount `json:"folders"`               // that would be mounted
-	Accelerator *Accelerator  `json:"accelerator,omitempty"` // what each kernel asks for, as it was understood
-	// where it would land, of all kernels; empty while it would wait
-	Placements []Placement `json:"placements"`
-	// how its share of a device would be kept; empty without one
-	Enforcement string    `json:"enforcement"`
-	Rounded     *Rounding `json:"rounded,omitempty"` // absent: what was asked would be given
+	Agent         string            `json:"agent"`
+	Online        bool              `json:"online"`
+	LastHeard     time.Time         `json:"lastHeard"`
+	Engine        string            `json:"engine"` // docker or sim
+	EngineVersion string            `json:"engineVersion,omitempty"`
+	Version       string            `json:"version"`
+	Hostname      string            `json:"hostname"`
+	OS            string            `json:"os"`
+	Arch          string            `json:"arch"`
+	CPUs          int               `json:"cpus"`
+	Memory        int64             `json:"memory"`
+	UsedCPUs      int               `json:"usedCpus"`   // promised to sessions
+	UsedMemory    int64             `json:"usedMemory"` // promised to sessions
+	LoadCPU       float64           `json:"loadCpu"`    // busy CPUs, of anything
+	LoadMemory    int64             `json:"loadMemory"` // used by anything
+	DiskFree      int64             `json:"diskFree"`
+	DiskTotal     int64             `json:"diskTotal"`
+	Warnings      []session.Warning `json:"warnings"`
 }
 
 // App is something reachable in a running session.
 type App struct {
-	ID    string `json:"id"`
-	Title string `json:"title"`
-	Kind  string `json:"kind"` // web or tcp
-	Port  int    `json:"port"`
-	State string `json:"state"`           // stopped, starting, ready or failed
-	URL   string `json:"url"`             // its stable address; it opens only with a ticket
-	Dir   string `json:"dir,omitempty"`   // directory that it shows or would; absent: it shows none
-	Found bool   `json:"found,omitempty"` // a port on which somebody listens though nobody has announced it
+	session.App
+	URL string `json:"url"` // its stable address; it opens only with a ticket
 	// a port of this computer that leads to it; absent: only its own name does
 	Door *Door `json:"door,omitempty"`
 	// a port that led to it until Slipway ended; absent: none, or it leads there again
 	LostDoor *LostDoor `json:"lostDoor,omitempty"`
-	Error    *Problem  `json:"error,omitempty"`
 }
 
 // Door is a port of this computer that leads to one app.
@@ -91,19 +58,6 @@ type Opened struct {
 	App      App    `json:"app"`
 	URL      string `json:"url"`      // with a one-time ticket, valid for one minute
 	Windowed bool   `json:"windowed"` // the desktop shell opens it; otherwise the caller does
-}
-
-// Terminal is a shell that a session holds.
-type Terminal struct {
-	ID        string    `json:"id"`
-	Title     string    `json:"title"`
-	Kernel    string    `json:"kernel,omitempty"` // the container it runs in; absent: main1
-	Cols      int       `json:"cols"`
-	Rows      int       `json:"rows"`
-	Start     uint64    `json:"start"`
-	End       uint64    `json:"end"`
-	ExitCode  *int      `json:"exitCode"`
-	CreatedAt time.Time `json:"createdAt"`
 }
 
 // TerminalSearch is what was found in the shells of a session.
@@ -129,10 +83,10 @@ type Recent struct {
 	Name   string `json:"name"`
 	Pinned bool   `json:"pinned"`
 	// without the values of secret-looking variables; the sessions it waits for by their names
-	Spec       Spec      `json:"spec"`
-	Count      int       `json:"count"`           // sessions at once
-	Owner      string    `json:"owner,omitempty"` // for whom it was launched; empty: oneself
-	LaunchedAt time.Time `json:"launchedAt"`
+	Spec       session.Spec `json:"spec"`
+	Count      int          `json:"count"`           // sessions at once
+	Owner      string       `json:"owner,omitempty"` // for whom it was launched; empty: oneself
+	LaunchedAt time.Time    `json:"launchedAt"`
 }
 
 // Settings are a person's choices. Each has a default; see /api/v1/settings.

@@ -11,4 +11,12 @@ func TypeName(typ reflect.Type) string {
 	return typ.Name()
 }
 
-var typeNames = map[string]string{}
+var typeNames = map[string]string{
+	"hub.PresetContent":    "PresetRequest",
+	"session.FolderChange": "FolderUpdate",
+	"session.Allowance":    "PersonLimit",
+	"session.Error":        "Problem",
+	"session.FieldError":   "FieldProblem",
+	"recipe.Field":         "RecipeField",
+	"gpu.Request":          "Accelerator",
+}

@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"slipway/backend/session"
+)
 
 // Operation is a piece of work that takes a while: it has steps, may ask a
 // person something, can be cancelled, and is told of by events until it has
@@ -11,17 +15,17 @@ type Operation struct {
 	// image-commit, image-remove, file-archive or folder-purge
 	Kind string `json:"kind"`
 	// name or address of the agent, reference of the image, or name of the archive or folder
-	Subject   string     `json:"subject"`
-	State     string     `json:"state"` // running, waiting (for an answer), done, failed or cancelled
-	Steps     []OpStep   `json:"steps"` // those that are known so far, in their order
-	Progress  *Progress  `json:"progress,omitempty"`
-	Prompt    *Prompt    `json:"prompt,omitempty"` // what it waits for while its state is waiting
-	Error     *Problem   `json:"error,omitempty"`  // why it failed
-	Agent     string     `json:"agent,omitempty"`  // name of the agent that it made or changed
-	Image     string     `json:"image,omitempty"`  // reference of the image that it makes or brings
-	StartedAt time.Time  `json:"startedAt"`
-	EndedAt   *time.Time `json:"endedAt,omitempty"`
-	Revision  uint64     `json:"revision"` // grows with every change of this operation
+	Subject   string         `json:"subject"`
+	State     string         `json:"state"` // running, waiting (for an answer), done, failed or cancelled
+	Steps     []OpStep       `json:"steps"` // those that are known so far, in their order
+	Progress  *Progress      `json:"progress,omitempty"`
+	Prompt    *Prompt        `json:"prompt,omitempty"` // what it waits for while its state is waiting
+	Error     *session.Error `json:"error,omitempty"`  // why it failed
+	Agent     string         `json:"agent,omitempty"`  // name of the agent that it made or changed
+	Image     string         `json:"image,omitempty"`  // reference of the image that it makes or brings
+	StartedAt time.Time      `json:"startedAt"`
+	EndedAt   *time.Time     `json:"endedAt,omitempty"`
+	Revision  uint64         `json:"revision"` // grows with every change of this operation
 }
 
 // OpStep is one step of an operation. A probe is a step too: one that found

@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"slipway/backend/session"
+)
 
 // Recipe is a spec to keep, to share and to run again: as a file, as a line for
 // the shell, and as the nearest that Docker alone can do.
@@ -8,14 +12,14 @@ type Recipe struct {
 	Name     string `json:"name"`
 	FileName string `json:"fileName"`
 	// its image pinned by digest where one is known; without the values of secret-looking variables
-	Spec    Spec       `json:"spec"`
-	YAML    string     `json:"yaml"`
-	Command string     `json:"command"`          // the equivalent slipway run line
-	Docker  string     `json:"docker"`           // the nearest docker run line
-	Pinned  bool       `json:"pinned"`           // the image is named by its digest
-	Secrets []string   `json:"secrets"`          // variables whose values are not kept
-	Lacks   []string   `json:"lacks"`            // what the docker run line leaves out, one sentence each
-	Passed  *time.Time `json:"passed,omitempty"` // the start time of the launch, left out since it has passed
+	Spec    session.Spec `json:"spec"`
+	YAML    string       `json:"yaml"`
+	Command string       `json:"command"`          // the equivalent slipway run line
+	Docker  string       `json:"docker"`           // the nearest docker run line
+	Pinned  bool         `json:"pinned"`           // the image is named by its digest
+	Secrets []string     `json:"secrets"`          // variables whose values are not kept
+	Lacks   []string     `json:"lacks"`            // what the docker run line leaves out, one sentence each
+	Passed  *time.Time   `json:"passed,omitempty"` // the start time of the launch, left out since it has passed
 }
 
 // RecipeText is a recipe as it stands in a file.
@@ -25,27 +29,11 @@ type RecipeText struct {
 
 // RecipePair are two specs to be compared.
 type RecipePair struct {
-	Left  Spec `json:"left"`
-	Right Spec `json:"right"`
-}
-
-// RecipeField is what two recipes say of one field. An empty text: nothing.
-type RecipeField struct {
-	Field string `json:"field"`
-	Left  string `json:"left"`
-	Right string `json:"right"`
-	Same  bool   `json:"same"`
+	Left  session.Spec `json:"left"`
+	Right session.Spec `json:"right"`
 }
 
 // LinkText is an address of the scheme slipway.
 type LinkText struct {
 	URL string `json:"url"`
-}
-
-// Link is what such an address asks for. Nothing of it is done before a person
-// says so.
-type Link struct {
-	Kind    string `json:"kind"`              // run or open
-	Spec    *Spec  `json:"spec,omitempty"`    // of run
-	Session string `json:"session,omitempty"` // of open: an id or the name of a live one
 }

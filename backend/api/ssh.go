@@ -1,5 +1,7 @@
 package api
 
+import "slipway/backend/session"
+
 // SSHSetup says how ssh on this computer reaches sessions.
 type SSHSetup struct {
 	Installed  bool      `json:"installed"`  // the person's own configuration includes ours: ssh NAME works
@@ -43,6 +45,6 @@ type SSHTest struct {
 	OK        bool  `json:"ok"`
 	ElapsedMs int64 `json:"elapsedMs"` // of the login by this installation itself
 	// this computer's ssh was tried too, by the name in the person's configuration
-	Own     bool     `json:"own"`
-	Problem *Problem `json:"problem,omitempty"` // why not
+	Own     bool           `json:"own"`
+	Problem *session.Error `json:"problem,omitempty"` // why not
 }

@@ -55,18 +55,18 @@ minute are counted as one. Commands and typed text are not recorded.`,
 	cmd.Flags().BoolVar(&asked.Failed, "failed", false, "only refused or failed entries")
 	cmd.Flags().BoolVar(&asked.Security, "security", false, "only security events")
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
-	show := func(raw []byte, entries []api.AuditEntry) error {
+	show := func(raw []byte, entries []session.AuditEntry) error {
 		return p.print(raw, func(w io.Writer) {
 			rows := [][]string{{"AT", "OWNER", "ROLE", "FROM", "WHAT", "SESSION", "OF", "OUTCOME"}}
 			for _, e := range entries {
 				rows = append(rows, []string{e.At.Local().Format(time.DateTime), e.Owner, e.Role, e.From, e.Method,
-					e.Session, e.Target, e.Outcome + times(e.Count)})
+					string(e.Session), e.Target, e.Outcome + times(e.Count)})
 			}
 			columns(w, rows)
 		})
 	}
 	near := func(ctx context.Context, c *client, agent string) error {
-		var entries []api.AuditEntry
+		var entries []session.AuditEntry
 		raw, err := c.get(ctx, agentPath(agent, "audit")+"?"+auditQuery(asked, before).Encode(), &entries)
 		if err != nil {
 			return err
@@ -88,7 +88,7 @@ minute are counted as one. Commands and typed text are not recorded.`,
 		if err != nil {
 			return err
 		}
-		var entries []api.AuditEntry
+		var entries []session.AuditEntry
 		if err := json.Unmarshal(raw, &entries); err != nil {
 			return err
 		}
@@ -227,10 +227,7 @@ Admins pull images with the registry logins that docker login saved on this mach
 			}
 		}
 		near := func(ctx context.Context, c *client, agent string) error {
-			asked := api.PersonLimit{Sessions: limit.Sessions, CPU: limit.CPU, Memory: int64(limit.Memory),
-				GPU:       int(limit.GPU),
-				Processes: limit.Processes, Folders: limit.Folders, Logins: limit.Logins}
-			_, err := c.call(ctx, http.MethodPut, agentPath(agent, "limits", args[0]), asked, nil)
+			_, err := c.call(ctx, http.MethodPut, agentPath(agent, "limits", args[0]), limit, nil)
 			return err
 		}
 		return p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error {

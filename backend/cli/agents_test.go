@@ -31,7 +31,7 @@ func sampleAgents() []api.Agent {
 			Connection: api.Connection{State: "down", Transport: "tls", Since: *ago(3 * time.Minute),
 				LastHeard: ago(3 * time.Minute), NextTry: pointer(noon.Add(9 * time.Second)),
 				Waits: "The machine does not answer. It is tried again by itself.",
-				Error: &api.Problem{Code: "agent_connect_timeout", Message: "The machine does not answer.",
+				Error: &session.Error{Code: "agent_connect_timeout", Message: "The machine does not answer.",
 					Hint: "Switch it on."}}},
 		{Name: "attic", Address: "wss://attic.example/a", Group: "default", Fingerprint: "aaaa",
 			Connection: api.Connection{State: "question", Transport: "wss", Since: noon, LastHeard: ago(time.Hour)},
@@ -50,7 +50,7 @@ func (f *plane) serveAgents() {
 				return
 			}
 		}
-		refuse(w, http.StatusNotFound, api.Problem{Code: "agent_find_not-found", Message: "There is no such agent.",
+		refuse(w, http.StatusNotFound, session.Error{Code: "agent_find_not-found", Message: "There is no such agent.",
 			Hint: "List them."})
 	})
 	f.handle("GET /api/v1/machines", func(w http.ResponseWriter, _ *http.Request) {
@@ -161,7 +161,7 @@ func TestAddShowsEachStepAndEndsAsTheOperationDoes(t *testing.T) {
 	done.State, done.Agent, done.EndedAt = "done", "lab", &noon
 	failed := probed
 	failed.State, failed.EndedAt = "failed", &noon
-	failed.Error = &api.Problem{Code: "agent_connect_unavailable", Message: "It is not reached.",
+	failed.Error = &session.Error{Code: "agent_connect_unavailable", Message: "It is not reached.",
 		Hint: "Look at the network."}
 	cancelled := probed
 	cancelled.State, cancelled.EndedAt = "cancelled", &noon
@@ -220,7 +220,7 @@ func TestAnInterruptCancelsTheOperation(t *testing.T) {
 	f.handle("POST /api/v1/", begins)
 	f.handle("DELETE /api/v1/folders/abcdefghijkl", begins)
 	f.handle("GET /api/v1/folders/abcdefghijkl", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, api.Folder{ID: "abcdefghijkl", Name: "data", State: "trashed"})
+		reply(w, http.StatusOK, api.Folder{Folder: session.Folder{ID: "abcdefghijkl", Name: "data", State: "trashed"}})
 	})
 	f.handle("GET /api/v1/operations/o1", func(w http.ResponseWriter, _ *http.Request) {
 		if cancelled > 0 {
@@ -343,12 +343,12 @@ func TestAgentIsLookedAfterFromAfar(t *testing.T) {
 	}
 	f.handle("GET /api/v1/agents/{agent}/audit", func(w http.ResponseWriter, r *http.Request) {
 		note(r)
-		reply(w, http.StatusOK, []api.AuditEntry{{Owner: "ann", Role: "user", From: "10.0.0.7", Method: "Launch",
+		reply(w, http.StatusOK, []session.AuditEntry{{Owner: "ann", Role: "user", From: "10.0.0.7", Method: "Launch",
 			Session: "s1", Outcome: "ok"}})
 	})
 	f.handle("GET /api/v1/agents/{agent}/limits", func(w http.ResponseWriter, r *http.Request) {
 		note(r)
-		reply(w, http.StatusOK, api.PersonLimits{Limits: map[string]api.PersonLimit{"ann": {CPU: 4, GPU: 1500}}})
+		reply(w, http.StatusOK, api.PersonLimits{Limits: map[string]session.Allowance{"ann": {CPU: 4, GPU: 1500}}})
 	})
 	f.handle("PUT /api/v1/agents/{agent}/limits/{owner}", func(w http.ResponseWriter, r *http.Request) {
 		note(r)

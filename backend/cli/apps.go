@@ -40,7 +40,7 @@ func (p *program) appsCommand() *cobra.Command {
 				if app.Port == 0 {
 					port = "-"
 				}
-				rows = append(rows, []string{app.ID, app.Title, app.Kind, port, app.State, app.URL})
+				rows = append(rows, []string{app.ID, app.Title, app.Kind, port, string(app.State), app.URL})
 			}
 			columns(w, rows)
 			for _, app := range apps {

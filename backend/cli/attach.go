@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
 
@@ -72,7 +73,7 @@ func (p *program) attach(ctx context.Context, ref string, choice shellChoice, wo
 	if err != nil {
 		return err
 	}
-	var shells []api.Terminal
+	var shells []session.Terminal
 	if !choice.fresh {
 		if _, err := c.get(finding, sessionPath(s.ID, "terminals"), &shells); err != nil {
 			return err
@@ -97,8 +98,8 @@ const mainKernel = "main1"
 
 // among returns the newest shell of the kernel that has not ended, or the one
 // named.
-func (o shellChoice) among(shells []api.Terminal) (api.Terminal, bool) {
-	var best api.Terminal
+func (o shellChoice) among(shells []session.Terminal) (session.Terminal, bool) {
+	var best session.Terminal
 	found := false
 	for _, shell := range shells {
 		here := cmp.Or(shell.Kernel, mainKernel) == cmp.Or(o.kernel, mainKernel)
@@ -115,8 +116,8 @@ func (o shellChoice) among(shells []api.Terminal) (api.Terminal, bool) {
 func (p *program) openTerminal(ctx context.Context, c *client, s api.Session, kernel string,
 	words []string) (int, error) {
 	cols, rows := p.terminalSize()
-	var shell api.Terminal
-	request := api.TerminalRequest{Kernel: kernel, Command: words, Cols: cols, Rows: rows}
+	var shell session.Terminal
+	request := session.TerminalRequest{Kernel: kernel, Command: words, Cols: cols, Rows: rows}
 	if _, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "terminals"), request, &shell); err != nil {
 		return 0, err
 	}
@@ -127,7 +128,7 @@ func (p *program) openTerminal(ctx context.Context, c *client, s api.Session, ke
 const replay = 64 << 10
 
 // join puts the person's terminal into raw mode and joins a shell.
-func (p *program) join(ctx context.Context, c *client, s api.Session, shell api.Terminal) (int, error) {
+func (p *program) join(ctx context.Context, c *client, s api.Session, shell session.Terminal) (int, error) {
 	in := p.Stdin.(*os.File) // hasTerminal has said so
 	state, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {

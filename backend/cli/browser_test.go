@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 // fakeBrowser stands in for the program that opens a browser. It writes down its
@@ -62,7 +63,7 @@ func TestNoCodeIsAmongAProcesssArguments(t *testing.T) {
 					t.Errorf("a pass is asked for %+v, %v", asked, err)
 				}
 				if !known {
-					refuse(w, http.StatusConflict, api.Problem{Code: "login_pass_unsupported", Message: "Unknown."})
+					refuse(w, http.StatusConflict, session.Error{Code: "login_pass_unsupported", Message: "Unknown."})
 					return
 				}
 				reply(w, http.StatusCreated, api.Pass{URL: "http://127.0.0.1:7421/pass/p"})
@@ -97,7 +98,8 @@ func TestEnterPrintsANewAddress(t *testing.T) {
 	given := 0
 	f.handle("POST /api/v1/login", func(w http.ResponseWriter, _ *http.Request) {
 		if given++; given == 2 {
-			refuse(w, http.StatusServiceUnavailable, api.Problem{Code: "request_read_unavailable", Message: "It ends."})
+			refuse(w, http.StatusServiceUnavailable, session.Error{Code: "request_read_unavailable",
+				Message: "It ends."})
 			return
 		}
 		reply(w, http.StatusCreated, api.LoginLink{URL: "http://127.0.0.1:7421/login?code=" + strings.Repeat("n",

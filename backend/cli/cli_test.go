@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 func TestTablesSayWhatAPersonNeeds(t *testing.T) {
@@ -20,20 +22,20 @@ func TestTablesSayWhatAPersonNeeds(t *testing.T) {
 		func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, samplePhases()) })
 	f.handle("GET /api/v1/sessions/{id}/apps", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, []api.App{
-			{ID: "jupyterlab", Title: "JupyterLab", Kind: "web", Port: 8888, State: "ready",
+			{App: session.App{ID: "jupyterlab", Title: "JupyterLab", Kind: "web", Port: 8888, State: "ready"},
 				URL: "http://jupyterlab-def3run00000.localhost:7421"},
-			{ID: "tensorboard", Title: "TensorBoard", Kind: "web", State: "stopped",
+			{App: session.App{ID: "tensorboard", Title: "TensorBoard", Kind: "web", State: "stopped"},
 				URL: "http://tensorboard-def3run00000.localhost:7421"}})
 	})
 	f.handle("GET /api/v1/images", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, []api.Image{
-			{ID: "sha256:0123456789abcdef0123456789", Refs: []string{"python:3.12", "python:latest"}, Size: 1100 << 20,
-				CreatedAt: noon.AddDate(0, 0, -9), Arch: "amd64", Agent: "local"},
-			{ID: "sha256:ffff56789abcdef0123456789a", Refs: []string{}, Size: 900 << 10,
-				CreatedAt: noon.AddDate(0, 0, -1), Arch: "arm64", Agent: "local"}})
+		reply(w, http.StatusOK, []hub.Image{
+			{Image: session.Image{ID: "sha256:0123456789abcdef0123456789", Refs: []string{"python:3.12",
+				"python:latest"}, Size: 1100 << 20, CreatedAt: noon.AddDate(0, 0, -9), Arch: "amd64"}, Agent: "local"},
+			{Image: session.Image{ID: "sha256:ffff56789abcdef0123456789a", Refs: []string{}, Size: 900 << 10,
+				CreatedAt: noon.AddDate(0, 0, -1), Arch: "arm64"}, Agent: "local"}})
 	})
 	f.handle("GET /api/v1/doctor", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, []api.Check{{ID: "engine", Title: "Docker", Result: "ok", Text: "28.5.2 answers"},
+		reply(w, http.StatusOK, []session.Check{{ID: "engine", Title: "Docker", Result: "ok", Text: "28.5.2 answers"},
 			{ID: "disk", Title: "Disk", Result: "warning", Text: "3.1 GiB are free", Remedy: "docker system prune"}})
 	})
 	for name, args := range map[string][]string{
@@ -60,15 +62,15 @@ func TestTablesSayWhatAPersonNeeds(t *testing.T) {
 	}
 }
 
-func samplePhases() []api.Phase {
+func samplePhases() []session.Phase {
 	end := noon.Add(1500e6)
-	return []api.Phase{
+	return []session.Phase{
 		{ID: "1", Session: "def3run00000", Phase: "schedule", Result: "SUCCESS", From: "PENDING", To: "SCHEDULED",
-			Attempts: 1, CreatedAt: noon, UpdatedAt: noon.Add(40e6), Steps: []api.Step{}},
+			Attempts: 1, CreatedAt: noon, UpdatedAt: noon.Add(40e6), Steps: []session.Step{}},
 		{ID: "2", Session: "def3run00000", Phase: "start", Result: "FAILURE", From: "PREPARED", To: "CREATING",
 			Attempts: 2, Message: "The container ended at once.",
 			CreatedAt: noon, UpdatedAt: end,
-			Steps: []api.Step{{Step: "create", Result: "SUCCESS", StartedAt: noon, EndedAt: &end}}},
+			Steps: []session.Step{{Step: "create", Result: "SUCCESS", StartedAt: noon, EndedAt: &end}}},
 	}
 }
 
@@ -109,7 +111,7 @@ func TestSessionsAreFoundAsPeopleNameThem(t *testing.T) {
 	} {
 		got := f.run(t, "show", ref, "-o", "json")
 		var s api.Session
-		if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || s.ID != want {
+		if err := json.Unmarshal([]byte(got.stdout), &s); err != nil || string(s.ID) != want {
 			t.Errorf("show %s: %q, %v; want %s (%s)", ref, s.ID, err, want, got.stderr)
 		}
 	}
@@ -125,8 +127,8 @@ func TestSessionsAreFoundAsPeopleNameThem(t *testing.T) {
 
 func TestFailuresSayCodeSentenceAndHint(t *testing.T) {
 	f := newPlane(t)
-	invalid := api.Problem{Code: "session_create_invalid", Message: "The spec has a value that is wrong.",
-		Fields: []api.FieldProblem{
+	invalid := session.Error{Code: "session_create_invalid", Message: "The spec has a value that is wrong.",
+		Fields: []session.FieldError{
 			{Field: "name", Code: "session_create_invalid", Message: "The name is too short.",
 				Hint: "Write 4 to 64 characters."}}}
 	f.handle("POST /api/v1/sessions",
@@ -141,7 +143,7 @@ func TestFailuresSayCodeSentenceAndHint(t *testing.T) {
 	})
 	t.Run("to programs", func(t *testing.T) {
 		got := f.run(t, "run", "--image", "python", "--name", "a", "-o", "json")
-		var told api.Problem
+		var told session.Error
 		if err := json.Unmarshal([]byte(got.stderr), &told); err != nil || told.Code != invalid.Code ||
 			len(told.Fields) != 1 || got.stdout != "" {
 			t.Errorf("stderr %q, %v; want the problem as JSON", got.stderr, err)
@@ -244,7 +246,7 @@ func TestServeTellsHowToGetIn(t *testing.T) {
 		var stdout, stderr strings.Builder
 		config := testConfig(place.Home{Dir: t.TempDir()}, nil, &stdout, &stderr, []string{"serve"})
 		config.Serve = func(context.Context, ServeOptions) error {
-			return Told(api.Problem{Code: "server_listen_conflict", Message: "Port 1 is taken.",
+			return Told(session.Error{Code: "server_listen_conflict", Message: "Port 1 is taken.",
 				Hint: "Choose another."})
 		}
 		if code := Main(t.Context(), config); code != ExitFailure ||

@@ -15,9 +15,9 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"slipway/backend/api"
 	"slipway/backend/pace"
 	"slipway/backend/place"
+	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
 
@@ -154,8 +154,8 @@ func (c *client) header() http.Header {
 func readProblem(response *http.Response) error {
 	problem := &problemError{status: response.StatusCode}
 	data, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err != nil || json.Unmarshal(data, &problem.Problem) != nil || problem.Code == "" {
-		problem.Problem = api.Problem{Code: "cli_answer_invalid", Message: "The control plane answered " +
+	if err != nil || json.Unmarshal(data, &problem.Problem) != nil || problem.Problem.Code == "" {
+		problem.Problem = session.Error{Code: "cli_answer_invalid", Message: "The control plane answered " +
 			response.Status + "."}
 	}
 	return problem
@@ -224,8 +224,8 @@ func worthTrying(err error) bool {
 	return isConnectionLost(err) || errors.Is(err, place.ErrNotServing)
 }
 
-func sessionPath(id string, rest ...string) string {
-	path := "/api/v1/sessions/" + url.PathEscape(id)
+func sessionPath[S ~string](ref S, rest ...string) string {
+	path := "/api/v1/sessions/" + url.PathEscape(string(ref))
 	for _, part := range rest {
 		path += "/" + url.PathEscape(part)
 	}

@@ -105,7 +105,7 @@ func filesBase(ctx context.Context, c *client, source, target *far) (string, err
 		return "", err
 	}
 	side.path = rest
-	return folderPath(f.ID, "files"), nil
+	return folderPath(string(f.ID), "files"), nil
 }
 
 // copying is one run of cp.

@@ -12,15 +12,17 @@ import (
 	"testing"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 // serveFiles has a session answer for files as an agent may that wants to write
 // to this computer. Each directory below the first lists what inner does.
 func serveFiles(f *plane, first, inner []api.FileInfo, content func(http.ResponseWriter)) {
-	f.set(api.Session{ID: "abcdefghijkl", Name: "train-a", Status: "RUNNING", CreatedAt: noon})
+	f.set(api.Session{Session: session.Session{ID: "abcdefghijkl", Name: "train-a", Status: "RUNNING",
+		CreatedAt: noon}})
 	const base = "GET /api/v1/sessions/{id}/files"
 	f.handle(base+"/stat", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, api.FileInfo{Name: "results", Kind: "directory"})
+		reply(w, http.StatusOK, api.FileInfo{FileInfo: session.FileInfo{Kind: "directory"}, Name: "results"})
 	})
 	f.handle(base, func(w http.ResponseWriter, r *http.Request) {
 		listing := api.FileListing{Entries: first}
@@ -40,7 +42,8 @@ func serveFiles(f *plane, first, inner []api.FileInfo, content func(http.Respons
 }
 
 func file(name string) api.FileInfo {
-	return api.FileInfo{Name: name, Kind: "file", Size: 4, Version: "v", Mode: "7777", Modified: noon}
+	return api.FileInfo{FileInfo: session.FileInfo{Kind: "file", Size: 4, Version: "v", Modified: noon}, Name: name,
+		Mode: "7777"}
 }
 
 func evil(w http.ResponseWriter) { _, _ = w.Write([]byte("evil")) }
@@ -52,14 +55,15 @@ func TestACopyStaysInItsDirectory(t *testing.T) {
 	for _, name := range []string{
 		"..", ".", "", "../evil", "../../evil", "/tmp/evil", "a/../../evil", "a/evil", "a\x00evil", "out/evil",
 	} {
-		directory := api.FileInfo{Name: name, Kind: "directory"}
+		directory := api.FileInfo{FileInfo: session.FileInfo{Kind: "directory"}, Name: name}
 		encoded := file("innocent")
 		encoded.Encoded = strings.NewReplacer("/", "%2F", "\x00", "%00").Replace(name)
 		first = append(first, file(name), directory, encoded)
 	}
 	link := file("link")
 	link.Link = true
-	out, fine := api.FileInfo{Name: "out", Kind: "directory"}, api.FileInfo{Name: "fine", Kind: "directory"}
+	out, fine := api.FileInfo{FileInfo: session.FileInfo{Kind: "directory"}, Name: "out"},
+		api.FileInfo{FileInfo: session.FileInfo{Kind: "directory"}, Name: "fine"}
 	first = append(first, file("honest"), link, out, fine)
 	f := newPlane(t)
 	serveFiles(f, first, []api.FileInfo{file("evil")}, evil)
@@ -137,7 +141,7 @@ func TestACopyTakesNoMoreThanWasAnnounced(t *testing.T) {
 
 func TestACopyOfAnEndlessDirectoryEnds(t *testing.T) {
 	f := newPlane(t)
-	again := []api.FileInfo{{Name: "again", Kind: "directory"}}
+	again := []api.FileInfo{{FileInfo: session.FileInfo{Kind: "directory"}, Name: "again"}}
 	serveFiles(f, again, again, evil)
 	got := f.run(t, "cp", "-r", "train-a:results", t.TempDir())
 	if got.code != ExitFailure || !strings.Contains(got.stderr, "(cli_copy_too-deep)") {

@@ -17,6 +17,9 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/hub"
+	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // usualDeaths is how often the program dies in this test. Package agent adds
@@ -88,13 +91,14 @@ func (m *mortals) setSail() {
 	})
 	m.room.start()
 	var s api.Session
-	spec := api.Spec{Type: "batch", Image: m.image, Command: "exec sleep 9000", Label: "keel", Accelerator: "0.4",
-		Resources: api.Resources{CPU: 1, Memory: api.Bytes{N: 128 << 20}}}
-	if err := m.call(http.MethodPost, "/api/v1/sessions", api.LaunchRequest{Key: "keel", Spec: spec}, &s); err != nil {
+	spec := session.Spec{Type: "batch", Image: m.image, Command: "exec sleep 9000", Label: "keel",
+		Accelerator: gpu.Request{Shares: 400},
+		Resources:   session.Resources{CPU: 1, Memory: 128 << 20}}
+	if err := m.call(http.MethodPost, "/api/v1/sessions", hub.LaunchRequest{Key: "keel", Spec: spec}, &s); err != nil {
 		m.t.Fatal(err)
 	}
-	m.keel, m.wishes["keel"] = s.ID, s.ID
-	m.room.employ([]api.Session{m.runs(s.ID)})
+	m.keel, m.wishes["keel"] = string(s.ID), string(s.ID)
+	m.room.employ([]api.Session{m.runs(string(s.ID))})
 	_ = p.cmd.Process.Kill()
 	<-p.ended
 	m.deaths++
@@ -173,7 +177,7 @@ func (m *mortals) call(method, path string, in, out any) error {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode >= 300 {
-		var problem api.Problem
+		var problem session.Error
 		return errors.Join(fmt.Errorf("%s %s: %s", method, path, answer.Status),
 			json.NewDecoder(answer.Body).Decode(&problem), errors.New(problem.Message))
 	}
@@ -202,7 +206,7 @@ func (m *mortals) act(a *alive) {
 		if m.call(http.MethodGet, "/api/v1/sessions?state=live", nil, &live) == nil && len(live) > 0 {
 			priority := m.r.IntN(101)
 			// refused unless it waits
-			_ = m.call(http.MethodPatch, "/api/v1/sessions/"+live[m.r.IntN(len(live))].ID,
+			_ = m.call(http.MethodPatch, "/api/v1/sessions/"+string(live[m.r.IntN(len(live))].ID),
 				api.SessionUpdate{Priority: &priority}, nil)
 		}
 	default:
@@ -225,24 +229,25 @@ func (m *mortals) wish() {
 	if m.keys > 1 && m.r.IntN(4) == 0 {
 		key = fmt.Sprint("wish-", 1+m.r.IntN(m.keys))
 	}
-	spec := api.Spec{Type: "batch", Image: m.image, Label: key, Timeout: "5s",
-		Accelerator: []string{"0.1", "0.3", "0.6"}[m.r.IntN(3)],
+	spec := session.Spec{Type: "batch", Image: m.image, Label: key, Timeout: session.Duration(5 * time.Second),
+		Accelerator: gpu.Request{Shares: []gpu.Share{100, 300, 600}[m.r.IntN(3)]},
 		Command:     fmt.Sprintf("exec sleep %.1f", m.r.Float64()*3),
-		Resources:   api.Resources{CPU: 1, Memory: api.Bytes{N: 64 << 20}}}
+		Resources:   session.Resources{CPU: 1, Memory: 64 << 20}}
 	switch m.r.IntN(6) {
 	case 0:
-		spec.Accelerator, spec.PendingTimeout = "1", "1s" // the keel never lets go of its part
+		spec.Accelerator, spec.PendingTimeout = gpu.Request{Devices: 1},
+			session.Duration(time.Second) // the keel never lets go of its part
 	case 1:
 		spec.Command = "exit 0"
 	}
 	var s api.Session
-	if m.call(http.MethodPost, "/api/v1/sessions", api.LaunchRequest{Key: key, Spec: spec}, &s) != nil {
+	if m.call(http.MethodPost, "/api/v1/sessions", hub.LaunchRequest{Key: key, Spec: spec}, &s) != nil {
 		return // its answer was lost
 	}
-	if known, ok := m.wishes[key]; ok && known != s.ID {
+	if known, ok := m.wishes[key]; ok && known != string(s.ID) {
 		m.t.Errorf("%s was granted as %s and %s", key, known, s.ID)
 	}
-	m.wishes[key] = s.ID
+	m.wishes[key] = string(s.ID)
 }
 
 func (m *mortals) end() {
@@ -255,8 +260,8 @@ func (m *mortals) end() {
 		return
 	}
 	s := live[m.r.IntN(len(live))]
-	if s.ID != m.keel && m.call(http.MethodPost, "/api/v1/sessions/"+s.ID+"/terminate",
+	if string(s.ID) != m.keel && m.call(http.MethodPost, "/api/v1/sessions/"+string(s.ID)+"/terminate",
 		api.TerminateRequest{Forced: m.r.IntN(2) == 0}, nil) == nil {
-		m.ids[s.ID] = true
+		m.ids[string(s.ID)] = true
 	}
 }

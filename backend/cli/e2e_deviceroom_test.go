@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 // deviceRoom is the made-up device at work: it draws power all the time, and
@@ -84,7 +85,7 @@ func (r *deviceRoom) employ(live []api.Session) {
 	defer r.mu.Unlock()
 	for _, s := range live {
 		for _, k := range s.Kernels {
-			if _, known := r.containers[k.Container]; k.Container != "" && s.Status == statusRunning && !known {
+			if _, known := r.containers[k.Container]; k.Container != "" && s.Status == session.Running && !known {
 				r.containers[k.Container] = 0
 			}
 		}

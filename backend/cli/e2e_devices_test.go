@@ -18,6 +18,8 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/place"
+	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 const (
@@ -169,13 +171,13 @@ func (p *installed) runs(ref string) api.Session {
 	var s api.Session
 	eventually(p.t, ref+" runs", func() (bool, any) {
 		s = p.session("show", ref)
-		return s.Status == statusRunning, []any{s.Status, s.Reason, s.Wait}
+		return s.Status == session.Running, []any{s.Status, s.Reason, s.Wait}
 	})
 	return s
 }
 
 // holder awaits one who holds the made-up device.
-func (p *installed) holder(what string, wanted func(api.DeviceHolder) bool) {
+func (p *installed) holder(what string, wanted func(session.DeviceHolder) bool) {
 	p.t.Helper()
 	eventually(p.t, what, func() (bool, any) {
 		var boards []api.DeviceBoard
@@ -198,7 +200,7 @@ func (p *installed) used(s api.Session) (used api.Account) {
 		p.t.Fatal(err)
 	}
 	for _, a := range report.Rows {
-		if a.Kind == "session" && a.Session == s.ID {
+		if a.Kind == "session" && a.Session == string(s.ID) {
 			used.AllocGPUMs += a.AllocGPUMs
 			used.BusyGPUMs += a.BusyGPUMs
 			used.VRAMPeak = max(used.VRAMPeak, a.VRAMPeak)
@@ -240,8 +242,9 @@ func TestSessionsAndAStrangerShareADevice(t *testing.T) {
 	p.half("half-two")
 	one, two := p.runs("half-one"), p.runs("half-two")
 	for _, s := range []api.Session{one, two} {
-		if len(s.Kernels) != 1 || len(s.Kernels[0].GPUs) != 1 || s.Kernels[0].GPUs[0].Device != madeUpDevice ||
-			s.Kernels[0].GPUs[0].Share != 500 {
+		if len(s.Kernels) != 1 || len(s.Kernels[0].Grants.GPUs) != 1 ||
+			s.Kernels[0].Grants.GPUs[0].Device != madeUpDevice ||
+			s.Kernels[0].Grants.GPUs[0].Share != 500 {
 			t.Fatalf("%s was granted %+v, want half of %s", s.Name, s.Kernels, madeUpDevice)
 		}
 	}
@@ -258,8 +261,8 @@ func TestSessionsAndAStrangerShareADevice(t *testing.T) {
 	})
 	pid := stranger.Process.Pid
 	d.hold(map[int]int64{pid: 20 * gibibyte})
-	p.holder("the stranger is seen", func(h api.DeviceHolder) bool {
-		return h.Session == "" && h.PID == pid && h.Name == "sleep" && h.Memory != nil && *h.Memory == 20*gibibyte
+	p.holder("the stranger is seen", func(h session.DeviceHolder) bool {
+		return h.Session == "" && h.PID == pid && h.Name == "sleep" && h.Memory != nil && *h.Memory == 20*gpu.GiB
 	})
 	p.must("stop", "--force", "--wait", "half-two")
 	p.waits("half-three", fmt.Sprintf(`20 GiB used by pid %d \(sleep, [^)]+\), not a session`, pid))
@@ -269,9 +272,9 @@ func TestSessionsAndAStrangerShareADevice(t *testing.T) {
 
 	inside := pidIn(t, three.Kernels[0].Container, "sleep")
 	d.hold(map[int]int64{inside: 7 * gibibyte})
-	p.holder("what it uses is half-three's", func(h api.DeviceHolder) bool {
+	p.holder("what it uses is half-three's", func(h session.DeviceHolder) bool {
 		return h.Session == three.ID && h.Name == "half-three" && h.Share == 500 && h.Memory != nil &&
-			*h.Memory == 7*gibibyte
+			*h.Memory == 7*gpu.GiB
 	})
 	eventually(t, "it is charged to half-three", func() (bool, any) {
 		used := p.used(three)
@@ -292,10 +295,10 @@ func TestADeviceIsLostWhileASessionHoldsIt(t *testing.T) {
 		t.Helper()
 		eventually(t, "holder is told "+code, func() (bool, any) {
 			s := p.session("show", "holder")
-			if s.Status != statusRunning {
+			if s.Status != session.Running {
 				t.Fatalf("holder is %s", s.Status)
 			}
-			return len(s.Warnings) == 1 && s.Warnings[0].Code == code && s.Warnings[0].Device == madeUpDevice,
+			return len(s.Warnings) == 1 && string(s.Warnings[0].Code) == code && s.Warnings[0].Device == madeUpDevice,
 				s.Warnings
 		})
 	}
@@ -312,8 +315,8 @@ func TestADeviceIsLostWhileASessionHoldsIt(t *testing.T) {
 
 	d.hold(nil)
 	warned("session_run_device-back")
-	if next := p.runs("next"); next.Kernels[0].GPUs[0].Device != madeUpDevice {
-		t.Errorf("next was granted %+v", next.Kernels[0].GPUs)
+	if next := p.runs("next"); next.Kernels[0].Grants.GPUs[0].Device != madeUpDevice {
+		t.Errorf("next was granted %+v", next.Kernels[0].Grants.GPUs)
 	}
 	if again := p.session("show", "holder"); again.ID != holder.ID ||
 		again.Kernels[0].Container != holder.Kernels[0].Container {

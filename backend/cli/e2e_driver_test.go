@@ -12,6 +12,8 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // sampledTwice awaits two more samples of the made-up device.
@@ -50,8 +52,8 @@ func TestAShortProcessIsChargedOnce(t *testing.T) {
 	pid := pidIn(t, holder.Kernels[0].Container, "short")
 	began := time.Now() // to use the device
 	d.hold(map[int]int64{pid: 3 * gibibyte})
-	p.holder("the process is seen", func(h api.DeviceHolder) bool {
-		return h.Session == holder.ID && h.Memory != nil && *h.Memory == 3*gibibyte
+	p.holder("the process is seen", func(h session.DeviceHolder) bool {
+		return h.Session == holder.ID && h.Memory != nil && *h.Memory == 3*gpu.GiB
 	})
 
 	// It ends; what it did since the last sample only its record tells, and so
@@ -83,7 +85,7 @@ func TestAShortProcessIsChargedOnce(t *testing.T) {
 	again("with the record still there")
 	p.kill()
 	again("after a crash")
-	if s := p.session("show", "holder"); s.Status != statusRunning ||
+	if s := p.session("show", "holder"); s.Status != session.Running ||
 		s.Kernels[0].Container != holder.Kernels[0].Container {
 		t.Errorf("holder is %s", s.Status)
 	}
@@ -110,12 +112,12 @@ func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
 	p.waits("next", `GPU 0: its driver does not report what is free; needs a share of 0\.5`)
 	p.kill()
 	p.waits("next", `.`) // nor does another life of the program give what it knows less of
-	if s := p.session("show", "holder"); s.Status != statusRunning || len(s.Warnings) > 0 {
+	if s := p.session("show", "holder"); s.Status != session.Running || len(s.Warnings) > 0 {
 		t.Errorf("holder is %s and is told %+v", s.Status, s.Warnings)
 	}
 	d.hold(nil)
-	if next := p.runs("next"); next.Kernels[0].GPUs[0].Device != madeUpDevice {
-		t.Errorf("next was granted %+v", next.Kernels[0].GPUs)
+	if next := p.runs("next"); next.Kernels[0].Grants.GPUs[0].Device != madeUpDevice {
+		t.Errorf("next was granted %+v", next.Kernels[0].Grants.GPUs)
 	}
 	if s := p.session("show", "holder"); s.ID != holder.ID || s.Kernels[0].Container != holder.Kernels[0].Container {
 		t.Errorf("holder was started anew: %+v", s)

@@ -129,12 +129,13 @@ func (m *mortals) settle() {
 		err := m.call(http.MethodGet, "/api/v1/sessions?state=live", nil, &live)
 		m.room.employ(live)
 		return err == nil && !slices.ContainsFunc(live, func(s api.Session) bool {
-			return s.Status != statusRunning &&
+			return s.Status != session.Running &&
 				s.Status != "PENDING"
 		}), live
 	})
 	for _, s := range live {
-		if err := m.call(http.MethodPost, "/api/v1/sessions/"+s.ID+"/terminate", api.TerminateRequest{Forced: true},
+		if err := m.call(http.MethodPost, "/api/v1/sessions/"+string(s.ID)+"/terminate",
+			api.TerminateRequest{Forced: true},
 			nil); err != nil {
 			t.Error(err)
 		}
@@ -164,7 +165,7 @@ func (m *mortals) nothingIsLost() {
 		if other, doubled := byKey[s.Spec.Label]; doubled {
 			t.Errorf("%s is there as %s and %s", s.Spec.Label, other, s.ID)
 		}
-		byKey[s.Spec.Label] = s.ID
+		byKey[s.Spec.Label] = string(s.ID)
 		if s.Status == "ERROR" {
 			t.Errorf("%s has failed: %s, %+v", s.Spec.Label, s.Reason, s.Error)
 		}
@@ -216,8 +217,8 @@ func (m *mortals) useIsCountedOnce() {
 		if s.StartedAt == nil || s.TerminatedAt == nil {
 			continue
 		}
-		row, share := rows[s.ID], int64(0)
-		for _, g := range s.GPUs {
+		row, share := rows[string(s.ID)], int64(0)
+		for _, g := range s.Grants.GPUs {
 			share += int64(g.Share)
 		}
 		held := s.TerminatedAt.Sub(*s.StartedAt).Milliseconds()
@@ -235,7 +236,7 @@ func (m *mortals) useIsCountedOnce() {
 			t.Errorf("%s is counted as busy for %d ms, and it was for at most %d", s.Spec.Label, row.BusyGPUMs, most)
 		}
 		ran, lost = ran+held, lost+row.GapMs
-		if s.ID == m.keel {
+		if string(s.ID) == m.keel {
 			m.keelIsMeasured(row, held)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 // in is p for a subtest, which is what fails then.
@@ -34,7 +35,7 @@ func (p *installed) until(t *testing.T, ref string, wanted func(api.Session) boo
 }
 
 func has(status string) func(api.Session) bool {
-	return func(s api.Session) bool { return s.Status == status }
+	return func(s api.Session) bool { return string(s.Status) == status }
 }
 
 // queues launches what waits for others, for a time, and for too long.
@@ -62,7 +63,7 @@ func (p *installed) queues(t *testing.T) {
 	t.Run("a start in the future", func(t *testing.T) {
 		p := p.in(t)
 		asked := batch(t, "later", []string{"--at", "+4s"}, "true")
-		s := p.until(t, asked.ID, ended)
+		s := p.until(t, string(asked.ID), ended)
 		if s.StartedAt == nil || s.StartedAt.Before(*asked.Spec.NotBefore) || s.Reason != "task-finished" {
 			t.Errorf("it started at %v, asked for %v, and ended as %s", s.StartedAt, asked.Spec.NotBefore, s.Reason)
 		}
@@ -74,12 +75,13 @@ func (p *installed) queues(t *testing.T) {
 		if len(second.DependsOn) != 1 || second.DependsOn[0] != first.ID {
 			t.Errorf("it waits for %v, want %s", second.DependsOn, first.ID)
 		}
-		if waited := p.session("show", first.ID); len(waited.Dependents) != 1 || waited.Dependents[0] != second.ID {
+		if waited := p.session("show", string(first.ID)); len(waited.Dependents) != 1 ||
+			waited.Dependents[0] != second.ID {
 			t.Errorf("dependents %v, want %s", waited.Dependents, second.ID)
 		}
-		p.until(t, first.ID, has(statusRunning))
+		p.until(t, string(first.ID), has(string(session.Running)))
 		p.do("exec", "first-one", "--", "touch", "go") // its container may have ended before the answer is there
-		s := p.until(t, second.ID, ended)
+		s := p.until(t, string(second.ID), ended)
 		if s.Status != "CANCELLED" || s.Reason != "dependency-failed" || s.StartedAt != nil {
 			t.Errorf("after a failure it is %s, %s", s.Status, s.Reason)
 		}
@@ -101,7 +103,7 @@ func (p *installed) queues(t *testing.T) {
 			t.Errorf("it ended as %s, %s", s.Status, s.Reason)
 		}
 		p.must("stop", "--wait", "patient")
-		if got := p.do("priority", s.ID, "5"); got.code == ExitOK ||
+		if got := p.do("priority", string(s.ID), "5"); got.code == ExitOK ||
 			!strings.Contains(got.stderr, "(session_update_conflict)") {
 			t.Errorf("the priority of one that ended: %+v", got)
 		}
@@ -142,8 +144,9 @@ func (p *installed) sharesDevices(t *testing.T) {
 		name := fmt.Sprintf("share-%d", i)
 		names = append(names, name)
 		s := p.launch(name, "--gpu", "0.4", "--mem", "128m", "--label", "sharing")
-		if len(s.GPUs) != 1 || s.GPUs[0].Share != 400 || s.GPUs[0].Memory == 0 || s.Enforcement == "" {
-			t.Errorf("%s was granted %+v, kept by %q", name, s.GPUs, s.Enforcement)
+		if len(s.Grants.GPUs) != 1 || s.Grants.GPUs[0].Share != 400 || s.Grants.GPUs[0].Memory == 0 ||
+			s.Enforcement == "" {
+			t.Errorf("%s was granted %+v, kept by %q", name, s.Grants.GPUs, s.Enforcement)
 		}
 	}
 	t.Run("and says in numbers why another one waits", func(t *testing.T) {
@@ -154,7 +157,7 @@ func (p *installed) sharesDevices(t *testing.T) {
 			t.Errorf("it is %s: %+v", s.Status, s.Wait)
 		}
 		p.must("stop", "--force", "--wait", names[0])
-		p.until(t, "no-room", has(statusRunning))
+		p.until(t, "no-room", has(string(session.Running)))
 	})
 	t.Run("and shows who holds them", func(t *testing.T) {
 		p := p.in(t)

@@ -267,8 +267,9 @@ func TestAPasswordIsKeptNowhere(t *testing.T) {
 	near.image = enginetest.ImageMinimal
 	id := near.launch("far-away", "--on", "lab", "--cpu", "1", "--mem", "256m").ID
 	screens := []string{shown}
-	for _, args := range [][]string{{"agent", "show", "lab"}, {"agent", "list"}, {"history", id}, {"show", id},
-		{"logs", id}, {"ps", "-a"}} {
+	for _, args := range [][]string{{"agent", "show", "lab"}, {"agent", "list"}, {"history", string(id)}, {"show",
+		string(id)},
+		{"logs", string(id)}, {"ps", "-a"}} {
 		for _, form := range []string{"table", "json"} {
 			screens = append(screens, near.must(append(args, "-o", form)...))
 		}
@@ -290,7 +291,7 @@ func TestAPasswordIsKeptNowhere(t *testing.T) {
 	if logins == 0 {
 		t.Error("nobody logged in with it")
 	}
-	near.must("stop", "--force", "--wait", id)
+	near.must("stop", "--force", "--wait", string(id))
 	if shown, err := near.typing("assword:", secret, "agent", "rm", "lab", "--uninstall", "-y"); err != nil {
 		t.Fatalf("%v\n%s", err, shown)
 	}

@@ -238,8 +238,8 @@ func (r *sshWorld) configurationFollows(t *testing.T) {
 	eventually(t, "the end", func() (bool, any) {
 		text, err := os.ReadFile(r.config)
 		known, knownErr := os.ReadFile(r.home.Join("ssh", "known_hosts"))
-		return errors.Join(err, knownErr) == nil && !strings.Contains(string(text), s.ID) &&
-			!strings.Contains(string(known), s.ID), string(text)
+		return errors.Join(err, knownErr) == nil && !strings.Contains(string(text), string(s.ID)) &&
+			!strings.Contains(string(known), string(s.ID)), string(text)
 	})
 	r.must("ssh-config", "remove")
 	if strings.Contains(r.must("ssh-config", "show"), "yes, in ") {

@@ -23,6 +23,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 // patience is how long a test waits for what must happen. No test says how soon
@@ -143,7 +144,7 @@ func (p *installed) launch(name string, flags ...string) api.Session {
 		"json"}, flags...)
 	var s api.Session
 	text := p.must(args...)
-	if err := json.Unmarshal([]byte(text), &s); err != nil || s.Status != statusRunning {
+	if err := json.Unmarshal([]byte(text), &s); err != nil || s.Status != session.Running {
 		p.t.Fatalf("run printed %s: %v; want a running session", text, err)
 	}
 	return s
@@ -195,7 +196,7 @@ func TestTheProgram(t *testing.T) {
 			t.Run("shows what was asked for", func(t *testing.T) { p.showsWhatWasAskedFor(t, s) })
 			t.Run("runs commands", p.runsCommands)
 			t.Run("passes signals on", p.passesSignalsOn)
-			t.Run("answers as its document says", func(t *testing.T) { p.answersAsDocumented(t, s.ID) })
+			t.Run("answers as its document says", func(t *testing.T) { p.answersAsDocumented(t, string(s.ID)) })
 			if engine == "docker" { // what the simulated engine runs lives in the control plane
 				t.Run("keeps a terminal over a crash", p.keepsATerminal)
 				t.Run("follows a batch over a crash", p.followsOverACrash)
@@ -229,8 +230,8 @@ func TestTheProgram(t *testing.T) {
 func (p *installed) showsWhatWasAskedFor(t *testing.T, s api.Session) {
 	if s.Name != "e2e-one" || s.Type != "interactive" || s.Result != "undefined" || s.Image != p.image ||
 		s.Agent != "local" ||
-		s.CreatedAt.IsZero() || s.ExitCode != nil || s.Spec.Resources.Memory.N != 256<<20 ||
-		s.Spec.Resources.Shm.N != 32<<20 || len(s.CPUs) != 1 {
+		s.CreatedAt.IsZero() || s.ExitCode != nil || s.Spec.Resources.Memory != 256<<20 ||
+		s.Spec.Resources.Shm != 32<<20 || len(s.Grants.CPUs) != 1 {
 		t.Errorf("the session is %+v", s)
 	}
 	live := p.sessions("ps")
@@ -240,7 +241,7 @@ func (p *installed) showsWhatWasAskedFor(t *testing.T, s api.Session) {
 	if table := p.must("ps"); !strings.Contains(table, "256 MiB") || !strings.Contains(table, "RUNNING") {
 		t.Errorf("ps prints\n%s", table)
 	}
-	if table := p.must("history", s.ID[:6]); !strings.Contains(table, "schedule") ||
+	if table := p.must("history", string(s.ID[:6])); !strings.Contains(table, "schedule") ||
 		!strings.Contains(table, "SUCCESS") {
 		t.Errorf("history prints\n%s", table)
 	}
@@ -347,7 +348,7 @@ func (p *installed) keepsATerminal(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("attach after Ctrl-P Ctrl-Q: %v", err)
 	}
-	if live := p.sessions("ps"); len(live) != 1 || live[0].Status != statusRunning {
+	if live := p.sessions("ps"); len(live) != 1 || live[0].Status != session.Running {
 		t.Errorf("after the crash the sessions are %+v", live)
 	}
 }
@@ -521,7 +522,7 @@ func (p *installed) refusesBadInput(t *testing.T) {
 		{"--image", p.image, "--count", "11"},
 	} {
 		got := p.do(append([]string{"run", "-d", "-o", "json"}, args...)...)
-		var told api.Problem
+		var told session.Error
 		if err := json.Unmarshal([]byte(got.stderr), &told); err != nil || told.Code == "" || told.Message == "" ||
 			got.code == ExitOK || got.stdout != "" {
 			t.Errorf("run %q: %+v, want a problem", args, got)

@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
 
 func (p *program) execCommand() *cobra.Command {
 	var stdin, tty bool
 	var env []string
-	request := api.ExecRequest{}
+	request := session.ExecRequest{}
 	cmd := &cobra.Command{
 		Use:   "exec [-i] [-t] [-e NAME=VALUE] [-w DIR] SESSION -- COMMAND…",
 		Short: "Run a command in a session",
@@ -38,7 +39,7 @@ through unchanged, and exits with its exit code. It passes signals to the comman
 		if len(request.Command) == 0 {
 			return usagef("missing command: add it after --")
 		}
-		var spec api.Spec
+		var spec session.Spec
 		if err := p.addEnv(&spec, env); err != nil {
 			return err
 		}
@@ -54,7 +55,7 @@ through unchanged, and exits with its exit code. It passes signals to the comman
 	return cmd
 }
 
-func (p *program) exec(ctx context.Context, ref string, request api.ExecRequest, tty bool) error {
+func (p *program) exec(ctx context.Context, ref string, request session.ExecRequest, tty bool) error {
 	finding, cancel := interruptible(ctx)
 	defer cancel()
 	c, err := p.connect(finding)
@@ -80,7 +81,7 @@ func (p *program) exec(ctx context.Context, ref string, request api.ExecRequest,
 const impatience = 3
 
 // execute runs a command and returns its exit code. It passes signals on.
-func (p *program) execute(ctx context.Context, c *client, s api.Session, request api.ExecRequest) (int, error) {
+func (p *program) execute(ctx context.Context, c *client, s api.Session, request session.ExecRequest) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	received := make(chan os.Signal, 8)

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 
-	"slipway/backend/api"
 	"slipway/backend/daemon"
 	"slipway/backend/place"
 	"slipway/backend/session"
@@ -37,14 +36,14 @@ run --wait, exec and attach exit with the exit code of the command.`
 
 // problemError is a failure that the API told.
 type problemError struct {
-	api.Problem
-	status int // of HTTP
+	Problem session.Error
+	status  int // of HTTP
 }
 
-func (e *problemError) Error() string { return e.Code + ": " + e.Message }
+func (e *problemError) Error() string { return e.Problem.Error() }
 
 // Told makes an error of a problem that [Config.Serve] wants told as it is.
-func Told(problem api.Problem) error { return &problemError{Problem: problem} }
+func Told(problem session.Error) error { return &problemError{Problem: problem} }
 
 // usageError is a wrong command line.
 type usageError struct{ message, hint string }
@@ -99,7 +98,7 @@ func (p *program) finish(err error) int {
 		}
 		said := strings.TrimSpace(field.Message + " " + field.Hint)
 		if field.Code != problem.Code {
-			said += " (" + field.Code + ")"
+			said += " (" + string(field.Code) + ")"
 		}
 		fmt.Fprintf(p.Stderr, "  %s: %s\n", field.Field, said)
 	}
@@ -111,7 +110,7 @@ func (p *program) finish(err error) int {
 }
 
 // describe turns any failure into a problem and its exit code.
-func describe(err error) (api.Problem, int) {
+func describe(err error) (session.Error, int) {
 	var told *problemError
 	var usage *usageError
 	var own *failure
@@ -121,29 +120,29 @@ func describe(err error) (api.Problem, int) {
 	case errors.As(err, &told):
 		return told.Problem, exitOf(told)
 	case errors.As(err, &own):
-		return api.Problem{Code: own.code, Message: own.message, Hint: own.hint}, own.exit
+		return session.Error{Code: session.Code(own.code), Message: own.message, Hint: own.hint}, own.exit
 	case errors.As(err, &usage):
-		return api.Problem{Code: "cli_usage_invalid", Message: usage.message, Hint: usage.hint}, ExitUsage
+		return session.Error{Code: "cli_usage_invalid", Message: usage.message, Hint: usage.hint}, ExitUsage
 	case errors.As(err, &about):
-		return api.Problem{Code: string(about.Code), Message: about.Message, Hint: about.Hint}, ExitFailure
+		return session.Error{Code: about.Code, Message: about.Message, Hint: about.Hint}, ExitFailure
 	case errors.Is(err, daemon.ErrNotRunning):
-		return api.Problem{Code: "agent_find_not-found", Message: "No agent runs on this machine.",
+		return session.Error{Code: "agent_find_not-found", Message: "No agent runs on this machine.",
 			Hint: "Start it: slipway agent start"}, ExitUnavailable
 	case errors.As(err, &start):
 		return startProblem(start), ExitUnavailable
 	case errors.Is(err, place.ErrNotServing), isConnectionLost(err):
-		return api.Problem{Code: "cli_connect_unavailable", Message: "The control plane does not answer.",
+		return session.Error{Code: "cli_connect_unavailable", Message: "The control plane does not answer.",
 			Hint: "slipway doctor says why; slipway serve starts it."}, ExitUnavailable
 	}
-	return api.Problem{Code: "cli_command_internal-error", Message: sentence(err.Error())}, ExitFailure
+	return session.Error{Code: "cli_command_internal-error", Message: sentence(err.Error())}, ExitFailure
 }
 
 func exitOf(e *problemError) int {
-	if strings.HasPrefix(e.Code, "exec_create_") { // as shells do
+	if strings.HasPrefix(string(e.Problem.Code), "exec_create_") { // as shells do
 		switch {
-		case hasDetail(e.Code, "not-found"):
+		case hasDetail(e.Problem.Code, "not-found"):
 			return ExitNoCommand
-		case hasDetail(e.Code, "forbidden"):
+		case hasDetail(e.Problem.Code, "forbidden"):
 			return ExitNoProgram
 		}
 	}
@@ -158,13 +157,13 @@ func exitOf(e *problemError) int {
 	return ExitFailure
 }
 
-func startProblem(e *place.StartError) api.Problem {
+func startProblem(e *place.StartError) session.Error {
 	message := "The control plane was started but " + e.Text + "."
 	if e.Log != "" {
 		lines := strings.Split(e.Log, "\n")
 		message += " It wrote: " + lines[len(lines)-1]
 	}
-	return api.Problem{Code: "cli_serve_unavailable", Message: message,
+	return session.Error{Code: "cli_serve_unavailable", Message: message,
 		Hint: "Its log is " + e.LogFile + "; slipway serve shows the failure here."}
 }
 

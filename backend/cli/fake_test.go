@@ -20,6 +20,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -55,8 +56,9 @@ func newPlane(t *testing.T) *plane {
 			reply(w, http.StatusOK, s)
 			return
 		}
-		refuse(w, http.StatusNotFound, api.Problem{Code: "session_read_not-found", Message: "There is no such session.",
-			Hint: "slipway ps -a lists all."})
+		refuse(w, http.StatusNotFound, session.Error{Code: "session_read_not-found",
+			Message: "There is no such session.",
+			Hint:    "slipway ps -a lists all."})
 	})
 	f.handle("GET /api/v1/events", f.events)
 	return f
@@ -78,7 +80,7 @@ func (f *plane) handle(pattern string, handler http.HandlerFunc) {
 
 func (f *plane) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "Bearer secret" {
-		refuse(w, http.StatusUnauthorized, api.Problem{Code: "request_login_required", Message: "No token."})
+		refuse(w, http.StatusUnauthorized, session.Error{Code: "request_login_required", Message: "No token."})
 		return
 	}
 	mux := http.NewServeMux()
@@ -107,7 +109,7 @@ func (f *plane) find(ref string) (api.Session, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, s := range f.sessions {
-		if s.ID == ref || s.Name == ref && !ended(s) {
+		if string(s.ID) == ref || s.Name == ref && !ended(s) {
 			return s, true
 		}
 	}
@@ -172,7 +174,7 @@ func reply(w http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-func refuse(w http.ResponseWriter, status int, problem api.Problem) { reply(w, status, problem) }
+func refuse(w http.ResponseWriter, status int, problem session.Error) { reply(w, status, problem) }
 
 // result is how one run of the command line ended.
 type result struct {
@@ -231,31 +233,28 @@ func pointer[T any](value T) *T { return &value }
 // The sessions that most tests know, newest first.
 func sampleSessions() []api.Session {
 	at := func(minutes int) *time.Time { return pointer(noon.Add(time.Duration(minutes) * time.Minute)) }
-	spec := api.Spec{Resources: api.Resources{CPU: 2, Memory: api.Bytes{N: 4 << 30}, Shm: api.Bytes{N: 1 << 30}}}
+	spec := session.Spec{Resources: session.Resources{CPU: 2, Memory: 4 << 30, Shm: 1 << 30}}
 	return []api.Session{
-		{ID: "abc1wait0000", Name: "waiting-one", Type: "interactive", Status: "PENDING", Result: "undefined",
-			Image: "python:3.12", Agent: "local",
-			CreatedAt: *at(-1), Spec: spec, Wait: &api.Wait{Code: "session_schedule_no-cpu",
-				Message: "needs 2 CPUs, 1 of 8 is free", Position: 1}},
-		{ID: "abc2pull0000", Name: "pulling-one", Type: "batch", Status: "PULLING", Result: "undefined",
-			Image: "pytorch:2.9", Agent: "local",
-			CreatedAt: *at(-2), Spec: spec, Pull: &api.Pull{Current: 3 << 28, Total: 3 << 30, Rate: 12 << 20,
-				LayersDone: 1, Layers: 9}},
-		{ID: "def3run00000", Name: "train-a", Type: "interactive", Status: "RUNNING", Result: "undefined",
-			Image: "python:3.12", Agent: "local",
-			CreatedAt: *at(-90), StartedAt: at(-89), CPUs: []int{0, 3}, Usage: &api.Usage{CPU: 1.25, Memory: 700 << 20},
-			Spec: api.Spec{Resources: spec.Resources,
-				Mounts: []api.Mount{{Source: "/data", Target: "/home/work/data", ReadOnly: true}},
-				Env:    []api.EnvVar{{Name: "SEED", Value: "7"}}, Ports: []int{8080, 9000}},
-			Kernels: []api.Kernel{{Name: "main1", Status: "RUNNING", Container: "0123456789abcdef0123"}}},
-		{ID: "fin4failed00", Name: "train-b", Type: "batch", Status: "TERMINATED", Result: "failure",
-			Reason: "task-failed", ExitCode: pointer(3),
-			Image: "python:3.12", Agent: "local", CreatedAt: *at(-200), StartedAt: at(-199), TerminatedAt: at(-190),
-			Spec: spec},
-		{ID: "fin5error000", Name: "train-b", Type: "batch", Status: "ERROR", Result: "failure", Reason: "pull-failed",
-			Image: "nowhere:1", Agent: "local",
-			CreatedAt: *at(-3000), TerminatedAt: at(-2999), Spec: spec,
-			Error: &api.Problem{Code: "image_pull_not-found", Message: "There is no image nowhere:1.",
-				Hint: "Check its name and tag."}},
+		{Session: session.Session{ID: "abc1wait0000", Name: "waiting-one", Status: "PENDING", Result: "undefined",
+			Agent: "local", CreatedAt: *at(-1), Spec: spec, Wait: &session.Wait{Code: "session_schedule_no-cpu",
+				Message: "needs 2 CPUs, 1 of 8 is free", Position: 1}}, Type: "interactive", Image: "python:3.12"},
+		{Session: session.Session{ID: "abc2pull0000", Name: "pulling-one", Status: "PULLING", Result: "undefined",
+			Agent: "local", CreatedAt: *at(-2), Spec: spec, Pull: &session.Pull{Current: 3 << 28, Total: 3 << 30,
+				Rate:       12 << 20,
+				LayersDone: 1, Layers: 9}}, Type: "batch", Image: "pytorch:2.9"},
+		{Session: session.Session{ID: "def3run00000", Name: "train-a", Status: "RUNNING", Result: "undefined",
+			Agent: "local", CreatedAt: *at(-90), StartedAt: at(-89), Grants: session.Grants{CPUs: []int{0, 3}},
+			Spec: session.Spec{Resources: spec.Resources,
+				Mounts: []session.Mount{{Source: "/data", Target: "/home/work/data", ReadOnly: true}},
+				Env:    []session.EnvVar{{Name: "SEED", Value: "7"}}, Ports: []int{8080, 9000}},
+			Kernels: []session.Kernel{{Name: "main1", Status: "RUNNING", Container: "0123456789abcdef0123"}}},
+			Type: "interactive", Image: "python:3.12", Usage: &session.Usage{CPU: 1.25, Memory: 700 << 20}},
+		{Session: session.Session{ID: "fin4failed00", Name: "train-b", Status: "TERMINATED", Result: "failure",
+			Reason: "task-failed", ExitCode: pointer(3), Agent: "local", CreatedAt: *at(-200), StartedAt: at(-199),
+			TerminatedAt: at(-190), Spec: spec}, Type: "batch", Image: "python:3.12"},
+		{Session: session.Session{ID: "fin5error000", Name: "train-b", Status: "ERROR", Result: "failure",
+			Reason: "pull-failed", Agent: "local", CreatedAt: *at(-3000), TerminatedAt: at(-2999), Spec: spec,
+			Error: &session.Cause{Code: "image_pull_not-found", Message: "There is no image nowhere:1.",
+				Hint: "Check its name and tag."}}, Type: "batch", Image: "nowhere:1"},
 	}
 }

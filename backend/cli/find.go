@@ -6,21 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
-// The statuses that a session never leaves.
-var endStatuses = []string{"TERMINATED", "CANCELLED", "ERROR"}
-
-const statusRunning = "RUNNING"
-
-func ended(s api.Session) bool { return slices.Contains(endStatuses, s.Status) }
+// ended reports whether a session has a status that it never leaves.
+func ended(s api.Session) bool { return s.Status.Terminal() }
 
 // detailStatus gives the last part of a code the status of HTTP it is told with.
 var detailStatus = map[string]int{
@@ -29,7 +25,9 @@ var detailStatus = map[string]int{
 	"unavailable": http.StatusServiceUnavailable,
 }
 
-func hasDetail(code, detail string) bool { return strings.HasSuffix(code, "_"+detail) }
+func hasDetail(code session.Code, detail string) bool {
+	return strings.HasSuffix(string(code), "_"+detail)
+}
 
 // find returns the session that ref names: its id, the name of a live one, the
 // name of the newest finished one, or a beginning of an id that only one has.
@@ -53,7 +51,7 @@ func (c *client) find(ctx context.Context, ref string) (api.Session, json.RawMes
 }
 
 // match chooses among sessions, which are sorted newest first.
-func match(all []api.Session, ref string) (string, error) {
+func match(all []api.Session, ref string) (session.ID, error) {
 	for _, s := range all {
 		if s.Name == ref {
 			return s.ID, nil
@@ -61,8 +59,8 @@ func match(all []api.Session, ref string) (string, error) {
 	}
 	var beginning []string
 	for _, s := range all {
-		if strings.HasPrefix(s.ID, ref) {
-			beginning = append(beginning, s.ID)
+		if strings.HasPrefix(string(s.ID), ref) {
+			beginning = append(beginning, string(s.ID))
 		}
 	}
 	switch len(beginning) {
@@ -70,7 +68,7 @@ func match(all []api.Session, ref string) (string, error) {
 		return "", &failure{code: "session_read_not-found", exit: ExitNotFound,
 			message: fmt.Sprintf("There is no session %q.", ref), hint: "slipway ps -a lists all of them."}
 	case 1:
-		return beginning[0], nil
+		return session.ID(beginning[0]), nil
 	}
 	return "", &failure{code: "session_read_ambiguous", exit: ExitUsage,
 		message: fmt.Sprintf("%q is the beginning of %d ids: %s.", ref, len(beginning),
@@ -88,7 +86,7 @@ func (p *program) completeSessions(query string) cobra.CompletionFunc {
 		}
 		var names []string
 		for _, s := range sessions {
-			names = append(names, s.Name+"\t"+strings.ToLower(s.Status)+", "+s.Image)
+			names = append(names, s.Name+"\t"+strings.ToLower(string(s.Status))+", "+s.Image)
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}

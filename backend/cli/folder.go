@@ -88,7 +88,8 @@ func folderTable(w io.Writer, folders []api.Folder) {
 		for _, u := range f.UsedBy {
 			users = append(users, u.Name)
 		}
-		rows = append(rows, []string{f.Name, f.ID, f.Permission, bytes, files, f.Owner, f.Agent, state,
+		rows = append(rows, []string{f.Name, string(f.ID), string(f.Permission), bytes, files, f.Owner, f.Agent,
+			string(state),
 			strings.Join(users, ", ")})
 	}
 	columns(w, rows)
@@ -100,7 +101,7 @@ func (p *program) folderCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "create NAME", Short: "Create a folder", Args: exactly(1, "a name")}
 	p.onFlag(cmd, &req.Agent, "agent on whose machine it is (default this computer's)")
 	cmd.Flags().BoolVar(&readOnly, "ro", false, "mount read-only")
-	cmd.Flags().StringVar(&req.Mode, "mode", "", "general or model (default general)")
+	cmd.Flags().StringVar((*string)(&req.Mode), "mode", "", "general or model (default general)")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		req.Name = args[0]
 		return p.createFolder(ctx, c, req, readOnly)
@@ -155,7 +156,7 @@ func (p *program) folderRenameCommand() *cobra.Command {
 		Args: exactly(2, "a folder and its new name"), ValidArgsFunction: p.completeFolders}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		var f api.Folder
-		raw, err := c.call(ctx, http.MethodPatch, folderPath(args[0]), api.FolderUpdate{Name: &args[1]}, &f)
+		raw, err := c.call(ctx, http.MethodPatch, folderPath(args[0]), session.FolderChange{Name: &args[1]}, &f)
 		return p.printFolder(raw, f, err)
 	})
 	return cmd
@@ -166,7 +167,8 @@ func (p *program) folderPermissionCommand() *cobra.Command {
 		Args: exactly(2, "a folder and rw or ro"), ValidArgsFunction: p.completeFolders}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		var f api.Folder
-		raw, err := c.call(ctx, http.MethodPatch, folderPath(args[0]), api.FolderUpdate{Permission: &args[1]}, &f)
+		raw, err := c.call(ctx, http.MethodPatch, folderPath(args[0]),
+			session.FolderChange{Permission: (*session.FolderPermission)(&args[1])}, &f)
 		return p.printFolder(raw, f, err)
 	})
 	return cmd
@@ -181,7 +183,7 @@ func (p *program) folderStateCommand(name, short, call, done string) *cobra.Comm
 		if err != nil {
 			return err
 		}
-		raw, err := c.call(ctx, http.MethodPost, folderPath(f.ID, call), nil, &f)
+		raw, err := c.call(ctx, http.MethodPost, folderPath(string(f.ID), call), nil, &f)
 		if err != nil {
 			return err
 		}
@@ -215,7 +217,7 @@ Ctrl-C to cancel: the remaining files stay in the trash, and you can restore or 
 				return api.Operation{}, err
 			}
 		}
-		return c.operation(ctx, http.MethodDelete, folderPath(f.ID), nil)
+		return c.operation(ctx, http.MethodDelete, folderPath(string(f.ID)), nil)
 	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is deleted.\n", o.Subject) })
 	return cmd
 }
@@ -258,7 +260,7 @@ func (p *program) completeFolders(cmd *cobra.Command, args []string, _ string) (
 	}
 	names := make([]string, len(folders))
 	for i, f := range folders {
-		names[i] = f.Name + "\t" + f.State
+		names[i] = f.Name + "\t" + string(f.State)
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

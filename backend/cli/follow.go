@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 const (
@@ -39,7 +40,7 @@ func (p *program) again(ctx context.Context, try func(ctx context.Context, c *cl
 
 // follow calls fn with the session as it is and after each of its changes until
 // fn returns true. It goes on over a lost connection.
-func (p *program) follow(ctx context.Context, c *client, id string, fn func(api.Session) bool) error {
+func (p *program) follow(ctx context.Context, c *client, id session.ID, fn func(api.Session) bool) error {
 	err := c.follow(ctx, id, fn)
 	for isConnectionLost(err) && ctx.Err() == nil {
 		lost := err
@@ -61,7 +62,7 @@ func (p *program) follow(ctx context.Context, c *client, id string, fn func(api.
 
 // follow does the same over one connection. The stream is opened before the
 // session is read, so that no change falls between the two.
-func (c *client) follow(ctx context.Context, id string, fn func(api.Session) bool) error {
+func (c *client) follow(ctx context.Context, id session.ID, fn func(api.Session) bool) error {
 	conn, err := c.dial(ctx, "/api/v1/events")
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func (c *client) follow(ctx context.Context, id string, fn func(api.Session) boo
 		if err := conn.ReadJSON(&event); err != nil {
 			return &lostError{err}
 		}
-		if event.Removed == id {
+		if event.Removed == string(id) {
 			return &failure{code: "session_read_not-found", exit: ExitNotFound,
 				message: "The session's record was removed while it was watched."}
 		}
@@ -91,7 +92,7 @@ func (c *client) follow(ctx context.Context, id string, fn func(api.Session) boo
 	}
 }
 
-func sessionIn(event api.Event, id string) *api.Session {
+func sessionIn(event api.Event, id session.ID) *api.Session {
 	if event.Session != nil && event.Session.ID == id {
 		return event.Session
 	}
@@ -131,7 +132,7 @@ func (p *program) newProgress() *progress {
 }
 
 func (g *progress) show(s api.Session) {
-	text := s.Name + ": " + s.Status
+	text := s.Name + ": " + string(s.Status)
 	if detail := stateDetail(s); detail != "" && !ended(s) {
 		if g.oneLine || s.Status == "PENDING" {
 			text += ", " + detail
@@ -166,7 +167,7 @@ func stateDetail(s api.Session) string {
 		if s.ExitCode != nil && s.Type == typeBatch && s.Reason != "task-finished" {
 			return fmt.Sprintf("%s, exit code %d", s.Reason, *s.ExitCode)
 		}
-		return s.Reason
+		return string(s.Reason)
 	case s.Wait != nil:
 		return s.Wait.Message
 	case s.Pull != nil && s.Pull.Total > 0:

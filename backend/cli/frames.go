@@ -8,7 +8,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"slipway/backend/api"
+	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
 
@@ -49,7 +49,7 @@ func closeProblem(err error) error {
 		return &lostError{err}
 	}
 	problem := &problemError{}
-	if json.Unmarshal([]byte(closed.Text), &problem.Problem) == nil && problem.Code != "" {
+	if json.Unmarshal([]byte(closed.Text), &problem.Problem) == nil && problem.Problem.Code != "" {
 		problem.status = statusOf(problem.Problem)
 		return problem
 	}
@@ -61,7 +61,7 @@ func closeProblem(err error) error {
 
 // statusOf gives a problem that came without a status of HTTP the one that
 // decides its exit code.
-func statusOf(problem api.Problem) int {
+func statusOf(problem session.Error) int {
 	for detail, status := range detailStatus {
 		if hasDetail(problem.Code, detail) {
 			return status

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 func (p *program) gpuCommand() *cobra.Command {
@@ -88,7 +89,7 @@ func deviceName(d api.DeviceState) string {
 }
 
 // holderRow says what a session or a foreign process makes of a device.
-func holderRow(h api.DeviceHolder) []string {
+func holderRow(h session.DeviceHolder) []string {
 	name, memory := "  "+h.Name+" ("+h.Owner+")", "-"
 	switch {
 	case h.Session == "" && h.PID > 0:
@@ -114,7 +115,7 @@ func holderRow(h api.DeviceHolder) []string {
 }
 
 // share writes thousandths of a device as people do: "0.5".
-func share(thousandths int) string {
+func share[N ~int](thousandths N) string {
 	return strconv.FormatFloat(float64(thousandths)/1000, 'f', -1, 64)
 }
 
@@ -138,7 +139,7 @@ func loadText(util *int) string {
 	return bar(int64(*util), 10000) + " " + permyriad(*util)
 }
 
-func memoryBar(used *int64, total int64) string {
+func memoryBar[N ~int64](used *N, total int64) string {
 	switch {
 	case used == nil && total == 0:
 		return "-"
@@ -147,10 +148,10 @@ func memoryBar(used *int64, total int64) string {
 	case total == 0:
 		return size(*used)
 	}
-	return bar(*used, total) + " " + size(*used) + " of " + size(total)
+	return bar(int64(*used), total) + " " + size(*used) + " of " + size(total)
 }
 
-func powerText(milliwatts *int64) string {
+func powerText[N ~int64](milliwatts *N) string {
 	if milliwatts == nil {
 		return "-"
 	}

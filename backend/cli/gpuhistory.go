@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 func (p *program) gpuHistoryCommand() *cobra.Command {
@@ -30,7 +31,7 @@ func (p *program) gpuHistoryCommand() *cobra.Command {
 		}
 		path := "/api/v1/machines/" + url.PathEscape(board.Agent) + "/devices/" + url.PathEscape(device.UUID) +
 			"/history?since=" + url.QueryEscape(p.ago(since))
-		var points []api.DevicePoint
+		var points []session.DevicePoint
 		raw, err := c.get(ctx, path, &points)
 		if err != nil {
 			return err
@@ -61,7 +62,7 @@ func (c *client) findDevice(ctx context.Context, ref, agent string) (api.DeviceB
 }
 
 // pointTable writes one line for each minute: the last sample in it.
-func (p *program) pointTable(w io.Writer, device api.DeviceState, points []api.DevicePoint) {
+func (p *program) pointTable(w io.Writer, device api.DeviceState, points []session.DevicePoint) {
 	if len(points) == 0 {
 		fmt.Fprintln(w, "Nothing was measured in that time.")
 		return

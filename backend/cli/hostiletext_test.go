@@ -175,7 +175,7 @@ func TestOneCellDoesNotWidenATableWithoutEnd(t *testing.T) {
 func TestJSONKeepsEveryCharacter(t *testing.T) {
 	f := newPlane(t)
 	name := strings.TrimSuffix(hostileText, "\xff")
-	want := api.Session{ID: "abcdefghijkl", Name: name, Status: "RUNNING", CreatedAt: noon}
+	want := api.Session{Session: session.Session{ID: "abcdefghijkl", Name: name, Status: "RUNNING", CreatedAt: noon}}
 	f.set(want)
 	result := f.run(t, "show", "abcdefghijkl", "-o", "json")
 	var got api.Session
@@ -188,7 +188,8 @@ func TestJSONKeepsEveryCharacter(t *testing.T) {
 // What another program writes stays as it is.
 func TestRawStreamsStayRaw(t *testing.T) {
 	f := newPlane(t)
-	f.set(api.Session{ID: "abcdefghijkl", Name: "train-a", Status: "RUNNING", CreatedAt: noon})
+	f.set(api.Session{Session: session.Session{ID: "abcdefghijkl", Name: "train-a", Status: "RUNNING",
+		CreatedAt: noon}})
 	f.handle("GET /api/v1/sessions/{id}/logs", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(hostileText))
 	})

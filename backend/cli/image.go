@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 func (p *program) imageCommand() *cobra.Command {
@@ -29,7 +31,7 @@ func (p *program) imageCommand() *cobra.Command {
 		Args: exactly(0, "no argument")}
 	p.onFlag(list, &on, "only images on this agent's machine")
 	list.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var images []api.Image
+		var images []hub.Image
 		raw, err := c.get(ctx, onAgent("/api/v1/images", on), &images)
 		if err != nil {
 			return err
@@ -143,7 +145,7 @@ func (p *program) imageDiskCommand() *cobra.Command {
 }
 
 // imageName is what an image is called in a table.
-func imageName(image api.Image) string {
+func imageName(image session.Image) string {
 	switch {
 	case len(image.Refs) == 0:
 		return "<none>"
@@ -185,7 +187,7 @@ func cleaningOf(unused, custom string) (what cleaning, err error) {
 
 // takes reports whether a cleanup takes an image: one that nobody uses and that
 // has no name, or is of a kind and an age that was asked for.
-func (c cleaning) takes(room api.ImageRoom, now time.Time) bool {
+func (c cleaning) takes(room session.ImageRoom, now time.Time) bool {
 	age := now.Sub(room.Image.CreatedAt)
 	switch {
 	case room.Containers > 0 || len(room.Image.UsedBy) > 0:
@@ -223,7 +225,7 @@ another container uses. It first shows what it would remove and how much space t
 			return api.Operation{}, err
 		}
 		req := api.ImageRemoval{Agent: on}
-		var alone int64
+		var alone gpu.Bytes
 		for _, room := range disk.Images {
 			if what.takes(room, p.Now()) {
 				req.Images = append(req.Images, room.Image.ID)
@@ -282,7 +284,7 @@ those with the same id, and hide those with hidden: true.`,
       versions:
         - {title: "2", image: "registry.example.com/team/all:2", size: 3g}`}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var families []api.Environment
+		var families []hub.Environment
 		raw, err := c.get(ctx, "/api/v1/environments", &families)
 		if err != nil {
 			return err
@@ -315,7 +317,7 @@ those with the same id, and hide those with hidden: true.`,
 	return cmd
 }
 
-func (p *program) imageTable(w io.Writer, images []api.Image) {
+func (p *program) imageTable(w io.Writer, images []hub.Image) {
 	if len(images) == 0 {
 		fmt.Fprintln(w, "No image is here yet; the first launch of one pulls it.")
 		return

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 const folderFiles = "/api/v1/folders/abcdefghijkl/files"
@@ -37,7 +38,7 @@ func (f *plane) interrupted(t *testing.T, args ...string) (ctrlC func(), left <-
 // withFolder answers for a folder.
 func (f *plane) withFolder() {
 	f.handle("GET /api/v1/folders/data", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, api.Folder{ID: "abcdefghijkl", Name: "data", State: "ready"})
+		reply(w, http.StatusOK, api.Folder{Folder: session.Folder{ID: "abcdefghijkl", Name: "data", State: "ready"}})
 	})
 }
 
@@ -53,10 +54,11 @@ func TestAnUploadThatIsInterruptedGoesOn(t *testing.T) {
 	var begunAt []int64
 	f.handle("GET "+folderFiles+"/stat", func(w http.ResponseWriter, r *http.Request) {
 		if path := r.FormValue("path"); path != "" && finished == nil {
-			refuse(w, http.StatusNotFound, api.Problem{Code: "file_read_not-found", Message: "There is no such file."})
+			refuse(w, http.StatusNotFound, session.Error{Code: "file_read_not-found",
+				Message: "There is no such file."})
 			return
 		}
-		reply(w, http.StatusOK, api.FileInfo{Name: "/", Kind: "directory"})
+		reply(w, http.StatusOK, api.FileInfo{FileInfo: session.FileInfo{Kind: "directory"}, Name: "/"})
 	})
 	f.handle("GET "+folderFiles+"/upload", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, api.UploadState{Offset: int64(len(kept))})
@@ -90,7 +92,7 @@ func TestAnUploadThatIsInterruptedGoesOn(t *testing.T) {
 			t.Errorf("of %d bytes %s it is finished as %+v, %v", len(kept), sumOf(kept), asked, err)
 		}
 		finished = kept
-		reply(w, http.StatusOK, api.FileInfo{Name: "weights.bin", Kind: "file"})
+		reply(w, http.StatusOK, api.FileInfo{FileInfo: session.FileInfo{Kind: "file"}, Name: "weights.bin"})
 	})
 
 	got := run()
@@ -108,8 +110,8 @@ func TestADownloadThatIsInterruptedGoesOn(t *testing.T) {
 	f := newPlane(t)
 	f.withFolder()
 	whole := noise(t, 32<<20)
-	info := api.FileInfo{Name: "weights.bin", Kind: "file", Size: int64(len(whole)), Mode: "640", Version: "v1",
-		Modified: noon}
+	info := api.FileInfo{FileInfo: session.FileInfo{Kind: "file", Size: int64(len(whole)), Version: "v1",
+		Modified: noon}, Name: "weights.bin", Mode: "640"}
 	f.handle("GET "+folderFiles+"/stat", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, info) })
 	f.handle("GET "+folderFiles+"/checksum", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, api.Checksum{SHA256: sumOf(whole)})

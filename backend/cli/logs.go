@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"slipway/backend/session"
 )
 
 // logOptions says which part of a log is wanted.
@@ -43,12 +45,12 @@ func (p *program) logsCommand() *cobra.Command {
 // copyLogs writes a log to w. A log that is followed from its beginning goes on
 // after a lost connection where it stopped; of one that is not, the rest would
 // be a guess, so that the loss is an error.
-func (p *program) copyLogs(ctx context.Context, c *client, id string, opts logOptions, w io.Writer) error {
+func (p *program) copyLogs(ctx context.Context, c *client, id session.ID, opts logOptions, w io.Writer) error {
 	var written int64
-	err := c.copyLogs(ctx, id, opts, 0, w, &written)
+	err := c.copyLogs(ctx, string(id), opts, 0, w, &written)
 	for opts.follow && opts.tail < 0 && isConnectionLost(err) && ctx.Err() == nil {
 		err = p.again(ctx, func(ctx context.Context, again *client) error {
-			return again.copyLogs(ctx, id, opts, written, w, &written)
+			return again.copyLogs(ctx, string(id), opts, written, w, &written)
 		})
 	}
 	if ctx.Err() != nil {

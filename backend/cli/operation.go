@@ -91,7 +91,7 @@ func (p *program) operates(begin func(context.Context, *client, []string) (api.O
 }
 
 // statusOfCode is the status of HTTP that a failure of that code is told with.
-func statusOfCode(code string) int {
+func statusOfCode(code session.Code) int {
 	for detail, status := range detailStatus {
 		if hasDetail(code, detail) {
 			return status
@@ -199,7 +199,7 @@ func (p *program) answerPrompt(ctx context.Context, c *client, id string, prompt
 	_, err = c.call(ctx, http.MethodPost, operationPath(id, "answer"),
 		api.PromptAnswer{Prompt: prompt.ID, Text: answer}, nil)
 	var told *problemError
-	if errors.As(err, &told) && told.Code == "operation_answer_conflict" {
+	if errors.As(err, &told) && told.Problem.Code == "operation_answer_conflict" {
 		return nil // somebody else was quicker, or it is moot
 	}
 	return err

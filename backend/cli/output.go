@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"slipway/backend/api"
 )
 
 // print writes raw as it came with -o json, or calls table.
@@ -91,7 +89,7 @@ func fields(w io.Writer, pairs [][2]string) {
 }
 
 // size writes an amount of bytes in binary units: "1.5 GiB".
-func size(n int64) string {
+func size[N ~int64](n N) string {
 	const step = 1024
 	value, unit := float64(n), "B"
 	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
@@ -106,13 +104,6 @@ func size(n int64) string {
 	}
 	text := strconv.FormatFloat(value, 'f', digits, 64)
 	return strings.TrimSuffix(text, ".0") + " " + unit
-}
-
-func sizeOf(b api.Bytes) string {
-	if b.Text != "" {
-		return b.Text
-	}
-	return size(b.N)
 }
 
 // span writes a length of time with its two largest units: "3m 12s".
@@ -150,7 +141,7 @@ func (p *program) moment(at *time.Time) string {
 	return at.In(p.Now().Location()).Format("2006-01-02 15:04:05") + " (" + relation + ")"
 }
 
-func percent(part, whole int64) string {
+func percent[N ~int64](part, whole N) string {
 	if whole <= 0 {
 		return ""
 	}

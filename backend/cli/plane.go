@@ -14,6 +14,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 var engines = []string{"auto", "docker", "sim"}
@@ -215,7 +216,7 @@ func (p *program) doctorCommand() *cobra.Command {
 	}
 	p.onFlag(cmd, &on, "the machine of this agent (default this computer)")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var checks []api.Check
+		var checks []session.Check
 		raw, err := c.get(ctx, onAgent("/api/v1/doctor", on), &checks)
 		if err != nil {
 			return err
@@ -223,7 +224,7 @@ func (p *program) doctorCommand() *cobra.Command {
 		if err := p.print(raw, func(w io.Writer) { checkTable(w, checks) }); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(checks, func(check api.Check) bool { return check.Result == "failed" }) {
+		if slices.ContainsFunc(checks, func(check session.Check) bool { return check.Result == "failed" }) {
 			return &exitError{ExitFailure}
 		}
 		return nil
@@ -231,10 +232,10 @@ func (p *program) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-func checkTable(w io.Writer, checks []api.Check) {
+func checkTable(w io.Writer, checks []session.Check) {
 	rows := [][]string{{"RESULT", "PROBE", "FOUND"}}
 	for _, check := range checks {
-		rows = append(rows, []string{check.Result, check.Title, check.Text})
+		rows = append(rows, []string{string(check.Result), check.Title, check.Text})
 		if check.Remedy != "" {
 			rows = append(rows, []string{"", "", "→ " + check.Remedy})
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway/backend/api"
+	"slipway/backend/hub"
 )
 
 func (p *program) presetCommand() *cobra.Command {
@@ -24,7 +24,7 @@ func (p *program) presetCommand() *cobra.Command {
 	}
 	list := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List presets", Args: exactly(0, "no argument")}
 	list.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var presets []api.Preset
+		var presets []hub.Preset
 		raw, err := c.get(ctx, "/api/v1/presets", &presets)
 		if err != nil {
 			return err
@@ -38,7 +38,7 @@ func (p *program) presetCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		raw, err := c.call(ctx, http.MethodPatch, presetPath(found.ID), api.PresetUpdate{Name: &args[1]}, &found)
+		raw, err := c.call(ctx, http.MethodPatch, presetPath(found.ID), hub.PresetUpdate{Name: &args[1]}, &found)
 		return p.printPreset(raw, found, err)
 	})
 	remove := &cobra.Command{Use: "rm PRESET", Short: "Delete one of your presets", Args: exactly(1, "one preset")}
@@ -55,23 +55,30 @@ func (p *program) presetCommand() *cobra.Command {
 }
 
 func (p *program) presetSaveCommand() *cobra.Command {
-	request := api.PresetRequest{}
+	request := hub.PresetContent{}
+	var memory, shm, devices string
 	cmd := &cobra.Command{Use: "save NAME [--cpu N] [--mem SIZE] [--shm SIZE] [--gpu WHAT]", Short: "Save a preset",
 		Args: exactly(1, "a name")}
 	cmd.Flags().IntVar(&request.Resources.CPU, "cpu", 0, "whole CPUs (default 1)")
-	cmd.Flags().StringVar(&request.Resources.Memory.Text, "mem", "", "memory with m, g or t (default 1g)")
-	cmd.Flags().StringVar(&request.Resources.Shm.Text, "shm", "", "shared memory (default automatic)")
-	cmd.Flags().StringVar(&request.Accelerator, "gpu", "", "devices, as in slipway run")
+	cmd.Flags().StringVar(&memory, "mem", "", "memory with m, g or t (default 1g)")
+	cmd.Flags().StringVar(&shm, "shm", "", "shared memory (default automatic)")
+	cmd.Flags().StringVar(&devices, "gpu", "", "devices, as in slipway run")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		wrong := readUnits(unitFlag{"resources.memory", memory, &request.Resources.Memory},
+			unitFlag{"resources.shm", shm, &request.Resources.Shm},
+			unitFlag{"accelerator", devices, &request.Accelerator})
+		if err := invalid("preset_create_invalid", wrong); err != nil {
+			return err
+		}
 		request.Name = args[0]
-		var saved api.Preset
+		var saved hub.Preset
 		raw, err := c.call(ctx, http.MethodPost, "/api/v1/presets", request, &saved)
 		return p.printPreset(raw, saved, err)
 	})
 	return cmd
 }
 
-func (p *program) printPreset(raw json.RawMessage, preset api.Preset, err error) error {
+func (p *program) printPreset(raw json.RawMessage, preset hub.Preset, err error) error {
 	if err != nil {
 		return err
 	}
@@ -80,33 +87,37 @@ func (p *program) printPreset(raw json.RawMessage, preset api.Preset, err error)
 
 func presetPath(id string) string { return "/api/v1/presets/" + url.PathEscape(id) }
 
-func presetTable(w io.Writer, presets []api.Preset) {
+func presetTable(w io.Writer, presets []hub.Preset) {
 	rows := [][]string{{"NAME", " CPU", " MEMORY", " SHARED", "GPU", "KIND"}}
 	for _, preset := range presets {
-		shared, kind := "automatic", "your own"
-		if !preset.Resources.Shm.IsZero() {
-			shared = sizeOf(preset.Resources.Shm)
+		shared, devices, kind := "automatic", "", "your own"
+		if !preset.Accelerator.IsZero() {
+			devices = preset.Accelerator.String()
+		}
+		if preset.Resources.Shm != 0 {
+			shared = size(int64(preset.Resources.Shm))
 		}
 		if preset.Builtin {
 			kind = "built in"
 		}
-		rows = append(rows, []string{preset.Name, strconv.Itoa(preset.Resources.CPU), sizeOf(preset.Resources.Memory),
-			shared, preset.Accelerator, kind})
+		rows = append(rows, []string{preset.Name, strconv.Itoa(preset.Resources.CPU),
+			size(int64(preset.Resources.Memory)),
+			shared, devices, kind})
 	}
 	columns(w, rows)
 }
 
 // findPreset finds a preset by its id or its name, whatever its case.
-func (c *client) findPreset(ctx context.Context, ref string) (api.Preset, error) {
-	var presets []api.Preset
+func (c *client) findPreset(ctx context.Context, ref string) (hub.Preset, error) {
+	var presets []hub.Preset
 	if _, err := c.get(ctx, "/api/v1/presets", &presets); err != nil {
-		return api.Preset{}, err
+		return hub.Preset{}, err
 	}
 	for _, preset := range presets {
 		if preset.ID == ref || strings.EqualFold(preset.Name, ref) {
 			return preset, nil
 		}
 	}
-	return api.Preset{}, &failure{code: "preset_read_not-found", exit: ExitNotFound,
+	return hub.Preset{}, &failure{code: "preset_read_not-found", exit: ExitNotFound,
 		message: fmt.Sprintf("There is no preset %q.", ref), hint: "slipway preset ls lists all of them."}
 }

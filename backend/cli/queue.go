@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 func (p *program) queueCommand() *cobra.Command {
@@ -47,7 +49,7 @@ func (p *program) queueTable(w io.Writer, waiting []api.Session) {
 				turn = strconv.Itoa(s.Wait.Position)
 			}
 		}
-		rows = append(rows, []string{turn, s.Agent, s.ID, s.Name, strconv.Itoa(s.Priority), needs(s.Spec),
+		rows = append(rows, []string{turn, s.Agent, string(s.ID), s.Name, strconv.Itoa(s.Priority), needs(s.Spec),
 			span(p.Now().Sub(s.CreatedAt)), start, why})
 	}
 	columns(w, rows)
@@ -55,24 +57,24 @@ func (p *program) queueTable(w io.Writer, waiting []api.Session) {
 
 // startText says when a session that waits will start: a known moment, or an
 // estimate and by how much it may be wrong.
-func (p *program) startText(wait api.Wait) string {
+func (p *program) startText(wait session.Wait) string {
 	in := func(at time.Time) string { return "in " + span(at.Sub(p.Now())) }
 	switch {
 	case wait.Until != nil && wait.Until.After(p.Now()):
 		return in(*wait.Until)
 	case wait.Start == nil:
 		return "-"
-	case wait.Margin != "":
-		return "about " + in(*wait.Start) + " ±" + wait.Margin
+	case wait.Margin != 0:
+		return "about " + in(*wait.Start) + " ±" + wait.Margin.String()
 	}
 	return "about " + in(*wait.Start)
 }
 
 // needs is what a session asks for in one line: "2 CPU, 4 GiB, GPU 0.5".
-func needs(spec api.Spec) string {
-	parts := []string{strconv.Itoa(max(1, spec.Resources.CPU)) + " CPU", sizeOf(spec.Resources.Memory)}
-	if spec.Accelerator != "" {
-		parts = append(parts, "GPU "+spec.Accelerator)
+func needs(spec session.Spec) string {
+	parts := []string{strconv.Itoa(max(1, spec.Resources.CPU)) + " CPU", size(int64(spec.Resources.Memory))}
+	if !spec.Accelerator.IsZero() {
+		parts = append(parts, "GPU "+spec.Accelerator.String())
 	}
 	text := strings.Join(parts, ", ")
 	if spec.Cluster > 1 {
@@ -147,8 +149,12 @@ checks with the recorded data of the session. It changes nothing.`,
 	}
 	flags.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		policy, err := flags.policy(cmd)
-		if err != nil {
+		var wrong []session.FieldError
+		policy, err := flags.policy(cmd, &wrong)
+		for i := range wrong {
+			wrong[i].Field = strings.TrimPrefix(wrong[i].Field, "idle.")
+		}
+		if err = errors.Join(err, invalid("session_simulate_invalid", wrong)); err != nil {
 			return err
 		}
 		return p.command(func(ctx context.Context, c *client, args []string) error {
@@ -159,7 +165,7 @@ checks with the recorded data of the session. It changes nothing.`,
 	return cmd
 }
 
-func (p *program) idle(ctx context.Context, c *client, ref string, policy *api.IdlePolicy) error {
+func (p *program) idle(ctx context.Context, c *client, ref string, policy *session.IdlePolicy) error {
 	s, raw, err := c.find(ctx, ref)
 	if err != nil {
 		return err
@@ -167,7 +173,7 @@ func (p *program) idle(ctx context.Context, c *client, ref string, policy *api.I
 	if policy == nil {
 		return p.print(raw, func(w io.Writer) { p.idleTable(w, s.Idle, s.KeepUntil) })
 	}
-	var simulation api.IdleSimulation
+	var simulation session.IdleSimulation
 	if raw, err = c.call(ctx, http.MethodPost, sessionPath(s.ID, "idle-simulation"), policy, &simulation); err != nil {
 		return err
 	}
@@ -177,14 +183,14 @@ func (p *program) idle(ctx context.Context, c *client, ref string, policy *api.I
 			verdict = "Unknown."
 		} else if simulation.Ended {
 			verdict = "It would have been reclaimed: " + p.moment(simulation.At) + ", by the check of " +
-				simulation.Checker + "."
+				string(simulation.Checker) + "."
 		}
 		fields(w, [][2]string{{"Verdict", verdict}, {"Because", simulation.Message},
 			{"Judged since", p.moment(&simulation.Since)}})
 	})
 }
 
-func (p *program) idleTable(w io.Writer, checks []api.IdleCheck, keep *time.Time) {
+func (p *program) idleTable(w io.Writer, checks []session.IdleCheck, keep *time.Time) {
 	if keep != nil && keep.After(p.Now()) {
 		fmt.Fprintf(w, "It is kept until %s.\n", p.moment(keep))
 	}
@@ -205,7 +211,8 @@ func (p *program) idleTable(w io.Writer, checks []api.IdleCheck, keep *time.Time
 		for _, m := range check.Metrics {
 			metrics = append(metrics, fmt.Sprintf("%s %.1f of %g %%", m.Name, m.Average, m.Threshold))
 		}
-		rows = append(rows, []string{check.Checker, check.State, at, strings.Join(metrics, ", "), check.Message})
+		rows = append(rows, []string{string(check.Checker), string(check.State), at, strings.Join(metrics, ", "),
+			check.Message})
 	}
 	columns(w, rows)
 }

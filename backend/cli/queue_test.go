@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
+	"slipway/backend/session"
 	"slipway/backend/terminal"
+	"slipway/gpu"
 )
 
 // sampleBoards are a machine with a busy device, one that tells little, one
@@ -24,18 +27,18 @@ func sampleBoards() []api.DeviceBoard {
 				{UUID: "GPU-8f6a", Model: "RTX 4090", Memory: 24 << 30, Free: 300, Level: "watched",
 					Util:       pointer(8720),
 					MemoryUsed: pointer(int64(19 << 30)), Power: pointer(int64(312400)), Temperature: pointer(71),
-					Holders: []api.DeviceHolder{{Session: "def3run00000", Name: "train-a", Owner: "ada", Share: 700,
-						Promised: 16 << 30, Memory: pointer(int64(15 << 30)), Util: pointer(8100)},
-						{Name: "python", Owner: "bob", PID: 4312, Memory: pointer(int64(4 << 30))},
+					Holders: []session.DeviceHolder{{Session: "def3run00000", Name: "train-a", Owner: "ada", Share: 700,
+						Promised: 16 << 30, Memory: pointer(gpu.Bytes(15 << 30)), Util: pointer(8100)},
+						{Name: "python", Owner: "bob", PID: 4312, Memory: pointer(gpu.Bytes(4 << 30))},
 						{Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 100, Promised: 2 << 30}}},
 				{UUID: "GPU-9c1b", Index: 1, Model: "RTX 4090", Memory: 24 << 30, Free: 1000, Level: "none"},
 				{UUID: "GPU-gone", Level: "none",
-					Holders: []api.DeviceHolder{{Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 400,
+					Holders: []session.DeviceHolder{{Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 400,
 						Promised: 8 << 30}}}}},
 		{Agent: "lab", Source: "drm", Quantum: 500, Strategy: "evenly", Attach: "nodes", At: noon.Add(-3 * time.Minute),
 			Devices: []api.DeviceState{
 				{UUID: "PCI-0000", Model: "MI300", Free: 500, Level: "none", MemoryUsed: pointer(int64(0)),
-					Holders: []api.DeviceHolder{{Session: "x", Name: "quiet", Owner: "eve", Share: 500}}}}},
+					Holders: []session.DeviceHolder{{Session: "x", Name: "quiet", Owner: "eve", Share: 500}}}}},
 		{Agent: "plain", Online: true, Source: "none"},
 	}
 }
@@ -60,14 +63,15 @@ func sampleReport() api.UsageReport {
 func sampleQueue() []api.Session {
 	waiting := sampleSessions()[0]
 	waiting.Priority = 50
-	waiting.Spec.Accelerator, waiting.Spec.Cluster = "0.5", 2
-	waiting.Wait = &api.Wait{Code: "session_schedule_no-gpu",
+	waiting.Spec.Accelerator, waiting.Spec.Cluster = gpu.Request{Shares: 500}, 2
+	waiting.Wait = &session.Wait{Code: "session_schedule_no-gpu",
 		Message: "GPU 0: 11.2 GiB used by pid 4312 (python, another user), not a session; needs 16 GiB", Position: 1,
-		Start: pointer(noon.Add(12 * time.Minute)), Margin: "5m"}
+		Start: pointer(noon.Add(12 * time.Minute)), Margin: session.Duration(5 * time.Minute)}
 	later := waiting
-	later.ID, later.Name, later.Spec.Accelerator, later.Spec.Cluster, later.Priority = "abc9late0000", "night-run", "",
+	later.ID, later.Name, later.Spec.Accelerator, later.Spec.Cluster, later.Priority = "abc9late0000", "night-run",
+		gpu.Request{},
 		0, 10
-	later.Wait = &api.Wait{Message: "not before 2026-05-01 23:00", Position: 2,
+	later.Wait = &session.Wait{Message: "not before 2026-05-01 23:00", Position: 2,
 		Until: pointer(noon.Add(11 * time.Hour))}
 	unplanned := later
 	unplanned.ID, unplanned.Name, unplanned.Wait = "abc8new00000", "brand-new", nil
@@ -82,29 +86,30 @@ func (f *plane) serveSamples() {
 	give("GET /api/v1/devices", sampleBoards())
 	give("GET /api/v1/usage", sampleReport())
 	give("GET /api/v1/queue", sampleQueue())
-	give("GET /api/v1/presets", []api.Preset{{ID: "small", Name: "Small", Builtin: true,
-		Resources: api.Resources{CPU: 1, Memory: api.Bytes{N: 2 << 30}}},
-		{ID: "p-1", Name: "Half a card", Resources: api.Resources{CPU: 4, Memory: api.Bytes{N: 16 << 30},
-			Shm: api.Bytes{N: 2 << 30}}, Accelerator: "0.5"}})
-	give("GET /api/v1/machines/{agent}/devices/{device}/history", []api.DevicePoint{
+	give("GET /api/v1/presets", []hub.Preset{{PresetContent: hub.PresetContent{Name: "Small",
+		Resources: session.Resources{CPU: 1, Memory: 2 << 30}}, ID: "small", Builtin: true},
+		{PresetContent: hub.PresetContent{Name: "Half a card", Resources: session.Resources{CPU: 4, Memory: 16 << 30,
+			Shm: 2 << 30}, Accelerator: gpu.Request{Shares: 500}}, ID: "p-1"}})
+	give("GET /api/v1/machines/{agent}/devices/{device}/history", []session.DevicePoint{
 		{At: noon.Add(-70 * time.Second), Util: pointer(100)}, {At: noon.Add(-62 * time.Second), Util: pointer(9940),
-			MemoryUsed: pointer(int64(19 << 30)), Power: pointer(int64(430_000)), Temperature: pointer(80)},
+			MemoryUsed: pointer(gpu.Bytes(19 << 30)), Power: pointer(gpu.MilliWatt(430_000)), Temperature: pointer(80)},
 		{At: noon}})
 	give("POST /api/v1/sessions/{id}/idle-simulation",
-		api.IdleSimulation{Ended: true, At: pointer(noon.Add(-20 * time.Minute)), Checker: "utilization",
-			Since: noon.Add(-90 * time.Minute), Message: "GPU 2.1 % over 30m, below 5 %", Checks: []api.IdleCheck{}})
+		session.IdleSimulation{Ended: true, At: pointer(noon.Add(-20 * time.Minute)), Checker: "utilization",
+			Since: noon.Add(-90 * time.Minute), Message: "GPU 2.1 % over 30m, below 5 %",
+			Checks: []session.IdleCheck{}})
 }
 
 func TestQueueTablesSayWhatAPersonNeeds(t *testing.T) {
 	f := newPlane(t)
 	f.sessions = sampleSessions()
 	s := &f.sessions[2]
-	s.Spec.Accelerator, s.Spec.Label, s.Enforcement, s.Priority = "0.7", "vision", "watched", 10
-	s.GPUs = []api.Grant{{Device: "GPU-8f6a", Share: 700, Memory: 16 << 30}}
-	s.Usage.GPUs = []api.DeviceLoad{{Device: "GPU-8f6a", Util: pointer(8100), Memory: pointer(int64(15 << 30))}}
-	s.Dependents, s.KeepUntil = []string{"abc1wait0000"}, pointer(noon.Add(4*time.Hour))
-	s.Idle = []api.IdleCheck{{Checker: "utilization", State: "idle", ExpiresAt: pointer(noon.Add(9 * time.Minute)),
-		Message: "GPU 2.1 % over 30m", Metrics: []api.IdleMetric{{Name: "gpu", Average: 2.1, Threshold: 5}}},
+	s.Spec.Accelerator, s.Spec.Label, s.Enforcement, s.Priority = gpu.Request{Shares: 700}, "vision", "watched", 10
+	s.Grants.GPUs = []gpu.Grant{{Device: "GPU-8f6a", Share: 700, Memory: 16 << 30}}
+	s.Usage.GPUs = []session.DeviceLoad{{Device: "GPU-8f6a", Util: pointer(8100), Memory: pointer(gpu.Bytes(15 << 30))}}
+	s.Dependents, s.KeepUntil = []session.ID{"abc1wait0000"}, pointer(noon.Add(4*time.Hour))
+	s.Idle = []session.IdleCheck{{Checker: "utilization", State: "idle", ExpiresAt: pointer(noon.Add(9 * time.Minute)),
+		Message: "GPU 2.1 % over 30m", Metrics: []session.IdleMetric{{Name: "gpu", Average: 2.1, Threshold: 5}}},
 		{Checker: "utilization", State: "grace", JudgedFrom: pointer(noon.Add(40 * time.Minute)),
 			Message: "Not judged for the first 1 h 30 min."},
 		{Checker: "network", State: "active", Message: "traffic 2m ago"}}
@@ -216,18 +221,23 @@ func TestQueueFlagsMakeTheSpec(t *testing.T) {
 	if got.code != ExitOK {
 		t.Fatalf("%+v", got)
 	}
-	want := api.Spec{Type: "batch", Image: "i", Command: "true",
-		NotBefore: pointer(time.Date(2026, 5, 1, 18, 30, 0, 0, time.UTC)), Timeout: "5m",
-		Accelerator: "mig:1g.10gb", Uncooperative: true, MPS: true, Cluster: 2, Priority: pointer(0),
-		After: []string{"def3run00000", "abc2pull0000"}, PendingTimeout: "2h", Label: "vision", CommitOnEnd: 3,
-		Idle: &api.IdlePolicy{Lifetime: "2d", Network: "1h", Use: &api.UsePolicy{Window: "30m", Grace: "5m", Any: true,
-			CPU: pointer(0.5), Memory: pointer(1.0), GPU: pointer(5.0), VRAM: pointer(7.0)}}}
+	want := session.Spec{Type: "batch", Image: "i", Command: "true",
+		NotBefore: pointer(time.Date(2026, 5, 1, 18, 30, 0, 0, time.UTC)), Timeout: session.Duration(5 * time.Minute),
+		Accelerator: gpu.Request{Profile: "1g.10gb", Count: 1}, Uncooperative: true, MPS: true, Cluster: 2,
+		Priority: pointer(0),
+		After:    []string{"def3run00000", "abc2pull0000"}, PendingTimeout: session.Duration(2 * time.Hour),
+		Label: "vision", CommitOnEnd: 3,
+		Idle: &session.IdlePolicy{Lifetime: session.Duration(2 * 24 * time.Hour),
+			Network: session.Duration(1 * time.Hour),
+			Use: session.UsePolicy{Window: session.Duration(30 * time.Minute),
+				Grace: session.Duration(5 * time.Minute), Any: true,
+				CPU: pointer(0.5), Memory: pointer(1.0), GPU: pointer(5.0), VRAM: pointer(7.0)}}}
 	if spec := last.Load().Spec; !reflect.DeepEqual(spec, want) {
 		t.Errorf("got  %+v\nwant %+v", spec, want)
 	}
 	f.run(t, "run", "--image", "i", "--preset", "half A card", "--cpu", "2", "--idle-off", "-d")
-	want = api.Spec{Image: "i", Resources: api.Resources{CPU: 2, Memory: api.Bytes{N: 16 << 30},
-		Shm: api.Bytes{N: 2 << 30}}, Accelerator: "0.5", Idle: &api.IdlePolicy{}}
+	want = session.Spec{Image: "i", Resources: session.Resources{CPU: 2, Memory: 16 << 30,
+		Shm: 2 << 30}, Accelerator: gpu.Request{Shares: 500}, Idle: &session.IdlePolicy{}}
 	if spec := last.Load().Spec; !reflect.DeepEqual(spec, want) {
 		t.Errorf("got  %+v\nwant %+v", spec, want)
 	}
@@ -259,6 +269,9 @@ func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
 		"several to remove":                {[]string{"--count", "2", "--rm"}, ExitUsage, "--rm"},
 		"several with a command":           {[]string{"--count", "2", "--", "true"}, ExitUsage, "--type batch"},
 		"a start that is no time":          {[]string{"--type", "batch", "--at", "soon"}, ExitUsage, "--start-at"},
+		"devices that are none":            {[]string{"--gpu", "x"}, ExitInvalid, "does not name devices"},
+		"memory that is no amount":         {[]string{"--mem", "lots"}, ExitInvalid, "not an amount of memory"},
+		"a wait of no length":              {[]string{"--pending-timeout", "0m"}, ExitInvalid, "at least 1 s"},
 		"a count that is no number":        {[]string{"--count", "some"}, ExitUsage, "some"},
 		"a flag that is one letter beside": {[]string{"--gpus", "1"}, ExitUsage, "--gpus"},
 	} {
@@ -274,8 +287,8 @@ func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
 	for _, field := range []string{"accelerator", "cluster", "priority", "after[0]", "pendingTimeout", "label",
 		"idle.use.window", "count"} {
 		t.Run("the server refuses "+field, func(t *testing.T) {
-			refusal := api.Problem{Code: "session_create_invalid", Message: "2 fields are wrong.", Hint: "See below.",
-				Fields: []api.FieldProblem{{Field: field, Code: "session_create_invalid-x", Message: "It is wrong.",
+			refusal := session.Error{Code: "session_create_invalid", Message: "2 fields are wrong.", Hint: "See below.",
+				Fields: []session.FieldError{{Field: field, Code: "session_create_invalid-x", Message: "It is wrong.",
 					Hint: "Write it otherwise."}}}
 			refusing := newPlane(t)
 			for _, path := range []string{"sessions", "launches"} {
@@ -283,7 +296,7 @@ func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
 					func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusUnprocessableEntity, refusal) })
 			}
 			for _, args := range [][]string{{"-d"}, {"--count", "3"}} {
-				got := refusing.run(t, append([]string{"run", "--image", "i", "--gpu", "x"}, args...)...)
+				got := refusing.run(t, append([]string{"run", "--image", "i", "--gpu", "0.5"}, args...)...)
 				if got.code != ExitInvalid || got.stdout != "" ||
 					!strings.Contains(got.stderr, field+": It is wrong. Write it otherwise.") ||
 					!strings.Contains(got.stderr, "(session_create_invalid)") {
@@ -297,7 +310,7 @@ func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
 func TestSeveralAreLaunchedAtOnce(t *testing.T) {
 	f := newPlane(t)
 	var request atomic.Pointer[api.LaunchManyRequest]
-	problem := &api.Problem{Code: "session_create_already-exists", Message: "The name is taken.",
+	problem := &session.Error{Code: "session_create_already-exists", Message: "The name is taken.",
 		Hint: "Choose another."}
 	f.handle("POST /api/v1/launches", func(w http.ResponseWriter, r *http.Request) {
 		var got api.LaunchManyRequest
@@ -308,7 +321,7 @@ func TestSeveralAreLaunchedAtOnce(t *testing.T) {
 		var launched []api.Launched
 		for i := range got.Count {
 			s := pending(got.Spec)
-			s.ID, s.Name = fmt.Sprintf("new%09d", i+1), fmt.Sprintf("train-%d", i+1)
+			s.ID, s.Name = session.ID(fmt.Sprintf("new%09d", i+1)), fmt.Sprintf("train-%d", i+1)
 			launched = append(launched, api.Launched{Session: &s})
 		}
 		if got.Spec.Label == "taken" {
@@ -343,11 +356,12 @@ func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
 			reply(w, http.StatusOK, answer)
 		}
 	}
-	f.handle("PATCH /api/v1/sessions/{id}", note(api.Session{Name: "waiting-one", Priority: 90}))
+	f.handle("PATCH /api/v1/sessions/{id}", note(api.Session{Session: session.Session{Name: "waiting-one",
+		Priority: 90}}))
 	f.handle("POST /api/v1/sessions/{id}/keep",
-		note(api.Session{Name: "train-a", KeepUntil: pointer(noon.Add(4 * time.Hour))}))
-	f.handle("POST /api/v1/presets", note(api.Preset{Name: "Mine"}))
-	f.handle("PATCH /api/v1/presets/{id}", note(api.Preset{Name: "Third"}))
+		note(api.Session{Session: session.Session{Name: "train-a", KeepUntil: pointer(noon.Add(4 * time.Hour))}}))
+	f.handle("POST /api/v1/presets", note(hub.Preset{PresetContent: hub.PresetContent{Name: "Mine"}}))
+	f.handle("PATCH /api/v1/presets/{id}", note(hub.Preset{PresetContent: hub.PresetContent{Name: "Third"}}))
 	f.handle("DELETE /api/v1/presets/{id}", note(nil))
 	for _, c := range []struct {
 		args         []string
@@ -358,7 +372,8 @@ func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
 		{[]string{"keep", "train-a", "4h"}, `POST /api/v1/sessions/def3run00000/keep {"for":"4h"}`,
 			"train-a is kept until 2026-05-01 16:00:00 (in 4h 0m).\n"},
 		{[]string{"preset", "save", "Mine", "--cpu", "2", "--mem", "8g", "--gpu", "1"},
-			`POST /api/v1/presets {"name":"Mine","resources":{"cpu":2,"memory":"8g"},"accelerator":"1"}`, "Mine\n"},
+			`POST /api/v1/presets {"name":"Mine","resources":{"cpu":2,"memory":8589934592},` +
+				`"accelerator":{"devices":1}}`, "Mine\n"},
 		{[]string{"preset", "rename", "half a card", "Third"}, `PATCH /api/v1/presets/p-1 {"name":"Third"}`, "Third\n"},
 		{[]string{"preset", "rm", "Half a card"}, `DELETE /api/v1/presets/p-1 `, ""},
 	} {
@@ -392,7 +407,8 @@ func TestHistoryPassesItsFiltersOn(t *testing.T) {
 }
 
 func TestKernelsAreChosen(t *testing.T) {
-	shells := []api.Terminal{{ID: "a", CreatedAt: noon}, {ID: "b", Kernel: "sub1", CreatedAt: noon.Add(time.Second)},
+	shells := []session.Terminal{{ID: "a", CreatedAt: noon}, {ID: "b", Kernel: "sub1",
+		CreatedAt: noon.Add(time.Second)},
 		{ID: "c", Kernel: "sub1", ExitCode: pointer(0), CreatedAt: noon.Add(2 * time.Second)}}
 	for want, choice := range map[string]shellChoice{"a": {}, "b": {kernel: "sub1"}} {
 		if got, found := choice.among(shells); !found || got.ID != want {
@@ -404,8 +420,8 @@ func TestKernelsAreChosen(t *testing.T) {
 	}
 	f := newPlane(t)
 	f.sessions = sampleSessions()
-	var asked api.ExecRequest
-	f.commanding(t, func(request api.ExecRequest, conn terminal.Conn) *api.Problem {
+	var asked session.ExecRequest
+	f.commanding(t, func(request session.ExecRequest, conn terminal.Conn) *session.Error {
 		asked = request
 		if err := conn.WriteFrame(terminal.Frame{Type: terminal.FrameExit, Payload: []byte{0, 0, 0, 0}}); err != nil {
 			t.Error(err)

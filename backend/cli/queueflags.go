@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway/backend/api"
+	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // queueFlags are the flags that say which devices a session shares, how it
@@ -39,17 +40,20 @@ func (f *queueFlags) add(cmd *cobra.Command) {
 }
 
 // set puts what the flags say into spec.
-func (f queueFlags) set(cmd *cobra.Command, spec *api.Spec) error {
+// What is no amount is added to wrong.
+func (f queueFlags) set(cmd *cobra.Command, spec *session.Spec, wrong *[]session.FieldError) error {
 	changed := cmd.Flags().Changed
-	for name, target := range map[string]struct {
-		from string
-		to   *string
-	}{"gpu": {f.gpu, &spec.Accelerator}, "pending-timeout": {f.pendingTimeout, &spec.PendingTimeout},
-		"label": {f.label, &spec.Label}} {
-		if changed(name) {
-			*target.to = target.from
-		}
+	if changed("gpu") {
+		spec.Accelerator = gpu.Request{}
 	}
+	if changed("pending-timeout") {
+		spec.PendingTimeout = 0
+	}
+	if changed("label") {
+		spec.Label = f.label
+	}
+	*wrong = append(*wrong, readUnits(unitFlag{"accelerator", f.gpu, &spec.Accelerator},
+		unitFlag{"pendingTimeout", f.pendingTimeout, &spec.PendingTimeout})...)
 	spec.Uncooperative = spec.Uncooperative || f.uncooperative
 	spec.MPS = spec.MPS || f.mps
 	spec.NoSSH = spec.NoSSH || f.noSSH
@@ -75,7 +79,7 @@ func (f queueFlags) set(cmd *cobra.Command, spec *api.Spec) error {
 		}
 	}
 	spec.After = append(spec.After, f.after...)
-	policy, err := f.idle.policy(cmd)
+	policy, err := f.idle.policy(cmd, wrong)
 	if policy != nil {
 		spec.Idle = policy
 	}
@@ -106,9 +110,10 @@ func (f *idleFlags) add(cmd *cobra.Command) {
 }
 
 // policy is what the flags say, nil where they say nothing.
-func (f idleFlags) policy(cmd *cobra.Command) (*api.IdlePolicy, error) {
+func (f idleFlags) policy(cmd *cobra.Command, wrong *[]session.FieldError) (*session.IdlePolicy, error) {
 	changed := cmd.Flags().Changed
-	var use api.UsePolicy
+	var policy session.IdlePolicy
+	use := &policy.Use
 	for name, threshold := range map[string]struct {
 		from float64
 		to   **float64
@@ -118,15 +123,14 @@ func (f idleFlags) policy(cmd *cobra.Command) (*api.IdlePolicy, error) {
 			*threshold.to = &threshold.from
 		}
 	}
-	use.Window, use.Grace, use.Any = f.window, f.grace, f.any
-	policy := api.IdlePolicy{Lifetime: f.lifetime, Network: f.network}
-	if use != (api.UsePolicy{}) {
-		policy.Use = &use
-	}
+	use.Any = f.any
+	*wrong = append(*wrong, readUnits(unitFlag{"idle.lifetime", f.lifetime, &policy.Lifetime},
+		unitFlag{"idle.network", f.network, &policy.Network}, unitFlag{"idle.use.window", f.window, &use.Window},
+		unitFlag{"idle.use.grace", f.grace, &use.Grace})...)
 	switch {
-	case f.off && policy != (api.IdlePolicy{}):
+	case f.off && policy != (session.IdlePolicy{}):
 		return nil, usagef("use either --idle-off or the other --idle flags")
-	case f.off || policy != (api.IdlePolicy{}):
+	case f.off || policy != (session.IdlePolicy{}):
 		return &policy, nil
 	}
 	return nil, nil
@@ -136,41 +140,41 @@ func (f idleFlags) policy(cmd *cobra.Command) (*api.IdlePolicy, error) {
 // in the resources of a preset that flags and file left open, and creates the
 // folders that are wanted and not there. A session that only the file names and
 // that there is not is left for the server to tell, with whatever else is missing.
-func (p *program) resolve(ctx context.Context, c *client, spec *api.Spec, opts runOptions) error {
+func (p *program) resolve(ctx context.Context, c *client, spec *session.Spec, opts runOptions) error {
 	for i, ref := range spec.After {
 		s, _, err := c.find(ctx, ref)
 		switch {
 		case err == nil:
-			spec.After[i] = s.ID
+			spec.After[i] = string(s.ID)
 		case !opts.file || !isNotFound(err):
 			return err
 		}
 	}
-	if err := p.fill(ctx, c, spec, opts.preset); err != nil || !opts.createFolders {
+	if err := p.fill(ctx, c, spec, opts); err != nil || !opts.createFolders {
 		return err
 	}
 	return p.createMissing(ctx, c, *spec)
 }
 
 // fill takes from a preset what a spec leaves open.
-func (p *program) fill(ctx context.Context, c *client, spec *api.Spec, preset string) error {
-	if preset == "" {
+func (p *program) fill(ctx context.Context, c *client, spec *session.Spec, opts runOptions) error {
+	if opts.preset == "" {
 		return nil
 	}
-	found, err := c.findPreset(ctx, preset)
+	found, err := c.findPreset(ctx, opts.preset)
 	if err != nil {
 		return err
 	}
 	if spec.Resources.CPU == 0 {
 		spec.Resources.CPU = found.Resources.CPU
 	}
-	if spec.Resources.Memory.IsZero() {
+	if spec.Resources.Memory == 0 {
 		spec.Resources.Memory = found.Resources.Memory
 	}
-	if spec.Resources.Shm.IsZero() {
+	if spec.Resources.Shm == 0 {
 		spec.Resources.Shm = found.Resources.Shm
 	}
-	if spec.Accelerator == "" {
+	if spec.Accelerator.IsZero() && !opts.gpuGiven {
 		spec.Accelerator = found.Accelerator
 	}
 	return nil

@@ -22,22 +22,23 @@ import (
 const maxRecipe = 1<<20 + 1
 
 // readSpec reads a spec from a YAML file, or from stdin for "-".
-func (p *program) readSpec(path string) (api.Spec, error) {
+func (p *program) readSpec(path string) (session.Spec, error) {
 	name, from := path, p.Stdin
 	if path == "-" {
 		name = "stdin"
 	} else {
 		file, err := os.Open(path)
 		if err != nil {
-			return api.Spec{}, &failure{code: "recipe_read_not-found", exit: ExitUsage, message: sentence(err.Error()),
-				hint: "-f takes the path of a YAML file."}
+			return session.Spec{}, &failure{code: "recipe_read_not-found", exit: ExitUsage,
+				message: sentence(err.Error()),
+				hint:    "-f takes the path of a YAML file."}
 		}
 		defer file.Close()
 		from = file
 	}
 	data, err := io.ReadAll(io.LimitReader(from, maxRecipe))
 	if err != nil {
-		return api.Spec{}, err
+		return session.Spec{}, err
 	}
 	spec, err := recipe.Parse(data)
 	if err != nil {
@@ -61,7 +62,7 @@ func recipeFailure(name string, err error) error {
 
 // addSecrets takes the values that a recipe does not keep from here, but for
 // those that flags give.
-func (p *program) addSecrets(spec *api.Spec, given []string) error {
+func (p *program) addSecrets(spec *session.Spec, given []string) error {
 	var missing []string
 	for i, v := range spec.Env {
 		flagged := slices.ContainsFunc(given,
@@ -183,7 +184,7 @@ func (p *program) recipeCheckCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) checkRecipe(ctx context.Context, c *client, spec api.Spec) error {
+func (p *program) checkRecipe(ctx context.Context, c *client, spec session.Spec) error {
 	var preview api.Preview
 	raw, err := c.call(ctx, http.MethodPost, "/api/v1/preview", spec, &preview)
 	if err != nil {
@@ -191,7 +192,7 @@ func (p *program) checkRecipe(ctx context.Context, c *client, spec api.Spec) err
 	}
 	if len(preview.Errors) > 0 {
 		first := preview.Errors[0]
-		refusal := api.Problem{Code: string(session.CodeInvalid), Message: first.Message, Hint: first.Hint,
+		refusal := session.Error{Code: session.CodeInvalid, Message: first.Message, Hint: first.Hint,
 			Fields: preview.Errors}
 		return withRepairs(&problemError{Problem: refusal, status: http.StatusUnprocessableEntity}, spec)
 	}
@@ -230,10 +231,10 @@ func (p *program) recipeDiffCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printDifferences(fields []api.RecipeField, all bool, names []string) error {
-	differ := slices.ContainsFunc(fields, func(f api.RecipeField) bool { return !f.Same })
+func (p *program) printDifferences(fields []recipe.Field, all bool, names []string) error {
+	differ := slices.ContainsFunc(fields, func(f recipe.Field) bool { return !f.Same })
 	if !all {
-		fields = slices.DeleteFunc(fields, func(f api.RecipeField) bool { return f.Same })
+		fields = slices.DeleteFunc(fields, func(f recipe.Field) bool { return f.Same })
 	}
 	raw, err := json.Marshal(fields)
 	if err != nil {

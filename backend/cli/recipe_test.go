@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
+	"slipway/backend/session"
 )
 
 func TestRecipeFailureNamesTheFile(t *testing.T) {
@@ -32,12 +34,13 @@ func TestARecipeTakesItsSecretsFromHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	plane := newPlane(t)
-	var sent api.LaunchRequest
+	var sent hub.LaunchRequest
 	plane.handle("POST /api/v1/sessions", func(w http.ResponseWriter, r *http.Request) {
 		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
 			t.Error(err)
 		}
-		reply(w, http.StatusCreated, api.Session{ID: "aaaaaaaaaaaa", Name: "a", Status: "PENDING"})
+		reply(w, http.StatusCreated, api.Session{Session: session.Session{ID: "aaaaaaaaaaaa", Name: "a",
+			Status: "PENDING"}})
 	})
 	t.Run("a missing one is named", func(t *testing.T) {
 		got := plane.run(t, "run", "-f", path, "-d")
@@ -77,7 +80,7 @@ func TestRecipesAreComparedLikeDiff(t *testing.T) {
 
 func TestARecipeIsExportedInThreeWays(t *testing.T) {
 	plane := newPlane(t)
-	plane.set(api.Session{ID: "aaaaaaaaaaaa", Name: "train", Status: "RUNNING"})
+	plane.set(api.Session{Session: session.Session{ID: "aaaaaaaaaaaa", Name: "train", Status: "RUNNING"}})
 	plane.handle("GET /api/v1/recents", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, []api.Recent{{ID: "r1", Name: "nightly"}})
 	})

@@ -33,9 +33,9 @@ func (f *repairFlags) add(cmd *cobra.Command) {
 
 // set leaves out what the flags name. What the file does not have is an error:
 // nothing else may be left out in its place.
-func (f repairFlags) set(spec *api.Spec) error {
+func (f repairFlags) set(spec *session.Spec) error {
 	for _, name := range f.noVolume {
-		rest := slices.DeleteFunc(slices.Clone(spec.Mounts), func(m api.Mount) bool {
+		rest := slices.DeleteFunc(slices.Clone(spec.Mounts), func(m session.Mount) bool {
 			return m.Folder == name ||
 				m.Source == name || mountTarget(m) == name
 		})
@@ -55,14 +55,14 @@ func (f repairFlags) set(spec *api.Spec) error {
 }
 
 // mountTarget is where a mount appears in the session.
-func mountTarget(m api.Mount) string {
-	return session.MountTarget(session.Mount{Source: m.Source, Folder: m.Folder, Target: m.Target})
+func mountTarget(m session.Mount) string {
+	return session.MountTarget(m)
 }
 
 // createMissing creates the folders that a spec mounts and there are not, on the
 // agent where it would land. It does nothing where more than that is wrong: the
 // launch tells it, and nothing is half done.
-func (p *program) createMissing(ctx context.Context, c *client, spec api.Spec) error {
+func (p *program) createMissing(ctx context.Context, c *client, spec session.Spec) error {
 	var preview api.Preview
 	if _, err := c.call(ctx, http.MethodPost, "/api/v1/preview", spec, &preview); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (p *program) createMissing(ctx context.Context, c *client, spec api.Spec) e
 	var names []string
 	for _, e := range preview.Errors {
 		i, part := mountField(e.Field)
-		if part != "folder" || i >= len(spec.Mounts) || e.Code != string(session.CodeNoFolder) {
+		if part != "folder" || i >= len(spec.Mounts) || e.Code != session.CodeNoFolder {
 			return nil
 		}
 		if name := spec.Mounts[i].Folder; !slices.Contains(names, name) {
@@ -80,7 +80,8 @@ func (p *program) createMissing(ctx context.Context, c *client, spec api.Spec) e
 	for _, name := range names {
 		var folder api.Folder
 		if _, err := c.call(ctx, http.MethodPost, "/api/v1/folders",
-			api.FolderRequest{Name: name, Agent: preview.Agent}, &folder); err != nil {
+			api.FolderRequest{FolderRequest: session.FolderRequest{Name: name}, Agent: preview.Agent},
+			&folder); err != nil {
 			return err
 		}
 		p.notice("The folder %s was created on %s.", folder.Name, folder.Agent)
@@ -101,26 +102,26 @@ func mountField(field string) (i int, part string) {
 
 // withRepairs adds to each field of a refusal the flags that mend it: a file
 // need not be changed to be run here.
-func withRepairs(err error, spec api.Spec) error {
+func withRepairs(err error, spec session.Spec) error {
 	var told *problemError
-	if !errors.As(err, &told) || len(told.Fields) == 0 {
+	if !errors.As(err, &told) || len(told.Problem.Fields) == 0 {
 		return err
 	}
 	mended := *told
-	mended.Fields = slices.Clone(told.Fields)
-	for i, e := range mended.Fields {
+	mended.Problem.Fields = slices.Clone(told.Problem.Fields)
+	for i, e := range mended.Problem.Fields {
 		if flags := repairOf(e.Field, spec); flags != "" {
-			mended.Fields[i].Hint = strings.TrimSpace(e.Hint + " Or " + flags + ".")
+			mended.Problem.Fields[i].Hint = strings.TrimSpace(e.Hint + " Or " + flags + ".")
 		}
 	}
-	if len(mended.Fields) == 1 {
-		mended.Hint = mended.Fields[0].Hint
+	if len(mended.Problem.Fields) == 1 {
+		mended.Problem.Hint = mended.Problem.Fields[0].Hint
 	}
 	return &mended
 }
 
 // repairOf are the flags that repair one field.
-func repairOf(field string, spec api.Spec) string {
+func repairOf(field string, spec session.Spec) string {
 	if i, part := mountField(field); part != "" && i < len(spec.Mounts) {
 		return repairOfMount(spec.Mounts[i], part)
 	}
@@ -150,7 +151,7 @@ func repairOf(field string, spec api.Spec) string {
 	return ""
 }
 
-func repairOfMount(m api.Mount, part string) string {
+func repairOfMount(m session.Mount, part string) string {
 	if part == "target" {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 const goneRecipe = `image: a
@@ -25,13 +26,13 @@ after: [prepare]
 `
 
 // gone is what a server says of goneRecipe where none of it is.
-var gone = api.Problem{Code: "session_create_invalid", Message: "6 fields are wrong.", Fields: []api.FieldProblem{
+var gone = session.Error{Code: "session_create_invalid", Message: "6 fields are wrong.", Fields: []session.FieldError{
 	{Field: "group", Code: "session_create_not-found", Message: "No agent is in a resource group \"lab\"."},
 	{Field: "agent", Code: "session_create_not-found", Message: "There is no agent named \"lab-2\".",
 		Hint: "Leave it empty to let Slipway choose."},
 	{Field: "accelerator", Code: "session_create_accelerator-over-machine",
 		Message: "No device has instances 9g.99gb."},
-	{Field: "mounts[0].folder", Code: string(session.CodeNoFolder),
+	{Field: "mounts[0].folder", Code: session.CodeNoFolder,
 		Message: "There is no folder sets on this machine."},
 	{Field: "mounts[2].source", Code: "session_create_invalid-mount-source",
 		Message: "There is no directory /data/old on this machine."},
@@ -52,7 +53,7 @@ func TestWhatAFileNamesAndIsNotThereIsToldWithItsRepair(t *testing.T) {
 	plane.handle("POST /api/v1/sessions",
 		func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusUnprocessableEntity, gone) })
 	plane.handle("POST /api/v1/preview", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, api.Preview{Agent: "local", Errors: gone.Fields})
+		reply(w, http.StatusOK, api.Preview{Preview: session.Preview{Errors: gone.Fields}, Agent: "local"})
 	})
 	for _, args := range [][]string{{"run", "-f", file, "-d"}, {"recipe", "check", file}} {
 		got := plane.run(t, args...)
@@ -81,8 +82,8 @@ func TestFlagsRepairAFileAndLeaveTheRest(t *testing.T) {
 	last := plane.launching(t, pending)
 	got := plane.run(t, "run", "-f", file, "-d", "--on=", "--group=", "--gpu", "none", "-v", "other:/home/work/sets:ro",
 		"--no-volume", "/data/old", "--no-after", "prepare")
-	want := api.Spec{Image: "a", Accelerator: "none", After: []string{},
-		Mounts: []api.Mount{{Folder: "other", Target: "/home/work/sets", ReadOnly: true},
+	want := session.Spec{Image: "a", Accelerator: gpu.Request{}, After: []string{},
+		Mounts: []session.Mount{{Folder: "other", Target: "/home/work/sets", ReadOnly: true},
 			{Folder: "models", Target: "/models"}}}
 	request := last.Load()
 	if got.code != ExitOK || request == nil {
@@ -103,19 +104,19 @@ func TestFlagsRepairAFileAndLeaveTheRest(t *testing.T) {
 func TestMissingFoldersAreCreatedWhereNothingElseIsWrong(t *testing.T) {
 	file := written(t, "image: a\nmounts: [{folder: sets}, {folder: sets, path: in, target: two}]\n")
 	for name, c := range map[string]struct {
-		wrong []api.FieldProblem
+		wrong []session.FieldError
 		made  []string
 	}{
-		"nothing else is": {[]api.FieldProblem{{Field: "mounts[0].folder", Code: string(session.CodeNoFolder)},
-			{Field: "mounts[1].folder", Code: string(session.CodeNoFolder)}}, []string{"sets on lab"}},
-		"an agent is": {[]api.FieldProblem{{Field: "agent", Code: "session_create_not-found"},
-			{Field: "mounts[0].folder", Code: string(session.CodeNoFolder)}}, nil},
+		"nothing else is": {[]session.FieldError{{Field: "mounts[0].folder", Code: session.CodeNoFolder},
+			{Field: "mounts[1].folder", Code: session.CodeNoFolder}}, []string{"sets on lab"}},
+		"an agent is": {[]session.FieldError{{Field: "agent", Code: "session_create_not-found"},
+			{Field: "mounts[0].folder", Code: session.CodeNoFolder}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plane := newPlane(t)
 			plane.launching(t, pending)
 			plane.handle("POST /api/v1/preview", func(w http.ResponseWriter, _ *http.Request) {
-				reply(w, http.StatusOK, api.Preview{Agent: "lab", Errors: c.wrong})
+				reply(w, http.StatusOK, api.Preview{Preview: session.Preview{Errors: c.wrong}, Agent: "lab"})
 			})
 			var made []string
 			plane.handle("POST /api/v1/folders", func(w http.ResponseWriter, r *http.Request) {
@@ -124,7 +125,7 @@ func TestMissingFoldersAreCreatedWhereNothingElseIsWrong(t *testing.T) {
 					t.Error(err)
 				}
 				made = append(made, req.Name+" on "+req.Agent)
-				reply(w, http.StatusCreated, api.Folder{Name: req.Name, Agent: req.Agent})
+				reply(w, http.StatusCreated, api.Folder{Folder: session.Folder{Name: req.Name, Agent: req.Agent}})
 			})
 			if got := plane.run(t, "run", "-f", file, "-d", "--create-folders"); got.code != ExitOK ||
 				!reflect.DeepEqual(made, c.made) {

@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
+	"slipway/backend/session"
 )
 
 // runOptions is what run is asked for beside the spec.
@@ -22,6 +23,7 @@ type runOptions struct {
 	timeout              time.Duration
 	words                []string // the command
 	count                int      // how many sessions
+	gpuGiven             bool     // devices, or none, whatever a preset has
 	preset               string
 	owner                string // for whom; empty: oneself
 	file                 bool   // the spec is that of a file
@@ -71,7 +73,7 @@ func (p *program) runCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		opts.words, opts.preset = args, flags.queue.preset
+		opts.words, opts.preset, opts.gpuGiven = args, flags.queue.preset, cmd.Flags().Changed("gpu")
 		opts.file, opts.createFolders = flags.file != "", flags.repair.createFolders
 		if err := opts.check(spec); err != nil {
 			return err
@@ -81,7 +83,7 @@ func (p *program) runCommand() *cobra.Command {
 	return cmd
 }
 
-func (o runOptions) check(spec api.Spec) error {
+func (o runOptions) check(spec session.Spec) error {
 	interactive := spec.Type != typeBatch
 	switch {
 	case o.count < 1:
@@ -104,7 +106,7 @@ func (o runOptions) check(spec api.Spec) error {
 
 // run launches a session and does with it what was asked for. What it prints
 // with -o json is the session, as it was accepted or after the wait.
-func (p *program) run(ctx context.Context, spec api.Spec, opts runOptions) error {
+func (p *program) run(ctx context.Context, spec session.Spec, opts runOptions) error {
 	launching, cancel := interruptible(ctx)
 	defer cancel()
 	c, err := p.connect(launching)
@@ -138,7 +140,7 @@ func (p *program) run(ctx context.Context, spec api.Spec, opts runOptions) error
 	case attached:
 		code, err = p.openTerminal(ctx, c, s, "", opts.words)
 	case len(opts.words) > 0:
-		code, err = p.execute(ctx, c, s, api.ExecRequest{Command: opts.words})
+		code, err = p.execute(ctx, c, s, session.ExecRequest{Command: opts.words})
 	default:
 		return p.printLaunched(raw, s)
 	}
@@ -152,7 +154,7 @@ func (p *program) run(ctx context.Context, spec api.Spec, opts runOptions) error
 }
 
 // repairable adds the flags that mend a file to why it was refused.
-func (o runOptions) repairable(err error, spec api.Spec) error {
+func (o runOptions) repairable(err error, spec session.Spec) error {
 	if !o.file {
 		return err
 	}
@@ -175,10 +177,10 @@ func exitWith(code int, err error) error {
 	return err
 }
 
-func (p *program) launch(ctx context.Context, c *client, spec api.Spec,
+func (p *program) launch(ctx context.Context, c *client, spec session.Spec,
 	owner string) (api.Session, json.RawMessage, error) {
 	var s api.Session
-	raw, err := p.post(ctx, c, "/api/v1/sessions", api.LaunchRequest{Key: launchKey(), Spec: spec, Owner: owner}, &s)
+	raw, err := p.post(ctx, c, "/api/v1/sessions", hub.LaunchRequest{Key: launchKey(), Spec: spec, Owner: owner}, &s)
 	return s, raw, err
 }
 
@@ -204,10 +206,11 @@ func (p *program) post(ctx context.Context, c *client, path string, request, out
 
 // launchMany launches several sessions and prints the ids of those that there
 // are; each failure is told, and the last one decides the exit code.
-func (p *program) launchMany(ctx context.Context, c *client, spec api.Spec, opts runOptions) error {
+func (p *program) launchMany(ctx context.Context, c *client, spec session.Spec, opts runOptions) error {
 	var launched []api.Launched
-	raw, err := p.post(ctx, c, "/api/v1/launches", api.LaunchManyRequest{Key: launchKey(), Spec: spec,
-		Count: opts.count, Owner: opts.owner}, &launched)
+	raw, err := p.post(ctx, c, "/api/v1/launches", api.LaunchManyRequest{
+		LaunchRequest: hub.LaunchRequest{Key: launchKey(), Spec: spec, Owner: opts.owner}, Count: opts.count},
+		&launched)
 	if err != nil {
 		return err
 	}
@@ -217,7 +220,7 @@ func (p *program) launchMany(ctx context.Context, c *client, spec api.Spec, opts
 			problem := *one.Problem
 			problem.Message = fmt.Sprintf("Session %d of %d: %s", i+1, opts.count, problem.Message)
 			problems = append(problems, &problemError{Problem: problem,
-				status: detailStatus[problem.Code[strings.LastIndex(problem.Code, "_")+1:]]})
+				status: statusOfCode(problem.Code)})
 		}
 	}
 	err = p.print(raw, func(w io.Writer) {
@@ -250,7 +253,7 @@ func (p *program) waitRunning(ctx context.Context, c *client, s api.Session,
 	err := p.follow(ctx, c, s.ID, func(now api.Session) bool {
 		s = now
 		progress.show(now)
-		return now.Status == statusRunning || ended(now)
+		return now.Status == session.Running || ended(now)
 	})
 	progress.clear()
 	if err != nil {
@@ -332,7 +335,7 @@ func noResult(s api.Session) error {
 		message: fmt.Sprintf("%s ended as %s: %s.", s.Name, s.Status, s.Reason), hint: "slipway history " + s.Name +
 			" shows its course."}
 	if s.Error != nil {
-		f.code, f.message = s.Error.Code, fmt.Sprintf("%s ended as %s: %s", s.Name, s.Status, s.Error.Message)
+		f.code, f.message = string(s.Error.Code), fmt.Sprintf("%s ended as %s: %s", s.Name, s.Status, s.Error.Message)
 		if s.Error.Hint != "" {
 			f.hint = s.Error.Hint
 		}

@@ -13,18 +13,21 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/api"
-	"slipway/backend/terminal"
-
 	"github.com/gorilla/websocket"
+
+	"slipway/backend/api"
+	"slipway/backend/hub"
+	"slipway/backend/session"
+	"slipway/backend/terminal"
+	"slipway/gpu"
 )
 
 // launching makes f accept every launch as the session made by next.
-func (f *plane) launching(t *testing.T, next func(api.Spec) api.Session) *atomic.Pointer[api.LaunchRequest] {
+func (f *plane) launching(t *testing.T, next func(session.Spec) api.Session) *atomic.Pointer[hub.LaunchRequest] {
 	t.Helper()
-	var last atomic.Pointer[api.LaunchRequest]
+	var last atomic.Pointer[hub.LaunchRequest]
 	f.handle("POST /api/v1/sessions", func(w http.ResponseWriter, r *http.Request) {
-		var request api.LaunchRequest
+		var request hub.LaunchRequest
 		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
 			t.Error(err)
 		}
@@ -36,13 +39,13 @@ func (f *plane) launching(t *testing.T, next func(api.Spec) api.Session) *atomic
 	return &last
 }
 
-func pending(spec api.Spec) api.Session {
+func pending(spec session.Spec) api.Session {
 	kind := spec.Type
 	if kind == "" {
 		kind = "interactive"
 	}
-	return api.Session{ID: "new000000000", Name: "new-one", Type: kind, Status: "PENDING", Result: "undefined",
-		Image: spec.Image, CreatedAt: noon, Spec: spec}
+	return api.Session{Session: session.Session{ID: "new000000000", Name: "new-one", Status: "PENDING",
+		Result: "undefined", CreatedAt: noon, Spec: spec}, Type: kind, Image: spec.Image}
 }
 
 func TestFlagsMakeTheSpec(t *testing.T) {
@@ -60,11 +63,11 @@ func TestFlagsMakeTheSpec(t *testing.T) {
 		t.Fatalf("code %d, %q, %q", got.code, got.stdout, got.stderr)
 	}
 	at := noon.Add(90 * time.Minute)
-	want := api.Spec{Name: "abcd", Type: "batch", Image: "python:3.12",
-		Command: `python -c 'print('\''hi'\'')' '$HOME'`, NotBefore: &at, Timeout: "30m",
-		Env:       []api.EnvVar{{Name: "A", Value: "2"}, {Name: "FROM_HERE", Value: "x y"}},
-		Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "512m"}, Shm: api.Bytes{Text: "64m"}}, Threads: 3,
-		Mounts: []api.Mount{{Source: home + "/data", Target: "in", ReadOnly: true}, {Source: "/abs"}},
+	want := session.Spec{Name: "abcd", Type: "batch", Image: "python:3.12",
+		Command: `python -c 'print('\''hi'\'')' '$HOME'`, NotBefore: &at, Timeout: session.Duration(30 * time.Minute),
+		Env:       []session.EnvVar{{Name: "A", Value: "2"}, {Name: "FROM_HERE", Value: "x y"}},
+		Resources: session.Resources{CPU: 2, Memory: 512 * gpu.MiB, Shm: 64 * gpu.MiB}, Threads: 3,
+		Mounts: []session.Mount{{Source: home + "/data", Target: "in", ReadOnly: true}, {Source: "/abs"}},
 		Ports:  []int{8080, 9000, 9001}}
 	request := last.Load()
 	if !reflect.DeepEqual(request.Spec, want) {
@@ -102,8 +105,8 @@ func TestCommandLinesKeepTheirWords(t *testing.T) {
 }
 
 // ending lets the session that was launched run and end.
-func (f *plane) playing(log string, end func(*api.Session)) func(api.Spec) api.Session {
-	return func(spec api.Spec) api.Session {
+func (f *plane) playing(log string, end func(*api.Session)) func(session.Spec) api.Session {
+	return func(spec session.Spec) api.Session {
 		s := pending(spec)
 		f.handle("GET /api/v1/sessions/{id}/logs", func(w http.ResponseWriter, _ *http.Request) {
 			_,
@@ -149,7 +152,7 @@ func TestRunWaitGivesTheCommandsExitCode(t *testing.T) {
 		f := newPlane(t)
 		f.launching(t, f.playing("", func(s *api.Session) {
 			s.Status, s.Reason = "ERROR", "failed-to-start"
-			s.Error = &api.Problem{Code: "container_start_failed", Message: "The image has no shell.",
+			s.Error = &session.Cause{Code: "container_start_failed", Message: "The image has no shell.",
 				Hint: "Take another."}
 		}))
 		if got := f.run(t, batch...); got.code != ExitNoResult ||
@@ -172,7 +175,7 @@ func TestLaunchIsAskedForAgainUnderTheSameKey(t *testing.T) {
 	f := newPlane(t)
 	keys := make(chan string, 10)
 	f.handle("POST /api/v1/sessions", func(w http.ResponseWriter, r *http.Request) {
-		var request api.LaunchRequest
+		var request hub.LaunchRequest
 		_ = json.NewDecoder(r.Body).Decode(&request)
 		keys <- request.Key
 		if len(keys) == 1 { // the answer is lost
@@ -197,7 +200,7 @@ func TestRunLaunchesForSomebodyElse(t *testing.T) {
 	f := newPlane(t)
 	owners := make(chan string, 10)
 	f.handle("POST /api/v1/sessions", func(w http.ResponseWriter, r *http.Request) {
-		var request api.LaunchRequest
+		var request hub.LaunchRequest
 		_ = json.NewDecoder(r.Body).Decode(&request)
 		owners <- request.Owner
 		reply(w, http.StatusCreated, pending(request.Spec))
@@ -226,7 +229,7 @@ func TestStopGoesOnAfterAFailure(t *testing.T) {
 		var request api.TerminateRequest
 		_ = json.NewDecoder(r.Body).Decode(&request)
 		s, _ := f.find(r.PathValue("id"))
-		s.Status, s.Reason = "TERMINATED", fmt.Sprint("forced ", request.Forced)
+		s.Status, s.Reason = "TERMINATED", session.Reason(fmt.Sprint("forced ", request.Forced))
 		f.set(s)
 		reply(w, http.StatusAccepted, s)
 	})
@@ -261,7 +264,7 @@ func TestFollowedLogsGoOnAfterACut(t *testing.T) {
 }
 
 // commanding serves exec as command does; its result is the exit code.
-func (f *plane) commanding(t *testing.T, command func(api.ExecRequest, terminal.Conn) *api.Problem) {
+func (f *plane) commanding(t *testing.T, command func(session.ExecRequest, terminal.Conn) *session.Error) {
 	t.Helper()
 	f.handle("GET /api/v1/sessions/{id}/exec", func(w http.ResponseWriter, r *http.Request) {
 		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
@@ -269,7 +272,7 @@ func (f *plane) commanding(t *testing.T, command func(api.ExecRequest, terminal.
 			return
 		}
 		defer conn.Close()
-		var request api.ExecRequest
+		var request session.ExecRequest
 		if err := conn.ReadJSON(&request); err != nil {
 			t.Error(err)
 		}
@@ -285,9 +288,9 @@ func TestExecPassesOutputAndExitCodeThrough(t *testing.T) {
 	f := newPlane(t)
 	f.sessions = sampleSessions()
 	raw := "\x00\xff\r\n no end of line"
-	f.commanding(t, func(request api.ExecRequest, conn terminal.Conn) *api.Problem {
-		if !reflect.DeepEqual(request, api.ExecRequest{Command: []string{"sh", "-c", "exit 42"},
-			Env: []api.EnvVar{{Name: "A", Value: "b"}}, Dir: "/tmp"}) {
+	f.commanding(t, func(request session.ExecRequest, conn terminal.Conn) *session.Error {
+		if !reflect.DeepEqual(request, session.ExecRequest{Command: []string{"sh", "-c", "exit 42"},
+			Env: []session.EnvVar{{Name: "A", Value: "b"}}, Dir: "/tmp"}) {
 			t.Errorf("asked for %+v", request)
 		}
 		for _, frame := range []terminal.Frame{{Type: terminal.FrameData, Payload: []byte(raw)},
@@ -308,14 +311,14 @@ func TestExecPassesOutputAndExitCodeThrough(t *testing.T) {
 func TestExecThatIsRefusedOrCutSaysSo(t *testing.T) {
 	f := newPlane(t)
 	f.sessions = sampleSessions()
-	f.commanding(t, func(api.ExecRequest, terminal.Conn) *api.Problem {
-		return &api.Problem{Code: "exec_create_not-found", Message: "There is no program nope."}
+	f.commanding(t, func(session.ExecRequest, terminal.Conn) *session.Error {
+		return &session.Error{Code: "exec_create_not-found", Message: "There is no program nope."}
 	})
 	if got := f.run(t, "exec", "train-a", "nope"); got.code != ExitNoCommand ||
 		!strings.Contains(got.stderr, "(exec_create_not-found)") {
 		t.Errorf("refused: %+v", got)
 	}
-	f.commanding(t, func(_ api.ExecRequest, conn terminal.Conn) *api.Problem { _ = conn.Close(); return nil })
+	f.commanding(t, func(_ session.ExecRequest, conn terminal.Conn) *session.Error { _ = conn.Close(); return nil })
 	if got := f.run(t, "exec", "train-a", "true"); got.code != ExitUnavailable ||
 		!strings.Contains(got.stderr, "connection was lost") {
 		t.Errorf("cut: %+v", got)
@@ -328,7 +331,8 @@ func TestAStartOfAnAppIsGivenUp(t *testing.T) {
 	interrupt := func() {}
 	state, stopped := "stopped", 0
 	f.handle("GET /api/v1/sessions/{id}/apps", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, []api.App{{ID: "notebook", Kind: "web", State: state}})
+		reply(w, http.StatusOK, []api.App{{App: session.App{ID: "notebook", Kind: "web",
+			State: session.AppState(state)}}})
 	})
 	f.handle("POST /api/v1/sessions/{id}/apps/{app}/open", func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // what is not read hides that the other side has left
@@ -360,7 +364,8 @@ func TestOpenPrintsTheAddressOfTheFirstWebApp(t *testing.T) {
 	f := newPlane(t)
 	f.sessions = sampleSessions()
 	f.handle("GET /api/v1/sessions/{id}/apps", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, []api.App{{ID: "port-22", Kind: "tcp"}, {ID: "jupyterlab", Kind: "web"}})
+		reply(w, http.StatusOK, []api.App{{App: session.App{ID: "port-22", Kind: "tcp"}},
+			{App: session.App{ID: "jupyterlab", Kind: "web"}}})
 	})
 	f.handle("POST /api/v1/sessions/{id}/apps/{app}/open", func(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, api.Opened{URL: "http://" + r.PathValue("app") + "?slipway_ticket=t"})

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 func (p *program) psCommand() *cobra.Command {
@@ -71,9 +72,10 @@ func (p *program) sessionTable(w io.Writer, sessions []api.Session, all bool) {
 	rows := [][]string{{"ID", "NAME", "TYPE", "STATUS", "AGENT", " CPU", " MEMORY", "GPU", " ELAPSED", "IMAGE",
 		"DETAIL"}}
 	for _, s := range sessions {
-		rows = append(rows, []string{s.ID, s.Name, s.Type, s.Status, s.Agent, strconv.Itoa(s.Spec.Resources.CPU),
-			sizeOf(s.Spec.Resources.Memory),
-			cmp.Or(s.Spec.Accelerator, "-"), p.elapsed(s), s.Image, p.heardDetail(s)})
+		rows = append(rows, []string{string(s.ID), s.Name, string(s.Type), string(s.Status), s.Agent,
+			strconv.Itoa(s.Spec.Resources.CPU),
+			size(int64(s.Spec.Resources.Memory)),
+			acceleratorText(s.Spec.Accelerator), p.elapsed(s), s.Image, p.heardDetail(s)})
 	}
 	columns(w, rows)
 }
@@ -121,17 +123,18 @@ func (p *program) showCommand() *cobra.Command {
 func (p *program) sessionFields(w io.Writer, s api.Session) {
 	detail := p.heardDetail(s)
 	if s.Error != nil && ended(s) {
-		detail = s.Reason // the error has a line of its own
+		detail = string(s.Reason) // the error has a line of its own
 	}
 	pairs := [][2]string{
-		{"Name", s.Name}, {"Id", s.ID}, {"Type", s.Type}, {"Status", s.Status}, {"Detail", detail},
-		{"Result", s.Result},
+		{"Name", s.Name}, {"Id", string(s.ID)}, {"Type", string(s.Type)}, {"Status", string(s.Status)}, {"Detail",
+			detail},
+		{"Result", string(s.Result)},
 		{"Image", s.Image}, {"Agent", s.Agent}, {"Command", s.Spec.Command},
-		{"CPU", cpuText(s)}, {"Memory", memoryText(s)}, {"Shared memory", sizeOf(s.Spec.Resources.Shm)},
+		{"CPU", cpuText(s)}, {"Memory", memoryText(s)}, {"Shared memory", size(int64(s.Spec.Resources.Shm))},
 		{"Mounts", mountText(s.Spec.Mounts)}, {"Variables", envText(s.Spec.Env)},
 		{"Ports", strings.Trim(fmt.Sprint(s.Spec.Ports), "[]")},
-		{"GPU", gpuText(s)}, {"Label", s.Spec.Label}, {"Waits for", strings.Join(s.DependsOn, ", ")},
-		{"Waited for by", strings.Join(s.Dependents, ", ")},
+		{"GPU", gpuText(s)}, {"Label", s.Spec.Label}, {"Waits for", joined(s.DependsOn)},
+		{"Waited for by", joined(s.Dependents)},
 		{"Created", p.moment(&s.CreatedAt)}, {"Started", p.moment(s.StartedAt)}, {"Ended", p.moment(s.TerminatedAt)},
 	}
 	if s.StartedAt != nil {
@@ -150,15 +153,15 @@ func (p *program) sessionFields(w io.Writer, s api.Session) {
 		pairs = append(pairs, [2]string{"Processes", fmt.Sprintf("at most %d in each container", s.Processes)})
 	}
 	for _, check := range s.Idle {
-		found := check.State + ": " + check.Message
+		found := string(check.State) + ": " + check.Message
 		if check.JudgedFrom != nil {
 			found += " Judged from " + p.moment(check.JudgedFrom) + "."
 		}
-		pairs = append(pairs, [2]string{"Idle, " + check.Checker, found})
+		pairs = append(pairs, [2]string{"Idle, " + string(check.Checker), found})
 	}
 	for _, k := range s.Kernels {
 		pairs = append(pairs, [2]string{"Kernel " + k.Name,
-			strings.Join([]string{k.Status, k.Container[:min(len(k.Container), 12)]}, "  ")})
+			strings.Join([]string{string(k.Status), k.Container[:min(len(k.Container), 12)]}, "  ")})
 	}
 	if s.Error != nil {
 		pairs = append(pairs, [2]string{"Error", strings.TrimSpace(s.Error.Message + "\n" + s.Error.Hint)})
@@ -191,17 +194,30 @@ func endImageText(s api.Session) string {
 	return i.Ref
 }
 
-func problemText(p *api.Problem) string {
+func problemText(p *session.Cause) string {
 	if p == nil {
 		return ""
 	}
 	return strings.TrimSpace(p.Message + " " + p.Hint)
 }
 
+// joined writes sessions by their ids.
+func joined(ids []session.ID) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ", "), "[]")
+}
+
+// acceleratorText writes a request for devices as people do; none is a dash.
+func acceleratorText(r gpu.Request) string {
+	if r.IsZero() {
+		return "-"
+	}
+	return r.String()
+}
+
 func cpuText(s api.Session) string {
 	text := strconv.Itoa(s.Spec.Resources.CPU)
-	if len(s.CPUs) > 0 {
-		text += " (number " + strings.ReplaceAll(strings.Trim(fmt.Sprint(s.CPUs), "[]"), " ", ", ") + ")"
+	if len(s.Grants.CPUs) > 0 {
+		text += " (number " + strings.ReplaceAll(strings.Trim(fmt.Sprint(s.Grants.CPUs), "[]"), " ", ", ") + ")"
 	}
 	if s.Usage != nil {
 		text += fmt.Sprintf(", %.2f busy", s.Usage.CPU)
@@ -212,17 +228,17 @@ func cpuText(s api.Session) string {
 // gpuText is what a session asks for of devices, what it was granted, how that
 // is kept, and what it makes of it.
 func gpuText(s api.Session) string {
-	if s.Spec.Accelerator == "" {
+	if s.Spec.Accelerator.IsZero() {
 		return ""
 	}
-	lines := []string{s.Spec.Accelerator}
+	lines := []string{s.Spec.Accelerator.String()}
 	if s.Enforcement != "" {
-		lines[0] += ", kept by: " + s.Enforcement
+		lines[0] += ", kept by: " + string(s.Enforcement)
 	}
-	for _, g := range s.GPUs {
-		line := share(g.Share) + " of " + g.Device
+	for _, g := range s.Grants.GPUs {
+		line := share(g.Share) + " of " + string(g.Device)
 		if g.Instance != "" {
-			line = g.Instance + " on " + g.Device
+			line = string(g.Instance) + " on " + string(g.Device)
 		}
 		if g.Memory > 0 {
 			line += ", " + size(g.Memory)
@@ -233,7 +249,7 @@ func gpuText(s api.Session) string {
 }
 
 // loadOf is what a session makes of one device, as far as it was measured.
-func loadOf(usage *api.Usage, device string) string {
+func loadOf(usage *session.Usage, device gpu.UUID) string {
 	text := ""
 	if usage == nil {
 		return text
@@ -253,14 +269,14 @@ func loadOf(usage *api.Usage, device string) string {
 }
 
 func memoryText(s api.Session) string {
-	text := sizeOf(s.Spec.Resources.Memory)
+	text := size(int64(s.Spec.Resources.Memory))
 	if s.Usage != nil {
 		text += ", " + size(s.Usage.Memory) + " used"
 	}
 	return text
 }
 
-func mountText(mounts []api.Mount) string {
+func mountText(mounts []session.Mount) string {
 	var lines []string
 	for _, m := range mounts {
 		line := m.Source
@@ -276,7 +292,7 @@ func mountText(mounts []api.Mount) string {
 	return strings.Join(lines, "\n")
 }
 
-func envText(env []api.EnvVar) string {
+func envText(env []session.EnvVar) string {
 	var lines []string
 	for _, v := range env {
 		lines = append(lines, v.Name+"="+v.Value)
@@ -391,7 +407,7 @@ func (p *program) historyCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var phases []api.Phase
+		var phases []session.Phase
 		query := url.Values{}
 		for name, value := range filters {
 			if *value != "" {
@@ -407,17 +423,19 @@ func (p *program) historyCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) historyTable(w io.Writer, phases []api.Phase) {
+func (p *program) historyTable(w io.Writer, phases []session.Phase) {
 	rows := [][]string{{"PHASE", "RESULT", "FROM", "TO", " ATTEMPTS", " TOOK", "MESSAGE"}}
 	for _, phase := range phases {
-		rows = append(rows, []string{phase.Phase, phase.Result, phase.From, phase.To, strconv.Itoa(phase.Attempts),
+		rows = append(rows, []string{string(phase.Phase), string(phase.Result), string(phase.From), string(phase.To),
+			strconv.Itoa(phase.Attempts),
 			span(phase.UpdatedAt.Sub(phase.CreatedAt)), phase.Message})
 		for _, step := range phase.Steps {
 			until := p.Now()
 			if step.EndedAt != nil {
 				until = *step.EndedAt
 			}
-			rows = append(rows, []string{"  " + step.Step, step.Result, "", "", "", span(until.Sub(step.StartedAt)),
+			rows = append(rows, []string{"  " + step.Step, string(step.Result), "", "", "",
+				span(until.Sub(step.StartedAt)),
 				step.Message})
 		}
 	}

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"encoding"
 	"errors"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway/backend/api"
 	"slipway/backend/recipe"
+	"slipway/backend/session"
 )
 
 const typeBatch = "batch"
@@ -50,8 +52,8 @@ func (f *specFlags) add(cmd *cobra.Command) {
 }
 
 // buildSpec makes the spec of run from its file, its flags and its words.
-func (p *program) buildSpec(cmd *cobra.Command, f specFlags, words []string) (api.Spec, error) {
-	var spec api.Spec
+func (p *program) buildSpec(cmd *cobra.Command, f specFlags, words []string) (session.Spec, error) {
+	var spec session.Spec
 	if f.file != "" {
 		read, err := p.readSpec(f.file)
 		if err != nil {
@@ -65,7 +67,7 @@ func (p *program) buildSpec(cmd *cobra.Command, f specFlags, words []string) (ap
 	if err := f.repair.set(&spec); err != nil {
 		return spec, err
 	}
-	f.texts(&spec)
+	wrong := f.texts(&spec)
 	f.anywhere(cmd, &spec)
 	if cmd.Flags().Changed("cpu") {
 		if f.cpu < 1 {
@@ -80,8 +82,11 @@ func (p *program) buildSpec(cmd *cobra.Command, f specFlags, words []string) (ap
 		spec.Threads = f.threads
 	}
 	if err := errors.Join(p.addEnv(&spec, f.env), addMounts(&spec, f.mounts), addPorts(&spec, f.ports),
-		p.addStart(&spec, f.startAt), f.queue.set(cmd, &spec)); err != nil {
+		p.addStart(&spec, f.startAt), f.queue.set(cmd, &spec, &wrong)); err != nil {
 		return spec, err
+	}
+	if len(wrong) > 0 {
+		return spec, runOptions{file: f.file != ""}.repairable(invalid(session.CodeInvalid, wrong), spec)
 	}
 	if spec.Type == typeBatch && len(words) > 0 {
 		spec.Command = commandLine(words)
@@ -93,27 +98,52 @@ func (p *program) buildSpec(cmd *cobra.Command, f specFlags, words []string) (ap
 }
 
 // texts takes the flags that are passed on as they are; the server judges them
-// with the rest of the spec.
-func (f specFlags) texts(spec *api.Spec) {
+// with the rest of the spec. What is no amount is told by its field.
+func (f specFlags) texts(spec *session.Spec) []session.FieldError {
 	for _, pair := range []struct {
 		from string
 		to   *string
-	}{{f.image, &spec.Image}, {f.name, &spec.Name}, {f.kind, &spec.Type}, {f.timeout, &spec.Timeout},
-		{f.agent, &spec.Agent}, {f.group, &spec.Group}} {
+	}{{f.image, &spec.Image}, {f.name, &spec.Name}, {f.kind, (*string)(&spec.Type)}, {f.agent, &spec.Agent},
+		{f.group, &spec.Group}} {
 		if pair.from != "" {
 			*pair.to = pair.from
 		}
 	}
-	if f.memory != "" {
-		spec.Resources.Memory = api.Bytes{Text: f.memory}
+	return readUnits(
+		unitFlag{"timeout", f.timeout, &spec.Timeout},
+		unitFlag{"resources.memory", f.memory, &spec.Resources.Memory},
+		unitFlag{"resources.shm", f.shm, &spec.Resources.Shm})
+}
+
+// unitFlag is the text of a flag that is an amount or a length of time, and the
+// field of the spec that it is for.
+type unitFlag struct {
+	field, text string
+	into        encoding.TextUnmarshaler
+}
+
+// readUnits reads flags, and says what is wrong with them as the server does.
+func readUnits(flags ...unitFlag) (wrong []session.FieldError) {
+	for _, flag := range flags {
+		if fault := session.ReadUnit(flag.field, flag.text, flag.into); fault != nil {
+			wrong = append(wrong, *fault)
+		}
 	}
-	if f.shm != "" {
-		spec.Resources.Shm = api.Bytes{Text: f.shm}
+	return wrong
+}
+
+// invalid is the refusal of a spec in which fields are wrong.
+func invalid(code session.Code, wrong []session.FieldError) error {
+	if len(wrong) == 0 {
+		return nil
 	}
+	refusal := *session.AsError(session.Invalid(wrong), code)
+	refusal.Code = code
+	return &problemError{Problem: refusal, status: http.StatusUnprocessableEntity}
 }
 
 // anywhere takes an empty --on or --group as what it is: any.
-func (f specFlags) anywhere(cmd *cobra.Command, spec *api.Spec) {
+func (f specFlags) anywhere(cmd *cobra.Command, spec *session.Spec) {
 	if f.agent == "" && cmd.Flags().Changed("on") {
 		spec.Agent = ""
 	}
@@ -122,7 +152,7 @@ func (f specFlags) anywhere(cmd *cobra.Command, spec *api.Spec) {
 	}
 }
 
-func (p *program) addEnv(spec *api.Spec, entries []string) error {
+func (p *program) addEnv(spec *session.Spec, entries []string) error {
 	for _, entry := range entries {
 		name, value, given := strings.Cut(entry, "=")
 		if name == "" {
@@ -133,13 +163,13 @@ func (p *program) addEnv(spec *api.Spec, entries []string) error {
 				return usagef("--env %s: the variable is not set here", name)
 			}
 		}
-		spec.Env = setEnv(spec.Env, api.EnvVar{Name: name, Value: value})
+		spec.Env = setEnv(spec.Env, session.EnvVar{Name: name, Value: value})
 	}
 	return nil
 }
 
 // setEnv replaces the variable of that name or adds it.
-func setEnv(env []api.EnvVar, v api.EnvVar) []api.EnvVar {
+func setEnv(env []session.EnvVar, v session.EnvVar) []session.EnvVar {
 	for i := range env {
 		if env[i].Name == v.Name {
 			env[i].Value = v.Value
@@ -151,7 +181,7 @@ func setEnv(env []api.EnvVar, v api.EnvVar) []api.EnvVar {
 
 // addMounts adds what -v says. One that appears where one of the file's would
 // takes its place.
-func addMounts(spec *api.Spec, entries []string) error {
+func addMounts(spec *session.Spec, entries []string) error {
 	ofFile := len(spec.Mounts)
 	for _, entry := range entries {
 		mount, err := parseMount(entry)
@@ -163,7 +193,7 @@ func addMounts(spec *api.Spec, entries []string) error {
 				return err
 			}
 		}
-		same := func(other api.Mount) bool { return mountTarget(other) == mountTarget(mount) }
+		same := func(other session.Mount) bool { return mountTarget(other) == mountTarget(mount) }
 		if at := slices.IndexFunc(spec.Mounts[:ofFile], same); at >= 0 {
 			spec.Mounts[at] = mount
 			continue
@@ -181,10 +211,10 @@ func directory(text string) bool {
 }
 
 // parseMount reads DIR[:PATH][:ro|rw] or NAME[/SUBPATH][:PATH][:ro|rw].
-func parseMount(entry string) (api.Mount, error) {
+func parseMount(entry string) (session.Mount, error) {
 	volume := filepath.VolumeName(entry) // C: on Windows
 	parts := strings.Split(entry[len(volume):], ":")
-	mount := api.Mount{}
+	mount := session.Mount{}
 	if last := parts[len(parts)-1]; len(parts) > 1 && (last == "ro" || last == "rw") {
 		mount.ReadOnly = last == "ro"
 		parts = parts[:len(parts)-1]
@@ -202,7 +232,7 @@ func parseMount(entry string) (api.Mount, error) {
 	return mount, nil
 }
 
-func addPorts(spec *api.Spec, entries []string) error {
+func addPorts(spec *session.Spec, entries []string) error {
 	for _, entry := range entries {
 		for _, text := range strings.FieldsFunc(entry, func(r rune) bool { return r == ',' || r == ' ' }) {
 			ports, err := recipe.ParsePorts(text)
@@ -216,7 +246,7 @@ func addPorts(spec *api.Spec, entries []string) error {
 	return nil
 }
 
-func (p *program) addStart(spec *api.Spec, text string) error {
+func (p *program) addStart(spec *session.Spec, text string) error {
 	if text == "" {
 		return nil
 	}

@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 func TestTagsAreAddedRemovedAndSearched(t *testing.T) {
 	plane := newPlane(t)
-	plane.set(api.Session{ID: "aaaaaaaaaaaa", Name: "train-a", Status: "RUNNING", Tags: []string{"old", "paper"}})
-	plane.set(api.Session{ID: "bbbbbbbbbbbb", Name: "train-b", Status: "RUNNING"})
+	plane.set(api.Session{Session: session.Session{ID: "aaaaaaaaaaaa", Name: "train-a", Status: "RUNNING",
+		Tags: []string{"old", "paper"}}})
+	plane.set(api.Session{Session: session.Session{ID: "bbbbbbbbbbbb", Name: "train-b", Status: "RUNNING"}})
 	plane.handle("PATCH /api/v1/sessions/{id}", func(w http.ResponseWriter, r *http.Request) {
 		var update api.SessionUpdate
 		if err := json.NewDecoder(r.Body).Decode(&update); err != nil || update.Tags == nil {

@@ -12,15 +12,15 @@ import (
 
 // Environment is a family of images.
 type Environment struct {
-	ID       string
-	Title    string
-	Icon     string
-	Summary  string
-	Versions []EnvironmentVersion
+	ID       string               `json:"id"`
+	Title    string               `json:"title"`
+	Icon     string               `json:"icon"`
+	Summary  string               `json:"summary"`
+	Versions []EnvironmentVersion `json:"versions"`
 
-	Accelerator string // none, optional or required; empty: none
-	MinCPU      int    // least that it needs; 0: not said
-	MinMemory   gpu.Bytes
+	Accelerator string    `json:"accelerator,omitempty"` // none, optional or required; empty: none
+	MinCPU      int       `json:"minCpu,omitempty"`      // least that it needs; 0: not said
+	MinMemory   gpu.Bytes `json:"minMemory,omitempty"`
 }
 
 // Catalogue is what is offered before anything is installed.
@@ -57,14 +57,14 @@ func (h *Hub) offered() []Environment {
 // EnvironmentVersion is one image of a family. Size is what it takes on disk
 // when it is installed, else an estimate of the download; 0 if unknown.
 type EnvironmentVersion struct {
-	Title     string
-	Image     string
-	Installed bool
-	Size      gpu.Bytes
+	Title     string    `json:"title"`
+	Image     string    `json:"image"`
+	Installed bool      `json:"installed"`
+	Size      gpu.Bytes `json:"size"`
 	// Custom is set where the image was made of a session, and Agents names those
 	// that have it.
-	Custom *session.ImageOrigin
-	Agents []string
+	Custom *session.ImageOrigin `json:"custom,omitempty"`
+	Agents []string             `json:"agents"`
 }
 
 // Environments lists the catalogue together with every image that is

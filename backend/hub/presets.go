@@ -16,18 +16,23 @@ import (
 // Preset is a named bundle of resources. Those that are not built in belong to
 // the person.
 type Preset struct {
-	ID          string            `json:"id"`
+	ID string `json:"id"`
+	PresetContent
+	Builtin bool `json:"builtin"`
+}
+
+// PresetContent is what a person says of a preset.
+type PresetContent struct {
 	Name        string            `json:"name"`
 	Resources   session.Resources `json:"resources"`
-	Accelerator gpu.Request       `json:"accelerator"`
-	Builtin     bool              `json:"-"`
+	Accelerator gpu.Request       `json:"accelerator,omitzero"`
 }
 
 // PresetUpdate changes a preset; a nil field is left as it is.
 type PresetUpdate struct {
-	Name        *string
-	Resources   *session.Resources
-	Accelerator *gpu.Request
+	Name        *string            `json:"name,omitempty"`
+	Resources   *session.Resources `json:"resources,omitempty"`
+	Accelerator *gpu.Request       `json:"accelerator,omitempty"`
 }
 
 const (
@@ -39,7 +44,8 @@ const (
 // builtinPresets are offered to everybody.
 func builtinPresets() []Preset {
 	preset := func(id, name string, cpu int, memory gpu.Bytes) Preset {
-		return Preset{ID: id, Name: name, Builtin: true, Resources: session.Resources{CPU: cpu, Memory: memory}}
+		return Preset{ID: id, Builtin: true,
+			PresetContent: PresetContent{Name: name, Resources: session.Resources{CPU: cpu, Memory: memory}}}
 	}
 	return []Preset{preset("small", "Small", 1, 2*gpu.GiB), preset("medium", "Medium", 2, 4*gpu.GiB),
 		preset("large", "Large", 4, 16*gpu.GiB)}
@@ -59,8 +65,8 @@ func (h *Hub) Presets() []Preset {
 // AddPreset saves a preset of the person's own. It fails with
 // preset_create_invalid and Fields, preset_create_already-exists, or
 // preset_create_conflict when there are too many.
-func (h *Hub) AddPreset(p Preset) (Preset, error) {
-	p.ID, p.Builtin = "p-"+strings.ToLower(rand.Text()[:12]), false
+func (h *Hub) AddPreset(content PresetContent) (Preset, error) {
+	p := Preset{ID: "p-" + strings.ToLower(rand.Text()[:12]), PresetContent: content}
 	err := h.changePresets(func(own []Preset) ([]Preset, error) {
 		if len(own) >= presetsMost {
 			return nil, &session.Error{Code: "preset_create_conflict",

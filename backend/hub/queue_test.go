@@ -137,7 +137,7 @@ func TestPresetsAreKept(t *testing.T) {
 	watcher := w.Watch(hub.Cursor{}, false)
 	defer watcher.Close()
 	next(t, watcher)
-	mine, err := w.AddPreset(hub.Preset{Name: "Half", Resources: session.Resources{CPU: 2, Memory: gpu.GiB},
+	mine, err := w.AddPreset(hub.PresetContent{Name: "Half", Resources: session.Resources{CPU: 2, Memory: gpu.GiB},
 		Accelerator: gpu.Request{Shares: 500}})
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestPresetsAreKept(t *testing.T) {
 	})
 	t.Run("only so many", func(t *testing.T) {
 		for n := range 100 {
-			_, err := w.AddPreset(hub.Preset{Name: "p" + strings.Repeat("x", n%60) + string(rune('a'+n/60))})
+			_, err := w.AddPreset(hub.PresetContent{Name: "p" + strings.Repeat("x", n%60) + string(rune('a'+n/60))})
 			if (n == 99) != (session.CodeOf(err) == "preset_create_conflict") {
 				t.Fatalf("preset %d: %v", n, err)
 			}

@@ -14,11 +14,11 @@ import (
 
 // LaunchRequest asks for one session. Key makes it safe to send twice.
 type LaunchRequest struct {
-	Key  string
-	Spec session.Spec
+	Key  string       `json:"key,omitempty"`
+	Spec session.Spec `json:"spec"`
 	// Owner is the person for whom it is launched, by somebody who rules the
 	// agent; empty: the hub's owner.
-	Owner string
+	Owner string `json:"owner,omitempty"`
 }
 
 // Preview is what the chosen agent says of a launch.
@@ -30,7 +30,7 @@ type Preview struct {
 // Image is an image with the name of the agent that has it.
 type Image struct {
 	session.Image
-	Agent string
+	Agent string `json:"agent"`
 }
 
 // Machines returns every agent's machine as last heard of.

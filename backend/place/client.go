@@ -24,7 +24,7 @@ func (c Connection) Client() Client {
 type Refused struct {
 	Method, Path string
 	Status       string // such as "404 Not Found"
-	Body         []byte // an api.Problem, unless something else has answered
+	Body         []byte // a session.Error, unless something else has answered
 }
 
 func (e *Refused) Error() string {

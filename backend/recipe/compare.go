@@ -8,22 +8,29 @@ import (
 	"strings"
 	"time"
 
-	"slipway/backend/api"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
+// Field is what two specs say of one field. An empty text: nothing.
+type Field struct {
+	Field string `json:"field"`
+	Left  string `json:"left"`
+	Right string `json:"right"`
+	Same  bool   `json:"same"`
+}
+
 // Compare lists every field that one of two specs sets, in the order of a
 // recipe, with what each says of it. Variables and mounts are fields by
 // themselves. Of a secret-looking variable only its presence is compared.
-func Compare(left, right api.Spec) []api.RecipeField {
+func Compare(left, right session.Spec) []Field {
 	rows := flatten(left)
 	place := 0
 	for _, field := range flatten(right) {
-		i := slices.IndexFunc(rows, func(r api.RecipeField) bool { return r.Field == field.Field })
+		i := slices.IndexFunc(rows, func(r Field) bool { return r.Field == field.Field })
 		if i < 0 {
 			i = place
-			rows = slices.Insert(rows, i, api.RecipeField{Field: field.Field})
+			rows = slices.Insert(rows, i, Field{Field: field.Field})
 		}
 		rows[i].Right = field.Left
 		place = i + 1
@@ -35,24 +42,27 @@ func Compare(left, right api.Spec) []api.RecipeField {
 }
 
 // flatten writes every field of a spec that is set as a text, on the left.
-func flatten(spec api.Spec) []api.RecipeField {
-	rows := []api.RecipeField{}
+func flatten(spec session.Spec) []Field {
+	rows := []Field{}
 	var walk func(value reflect.Value, name string)
 	walk = func(value reflect.Value, name string) {
-		tell := func(name, text string) { rows = append(rows, api.RecipeField{Field: name, Left: text}) }
+		tell := func(name, text string) { rows = append(rows, Field{Field: name, Left: text}) }
 		switch v := value.Interface().(type) {
-		case api.Bytes:
-			tell(name, amountText(v))
+		case gpu.Bytes:
+			tell(name, fmt.Sprint(amount(v)))
+			return
+		case gpu.Request:
+			tell(name, v.String())
 			return
 		case *time.Time:
 			tell(name, v.Format(time.RFC3339))
 			return
-		case []api.EnvVar:
+		case []session.EnvVar:
 			for _, one := range v {
 				tell("env."+one.Name, envText(one))
 			}
 			return
-		case []api.Mount:
+		case []session.Mount:
 			for _, one := range v {
 				tell("mounts."+mountName(one), mountText(one))
 			}
@@ -83,15 +93,7 @@ func flatten(spec api.Spec) []api.RecipeField {
 	return rows
 }
 
-// amountText writes amounts that are the same in one way.
-func amountText(b api.Bytes) string {
-	if n, err := gpu.ParseBytes(b.Text); err == nil {
-		b = api.Bytes{N: int64(n)}
-	}
-	return fmt.Sprint(amount(b))
-}
-
-func envText(v api.EnvVar) string {
+func envText(v session.EnvVar) string {
 	switch {
 	case session.SecretName(v.Name):
 		return "(secret)"
@@ -102,7 +104,7 @@ func envText(v api.EnvVar) string {
 }
 
 // mountName tells mounts apart by where they are seen, as far as that is said.
-func mountName(m api.Mount) string {
+func mountName(m session.Mount) string {
 	switch {
 	case m.Target != "":
 		return m.Target
@@ -112,7 +114,7 @@ func mountName(m api.Mount) string {
 	return path.Base(m.Source)
 }
 
-func mountText(m api.Mount) string {
+func mountText(m session.Mount) string {
 	text := m.Source
 	if m.Folder != "" {
 		text = path.Join(m.Folder, m.Path)

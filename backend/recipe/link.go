@@ -1,13 +1,13 @@
 package recipe
 
 import (
+	"encoding"
 	"encoding/base64"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 
-	"slipway/backend/api"
 	"slipway/backend/session"
 )
 
@@ -20,43 +20,51 @@ const (
 	LinkOpen = "open"
 )
 
+// Link is what a slipway:// address asks for. Nothing of it is done before a
+// person says so.
+type Link struct {
+	Kind    string        `json:"kind"`              // run or open
+	Spec    *session.Spec `json:"spec,omitempty"`    // of run
+	Session string        `json:"session,omitempty"` // of open: an id or the name of a live one
+}
+
 // ParseLink reads an address of the scheme slipway: slipway://run?image=…, with
 // the fields of a recipe or a whole one as recipe=BASE64URL, or
 // slipway://open/SESSION. It does nothing: whoever shows the link asks first. A
 // link with the value of a secret-looking variable is refused, because addresses
 // are kept in histories. It fails with a *Fault.
-func ParseLink(text string) (api.Link, error) {
+func ParseLink(text string) (Link, error) {
 	if len(text) > maxLink {
-		return api.Link{}, &Fault{Message: "the link is longer than 32 KiB.", Hint: "Send the recipe as a file."}
+		return Link{}, &Fault{Message: "the link is longer than 32 KiB.", Hint: "Send the recipe as a file."}
 	}
 	address, err := url.Parse(text)
 	if err != nil || address.Scheme != "slipway" {
-		return api.Link{}, &Fault{Message: "this is no link of Slipway.",
+		return Link{}, &Fault{Message: "this is no link of Slipway.",
 			Hint: "They begin with slipway://run? or slipway://open/."}
 	}
 	switch address.Host {
 	case LinkOpen:
 		ref := strings.Trim(address.Path, "/")
 		if !session.ValidID(ref) && session.ValidateName(ref) != nil {
-			return api.Link{}, &Fault{Message: fmt.Sprintf("the link names no session: %q.", ref),
+			return Link{}, &Fault{Message: fmt.Sprintf("the link names no session: %q.", ref),
 				Hint: "Write slipway://open/ and the id or name of a session."}
 		}
-		return api.Link{Kind: LinkOpen, Session: ref}, nil
+		return Link{Kind: LinkOpen, Session: ref}, nil
 	case LinkRun:
 		spec, err := linkSpec(address.RawQuery)
-		return api.Link{Kind: LinkRun, Spec: &spec}, err
+		return Link{Kind: LinkRun, Spec: &spec}, err
 	}
-	return api.Link{}, &Fault{Message: fmt.Sprintf("Slipway has no links to %q.", address.Host),
+	return Link{}, &Fault{Message: fmt.Sprintf("Slipway has no links to %q.", address.Host),
 		Hint: "They begin with slipway://run? or slipway://open/."}
 }
 
-func linkSpec(query string) (api.Spec, error) {
+func linkSpec(query string) (session.Spec, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return api.Spec{}, &Fault{Message: "the link is not written as addresses are.",
+		return session.Spec{}, &Fault{Message: "the link is not written as addresses are.",
 			Hint: "Encode signs such as & and % in its values."}
 	}
-	var spec api.Spec
+	var spec session.Spec
 	if whole := values.Get("recipe"); whole != "" {
 		data, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(whole, "="))
 		if err != nil {
@@ -87,15 +95,22 @@ func linkSpec(query string) (api.Spec, error) {
 }
 
 // setField takes one parameter of a link.
-func setField(spec *api.Spec, name, value string) error {
-	texts := map[string]*string{"name": &spec.Name, "type": &spec.Type, "image": &spec.Image, "command": &spec.Command,
-		"timeout": &spec.Timeout,
-		"agent":   &spec.Agent, "group": &spec.Group, "accelerator": &spec.Accelerator, "label": &spec.Label,
-		"memory": &spec.Resources.Memory.Text, "shm": &spec.Resources.Shm.Text}
+func setField(spec *session.Spec, name, value string) error {
+	texts := map[string]*string{"name": &spec.Name, "type": (*string)(&spec.Type), "image": &spec.Image,
+		"command": &spec.Command, "agent": &spec.Agent, "group": &spec.Group, "label": &spec.Label}
+	units := map[string]encoding.TextUnmarshaler{"timeout": &spec.Timeout, "accelerator": &spec.Accelerator,
+		"memory": &spec.Resources.Memory, "shm": &spec.Resources.Shm}
 	numbers := map[string]*int{"cpu": &spec.Resources.CPU, "threads": &spec.Threads, "cluster": &spec.Cluster}
 	if into, ok := texts[name]; ok {
 		*into = value
 		return nil
+	}
+	if into, ok := units[name]; ok {
+		field := name
+		if name == "memory" || name == "shm" {
+			field = "resources." + name
+		}
+		return faultOf(session.ReadUnit(field, value, into), 0)
 	}
 	if into, ok := numbers[name]; ok {
 		n, err := strconv.Atoi(value)
@@ -109,7 +124,7 @@ func setField(spec *api.Spec, name, value string) error {
 	switch name {
 	case "env":
 		variable, content, _ := strings.Cut(value, "=")
-		spec.Env = append(spec.Env, api.EnvVar{Name: variable, Value: content})
+		spec.Env = append(spec.Env, session.EnvVar{Name: variable, Value: content})
 	case "port":
 		ports, err := ParsePorts(value)
 		if err != nil {
@@ -119,7 +134,7 @@ func setField(spec *api.Spec, name, value string) error {
 		spec.Ports = append(spec.Ports, ports...)
 	case "folder":
 		folder, target, _ := strings.Cut(value, ":")
-		spec.Mounts = append(spec.Mounts, api.Mount{Folder: folder, Target: target})
+		spec.Mounts = append(spec.Mounts, session.Mount{Folder: folder, Target: target})
 	default:
 		return &Fault{Message: fmt.Sprintf("%q is nothing that a link may say.", name),
 			Hint: "Put the whole recipe into the link as recipe=, or send it as a file."}

@@ -7,21 +7,22 @@ import (
 	"strings"
 	"testing"
 
-	"slipway/backend/api"
+	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 func TestLinksAreRead(t *testing.T) {
 	whole := base64.RawURLEncoding.EncodeToString([]byte("image: python:3.12\nresources: {cpu: 2}\n"))
-	for text, want := range map[string]api.Link{
+	for text, want := range map[string]Link{
 		"slipway://open/train-a":            {Kind: "open", Session: "train-a"},
-		"slipway://run?image=python%3A3.12": {Kind: "run", Spec: &api.Spec{Image: "python:3.12"}},
+		"slipway://run?image=python%3A3.12": {Kind: "run", Spec: &session.Spec{Image: "python:3.12"}},
 		"slipway://run?image=a&cpu=2&memory=4g&accelerator=0.5&env=A%3Db%3Dc&port=8080&folder=data:d": {Kind: "run",
-			Spec: &api.Spec{Image: "a", Accelerator: "0.5",
-				Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "4g"}},
-				Env:       []api.EnvVar{{Name: "A", Value: "b=c"}}, Ports: []int{8080},
-				Mounts: []api.Mount{{Folder: "data", Target: "d"}}}},
+			Spec: &session.Spec{Image: "a", Accelerator: gpu.Request{Shares: 500},
+				Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB},
+				Env:       []session.EnvVar{{Name: "A", Value: "b=c"}}, Ports: []int{8080},
+				Mounts: []session.Mount{{Folder: "data", Target: "d"}}}},
 		"slipway://run?recipe=" + whole + "&name=train-b": {Kind: "run",
-			Spec: &api.Spec{Name: "train-b", Image: "python:3.12", Resources: api.Resources{CPU: 2}}},
+			Spec: &session.Spec{Name: "train-b", Image: "python:3.12", Resources: session.Resources{CPU: 2}}},
 	} {
 		got, err := ParseLink(text)
 		if err != nil || !reflect.DeepEqual(got, want) {

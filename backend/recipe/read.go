@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"bytes"
+	"encoding"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"slipway/backend/api"
+	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // maxSize is the most that a recipe may hold, in bytes.
@@ -25,6 +27,16 @@ const maxSize = 1 << 20
 type Fault struct {
 	Line          int
 	Message, Hint string
+	Field         *session.FieldError // the one that is meant; nil: none, or no field of a spec
+}
+
+// faultOf tells in a recipe what is wrong with a field, if anything is.
+func faultOf(field *session.FieldError, line int) error {
+	if field == nil {
+		return nil
+	}
+	return &Fault{Line: line, Message: fmt.Sprintf("%s: %s", field.Field, field.Message), Hint: field.Hint,
+		Field: field}
 }
 
 func (f *Fault) Error() string {
@@ -37,8 +49,8 @@ func (f *Fault) Error() string {
 // Parse reads a spec as YAML, of which JSON is a part. The fields are
 // those of the API; variables may also be written as a map and ports as ranges.
 // It fails with a *Fault.
-func Parse(data []byte) (api.Spec, error) {
-	var spec api.Spec
+func Parse(data []byte) (session.Spec, error) {
+	var spec session.Spec
 	if len(data) > maxSize {
 		return spec, &Fault{Message: "it holds more than 1 MiB.",
 			Hint: "A spec takes a few lines; is this the right file?"}
@@ -87,11 +99,15 @@ func decode(node *yaml.Node, into reflect.Value, path string) error {
 		return nil // as if it were not there
 	}
 	switch to := into.Addr().Interface().(type) {
-	case *api.Bytes:
-		return decodeBytes(node, to, path)
+	case *gpu.Request:
+		if node.Kind != yaml.MappingNode {
+			return decodeUnit(node, to, path)
+		}
+	case *session.Duration, *gpu.Bytes:
+		return decodeUnit(node, to.(encoding.TextUnmarshaler), path)
 	case **time.Time:
 		return decodeTime(node, to, path)
-	case *[]api.EnvVar:
+	case *[]session.EnvVar:
 		if node.Kind == yaml.MappingNode {
 			return decodeEnv(node, to, path)
 		}
@@ -196,18 +212,11 @@ func decodeScalar(node *yaml.Node, into reflect.Value, path string) error {
 	return fmt.Errorf("%s has a type that recipes do not know: %s", path, into.Type())
 }
 
-func decodeBytes(node *yaml.Node, into *api.Bytes, path string) error {
+func decodeUnit(node *yaml.Node, into encoding.TextUnmarshaler, path string) error {
 	if node.Kind != yaml.ScalarNode {
-		return wrong(node, path, "is not an amount of memory", "Write a number with m, g or t, for example 512m.")
+		return wrong(node, path, "is not a single value", "Write "+path+": and the value on one line.")
 	}
-	if node.Tag == "!!int" {
-		if n, err := strconv.ParseInt(node.Value, 10, 64); err == nil {
-			*into = api.Bytes{N: n}
-			return nil
-		}
-	}
-	*into = api.Bytes{Text: node.Value}
-	return nil
+	return faultOf(session.ReadUnit(path, node.Value, into), node.Line)
 }
 
 func decodeTime(node *yaml.Node, into **time.Time, path string) error {
@@ -220,21 +229,21 @@ func decodeTime(node *yaml.Node, into **time.Time, path string) error {
 	return nil
 }
 
-func decodeEnv(node *yaml.Node, into *[]api.EnvVar, path string) error {
-	var env []api.EnvVar
+func decodeEnv(node *yaml.Node, into *[]session.EnvVar, path string) error {
+	var env []session.EnvVar
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		if key.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode {
 			return wrong(key, path, "holds something that is no text", "Write each variable as NAME: value.")
 		}
-		if slices.ContainsFunc(env, func(v api.EnvVar) bool { return v.Name == key.Value }) {
+		if slices.ContainsFunc(env, func(v session.EnvVar) bool { return v.Name == key.Value }) {
 			return wrong(key, path+"."+key.Value, "is there twice", "Keep one of them.")
 		}
 		text := value.Value
 		if value.Tag == "!!null" {
 			text = ""
 		}
-		env = append(env, api.EnvVar{Name: key.Value, Value: text})
+		env = append(env, session.EnvVar{Name: key.Value, Value: text})
 	}
 	*into = env
 	return nil

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/api"
+	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 const wholeRecipe = `
@@ -61,16 +62,18 @@ func TestRecipesAreReadWhole(t *testing.T) {
 		t.Errorf("notBefore is %v, want %v", got.NotBefore, at)
 	}
 	got.NotBefore = nil
-	want := api.Spec{Name: "train-a", Type: "batch", Image: "python:3.12", Command: "python train.py\necho done\n",
-		Timeout:   "30m",
-		Env:       []api.EnvVar{{Name: "SEED", Value: "7"}, {Name: "EMPTY"}},
-		Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "4g"}, Shm: api.Bytes{N: 1 << 30}},
-		Threads:   4, Mounts: []api.Mount{{Source: "/data", Target: "data", ReadOnly: true}},
+	want := session.Spec{Name: "train-a", Type: "batch", Image: "python:3.12", Command: "python train.py\necho done\n",
+		Timeout:   session.Duration(30 * time.Minute),
+		Env:       []session.EnvVar{{Name: "SEED", Value: "7"}, {Name: "EMPTY"}},
+		Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB, Shm: 1 << 30},
+		Threads:   4, Mounts: []session.Mount{{Source: "/data", Target: "data", ReadOnly: true}},
 		Ports: []int{8080, 9000, 9001, 9002}, Agent: "local",
-		Accelerator: "0.5", MPS: true, Cluster: 2, Priority: new(0), After: []string{"train-b"}, PendingTimeout: "2h",
-		Label: "vision", CommitOnEnd: 3,
-		Idle: &api.IdlePolicy{Lifetime: "2d", Use: &api.UsePolicy{Window: "30m", Any: true, GPU: new(5.0),
-			CPU: new(0.5)}}}
+		Accelerator: gpu.Request{Shares: 500}, MPS: true, Cluster: 2, Priority: new(0), After: []string{"train-b"},
+		PendingTimeout: session.Duration(2 * time.Hour),
+		Label:          "vision", CommitOnEnd: 3,
+		Idle: &session.IdlePolicy{Lifetime: session.Duration(2 * 24 * time.Hour),
+			Use: session.UsePolicy{Window: session.Duration(30 * time.Minute), Any: true, GPU: new(5.0),
+				CPU: new(0.5)}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}

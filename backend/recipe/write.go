@@ -11,7 +11,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"slipway/backend/api"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -19,7 +18,7 @@ import (
 // Write returns spec as a recipe that [Parse] reads as the same. What is not
 // set is left out, and so are the values of secret-looking variables. Notes are
 // for people, one line each.
-func Write(spec api.Spec, notes ...string) []byte {
+func Write(spec session.Spec, notes ...string) []byte {
 	var text bytes.Buffer
 	text.WriteString("# A recipe of Slipway. Run it with: slipway run -f FILE\n")
 	for _, note := range notes {
@@ -35,14 +34,18 @@ func Write(spec api.Spec, notes ...string) []byte {
 // encode turns a value of a wire type into YAML; nil where nothing is set.
 func encode(value reflect.Value) *yaml.Node {
 	switch v := value.Interface().(type) {
-	case api.Bytes:
+	case gpu.Bytes:
 		return scalar(amount(v))
+	case gpu.Request:
+		return scalar(v.String())
+	case session.Duration:
+		return scalar(v.String())
 	case *time.Time:
 		if v == nil {
 			return nil
 		}
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!timestamp", Value: v.Format(time.RFC3339)}
-	case []api.EnvVar:
+	case []session.EnvVar:
 		return encodeEnv(v)
 	}
 	switch value.Kind() {
@@ -65,6 +68,9 @@ func encode(value reflect.Value) *yaml.Node {
 			list.Style = yaml.FlowStyle
 		}
 		return list
+	}
+	if value.Kind() == reflect.String {
+		return scalar(value.String())
 	}
 	return scalar(value.Interface())
 }
@@ -112,7 +118,7 @@ func encodeStruct(value reflect.Value) *yaml.Node {
 }
 
 // encodeEnv writes variables as a map, or as a list where that cannot hold them.
-func encodeEnv(env []api.EnvVar) *yaml.Node {
+func encodeEnv(env []session.EnvVar) *yaml.Node {
 	group, seen := &yaml.Node{Kind: yaml.MappingNode}, map[string]bool{}
 	for _, v := range env {
 		if seen[v.Name] {
@@ -131,7 +137,7 @@ func encodeEnv(env []api.EnvVar) *yaml.Node {
 
 // doubled writes variables of which two have one name, for whoever reads it to
 // refuse: what is wrong is kept as it is.
-func doubled(env []api.EnvVar) *yaml.Node {
+func doubled(env []session.EnvVar) *yaml.Node {
 	list := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, v := range env {
 		if session.SecretName(v.Name) {
@@ -144,20 +150,17 @@ func doubled(env []api.EnvVar) *yaml.Node {
 	return list
 }
 
-// amount writes bytes with the largest unit that loses nothing, and a text as it is.
-func amount(b api.Bytes) any {
-	if b.Text != "" {
-		return b.Text
-	}
+// amount writes bytes with the largest unit that loses nothing.
+func amount(b gpu.Bytes) any {
 	for _, unit := range []struct {
 		size   gpu.Bytes
 		letter string
 	}{{gpu.TiB, "t"}, {gpu.GiB, "g"}, {gpu.MiB, "m"}} {
-		if n := gpu.Bytes(b.N); n != 0 && n%unit.size == 0 {
-			return strconv.FormatInt(int64(n/unit.size), 10) + unit.letter
+		if b != 0 && b%unit.size == 0 {
+			return strconv.FormatInt(int64(b/unit.size), 10) + unit.letter
 		}
 	}
-	return b.N
+	return int64(b)
 }
 
 // FileName is what a recipe of this name is called as a file.

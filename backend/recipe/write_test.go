@@ -3,34 +3,36 @@ package recipe
 import (
 	"encoding/json"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"slipway/backend/api"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 func TestWhatIsWrittenIsReadAsTheSame(t *testing.T) {
 	at := time.Date(2026, 4, 30, 23, 0, 0, 0, time.UTC)
-	for name, spec := range map[string]api.Spec{
+	for name, spec := range map[string]session.Spec{
 		"the least": {Image: "python:3.12"},
 		"everything": {Name: "train-a", Type: "batch", Image: "python:3.12@sha256:" + strings.Repeat("ab", 32),
-			Command: "python train.py\necho \"done: #1\"\n", NotBefore: &at, Timeout: "30m",
-			Env: []api.EnvVar{{Name: "SEED", Value: "7"}, {Name: "EMPTY"}, {Name: "YES", Value: "yes"},
+			Command: "python train.py\necho \"done: #1\"\n", NotBefore: &at,
+			Timeout: session.Duration(30 * time.Minute),
+			Env: []session.EnvVar{{Name: "SEED", Value: "7"}, {Name: "EMPTY"}, {Name: "YES", Value: "yes"},
 				{Name: "NULL", Value: "null"}, {Name: "LINES", Value: "a\n  b\n"}, {Name: "ODD", Value: " # : {\t"}},
-			Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "4g"}, Shm: api.Bytes{N: 1<<30 + 1}},
-			Threads:   4, Mounts: []api.Mount{{Source: "/data", Target: "data", ReadOnly: true},
+			Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB, Shm: 1<<30 + 1},
+			Threads:   4, Mounts: []session.Mount{{Source: "/data", Target: "data", ReadOnly: true},
 				{Folder: "sets", Path: "a b"}}, Ports: []int{8080, 9000}, Agent: "local",
-			Accelerator: "0.5", MPS: true, Cluster: 2, Priority: new(0), After: []string{"train-b", "7"},
-			PendingTimeout: "2h", Label: "0x1F", NoSSH: true, CommitOnEnd: 5,
-			Idle: &api.IdlePolicy{Lifetime: "2d", Use: &api.UsePolicy{Window: "30m", Any: true, GPU: new(5.0),
-				CPU: new(0.0)}}},
-		"idle checks off": {Image: "a", Idle: &api.IdlePolicy{}},
-		"a doubled name":  {Image: "a", Env: []api.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}},
-		"amounts in bytes": {Image: "a", Resources: api.Resources{Memory: api.Bytes{Text: "1.5g"},
-			Shm: api.Bytes{N: 1000}}},
+			Accelerator: gpu.Request{Shares: 500}, MPS: true, Cluster: 2, Priority: new(0), After: []string{"train-b",
+				"7"},
+			PendingTimeout: session.Duration(2 * time.Hour), Label: "0x1F", NoSSH: true, CommitOnEnd: 5,
+			Idle: &session.IdlePolicy{Lifetime: session.Duration(2 * 24 * time.Hour),
+				Use: session.UsePolicy{Window: session.Duration(30 * time.Minute), Any: true, GPU: new(5.0),
+					CPU: new(0.0)}}},
+		"idle checks off": {Image: "a", Idle: &session.IdlePolicy{}},
+		"a doubled name":  {Image: "a", Env: []session.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}},
+		"amounts in bytes": {Image: "a", Resources: session.Resources{Memory: 3 * gpu.GiB / 2,
+			Shm: 1000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := Write(spec)
@@ -46,35 +48,36 @@ func TestWhatIsWrittenIsReadAsTheSame(t *testing.T) {
 }
 
 func TestSecretsAreNamedAndNotWritten(t *testing.T) {
-	spec := api.Spec{Image: "a", Env: []api.EnvVar{{Name: "HF_TOKEN", Value: "hunter2"}, {Name: "SEED", Value: "7"}}}
-	for _, spec := range []api.Spec{spec, {Image: "a", Env: append(spec.Env, spec.Env...)}} {
+	spec := session.Spec{Image: "a", Env: []session.EnvVar{{Name: "HF_TOKEN", Value: "hunter2"}, {Name: "SEED",
+		Value: "7"}}}
+	for _, spec := range []session.Spec{spec, {Image: "a", Env: append(spec.Env, spec.Env...)}} {
 		text := string(Write(spec))
 		if strings.Contains(text, "hunter2") || !strings.Contains(text, "HF_TOKEN") {
 			t.Errorf("wrote\n%s", text)
 		}
-		if got, err := Parse([]byte(text)); err != nil || got.Env[0] != (api.EnvVar{Name: "HF_TOKEN"}) {
+		if got, err := Parse([]byte(text)); err != nil || got.Env[0] != (session.EnvVar{Name: "HF_TOKEN"}) {
 			t.Errorf("read %+v, %v", got.Env, err)
 		}
 	}
 }
 
 func TestAmountsAreWrittenAsPeopleDo(t *testing.T) {
-	text := string(Write(api.Spec{Image: "a", Resources: api.Resources{CPU: 1, Memory: api.Bytes{N: 4 << 30},
-		Shm: api.Bytes{N: 64 << 20}}}))
+	text := string(Write(session.Spec{Image: "a", Resources: session.Resources{CPU: 1, Memory: 4 << 30,
+		Shm: 64 << 20}}))
 	if !strings.Contains(text, "memory: 4g\n") || !strings.Contains(text, "shm: 64m\n") {
 		t.Errorf("wrote\n%s", text)
 	}
 }
 
 func TestComparedRecipesShowEveryField(t *testing.T) {
-	left := api.Spec{Name: "a", Image: "python:3.12", Resources: api.Resources{CPU: 2, Memory: api.Bytes{N: 4 << 30}},
+	left := session.Spec{Name: "a", Image: "python:3.12", Resources: session.Resources{CPU: 2, Memory: 4 << 30},
 		Ports: []int{80, 81}, Priority: new(0),
-		Env:    []api.EnvVar{{Name: "SEED", Value: "7"}, {Name: "API_KEY", Value: "x"}},
-		Mounts: []api.Mount{{Source: "/data", ReadOnly: true}}}
-	right := api.Spec{Image: "python:3.13", Resources: api.Resources{CPU: 2, Memory: api.Bytes{Text: "4096m"}},
-		Idle: &api.IdlePolicy{}, Accelerator: "0.5",
-		Env: []api.EnvVar{{Name: "API_KEY", Value: "y"}, {Name: "MODE"}}, Mounts: []api.Mount{{Folder: "data"}}}
-	want := []api.RecipeField{
+		Env:    []session.EnvVar{{Name: "SEED", Value: "7"}, {Name: "API_KEY", Value: "x"}},
+		Mounts: []session.Mount{{Source: "/data", ReadOnly: true}}}
+	right := session.Spec{Image: "python:3.13", Resources: session.Resources{CPU: 2, Memory: 4096 * gpu.MiB},
+		Idle: &session.IdlePolicy{}, Accelerator: gpu.Request{Shares: 500},
+		Env: []session.EnvVar{{Name: "API_KEY", Value: "y"}, {Name: "MODE"}}, Mounts: []session.Mount{{Folder: "data"}}}
+	want := []Field{
 		{Field: "name", Left: "a"},
 		{Field: "image", Left: "python:3.12", Right: "python:3.13"},
 		{Field: "env.SEED", Left: "7"},
@@ -116,26 +119,14 @@ func FuzzWrite(f *testing.F) {
 }
 
 // stripped is a spec without what writing it leaves out on purpose.
-func stripped(spec api.Spec) api.Spec {
+func stripped(spec session.Spec) session.Spec {
 	for i, v := range spec.Env {
 		if session.SecretName(v.Name) {
 			spec.Env[i].Value = ""
 		}
 	}
-	spec.Resources.Memory, spec.Resources.Shm = written(spec.Resources.Memory), written(spec.Resources.Shm)
 	if spec.NotBefore != nil {
 		spec.NotBefore = new(spec.NotBefore.Truncate(time.Second))
 	}
 	return spec
-}
-
-func written(b api.Bytes) api.Bytes {
-	text, ok := amount(b).(string)
-	if !ok {
-		return b
-	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return api.Bytes{N: n}
-	}
-	return api.Bytes{Text: text}
 }

@@ -78,7 +78,7 @@ func TestAccountsAreSummedUp(t *testing.T) {
 		t.Errorf("rows %+v, span %+v", report.Rows, w.agent.Span())
 	}
 	w.agent.SetDown(true)
-	var p api.Problem
+	var p session.Error
 	if status := w.call(t, "GET", "/api/v1/usage", "", &p); status != 503 || p.Hint == "" {
 		t.Errorf("an agent that is not reached: %d %+v", status, p)
 	}
@@ -90,7 +90,7 @@ func TestBadQueriesOfAccounts(t *testing.T) {
 		"from": "from=yesterday", "to": "to=2031-13-01", "bucket": "bucket=week", "by": "by=colour",
 	} {
 		for _, path := range []string{"/api/v1/usage?", "/api/v1/usage.csv?"} {
-			var p api.Problem
+			var p session.Error
 			if status := w.call(t, "GET", path+query, "", &p); status != 400 || len(p.Fields) != 1 ||
 				p.Fields[0].Field != field || p.Hint == "" {
 				t.Errorf("%s%s: %d %+v", path, query, status, p)
@@ -99,12 +99,12 @@ func TestBadQueriesOfAccounts(t *testing.T) {
 	}
 	for field, query := range map[string]string{"from": "from=2031-05-03&to=2031-05-01",
 		"bucket": "by=day&bucket=hour"} {
-		var p api.Problem
+		var p session.Error
 		if status := w.call(t, "GET", "/api/v1/usage?"+query, "", &p); status != 400 || p.Fields[0].Field != field {
 			t.Errorf("%s: %d %+v", query, status, p)
 		}
 	}
-	var p api.Problem
+	var p session.Error
 	if status := w.call(t, "GET", "/api/v1/usage?bucket=hour&from=2020-01-01", "", &p); status != 400 ||
 		p.Fields[0].Field != "bucket" {
 		t.Errorf("years by the hour: %d %+v", status, p)

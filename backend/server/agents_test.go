@@ -87,7 +87,7 @@ func TestAgentsOverTheAPI(t *testing.T) {
 			`{"address":"http://lab"}`: "address", `{"address":"-oProxyCommand=x"}`: "address",
 			`{"address":"other","name":"a b"}`: "name", `{"address":"other","group":"/"}`: "group",
 		} {
-			var p api.Problem
+			var p session.Error
 			if status := w.call(t, "POST", "/api/v1/agents", body, &p); status != 422 || len(p.Fields) != 1 ||
 				p.Fields[0].Field != field {
 				t.Errorf("%s: %d %+v", body, status, p)
@@ -133,9 +133,9 @@ func TestAgentsOverTheAPI(t *testing.T) {
 			return w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa", "", &one) == 200 && one.LastHeard != nil &&
 				one.Agent == "lab"
 		})
-		var p api.Problem
+		var p session.Error
 		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/terminate", "{}", &p); status != 503 ||
-			!strings.HasPrefix(p.Code, "agent_") || p.Hint == "" {
+			!strings.HasPrefix(string(p.Code), "agent_") || p.Hint == "" {
 			t.Fatalf("%d %+v", status, p)
 		}
 		var a api.Agent

@@ -27,8 +27,7 @@ func (s *Server) listApps(r *http.Request) (any, error) {
 }
 
 func (s *Server) appOut(r *http.Request, id session.ID, a session.App) api.App {
-	out := api.App{ID: a.ID, Title: a.Title, Kind: a.Kind, Port: a.Port, State: string(a.State), Dir: a.Dir,
-		Found: a.Found, Error: maybe(a.Error, causeOut)}
+	out := api.App{App: a}
 	host := appHost{app: a.ID, session: id}
 	if a.Kind == "web" && host.valid() {
 		out.URL = appAddress(r, host, a.Path)

@@ -395,7 +395,7 @@ func TestAppsOfAnotherKindHaveNoAddress(t *testing.T) {
 		opened.URL != "" || opened.App.URL != "" || opened.App.Port == 0 {
 		t.Errorf("%d %+v", status, opened)
 	}
-	var p api.Problem
+	var p session.Error
 	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/apps/none/open", "", &p); status != 409 ||
 		p.Code != "app_start_not-installed" {
 		t.Errorf("%d %+v", status, p)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 func TestBadValuesCreateNothing(t *testing.T) {
@@ -99,7 +100,7 @@ func TestBadValuesCreateNothing(t *testing.T) {
 		"an endless threshold": {`{"image":"a","idle":{"use":{"window":"5m","cpu":1e999}}}`, "idle.use.cpu", 400},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var p api.Problem
+			var p session.Error
 			status := w.call(t, "POST", "/api/v1/sessions", `{"spec":`+c.spec+`}`, &p)
 			if status != c.status || p.Code == "" || p.Message == "" || p.Hint == "" {
 				t.Fatalf("%d %+v, want %d and a whole Problem", status, p, c.status)
@@ -115,7 +116,7 @@ func TestBadValuesCreateNothing(t *testing.T) {
 	for name, body := range map[string]string{"no JSON": `{`, "two values": `{} {}`, "a list": `[]`, "a text": `"x"`,
 		"a long key": fmt.Sprintf(`{"key":%q,"spec":{"image":"a"}}`, strings.Repeat("k", 200))} {
 		t.Run(name, func(t *testing.T) {
-			var p api.Problem
+			var p session.Error
 			if status := w.call(t, "POST", "/api/v1/sessions", body, &p); status < 400 || status > 422 ||
 				p.Code == "" || p.Hint == "" {
 				t.Errorf("%d %+v", status, p)
@@ -129,7 +130,7 @@ func TestBadValuesCreateNothing(t *testing.T) {
 
 func TestTooLongABodyIsRefused(t *testing.T) {
 	w := start(t)
-	var p api.Problem
+	var p session.Error
 	body := `{"spec":{"image":"` + strings.Repeat("a", 5<<20) + `"}}`
 	if status := w.call(t, "POST", "/api/v1/sessions", body, &p); status != 413 ||
 		p.Code != "request_decode_too-large" {
@@ -139,7 +140,7 @@ func TestTooLongABodyIsRefused(t *testing.T) {
 
 func TestAllFaultsAreToldAtOnce(t *testing.T) {
 	w := start(t)
-	var p api.Problem
+	var p session.Error
 	w.call(t, "POST", "/api/v1/sessions", `{"spec":{"name":"x","resources":{"memory":"lots","shm":"x"},"ports":[80]}}`,
 		&p)
 	got := map[string]bool{}

@@ -84,7 +84,9 @@ func queueWords(spec session.Spec) []string {
 			add(flag, strconv.Itoa(n))
 		}
 	}
-	add("--gpu", requestOut(spec.Accelerator))
+	if !spec.Accelerator.IsZero() {
+		add("--gpu", spec.Accelerator.String())
+	}
 	if spec.Uncooperative {
 		words = append(words, "--uncooperative")
 	}

@@ -2,10 +2,12 @@ package server
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -13,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"slipway/backend/api"
 	"slipway/backend/session"
 )
 
@@ -24,42 +25,56 @@ const maxBody = 4 << 20
 // T lacks, every value of its field's type. All that is wrong is told at once,
 // each by its path. An empty body is an empty object.
 func decode[T any](r *http.Request) (T, error) {
-	var value T
+	value, faults, err := decodeDraft[T](r)
+	if err == nil && len(faults) > 0 {
+		err = failureOf(faults)
+	}
+	return value, err
+}
+
+// decodeDraft reads a body as decode does, but leaves out amounts and lengths of
+// time that are none, and tells them by field, so that the rest can be judged all
+// the same.
+func decodeDraft[T any](r *http.Request) (value T, faults []session.FieldError, err error) {
 	data, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return value, &session.Error{Code: codeTooLarge, Message: fmt.Sprintf("The request is longer than %d MiB.",
+		return value, nil, &session.Error{Code: codeTooLarge, Message: fmt.Sprintf("The request is longer than %d MiB.",
 			maxBody>>20), Hint: "Send less."}
 	case err != nil:
-		return value, malformed("The request ended too early.", err)
+		return value, nil, malformed("The request ended too early.", err)
 	}
 	return decodeBytes[T](data)
 }
 
-func decodeBytes[T any](data []byte) (T, error) {
-	var value T
+func decodeBytes[T any](data []byte) (value T, faults []session.FieldError, err error) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return value, nil
+		return value, nil, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var tree any
 	if err := decoder.Decode(&tree); err != nil {
-		return value, malformed("The request is not JSON.", err)
+		return value, nil, malformed("The request is not JSON.", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return value, malformed("Something follows the JSON of the request.", err)
+		return value, nil, malformed("Something follows the JSON of the request.", err)
 	}
 	var j judge
 	j.value("", tree, reflect.TypeFor[T]())
 	if len(j.wrong) > 0 {
-		return value, j.failure()
+		return value, nil, failureOf(j.wrong)
+	}
+	if len(j.units) > 0 {
+		if data, err = json.Marshal(tree); err != nil {
+			return value, nil, err
+		}
 	}
 	if err := json.Unmarshal(data, &value); err != nil {
-		return value, malformed("The request is not what this endpoint takes.", err)
+		return value, nil, malformed("The request is not what this endpoint takes.", err)
 	}
-	return value, nil
+	return value, j.units, nil
 }
 
 func malformed(message string, err error) error {
@@ -71,20 +86,22 @@ func malformed(message string, err error) error {
 // first fault and does not say where it is.
 type judge struct {
 	wrong []session.FieldError
+	units []session.FieldError // texts that are no amounts; they are taken out of the value
 }
 
-func (j *judge) failure() error {
-	first := j.wrong[0]
-	e := &session.Error{Code: first.Code, Message: first.Message, Hint: first.Hint, Fields: j.wrong}
-	if len(j.wrong) > 1 {
-		e.Message = fmt.Sprintf("%s There are %d such faults.", first.Message, len(j.wrong))
+func failureOf(wrong []session.FieldError) error {
+	first := wrong[0]
+	e := &session.Error{Code: first.Code, Message: first.Message, Hint: first.Hint, Fields: wrong}
+	if len(wrong) > 1 {
+		e.Message = fmt.Sprintf("%s There are %d such faults.", first.Message, len(wrong))
 	}
 	return e
 }
 
 var (
-	timeType  = reflect.TypeFor[time.Time]()
-	bytesType = reflect.TypeFor[api.Bytes]()
+	timeType     = reflect.TypeFor[time.Time]()
+	durationType = reflect.TypeFor[session.Duration]()
+	unitType     = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
 func (j *judge) value(path string, value any, t reflect.Type) {
@@ -97,16 +114,38 @@ func (j *judge) value(path string, value any, t reflect.Type) {
 	switch {
 	case t == timeType:
 		j.time(path, value)
-	case t == bytesType:
-		if _, isText := value.(string); !isText && !isWhole(value, 64) {
-			j.expect(path, value, "a whole number of bytes or a text such as \"512m\"")
-		}
+	case reflect.PointerTo(t).Implements(unitType):
+		j.unit(path, value, t)
 	case t.Kind() == reflect.Struct:
 		j.object(path, value, t)
 	case t.Kind() == reflect.Slice:
 		j.list(path, value, t)
 	default:
 		j.scalar(path, value, t)
+	}
+}
+
+// unit judges an amount or a length of time, which is a text, or what stands for it.
+func (j *judge) unit(path string, value any, t reflect.Type) {
+	text, isText := value.(string)
+	number, isNumber := value.(json.Number)
+	switch {
+	case isText:
+	case t == durationType:
+		j.expect(path, value, "a text")
+		return
+	case t.Kind() == reflect.Struct:
+		j.object(path, value, t)
+		return
+	case !isNumber || !isWhole(value, 64):
+		j.expect(path, value, "a whole number of bytes or a text such as \"512m\"")
+		return
+	default:
+		text = number.String()
+	}
+	into := reflect.New(t).Interface().(encoding.TextUnmarshaler) //nolint:forcetypeassert // its type was checked
+	if fault := session.ReadUnit(strings.TrimPrefix(path, "spec."), text, into); fault != nil {
+		j.units = append(j.units, *fault)
 	}
 }
 
@@ -123,7 +162,11 @@ func (j *judge) object(path string, value any, t reflect.Type) {
 			at = path + "." + name
 		}
 		if fieldType, ok := fields[name]; ok {
+			known := len(j.units)
 			j.value(at, object[name], fieldType)
+			if _, nested := object[name].(map[string]any); !nested && len(j.units) > known {
+				delete(object, name)
+			}
 			continue
 		}
 		j.wrong = append(j.wrong, session.FieldError{Field: at, Code: codeUnknownField,
@@ -233,6 +276,10 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := make(map[string]reflect.Type, t.NumField())
 	for i := range t.NumField() {
 		field := t.Field(i)
+		if field.Anonymous {
+			maps.Copy(fields, fieldsOf(field.Type))
+			continue
+		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if field.IsExported() && name != "" && name != "-" {
 			fields[name] = field.Type

@@ -30,7 +30,7 @@ func (s *Server) deviceHistory(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return each(points, pointOut), nil
+	return points, nil
 }
 
 func (s *Server) listResources(*http.Request) (any, error) {

@@ -47,7 +47,7 @@ func (s *Server) sendEvents(ctx context.Context, conn *socket, watcher *hub.Watc
 				time.Now().Add(time.Second))
 			return
 		}
-		text, err := json.Marshal(eventOut(event))
+		text, err := json.Marshal(complete(eventOut(event)))
 		if err != nil {
 			s.log.Error("an event cannot be written", "error", err)
 			return

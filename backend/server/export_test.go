@@ -3,6 +3,8 @@ package server
 import (
 	"net/http"
 	"time"
+
+	"slipway/backend/session"
 )
 
 // Handlers lists the names of all handlers.
@@ -16,10 +18,7 @@ func Handlers() []string {
 }
 
 // Decode reads a request body as an endpoint does.
-func Decode[T any](data []byte) (T, error) { return decodeBytes[T](data) }
-
-// SpecIn exports specIn.
-var SpecIn = specIn
+func Decode[T any](data []byte) (T, []session.FieldError, error) { return decodeBytes[T](data) }
 
 // ArchiveName exports archiveName.
 var ArchiveName = archiveName

@@ -33,8 +33,7 @@ func (s *Server) filesIn(r *http.Request) (*hub.Files, session.FilePath, error) 
 }
 
 func fileOut(f session.FileInfo) api.FileInfo {
-	out := api.FileInfo{Name: string(f.Name), Kind: string(f.Kind), Link: f.Link, Size: f.Size,
-		Mode: strconv.FormatUint(uint64(f.Mode), 8), Modified: f.Modified, Version: f.Version}
+	out := api.FileInfo{FileInfo: f, Name: string(f.Name), Mode: strconv.FormatUint(uint64(f.Mode), 8)}
 	if !utf8.ValidString(out.Name) {
 		out.Encoded = url.PathEscape(out.Name)
 	}
@@ -56,8 +55,8 @@ func (s *Server) listFiles(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.FileListing{Path: string(listing.Path), Entries: each(listing.Entries, fileOut), Total: listing.Total,
-		More: listing.More}, nil
+	return api.FileListing{FileListing: listing, Path: string(listing.Path),
+		Entries: each(listing.Entries, fileOut)}, nil
 }
 
 func fileAt(r *http.Request, files *hub.Files, path session.FilePath) (session.FileInfo, error) {

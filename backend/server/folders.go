@@ -2,34 +2,20 @@ package server
 
 import (
 	"net/http"
+	"slices"
 
 	"slipway/backend/api"
 	"slipway/backend/session"
 )
 
+// folderOut is a folder as it leaves the server, without whose the sessions are
+// that have it mounted.
 func folderOut(f session.Folder) api.Folder {
-	out := api.Folder{
-		ID: string(f.ID), Name: f.Name, Agent: f.Agent, Owner: f.Owner, Permission: string(f.Permission),
-		Mode: string(f.Mode), Auto: f.Auto(),
-		State: string(f.State), Path: f.Path, Missing: f.Missing, Problem: f.Problem, CreatedAt: f.CreatedAt,
-		TrashedAt: f.TrashedAt, Counting: f.Counting,
-		UsedBy: each(f.UsedBy, func(u session.FolderUser) api.FolderUser {
-			return api.FolderUser{Session: string(u.Session), Name: u.Name}
-		}),
+	f.UsedBy, f.Inode = slices.Clone(f.UsedBy), 0
+	for i := range f.UsedBy {
+		f.UsedBy[i].Owner = ""
 	}
-	if u := f.Usage; u != nil {
-		out.Usage = &api.FolderUsage{Bytes: int64(u.Bytes), Files: u.Files, At: u.At, Partial: u.Partial}
-	}
-	if r := f.Removed; r != nil {
-		out.Removed = &api.FolderRemoval{Files: r.Files, Bytes: int64(r.Bytes), OfFiles: r.OfFiles,
-			OfBytes: int64(r.OfBytes)}
-	}
-	return out
-}
-
-func folderMountOut(m session.FolderMount) api.FolderMount {
-	return api.FolderMount{Folder: string(m.Folder), Name: m.Name, Path: m.Path, Target: m.Target, ReadOnly: m.ReadOnly,
-		Auto: m.Auto}
+	return api.Folder{Folder: f, Auto: f.Auto()}
 }
 
 // folderAnswer answers with a folder, or says why there is none.
@@ -63,29 +49,17 @@ func (s *Server) createFolder(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return folderAnswer(s.hub.CreateFolder(r.Context(), body.Agent, session.FolderRequest{
-		Name: body.Name, Owner: body.Owner, Permission: session.FolderPermission(body.Permission),
-		Mode: session.FolderMode(body.Mode), Path: body.Path,
-	}))
+	return folderAnswer(s.hub.CreateFolder(r.Context(), body.Agent, body.FolderRequest))
 }
 
 func (s *Server) updateFolder(r *http.Request) (any, error) {
-	body, err := decode[api.FolderUpdate](r)
+	change, err := decode[session.FolderChange](r)
 	if err != nil {
 		return nil, err
 	}
 	agent, f, err := s.folderIn(r)
 	if err != nil {
 		return nil, err
-	}
-	change := session.FolderChange{Name: body.Name}
-	if body.Permission != nil {
-		permission := session.FolderPermission(*body.Permission)
-		change.Permission = &permission
-	}
-	if body.Mode != nil {
-		mode := session.FolderMode(*body.Mode)
-		change.Mode = &mode
 	}
 	return folderAnswer(agent.UpdateFolder(r.Context(), f.ID, change))
 }

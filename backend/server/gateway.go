@@ -445,9 +445,9 @@ func (g *gateway) explain(w http.ResponseWriter, r *http.Request, status int, p 
 		showPage(w, status, p)
 		return
 	}
-	problem := problemOf(&session.Error{Code: "app_open_unavailable", Message: p.Title + ".", Hint: p.Text})
+	problem := &session.Error{Code: "app_open_unavailable", Message: p.Title + ".", Hint: p.Text}
 	if status == http.StatusForbidden {
-		problem.Code = string(codeLogin)
+		problem.Code = codeLogin
 	}
 	writeJSON(w, status, problem)
 }

@@ -23,7 +23,7 @@ func (s *Server) history(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return each(query.choose(phases), phaseOut), nil
+	return query.choose(phases), nil
 }
 
 // historyQuery chooses records of phases. An empty list chooses all.

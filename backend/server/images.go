@@ -3,38 +3,21 @@ package server
 import (
 	"cmp"
 	"net/http"
+	"slices"
 
 	"slipway/backend/api"
 	"slipway/backend/hub"
 	"slipway/backend/session"
 )
 
-func imageOut(i session.Image, agent string) api.Image {
-	labels := i.Labels
-	if labels == nil {
-		labels = map[string]string{}
+// imageOut is an image as it leaves the server, without whose it and the sessions
+// are that use it.
+func imageOut(i session.Image) session.Image {
+	i.Owners, i.UsedBy = nil, slices.Clone(i.UsedBy)
+	for at := range i.UsedBy {
+		i.UsedBy[at].Owner = ""
 	}
-	return api.Image{
-		ID: i.ID, Refs: append([]string{}, i.Refs...), Size: int64(i.Size), CreatedAt: i.CreatedAt, Arch: i.Arch,
-		Labels: labels, Agent: agent,
-		Origin: maybe(i.Origin, originOut), UsedBy: each(i.UsedBy, func(u session.ImageUser) api.ImageUser {
-			return api.ImageUser{Session: string(u.Session), Name: u.Name}
-		}),
-	}
-}
-
-func originOut(o session.ImageOrigin) api.ImageOrigin {
-	return api.ImageOrigin{Name: o.Name, Owner: o.Owner, Session: string(o.Session), SessionName: o.SessionName,
-		Base: o.Base, Series: o.Series}
-}
-
-func environmentOut(e hub.Environment) api.Environment {
-	return api.Environment{ID: e.ID, Title: e.Title, Icon: e.Icon, Summary: e.Summary, Accelerator: e.Accelerator,
-		MinCPU: e.MinCPU, MinMemory: int64(e.MinMemory),
-		Versions: each(e.Versions, func(v hub.EnvironmentVersion) api.EnvironmentVersion {
-			return api.EnvironmentVersion{Title: v.Title, Image: v.Image, Installed: v.Installed, Size: int64(v.Size),
-				Custom: maybe(v.Custom, originOut), Agents: append([]string{}, v.Agents...)}
-		})}
+	return i
 }
 
 func (s *Server) listImages(r *http.Request) (any, error) {
@@ -42,19 +25,18 @@ func (s *Server) listImages(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return each(images, func(i hub.Image) api.Image { return imageOut(i.Image, i.Agent) }), nil
+	return each(images, func(i hub.Image) hub.Image { return hub.Image{Image: imageOut(i.Image), Agent: i.Agent} }), nil
 }
 
 func (s *Server) listEnvironments(r *http.Request) (any, error) {
-	return each(s.hub.Environments(r.Context()), environmentOut), nil
+	return s.hub.Environments(r.Context()), nil
 }
 
 func (s *Server) environmentFile(*http.Request) (any, error) {
 	path, err := s.hub.CatalogueFile()
 	file := api.EnvironmentFile{Path: path}
 	if err != nil {
-		problem := problemOf(asError(err))
-		file.Problem = &problem
+		file.Problem = asError(err)
 	}
 	return file, nil
 }
@@ -92,11 +74,11 @@ func (s *Server) imageDisk(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.ImageDisk{Agent: agent, Total: int64(disk.Total),
-		Images: each(disk.Images, func(room session.ImageRoom) api.ImageRoom {
-			return api.ImageRoom{Image: imageOut(room.Image, agent), Alone: int64(room.Alone),
-				Containers: room.Containers}
-		})}, nil
+	disk.Images = each(disk.Images, func(room session.ImageRoom) session.ImageRoom {
+		room.Image = imageOut(room.Image)
+		return room
+	})
+	return api.ImageDisk{ImageDisk: disk, Agent: agent}, nil
 }
 
 func (s *Server) commit(r *http.Request) (any, error) {

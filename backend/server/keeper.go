@@ -8,7 +8,6 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/session"
-	"slipway/gpu"
 )
 
 // usualAudit is how many entries are read where no number is asked for.
@@ -35,10 +34,7 @@ func (s *Server) audit(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return each(entries, func(e session.AuditEntry) api.AuditEntry {
-		return api.AuditEntry{At: e.At, Owner: e.Owner, Role: e.Role, Device: e.Device, From: e.From, Method: e.Method,
-			Session: string(e.Session), Target: e.Target, Outcome: e.Outcome, Count: e.Count, Security: e.Security}
-	}), nil
+	return entries, nil
 }
 
 func (s *Server) limits(r *http.Request) (any, error) {
@@ -46,22 +42,14 @@ func (s *Server) limits(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := api.PersonLimits{Limits: map[string]api.PersonLimit{}}
-	for owner, l := range limits {
-		out.Limits[owner] = api.PersonLimit{Sessions: l.Sessions, CPU: l.CPU, Memory: int64(l.Memory), GPU: int(l.GPU),
-			Processes: l.Processes, Folders: l.Folders, Logins: l.Logins}
-	}
-	return out, nil
+	return api.PersonLimits{Limits: limits}, nil
 }
 
 func (s *Server) setLimit(r *http.Request) (any, error) {
-	req, err := decode[api.PersonLimit](r)
+	limit, err := decode[session.Allowance](r)
 	if err != nil {
 		return nil, err
 	}
-	limit := session.Allowance{Sessions: req.Sessions, CPU: req.CPU, Memory: gpu.Bytes(req.Memory),
-		GPU:       gpu.Share(req.GPU),
-		Processes: req.Processes, Folders: req.Folders, Logins: req.Logins}
 	return nil, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), &limit)
 }
 

@@ -62,7 +62,7 @@ func unset(value reflect.Value, path string) []string {
 }
 
 // asked launches a spec as the interface does and returns what its agent was asked for.
-func (w *world) asked(t *testing.T, spec api.Spec) session.Spec {
+func (w *world) asked(t *testing.T, spec session.Spec) session.Spec {
 	t.Helper()
 	var s api.Session
 	if status := w.call(t, "POST", "/api/v1/sessions", fmt.Sprintf(`{"spec":%s}`, encode(t, spec)),
@@ -92,7 +92,7 @@ func TestEveryFieldOfALaunchIsThereWhenItIsAskedForAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := func(from string, spec api.Spec) {
+	asked := func(from string, spec session.Spec) {
 		t.Helper()
 		if got := w.asked(t, spec); !reflect.DeepEqual(got, first.Spec) {
 			t.Errorf("%s asks for\n%+v\nwant\n%+v", from, got, first.Spec)
@@ -103,7 +103,7 @@ func TestEveryFieldOfALaunchIsThereWhenItIsAskedForAgain(t *testing.T) {
 		&recipe); status != http.StatusOK {
 		t.Fatalf("no recipe: %d", status)
 	}
-	var read api.Spec
+	var read session.Spec
 	w.call(t, "POST", "/api/v1/recipes/read", encode(t, api.RecipeText{YAML: recipe.YAML}), &read)
 	asked("the recipe of a session", read)
 

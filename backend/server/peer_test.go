@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 func TestOtherUsersOfTheComputerAreTurnedAway(t *testing.T) {
@@ -21,7 +21,7 @@ func TestOtherUsersOfTheComputerAreTurnedAway(t *testing.T) {
 	})
 	t.Run("another one does not, even with the token", func(t *testing.T) {
 		w := startFor(t, os.Getuid()+1)
-		var p api.Problem
+		var p session.Error
 		if status := w.call(t, "GET", "/api/v1/version", "", &p); status != 403 || p.Code != "request_user_forbidden" {
 			t.Errorf("%d %+v", status, p)
 		}

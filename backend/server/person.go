@@ -15,7 +15,7 @@ func (s *Server) runDoctor(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return each(checks, checkOut), nil
+	return checks, nil
 }
 
 // listDirectories lists what a person can mount of an agent's machine.
@@ -24,7 +24,7 @@ func (s *Server) listDirectories(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return listingOut(listing), nil
+	return listing, nil
 }
 
 func (s *Server) listMachines(*http.Request) (any, error) {
@@ -32,7 +32,7 @@ func (s *Server) listMachines(*http.Request) (any, error) {
 }
 
 func (s *Server) listPresets(*http.Request) (any, error) {
-	return each(s.hub.Presets(), presetOut), nil
+	return s.hub.Presets(), nil
 }
 
 func (s *Server) listRecents(*http.Request) (any, error) {

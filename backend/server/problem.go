@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 
-	"slipway/backend/api"
 	"slipway/backend/session"
 )
 
@@ -90,11 +89,6 @@ func asError(err error) *session.Error {
 		Hint: "The log file says more: slipway doctor names it.", Err: err}
 }
 
-func problemOf(e *session.Error) api.Problem {
-	return api.Problem{Code: string(e.Code), Message: e.Message, Hint: e.Hint, Fields: fieldsOut(e.Fields),
-		Said: phrasesOut(e.Said), Advice: phrasesOut(e.Advice)}
-}
-
 // fail writes err as a Problem. Only what is our own fault is logged.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := asError(err)
@@ -102,7 +96,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if status == http.StatusInternalServerError {
 		s.log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	}
-	writeJSON(w, status, problemOf(e))
+	writeJSON(w, status, e)
 }
 
 func writeJSON(w http.ResponseWriter, status int, value any) {
@@ -111,7 +105,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value) // a client that is gone needs no answer
+	_ = encoder.Encode(complete(value)) // a client that is gone needs no answer
 }
 
 func noSuchPath(path string) error {

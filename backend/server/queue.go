@@ -37,11 +37,10 @@ func (s *Server) keep(r *http.Request) (any, error) {
 }
 
 func (s *Server) simulateIdle(r *http.Request) (any, error) {
-	req, err := decode[api.IdlePolicy](r)
+	policy, wrong, err := decodeDraft[session.IdlePolicy](r)
 	if err != nil {
 		return nil, err
 	}
-	policy, wrong := idleIn(req, "")
 	if len(wrong) == 0 {
 		wrong = policy.Validate("")
 	}
@@ -57,53 +56,37 @@ func (s *Server) simulateIdle(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return simulationOut(simulation), nil
+	return simulation, nil
 }
 
 func (s *Server) createPreset(r *http.Request) (any, error) {
-	req, err := decode[api.PresetRequest](r)
+	req, wrong, err := decodeDraft[hub.PresetContent](r)
 	if err != nil {
 		return nil, err
 	}
-	spec, wrong := specIn(api.Spec{Resources: req.Resources, Accelerator: req.Accelerator})
 	if len(wrong) > 0 {
 		return nil, presetFault("preset_create_invalid", wrong)
 	}
-	preset, err := s.hub.AddPreset(hub.Preset{Name: req.Name, Resources: spec.Resources, Accelerator: spec.Accelerator})
+	preset, err := s.hub.AddPreset(req)
 	if err != nil {
 		return nil, err
 	}
-	return presetOut(preset), nil
+	return preset, nil
 }
 
 func (s *Server) updatePreset(r *http.Request) (any, error) {
-	req, err := decode[api.PresetUpdate](r)
+	req, wrong, err := decodeDraft[hub.PresetUpdate](r)
 	if err != nil {
 		return nil, err
 	}
-	in := api.Spec{}
-	if req.Resources != nil {
-		in.Resources = *req.Resources
-	}
-	if req.Accelerator != nil {
-		in.Accelerator = *req.Accelerator
-	}
-	spec, wrong := specIn(in)
 	if len(wrong) > 0 {
 		return nil, presetFault("preset_update_invalid", wrong)
 	}
-	update := hub.PresetUpdate{Name: req.Name}
-	if req.Resources != nil {
-		update.Resources = &spec.Resources
-	}
-	if req.Accelerator != nil {
-		update.Accelerator = &spec.Accelerator
-	}
-	preset, err := s.hub.UpdatePreset(r.PathValue("id"), update)
+	preset, err := s.hub.UpdatePreset(r.PathValue("id"), req)
 	if err != nil {
 		return nil, err
 	}
-	return presetOut(preset), nil
+	return preset, nil
 }
 
 func presetFault(code session.Code, wrong []session.FieldError) error {

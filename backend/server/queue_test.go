@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -57,47 +58,50 @@ func TestSpecComesBackAsItWasAsked(t *testing.T) {
 	if status := w.call(t, "POST", "/api/v1/sessions", `{"spec":`+spec+`}`, &s); status != http.StatusCreated {
 		t.Fatalf("status %d", status)
 	}
-	want := api.Spec{Name: "again", Type: "interactive", Image: "a:1",
-		Resources:   api.Resources{CPU: 1, Memory: api.Bytes{N: 1 << 30}, Shm: api.Bytes{N: 64 << 20}},
-		Accelerator: "0.5", Uncooperative: true, MPS: true, Cluster: 2, Priority: ptr(0),
-		After: []string{"aaaaaaaaaaaa"}, PendingTimeout: "2h", Label: "vision", CommitOnEnd: 3,
-		Idle: &api.IdlePolicy{Lifetime: "2d", Network: "1h", Use: &api.UsePolicy{Window: "30m", Grace: "5m", Any: true,
-			CPU: ptr(0.5), GPU: ptr(5.0)}}}
+	want := session.Spec{Name: "again", Type: "interactive", Image: "a:1",
+		Resources:   session.Resources{CPU: 1, Memory: 1 << 30, Shm: 64 << 20},
+		Accelerator: gpu.Request{Shares: 500}, Uncooperative: true, MPS: true, Cluster: 2, Priority: ptr(0),
+		After: []string{"aaaaaaaaaaaa"}, PendingTimeout: session.Duration(2 * time.Hour), Label: "vision",
+		CommitOnEnd: 3,
+		Idle: &session.IdlePolicy{Lifetime: session.Duration(2 * 24 * time.Hour),
+			Network: session.Duration(1 * time.Hour),
+			Use: session.UsePolicy{Window: session.Duration(30 * time.Minute),
+				Grace: session.Duration(5 * time.Minute), Any: true,
+				CPU: ptr(0.5), GPU: ptr(5.0)}}}
 	if !reflect.DeepEqual(s.Spec, want) {
 		t.Errorf("spec  %+v\nwant %+v", s.Spec, want)
 	}
-	if s.Accelerator == nil || *s.Accelerator != (api.Accelerator{Text: "0.5", Shares: 500}) || s.Priority != 0 ||
-		!reflect.DeepEqual(s.DependsOn, []string{"aaaaaaaaaaaa"}) {
+	if s.Priority != 0 || !reflect.DeepEqual(s.DependsOn, []session.ID{"aaaaaaaaaaaa"}) {
 		t.Errorf("session %+v", s)
 	}
 	var first api.Session
 	w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa", "", &first)
-	if !reflect.DeepEqual(first.Dependents, []string{s.ID}) {
+	if !reflect.DeepEqual(first.Dependents, []session.ID{s.ID}) {
 		t.Errorf("dependents %v, want %s", first.Dependents, s.ID)
 	}
 }
 
 func TestAcceleratorsAreUnderstoodAsPeopleWriteThem(t *testing.T) {
 	w := start(t)
-	for text, want := range map[string]*api.Accelerator{
-		"": nil, "0": nil, "none": nil,
-		"0.5":           {Text: "0.5", Shares: 500},
-		"2":             {Text: "2", Devices: 2},
-		"1.0":           {Text: "1", Devices: 1},
-		"mig:1g.10gb":   {Text: "mig:1g.10gb", Profile: "1g.10gb", Count: 1},
-		"mig:1g.10gb:2": {Text: "mig:1g.10gb:2", Profile: "1g.10gb", Count: 2},
-		"vram:12g":      {Text: "vram:12g", Memory: 12 << 30},
+	for text, want := range map[string]gpu.Request{
+		"": {}, "0": {}, "none": {},
+		"0.5":           {Shares: 500},
+		"2":             {Devices: 2},
+		"1.0":           {Devices: 1},
+		"mig:1g.10gb":   {Profile: "1g.10gb", Count: 1},
+		"mig:1g.10gb:2": {Profile: "1g.10gb", Count: 2},
+		"vram:12g":      {Memory: 12 << 30},
 	} {
 		var p api.Preview
 		if status := w.call(t, "POST", "/api/v1/preview", fmt.Sprintf(`{"image":"a:1","accelerator":%q}`, text),
 			&p); status != 200 || len(p.Errors) > 0 {
 			t.Errorf("%q: %d %+v", text, status, p.Errors)
 		}
-		if !reflect.DeepEqual(p.Accelerator, want) {
-			t.Errorf("%q is %+v, want %+v", text, p.Accelerator, want)
+		if p.Spec.Accelerator != want {
+			t.Errorf("%q is %+v, want %+v", text, p.Spec.Accelerator, want)
 		}
-		if want != nil && (p.Spec.Accelerator != want.Text || !strings.Contains(p.Command, " --gpu "+want.Text)) {
-			t.Errorf("%q: spec %q, command %q", text, p.Spec.Accelerator, p.Command)
+		if !want.IsZero() && !strings.Contains(p.Command, " --gpu "+want.String()) {
+			t.Errorf("%q: command %q", text, p.Command)
 		}
 	}
 }
@@ -111,9 +115,12 @@ func TestPreviewSaysWhatWouldBeGivenInstead(t *testing.T) {
 	for text, want := range map[string]*api.Rounding{
 		"0.5":      nil,
 		"vram:12g": nil,
-		"0.25":     {Asked: 250, Given: 200, Less: true, Why: "Shares are given in multiples of 0.1.", Accept: "0.2"},
-		"1.999":    {Asked: 1999, Given: 1900, Less: true, Why: "Shares are given in multiples of 0.1.", Accept: "1.9"},
-		"0.05":     {Asked: 50, Given: 100, Why: "Shares are given in multiples of 0.1.", Accept: "0.1"},
+		"0.25": {Rounding: gpu.Rounding{Asked: 250, Given: 200, Less: true,
+			Why: "Shares are given in multiples of 0.1."}, Accept: "0.2"},
+		"1.999": {Rounding: gpu.Rounding{Asked: 1999, Given: 1900, Less: true,
+			Why: "Shares are given in multiples of 0.1."}, Accept: "1.9"},
+		"0.05": {Rounding: gpu.Rounding{Asked: 50, Given: 100, Why: "Shares are given in multiples of 0.1."},
+			Accept: "0.1"},
 	} {
 		var p api.Preview
 		if status := w.call(t, "POST", "/api/v1/preview", fmt.Sprintf(`{"image":"a:1","accelerator":%q}`, text),
@@ -149,11 +156,11 @@ func TestCommandLineAsksForAllOfTheSpec(t *testing.T) {
 }
 
 func TestSeveralAtOnce(t *testing.T) {
-	launch := func(t *testing.T, w *world, body string) ([]api.Launched, int, api.Problem) {
+	launch := func(t *testing.T, w *world, body string) ([]api.Launched, int, session.Error) {
 		t.Helper()
 		response, text := do(t, http.DefaultClient, w.request(t, "POST", "/api/v1/launches", body))
 		var launched []api.Launched
-		var problem api.Problem
+		var problem session.Error
 		if response.StatusCode == 200 {
 			read(t, text, &launched)
 		} else {
@@ -250,7 +257,7 @@ func TestPriorityAndNameAreChanged(t *testing.T) {
 		"of none":                {"zzzzzzzzzzzz", `{"priority":5}`, "", 404},
 		"with an unknown member": {"pppppppppppp", `{"prio":5}`, "prio", 400},
 	} {
-		var p api.Problem
+		var p session.Error
 		status := w.call(t, "PATCH", "/api/v1/sessions/"+c.id, c.body, &p)
 		if status != c.status || p.Code == "" || p.Message == "" || p.Hint == "" || c.field != "" &&
 			(len(p.Fields) == 0 || p.Fields[0].Field != c.field) {
@@ -272,13 +279,13 @@ func TestKeepAndIdleSimulation(t *testing.T) {
 		t.Fatalf("%d %+v", status, kept.KeepUntil)
 	}
 	for _, text := range []string{"", "0s", "-4h", "2w", "long", "4 h"} {
-		var p api.Problem
+		var p session.Error
 		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/keep", fmt.Sprintf(`{"for":%q}`, text),
 			&p); status != 422 || p.Code != "session_keep_invalid" || p.Hint == "" || p.Fields[0].Field != "for" {
 			t.Errorf("keep for %q: %d %+v", text, status, p)
 		}
 	}
-	var simulation api.IdleSimulation
+	var simulation session.IdleSimulation
 	if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/idle-simulation", `{"lifetime":"1h"}`,
 		&simulation); status != 200 || !simulation.Ended || simulation.At == nil || simulation.Checker != "lifetime" {
 		t.Errorf("%d %+v", status, simulation)
@@ -286,7 +293,7 @@ func TestKeepAndIdleSimulation(t *testing.T) {
 	for field, body := range map[string]string{"lifetime": `{"lifetime":"x"}`, "network": `{"network":"5s"}`,
 		"use.window": `{"use":{"gpu":5}}`, "use.gpu": `{"use":{"window":"5m","gpu":-1}}`,
 		"use": `{"use":{"any":true}}`} {
-		var p api.Problem
+		var p session.Error
 		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/idle-simulation", body, &p); status != 422 ||
 			p.Code != "session_simulate_invalid" || p.Fields[0].Field != field || p.Hint == "" {
 			t.Errorf("%s: %d %+v", body, status, p)
@@ -311,12 +318,13 @@ func TestQueueIsInTheOrderOfTurns(t *testing.T) {
 	w.call(t, "GET", "/api/v1/queue", "", &queue)
 	var ids []string
 	for _, s := range queue {
-		ids = append(ids, s.ID)
+		ids = append(ids, string(s.ID))
 	}
 	if !reflect.DeepEqual(ids, []string{"dddddddddddd", "cccccccccccc", "bbbbbbbbbbbb"}) {
 		t.Errorf("queue %v", ids)
 	}
-	if wait := queue[0].Wait; wait.Margin != "5m" || wait.Start == nil || !wait.Start.Equal(start) {
+	if wait := queue[0].Wait; wait.Margin != session.Duration(5*time.Minute) || wait.Start == nil ||
+		!wait.Start.Equal(start) {
 		t.Errorf("wait %+v", wait)
 	}
 }
@@ -349,7 +357,7 @@ func TestDevicesAreTold(t *testing.T) {
 		c[4].Why == "" || c[6].State != "unknown" {
 		t.Errorf("capabilities %+v", c)
 	}
-	var points []api.DevicePoint
+	var points []session.DevicePoint
 	if status := w.call(t, "GET", "/api/v1/machines/local/devices/GPU-0/history?since=2031-05-01T12:00:00Z", "",
 		&points); status != 200 || len(points) != 1 || *points[0].Util != 4200 {
 		t.Errorf("history %d %+v", status, points)
@@ -357,7 +365,7 @@ func TestDevicesAreTold(t *testing.T) {
 	for path, want := range map[string]int{"/api/v1/machines/lab/devices/GPU-0/history": 404,
 		"/api/v1/machines/local/devices/GPU-9/history":           404,
 		"/api/v1/machines/local/devices/GPU-0/history?since=now": 400} {
-		var p api.Problem
+		var p session.Error
 		if status := w.call(t, "GET", path, "", &p); status != want || p.Code == "" || p.Hint == "" {
 			t.Errorf("%s: %d %+v", path, status, p)
 		}
@@ -405,19 +413,20 @@ func TestResourcesAreSummedUp(t *testing.T) {
 
 func TestPresetsOfOnesOwn(t *testing.T) {
 	w := start(t)
-	var p api.Preset
+	var p hub.Preset
 	if status := w.call(t, "POST", "/api/v1/presets",
 		`{"name":" Half a card ","resources":{"cpu":2,"memory":"8g"},"accelerator":"0.5"}`, &p); status != 201 ||
-		p.Name != "Half a card" || p.Builtin || p.Accelerator != "0.5" || p.Resources.Memory.N != 8<<30 || p.ID == "" {
+		p.Name != "Half a card" || p.Builtin || p.Accelerator != (gpu.Request{Shares: 500}) ||
+		p.Resources.Memory != 8<<30 || p.ID == "" {
 		t.Fatalf("%d %+v", status, p)
 	}
-	var changed api.Preset
+	var changed hub.Preset
 	if status := w.call(t, "PATCH", "/api/v1/presets/"+p.ID, `{"name":"Third","accelerator":""}`,
-		&changed); status != 200 || changed.Name != "Third" || changed.Accelerator != "" ||
+		&changed); status != 200 || changed.Name != "Third" || !changed.Accelerator.IsZero() ||
 		changed.Resources != p.Resources {
 		t.Errorf("%d %+v", status, changed)
 	}
-	var all []api.Preset
+	var all []hub.Preset
 	w.call(t, "GET", "/api/v1/presets", "", &all)
 	if last := all[len(all)-1]; len(all) != 4 || last != changed || !all[0].Builtin {
 		t.Errorf("presets %+v", all)
@@ -439,7 +448,7 @@ func TestPresetsOfOnesOwn(t *testing.T) {
 		"gone":                 {"DELETE", "/p-none", ``, "", 404},
 		"changed to no CPUs":   {"PATCH", "/" + p.ID, `{"resources":{"cpu":-1}}`, "resources.cpu", 422},
 	} {
-		var problem api.Problem
+		var problem session.Error
 		status := w.call(t, c.method, "/api/v1/presets"+c.path, c.body, &problem)
 		if status != c.status || problem.Code == "" || problem.Hint == "" || c.field != "" &&
 			(len(problem.Fields) == 0 || problem.Fields[0].Field != c.field) {
@@ -476,7 +485,7 @@ func TestHistoryIsFilteredAndSorted(t *testing.T) {
 		"code=not-found": "2", "code=TIMEOUT": "3", "text=no+such": "2", "text=gpu+0": "1", "text=remove": "3",
 		"phase=prepare&result=SUCCESS": "", "text=nothing": "",
 	} {
-		var phases []api.Phase
+		var phases []session.Phase
 		status := w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/history?"+query, "", &phases)
 		got := ""
 		for _, p := range phases {
@@ -488,7 +497,7 @@ func TestHistoryIsFilteredAndSorted(t *testing.T) {
 	}
 	for field, query := range map[string]string{"phase": "phase=lunch", "result": "result=maybe", "from": "from=HERE",
 		"to": "to=THERE", "sort": "sort=size"} {
-		var p api.Problem
+		var p session.Error
 		if status := w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/history?"+query, "", &p); status != 400 ||
 			p.Fields[0].Field != field || p.Hint == "" {
 			t.Errorf("%s: %d %+v", query, status, p)
@@ -502,7 +511,7 @@ func TestKernelsAreNamedToTheAgent(t *testing.T) {
 	var options session.LogOptions
 	w.agent.Log = logFunc(&options)
 	do(t, http.DefaultClient, w.request(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/logs?kernel=sub1", ""))
-	var terminal api.Terminal
+	var terminal session.Terminal
 	status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/terminals", `{"kernel":"sub1","cols":80,"rows":24}`,
 		&terminal)
 	if options.Kernel != "sub1" || status != 201 || terminal.Kernel != "sub1" {

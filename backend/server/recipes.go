@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"slipway/backend/api"
@@ -29,7 +30,7 @@ func (s *Server) recentRecipe(r *http.Request) (any, error) {
 }
 
 func (s *Server) recipeOut(r *http.Request, found hub.Recipe) api.Recipe {
-	out := api.Recipe{Name: found.Name, FileName: recipe.FileName(found.Name), Spec: specOut(found.Spec, ""),
+	out := api.Recipe{Name: found.Name, FileName: recipe.FileName(found.Name), Spec: found.Spec.Redacted(""),
 		Command: commandLine(found.Spec),
 		Pinned:  found.Pinned, Secrets: []string{}, Lacks: []string{}, Passed: found.Passed}
 	out.YAML = string(recipe.Write(out.Spec, passedNote(found.Passed)...))
@@ -87,11 +88,10 @@ func (s *Server) readRecipe(r *http.Request) (any, error) {
 	return judged(spec, "recipe_parse_invalid")
 }
 
-// judged is a spec in the words of the API, without secrets, or says what of it
-// cannot be understood.
-func judged(spec api.Spec, code session.Code) (api.Spec, error) {
-	in, wrong := specIn(spec)
-	if kind := in.WithDefaults().Type; kind != session.Interactive && kind != session.Batch {
+// judged is a spec without secrets, or says what of it cannot be understood.
+func judged(spec session.Spec, code session.Code) (session.Spec, error) {
+	wrong := checkHidden(spec.Env)
+	if kind := spec.WithDefaults().Type; kind != session.Interactive && kind != session.Batch {
 		wrong = append(wrong, session.FieldError{Field: "type", Code: session.CodeInvalidType,
 			Message: fmt.Sprintf("%q is not a type of session.", spec.Type), Hint: "Write interactive or batch."})
 	}
@@ -99,7 +99,7 @@ func judged(spec api.Spec, code session.Code) (api.Spec, error) {
 		return spec, &session.Error{Code: code, Message: fmt.Sprintf("%s: %s", wrong[0].Field, wrong[0].Message),
 			Hint: wrong[0].Hint, Fields: wrong}
 	}
-	return specOut(in, ""), nil
+	return spec.Redacted(""), nil
 }
 
 // recipeFault tells a fault of a recipe with its line.
@@ -108,11 +108,17 @@ func recipeFault(err error, code session.Code) error {
 	if !errors.As(err, &fault) {
 		return err
 	}
-	message := sentence(fault.Message[:len(fault.Message)-1])
-	if fault.Line > 0 {
-		message = fmt.Sprintf("Line %d: %s", fault.Line, fault.Message)
+	e := &session.Error{Code: code, Message: fault.Message, Hint: fault.Hint}
+	switch {
+	case fault.Line > 0:
+		e.Message = fmt.Sprintf("Line %d: %s", fault.Line, fault.Message)
+	case fault.Field == nil:
+		e.Message = strings.ToUpper(fault.Message[:1]) + fault.Message[1:]
 	}
-	return &session.Error{Code: code, Message: message, Hint: fault.Hint}
+	if fault.Field != nil {
+		e.Fields = []session.FieldError{*fault.Field}
+	}
+	return e
 }
 
 // readLink says what a link asks for, judged like a recipe.

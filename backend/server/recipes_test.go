@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/recipe"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 const (
@@ -50,9 +52,9 @@ func TestRecipesOfSessionsAndLaunches(t *testing.T) {
 			if !strings.Contains(strings.Join(got.Lacks, " "), "whole GPUs, not 0.5") {
 				t.Errorf("says nothing of the share: %q", got.Lacks)
 			}
-			var again api.Spec
+			var again session.Spec
 			if status := w.call(t, "POST", "/api/v1/recipes/read", encode(t, api.RecipeText{YAML: got.YAML}),
-				&again); status != 200 || again.Image != pinned || again.Accelerator != "0.5" ||
+				&again); status != 200 || again.Image != pinned || again.Accelerator != (gpu.Request{Shares: 500}) ||
 				again.Resources.CPU != 2 {
 				t.Errorf("read again: %d %+v", status, again)
 			}
@@ -101,8 +103,8 @@ func TestRecipeFaults(t *testing.T) {
 			`{"yaml":"image: a\nresources: {memory: lots}"}`, "recipe_parse_invalid", 422, "resources.memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var p api.Problem
-			if status := w.call(t, c.method, c.path, c.body, &p); status != c.status || p.Code != c.code ||
+			var p session.Error
+			if status := w.call(t, c.method, c.path, c.body, &p); status != c.status || string(p.Code) != c.code ||
 				!strings.Contains(p.Message, c.says) || p.Hint == "" {
 				t.Errorf("%d %+v", status, p)
 			}
@@ -112,10 +114,10 @@ func TestRecipeFaults(t *testing.T) {
 
 func TestRecipesAreCompared(t *testing.T) {
 	w := start(t)
-	var rows []api.RecipeField
+	var rows []recipe.Field
 	w.call(t, "POST", "/api/v1/recipes/compare",
 		`{"left":{"image":"a:1","resources":{"cpu":1}},"right":{"image":"a:2","resources":{"cpu":1}}}`, &rows)
-	if len(rows) != 2 || rows[0] != (api.RecipeField{Field: "image", Left: "a:1", Right: "a:2"}) || !rows[1].Same {
+	if len(rows) != 2 || rows[0] != (recipe.Field{Field: "image", Left: "a:1", Right: "a:2"}) || !rows[1].Same {
 		t.Errorf("rows %+v", rows)
 	}
 }
@@ -131,15 +133,15 @@ func encode(t *testing.T, value any) string {
 
 func TestLinksAreReadAndNothingIsDone(t *testing.T) {
 	w := start(t)
-	var link api.Link
+	var link recipe.Link
 	if status := w.call(t, "POST", "/api/v1/links/read", `{"url":"slipway://run?image=python:3.12&memory=4g"}`,
 		&link); status != 200 || link.Kind != "run" || link.Spec.Image != "python:3.12" ||
-		link.Spec.Resources.Memory.N != 4<<30 {
+		link.Spec.Resources.Memory != 4<<30 {
 		t.Errorf("%d %+v", status, link)
 	}
 	for body, says := range map[string]string{`{"url":"slipway://run?image=a&env=HF_TOKEN%3Dhush"}`: "looks secret",
 		`{"url":"https://example.org"}`: "no link", `{"url":"slipway://run?image=a&memory=lots"}`: "memory"} {
-		var p api.Problem
+		var p session.Error
 		if status := w.call(t, "POST", "/api/v1/links/read", body, &p); status != 422 ||
 			p.Code != "link_parse_invalid" || !strings.Contains(p.Message, says) ||
 			strings.Contains(p.Message, "hush") {

@@ -210,7 +210,7 @@ func TestEveryRouteAnswersInItsOwnTerms(t *testing.T) {
 				t.Fatalf("%s %s: %s", route.Method, path, body)
 			}
 			if response.StatusCode >= 400 {
-				var p api.Problem
+				var p session.Error
 				if json.Unmarshal([]byte(body), &p) != nil || p.Code == "" || p.Message == "" || p.Hint == "" {
 					t.Fatalf("%s %s: %s is not a whole Problem", route.Method, path, body)
 				}
@@ -238,7 +238,7 @@ func nullable(body string) bool {
 
 func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 	w := start(t)
-	var p api.Problem
+	var p session.Error
 	if status := w.call(t, "GET", "/api/v1/nothing", "", &p); status != 404 || p.Code != "request_route_not-found" {
 		t.Errorf("%d %+v", status, p)
 	}
@@ -264,7 +264,7 @@ func TestLaunchThroughTheAPI(t *testing.T) {
 	if status := w.call(t, "POST", "/api/v1/sessions", body, &s); status != http.StatusCreated {
 		t.Fatalf("status %d", status)
 	}
-	if s.Name != "train" || s.Status != "PENDING" || s.Owner != "ada" || s.Spec.Resources.Memory.N != 512<<20 ||
+	if s.Name != "train" || s.Status != "PENDING" || s.Owner != "ada" || s.Spec.Resources.Memory != 512<<20 ||
 		s.Spec.Mounts[0].Target != "/home/work/data" {
 		t.Errorf("session %+v", s)
 	}
@@ -279,7 +279,7 @@ func TestLaunchThroughTheAPI(t *testing.T) {
 		}
 	})
 	t.Run("a hidden value is not taken for the value", func(t *testing.T) {
-		var p api.Problem
+		var p session.Error
 		status := w.call(t, "POST", "/api/v1/sessions",
 			`{"spec":{"image":"a:1","env":[{"name":"HF_TOKEN","value":"••••••"}]}}`, &p)
 		if status != 422 || len(p.Fields) != 1 || p.Fields[0].Field != "env[0].value" {
@@ -294,13 +294,13 @@ func TestLaunchThroughTheAPI(t *testing.T) {
 		if w.call(t, "PATCH", "/api/v1/sessions/train", `{"name":"renamed"}`, &got); got.Name != "renamed" {
 			t.Errorf("renamed to %q", got.Name)
 		}
-		if status := w.call(t, "POST", "/api/v1/sessions/"+s.ID+"/terminate", "", &got); status != 202 ||
+		if status := w.call(t, "POST", "/api/v1/sessions/"+string(s.ID)+"/terminate", "", &got); status != 202 ||
 			got.Reason != "user-requested" {
 			t.Errorf("%d, reason %q", status, got.Reason)
 		}
 	})
 	t.Run("the secret is in no answer", func(t *testing.T) {
-		for _, path := range []string{"/api/v1/sessions", "/api/v1/recents", "/api/v1/sessions/" + s.ID} {
+		for _, path := range []string{"/api/v1/sessions", "/api/v1/recents", string("/api/v1/sessions/" + s.ID)} {
 			if _, text := do(t, http.DefaultClient, w.request(t, "GET", path, "")); strings.Contains(text, "hush") {
 				t.Errorf("%s tells the secret: %s", path, text)
 			}
@@ -326,7 +326,7 @@ func TestAgentThatIsNotReachedIs503(t *testing.T) {
 	w := start(t)
 	w.running("aaaaaaaaaaaa")
 	w.agent.SetDown(true)
-	var p api.Problem
+	var p session.Error
 	if status := w.call(t, "POST", "/api/v1/sessions", `{"spec":{"image":"a:1"}}`, &p); status != 503 ||
 		p.Code != "agent_call_unavailable" {
 		t.Errorf("%d %+v", status, p)
@@ -347,14 +347,14 @@ func TestListsAndTheirFilters(t *testing.T) {
 		w.call(t, "GET", "/api/v1/sessions"+query, "", &list)
 		got := ""
 		for _, s := range list {
-			got += s.ID[:1]
+			got += string(s.ID[:1])
 		}
 		if got != want {
 			t.Errorf("%q lists %q, want %q", query, got, want)
 		}
 	}
 	for _, query := range []string{"?state=x", "?limit=-1", "?limit=x", "?offset=1.5"} {
-		var p api.Problem
+		var p session.Error
 		if status := w.call(t, "GET", "/api/v1/sessions"+query, "", &p); status != 400 || len(p.Fields) != 1 {
 			t.Errorf("%q: %d %+v", query, status, p)
 		}
@@ -401,12 +401,12 @@ func TestFaultInsideIsToldWithoutItsText(t *testing.T) {
 
 func TestMachinesAreLookedInto(t *testing.T) {
 	w := start(t)
-	var listing api.DirectoryListing
+	var listing session.DirectoryListing
 	if status := w.call(t, "GET", "/api/v1/machines/local/directories?path=%2F", "", &listing); status != 200 ||
 		listing.Path != "/" || len(listing.Entries) != 1 {
 		t.Errorf("status %d: %+v", status, listing)
 	}
-	var checks []api.Check
+	var checks []session.Check
 	for _, query := range []string{"", "?agent=local"} {
 		if status := w.call(t, "GET", "/api/v1/doctor"+query, "", &checks); status != 200 || len(checks) != 1 ||
 			checks[0].Result != "ok" {
@@ -415,7 +415,7 @@ func TestMachinesAreLookedInto(t *testing.T) {
 	}
 	for _, path := range []string{"/api/v1/machines/local/directories?path=/none", "/api/v1/machines/lab/directories",
 		"/api/v1/doctor?agent=lab"} {
-		var p api.Problem
+		var p session.Error
 		if status := w.call(t, "GET", path, "", &p); status != 404 || p.Hint == "" {
 			t.Errorf("%s: %d %+v", path, status, p)
 		}

@@ -82,51 +82,47 @@ func flagIn(r *http.Request, name string) (bool, error) {
 }
 
 func (s *Server) launch(r *http.Request) (any, error) {
-	req, err := decode[api.LaunchRequest](r)
+	req, wrong, err := decodeDraft[hub.LaunchRequest](r)
 	if err != nil {
 		return nil, fromSpec(err)
 	}
-	spec, wrong := specIn(req.Spec)
-	wrong = append(wrong, checkKey(req.Key)...)
-	if len(wrong) > 0 {
-		return nil, s.refuse(r, req.Owner, spec, wrong)
+	if wrong = append(wrong, checkLaunch(req)...); len(wrong) > 0 {
+		return nil, s.refuse(r, req, wrong)
 	}
-	launched, err := s.hub.Launch(r.Context(), hub.LaunchRequest{Key: req.Key, Spec: spec, Owner: req.Owner})
+	launched, err := s.hub.Launch(r.Context(), req)
 	if err != nil {
 		return nil, err
 	}
 	return s.withUsage(launched), nil
 }
 
-func checkKey(key string) []session.FieldError {
-	if len(key) <= maxKey {
-		return nil
+func checkLaunch(req hub.LaunchRequest) []session.FieldError {
+	wrong := checkHidden(req.Spec.Env)
+	if len(req.Key) > maxKey {
+		wrong = append(wrong, session.FieldError{Field: "key", Code: "session_create_invalid-key",
+			Message: fmt.Sprintf("The key is longer than %d bytes.", maxKey),
+			Hint:    "A random text of 20 letters is enough."})
 	}
-	return []session.FieldError{{Field: "key", Code: "session_create_invalid-key",
-		Message: fmt.Sprintf("The key is longer than %d bytes.", maxKey),
-		Hint:    "A random text of 20 letters is enough."}}
+	return wrong
 }
 
 // launchMany answers with an outcome for each session, unless the request as a
 // whole is wrong.
 func (s *Server) launchMany(r *http.Request) (any, error) {
-	req, err := decode[api.LaunchManyRequest](r)
+	req, wrong, err := decodeDraft[api.LaunchManyRequest](r)
 	if err != nil {
 		return nil, fromSpec(err)
 	}
-	spec, wrong := specIn(req.Spec)
-	if wrong = append(wrong, checkKey(req.Key)...); len(wrong) > 0 {
-		return nil, s.refuse(r, req.Owner, spec, wrong)
+	if wrong = append(wrong, checkLaunch(req.LaunchRequest)...); len(wrong) > 0 {
+		return nil, s.refuse(r, req.LaunchRequest, wrong)
 	}
-	outcomes, err := s.hub.LaunchMany(r.Context(), hub.LaunchRequest{Key: req.Key, Spec: spec, Owner: req.Owner},
-		countOrOne(req.Count))
+	outcomes, err := s.hub.LaunchMany(r.Context(), req.LaunchRequest, countOrOne(req.Count))
 	if err != nil {
 		return nil, err
 	}
 	return each(outcomes, func(o hub.Launched) api.Launched {
 		if o.Err != nil {
-			problem := problemOf(asError(o.Err))
-			return api.Launched{Problem: &problem}
+			return api.Launched{Problem: asError(o.Err)}
 		}
 		launched := s.withUsage(o.Session)
 		return api.Launched{Session: &launched}
@@ -157,34 +153,30 @@ func fromSpec(err error) error {
 
 // refuse says what is wrong with a launch: what the request could not say, and
 // everything else that the agent finds in the rest of it.
-func (s *Server) refuse(r *http.Request, owner string, spec session.Spec, wrong []session.FieldError) error {
-	if preview, err := s.hub.Preview(r.Context(), owner, spec); err == nil {
+func (s *Server) refuse(r *http.Request, req hub.LaunchRequest, wrong []session.FieldError) error {
+	if preview, err := s.hub.Preview(r.Context(), req.Owner, req.Spec); err == nil {
 		wrong = append(wrong, preview.Errors...)
 	}
 	return session.Invalid(wrong)
 }
 
 func (s *Server) preview(r *http.Request) (any, error) {
-	in, err := decode[api.Spec](r)
+	spec, wrong, err := decodeDraft[session.Spec](r)
 	if err != nil {
 		return nil, err
 	}
-	spec, wrong := specIn(in)
+	wrong = append(wrong, checkHidden(spec.Env)...)
 	p, err := s.hub.Preview(r.Context(), r.FormValue("owner"), spec)
 	if err != nil {
 		return nil, err
 	}
-	out := api.Preview{
-		Folders: each(p.Folders, folderMountOut),
-		Spec:    specOut(p.Spec, hidden), Agent: p.Agent, Errors: fieldsOut(append(wrong, p.Errors...)),
-		Warnings: fieldsOut(p.Warnings),
-		Wait:     maybe(p.Wait, waitOut), Command: commandLine(spec),
-		Accelerator: acceleratorOut(spec.Accelerator), Enforcement: string(p.Enforcement), Rounded: s.rounded(p, spec),
-		Placements: each(p.GPUs, func(g gpu.Grant) api.Placement { return s.placementOut(p.Agent, g) }),
+	out := api.Preview{Preview: p.Preview, Agent: p.Agent, Command: commandLine(spec), Rounded: s.rounded(p, spec)}
+	out.Spec, out.Errors = p.Spec.Redacted(hidden), append(wrong, p.Errors...)
+	for _, g := range p.GPUs {
+		out.Placements = append(out.Placements, api.Placement{Grant: g, Name: s.hub.DeviceName(p.Agent, g.Device)})
 	}
 	if p.Image != nil {
-		image := imageOut(*p.Image, p.Agent)
-		out.Image = &image
+		out.Image = &hub.Image{Image: imageOut(*p.Image), Agent: p.Agent}
 	}
 	return out, nil
 }
@@ -205,13 +197,6 @@ func (s *Server) rounded(p hub.Preview, spec session.Spec) *api.Rounding {
 	out := roundingOut(gpu.Rounding{Asked: spec.Accelerator.Shares, Given: given, Less: given < spec.Accelerator.Shares,
 		Why: p.Errors[i].Message})
 	return &out
-}
-
-// placementOut says where a part of a launch would land.
-func (s *Server) placementOut(agent string, g gpu.Grant) api.Placement {
-	return api.Placement{Device: string(g.Device), Instance: string(g.Instance),
-		Name:  s.hub.DeviceName(agent, g.Device),
-		Share: int(g.Share), Memory: int64(g.Memory), Whole: g.Whole}
 }
 
 func (s *Server) getSession(r *http.Request) (any, error) {
@@ -319,7 +304,7 @@ func (s *Server) usage(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return each(samples, usageOut), nil
+	return samples, nil
 }
 
 // logs copies a kernel's log as it is. A reader that pauses holds nothing but

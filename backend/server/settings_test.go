@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 func TestSettingsFile(t *testing.T) {
@@ -33,7 +34,7 @@ func TestSettingsFile(t *testing.T) {
 	if s := find(file, "gpu.quantum"); s.Value != "0.1" || s.Set {
 		t.Errorf("after it was taken out %+v", s)
 	}
-	var problem api.Problem
+	var problem session.Error
 	want(http.StatusUnprocessableEntity, w.call(t, http.MethodPatch, "/api/v1/settings/file/gpu.quantum",
 		`{"value":"7"}`, &problem))
 	if problem.Code != "settings_update_invalid" || len(problem.Fields) != 1 {

@@ -151,7 +151,7 @@ func (k *socket) end(code int, reason string, gone <-chan struct{}) {
 // then a close code of 4000 and the HTTP status.
 func (k *socket) refuse(err error, gone <-chan struct{}) {
 	e := asError(err)
-	text, marshalErr := json.Marshal(problemOf(e))
+	text, marshalErr := json.Marshal(e)
 	if marshalErr != nil || k.hurry() != nil || k.WriteMessage(websocket.TextMessage, text) != nil {
 		k.cancel()
 		return

@@ -94,8 +94,7 @@ func (s *Server) testSSH(r *http.Request) (any, error) {
 	}
 	test.OK = err == nil
 	if err != nil {
-		problem := problemOf(asError(err))
-		test.Problem = &problem
+		test.Problem = asError(err)
 	}
 	return test, nil
 }

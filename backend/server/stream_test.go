@@ -17,6 +17,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/server"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
@@ -161,9 +162,9 @@ func TestTerminalBytesPassWhole(t *testing.T) {
 }
 
 // problemOf reads the one text message that tells a failure, and its close code.
-func problemOf(t *testing.T, conn *websocket.Conn) (api.Problem, int) {
+func problemOf(t *testing.T, conn *websocket.Conn) (session.Error, int) {
 	t.Helper()
-	var p api.Problem
+	var p session.Error
 	kind, message, err := conn.ReadMessage()
 	if err != nil || kind != websocket.TextMessage || json.Unmarshal(message, &p) != nil {
 		t.Fatalf("message %s, %v; want a Problem", message, err)
@@ -201,7 +202,7 @@ func TestStreamsTellWhyTheyFail(t *testing.T) {
 				}
 			}
 			p, code := problemOf(t, conn)
-			if p.Code != c.code || code != c.close || p.Hint == "" {
+			if string(p.Code) != c.code || code != c.close || p.Hint == "" {
 				t.Errorf("%+v closed with %d, want %s and %d", p, code, c.code, c.close)
 			}
 		})
@@ -408,19 +409,18 @@ func FuzzLaunchDecoding(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		req, err := server.Decode[api.LaunchRequest](data)
+		req, wrong, err := server.Decode[hub.LaunchRequest](data)
 		if err != nil {
 			if code := session.CodeOf(err); !strings.HasPrefix(string(code), "request_decode_") {
 				t.Fatalf("%v has code %q", err, code)
 			}
 			return
 		}
-		spec, wrong := server.SpecIn(req.Spec)
 		for _, field := range wrong {
 			if field.Field == "" || field.Code == "" || field.Message == "" || field.Hint == "" {
 				t.Fatalf("a fault is not whole: %+v", field)
 			}
 		}
-		spec.Validate(time.Now(), session.Limits{CPUs: 8, Memory: 1 << 34})
+		req.Spec.Validate(time.Now(), session.Limits{CPUs: 8, Memory: 1 << 34})
 	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"slipway/backend/api"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
@@ -23,11 +22,11 @@ func (s *Server) listTerminals(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return each(terminals, terminalOut), nil
+	return terminals, nil
 }
 
 func (s *Server) openTerminal(r *http.Request) (any, error) {
-	req, err := decode[api.TerminalRequest](r)
+	req, err := decode[session.TerminalRequest](r)
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +37,11 @@ func (s *Server) openTerminal(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := agent.OpenTerminal(r.Context(), id, session.TerminalRequest(req))
+	opened, err := agent.OpenTerminal(r.Context(), id, req)
 	if err != nil {
 		return nil, err
 	}
-	return terminalOut(opened), nil
+	return opened, nil
 }
 
 // Sizes that a terminal may have; 0 stands for the usual 80 by 24.
@@ -51,7 +50,7 @@ const (
 	titleMost = 200
 )
 
-func terminalFaults(req api.TerminalRequest) []session.FieldError {
+func terminalFaults(req session.TerminalRequest) []session.FieldError {
 	var wrong []session.FieldError
 	bad := func(field, message, hint string) {
 		wrong = append(wrong, session.FieldError{Field: field, Code: "terminal_create_invalid", Message: message,
@@ -114,7 +113,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 		if kind != websocket.TextMessage {
 			return nil, malformed("The first message is not an ExecRequest as text.", nil)
 		}
-		req, err := decodeBytes[api.ExecRequest](message)
+		req, _, err := decodeBytes[session.ExecRequest](message)
 		if err != nil {
 			return nil, err
 		}
@@ -122,8 +121,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return nil, err
 		}
-		return frames(agent.Exec(ctx, id, session.ExecRequest{Kernel: req.Kernel, Command: req.Command,
-			Env: envIn(req.Env), Dir: req.Dir, Stdin: req.Stdin}))
+		return frames(agent.Exec(ctx, id, req))
 	})
 	return nil
 }

@@ -21,7 +21,7 @@ func agentOut(a hub.Agent) api.Agent {
 }
 
 func untrustedOut(d hub.Distrust) api.Untrusted {
-	return api.Untrusted{Error: problemOf(d.Err), Since: d.Since, Last: d.Last, Count: d.Count}
+	return api.Untrusted{Error: *d.Err, Since: d.Since, Last: d.Last, Count: d.Count}
 }
 
 func connectionOut(a hub.Agent) api.Connection {
@@ -35,8 +35,7 @@ func connectionOut(a hub.Agent) api.Connection {
 		out.RTTMs = &ms
 	}
 	if link.Err != nil {
-		problem := problemOf(asError(link.Err))
-		out.Error = &problem
+		out.Error = asError(link.Err)
 	}
 	return out
 }
@@ -70,8 +69,7 @@ func operationOut(o hub.Operation) api.Operation {
 		}),
 	}
 	if o.Err != nil {
-		problem := problemOf(asError(o.Err))
-		out.Error = &problem
+		out.Error = asError(o.Err)
 	}
 	return out
 }

@@ -7,8 +7,6 @@ import (
 	"slipway/gpu"
 )
 
-func idOut(id session.ID) string { return string(id) }
-
 // lengthOut writes a length of time; zero is empty.
 func lengthOut(d session.Duration) string {
 	if d == 0 {
@@ -23,54 +21,6 @@ func requestOut(r gpu.Request) string {
 		return ""
 	}
 	return r.String()
-}
-
-func acceleratorOut(r gpu.Request) *api.Accelerator {
-	if r.IsZero() {
-		return nil
-	}
-	return &api.Accelerator{Text: r.String(), Shares: int(r.Shares), Devices: r.Devices, Profile: r.Profile,
-		Count: r.Count, Memory: int64(r.Memory)}
-}
-
-// queueOut adds to a spec what it says about devices, the queue, the accounts
-// and idle checks.
-func queueOut(s session.Spec, out *api.Spec) {
-	out.Accelerator, out.Uncooperative, out.MPS, out.Cluster = requestOut(s.Accelerator), s.Uncooperative, s.MPS,
-		s.Cluster
-	out.Priority, out.After, out.Label, out.PendingTimeout = s.Priority, s.After, s.Label, lengthOut(s.PendingTimeout)
-	out.Idle, out.NoSSH, out.CommitOnEnd = maybe(s.Idle, idlePolicyOut), s.NoSSH, s.CommitOnEnd
-}
-
-func idlePolicyOut(p session.IdlePolicy) api.IdlePolicy {
-	out := api.IdlePolicy{Lifetime: lengthOut(p.Lifetime), Network: lengthOut(p.Network)}
-	if p.Use != (session.UsePolicy{}) {
-		out.Use = &api.UsePolicy{Window: lengthOut(p.Use.Window), Grace: lengthOut(p.Use.Grace), Any: p.Use.Any,
-			CPU: p.Use.CPU, Memory: p.Use.Memory, GPU: p.Use.GPU, VRAM: p.Use.VRAM}
-	}
-	return out
-}
-
-func idleCheckOut(c session.IdleCheck) api.IdleCheck {
-	return api.IdleCheck{Checker: string(c.Checker), State: string(c.State), ExpiresAt: c.ExpiresAt,
-		JudgedFrom: c.JudgedFrom,
-		Message:    c.Message, CheckedAt: c.CheckedAt,
-		Metrics: each(c.Metrics, func(m session.IdleMetric) api.IdleMetric { return api.IdleMetric(m) })}
-}
-
-func simulationOut(s session.IdleSimulation) api.IdleSimulation {
-	return api.IdleSimulation{Ended: s.Ended, Unknown: s.Unknown, At: s.At, Earliest: s.Earliest,
-		Checker: string(s.Checker), Since: s.Since, Message: s.Message, Checks: each(s.Checks, idleCheckOut)}
-}
-
-func grantOut(g gpu.Grant) api.Grant {
-	return api.Grant{Device: string(g.Device), Instance: string(g.Instance), Share: int(g.Share),
-		Memory: int64(g.Memory), Whole: g.Whole}
-}
-
-func loadOut(l session.DeviceLoad) api.DeviceLoad {
-	return api.DeviceLoad{Device: string(l.Device), Instance: string(l.Instance), Util: l.Util,
-		Memory: integer(l.Memory)}
 }
 
 // integer turns what a pointer points to into a number of the wire.
@@ -93,7 +43,7 @@ func deviceOut(s session.DeviceState) api.DeviceState {
 		}),
 		Free: int(s.Free), MemoryFree: int64(s.MemoryFree), Level: string(s.Level),
 		Util: s.Util, MemoryUsed: integer(s.MemoryUsed), Power: integer(s.Power), Temperature: s.Temperature,
-		Holders: each(s.Holders, holderOut),
+		Holders: s.Holders,
 		Lost:    lossOut(d.Lost), Unread: s.Unread, Over: s.Over,
 	}
 }
@@ -118,21 +68,9 @@ func capabilitiesOut(c gpu.Capabilities) []api.Capability {
 		one("accounting", c.Accounting), one("mig", c.MIG), one("memory-limit", c.MemoryLimit), one("mps", c.MPS)}
 }
 
-func holderOut(h session.DeviceHolder) api.DeviceHolder {
-	return api.DeviceHolder{Session: string(h.Session), Name: h.Name, Owner: h.Owner, PID: h.PID, Share: int(h.Share),
-		Promised: int64(h.Promised),
-		Memory:   integer(h.Memory), Util: h.Util}
-}
-
-func pointOut(p session.DevicePoint) api.DevicePoint {
-	return api.DevicePoint{At: p.At, Util: p.Util, MemoryUsed: integer(p.MemoryUsed), Power: integer(p.Power),
-		Temperature: p.Temperature}
-}
-
 // roundingOut says with which text to ask for what would be given.
 func roundingOut(r gpu.Rounding) api.Rounding {
-	return api.Rounding{Asked: int(r.Asked), Given: int(r.Given), Less: r.Less, Why: r.Why,
-		Accept: requestOut(gpu.Request{Shares: r.Given})}
+	return api.Rounding{Rounding: r, Accept: requestOut(gpu.Request{Shares: r.Given})}
 }
 
 func accountOut(a hub.Account) api.Account {

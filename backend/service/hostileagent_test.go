@@ -245,7 +245,7 @@ func (b *besieged) holds() {
 	}
 	kept := map[string]string{}
 	for _, s := range sessions {
-		kept[s.ID] = s.Agent
+		kept[string(s.ID)] = s.Agent
 	}
 	if kept["aaaaaaaaaaaa"] != "local" || kept["hhhhhhhhhhhh"] != "honest" {
 		b.t.Errorf("the sessions are %v", kept)

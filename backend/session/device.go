@@ -80,8 +80,8 @@ type DeviceHolder struct {
 	Name     string     `json:"name"`              // of the session, or the process
 	Owner    string     `json:"owner"`
 	PID      int        `json:"pid,omitempty"` // of a foreign process
-	Share    gpu.Share  `json:"share,omitempty"`
-	Promised gpu.Bytes  `json:"promised,omitempty"`
+	Share    gpu.Share  `json:"share"`
+	Promised gpu.Bytes  `json:"promised"`
 	Memory   *gpu.Bytes `json:"memory,omitempty"` // what it really holds
 	Util     *int       `json:"util,omitempty"`   // permyriad
 }

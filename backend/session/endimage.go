@@ -19,7 +19,7 @@ type EndImage struct {
 	Name  string         `json:"name"` // of the image, in the manner of [SeriesName]
 	Ref   string         `json:"ref"`
 	Size  gpu.Bytes      `json:"size"` // of what the session changed; 0 while unknown
-	Kept  bool           `json:"kept,omitempty"`
+	Kept  bool           `json:"kept"`
 	Error *Cause         `json:"error,omitempty"` // why there is none
 }
 

@@ -36,13 +36,14 @@ func (c Code) Detail() string {
 // says what to do next. Fields is set when the failure is about what was
 // entered; each names one field and what is wrong with it.
 type Error struct {
-	Code    Code
-	Message string
-	Hint    string
-	Fields  []FieldError
-	Said    []Phrase // the sentences of Message, for other languages; nil: it is told only in English
-	Advice  []Phrase // and those of Hint
-	Err     error    // the cause, for logs; it does not cross the wire
+	Code    Code         `json:"code"`
+	Message string       `json:"message"`
+	Hint    string       `json:"hint,omitempty"`
+	Fields  []FieldError `json:"fields,omitempty"`
+	// the sentences of Message, for other languages; nil: it is told only in English
+	Said   []Phrase `json:"said,omitempty"`
+	Advice []Phrase `json:"advice,omitempty"` // and those of Hint
+	Err    error    `json:"-"`                // the cause, for logs; it does not cross the wire
 }
 
 // FieldError says what is wrong with one field of a [Spec]. Field is the JSON

@@ -79,7 +79,7 @@ type Folder struct {
 	TrashedAt *time.Time     `json:"trashedAt,omitempty"`
 	Usage     *FolderUsage   `json:"usage,omitempty"`    // nil: not counted yet
 	Counting  bool           `json:"counting,omitempty"` // what it uses is being counted anew
-	UsedBy    []FolderUser   `json:"usedBy,omitempty"`   // live sessions that have it mounted
+	UsedBy    []FolderUser   `json:"usedBy"`             // live sessions that have it mounted
 	Removed   *FolderRemoval `json:"removed,omitempty"`  // what is deleted of it for ever; nil: nothing
 }
 
@@ -133,15 +133,15 @@ type FolderUsage struct {
 type FolderRemoval struct {
 	Files   int       `json:"files"` // directories are none
 	Bytes   gpu.Bytes `json:"bytes"`
-	OfFiles int       `json:"ofFiles,omitempty"` // 0: nobody knows
-	OfBytes gpu.Bytes `json:"ofBytes,omitempty"`
+	OfFiles int       `json:"ofFiles"` // 0: nobody knows
+	OfBytes gpu.Bytes `json:"ofBytes"`
 }
 
 // FolderUser is a live session that has a folder mounted.
 type FolderUser struct {
 	Session ID     `json:"session"`
 	Name    string `json:"name"`
-	Owner   string `json:"owner"`
+	Owner   string `json:"owner,omitempty"`
 }
 
 // FolderFilter selects folders. The zero filter selects all of them.

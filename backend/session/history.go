@@ -47,7 +47,7 @@ type Phase struct {
 	Code      Code      `json:"code,omitempty"`
 	Message   string    `json:"message,omitempty"`
 	Said      []Phrase  `json:"said,omitempty"` // the sentences of Message, for other languages
-	Steps     []Step    `json:"steps,omitempty"`
+	Steps     []Step    `json:"steps"`
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
 }

@@ -40,8 +40,8 @@ type Check struct {
 // DirectoryListing is what a directory of a machine holds, at most 5,000
 // entries, sorted by name without regard to case.
 type DirectoryListing struct {
-	Path    string           `json:"path"`             // absolute and clean
-	Parent  string           `json:"parent,omitempty"` // empty at the root
+	Path    string           `json:"path"`   // absolute and clean
+	Parent  string           `json:"parent"` // empty at the root
 	Entries []DirectoryEntry `json:"entries"`
 }
 

@@ -5,10 +5,10 @@ import "time"
 // IdlePolicy says when an idle session is reclaimed. A zero field is off.
 type IdlePolicy struct {
 	// ended this long after its start, whatever it does
-	Lifetime Duration `json:"lifetime,omitempty" yaml:"lifetime,omitempty"`
+	Lifetime Duration `json:"lifetime,omitempty"`
 	// without traffic through terminal or apps; never for batch
-	Network Duration  `json:"network,omitempty" yaml:"network,omitempty"`
-	Use     UsePolicy `json:"use,omitzero" yaml:"use,omitempty"`
+	Network Duration  `json:"network,omitempty"`
+	Use     UsePolicy `json:"use,omitzero"`
 }
 
 // UsePolicy judges what a session makes of what it holds, averaged over Window.
@@ -16,14 +16,14 @@ type IdlePolicy struct {
 // of it was measured. A metric that is missing, or of a resource that was not
 // asked for, does not count and is never taken for 0.
 type UsePolicy struct {
-	Window Duration `json:"window,omitempty" yaml:"window,omitempty"`
-	Grace  Duration `json:"grace,omitempty" yaml:"grace,omitempty"`
+	Window Duration `json:"window,omitempty"`
+	Grace  Duration `json:"grace,omitempty"`
 	// one metric below its threshold is enough; else all must be
-	Any    bool     `json:"any,omitempty" yaml:"any,omitempty"`
-	CPU    *float64 `json:"cpu,omitempty" yaml:"cpu,omitempty"`       // percent of the CPUs granted
-	Memory *float64 `json:"memory,omitempty" yaml:"memory,omitempty"` // percent of the memory granted
-	GPU    *float64 `json:"gpu,omitempty" yaml:"gpu,omitempty"`       // percent of the share granted
-	VRAM   *float64 `json:"vram,omitempty" yaml:"vram,omitempty"`     // percent of the memory of the share
+	Any    bool     `json:"any,omitempty"`
+	CPU    *float64 `json:"cpu,omitempty"`    // percent of the CPUs granted
+	Memory *float64 `json:"memory,omitempty"` // percent of the memory granted
+	GPU    *float64 `json:"gpu,omitempty"`    // percent of the share granted
+	VRAM   *float64 `json:"vram,omitempty"`   // percent of the memory of the share
 }
 
 // IdleCheck is what one checker found last. Unknown means keep running.
@@ -33,7 +33,7 @@ type IdleCheck struct {
 	ExpiresAt  *time.Time   `json:"expiresAt,omitempty"`  // when it is reclaimed if nothing changes
 	JudgedFrom *time.Time   `json:"judgedFrom,omitempty"` // when it is judged first; set while State is grace
 	Message    string       `json:"message"`              // one sentence in numbers
-	Metrics    []IdleMetric `json:"metrics,omitempty"`
+	Metrics    []IdleMetric `json:"metrics"`
 	CheckedAt  time.Time    `json:"checkedAt"`
 }
 
@@ -48,7 +48,7 @@ type IdleSimulation struct {
 	Checker  IdleChecker `json:"checker,omitempty"`  // by which check
 	Since    time.Time   `json:"since"`              // judged from here on
 	Message  string      `json:"message"`            // one sentence in numbers
-	Checks   []IdleCheck `json:"checks,omitempty"`   // what each check would say at the end of the time judged
+	Checks   []IdleCheck `json:"checks"`             // what each check would say at the end of the time judged
 }
 
 // IdleMetric is one metric of the utilisation check, in percent.

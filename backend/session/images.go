@@ -72,9 +72,9 @@ type Image struct {
 	Size      gpu.Bytes         `json:"size"`
 	CreatedAt time.Time         `json:"createdAt"`
 	Arch      string            `json:"arch"`
-	Labels    map[string]string `json:"labels,omitempty"`
+	Labels    map[string]string `json:"labels"`
 	Origin    *ImageOrigin      `json:"origin,omitempty"` // nil: it was not made of a session
-	UsedBy    []ImageUser       `json:"usedBy,omitempty"` // live sessions; only in lists
+	UsedBy    []ImageUser       `json:"usedBy"`           // live sessions; only in lists
 	// Owners are the only people who may use it, whatever it is called; empty: its names decide.
 	Owners []string `json:"owners,omitempty"`
 	// Login reports that it was pulled with a registry login of the agent and cannot be pulled without one.
@@ -119,7 +119,7 @@ type ImageOrigin struct {
 type ImageUser struct {
 	Session ID     `json:"session"`
 	Name    string `json:"name"`
-	Owner   string `json:"owner"`
+	Owner   string `json:"owner,omitempty"`
 }
 
 // The labels of customized images.

@@ -23,7 +23,7 @@ type Machine struct {
 	UsedMemory    gpu.Bytes `json:"usedMemory"` // promised to sessions
 	Load          Load      `json:"load"`
 	EngineVersion string    `json:"engineVersion,omitempty"`
-	Warnings      []Warning `json:"warnings,omitempty"` // standing trouble, such as an engine that does not answer
+	Warnings      []Warning `json:"warnings"` // standing trouble, such as an engine that does not answer
 
 	// Who asks, as the agent knows them, and the most that they may hold.
 	Owner     string    `json:"owner,omitempty"` // the name under which their sessions are kept
@@ -63,7 +63,7 @@ type Usage struct {
 	DiskWrite gpu.Bytes `json:"diskWrite"` // counter
 	Pids      int       `json:"pids"`
 
-	GPUs []DeviceLoad `json:"gpus,omitempty"` // one for each device that it holds
+	GPUs []DeviceLoad `json:"gpus"` // one for each device that it holds
 }
 
 // DeviceLoad is what a session makes of one device at the time of a sample.
@@ -77,17 +77,17 @@ type DeviceLoad struct {
 
 // Preview says what a launch would do now, without doing it.
 type Preview struct {
-	Spec     Spec         `json:"spec"`               // with defaults filled in
-	Errors   []FieldError `json:"errors,omitempty"`   // launch would be refused
-	Warnings []FieldError `json:"warnings,omitempty"` // launch would be accepted all the same
-	Image    *Image       `json:"image,omitempty"`    // nil: it would be pulled
-	Wait     *Wait        `json:"wait,omitempty"`     // nil: it would start at once
+	Spec     Spec         `json:"spec"`            // with defaults filled in
+	Errors   []FieldError `json:"errors"`          // launch would be refused
+	Warnings []FieldError `json:"warnings"`        // launch would be accepted all the same
+	Image    *Image       `json:"image,omitempty"` // nil: it would be pulled
+	Wait     *Wait        `json:"wait,omitempty"`  // nil: it would start at once
 
-	Folders []FolderMount `json:"folders,omitempty"` // that would be mounted
+	Folders []FolderMount `json:"folders"` // that would be mounted
 	// where it would land, of all kernels; empty while it would wait
 	GPUs        []gpu.Grant   `json:"gpus,omitempty"`
-	Enforcement gpu.Level     `json:"enforcement,omitempty"` // how the share of a device would be kept
-	Rounded     *gpu.Rounding `json:"rounded,omitempty"`     // what would be given in place of what was asked
+	Enforcement gpu.Level     `json:"enforcement"`       // how the share of a device would be kept
+	Rounded     *gpu.Rounding `json:"rounded,omitempty"` // what would be given in place of what was asked
 }
 
 // App is something reachable in a running session.
@@ -125,6 +125,6 @@ type Terminal struct {
 	Rows      int       `json:"rows"`
 	Start     uint64    `json:"start"` // offset of the oldest byte kept
 	End       uint64    `json:"end"`   // offset after the newest byte
-	ExitCode  *int      `json:"exitCode,omitempty"`
+	ExitCode  *int      `json:"exitCode"`
 	CreatedAt time.Time `json:"createdAt"`
 }

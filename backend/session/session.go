@@ -22,15 +22,15 @@ type Session struct {
 	SpecKey      string        `json:"specKey,omitempty"`
 	Status       Status        `json:"status"`
 	Result       Result        `json:"result"`
-	Reason       Reason        `json:"reason,omitempty"`
-	ExitCode     *int          `json:"exitCode,omitempty"` // of the batch command; nil before it ended
-	Error        *Cause        `json:"error,omitempty"`    // why Status is ERROR, or what went wrong last
-	Wait         *Wait         `json:"wait,omitempty"`     // why a PENDING session is not placed yet
-	Pull         *Pull         `json:"pull,omitempty"`     // progress while PULLING
+	Reason       Reason        `json:"reason"`
+	ExitCode     *int          `json:"exitCode"`        // of the batch command; nil before it ended
+	Error        *Cause        `json:"error,omitempty"` // why Status is ERROR, or what went wrong last
+	Wait         *Wait         `json:"wait,omitempty"`  // why a PENDING session is not placed yet
+	Pull         *Pull         `json:"pull,omitempty"`  // progress while PULLING
 	Grants       Grants        `json:"grants"`
 	Attempt      int           `json:"attempt"` // counts placements; container names carry it
-	Kernels      []Kernel      `json:"kernels,omitempty"`
-	Warnings     []Warning     `json:"warnings,omitempty"`
+	Kernels      []Kernel      `json:"kernels"`
+	Warnings     []Warning     `json:"warnings"`
 	Stopping     Reason        `json:"stopping,omitempty"` // the reason that an end under way will have
 	Forced       bool          `json:"forced,omitempty"`
 	CreatedAt    time.Time     `json:"createdAt"`
@@ -38,11 +38,11 @@ type Session struct {
 	StartedAt    *time.Time    `json:"startedAt,omitempty"` // entered RUNNING
 	TerminatedAt *time.Time    `json:"terminatedAt,omitempty"`
 	Priority     int           `json:"priority"`
-	DependsOn    []ID          `json:"dependsOn,omitempty"`   // Spec.After as it was understood
-	Enforcement  gpu.Level     `json:"enforcement,omitempty"` // how the share of a device is kept
-	Idle         []IdleCheck   `json:"idle,omitempty"`        // what the idle checks found last
-	KeepUntil    *time.Time    `json:"keepUntil,omitempty"`   // nobody reclaims it before
-	Folders      []FolderMount `json:"folders,omitempty"`     // mounted, those of the spec and those that always are
+	DependsOn    []ID          `json:"dependsOn"`           // Spec.After as it was understood
+	Enforcement  gpu.Level     `json:"enforcement"`         // how the share of a device is kept
+	Idle         []IdleCheck   `json:"idle"`                // what the idle checks found last
+	KeepUntil    *time.Time    `json:"keepUntil,omitempty"` // nobody reclaims it before
+	Folders      []FolderMount `json:"folders"`             // mounted, those of the spec and those that always are
 	// its image by digest, as it was found when it was prepared
 	Pinned string `json:"pinned,omitempty"`
 	// that is made of it as it ends; nil: not begun, or not asked for
@@ -52,7 +52,7 @@ type Session struct {
 	// most processes and threads in each container, since it was placed; 0: no limit
 	Processes int `json:"processes,omitempty"`
 	// a person's own marks, sorted; also on one that has ended
-	Tags     []string `json:"tags,omitempty"`
+	Tags     []string `json:"tags"`
 	Revision uint64   `json:"revision"` // grows with every stored change of this session
 }
 
@@ -92,18 +92,18 @@ type Pull struct {
 // devices. Those of a session are the sum of its kernels' and are stored in the
 // transaction that makes it SCHEDULED.
 type Grants struct {
-	CPUs   []int       `json:"cpus,omitempty"` // numbers of the machine's CPUs
-	Memory gpu.Bytes   `json:"memory,omitempty"`
-	GPUs   []gpu.Grant `json:"gpus,omitempty"`
+	CPUs   []int       `json:"cpus"` // numbers of the machine's CPUs
+	Memory gpu.Bytes   `json:"memory"`
+	GPUs   []gpu.Grant `json:"gpus"`
 }
 
 // Kernel is one container of a session. Name is main1 for the only or first.
 type Kernel struct {
 	Name      string `json:"name"`
 	Hostname  string `json:"hostname"`
-	Container string `json:"container,omitempty"` // engine's id
+	Container string `json:"container"` // engine's id
 	Status    Status `json:"status"`
-	ExitCode  *int   `json:"exitCode,omitempty"`
+	ExitCode  *int   `json:"exitCode"`
 	Grants    Grants `json:"grants"`
 }
 

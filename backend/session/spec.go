@@ -19,45 +19,46 @@ const (
 // Spec is what a person asks for: everything needed to create a session, and
 // nothing that only its course decides. A zero field means "choose for me".
 type Spec struct {
-	Name  string `json:"name,omitempty" yaml:"name,omitempty"` // empty: a readable random name
-	Type  Type   `json:"type" yaml:"type"`                     // empty: interactive
-	Image string `json:"image" yaml:"image"`                   // reference as for docker pull
+	Name  string `json:"name,omitempty"` // empty: a readable random name
+	Type  Type   `json:"type,omitempty"` // empty: interactive
+	Image string `json:"image"`          // reference as for docker pull
 	// startup command of a batch session, run by the image's shell
-	Command   string     `json:"command,omitempty" yaml:"command,omitempty"`
-	NotBefore *time.Time `json:"notBefore,omitempty" yaml:"notBefore,omitempty"` // batch only: not before this time
+	Command   string     `json:"command,omitempty"`
+	NotBefore *time.Time `json:"notBefore,omitempty"` // batch only: not before this time
 	// batch only: ended as task-timeout after this long in RUNNING; 0: none
-	Timeout   Duration  `json:"timeout,omitempty" yaml:"timeout,omitempty"`
-	Env       []EnvVar  `json:"env,omitempty" yaml:"env,omitempty"`
-	Resources Resources `json:"resources" yaml:"resources"`
+	Timeout   Duration  `json:"timeout,omitempty"`
+	Env       []EnvVar  `json:"env,omitempty"`
+	Resources Resources `json:"resources"`
 	// OMP, OpenBLAS and MKL threads; 0: as many as CPUs
-	Threads int     `json:"threads,omitempty" yaml:"threads,omitempty"`
-	Mounts  []Mount `json:"mounts,omitempty" yaml:"mounts,omitempty"`
-	Ports   []int   `json:"ports,omitempty" yaml:"ports,omitempty"` // preopened container ports
-	Agent   string  `json:"agent,omitempty" yaml:"agent,omitempty"` // name of the agent to run on; empty: any
+	Threads int     `json:"threads,omitempty"`
+	Mounts  []Mount `json:"mounts,omitempty"`
+	Ports   []int   `json:"ports,omitempty"` // preopened container ports
+	// name of the agent to run on; empty: Slipway chooses, among those of the group
+	Agent string `json:"agent,omitempty"`
 	// resource group to choose an agent in; empty: no matter which
-	Group string `json:"group,omitempty" yaml:"group,omitempty"`
+	Group string `json:"group,omitempty"`
 
 	// of each kernel; zero: none
-	Accelerator gpu.Request `json:"accelerator,omitzero" yaml:"accelerator,omitempty"`
+	Accelerator gpu.Request `json:"accelerator,omitzero"`
 	// set none of the variables by which frameworks keep to their share
-	Uncooperative bool `json:"uncooperative,omitempty" yaml:"uncooperative,omitempty"`
+	Uncooperative bool `json:"uncooperative,omitempty"`
 	// share the device through MPS, where the agent offers it
-	MPS bool `json:"mps,omitempty" yaml:"mps,omitempty"`
+	MPS bool `json:"mps,omitempty"`
 	// kernels on one private network, 1 to 8; 0: 1
-	Cluster int `json:"cluster,omitempty" yaml:"cluster,omitempty"`
+	Cluster int `json:"cluster,omitempty"`
 	// 0 to 100, higher first; nil: 10
-	Priority *int `json:"priority,omitempty" yaml:"priority,omitempty"`
+	Priority *int `json:"priority,omitempty"`
 	// ids or names of sessions that must end in success first
-	After []string `json:"after,omitempty" yaml:"after,omitempty"`
+	After []string `json:"after,omitempty"`
 	// cancelled after waiting this long, from NotBefore on if it is set; 0: never
-	PendingTimeout Duration `json:"pendingTimeout,omitempty" yaml:"pendingTimeout,omitempty"`
+	PendingTimeout Duration `json:"pendingTimeout,omitempty"`
 	// project, for the accounts
-	Label string      `json:"label,omitempty" yaml:"label,omitempty"`
-	Idle  *IdlePolicy `json:"idle,omitempty" yaml:"idle,omitempty"` // nil: the agent's own
+	Label string      `json:"label,omitempty"`
+	Idle  *IdlePolicy `json:"idle,omitempty"` // nil: the agent's own
 	// it is not reached by ssh
-	NoSSH bool `json:"noSSH,omitempty" yaml:"noSSH,omitempty"`
+	NoSSH bool `json:"noSSH,omitempty"`
 	// make an image of it as it ends, and keep this many of the newest under its name; 0: none
-	CommitOnEnd int `json:"commitOnEnd,omitempty" yaml:"commitOnEnd,omitempty"`
+	CommitOnEnd int `json:"commitOnEnd,omitempty"`
 }
 
 // DefaultPriority is the priority of a session that names none.
@@ -68,16 +69,16 @@ const MaxCluster = 8
 
 // EnvVar is one environment variable of a session's processes.
 type EnvVar struct {
-	Name  string `json:"name" yaml:"name"`
-	Value string `json:"value" yaml:"value"`
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Resources is an amount of each resource. Shm zero means automatic: see
 // [Resources.Resolve].
 type Resources struct {
-	CPU    int       `json:"cpu" yaml:"cpu"`       // whole CPUs
-	Memory gpu.Bytes `json:"memory" yaml:"memory"` // limit without swap, shared memory included
-	Shm    gpu.Bytes `json:"shm,omitempty" yaml:"shm,omitempty"`
+	CPU    int       `json:"cpu,omitempty"`    // whole CPUs
+	Memory gpu.Bytes `json:"memory,omitempty"` // limit without swap, shared memory included
+	Shm    gpu.Bytes `json:"shm,omitempty"`
 }
 
 // Defaults for what a spec leaves out.
@@ -109,12 +110,12 @@ func AutomaticShm(memory, imageMin gpu.Bytes) gpu.Bytes {
 // Mount shows a directory of the agent's machine, or a folder, inside the
 // session. Either Source or Folder is set.
 type Mount struct {
-	Source string `json:"source,omitempty" yaml:"source,omitempty"` // absolute path on the agent's machine
-	Folder string `json:"folder,omitempty" yaml:"folder,omitempty"` // name or id of a folder of the owner's
-	Path   string `json:"path,omitempty" yaml:"path,omitempty"`     // of a directory in the folder; empty: all of it
+	Source string `json:"source,omitempty"` // absolute path on the agent's machine
+	Folder string `json:"folder,omitempty"` // name or id of a folder of the owner's
+	Path   string `json:"path,omitempty"`   // of a directory in the folder; empty: all of it
 	// empty: name of the folder or base name of Source; relative: under /home/work
-	Target   string `json:"target,omitempty" yaml:"target,omitempty"`
-	ReadOnly bool   `json:"readOnly,omitempty" yaml:"readOnly,omitempty"`
+	Target   string `json:"target,omitempty"`
+	ReadOnly bool   `json:"readOnly,omitempty"`
 }
 
 // WithDefaults returns spec with every zero field that has a default filled in

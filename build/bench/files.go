@@ -19,6 +19,7 @@ import (
 	"strconv"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 const (
@@ -77,7 +78,8 @@ func (c *carrier) prepare(ctx context.Context) error {
 	if err := os.Mkdir(linked, 0o700); err != nil {
 		return err
 	}
-	return c.Call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: "bench-files", Path: linked},
+	return c.Call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{
+		FolderRequest: session.FolderRequest{Name: "bench-files", Path: linked}},
 		&c.folder)
 }
 
@@ -102,7 +104,7 @@ func (c *carrier) address(call string, more ...string) string {
 	for i := 0; i+1 < len(more); i += 2 {
 		query.Set(more[i], more[i+1])
 	}
-	return "/api/v1/folders/" + c.folder.ID + "/files/" + call + "?" + query.Encode()
+	return "/api/v1/folders/" + string(c.folder.ID) + "/files/" + call + "?" + query.Encode()
 }
 
 // send makes a request whose body or answer is long.

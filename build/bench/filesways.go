@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 // way is one way to copy the file.
@@ -245,7 +246,8 @@ func (c *carrier) list(ctx context.Context, r *report) error {
 		}
 	}
 	var folder api.Folder
-	if err := c.Call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{Name: "bench-many", Path: dir},
+	if err := c.Call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{
+		FolderRequest: session.FolderRequest{Name: "bench-many", Path: dir}},
 		&folder); err != nil {
 		return err
 	}
@@ -256,7 +258,7 @@ func (c *carrier) list(ctx context.Context, r *report) error {
 		for more := true; more; {
 			var listing api.FileListing
 			if err := c.Call(ctx, http.MethodGet,
-				"/api/v1/folders/"+folder.ID+"/files?"+url.Values{"after": {after}}.Encode(), nil,
+				"/api/v1/folders/"+string(folder.ID)+"/files?"+url.Values{"after": {after}}.Encode(), nil,
 				&listing); err != nil {
 				return err
 			}

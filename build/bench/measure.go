@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
+	"slipway/backend/session"
 )
 
 // measureStart compares a launch with docker run, in pairs.
@@ -56,10 +58,10 @@ func (p *plane) startOnce(ctx context.Context, image string) (accepted, asked ti
 		return 0, 0, err
 	}
 	answered := time.Now()
-	if _, err := events.await(s.ID, "RUNNING"); err != nil {
+	if _, err := events.await(string(s.ID), "RUNNING"); err != nil {
 		return 0, 0, err
 	}
-	t, err := p.open(ctx, s.ID)
+	t, err := p.open(ctx, string(s.ID))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -67,7 +69,7 @@ func (p *plane) startOnce(ctx context.Context, image string) (accepted, asked ti
 		return 0, 0, err
 	}
 	accepted, asked = time.Since(answered), time.Since(begin)
-	return accepted, asked, errors.Join(t.close(), p.end(ctx, s.ID))
+	return accepted, asked, errors.Join(t.close(), p.end(ctx, string(s.ID)))
 }
 
 // dockerOnce does the same with docker run.
@@ -112,7 +114,7 @@ func measureEcho(ctx context.Context, p *plane, o options, r *report) error {
 	if err != nil {
 		return err
 	}
-	ours, err := p.open(ctx, s.ID, rawEcho...)
+	ours, err := p.open(ctx, string(s.ID), rawEcho...)
 	if err != nil {
 		return err
 	}
@@ -139,7 +141,7 @@ func measureEcho(ctx context.Context, p *plane, o options, r *report) error {
 	x := ratio(a.median(), b.median())
 	r.add(row{"terminal echo", a.text(), "docker exec -it: " + b.text(), fmt.Sprintf("%.2f", x), "≤ 2, p50 < 5 ms",
 		x <= 2 && a.median() < 5*time.Millisecond})
-	return errors.Join(ours.close(), theirs.close(), p.end(ctx, s.ID))
+	return errors.Join(ours.close(), theirs.close(), p.end(ctx, string(s.ID)))
 }
 
 const outputBytes = 10 << 20
@@ -168,7 +170,7 @@ func measureOutput(ctx context.Context, p *plane, o options, r *report) error {
 	var times, others samples
 	for range 3 {
 		begin := time.Now()
-		ours, err := p.open(ctx, s.ID, command...)
+		ours, err := p.open(ctx, string(s.ID), command...)
 		if err != nil {
 			return err
 		}
@@ -188,7 +190,7 @@ func measureOutput(ctx context.Context, p *plane, o options, r *report) error {
 	}
 	r.add(row{"10 MiB of output, whole (SHA-256 equal)", ms(times.median()), "docker exec -it: " + ms(others.median()),
 		fmt.Sprintf("%.2f", ratio(times.median(), others.median())), "whole", true})
-	return p.end(ctx, s.ID)
+	return p.end(ctx, string(s.ID))
 }
 
 // compare reads a shell to its end and compares the digest of what came.
@@ -224,7 +226,7 @@ func measureStall(ctx context.Context, p *plane, o options, r *report) error {
 	}
 	var quiet []*attached
 	for range 9 {
-		t, err := p.open(ctx, s.ID, rawEcho...)
+		t, err := p.open(ctx, string(s.ID), rawEcho...)
 		if err != nil {
 			return err
 		}
@@ -233,7 +235,7 @@ func measureStall(ctx context.Context, p *plane, o options, r *report) error {
 		}
 		quiet = append(quiet, t)
 	}
-	loud, err := p.open(ctx, s.ID, chatter...)
+	loud, err := p.open(ctx, string(s.ID), chatter...)
 	if err != nil {
 		return err
 	}
@@ -270,7 +272,7 @@ func measureStall(ctx context.Context, p *plane, o options, r *report) error {
 			return err
 		}
 	}
-	return p.end(ctx, s.ID)
+	return p.end(ctx, string(s.ID))
 }
 
 // echoes types n bytes, one shell after another.
@@ -340,12 +342,12 @@ func (p *plane) fill(ctx context.Context, o options) error {
 
 func (p *plane) callOff(ctx context.Context, image string, at time.Time) error {
 	var s api.Session
-	spec := api.Spec{Type: "batch", Image: image, Command: "python3 train.py --epochs 10", NotBefore: &at,
-		Env: []api.EnvVar{{Name: "SEED", Value: "42"}}}
-	if err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", api.LaunchRequest{Spec: spec}, &s); err != nil {
+	spec := session.Spec{Type: "batch", Image: image, Command: "python3 train.py --epochs 10", NotBefore: &at,
+		Env: []session.EnvVar{{Name: "SEED", Value: "42"}}}
+	if err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", hub.LaunchRequest{Spec: spec}, &s); err != nil {
 		return err
 	}
-	return p.Call(ctx, http.MethodPost, "/api/v1/sessions/"+s.ID+"/terminate", api.TerminateRequest{}, nil)
+	return p.Call(ctx, http.MethodPost, "/api/v1/sessions/"+string(s.ID)+"/terminate", api.TerminateRequest{}, nil)
 }
 
 // measureIdle watches the program while nobody asks it for anything, without
@@ -365,7 +367,7 @@ func measureIdle(ctx context.Context, p *plane, o options, r *report) error {
 		return err
 	}
 	r.addIdle("idle, one running session", o.idle, share, resident)
-	return p.end(ctx, s.ID)
+	return p.end(ctx, string(s.ID))
 }
 
 func (r *report) addIdle(what string, watched time.Duration, share float64, resident int64) {

@@ -14,7 +14,10 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/place"
+	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // plane is a control plane of our own, in a folder of its own.
@@ -123,11 +126,11 @@ func (p *plane) dial(ctx context.Context, path string) (*websocket.Conn, error) 
 // launch asks for an interactive session with the limits of all measurements.
 func (p *plane) launch(ctx context.Context, image string) (api.Session, error) {
 	var s api.Session
-	spec := api.Spec{Image: image, Resources: api.Resources{CPU: 1, Memory: api.Bytes{Text: "512m"},
-		Shm: api.Bytes{Text: "64m"}}}
-	err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", api.LaunchRequest{Spec: spec}, &s)
+	spec := session.Spec{Image: image, Resources: session.Resources{CPU: 1, Memory: 512 * gpu.MiB,
+		Shm: 64 * gpu.MiB}}
+	err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", hub.LaunchRequest{Spec: spec}, &s)
 	if err == nil {
-		p.live[s.ID] = true
+		p.live[string(s.ID)] = true
 	}
 	return s, err
 }
@@ -143,7 +146,7 @@ func (p *plane) running(ctx context.Context, image string) (api.Session, error) 
 	if err != nil {
 		return api.Session{}, err
 	}
-	return events.await(s.ID, "RUNNING")
+	return events.await(string(s.ID), "RUNNING")
 }
 
 // end ends a session by force and waits for it.
@@ -194,10 +197,10 @@ func (e *events) await(id, status string) (api.Session, error) {
 		if err := e.read(&event); err != nil {
 			return api.Session{}, err
 		}
-		if event.Session == nil || event.Session.ID != id {
+		if event.Session == nil || string(event.Session.ID) != id {
 			continue
 		}
-		if event.Session.Status == status {
+		if string(event.Session.Status) == status {
 			return *event.Session, nil
 		}
 		if event.Session.TerminatedAt != nil {

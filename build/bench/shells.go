@@ -16,7 +16,7 @@ import (
 	"github.com/creack/pty"
 	"github.com/gorilla/websocket"
 
-	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 // shell is a terminal that is typed into and read, of either side.
@@ -42,9 +42,9 @@ var viewers atomic.Int64
 
 // open starts a shell in a session and joins it.
 func (p *plane) open(ctx context.Context, id string, command ...string) (*attached, error) {
-	var t api.Terminal
+	var t session.Terminal
 	path := "/api/v1/sessions/" + id + "/terminals"
-	if err := p.Call(ctx, http.MethodPost, path, api.TerminalRequest{Command: command, Cols: 80, Rows: 24},
+	if err := p.Call(ctx, http.MethodPost, path, session.TerminalRequest{Command: command, Cols: 80, Rows: 24},
 		&t); err != nil {
 		return nil, err
 	}

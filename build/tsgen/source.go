@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 	"slipway/gpu"
 )
 
@@ -80,7 +81,7 @@ func readSource(root string) (*source, error) {
 	if src.enums, err = readEnums(root); err != nil {
 		return nil, err
 	}
-	bodies := []any{api.Problem{}} // of every failure
+	bodies := []any{session.Error{}} // of every failure
 	for _, route := range api.Routes {
 		bodies = append(bodies, route.Request, route.Response)
 	}
@@ -117,7 +118,7 @@ func (s *source) add(typ reflect.Type) error {
 		return err
 	}
 	out := structType{name: name, doc: comments[typ.Name()]}
-	if out.fields, err = s.fields(name, typ); err != nil {
+	if out.fields, err = s.fields(name, typ, nil); err != nil {
 		return err
 	}
 	s.structs = append(s.structs, out)
@@ -125,46 +126,48 @@ func (s *source) add(typ reflect.Type) error {
 }
 
 // fields are the members of a struct as encoding/json writes them: those of what
-// it embeds are its own, unless it has one of that name itself.
-func (s *source) fields(owner string, typ reflect.Type) ([]field, error) {
+// it embeds are its own, unless it has one of that name itself, or hidden says so.
+func (s *source) fields(owner string, typ reflect.Type, hidden []string) ([]field, error) {
 	comments, err := s.docsOf(typ)
 	if err != nil {
 		return nil, err
 	}
+	own := slices.Clone(hidden)
+	for i := range typ.NumField() {
+		own = append(own, jsonName(typ.Field(i)))
+	}
 	var out []field
 	for i := range typ.NumField() {
 		f := typ.Field(i)
-		tag, tagged := f.Tag.Lookup("json")
-		if tag == "-" || !f.IsExported() {
-			continue
-		}
-		members, own := []field(nil), !f.Anonymous || tagged
-		if own {
-			member, err := s.field(owner, f, tag)
+		name := jsonName(f)
+		switch {
+		case f.Anonymous && name == "":
+			members, err := s.fields(owner, f.Type, own)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, members...)
+		case f.IsExported() && name != "-" && !slices.Contains(hidden, name):
+			member, err := s.field(owner, f)
 			if err != nil {
 				return nil, err
 			}
 			member.doc = comments[typ.Name()+"."+f.Name]
-			members = []field{member}
-		} else if members, err = s.fields(owner, f.Type); err != nil {
-			return nil, err
-		}
-		for _, member := range members {
-			at := slices.IndexFunc(out, func(other field) bool { return other.name == member.name })
-			switch {
-			case at < 0:
-				out = append(out, member)
-			case own:
-				out[at] = member
-			}
+			out = append(out, member)
 		}
 	}
 	return out, nil
 }
 
-func (s *source) field(owner string, f reflect.StructField, tagText string) (field, error) {
+// jsonName is what a field is called in JSON, "" where its tag does not say.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+func (s *source) field(owner string, f reflect.StructField) (field, error) {
 	where := owner + "." + f.Name
-	tag := strings.Split(tagText, ",")
+	tag := strings.Split(f.Tag.Get("json"), ",")
 	if tag[0] == "" {
 		return field{}, fmt.Errorf("%s (%s) has no name in its json tag; give it one", where, f.Type)
 	}
@@ -193,7 +196,7 @@ func (s *source) readType(typ reflect.Type) (fieldType, error) {
 	switch {
 	case typ == reflect.TypeFor[time.Time]():
 		return fieldType{kind: kindBasic, name: "time"}, nil
-	case typ == reflect.TypeFor[gpu.Bytes](), typ == reflect.TypeFor[api.Bytes]():
+	case typ == reflect.TypeFor[gpu.Bytes]():
 		return fieldType{kind: kindBasic, name: "bytes"}, nil
 	case typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return fieldType{kind: kindBasic, name: "string"}, nil

@@ -23,7 +23,7 @@ async function oldest(page: Page): Promise<string> {
 
 describe('the charts of a session', () => {
   it('have what was measured before the page was opened anew', async () => {
-    const { id } = await program.running({ image: 'python:3.12', accelerator: '0.5' })
+    const { id } = await program.running({ image: 'python:3.12', accelerator: { shares: 500 } })
     const page = await browser.page(program, `/sessions/${id}`)
     await page.locator('figure', { hasText: 'Memory' }).locator('.u-over').waitFor()
     const [first, ...later] = await eventually('memory was measured to change', async () => {

@@ -38,9 +38,9 @@ async function download(page: Page, press: () => Promise<void>): Promise<{ name:
 
 describe('devices', () => {
   it('are shared: two halves run on one, a third waits with the reason in numbers, and starts by itself', async () => {
-    await runs('all-of-it', { accelerator: '1' })
-    const first = await runs('half-one', { accelerator: '0.5' })
-    await runs('half-two', { accelerator: '0.5' })
+    await runs('all-of-it', { accelerator: { devices: 1 } })
+    const first = await runs('half-one', { accelerator: { shares: 500 } })
+    await runs('half-two', { accelerator: { shares: 500 } })
     const page = await browser.page(program, '/launcher?step=environment')
     await askFor(page, 'Share')
     await page
@@ -60,7 +60,9 @@ describe('devices', () => {
     await picture(page, 'sessions-queue')
     await program.call('POST', `/sessions/${first.id}/terminate`, { forced: true })
     await row(page, 'half-three').getByText('Running').waitFor()
-    expect((await program.status((await named('half-three')).id, 'RUNNING')).gpus).toMatchObject([{ share: 500 }])
+    expect((await program.status((await named('half-three')).id, 'RUNNING')).grants.gpus).toMatchObject([
+      { share: 500 },
+    ])
     await page.goto(`${program.url}/gpus`)
     await page
       .getByRole('article', { name: /^GPU [01],/ })
@@ -92,7 +94,7 @@ describe('devices', () => {
   })
 
   it('are accounted for by session, and the books go out as CSV', async () => {
-    const session = await runs('counted', { accelerator: '0.3', label: 'thesis' })
+    const session = await runs('counted', { accelerator: { shares: 300 }, label: 'thesis' })
     const page = await browser.page(program, '/usage')
     await eventually('its use is in the books', async () => {
       const report = await program.call<{ rows: { session?: string; allocGpuMs: number }[] }>(

@@ -104,7 +104,7 @@ describe('what is not there', () => {
       name: 'from-afar',
       image: 'python:3.12',
       agent: 'workstation',
-      accelerator: '0.5',
+      accelerator: { shares: 500 },
       env: [{ name: 'SEED', value: '7' }],
       mounts: [
         { folder: 'sets-new', target: '/home/work/sets-old', readOnly: true },

@@ -170,7 +170,7 @@ func habits(h *hub.Hub) error {
 		return nil
 	}
 	for _, p := range demo.Presets() {
-		if _, err := h.AddPreset(hub.Preset{Name: p.Name, Resources: p.Resources,
+		if _, err := h.AddPreset(hub.PresetContent{Name: p.Name, Resources: p.Resources,
 			Accelerator: p.Accelerator}); err != nil {
 			return err
 		}

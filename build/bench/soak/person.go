@@ -12,6 +12,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 // person uses a demonstration as somebody at its page does.
@@ -82,18 +83,18 @@ func (p *person) work(ctx context.Context, name string) error {
 	if err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", map[string]any{"spec": spec}, &s); err != nil {
 		return err
 	}
-	at := "/api/v1/sessions/" + s.ID
+	at := "/api/v1/sessions/" + string(s.ID)
 	for s.Status != "RUNNING" {
 		if s.TerminatedAt != nil {
 			return fmt.Errorf("%s ended as %s (%s)", name, s.Status, s.Reason)
 		}
 		wait(ctx, 100*time.Millisecond)
-		if err := p.Call(ctx, http.MethodGet, at, nil, &s); err != nil {
+		if err := p.Call(ctx, http.MethodGet, string(at), nil, &s); err != nil {
 			return err
 		}
 	}
-	var shell api.Terminal
-	if err := p.Call(ctx, http.MethodPost, at+"/terminals", api.TerminalRequest{}, &shell); err != nil {
+	var shell session.Terminal
+	if err := p.Call(ctx, http.MethodPost, at+"/terminals", session.TerminalRequest{}, &shell); err != nil {
 		return err
 	}
 	if err := p.Call(ctx, http.MethodGet, at+"/usage", nil, nil); err != nil {

@@ -298,20 +298,18 @@ export type TerminalPaste =
   | "several"
   | "never";
 
-/** Accelerator is a request for devices as it was understood. Exactly one of shares, devices, profile and memory is set; text is what people write. */
+/** Request is what a session asks for. Exactly one of Shares, Devices, Profile and Memory is set; the zero Request asks for nothing. */
 export interface Accelerator {
-  /** 0.5, 2, mig:1g.10gb, mig:1g.10gb:2 or vram:12g. */
-  text: string;
-  /** Thousandths of a device. */
+  /** A share of devices, in whole quanta. */
   shares?: number;
   /** Whole devices. */
   devices?: number;
-  /** Of MIG instances. */
+  /** MIG instances of this profile. */
   profile?: string;
-  /** How many instances of the profile. */
+  /** How many instances of Profile; 0 means 1. */
   count?: number;
-  /** On one device, in bytes. */
-  memory?: number;
+  /** Memory on one device. */
+  memory?: Bytes;
 }
 
 /** Account is what was used by whom in one bucket of time. Its counters are independent and none is derived from another. Sessions, other processes, idle devices and what could not be attributed add up to what the devices counted. A field that rows were summed over is empty. */
@@ -432,31 +430,34 @@ export interface Amount {
 
 /** App is something reachable in a running session. */
 export interface App {
+  /** "jupyterlab", "notebook", "port-8080". */
   id: string;
   title: string;
-  /** Web or tcp. */
+  /** "web" or "tcp". */
   kind: AppKind;
+  /** In the container; 0 before it is started. */
   port: number;
-  /** Stopped, starting, ready or failed. */
   state: AppState;
+  /** Where its address begins, "/" if empty. */
+  path?: string;
+  /** Dir is the directory that the app shows, or would; empty: it shows none. */
+  dir?: string;
+  /** Found says that somebody listens on a port that nobody has announced. */
+  found?: boolean;
+  error?: Cause;
   /** Its stable address; it opens only with a ticket. */
   url: string;
-  /** Directory that it shows or would; absent: it shows none. */
-  dir?: string;
-  /** A port on which somebody listens though nobody has announced it. */
-  found?: boolean;
   /** A port of this computer that leads to it; absent: only its own name does. */
   door?: Door;
   /** A port that led to it until Slipway ended; absent: none, or it leads there again. */
   lostDoor?: LostDoor;
-  error?: Problem;
 }
 
 /** AuditEntry is one thing that was done with an agent. */
 export interface AuditEntry {
+  /** No two that follow each other have the same. */
   at: Time;
   owner: string;
-  /** Admin or user. */
   role: string;
   /** Fingerprint; empty: a program of the agent's own person. */
   device?: string;
@@ -466,7 +467,7 @@ export interface AuditEntry {
   target?: string;
   /** Ok or the code of the failure. */
   outcome: string;
-  /** Count is how often it was done since the entry before that is like it, of which this is the last; none: once. */
+  /** Count is how often it was done since the entry before that is like it, of which this is the last; 0: once. */
   count?: number;
   /** It decides who may reach the agent, or tells of somebody who tried. */
   security?: boolean;
@@ -482,14 +483,24 @@ export interface Capability {
   why?: string;
 }
 
-/** Check is one probe of slipway doctor. */
+/** Cause is an Error as it is kept with a session. */
+export interface Cause {
+  code: string;
+  message: string;
+  hint?: string;
+  /** The sentences of Message, for other languages. */
+  said?: Phrase[];
+  /** And those of Hint. */
+  advice?: Phrase[];
+}
+
+/** Check is one probe of a machine. Remedy is one command or sentence; a failed check always has one. */
 export interface Check {
+  /** What was probed, for programs: "engine", "disk" …. */
   id: string;
   title: string;
-  /** Ok, warning or failed. */
   result: CheckResult;
   text: string;
-  /** One command or sentence. */
   remedy?: string;
 }
 
@@ -582,21 +593,18 @@ export interface DeviceBoard {
 
 /** DeviceHolder is a session or a foreign process on a device. */
 export interface DeviceHolder {
-  /** Id; absent: a process that is no session's. */
+  /** Empty: a process that is no session's. */
   session?: string;
-  /** Of the session or the process. */
+  /** Of the session, or the process. */
   name: string;
-  /** The session's owner or the process's user. */
   owner: string;
   /** Of a foreign process. */
   pid?: number;
-  /** Promised, in thousandths of the device; 0 for a foreign process. */
   share: number;
-  /** Memory promised, in bytes. */
-  promised: number;
-  /** Memory that it really holds, in bytes. */
-  memory?: number;
-  /** In hundredths of a percent of the device. */
+  promised: Bytes;
+  /** What it really holds. */
+  memory?: Bytes;
+  /** Permyriad. */
   util?: number;
 }
 
@@ -610,14 +618,14 @@ export interface DeviceInstance {
   share: number;
 }
 
-/** DeviceLoad is what a session makes of one device at the time of a sample. */
+/** DeviceLoad is what a session makes of one device at the time of a sample. What was not measured is nil and never zero. */
 export interface DeviceLoad {
   device: string;
   instance?: string;
-  /** Hundredths of a percent of the device. */
+  /** Permyriad of the device. */
   util?: number;
-  /** Held by its processes, in bytes. */
-  memory?: number;
+  /** Held by its processes. */
+  memory?: Bytes;
 }
 
 /** DeviceLoss says why a device that was there cannot be used now. Nobody is given any of it until it is back. */
@@ -633,13 +641,10 @@ export interface DeviceLoss {
 /** DevicePoint is one sample of a device's history. */
 export interface DevicePoint {
   at: Time;
-  /** Hundredths of a percent. */
+  /** Permyriad. */
   util?: number;
-  /** Bytes. */
-  memoryUsed?: number;
-  /** Milliwatts. */
+  memoryUsed?: Bytes;
   power?: number;
-  /** Degrees Celsius. */
   temperature?: number;
 }
 
@@ -682,7 +687,7 @@ export interface DeviceState {
   memoryFree: number;
   /** How a share of it is kept. */
   level: Level;
-  /** Time with work on it, in hundredths of a percent. */
+  /** Time with work, in hundredths of a percent. */
   util?: number;
   /** By anybody, in bytes. */
   memoryUsed?: number;
@@ -704,15 +709,18 @@ export interface Diagnostics {
   text: string;
 }
 
-/** DirectoryEntry is one directory. */
+/** DirectoryEntry is one directory in a listing. */
 export interface DirectoryEntry {
   name: string;
+  /** By the person whose agent it is. */
   writable: boolean;
 }
 
-/** DirectoryListing is what a directory of the agent's machine holds, for choosing what to mount. */
+/** DirectoryListing is what a directory of a machine holds, at most 5,000 entries, sorted by name without regard to case. */
 export interface DirectoryListing {
+  /** Absolute and clean. */
   path: string;
+  /** Empty at the root. */
   parent: string;
   entries: DirectoryEntry[];
 }
@@ -728,37 +736,37 @@ export interface Door {
   instead: boolean;
 }
 
-/** EndImage is the image that is made of a session as it ends. Where it could not be made the session's main container is kept, stopped, until it is committed after all or dropped by a forced end. */
+/** EndImage is the image that is made of a session as it ends, as Spec.CommitOnEnd asks for. A session that ended without one for want of room, say, keeps its main container, stopped, until it is made an image after all (Images.CommitSession) or dropped (Sessions.Terminate, forced). */
 export interface EndImage {
-  /** Running, done, failed or cancelled. */
   state: string;
+  /** Of the image, in the manner of SeriesName. */
   name: string;
   ref: string;
-  /** Bytes that the session changed; 0 while unknown. */
-  size: number;
-  /** The container is kept. */
+  /** Of what the session changed; 0 while unknown. */
+  size: Bytes;
   kept: boolean;
-  error?: Problem;
+  /** Why there is none. */
+  error?: Cause;
 }
 
-/** EnvVar is one environment variable. */
+/** EnvVar is one environment variable of a session's processes. */
 export interface EnvVar {
   name: string;
   value: string;
 }
 
-/** Environment is an image family that the launcher offers. */
+/** Environment is a family of images. */
 export interface Environment {
   id: string;
   title: string;
   icon: string;
   summary: string;
   versions: EnvironmentVersion[];
-  /** None, optional or required; absent: none. */
+  /** None, optional or required; empty: none. */
   accelerator?: string;
-  /** Least that it needs; absent: not said. */
+  /** Least that it needs; 0: not said. */
   minCpu?: number;
-  minMemory?: number;
+  minMemory?: Bytes;
 }
 
 /** EnvironmentFile is a person's own catalogue of environments. */
@@ -769,16 +777,14 @@ export interface EnvironmentFile {
   problem?: Problem;
 }
 
-/** EnvironmentVersion is one image of a family. */
+/** EnvironmentVersion is one image of a family. Size is what it takes on disk when it is installed, else an estimate of the download; 0 if unknown. */
 export interface EnvironmentVersion {
   title: string;
   image: string;
   installed: boolean;
-  /** Bytes on disk if installed, else an estimate of the download; 0 if unknown. */
-  size: number;
-  /** Absent: it was not made of a session. */
+  size: Bytes;
+  /** Custom is set where the image was made of a session, and Agents names those that have it. */
   custom?: ImageOrigin;
-  /** Those that have it. */
   agents: string[];
 }
 
@@ -810,16 +816,17 @@ export interface Event {
   operation?: Operation;
 }
 
-/** ExecRequest asks for one command in one kernel of a session; empty: main1. */
+/** ExecRequest asks for one command in one kernel, main1 where none is named; exec_start_not-found where the session has no such kernel. */
 export interface ExecRequest {
   kernel?: string;
   command: string[];
   env?: EnvVar[];
+  /** Empty: /home/work. */
   dir?: string;
   stdin?: boolean;
 }
 
-/** FieldProblem says what is wrong with one field, by its JSON path. */
+/** FieldError says what is wrong with one field of a Spec. Field is the JSON path of the field, for example "env2.name". */
 export interface FieldProblem {
   field: string;
   code: string;
@@ -829,30 +836,28 @@ export interface FieldProblem {
 
 /** FileInfo describes a file of a session. Of a link it describes what that leads to. */
 export interface FileInfo {
-  name: string;
-  /** The name's bytes, percent-encoded, where they are no text. */
-  encoded?: string;
-  /** File, directory or other. */
   kind: string;
   link?: boolean;
   /** Bytes. */
   size: number;
-  /** Permissions in octal, such as 644. */
-  mode: string;
   modified: Time;
   /** Changes when the content does. */
   version: string;
+  name: string;
+  /** The name's bytes, percent-encoded, where they are no text. */
+  encoded?: string;
+  /** Permissions in octal, such as 644. */
+  mode: string;
 }
 
 /** FileListing is a part of a directory, sorted by name without regard to case. */
 export interface FileListing {
+  /** Entries of the whole directory. */
+  total: number;
+  more?: boolean;
   /** Absolute. */
   path: string;
   entries: FileInfo[];
-  /** Entries of the whole directory. */
-  total: number;
-  /** Ask again, after the last name. */
-  more?: boolean;
 }
 
 /** FinishRequest says what an uploaded file must be. */
@@ -869,91 +874,91 @@ export interface FinishRequest {
   modified?: Time;
 }
 
-/** Folder is a data folder, which outlives sessions. The first fields are a contract for scripts: id, name, agent, owner, permission and state keep their names and meanings. */
+/** Folder is a data folder, which outlives sessions. These fields are a contract for scripts: id, name, agent, owner, permission and state keep their names and meanings. */
 export interface Folder {
   id: string;
   name: string;
-  /** On whose machine it is. */
-  agent: string;
   owner: string;
-  /** Rw or ro. */
+  /** Name of the agent on whose machine it is. */
+  agent: string;
   permission: string;
-  /** General or model. */
   mode: string;
-  /** Mounted into every session of its owner, because its name begins with a dot. */
-  auto: boolean;
-  /** Ready, trashed or deleting. */
   state: string;
+  /** Of the directory that is linked; empty: it lies in the agent's own data. */
   path?: string;
-  /** Its directory is not there. */
+  /** Of the directory that is linked; 0: it was linked before this was kept. */
+  inode?: number;
   missing?: boolean;
-  /** Why it is not deleted yet. */
+  /** Why it is not deleted yet, in a sentence. */
   problem?: string;
   createdAt: Time;
   trashedAt?: Time;
   /** Absent: not counted yet. */
   usage?: FolderUsage;
-  /** What it uses is being counted. */
+  /** What it uses is being counted anew. */
   counting?: boolean;
   /** Live sessions that have it mounted. */
   usedBy: FolderUser[];
-  /** Removed is what is deleted of it for ever; absent: nothing. In the trash it says that deleting was cancelled, and that only the rest can be restored. */
+  /** What is deleted of it for ever; absent: nothing. */
   removed?: FolderRemoval;
+  /** Mounted into every session of its owner, because its name begins with a dot. */
+  auto: boolean;
 }
 
-/** FolderMount is a folder as it is mounted into a session. */
+/** FolderMount is a folder as it is mounted into one session. */
 export interface FolderMount {
-  /** Id. */
   folder: string;
-  /** When the session was launched. */
+  /** Of the folder, when the session was launched. */
   name: string;
-  /** Inside the folder. */
+  /** Inside the folder; empty: all of it. */
   path?: string;
+  /** Absolute. */
   target: string;
   readOnly?: boolean;
   /** By its name, unasked. */
   auto?: boolean;
 }
 
-/** FolderRemoval is how much of a folder is deleted, of what it held when it was counted last. */
+/** FolderRemoval is how much of a folder is deleted for ever, of what it held when it was counted last. */
 export interface FolderRemoval {
+  /** Directories are none. */
   files: number;
-  bytes: number;
-  /** 0: unknown. */
+  bytes: Bytes;
+  /** 0: nobody knows. */
   ofFiles: number;
-  /** 0: unknown. */
-  ofBytes: number;
+  ofBytes: Bytes;
 }
 
 /** FolderRequest asks for a folder on an agent's machine. */
 export interface FolderRequest {
-  /** At most 64 letters, digits, -, _ and dots. */
+  /** Empty: the agent's own person. */
+  owner?: string;
   name: string;
+  /** Empty: rw. */
+  permission?: string;
+  /** Empty: general. */
+  mode?: string;
+  /** Absolute, of a directory to link; empty: a fresh folder. */
+  path?: string;
   /** Empty: this computer's. */
   agent?: string;
-  /** Empty: you; only who rules the agent may name another. */
-  owner?: string;
-  /** Rw (default) or ro. */
-  permission?: string;
-  /** General (default) or model. */
-  mode?: string;
-  /** Directory of the machine to link; empty: a fresh folder. */
-  path?: string;
 }
 
-/** FolderUpdate changes a folder; an absent field is left as it is. */
+/** FolderChange says what becomes of a folder; a nil field is left as it is. */
 export interface FolderUpdate {
   name?: string;
   permission?: string;
   mode?: string;
 }
 
-/** FolderUsage is what a folder holds. */
+/** FolderUsage is what a folder holds. Links and what two names share count once and in full. */
 export interface FolderUsage {
-  bytes: number;
+  bytes: Bytes;
+  /** Directories are none. */
   files: number;
+  /** When it was counted. */
   at: Time;
-  /** A part could not be read. */
+  /** Partial says that a part could not be read and is not counted. */
   partial?: boolean;
 }
 
@@ -961,31 +966,36 @@ export interface FolderUsage {
 export interface FolderUser {
   session: string;
   name: string;
+  owner?: string;
 }
 
-/** Grant is what a session was promised on one device. */
+/** Grant is what a session was promised on one device. It is stored with the session, and the Ledger is rebuilt from all grants after a restart. Memory is the promise that the guard and the driver's limit hold the session to; 0 means that the device does not tell how much memory it has. */
 export interface Grant {
-  /** UUID. */
   device: string;
-  /** UUID of a MIG instance. */
+  /** Set when a MIG instance is granted. */
   instance?: string;
-  /** Thousandths of the device. */
+  /** Of the device; an instance's part for MIG. */
   share: number;
-  /** Bytes; 0: the device does not tell how much it has. */
-  memory: number;
+  memory: Bytes;
   /** The device belongs to nobody else meanwhile. */
   whole?: boolean;
 }
 
+/** Grants is what the scheduler promised: exact CPUs, memory and parts of devices. Those of a session are the sum of its kernels' and are stored in the transaction that makes it SCHEDULED. */
+export interface Grants {
+  /** Numbers of the machine's CPUs. */
+  cpus: number[];
+  memory: Bytes;
+  gpus: Grant[];
+}
+
 /** IdleCheck is what one checker found last. Unknown means keep running. */
 export interface IdleCheck {
-  /** Lifetime, network or utilization. */
   checker: IdleChecker;
-  /** Active, grace, unknown or idle. */
   state: IdleState;
   /** When it is reclaimed if nothing changes. */
   expiresAt?: Time;
-  /** When it is judged first; set while state is grace. */
+  /** When it is judged first; set while State is grace. */
   judgedFrom?: Time;
   /** One sentence in numbers. */
   message: string;
@@ -993,7 +1003,7 @@ export interface IdleCheck {
   checkedAt: Time;
 }
 
-/** IdleMetric is one metric of the check of use, in percent. */
+/** IdleMetric is one metric of the utilisation check, in percent. */
 export interface IdleMetric {
   /** Cpu, memory, gpu or vram. */
   name: string;
@@ -1001,16 +1011,16 @@ export interface IdleMetric {
   threshold: number;
 }
 
-/** IdlePolicy says when an idle session is reclaimed. An absent field is off. */
+/** IdlePolicy says when an idle session is reclaimed. A zero field is off. */
 export interface IdlePolicy {
   /** Ended this long after its start, whatever it does. */
   lifetime?: string;
-  /** Ended after this long without traffic through terminal or apps; never for batch. */
+  /** Without traffic through terminal or apps; never for batch. */
   network?: string;
   use?: UsePolicy;
 }
 
-/** IdleSimulation is what an idle policy would have made of a session. */
+/** IdleSimulation is what an idle policy would have made of a session. Where what was measured does not reach far enough back, Since says from when on it was judged. */
 export interface IdleSimulation {
   /** It would have been reclaimed. */
   ended: boolean;
@@ -1018,11 +1028,11 @@ export interface IdleSimulation {
   unknown?: boolean;
   /** When, at the latest. */
   at?: Time;
-  /** When, at the earliest; absent: at that time. */
+  /** When, at the earliest; absent: at At. */
   earliest?: Time;
   /** By which check. */
-  checker?: string;
-  /** It was judged from here on; what was measured reaches no further back. */
+  checker?: IdleChecker;
+  /** Judged from here on. */
   since: Time;
   /** One sentence in numbers. */
   message: string;
@@ -1030,27 +1040,33 @@ export interface IdleSimulation {
   checks: IdleCheck[];
 }
 
-/** Image is an image that is on an agent's machine. */
+/** Image is an image with the name of the agent that has it. */
 export interface Image {
   id: string;
   refs: string[];
-  size: number;
+  /** What registries call it: name@digest. */
+  digests?: string[];
+  size: Bytes;
   createdAt: Time;
   arch: string;
   labels: Record<string, string>;
-  agent: string;
   /** Absent: it was not made of a session. */
   origin?: ImageOrigin;
-  /** Live sessions. */
+  /** Live sessions; only in lists. */
   usedBy: ImageUser[];
+  /** Owners are the only people who may use it, whatever it is called; empty: its names decide. */
+  owners?: string[];
+  /** Login reports that it was pulled with a registry login of the agent and cannot be pulled without one. */
+  login?: boolean;
+  agent: string;
 }
 
 /** ImageDisk is what images take on a machine's disk. They share layers, so the sum of their sizes is more than what they take together. */
 export interface ImageDisk {
-  agent: string;
   /** All layers, each once. */
-  total: number;
+  total: Bytes;
   images: ImageRoom[];
+  agent: string;
 }
 
 /** ImageOrigin says what a customized image was made of. */
@@ -1058,11 +1074,13 @@ export interface ImageOrigin {
   /** As its owner named it. */
   name: string;
   owner: string;
+  /** Of the agent that made it, as in Machine. */
+  instance: string;
   session: string;
   sessionName: string;
-  /** Image that the session began with. */
+  /** Image that the session began with; that one's base where it was customized itself. */
   base: string;
-  /** That it was kept in when its session ended; absent: a person asked for it. */
+  /** Name of the series that it was kept in when its session ended; empty: a person asked for it. */
   series?: string;
 }
 
@@ -1084,9 +1102,24 @@ export interface ImageRemoval {
 
 /** ImageRoom is what one image takes. */
 export interface ImageRoom {
-  image: Image;
+  id: string;
+  refs: string[];
+  /** What registries call it: name@digest. */
+  digests?: string[];
+  size: Bytes;
+  createdAt: Time;
+  arch: string;
+  labels: Record<string, string>;
+  /** Absent: it was not made of a session. */
+  origin?: ImageOrigin;
+  /** Live sessions; only in lists. */
+  usedBy: ImageUser[];
+  /** Owners are the only people who may use it, whatever it is called; empty: its names decide. */
+  owners?: string[];
+  /** Login reports that it was pulled with a registry login of the agent and cannot be pulled without one. */
+  login?: boolean;
   /** Is free when this image goes and no other. */
-  alone: number;
+  alone: Bytes;
   /** That use it, anybody's. */
   containers: number;
 }
@@ -1104,9 +1137,9 @@ export interface ImageSending {
 
 /** ImageUser is a live session that uses an image. */
 export interface ImageUser {
-  /** Empty: another person's. */
   session: string;
   name: string;
+  owner?: string;
 }
 
 /** KeepRequest protects a session from being reclaimed as idle. */
@@ -1115,19 +1148,15 @@ export interface KeepRequest {
   for: string;
 }
 
-/** Kernel is one container of a session. */
+/** Kernel is one container of a session. Name is main1 for the only or first. */
 export interface Kernel {
   name: string;
   hostname: string;
+  /** Engine's id. */
   container: string;
   status: Status;
   exitCode: number | null;
-  /** CPUs of the machine granted to it. */
-  cpus: number[];
-  /** Granted, in bytes. */
-  memory: number;
-  /** Parts of devices granted to it. */
-  gpus: Grant[];
+  grants: Grants;
 }
 
 /** KeyRotation is the change of a key to one that the old key has signed, so that whoever knew the old one accepts the new one. */
@@ -1146,17 +1175,17 @@ export interface KeyRotation {
 export interface LaunchManyRequest {
   key?: string;
   spec: Spec;
+  /** Owner is the person for whom it is launched, by somebody who rules the agent; empty: the hub's owner. */
+  owner?: string;
   /** 1 to 10; 0: 1. */
   count?: number;
-  /** As in a LaunchRequest. */
-  owner?: string;
 }
 
-/** LaunchRequest asks for sessions. Key makes it safe to send twice: the answer to the second is the sessions of the first. */
+/** LaunchRequest asks for one session. Key makes it safe to send twice. */
 export interface LaunchRequest {
   key?: string;
   spec: Spec;
-  /** Owner is the person for whom it is launched, where one rules the agent; empty: oneself. */
+  /** Owner is the person for whom it is launched, by somebody who rules the agent; empty: the hub's owner. */
   owner?: string;
 }
 
@@ -1178,7 +1207,7 @@ export interface Limit {
   gpu: number;
 }
 
-/** Link is what such an address asks for. Nothing of it is done before a person says so. */
+/** Link is what a slipway:// address asks for. Nothing of it is done before a person says so. */
 export interface Link {
   /** Run or open. */
   kind: string;
@@ -1238,14 +1267,15 @@ export interface Machine {
   warnings: Warning[];
 }
 
-/** Mount shows a directory of the agent's machine inside the session. */
+/** Mount shows a directory of the agent's machine, or a folder, inside the session. Either Source or Folder is set. */
 export interface Mount {
-  /** Absolute path of a directory of the machine. */
+  /** Absolute path on the agent's machine. */
   source?: string;
-  /** Name or id of a folder, in place of source. */
+  /** Name or id of a folder of the owner's. */
   folder?: string;
   /** Of a directory in the folder; empty: all of it. */
   path?: string;
+  /** Empty: name of the folder or base name of Source; relative: under /home/work. */
   target?: string;
   readOnly?: boolean;
 }
@@ -1370,19 +1400,19 @@ export interface PassRequest {
   url: string;
 }
 
-/** PersonLimit is the most that the sessions of one person hold at a time on one agent. An amount of 0 is not limited. */
+/** Allowance is the most that the sessions of one person hold at a time on one agent. A zero amount sets no limit. */
 export interface PersonLimit {
+  /** That hold resources. */
   sessions?: number;
   cpu?: number;
-  /** Bytes. */
-  memory?: number;
-  /** Thousandths of devices. */
+  memory?: Bytes;
+  /** Of all devices together. */
   gpu?: number;
-  /** Processes is the most processes and threads in each container, in place of the machine's own limit. */
+  /** Processes is the most processes and threads in each container of theirs, in place of the machine's own limit. */
   processes?: number;
-  /** That a person who is no admin may mount. */
+  /** Folders are the directories of the agent's machine that a person who does not rule the agent may mount: these themselves, not what is in them. */
   folders?: string[];
-  /** Logins opens the agent's registry logins to a person who is no admin. */
+  /** Logins lets a person pull with the agent's registry logins, and use what was pulled with them. */
   logins?: boolean;
 }
 
@@ -1391,7 +1421,7 @@ export interface PersonLimits {
   limits: Record<string, PersonLimit>;
 }
 
-/** Phase is one row of a session's history. */
+/** Phase is the record of a session's way through one phase. Repeating an attempt raises Attempts and adds no row. */
 export interface Phase {
   id: string;
   session: string;
@@ -1402,14 +1432,14 @@ export interface Phase {
   attempts: number;
   code?: string;
   message?: string;
-  /** The sentences of message, for other languages. */
+  /** The sentences of Message, for other languages. */
   said?: Phrase[];
   steps: Step[];
   createdAt: Time;
   updatedAt: Time;
 }
 
-/** Phrase is a sentence, or a piece of one, that can be said in any language: say names the words, count decides between one and many, and with fills the holes in them. Where say is absent it is text as it stands, such as a name or an amount, or the pieces of with with text between them. */
+/** Phrase is a sentence, or a piece of one, that can be said in any language: Say names the words, Count decides between one and many, and With fills the holes in them. Where Say is empty it is Text as it stands, such as a name or an amount, or the pieces of With with Text between them. */
 export interface Phrase {
   /** That it fills. */
   hole?: string;
@@ -1422,74 +1452,76 @@ export interface Phrase {
 /** Placement is where a launch would land on one device, for the map of devices. */
 export interface Placement {
   device: string;
+  /** Set when a MIG instance is granted. */
   instance?: string;
+  /** Of the device; an instance's part for MIG. */
+  share: number;
+  memory: Bytes;
+  /** The device belongs to nobody else meanwhile. */
+  whole?: boolean;
   /** For example GPU 0. */
   name: string;
-  /** Thousandths of the device. */
-  share: number;
-  /** Bytes. */
-  memory: number;
-  whole: boolean;
 }
 
-/** Preset is a named bundle of resources. Those that are not built in were saved by the user. */
+/** Preset is a named bundle of resources. Those that are not built in belong to the person. */
 export interface Preset {
   id: string;
   name: string;
   resources: Resources;
+  accelerator?: Accelerator;
   builtin: boolean;
-  /** As in a spec; empty: none. */
-  accelerator: string;
 }
 
-/** PresetRequest saves a preset of one's own. */
+/** PresetContent is what a person says of a preset. */
 export interface PresetRequest {
   name: string;
   resources: Resources;
-  accelerator?: string;
+  accelerator?: Accelerator;
 }
 
-/** PresetUpdate changes a preset of one's own; an absent field is left as it is. */
+/** PresetUpdate changes a preset; a nil field is left as it is. */
 export interface PresetUpdate {
   name?: string;
   resources?: Resources;
-  accelerator?: string;
+  accelerator?: Accelerator;
 }
 
 /** Preview says what a launch would do now. */
 export interface Preview {
   /** With defaults filled in. */
   spec: Spec;
-  agent: string;
+  /** Launch would be refused. */
   errors: FieldProblem[];
+  /** Launch would be accepted all the same. */
   warnings: FieldProblem[];
-  /** Absent: it would be pulled. */
-  image?: Image;
   /** Absent: it would start at once. */
   wait?: Wait;
-  /** The equivalent slipway run line, secrets left out. */
-  command: string;
   /** That would be mounted. */
   folders: FolderMount[];
-  /** What each kernel asks for, as it was understood. */
-  accelerator?: Accelerator;
+  /** Where it would land, of all kernels; empty while it would wait. */
+  gpus?: Grant[];
+  /** How the share of a device would be kept. */
+  enforcement: Enforcement;
+  agent: string;
+  /** Absent: it would be pulled. */
+  image?: Image;
+  /** The equivalent slipway run line, secrets left out. */
+  command: string;
   /** Where it would land, of all kernels; empty while it would wait. */
   placements: Placement[];
-  /** How its share of a device would be kept; empty without one. */
-  enforcement: Enforcement;
   /** Absent: what was asked would be given. */
   rounded?: Rounding;
 }
 
-/** Problem is how every failure is told: a code to decide by, one sentence, and what to do next. It is the body of every answer with a status of 400 or more. */
+/** Error is a failure that a person can act on. Message is one sentence, Hint says what to do next. Fields is set when the failure is about what was entered; each names one field and what is wrong with it. */
 export interface Problem {
   code: string;
   message: string;
   hint?: string;
   fields?: FieldProblem[];
-  /** The sentences of message, for other languages. */
+  /** The sentences of Message, for other languages; absent: it is told only in English. */
   said?: Phrase[];
-  /** And those of hint. */
+  /** And those of Hint. */
   advice?: Phrase[];
 }
 
@@ -1528,11 +1560,14 @@ export interface PromptAnswer {
   text: string;
 }
 
-/** Pull is the progress of an image pull, in bytes and layers. */
+/** Pull is the progress of an image pull. */
 export interface Pull {
-  current: number;
-  total: number;
-  rate: number;
+  /** Bytes downloaded. */
+  current: Bytes;
+  /** 0 while unknown. */
+  total: Bytes;
+  /** Bytes a second over the last seconds. */
+  rate: Bytes;
   layersDone: number;
   layers: number;
 }
@@ -1591,7 +1626,7 @@ export interface Recipe {
   passed?: Time;
 }
 
-/** RecipeField is what two recipes say of one field. An empty text: nothing. */
+/** Field is what two specs say of one field. An empty text: nothing. */
 export interface RecipeField {
   field: string;
   left: string;
@@ -1632,23 +1667,20 @@ export interface ResourceSummary {
   limit?: Limit;
 }
 
-/** Resources is an amount of each resource. */
+/** Resources is an amount of each resource. Shm zero means automatic: see Resources.Resolve. */
 export interface Resources {
-  /** Whole CPUs; 0: 1. */
+  /** Whole CPUs. */
   cpu?: number;
-  /** 0: 1 GiB. */
+  /** Limit without swap, shared memory included. */
   memory?: Bytes;
-  /** 0: automatic. */
   shm?: Bytes;
 }
 
 /** Rounding says how what would be given differs from what was asked. A launch is refused while less would be given or a share is no whole number of quanta; asking for the given amount accepts it. */
 export interface Rounding {
-  /** Thousandths of a device; 0 when memory was asked for. */
+  /** 0 when memory was asked for. */
   asked: number;
-  /** Thousandths of a device. */
   given: number;
-  /** Less would be given than was asked. */
   less: boolean;
   /** One sentence. */
   why: string;
@@ -1714,48 +1746,44 @@ export interface SSHUpdate {
   installed: boolean;
 }
 
-/** Session is one session as users and programs see it. The first fields are a contract for scripts: id, name, type, status, result, reason, exitCode, image, agent and createdAt keep their names and meanings. */
+/** Session is one session as users and programs see it. These fields are a contract for scripts: id, name, type, status, result, reason, exitCode, image, agent and createdAt keep their names and meanings. The values of secret-looking variables in its spec are replaced by "••••••". */
 export interface Session {
   id: string;
   name: string;
-  /** Interactive or batch. */
-  type: SessionType;
-  /** PENDING, SCHEDULED, PREPARING, PULLING, PREPARED, CREATING, RUNNING, TERMINATING, TERMINATED, CANCELLED or ERROR. */
-  status: Status;
-  /** Undefined, success or failure. */
-  result: Result;
-  /** Why it ended; empty while live. */
-  reason: Reason;
-  exitCode: number | null;
-  image: string;
-  agent: string;
   owner: string;
-  createdAt: Time;
-  scheduledAt?: Time;
-  startedAt?: Time;
-  terminatedAt?: Time;
-  /** Values of secret-looking variables are replaced by "••••••". */
+  /** Name of the agent that keeps it. */
+  agent: string;
+  /** As accepted: defaults filled in. */
   spec: Spec;
-  error?: Problem;
+  specKey?: string;
+  status: Status;
+  result: Result;
+  reason: Reason;
+  /** Of the batch command; nil before it ended. */
+  exitCode: number | null;
+  /** Why Status is ERROR, or what went wrong last. */
+  error?: Cause;
+  /** Why a PENDING session is not placed yet. */
   wait?: Wait;
+  /** Progress while PULLING. */
   pull?: Pull;
+  grants: Grants;
+  /** Counts placements; container names carry it. */
+  attempt: number;
   kernels: Kernel[];
   warnings: Warning[];
-  /** CPUs of the machine granted to it. */
-  cpus: number[];
-  usage?: Usage;
-  revision: number;
-  /** 0 to 100, higher first. */
+  /** The reason that an end under way will have. */
+  stopping?: Reason;
+  forced?: boolean;
+  createdAt: Time;
+  scheduledAt?: Time;
+  /** Entered RUNNING. */
+  startedAt?: Time;
+  terminatedAt?: Time;
   priority: number;
-  /** Ids of sessions that must end in success first. */
+  /** Spec.After as it was understood. */
   dependsOn: string[];
-  /** Ids of sessions that wait for this one to do so. */
-  dependents: string[];
-  /** What each kernel asks for, as it was understood. */
-  accelerator?: Accelerator;
-  /** Granted to all of its kernels. */
-  gpus: Grant[];
-  /** How its share of a device is kept; empty without one. */
+  /** How the share of a device is kept. */
   enforcement: Enforcement;
   /** What the idle checks found last. */
   idle: IdleCheck[];
@@ -1763,12 +1791,23 @@ export interface Session {
   keepUntil?: Time;
   /** Mounted, those of the spec and those that always are. */
   folders: FolderMount[];
+  /** Its image by digest, as it was found when it was prepared. */
+  pinned?: string;
   /** That is made of it as it ends; absent: not begun, or not asked for. */
   endImage?: EndImage;
-  /** Most processes and threads in each container; absent: no limit, or not placed yet. */
+  /** An admin launched it: every image is open to it, and the agent's registry logins. */
+  byAdmin?: boolean;
+  /** Most processes and threads in each container, since it was placed; 0: no limit. */
   processes?: number;
-  /** A person's own marks, sorted. */
+  /** A person's own marks, sorted; also on one that has ended. */
   tags: string[];
+  /** Grows with every stored change of this session. */
+  revision: number;
+  type: SessionType;
+  image: string;
+  /** Sessions that wait for this one to end in success. */
+  dependents: string[];
+  usage?: Usage;
   /** Its agent is not reached, and this is how it was then. */
   lastHeard?: Time;
 }
@@ -1878,29 +1917,33 @@ export interface Snapshot {
   operations: Operation[];
 }
 
-/** Spec is what is asked for. See POST /api/v1/sessions for the rules. */
+/** Spec is what a person asks for: everything needed to create a session, and nothing that only its course decides. A zero field means "choose for me". */
 export interface Spec {
+  /** Empty: a readable random name. */
   name?: string;
+  /** Empty: interactive. */
   type?: SessionType;
+  /** Reference as for docker pull. */
   image: string;
-  /** Batch: run by the image's shell. */
+  /** Startup command of a batch session, run by the image's shell. */
   command?: string;
-  /** Batch. */
+  /** Batch only: not before this time. */
   notBefore?: Time;
-  /** Batch: a whole number with s, m, h, d or w. */
+  /** Batch only: ended as task-timeout after this long in RUNNING; 0: none. */
   timeout?: string;
   env?: EnvVar[];
   resources: Resources;
-  /** 0: automatic. */
+  /** OMP, OpenBLAS and MKL threads; 0: as many as CPUs. */
   threads?: number;
   mounts?: Mount[];
+  /** Preopened container ports. */
   ports?: number[];
-  /** Empty: Slipway chooses, among those of the group. */
+  /** Name of the agent to run on; empty: Slipway chooses, among those of the group. */
   agent?: string;
-  /** Resource group to choose in; empty: no matter which. */
+  /** Resource group to choose an agent in; empty: no matter which. */
   group?: string;
-  /** Of each kernel: 0.5 (share), 2 (whole devices), mig:1g.10gb or vram:12g. */
-  accelerator?: string;
+  /** Of each kernel; zero: none. */
+  accelerator?: Accelerator;
   /** Set none of the variables by which frameworks keep to their share. */
   uncooperative?: boolean;
   /** Share the device through MPS, where the agent offers it. */
@@ -1911,19 +1954,19 @@ export interface Spec {
   priority?: number;
   /** Ids or names of sessions that must end in success first. */
   after?: string[];
-  /** Cancelled after waiting this long, from its start time on if it has one, such as 2h; empty: never. */
+  /** Cancelled after waiting this long, from NotBefore on if it is set; 0: never. */
   pendingTimeout?: string;
   /** Project, for the accounts. */
   label?: string;
-  /** When it is reclaimed as idle; absent: as its agent does. */
+  /** Absent: the agent's own. */
   idle?: IdlePolicy;
   /** It is not reached by ssh. */
   noSSH?: boolean;
-  /** Make an image of it as it ends, and keep this many of the newest under its name, up to 50; 0: none. */
+  /** Make an image of it as it ends, and keep this many of the newest under its name; 0: none. */
   commitOnEnd?: number;
 }
 
-/** Step is one sub-step of a phase. */
+/** Step is one sub-step of a phase, of the newest attempt. */
 export interface Step {
   step: string;
   result: Outcome;
@@ -1939,11 +1982,13 @@ export interface Step {
 export interface Terminal {
   id: string;
   title: string;
-  /** The container it runs in; absent: main1. */
+  /** The container it runs in; empty: main1. */
   kernel?: string;
   cols: number;
   rows: number;
+  /** Offset of the oldest byte kept. */
   start: number;
+  /** Offset after the newest byte. */
   end: number;
   exitCode: number | null;
   createdAt: Time;
@@ -1959,9 +2004,10 @@ export interface TerminalMatch {
   after: string;
 }
 
-/** TerminalRequest asks for a shell in one kernel; empty: main1. */
+/** TerminalRequest asks for a shell in one kernel, main1 where none is named; terminal_create_not-found where the session has no such kernel. */
 export interface TerminalRequest {
   kernel?: string;
+  /** Empty: the user's login shell. */
   command?: string[];
   title?: string;
   cols: number;
@@ -1997,20 +2043,23 @@ export interface UploadState {
   offset: number;
 }
 
-/** Usage is one sample of what a session uses. */
+/** Usage is one sample of a session's use. Counters grow over the life of the container; rates are left to the reader, who knows two samples. */
 export interface Usage {
   session: string;
   at: Time;
-  /** Busy CPUs. */
+  /** Busy CPUs since the sample before. */
   cpu: number;
-  /** Bytes, working set. */
-  memory: number;
-  memLimit: number;
-  /** Counters, in bytes. */
-  netRx: number;
-  netTx: number;
-  diskRead: number;
-  diskWrite: number;
+  /** Working set: charged less reclaimable file cache. */
+  memory: Bytes;
+  memLimit: Bytes;
+  /** Counter. */
+  netRx: Bytes;
+  /** Counter. */
+  netTx: Bytes;
+  /** Counter. */
+  diskRead: Bytes;
+  /** Counter. */
+  diskWrite: Bytes;
   pids: number;
   /** One for each device that it holds. */
   gpus: DeviceLoad[];
@@ -2031,11 +2080,9 @@ export interface UsageReport {
   missing: string[];
 }
 
-/** UsePolicy judges what a session makes of what it holds. Thresholds are percent, averaged over the window. There is no verdict before the grace is over, the window is full and nine tenths of it were measured. A metric that is missing, or of a resource that was not asked for, does not count. */
+/** UsePolicy judges what a session makes of what it holds, averaged over Window. There is no verdict before Grace is over, the window is full and at least 90 % of it was measured. A metric that is missing, or of a resource that was not asked for, does not count and is never taken for 0. */
 export interface UsePolicy {
-  /** Such as 30m. */
   window?: string;
-  /** After the start. */
   grace?: string;
   /** One metric below its threshold is enough; else all must be. */
   any?: boolean;
@@ -2058,27 +2105,29 @@ export interface Version {
   arch: string;
 }
 
-/** Wait says why a PENDING session is not placed, in numbers. */
+/** Wait explains why a PENDING session is not placed. Message gives numbers: "needs 4 CPUs, 1 of 8 is free; train-a holds 6 until it ends". */
 export interface Wait {
   code: string;
   message: string;
-  /** The sentences of message, for other languages. */
+  /** The sentences of Message, for other languages. */
   said?: Phrase[];
+  /** 1 is the head of the queue. */
   position: number;
+  /** When a known moment ends the wait. */
   until?: Time;
   /** Estimated start, where history allows one. */
   start?: Time;
-  /** By how much such estimates were wrong before, either way, such as 5m. */
+  /** By how much the estimate was wrong before, either way. */
   margin?: string;
 }
 
-/** Warning is trouble that stands without ending anything. */
+/** Warning is trouble that stands without ending the session. */
 export interface Warning {
   code: string;
   title: string;
   text: string;
   at: Time;
-  /** UUID of the device that it is about, if it is about one. */
+  /** Device is the one that the warning is about; each may have a warning of one code. Empty: it is about none. */
   device?: string;
 }
 

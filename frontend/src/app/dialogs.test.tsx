@@ -71,7 +71,7 @@ const preset: Preset = {
   name: 'half a card',
   resources: { cpu: 4, memory: 8 * 1024 ** 3 },
   builtin: false,
-  accelerator: '0.5',
+  accelerator: { shares: 500 },
 }
 
 /** What a dialog does when it is answered, and must not do when it is left. */

@@ -9,6 +9,14 @@ export interface AcceleratorSubject {
   memory?: number
 }
 
+/** A request as people write it; none is empty. */
+export function requestText(a: AcceleratorSubject | undefined): string {
+  if (a?.devices) return String(a.devices)
+  if (a?.profile) return `mig:${a.profile}${(a.count ?? 1) > 1 ? `:${a.count}` : ''}`
+  if (a?.memory) return a.memory % 1024 ** 3 === 0 ? `vram:${a.memory / 1024 ** 3}g` : `vram:${a.memory / 1024 ** 2}m`
+  return a?.shares ? String(a.shares / 1000) : ''
+}
+
 /** Devices asked for in thousandths, for sorting; requests by memory come before shares. */
 export function acceleratorRank(a: AcceleratorSubject | undefined): number {
   if (!a) return 0

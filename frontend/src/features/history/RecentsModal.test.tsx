@@ -2,7 +2,7 @@ import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { describe, expect, it, vi } from 'vitest'
 import { refusal, renderView, serve } from '@/api/testing/render'
-import type { Recent } from '@/api/types.gen'
+import type { Accelerator, Recent } from '@/api/types.gen'
 import { RecentsModal } from './RecentsModal'
 
 const recent = (id: string, change: Partial<Recent> = {}): Recent => ({
@@ -26,9 +26,14 @@ describe('RecentsModal', () => {
     expect(onUse).toHaveBeenCalledWith('a')
   })
   it('says what devices were asked for', () => {
-    const spec = (accelerator: string) => ({ image: 'a:1', resources: { cpu: 1 }, accelerator })
+    const spec = (accelerator: Accelerator) => ({ image: 'a:1', resources: { cpu: 1 }, accelerator })
     renderView(<RecentsModal onClose={vi.fn()} onUse={vi.fn()} />, {
-      known: { recents: [recent('a', { spec: spec('0.5') }), recent('b', { spec: spec('vram:12g') })] },
+      known: {
+        recents: [
+          recent('a', { spec: spec({ shares: 500 }) }),
+          recent('b', { spec: spec({ memory: 12 * 1024 ** 3 }) }),
+        ],
+      },
     })
     expect(screen.getByText('1 CPU · 0.5 GPU')).toBeInTheDocument()
     expect(screen.getByText('1 CPU · vram:12g')).toBeInTheDocument()

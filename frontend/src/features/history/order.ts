@@ -1,4 +1,5 @@
 import type { Recent, Spec } from '@/api/types.gen'
+import { requestText } from '@/lib/accelerator'
 import { formatBytes, parseBytes } from '@/lib/bytes'
 
 /** The pinned ones first, each part with the newest first. */
@@ -7,7 +8,8 @@ export function orderRecents(recents: Recent[]): Recent[] {
 }
 
 /** "4 CPU · 8 GiB · 0.5 GPU"; what is no number of devices stands as people write it. */
-export function resourcesText({ resources, accelerator = '' }: Spec): string {
+export function resourcesText({ resources, accelerator: asked }: Spec): string {
+  const accelerator = requestText(asked)
   const memory = parseBytes(resources.memory)
   return [
     `${resources.cpu ?? 1} CPU`,

@@ -13,7 +13,7 @@ const image = (id: string, more: Partial<Image> = {}): Image => ({
   usedBy: [],
   ...more,
 })
-const origin = { name: 'Mine', owner: 'ada', session: 's', sessionName: 'work', base: 'python:3.12' }
+const origin = { name: 'Mine', owner: 'ada', instance: '', session: 's', sessionName: 'work', base: 'python:3.12' }
 
 describe('the images of a machine', () => {
   const plain = image('a')
@@ -27,8 +27,8 @@ describe('the images of a machine', () => {
         agent: 'local',
         total: 9,
         images: [
-          { image: plain, alone: 3, containers: 1 },
-          { image: unnamed, alone: 4, containers: 0 },
+          { ...plain, alone: 3, containers: 1 },
+          { ...unnamed, alone: 4, containers: 0 },
         ],
       }).map((r) => r.alone),
     ).toEqual([3, 4])

@@ -13,7 +13,11 @@ export const tabs: readonly Tab[] = ['all', 'custom', 'unnamed']
 /** What is shown of a machine: its images at once, and all of it with its room once the disk was measured. */
 export function rowsOf(images: readonly Image[], disk: ImageDisk | undefined): ImageRow[] {
   if (!disk) return images.map((image) => ({ image, alone: undefined, containers: 0 }))
-  return disk.images.map(({ image, alone, containers }) => ({ image, alone, containers }))
+  return disk.images.map((room) => ({
+    image: { ...room, agent: disk.agent },
+    alone: room.alone,
+    containers: room.containers,
+  }))
 }
 
 export function inTab({ image }: ImageRow, tab: Tab): boolean {

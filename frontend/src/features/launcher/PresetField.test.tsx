@@ -15,14 +15,13 @@ const small: Preset = {
   name: 'Small',
   resources: { cpu: 1, memory: 2 * GIB },
   builtin: true,
-  accelerator: '',
 }
 const own: Preset = {
   id: 'p1',
   name: 'half a card',
   resources: { cpu: 4, memory: 8 * GIB },
   builtin: false,
-  accelerator: '0.5',
+  accelerator: { shares: 500 },
 }
 const image: Image = {
   id: 'sha256:a',

@@ -8,6 +8,7 @@ import { asProblem } from '@/api/client'
 import { usePresets } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { Preset, PresetRequest } from '@/api/types.gen'
+import { requestText } from '@/lib/accelerator'
 import { formatBytes } from '@/lib/bytes'
 import css from './accelerator.module.css'
 import { MIB } from './amount'
@@ -46,7 +47,7 @@ function useAmounts(): (preset: Preset) => string {
       cpus: preset.resources.cpu || 1,
       memory: formatBytes(preset.resources.memory || 1024 * MIB),
     })
-    return preset.accelerator ? `${amounts} · GPU ${preset.accelerator}` : amounts
+    return preset.accelerator ? `${amounts} · GPU ${requestText(preset.accelerator)}` : amounts
   }
 }
 
@@ -198,9 +199,7 @@ export function PresetField({ draft, change }: StepProps) {
       : null
   const least = minimumOf(draft.image, images.data ?? [], floor) ?? said
   // What the image needs is offered like a preset; nobody can rename it.
-  const minimum: Preset[] = least
-    ? [{ id: MINIMUM, name: t('presets.minimum'), resources: least, accelerator: '', builtin: true }]
-    : []
+  const minimum: Preset[] = least ? [{ id: MINIMUM, name: t('presets.minimum'), resources: least, builtin: true }] : []
   const presets = [...minimum, ...saved]
   const amounts = useAmounts()
   const seeded = useSeeded()

@@ -1,4 +1,4 @@
-import type { DeviceBoard, DeviceState } from '../../api/types.gen'
+import type { Accelerator, DeviceBoard, DeviceState } from '../../api/types.gen'
 import { formatBytes } from '../../lib/bytes'
 import { type Amount, amountFromBytes, amountToBytes, GIB, parseAmount, writeAmount } from './amount'
 
@@ -50,6 +50,26 @@ export function acceleratorText(a: AcceleratorDraft): string {
         : bytes % GIB === 0
           ? `vram:${bytes / GIB}g`
           : `vram:${Math.round(bytes / 1024 ** 2)}m`
+    }
+  }
+}
+
+/** The request of a spec; what is not entered yet asks for none. */
+export function requestOf(a: AcceleratorDraft): Accelerator | undefined {
+  switch (a.mode) {
+    case 'none':
+      return undefined
+    case 'shares': {
+      const shares = Math.round((a.shares ?? 0) * 1000)
+      return shares === 0 ? undefined : shares % 1000 === 0 ? { devices: shares / 1000 } : { shares }
+    }
+    case 'devices':
+      return a.devices ? { devices: a.devices } : undefined
+    case 'mig':
+      return a.profile === '' ? undefined : { profile: a.profile, count: Math.max(1, a.instances ?? 1) }
+    case 'memory': {
+      const bytes = amountToBytes(a.memory) ?? 0
+      return bytes > 0 ? { memory: Math.round(bytes / 1024 ** 2) * 1024 ** 2 } : undefined
     }
   }
 }

@@ -6,8 +6,8 @@ import { decodeDraft, encodeDraft } from './draftUrl'
 import { MASK } from './secrets'
 
 const presets: Preset[] = [
-  { id: 'small', name: 'Small', builtin: true, accelerator: '', resources: { cpu: 1, memory: 2 * GIB } },
-  { id: 'large', name: 'Large', builtin: true, accelerator: '', resources: { cpu: 4, memory: 8 * GIB, shm: GIB } },
+  { id: 'small', name: 'Small', builtin: true, resources: { cpu: 1, memory: 2 * GIB } },
+  { id: 'large', name: 'Large', builtin: true, resources: { cpu: 4, memory: 8 * GIB, shm: GIB } },
 ]
 
 describe('amounts', () => {
@@ -158,7 +158,7 @@ describe('a spec with every field', () => {
     ports: [8080, 9000],
     agent: 'lab',
     group: 'gpus',
-    accelerator: '0.5',
+    accelerator: { shares: 500 },
     uncooperative: true,
     mps: true,
     cluster: 2,
@@ -185,9 +185,12 @@ describe('a spec with every field', () => {
     }
     expect(toSpec(decodeDraft(encodeDraft(fromSpec({ ...all, type: 'interactive' }))))).toEqual(interactive)
   })
-  it.each(['2', 'mig:1g.10gb', 'mig:1g.10gb*3', 'vram:12g'])('asks for %s of the devices', (accelerator) => {
-    expect(toSpec(decodeDraft(encodeDraft(fromSpec({ ...all, accelerator })))).accelerator).toBe(accelerator)
-  })
+  it.each([{ devices: 2 }, { profile: '1g.10gb', count: 1 }, { profile: '1g.10gb', count: 3 }, { memory: 12 * GIB }])(
+    'asks for %s of the devices',
+    (accelerator) => {
+      expect(toSpec(decodeDraft(encodeDraft(fromSpec({ ...all, accelerator })))).accelerator).toEqual(accelerator)
+    },
+  )
   it('keeps its longest lists in the address', () => {
     const env = Array.from({ length: 1000 }, (_, i) => ({ name: `V${i}`, value: String(i) }))
     expect(toSpec(decodeDraft(encodeDraft(fromSpec({ ...all, env })))).env).toEqual(env)

@@ -1,5 +1,6 @@
 import type { Preset, SessionType, Spec } from '../../api/types.gen'
-import { acceleratorText, type AcceleratorDraft, NO_ACCELERATOR, parseAccelerator } from './accelerator'
+import { requestText } from '../../lib/accelerator'
+import { type AcceleratorDraft, NO_ACCELERATOR, parseAccelerator, requestOf } from './accelerator'
 import { type Amount, amountFromBytes, amountToBytes, GIB, MIB } from './amount'
 import { expandPorts } from './ports'
 import { addQueue, EMPTY_QUEUE, parseSpan, type QueueDraft, queueFromSpec, type TimeoutUnit } from './queueDraft'
@@ -116,8 +117,8 @@ export function toSpec(draft: Draft): Spec {
   if (draft.noSSH) spec.noSSH = true
   if (draft.agent !== '') spec.agent = draft.agent
   if (draft.group !== '') spec.group = draft.group
-  const accelerator = acceleratorText(draft.accelerator)
-  if (accelerator !== '') {
+  const accelerator = requestOf(draft.accelerator)
+  if (accelerator) {
     spec.accelerator = accelerator
     if (draft.uncooperative) spec.uncooperative = true
     if (draft.mps && (draft.accelerator.mode === 'shares' || draft.accelerator.mode === 'memory')) spec.mps = true
@@ -155,7 +156,7 @@ export function fromSpec(spec: Spec): Draft {
     })),
     ports: (spec.ports ?? []).map(String),
     noSSH: spec.noSSH ?? false,
-    accelerator: parseAccelerator(spec.accelerator),
+    accelerator: parseAccelerator(requestText(spec.accelerator)),
     uncooperative: spec.uncooperative ?? false,
     mps: spec.mps ?? false,
     ...queueFromSpec(spec),
@@ -170,7 +171,7 @@ export function applyPreset(draft: Draft, preset: Preset): Draft {
     cpu: cpu || EMPTY_DRAFT.cpu,
     memory: amountFromBytes(memory || GIB),
     shm: shm ? amountFromBytes(shm) : null,
-    accelerator: parseAccelerator(preset.accelerator),
+    accelerator: parseAccelerator(requestText(preset.accelerator)),
   }
 }
 
@@ -178,9 +179,9 @@ export function applyPreset(draft: Draft, preset: Preset): Draft {
 export function presetOf(draft: Draft, presets: readonly Preset[]): Preset | null {
   const memory = amountToBytes(draft.memory)
   const shm = draft.shm ? amountToBytes(draft.shm) : 0
-  const accelerator = acceleratorText(draft.accelerator)
+  const accelerator = requestText(requestOf(draft.accelerator))
   const same = (p: Preset) =>
-    acceleratorText(parseAccelerator(p.accelerator)) === accelerator &&
+    requestText(p.accelerator) === accelerator &&
     (p.resources.cpu || 1) === draft.cpu &&
     (p.resources.memory || GIB) === memory &&
     (p.resources.shm ?? 0) === shm

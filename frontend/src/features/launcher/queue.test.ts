@@ -142,7 +142,7 @@ describe('the draft with all of this', () => {
   }
   it('becomes a spec; how many there are is asked beside it', () => {
     expect(toSpec(draft)).toMatchObject({
-      accelerator: '0.5',
+      accelerator: { shares: 500 },
       uncooperative: true,
       priority: 50,
       after: ['abc'],

@@ -10,7 +10,7 @@ const draft: Draft = fromSpec({
   resources: { cpu: 2, memory: 1 << 30 },
   agent: 'lab-2',
   group: 'lab',
-  accelerator: 'mig:9g.99gb',
+  accelerator: { profile: '9g.99gb', count: 1 },
   mounts: [{ folder: 'sets' }, { source: '/data', target: '/data' }, { folder: 'models', path: 'a', readOnly: true }],
   after: ['prepare', 'fetch'],
 })

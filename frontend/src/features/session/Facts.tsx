@@ -34,8 +34,8 @@ function Allocation({ session }: { session: Session }) {
     <>
       {parts.join(' · ')}
       {(session.spec.cluster ?? 1) > 1 ? <span className={css.dim}> {t('fact.each')}</span> : null}
-      {session.cpus.length > 0 ? (
-        <span className={css.dim}> ({t('fact.cpus', { list: cpuRanges(session.cpus) })})</span>
+      {session.grants.cpus.length > 0 ? (
+        <span className={css.dim}> ({t('fact.cpus', { list: cpuRanges(session.grants.cpus) })})</span>
       ) : null}
     </>
   )
@@ -113,18 +113,18 @@ export function Facts({ session }: { session: Session }) {
       <Fact name={t('session:fact.allocation')} wide>
         <Allocation session={session} />
       </Fact>
-      {session.accelerator ? (
+      {session.spec.accelerator ? (
         <Fact name={t('session:fact.accelerator')} wide>
           <div className={css.accelerator}>
             <span>
-              {acceleratorText(session.accelerator)}
+              {acceleratorText(session.spec.accelerator)}
               {(spec.cluster ?? 1) > 1 ? <span className={css.dim}> {t('session:fact.each')}</span> : null}
             </span>
-            {session.gpus.length > 0 ? <Grants grants={session.gpus} agent={session.agent} /> : null}
+            {session.grants.gpus.length > 0 ? <Grants grants={session.grants.gpus} agent={session.agent} /> : null}
             {session.enforcement ? (
               <LevelText
                 level={session.enforcement}
-                whole={session.gpus.length > 0 && session.gpus.every((g) => g.whole)}
+                whole={session.grants.gpus.length > 0 && session.grants.gpus.every((g) => g.whole)}
               />
             ) : null}
           </div>

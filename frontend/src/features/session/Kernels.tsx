@@ -76,11 +76,11 @@ function Buttons({ session, kernel }: { session: Session; kernel: Kernel }) {
 export function Kernels({ session }: { session: Session }) {
   const { t } = useTranslation('session')
   if (session.kernels.length === 0) return null
-  const devices = session.kernels.some((k) => k.gpus.length > 0)
+  const devices = session.kernels.some((k) => k.grants.gpus.length > 0)
   const granted = (kernel: Kernel) =>
     [
-      kernel.cpus.length > 0 ? t('fact.cpus', { list: cpuRanges(kernel.cpus) }) : '',
-      kernel.memory ? formatBytes(kernel.memory) : '',
+      kernel.grants.cpus.length > 0 ? t('fact.cpus', { list: cpuRanges(kernel.grants.cpus) }) : '',
+      kernel.grants.memory ? formatBytes(kernel.grants.memory) : '',
     ]
       .filter(Boolean)
       .join(' · ')
@@ -118,7 +118,9 @@ export function Kernels({ session }: { session: Session }) {
               </td>
               <td className="num">{granted(kernel) || '–'}</td>
               {devices ? (
-                <td>{kernel.gpus.length > 0 ? <Grants grants={kernel.gpus} agent={session.agent} /> : '–'}</td>
+                <td>
+                  {kernel.grants.gpus.length > 0 ? <Grants grants={kernel.grants.gpus} agent={session.agent} /> : '–'}
+                </td>
               ) : null}
               <td>
                 <span className={css.copyable}>

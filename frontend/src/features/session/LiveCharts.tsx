@@ -56,7 +56,7 @@ export function LiveCharts({ session }: { session: Session }) {
   const label = (line: { device: string; instance?: string }) => (lines.length > 1 ? nameOf(line) : '')
   const load: ChartSeries[] = lines.map((line) => ({ label: label(line), values: line.util }))
   const vram: ChartSeries[] = lines.map((line) => ({ label: label(line), values: line.vram }))
-  const most = Math.max(0, ...session.gpus.map((g) => g.memory))
+  const most = Math.max(0, ...session.grants.gpus.map((g) => g.memory))
   // Samples are kept for an hour: of what ended before there is nothing to draw.
   if (!live && samples?.length === 0) return null
   const shared = { times: columns.times, range, syncKey: `session-${session.id}` }

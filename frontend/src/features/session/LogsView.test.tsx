@@ -12,9 +12,7 @@ const kernel = (name: string): Kernel => ({
   container: 'c0ffee',
   status: 'RUNNING',
   exitCode: null,
-  cpus: [],
-  memory: 0,
-  gpus: [],
+  grants: { cpus: [], memory: 0, gpus: [] },
 })
 const session = makeSession({ id: 's', name: 'reader', kernels: [kernel('main1'), kernel('sub1')] })
 

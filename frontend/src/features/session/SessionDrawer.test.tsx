@@ -47,9 +47,7 @@ describe('SessionDrawer', () => {
       container,
       status,
       exitCode: null,
-      cpus: [],
-      memory: 0,
-      gpus: [],
+      grants: { cpus: [], memory: 0, gpus: [] },
     })
     const { actions } = open(
       makeSession({

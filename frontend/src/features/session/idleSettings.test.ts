@@ -6,11 +6,11 @@ const SPEC = { image: 'a', resources: {} }
 describe('settings of an idle trial', () => {
   it('begin with the policy of the session and mean it again', () => {
     const idle = { lifetime: '2d', network: '4h', use: { window: '1h', grace: '5m', any: true, cpu: 3, vram: 0 } }
-    expect(toPolicy(settingsOf({ ...SPEC, accelerator: '0.5', idle }))).toEqual(idle)
+    expect(toPolicy(settingsOf({ ...SPEC, accelerator: { shares: 500 }, idle }))).toEqual(idle)
   })
   it('begin with the usual one where there is none, without what cannot be judged', () => {
     expect(toPolicy(settingsOf(SPEC))).toEqual({ network: '1h', use: { window: '30m', grace: '10m', cpu: 5 } })
-    expect(toPolicy(settingsOf({ ...SPEC, type: 'batch', accelerator: '1' }))).toEqual({
+    expect(toPolicy(settingsOf({ ...SPEC, type: 'batch', accelerator: { devices: 1 } }))).toEqual({
       use: { window: '30m', grace: '10m', cpu: 5, gpu: 5 },
     })
     expect(metricsOf(SPEC)).toEqual(['cpu', 'memory'])

@@ -66,9 +66,7 @@ describe('SessionsPage', () => {
       status,
       exitCode: null,
       container: '',
-      cpus: [],
-      memory: 0,
-      gpus: [],
+      grants: { cpus: [], memory: 0, gpus: [] },
     })
     const cluster = makeSession({
       id: 'c',

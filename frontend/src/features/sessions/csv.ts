@@ -1,5 +1,6 @@
 import type { UsageBook } from '@/api/book'
 import type { Environment, Session } from '@/api/types.gen'
+import { requestText } from '@/lib/accelerator'
 import { parseBytes } from '@/lib/bytes'
 import { environmentTitle } from '@/api/environment'
 import { kernelsOf } from './amounts'
@@ -31,8 +32,8 @@ const fields: [string, (s: Session, around: Around) => string | number | null | 
   ['owner', (s) => s.owner],
   ['cpus', (s) => (s.spec.resources.cpu ?? 1) * kernelsOf(s)],
   ['memory_bytes', (s) => (parseBytes(s.spec.resources.memory) ?? 0) * kernelsOf(s)],
-  ['accelerator', (s) => s.accelerator?.text],
-  ['gpu_share', (s) => s.gpus.reduce((sum, g) => sum + g.share, 0) / 1000],
+  ['accelerator', (s) => requestText(s.spec.accelerator)],
+  ['gpu_share', (s) => s.grants.gpus.reduce((sum, g) => sum + g.share, 0) / 1000],
   ['cpus_used', (s, around) => usageOf(s, around)?.cpu],
   ['memory_used_bytes', (s, around) => usageOf(s, around)?.memory],
   ['gpu_load', (s, around) => share(devicesOf(s, around).load)],

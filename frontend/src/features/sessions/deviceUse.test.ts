@@ -17,10 +17,14 @@ const usage = (gpus: DeviceLoad[]): Usage => ({
   gpus,
 })
 const session = makeSession({
-  gpus: [
-    { device: 'a', share: 500, memory: 10 },
-    { device: 'b', share: 1000, memory: 20, whole: true },
-  ],
+  grants: {
+    cpus: [],
+    memory: 0,
+    gpus: [
+      { device: 'a', share: 500, memory: 10 },
+      { device: 'b', share: 1000, memory: 20, whole: true },
+    ],
+  },
 })
 
 describe('deviceUse', () => {

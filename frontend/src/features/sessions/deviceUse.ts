@@ -20,7 +20,7 @@ export function deviceUse(session: Session, usage: Usage | undefined): DeviceUse
   return {
     load: told((usage?.gpus ?? []).map((g) => g.util)),
     memory: told((usage?.gpus ?? []).map((g) => g.memory)),
-    granted: session.gpus.reduce((sum, g) => sum + g.share, 0),
-    promised: session.gpus.reduce((sum, g) => sum + g.memory, 0),
+    granted: session.grants.gpus.reduce((sum, g) => sum + g.share, 0),
+    promised: session.grants.gpus.reduce((sum, g) => sum + g.memory, 0),
   }
 }

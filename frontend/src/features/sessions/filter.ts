@@ -1,4 +1,5 @@
 import type { Session } from '@/api/types.gen'
+import { requestText } from '@/lib/accelerator'
 import { messageText } from '@/lib/phrases'
 import { foldersOf } from './order'
 
@@ -19,7 +20,7 @@ const properties: Record<string, (session: Session, titleOf: TitleOf) => string>
   result: (s) => s.result,
   reason: (s) => s.reason,
   command: (s) => s.spec.command ?? '',
-  gpu: (s) => s.accelerator?.text ?? '',
+  gpu: (s) => requestText(s.spec.accelerator),
   label: (s) => s.spec.label ?? '',
   owner: (s) => s.owner,
   tag: (s) => s.tags.join(', '),

@@ -36,7 +36,7 @@ export function foldersOf(session: Session): string {
 export const comparators = {
   name: text((s) => s.name),
   status: byStatus,
-  accelerator: number((s) => s.gpus.reduce((sum, g) => sum + g.share, 0) || acceleratorRank(s.accelerator)),
+  accelerator: number((s) => s.grants.gpus.reduce((sum, g) => sum + g.share, 0) || acceleratorRank(s.spec.accelerator)),
   idle: number(endsAt),
   priority: number((s) => s.priority),
   label: text((s) => s.spec.label ?? ''),

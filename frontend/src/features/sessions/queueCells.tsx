@@ -20,9 +20,9 @@ import css from './SessionsPage.module.css'
 /** What was asked of devices, what was granted, and what is made of it now. */
 export function AcceleratorCell({ session }: { session: Session }) {
   const { t } = useTranslation(['sessions', 'common'])
-  const text = useAcceleratorText()(session.accelerator)
+  const text = useAcceleratorText()(session.spec.accelerator)
   const usage = useLatestUsage(session.id)
-  if (!session.accelerator) return <span className={css.dim}>–</span>
+  if (!session.spec.accelerator) return <span className={css.dim}>–</span>
   const kernels = kernelsOf(session)
   const { load, memory, promised } = deviceUse(session, session.status === 'RUNNING' ? usage : undefined)
   const rows = [
@@ -38,7 +38,10 @@ export function AcceleratorCell({ session }: { session: Session }) {
         <div key={row}>{row}</div>
       ))}
       {session.enforcement ? (
-        <LevelText level={session.enforcement} whole={session.gpus.length > 0 && session.gpus.every((g) => g.whole)} />
+        <LevelText
+          level={session.enforcement}
+          whole={session.grants.gpus.length > 0 && session.grants.gpus.every((g) => g.whole)}
+        />
       ) : null}
     </div>
   )
@@ -46,7 +49,9 @@ export function AcceleratorCell({ session }: { session: Session }) {
     <Tooltip title={tip} mouseEnterDelay={0.4}>
       <div className={css.gpu}>
         <span className={css.gpuText}>
-          {session.accelerator.devices ? t('sessions:gpu.devices', { count: session.accelerator.devices }) : text}
+          {session.spec.accelerator.devices
+            ? t('sessions:gpu.devices', { count: session.spec.accelerator.devices })
+            : text}
           {kernels > 1 ? <span className={css.dim}> × {kernels}</span> : null}
         </span>
         {load === undefined ? null : <span className={`${css.dim} num`}>{formatLoad(load)}</span>}
