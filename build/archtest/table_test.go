@@ -64,8 +64,11 @@ var table = []row{
 	{pkg: "backend/engine/enginetest", imports: []string{"backend/session", "gpu", "backend/engine",
 		"backend/guest/link", "backend/terminal", "tunnel"}},
 	{pkg: "backend/engine/docker/daemon", imports: []string{"backend/session", "gpu", "backend/engine"}},
-	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine", "backend/peer",
+	{pkg: "backend/engine/docker/stats", imports: []string{"gpu", "backend/engine", "backend/engine/docker/daemon"}},
+	{pkg: "backend/engine/docker/networks", imports: []string{"backend/session", "backend/engine", "backend/peer",
 		"backend/engine/docker/daemon"}},
+	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine", "backend/peer",
+		"backend/engine/docker/daemon", "backend/engine/docker/networks", "backend/engine/docker/stats"}},
 	{pkg: "backend/engine/sim/shell", imports: []string{"backend/pace", "gpu"}},
 	{pkg: "backend/engine/sim/notebook", imports: []string{"backend/session", "backend/files", "backend/pace"}},
 	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace",
@@ -181,7 +184,8 @@ type fence struct {
 }
 
 // dockerRooms are the packages that speak to Docker.
-var dockerRooms = []string{"backend/engine/docker", "backend/engine/docker/daemon"}
+var dockerRooms = []string{"backend/engine/docker", "backend/engine/docker/daemon",
+	"backend/engine/docker/networks", "backend/engine/docker/stats"}
 
 var fences = []fence{
 	{module: "github.com/docker/docker", pkgs: dockerRooms},

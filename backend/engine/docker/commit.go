@@ -107,7 +107,7 @@ func (e *Engine) commitConfig(ctx context.Context, id string, origin session.Ima
 		config.User, config.WorkingDir = from.User, cmp.Or(from.WorkingDir, "/")
 	}
 	if said.Config != nil {
-		for name := range ours(said.Config.Labels) {
+		for name := range daemon.OwnLabels(said.Config.Labels) {
 			if base.Config == nil || base.Config.Labels[name] != said.Config.Labels[name] {
 				config.Labels[name] = ""
 			}

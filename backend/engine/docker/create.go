@@ -17,6 +17,7 @@ import (
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker/daemon"
+	"slipway/backend/engine/docker/networks"
 	"slipway/backend/session"
 )
 
@@ -61,7 +62,7 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	if err := checkMounts(c.Mounts); err != nil {
 		return "", err
 	}
-	if err := e.checkNetwork(ctx, c); err != nil {
+	if err := e.CheckNetwork(ctx, c.Network); err != nil {
 		return "", err
 	}
 	if facts.Rootless {
@@ -193,7 +194,7 @@ func emulates(arch string) bool {
 // labels counts as created.
 func (e *Engine) create(ctx context.Context, c engine.Container, config *container.Config,
 	host *container.HostConfig) (string, error) {
-	made, err := e.daemon.API.ContainerCreate(ctx, config, host, networking(c), nil, c.Name)
+	made, err := e.daemon.API.ContainerCreate(ctx, config, host, networks.Join(c), nil, c.Name)
 	switch {
 	case err == nil:
 		for _, warning := range made.Warnings {
@@ -225,7 +226,7 @@ func (e *Engine) adopt(ctx context.Context, c engine.Container, conflict error) 
 	if err != nil {
 		return "", err
 	}
-	if !maps.Equal(there.Labels, ours(c.Labels)) {
+	if !maps.Equal(there.Labels, daemon.OwnLabels(c.Labels)) {
 		return "", &session.Error{
 			Code: "engine_create_name-taken", Message: "Another container is named " + c.Name + ".",
 			Hint: "Remove it with `docker rm` or launch again.", Err: conflict,
@@ -234,22 +235,11 @@ func (e *Engine) adopt(ctx context.Context, c engine.Container, conflict error) 
 	return there.ID, nil
 }
 
-// ours keeps the labels of Slipway's that say something.
-func ours(labels map[string]string) map[string]string {
-	kept := map[string]string{}
-	for _, name := range engine.ContainerLabels {
-		if value := labels[name]; value != "" {
-			kept[name] = value
-		}
-	}
-	return kept
-}
-
 // labelsOf keeps the labels of a container that Slipway has made, and none of
 // another. Whoever runs an image by hand gets the labels that the image has, and
 // those may look like a session's; the name of a container is no image's to choose.
 func labelsOf(name string, labels map[string]string) map[string]string {
-	kept := ours(labels)
+	kept := daemon.OwnLabels(labels)
 	if kept[engine.LabelSession] == "" || !strings.HasPrefix(name, homeVolume(kept)+"-") {
 		return map[string]string{}
 	}

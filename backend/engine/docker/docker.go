@@ -18,18 +18,20 @@ import (
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker/daemon"
+	"slipway/backend/engine/docker/networks"
+	"slipway/backend/engine/docker/stats"
 	"slipway/backend/session"
 )
 
 // Engine is a Docker daemon seen as an [engine.Engine].
 type Engine struct {
-	config   Config
-	daemon   *daemon.Daemon
-	kernels  *kernels
-	creds    credentials
-	sampler  sampler
-	gauges   gauges
-	networks networks
+	*networks.Networks
+	*stats.Reader
+
+	config  Config
+	daemon  *daemon.Daemon
+	kernels *kernels
+	creds   credentials
 	// attachments are what is known of handing in devices.
 	attachments *attachments
 
@@ -81,13 +83,13 @@ func Open(config Config) (*Engine, error) {
 	}
 	return &Engine{
 		config: config, daemon: connection, kernels: kernels,
-		creds: dockerCredentials(), sampler: newSampler("/proc", "/sys/fs/cgroup"),
+		creds: dockerCredentials(), Networks: networks.New(connection, config.Instance), Reader: stats.New(connection),
 		images: map[string]session.Image{}, attachments: newAttachments(),
 	}, nil
 }
 
 func (e *Engine) Close() error {
-	e.gauges.close()
+	e.Reader.Close()
 	return errors.Join(e.kernels.close(), e.daemon.Close())
 }
 
@@ -98,6 +100,6 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 		return engine.Info{}, err
 	}
 	info := facts.Info
-	info.Warnings = append(slices.Clone(info.Warnings), e.networkWarnings(facts)...)
+	info.Warnings = append(slices.Clone(info.Warnings), e.NetworkWarnings(facts)...)
 	return info, nil
 }

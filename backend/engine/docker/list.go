@@ -116,7 +116,7 @@ func (e *Engine) sweep(ctx context.Context, states []engine.State) {
 	if err := e.sweepTrials(ctx); err != nil {
 		e.daemon.Log.Warn("old trials stay", "error", err)
 	}
-	if err := e.sweepNetworks(ctx, states); err != nil {
+	if err := e.SweepNetworks(ctx, states); err != nil {
 		e.daemon.Log.Warn("old networks stay", "error", err)
 	}
 }

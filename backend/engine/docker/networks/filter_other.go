@@ -1,6 +1,6 @@
 //go:build !linux
 
-package docker
+package networks
 
 // unfiltered is not known of a daemon that runs in a virtual machine.
 func unfiltered(string) bool { return false }

@@ -1,4 +1,5 @@
-package docker
+// Package networks makes the private networks of sessions on a Docker daemon.
+package networks
 
 import (
 	"context"
@@ -18,70 +19,76 @@ import (
 // optionReach is whether the containers of a bridge reach each other.
 const optionReach = "com.docker.network.bridge.enable_icc"
 
-// networks are the private networks that this process made. They stay when
-// what earlier processes left is swept, because their containers may be still
-// to come.
-type networks struct {
+// Networks are the private networks of one instance on a daemon. It is safe for
+// concurrent use.
+type Networks struct {
+	daemon   *daemon.Daemon
+	instance string
+
 	mu       sync.Mutex // guards everything below
 	made     map[string]bool
 	together bool // the last one that was to keep its containers apart does not
 }
 
-func (n *networks) setTogether(together bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.together = together
+// New returns the networks that carry an instance's label.
+func New(d *daemon.Daemon, instance string) *Networks {
+	return &Networks{daemon: d, instance: instance, made: map[string]bool{}}
 }
 
-func (n *networks) areTogether() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.together
+func (ns *Networks) setTogether(together bool) {
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	ns.together = together
 }
 
-func (n *networks) note(name string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.made == nil {
-		n.made = map[string]bool{}
+func (ns *Networks) areTogether() bool {
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	return ns.together
+}
+
+// setMade notes whether this process has made a network. What it made stays when
+// the leftovers of earlier processes are swept, because its containers may be
+// still to come.
+func (ns *Networks) setMade(name string, made bool) {
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	if made {
+		ns.made[name] = true
+	} else {
+		delete(ns.made, name)
 	}
-	n.made[name] = true
 }
 
-func (n *networks) forget(name string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.made, name)
+func (ns *Networks) hasMade(name string) bool {
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	return ns.made[name]
 }
 
-func (n *networks) has(name string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.made[name]
-}
-
-// CreateNetwork implements [engine.Networks]. It fails with
-// engine_network_invalid, engine_network_name-taken and, where the daemon has
+// CreateNetwork makes a private network, or leaves the one of that name with the
+// same labels as it is. It fails with engine_network_invalid,
+// engine_network_name-taken and, where the daemon has
 // no addresses left to give, engine_network_no-addresses.
-func (e *Engine) CreateNetwork(ctx context.Context, n engine.Network) error {
+func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 	if n.Name == "" || n.Labels[engine.LabelInstance] == "" {
 		return &session.Error{Code: "engine_network_invalid", Message: "A network needs a name and the label " +
 			engine.LabelInstance + "."}
 	}
-	e.networks.note(n.Name)
-	there, err := e.network(ctx, n.Name)
+	ns.setMade(n.Name, true)
+	there, err := ns.network(ctx, n.Name)
 	if err != nil {
 		return err
 	}
 	if there != nil {
 		return sameNetwork(*there, n.Labels)
 	}
-	err = e.makeNetwork(ctx, n)
+	err = ns.makeNetwork(ctx, n)
 	switch {
 	case err == nil:
 		return nil
 	case errdefs.IsConflict(err): // another call was quicker
-		if there, lookErr := e.network(ctx, n.Name); lookErr != nil || there != nil {
+		if there, lookErr := ns.network(ctx, n.Name); lookErr != nil || there != nil {
 			if lookErr != nil {
 				return lookErr
 			}
@@ -99,29 +106,29 @@ func (e *Engine) CreateNetwork(ctx context.Context, n engine.Network) error {
 
 // makeNetwork asks the daemon for a network. Where the machine cannot keep the
 // containers of one apart, those of other networks are kept out all the same.
-func (e *Engine) makeNetwork(ctx context.Context, n engine.Network) error {
+func (ns *Networks) makeNetwork(ctx context.Context, n engine.Network) error {
 	options := network.CreateOptions{Driver: "bridge", Labels: n.Labels}
 	if !n.Apart {
-		_, err := e.daemon.API.NetworkCreate(ctx, n.Name, options)
+		_, err := ns.daemon.API.NetworkCreate(ctx, n.Name, options)
 		return err
 	}
 	options.Options = map[string]string{optionReach: "false"}
-	_, err := e.daemon.API.NetworkCreate(ctx, n.Name, options)
+	_, err := ns.daemon.API.NetworkCreate(ctx, n.Name, options)
 	together := err != nil && daemon.ReasonOf(daemon.Text(err), err) == daemon.ReasonNoBridgeFilter
 	if together {
-		e.daemon.Log.Warn("the containers of a network reach each other", "network", n.Name, "error", err)
+		ns.daemon.Log.Warn("the containers of a network reach each other", "network", n.Name, "error", err)
 		options.Options = nil
-		_, err = e.daemon.API.NetworkCreate(ctx, n.Name, options)
+		_, err = ns.daemon.API.NetworkCreate(ctx, n.Name, options)
 	}
 	if err == nil {
-		e.networks.setTogether(together)
+		ns.setTogether(together)
 	}
 	return err
 }
 
 // network returns the network of a name, nil if there is none.
-func (e *Engine) network(ctx context.Context, name string) (*network.Inspect, error) {
-	there, err := e.daemon.API.NetworkInspect(ctx, name, network.InspectOptions{})
+func (ns *Networks) network(ctx context.Context, name string) (*network.Inspect, error) {
+	there, err := ns.daemon.API.NetworkInspect(ctx, name, network.InspectOptions{})
 	switch {
 	case errdefs.IsNotFound(err):
 		return nil, nil
@@ -134,7 +141,7 @@ func (e *Engine) network(ctx context.Context, name string) (*network.Inspect, er
 }
 
 func sameNetwork(there network.Inspect, labels map[string]string) error {
-	if maps.Equal(ours(there.Labels), ours(labels)) {
+	if maps.Equal(daemon.OwnLabels(there.Labels), daemon.OwnLabels(labels)) {
 		return nil
 	}
 	return &session.Error{
@@ -143,18 +150,17 @@ func sameNetwork(there network.Inspect, labels map[string]string) error {
 	}
 }
 
-// RemoveNetwork implements [engine.Networks]. A network of somebody else is
-// left alone; one that a container still uses is engine_network_in-use.
-func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
-	there, err := e.network(ctx, name)
+// RemoveNetwork removes a network. One of somebody else is left alone; one that a container still uses is engine_network_in-use.
+func (ns *Networks) RemoveNetwork(ctx context.Context, name string) error {
+	there, err := ns.network(ctx, name)
 	if err != nil {
 		return err
 	}
-	e.networks.forget(name)
-	if there == nil || there.Labels[engine.LabelInstance] != e.config.Instance {
+	ns.setMade(name, false)
+	if there == nil || there.Labels[engine.LabelInstance] != ns.instance {
 		return nil
 	}
-	err = e.daemon.API.NetworkRemove(ctx, there.ID)
+	err = ns.daemon.API.NetworkRemove(ctx, there.ID)
 	switch {
 	case errdefs.IsNotFound(err):
 		return nil
@@ -167,15 +173,15 @@ func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
 	return daemon.Failure(ctx, "network", err)
 }
 
-// sweepNetworks removes our networks of sessions and persons that have no
+// SweepNetworks removes our networks of sessions and persons that have no
 // container and that this process did not make.
-func (e *Engine) sweepNetworks(ctx context.Context, states []engine.State) error {
+func (ns *Networks) SweepNetworks(ctx context.Context, states []engine.State) error {
 	sessions, owners := map[string]bool{}, map[string]bool{}
 	for _, s := range states {
 		sessions[s.Labels[engine.LabelSession]], owners[s.Labels[engine.LabelOwner]] = true, true
 	}
-	found, err := e.daemon.API.NetworkList(ctx,
-		network.ListOptions{Filters: filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+e.config.Instance))})
+	found, err := ns.daemon.API.NetworkList(ctx,
+		network.ListOptions{Filters: filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+ns.instance))})
 	if err != nil {
 		return daemon.Failure(ctx, "network", err)
 	}
@@ -184,25 +190,25 @@ func (e *Engine) sweepNetworks(ctx context.Context, states []engine.State) error
 		if owner, shared := n.Labels[engine.LabelOwner]; shared {
 			used = owners[owner]
 		}
-		if used || e.networks.has(n.Name) {
+		if used || ns.hasMade(n.Name) {
 			continue
 		}
-		if err := e.daemon.API.NetworkRemove(ctx, n.ID); err != nil && !errdefs.IsNotFound(err) {
+		if err := ns.daemon.API.NetworkRemove(ctx, n.ID); err != nil && !errdefs.IsNotFound(err) {
 			return daemon.Failure(ctx, "network", err)
 		}
 	}
 	return nil
 }
 
-// networkWarnings say where the daemon does not keep sessions apart.
-func (e *Engine) networkWarnings(facts *daemon.Facts) []session.Warning {
+// NetworkWarnings say where the daemon does not keep sessions apart.
+func (ns *Networks) NetworkWarnings(facts *daemon.Facts) []session.Warning {
 	switch {
-	case facts.Here && unfiltered(e.daemon.Host()):
+	case facts.Here && unfiltered(ns.daemon.Host()):
 		return []session.Warning{{Code: "engine_info_no-filter",
 			Title: "Sessions are not kept apart", At: time.Now(),
 			Text: "This Docker was told to leave the packet filter alone (iptables is off), so a server in one " +
 				"session is reached from every other session of the machine, also of other people."}}
-	case e.networks.areTogether():
+	case ns.areTogether():
 		return []session.Warning{{Code: "engine_info_not-apart",
 			Title: "Sessions of one person reach each other", At: time.Now(),
 			Text: "The kernel does not filter what goes through a bridge, so a server in one session is reached from " +
@@ -211,9 +217,9 @@ func (e *Engine) networkWarnings(facts *daemon.Facts) []session.Warning {
 	return nil
 }
 
-// networking puts a container into its private network, where those of its
+// Join puts a container into its private network, where those of its
 // cluster find it by its host name. Without one Docker's own default holds.
-func networking(c engine.Container) *network.NetworkingConfig {
+func Join(c engine.Container) *network.NetworkingConfig {
 	if c.Network == "" {
 		return nil
 	}
@@ -224,15 +230,16 @@ func networking(c engine.Container) *network.NetworkingConfig {
 	return &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{c.Network: {Aliases: names}}}
 }
 
-// checkNetwork fails with engine_create_no-network where c's network is not
-// there, which Docker would say only when the container starts.
-func (e *Engine) checkNetwork(ctx context.Context, c engine.Container) error {
-	if c.Network == "" {
+// CheckNetwork fails with engine_create_no-network where the network of a
+// container is not there, which Docker would say only when the container starts.
+func (ns *Networks) CheckNetwork(ctx context.Context, name string) error {
+	if name == "" {
 		return nil
 	}
-	there, err := e.network(ctx, c.Network)
-	if err == nil && (there == nil || len(ours(there.Labels)) == 0) { // that of the machine itself is Docker's own
-		return &session.Error{Code: "engine_create_no-network", Message: "The network " + c.Network +
+	there, err := ns.network(ctx, name)
+	// That of the machine itself is Docker's own.
+	if err == nil && (there == nil || len(daemon.OwnLabels(there.Labels)) == 0) {
+		return &session.Error{Code: "engine_create_no-network", Message: "The network " + name +
 			" does not exist.", Hint: "Launch the session again."}
 	}
 	return err

@@ -1,4 +1,6 @@
-package docker
+// Package stats takes samples of running containers: of the kernel's own files
+// where the daemon runs on this machine, and of the daemon otherwise.
+package stats
 
 import (
 	"context"
@@ -13,10 +15,25 @@ import (
 	"slipway/gpu"
 )
 
-// Stats implements [engine.Containers]. It reads the kernel's own files where
-// the daemon runs on this machine, and asks the daemon otherwise.
-func (e *Engine) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
-	facts, err := e.daemon.Facts(ctx)
+// Reader samples containers of one daemon. It is safe for concurrent use.
+type Reader struct {
+	daemon  *daemon.Daemon
+	sampler sampler
+	gauges  gauges
+}
+
+// New returns a reader of the containers of a daemon.
+func New(d *daemon.Daemon) *Reader {
+	return &Reader{daemon: d, sampler: newSampler("/proc", "/sys/fs/cgroup")}
+}
+
+// Close closes the files that are open for the next samples.
+func (r *Reader) Close() { r.gauges.close() }
+
+// Stats returns one sample of each running container asked for, by id. One that
+// cannot be read is absent.
+func (r *Reader) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
+	facts, err := r.daemon.Facts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -24,12 +41,12 @@ func (e *Engine) Stats(ctx context.Context, ids []string) (map[string]engine.Sta
 		return nil, daemon.Failure(ctx, "stats", err)
 	}
 	samples := make(map[string]engine.Stats, len(ids))
-	unknown := e.gauges.sample(ids, samples)
+	unknown := r.gauges.sample(ids, samples)
 	var mu sync.Mutex // guards samples and failed
 	var failed error
 	daemon.Each(len(unknown), func(i int) {
 		id := unknown[i]
-		sample, ok, err := e.sampleAsked(ctx, id, facts.Here)
+		sample, ok, err := r.sampleAsked(ctx, id, facts.Here)
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil && !daemon.IsGone(err) {
@@ -46,10 +63,10 @@ func (e *Engine) Stats(ctx context.Context, ids []string) (map[string]engine.Sta
 
 // sampleAsked asks the daemon for a container's process, then samples it; ok is
 // false for one that does not run.
-func (e *Engine) sampleAsked(ctx context.Context, id string, here bool) (engine.Stats, bool, error) {
-	short, cancel := e.daemon.Brief(ctx)
+func (r *Reader) sampleAsked(ctx context.Context, id string, here bool) (engine.Stats, bool, error) {
+	short, cancel := r.daemon.Brief(ctx)
 	defer cancel()
-	c, err := e.daemon.API.ContainerInspect(short, id)
+	c, err := r.daemon.API.ContainerInspect(short, id)
 	if err != nil {
 		return engine.Stats{}, false, daemon.ContainerFailure(short, "stats", id, err)
 	}
@@ -57,16 +74,16 @@ func (e *Engine) sampleAsked(ctx context.Context, id string, here bool) (engine.
 		return engine.Stats{}, false, nil
 	}
 	if here && c.State.Pid > 0 {
-		if sample, err := e.gauges.add(e.sampler, id, c.State.Pid); err == nil {
+		if sample, err := r.gauges.add(r.sampler, id, c.State.Pid); err == nil {
 			return sample, true, nil
 		}
 	}
-	return e.sampleAPI(short, id)
+	return r.sampleAPI(short, id)
 }
 
 // sampleAPI takes the daemon's own statistics.
-func (e *Engine) sampleAPI(ctx context.Context, id string) (engine.Stats, bool, error) {
-	reply, err := e.daemon.API.ContainerStatsOneShot(ctx, id)
+func (r *Reader) sampleAPI(ctx context.Context, id string) (engine.Stats, bool, error) {
+	reply, err := r.daemon.API.ContainerStatsOneShot(ctx, id)
 	if err != nil {
 		return engine.Stats{}, false, daemon.ContainerFailure(ctx, "stats", id, err)
 	}
