@@ -67,8 +67,11 @@ var table = []row{
 	{pkg: "backend/engine/docker/stats", imports: []string{"gpu", "backend/engine", "backend/engine/docker/daemon"}},
 	{pkg: "backend/engine/docker/networks", imports: []string{"backend/session", "backend/engine", "backend/peer",
 		"backend/engine/docker/daemon"}},
+	{pkg: "backend/engine/docker/images", imports: []string{"backend/session", "gpu", "backend/engine",
+		"backend/engine/docker/daemon"}},
 	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine", "backend/peer",
-		"backend/engine/docker/daemon", "backend/engine/docker/networks", "backend/engine/docker/stats"}},
+		"backend/engine/docker/daemon", "backend/engine/docker/images", "backend/engine/docker/networks",
+		"backend/engine/docker/stats"}},
 	{pkg: "backend/engine/sim/shell", imports: []string{"backend/pace", "gpu"}},
 	{pkg: "backend/engine/sim/notebook", imports: []string{"backend/session", "backend/files", "backend/pace"}},
 	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace",
@@ -185,13 +188,13 @@ type fence struct {
 
 // dockerRooms are the packages that speak to Docker.
 var dockerRooms = []string{"backend/engine/docker", "backend/engine/docker/daemon",
-	"backend/engine/docker/networks", "backend/engine/docker/stats"}
+	"backend/engine/docker/images", "backend/engine/docker/networks", "backend/engine/docker/stats"}
 
 var fences = []fence{
 	{module: "github.com/docker/docker", pkgs: dockerRooms},
 	{module: "github.com/docker/go-connections", pkgs: []string{"backend/engine/docker"}},
 	{module: "github.com/docker/go-units", pkgs: []string{"backend/engine/docker"}},
-	{module: "github.com/distribution/reference", pkgs: []string{"backend/engine/docker"}},
+	{module: "github.com/distribution/reference", pkgs: []string{"backend/engine/docker/images"}},
 	{module: "github.com/opencontainers", pkgs: []string{"backend/engine/docker"}},
 	{module: "github.com/containerd/errdefs", pkgs: dockerRooms},
 	{module: "github.com/moby/sys/atomicwriter", pkgs: []string{"app", "backend/autostart", "backend/cli",
@@ -209,7 +212,7 @@ var fences = []fence{
 	{module: "github.com/pkg/sftp", pkgs: []string{"backend/guest"}},
 	{module: "golang.org/x/crypto", pkgs: []string{"backend/guest", "backend/sshclient"},
 		tests: []string{"backend/engine/docker", "backend/cli", "tunnel/sshstdio"}},
-	{module: "github.com/klauspost/compress", pkgs: []string{"backend/layers", "backend/engine/docker"}},
+	{module: "github.com/klauspost/compress", pkgs: []string{"backend/layers", "backend/engine/docker/images"}},
 	{module: "github.com/creack/pty", pkgs: []string{"backend/guest", "build/bench"},
 		tests: []string{"backend/cli", "build/bench"}},
 	{module: "golang.org/x/tools", tests: []string{"backend/scheduler"}},

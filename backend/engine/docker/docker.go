@@ -18,26 +18,25 @@ import (
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker/daemon"
+	"slipway/backend/engine/docker/images"
 	"slipway/backend/engine/docker/networks"
 	"slipway/backend/engine/docker/stats"
-	"slipway/backend/session"
 )
 
 // Engine is a Docker daemon seen as an [engine.Engine].
 type Engine struct {
+	*images.Store
 	*networks.Networks
 	*stats.Reader
 
 	config  Config
 	daemon  *daemon.Daemon
 	kernels *kernels
-	creds   credentials
 	// attachments are what is known of handing in devices.
 	attachments *attachments
 
-	mu       sync.Mutex               // guards everything below
-	images   map[string]session.Image // by id, which names one content for ever
-	listedAt time.Time                // when the last List began
+	mu       sync.Mutex // guards everything below
+	listedAt time.Time  // when the last List began
 	swept    bool
 }
 
@@ -83,8 +82,9 @@ func Open(config Config) (*Engine, error) {
 	}
 	return &Engine{
 		config: config, daemon: connection, kernels: kernels,
-		creds: dockerCredentials(), Networks: networks.New(connection, config.Instance), Reader: stats.New(connection),
-		images: map[string]session.Image{}, attachments: newAttachments(),
+		Store:    images.New(connection, config.Instance, isTrialImage),
+		Networks: networks.New(connection, config.Instance), Reader: stats.New(connection),
+		attachments: newAttachments(),
 	}, nil
 }
 

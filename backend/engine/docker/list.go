@@ -36,7 +36,7 @@ func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
 	e.mu.Unlock()
 	if sweep {
 		e.sweep(ctx, states)
-		e.dropUnnamed(ctx)
+		e.DropUnnamed(ctx)
 	}
 	return states, nil
 }

@@ -32,6 +32,11 @@ const (
 	trialImage      = trialRepository + ":1"
 )
 
+// isTrialImage reports whether a name is that of the image of trials.
+func isTrialImage(name string) bool {
+	return name == trialImage || strings.HasPrefix(name, trialRepository+"@")
+}
+
 // trial starts a container with devices that does nothing and ends at once.
 // failed says why the way does not work; err is a daemon that does not answer or
 // a caller that gave up.

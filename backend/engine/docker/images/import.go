@@ -1,4 +1,4 @@
-package docker
+package images
 
 import (
 	"archive/tar"
@@ -27,16 +27,16 @@ import (
 // configMost bounds an image's configuration.
 const configMost = 8 << 20
 
-// ImportImage implements [engine.Transfers]: it makes the archive that docker
+// ImportImage puts an image together: it makes the archive that docker
 // load takes. Layers that the daemon has are only named in it; a daemon on
 // containerd's image store wants them all, and gets them from an image of its own.
-func (e *Engine) ImportImage(ctx context.Context, parts session.ImageParts,
+func (s *Store) ImportImage(ctx context.Context, parts session.ImageParts,
 	content map[string]engine.Content) (session.Image, error) {
 	config, err := configOf(parts, content)
 	if err != nil {
 		return session.Image{}, err
 	}
-	present, nearest, err := e.nearest(ctx, parts.Layers)
+	present, nearest, err := s.nearest(ctx, parts.Layers)
 	if err != nil {
 		return session.Image{}, err
 	}
@@ -49,17 +49,17 @@ func (e *Engine) ImportImage(ctx context.Context, parts session.ImageParts,
 			lacking[layer.Digest] = true
 		}
 	}
-	f, err := e.daemon.Facts(ctx)
+	f, err := s.daemon.Facts(ctx)
 	if err != nil {
 		return session.Image{}, err
 	}
 	a := &archive{parts: parts, config: config, content: content}
 	if f.Containerd && len(lacking) > 0 {
 		a.own = func(fn func(part string, content io.Reader) error) error {
-			return e.ExportImage(ctx, nearest, func(part string) bool { return lacking[part] }, fn)
+			return s.ExportImage(ctx, nearest, func(part string) bool { return lacking[part] }, fn)
 		}
 	}
-	return e.install(ctx, a)
+	return s.install(ctx, a)
 }
 
 // receiving is the repository of names that images have while they are put in.
@@ -67,39 +67,39 @@ const receiving = "slipway-receiving"
 
 // install loads the image under a name of the moment, so that no name of another
 // image moves while Docker unpacks, and gives it its own names then.
-func (e *Engine) install(ctx context.Context, a *archive) (made session.Image, err error) {
+func (s *Store) install(ctx context.Context, a *archive) (made session.Image, err error) {
 	a.name = receiving + ":" + strings.TrimPrefix(a.id(), "sha256:")
 	defer func() {
-		untagging, cancel := e.daemon.Brief(context.WithoutCancel(ctx))
+		untagging, cancel := s.daemon.Brief(context.WithoutCancel(ctx))
 		defer cancel()
 		// an image that has no other name goes with it
-		_, gone := e.daemon.API.ImageRemove(untagging, a.name, image.RemoveOptions{})
+		_, gone := s.daemon.API.ImageRemove(untagging, a.name, image.RemoveOptions{})
 		if gone != nil && !errdefs.IsNotFound(gone) && err == nil {
 			err = daemon.Failure(untagging, "import", gone)
 		}
 	}()
-	if made, err = e.load(ctx, a); err != nil {
+	if made, err = s.load(ctx, a); err != nil {
 		return session.Image{}, err
 	}
 	refs := tags(a.parts.Refs)
 	for _, ref := range refs {
-		if err := e.mayMove(ctx, ref, made.ID, a); err != nil {
+		if err := s.mayMove(ctx, ref, made.ID, a); err != nil {
 			return session.Image{}, err
 		}
 	}
 	for _, ref := range refs {
-		if err := e.daemon.API.ImageTag(ctx, made.ID, ref); err != nil {
+		if err := s.daemon.API.ImageTag(ctx, made.ID, ref); err != nil {
 			return session.Image{}, daemon.Failure(ctx, "import", err)
 		}
 	}
-	return e.Image(ctx, made.ID)
+	return s.Image(ctx, made.ID)
 }
 
 // mayMove fails where a name is another image's and is to stay so. Daemons on
 // containerd's store know an image that was pulled by another id, so its
 // configuration decides.
-func (e *Engine) mayMove(ctx context.Context, ref, id string, a *archive) error {
-	taken, err := e.Image(ctx, ref)
+func (s *Store) mayMove(ctx context.Context, ref, id string, a *archive) error {
+	taken, err := s.Image(ctx, ref)
 	switch {
 	case session.CodeOf(err) == "engine_image_not-found":
 		return nil
@@ -107,7 +107,7 @@ func (e *Engine) mayMove(ctx context.Context, ref, id string, a *archive) error 
 		return err
 	}
 	var config []byte
-	err = e.ExportImage(ctx, taken.ID, func(part string) bool { return part == session.ImageConfig },
+	err = s.ExportImage(ctx, taken.ID, func(part string) bool { return part == session.ImageConfig },
 		func(_ string, content io.Reader) (err error) {
 			config, err = io.ReadAll(io.LimitReader(content, configMost))
 			return err
@@ -148,7 +148,7 @@ func configOf(parts session.ImageParts, content map[string]engine.Content) ([]by
 }
 
 // load hands the archive to the daemon and returns the image that it made.
-func (e *Engine) load(ctx context.Context, a *archive) (session.Image, error) {
+func (s *Store) load(ctx context.Context, a *archive) (session.Image, error) {
 	reader, writer := io.Pipe()
 	written := make(chan error, 1)
 	go func() {
@@ -156,7 +156,7 @@ func (e *Engine) load(ctx context.Context, a *archive) (session.Image, error) {
 		writer.CloseWithError(err)
 		written <- err
 	}()
-	said, err := e.daemon.API.ImageLoad(ctx, reader, client.ImageLoadWithQuiet(true))
+	said, err := s.daemon.API.ImageLoad(ctx, reader, client.ImageLoadWithQuiet(true))
 	if err == nil {
 		err = loaded(said.Body)
 		err = errors.Join(err, said.Body.Close())
@@ -168,7 +168,7 @@ func (e *Engine) load(ctx context.Context, a *archive) (session.Image, error) {
 	if err != nil {
 		return session.Image{}, daemon.Failure(ctx, "import", err)
 	}
-	image, err := e.Image(ctx, a.name)
+	image, err := s.Image(ctx, a.name)
 	if session.CodeOf(err) == "engine_image_not-found" {
 		err = engine.Incomplete("Docker took it and does not have it")
 	}

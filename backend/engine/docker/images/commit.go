@@ -1,4 +1,4 @@
-package docker
+package images
 
 import (
 	"cmp"
@@ -24,10 +24,10 @@ import (
 // or what images take: it walks through their files.
 const sizeTime = 5 * time.Minute
 
-func (e *Engine) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
+func (s *Store) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
 	ctx, cancel := daemon.Within(ctx, sizeTime)
 	defer cancel()
-	said, _, err := e.daemon.API.ContainerInspectWithRaw(ctx, id, true)
+	said, _, err := s.daemon.API.ContainerInspectWithRaw(ctx, id, true)
 	if err != nil {
 		return 0, daemon.ContainerFailure(ctx, "commit", id, err)
 	}
@@ -37,13 +37,13 @@ func (e *Engine) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
 	return gpu.Bytes(*said.SizeRw), nil
 }
 
-// Commit implements [engine.Images]. Docker cannot be told to stop: what it
+// Commit makes an image of what a container has changed. Docker cannot be told to stop: what it
 // makes after ctx has ended is removed then.
-func (e *Engine) Commit(ctx context.Context, id string, c engine.Commit) (session.Image, error) {
-	if err := e.mayName(ctx, c.Ref); err != nil {
+func (s *Store) Commit(ctx context.Context, id string, c engine.Commit) (session.Image, error) {
+	if err := s.mayName(ctx, c.Ref); err != nil {
 		return session.Image{}, err
 	}
-	config, err := e.commitConfig(ctx, id, c.Origin)
+	config, err := s.commitConfig(ctx, id, c.Origin)
 	if err != nil {
 		return session.Image{}, err
 	}
@@ -54,7 +54,7 @@ func (e *Engine) Commit(ctx context.Context, id string, c engine.Commit) (sessio
 	made := make(chan outcome, 1)
 	working := context.WithoutCancel(ctx)
 	go func() {
-		said, err := e.daemon.API.ContainerCommit(working, id, container.CommitOptions{Config: config, Pause: true})
+		said, err := s.daemon.API.ContainerCommit(working, id, container.CommitOptions{Config: config, Pause: true})
 		made <- outcome{said.ID, err}
 	}()
 	select {
@@ -62,11 +62,11 @@ func (e *Engine) Commit(ctx context.Context, id string, c engine.Commit) (sessio
 		if o.err != nil {
 			return session.Image{}, daemon.ContainerFailure(ctx, "commit", id, o.err)
 		}
-		return e.name(ctx, o.id, c.Ref)
+		return s.name(ctx, o.id, c.Ref)
 	case <-ctx.Done():
 		go func() {
 			if o := <-made; o.err == nil {
-				e.drop(working, o.id)
+				s.drop(working, o.id)
 			}
 		}()
 		return session.Image{}, daemon.Ended(ctx, "commit", context.Cause(ctx))
@@ -74,8 +74,8 @@ func (e *Engine) Commit(ctx context.Context, id string, c engine.Commit) (sessio
 }
 
 // mayName fails where another image has a name already.
-func (e *Engine) mayName(ctx context.Context, ref string) error {
-	switch _, err := e.Image(ctx, ref); {
+func (s *Store) mayName(ctx context.Context, ref string) error {
+	switch _, err := s.Image(ctx, ref); {
 	case err == nil:
 		return &session.Error{Code: "engine_commit_already-exists", Message: "There is an image named " + ref +
 			" already.", Hint: "Choose another name, or remove it."}
@@ -88,14 +88,14 @@ func (e *Engine) mayName(ctx context.Context, ref string) error {
 // commitConfig is what the image starts: what the container's own image starts,
 // and not the guest. Docker adds the container's labels and cannot leave them
 // out, so those that would make somebody's container one of ours are emptied.
-func (e *Engine) commitConfig(ctx context.Context, id string, origin session.ImageOrigin) (*container.Config, error) {
-	ctx, cancel := e.daemon.Brief(ctx)
+func (s *Store) commitConfig(ctx context.Context, id string, origin session.ImageOrigin) (*container.Config, error) {
+	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()
-	said, err := e.daemon.API.ContainerInspect(ctx, id)
+	said, err := s.daemon.API.ContainerInspect(ctx, id)
 	if err != nil {
 		return nil, daemon.ContainerFailure(ctx, "commit", id, err)
 	}
-	base, err := e.daemon.API.ImageInspect(ctx, said.Image)
+	base, err := s.daemon.API.ImageInspect(ctx, said.Image)
 	if err != nil {
 		return nil, daemon.Failure(ctx, "commit", err)
 	}
@@ -120,48 +120,48 @@ func (e *Engine) commitConfig(ctx context.Context, id string, origin session.Ima
 }
 
 // name gives a fresh image its name, and drops it where it cannot have it.
-func (e *Engine) name(ctx context.Context, id, ref string) (session.Image, error) {
-	err := e.mayName(ctx, ref)
+func (s *Store) name(ctx context.Context, id, ref string) (session.Image, error) {
+	err := s.mayName(ctx, ref)
 	if err == nil {
-		err = daemon.Failure(ctx, "commit", e.daemon.API.ImageTag(ctx, id, ref))
+		err = daemon.Failure(ctx, "commit", s.daemon.API.ImageTag(ctx, id, ref))
 	}
 	if err != nil {
-		e.drop(context.WithoutCancel(ctx), id)
+		s.drop(context.WithoutCancel(ctx), id)
 		return session.Image{}, err
 	}
-	return e.Image(ctx, ref)
+	return s.Image(ctx, ref)
 }
 
 // drop removes an image that has no name and shall have none.
-func (e *Engine) drop(ctx context.Context, id string) {
-	if _, err := e.daemon.API.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}); err != nil &&
+func (s *Store) drop(ctx context.Context, id string) {
+	if _, err := s.daemon.API.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}); err != nil &&
 		!errdefs.IsNotFound(err) {
-		e.daemon.Log.Warn("an image that nobody wants any more stays", "image", id, "error", err)
+		s.daemon.Log.Warn("an image that nobody wants any more stays", "image", id, "error", err)
 	}
 }
 
-// dropUnnamed removes images that an earlier run of this agent began and never
+// DropUnnamed removes images that an earlier run of this agent began and never
 // named.
-func (e *Engine) dropUnnamed(ctx context.Context) {
-	found, err := e.daemon.API.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(
-		filters.Arg("label", session.LabelImageInstance+"="+e.config.Instance), filters.Arg("dangling", "true"))})
+func (s *Store) DropUnnamed(ctx context.Context) {
+	found, err := s.daemon.API.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(
+		filters.Arg("label", session.LabelImageInstance+"="+s.instance), filters.Arg("dangling", "true"))})
 	if err != nil {
-		e.daemon.Log.Warn("unfinished images are not looked for", "error", err)
+		s.daemon.Log.Warn("unfinished images are not looked for", "error", err)
 		return
 	}
 	for _, i := range found {
-		e.drop(ctx, i.ID)
+		s.drop(ctx, i.ID)
 	}
 }
 
-// RemoveImage implements [engine.Images]. What others are made of stays below
+// RemoveImage removes an image under all its names. What others are made of stays below
 // them, without a name.
-func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
-	found, err := e.Image(ctx, ref)
+func (s *Store) RemoveImage(ctx context.Context, ref string) error {
+	found, err := s.Image(ctx, ref)
 	if err != nil {
 		return err
 	}
-	all, err := e.daemon.API.ContainerList(ctx, container.ListOptions{All: true})
+	all, err := s.daemon.API.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
 		return daemon.Failure(ctx, "image", err)
 	}
@@ -170,12 +170,12 @@ func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
 			return inUse(ref, daemon.ShortID(c.ID))
 		}
 	}
-	said, err := e.daemon.API.ImageInspect(ctx, found.ID)
+	said, err := s.daemon.API.ImageInspect(ctx, found.ID)
 	if err != nil {
 		return daemon.Failure(ctx, "image", err)
 	}
 	for _, name := range append(slices.Concat(said.RepoTags, said.RepoDigests), found.ID) {
-		_, err := e.daemon.API.ImageRemove(ctx, name, image.RemoveOptions{PruneChildren: true})
+		_, err := s.daemon.API.ImageRemove(ctx, name, image.RemoveOptions{PruneChildren: true})
 		switch {
 		case err == nil, errdefs.IsNotFound(err):
 		case errdefs.IsConflict(err) && name == found.ID: // others are made of it
@@ -185,9 +185,9 @@ func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
 			return daemon.Failure(ctx, "image", err)
 		}
 	}
-	e.mu.Lock()
-	delete(e.images, found.ID)
-	e.mu.Unlock()
+	s.mu.Lock()
+	delete(s.byID, found.ID)
+	s.mu.Unlock()
 	return nil
 }
 
@@ -197,20 +197,20 @@ func inUse(ref, by string) error {
 		Hint:    "Remove that container first; docker ps -a lists all of them."}
 }
 
-func (e *Engine) DiskUse(ctx context.Context) (session.ImageDisk, error) {
+func (s *Store) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 	ctx, cancel := daemon.Within(ctx, sizeTime)
 	defer cancel()
-	said, err := e.daemon.API.DiskUsage(ctx, types.DiskUsageOptions{Types: []types.DiskUsageObject{types.ImageObject}})
+	said, err := s.daemon.API.DiskUsage(ctx, types.DiskUsageOptions{Types: []types.DiskUsageObject{types.ImageObject}})
 	if err != nil {
 		return session.ImageDisk{}, daemon.Failure(ctx, "image", err)
 	}
 	disk := session.ImageDisk{Total: gpu.Bytes(said.LayersSize)}
 	for _, i := range said.Images {
-		if slices.Contains(i.RepoTags, trialImage) {
+		if slices.ContainsFunc(i.RepoTags, s.hidden) {
 			continue
 		}
 		room := session.ImageRoom{Image: session.Image{
-			ID: i.ID, Refs: names(i.RepoTags, i.RepoDigests), Size: gpu.Bytes(i.Size),
+			ID: i.ID, Refs: s.names(i.RepoTags, i.RepoDigests), Size: gpu.Bytes(i.Size),
 			CreatedAt: time.Unix(i.Created, 0).UTC(), Labels: i.Labels, Origin: session.OriginOf(i.Labels),
 		}, Containers: int(max(i.Containers, 0))}
 		if i.SharedSize >= 0 {

@@ -1,4 +1,4 @@
-package docker
+package images
 
 import (
 	"archive/tar"
@@ -23,18 +23,18 @@ import (
 	"slipway/gpu"
 )
 
-func (e *Engine) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
-	found, err := e.Image(ctx, ref)
+func (s *Store) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
+	found, err := s.Image(ctx, ref)
 	if err != nil {
 		return session.ImageParts{}, err
 	}
-	ctx, cancel := e.daemon.Brief(ctx)
+	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()
-	said, err := e.daemon.API.ImageInspect(ctx, found.ID)
+	said, err := s.daemon.API.ImageInspect(ctx, found.ID)
 	if err != nil {
 		return session.ImageParts{}, daemon.Failure(ctx, "image", err)
 	}
-	history, err := e.daemon.API.ImageHistory(ctx, found.ID)
+	history, err := s.daemon.API.ImageHistory(ctx, found.ID)
 	if err != nil {
 		return session.ImageParts{}, daemon.Failure(ctx, "image", err)
 	}
@@ -64,22 +64,22 @@ func layerSizes(history []image.HistoryResponseItem) []gpu.Bytes {
 	return sizes
 }
 
-// PresentLayers implements [engine.Transfers]. Images without a name count too.
-func (e *Engine) PresentLayers(ctx context.Context, layers []session.ImageLayer) (int, error) {
-	present, _, err := e.nearest(ctx, layers)
+// PresentLayers counts the first layers that an image here has. Images without a name count too.
+func (s *Store) PresentLayers(ctx context.Context, layers []session.ImageLayer) (int, error) {
+	present, _, err := s.nearest(ctx, layers)
 	return present, err
 }
 
 // nearest finds the image that has the most of the first layers.
-func (e *Engine) nearest(ctx context.Context, layers []session.ImageLayer) (present int, id string, err error) {
-	listing, cancel := e.daemon.Brief(ctx)
+func (s *Store) nearest(ctx context.Context, layers []session.ImageLayer) (present int, id string, err error) {
+	listing, cancel := s.daemon.Brief(ctx)
 	defer cancel()
-	found, err := e.daemon.API.ImageList(listing, image.ListOptions{All: true})
+	found, err := s.daemon.API.ImageList(listing, image.ListOptions{All: true})
 	if err != nil {
 		return 0, "", daemon.Failure(listing, "image", err)
 	}
 	for _, summary := range found {
-		said, err := e.daemon.API.ImageInspect(listing, summary.ID)
+		said, err := s.daemon.API.ImageInspect(listing, summary.ID)
 		if errdefs.IsNotFound(err) {
 			continue // removed meanwhile
 		}
@@ -97,12 +97,12 @@ func (e *Engine) nearest(ctx context.Context, layers []session.ImageLayer) (pres
 	return present, id, nil
 }
 
-// ExportImage implements [engine.Transfers]. The daemon gives an image as one
+// ExportImage calls fn once for each part that is wanted. The daemon gives an image as one
 // archive, and older ones do not say before its end which file is which layer:
 // these are read twice.
-func (e *Engine) ExportImage(ctx context.Context, id string, want func(part string) bool,
+func (s *Store) ExportImage(ctx context.Context, id string, want func(part string) bool,
 	fn func(part string, content io.Reader) error) error {
-	said, err := e.daemon.API.ImageInspect(ctx, id)
+	said, err := s.daemon.API.ImageInspect(ctx, id)
 	if errdefs.IsNotFound(err) {
 		return &session.Error{Code: "engine_image_not-found", Message: "The image " + id + " is not on this machine.",
 			Hint: "Pull it first.", Err: err}
@@ -122,7 +122,7 @@ func (e *Engine) ExportImage(ctx context.Context, id string, want func(part stri
 				Message: fmt.Sprintf("Docker gave the image %s without %d of its parts.", id, len(x.want)),
 				Hint:    "Look whether the image runs here; pull it again if not."}
 		}
-		if err := e.pass(ctx, id, said, x); err != nil {
+		if err := s.pass(ctx, id, said, x); err != nil {
 			return err
 		}
 	}
@@ -137,8 +137,8 @@ type export struct {
 }
 
 // pass reads the archive once.
-func (e *Engine) pass(ctx context.Context, id string, said image.InspectResponse, x *export) error {
-	stream, err := e.daemon.API.ImageSave(ctx, []string{id})
+func (s *Store) pass(ctx context.Context, id string, said image.InspectResponse, x *export) error {
+	stream, err := s.daemon.API.ImageSave(ctx, []string{id})
 	if err != nil {
 		return daemon.Failure(ctx, "export", err)
 	}

@@ -1,4 +1,4 @@
-package docker
+package images
 
 import (
 	"cmp"
@@ -16,10 +16,10 @@ import (
 	"slipway/backend/session"
 )
 
-// Pull implements [engine.Images]. Besides the codes that it promises it fails
+// Pull fetches an image. Besides the codes that it promises it fails
 // with engine_pull_invalid for a text that is no image name,
 // engine_pull_rate-limited and engine_pull_wrong-platform.
-func (e *Engine) Pull(ctx context.Context, ref string, logins bool,
+func (s *Store) Pull(ctx context.Context, ref string, logins bool,
 	progress func(session.Pull)) (private bool, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
@@ -29,11 +29,11 @@ func (e *Engine) Pull(ctx context.Context, ref string, logins bool,
 	}
 	login := ""
 	if logins {
-		if login, err = e.creds.header(ctx, reference.Domain(named)); err != nil {
+		if login, err = s.creds.header(ctx, reference.Domain(named)); err != nil {
 			return false, err
 		}
 	}
-	stream, err := e.daemon.API.ImagePull(ctx, ref, image.PullOptions{RegistryAuth: login})
+	stream, err := s.daemon.API.ImagePull(ctx, ref, image.PullOptions{RegistryAuth: login})
 	if err != nil {
 		return false, pullFailure(ctx, ref, err)
 	}
@@ -41,15 +41,15 @@ func (e *Engine) Pull(ctx context.Context, ref string, logins bool,
 	if err := follow(stream, progress); err != nil {
 		return false, pullFailure(ctx, ref, err)
 	}
-	return login != "" && !e.public(ctx, ref), nil
+	return login != "" && !s.public(ctx, ref), nil
 }
 
 // public reports whether a registry tells of an image without a login. One that
 // does not answer is taken for one that does not.
-func (e *Engine) public(ctx context.Context, ref string) bool {
-	ctx, cancel := e.daemon.Brief(ctx)
+func (s *Store) public(ctx context.Context, ref string) bool {
+	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()
-	_, err := e.daemon.API.DistributionInspect(ctx, ref, "")
+	_, err := s.daemon.API.DistributionInspect(ctx, ref, "")
 	return err == nil
 }
 

@@ -1,0 +1,134 @@
+// Package images lists, pulls, makes and removes the images of a Docker daemon,
+// and brings them from one machine to another.
+package images
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/image"
+
+	"slipway/backend/engine/docker/daemon"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Store is the images of one daemon. It is safe for concurrent use.
+type Store struct {
+	daemon   *daemon.Daemon
+	instance string
+	hidden   func(name string) bool
+	creds    credentials
+
+	mu   sync.Mutex               // guards byID
+	byID map[string]session.Image // an id names one content for ever
+}
+
+// New returns the images of a daemon. The images that an instance makes carry its
+// label; a name that is hidden is not to be launched.
+func New(d *daemon.Daemon, instance string, hidden func(name string) bool) *Store {
+	return &Store{daemon: d, instance: instance, hidden: hidden, creds: dockerCredentials(),
+		byID: map[string]session.Image{}}
+}
+
+// Images lists what is there. Images without a name are left out.
+func (s *Store) Images(ctx context.Context) ([]session.Image, error) {
+	ctx, cancel := s.daemon.Brief(ctx)
+	defer cancel()
+	found, err := s.daemon.API.ImageList(ctx, image.ListOptions{})
+	if err != nil {
+		return nil, daemon.Failure(ctx, "image", err)
+	}
+	found = slices.DeleteFunc(found, func(i image.Summary) bool { return len(s.names(i.RepoTags, i.RepoDigests)) == 0 })
+	images, errs := make([]session.Image, len(found)), make([]error, len(found))
+	daemon.Each(len(found), func(i int) { images[i], errs[i] = s.listed(ctx, found[i]) })
+	for _, err := range errs {
+		if err != nil && session.CodeOf(err) != "engine_image_not-found" {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(images, func(i session.Image) bool { return i.ID == "" }), nil
+}
+
+// listed completes what a list says of an image. The list does not tell the
+// architecture, so each image is inspected once.
+func (s *Store) listed(ctx context.Context, summary image.Summary) (session.Image, error) {
+	s.mu.Lock()
+	cached, ok := s.byID[summary.ID]
+	s.mu.Unlock()
+	if !ok {
+		var err error
+		if cached, err = s.Image(ctx, summary.ID); err != nil {
+			return session.Image{}, err
+		}
+	}
+	cached.Refs, cached.Digests = s.names(summary.RepoTags, summary.RepoDigests), s.names(nil, summary.RepoDigests)
+	cached.Labels = maps.Clone(cached.Labels)
+	return cached, nil
+}
+
+// Image returns one image. A text that cannot be the name of an image
+// is engine_image_invalid.
+func (s *Store) Image(ctx context.Context, ref string) (session.Image, error) {
+	ctx, cancel := s.daemon.Brief(ctx)
+	defer cancel()
+	if _, err := reference.ParseAnyReference(ref); err != nil {
+		return session.Image{}, &session.Error{
+			Code: "engine_image_invalid", Message: "\"" + ref + "\" is not the name of an image.",
+			Hint: "Write it as for docker pull, for example python:3.12.", Err: err,
+		}
+	}
+	said, err := s.daemon.API.ImageInspect(ctx, ref)
+	if id := session.ImageDigest(ref); errdefs.IsNotFound(err) && id != "" {
+		// An image that no registry has is pinned by its id, which Docker takes only by itself.
+		said, err = s.daemon.API.ImageInspect(ctx, id)
+	}
+	if errdefs.IsNotFound(err) {
+		return session.Image{}, &session.Error{Code: "engine_image_not-found",
+			Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first.", Err: err}
+	}
+	if err != nil {
+		return session.Image{}, daemon.Failure(ctx, "image", err)
+	}
+	found := s.imageOf(said)
+	s.mu.Lock()
+	s.byID[found.ID] = found
+	s.mu.Unlock()
+	found.Labels = maps.Clone(found.Labels)
+	return found, nil
+}
+
+func (s *Store) imageOf(said image.InspectResponse) session.Image {
+	found := session.Image{
+		ID: said.ID, Refs: s.names(said.RepoTags, said.RepoDigests), Digests: s.names(nil, said.RepoDigests),
+		Size: gpu.Bytes(said.Size), Arch: daemon.GoArch(said.Architecture),
+	}
+	if at, err := time.Parse(time.RFC3339Nano, said.Created); err == nil && at.Year() >= 1970 {
+		found.CreatedAt = at
+	}
+	if said.Config != nil {
+		found.Labels, found.Origin = said.Config.Labels, session.OriginOf(said.Config.Labels)
+	}
+	return found
+}
+
+// names lists an image's tags, or its digests where it has no tag. What is hidden
+// has none, and an import in the middle: they are not to be launched.
+func (s *Store) names(tags, digests []string) []string {
+	named := func(all []string) []string {
+		return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+			return s.hidden(name) || strings.Contains(name, "<none>") ||
+				strings.HasPrefix(name, receiving+":") || strings.HasPrefix(name, receiving+"@")
+		})
+	}
+	if tags = named(tags); len(tags) > 0 {
+		return tags
+	}
+	return named(digests)
+}
