@@ -69,9 +69,11 @@ var table = []row{
 		"backend/engine/docker/daemon"}},
 	{pkg: "backend/engine/docker/images", imports: []string{"backend/session", "gpu", "backend/engine",
 		"backend/engine/docker/daemon"}},
+	{pkg: "backend/engine/docker/devices", imports: []string{"backend/session", "gpu", "backend/engine",
+		"backend/engine/docker/daemon"}},
 	{pkg: "backend/engine/docker", imports: []string{"backend/session", "gpu", "backend/engine", "backend/peer",
-		"backend/engine/docker/daemon", "backend/engine/docker/images", "backend/engine/docker/networks",
-		"backend/engine/docker/stats"}},
+		"backend/engine/docker/daemon", "backend/engine/docker/devices", "backend/engine/docker/images",
+		"backend/engine/docker/networks", "backend/engine/docker/stats"}},
 	{pkg: "backend/engine/sim/shell", imports: []string{"backend/pace", "gpu"}},
 	{pkg: "backend/engine/sim/notebook", imports: []string{"backend/session", "backend/files", "backend/pace"}},
 	{pkg: "backend/engine/sim", imports: []string{"backend/session", "gpu", "backend/engine", "backend/pace",
@@ -187,7 +189,7 @@ type fence struct {
 }
 
 // dockerRooms are the packages that speak to Docker.
-var dockerRooms = []string{"backend/engine/docker", "backend/engine/docker/daemon",
+var dockerRooms = []string{"backend/engine/docker", "backend/engine/docker/daemon", "backend/engine/docker/devices",
 	"backend/engine/docker/images", "backend/engine/docker/networks", "backend/engine/docker/stats"}
 
 var fences = []fence{

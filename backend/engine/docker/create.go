@@ -17,6 +17,7 @@ import (
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker/daemon"
+	"slipway/backend/engine/docker/devices"
 	"slipway/backend/engine/docker/networks"
 	"slipway/backend/session"
 )
@@ -72,7 +73,7 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	if session.ImageDigest(c.Image) != "" {
 		config.Image = image // Docker does not know the digests of images that no registry has
 	}
-	if c.Guest.Groups, err = e.attach(ctx, c, facts, config, host); err != nil {
+	if c.Guest.Groups, err = e.Attach(ctx, c, facts, config, host); err != nil {
 		return "", err
 	}
 	k, fresh, err := e.kernels.prepare(c.Name, delivery{daemon: facts.ID, arch: arch, binary: e.config.Guest,
@@ -132,7 +133,7 @@ func validate(c engine.Container) error {
 		}
 		taken[target] = true
 	}
-	return checkGrants(c)
+	return devices.CheckGrants(c)
 }
 
 // checkMounts says which directory is missing, for Docker would not name a code.
@@ -207,9 +208,10 @@ func (e *Engine) create(ctx context.Context, c engine.Container, config *contain
 		return "", &session.Error{Code: "engine_create_no-image",
 			Message: "The image " + c.Image + " is not on this machine.", Hint: "Pull it first.", Err: err}
 	}
-	if failed := attachError(err); failed != nil && ctx.Err() == nil {
-		e.attachments.forget()
-		return "", failed
+	if ctx.Err() == nil {
+		if failed := e.Devices.Failure(err); failed != nil {
+			return "", failed
+		}
 	}
 	failed := daemon.Failure(ctx, "create", err)
 	if session.CodeOf(failed) == "engine_create_invalid" {
@@ -249,7 +251,7 @@ func labelsOf(name string, labels map[string]string) map[string]string {
 // allLabels are the labels for a container of which none is its image's.
 func allLabels(labels map[string]string) map[string]string {
 	all := maps.Clone(labels)
-	for _, name := range append([]string{labelTrial}, engine.ContainerLabels...) {
+	for _, name := range append([]string{devices.LabelTrial}, engine.ContainerLabels...) {
 		all[name] = labels[name] // Docker takes the image's where there is none, not where it is empty
 	}
 	return all

@@ -7,17 +7,16 @@
 package docker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker/daemon"
+	"slipway/backend/engine/docker/devices"
 	"slipway/backend/engine/docker/images"
 	"slipway/backend/engine/docker/networks"
 	"slipway/backend/engine/docker/stats"
@@ -25,6 +24,7 @@ import (
 
 // Engine is a Docker daemon seen as an [engine.Engine].
 type Engine struct {
+	*devices.Devices
 	*images.Store
 	*networks.Networks
 	*stats.Reader
@@ -32,8 +32,6 @@ type Engine struct {
 	config  Config
 	daemon  *daemon.Daemon
 	kernels *kernels
-	// attachments are what is known of handing in devices.
-	attachments *attachments
 
 	mu       sync.Mutex // guards everything below
 	listedAt time.Time  // when the last List began
@@ -77,14 +75,14 @@ func Open(config Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if config.MPS == "" {
-		config.MPS = cmp.Or(os.Getenv(envPipe), mpsDefault)
-	}
 	return &Engine{
 		config: config, daemon: connection, kernels: kernels,
-		Store:    images.New(connection, config.Instance, isTrialImage),
+		Devices: devices.New(connection, devices.Config{
+			Instance: config.Instance, Way: config.Attach, MPS: config.MPS,
+			Guest: func(arch string) (string, error) { return kernels.guest(arch, config.Guest) },
+		}),
+		Store:    images.New(connection, config.Instance, devices.IsTrialImage),
 		Networks: networks.New(connection, config.Instance), Reader: stats.New(connection),
-		attachments: newAttachments(),
 	}, nil
 }
 

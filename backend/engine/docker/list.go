@@ -113,7 +113,7 @@ func (e *Engine) sweep(ctx context.Context, states []engine.State) {
 	if err := e.removeVolumes(ctx, engine.LabelInstance+"="+e.config.Instance, used); err != nil {
 		e.daemon.Log.Warn("old volumes stay", "error", err)
 	}
-	if err := e.sweepTrials(ctx); err != nil {
+	if err := e.SweepTrials(ctx); err != nil {
 		e.daemon.Log.Warn("old trials stay", "error", err)
 	}
 	if err := e.SweepNetworks(ctx, states); err != nil {

@@ -30,13 +30,12 @@ func startHint(text string) string {
 // starting is removed, and the next attempt tries the ways again: what was
 // found before is not true any more.
 func (e *Engine) startFailure(ctx context.Context, id string, err error) error {
-	failed := attachError(err)
+	failed := e.Devices.Failure(err)
 	if failed == nil {
 		text := daemon.Text(err)
 		return &session.Error{Code: "engine_start_failed", Message: "Docker could not start the container: " +
 			daemon.Sentence(text), Hint: startHint(text), Err: err}
 	}
-	e.attachments.forget()
 	cleaning, cancel := e.daemon.Brief(context.WithoutCancel(ctx))
 	defer cancel()
 	if gone := e.daemon.RemoveContainer(cleaning, id); gone != nil && session.CodeOf(gone) != daemon.CodeNotFound {

@@ -1,4 +1,4 @@
-package docker
+package devices
 
 import (
 	"archive/tar"
@@ -19,9 +19,9 @@ import (
 	"slipway/backend/session"
 )
 
-// labelTrial marks the containers of trials with the instance whose they are.
+// LabelTrial marks the containers of trials with the instance whose they are.
 // They carry no other label, so that nobody takes them for a session.
-const labelTrial = "slipway.trial"
+const LabelTrial = "slipway.trial"
 
 // trialName begins their names.
 const trialName = "slipway-trial-"
@@ -32,25 +32,25 @@ const (
 	trialImage      = trialRepository + ":1"
 )
 
-// isTrialImage reports whether a name is that of the image of trials.
-func isTrialImage(name string) bool {
+// IsTrialImage reports whether a name is that of the image of trials.
+func IsTrialImage(name string) bool {
 	return name == trialImage || strings.HasPrefix(name, trialRepository+"@")
 }
 
 // trial starts a container with devices that does nothing and ends at once.
 // failed says why the way does not work; err is a daemon that does not answer or
 // a caller that gave up.
-func (e *Engine) trial(ctx context.Context, facts *daemon.Facts, way engine.AttachWay,
+func (d *Devices) trial(ctx context.Context, facts *daemon.Facts, way engine.AttachWay,
 	ids []string) (failed *session.Error, err error) {
-	if err := e.ensureTrialImage(ctx); err != nil {
-		return e.judge(ctx, err)
+	if err := d.ensureTrialImage(ctx); err != nil {
+		return d.judge(ctx, err)
 	}
-	guest, err := e.kernels.guest(facts.Info.Arch, e.config.Guest)
+	guest, err := d.config.Guest(facts.Info.Arch)
 	if err != nil {
 		return nil, err
 	}
 	config := &container.Config{
-		Image: trialImage, User: "0:0", Labels: map[string]string{labelTrial: e.config.Instance},
+		Image: trialImage, User: "0:0", Labels: map[string]string{LabelTrial: d.config.Instance},
 		Entrypoint: []string{"/.slipway/guest"}, Cmd: []string{},
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 	}
@@ -64,19 +64,19 @@ func (e *Engine) trial(ctx context.Context, facts *daemon.Facts, way engine.Atta
 	handIn(way, ids, config, host)
 	// By name, because the daemon may have made it although the answer was cut off.
 	name := trialName + strings.ToLower(rand.Text()[:8])
-	defer e.endTrial(ctx, name)
-	if _, err := e.daemon.API.ContainerCreate(ctx, config, host, nil, nil, name); err != nil {
-		return e.judge(ctx, err)
+	defer d.endTrial(ctx, name)
+	if _, err := d.daemon.API.ContainerCreate(ctx, config, host, nil, nil, name); err != nil {
+		return d.judge(ctx, err)
 	}
-	return e.judge(ctx, e.daemon.API.ContainerStart(ctx, name, container.StartOptions{}))
+	return d.judge(ctx, d.daemon.API.ContainerStart(ctx, name, container.StartOptions{}))
 }
 
 // judge tells a way that does not work from a daemon that does not answer.
-func (e *Engine) judge(ctx context.Context, err error) (*session.Error, error) {
+func (d *Devices) judge(ctx context.Context, err error) (*session.Error, error) {
 	if err == nil {
 		return nil, nil
 	}
-	if failed := attachError(err); failed != nil && ctx.Err() == nil {
+	if failed := failureOf(err); failed != nil && ctx.Err() == nil {
 		return failed, nil
 	}
 	failed := session.AsError(daemon.Failure(ctx, "attach", err), "engine_attach_internal-error")
@@ -87,19 +87,19 @@ func (e *Engine) judge(ctx context.Context, err error) (*session.Error, error) {
 }
 
 // endTrial removes the container of a trial, also when the caller gave up.
-func (e *Engine) endTrial(ctx context.Context, name string) {
-	ctx, cancel := e.daemon.Brief(context.WithoutCancel(ctx))
+func (d *Devices) endTrial(ctx context.Context, name string) {
+	ctx, cancel := d.daemon.Brief(context.WithoutCancel(ctx))
 	defer cancel()
-	if err := e.daemon.RemoveContainer(ctx, name); err != nil {
-		e.daemon.Log.Warn("the container of a trial stays", "container", name, "error", err)
+	if err := d.daemon.RemoveContainer(ctx, name); err != nil {
+		d.daemon.Log.Warn("the container of a trial stays", "container", name, "error", err)
 	}
 }
 
-// sweepTrials removes trials that a killed process left.
-func (e *Engine) sweepTrials(ctx context.Context) error {
-	left, err := e.daemon.API.ContainerList(ctx,
+// SweepTrials removes trials that a killed process left.
+func (d *Devices) SweepTrials(ctx context.Context) error {
+	left, err := d.daemon.API.ContainerList(ctx,
 		container.ListOptions{All: true,
-			Filters: filters.NewArgs(filters.Arg("label", labelTrial+"="+e.config.Instance))})
+			Filters: filters.NewArgs(filters.Arg("label", LabelTrial+"="+d.config.Instance))})
 	if err != nil {
 		return daemon.Failure(ctx, "list", err)
 	}
@@ -107,7 +107,7 @@ func (e *Engine) sweepTrials(ctx context.Context) error {
 		if !slices.ContainsFunc(c.Names, func(name string) bool { return strings.HasPrefix(name, "/"+trialName) }) {
 			continue // an image has the label, and no trial of ours runs it
 		}
-		if err := e.daemon.RemoveContainer(ctx, c.ID); err != nil {
+		if err := d.daemon.RemoveContainer(ctx, c.ID); err != nil {
 			return err
 		}
 	}
@@ -115,15 +115,15 @@ func (e *Engine) sweepTrials(ctx context.Context) error {
 }
 
 // ensureTrialImage imports an image without any file where it is not there.
-func (e *Engine) ensureTrialImage(ctx context.Context) error {
-	if _, err := e.daemon.API.ImageInspect(ctx, trialImage); err == nil {
+func (d *Devices) ensureTrialImage(ctx context.Context) error {
+	if _, err := d.daemon.API.ImageInspect(ctx, trialImage); err == nil {
 		return nil
 	}
 	var empty bytes.Buffer
 	if err := tar.NewWriter(&empty).Close(); err != nil {
 		return err
 	}
-	reply, err := e.daemon.API.ImageImport(ctx, image.ImportSource{Source: &empty, SourceName: "-"}, trialImage,
+	reply, err := d.daemon.API.ImageImport(ctx, image.ImportSource{Source: &empty, SourceName: "-"}, trialImage,
 		image.ImportOptions{})
 	if err != nil {
 		return err

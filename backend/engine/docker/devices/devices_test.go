@@ -1,4 +1,4 @@
-package docker
+package devices
 
 import (
 	"errors"
@@ -48,14 +48,14 @@ func TestFailuresOfDevicesAreUnderstood(t *testing.T) {
 			`error: driver not loaded`: "engine_attach_driver",
 		`nvidia-container-cli: device error: GPU-1: unknown device`: "engine_attach_unknown-device",
 	} {
-		failed := attachError(said(errdefs.ErrInternal, text))
+		failed := failureOf(said(errdefs.ErrInternal, text))
 		if failed == nil || failed.Code != want || failed.Message == "" || failed.Hint == "" ||
 			!errors.Is(failed, errdefs.ErrInternal) {
 			t.Errorf("%s:\n got %v, want %s", text, failed, want)
 		}
 	}
 	for _, text := range []string{"exec format error", "no space left on device", `Unknown runtime specified kata`} {
-		if failed := attachError(said(errdefs.ErrInternal, text)); failed != nil {
+		if failed := failureOf(said(errdefs.ErrInternal, text)); failed != nil {
 			t.Errorf("%s is taken for a failure of devices: %v", text, failed)
 		}
 	}
@@ -122,6 +122,11 @@ func TestEachWayAsksForDevicesInItsOwnWords(t *testing.T) {
 }
 
 func TestPartsAreLimited(t *testing.T) {
+	connection, err := daemon.Open("unix:///none", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close() //nolint:errcheck // nothing was opened
 	limited := gpu.Device{UUID: "GPU-1", Vendor: gpu.NVIDIA,
 		Capabilities: gpu.Capabilities{MemoryLimit: gpu.Probe{State: gpu.Yes}}}
 	plain := gpu.Device{UUID: "GPU-2", Vendor: gpu.NVIDIA}
@@ -154,18 +159,12 @@ func TestPartsAreLimited(t *testing.T) {
 				" CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=12288M,1=6144M CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25", 2},
 		{"not by an MPS that does not run", []gpu.Device{plain}, []gpu.Grant{quarter}, false, t.TempDir(), "", 0},
 	} {
-		e, err := Open(Config{Host: "unix:///none", Dir: t.TempDir(), MPS: c.mps})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := New(connection, Config{MPS: c.mps})
 		config, host := &container.Config{}, &container.HostConfig{ShmSize: 1}
-		e.enforce(engine.Container{Devices: c.devices, Grants: c.grants, MPS: c.mps != ""},
+		d.enforce(engine.Container{Devices: c.devices, Grants: c.grants, MPS: c.mps != ""},
 			engine.Attachment{HardLimit: c.hard}, config, host)
 		if got := strings.Join(config.Env, " "); got != c.env || len(host.Mounts) != c.mounts {
 			t.Errorf("%s: env %q and %d mounts, want %q and %d", c.name, got, len(host.Mounts), c.env, c.mounts)
-		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
 		}
 	}
 }
@@ -196,17 +195,13 @@ func TestHardLimitNeedsItsHookAndCgroupsOfVersion2(t *testing.T) {
 }
 
 func TestImagesGetNoDevicesThatNobodyGranted(t *testing.T) {
-	e, err := Open(Config{Host: "unix:///none", Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close() //nolint:errcheck // nothing was opened
+	d := New(nil, Config{})
 	for _, c := range []struct {
 		runtimes []string
 		want     []string
 	}{{[]string{"nvidia", "runc"}, []string{"NVIDIA_VISIBLE_DEVICES=void"}}, {[]string{"runc"}, nil}} {
 		config, host := &container.Config{}, &container.HostConfig{}
-		groups, err := e.attach(t.Context(), engine.Container{}, &daemon.Facts{Runtimes: c.runtimes}, config, host)
+		groups, err := d.Attach(t.Context(), engine.Container{}, &daemon.Facts{Runtimes: c.runtimes}, config, host)
 		if err != nil || groups != nil || !slices.Equal(config.Env, c.want) || len(host.DeviceRequests) > 0 ||
 			host.Runtime != "" {
 			t.Errorf("with the runtimes %q: %q, %+v, %v", c.runtimes, config.Env, host, err)

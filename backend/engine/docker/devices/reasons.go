@@ -1,4 +1,4 @@
-package docker
+package devices
 
 import (
 	"slipway/backend/engine/docker/daemon"
@@ -41,8 +41,6 @@ var attachTexts = daemon.Wordings[reason]{
 	daemon.When(`(?i)nvml error|driver not loaded|driver/library version mismatch|driver rpc error`, reasonDriver),
 	daemon.When(`error gathering device information while adding custom device`, reasonNoNode),
 }
-
-func attachReasonOf(text string) reason { return attachTexts.Of(text) }
 
 // attachFailures say in words what keeps devices out of containers, each with
 // one remedy.

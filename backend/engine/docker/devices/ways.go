@@ -1,9 +1,13 @@
-package docker
+// Package devices hands devices to containers of a Docker daemon, in the best way
+// that works: which one that is shows by trying.
+package devices
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,61 +23,82 @@ import (
 // one: a person who has just installed what was missing need not say so.
 const noWayFor = 20 * time.Second
 
-// attachments remembers how devices get into containers of one daemon.
-type attachments struct {
-	turn chan struct{} // holds one token; who takes it may try ways
+// Devices hands devices to the containers of one daemon. It is safe for
+// concurrent use.
+type Devices struct {
+	daemon *daemon.Daemon
+	config Config
+	turn   chan struct{} // holds one token; who takes it may try ways
 
-	mu     sync.Mutex // guards everything below
-	daemon string     // id of the daemon that found is about
-	found  *engine.Attachment
-	at     time.Time
-	tried  *session.Error // why there is no way; nil where there is one
+	mu    sync.Mutex // guards everything below
+	of    string     // id of the daemon that found is about
+	found *engine.Attachment
+	at    time.Time
+	tried *session.Error // why there is no way; nil where there is one
 }
 
-func newAttachments() *attachments {
-	a := &attachments{turn: make(chan struct{}, 1)}
-	a.turn <- struct{}{}
-	return a
+// Config says how to hand devices in.
+type Config struct {
+	// Instance is the value of [LabelTrial] of containers that are ours.
+	Instance string
+	// Way is the one that a person has decided on; empty: the best that works.
+	Way engine.AttachWay
+	// MPS is the pipe directory of CUDA's Multi-Process Service; empty: where
+	// CUDA_MPS_PIPE_DIRECTORY says, else CUDA's own default.
+	MPS string
+	// Guest returns the path of the program that a trial runs, for a Go
+	// architecture name. Without arguments it ends at once.
+	Guest func(arch string) (path string, err error)
 }
 
-// known returns what was found for a daemon, false if it must be tried.
-func (a *attachments) known(daemon string, now time.Time) (engine.Attachment, error, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.found == nil || a.daemon != daemon || a.tried != nil && now.Sub(a.at) > noWayFor {
+// New returns the devices of a daemon.
+func New(on *daemon.Daemon, config Config) *Devices {
+	if config.MPS == "" {
+		config.MPS = cmp.Or(os.Getenv(envPipe), mpsDefault)
+	}
+	d := &Devices{daemon: on, config: config, turn: make(chan struct{}, 1)}
+	d.turn <- struct{}{}
+	return d
+}
+
+// cached returns what was found for a daemon, false if it must be tried.
+func (d *Devices) cached(of string, now time.Time) (engine.Attachment, error, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.found == nil || d.of != of || d.tried != nil && now.Sub(d.at) > noWayFor {
 		return engine.Attachment{}, nil, false
 	}
-	found := *a.found
+	found := *d.found
 	found.Tried = slices.Clone(found.Tried)
-	if a.tried != nil {
-		return found, a.tried, true
+	if d.tried != nil {
+		return found, d.tried, true
 	}
 	return found, nil, true
 }
 
-func (a *attachments) remember(daemon string, found engine.Attachment, why *session.Error, now time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.daemon, a.found, a.tried, a.at = daemon, &found, why, now
+func (d *Devices) cache(of string, found engine.Attachment, why *session.Error, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.of, d.found, d.tried, d.at = of, &found, why, now
 }
 
 // forget makes the next use try again.
-func (a *attachments) forget() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.found = nil
+func (d *Devices) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.found = nil
 }
 
-// Attachment implements [engine.Engine]. A way is tried by starting an empty
+// Attachment says how devices get into containers. A way is tried by starting an empty
 // container with devices, once for each daemon.
-func (e *Engine) Attachment(ctx context.Context, fresh bool) (engine.Attachment, error) {
+func (d *Devices) Attachment(ctx context.Context, fresh bool) (engine.Attachment, error) {
 	if fresh {
-		e.attachments.forget()
+		d.forget()
 	}
 	if err := ctx.Err(); err != nil {
 		return engine.Attachment{}, daemon.Failure(ctx, "attach", err)
 	}
-	found, err := e.attachment(ctx, nil)
+	found, err := d.attachment(ctx, nil)
 	if found.Way == engine.AttachNone {
 		err = nil // no way is an answer here; Tried says why
 	}
@@ -83,36 +108,36 @@ func (e *Engine) Attachment(ctx context.Context, fresh bool) (engine.Attachment,
 // attachment returns how devices get into containers, trying it with these
 // devices where that is not known. Without a way it fails with one of the codes
 // of [attachFailures].
-func (e *Engine) attachment(ctx context.Context, ids []string) (engine.Attachment, error) {
-	facts, err := e.daemon.Facts(ctx)
+func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachment, error) {
+	facts, err := d.daemon.Facts(ctx)
 	if err != nil {
 		return engine.Attachment{}, err
 	}
-	if e.config.Attach != "" {
-		return engine.Attachment{Way: e.config.Attach, HardLimit: e.config.Attach == engine.AttachCDI &&
-			hardLimit(facts), MPS: e.mpsRuns()}, nil
+	if d.config.Way != "" {
+		return engine.Attachment{Way: d.config.Way, HardLimit: d.config.Way == engine.AttachCDI &&
+			hardLimit(facts), MPS: d.mpsRuns()}, nil
 	}
-	if found, err, ok := e.attachments.known(facts.ID, time.Now()); ok {
+	if found, err, ok := d.cached(facts.ID, time.Now()); ok {
 		return found, err
 	}
 	select {
-	case <-e.attachments.turn:
-		defer func() { e.attachments.turn <- struct{}{} }()
+	case <-d.turn:
+		defer func() { d.turn <- struct{}{} }()
 	case <-ctx.Done():
 		return engine.Attachment{}, daemon.Failure(ctx, "attach", ctx.Err())
 	}
-	if found, err, ok := e.attachments.known(facts.ID, time.Now()); ok { // another call was quicker
+	if found, err, ok := d.cached(facts.ID, time.Now()); ok { // another call was quicker
 		return found, err
 	}
-	if facts, err = e.daemon.AskFacts(ctx); err != nil { // what was installed meanwhile counts
+	if facts, err = d.daemon.AskFacts(ctx); err != nil { // what was installed meanwhile counts
 		return engine.Attachment{}, err
 	}
-	found, why, err := e.try(ctx, facts, ids)
+	found, why, err := d.try(ctx, facts, ids)
 	if err != nil {
 		return engine.Attachment{}, err
 	}
-	found.MPS = e.mpsRuns()
-	e.attachments.remember(facts.ID, found, why, time.Now())
+	found.MPS = d.mpsRuns()
+	d.cache(facts.ID, found, why, time.Now())
 	if why != nil {
 		return found, why
 	}
@@ -122,11 +147,11 @@ func (e *Engine) attachment(ctx context.Context, ids []string) (engine.Attachmen
 // try goes through the ways, best first, until one starts a container. why is
 // the reason against the way that comes nearest to working. err is a daemon that
 // does not answer or a caller that gave up.
-func (e *Engine) try(ctx context.Context, facts *daemon.Facts,
+func (d *Devices) try(ctx context.Context, facts *daemon.Facts,
 	ids []string) (found engine.Attachment, why *session.Error, err error) {
 	if !facts.Here {
 		remote := &session.Error{Code: "engine_attach_remote-engine",
-			Message: "The Docker daemon at " + e.daemon.Host() + " does not share this machine's devices.",
+			Message: "The Docker daemon at " + d.daemon.Host() + " does not share this machine's devices.",
 			Hint:    "Run a Slipway agent on the machine where Docker runs."}
 		return engine.Attachment{Way: engine.AttachNone, Tried: []engine.Attempt{attempt(engine.AttachNone, remote)}},
 			remote, nil
@@ -134,7 +159,7 @@ func (e *Engine) try(ctx context.Context, facts *daemon.Facts,
 	for _, way := range []engine.AttachWay{engine.AttachCDI, engine.AttachRequest, engine.AttachRuntime} {
 		failed := excludes(facts, way, ids)
 		if failed == nil {
-			if failed, err = e.trial(ctx, facts, way, ids); err != nil {
+			if failed, err = d.trial(ctx, facts, way, ids); err != nil {
 				return engine.Attachment{}, nil, err
 			}
 		}
@@ -209,25 +234,35 @@ func attachFailure(reason reason, err error) *session.Error {
 	return &failed
 }
 
-// attachError recognises a failure to hand in devices; nil where err is none.
-func attachError(err error) *session.Error {
+// Failure recognises a failure to hand in devices; nil where err is none. The next
+// use tries the ways again, since what was found before is not true any more.
+func (d *Devices) Failure(err error) *session.Error {
+	failed := failureOf(err)
+	if failed != nil {
+		d.forget()
+	}
+	return failed
+}
+
+// failureOf is what an error says of devices, nil where it is of something else.
+func failureOf(err error) *session.Error {
 	if err == nil {
 		return nil
 	}
-	reason := attachReasonOf(daemon.Text(err))
+	reason := attachTexts.Of(daemon.Text(err))
 	if reason == reasonUnknown {
 		return nil
 	}
 	return attachFailure(reason, err)
 }
 
-// checkGrants fails where a grant is of a device that nobody describes: without
+// CheckGrants fails where a grant is of a device that nobody describes: without
 // it a session would run without what it holds.
-func checkGrants(c engine.Container) error {
+func CheckGrants(c engine.Container) error {
 	for _, grant := range c.Grants {
-		if !slices.ContainsFunc(c.Devices, func(d gpu.Device) bool {
-			return d.UUID == grant.Device &&
-				d.Vendor != ""
+		if !slices.ContainsFunc(c.Devices, func(device gpu.Device) bool {
+			return device.UUID == grant.Device &&
+				device.Vendor != ""
 		}) {
 			return &session.Error{
 				Code:    "engine_attach_unknown-device",

@@ -1,4 +1,4 @@
-package docker
+package devices
 
 import (
 	"context"
@@ -35,10 +35,10 @@ const (
 	amdInterface = "/dev/kfd"                 // ROCm's, beside the render nodes
 )
 
-// attach adds to a container's configuration what hands its devices in, and
+// Attach adds to a container's configuration what hands its devices in, and
 // returns the groups that its programs need to use them. What the daemon makes
 // of it shows when the container starts.
-func (e *Engine) attach(ctx context.Context, c engine.Container, facts *daemon.Facts, config *container.Config,
+func (d *Devices) Attach(ctx context.Context, c engine.Container, facts *daemon.Facts, config *container.Config,
 	host *container.HostConfig) ([]int, error) {
 	nvidia := ids(c, gpu.NVIDIA)
 	if len(nvidia) == 0 && slices.Contains(facts.Runtimes, nvidiaRuntime) {
@@ -47,12 +47,12 @@ func (e *Engine) attach(ctx context.Context, c engine.Container, facts *daemon.F
 		config.Env = append(config.Env, envVisible+"="+visibleNone)
 	}
 	if len(nvidia) > 0 {
-		found, err := e.attachment(ctx, nvidia)
+		found, err := d.attachment(ctx, nvidia)
 		if err != nil {
 			return nil, err
 		}
 		handIn(found.Way, nvidia, config, host)
-		e.enforce(c, found, config, host)
+		d.enforce(c, found, config, host)
 	}
 	return attachNodes(c.Devices, host)
 }
@@ -80,7 +80,7 @@ func handIn(way engine.AttachWay, ids []string, config *container.Config, host *
 // enforce adds limits on the memory of the granted parts: the driver's own for
 // the whole container where the toolkit has it, and MPS's for each process
 // where a person opted in. Whole devices and MIG instances need neither.
-func (e *Engine) enforce(c engine.Container, found engine.Attachment, config *container.Config,
+func (d *Devices) enforce(c engine.Container, found engine.Attachment, config *container.Config,
 	host *container.HostConfig) {
 	parts := partsOf(c)
 	if len(parts) == 0 {
@@ -90,9 +90,9 @@ func (e *Engine) enforce(c engine.Container, found engine.Attachment, config *co
 		config.Env = append(config.Env, envLimit+"="+strconv.FormatInt(int64(largest(parts)/gpu.MiB), 10))
 		return
 	}
-	if pipe := e.config.MPS; c.MPS {
-		if !e.mpsRuns() {
-			e.daemon.Log.Warn("MPS is asked for and does not run", "pipe", pipe, "container", c.Name)
+	if pipe := d.config.MPS; c.MPS {
+		if !d.mpsRuns() {
+			d.daemon.Log.Warn("MPS is asked for and does not run", "pipe", pipe, "container", c.Name)
 			return
 		}
 		config.Env = append(config.Env, mpsEnv(pipe, parts)...)
@@ -105,8 +105,8 @@ func (e *Engine) enforce(c engine.Container, found engine.Attachment, config *co
 }
 
 // mpsRuns reports whether MPS takes clients here.
-func (e *Engine) mpsRuns() bool {
-	_, err := os.Stat(filepath.Join(e.config.MPS, mpsControl))
+func (d *Devices) mpsRuns() bool {
+	_, err := os.Stat(filepath.Join(d.config.MPS, mpsControl))
 	return err == nil
 }
 
@@ -128,7 +128,7 @@ func partsOf(c engine.Container) []gpu.Grant {
 // allLimit reports whether the driver of every granted device takes limits.
 func allLimit(devices []gpu.Device, parts []gpu.Grant) bool {
 	for _, part := range parts {
-		at := slices.IndexFunc(devices, func(d gpu.Device) bool { return d.UUID == part.Device })
+		at := slices.IndexFunc(devices, func(device gpu.Device) bool { return device.UUID == part.Device })
 		if at < 0 || devices[at].Capabilities.MemoryLimit.State != gpu.Yes {
 			return false
 		}
