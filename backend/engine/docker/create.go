@@ -40,7 +40,7 @@ const (
 // hiddenMode is that of the empty directory over what must not be seen.
 const hiddenMode = 0o555
 
-// Create implements [engine.Containers]. Besides the codes that it promises it
+// Create makes a container without starting it. Besides the codes that it promises it
 // fails with engine_create_mount-missing, naming the directory that is not
 // there, engine_create_wrong-platform for an image of another architecture,
 // engine_create_remote-engine where the daemon does not share this machine's

@@ -27,7 +27,7 @@ var errExited = &session.Error{
 // whether its container still runs.
 const patience = 300 * time.Millisecond
 
-// Guest implements [engine.Containers]. The guest dials; this waits for it.
+// Guest returns a connection to the guest of a container. The guest dials; this waits for it.
 func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
 	k, err := e.kernel(ctx, id)
 	if err != nil {
@@ -43,12 +43,12 @@ func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
 	cause := context.Cause(waiting)
 	stop(nil)
 	<-watched
-	var known *session.Error
+	var failed *session.Error
 	switch {
 	case err == nil:
 		return conn, nil
-	case ctx.Err() == nil && errors.As(cause, &known):
-		return nil, known
+	case ctx.Err() == nil && errors.As(cause, &failed):
+		return nil, failed
 	}
 	return nil, daemon.Failure(ctx, "guest", err)
 }

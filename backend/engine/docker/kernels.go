@@ -143,10 +143,10 @@ func (ks *kernels) write(dir string, files delivery) error {
 // guest returns the path of the guest's binary, written where it was missing.
 func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (string, error) {
 	ks.mu.Lock()
-	known := ks.guests[arch]
+	written := ks.guests[arch]
 	ks.mu.Unlock()
-	if _, err := os.Stat(known); known != "" && err == nil {
-		return known, nil
+	if _, err := os.Stat(written); written != "" && err == nil {
+		return written, nil
 	}
 	data, err := binary(arch)
 	if err != nil {
@@ -196,13 +196,13 @@ func (ks *kernels) open(name string) (*kernel, error) {
 	ks.opening.Lock()
 	defer ks.opening.Unlock()
 	ks.mu.Lock()
-	known, closed := ks.byName[name], ks.closed
+	there, closed := ks.byName[name], ks.closed
 	ks.mu.Unlock()
 	switch {
 	case closed:
 		return nil, errClosed
-	case known != nil:
-		return known, nil
+	case there != nil:
+		return there, nil
 	}
 	k := &kernel{name: name, dir: dir}
 	if k.link, err = listenLink(k.linkPath()); err != nil {
@@ -218,7 +218,7 @@ func (ks *kernels) open(name string) (*kernel, error) {
 	return k, nil
 }
 
-// bind remembers which container a kernel became.
+// bind notes which container a kernel became.
 func (ks *kernels) bind(id string, k *kernel) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
@@ -246,7 +246,7 @@ func (ks *kernels) discard(name string) error {
 		return err
 	}
 	ks.mu.Lock()
-	known := ks.byName[name]
+	there := ks.byName[name]
 	delete(ks.byName, name)
 	for id, k := range ks.byID {
 		if k.name == name {
@@ -254,8 +254,8 @@ func (ks *kernels) discard(name string) error {
 		}
 	}
 	ks.mu.Unlock()
-	if known != nil {
-		known.link.close()
+	if there != nil {
+		there.link.close()
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return daemon.FileFailure("remove", "the container's files", err)

@@ -14,10 +14,10 @@ import (
 	"slipway/backend/session"
 )
 
-// Start implements [engine.Containers]. Besides engine_start_failed it fails
+// Start starts a created container. Besides engine_start_failed it fails
 // with engine_start_no-space, with engine_attach_… where a device could not be
-// handed in, in which case the container is removed, and, for a container that is gone, with
-// engine_read_not-found.
+// handed in, in which case the container is removed, and, for a container that
+// is gone, with engine_read_not-found.
 func (e *Engine) Start(ctx context.Context, id string) error {
 	err := e.daemon.API.ContainerStart(ctx, id, container.StartOptions{})
 	if err == nil {
@@ -31,7 +31,7 @@ func (e *Engine) Start(ctx context.Context, id string) error {
 	return e.startFailure(ctx, id, err)
 }
 
-// Stop implements [engine.Containers]. Docker counts grace in whole seconds, so
+// Stop ends a container, after grace by force. Docker counts grace in whole seconds, so
 // a part of one counts as one.
 func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error {
 	seconds := int(math.Ceil(max(grace, 0).Seconds()))
@@ -42,13 +42,12 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 	return daemon.ContainerFailure(ctx, "stop", id, err)
 }
 
-// Remove implements [engine.Containers]. It removes the container with its
-// anonymous volumes, then its home unless another kernel still uses it, then
-// its files here.
+// Remove removes a container with its anonymous volumes, then its home unless
+// another kernel still uses it, then its files here.
 func (e *Engine) Remove(ctx context.Context, id string) error {
 	state, err := e.Inspect(ctx, id)
 	if session.CodeOf(err) == daemon.CodeNotFound {
-		return e.removeKnown(ctx, id)
+		return e.removeLeftovers(ctx, id)
 	}
 	if err != nil {
 		return err
@@ -64,9 +63,9 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 	return e.kernels.discard(state.Name)
 }
 
-// removeKnown removes the volumes and files of a container that somebody else
+// removeLeftovers removes the volumes and files of a container that somebody else
 // removed. Those of one that this process has not met go with the first List.
-func (e *Engine) removeKnown(ctx context.Context, id string) error {
+func (e *Engine) removeLeftovers(ctx context.Context, id string) error {
 	k := e.kernels.of(id)
 	if k == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"slipway/backend/session"
 )
 
-// List implements [engine.Containers]. The first List also removes what
+// List returns our containers, running or not. The first List also removes what
 // containers that are gone left behind: files here, homes and spools.
 func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
 	ctx, cancel := e.daemon.Brief(ctx)
@@ -168,7 +168,7 @@ var watched = []events.Action{events.ActionCreate, events.ActionStart, events.Ac
 // between the two.
 const overlap = 2 * time.Second
 
-// Watch implements [engine.Containers]. It begins with what changed since
+// Watch calls fn for each container of ours that changes. It begins with what changed since
 // shortly before the last List, so a caller that lists and then watches misses
 // nothing. A container that is gone is told of once more, as Gone.
 func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {

@@ -30,11 +30,11 @@ const (
 // the code. It decides by the class of the error; the few cases in which
 // Docker tells only by text are in reasons.go. Errors that are one already stay.
 func Failure(ctx context.Context, op string, err error) error {
-	var known *session.Error
+	var failed *session.Error
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &known):
+	case errors.As(err, &failed):
 		return err
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSilent):
 		return Ended(ctx, op, err)

@@ -89,8 +89,8 @@ func (d *Devices) forget() {
 	d.found = nil
 }
 
-// Attachment says how devices get into containers. A way is tried by starting an empty
-// container with devices, once for each daemon.
+// Attachment says how devices get into containers. A way is tried by starting an
+// empty container with devices, once for each daemon.
 func (d *Devices) Attachment(ctx context.Context, fresh bool) (engine.Attachment, error) {
 	if fresh {
 		d.forget()

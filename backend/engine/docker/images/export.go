@@ -110,7 +110,7 @@ func (s *Store) ExportImage(ctx context.Context, id string, want func(part strin
 	if err != nil {
 		return daemon.Failure(ctx, "image", err)
 	}
-	x := &export{want: map[string]bool{}, known: map[string]string{}, give: fn}
+	x := &export{want: map[string]bool{}, files: map[string]string{}, give: fn}
 	for _, part := range append([]string{session.ImageConfig}, said.RootFS.Layers...) {
 		if want(part) {
 			x.want[part] = true
@@ -132,7 +132,7 @@ func (s *Store) ExportImage(ctx context.Context, id string, want func(part strin
 // export is an image on its way out.
 type export struct {
 	want  map[string]bool   // parts that were not given yet
-	known map[string]string // which file of the archive is which part
+	files map[string]string // which file of the archive is which part
 	give  func(part string, content io.Reader) error
 }
 
@@ -170,7 +170,7 @@ func (s *Store) pass(ctx context.Context, id string, said image.InspectResponse,
 
 // part tells which part a file of the archive is, if that is known.
 func (x *export) part(name, id string) string {
-	if part, ok := x.known[name]; ok {
+	if part, ok := x.files[name]; ok {
 		return part
 	}
 	digest := "sha256:" + strings.TrimSuffix(path.Base(name), ".json")
@@ -195,9 +195,9 @@ func (x *export) learn(r io.Reader, layers []string) error {
 			Message: "Docker gave the image in a form that is not known.",
 			Hint:    "Say which version of Docker it is when you report this.", Err: err}
 	}
-	x.known[path.Clean(manifests[0].Config)] = session.ImageConfig
+	x.files[path.Clean(manifests[0].Config)] = session.ImageConfig
 	for i, name := range manifests[0].Layers {
-		x.known[path.Clean(name)] = layers[i]
+		x.files[path.Clean(name)] = layers[i]
 	}
 	return nil
 }

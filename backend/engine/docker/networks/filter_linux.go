@@ -24,8 +24,8 @@ func unfiltered(host string) bool {
 	if !local {
 		return false
 	}
-	pid, known := listener(path)
-	if !known {
+	pid, ok := listener(path)
+	if !ok {
 		return false
 	}
 	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
@@ -34,7 +34,7 @@ func unfiltered(host string) bool {
 
 // listener is the process that began to listen at a socket. Where systemd did,
 // for a daemon that it starts when somebody asks, the daemon's own file tells.
-func listener(path string) (pid int, known bool) {
+func listener(path string) (pid int, ok bool) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return 0, false

@@ -68,8 +68,8 @@ func (ns *Networks) hasMade(name string) bool {
 
 // CreateNetwork makes a private network, or leaves the one of that name with the
 // same labels as it is. It fails with engine_network_invalid,
-// engine_network_name-taken and, where the daemon has
-// no addresses left to give, engine_network_no-addresses.
+// engine_network_name-taken and, where the daemon has no addresses left to give,
+// engine_network_no-addresses.
 func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 	if n.Name == "" || n.Labels[engine.LabelInstance] == "" {
 		return &session.Error{Code: "engine_network_invalid", Message: "A network needs a name and the label " +
@@ -150,7 +150,8 @@ func sameNetwork(there network.Inspect, labels map[string]string) error {
 	}
 }
 
-// RemoveNetwork removes a network. One of somebody else is left alone; one that a container still uses is engine_network_in-use.
+// RemoveNetwork removes a network. One of somebody else is left alone; one that
+// a container still uses is engine_network_in-use.
 func (ns *Networks) RemoveNetwork(ctx context.Context, name string) error {
 	there, err := ns.network(ctx, name)
 	if err != nil {

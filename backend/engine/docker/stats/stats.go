@@ -142,19 +142,19 @@ func (g *gauges) sample(ids []string, samples map[string]engine.Stats) (unknown 
 	before := g.byID
 	g.byID = make(map[string]*gauge, len(ids))
 	for _, id := range ids {
-		known := before[id]
-		if known == nil {
+		gauge := before[id]
+		if gauge == nil {
 			unknown = append(unknown, id)
 			continue
 		}
 		delete(before, id)
-		sample, err := known.sample(time.Now(), &g.page)
+		sample, err := gauge.sample(time.Now(), &g.page)
 		if err != nil {
-			known.close()
+			gauge.close()
 			unknown = append(unknown, id)
 			continue
 		}
-		g.byID[id], samples[id] = known, sample
+		g.byID[id], samples[id] = gauge, sample
 	}
 	for _, gone := range before {
 		gone.close()
@@ -193,8 +193,8 @@ func (g *gauges) add(s sampler, id string, pid int) (engine.Stats, error) {
 func (g *gauges) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, known := range g.byID {
-		known.close()
+	for _, gauge := range g.byID {
+		gauge.close()
 	}
 	g.byID = nil
 }
