@@ -23,6 +23,7 @@ import (
 	"slipway/backend/agent/meter"
 	"slipway/backend/agent/networks"
 	"slipway/backend/agent/others"
+	"slipway/backend/agent/queue"
 	"slipway/backend/agent/reclaim"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
@@ -171,7 +172,6 @@ type Agent struct {
 	health  *health.Watch
 	meter   *meter.Meter
 
-	runs     runs
 	devices  *devices.Devices
 	sampler  *devices.Sampler
 	attached *devices.Attachment // how devices are handed to containers
@@ -186,24 +186,14 @@ type Agent struct {
 	allowed  *allowances
 	images   *images.Images
 	launch   *launch.Runner
-	wake     chan struct{} // of capacity 1: the queue or the books changed
+	queue    *queue.Queue
 	sweep    chan struct{} // of capacity 1: a network may be left over
 	closed   chan struct{}
 	once     sync.Once
 	tasks    sync.WaitGroup // everything that Run started
-
-	mu      sync.Mutex // guards everything below
-	notes   map[session.ID]note
-	audited audited
 }
 
 var _ session.Agent = (*Agent)(nil)
-
-// note is what is known of a live session and not stored.
-type note struct {
-	wait *session.Wait
-	pull *session.Pull
-}
 
 // withDefaults fills in what need not be said.
 func (config Config) withDefaults() Config {
@@ -250,9 +240,8 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		stream:   newStream(randomHex()),
 		devices:  devices.New(config.GPU, config.Moment),
 		accounts: books,
-		wake:     make(chan struct{}, 1), sweep: make(chan struct{}, 1),
-		closed: make(chan struct{}),
-		notes:  map[session.ID]note{},
+		sweep:    make(chan struct{}, 1),
+		closed:   make(chan struct{}),
 	}
 	a.health = health.New(health.Config{Engine: a.engine, Machine: engineNeeds{a}, Clock: a.clock, Log: a.log,
 		Sweep: a.sweep, Call: a.limits.Call, Every: a.limits.Reconcile})
@@ -302,6 +291,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		return nil, err
 	}
 	a.launch = a.newRunner()
+	a.queue = a.newQueue()
 	if err := a.resumeAccounts(); err != nil {
 		return nil, err
 	}
@@ -314,7 +304,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.images.Stop()
 	defer context.AfterFunc(ctx, a.images.Stop)()
 	a.tasks.Go(func() { a.health.Run(ctx) })
-	a.tasks.Go(func() { a.runQueue(ctx) })
+	a.tasks.Go(func() { a.queue.Run(ctx) })
 	a.tasks.Go(func() { a.meter.Run(ctx) })
 	a.tasks.Go(func() { a.sampler.Run(ctx) })
 	a.tasks.Go(func() { a.reclaim.Run(ctx) })
@@ -332,9 +322,6 @@ func (a *Agent) Close() error {
 	return nil
 }
 
-// rouse wakes the queue.
-func (a *Agent) rouse() { signal(a.wake) }
-
 // signal puts a token into a channel of capacity 1 unless one is there.
 func signal(c chan struct{}) {
 	select {
@@ -351,33 +338,13 @@ func randomHex() string {
 
 // dress adds to a stored session what is known and not stored.
 func (a *Agent) dress(s session.Session) session.Session {
-	if !s.Status.Live() {
-		return s
-	}
-	a.mu.Lock()
-	n := a.notes[s.ID]
-	a.mu.Unlock()
-	if s.Status == session.Pending {
-		s.Wait = n.wait
-	}
-	if s.Status == session.Pulling {
-		s.Pull = n.pull
-	}
-	if s.Status == session.Running {
+	switch s.Status {
+	case session.Pending:
+		s.Wait = a.queue.Wait(s.ID)
+	case session.Pulling:
+		s.Pull = a.launch.Pull(s.ID)
+	case session.Running:
 		s.Idle = a.reclaim.Checks(s.ID)
 	}
 	return s
-}
-
-// noteDown changes what is known and not stored of a session.
-func (a *Agent) noteDown(id session.ID, change func(*note)) {
-	a.mu.Lock()
-	n := a.notes[id]
-	change(&n)
-	if n == (note{}) {
-		delete(a.notes, id)
-	} else {
-		a.notes[id] = n
-	}
-	a.mu.Unlock()
 }

@@ -315,7 +315,7 @@ func (w *world) measure() {
 		sample, _ := w.gpus.Sample(context.Background()) // never fails
 		d.Add(sample, nil)
 	}
-	w.agent.rouse()
+	w.agent.queue.Wake()
 }
 
 // halt ends the agent; the engine goes on.
@@ -323,7 +323,7 @@ func (w *world) halt() {
 	if w.stop != nil {
 		w.stop()
 		w.stop = nil
-		if refused, found := w.agent.auditWarning(); found {
+		if refused, found := w.agent.queue.Warning(); found {
 			w.t.Errorf("the audit of a plan refused a placement: %s", refused.Text)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"slipway/backend/agent/folders"
+	"slipway/backend/agent/queue"
 	"slipway/backend/offlimits"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
@@ -96,7 +97,7 @@ func (a *Agent) SetAllowance(owner string, allowance *session.Allowance) error {
 	a.allowed.mu.Lock()
 	a.allowed.list = list
 	a.allowed.mu.Unlock()
-	a.rouse()
+	a.queue.Wake()
 	a.publishMachine()
 	return nil
 }
@@ -134,7 +135,7 @@ func (a *Agent) checkOpening(folder string) error {
 // checkAllowance says why a spec alone is more than its person may ever hold.
 func (a *Agent) checkAllowance(owner string, spec session.Spec) []session.FieldError {
 	allowance := a.Allowance(owner)
-	if !allowance.Limits() || !plannable(spec) {
+	if !allowance.Limits() || !queue.Plannable(spec) {
 		return nil
 	}
 	kernels := max(1, spec.Cluster)

@@ -6,7 +6,7 @@ import "slipway/backend/session"
 func (a *Agent) publishVersions(versions []session.Session) {
 	for _, v := range versions {
 		if v.Status.Terminal() {
-			a.noteDown(v.ID, func(n *note) { *n = note{} })
+			a.queue.Forget(v.ID)
 			a.apps.Forget(v.ID)
 		}
 		if v.Status == session.Running && v.StartedAt != nil {

@@ -14,10 +14,12 @@ import (
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/launch"
 	"slipway/backend/agent/ledger"
+	"slipway/backend/agent/queue"
 	"slipway/backend/agent/reclaim"
 	"slipway/backend/engine"
 	"slipway/backend/offlimits"
 	"slipway/backend/session"
+	"slipway/backend/store"
 	"slipway/gpu"
 )
 
@@ -46,7 +48,7 @@ func (a *Agent) machine() (session.Machine, error) {
 	if w, ok := a.others.Warning(); ok {
 		m.Warnings = append(m.Warnings, w)
 	}
-	if w, ok := a.auditWarning(); ok {
+	if w, ok := a.queue.Warning(); ok {
 		m.Warnings = append(m.Warnings, w)
 	}
 	if w, ok := a.records.Warning(); ok {
@@ -148,11 +150,11 @@ func (a samplerNeeds) PublishBoard(live []session.Session) {
 	a.stream.publish(session.Event{Devices: &board})
 }
 
-func (a samplerNeeds) PlanAgain() { a.rouse() }
+func (a samplerNeeds) PlanAgain() { a.queue.Wake() }
 
 func (a samplerNeeds) DevicesChanged(ctx context.Context) {
 	_ = a.attached.Ask(ctx) // it is asked again when the engine answers
-	a.rouse()
+	a.queue.Wake()
 }
 
 func (a samplerNeeds) DevicesUsed(at gpu.Moment, live []session.Session, uses []gpu.Live) {
@@ -247,7 +249,7 @@ func (a engineNeeds) ContainerChanged(state engine.State) { a.launch.ContainerCh
 
 func (a engineNeeds) PublishMachine() { a.publishMachine() }
 
-func (a engineNeeds) PlanAgain() { a.rouse() }
+func (a engineNeeds) PlanAgain() { a.queue.Wake() }
 
 // heed returns err. Everybody learns of it where the engine does not answer.
 func (a *Agent) heed(err error) error { return a.health.Heed(err) }
@@ -291,23 +293,68 @@ func (a *Agent) newRunner() *launch.Runner {
 // launchNeeds is what launches and ends need of the agent.
 type launchNeeds struct{ *Agent }
 
-func (a launchNeeds) PlanAgain() { a.rouse() }
+func (a launchNeeds) PlanAgain() { a.queue.Wake() }
 
 func (a launchNeeds) PublishMachine() { a.publishMachine() }
 
 func (a launchNeeds) SweepNetworks() { signal(a.sweep) }
 
-func (a launchNeeds) Pulling(s session.Session, progress *session.Pull) {
-	a.noteDown(s.ID, func(n *note) { n.pull = progress })
-	if progress != nil {
-		s = a.dress(s)
-		a.stream.publish(session.Event{Session: &s})
-	}
+func (a launchNeeds) Pulling(s session.Session) {
+	s = a.dress(s)
+	a.stream.publish(session.Event{Session: &s})
 }
 
 func (a launchNeeds) Started(session.ID) { a.meter.Wake() }
 
 func (a launchNeeds) Ended(s session.Session) {
-	a.runs.ended(s)
+	a.queue.Ended(s)
 	a.meter.Forget(s.ID)
+}
+
+// newQueue returns what places sessions.
+func (a *Agent) newQueue() *queue.Queue {
+	return queue.New(queue.Config{
+		Owner: a.config.Owner, Giving: a.config.Giving, Records: a.records, Health: a.health, Others: a.others,
+		Launch: a.launch, People: a, Machine: queueNeeds{a}, Devices: a.devices.Now, Attached: a.attached.Now,
+		Busy: a.meter.Busy, Purge: a.purge, Pause: a.limits.Pause, Clock: a.clock, Log: a.log,
+	})
+}
+
+// queueNeeds is what the queue needs of the agent.
+type queueNeeds struct{ *Agent }
+
+func (a queueNeeds) Publish(e session.Event) { a.stream.publish(e) }
+
+func (a queueNeeds) PublishMachine() { a.publishMachine() }
+
+// purgeSlack is how many more records of ended sessions there may be than are
+// kept, so that removing them happens seldom. At most purgeMost go at a time.
+const (
+	purgeSlack = 100
+	purgeMost  = 1000
+)
+
+// purge removes the records of ended sessions that are too many, and their logs.
+func (a *Agent) purge() error {
+	count, err := a.store.Finished()
+	if err != nil || count < a.config.KeepFinished+purgeSlack {
+		return err
+	}
+	surplus, err := a.store.Surplus(a.config.KeepFinished, purgeMost)
+	if err != nil || len(surplus) == 0 {
+		return err
+	}
+	var removed []session.Session
+	err = a.records.Update(func(tx *store.Tx) (err error) {
+		removed, err = tx.Purge(surplus)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range removed {
+		a.logs.Remove(s.ID)
+		a.stream.publish(session.Event{Removed: &s.ID, Owner: s.Owner})
+	}
+	return nil
 }

@@ -68,8 +68,8 @@ func TestManySessionsAtOnce(t *testing.T) {
 		if states := w.fake.States(); len(states) > 0 {
 			t.Errorf("%d containers are left", len(states))
 		}
-		if w.agent.launch.Busy() > 0 || len(w.agent.notes) > 0 {
-			t.Errorf("%d courses and %d notes are left", w.agent.launch.Busy(), len(w.agent.notes))
+		if w.agent.launch.Busy() > 0 || w.agent.queue.Waiting() > 0 {
+			t.Errorf("%d courses and %d notes are left", w.agent.launch.Busy(), w.agent.queue.Waiting())
 		}
 		w.audit()
 	})

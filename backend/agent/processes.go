@@ -11,9 +11,9 @@ import (
 
 const codeProcesses = session.Code("session_run_process-limit")
 
-// processesOf is the most processes in each container of a person's sessions: their
+// Processes is the most processes in each container of a person's sessions: their
 // own limit, else the machine's.
-func (a *Agent) processesOf(owner string) int {
+func (a *Agent) Processes(owner string) int {
 	return cmp.Or(a.Allowance(owner).Processes, a.config.Processes)
 }
 

@@ -10,6 +10,7 @@ import (
 	"slipway/backend/agent/launch"
 	"slipway/backend/agent/ledger"
 	"slipway/backend/agent/logs"
+	"slipway/backend/agent/queue"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/scheduler"
@@ -61,7 +62,8 @@ func (b Before) plan(s session.Session) (scheduler.Placement, error) {
 	for cpu := range b.CPUs {
 		machine.CPUs = append(machine.CPUs, cpu)
 	}
-	plan := scheduler.Plan(scheduler.Snapshot{Machine: machine, Queue: []scheduler.Request{requestOf(s)}}, s.CreatedAt)
+	snapshot := scheduler.Snapshot{Machine: machine, Queue: []scheduler.Request{queue.RequestOf(s)}}
+	plan := scheduler.Plan(snapshot, s.CreatedAt)
 	if decision := plan.Decisions[0]; decision.Place != nil {
 		return *decision.Place, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"slipway/backend/agent/folders"
+	"slipway/backend/agent/queue"
 	"slipway/backend/agent/records"
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -40,7 +41,7 @@ func (a *Agent) check(owner string, spec session.Spec) []session.FieldError {
 			Message: fmt.Sprintf("This agent is %s, not %s.", a.config.Name, spec.Agent),
 			Hint:    "Leave it empty to let Slipway choose."})
 	}
-	wrong = append(wrong, a.checkQueue(spec.WithDefaults(), info)...)
+	wrong = append(wrong, a.queue.Check(spec.WithDefaults(), info)...)
 	for _, e := range wrong {
 		if e.Code == session.CodeInvalidSource {
 			return wrong
@@ -80,14 +81,16 @@ func (a *Agent) Preview(ctx context.Context, owner string, spec session.Spec) (s
 				Hint:    "Choose another name, or leave it empty for a random one."})
 		}
 	}
-	depends, wrong := a.dependencies(owner, spec.After)
+	depends, wrong := a.queue.Dependencies(owner, spec.After)
 	p.Errors = append(p.Errors, wrong...)
 	if !a.health.State().Up {
 		p.Wait = a.health.Wait()
 		return p, nil
 	}
-	if plannable(full) {
-		if err := a.previewPlan(&p, owner, depends, live, books); err != nil {
+	if queue.Plannable(full) {
+		would := a.newSession(session.LaunchRequest{Owner: owner, Spec: full})
+		would.Name, would.DependsOn = "this session", depends
+		if err := a.queue.Preview(&p, would, live, books); err != nil {
 			return p, err
 		}
 	}
@@ -119,7 +122,7 @@ func (a *Agent) Launch(ctx context.Context, req session.LaunchRequest) (session.
 		return session.Session{}, err
 	}
 	req.Spec = spec
-	depends, unknown := a.dependencies(req.Owner, req.Spec.After)
+	depends, unknown := a.queue.Dependencies(req.Owner, req.Spec.After)
 	wrong := slices.Concat(a.check(req.Owner, spec), missing, a.checkAllowance(req.Owner, spec.WithDefaults()), unknown,
 		a.images.Check(ctx, spec.Image))
 	if len(wrong) > 0 && !a.launched(req) {
@@ -136,7 +139,7 @@ func (a *Agent) Launch(ctx context.Context, req session.LaunchRequest) (session.
 		if err != nil {
 			return session.Session{}, err
 		}
-		a.rouse()
+		a.queue.Wake()
 		return a.dress(stored), nil
 	}
 }
@@ -265,13 +268,13 @@ func (a *Agent) History(_ context.Context, id session.ID) ([]session.Phase, erro
 		return phases, err
 	}
 	last := &phases[len(phases)-1]
-	a.mu.Lock()
-	wait := a.notes[id].wait
-	a.mu.Unlock()
-	if wait != nil && last.Phase == session.PhaseSchedule && last.Result == session.OutcomeRunning {
-		last.Steps = waitSteps(*last, wait)
+	if last.Result != session.OutcomeRunning {
+		return phases, nil
 	}
-	if steps := a.launch.Steps(id); len(steps) > 0 && last.Result == session.OutcomeRunning {
+	if wait := a.queue.Wait(id); wait != nil && last.Phase == session.PhaseSchedule {
+		last.Steps = queue.WaitSteps(*last, wait)
+	}
+	if steps := a.launch.Steps(id); len(steps) > 0 {
 		last.Steps = steps
 	}
 	return phases, nil
@@ -289,4 +292,8 @@ func (a *Agent) Arrivals(owner string) session.ImageArrivals { return a.images.A
 
 func (a *Agent) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
 	return a.logs.Read(ctx, id, opts)
+}
+
+func (a *Agent) SetPriority(_ context.Context, id session.ID, priority int) (session.Session, error) {
+	return a.queue.SetPriority(id, priority)
 }

@@ -107,25 +107,16 @@ var table = []row{
 	{pkg: "backend/agent/launch", imports: []string{"backend/session", "backend/pace", "backend/scheduler",
 		"backend/offlimits", "backend/store", "backend/engine", "backend/agent/folders", "backend/agent/guests",
 		"backend/agent/images", "backend/agent/others", "backend/agent/records", "gpu"}},
-	{pkg: "backend/agent", imports: []string{
-		"backend/agent/accounts",
-		"backend/agent/apps",
-		"backend/agent/devices",
-		"backend/agent/doctor",
-		"backend/agent/folders",
-		"backend/agent/guests",
-		"backend/agent/health",
-		"backend/agent/images",
-		"backend/agent/launch",
-		"backend/agent/ledger",
-		"backend/agent/logs",
-		"backend/agent/meter",
-		"backend/agent/networks",
-		"backend/agent/others",
-		"backend/agent/reclaim",
-		"backend/agent/records",
-		"backend/session", "backend/pace", "backend/layers", "backend/scheduler", "backend/store", "backend/engine",
-		"backend/terminal", "gpu", "backend/guest/link", "backend/folder", "backend/offlimits"}},
+	{pkg: "backend/agent/queue", imports: []string{"backend/session", "backend/pace", "backend/scheduler",
+		"backend/store", "backend/engine", "gpu", "backend/agent/records", "backend/agent/health",
+		"backend/agent/devices", "backend/agent/ledger", "backend/agent/others"}},
+	{pkg: "backend/agent", imports: []string{"backend/agent/accounts", "backend/agent/apps", "backend/agent/devices",
+		"backend/agent/doctor", "backend/agent/folders", "backend/agent/guests", "backend/agent/health",
+		"backend/agent/images", "backend/agent/launch", "backend/agent/ledger", "backend/agent/logs",
+		"backend/agent/meter", "backend/agent/networks", "backend/agent/others", "backend/agent/reclaim",
+		"backend/agent/records", "backend/session", "backend/pace", "backend/layers", "backend/scheduler",
+		"backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder",
+		"backend/offlimits", "backend/agent/queue"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "backend/vet", "gpu", "tunnel"}},
 	{pkg: "backend/agentserver", imports: []string{"backend/access", "backend/agentrpc", "backend/daemon",
 		"backend/place", "backend/session", "tunnel", "tunnel/secure"}},
@@ -233,12 +224,10 @@ var fences = []fence{
 // paced are the packages whose work goes by the clock of their machine, which may
 // run faster than the one on the wall. wall are their files that read that one
 // as well, each for something that is not the machine's.
-var paced = []string{
-	"backend/agent", "backend/agent/devices", "backend/agent/others", "backend/agent/launch",
-	"backend/agent/guests", "backend/agent/accounts", "backend/agent/folders", "backend/agent/health",
-	"backend/agent/images", "backend/agent/meter", "backend/agent/reclaim", "backend/agent/records",
-	"backend/engine/sim", "backend/engine/sim/shell",
-}
+var paced = []string{"backend/agent", "backend/agent/queue", "backend/agent/devices", "backend/agent/others",
+	"backend/agent/launch", "backend/agent/guests", "backend/agent/accounts", "backend/agent/folders",
+	"backend/agent/health", "backend/agent/images", "backend/agent/meter", "backend/agent/reclaim",
+	"backend/agent/records", "backend/engine/sim", "backend/engine/sim/shell"}
 
 var wall = map[string]string{
 	"backend/agent/devices/devices.go":    "an agent that was given no clock",

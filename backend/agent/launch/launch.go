@@ -337,12 +337,26 @@ func (r *Runner) pullImage(ctx context.Context, l *launch) error {
 	}
 	l.session = s
 	err = r.config.Images.Fetch(ctx, s.Spec.Image, r.config.Images.MayLogin(s.Owner, s.ByAdmin),
-		func(p session.Pull) { r.config.Machine.Pulling(s, &p) })
-	r.config.Machine.Pulling(s, nil)
+		func(p session.Pull) { r.showPull(s, &p) })
+	r.showPull(s, nil)
 	if err != nil {
 		return err
 	}
 	return r.findImage(ctx, l)
+}
+
+// showPull notes the progress of a pull, nil once it is over, and tells of it.
+func (r *Runner) showPull(s session.Session, progress *session.Pull) {
+	r.mu.Lock()
+	if progress == nil {
+		delete(r.pulls, s.ID)
+	} else {
+		r.pulls[s.ID] = progress
+	}
+	r.mu.Unlock()
+	if progress != nil {
+		r.config.Machine.Pulling(s)
+	}
 }
 
 // createContainers makes a container for each kernel, one after the other.

@@ -81,8 +81,8 @@ type Machine interface {
 	PlanAgain()
 	PublishMachine()
 	SweepNetworks()
-	// Pulling tells of the progress of a session's pull, nil once it is over.
-	Pulling(s session.Session, progress *session.Pull)
+	// Pulling tells watchers that the pull of a session has come on.
+	Pulling(s session.Session)
 	Started(id session.ID)
 	Ended(s session.Session)
 }
@@ -126,6 +126,7 @@ type Runner struct {
 
 	mu       sync.Mutex // guards everything below
 	courses  map[session.ID]*course
+	pulls    map[session.ID]*session.Pull
 	strays   map[string]time.Time // containers without a record, by id, since when
 	left     map[string]held      // by containers that no session needs
 	leftEnds uint64               // counts ends that left something behind
@@ -133,8 +134,8 @@ type Runner struct {
 
 // New returns a runner of no session yet.
 func New(config Config) *Runner {
-	return &Runner{config: config, courses: map[session.ID]*course{}, strays: map[string]time.Time{},
-		left: map[string]held{}}
+	return &Runner{config: config, courses: map[session.ID]*course{}, pulls: map[session.ID]*session.Pull{},
+		strays: map[string]time.Time{}, left: map[string]held{}}
 }
 
 // Wait waits until nothing is done any more for any session.
@@ -153,6 +154,13 @@ func (r *Runner) OutOfMemory(id session.ID, kernel string, count int) {
 	if c := r.courseOf(id); c != nil {
 		listener{r, c}.OutOfMemory(kernel, count)
 	}
+}
+
+// Pull is how far the pull of a session's image is, nil where there is none.
+func (r *Runner) Pull(id session.ID) *session.Pull {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pulls[id]
 }
 
 // Steps are those of the phase that a session is in.

@@ -1,7 +1,6 @@
-package agent
+package queue
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -12,9 +11,9 @@ import (
 	"slipway/gpu"
 )
 
-// checkQueue returns what is wrong with what a spec asks of this machine's
+// Check returns what is wrong with what a spec asks of this machine's
 // devices and of all of its kernels together.
-func (a *Agent) checkQueue(spec session.Spec, info engine.Info) []session.FieldError {
+func (q *Queue) Check(spec session.Spec, info engine.Info) []session.FieldError {
 	var wrong []session.FieldError
 	kernels := max(1, spec.Cluster)
 	if cpus, memory := spec.Resources.CPU*kernels, spec.Resources.Memory*gpu.Bytes(kernels); kernels > 1 &&
@@ -35,20 +34,20 @@ func (a *Agent) checkQueue(spec session.Spec, info engine.Info) []session.FieldE
 	if spec.Accelerator.IsZero() || spec.Accelerator.Validate() != nil {
 		return wrong
 	}
-	book := a.devices.Now()
+	book := q.config.Devices()
 	if len(book.Devices) == 0 && book.Unlisted {
 		return wrong // they may be found later: it waits and says so
 	}
-	return append(wrong, a.checkDevices(spec, book.Devices)...)
+	return append(wrong, q.checkDevices(spec, book.Devices)...)
 }
 
 // checkDevices says why the machine's devices can never give what is asked.
-func (a *Agent) checkDevices(spec session.Spec, devices []gpu.Device) []session.FieldError {
+func (q *Queue) checkDevices(spec session.Spec, devices []gpu.Device) []session.FieldError {
 	refuse := func(code session.Code, message, hint string) []session.FieldError {
 		return []session.FieldError{{Field: "accelerator", Code: code, Message: message, Hint: hint}}
 	}
 	// one that is lost may come back: it waits and says so
-	ledger, err := gpu.NewLedger(gpu.Mended(devices), a.config.Giving)
+	ledger, err := gpu.NewLedger(gpu.Mended(devices), q.config.Giving)
 	for kernel := 0; err == nil && kernel < max(1, spec.Cluster); kernel++ {
 		var proposal gpu.Proposal
 		if proposal, err = ledger.Propose(spec.Accelerator); err != nil {
@@ -76,15 +75,15 @@ func (a *Agent) checkDevices(spec session.Spec, devices []gpu.Device) []session.
 	return refuse(session.CodeTooManyDevices, e.Message, e.Hint)
 }
 
-// dependencies finds the sessions that a launch names to run after: a live one
+// Dependencies finds the sessions that a launch names to run after: a live one
 // of the owner by its id or name, else the newest ended one.
-func (a *Agent) dependencies(owner string, after []string) ([]session.ID, []session.FieldError) {
+func (q *Queue) Dependencies(owner string, after []string) ([]session.ID, []session.FieldError) {
 	if len(after) == 0 {
 		return nil, nil
 	}
 	const lately = 1000 // ended sessions of theirs that are looked through
-	live, _, err := a.store.Live()
-	ended, endedErr := a.store.List(session.Filter{Finished: true, Owner: owner, Limit: lately})
+	live, _, err := q.config.Records.Live()
+	ended, endedErr := q.config.Records.List(session.Filter{Finished: true, Owner: owner, Limit: lately})
 	if err = errors.Join(err, endedErr); err != nil {
 		return nil, []session.FieldError{{Field: "after", Code: session.CodeUnknownDependency,
 			Message: "The sessions to wait for cannot be looked up.", Hint: "Try again."}}
@@ -94,7 +93,7 @@ func (a *Agent) dependencies(owner string, after []string) ([]session.ID, []sess
 	for i, ref := range after {
 		s, found := named(append(live, ended...), owner, ref)
 		if !found && session.ValidID(ref) {
-			other, err := a.store.Get(session.ID(ref))
+			other, err := q.config.Records.Get(session.ID(ref))
 			s, found = other, err == nil && other.Owner == owner
 		}
 		e := session.FieldError{Field: fmt.Sprintf("after[%d]", i), Code: session.CodeUnknownDependency}
@@ -127,31 +126,28 @@ func named(list []session.Session, owner, ref string) (session.Session, bool) {
 	return session.Session{}, false
 }
 
-// plannable reports whether a spec asks for amounts that there can be at all.
+// Plannable reports whether a spec asks for amounts that there can be at all.
 // What is wrong with the others is told; there is no telling what they wait for.
-func plannable(spec session.Spec) bool {
+func Plannable(spec session.Spec) bool {
 	return spec.Resources.CPU >= 0 && spec.Resources.Memory >= 0 && spec.Resources.Shm >= 0 &&
 		spec.Cluster >= 0 && spec.Cluster <= session.MaxCluster && spec.Accelerator.Validate() == nil
 }
 
-// previewPlan says where a spec would land now, or what it would wait for.
-func (a *Agent) previewPlan(p *session.Preview, owner string, depends []session.ID, live []session.Session,
-	books uint64) error {
-	would := a.newSession(session.LaunchRequest{Owner: owner, Spec: p.Spec})
-	would.Name, would.DependsOn = "this session", depends
-	snapshot, err := a.snapshot(append(live, would), books)
+// Preview says where a session would land now, or what it would wait for.
+func (q *Queue) Preview(p *session.Preview, would session.Session, live []session.Session, books uint64) error {
+	snapshot, err := q.snapshot(append(live, would), books)
 	if err != nil {
 		return err
 	}
-	plan := scheduler.Plan(snapshot, a.clock.Now().UTC()).Decisions
+	plan := scheduler.Plan(snapshot, q.config.Clock.Now().UTC()).Decisions
 	last := plan[len(plan)-1]
 	p.Wait = last.Wait
 	if last.Place == nil {
 		return nil
 	}
 	total := last.Place.Total()
-	p.GPUs, p.Enforcement = total.GPUs, a.enforcement(would, snapshot.Machine.Devices, total)
-	if ledger, err := gpu.NewLedger(snapshot.Machine.Devices, a.config.Giving); err == nil &&
+	p.GPUs, p.Enforcement = total.GPUs, q.enforcement(would, snapshot.Machine.Devices, total)
+	if ledger, err := gpu.NewLedger(snapshot.Machine.Devices, q.config.Giving); err == nil &&
 		!p.Spec.Accelerator.IsZero() {
 		if proposal, err := ledger.Propose(p.Spec.Accelerator); err == nil {
 			p.Rounded = proposal.Rounded
@@ -160,12 +156,13 @@ func (a *Agent) previewPlan(p *session.Preview, owner string, depends []session.
 	return nil
 }
 
-func (a *Agent) SetPriority(_ context.Context, id session.ID, priority int) (session.Session, error) {
+// SetPriority changes the priority of a session that waits.
+func (q *Queue) SetPriority(id session.ID, priority int) (session.Session, error) {
 	if wrong := session.ValidatePriority(priority); wrong != nil {
 		return session.Session{}, &session.Error{Code: "session_update_invalid", Message: wrong.Message,
 			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
 	}
-	s, err := a.records.Change(id, func(d *records.Draft) error {
+	s, err := q.config.Records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Pending {
 			return &session.Error{Code: "session_update_conflict", Message: "The session is " + string(d.Status) +
 				" and does not wait any more.", Hint: "Only a session that waits has a priority to change."}
@@ -176,6 +173,6 @@ func (a *Agent) SetPriority(_ context.Context, id session.ID, priority int) (ses
 	if err != nil {
 		return session.Session{}, err
 	}
-	a.rouse()
+	q.Wake()
 	return s, nil
 }

@@ -1,4 +1,4 @@
-package agent
+package queue
 
 import (
 	"cmp"
@@ -14,11 +14,11 @@ import (
 )
 
 // snapshot is what a plan depends on, as it is now.
-func (a *Agent) snapshot(live []session.Session, books uint64) (scheduler.Snapshot, error) {
-	now := a.clock.Now()
-	info := a.health.State().Info
-	snapshot := scheduler.Snapshot{Revision: books, Ruler: a.config.Owner, Allowances: map[string]session.Allowance{},
-		Machine: scheduler.Machine{Memory: info.Memory, Busy: a.meter.Busy(), Giving: a.config.Giving}}
+func (q *Queue) snapshot(live []session.Session, books uint64) (scheduler.Snapshot, error) {
+	now := q.config.Clock.Now()
+	info := q.config.Health.State().Info
+	snapshot := scheduler.Snapshot{Revision: books, Ruler: q.config.Owner, Allowances: map[string]session.Allowance{},
+		Machine: scheduler.Machine{Memory: info.Memory, Busy: q.config.Busy(), Giving: q.config.Giving}}
 	for cpu := range info.CPUs {
 		snapshot.Machine.CPUs = append(snapshot.Machine.CPUs, cpu)
 	}
@@ -27,29 +27,29 @@ func (a *Agent) snapshot(live []session.Session, books uint64) (scheduler.Snapsh
 			snapshot.Promised = append(snapshot.Promised, promiseOf(s, now))
 			continue
 		}
-		q, err := a.request(s)
+		asks, err := q.request(s)
 		if err != nil {
 			return snapshot, err
 		}
-		snapshot.Queue = append(snapshot.Queue, q)
-		if allowance := a.Allowance(s.Owner); allowance.Limits() {
+		snapshot.Queue = append(snapshot.Queue, asks)
+		if allowance := q.config.People.Allowance(s.Owner); allowance.Limits() {
 			snapshot.Allowances[s.Owner] = allowance
 		}
 	}
 	if len(snapshot.Queue) == 0 {
 		return snapshot, nil
 	}
-	snapshot.Promised = append(snapshot.Promised, a.launch.Left()...)
-	others := a.others.List()
+	snapshot.Promised = append(snapshot.Promised, q.config.Launch.Left()...)
+	others := q.config.Others.List()
 	for _, o := range others {
 		snapshot.Promised = append(snapshot.Promised, scheduler.Promise{Session: o.Holder(), Name: o.String(),
 			Grants: session.Grants{GPUs: o.Grants}, Since: o.Since()})
 	}
-	book := a.devices.Now()
+	book := q.config.Devices()
 	snapshot.Machine.Devices, snapshot.Machine.NoDevices = book.Devices, book.Text
 	snapshot.Machine.Unread, snapshot.Machine.WhyUnread = book.Unread, book.WhyUnread
-	snapshot.Machine.Measured = ledger.New(book, a.config.Giving, live, others, now).Measured()
-	history, err := a.runs.history(a.store)
+	snapshot.Machine.Measured = ledger.New(book, q.config.Giving, live, others, now).Measured()
+	history, err := q.runs.history(q.config.Records)
 	snapshot.History = history
 	return snapshot, err
 }
@@ -71,9 +71,9 @@ func promiseOf(s session.Session, now time.Time) scheduler.Promise {
 	return p
 }
 
-// requestOf is a session that waits for nothing but its turn, as the scheduler
+// RequestOf is a session that waits for nothing but its turn, as the scheduler
 // knows it.
-func requestOf(s session.Session) scheduler.Request {
+func RequestOf(s session.Session) scheduler.Request {
 	return scheduler.Request{
 		Session: s.ID, Name: s.Name, Owner: s.Owner, CPU: s.Spec.Resources.CPU, Memory: s.Spec.Resources.Memory,
 		GPU: s.Spec.Accelerator, Kernels: s.Spec.Cluster,
@@ -82,31 +82,31 @@ func requestOf(s session.Session) scheduler.Request {
 }
 
 // request is a waiting session as the scheduler knows it.
-func (a *Agent) request(s session.Session) (scheduler.Request, error) {
-	q := requestOf(s)
+func (q *Queue) request(s session.Session) (scheduler.Request, error) {
+	asks := RequestOf(s)
 	if s.Spec.PendingTimeout > 0 {
 		from := s.CreatedAt
 		if s.Spec.NotBefore != nil && s.Spec.NotBefore.After(from) {
 			from = *s.Spec.NotBefore
 		}
 		deadline := from.Add(time.Duration(s.Spec.PendingTimeout))
-		q.Deadline = &deadline
+		asks.Deadline = &deadline
 	}
 	for _, id := range s.DependsOn {
-		other, err := a.store.Get(id)
+		other, err := q.config.Records.Get(id)
 		if err != nil && session.CodeOf(err) != store.CodeNotFound {
-			return q, err
+			return asks, err
 		}
-		q.After = append(q.After, scheduler.Dependency{Session: id, Name: cmp.Or(other.Name, string(id)),
+		asks.After = append(asks.After, scheduler.Dependency{Session: id, Name: cmp.Or(other.Name, string(id)),
 			Status: other.Status, Result: other.Result, Reason: other.Reason})
 	}
-	return q, nil
+	return asks, nil
 }
 
 // enforcement is the weakest level by which the grants of a session are kept,
 // empty where it holds no devices.
-func (a *Agent) enforcement(s session.Session, devices []gpu.Device, grants session.Grants) gpu.Level {
-	attached := a.attached.Now()
+func (q *Queue) enforcement(s session.Session, devices []gpu.Device, grants session.Grants) gpu.Level {
+	attached := q.config.Attached()
 	return ledger.Level(gpu.Enforcement{HardLimit: attached.HardLimit, MPS: s.Spec.MPS && attached.MPS, Guard: true},
 		devices, grants)
 }

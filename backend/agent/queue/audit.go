@@ -1,4 +1,4 @@
-package agent
+package queue
 
 import (
 	"slices"
@@ -26,33 +26,33 @@ type audited struct {
 
 // heedAudit logs what the audit of a plan found, once, and keeps what it refused
 // to show it with the machine. It reports whether anything was refused.
-func (a *Agent) heedAudit(plan scheduler.Schedule) bool {
-	found := &a.audited
+func (q *Queue) heedAudit(plan scheduler.Schedule) bool {
+	found := &q.audited
 	found.mu.Lock()
 	defer found.mu.Unlock()
 	for _, what := range plan.Contradictions {
 		if !slices.Contains(found.found, what) {
-			a.log.Warn("more of a device is allocated than it has", "what", what)
+			q.config.Log.Warn("more of a device is allocated than it has", "what", what)
 		}
 	}
 	found.found = plan.Contradictions
 	for _, what := range plan.Refused {
 		if !slices.Contains(found.refused, what) {
-			a.log.Error("a placement was refused: it would have allocated something twice", "what", what)
+			q.config.Log.Error("a placement was refused: it would have allocated something twice", "what", what)
 		}
 	}
 	if len(plan.Refused) > 0 {
-		found.refused, found.at = plan.Refused, a.clock.Now()
+		found.refused, found.at = plan.Refused, q.config.Clock.Now()
 	}
 	return len(plan.Refused) > 0
 }
 
-// auditWarning tells of placements that were refused lately.
-func (a *Agent) auditWarning() (session.Warning, bool) {
-	found := &a.audited
+// Warning tells of placements that were refused lately.
+func (q *Queue) Warning() (session.Warning, bool) {
+	found := &q.audited
 	found.mu.Lock()
 	defer found.mu.Unlock()
-	if found.at.IsZero() || a.clock.Since(found.at) > refusedTold {
+	if found.at.IsZero() || q.config.Clock.Since(found.at) > refusedTold {
 		return session.Warning{}, false
 	}
 	return session.Warning{

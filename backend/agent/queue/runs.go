@@ -1,4 +1,4 @@
-package agent
+package queue
 
 import (
 	"slices"
@@ -7,7 +7,6 @@ import (
 
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
-	"slipway/backend/store"
 )
 
 // runs is how long the newest of the ended sessions ran.
@@ -30,11 +29,11 @@ type ownRun struct {
 const keepRuns = 500
 
 // history is what the scheduler estimates by.
-func (r *runs) history(s *store.Store) (*scheduler.History, error) {
+func (r *runs) history(records Records) (*scheduler.History, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.known {
-		ended, err := s.List(session.Filter{Finished: true})
+		ended, err := records.List(session.Filter{Finished: true})
 		if err != nil {
 			return nil, err
 		}

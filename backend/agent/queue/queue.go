@@ -1,0 +1,342 @@
+// Package queue says who may start: it checks what is asked of the machine, plans
+// with the scheduler whenever something changes, and stores what a plan decides.
+package queue
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"reflect"
+	"sync"
+	"time"
+
+	"slipway/backend/agent/devices"
+	"slipway/backend/agent/health"
+	"slipway/backend/agent/ledger"
+	"slipway/backend/agent/others"
+	"slipway/backend/agent/records"
+	"slipway/backend/engine"
+	"slipway/backend/pace"
+	"slipway/backend/scheduler"
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+// Records hold the sessions.
+type Records interface {
+	Change(id session.ID, change func(*records.Draft) error) (session.Session, error)
+	Update(change func(*store.Tx) error) error
+	Draft(tx *store.Tx, s session.Session) *records.Draft
+	Tell(versions []session.Session)
+	Get(id session.ID) (session.Session, error)
+	Live() ([]session.Session, uint64, error)
+	List(filter session.Filter) ([]session.Session, error)
+}
+
+// Health is whether the engine answers.
+type Health interface {
+	State() health.State
+	// Wait says that a session waits for the engine.
+	Wait() *session.Wait
+}
+
+// Others are the other agents of the machine.
+type Others interface {
+	List() []ledger.Other
+	// Look looks what others hold where somebody waits for devices. It reports
+	// whether others hold any.
+	Look(ctx context.Context, live []session.Session) bool
+}
+
+// Launch takes over what was placed.
+type Launch interface {
+	Start(ctx context.Context, id session.ID)
+	// Left is what containers hold that no session needs.
+	Left() []scheduler.Promise
+}
+
+// People says what somebody may have.
+type People interface {
+	Allowance(owner string) session.Allowance
+	// Processes is the most processes in each container of somebody's sessions.
+	Processes(owner string) int
+}
+
+// Machine tells watchers.
+type Machine interface {
+	Publish(e session.Event)
+	PublishMachine()
+}
+
+// Config says whose queue this is.
+type Config struct {
+	Owner    string // the agent's own person, who goes first
+	Giving   gpu.Config
+	Records  Records
+	Health   Health
+	Others   Others
+	Launch   Launch
+	People   People
+	Machine  Machine
+	Devices  func() devices.State
+	Attached func() engine.Attachment
+	Busy     func() map[int]float64 // of each CPU
+	Purge    func() error           // is called after each plan
+	Pause    func(attempt int) time.Duration
+	Clock    *pace.Clock
+	Log      *slog.Logger
+}
+
+// Queue places the sessions of a machine that wait.
+type Queue struct {
+	config  Config
+	wake    chan struct{} // of capacity 1: the queue or the books changed
+	runs    runs
+	audited audited
+
+	mu    sync.Mutex // guards waits
+	waits map[session.ID]*session.Wait
+}
+
+// New returns a queue. Nothing is placed until Run.
+func New(config Config) *Queue {
+	return &Queue{config: config, wake: make(chan struct{}, 1), waits: map[session.ID]*session.Wait{}}
+}
+
+// Wake has the queue plan again.
+func (q *Queue) Wake() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Wait is why a session waits, nil where it is not known.
+func (q *Queue) Wait(id session.ID) *session.Wait {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waits[id]
+}
+
+// Forget drops why a session waits: it does not any more.
+func (q *Queue) Forget(id session.ID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.waits, id)
+}
+
+// Waiting is of how many sessions it is known why they wait.
+func (q *Queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waits)
+}
+
+// Ended takes note of how long a session ran, for the estimates of starts.
+func (q *Queue) Ended(s session.Session) { q.runs.ended(s) }
+
+// Run places waiting sessions whenever something has changed and whenever
+// a known moment has come, until ctx ends.
+func (q *Queue) Run(ctx context.Context) {
+	const longest = time.Hour // a clock that was set is noticed after this
+	for ctx.Err() == nil {
+		next, err := q.place(ctx)
+		wait := longest
+		if err != nil {
+			q.config.Log.Warn("the queue is held up", "err", err)
+			wait = q.config.Pause(1)
+		} else if !next.IsZero() {
+			wait = min(wait, max(0, q.config.Clock.Until(next)))
+		}
+		if err := q.config.Purge(); err != nil {
+			q.config.Log.Warn("records of ended sessions are not removed", "err", err)
+		}
+		timer := q.config.Clock.Timer(wait)
+		select {
+		case <-q.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// place makes one plan, stores what it decides and starts the courses of those
+// that it places. It returns when to plan again at the latest, if that is known.
+func (q *Queue) place(ctx context.Context) (next time.Time, err error) {
+	live, books, err := q.config.Records.Live()
+	if err != nil {
+		return next, err
+	}
+	q.forgetWaits(live)
+	watched := q.config.Others.Look(ctx, live)
+	snapshot, err := q.snapshot(live, books)
+	if err != nil || len(snapshot.Queue) == 0 {
+		return next, err
+	}
+	up := q.config.Health.State().Up
+	now := q.config.Clock.Now().UTC()
+	var plan scheduler.Schedule
+	if up {
+		plan = scheduler.Plan(snapshot, now)
+		if q.heedAudit(plan) {
+			q.config.Machine.PublishMachine()
+		}
+	} else {
+		plan = scheduler.Ends(snapshot, now)
+	}
+	if err := q.storePlan(ctx, snapshot, plan.Decisions); err != nil {
+		if session.CodeOf(err) == store.CodeConflict {
+			q.Wake() // the books changed meanwhile: plan again
+			return next, nil
+		}
+		return next, err
+	}
+	if !up {
+		q.allWait(live, plan.Decisions)
+		return plan.Next, nil
+	}
+	pending := map[session.ID]session.Session{}
+	for _, s := range live {
+		pending[s.ID] = s
+	}
+	for _, d := range plan.Decisions {
+		if d.Wait != nil {
+			q.showWait(pending[d.Session], d.Wait)
+		}
+	}
+	if soon := now.Add(others.LookAgain); watched && (plan.Next.IsZero() || plan.Next.After(soon)) {
+		plan.Next = soon // nobody tells when another agent's session ends
+	}
+	return plan.Next, nil
+}
+
+// forgetWaits drops what is known of sessions that are no longer live. Nothing is
+// known of a session that is not among live yet: it was not placed.
+func (q *Queue) forgetWaits(live []session.Session) {
+	alive := make(map[session.ID]bool, len(live))
+	for _, s := range live {
+		alive[s.ID] = true
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	maps.DeleteFunc(q.waits, func(id session.ID, _ *session.Wait) bool { return !alive[id] })
+}
+
+// storePlan stores all placements and ends of a plan in one transaction,
+// provided that the books are still those it was made from, and starts the
+// courses of those that were placed.
+func (q *Queue) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan []scheduler.Decision) error {
+	var drafts []*records.Draft
+	decided := false
+	for _, d := range plan {
+		decided = decided || d.Wait == nil
+	}
+	if !decided {
+		return nil
+	}
+	err := q.config.Records.Update(func(tx *store.Tx) error {
+		drafts = nil
+		if err := tx.Expect(snapshot.Revision); err != nil {
+			return err
+		}
+		for _, decision := range plan {
+			if decision.Wait != nil {
+				continue
+			}
+			s, err := tx.Get(decision.Session)
+			if err != nil {
+				return err
+			}
+			d := q.config.Records.Draft(tx, s)
+			if decision.End != nil {
+				err = d.EndPending(*decision.End)
+			} else {
+				d.Processes = q.config.People.Processes(s.Owner)
+				err = d.Place(*decision.Place, q.enforcement(s, snapshot.Machine.Devices, decision.Place.Total()))
+			}
+			if err != nil {
+				return err
+			}
+			drafts = append(drafts, d)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, d := range drafts {
+		q.Forget(d.ID)
+		q.config.Records.Tell(d.Versions())
+		if d.Status.HoldsResources() {
+			q.config.Launch.Start(ctx, d.ID)
+		} else {
+			q.Wake() // someone may have waited for it
+		}
+	}
+	q.config.Machine.PublishMachine()
+	return nil
+}
+
+// WaitSteps shows a session that waits the way to the newest decision on it.
+func WaitSteps(p session.Phase, w *session.Wait) []session.Step {
+	at := p.UpdatedAt
+	step := func(name string, result session.Outcome, message string) session.Step {
+		return session.Step{Step: name, Result: result, Message: message, StartedAt: at}
+	}
+	switch w.Code {
+	case scheduler.CodeWaitStart, scheduler.CodeWaitDependency, scheduler.CodeWaitMachine:
+		last := step(scheduler.StepValidate, session.OutcomeNeedRetry, w.Message)
+		last.Code = w.Code
+		return []session.Step{last}
+	}
+	last := step(scheduler.StepChoose, session.OutcomeNeedRetry, w.Message)
+	last.Code = w.Code
+	return []session.Step{
+		step(scheduler.StepOrder, session.OutcomeSuccess, positionText(w.Position)),
+		step(scheduler.StepValidate, session.OutcomeSuccess, "It waits for no time and no other session."), last,
+	}
+}
+
+// showWait tells watchers why a session waits, if that is news.
+func (q *Queue) showWait(s session.Session, wait *session.Wait) {
+	q.mu.Lock()
+	news := isNews(q.waits[s.ID], wait)
+	q.waits[s.ID] = wait
+	q.mu.Unlock()
+	if news {
+		s.Wait = wait
+		q.config.Machine.Publish(session.Event{Session: &s})
+	}
+}
+
+// isNews reports whether a reason to wait says something else than the one
+// before. What it says in parts is in its message.
+func isNews(before, now *session.Wait) bool {
+	if before == nil || now == nil {
+		return before != now
+	}
+	a, b := *before, *now
+	a.Said, b.Said = nil, nil
+	return !reflect.DeepEqual(a, b)
+}
+
+// allWait tells every queued session but those that were ended that the engine
+// does not answer.
+func (q *Queue) allWait(live []session.Session, ended []scheduler.Decision) {
+	over := map[session.ID]bool{}
+	for _, d := range ended {
+		over[d.Session] = true
+	}
+	position := 0
+	for _, s := range live {
+		if s.Status != session.Pending || over[s.ID] {
+			continue
+		}
+		position++
+		wait := q.config.Health.Wait()
+		wait.Position = position
+		q.showWait(s, wait)
+	}
+}
