@@ -98,7 +98,8 @@ func TestAgentByItselfIsReachedByItsPerson(t *testing.T) {
 		t.Errorf("directories: %+v, %v", listing, err)
 	}
 	t.Run("it takes no devices where it does not listen", func(t *testing.T) {
-		if _, err := control.Pair(t.Context(), daemon.CodeRequest{}); session.CodeOf(err) != "agent_pair_unavailable" {
+		_, err := control.PairCode(t.Context(), session.PairRequest{})
+		if session.CodeOf(err) != "agent_pair_unavailable" {
 			t.Errorf("%v", err)
 		}
 	})
@@ -140,11 +141,11 @@ func TestAgentByItselfIsReachedByItsPerson(t *testing.T) {
 
 func TestPairedDevicesReachTheAgentUntilRevoked(t *testing.T) {
 	_, control := servedAgent(t, daemon.Settings{Listen: "127.0.0.1:0"})
-	code, err := control.Pair(t.Context(), daemon.CodeRequest{})
+	code, err := control.PairCode(t.Context(), session.PairRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := control.Pair(t.Context(), daemon.CodeRequest{Owner: "somebody", Role: "god"}); session.CodeOf(
+	if _, err := control.PairCode(t.Context(), session.PairRequest{Owner: "somebody", Role: "god"}); session.CodeOf(
 		err) != "agent_pair_invalid" {
 		t.Errorf("a code for a role that there is not: %v", err)
 	}
@@ -170,15 +171,15 @@ func TestPairedDevicesReachTheAgentUntilRevoked(t *testing.T) {
 	if _, err := far.Machine(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	devices, err := control.Devices(t.Context())
+	devices, err := control.PairedDevices(t.Context())
 	if err != nil || len(devices) != 1 || devices[0].Name != "laptop" || devices[0].Key != identity.Fingerprint() ||
 		devices[0].Live == 0 {
 		t.Fatalf("%+v, %v", devices, err)
 	}
-	if err := control.Revoke(t.Context(), "desktop"); session.CodeOf(err) != "agent_revoke_not-found" {
+	if err := control.RevokeDevice(t.Context(), "desktop"); session.CodeOf(err) != "agent_revoke_not-found" {
 		t.Errorf("revoking what is not there: %v", err)
 	}
-	if err := control.Revoke(t.Context(), "laptop"); err != nil {
+	if err := control.RevokeDevice(t.Context(), "laptop"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := far.Machine(t.Context()); err == nil {

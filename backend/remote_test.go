@@ -44,8 +44,9 @@ func (n *nearSide) start(configure func(*remote.Config)) {
 	n.t.Cleanup(n.connector.Tidy)
 	var err error
 	n.Hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}},
-		Reacher: n.connector, Shelf: n.shelf, Settings: settings.New(n.t.TempDir(), func(string) string { return "" }),
-		Owner: "ada"})
+		Connector: n.connector, Shelf: n.shelf,
+		Settings: settings.New(n.t.TempDir(), func(string) string { return "" }),
+		Owner:    "ada"})
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 	n := newNearSide(t, func(*remote.Config) {})
 	address := "slipway://" + status.Listen
 	code := func() string {
-		offer, err := control.Pair(t.Context(), daemon.CodeRequest{})
+		offer, err := control.PairCode(t.Context(), session.PairRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,11 +155,11 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		}
 	})
 	t.Run("revoked, it waits for a person, and is paired again", func(t *testing.T) {
-		devices, err := control.Devices(t.Context())
+		devices, err := control.PairedDevices(t.Context())
 		if err != nil || len(devices) != 1 {
 			t.Fatalf("%+v, %v", devices, err)
 		}
-		if err := control.Revoke(t.Context(), devices[0].Key); err != nil {
+		if err := control.RevokeDevice(t.Context(), devices[0].Key); err != nil {
 			t.Fatal(err)
 		}
 		down := n.until("waiting for a person", "box",
@@ -177,7 +178,8 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		if upgrade = n.work(upgrade, err, nil); session.CodeOf(upgrade.Err) != "agent_upgrade_unavailable" {
 			t.Errorf("%+v", upgrade)
 		}
-		if _, err := n.PairCode(t.Context(), "box", "", ""); session.CodeOf(err) != "agent_pair_unavailable" {
+		_, err = n.PairCode(t.Context(), "box", session.PairRequest{})
+		if session.CodeOf(err) != "agent_pair_unavailable" {
 			t.Error(err)
 		}
 	})
@@ -194,7 +196,7 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		}
 		if entries, err := n.Audit(t.Context(), "box", session.AuditQuery{Limit: 1}); err != nil || len(entries) != 1 ||
 			entries[0].Method != "SetLimit" || entries[0].Target != "ann" ||
-			entries[0].Device != devices[0].Fingerprint {
+			entries[0].Device != devices[0].Key {
 			t.Errorf("%+v, %v", entries, err)
 		}
 		if _, err := n.Audit(t.Context(), "box", session.AuditQuery{}); session.CodeOf(err) != "agent_audit_invalid" {
@@ -217,7 +219,7 @@ func TestUnknownKeyIsAQuestion(t *testing.T) {
 	n := newNearSide(t, func(*remote.Config) {})
 	begun, err := n.AddAgent(hub.AgentRequest{Address: "slipway://" + status.Listen, Name: "box"})
 	n.work(begun, err, func(hub.Prompt) string {
-		offer, err := control.Pair(t.Context(), daemon.CodeRequest{})
+		offer, err := control.PairCode(t.Context(), session.PairRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,9 +19,9 @@ import (
 )
 
 // pairedAs is a device that was paired for somebody.
-func pairedAs(t *testing.T, control *daemon.Client, request daemon.CodeRequest) *agentrpc.Client {
+func pairedAs(t *testing.T, control *daemon.Client, request session.PairRequest) *agentrpc.Client {
 	t.Helper()
-	code, err := control.Pair(t.Context(), request)
+	code, err := control.PairCode(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +117,8 @@ func until(t *testing.T, what string, is func() bool) {
 
 func TestPeopleShareAnAgentWithoutSeeingOneAnother(t *testing.T) {
 	home, control := servedAgent(t, daemon.Settings{Listen: "127.0.0.1:0"})
-	ann := pairedAs(t, control, daemon.CodeRequest{Owner: "ann"})
-	bob := pairedAs(t, control, daemon.CodeRequest{Owner: "bob", Role: "user"})
+	ann := pairedAs(t, control, session.PairRequest{Owner: "ann"})
+	bob := pairedAs(t, control, session.PairRequest{Owner: "bob", Role: "user"})
 	theirs, err := ann.Launch(t.Context(), session.LaunchRequest{Owner: "bob", Spec: simSession("anns-secret", 1)})
 	if err != nil || theirs.Owner != "ann" {
 		t.Fatalf("%s, %v", theirs.Owner, err)
@@ -255,9 +255,9 @@ func writtenDown(t *testing.T, control *daemon.Client, id session.ID) {
 
 func TestOnlyThoseWhoRuleAnAgentLookAfterIt(t *testing.T) {
 	_, control := servedAgent(t, daemon.Settings{Listen: "127.0.0.1:0"})
-	ann := pairedAs(t, control, daemon.CodeRequest{Owner: "ann", Role: "user"})
-	boss := pairedAs(t, control, daemon.CodeRequest{Owner: "boss", Role: "admin"})
-	devices, err := boss.KnownDevices(t.Context())
+	ann := pairedAs(t, control, session.PairRequest{Owner: "ann", Role: "user"})
+	boss := pairedAs(t, control, session.PairRequest{Owner: "boss", Role: "admin"})
+	devices, err := boss.PairedDevices(t.Context())
 	if err != nil || len(devices) != 2 {
 		t.Fatalf("%+v, %v", devices, err)
 	}
@@ -265,7 +265,7 @@ func TestOnlyThoseWhoRuleAnAgentLookAfterIt(t *testing.T) {
 		"the log":       func() error { _, err := ann.Audit(t.Context(), session.AuditQuery{Limit: 10}); return err },
 		"limits":        func() error { _, err := ann.Limits(t.Context()); return err },
 		"a limit":       func() error { return ann.SetLimit(t.Context(), "ann", nil) },
-		"devices":       func() error { _, err := ann.KnownDevices(t.Context()); return err },
+		"devices":       func() error { _, err := ann.PairedDevices(t.Context()); return err },
 		"one's own key": func() error { return ann.RevokeDevice(t.Context(), devices[0].Key) },
 	} {
 		if err := call(); session.CodeOf(err) != "agent_call_forbidden" {
@@ -286,7 +286,7 @@ func TestOnlyThoseWhoRuleAnAgentLookAfterIt(t *testing.T) {
 		last.Owner != "boss" || last.Target != "ann" || last.Device == "" {
 		t.Errorf("%d refusals are written down, and last %+v; %v", refused, last, err)
 	}
-	if i := slices.IndexFunc(devices, func(d session.KnownDevice) bool { return d.Owner == "ann" }); boss.RevokeDevice(
+	if i := slices.IndexFunc(devices, func(d session.PairedDevice) bool { return d.Owner == "ann" }); boss.RevokeDevice(
 		t.Context(), devices[i].Key) != nil {
 		t.Error("ann's computer is not revoked")
 	}
@@ -296,7 +296,7 @@ func TestOnlyThoseWhoRuleAnAgentLookAfterIt(t *testing.T) {
 
 func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
 	_, control := servedAgent(t, daemon.Settings{Listen: "127.0.0.1:0"})
-	ann := pairedAs(t, control, daemon.CodeRequest{Owner: "ann"})
+	ann := pairedAs(t, control, session.PairRequest{Owner: "ann"})
 	if err := control.SetLimit(t.Context(), "default", &session.Allowance{CPU: 2, Sessions: 5}); err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
 		p.Wait.Code != "scheduler_wait_limit" {
 		t.Errorf("%+v, %v", p.Wait, err)
 	}
-	lab := pairedAs(t, control, daemon.CodeRequest{Owner: "root-of-the-lab", Role: "admin"})
+	lab := pairedAs(t, control, session.PairRequest{Owner: "root-of-the-lab", Role: "admin"})
 	if err := control.SetLimit(t.Context(), "root-of-the-lab", &session.Allowance{}); err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
 
 func TestWhoTriesToGetInIsWrittenDown(t *testing.T) {
 	_, control := servedAgent(t, daemon.Settings{Listen: "127.0.0.1:0"})
-	code, err := control.Pair(t.Context(), daemon.CodeRequest{Owner: "ann"})
+	code, err := control.PairCode(t.Context(), session.PairRequest{Owner: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}

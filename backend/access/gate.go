@@ -48,19 +48,28 @@ type Inner interface {
 
 // Gate stands before an agent. Its methods are safe for concurrent use.
 type Gate struct {
-	inner  Inner
-	audit  *Audit
-	keeper session.Keeper
+	inner Inner
+	audit *Audit
+	admin session.Admin
 }
 
 // New returns a gate before inner that writes what is done to audit. Those who
-// rule the agent reach the keeper as well; nil: there is none.
-func New(inner Inner, audit *Audit, keeper session.Keeper) *Gate {
-	return &Gate{inner: inner, audit: audit, keeper: keeper}
+// rule the agent reach admin as well; nil: there is none.
+func New(inner Inner, audit *Audit, admin session.Admin) *Gate {
+	return &Gate{inner: inner, audit: audit, admin: admin}
 }
 
 // As returns the agent as somebody may see it.
 func (g *Gate) As(who Identity) session.Agent {
+	return g.as(who)
+}
+
+// Admin returns what an admin may ask, as somebody may ask it.
+func (g *Gate) Admin(who Identity) session.Admin {
+	return g.as(who)
+}
+
+func (g *Gate) as(who Identity) *view {
 	return &view{gate: g, inner: g.inner, who: who, all: who.Role == session.RoleAdmin}
 }
 

@@ -34,7 +34,7 @@ const (
 	ofImage                 // an image by its name
 	ofTransfer              // an image that is being brought
 	ofMachine               // nothing: what it tells is made fit for who asks
-	ofKeepers               // the agent itself: for admins only
+	ofAdmins                // the agent itself: for admins only
 )
 
 // special says what those methods name whose parameters do not say it. A user gets
@@ -65,8 +65,8 @@ var decisions = func() map[string]about {
 			}
 		}
 	}
-	for m := range reflect.TypeFor[session.Keeper]().Methods() {
-		all[m.Name] = ofKeepers
+	for m := range reflect.TypeFor[session.Admin]().Methods() {
+		all[m.Name] = ofAdmins
 	}
 	return all
 }()
@@ -74,7 +74,7 @@ var decisions = func() map[string]about {
 // full is all that somebody may call.
 type full interface {
 	session.Agent
-	session.Keeper
+	session.Admin
 }
 
 // methods are those of an agent and of what looks after it.
@@ -318,7 +318,7 @@ func TestHostileUserReachesNothingOfOthers(t *testing.T) {
 	before := state(t, inner, ann)
 	for _, m := range methods() {
 		kind := decisions[m.Name]
-		if kind == ofMachine || kind == ofKeepers {
+		if kind == ofMachine || kind == ofAdmins {
 			continue
 		}
 		for i := range places(kind, ann) {
@@ -338,7 +338,7 @@ func TestHostileUserReachesNothingOfOthers(t *testing.T) {
 	t.Run("and has their own", func(t *testing.T) {
 		for _, m := range methods() {
 			kind := decisions[m.Name]
-			if kind == ofMachine || kind == ofKeepers || kind == ofTransfer || slices.Contains(ending, m.Name) {
+			if kind == ofMachine || kind == ofAdmins || kind == ofTransfer || slices.Contains(ending, m.Name) {
 				continue
 			}
 			for _, place := range places(kind, eve) {
@@ -536,7 +536,7 @@ func TestHostileUserAndAdmin(t *testing.T) {
 			continue
 		}
 		t.Run(m.Name, func(t *testing.T) {
-			if kind == ofKeepers {
+			if kind == ofAdmins {
 				if got := ask(t, user("eve-of-it"), m, ann, session.Place{}); session.CodeOf(
 					got.err) != "agent_call_forbidden" {
 					t.Errorf("a user: %v", got.err)
@@ -587,13 +587,13 @@ func TestHostileUserGetsNoMPSUnlessItIsAllowed(t *testing.T) {
 	}
 }
 
-// keeper looks after nothing.
-type keeper struct{}
+// admin looks after nothing.
+type admin struct{}
 
-func (keeper) Audit(context.Context, session.AuditQuery) ([]session.AuditEntry, error) {
+func (admin) Audit(context.Context, session.AuditQuery) ([]session.AuditEntry, error) {
 	return nil, nil
 }
-func (keeper) Limits(context.Context) (map[string]session.Allowance, error) { return nil, nil }
-func (keeper) SetLimit(context.Context, string, *session.Allowance) error   { return nil }
-func (keeper) KnownDevices(context.Context) ([]session.KnownDevice, error)  { return nil, nil }
-func (keeper) RevokeDevice(context.Context, string) error                   { return nil }
+func (admin) Limits(context.Context) (map[string]session.Allowance, error)  { return nil, nil }
+func (admin) SetLimit(context.Context, string, *session.Allowance) error    { return nil }
+func (admin) PairedDevices(context.Context) ([]session.PairedDevice, error) { return nil, nil }
+func (admin) RevokeDevice(context.Context, string) error                    { return nil }

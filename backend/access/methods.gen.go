@@ -222,27 +222,27 @@ func (v *view) StopDeleting(ctx context.Context, id session.FolderID) (session.F
 
 func (v *view) Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
 	return kept(v, "Audit", "", false,
-		func(k session.Keeper) ([]session.AuditEntry, error) { return k.Audit(ctx, asked) })
+		func(k session.Admin) ([]session.AuditEntry, error) { return k.Audit(ctx, asked) })
 }
 
 func (v *view) Limits(ctx context.Context) (map[string]session.Allowance, error) {
 	return kept(v, "Limits", "", false,
-		func(k session.Keeper) (map[string]session.Allowance, error) { return k.Limits(ctx) })
+		func(k session.Admin) (map[string]session.Allowance, error) { return k.Limits(ctx) })
 }
 
 func (v *view) SetLimit(ctx context.Context, owner string, limit *session.Allowance) error {
 	_, err := kept(v, "SetLimit", owner, true,
-		func(k session.Keeper) (none, error) { return only(k.SetLimit(ctx, owner, limit)) })
+		func(k session.Admin) (none, error) { return only(k.SetLimit(ctx, owner, limit)) })
 	return err
 }
 
-func (v *view) KnownDevices(ctx context.Context) ([]session.KnownDevice, error) {
-	return kept(v, "KnownDevices", "", false,
-		func(k session.Keeper) ([]session.KnownDevice, error) { return k.KnownDevices(ctx) })
+func (v *view) PairedDevices(ctx context.Context) ([]session.PairedDevice, error) {
+	return kept(v, "PairedDevices", "", false,
+		func(k session.Admin) ([]session.PairedDevice, error) { return k.PairedDevices(ctx) })
 }
 
 func (v *view) RevokeDevice(ctx context.Context, key string) error {
 	_, err := kept(v, "Revoke", key, true,
-		func(k session.Keeper) (none, error) { return only(k.RevokeDevice(ctx, key)) })
+		func(k session.Admin) (none, error) { return only(k.RevokeDevice(ctx, key)) })
 	return err
 }

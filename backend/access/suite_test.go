@@ -61,7 +61,7 @@ func newGate(t *testing.T) (*access.Gate, *agent.Agent) {
 			}
 		}
 	})
-	return access.New(a, audit, keeper{}), a
+	return access.New(a, audit, admin{}), a
 }
 
 func TestAgentKeepsItsPromisesToAnAdmin(t *testing.T) {

@@ -804,12 +804,12 @@ func (c *Client) StopDeleting(ctx context.Context, id session.FolderID) (session
 
 var methodAudit = plain[session.AuditQuery, []session.AuditEntry]{spec{"audit", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r session.AuditQuery) ([]session.AuditEntry, error) {
-		return kept(a, "audit", func(k session.Keeper) ([]session.AuditEntry, error) { return k.Audit(ctx, r) })
+		return kept(a, "audit", func(k session.Admin) ([]session.AuditEntry, error) { return k.Audit(ctx, r) })
 	}}
 
 var methodLimits = plain[none, map[string]session.Allowance]{spec{"limits", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) (map[string]session.Allowance, error) {
-		return kept(a, "limits", func(k session.Keeper) (map[string]session.Allowance, error) { return k.Limits(ctx) })
+		return kept(a, "limits", func(k session.Admin) (map[string]session.Allowance, error) { return k.Limits(ctx) })
 	}}
 
 func (c *Client) Limits(ctx context.Context) (map[string]session.Allowance, error) {
@@ -823,7 +823,7 @@ type setLimitArgs struct {
 
 var methodSetLimit = plain[setLimitArgs, none]{spec{"limit.set", "update", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r setLimitArgs) (none, error) {
-		return kept(a, "limit.set", func(k session.Keeper) (none, error) { return none{}, k.SetLimit(ctx, r.Owner, r.Limit) })
+		return kept(a, "limit.set", func(k session.Admin) (none, error) { return none{}, k.SetLimit(ctx, r.Owner, r.Limit) })
 	}}
 
 func (c *Client) SetLimit(ctx context.Context, owner string, limit *session.Allowance) error {
@@ -831,13 +831,13 @@ func (c *Client) SetLimit(ctx context.Context, owner string, limit *session.Allo
 	return err
 }
 
-var methodKnownDevices = plain[none, []session.KnownDevice]{spec{"known", "read", tunnel.Control, read, short},
-	func(ctx context.Context, a session.Agent, _ none) ([]session.KnownDevice, error) {
-		return kept(a, "known", func(k session.Keeper) ([]session.KnownDevice, error) { return k.KnownDevices(ctx) })
+var methodPairedDevices = plain[none, []session.PairedDevice]{spec{"known", "read", tunnel.Control, read, short},
+	func(ctx context.Context, a session.Agent, _ none) ([]session.PairedDevice, error) {
+		return kept(a, "known", func(k session.Admin) ([]session.PairedDevice, error) { return k.PairedDevices(ctx) })
 	}}
 
-func (c *Client) KnownDevices(ctx context.Context) ([]session.KnownDevice, error) {
-	return methodKnownDevices.call(ctx, c, none{})
+func (c *Client) PairedDevices(ctx context.Context) ([]session.PairedDevice, error) {
+	return methodPairedDevices.call(ctx, c, none{})
 }
 
 type revokeDeviceArgs struct {
@@ -846,7 +846,7 @@ type revokeDeviceArgs struct {
 
 var methodRevokeDevice = plain[revokeDeviceArgs, none]{spec{"known.revoke", "revoke", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r revokeDeviceArgs) (none, error) {
-		return kept(a, "known.revoke", func(k session.Keeper) (none, error) { return none{}, k.RevokeDevice(ctx, r.Key) })
+		return kept(a, "known.revoke", func(k session.Admin) (none, error) { return none{}, k.RevokeDevice(ctx, r.Key) })
 	}}
 
 func (c *Client) RevokeDevice(ctx context.Context, key string) error {
@@ -922,6 +922,6 @@ var table = []served{
 	methodAudit,
 	methodLimits,
 	methodSetLimit,
-	methodKnownDevices,
+	methodPairedDevices,
 	methodRevokeDevice,
 }

@@ -90,15 +90,15 @@ type limited struct {
 }
 
 // kept asks an agent that is looked after from elsewhere.
-func kept[T any](a session.Agent, method string, call func(session.Keeper) (T, error)) (T, error) {
-	if k, ok := a.(session.Keeper); ok {
+func kept[T any](a session.Agent, method string, call func(session.Admin) (T, error)) (T, error) {
+	if k, ok := a.(session.Admin); ok {
 		return call(k)
 	}
 	var nothing T
 	return nothing, unsupported(method)
 }
 
-var _ session.Keeper = (*Client)(nil)
+var _ session.Admin = (*Client)(nil)
 
 // Audit asks for a part of the log. Older agents know only how many entries are
 // asked for: of their answer what is not asked for is left out, and one that has

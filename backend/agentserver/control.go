@@ -12,8 +12,6 @@ import (
 	"slipway/backend/session"
 )
 
-var _ daemon.Daemon = (*Server)(nil)
-
 func (s *Server) Status(ctx context.Context) (daemon.Status, error) {
 	status := daemon.Status{
 		Role: s.config.Role, PID: os.Getpid(), Version: place.Version, Commit: place.Commit, Engine: s.config.Engine,
@@ -67,34 +65,18 @@ func (s *Server) EndSessions(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (s *Server) Pair(_ context.Context, request daemon.CodeRequest) (daemon.Code, error) {
+func (s *Server) PairCode(_ context.Context, request session.PairRequest) (session.PairCode, error) {
 	if s.devices == nil {
-		return daemon.Code{}, notListening()
+		return session.PairCode{}, notListening()
 	}
 	code, err := s.devices.offer(request, s.config.User)
 	s.note("Pair", request.Owner, err)
 	return code, err
 }
 
-func (s *Server) Devices(context.Context) ([]daemon.Device, error) {
+func (s *Server) RotateKey(context.Context) (session.KeyRotation, error) {
 	if s.devices == nil {
-		return nil, notListening()
-	}
-	return s.devices.told(), nil
-}
-
-func (s *Server) Revoke(_ context.Context, device string) error {
-	if s.devices == nil {
-		return notListening()
-	}
-	err := s.devices.revoke(device)
-	s.note("Revoke", device, err)
-	return err
-}
-
-func (s *Server) Rotate(context.Context) (daemon.Rotated, error) {
-	if s.devices == nil {
-		return daemon.Rotated{}, notListening()
+		return session.KeyRotation{}, notListening()
 	}
 	rotated, err := s.devices.rotate()
 	s.note("Rotate", rotated.Key, err)
@@ -102,20 +84,6 @@ func (s *Server) Rotate(context.Context) (daemon.Rotated, error) {
 		s.config.Log.Info("the agent has another key", "before", rotated.Before, "key", rotated.Key)
 	}
 	return rotated, err
-}
-
-func (s *Server) Audit(_ context.Context, asked session.AuditQuery) ([]access.Entry, error) {
-	return s.audit.Read(asked)
-}
-
-func (s *Server) Limits(context.Context) (map[string]session.Allowance, error) {
-	return s.config.Agent.Allowances(), nil
-}
-
-func (s *Server) SetLimit(_ context.Context, owner string, limit *session.Allowance) error {
-	err := s.config.Agent.SetAllowance(owner, limit)
-	s.note("SetLimit", owner, err)
-	return err
 }
 
 // note writes down what the person at the machine did about who may use it.

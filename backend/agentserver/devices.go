@@ -9,7 +9,6 @@ import (
 
 	"slipway/backend/access"
 	"slipway/backend/agentrpc"
-	"slipway/backend/daemon"
 	"slipway/backend/place"
 	"slipway/backend/session"
 	"slipway/tunnel/secure"
@@ -106,7 +105,7 @@ func (d *pairedDevices) key() string {
 
 // rotate gives the agent another key. What is connected is cut off, and learns
 // when it returns, with the old key's signature, that the agent is the same.
-func (d *pairedDevices) rotate() (daemon.Rotated, error) {
+func (d *pairedDevices) rotate() (session.KeyRotation, error) {
 	d.mu.Lock()
 	before := d.identity
 	next, err := before.Rotate()
@@ -119,31 +118,31 @@ func (d *pairedDevices) rotate() (daemon.Rotated, error) {
 	}
 	d.mu.Unlock()
 	if err != nil {
-		return daemon.Rotated{}, &session.Error{Code: "agent_rotate_internal-error",
+		return session.KeyRotation{}, &session.Error{Code: "agent_rotate_internal-error",
 			Message: "The new key cannot be kept, so the old one stays.", Hint: "Look at the disk that has " +
 				d.keyFile + ".", Err: err}
 	}
-	return daemon.Rotated{Before: before.Fingerprint(), Key: next.Fingerprint(), Devices: d.list.Disconnect()}, nil
+	return session.KeyRotation{Before: before.Fingerprint(), Key: next.Fingerprint(), Devices: d.list.Disconnect()}, nil
 }
 
 // offer makes a code.
-func (d *pairedDevices) offer(request daemon.CodeRequest, user string) (daemon.Code, error) {
+func (d *pairedDevices) offer(request session.PairRequest, user string) (session.PairCode, error) {
 	grant, err := granted(request, user)
 	if err != nil {
-		return daemon.Code{}, err
+		return session.PairCode{}, err
 	}
 	offer, err := d.pairings.Offer(grant)
 	if err != nil {
-		return daemon.Code{}, agentrpc.FaultError(err)
+		return session.PairCode{}, agentrpc.FaultError(err)
 	}
-	return daemon.Code{Code: offer.Code, Address: d.address(), Key: d.key(), Expires: offer.Expires}, nil
+	return session.PairCode{Code: offer.Code, Address: d.address(), Key: d.key(), Expires: offer.Expires}, nil
 }
 
-func (d *pairedDevices) told() []daemon.Device {
+func (d *pairedDevices) all() []session.PairedDevice {
 	list := d.list.List()
-	devices := make([]daemon.Device, len(list))
+	devices := make([]session.PairedDevice, len(list))
 	for i, one := range list {
-		devices[i] = daemon.Device{Key: one.Key, Name: one.Name, Owner: one.Owner, Role: string(one.Role),
+		devices[i] = session.PairedDevice{Key: one.Key, Name: one.Name, Owner: one.Owner, Role: session.Role(one.Role),
 			Added: one.Paired, Seen: one.Seen, Live: one.Live}
 	}
 	return devices

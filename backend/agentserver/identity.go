@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"slipway/backend/access"
-	"slipway/backend/daemon"
 	"slipway/backend/session"
 	"slipway/tunnel"
 	"slipway/tunnel/secure"
@@ -44,7 +43,7 @@ func (s *Server) person() access.Identity {
 
 // granted is what a device is paired for. The agent's own user is an admin from
 // their devices, others are not.
-func granted(request daemon.CodeRequest, user string) (secure.Grant, error) {
+func granted(request session.PairRequest, user string) (secure.Grant, error) {
 	grant := secure.Grant{Owner: request.Owner, Role: secure.Role(request.Role)}
 	if grant.Owner == "" {
 		grant.Owner = user

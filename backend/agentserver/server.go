@@ -100,7 +100,8 @@ func (s *Server) Run(ctx context.Context) error {
 			do()
 		})
 	}
-	part(func() { controlErr = daemon.Serve(ctx, s.sockets.Control, s, s.config.Log) })
+	control := daemon.Daemon{Process: s, Admin: s.gate.Admin(s.person()), Pairing: s}
+	part(func() { controlErr = daemon.Serve(ctx, s.sockets.Control, control, s.config.Log) })
 	part(func() { s.admit(ctx, &group, s.acceptLocal) })
 	if s.devices != nil {
 		part(func() { s.admit(ctx, &group, s.devices.listener.Accept) })

@@ -12,6 +12,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/daemon"
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 func (p *program) agentPairCommand() *cobra.Command {
@@ -33,7 +34,7 @@ slipway agent add with the printed address and enter the code.`,
 		if err != nil {
 			return err
 		}
-		code, err := c.Pair(ctx, daemon.CodeRequest{Owner: req.Owner, Role: req.Role})
+		code, err := c.PairCode(ctx, session.PairRequest{Owner: req.Owner, Role: session.Role(req.Role)})
 		if err != nil {
 			return err
 		}
@@ -62,7 +63,7 @@ func (p *program) agentDevicesCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		devices, err := c.Devices(ctx)
+		devices, err := c.PairedDevices(ctx)
 		if err != nil {
 			return err
 		}
@@ -80,7 +81,7 @@ func (p *program) agentDevicesCommand() *cobra.Command {
 				case !d.Seen.IsZero():
 					seen = span(p.Now().Sub(d.Seen)) + " ago"
 				}
-				rows = append(rows, []string{d.Name, d.Key, d.Role, span(p.Now().Sub(d.Added)) + " ago", seen})
+				rows = append(rows, []string{d.Name, d.Key, string(d.Role), span(p.Now().Sub(d.Added)) + " ago", seen})
 			}
 			columns(w, rows)
 		})
@@ -102,7 +103,7 @@ func (p *program) agentRevokeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.Revoke(ctx, args[0]); err != nil {
+			if err := c.RevokeDevice(ctx, args[0]); err != nil {
 				return err
 			}
 			p.notice("%s is revoked.", fmt.Sprintf("%q", args[0]))

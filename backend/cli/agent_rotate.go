@@ -53,7 +53,7 @@ func (p *program) rotateHere(ctx context.Context, home place.Home) error {
 	if err != nil {
 		return err
 	}
-	rotated, err := c.Rotate(ctx)
+	rotated, err := c.RotateKey(ctx)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/daemon"
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 // lone is the real program as a daemon in a folder of its own, which listens
@@ -81,7 +82,7 @@ func (p *installed) typing(word, answer string, args ...string) (shown string, e
 func pairedWith(t *testing.T, far *installed) *installed {
 	t.Helper()
 	near := install(t, "sim")
-	code := told[daemon.Code](far, "agent", "pair")
+	code := told[session.PairCode](far, "agent", "pair")
 	shown, err := near.typing("Type the code", code.Code, "agent", "add", "slipway://"+code.Address, "--name", "box")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, shown)
@@ -122,7 +123,7 @@ func TestKeysAreChangedWithoutAQuestion(t *testing.T) {
 	near.boxUntil("pinned", reached(first))
 
 	t.Run("the agent's, and it is followed and remembered", func(t *testing.T) {
-		rotated := told[daemon.Rotated](far, "agent", "rotate")
+		rotated := told[session.KeyRotation](far, "agent", "rotate")
 		if rotated.Before != first || rotated.Key == first || rotated.Devices != 1 {
 			t.Fatalf("%+v", rotated)
 		}
@@ -135,23 +136,23 @@ func TestKeysAreChangedWithoutAQuestion(t *testing.T) {
 	})
 	t.Run("the agent's, twice while the laptop is away and with a restart between", func(t *testing.T) {
 		near.must("shutdown")
-		if rotated := told[daemon.Rotated](far, "agent", "rotate"); rotated.Devices != 0 {
+		if rotated := told[session.KeyRotation](far, "agent", "rotate"); rotated.Devices != 0 {
 			t.Errorf("%+v", rotated)
 		}
 		status := told[daemon.Status](far, "agent", "status")
 		far.must("agent", "stop")
 		far.must("agent", "start", "--listen", status.Listen, "--keeper", "none")
-		last := told[daemon.Rotated](far, "agent", "rotate").Key
+		last := told[session.KeyRotation](far, "agent", "rotate").Key
 		near.boxUntil("reached under the last key", reached(last))
 	})
 	t.Run("this computer's, which the agent lists in the old one's place", func(t *testing.T) {
-		before := told[[]daemon.Device](far, "agent", "devices")
+		before := told[[]session.PairedDevice](far, "agent", "devices")
 		rotated := told[api.KeyRotation](near, "agent", "rotate", "--device")
 		if len(before) != 1 || rotated.Before != before[0].Key || len(rotated.Told) != 1 || rotated.Told[0] != "box" ||
 			len(rotated.Later) != 0 {
 			t.Fatalf("%+v, %+v", before, rotated)
 		}
-		after := told[[]daemon.Device](far, "agent", "devices")
+		after := told[[]session.PairedDevice](far, "agent", "devices")
 		if len(after) != 1 || after[0].Key != rotated.Fingerprint || after[0].Name != before[0].Name ||
 			after[0].Role != before[0].Role {
 			t.Errorf("%+v became %+v", before, after)

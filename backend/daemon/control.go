@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"slipway/backend/place"
@@ -42,25 +41,10 @@ func Serve(ctx context.Context, listener net.Listener, d Daemon, log *slog.Logge
 	mux.HandleFunc("GET /status", answer(func(r *http.Request) (any, error) { return d.Status(r.Context()) }))
 	mux.HandleFunc("POST /stop", answer(func(r *http.Request) (any, error) { return struct{}{}, d.Stop(r.Context()) }))
 	mux.HandleFunc("POST /end", answer(func(r *http.Request) (any, error) {
-		return struct{}{},
-			d.EndSessions(r.Context())
+		return struct{}{}, d.EndSessions(r.Context())
 	}))
-	mux.HandleFunc("GET /devices", answer(func(r *http.Request) (any, error) { return d.Devices(r.Context()) }))
-	mux.HandleFunc("DELETE /devices/{device}", answer(func(r *http.Request) (any, error) {
-		return struct{}{}, d.Revoke(r.Context(), r.PathValue("device"))
-	}))
-	mux.HandleFunc("POST /rotate", answer(func(r *http.Request) (any, error) { return d.Rotate(r.Context()) }))
-	serveShared(mux, d)
-	mux.HandleFunc("POST /pair", answer(func(r *http.Request) (any, error) {
-		var request CodeRequest
-		decoder := json.NewDecoder(io.LimitReader(r.Body, answerMost))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&request); err != nil {
-			return nil, &session.Error{Code: "agent_pair_invalid", Message: "The request for a code cannot be read.",
-				Hint: "Use the same version on both sides.", Err: err}
-		}
-		return d.Pair(r.Context(), request)
-	}))
+	serveAdmin(mux, d)
+	servePairing(mux, d)
 	web := http.Server{Handler: mux, ReadHeaderTimeout: callTime, ReadTimeout: callTime, WriteTimeout: 2 * callTime,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	ended := make(chan error, 1)
@@ -99,8 +83,6 @@ type Client struct {
 	web  http.Client
 }
 
-var _ Daemon = (*Client)(nil)
-
 // Connect finds what rules the agent of a folder; [ErrNotRunning] where nothing
 // does.
 func Connect(ctx context.Context, home place.Home) (*Client, error) {
@@ -126,22 +108,6 @@ func (c *Client) Stop(ctx context.Context) error {
 
 func (c *Client) EndSessions(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/end", nil, nil)
-}
-
-func (c *Client) Pair(ctx context.Context, request CodeRequest) (code Code, err error) {
-	return code, c.call(ctx, http.MethodPost, "/pair", request, &code)
-}
-
-func (c *Client) Devices(ctx context.Context) (devices []Device, err error) {
-	return devices, c.call(ctx, http.MethodGet, "/devices", nil, &devices)
-}
-
-func (c *Client) Revoke(ctx context.Context, device string) error {
-	return c.call(ctx, http.MethodDelete, "/devices/"+url.PathEscape(device), nil, nil)
-}
-
-func (c *Client) Rotate(ctx context.Context) (rotated Rotated, err error) {
-	return rotated, c.call(ctx, http.MethodPost, "/rotate", nil, &rotated)
 }
 
 // StopAndWait asks for the end and returns when the folder is given up.

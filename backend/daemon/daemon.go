@@ -20,7 +20,6 @@ import (
 
 	"github.com/moby/sys/atomicwriter"
 
-	"slipway/backend/access"
 	"slipway/backend/place"
 	"slipway/backend/session"
 )
@@ -50,57 +49,20 @@ type Status struct {
 	Instance string `json:"instance,omitempty"`
 }
 
-// Code is a pairing code, good once and for a short while.
-type Code struct {
-	Code    string    `json:"code"`
-	Address string    `json:"address"` // where the agent listens
-	Key     string    `json:"key"`     // fingerprint of the agent's key
-	Expires time.Time `json:"expires"`
+// Daemon answers the person at the machine.
+type Daemon struct {
+	Process
+	session.Admin
+	session.Pairing
 }
 
-// CodeRequest says for whom a code is.
-type CodeRequest struct {
-	Owner string `json:"owner,omitempty"` // whose sessions the device will have; empty: those of the agent's person
-	Role  string `json:"role,omitempty"`  // admin or user; empty: admin for the agent's person, user for others
-}
-
-// Device is a paired device.
-type Device struct {
-	Key   string    `json:"key"` // fingerprint
-	Name  string    `json:"name"`
-	Owner string    `json:"owner,omitempty"`
-	Role  string    `json:"role,omitempty"`
-	Added time.Time `json:"added"`
-	Seen  time.Time `json:"seen,omitzero"`
-	Live  int       `json:"live"` // its connections now
-}
-
-// Rotated is an agent's change of its key.
-type Rotated struct {
-	Before  string `json:"before"`  // fingerprint of the old key, which proves the new one
-	Key     string `json:"key"`     // fingerprint of the new key
-	Devices int    `json:"devices"` // how many were connected, and learn of it at once
-}
-
-// Daemon is what answers the person at the machine.
-type Daemon interface {
+// Process is what runs an agent.
+type Process interface {
 	Status(ctx context.Context) (Status, error)
-	// Stop asks for the end; sessions go on.
+	// Stop asks for the end; sessions keep running.
 	Stop(ctx context.Context) error
-	// EndSessions asks every session that lives to end, and does not wait.
+	// EndSessions asks every live session to end, and does not wait.
 	EndSessions(ctx context.Context) error
-	Pair(ctx context.Context, request CodeRequest) (Code, error)
-	Devices(ctx context.Context) ([]Device, error)
-	// Revoke takes a device's access, by fingerprint or name.
-	Revoke(ctx context.Context, device string) error
-	// Audit returns the newest entries of the log of what was done that are asked for.
-	Audit(ctx context.Context, asked session.AuditQuery) ([]access.Entry, error)
-	// Limits returns what each person may hold at most, by owner.
-	Limits(ctx context.Context) (map[string]session.Allowance, error)
-	// SetLimit sets what one may hold; nil: nothing of their own.
-	SetLimit(ctx context.Context, owner string, limit *session.Allowance) error
-	// Rotate gives the agent another key, which the old one has signed.
-	Rotate(ctx context.Context) (Rotated, error)
 }
 
 // Names of the files in the folder.

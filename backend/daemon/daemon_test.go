@@ -55,17 +55,17 @@ func TestDaemonIsStartedOnceAndFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		code, err := c.Pair(t.Context(), CodeRequest{Owner: "ada"})
+		code, err := c.PairCode(t.Context(), session.PairRequest{Owner: "ada"})
 		if err != nil || code.Code != "12-tin-ada" {
 			t.Errorf("code %+v, %v", code, err)
 		}
-		if devices, err := c.Devices(t.Context()); err != nil || len(devices) != 1 {
+		if devices, err := c.PairedDevices(t.Context()); err != nil || len(devices) != 1 {
 			t.Errorf("devices %+v, %v", devices, err)
 		}
-		if err := c.Revoke(t.Context(), "a/b"); err != nil {
+		if err := c.RevokeDevice(t.Context(), "a/b"); err != nil {
 			t.Error(err)
 		}
-		if err := c.Revoke(t.Context(), "x"); session.CodeOf(err) != "agent_revoke_not-found" ||
+		if err := c.RevokeDevice(t.Context(), "x"); session.CodeOf(err) != "agent_revoke_not-found" ||
 			session.AsError(err, "").Hint == "" {
 			t.Errorf("revoking a stranger: %v", err)
 		}

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/access"
 	"slipway/backend/place"
 	"slipway/backend/session"
 )
@@ -45,6 +44,8 @@ type fake struct {
 	ending bool
 }
 
+func asDaemon(f *fake) Daemon { return Daemon{Process: f, Admin: f, Pairing: f} }
+
 func (f *fake) Status(context.Context) (Status, error) {
 	sum, err := ProgramSum()
 	if f.ending && f.live > 0 {
@@ -55,14 +56,16 @@ func (f *fake) Status(context.Context) (Status, error) {
 }
 func (f *fake) Stop(context.Context) error        { f.stop(); return nil }
 func (f *fake) EndSessions(context.Context) error { f.ending = true; return nil }
-func (f *fake) Pair(_ context.Context, r CodeRequest) (Code, error) {
-	return Code{Code: "12-tin-" + r.Owner}, nil
+func (f *fake) PairCode(_ context.Context, r session.PairRequest) (session.PairCode, error) {
+	return session.PairCode{Code: "12-tin-" + r.Owner}, nil
 }
-func (f *fake) Devices(context.Context) ([]Device, error) { return []Device{{Name: "laptop"}}, nil }
-func (f *fake) Rotate(context.Context) (Rotated, error) {
-	return Rotated{Before: "old", Key: "new", Devices: 2}, nil
+func (f *fake) PairedDevices(context.Context) ([]session.PairedDevice, error) {
+	return []session.PairedDevice{{Name: "laptop"}}, nil
 }
-func (f *fake) Revoke(_ context.Context, device string) error {
+func (f *fake) RotateKey(context.Context) (session.KeyRotation, error) {
+	return session.KeyRotation{Before: "old", Key: "new", Devices: 2}, nil
+}
+func (f *fake) RevokeDevice(_ context.Context, device string) error {
 	if device != "a/b" {
 		return &session.Error{Code: "agent_revoke_not-found", Message: "There is no device " + device + ".",
 			Hint: "List them."}
@@ -107,7 +110,7 @@ func beDaemon() int {
 	go echo(sockets.Tunnel)
 	live := 0
 	_, _ = fmt.Sscan(os.Getenv("FAKE_LIVE"), &live)
-	err = Serve(ctx, sockets.Control, &fake{home: home, role: role, stop: stop, live: live},
+	err = Serve(ctx, sockets.Control, asDaemon(&fake{home: home, role: role, stop: stop, live: live}),
 		slog.New(slog.DiscardHandler))
 	if errors.Join(err, sockets.Close()) != nil {
 		return 1
@@ -218,8 +221,8 @@ func start(t *testing.T, home place.Home, program string) Status {
 	return status
 }
 
-func (f *fake) Audit(context.Context, session.AuditQuery) ([]access.Entry, error) {
-	return []access.Entry{}, nil
+func (f *fake) Audit(context.Context, session.AuditQuery) ([]session.AuditEntry, error) {
+	return []session.AuditEntry{}, nil
 }
 
 func (f *fake) Limits(context.Context) (map[string]session.Allowance, error) {

@@ -33,7 +33,7 @@ func opened(t *testing.T) (home place.Home, program string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, sockets.Control, &fake{home: home}, discard()) }()
+	go func() { served <- Serve(ctx, sockets.Control, asDaemon(&fake{home: home}), discard()) }()
 	go echo(sockets.Tunnel)
 	t.Cleanup(func() { cancel(); <-served; _ = sockets.Close() })
 	for _, name := range []string{tunnelSocket, controlSocket} {
@@ -148,7 +148,7 @@ func TestVersionsWithTheirSocketsInTheHomeAreFoundAndFind(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, listener, &fake{home: home, role: RoleAgent}, discard()) }()
+	go func() { served <- Serve(ctx, listener, asDaemon(&fake{home: home, role: RoleAgent}), discard()) }()
 	if _, err := Connect(t.Context(), home); err != nil {
 		t.Errorf("the old one is not found: %v", err)
 	}

@@ -148,14 +148,14 @@ func (h *Hub) remoteOf(name string) (*member, Entry, error) {
 // ProbeAgent begins to look at an agent's machine again.
 func (h *Hub) ProbeAgent(name string) (Operation, error) {
 	return h.about(AgentProbe, name, func(ctx context.Context, work *Work, _ *member, entry Entry) error {
-		return h.reacher.Probe(ctx, work, entry)
+		return h.connector.Probe(ctx, work, entry)
 	})
 }
 
 // UpgradeAgent begins to bring this version to an agent's machine.
 func (h *Hub) UpgradeAgent(name string) (Operation, error) {
 	return h.about(AgentUpgrade, name, func(ctx context.Context, work *Work, m *member, entry Entry) error {
-		if err := h.reacher.Upgrade(ctx, work, entry); err != nil {
+		if err := h.connector.Upgrade(ctx, work, entry); err != nil {
 			return err
 		}
 		return m.remote.Reconnect(ctx, work)
@@ -174,7 +174,7 @@ func (h *Hub) ReconnectAgent(name string) (Operation, error) {
 // its files go first; one that cannot be reached is then not forgotten either.
 func (h *Hub) RemoveAgent(name string, uninstall bool) (Operation, error) {
 	return h.about(AgentRemove, name, func(ctx context.Context, work *Work, m *member, entry Entry) error {
-		if err := h.reacher.Remove(ctx, work, entry, uninstall); err != nil {
+		if err := h.connector.Remove(ctx, work, entry, uninstall); err != nil {
 			return err
 		}
 		return h.part(m)
@@ -272,45 +272,4 @@ func (h *Hub) pin(m *member, fingerprint string) error {
 	m.entry = changed
 	h.publishAgent(m)
 	return nil
-}
-
-// PairedDevices lists the devices that an agent lets in.
-func (h *Hub) PairedDevices(ctx context.Context, name string) ([]PairedDevice, error) {
-	m, _, err := h.remoteOf(name)
-	if err != nil {
-		return nil, err
-	}
-	return m.remote.PairedDevices(ctx)
-}
-
-// RevokeDevice has an agent let a device in no more; agent_pair_not-found.
-func (h *Hub) RevokeDevice(ctx context.Context, name, fingerprint string) error {
-	m, _, err := h.remoteOf(name)
-	if err != nil {
-		return err
-	}
-	return m.remote.RevokeDevice(ctx, fingerprint)
-}
-
-// PairCode has an agent make a code by which one more device is let in.
-func (h *Hub) PairCode(ctx context.Context, name, owner, role string) (PairCode, error) {
-	m, _, err := h.remoteOf(name)
-	if err != nil {
-		return PairCode{}, err
-	}
-	switch role {
-	case "", "user", "admin": // empty: as that agent does
-	default:
-		return PairCode{}, &session.Error{Code: "agent_pair_invalid",
-			Message: fmt.Sprintf("%q is not a role.", clip(role)), Hint: "Choose admin or user.",
-			Fields: []session.FieldError{{Field: "role", Code: "agent_pair_invalid", Message: "It is not a role.",
-				Hint: "Choose admin or user."}}}
-	}
-	if owner != "" && !userRule.MatchString(owner) {
-		return PairCode{}, &session.Error{Code: "agent_pair_invalid",
-			Message: fmt.Sprintf("%q is not a name for an owner.", clip(owner)), Hint: "Use letters and digits.",
-			Fields: []session.FieldError{{Field: "owner", Code: "agent_pair_invalid",
-				Message: "It is not a name for an owner."}}}
-	}
-	return m.remote.PairCode(ctx, owner, role)
 }

@@ -145,7 +145,7 @@ func (h *Hub) AddAgent(req AgentRequest) (Operation, error) {
 		return Operation{}, err
 	}
 	return h.operations.start(AgentAdd, entry.Address, func(ctx context.Context, work *Work) error {
-		added, err := h.reacher.Add(ctx, work, entry, func(instance string) error { return h.strange(nil, instance) })
+		added, err := h.connector.Add(ctx, work, entry, func(instance string) error { return h.strange(nil, instance) })
 		if err != nil {
 			return err
 		}
@@ -176,13 +176,13 @@ func (h *Hub) ProbeAddress(address, dir string) (Operation, error) {
 	}
 	entry := Entry{Address: parsed.String(), Dir: dir}
 	return h.operations.start(AgentProbe, entry.Address, func(ctx context.Context, work *Work) error {
-		return h.reacher.Probe(ctx, work, entry)
+		return h.connector.Probe(ctx, work, entry)
 	})
 }
 
 func (h *Hub) reachable(address string) (Address, error) {
 	parsed, err := ParseAddress(address)
-	if err == nil && h.reacher == nil {
+	if err == nil && h.connector == nil {
 		err = &session.Error{Code: "agent_add_unavailable", Message: "This Slipway reaches no other machines.",
 			Hint: "Use slipway serve or the desktop application."}
 	}
@@ -334,7 +334,7 @@ func (h *Hub) join(entry Entry) (*member, error) {
 func (h *Hub) open(entry Entry) (*member, error) {
 	m := newMember(entry.Name, false, nil)
 	m.entry = entry
-	remote, err := h.reacher.Open(entry, Listed{Name: m.Name,
+	remote, err := h.connector.Open(entry, Listed{Name: m.Name,
 		Pin: func(fingerprint string) error {
 			return h.pin(m, fingerprint)
 		}, Distrust: func(err error) {
@@ -370,7 +370,7 @@ func (h *Hub) saveDirectory(change func([]Entry) []Entry) error {
 // loadDirectory opens what was kept. It is called once, before the hub is
 // shared. An agent that cannot be opened is logged and stays on the shelf.
 func (h *Hub) loadDirectory() {
-	if h.reacher == nil {
+	if h.connector == nil {
 		return
 	}
 	var entries []Entry

@@ -21,18 +21,18 @@ const labAddress = "ssh://ada@lab"
 // fleet is a hub with a local agent, and machines to be added.
 type fleet struct {
 	*hub.Hub
-	shelf   *hubtest.Shelf
-	local   *hubtest.Agent
-	lab     *hubtest.Agent
-	reacher *hubtest.Reacher
-	stop    func()
+	shelf     *hubtest.Shelf
+	local     *hubtest.Agent
+	lab       *hubtest.Agent
+	connector *hubtest.Connector
+	stop      func()
 }
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := &fleet{shelf: &hubtest.Shelf{}, local: hubtest.New("local"), lab: hubtest.New("itself"),
-		reacher: &hubtest.Reacher{}}
-	f.reacher.Machine(labAddress, f.lab)
+		connector: &hubtest.Connector{}}
+	f.connector.Machine(labAddress, f.lab)
 	f.restart(t)
 	return f
 }
@@ -44,7 +44,7 @@ func (f *fleet) restart(t *testing.T) {
 		f.stop()
 	}
 	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: f.local}},
-		Reacher: f.reacher, Shelf: f.shelf, Settings: noSettings(t), Owner: "ada"})
+		Connector: f.connector, Shelf: f.shelf, Settings: noSettings(t), Owner: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func (f *fleet) add(t *testing.T) *hubtest.Remote {
 		t.Fatalf("adding ended as %+v", op)
 	}
 	f.awaitOnline(t, "lab", true)
-	return f.reacher.Remote(labAddress)
+	return f.connector.Remote(labAddress)
 }
 
 func (f *fleet) awaitOnline(t *testing.T, name string, online bool) hub.Agent {
@@ -250,10 +250,10 @@ func TestOfflineAgentIsShownOverARestartAsOldAsItIs(t *testing.T) {
 			t.Fatalf("a secret is kept under %s", key)
 		}
 	}
-	f.reacher.Machine(labAddress, f.lab)
+	f.connector.Machine(labAddress, f.lab)
 	f.lab.SetDown(true)
 	f.restart(t)
-	f.reacher.Remote(labAddress).SetUp(false)
+	f.connector.Remote(labAddress).SetUp(false)
 	a, err := f.Agent("lab")
 	if err != nil || a.Fingerprint != "print-of-lab" || a.Live != 1 || a.LastHeard.IsZero() || a.ID != before.ID {
 		t.Fatalf("%+v, %v", a, err)
@@ -324,7 +324,7 @@ func TestAgentIsNotAddedTwice(t *testing.T) {
 
 func TestFailedAddLeavesNothing(t *testing.T) {
 	f := newFleet(t)
-	f.reacher.Adding = func(context.Context, *hub.Work, hub.Entry) error {
+	f.connector.Adding = func(context.Context, *hub.Work, hub.Entry) error {
 		return &session.Error{Code: "agent_probe_no-docker", Message: "There is no Docker.", Hint: "Install it."}
 	}
 	op, err := f.AddAgent(hub.AgentRequest{Address: labAddress})
@@ -385,7 +385,7 @@ func TestSilentAgentHoldsUpNobody(t *testing.T) {
 func TestOperationAsksAndIsAnswered(t *testing.T) {
 	f := newFleet(t)
 	answers := make(chan string, 1)
-	f.reacher.Adding = func(ctx context.Context, work *hub.Work, _ hub.Entry) error {
+	f.connector.Adding = func(ctx context.Context, work *hub.Work, _ hub.Entry) error {
 		text, err := work.Ask(ctx, hub.Prompt{Kind: hub.PromptPassword, Text: "Password:", Secret: true})
 		answers <- text
 		return err
@@ -434,7 +434,7 @@ func (f *fleet) prompt(t *testing.T, id string) hub.Prompt {
 
 func TestOperationIsCancelledWhileItAsks(t *testing.T) {
 	f := newFleet(t)
-	f.reacher.Adding = func(ctx context.Context, work *hub.Work, _ hub.Entry) error {
+	f.connector.Adding = func(ctx context.Context, work *hub.Work, _ hub.Entry) error {
 		_, err := work.Ask(ctx, hub.Prompt{Kind: hub.PromptConfirm, Text: "Go on?"})
 		return err
 	}

@@ -28,14 +28,14 @@ type Shelf interface {
 // Version says what is running.
 type Version struct{ Version, Commit, Go, OS, Arch string }
 
-// Config is what a hub is made of. Members are always there; Reacher reaches
+// Config is what a hub is made of. Members are always there; Connector reaches
 // those that a person adds, and is nil where there can be none. Log and Now may
 // be nil.
 type Config struct {
-	Members  []Member
-	Reacher  Reacher
-	Shelf    Shelf
-	Settings SettingsFile
+	Members   []Member
+	Connector Connector
+	Shelf     Shelf
+	Settings  SettingsFile
 	// Catalogue is what is offered before anything is installed; nil: nothing.
 	Catalogue Catalogue
 	Notifier  Notifier    // nil: there is no desktop
@@ -49,7 +49,7 @@ type Config struct {
 // Hub is safe for concurrent use.
 type Hub struct {
 	catalogue Catalogue
-	reacher   Reacher
+	connector Connector
 	shelf     Shelf
 	file      SettingsFile
 	notifier  Notifier    // nil: none
@@ -90,7 +90,7 @@ type Hub struct {
 // its default taken: a broken history must not keep anybody from working.
 func Open(config Config) (*Hub, error) {
 	h := &Hub{
-		reacher: config.Reacher, catalogue: config.Catalogue, shelf: config.Shelf, file: config.Settings,
+		connector: config.Connector, catalogue: config.Catalogue, shelf: config.Shelf, file: config.Settings,
 		notifier: config.Notifier, autostart: config.Autostart, owner: config.Owner, version: config.Version,
 		log: config.Log, now: config.Now,
 		sessions: map[session.ID]*known{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{},

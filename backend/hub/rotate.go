@@ -12,7 +12,7 @@ type Rotation struct {
 	Before, Fingerprint string // of the old key and of the new one
 	// Told and Later are the agents that have learned of this computer's new
 	// key, and those that learn of it when they are reached next: their ids in
-	// what a Reacher tells, their names in what a Hub does.
+	// what a Connector tells, their names in what a Hub does.
 	Told, Later []string
 }
 
@@ -23,16 +23,17 @@ func (h *Hub) RotateAgentKey(ctx context.Context, name string) (Rotation, error)
 	if err != nil {
 		return Rotation{}, err
 	}
-	return m.remote.RotateKey(ctx)
+	rotated, err := m.remote.RotateKey(ctx)
+	return Rotation{Before: rotated.Before, Fingerprint: rotated.Key}, err
 }
 
 // RotateOwnKey changes the key by which agents know this computer.
 func (h *Hub) RotateOwnKey(ctx context.Context) (Rotation, error) {
-	if h.reacher == nil {
+	if h.connector == nil {
 		return Rotation{}, &session.Error{Code: "agent_rotate_unavailable",
 			Message: "This Slipway reaches no other machines, so it has no key.", Hint: "Use the slipway program."}
 	}
-	rotation, err := h.reacher.Rotate(ctx)
+	rotation, err := h.connector.Rotate(ctx)
 	if err != nil {
 		return Rotation{}, err
 	}

@@ -30,8 +30,8 @@ func TestOneAgentIsNotAddedAtTwoAddresses(t *testing.T) {
 			f.add(t)
 			again := hubtest.New("itself")
 			again.Instance = c.instance
-			f.reacher.Machine(other, again)
-			f.reacher.Found = c.found
+			f.connector.Machine(other, again)
+			f.connector.Found = c.found
 			begun, err := f.AddAgent(hub.AgentRequest{Address: other, Name: "twin"})
 			op := f.ended(t, begun, err)
 			if c.says == "" {
@@ -47,7 +47,7 @@ func TestOneAgentIsNotAddedAtTwoAddresses(t *testing.T) {
 			if agents := f.Agents(); len(agents) != 2 {
 				t.Errorf("%+v", agents)
 			}
-			if c.found != "" && f.reacher.Remote(other) != nil {
+			if c.found != "" && f.connector.Remote(other) != nil {
 				t.Error("it was opened all the same")
 			}
 		})

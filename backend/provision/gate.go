@@ -16,16 +16,10 @@ var gate = sync.OnceValue(func() *vet.Gate { return vet.New(answers) })
 
 // answers are the rules of what the agent's own commands print.
 var answers = vet.Tables{
-	Types: map[reflect.Type]vet.Rule{reflect.TypeFor[[]daemon.Device](): vet.List(vet.MostSessions)},
 	Fields: map[reflect.Type]vet.Fields{
-		reflect.TypeFor[daemon.Device](): {
-			"Key": vet.Maybe(vet.Mark()), "Name": vet.Line(256), "Owner": vet.Maybe(vet.Owner()),
-			"Role": vet.Maybe(vet.Mark()),
-			"Live": vet.Whole(0, 1<<20),
-		},
-		reflect.TypeFor[daemon.Code](): {"Code": vet.Mark(), "Address": vet.Mark(), "Key": vet.Maybe(vet.Mark())},
-		reflect.TypeFor[daemon.Rotated](): {"Before": vet.Maybe(vet.Mark()), "Key": vet.Mark(), "Devices": vet.Whole(0,
-			1<<20)},
+		reflect.TypeFor[session.PairCode](): {"Code": vet.Mark(), "Address": vet.Mark(), "Key": vet.Maybe(vet.Mark())},
+		reflect.TypeFor[session.KeyRotation](): {"Before": vet.Maybe(vet.Mark()), "Key": vet.Mark(),
+			"Devices": vet.Whole(0, 1<<20)},
 		reflect.TypeFor[daemon.Status](): {
 			"Role": vet.Maybe(vet.Mark()), "PID": vet.Whole(0, 1<<31), "Version": vet.Line(128),
 			"Commit": vet.Line(128),

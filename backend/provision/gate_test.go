@@ -26,8 +26,8 @@ func (s saying) Run(context.Context, []string, io.Reader) (sshstdio.Result, erro
 
 func TestEveryAnswerHasRules(t *testing.T) {
 	for _, of := range []reflect.Type{
-		reflect.TypeFor[[]daemon.Device](), reflect.TypeFor[daemon.Code](), reflect.TypeFor[daemon.Rotated](),
-		reflect.TypeFor[daemon.Switched](),
+		reflect.TypeFor[session.PairCode](), reflect.TypeFor[session.KeyRotation](),
+		reflect.TypeFor[daemon.Status](), reflect.TypeFor[daemon.Switched](),
 		reflect.TypeFor[daemon.Uninstalled](),
 	} {
 		if _, err := gate().Weight(of); err != nil {
@@ -40,22 +40,22 @@ func TestEveryAnswerHasRules(t *testing.T) {
 func TestHostileMachineIsNotBelieved(t *testing.T) {
 	const match = `x\nMatch exec \"touch /tmp/owned\"`
 	for text, into := range map[string]any{
-		`[{"key":"` + match + `","name":"a"}]`:                    &[]daemon.Device{},
-		`[{"key":"k","name":"a","owner":"\u001b]0;owned\u0007"}]`: &[]daemon.Device{},
-		`[{"key":"k","name":"a","added":"9999-01-01T00:00:00Z"}]`: &[]daemon.Device{},
-		`{"code":"` + match + `","address":"a:1"}`:                &daemon.Code{},
-		`{"code":"123","address":"a:1\u0000"}`:                    &daemon.Code{},
-		`{"before":"k","key":"` + match + `"}`:                    &daemon.Rotated{},
-		`{"to":{"version":"1","pid":-1}}`:                         &daemon.Switched{},
-		`{"live":-1}`:                                             &daemon.Uninstalled{},
+		`{"key":"` + match + `","version":"a"}`:    &daemon.Status{},
+		`{"keeper":"\u001b]0;owned\u0007"}`:        &daemon.Status{},
+		`{"started":"9999-01-01T00:00:00Z"}`:       &daemon.Status{},
+		`{"code":"` + match + `","address":"a:1"}`: &session.PairCode{},
+		`{"code":"123","address":"a:1\u0000"}`:     &session.PairCode{},
+		`{"before":"k","key":"` + match + `"}`:     &session.KeyRotation{},
+		`{"to":{"version":"1","pid":-1}}`:          &daemon.Switched{},
+		`{"live":-1}`:                              &daemon.Uninstalled{},
 	} {
 		if err := Ask(t.Context(), saying{text: text}, "/x", into, "it"); session.CodeOf(err) != vet.CodeReply {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	devices := []daemon.Device{}
-	if err := Ask(t.Context(), saying{text: `[{"key":"k","name":"a\u001b[2Jb"}]`}, "/x", &devices,
-		"devices"); err != nil || strings.ContainsFunc(devices[0].Name, unicode.IsControl) {
-		t.Errorf("%+v, %v", devices, err)
+	var status daemon.Status
+	if err := Ask(t.Context(), saying{text: `{"key":"k","version":"a\u001b[2Jb"}`}, "/x", &status,
+		"status"); err != nil || status.Version == "" || strings.ContainsFunc(status.Version, unicode.IsControl) {
+		t.Errorf("%+v, %v", status, err)
 	}
 }

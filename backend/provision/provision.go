@@ -9,7 +9,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	_ "embed" // the script of the probe
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"

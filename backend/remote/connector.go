@@ -51,7 +51,7 @@ type Connector struct {
 	fresh  map[string]*sshConnection // logins of agents just added, by the ids of their entries
 }
 
-var _ hub.Reacher = (*Connector)(nil)
+var _ hub.Connector = (*Connector)(nil)
 
 // deviceKey is the file of this computer's own key.
 const deviceKey = "device.key"
@@ -144,6 +144,15 @@ func (c *Connector) identity() (*secure.Identity, error) {
 	}
 	c.key = identity
 	return identity, nil
+}
+
+// Key is the fingerprint of this computer's own key; empty: it cannot be read.
+func (c *Connector) Key() string {
+	identity, err := c.identity()
+	if err != nil {
+		return ""
+	}
+	return identity.Fingerprint()
 }
 
 // hostName is what this computer is called elsewhere.

@@ -5,6 +5,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/hub"
+	"slipway/backend/session"
 )
 
 func (s *Server) listAgents(*http.Request) (any, error) {
@@ -111,11 +112,12 @@ func (s *Server) pairCode(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	code, err := s.hub.PairCode(r.Context(), r.PathValue("agent"), req.Owner, req.Role)
+	code, err := s.hub.PairCode(r.Context(), r.PathValue("agent"),
+		session.PairRequest{Owner: req.Owner, Role: session.Role(req.Role)})
 	if err != nil {
 		return nil, err
 	}
-	return api.PairCode(code), nil
+	return api.PairCode{Code: code.Code, Address: code.Address, ExpiresAt: code.Expires}, nil
 }
 
 func (s *Server) rotateAgent(r *http.Request) (any, error) {

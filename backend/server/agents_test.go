@@ -31,7 +31,7 @@ const labAddress = "ssh://ada@lab"
 func (w *world) addLab(t *testing.T) (*hubtest.Agent, *hubtest.Remote) {
 	t.Helper()
 	lab := hubtest.New("itself")
-	w.reacher.Machine(labAddress, lab)
+	w.connector.Machine(labAddress, lab)
 	lab.Put(session.Session{ID: "aaaaaaaaaaaa", Name: "over-there", Status: session.Running,
 		Spec: session.Spec{Image: "a:1"}, CreatedAt: time.Now()})
 	var op api.Operation
@@ -43,7 +43,7 @@ func (w *world) addLab(t *testing.T) (*hubtest.Agent, *hubtest.Remote) {
 		var a api.Agent
 		return w.call(t, "GET", "/api/v1/agents/lab", "", &a) == 200 && a.Connection.State == "connected" && a.Live == 1
 	})
-	return lab, w.reacher.Remote(labAddress)
+	return lab, w.connector.Remote(labAddress)
 }
 
 // cutLab cuts the way to the agent and waits until that is known.
@@ -95,12 +95,12 @@ func TestAgentsOverTheAPI(t *testing.T) {
 		}
 	})
 	t.Run("devices are listed and revoked", func(t *testing.T) {
-		remote.SetDevices(hub.PairedDevice{Name: "desk", Fingerprint: "abc", Role: "admin", This: true})
+		remote.SetDevices(session.PairedDevice{Name: "desk", Key: "print-of-here", Role: "admin"})
 		var devices []api.PairedDevice
 		if w.call(t, "GET", "/api/v1/agents/lab/devices", "", &devices); len(devices) != 1 || !devices[0].This {
 			t.Fatalf("%+v", devices)
 		}
-		if status := w.call(t, "DELETE", "/api/v1/agents/lab/devices/abc", "", nil); status != 204 {
+		if status := w.call(t, "DELETE", "/api/v1/agents/lab/devices/print-of-here", "", nil); status != 204 {
 			t.Fatalf("revoking answers %d", status)
 		}
 		var code api.PairCode
@@ -148,9 +148,9 @@ func TestAgentsOverTheAPI(t *testing.T) {
 
 func TestAnswerOfAPromptIsToldToNobody(t *testing.T) {
 	w := start(t)
-	w.reacher.Machine(labAddress, hubtest.New("itself"))
+	w.connector.Machine(labAddress, hubtest.New("itself"))
 	got := make(chan string, 1)
-	w.reacher.Adding = func(ctx context.Context, work *hub.Work, _ hub.Entry) error {
+	w.connector.Adding = func(ctx context.Context, work *hub.Work, _ hub.Entry) error {
 		answer, err := work.Ask(ctx, hub.Prompt{Kind: hub.PromptPassword, Text: "Password:", Secret: true})
 		got <- answer
 		return err

@@ -31,17 +31,17 @@ const patience = 2 * time.Minute
 
 // world is a server on a port of its own, over a hub over an agent in memory.
 type world struct {
-	agent    *hubtest.Agent
-	shelf    *hubtest.Shelf
-	reacher  *hubtest.Reacher
-	hub      *hub.Hub
-	server   *server.Server
-	seal     string // the cookie of a browser that is logged in, once one was
-	url      string // http://127.0.0.1:PORT
-	port     string
-	stopped  chan struct{} // receives when a shutdown was asked for
-	shutdown context.CancelFunc
-	done     chan struct{} // closed when the server has ended
+	agent     *hubtest.Agent
+	shelf     *hubtest.Shelf
+	connector *hubtest.Connector
+	hub       *hub.Hub
+	server    *server.Server
+	seal      string // the cookie of a browser that is logged in, once one was
+	url       string // http://127.0.0.1:PORT
+	port      string
+	stopped   chan struct{} // receives when a shutdown was asked for
+	shutdown  context.CancelFunc
+	done      chan struct{} // closed when the server has ended
 }
 
 func start(t testing.TB) *world {
@@ -58,11 +58,11 @@ func startFor(t testing.TB, users ...int) *world {
 // startOn starts a server over an agent that remembers what stands on a shelf.
 func startOn(t testing.TB, agent *hubtest.Agent, shelf *hubtest.Shelf, users ...int) *world {
 	t.Helper()
-	w := &world{agent: agent, shelf: shelf, reacher: &hubtest.Reacher{}, stopped: make(chan struct{}, 1),
+	w := &world{agent: agent, shelf: shelf, connector: &hubtest.Connector{}, stopped: make(chan struct{}, 1),
 		done: make(chan struct{})}
 	var err error
 	w.hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: w.agent}},
-		Reacher: w.reacher, Shelf: &hubtest.Shelf{},
+		Connector: w.connector, Shelf: &hubtest.Shelf{},
 		Settings: settings.New(t.TempDir(), func(string) string { return "" }), Owner: "ada"})
 	if err != nil {
 		t.Fatal(err)

@@ -53,8 +53,8 @@ func questionOut(q hub.Question) api.Question {
 }
 
 func pairedOut(d hub.PairedDevice) api.PairedDevice {
-	return api.PairedDevice{Name: d.Name, Fingerprint: d.Fingerprint, Owner: d.Owner, Role: d.Role, This: d.This,
-		AddedAt: d.AddedAt, LastSeen: moment(d.LastSeen)}
+	return api.PairedDevice{Name: d.Name, Fingerprint: d.Key, Owner: d.Owner, Role: string(d.Role), This: d.This,
+		AddedAt: d.Added, LastSeen: moment(d.Seen)}
 }
 
 func operationOut(o hub.Operation) api.Operation {

@@ -162,7 +162,7 @@ func besiege(t *testing.T, h *hostileHost) *besieged {
 		Dialer: func(entry hub.Entry, _ tunnel.Dialer) tunnel.Dialer { return pipes(inProcess[entry.Name]) }})}
 	t.Cleanup(connector.Tidy)
 	one, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: mine}},
-		Reacher: connector, Shelf: &hubtest.Shelf{}, Owner: "ada",
+		Connector: connector, Shelf: &hubtest.Shelf{}, Owner: "ada",
 		Settings: settings.New(t.TempDir(), func(string) string { return "" })})
 	if err != nil {
 		t.Fatal(err)

@@ -21,15 +21,15 @@ import (
 // openHub opens the hub over the agent of this machine and those that the
 // connector connects to. The shelf that it returns holds what the hub keeps and is
 // closed after it.
-func openHub(home place.Home, machine *local.Machine, connector hub.Reacher,
+func openHub(home place.Home, machine *local.Machine, connector hub.Connector,
 	log *slog.Logger) (*hub.Hub, *store.Shelf, error) {
 	shelf, err := store.OpenShelf(filepath.Join(machine.Dir, "hub.db"))
 	if err != nil {
 		return nil, nil, err
 	}
 	h, err := hub.Open(hub.Config{
-		Members: []hub.Member{{Name: machine.Name, Local: true, Agent: machine.Agent}},
-		Reacher: connector, Shelf: shelf, Catalogue: environments.In(home.Dir), Now: machine.Clock.Now,
+		Members:   []hub.Member{{Name: machine.Name, Local: true, Agent: machine.Agent}},
+		Connector: connector, Shelf: shelf, Catalogue: environments.In(home.Dir), Now: machine.Clock.Now,
 		Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil),
 		Autostart: autostartEntry(home, machine), Owner: machine.Owner, Version: hub.Version(BuildVersion()),
 		Log: log.With("part", "hub"),

@@ -53,5 +53,5 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 		"Owner": title, "Role": title, "Device": title, "From": title, "Method": title, "Session": title,
 		"Target": title, "Outcome": title, "Count": count,
 	},
-	reflect.TypeFor[session.KnownDevice](): {"Key": mark, "Name": title, "Owner": Maybe(owner), "Live": count},
+	reflect.TypeFor[session.PairedDevice](): {"Key": mark, "Name": title, "Owner": Maybe(owner), "Live": count},
 }}

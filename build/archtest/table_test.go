@@ -40,7 +40,7 @@ var table = []row{
 			"backend/store"}},
 	{pkg: "backend/peer"},
 	{pkg: "backend/mountinfo"},
-	{pkg: "backend/daemon", imports: []string{"backend/place", "backend/session", "backend/access", "backend/peer"}},
+	{pkg: "backend/daemon", imports: []string{"backend/place", "backend/session", "backend/peer"}},
 	{pkg: "backend/hostlock"},
 	{pkg: "backend/recipe", imports: []string{"backend/session", "gpu"}},
 	{pkg: "backend/scheduler", imports: []string{"backend/session", "gpu"}},

@@ -20,7 +20,7 @@ type method struct {
 	name    string
 	params  []param // after the context
 	result  string  // type of the answer; empty: only an error
-	keeper  bool    // it belongs to what looks after the agent, which not every agent has
+	admin   bool    // it belongs to what looks after the agent, which not every agent has
 	wire    string
 	verb    string
 	class   string
@@ -52,7 +52,7 @@ const (
 
 const directive = "//rpc:method "
 
-// readMethods reads the methods of Agent and Keeper, in the order of their
+// readMethods reads the methods of Agent and Admin, in the order of their
 // interfaces.
 func readMethods(dir string) ([]method, error) {
 	r := reader{faces: map[string]*ast.InterfaceType{}, structs: map[string]bool{}}
@@ -75,13 +75,13 @@ func readMethods(dir string) ([]method, error) {
 		return nil, err
 	}
 	var all []method
-	for _, face := range []string{"Agent", "Keeper"} {
+	for _, face := range []string{"Agent", "Admin"} {
 		of, err := r.read(face)
 		if err != nil {
 			return nil, err
 		}
 		for i := range of {
-			of[i].keeper = face == "Keeper"
+			of[i].admin = face == "Admin"
 		}
 		all = append(all, of...)
 	}
@@ -235,8 +235,8 @@ func (m *method) check() error {
 	if m.who == "" {
 		return fmt.Errorf("nobody has decided who may call it; add who=owner, admin, anyone or custom")
 	}
-	if m.who == whoAdmin && !m.keeper || m.keeper && m.who != whoAdmin && m.who != whoCustom {
-		return fmt.Errorf("who=admin is for the methods of Keeper, and they are for nobody else")
+	if m.who == whoAdmin && !m.admin || m.admin && m.who != whoAdmin && m.who != whoCustom {
+		return fmt.Errorf("who=admin is for the methods of Admin, and they are for nobody else")
 	}
 	for _, err := range []error{
 		one("window", m.window, "", "lasting"),

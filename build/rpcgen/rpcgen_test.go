@@ -63,12 +63,12 @@ func TestDirectivesThatLackSomethingAreRefused(t *testing.T) {
 		"no effect":    {"name=get verb=read who=owner", `effect is ""`},
 		"a wrong role": {"name=get verb=read effect=read who=root", `who is "root"`},
 		"a wrong word": {"name=get verb=read effect=read who=owner colour=red", `"colour=red" means nothing`},
-		"an admin":     {"name=get verb=read effect=read who=admin", "for the methods of Keeper"},
+		"an admin":     {"name=get verb=read effect=read who=admin", "for the methods of Admin"},
 		"few names":    {"name=get verb=read effect=read who=owner args=id,name", "2 names for 1 parameters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			source := "package session\n\ntype Keeper interface{}\n\ntype Agent interface {\n//rpc:method" +
+			source := "package session\n\ntype Admin interface{}\n\ntype Agent interface {\n//rpc:method" +
 				strings.TrimSuffix(" "+c.directive, " \n") + "\n\tGet(ctx context.Context, id ID) (Session, error)\n}\n"
 			if err := os.WriteFile(filepath.Join(dir, "agent.go"), []byte(source), 0o600); err != nil {
 				t.Fatal(err)

@@ -147,12 +147,12 @@ func (m *method) forward(kind string) string {
 	}
 	call := fmt.Sprintf("a.%s(%s)", m.name, given)
 	switch {
-	case m.keeper:
+	case m.admin:
 		inner := fmt.Sprintf("return k.%s(%s)", m.name, given)
 		if m.result == "" {
 			inner = fmt.Sprintf("return none{}, k.%s(%s)", m.name, given)
 		}
-		return fmt.Sprintf("return kept(a, %q, func(k session.Keeper) (%s, error) { %s })", m.wire, m.answer(), inner)
+		return fmt.Sprintf("return kept(a, %q, func(k session.Admin) (%s, error) { %s })", m.wire, m.answer(), inner)
 	case kind == "download": // what is resumed is another call
 		return fmt.Sprintf("stream, err := %s\nreturn downloaded{ReadCloser: stream, offset: -1}, err", call)
 	case kind == "feed":
@@ -250,7 +250,7 @@ func (w *writer) rule(m method) error {
 	takes := ""
 	if m.who == whoAdmin {
 		helper = fmt.Sprintf("kept(v, %q, %s, %t", as, cmp.Or(m.audit, `""`), m.audit != "")
-		takes, call = "k session.Keeper", strings.Replace(call, "v.inner.", "k.", 1)
+		takes, call = "k session.Admin", strings.Replace(call, "v.inner.", "k.", 1)
 	} else {
 		var err error
 		if helper, err = m.ownerRule(as); err != nil {

@@ -70,7 +70,7 @@ func (l *lab) code(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", labFailed(l.home, err)
 	}
-	code, err := c.Pair(ctx, daemon.CodeRequest{Owner: demo.Person, Role: string(session.RoleAdmin)})
+	code, err := c.PairCode(ctx, session.PairRequest{Owner: demo.Person, Role: session.RoleAdmin})
 	return code.Code, err
 }
 

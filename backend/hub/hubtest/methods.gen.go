@@ -451,8 +451,8 @@ func (unanswered) SetLimit(ctx context.Context, owner string, limit *session.All
 	return
 }
 
-func (unanswered) KnownDevices(ctx context.Context) (result []session.KnownDevice, err error) {
-	err = unsupported("KnownDevices")
+func (unanswered) PairedDevices(ctx context.Context) (result []session.PairedDevice, err error) {
+	err = unsupported("PairedDevices")
 	return
 }
 

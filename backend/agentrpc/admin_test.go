@@ -9,9 +9,9 @@ import (
 	"slipway/tunnel"
 )
 
-// keeperOfBefore answers as the version did that knew only how many entries of
+// adminOfBefore answers as the version did that knew only how many entries of
 // the log are asked for.
-func keeperOfBefore(t *testing.T, log []session.AuditEntry) *Client {
+func adminOfBefore(t *testing.T, log []session.AuditEntry) *Client {
 	near, far := connect(t)
 	opener, err := tunnel.NewMux(near, tunnel.Opener)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestTheLogOfAnAgentOfBeforeIsAskedForWithAQuery(t *testing.T) {
 		{At: began.Add(2 * time.Second), Owner: "ann", Method: "terminate", Outcome: "agent_call_forbidden"},
 		{At: began.Add(3 * time.Second), Owner: "ann", Method: "rename", Outcome: "ok"},
 	}
-	c := keeperOfBefore(t, log)
+	c := adminOfBefore(t, log)
 	for name, of := range map[string]struct {
 		asked session.AuditQuery
 		want  []int

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// Keeper looks after an agent that several people share. An [Agent] may be one
-// as well. Only those who rule the agent may; others fail with
-// agent_call_forbidden.
-type Keeper interface {
+// Admin answers the admins of an agent that several people share. Others fail
+// with agent_call_forbidden.
+type Admin interface {
 	// Audit returns the newest entries of the log of what was done that are
 	// asked for, oldest first; agent_audit_invalid unless 1 to [MostAudit] are.
 	//
@@ -25,14 +24,45 @@ type Keeper interface {
 	//
 	//rpc:method name=limit.set verb=update effect=again args=owner,limit? who=admin audit=owner
 	SetLimit(ctx context.Context, owner string, limit *Allowance) error
-	// KnownDevices lists the devices that are paired with the agent.
+	// PairedDevices lists the devices that are paired with the agent.
 	//
 	//rpc:method name=known verb=read effect=read who=admin
-	KnownDevices(ctx context.Context) ([]KnownDevice, error)
+	PairedDevices(ctx context.Context) ([]PairedDevice, error)
 	// RevokeDevice takes a device's access, at once; agent_revoke_not-found.
 	//
 	//rpc:method name=known.revoke verb=revoke effect=once who=admin audit=key as=Revoke
 	RevokeDevice(ctx context.Context, key string) error
+}
+
+// Pairing makes and changes the keys of an agent. It is asked on the agent's own
+// machine alone, or through a login there; agent_pair_unavailable where the agent
+// takes no devices.
+type Pairing interface {
+	// PairCode makes a code by which one more device can be paired.
+	PairCode(ctx context.Context, request PairRequest) (PairCode, error)
+	// RotateKey gives the agent another key, which the old one signs.
+	RotateKey(ctx context.Context) (KeyRotation, error)
+}
+
+// PairRequest says for whom a code is.
+type PairRequest struct {
+	Owner string `json:"owner,omitempty"` // who owns what the device launches; empty: the agent's user
+	Role  Role   `json:"role,omitempty"`  // empty: admin for the agent's user, user for others
+}
+
+// PairCode is a pairing code. It is valid once and for a short while.
+type PairCode struct {
+	Code    string    `json:"code"`
+	Address string    `json:"address"` // where the agent listens
+	Key     string    `json:"key"`     // fingerprint of the agent's key
+	Expires time.Time `json:"expires"`
+}
+
+// KeyRotation is an agent's change of its key.
+type KeyRotation struct {
+	Before  string `json:"before"`  // fingerprint of the old key, which proves the new one
+	Key     string `json:"key"`     // fingerprint of the new key
+	Devices int    `json:"devices"` // how many were connected, and learn of it at once
 }
 
 // MostAudit is the most entries of the log of what was done in one answer, so
@@ -92,8 +122,8 @@ type AuditEntry struct {
 	Security bool `json:"security,omitempty"` // it decides who may reach the agent, or tells of somebody who tried
 }
 
-// KnownDevice is a computer that is paired with an agent.
-type KnownDevice struct {
+// PairedDevice is a computer that is paired with an agent.
+type PairedDevice struct {
 	Key   string    `json:"key"`
 	Name  string    `json:"name"`
 	Owner string    `json:"owner"`

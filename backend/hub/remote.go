@@ -7,9 +7,9 @@ import (
 	"slipway/backend/session"
 )
 
-// Reacher reaches agents on other machines. The hub decides which and when; how
-// they are dialled, installed and paired with is the Reacher's business.
-type Reacher interface {
+// Connector reaches agents on other machines. The hub decides which and when; how
+// they are dialled, installed and paired with is the Connector's business.
+type Connector interface {
 	// Open makes the way to an agent of the directory. It dials nothing before
 	// the Run of what it returns.
 	Open(entry Entry, listed Listed) (Remote, error)
@@ -28,6 +28,9 @@ type Reacher interface {
 	// where that is possible. With uninstall its sessions are ended and its
 	// files removed.
 	Remove(ctx context.Context, work *Work, entry Entry, uninstall bool) error
+	// Key is the fingerprint of the key by which agents know this computer; empty:
+	// it cannot be read.
+	Key() string
 	// Rotate changes the key by which agents know this computer, and shows the
 	// new one to those that are reached.
 	Rotate(context.Context) (Rotation, error)
@@ -61,39 +64,8 @@ type Remote interface {
 	// remembered as pinned; agent_answer_conflict when there is no such question.
 	Answer(ctx context.Context, accept bool, found string) (pinned string, err error)
 
-	Doorkeeper
-}
-
-// Doorkeeper knows which devices an agent lets in. One that cannot be asked
-// fails with agent_pair_unavailable.
-type Doorkeeper interface {
-	PairedDevices(context.Context) ([]PairedDevice, error)
-	RevokeDevice(ctx context.Context, fingerprint string) error
-	PairCode(ctx context.Context, owner, role string) (PairCode, error)
-	// Audit returns entries of the log of what was done there.
-	Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error)
-	// Limits returns what each person may hold there; SetLimit sets one, nil:
-	// none of their own.
-	Limits(ctx context.Context) (map[string]session.Allowance, error)
-	SetLimit(ctx context.Context, owner string, limit *session.Allowance) error
-	// RotateKey has the agent change its own key.
-	RotateKey(context.Context) (Rotation, error)
-}
-
-// PairedDevice is a key that an agent lets in. This marks the computer that asks.
-type PairedDevice struct {
-	Name, Fingerprint, Owner, Role string
-
-	This     bool
-	AddedAt  time.Time
-	LastSeen time.Time // zero: never
-}
-
-// PairCode lets one more device in, once.
-type PairCode struct {
-	Code      string
-	Address   string
-	ExpiresAt time.Time
+	session.Admin
+	session.Pairing
 }
 
 // LinkState is how an agent is reached.

@@ -2,21 +2,21 @@ package access
 
 import "slipway/backend/session"
 
-var _ session.Keeper = (*view)(nil)
+var _ session.Admin = (*view)(nil)
 
 // kept is a call on what looks after the agent, which is for those who rule it.
 // What it changes is written down, and who was refused.
 func kept[T any](v *view, method, target string, changes bool,
-	call func(session.Keeper) (T, error)) (result T, err error) {
+	call func(session.Admin) (T, error)) (result T, err error) {
 	switch {
 	case !v.all:
 		err = &session.Error{Code: "agent_call_forbidden", Message: "Only those who rule the agent may do that.",
 			Hint: "Ask one of its admins."}
-	case v.gate.keeper == nil:
+	case v.gate.admin == nil:
 		err = &session.Error{Code: "agent_call_unsupported", Message: "This agent is not looked after from elsewhere.",
 			Hint: "Do it on its own machine."}
 	default:
-		result, err = call(v.gate.keeper)
+		result, err = call(v.gate.admin)
 	}
 	if changes || !v.all {
 		v.gate.audit.Note(v.who, Act{Method: method, Target: target, Err: err, Security: v.all})

@@ -12,9 +12,9 @@ import (
 	"slipway/backend/session"
 )
 
-// Reacher is a [hub.Reacher] of agents in memory: those of its machines, by
+// Connector is a [hub.Connector] of agents in memory: those of its machines, by
 // their addresses. The functions may be replaced before it is used.
-type Reacher struct {
+type Connector struct {
 	// Adding is called with the work of Add and may ask or fail.
 	Adding func(context.Context, *hub.Work, hub.Entry) error
 	// Found is the instance of the agent that Add finds before it changes anything.
@@ -27,10 +27,10 @@ type Reacher struct {
 	remotes map[string]*Remote
 }
 
-var _ hub.Reacher = (*Reacher)(nil)
+var _ hub.Connector = (*Connector)(nil)
 
 // Machine puts an agent at an address.
-func (r *Reacher) Machine(address string, agent *Agent) {
+func (r *Connector) Machine(address string, agent *Agent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.agents == nil {
@@ -40,14 +40,14 @@ func (r *Reacher) Machine(address string, agent *Agent) {
 }
 
 // Remote is the way to the agent at an address, once it was opened.
-func (r *Reacher) Remote(address string) *Remote {
+func (r *Connector) Remote(address string) *Remote {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.remotes[address]
 }
 
-// Open implements [hub.Reacher]. The way is down until it runs.
-func (r *Reacher) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
+// Open implements [hub.Connector]. The way is down until it runs.
+func (r *Connector) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	agent := r.agents[entry.Address]
@@ -62,13 +62,13 @@ func (r *Reacher) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
 	return remote, nil
 }
 
-func (r *Reacher) Probe(_ context.Context, work *hub.Work, _ hub.Entry) error {
+func (r *Connector) Probe(_ context.Context, work *hub.Work, _ hub.Entry) error {
 	work.Tell(hub.Step{Name: "docker", Title: "Docker", State: hub.StepWarning, Detail: "It is old.",
 		Remedy: "apt-get install docker.io"})
 	return nil
 }
 
-func (r *Reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
+func (r *Connector) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
 	admit func(string) error) (hub.Entry, error) {
 	if err := admit(r.Found); err != nil {
 		return entry, err
@@ -83,13 +83,13 @@ func (r *Reacher) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
 	return entry, err
 }
 
-func (r *Reacher) Upgrade(_ context.Context, work *hub.Work, _ hub.Entry) error {
+func (r *Connector) Upgrade(_ context.Context, work *hub.Work, _ hub.Entry) error {
 	work.Progress(1, 2)
 	work.Progress(2, 2)
 	return nil
 }
 
-func (r *Reacher) Remove(ctx context.Context, _ *hub.Work, entry hub.Entry, uninstall bool) error {
+func (r *Connector) Remove(ctx context.Context, _ *hub.Work, entry hub.Entry, uninstall bool) error {
 	if r.Removing == nil {
 		return nil
 	}
@@ -108,7 +108,7 @@ type Remote struct {
 	changed chan struct{}
 	up      bool // it is reached while it runs
 	running bool
-	devices []hub.PairedDevice
+	devices []session.PairedDevice
 	limits  map[string]session.Allowance
 }
 
@@ -200,13 +200,13 @@ func (r *Remote) Answer(_ context.Context, accept bool, found string) (string, e
 }
 
 // SetDevices says which devices the agent lets in.
-func (r *Remote) SetDevices(devices ...hub.PairedDevice) {
+func (r *Remote) SetDevices(devices ...session.PairedDevice) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.devices = devices
 }
 
-func (r *Remote) PairedDevices(context.Context) ([]hub.PairedDevice, error) {
+func (r *Remote) PairedDevices(context.Context) ([]session.PairedDevice, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.devices, nil
@@ -216,7 +216,7 @@ func (r *Remote) RevokeDevice(_ context.Context, fingerprint string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, d := range r.devices {
-		if d.Fingerprint == fingerprint {
+		if d.Key == fingerprint {
 			r.devices = append(r.devices[:i:i], r.devices[i+1:]...)
 			return nil
 		}
@@ -250,11 +250,14 @@ func (r *Remote) SetLimit(_ context.Context, owner string, limit *session.Allowa
 	return nil
 }
 
-func (r *Remote) RotateKey(context.Context) (hub.Rotation, error) {
-	return hub.Rotation{Before: "print-of-lab", Fingerprint: "new-print"}, nil
+func (r *Remote) RotateKey(context.Context) (session.KeyRotation, error) {
+	return session.KeyRotation{Before: "print-of-lab", Key: "new-print"}, nil
 }
 
-func (r *Reacher) Rotate(context.Context) (hub.Rotation, error) {
+// Key is the fingerprint of the key of this computer.
+func (r *Connector) Key() string { return "print-of-here" }
+
+func (r *Connector) Rotate(context.Context) (hub.Rotation, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rotation := hub.Rotation{Before: "print-of-here", Fingerprint: "new-print-of-here"}
@@ -268,7 +271,7 @@ func (r *Reacher) Rotate(context.Context) (hub.Rotation, error) {
 	return rotation, nil
 }
 
-func (r *Remote) PairCode(_ context.Context, owner, role string) (hub.PairCode, error) {
-	return hub.PairCode{Code: "1-" + cmp.Or(owner, "ada") + "-" + role, Address: "slipway://lab:7431",
-		ExpiresAt: time.Now().Add(time.Minute)}, nil
+func (r *Remote) PairCode(_ context.Context, request session.PairRequest) (session.PairCode, error) {
+	return session.PairCode{Code: "1-" + cmp.Or(request.Owner, "ada") + "-" + string(request.Role),
+		Address: "slipway://lab:7431", Expires: time.Now().Add(time.Minute)}, nil
 }

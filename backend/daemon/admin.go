@@ -1,0 +1,89 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+
+	"slipway/backend/session"
+)
+
+// serveAdmin answers what is asked of an agent that several people share.
+func serveAdmin(mux *http.ServeMux, d session.Admin) {
+	mux.HandleFunc("POST /audit", answer(func(r *http.Request) (any, error) {
+		var asked session.AuditQuery
+		if err := readBody(r, &asked); err != nil {
+			return nil, &session.Error{Code: "agent_audit_invalid", Message: "What is asked of the log cannot be read.",
+				Hint: "Use the same version on both sides.", Err: err}
+		}
+		return d.Audit(r.Context(), asked)
+	}))
+	mux.HandleFunc("GET /limits", answer(func(r *http.Request) (any, error) { return d.Limits(r.Context()) }))
+	mux.HandleFunc("PUT /limits/{owner}", answer(func(r *http.Request) (any, error) {
+		var limit session.Allowance
+		if err := readBody(r, &limit); err != nil {
+			return nil, &session.Error{Code: "agent_limit_invalid", Message: "The limit cannot be read.",
+				Hint: "Use the same version on both sides.", Err: err}
+		}
+		return struct{}{}, d.SetLimit(r.Context(), r.PathValue("owner"), &limit)
+	}))
+	mux.HandleFunc("DELETE /limits/{owner}", answer(func(r *http.Request) (any, error) {
+		return struct{}{}, d.SetLimit(r.Context(), r.PathValue("owner"), nil)
+	}))
+	mux.HandleFunc("GET /devices", answer(func(r *http.Request) (any, error) { return d.PairedDevices(r.Context()) }))
+	mux.HandleFunc("DELETE /devices/{device}", answer(func(r *http.Request) (any, error) {
+		return struct{}{}, d.RevokeDevice(r.Context(), r.PathValue("device"))
+	}))
+}
+
+// servePairing answers what is asked of an agent's keys.
+func servePairing(mux *http.ServeMux, d session.Pairing) {
+	mux.HandleFunc("POST /pair", answer(func(r *http.Request) (any, error) {
+		var request session.PairRequest
+		if err := readBody(r, &request); err != nil {
+			return nil, &session.Error{Code: "agent_pair_invalid", Message: "The request for a code cannot be read.",
+				Hint: "Use the same version on both sides.", Err: err}
+		}
+		return d.PairCode(r.Context(), request)
+	}))
+	mux.HandleFunc("POST /rotate", answer(func(r *http.Request) (any, error) { return d.RotateKey(r.Context()) }))
+}
+
+func readBody(r *http.Request, into any) error {
+	decoder := json.NewDecoder(io.LimitReader(r.Body, answerMost))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into)
+}
+
+func (c *Client) Audit(ctx context.Context, asked session.AuditQuery) (entries []session.AuditEntry, err error) {
+	return entries, c.call(ctx, http.MethodPost, "/audit", asked, &entries)
+}
+
+func (c *Client) Limits(ctx context.Context) (limits map[string]session.Allowance, err error) {
+	return limits, c.call(ctx, http.MethodGet, "/limits", nil, &limits)
+}
+
+func (c *Client) SetLimit(ctx context.Context, owner string, limit *session.Allowance) error {
+	if limit == nil {
+		return c.call(ctx, http.MethodDelete, "/limits/"+url.PathEscape(owner), nil, nil)
+	}
+	return c.call(ctx, http.MethodPut, "/limits/"+url.PathEscape(owner), limit, nil)
+}
+
+func (c *Client) PairedDevices(ctx context.Context) (devices []session.PairedDevice, err error) {
+	return devices, c.call(ctx, http.MethodGet, "/devices", nil, &devices)
+}
+
+func (c *Client) RevokeDevice(ctx context.Context, device string) error {
+	return c.call(ctx, http.MethodDelete, "/devices/"+url.PathEscape(device), nil, nil)
+}
+
+func (c *Client) PairCode(ctx context.Context, request session.PairRequest) (code session.PairCode, err error) {
+	return code, c.call(ctx, http.MethodPost, "/pair", request, &code)
+}
+
+func (c *Client) RotateKey(ctx context.Context) (rotated session.KeyRotation, err error) {
+	return rotated, c.call(ctx, http.MethodPost, "/rotate", nil, &rotated)
+}

@@ -1,0 +1,92 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+
+	"slipway/backend/session"
+)
+
+// Audit returns the newest entries of the log of what was done with an agent
+// that one rules, oldest first.
+func (h *Hub) Audit(ctx context.Context, name string, asked session.AuditQuery) ([]session.AuditEntry, error) {
+	m, _, err := h.remoteOf(name)
+	if err != nil {
+		return nil, err
+	}
+	return m.remote.Audit(ctx, asked)
+}
+
+// Limits returns what each person may hold on an agent that one rules.
+func (h *Hub) Limits(ctx context.Context, name string) (map[string]session.Allowance, error) {
+	m, _, err := h.remoteOf(name)
+	if err != nil {
+		return nil, err
+	}
+	return m.remote.Limits(ctx)
+}
+
+// SetLimit sets what a person may hold on an agent that one rules; nil: nothing
+// of their own.
+func (h *Hub) SetLimit(ctx context.Context, name, owner string, limit *session.Allowance) error {
+	m, _, err := h.remoteOf(name)
+	if err != nil {
+		return err
+	}
+	return m.remote.SetLimit(ctx, owner, limit)
+}
+
+// PairedDevice is a device that is paired with an agent. This marks the computer
+// that asks.
+type PairedDevice struct {
+	session.PairedDevice
+	This bool
+}
+
+// PairedDevices lists the devices that an agent lets in.
+func (h *Hub) PairedDevices(ctx context.Context, name string) ([]PairedDevice, error) {
+	m, _, err := h.remoteOf(name)
+	if err != nil {
+		return nil, err
+	}
+	paired, err := m.remote.PairedDevices(ctx)
+	devices, own := make([]PairedDevice, len(paired)), h.connector.Key()
+	for i, d := range paired {
+		devices[i] = PairedDevice{PairedDevice: d, This: own != "" && d.Key == own}
+	}
+	return devices, err
+}
+
+// RevokeDevice has an agent let a device in no more; agent_pair_not-found.
+func (h *Hub) RevokeDevice(ctx context.Context, name, fingerprint string) error {
+	m, _, err := h.remoteOf(name)
+	if err != nil {
+		return err
+	}
+	return m.remote.RevokeDevice(ctx, fingerprint)
+}
+
+// PairCode has an agent make a code by which one more device is let in.
+func (h *Hub) PairCode(ctx context.Context, name string,
+	request session.PairRequest) (session.PairCode, error) {
+	m, _, err := h.remoteOf(name)
+	if err != nil {
+		return session.PairCode{}, err
+	}
+	switch request.Role {
+	case "", session.RoleUser, session.RoleAdmin: // empty: as that agent does
+	default:
+		return session.PairCode{}, &session.Error{Code: "agent_pair_invalid",
+			Message: fmt.Sprintf("%q is not a role.", clip(string(request.Role))), Hint: "Choose admin or user.",
+			Fields: []session.FieldError{{Field: "role", Code: "agent_pair_invalid", Message: "It is not a role.",
+				Hint: "Choose admin or user."}}}
+	}
+	if request.Owner != "" && !userRule.MatchString(request.Owner) {
+		return session.PairCode{}, &session.Error{Code: "agent_pair_invalid",
+			Message: fmt.Sprintf("%q is not a name for an owner.", clip(request.Owner)),
+			Hint:    "Use letters and digits.",
+			Fields: []session.FieldError{{Field: "owner", Code: "agent_pair_invalid",
+				Message: "It is not a name for an owner."}}}
+	}
+	return m.remote.PairCode(ctx, request)
+}
