@@ -8,26 +8,60 @@ import (
 	"slipway/backend/session"
 )
 
-func (s *Server) listAgents(*http.Request) (any, error) {
+// agentRoutes are the routes of agents and long operations.
+type agentRoutes struct {
+	hub *hub.Hub
+}
+
+func (s agentRoutes) answers() map[string]answer {
+	return map[string]answer{
+		"operations":        s.listOperations,
+		"operation":         s.getOperation,
+		"operation-answer":  s.answerOperation,
+		"operation-cancel":  s.cancelOperation,
+		"agents":            s.listAgents,
+		"agent":             s.getAgent,
+		"agent-add":         s.addAgent,
+		"agent-update":      s.updateAgent,
+		"agent-remove":      s.removeAgent,
+		"agent-probe":       s.probeAgent,
+		"agent-upgrade":     s.upgradeAgent,
+		"agent-reconnect":   s.reconnectAgent,
+		"agent-answer":      s.answerAgent,
+		"paired-devices":    s.pairedDevices,
+		"device-revoke":     s.revokeDevice,
+		"pair-code":         s.pairCode,
+		"agent-audit":       s.audit,
+		"agent-limits":      s.limits,
+		"agent-limit-set":   s.setLimit,
+		"agent-limit-unset": s.unsetLimit,
+		"agent-rotate":      s.rotateAgent,
+		"key-rotate":        s.rotateKey,
+	}
+}
+
+func (s agentRoutes) streams() map[string]streamed { return nil }
+
+func (s agentRoutes) listAgents(*http.Request) (any, error) {
 	return each(s.hub.Agents(), agentOut), nil
 }
 
-func (s *Server) getAgent(r *http.Request) (any, error) {
+func (s agentRoutes) getAgent(r *http.Request) (any, error) {
 	return shown(s.hub.Agent(r.PathValue("agent")))
 }
 
-func (s *Server) addAgent(r *http.Request) (any, error) {
+func (s agentRoutes) addAgent(r *http.Request) (any, error) {
 	req, err := decode[api.AgentRequest](r)
 	if err != nil {
 		return nil, err
 	}
 	if req.Probe {
 		operation, err := s.hub.ProbeAddress(req.Address, req.Dir)
-		return s.starts(r, operation, err)
+		return starts(s.hub, r, operation, err)
 	}
 	operation, err := s.hub.AddAgent(hub.AgentRequest{Address: req.Address, Name: req.Name, Group: req.Group,
 		Dir: req.Dir})
-	return s.starts(r, operation, err)
+	return starts(s.hub, r, operation, err)
 }
 
 // begun answers with an operation, or says why there is none.
@@ -40,9 +74,9 @@ func begun(operation hub.Operation, err error) (any, error) {
 
 // starts answers with an operation that a request began. Where whoever asked has
 // gone meanwhile, nobody learns of it, and it is cancelled.
-func (s *Server) starts(r *http.Request, operation hub.Operation, err error) (any, error) {
+func starts(h *hub.Hub, r *http.Request, operation hub.Operation, err error) (any, error) {
 	if err == nil && r.Context().Err() != nil {
-		operation, err = s.hub.CancelOperation(operation.ID)
+		operation, err = h.CancelOperation(operation.ID)
 	}
 	return begun(operation, err)
 }
@@ -55,7 +89,7 @@ func shown(agent hub.Agent, err error) (any, error) {
 	return agentOut(agent), nil
 }
 
-func (s *Server) updateAgent(r *http.Request) (any, error) {
+func (s agentRoutes) updateAgent(r *http.Request) (any, error) {
 	req, err := decode[api.AgentUpdate](r)
 	if err != nil {
 		return nil, err
@@ -63,31 +97,31 @@ func (s *Server) updateAgent(r *http.Request) (any, error) {
 	return shown(s.hub.UpdateAgent(r.PathValue("agent"), hub.AgentUpdate(req)))
 }
 
-func (s *Server) removeAgent(r *http.Request) (any, error) {
+func (s agentRoutes) removeAgent(r *http.Request) (any, error) {
 	req, err := decode[api.AgentRemoval](r)
 	if err != nil {
 		return nil, err
 	}
 	operation, err := s.hub.RemoveAgent(r.PathValue("agent"), req.Uninstall)
-	return s.starts(r, operation, err)
+	return starts(s.hub, r, operation, err)
 }
 
-func (s *Server) probeAgent(r *http.Request) (any, error) {
+func (s agentRoutes) probeAgent(r *http.Request) (any, error) {
 	operation, err := s.hub.ProbeAgent(r.PathValue("agent"))
-	return s.starts(r, operation, err)
+	return starts(s.hub, r, operation, err)
 }
 
-func (s *Server) upgradeAgent(r *http.Request) (any, error) {
+func (s agentRoutes) upgradeAgent(r *http.Request) (any, error) {
 	operation, err := s.hub.UpgradeAgent(r.PathValue("agent"))
-	return s.starts(r, operation, err)
+	return starts(s.hub, r, operation, err)
 }
 
-func (s *Server) reconnectAgent(r *http.Request) (any, error) {
+func (s agentRoutes) reconnectAgent(r *http.Request) (any, error) {
 	operation, err := s.hub.ReconnectAgent(r.PathValue("agent"))
-	return s.starts(r, operation, err)
+	return starts(s.hub, r, operation, err)
 }
 
-func (s *Server) answerAgent(r *http.Request) (any, error) {
+func (s agentRoutes) answerAgent(r *http.Request) (any, error) {
 	req, err := decode[api.AgentAnswer](r)
 	if err != nil {
 		return nil, err
@@ -95,7 +129,7 @@ func (s *Server) answerAgent(r *http.Request) (any, error) {
 	return shown(s.hub.AnswerAgent(r.Context(), r.PathValue("agent"), req.Accept, req.Found))
 }
 
-func (s *Server) pairedDevices(r *http.Request) (any, error) {
+func (s agentRoutes) pairedDevices(r *http.Request) (any, error) {
 	devices, err := s.hub.PairedDevices(r.Context(), r.PathValue("agent"))
 	if err != nil {
 		return nil, err
@@ -103,11 +137,11 @@ func (s *Server) pairedDevices(r *http.Request) (any, error) {
 	return each(devices, pairedOut), nil
 }
 
-func (s *Server) revokeDevice(r *http.Request) (any, error) {
+func (s agentRoutes) revokeDevice(r *http.Request) (any, error) {
 	return nil, s.hub.RevokeDevice(r.Context(), r.PathValue("agent"), r.PathValue("fingerprint"))
 }
 
-func (s *Server) pairCode(r *http.Request) (any, error) {
+func (s agentRoutes) pairCode(r *http.Request) (any, error) {
 	req, err := decode[api.PairRequest](r)
 	if err != nil {
 		return nil, err
@@ -120,11 +154,11 @@ func (s *Server) pairCode(r *http.Request) (any, error) {
 	return api.PairCode{Code: code.Code, Address: code.Address, ExpiresAt: code.Expires}, nil
 }
 
-func (s *Server) rotateAgent(r *http.Request) (any, error) {
+func (s agentRoutes) rotateAgent(r *http.Request) (any, error) {
 	return rotated(s.hub.RotateAgentKey(r.Context(), r.PathValue("agent")))
 }
 
-func (s *Server) rotateKey(r *http.Request) (any, error) {
+func (s agentRoutes) rotateKey(r *http.Request) (any, error) {
 	return rotated(s.hub.RotateOwnKey(r.Context()))
 }
 
@@ -137,17 +171,17 @@ func rotated(rotation hub.Rotation, err error) (any, error) {
 		Told: append([]string{}, rotation.Told...), Later: append([]string{}, rotation.Later...)}, nil
 }
 
-func (s *Server) listOperations(*http.Request) (any, error) {
+func (s agentRoutes) listOperations(*http.Request) (any, error) {
 	return each(s.hub.Operations(), operationOut), nil
 }
 
-func (s *Server) getOperation(r *http.Request) (any, error) {
+func (s agentRoutes) getOperation(r *http.Request) (any, error) {
 	return begun(s.hub.Operation(r.PathValue("id")))
 }
 
 // answerOperation passes on what a person answers. It may be a password:
 // nothing of it is kept or logged.
-func (s *Server) answerOperation(r *http.Request) (any, error) {
+func (s agentRoutes) answerOperation(r *http.Request) (any, error) {
 	req, err := decode[api.PromptAnswer](r)
 	if err != nil {
 		return nil, err
@@ -155,6 +189,6 @@ func (s *Server) answerOperation(r *http.Request) (any, error) {
 	return begun(s.hub.AnswerOperation(r.PathValue("id"), req.Prompt, req.Text))
 }
 
-func (s *Server) cancelOperation(r *http.Request) (any, error) {
+func (s agentRoutes) cancelOperation(r *http.Request) (any, error) {
 	return begun(s.hub.CancelOperation(r.PathValue("id")))
 }

@@ -11,10 +11,29 @@ import (
 	"slipway/backend/session"
 )
 
+// appRoutes are the routes of apps.
+type appRoutes struct {
+	hub     *hub.Hub
+	apps    *gateway
+	doors   *doors
+	tickets *codes
+}
+
+func (s appRoutes) answers() map[string]answer {
+	return map[string]answer{
+		"apps":           s.listApps,
+		"app-open":       s.openApp,
+		"app-stop":       s.stopApp,
+		"app-door-close": s.closeDoor,
+	}
+}
+
+func (s appRoutes) streams() map[string]streamed { return nil }
+
 // ticketParam carries an app's one-time ticket in an address.
 const ticketParam = "slipway_ticket"
 
-func (s *Server) listApps(r *http.Request) (any, error) {
+func (s appRoutes) listApps(r *http.Request) (any, error) {
 	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -26,7 +45,7 @@ func (s *Server) listApps(r *http.Request) (any, error) {
 	return each(apps, func(a session.App) api.App { return s.appOut(r, id, a) }), nil
 }
 
-func (s *Server) appOut(r *http.Request, id session.ID, a session.App) api.App {
+func (s appRoutes) appOut(r *http.Request, id session.ID, a session.App) api.App {
 	out := api.App{App: a}
 	host := appHost{app: a.ID, session: id}
 	if a.Kind == "web" && host.valid() {
@@ -48,7 +67,7 @@ func appAddress(r *http.Request, host appHost, path string) string {
 func appPath(path string) string { return localPath("/" + strings.TrimPrefix(path, "/")) }
 
 // openApp starts an app and answers when it does, with a ticket to enter by.
-func (s *Server) openApp(r *http.Request) (any, error) {
+func (s appRoutes) openApp(r *http.Request) (any, error) {
 	req, err := decode[api.OpenRequest](r)
 	if err != nil {
 		return nil, err
@@ -100,7 +119,7 @@ func (s *Server) openApp(r *http.Request) (any, error) {
 	return opened, nil
 }
 
-func (s *Server) ticketed(address string, host appHost) (string, error) {
+func (s appRoutes) ticketed(address string, host appHost) (string, error) {
 	parsed, err := url.Parse(address)
 	if err != nil {
 		return "", err
@@ -111,7 +130,7 @@ func (s *Server) ticketed(address string, host appHost) (string, error) {
 	return parsed.String(), nil
 }
 
-func (s *Server) stopApp(r *http.Request) (any, error) {
+func (s appRoutes) stopApp(r *http.Request) (any, error) {
 	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err

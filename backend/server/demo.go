@@ -10,6 +10,23 @@ import (
 	"slipway/backend/session"
 )
 
+// demoRoutes are the routes of the demo.
+type demoRoutes struct {
+	hub         *hub.Hub
+	demo        Demo
+	demoStarter DemoStarter
+}
+
+func (s demoRoutes) answers() map[string]answer {
+	return map[string]answer{
+		"demo":       s.getDemo,
+		"demo-lid":   s.setLid,
+		"demo-start": s.startDemo,
+	}
+}
+
+func (s demoRoutes) streams() map[string]streamed { return nil }
+
 // Demo is a demonstration that is served.
 type Demo interface {
 	State() DemoState
@@ -29,9 +46,9 @@ type DemoState struct {
 	Shown     time.Time // what the demonstration's clock showed then
 }
 
-func (s *Server) getDemo(*http.Request) (any, error) { return s.demoOut(), nil }
+func (s demoRoutes) getDemo(*http.Request) (any, error) { return s.demoOut(), nil }
 
-func (s *Server) demoOut() api.Demo {
+func (s demoRoutes) demoOut() api.Demo {
 	if s.demo == nil {
 		return api.Demo{}
 	}
@@ -40,7 +57,7 @@ func (s *Server) demoOut() api.Demo {
 		Speed: state.Speed, Real: state.Real, Shown: state.Shown}
 }
 
-func (s *Server) setLid(r *http.Request) (any, error) {
+func (s demoRoutes) setLid(r *http.Request) (any, error) {
 	req, err := decode[api.DemoLid](r)
 	if err != nil {
 		return nil, err
@@ -60,7 +77,7 @@ type DemoStarter interface {
 	Start(ctx context.Context) (string, error)
 }
 
-func (s *Server) startDemo(r *http.Request) (any, error) {
+func (s demoRoutes) startDemo(r *http.Request) (any, error) {
 	req, err := decode[api.DemoStart](r)
 	if err != nil {
 		return nil, err

@@ -10,10 +10,32 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/hub"
+	"slipway/backend/pace"
 	"slipway/gpu"
 )
 
-func (s *Server) listDevices(r *http.Request) (any, error) {
+// deviceRoutes are the routes of devices, resources and usage.
+type deviceRoutes struct {
+	hub   *hub.Hub
+	clock *pace.Clock
+}
+
+func (s deviceRoutes) answers() map[string]answer {
+	return map[string]answer{
+		"devices":        s.listDevices,
+		"device-history": s.deviceHistory,
+		"resources":      s.listResources,
+		"accounts":       s.accounts,
+	}
+}
+
+func (s deviceRoutes) streams() map[string]streamed {
+	return map[string]streamed{
+		"accounts-csv": s.accountsCSV,
+	}
+}
+
+func (s deviceRoutes) listDevices(r *http.Request) (any, error) {
 	boards, err := s.hub.Boards(r.Context(), r.FormValue("agent"))
 	if err != nil {
 		return nil, err
@@ -21,7 +43,7 @@ func (s *Server) listDevices(r *http.Request) (any, error) {
 	return each(boards, boardOut), nil
 }
 
-func (s *Server) deviceHistory(r *http.Request) (any, error) {
+func (s deviceRoutes) deviceHistory(r *http.Request) (any, error) {
 	since, err := timeIn(r, "since", s.clock.Now().Add(-time.Hour))
 	if err != nil {
 		return nil, err
@@ -33,7 +55,7 @@ func (s *Server) deviceHistory(r *http.Request) (any, error) {
 	return points, nil
 }
 
-func (s *Server) listResources(*http.Request) (any, error) {
+func (s deviceRoutes) listResources(*http.Request) (any, error) {
 	return each(s.hub.Resources(), resourceSummaryOut), nil
 }
 
@@ -117,7 +139,7 @@ func dayIn(r *http.Request, name string, usual time.Time, more int) (time.Time, 
 	return at, nil
 }
 
-func (s *Server) accounts(r *http.Request) (any, error) {
+func (s deviceRoutes) accounts(r *http.Request) (any, error) {
 	query, err := accountsIn(r, s.clock.Now())
 	if err != nil {
 		return nil, err
@@ -146,7 +168,7 @@ var accountColumns = []string{"start", "kind", "session", "name", "owner", "labe
 	"energy_dynamic_kwh", "energy_idle_kwh",
 	"covered_ms", "estimated_ms", "gap_ms"}
 
-func (s *Server) accountsCSV(w http.ResponseWriter, r *http.Request) error {
+func (s deviceRoutes) accountsCSV(w http.ResponseWriter, r *http.Request) error {
 	query, err := accountsIn(r, s.clock.Now())
 	if err != nil {
 		return err

@@ -6,7 +6,25 @@ import (
 	"strings"
 
 	"slipway/backend/api"
+	"slipway/backend/diagnose"
+	"slipway/backend/hub"
 )
+
+// diagnosticRoutes are the routes of the log and the support report.
+type diagnosticRoutes struct {
+	hub      *hub.Hub
+	logFile  string
+	redactor diagnose.Redactor
+}
+
+func (s diagnosticRoutes) answers() map[string]answer {
+	return map[string]answer{
+		"log":         s.getLog,
+		"diagnostics": s.getDiagnostics,
+	}
+}
+
+func (s diagnosticRoutes) streams() map[string]streamed { return nil }
 
 // Lines of the log: those that a page shows, those that can be asked for, and
 // those of a report.
@@ -16,7 +34,7 @@ const (
 	reportLines = 200
 )
 
-func (s *Server) getLog(r *http.Request) (any, error) {
+func (s diagnosticRoutes) getLog(r *http.Request) (any, error) {
 	lines, err := countIn(r, "tail")
 	if err != nil {
 		return nil, err
@@ -28,7 +46,7 @@ func (s *Server) getLog(r *http.Request) (any, error) {
 	return api.LogTail{Path: s.logFile, Lines: tail}, err
 }
 
-func (s *Server) getDiagnostics(r *http.Request) (any, error) {
+func (s diagnosticRoutes) getDiagnostics(r *http.Request) (any, error) {
 	var b strings.Builder
 	v := s.hub.Version()
 	fmt.Fprintf(&b, "Slipway %s (%s), %s, %s/%s\n", v.Version, v.Commit, v.Go, v.OS, v.Arch)

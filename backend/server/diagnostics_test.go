@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"slipway/backend/api"
+	"slipway/backend/diagnose"
 	"slipway/backend/hub"
 	"slipway/backend/hub/hubtest"
 	"slipway/backend/settings"
@@ -31,7 +32,7 @@ func TestNoSecretLeavesByTheLogOrTheDiagnostics(t *testing.T) {
 	if _, err := h.SaveSetting(map[string]any{"theme": "dark"}); err != nil {
 		t.Fatal(err)
 	}
-	s := New(Config{Hub: h, Token: token, LogFile: path})
+	s := diagnosticRoutes{hub: h, logFile: path, redactor: diagnose.NewRedactor("", token)}
 	report, err := s.getDiagnostics(httptest.NewRequest(http.MethodGet, "/api/v1/diagnostics", nil))
 	if err != nil {
 		t.Fatal(err)

@@ -302,7 +302,7 @@ func doorOut(one *door, path string, wanted int) *api.Door {
 }
 
 // closeDoor shuts the door of an app. One that is not open is shut already.
-func (s *Server) closeDoor(r *http.Request) (any, error) {
+func (s appRoutes) closeDoor(r *http.Request) (any, error) {
 	_, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err

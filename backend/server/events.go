@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -12,9 +13,24 @@ import (
 	"slipway/backend/hub"
 )
 
+// eventRoutes are the routes of events.
+type eventRoutes struct {
+	hub     *hub.Hub
+	log     *slog.Logger
+	sockets *sockets
+}
+
+func (s eventRoutes) answers() map[string]answer { return nil }
+
+func (s eventRoutes) streams() map[string]streamed {
+	return map[string]streamed{
+		"events": s.events,
+	}
+}
+
 // events follows the hub's stream over a WebSocket. A client that does not take
 // a message within writeMost is dropped; it comes back with its cursor.
-func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
+func (s eventRoutes) events(w http.ResponseWriter, r *http.Request) error {
 	cursor := hub.Cursor{Epoch: r.FormValue("epoch")}
 	if text := r.FormValue("after"); text != "" {
 		var err error
@@ -27,7 +43,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	conn, ctx, err := s.upgrade(w, r, false)
+	conn, ctx, err := s.sockets.upgrade(w, r, false)
 	if conn == nil {
 		return err
 	}
@@ -39,7 +55,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) sendEvents(ctx context.Context, conn *socket, watcher *hub.Watcher) {
+func (s eventRoutes) sendEvents(ctx context.Context, conn *socket, watcher *hub.Watcher) {
 	for {
 		event, err := watcher.Next(ctx)
 		if err != nil {

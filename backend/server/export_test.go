@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"slipway/backend/session"
@@ -9,10 +10,9 @@ import (
 
 // Handlers lists the names of all handlers.
 func Handlers() []string {
-	var s Server
-	names := sortedNames(s.streams())
-	for _, part := range s.allAnswers() {
-		names = append(names, sortedNames(part)...)
+	var names []string
+	for _, part := range new(Server).routes(Config{}) {
+		names = slices.Concat(names, sortedNames(part.answers()), sortedNames(part.streams()))
 	}
 	return names
 }

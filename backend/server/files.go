@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
@@ -19,9 +20,37 @@ import (
 	"slipway/backend/session"
 )
 
+// fileRoutes are the routes of files of sessions and folders.
+type fileRoutes struct {
+	hub *hub.Hub
+	log *slog.Logger
+}
+
+func (s fileRoutes) answers() map[string]answer {
+	return alsoOfFolders(map[string]answer{
+		"files":          s.listFiles,
+		"file-stat":      s.statFile,
+		"file-checksum":  s.checksumFile,
+		"upload":         s.uploadOffset,
+		"upload-write":   s.writeUpload,
+		"upload-finish":  s.finishUpload,
+		"upload-drop":    s.dropUpload,
+		"directory-make": s.makeDirectory,
+		"file-move":      s.moveFile,
+		"file-remove":    s.removeFile,
+	})
+}
+
+func (s fileRoutes) streams() map[string]streamed {
+	return alsoOfFolders(map[string]streamed{
+		"file-read": s.readFile,
+		"file-zip":  s.zipFiles,
+	})
+}
+
 // filesIn returns the files that a request is about, and its path. The query
 // carries paths, since it can carry every byte of them.
-func (s *Server) filesIn(r *http.Request) (*hub.Files, session.FilePath, error) {
+func (s fileRoutes) filesIn(r *http.Request) (*hub.Files, session.FilePath, error) {
 	query := r.URL.Query()
 	name := session.FilePath(query.Get("path"))
 	if folder := r.PathValue("folder"); folder != "" {
@@ -40,7 +69,7 @@ func fileOut(f session.FileInfo) api.FileInfo {
 	return out
 }
 
-func (s *Server) listFiles(r *http.Request) (any, error) {
+func (s fileRoutes) listFiles(r *http.Request) (any, error) {
 	limit, err := countIn(r, "limit")
 	if err != nil {
 		return nil, err
@@ -63,7 +92,7 @@ func fileAt(r *http.Request, files *hub.Files, path session.FilePath) (session.F
 	return files.Agent.StatFile(r.Context(), files.Place, path)
 }
 
-func (s *Server) statFile(r *http.Request) (any, error) {
+func (s fileRoutes) statFile(r *http.Request) (any, error) {
 	files, path, err := s.filesIn(r)
 	if err != nil {
 		return nil, err
@@ -75,7 +104,7 @@ func (s *Server) statFile(r *http.Request) (any, error) {
 	return fileOut(info), nil
 }
 
-func (s *Server) checksumFile(r *http.Request) (any, error) {
+func (s fileRoutes) checksumFile(r *http.Request) (any, error) {
 	files, path, err := s.filesIn(r)
 	if err != nil {
 		return nil, err
@@ -89,7 +118,7 @@ func (s *Server) checksumFile(r *http.Request) (any, error) {
 
 // readFile sends a file, or the range of it that is asked for. It is never
 // shown as a page of ours, whatever it holds.
-func (s *Server) readFile(w http.ResponseWriter, r *http.Request) error {
+func (s fileRoutes) readFile(w http.ResponseWriter, r *http.Request) error {
 	files, name, err := s.filesIn(r)
 	if err != nil {
 		return err
@@ -192,7 +221,7 @@ func (f *ranged) Close() {
 }
 
 // uploadIn returns the upload that a request is about.
-func (s *Server) uploadIn(r *http.Request) (*hub.Files, session.Upload, error) {
+func (s fileRoutes) uploadIn(r *http.Request) (*hub.Files, session.Upload, error) {
 	query := r.URL.Query()
 	up := session.Upload{Path: session.FilePath(query.Get("path")), Key: query.Get("key")}
 	if text := query.Get("offset"); text != "" {
@@ -209,7 +238,7 @@ func (s *Server) uploadIn(r *http.Request) (*hub.Files, session.Upload, error) {
 	return files, up, err
 }
 
-func (s *Server) uploadOffset(r *http.Request) (any, error) {
+func (s fileRoutes) uploadOffset(r *http.Request) (any, error) {
 	files, up, err := s.uploadIn(r)
 	if err != nil {
 		return nil, err
@@ -221,7 +250,7 @@ func (s *Server) uploadOffset(r *http.Request) (any, error) {
 	return api.UploadState{Offset: offset}, nil
 }
 
-func (s *Server) writeUpload(r *http.Request) (any, error) {
+func (s fileRoutes) writeUpload(r *http.Request) (any, error) {
 	files, up, err := s.uploadIn(r)
 	if err != nil {
 		return nil, err
@@ -233,7 +262,7 @@ func (s *Server) writeUpload(r *http.Request) (any, error) {
 	return api.UploadState{Offset: offset}, nil
 }
 
-func (s *Server) finishUpload(r *http.Request) (any, error) {
+func (s fileRoutes) finishUpload(r *http.Request) (any, error) {
 	body, err := decode[api.FinishRequest](r)
 	if err != nil {
 		return nil, err
@@ -262,7 +291,7 @@ func (s *Server) finishUpload(r *http.Request) (any, error) {
 	return fileOut(info), nil
 }
 
-func (s *Server) dropUpload(r *http.Request) (any, error) {
+func (s fileRoutes) dropUpload(r *http.Request) (any, error) {
 	files, up, err := s.uploadIn(r)
 	if err != nil {
 		return nil, err
@@ -270,7 +299,7 @@ func (s *Server) dropUpload(r *http.Request) (any, error) {
 	return nil, files.Agent.DropUpload(r.Context(), files.Place, up)
 }
 
-func (s *Server) makeDirectory(r *http.Request) (any, error) {
+func (s fileRoutes) makeDirectory(r *http.Request) (any, error) {
 	parents, err := flagIn(r, "parents")
 	if err != nil {
 		return nil, err
@@ -282,7 +311,7 @@ func (s *Server) makeDirectory(r *http.Request) (any, error) {
 	return nil, files.Agent.MakeDirectory(r.Context(), files.Place, path, parents)
 }
 
-func (s *Server) moveFile(r *http.Request) (any, error) {
+func (s fileRoutes) moveFile(r *http.Request) (any, error) {
 	files, path, err := s.filesIn(r)
 	if err != nil {
 		return nil, err
@@ -290,7 +319,7 @@ func (s *Server) moveFile(r *http.Request) (any, error) {
 	return nil, files.Agent.MoveFile(r.Context(), files.Place, path, session.FilePath(r.URL.Query().Get("to")))
 }
 
-func (s *Server) removeFile(r *http.Request) (any, error) {
+func (s fileRoutes) removeFile(r *http.Request) (any, error) {
 	recursive, err := flagIn(r, "recursive")
 	if err != nil {
 		return nil, err

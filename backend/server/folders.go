@@ -5,8 +5,29 @@ import (
 	"slices"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/session"
 )
+
+// folderRoutes are the routes of folders.
+type folderRoutes struct {
+	hub *hub.Hub
+}
+
+func (s folderRoutes) answers() map[string]answer {
+	return map[string]answer{
+		"folders":            s.listFolders,
+		"folder":             s.getFolder,
+		"folder-create":      s.createFolder,
+		"folder-update":      s.updateFolder,
+		"folder-trash":       s.trashFolder,
+		"folder-restore":     s.restoreFolder,
+		"folder-delete":      s.deleteFolder,
+		"folder-delete-stop": s.stopDeletingFolder,
+	}
+}
+
+func (s folderRoutes) streams() map[string]streamed { return nil }
 
 // folderOut is a folder as it leaves the server, without whose the sessions are
 // that have it mounted.
@@ -27,11 +48,11 @@ func folderAnswer(f session.Folder, err error) (any, error) {
 }
 
 // folderIn returns the folder that a request is about, and its agent.
-func (s *Server) folderIn(r *http.Request) (session.Folders, session.Folder, error) {
+func (s folderRoutes) folderIn(r *http.Request) (session.Folders, session.Folder, error) {
 	return s.hub.FindFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"))
 }
 
-func (s *Server) listFolders(r *http.Request) (any, error) {
+func (s folderRoutes) listFolders(r *http.Request) (any, error) {
 	folders, err := s.hub.Folders(r.Context(), r.URL.Query().Get("agent"))
 	if err != nil {
 		return nil, err
@@ -39,12 +60,12 @@ func (s *Server) listFolders(r *http.Request) (any, error) {
 	return each(folders, folderOut), nil
 }
 
-func (s *Server) getFolder(r *http.Request) (any, error) {
+func (s folderRoutes) getFolder(r *http.Request) (any, error) {
 	_, f, err := s.folderIn(r)
 	return folderAnswer(f, err)
 }
 
-func (s *Server) createFolder(r *http.Request) (any, error) {
+func (s folderRoutes) createFolder(r *http.Request) (any, error) {
 	body, err := decode[api.FolderRequest](r)
 	if err != nil {
 		return nil, err
@@ -52,7 +73,7 @@ func (s *Server) createFolder(r *http.Request) (any, error) {
 	return folderAnswer(s.hub.CreateFolder(r.Context(), body.Agent, body.FolderRequest))
 }
 
-func (s *Server) updateFolder(r *http.Request) (any, error) {
+func (s folderRoutes) updateFolder(r *http.Request) (any, error) {
 	change, err := decode[session.FolderChange](r)
 	if err != nil {
 		return nil, err
@@ -64,7 +85,7 @@ func (s *Server) updateFolder(r *http.Request) (any, error) {
 	return folderAnswer(agent.UpdateFolder(r.Context(), f.ID, change))
 }
 
-func (s *Server) trashFolder(r *http.Request) (any, error) {
+func (s folderRoutes) trashFolder(r *http.Request) (any, error) {
 	agent, f, err := s.folderIn(r)
 	if err != nil {
 		return nil, err
@@ -72,7 +93,7 @@ func (s *Server) trashFolder(r *http.Request) (any, error) {
 	return folderAnswer(agent.TrashFolder(r.Context(), f.ID))
 }
 
-func (s *Server) restoreFolder(r *http.Request) (any, error) {
+func (s folderRoutes) restoreFolder(r *http.Request) (any, error) {
 	agent, f, err := s.folderIn(r)
 	if err != nil {
 		return nil, err
@@ -80,12 +101,12 @@ func (s *Server) restoreFolder(r *http.Request) (any, error) {
 	return folderAnswer(agent.RestoreFolder(r.Context(), f.ID))
 }
 
-func (s *Server) deleteFolder(r *http.Request) (any, error) {
+func (s folderRoutes) deleteFolder(r *http.Request) (any, error) {
 	operation, err := s.hub.PurgeFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"))
-	return s.starts(r, operation, err)
+	return starts(s.hub, r, operation, err)
 }
 
-func (s *Server) stopDeletingFolder(r *http.Request) (any, error) {
+func (s folderRoutes) stopDeletingFolder(r *http.Request) (any, error) {
 	agent, f, err := s.folderIn(r)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"slipway/backend/session"
 )
 
-func (s *Server) history(r *http.Request) (any, error) {
+func (s sessionRoutes) history(r *http.Request) (any, error) {
 	query, err := historyIn(r)
 	if err != nil {
 		return nil, err

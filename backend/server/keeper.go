@@ -13,7 +13,7 @@ import (
 // usualAudit is how many entries are read where no number is asked for.
 const usualAudit = 100
 
-func (s *Server) audit(r *http.Request) (any, error) {
+func (s agentRoutes) audit(r *http.Request) (any, error) {
 	asked := session.AuditQuery{Limit: usualAudit, Owner: r.FormValue("owner"), Text: r.FormValue("text"),
 		Failed: r.FormValue("failed") != "", Security: r.FormValue("security") != ""}
 	if text := r.FormValue("limit"); text != "" {
@@ -37,7 +37,7 @@ func (s *Server) audit(r *http.Request) (any, error) {
 	return entries, nil
 }
 
-func (s *Server) limits(r *http.Request) (any, error) {
+func (s agentRoutes) limits(r *http.Request) (any, error) {
 	limits, err := s.hub.Limits(r.Context(), r.PathValue("agent"))
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (s *Server) limits(r *http.Request) (any, error) {
 	return api.PersonLimits{Limits: limits}, nil
 }
 
-func (s *Server) setLimit(r *http.Request) (any, error) {
+func (s agentRoutes) setLimit(r *http.Request) (any, error) {
 	limit, err := decode[session.Allowance](r)
 	if err != nil {
 		return nil, err
@@ -53,6 +53,6 @@ func (s *Server) setLimit(r *http.Request) (any, error) {
 	return nil, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), &limit)
 }
 
-func (s *Server) unsetLimit(r *http.Request) (any, error) {
+func (s agentRoutes) unsetLimit(r *http.Request) (any, error) {
 	return nil, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), nil)
 }

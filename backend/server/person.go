@@ -8,9 +8,11 @@ import (
 	"slipway/backend/session"
 )
 
-func (s *Server) getVersion(*http.Request) (any, error) { return versionOut(s.hub.Version()), nil }
+func (s settingRoutes) getVersion(*http.Request) (any, error) {
+	return versionOut(s.hub.Version()), nil
+}
 
-func (s *Server) runDoctor(r *http.Request) (any, error) {
+func (s settingRoutes) runDoctor(r *http.Request) (any, error) {
 	checks, err := s.hub.Doctor(r.Context(), r.FormValue("agent"))
 	if err != nil {
 		return nil, err
@@ -19,7 +21,7 @@ func (s *Server) runDoctor(r *http.Request) (any, error) {
 }
 
 // listDirectories lists what a person can mount of an agent's machine.
-func (s *Server) listDirectories(r *http.Request) (any, error) {
+func (s settingRoutes) listDirectories(r *http.Request) (any, error) {
 	listing, err := s.hub.ListDirectories(r.Context(), r.PathValue("agent"), r.FormValue("path"))
 	if err != nil {
 		return nil, err
@@ -27,19 +29,19 @@ func (s *Server) listDirectories(r *http.Request) (any, error) {
 	return listing, nil
 }
 
-func (s *Server) listMachines(*http.Request) (any, error) {
+func (s settingRoutes) listMachines(*http.Request) (any, error) {
 	return each(s.hub.Machines(), machineOut), nil
 }
 
-func (s *Server) listPresets(*http.Request) (any, error) {
+func (s settingRoutes) listPresets(*http.Request) (any, error) {
 	return s.hub.Presets(), nil
 }
 
-func (s *Server) listRecents(*http.Request) (any, error) {
+func (s settingRoutes) listRecents(*http.Request) (any, error) {
 	return each(s.hub.Recents(), recentOut), nil
 }
 
-func (s *Server) updateRecent(r *http.Request) (any, error) {
+func (s settingRoutes) updateRecent(r *http.Request) (any, error) {
 	req, err := decode[api.RecentUpdate](r)
 	if err != nil {
 		return nil, err
@@ -51,13 +53,15 @@ func (s *Server) updateRecent(r *http.Request) (any, error) {
 	return recentOut(recent), nil
 }
 
-func (s *Server) deleteRecent(r *http.Request) (any, error) {
+func (s settingRoutes) deleteRecent(r *http.Request) (any, error) {
 	return nil, s.hub.DeleteRecent(r.PathValue("id"))
 }
 
-func (s *Server) getSettings(*http.Request) (any, error) { return settingsOut(s.hub.Settings()), nil }
+func (s settingRoutes) getSettings(*http.Request) (any, error) {
+	return settingsOut(s.hub.Settings()), nil
+}
 
-func (s *Server) updateSettings(r *http.Request) (any, error) {
+func (s settingRoutes) updateSettings(r *http.Request) (any, error) {
 	req, err := decode[api.Settings](r)
 	if err != nil {
 		return nil, err
@@ -68,7 +72,7 @@ func (s *Server) updateSettings(r *http.Request) (any, error) {
 	return settingsOut(s.hub.Settings()), nil
 }
 
-func (s *Server) showWindow(r *http.Request) (any, error) {
+func (s settingRoutes) showWindow(r *http.Request) (any, error) {
 	req, err := decode[api.WindowRequest](r)
 	if err != nil {
 		return nil, err
@@ -80,7 +84,7 @@ func (s *Server) showWindow(r *http.Request) (any, error) {
 }
 
 // stop asks for the end of the control plane; the answer is sent before it comes.
-func (s *Server) stop(*http.Request) (any, error) {
+func (s settingRoutes) stop(*http.Request) (any, error) {
 	if s.shutdown == nil {
 		return nil, &session.Error{Code: "server_shutdown_forbidden",
 			Message: "This server is ended by the program that runs it.", Hint: "Quit that program."}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -91,10 +92,14 @@ func asError(err error) *session.Error {
 
 // fail writes err as a Problem. Only what is our own fault is logged.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	answerFailure(s.log, w, r, err)
+}
+
+func answerFailure(log *slog.Logger, w http.ResponseWriter, r *http.Request, err error) {
 	e := asError(err)
 	status := statusOf(e)
 	if status == http.StatusInternalServerError {
-		s.log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	}
 	writeJSON(w, status, e)
 }

@@ -8,7 +8,7 @@ import (
 	"slipway/backend/session"
 )
 
-func (s *Server) queue(r *http.Request) (any, error) {
+func (s sessionRoutes) queue(r *http.Request) (any, error) {
 	waiting, err := s.hub.Waiting(r.Context(), r.FormValue("agent"))
 	if err != nil {
 		return nil, err
@@ -16,7 +16,7 @@ func (s *Server) queue(r *http.Request) (any, error) {
 	return each(waiting, s.withUsage), nil
 }
 
-func (s *Server) keep(r *http.Request) (any, error) {
+func (s sessionRoutes) keep(r *http.Request) (any, error) {
 	req, err := decode[api.KeepRequest](r)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (s *Server) keep(r *http.Request) (any, error) {
 	return s.withUsage(one), nil
 }
 
-func (s *Server) simulateIdle(r *http.Request) (any, error) {
+func (s sessionRoutes) simulateIdle(r *http.Request) (any, error) {
 	policy, wrong, err := decodeDraft[session.IdlePolicy](r)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (s *Server) simulateIdle(r *http.Request) (any, error) {
 	return simulation, nil
 }
 
-func (s *Server) createPreset(r *http.Request) (any, error) {
+func (s sessionRoutes) createPreset(r *http.Request) (any, error) {
 	req, wrong, err := decodeDraft[hub.PresetContent](r)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *Server) createPreset(r *http.Request) (any, error) {
 	return preset, nil
 }
 
-func (s *Server) updatePreset(r *http.Request) (any, error) {
+func (s sessionRoutes) updatePreset(r *http.Request) (any, error) {
 	req, wrong, err := decodeDraft[hub.PresetUpdate](r)
 	if err != nil {
 		return nil, err
@@ -93,6 +93,6 @@ func presetFault(code session.Code, wrong []session.FieldError) error {
 	return &session.Error{Code: code, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
 }
 
-func (s *Server) deletePreset(r *http.Request) (any, error) {
+func (s sessionRoutes) deletePreset(r *http.Request) (any, error) {
 	return nil, s.hub.DeletePreset(r.PathValue("id"))
 }

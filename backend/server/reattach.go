@@ -22,7 +22,7 @@ const (
 // attach joins a terminal. Where its agent is on another machine the client
 // stays attached while that is not reached: it is joined again at the byte
 // where it was.
-func (s *Server) attach(ctx context.Context, ref string, req session.AttachRequest) (terminal.Conn, error) {
+func (s terminalRoutes) attach(ctx context.Context, ref string, req session.AttachRequest) (terminal.Conn, error) {
 	agent, id, err := s.hub.Find(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s *Server) attach(ctx context.Context, ref string, req session.AttachReque
 
 // reattach joins a terminal as soon as its agent is reached again. It fails when
 // the terminal is gone, or the agent was removed.
-func (s *Server) reattach(ctx context.Context, id session.ID, req session.AttachRequest) (terminal.Conn, error) {
+func (s terminalRoutes) reattach(ctx context.Context, id session.ID, req session.AttachRequest) (terminal.Conn, error) {
 	pause := reattachFirst
 	for try := 1; ; try++ {
 		began := time.Now()

@@ -13,7 +13,24 @@ import (
 	"slipway/backend/session"
 )
 
-func (s *Server) sessionRecipe(r *http.Request) (any, error) {
+// recipeRoutes are the routes of recipes.
+type recipeRoutes struct {
+	hub *hub.Hub
+}
+
+func (s recipeRoutes) answers() map[string]answer {
+	return map[string]answer{
+		"recent-recipe":  s.recentRecipe,
+		"session-recipe": s.sessionRecipe,
+		"recipe-read":    s.readRecipe,
+		"recipe-compare": s.compareRecipes,
+		"link-read":      s.readLink,
+	}
+}
+
+func (s recipeRoutes) streams() map[string]streamed { return nil }
+
+func (s recipeRoutes) sessionRecipe(r *http.Request) (any, error) {
 	found, err := s.hub.SessionRecipe(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -21,7 +38,7 @@ func (s *Server) sessionRecipe(r *http.Request) (any, error) {
 	return s.recipeOut(r, found), nil
 }
 
-func (s *Server) recentRecipe(r *http.Request) (any, error) {
+func (s recipeRoutes) recentRecipe(r *http.Request) (any, error) {
 	found, err := s.hub.RecentRecipe(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -29,7 +46,7 @@ func (s *Server) recentRecipe(r *http.Request) (any, error) {
 	return s.recipeOut(r, found), nil
 }
 
-func (s *Server) recipeOut(r *http.Request, found hub.Recipe) api.Recipe {
+func (s recipeRoutes) recipeOut(r *http.Request, found hub.Recipe) api.Recipe {
 	out := api.Recipe{Name: found.Name, FileName: recipe.FileName(found.Name), Spec: found.Spec.Redacted(""),
 		Command: commandLine(found.Spec),
 		Pinned:  found.Pinned, Secrets: []string{}, Lacks: []string{}, Passed: found.Passed}
@@ -54,7 +71,7 @@ func passedNote(at *time.Time) []string {
 
 // folderPaths says where the folders lie that a spec mounts, by their names and
 // ids. Of one whose agent is not reached nothing is known.
-func (s *Server) folderPaths(r *http.Request, spec session.Spec) map[string]string {
+func (s recipeRoutes) folderPaths(r *http.Request, spec session.Spec) map[string]string {
 	paths := map[string]string{}
 	for _, m := range spec.Mounts {
 		if m.Folder == "" {
@@ -76,7 +93,7 @@ func (s *Server) folderPaths(r *http.Request, spec session.Spec) map[string]stri
 
 // readRecipe reads the text of a recipe. What its values are worth is judged by
 // a preview, as for any spec.
-func (s *Server) readRecipe(r *http.Request) (any, error) {
+func (s recipeRoutes) readRecipe(r *http.Request) (any, error) {
 	req, err := decode[api.RecipeText](r)
 	if err != nil {
 		return nil, err
@@ -122,7 +139,7 @@ func recipeFault(err error, code session.Code) error {
 }
 
 // readLink says what a link asks for, judged like a recipe.
-func (s *Server) readLink(r *http.Request) (any, error) {
+func (s recipeRoutes) readLink(r *http.Request) (any, error) {
 	req, err := decode[api.LinkText](r)
 	if err != nil {
 		return nil, err
@@ -139,7 +156,7 @@ func (s *Server) readLink(r *http.Request) (any, error) {
 	return link, err
 }
 
-func (s *Server) compareRecipes(r *http.Request) (any, error) {
+func (s recipeRoutes) compareRecipes(r *http.Request) (any, error) {
 	req, err := decode[api.RecipePair](r)
 	if err != nil {
 		return nil, err

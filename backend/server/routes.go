@@ -4,8 +4,10 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 
 	"slipway/backend/api"
+	"slipway/backend/diagnose"
 )
 
 // answer handles an endpoint whose result is JSON or nothing.
@@ -15,192 +17,55 @@ type answer func(r *http.Request) (any, error)
 // is written as a Problem, so it returns one only before it has written.
 type streamed func(w http.ResponseWriter, r *http.Request) error
 
-// allAnswers are the answers in their parts, which have no name in common.
-func (s *Server) allAnswers() []map[string]answer {
-	return []map[string]answer{s.answers(), s.insideAnswers(), s.agentAnswers(), s.folderAnswers(), s.fileAnswers(),
-		s.imageAnswers()}
+// routes are handlers that belong together, by the names of their routes.
+type routes interface {
+	answers() map[string]answer
+	streams() map[string]streamed
+}
+
+// routes puts all handlers together. Each part gets only what it needs.
+func (s *Server) routes(config Config) []routes {
+	person, _ := os.UserHomeDir() // without one its path stays in reports
+	redactor := diagnose.NewRedactor(person, config.Token)
+	return []routes{
+		s,
+		sessionRoutes{hub: s.hub},
+		terminalRoutes{hub: s.hub, sockets: &s.sockets},
+		appRoutes{hub: s.hub, apps: s.apps, doors: s.doors, tickets: s.tickets},
+		sshRoutes{hub: s.hub, ssh: config.SSH, sockets: &s.sockets},
+		fileRoutes{hub: s.hub, log: s.log},
+		folderRoutes{hub: s.hub},
+		imageRoutes{hub: s.hub},
+		deviceRoutes{hub: s.hub, clock: s.clock},
+		agentRoutes{hub: s.hub},
+		recipeRoutes{hub: s.hub},
+		settingRoutes{hub: s.hub, shutdown: config.Shutdown},
+		diagnosticRoutes{hub: s.hub, logFile: config.LogFile, redactor: redactor},
+		demoRoutes{hub: s.hub, demo: config.Demo, demoStarter: config.DemoStarter},
+		eventRoutes{hub: s.hub, log: s.log, sockets: &s.sockets},
+	}
 }
 
 func (s *Server) answers() map[string]answer {
 	return map[string]answer{
-		"version":         s.getVersion,
-		"demo":            s.getDemo,
-		"demo-lid":        s.setLid,
-		"demo-start":      s.startDemo,
-		"login-link":      s.createLoginLink,
-		"login-pass":      s.createPass,
-		"doctor":          s.runDoctor,
-		"machines":        s.listMachines,
-		"directories":     s.listDirectories,
-		"presets":         s.listPresets,
-		"preset-create":   s.createPreset,
-		"preset-update":   s.updatePreset,
-		"preset-delete":   s.deletePreset,
-		"devices":         s.listDevices,
-		"device-history":  s.deviceHistory,
-		"resources":       s.listResources,
-		"accounts":        s.accounts,
-		"queue":           s.queue,
-		"launch-many":     s.launchMany,
-		"keep":            s.keep,
-		"idle-simulation": s.simulateIdle,
-		"sessions":        s.listSessions,
-		"launch":          s.launch,
-		"preview":         s.preview,
-		"session":         s.getSession,
-		"session-update":  s.updateSession,
-		"terminate":       s.terminate,
-		"history":         s.history,
-		"usage":           s.usage,
-		"recents":         s.listRecents,
-		"recent-update":   s.updateRecent,
-		"recent-delete":   s.deleteRecent,
-		"recent-recipe":   s.recentRecipe,
-		"session-recipe":  s.sessionRecipe,
-		"recipe-read":     s.readRecipe,
-		"recipe-compare":  s.compareRecipes,
-		"link-read":       s.readLink,
-		"settings":        s.getSettings,
-		"settings-update": s.updateSettings,
-		"log":             s.getLog,
-		"diagnostics":     s.getDiagnostics,
-		"notifier":        s.getNotifier,
-		"notifier-try":    s.tryNotice,
-		"settings-file":   s.settingsFile,
-		"setting-update":  s.updateSetting,
-		"window-show":     s.showWindow,
-		"shutdown":        s.stop,
-
-		"operations":       s.listOperations,
-		"operation":        s.getOperation,
-		"operation-answer": s.answerOperation,
-		"operation-cancel": s.cancelOperation,
+		"login-link": s.createLoginLink,
+		"login-pass": s.createPass,
 	}
-}
-
-// insideAnswers are those of what is inside a running session.
-func (s *Server) insideAnswers() map[string]answer {
-	return map[string]answer{
-		"terminals":       s.listTerminals,
-		"terminal-open":   s.openTerminal,
-		"terminal-close":  s.closeTerminal,
-		"terminal-search": s.searchTerminals,
-		"apps":            s.listApps,
-		"app-open":        s.openApp,
-		"app-stop":        s.stopApp,
-		"app-door-close":  s.closeDoor,
-		"ssh-setup":       s.sshSetup,
-		"ssh-update":      s.updateSSH,
-		"ssh-access":      s.sshAccess,
-		"ssh-test":        s.testSSH,
-	}
-}
-
-// agentAnswers are those of agents and of those who rule them.
-func (s *Server) agentAnswers() map[string]answer {
-	return map[string]answer{
-		"agents":            s.listAgents,
-		"agent":             s.getAgent,
-		"agent-add":         s.addAgent,
-		"agent-update":      s.updateAgent,
-		"agent-remove":      s.removeAgent,
-		"agent-probe":       s.probeAgent,
-		"agent-upgrade":     s.upgradeAgent,
-		"agent-reconnect":   s.reconnectAgent,
-		"agent-answer":      s.answerAgent,
-		"paired-devices":    s.pairedDevices,
-		"device-revoke":     s.revokeDevice,
-		"pair-code":         s.pairCode,
-		"agent-audit":       s.audit,
-		"agent-limits":      s.limits,
-		"agent-limit-set":   s.setLimit,
-		"agent-limit-unset": s.unsetLimit,
-		"agent-rotate":      s.rotateAgent,
-		"key-rotate":        s.rotateKey,
-	}
-}
-
-// imageAnswers are those of images.
-func (s *Server) imageAnswers() map[string]answer {
-	return map[string]answer{
-		"images":           s.listImages,
-		"environments":     s.listEnvironments,
-		"environment-file": s.environmentFile,
-		"image-send":       s.sendImage,
-		"image-pull":       s.pullImage,
-		"image-remove":     s.removeImages,
-		"image-disk":       s.imageDisk,
-		"commit":           s.commit,
-	}
-}
-
-// folderAnswers are those of folders.
-func (s *Server) folderAnswers() map[string]answer {
-	return map[string]answer{
-		"folders":            s.listFolders,
-		"folder":             s.getFolder,
-		"folder-create":      s.createFolder,
-		"folder-update":      s.updateFolder,
-		"folder-trash":       s.trashFolder,
-		"folder-restore":     s.restoreFolder,
-		"folder-delete":      s.deleteFolder,
-		"folder-delete-stop": s.stopDeletingFolder,
-	}
-}
-
-// ofFolder begins the names of routes to a folder's files. The rest is that of
-// the route to a session's, and so is the handler.
-const ofFolder = "folder-"
-
-// fileAnswers are those of files, of sessions and of folders.
-func (s *Server) fileAnswers() map[string]answer {
-	return alsoOfFolders(map[string]answer{
-		"files":          s.listFiles,
-		"file-stat":      s.statFile,
-		"file-checksum":  s.checksumFile,
-		"upload":         s.uploadOffset,
-		"upload-write":   s.writeUpload,
-		"upload-finish":  s.finishUpload,
-		"upload-drop":    s.dropUpload,
-		"directory-make": s.makeDirectory,
-		"file-move":      s.moveFile,
-		"file-remove":    s.removeFile,
-	})
-}
-
-// alsoOfFolders adds the routes to the files of folders to those of sessions.
-func alsoOfFolders[H any](handlers map[string]H) map[string]H {
-	all := maps.Clone(handlers)
-	for name, handle := range handlers {
-		all[ofFolder+name] = handle
-	}
-	return all
 }
 
 func (s *Server) streams() map[string]streamed {
-	all := alsoOfFolders(map[string]streamed{
-		"file-read": s.readFile,
-		"file-zip":  s.zipFiles,
-	})
-	maps.Copy(all, map[string]streamed{
-		"openapi":         s.openAPI,
-		"events":          s.events,
-		"accounts-csv":    s.accountsCSV,
-		"logs":            s.logs,
-		"terminal-attach": s.attachTerminal,
-		"terminal-output": s.terminalOutput,
-		"exec":            s.exec,
-		"ssh-stream":      s.sshStream,
-	})
-	return all
+	return map[string]streamed{
+		"openapi": s.openAPI,
+	}
 }
 
 // mount gives every route of package api its handler. A route without one
 // answers as not found; a test holds that there is none.
-func (s *Server) mount() {
-	answers, streams := map[string]answer{}, s.streams()
-	for _, part := range s.allAnswers() {
-		maps.Copy(answers, part)
+func (s *Server) mount(config Config) {
+	answers, streams := map[string]answer{}, map[string]streamed{}
+	for _, part := range s.routes(config) {
+		maps.Copy(answers, part.answers())
+		maps.Copy(streams, part.streams())
 	}
 	for _, route := range api.Routes {
 		pattern := route.Method + " " + route.Path
@@ -210,6 +75,19 @@ func (s *Server) mount() {
 			s.mux.Handle(pattern, s.streaming(handle))
 		}
 	}
+}
+
+// ofFolder begins the names of routes to a folder's files. The rest is that of
+// the route to a session's, and so is the handler.
+const ofFolder = "folder-"
+
+// alsoOfFolders adds the routes to the files of folders to those of sessions.
+func alsoOfFolders[H any](handlers map[string]H) map[string]H {
+	all := maps.Clone(handlers)
+	for name, handle := range handlers {
+		all[ofFolder+name] = handle
+	}
+	return all
 }
 
 func (s *Server) answering(route api.Route, handle answer) http.Handler {

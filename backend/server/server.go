@@ -19,11 +19,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"sync"
 	"time"
 
-	"slipway/backend/diagnose"
 	"slipway/backend/hub"
 	"slipway/backend/pace"
 	"slipway/backend/sshclient"
@@ -47,26 +44,20 @@ type Config struct {
 
 // Server answers requests. It is an [http.Handler].
 type Server struct {
-	hub         *hub.Hub
-	token       string
-	key         []byte // signs cookies
-	users       []int
-	shutdown    func()
-	ssh         *sshclient.Client
-	log         *slog.Logger
-	logFile     string
-	clock       *pace.Clock
-	demo        Demo
-	demoStarter DemoStarter
-	redactor    diagnose.Redactor
-	logins      *codes
-	tickets     *codes
-	passes      *codes
-	ui          *site
-	apps        *gateway
-	doors       *doors
-	mux         *http.ServeMux
-	buffers     sync.Pool // write buffers of WebSockets
+	hub     *hub.Hub
+	token   string
+	key     []byte // signs cookies
+	users   []int
+	log     *slog.Logger
+	clock   *pace.Clock
+	logins  *codes
+	tickets *codes
+	passes  *codes
+	ui      *site
+	apps    *gateway
+	doors   *doors
+	mux     *http.ServeMux
+	sockets sockets
 }
 
 const (
@@ -83,19 +74,17 @@ const (
 func New(config Config) *Server {
 	s := &Server{
 		hub: config.Hub, token: config.Token, key: derive(config.Token, "cookies"), users: config.Users,
-		shutdown: config.Shutdown, ssh: config.SSH, clock: config.Clock, demo: config.Demo,
-		demoStarter: config.DemoStarter, log: config.Log, logFile: config.LogFile,
+		log: config.Log, clock: config.Clock,
 		logins: newCodes(), tickets: newCodes(), passes: newCodes(),
 		ui: newSite(config.Assets), mux: http.NewServeMux(),
 	}
-	person, _ := os.UserHomeDir() // without one its path stays in reports
-	s.redactor = diagnose.NewRedactor(person, config.Token)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.apps = newGateway(s)
 	s.doors = &doors{server: s, shelf: config.Shelf, open: map[appHost]*door{}, lost: map[appHost]keptDoor{}}
-	s.mount()
+	s.sockets.log = s.log
+	s.mount(config)
 	return s
 }
 

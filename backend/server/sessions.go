@@ -15,10 +15,41 @@ import (
 	"slipway/gpu"
 )
 
+// sessionRoutes are the routes of sessions, the queue and presets.
+type sessionRoutes struct {
+	hub *hub.Hub
+}
+
+func (s sessionRoutes) answers() map[string]answer {
+	return map[string]answer{
+		"preset-create":   s.createPreset,
+		"preset-update":   s.updatePreset,
+		"preset-delete":   s.deletePreset,
+		"queue":           s.queue,
+		"launch-many":     s.launchMany,
+		"keep":            s.keep,
+		"idle-simulation": s.simulateIdle,
+		"sessions":        s.listSessions,
+		"launch":          s.launch,
+		"preview":         s.preview,
+		"session":         s.getSession,
+		"session-update":  s.updateSession,
+		"terminate":       s.terminate,
+		"history":         s.history,
+		"usage":           s.usage,
+	}
+}
+
+func (s sessionRoutes) streams() map[string]streamed {
+	return map[string]streamed{
+		"logs": s.logs,
+	}
+}
+
 // maxKey is the longest idempotency key, in bytes.
 const maxKey = 128
 
-func (s *Server) listSessions(r *http.Request) (any, error) {
+func (s sessionRoutes) listSessions(r *http.Request) (any, error) {
 	filter, err := filterIn(r)
 	if err != nil {
 		return nil, err
@@ -31,7 +62,7 @@ func (s *Server) listSessions(r *http.Request) (any, error) {
 }
 
 // withUsage adds the newest sample to a session.
-func (s *Server) withUsage(one session.Session) api.Session {
+func (s sessionRoutes) withUsage(one session.Session) api.Session {
 	return heard(sessionOut(one, s.hub.Usage(one.ID), s.hub.Dependents(one.ID)), s.hub.Stale(one.ID))
 }
 
@@ -81,7 +112,7 @@ func flagIn(r *http.Request, name string) (bool, error) {
 	}
 }
 
-func (s *Server) launch(r *http.Request) (any, error) {
+func (s sessionRoutes) launch(r *http.Request) (any, error) {
 	req, wrong, err := decodeDraft[hub.LaunchRequest](r)
 	if err != nil {
 		return nil, fromSpec(err)
@@ -108,7 +139,7 @@ func checkLaunch(req hub.LaunchRequest) []session.FieldError {
 
 // launchMany answers with an outcome for each session, unless the request as a
 // whole is wrong.
-func (s *Server) launchMany(r *http.Request) (any, error) {
+func (s sessionRoutes) launchMany(r *http.Request) (any, error) {
 	req, wrong, err := decodeDraft[api.LaunchManyRequest](r)
 	if err != nil {
 		return nil, fromSpec(err)
@@ -153,14 +184,14 @@ func fromSpec(err error) error {
 
 // refuse says what is wrong with a launch: what the request could not say, and
 // everything else that the agent finds in the rest of it.
-func (s *Server) refuse(r *http.Request, req hub.LaunchRequest, wrong []session.FieldError) error {
+func (s sessionRoutes) refuse(r *http.Request, req hub.LaunchRequest, wrong []session.FieldError) error {
 	if preview, err := s.hub.Preview(r.Context(), req.Owner, req.Spec); err == nil {
 		wrong = append(wrong, preview.Errors...)
 	}
 	return session.Invalid(wrong)
 }
 
-func (s *Server) preview(r *http.Request) (any, error) {
+func (s sessionRoutes) preview(r *http.Request) (any, error) {
 	spec, wrong, err := decodeDraft[session.Spec](r)
 	if err != nil {
 		return nil, err
@@ -184,7 +215,7 @@ func (s *Server) preview(r *http.Request) (any, error) {
 // rounded says what would be given in place of what is asked. Where a launch is
 // refused for that, it is the nearest that would not be: the multiple of the
 // quantum below, or the quantum itself.
-func (s *Server) rounded(p hub.Preview, spec session.Spec) *api.Rounding {
+func (s sessionRoutes) rounded(p hub.Preview, spec session.Spec) *api.Rounding {
 	quantum := s.hub.Quantum(p.Agent)
 	if p.Rounded != nil || quantum == 0 || spec.Accelerator.Shares == 0 {
 		return maybe(p.Rounded, roundingOut)
@@ -199,7 +230,7 @@ func (s *Server) rounded(p hub.Preview, spec session.Spec) *api.Rounding {
 	return &out
 }
 
-func (s *Server) getSession(r *http.Request) (any, error) {
+func (s sessionRoutes) getSession(r *http.Request) (any, error) {
 	one, at, err := s.hub.Get(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -209,7 +240,7 @@ func (s *Server) getSession(r *http.Request) (any, error) {
 
 // updateSession changes the priority before the name, because a session that
 // waits no more refuses the first, and then nothing is changed.
-func (s *Server) updateSession(r *http.Request) (any, error) {
+func (s sessionRoutes) updateSession(r *http.Request) (any, error) {
 	req, err := decode[api.SessionUpdate](r)
 	if err != nil {
 		return nil, err
@@ -271,7 +302,7 @@ func checkUpdate(req api.SessionUpdate) error {
 	return &session.Error{Code: code, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
 }
 
-func (s *Server) terminate(r *http.Request) (any, error) {
+func (s sessionRoutes) terminate(r *http.Request) (any, error) {
 	req, err := decode[api.TerminateRequest](r)
 	if err != nil {
 		return nil, err
@@ -287,7 +318,7 @@ func (s *Server) terminate(r *http.Request) (any, error) {
 	return s.withUsage(one), nil
 }
 
-func (s *Server) usage(r *http.Request) (any, error) {
+func (s sessionRoutes) usage(r *http.Request) (any, error) {
 	var since time.Time
 	if text := r.FormValue("since"); text != "" {
 		var err error
@@ -309,7 +340,7 @@ func (s *Server) usage(r *http.Request) (any, error) {
 
 // logs copies a kernel's log as it is. A reader that pauses holds nothing but
 // its own request: what it has not read stays with the agent.
-func (s *Server) logs(w http.ResponseWriter, r *http.Request) error {
+func (s sessionRoutes) logs(w http.ResponseWriter, r *http.Request) error {
 	options := session.LogOptions{Kernel: r.FormValue("kernel")}
 	var err error
 	if options.Follow, err = flagIn(r, "follow"); err != nil {

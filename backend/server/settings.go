@@ -4,11 +4,41 @@ import (
 	"net/http"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/notify"
 	"slipway/backend/settings"
 )
 
-func (s *Server) settingsFile(*http.Request) (any, error) {
+// settingRoutes are the routes of the person, the machines and the settings.
+type settingRoutes struct {
+	hub      *hub.Hub
+	shutdown func()
+}
+
+func (s settingRoutes) answers() map[string]answer {
+	return map[string]answer{
+		"version":         s.getVersion,
+		"doctor":          s.runDoctor,
+		"machines":        s.listMachines,
+		"directories":     s.listDirectories,
+		"presets":         s.listPresets,
+		"recents":         s.listRecents,
+		"recent-update":   s.updateRecent,
+		"recent-delete":   s.deleteRecent,
+		"settings":        s.getSettings,
+		"settings-update": s.updateSettings,
+		"notifier":        s.getNotifier,
+		"notifier-try":    s.tryNotice,
+		"settings-file":   s.settingsFile,
+		"setting-update":  s.updateSetting,
+		"window-show":     s.showWindow,
+		"shutdown":        s.stop,
+	}
+}
+
+func (s settingRoutes) streams() map[string]streamed { return nil }
+
+func (s settingRoutes) settingsFile(*http.Request) (any, error) {
 	path, state, err := s.hub.SettingsState()
 	if err != nil {
 		return nil, err
@@ -16,7 +46,7 @@ func (s *Server) settingsFile(*http.Request) (any, error) {
 	return settingsFileOut(path, state), nil
 }
 
-func (s *Server) updateSetting(r *http.Request) (any, error) {
+func (s settingRoutes) updateSetting(r *http.Request) (any, error) {
 	req, err := decode[api.SettingUpdate](r)
 	if err != nil {
 		return nil, err
@@ -49,11 +79,11 @@ func settingsFileOut(path string, state settings.State) api.SettingsFile {
 	return file
 }
 
-func (s *Server) getNotifier(r *http.Request) (any, error) {
+func (s settingRoutes) getNotifier(r *http.Request) (any, error) {
 	return api.Notifier{Desktop: s.hub.Notifies(r.Context())}, nil
 }
 
-func (s *Server) tryNotice(r *http.Request) (any, error) {
+func (s settingRoutes) tryNotice(r *http.Request) (any, error) {
 	return nil, s.hub.TryNotice(r.Context())
 }
 

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -39,10 +41,16 @@ type socket struct {
 	in      bytes.Buffer // the reader's: the message read last
 }
 
+// sockets makes WebSockets of requests.
+type sockets struct {
+	log     *slog.Logger
+	buffers sync.Pool // for what is written
+}
+
 // upgrade makes a WebSocket of a request. The context ends when the client no
 // longer answers pings, when the server stops, or with close. The guard has
 // judged host and origin before.
-func (s *Server) upgrade(w http.ResponseWriter, r *http.Request, patient bool) (*socket, context.Context, error) {
+func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, patient bool) (*socket, context.Context, error) {
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")
 		return nil, nil, &session.Error{Code: codeNoUpgrade, Message: "This address speaks WebSocket only.",
@@ -51,7 +59,7 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request, patient bool) (
 	upgrader := websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 33 << 10, WriteBufferPool: &s.buffers,
 		CheckOrigin: func(*http.Request) bool { return true },
 		Error: func(w http.ResponseWriter, r *http.Request, _ int, reason error) {
-			s.fail(w, r, malformed("The WebSocket handshake is wrong.", reason))
+			answerFailure(s.log, w, r, malformed("The WebSocket handshake is wrong.", reason))
 		}}
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {

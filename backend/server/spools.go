@@ -29,7 +29,7 @@ const (
 
 // readSpool hands what a shell has printed from an offset on, up to now, to take.
 // Bytes that are no longer kept are passed over.
-func (s *Server) readSpool(ctx context.Context, id session.ID, t session.Terminal, from uint64,
+func (s terminalRoutes) readSpool(ctx context.Context, id session.ID, t session.Terminal, from uint64,
 	take func(offset uint64, data []byte) error) error {
 	if from >= t.End {
 		return nil
@@ -92,7 +92,7 @@ func cutShort(ctx context.Context, err error) error {
 }
 
 // terminalOf returns a session's shell of that id; terminal_read_not-found.
-func (s *Server) terminalOf(ctx context.Context, ref, id string) (session.ID, session.Terminal, error) {
+func (s terminalRoutes) terminalOf(ctx context.Context, ref, id string) (session.ID, session.Terminal, error) {
 	agent, owner, err := s.hub.Find(ctx, ref)
 	if err != nil {
 		return "", session.Terminal{}, err
@@ -112,7 +112,7 @@ func (s *Server) terminalOf(ctx context.Context, ref, id string) (session.ID, se
 
 // terminalOutput writes what a shell has printed as far as it is kept: as it
 // was, or as plain text.
-func (s *Server) terminalOutput(w http.ResponseWriter, r *http.Request) error {
+func (s terminalRoutes) terminalOutput(w http.ResponseWriter, r *http.Request) error {
 	plain := true
 	switch r.FormValue("form") {
 	case "", "text":
@@ -152,7 +152,7 @@ func (s *Server) terminalOutput(w http.ResponseWriter, r *http.Request) error {
 }
 
 // searchTerminals finds a text in what all shells of a session have printed.
-func (s *Server) searchTerminals(r *http.Request) (any, error) {
+func (s terminalRoutes) searchTerminals(r *http.Request) (any, error) {
 	query := r.FormValue("q")
 	if query == "" || len(query) > queryMost {
 		return nil, badQuery("q", "q is the text to find, of 1 to 200 bytes.", "Write some letters of it.")
@@ -182,7 +182,7 @@ func (s *Server) searchTerminals(r *http.Request) (any, error) {
 
 // searchSpool finds a text in the newest output of one shell, newest first, and
 // reports whether that is all there is.
-func (s *Server) searchSpool(ctx context.Context, id session.ID, t session.Terminal,
+func (s terminalRoutes) searchSpool(ctx context.Context, id session.ID, t session.Terminal,
 	query string) ([]api.TerminalMatch, bool, error) {
 	from, whole := t.Start, true
 	if t.End-t.Start > searchDepth {

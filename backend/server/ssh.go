@@ -11,9 +11,32 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/backend/sshclient"
 )
+
+// sshRoutes are the routes of SSH access to sessions.
+type sshRoutes struct {
+	hub     *hub.Hub
+	ssh     *sshclient.Client
+	sockets *sockets
+}
+
+func (s sshRoutes) answers() map[string]answer {
+	return map[string]answer{
+		"ssh-setup":  s.sshSetup,
+		"ssh-update": s.updateSSH,
+		"ssh-access": s.sshAccess,
+		"ssh-test":   s.testSSH,
+	}
+}
+
+func (s sshRoutes) streams() map[string]streamed {
+	return map[string]streamed{
+		"ssh-stream": s.sshStream,
+	}
+}
 
 // noSSH says that the control plane has nothing for ssh.
 func noSSH() error {
@@ -21,7 +44,7 @@ func noSSH() error {
 		Hint: "Its log says why; the terminal works without it."}
 }
 
-func (s *Server) sshSetup(*http.Request) (any, error) {
+func (s sshRoutes) sshSetup(*http.Request) (any, error) {
 	if s.ssh == nil {
 		return nil, noSSH()
 	}
@@ -38,7 +61,7 @@ func (s *Server) sshSetup(*http.Request) (any, error) {
 	}, nil
 }
 
-func (s *Server) updateSSH(r *http.Request) (any, error) {
+func (s sshRoutes) updateSSH(r *http.Request) (any, error) {
 	req, err := decode[api.SSHUpdate](r)
 	if err != nil {
 		return nil, err
@@ -57,7 +80,7 @@ func (s *Server) updateSSH(r *http.Request) (any, error) {
 	return s.sshSetup(r)
 }
 
-func (s *Server) sshAccess(r *http.Request) (any, error) {
+func (s sshRoutes) sshAccess(r *http.Request) (any, error) {
 	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -81,7 +104,7 @@ func (s *Server) sshAccess(r *http.Request) (any, error) {
 }
 
 // testSSH logs in to a session. That it cannot is the answer, not a failure.
-func (s *Server) testSSH(r *http.Request) (any, error) {
+func (s sshRoutes) testSSH(r *http.Request) (any, error) {
 	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -99,7 +122,7 @@ func (s *Server) testSSH(r *http.Request) (any, error) {
 	return test, nil
 }
 
-func (s *Server) tryLogin(ctx context.Context, agent session.SSH, id session.ID) error {
+func (s sshRoutes) tryLogin(ctx context.Context, agent session.SSH, id session.ID) error {
 	host, err := s.pin(ctx, agent, id, "")
 	if err != nil {
 		return err
@@ -113,8 +136,8 @@ func (s *Server) tryLogin(ctx context.Context, agent session.SSH, id session.ID)
 
 // sshStream bridges a WebSocket and one connection to a session's ssh server:
 // binary messages of bytes both ways.
-func (s *Server) sshStream(w http.ResponseWriter, r *http.Request) error {
-	conn, ctx, err := s.upgrade(w, r, true)
+func (s sshRoutes) sshStream(w http.ResponseWriter, r *http.Request) error {
+	conn, ctx, err := s.sockets.upgrade(w, r, true)
 	if conn == nil {
 		return err
 	}
@@ -146,7 +169,7 @@ func (s *Server) sshStream(w http.ResponseWriter, r *http.Request) error {
 
 // dialSSH connects to a session's ssh server once ssh knows the key by which it
 // answers.
-func (s *Server) dialSSH(ctx context.Context, ref, kernel string, bulk bool) (net.Conn, error) {
+func (s sshRoutes) dialSSH(ctx context.Context, ref, kernel string, bulk bool) (net.Conn, error) {
 	agent, id, err := s.hub.Find(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -158,7 +181,7 @@ func (s *Server) dialSSH(ctx context.Context, ref, kernel string, bulk bool) (ne
 }
 
 // pin asks by which key a kernel answers and has ssh accept that one only.
-func (s *Server) pin(ctx context.Context, agent session.SSH, id session.ID, kernel string) (session.SSHHost, error) {
+func (s sshRoutes) pin(ctx context.Context, agent session.SSH, id session.ID, kernel string) (session.SSHHost, error) {
 	if s.ssh == nil {
 		return session.SSHHost{}, noSSH()
 	}

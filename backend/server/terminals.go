@@ -9,11 +9,35 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
 
-func (s *Server) listTerminals(r *http.Request) (any, error) {
+// terminalRoutes are the routes of terminals and commands in sessions.
+type terminalRoutes struct {
+	hub     *hub.Hub
+	sockets *sockets
+}
+
+func (s terminalRoutes) answers() map[string]answer {
+	return map[string]answer{
+		"terminals":       s.listTerminals,
+		"terminal-open":   s.openTerminal,
+		"terminal-close":  s.closeTerminal,
+		"terminal-search": s.searchTerminals,
+	}
+}
+
+func (s terminalRoutes) streams() map[string]streamed {
+	return map[string]streamed{
+		"terminal-attach": s.attachTerminal,
+		"terminal-output": s.terminalOutput,
+		"exec":            s.exec,
+	}
+}
+
+func (s terminalRoutes) listTerminals(r *http.Request) (any, error) {
 	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -25,7 +49,7 @@ func (s *Server) listTerminals(r *http.Request) (any, error) {
 	return terminals, nil
 }
 
-func (s *Server) openTerminal(r *http.Request) (any, error) {
+func (s terminalRoutes) openTerminal(r *http.Request) (any, error) {
 	req, err := decode[session.TerminalRequest](r)
 	if err != nil {
 		return nil, err
@@ -68,7 +92,7 @@ func terminalFaults(req session.TerminalRequest) []session.FieldError {
 	return wrong
 }
 
-func (s *Server) closeTerminal(r *http.Request) (any, error) {
+func (s terminalRoutes) closeTerminal(r *http.Request) (any, error) {
 	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -78,7 +102,7 @@ func (s *Server) closeTerminal(r *http.Request) (any, error) {
 
 // attachTerminal bridges a WebSocket and the attach protocol. A viewer that
 // stalls is dropped; it comes back with its offset and loses nothing.
-func (s *Server) attachTerminal(w http.ResponseWriter, r *http.Request) error {
+func (s terminalRoutes) attachTerminal(w http.ResponseWriter, r *http.Request) error {
 	req := session.AttachRequest{Terminal: r.PathValue("terminal"), Client: r.FormValue("client")}
 	if text := r.FormValue("offset"); text != "" {
 		var err error
@@ -87,7 +111,7 @@ func (s *Server) attachTerminal(w http.ResponseWriter, r *http.Request) error {
 				"Write a whole number, or leave it out.")
 		}
 	}
-	conn, ctx, err := s.upgrade(w, r, false)
+	conn, ctx, err := s.sockets.upgrade(w, r, false)
 	if conn == nil {
 		return err
 	}
@@ -99,8 +123,8 @@ func (s *Server) attachTerminal(w http.ResponseWriter, r *http.Request) error {
 // exec bridges a WebSocket and the exec protocol. What a command writes exists
 // only once, so a caller that pauses is waited for: nothing is held for it but
 // one frame, and the command waits as it would on a pipe.
-func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
-	conn, ctx, err := s.upgrade(w, r, true)
+func (s terminalRoutes) exec(w http.ResponseWriter, r *http.Request) error {
+	conn, ctx, err := s.sockets.upgrade(w, r, true)
 	if conn == nil {
 		return err
 	}
@@ -137,7 +161,7 @@ func frames(stream io.ReadWriteCloser, err error) (terminal.Conn, error) {
 // carry opens a stream of frames and carries it over the socket until either
 // side ends. Each direction holds one frame at a time and waits for the other
 // side to take it.
-func (s *Server) carry(ctx context.Context, conn *socket, open func() (terminal.Conn, error)) {
+func (s terminalRoutes) carry(ctx context.Context, conn *socket, open func() (terminal.Conn, error)) {
 	gone := make(chan struct{})
 	frames, err := open()
 	if err != nil {

@@ -35,7 +35,7 @@ const (
 // zipFiles sends files and directories as one archive, which is made while it
 // is sent. What is no file, or a link, is left out. Where something fails on the
 // way the connection is broken, so that nobody takes a part for the whole.
-func (s *Server) zipFiles(w http.ResponseWriter, r *http.Request) error {
+func (s fileRoutes) zipFiles(w http.ResponseWriter, r *http.Request) error {
 	files, _, err := s.filesIn(r)
 	if err != nil {
 		return err
