@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"time"
 
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/queue"
@@ -155,24 +154,7 @@ func (a *Agent) launched(req session.LaunchRequest) bool {
 }
 
 func (a *Agent) newSession(req session.LaunchRequest) session.Session {
-	return newSession(req, a.config.NewID(req), a.config.Name, a.clock.Now().UTC())
-}
-
-// newSession is a session as it is launched at a moment on an agent of a name.
-func newSession(req session.LaunchRequest, id session.ID, agent string, at time.Time) session.Session {
-	spec := req.Spec.WithDefaults()
-	if spec.Name == "" {
-		spec.Name = session.RandomName()
-	}
-	priority := session.DefaultPriority
-	if spec.Priority != nil {
-		priority = *spec.Priority
-	}
-	return session.Session{
-		Priority: priority,
-		ID:       id, Name: spec.Name, Owner: req.Owner, Agent: agent, Spec: spec, SpecKey: spec.SpecKey(),
-		Status: session.Pending, Result: session.ResultUndefined, CreatedAt: at, ByAdmin: req.ByAdmin,
-	}
+	return records.NewSession(req, a.config.NewID(req), a.config.Name, a.clock.Now().UTC())
 }
 
 // create stores a session with the first row of its history, or returns the

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"slipway/backend/agent"
 	"slipway/backend/agent/meter"
 	"slipway/backend/engine"
 	"slipway/backend/pace"
@@ -75,9 +74,9 @@ func AddPast(machine Machine, dir string, books *store.Store, log *slog.Logger) 
 	if known, err := books.Finished(); err != nil || known > 0 {
 		return err
 	}
-	past, err := Past(machine, dir, machine.Time.Clock().Now())
+	past, err := pastOf(machine, dir, machine.Time.Clock().Now())
 	if err != nil {
 		return err
 	}
-	return agent.Recount(books, past, log)
+	return past.store(books, log)
 }

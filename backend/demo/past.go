@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"slipway/backend/agent"
 	"slipway/backend/agent/launch"
 	enginesim "slipway/backend/engine/sim"
 	"slipway/backend/session"
@@ -50,11 +49,11 @@ func errands(m Machine) []errand {
 	}
 }
 
-// Past is what people did on a machine in the 30 days before now. The machine was
+// pastOf is what people did on a machine in the 30 days before now. The machine was
 // started anew for each session; what its devices did then is simulated as it is
 // in the present. dir is the folder of its agent.
-func Past(m Machine, dir string, now time.Time) (agent.Before, error) {
-	before := agent.Before{Agent: m.Name, Dir: dir, CPUs: m.CPUs, Memory: m.Memory}
+func pastOf(m Machine, dir string, now time.Time) (history, error) {
+	before := history{Agent: m.Name, Dir: dir, CPUs: m.CPUs, Memory: m.Memory}
 	p := &past{machine: m, rng: rand.New(rand.NewPCG(m.Seed, 200)), pulled: map[string]bool{}}
 	p.devices = sim.Open(sim.Config{Seed: m.Seed, Cards: m.Cards, Clock: func() gpu.Moment { return p.clock }})
 	inventory, err := p.devices.Inventory(context.Background())
@@ -63,7 +62,7 @@ func Past(m Machine, dir string, now time.Time) (agent.Before, error) {
 	}
 	before.Devices = inventory
 	today := now.UTC().Truncate(24 * time.Hour)
-	before.Ended = func(yield func(agent.Ended) bool) {
+	before.Ended = func(yield func(endedSession) bool) {
 		for day := pastDays; day > 0; day-- {
 			at := today.AddDate(0, 0, -day)
 			if at.Weekday() == time.Saturday || at.Weekday() == time.Sunday {
@@ -97,12 +96,12 @@ func (p *past) text(letters string, n int) string {
 }
 
 // ended is a session that was launched at a time.
-func (p *past) ended(at time.Time) agent.Ended {
+func (p *past) ended(at time.Time) endedSession {
 	all := errands(p.machine)
 	e := all[p.rng.IntN(len(all))]
 	p.number++
 	length := time.Duration(8+p.rng.IntN(32)) * time.Minute
-	one := agent.Ended{
+	one := endedSession{
 		ID: session.ID(p.text("abcdefghijklmnopqrstuvwxyz", 1) + p.text("abcdefghijklmnopqrstuvwxyz234567", 11)),
 		At: at, Ran: length,
 		Launch: session.LaunchRequest{Owner: e.owner, Spec: e.spec(fmt.Sprintf("%s-%02d", e.name, p.number),
@@ -123,10 +122,10 @@ func (p *past) ended(at time.Time) agent.Ended {
 }
 
 // desk is what a person worked in until they ended it.
-func (p *past) desk(e errand, one *agent.Ended) {
+func (p *past) desk(e errand, one *endedSession) {
 	one.Asked, one.ExitCode, one.Ran = session.ReasonUser, 143, one.Ran+some(p.rng, time.Minute)
 	seed, ran := p.rng.Uint64(), one.Ran
-	one.Log = func(started time.Time) []agent.Line {
+	one.Log = func(started time.Time) []logLine {
 		rng := rand.New(rand.NewPCG(seed, 201))
 		if e.kind == sim.Serving {
 			return served(rng, ran)
@@ -136,9 +135,9 @@ func (p *past) desk(e errand, one *agent.Ended) {
 }
 
 // batch is what ran until it was done, or, one in six, until it failed.
-func (p *past) batch(e errand, length time.Duration, one *agent.Ended) {
-	log := func(ran time.Duration, broken int) func(time.Time) []agent.Line {
-		return func(time.Time) []agent.Line {
+func (p *past) batch(e errand, length time.Duration, one *endedSession) {
+	log := func(ran time.Duration, broken int) func(time.Time) []logLine {
+		return func(time.Time) []logLine {
 			if e.share == 0 {
 				return extracted(length, ran)
 			}
@@ -156,7 +155,7 @@ func (p *past) batch(e errand, length time.Duration, one *agent.Ended) {
 	case fate == 0:
 		spec.Command = tooLarge(e.memory)
 		one.Ran, one.ExitCode, one.OOM = 20*time.Second+some(p.rng, 20*time.Second), 137, true
-		one.Log = func(time.Time) []agent.Line { return []agent.Line{{Text: loading(e.memory)}} }
+		one.Log = func(time.Time) []logLine { return []logLine{{Text: loading(e.memory)}} }
 	case fate == 1:
 		one.Ran = (length / 2).Truncate(time.Minute)
 		spec.Timeout, one.Asked, one.ExitCode = session.Duration(one.Ran), session.ReasonTaskTimeout, 143

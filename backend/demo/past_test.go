@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/agent"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -34,11 +33,11 @@ func relive(t *testing.T, m Machine, now time.Time) relived {
 		t.Fatal(err)
 	}
 	defer books.Close()
-	past, err := Past(m, dir, now)
+	past, err := pastOf(m, dir, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := agent.Recount(books, past, slog.New(slog.DiscardHandler)); err != nil {
+	if err := past.store(books, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	if problems, err := books.Check(); err != nil || len(problems) > 0 {
@@ -170,7 +169,7 @@ func TestThePastHasFailuresAmongItsSuccesses(t *testing.T) {
 	ends := map[string]int{}
 	for seed := range uint64(8) {
 		for _, m := range []Machine{Workstation(Options{Seed: seed + 1}), Lab(Options{Seed: seed + 1})} {
-			before, err := Past(m, t.TempDir(), now)
+			before, err := pastOf(m, t.TempDir(), now)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"slipway/backend/agent"
 	"slipway/gpu"
 )
 
@@ -38,17 +37,17 @@ const noMemory = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 
 func epochs(length time.Duration) int { return max(1, int(length/epochLength)) }
 
 // trained is what such a script of a length writes while it runs for a while.
-func trained(length, ran time.Duration, broken int) (log []agent.Line) {
+func trained(length, ran time.Duration, broken int) (log []logLine) {
 	all := epochs(length)
 	for epoch := 1; epoch <= all; epoch++ {
 		at := time.Duration(epoch-1) * epochLength
 		if at > ran {
 			break
 		}
-		log = append(log, agent.Line{After: at, Text: fmt.Sprintf("epoch %d/%d  loss 0.%d", epoch, all,
+		log = append(log, logLine{After: at, Text: fmt.Sprintf("epoch %d/%d  loss 0.%d", epoch, all,
 			9000/(epoch+9))})
 		if epoch == broken {
-			return append(log, agent.Line{After: at, Text: noMemory})
+			return append(log, logLine{After: at, Text: noMemory})
 		}
 	}
 	return log
@@ -70,17 +69,17 @@ const rowsOfPart = 48211
 func parts(length time.Duration) int { return max(1, int(length/partLength)) }
 
 // extracted is what such a script of a length writes while it runs for a while.
-func extracted(length, ran time.Duration) (log []agent.Line) {
+func extracted(length, ran time.Duration) (log []logLine) {
 	all := parts(length)
 	for part := 1; part <= all; part++ {
 		at := time.Duration(part-1) * partLength
 		if at > ran {
 			return log
 		}
-		log = append(log, agent.Line{After: at, Text: fmt.Sprintf("part %d/%d  %d rows", part, all, part*rowsOfPart)})
+		log = append(log, logLine{After: at, Text: fmt.Sprintf("part %d/%d  %d rows", part, all, part*rowsOfPart)})
 	}
 	if end := time.Duration(all) * partLength; end <= ran {
-		log = append(log, agent.Line{After: end, Text: "features.parquet written"})
+		log = append(log, logLine{After: end, Text: "features.parquet written"})
 	}
 	return log
 }
@@ -101,11 +100,11 @@ func loading(memory gpu.Bytes) string { return fmt.Sprintf("loading %s of featur
 
 // noted is what a Jupyter server writes that was started at a time and worked
 // with for a while.
-func noted(rng *rand.Rand, started time.Time, ran time.Duration) (log []agent.Line) {
+func noted(rng *rand.Rand, started time.Time, ran time.Duration) (log []logLine) {
 	say := func(after time.Duration, text string) {
 		if after < ran {
 			stamp := started.Add(after).Format("2006-01-02 15:04:05.000")
-			log = append(log, agent.Line{After: after, Text: fmt.Sprintf("[I %s ServerApp] %s", stamp, text)})
+			log = append(log, logLine{After: after, Text: fmt.Sprintf("[I %s ServerApp] %s", stamp, text)})
 		}
 	}
 	began := 4*time.Second + some(rng, 20*time.Second)
@@ -122,14 +121,14 @@ func noted(rng *rand.Rand, started time.Time, ran time.Duration) (log []agent.Li
 }
 
 // served is what a server of a model writes that answers requests for a while.
-func served(rng *rand.Rand, ran time.Duration) (log []agent.Line) {
+func served(rng *rand.Rand, ran time.Duration) (log []logLine) {
 	began := 9*time.Second + some(rng, 9*time.Second)
 	for i, text := range []string{"Started server process [41]", "Waiting for application startup.",
 		"Application startup complete.", "Uvicorn running on http://0.0.0.0:8000 (Press CTRL+C to quit)"} {
-		log = append(log, agent.Line{After: began + time.Duration(i)*15*time.Millisecond, Text: "INFO:     " + text})
+		log = append(log, logLine{After: began + time.Duration(i)*15*time.Millisecond, Text: "INFO:     " + text})
 	}
 	for at := began + some(rng, time.Minute); at < ran; at += 5*time.Second + some(rng, time.Minute) {
-		log = append(log, agent.Line{After: at,
+		log = append(log, logLine{After: at,
 			Text: fmt.Sprintf(`INFO:     127.0.0.1:%d - "POST /transcribe HTTP/1.1" 200 OK`, 32768+rng.IntN(28000))})
 	}
 	return log

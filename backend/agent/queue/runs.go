@@ -68,7 +68,8 @@ func (r *runs) add(s session.Session) {
 		return
 	}
 	length := s.TerminatedAt.Sub(*s.StartedAt)
-	r.list = append(r.list, ownRun{scheduler.Run{Kinds: kindsOf(s), Length: max(length, time.Second)}, s.Owner})
+	run := scheduler.Run{Kinds: scheduler.KindsOf(s), Length: max(length, time.Second)}
+	r.list = append(r.list, ownRun{run, s.Owner})
 	r.of[s.Owner]++
 	if len(r.list) > keepRuns {
 		most := s.Owner

@@ -3,7 +3,6 @@ package queue
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"slipway/backend/agent/ledger"
@@ -58,7 +57,7 @@ func promiseOf(s session.Session, now time.Time) scheduler.Promise {
 	// A session that is placed and does not run yet is taken to begin soon.
 	const soon = time.Minute
 	p := scheduler.Promise{Session: s.ID, Name: s.Name, Owner: s.Owner, Grants: s.Grants, Since: s.StartedAt,
-		Kinds: kindsOf(s)}
+		Kinds: scheduler.KindsOf(s)}
 	if s.Spec.Timeout > 0 {
 		ends := now.Add(time.Duration(s.Spec.Timeout) + soon)
 		if s.StartedAt != nil {
@@ -71,19 +70,9 @@ func promiseOf(s session.Session, now time.Time) scheduler.Promise {
 	return p
 }
 
-// RequestOf is a session that waits for nothing but its turn, as the scheduler
-// knows it.
-func RequestOf(s session.Session) scheduler.Request {
-	return scheduler.Request{
-		Session: s.ID, Name: s.Name, Owner: s.Owner, CPU: s.Spec.Resources.CPU, Memory: s.Spec.Resources.Memory,
-		GPU: s.Spec.Accelerator, Kernels: s.Spec.Cluster,
-		Priority: s.Priority, NotBefore: s.Spec.NotBefore, Timeout: time.Duration(s.Spec.Timeout), Kinds: kindsOf(s),
-	}
-}
-
 // request is a waiting session as the scheduler knows it.
 func (q *Queue) request(s session.Session) (scheduler.Request, error) {
-	asks := RequestOf(s)
+	asks := scheduler.RequestOf(s)
 	if s.Spec.PendingTimeout > 0 {
 		from := s.CreatedAt
 		if s.Spec.NotBefore != nil && s.Spec.NotBefore.After(from) {
@@ -113,12 +102,3 @@ func (q *Queue) enforcement(s session.Session, devices []gpu.Device, grants sess
 
 // positionText says where a session stands in line.
 func positionText(position int) string { return fmt.Sprintf("Number %d in line.", position) }
-
-// kindsOf says of what kind a session is, so that it can be told how long such
-// sessions run: by its owner, image and name without a number, then without the
-// name.
-func kindsOf(s session.Session) []string {
-	stem := strings.TrimRight(s.Spec.Name, "0123456789")
-	image := strings.Join([]string{s.Owner, string(s.Spec.Type), s.Spec.Image}, "\x00")
-	return []string{image + "\x00" + stem, image}
-}

@@ -124,3 +124,20 @@ func Create(tx *store.Tx, s *session.Session, key string) error {
 	return tx.PutPhase(&session.Phase{Session: s.ID, Phase: session.PhaseSchedule, Result: session.OutcomeRunning,
 		From: session.Pending, To: session.Scheduled, Attempts: 1, CreatedAt: s.CreatedAt, UpdatedAt: s.CreatedAt})
 }
+
+// NewSession is a session as it is launched at a moment on an agent of a name.
+func NewSession(req session.LaunchRequest, id session.ID, agent string, at time.Time) session.Session {
+	spec := req.Spec.WithDefaults()
+	if spec.Name == "" {
+		spec.Name = session.RandomName()
+	}
+	priority := session.DefaultPriority
+	if spec.Priority != nil {
+		priority = *spec.Priority
+	}
+	return session.Session{
+		Priority: priority,
+		ID:       id, Name: spec.Name, Owner: req.Owner, Agent: agent, Spec: spec, SpecKey: spec.SpecKey(),
+		Status: session.Pending, Result: session.ResultUndefined, CreatedAt: at, ByAdmin: req.ByAdmin,
+	}
+}

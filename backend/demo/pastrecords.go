@@ -1,4 +1,4 @@
-package agent
+package demo
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 	"slipway/backend/agent/launch"
 	"slipway/backend/agent/ledger"
 	"slipway/backend/agent/logs"
-	"slipway/backend/agent/queue"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/scheduler"
@@ -19,34 +18,34 @@ import (
 	"slipway/gpu"
 )
 
-// retelling writes the course of one session that has ended as its agent would
+// record writes the course of one session that has ended as its agent would
 // have written it: the same plan, the same changes of its record, in order.
-type retelling struct {
+type record struct {
 	tx  *store.Tx
 	now time.Time
-	one Ended
+	one endedSession
 	s   session.Session
 }
 
-// retell writes the record, the history and the log of a session that had the
+// write writes the record, the history and the log of a session that had the
 // machine for itself.
-func (b Before) retell(tx *store.Tx, one Ended) (session.Session, error) {
-	r := &retelling{tx: tx, now: one.At.UTC(), one: one, s: newSession(one.Launch, one.ID, b.Agent, one.At.UTC())}
+func (h history) write(tx *store.Tx, one endedSession) (session.Session, error) {
+	r := &record{tx: tx, now: one.At.UTC(), one: one, s: records.NewSession(one.Launch, one.ID, h.Agent, one.At.UTC())}
 	if err := records.Create(tx, &r.s, one.Launch.Key); err != nil {
 		return r.s, err
 	}
-	grants, err := b.plan(r.s)
+	grants, err := h.plan(r.s)
 	if err != nil {
 		return r.s, err
 	}
-	level := ledger.Level(gpu.Enforcement{Guard: true}, b.Devices, grants.Total())
+	level := ledger.Level(gpu.Enforcement{Guard: true}, h.Devices, grants.Total())
 	if err := r.change(queueTime, func(d *records.Draft) error { return d.Place(grants, level) }); err != nil {
 		return r.s, err
 	}
 	if err := r.start(); err != nil {
 		return r.s, err
 	}
-	dir := filepath.Join(b.Dir, "logs")
+	dir := filepath.Join(h.Dir, "logs")
 	if err := logs.Write(dir, r.s.ID, session.MainKernel, logs.DefaultCap, r.log()); err != nil {
 		return r.s, err
 	}
@@ -57,21 +56,21 @@ func (b Before) retell(tx *store.Tx, one Ended) (session.Session, error) {
 const queueTime = 9 * time.Millisecond
 
 // plan is what the scheduler gives a session that is alone on the machine.
-func (b Before) plan(s session.Session) (scheduler.Placement, error) {
-	machine := scheduler.Machine{Memory: b.Memory, Devices: b.Devices}
-	for cpu := range b.CPUs {
+func (h history) plan(s session.Session) (scheduler.Placement, error) {
+	machine := scheduler.Machine{Memory: h.Memory, Devices: h.Devices}
+	for cpu := range h.CPUs {
 		machine.CPUs = append(machine.CPUs, cpu)
 	}
-	snapshot := scheduler.Snapshot{Machine: machine, Queue: []scheduler.Request{queue.RequestOf(s)}}
-	plan := scheduler.Plan(snapshot, s.CreatedAt)
+	queue := []scheduler.Request{scheduler.RequestOf(s)}
+	plan := scheduler.Plan(scheduler.Snapshot{Machine: machine, Queue: queue}, s.CreatedAt)
 	if decision := plan.Decisions[0]; decision.Place != nil {
 		return *decision.Place, nil
 	}
-	return scheduler.Placement{}, fmt.Errorf("%s does not fit on %s", s.Name, b.Agent)
+	return scheduler.Placement{}, fmt.Errorf("%s does not fit on %s", s.Name, h.Agent)
 }
 
 // change makes one change of the record after a while.
-func (r *retelling) change(after time.Duration, fn func(*records.Draft) error) error {
+func (r *record) change(after time.Duration, fn func(*records.Draft) error) error {
 	r.now = r.now.Add(after)
 	now := r.now
 	d := records.NewDraft(r.tx, r.s, now, func(session.ID) time.Time { return now })
@@ -84,7 +83,7 @@ func (r *retelling) change(after time.Duration, fn func(*records.Draft) error) e
 }
 
 // steps are those of a phase, one after the other, from now on.
-func (r *retelling) steps(names ...string) (steps []session.Step, all time.Duration) {
+func (r *record) steps(names ...string) (steps []session.Step, all time.Duration) {
 	for _, name := range names {
 		took, result := r.one.Took(name), session.OutcomeSuccess
 		if name == launch.StepPull && took == 0 {
@@ -99,7 +98,7 @@ func (r *retelling) steps(names ...string) (steps []session.Step, all time.Durat
 }
 
 // start prepares and starts a session that is placed.
-func (r *retelling) start() error {
+func (r *record) start() error {
 	steps, all := r.steps(launch.StepImage, launch.StepPull)
 	if pull := r.one.Took(launch.StepPull); pull > 0 {
 		all = pull
@@ -116,7 +115,7 @@ func (r *retelling) start() error {
 }
 
 // end ends a session that runs.
-func (r *retelling) end() error {
+func (r *record) end() error {
 	state := engine.State{ExitCode: r.one.ExitCode, OOMKilled: r.one.OOM}
 	err := r.change(r.one.Ran, func(d *records.Draft) error {
 		if r.one.Asked != "" {
@@ -137,7 +136,7 @@ func (r *retelling) end() error {
 }
 
 // log is what the session wrote, with times.
-func (r *retelling) log() io.Reader {
+func (r *record) log() io.Reader {
 	var text strings.Builder
 	for _, line := range r.one.Log(*r.s.StartedAt) {
 		text.WriteString(r.s.StartedAt.Add(line.After).Format(time.RFC3339Nano) + " " + line.Text + "\n")

@@ -1,4 +1,4 @@
-package agent
+package demo
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"slipway/gpu"
 )
 
-// Before is what a machine was used for before anybody kept books of it.
-type Before struct {
+// history is what a machine was used for before anybody kept books of it.
+type history struct {
 	Agent   string // name of the one that keeps the books
 	Dir     string // its data folder
 	CPUs    int
@@ -21,11 +21,11 @@ type Before struct {
 	Devices []gpu.Device
 	// Ended are the sessions, in the order of their starts; each had the machine
 	// for itself.
-	Ended iter.Seq[Ended]
+	Ended iter.Seq[endedSession]
 }
 
-// Ended is a session that has ended, with what its machine measured while it ran.
-type Ended struct {
+// endedSession is a session that has ended, with what its machine measured while it ran.
+type endedSession struct {
 	ID        session.ID
 	Launch    session.LaunchRequest
 	At        time.Time // of the launch
@@ -40,36 +40,36 @@ type Ended struct {
 	Asked    session.Reason
 	ExitCode int
 	OOM      bool
-	Log      func(started time.Time) []Line
+	Log      func(started time.Time) []logLine
 	CPU      time.Duration // that it used in all, evenly
 	// Samples are those of the machine's devices while the session ran, in one
 	// boot: the first at its start, the last after its end.
 	Samples func(session.Session) iter.Seq[gpu.Sample]
 }
 
-// Line is a line that a session wrote some time after its start.
-type Line struct {
+// logLine is a line that a session wrote some time after its start.
+type logLine struct {
 	After time.Duration
 	Text  string
 }
 
-// Recount writes the records, the histories, the logs and the accounts of
-// sessions that ended before anybody kept books, by the rules by which an agent
-// would have kept them. No agent has the store open. Where the books would not
-// balance it fails, and stores nothing.
-func Recount(s *store.Store, before Before, log *slog.Logger) error {
+// store writes the records, the histories, the logs and the accounts of sessions
+// that ended before anybody kept books, by the rules by which an agent would have
+// kept them. No agent has the store open. Where the books would not balance it
+// fails, and stores nothing.
+func (h history) store(s *store.Store, log *slog.Logger) error {
 	books, err := accounts.Open(s, nil, log)
 	if err != nil {
 		return err
 	}
 	var last gpu.Moment
 	err = s.Update(func(tx *store.Tx) error {
-		for one := range before.Ended {
-			ended, err := before.retell(tx, one)
+		for one := range h.Ended {
+			ended, err := h.write(tx, one)
 			if err != nil {
 				return err
 			}
-			last = relive(books, ended, one)
+			last = bookSession(books, ended, one)
 		}
 		return errors.Join(books.Check()...)
 	})
@@ -79,9 +79,9 @@ func Recount(s *store.Store, before Before, log *slog.Logger) error {
 	return books.Checkpoint(last, true)
 }
 
-// relive keeps the books of one session from its first sample to its last, and
+// bookSession keeps the books of one session from its first sample to its last, and
 // returns the moment of that.
-func relive(books *accounts.Books, ended session.Session, one Ended) (at gpu.Moment) {
+func bookSession(books *accounts.Books, ended session.Session, one endedSession) (at gpu.Moment) {
 	started, over := *ended.StartedAt, false
 	length := ended.TerminatedAt.Sub(started)
 	begun := false
