@@ -231,7 +231,7 @@ func (h *Hub) part(m *member) error {
 		stop()
 		m.done.Wait()
 	}
-	return h.forgetKnown(m)
+	return h.forgetMemory(m)
 }
 
 // AnswerAgent answers the question of an agent that shows another key than

@@ -145,7 +145,8 @@ func (h *Hub) AddAgent(req AgentRequest) (Operation, error) {
 		return Operation{}, err
 	}
 	return h.operations.start(AgentAdd, entry.Address, func(ctx context.Context, work *Work) error {
-		added, err := h.connector.Add(ctx, work, entry, func(instance string) error { return h.strange(nil, instance) })
+		added, err := h.connector.Add(ctx, work, entry,
+			func(instance string) error { return h.refuseDuplicate(nil, instance) })
 		if err != nil {
 			return err
 		}
@@ -156,7 +157,7 @@ func (h *Hub) AddAgent(req AgentRequest) (Operation, error) {
 		if err := m.remote.Reconnect(ctx, work); err != nil {
 			e := session.AsError(err, "agent_connect_failed")
 			work.Tell(Step{Name: "connect", Title: "Connect", State: StepWarning, Detail: e.Message, Remedy: e.Hint})
-		} else if err := h.meet(ctx, m); err != nil {
+		} else if err := h.checkDuplicate(ctx, m); err != nil {
 			return errors.Join(err, h.part(m))
 		}
 		work.Concerns(m.Name())

@@ -241,7 +241,7 @@ func (h *Hub) reset(m *member, r session.Reset) {
 // [Hub.home] asks the agents for one of them.
 func (h *Hub) remember(m *member, s session.Session) {
 	h.unlist(s.ID)
-	h.sessions[s.ID] = &known{session: s, member: m}
+	h.sessions[s.ID] = &reported{session: s, member: m}
 	m.kept++
 	m.bulk += bulkOf(s)
 	h.homes[s.ID] = m

@@ -66,7 +66,7 @@ type Hub struct {
 	members  []*member              // replaced, never changed, when one comes or goes
 	running  func() context.Context // the life of Run; nil before and after it
 	stream   stream
-	sessions map[session.ID]*known
+	sessions map[session.ID]*reported
 	usage    map[session.ID]session.Usage
 	homes    map[session.ID]*member       // which agent keeps a session
 	folders  map[session.FolderID]*member // which agent keeps a folder, as far as it was asked for
@@ -93,7 +93,7 @@ func Open(config Config) (*Hub, error) {
 		connector: config.Connector, catalogue: config.Catalogue, shelf: config.Shelf, file: config.Settings,
 		notifier: config.Notifier, autostart: config.Autostart, owner: config.Owner, version: config.Version,
 		log: config.Log, now: config.Now,
-		sessions: map[session.ID]*known{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{},
+		sessions: map[session.ID]*reported{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{},
 		folders: map[session.FolderID]*member{}, waiting: dependents{},
 		settings: DefaultSettings(), heard: make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
 	}
@@ -127,7 +127,7 @@ func (h *Hub) Run(ctx context.Context) {
 	}
 	h.mu.Unlock()
 	group.Go(func() { h.flush(ctx) })
-	group.Go(func() { h.keepKnown(ctx) })
+	group.Go(func() { h.keepMemories(ctx) })
 	group.Go(func() { h.followSettings(ctx) })
 	group.Go(func() { h.followNotices(ctx) })
 	group.Wait()

@@ -7,9 +7,9 @@ import (
 	"slipway/backend/session"
 )
 
-// strange fails with agent_add_already-exists where the agent of an instance is
+// refuseDuplicate fails with agent_add_already-exists where the agent of an instance is
 // known already, however it is reached. The member itself is left out; nil: none.
-func (h *Hub) strange(itself *member, instance string) error {
+func (h *Hub) refuseDuplicate(itself *member, instance string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, m := range h.members {
@@ -28,15 +28,15 @@ func (h *Hub) strange(itself *member, instance string) error {
 	return nil
 }
 
-// meet asks an agent that was just added who it is. Where that is known of
+// checkDuplicate asks an agent that was just added who it is. Where that is known of
 // another one, it is the same agent at another address. One that does not answer
 // is taken at its word.
-func (h *Hub) meet(ctx context.Context, m *member) error {
+func (h *Hub) checkDuplicate(ctx context.Context, m *member) error {
 	ctx, cancel := within(ctx, m)
 	defer cancel()
 	machine, err := m.Agent.Machine(ctx)
 	if err != nil {
 		return nil
 	}
-	return h.strange(m, machine.Instance)
+	return h.refuseDuplicate(m, machine.Instance)
 }

@@ -8,8 +8,8 @@ import (
 	"slipway/backend/vet"
 )
 
-// known is a session as an agent last told it.
-type known struct {
+// reported is a session as its agent last reported it.
+type reported struct {
 	session session.Session
 	member  *member
 }
@@ -57,9 +57,9 @@ func (h *Hub) recall(m *member) {
 	}
 }
 
-// keepKnown keeps what is known of remote agents every keepEvery, and once more
+// keepMemories keeps what is known of remote agents every keepEvery, and once more
 // when ctx ends.
-func (h *Hub) keepKnown(ctx context.Context) {
+func (h *Hub) keepMemories(ctx context.Context) {
 	ticker := time.NewTicker(keepEvery)
 	defer ticker.Stop()
 	for {
@@ -110,8 +110,8 @@ func (h *Hub) keep(m *member) error {
 	return h.shelf.Save(memoryKey+id, kept)
 }
 
-// forgetKnown needs saving.
-func (h *Hub) forgetKnown(m *member) error {
+// forgetMemory needs saving.
+func (h *Hub) forgetMemory(m *member) error {
 	h.mu.Lock()
 	id := m.entry.ID
 	h.mu.Unlock()
