@@ -15,6 +15,9 @@ import (
 	"slipway/backend/place"
 )
 
+// daemonCommands are the commands for the agent of this machine.
+type daemonCommands struct{ *program }
+
 // AgentOptions says how to run the agent of this machine by itself.
 type AgentOptions struct {
 	Home     place.Home
@@ -55,7 +58,7 @@ func (f *agentFlags) settings() (daemon.Settings, error) {
 
 // agentCommand is the agent of this machine. Run with no subcommand it is the
 // agent.
-func (p *program) agentCommand() *cobra.Command {
+func (p daemonCommands) agentCommand() *cobra.Command {
 	var flags agentFlags
 	var stdio, version, quiet bool
 	cmd := &cobra.Command{
@@ -93,14 +96,14 @@ computers. The flags are saved: the next start does not need them.`,
 	}
 	cmd.AddGroup(&cobra.Group{ID: groupFar, Title: "Agents on other machines:"},
 		&cobra.Group{ID: groupHere, Title: "The agent of this machine (or another with --on):"})
-	addTo(cmd, groupFar, p.nearCommands()...)
+	addTo(cmd, groupFar, agentCommands{p.program}.nearCommands()...)
 	addTo(cmd, groupHere, p.agentStartCommand(), p.agentStopCommand(), p.agentStatusCommand(),
 		p.agentPairCommand(), p.agentDevicesCommand(), p.agentRevokeCommand(), p.agentAuditCommand(),
 		p.agentLimitCommand(), p.agentRotateCommand(), p.agentSwitchCommand(), p.agentUninstallCommand())
 	return cmd
 }
 
-func (p *program) runAgent(ctx context.Context, opts AgentOptions, quiet bool) error {
+func (p daemonCommands) runAgent(ctx context.Context, opts AgentOptions, quiet bool) error {
 	if p.Agent == nil {
 		return &failure{code: "cli_agent_unavailable", exit: ExitFailure, message: "This program cannot be an agent.",
 			hint: "Use the slipway program."}
@@ -121,7 +124,8 @@ func (p *program) runAgent(ctx context.Context, opts AgentOptions, quiet bool) e
 
 // here wraps the work of a command that is about the agent of this machine
 // rather than about the control plane.
-func (p *program) here(work func(ctx context.Context, home place.Home) error) func(*cobra.Command, []string) error {
+func (p daemonCommands) here(work func(ctx context.Context, home place.Home) error) func(*cobra.Command,
+	[]string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()
@@ -133,7 +137,7 @@ func (p *program) here(work func(ctx context.Context, home place.Home) error) fu
 	}
 }
 
-func (p *program) agentStartCommand() *cobra.Command {
+func (p daemonCommands) agentStartCommand() *cobra.Command {
 	var flags agentFlags
 	var keeper string
 	cmd := &cobra.Command{
@@ -161,7 +165,7 @@ keeps running after logout, otherwise as a process of its own.`,
 	return cmd
 }
 
-func (p *program) agentStatusCommand() *cobra.Command {
+func (p daemonCommands) agentStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the status of this machine's agent",
@@ -182,7 +186,7 @@ func (p *program) agentStatusCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printStatus(status daemon.Status) error {
+func (p daemonCommands) printStatus(status daemon.Status) error {
 	raw, err := json.Marshal(status)
 	if err != nil {
 		return err
@@ -206,7 +210,7 @@ func (p *program) printStatus(status daemon.Status) error {
 	})
 }
 
-func (p *program) agentStopCommand() *cobra.Command {
+func (p daemonCommands) agentStopCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop",
 		Short: "Stop the agent of this machine; sessions keep running",
@@ -229,7 +233,7 @@ func (p *program) agentStopCommand() *cobra.Command {
 // switchTime is how long a replacement may take.
 const switchTime = 2 * time.Minute
 
-func (p *program) agentSwitchCommand() *cobra.Command {
+func (p daemonCommands) agentSwitchCommand() *cobra.Command {
 	var flags agentFlags
 	var to, keeper string
 	var attached bool
@@ -265,7 +269,7 @@ func (p *program) agentSwitchCommand() *cobra.Command {
 
 // finishDetached does the same command again in a process that the end of this
 // one does not reach, and tells what it told.
-func (p *program) finishDetached(ctx context.Context, home place.Home) error {
+func (p daemonCommands) finishDetached(ctx context.Context, home place.Home) error {
 	code, err := daemon.Detached(ctx, home, p.Executable, append(p.Args, "--attached"), p.Stdout, p.Stderr)
 	if err == nil && code != 0 {
 		err = &exitError{code: code}
@@ -273,7 +277,7 @@ func (p *program) finishDetached(ctx context.Context, home place.Home) error {
 	return err
 }
 
-func (p *program) agentUninstallCommand() *cobra.Command {
+func (p daemonCommands) agentUninstallCommand() *cobra.Command {
 	var end, keep, attached bool
 	cmd := &cobra.Command{
 		Use:   "uninstall",

@@ -15,7 +15,7 @@ import (
 	"slipway/backend/session"
 )
 
-func (p *program) agentPairCommand() *cobra.Command {
+func (p daemonCommands) agentPairCommand() *cobra.Command {
 	var on string
 	var req api.PairRequest
 	cmd := &cobra.Command{
@@ -50,7 +50,7 @@ slipway agent add with the printed address and enter the code.`,
 	return cmd
 }
 
-func (p *program) agentDevicesCommand() *cobra.Command {
+func (p daemonCommands) agentDevicesCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{
 		Use:   "devices [--on AGENT]",
@@ -89,7 +89,7 @@ func (p *program) agentDevicesCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) agentRevokeCommand() *cobra.Command {
+func (p daemonCommands) agentRevokeCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{
 		Use:   "revoke DEVICE [--on AGENT]",

@@ -15,7 +15,7 @@ import (
 	"slipway/backend/place"
 )
 
-func (p *program) agentRotateCommand() *cobra.Command {
+func (p daemonCommands) agentRotateCommand() *cobra.Command {
 	var on string
 	var device bool
 	cmd := &cobra.Command{
@@ -48,7 +48,7 @@ With --device, rotate changes the key of this computer.`,
 }
 
 // rotateHere changes the key of the agent of this machine.
-func (p *program) rotateHere(ctx context.Context, home place.Home) error {
+func (p daemonCommands) rotateHere(ctx context.Context, home place.Home) error {
 	c, err := daemon.Connect(ctx, home)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (p *program) rotateHere(ctx context.Context, home place.Home) error {
 }
 
 // rotateNear has the control plane change a key.
-func (p *program) rotateNear(ctx context.Context, c *client, path string) error {
+func (p daemonCommands) rotateNear(ctx context.Context, c *client, path string) error {
 	var rotated api.KeyRotation
 	raw, err := c.call(ctx, http.MethodPost, path, nil, &rotated)
 	if err != nil {

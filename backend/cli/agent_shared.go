@@ -24,7 +24,8 @@ import (
 
 // daemonWork is the work of a command that asks what rules the agent of
 // this machine.
-func (p *program) daemonWork(work func(context.Context, *daemon.Client) error) func(context.Context, place.Home) error {
+func (p daemonCommands) daemonWork(work func(context.Context, *daemon.Client) error) func(context.Context,
+	place.Home) error {
 	return func(ctx context.Context, home place.Home) error {
 		c, err := daemon.Connect(ctx, home)
 		if err != nil {
@@ -34,7 +35,7 @@ func (p *program) daemonWork(work func(context.Context, *daemon.Client) error) f
 	}
 }
 
-func (p *program) agentAuditCommand() *cobra.Command {
+func (p daemonCommands) agentAuditCommand() *cobra.Command {
 	var asked session.AuditQuery
 	var on, before string
 	cmd := &cobra.Command{
@@ -122,7 +123,7 @@ func times(count int) string {
 	return fmt.Sprintf(" ×%d", count)
 }
 
-func (p *program) agentLimitCommand() *cobra.Command {
+func (p daemonCommands) agentLimitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "limit",
 		Short: "Limit what each person can use on this machine",
@@ -131,7 +132,7 @@ func (p *program) agentLimitCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) agentLimitListCommand() *cobra.Command {
+func (p daemonCommands) agentLimitListCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{Use: "list [--on AGENT]", Short: "List the limits", Args: exactly(0, "no argument")}
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
@@ -190,7 +191,7 @@ func loginCell(open bool) string {
 	return "-"
 }
 
-func (p *program) agentLimitSetCommand() *cobra.Command {
+func (p daemonCommands) agentLimitSetCommand() *cobra.Command {
 	var limit session.Allowance
 	var memory, share, on string
 	cmd := &cobra.Command{
@@ -237,7 +238,7 @@ Admins pull images with the registry logins that docker login saved on this mach
 	return cmd
 }
 
-func (p *program) agentLimitUnsetCommand() *cobra.Command {
+func (p daemonCommands) agentLimitUnsetCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{Use: "unset OWNER [--on AGENT]", Short: "Remove the limits of one person",
 		Args: exactly(1, "the name of one person, or default")}

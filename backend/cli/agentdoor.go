@@ -15,7 +15,7 @@ import (
 
 // hereOr is here, or the work near with the agent that the flag names, through
 // the control plane.
-func (p *program) hereOr(on *string, near func(context.Context, *client, string) error,
+func (p daemonCommands) hereOr(on *string, near func(context.Context, *client, string) error,
 	work func(context.Context, place.Home) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if *on == "" {
@@ -26,7 +26,7 @@ func (p *program) hereOr(on *string, near func(context.Context, *client, string)
 }
 
 // pairNear has another agent make a code.
-func (p *program) pairNear(req *api.PairRequest) func(context.Context, *client, string) error {
+func (p daemonCommands) pairNear(req *api.PairRequest) func(context.Context, *client, string) error {
 	return func(ctx context.Context, c *client, agent string) error {
 		var code api.PairCode
 		raw, err := c.call(ctx, http.MethodPost, agentPath(agent, "pair"), req, &code)
@@ -41,7 +41,7 @@ func (p *program) pairNear(req *api.PairRequest) func(context.Context, *client, 
 }
 
 // devicesNear lists the devices of another agent.
-func (p *program) devicesNear(ctx context.Context, c *client, agent string) error {
+func (p daemonCommands) devicesNear(ctx context.Context, c *client, agent string) error {
 	var devices []api.PairedDevice
 	raw, err := c.get(ctx, agentPath(agent, "devices"), &devices)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *program) devicesNear(ctx context.Context, c *client, agent string) erro
 }
 
 // revokeNear has another agent let a device in no more.
-func (p *program) revokeNear(device string) func(context.Context, *client, string) error {
+func (p daemonCommands) revokeNear(device string) func(context.Context, *client, string) error {
 	return func(ctx context.Context, c *client, agent string) error {
 		if _, err := c.call(ctx, http.MethodDelete, agentPath(agent, "devices", device), nil, nil); err != nil {
 			return err

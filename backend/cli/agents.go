@@ -15,6 +15,9 @@ import (
 	"slipway/backend/api"
 )
 
+// agentCommands are the commands for the machines that this computer uses.
+type agentCommands struct{ *program }
+
 func agentPath(name string, rest ...string) string {
 	path := "/api/v1/agents/" + url.PathEscape(name)
 	for _, part := range rest {
@@ -35,26 +38,6 @@ func onAgent(path, agent string) string {
 	return path + separator + "agent=" + url.QueryEscape(agent)
 }
 
-// onFlag gives a command the flag that names an agent.
-func (p *program) onFlag(cmd *cobra.Command, agent *string, usage string) {
-	cmd.Flags().StringVar(agent, "on", "", usage)
-	_ = cmd.RegisterFlagCompletionFunc("on", p.completeAgents) // fails only for a flag that is not there
-}
-
-// completeAgents offers the names of agents to the shell. It never starts a
-// control plane.
-func (p *program) completeAgents(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var agents []api.Agent
-	if !p.offer(cmd, "/api/v1/agents", &agents) {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names := make([]string, len(agents))
-	for i, a := range agents {
-		names[i] = a.Name + "\t" + cmp.Or(a.Address, "this computer") + ", " + a.Connection.State
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
 // The groups of the help of agent.
 const (
 	groupFar  = "far"
@@ -62,7 +45,7 @@ const (
 )
 
 // nearCommands are about agents of other machines as this computer knows them.
-func (p *program) nearCommands() []*cobra.Command {
+func (p agentCommands) nearCommands() []*cobra.Command {
 	return []*cobra.Command{
 		p.agentAddCommand(), p.agentListCommand(), p.agentShowCommand(), p.agentProbeCommand(), p.agentRenameCommand(),
 		p.agentGroupCommand(),
@@ -70,7 +53,7 @@ func (p *program) nearCommands() []*cobra.Command {
 	}
 }
 
-func (p *program) agentAddCommand() *cobra.Command {
+func (p agentCommands) agentAddCommand() *cobra.Command {
 	var req api.AgentRequest
 	cmd := &cobra.Command{
 		Use:   "add ADDRESS [--name NAME] [--group GROUP] [--dir PATH]",
@@ -104,7 +87,7 @@ wss://host:port/path if only HTTPS gets through.`,
 	return cmd
 }
 
-func (p *program) agentListCommand() *cobra.Command {
+func (p agentCommands) agentListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
@@ -138,7 +121,7 @@ func rttText(c api.Connection) string {
 }
 
 // connectionDetail says what a person should know of an agent beyond its state.
-func (p *program) connectionDetail(a api.Agent) string {
+func (p agentCommands) connectionDetail(a api.Agent) string {
 	var parts []string
 	if a.Connection.State != "connected" && a.Connection.LastHeard != nil {
 		parts = append(parts, "last heard "+span(p.Now().Sub(*a.Connection.LastHeard))+" ago")
@@ -158,7 +141,7 @@ func (p *program) connectionDetail(a api.Agent) string {
 	return strings.Join(parts, "; ")
 }
 
-func (p *program) agentShowCommand() *cobra.Command {
+func (p agentCommands) agentShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show AGENT", Short: "Show one agent: connection, machine and devices",
 		Args: exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
@@ -178,7 +161,7 @@ func (p *program) agentShowCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) agentFields(w io.Writer, a api.Agent, machines []api.Machine) {
+func (p agentCommands) agentFields(w io.Writer, a api.Agent, machines []api.Machine) {
 	c := a.Connection
 	pairs := [][2]string{
 		{"Name", a.Name}, {"Address", cmp.Or(a.Address, "this computer")}, {"Group", a.Group}, {"State", c.State},
@@ -216,7 +199,7 @@ func (p *program) agentFields(w io.Writer, a api.Agent, machines []api.Machine) 
 	fields(w, pairs)
 }
 
-func (p *program) agentRenameCommand() *cobra.Command {
+func (p agentCommands) agentRenameCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rename AGENT NAME", Short: "Rename an agent", Args: exactly(2, "an agent and its new name"),
 		ValidArgsFunction: p.completeAgents,
@@ -225,7 +208,7 @@ func (p *program) agentRenameCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) agentGroupCommand() *cobra.Command {
+func (p agentCommands) agentGroupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "group AGENT GROUP", Short: "Move an agent to a resource group", Args: exactly(2, "an agent and a group"),
 		ValidArgsFunction: p.completeAgents,
@@ -234,7 +217,7 @@ func (p *program) agentGroupCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) updatesAgent(update func(string) api.AgentUpdate) func(*cobra.Command, []string) error {
+func (p agentCommands) updatesAgent(update func(string) api.AgentUpdate) func(*cobra.Command, []string) error {
 	return p.command(func(ctx context.Context, c *client, args []string) error {
 		var a api.Agent
 		raw, err := c.call(ctx, http.MethodPatch, agentPath(args[0]), update(args[1]), &a)
@@ -246,7 +229,7 @@ func (p *program) updatesAgent(update func(string) api.AgentUpdate) func(*cobra.
 }
 
 // agentOperation is a command that begins an operation with one agent.
-func (p *program) agentOperation(use, short, verb, done string) *cobra.Command {
+func (p agentCommands) agentOperation(use, short, verb, done string) *cobra.Command {
 	cmd := &cobra.Command{Use: use + " AGENT", Short: short, Args: exactly(1, "one agent"),
 		ValidArgsFunction: p.completeAgents}
 	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
@@ -255,21 +238,21 @@ func (p *program) agentOperation(use, short, verb, done string) *cobra.Command {
 	return cmd
 }
 
-func (p *program) agentProbeCommand() *cobra.Command {
+func (p agentCommands) agentProbeCommand() *cobra.Command {
 	return p.agentOperation("probe", "Look at an agent's machine and say what is missing", "probe", "%s was looked at.")
 }
 
-func (p *program) agentUpgradeCommand() *cobra.Command {
+func (p agentCommands) agentUpgradeCommand() *cobra.Command {
 	return p.agentOperation("upgrade", "Bring this version to an agent's machine; its sessions go on", "upgrade",
 		"%s runs this version.")
 }
 
-func (p *program) agentReconnectCommand() *cobra.Command {
+func (p agentCommands) agentReconnectCommand() *cobra.Command {
 	return p.agentOperation("reconnect", "Try at once to reach an agent; it may ask for a password", "reconnect",
 		"%s is reached.")
 }
 
-func (p *program) agentRemoveCommand() *cobra.Command {
+func (p agentCommands) agentRemoveCommand() *cobra.Command {
 	var removal api.AgentRemoval
 	var yes bool
 	cmd := &cobra.Command{
@@ -296,7 +279,7 @@ func (p *program) agentRemoveCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) agentTrustCommand() *cobra.Command {
+func (p agentCommands) agentTrustCommand() *cobra.Command {
 	var answer api.AgentAnswer
 	var refuse bool
 	cmd := &cobra.Command{

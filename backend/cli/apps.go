@@ -17,7 +17,10 @@ import (
 	"slipway/backend/api"
 )
 
-func (p *program) appsCommand() *cobra.Command {
+// appCommands are the commands for apps and links.
+type appCommands struct{ *program }
+
+func (p appCommands) appsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "apps SESSION",
 		Short:             "List the apps of a session",
@@ -76,7 +79,7 @@ func (c *client) apps(ctx context.Context, ref string) (api.Session, []api.App, 
 	return s, apps, raw, err
 }
 
-func (p *program) openCommand() *cobra.Command {
+func (p appCommands) openCommand() *cobra.Command {
 	var printOnly, shut, stop bool
 	var req api.OpenRequest
 	cmd := &cobra.Command{
@@ -155,7 +158,7 @@ func (c *client) stopApp(ctx context.Context, s api.Session, app string) error {
 }
 
 // tellDoor says where an app is reached besides, and by whom.
-func (p *program) tellDoor(app api.App) {
+func (p appCommands) tellDoor(app api.App) {
 	if app.Door == nil {
 		return
 	}
@@ -184,7 +187,7 @@ func chooseApp(s api.Session, apps []api.App, named []string) (string, error) {
 }
 
 // onDesktop reports whether a person sits before a display here.
-func (p *program) onDesktop() bool {
+func (p appCommands) onDesktop() bool {
 	if !isTerminal(p.raw.out) {
 		return false
 	}

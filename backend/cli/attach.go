@@ -21,7 +21,10 @@ import (
 	"slipway/backend/terminal"
 )
 
-func (p *program) attachCommand() *cobra.Command {
+// terminalCommands are the commands for terminals, commands and SSH.
+type terminalCommands struct{ *program }
+
+func (p terminalCommands) attachCommand() *cobra.Command {
 	var id, kernel string
 	var fresh bool
 	cmd := &cobra.Command{
@@ -62,7 +65,7 @@ type shellChoice struct {
 	fresh      bool
 }
 
-func (p *program) attach(ctx context.Context, ref string, choice shellChoice, words []string) error {
+func (p terminalCommands) attach(ctx context.Context, ref string, choice shellChoice, words []string) error {
 	finding, cancel := interruptible(ctx)
 	defer cancel()
 	c, err := p.connect(finding)
@@ -113,7 +116,7 @@ func (o shellChoice) among(shells []session.Terminal) (session.Terminal, bool) {
 
 // openTerminal opens a shell in a kernel, or a terminal that runs words, joins
 // it, and returns its exit code.
-func (p *program) openTerminal(ctx context.Context, c *client, s api.Session, kernel string,
+func (p terminalCommands) openTerminal(ctx context.Context, c *client, s api.Session, kernel string,
 	words []string) (int, error) {
 	cols, rows := p.terminalSize()
 	var shell session.Terminal
@@ -128,7 +131,7 @@ func (p *program) openTerminal(ctx context.Context, c *client, s api.Session, ke
 const replay = 64 << 10
 
 // join puts the person's terminal into raw mode and joins a shell.
-func (p *program) join(ctx context.Context, c *client, s api.Session, shell session.Terminal) (int, error) {
+func (p terminalCommands) join(ctx context.Context, c *client, s api.Session, shell session.Terminal) (int, error) {
 	in := p.Stdin.(*os.File) // hasTerminal has said so
 	state, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
@@ -173,7 +176,7 @@ func (p *program) join(ctx context.Context, c *client, s api.Session, shell sess
 	return code, err
 }
 
-func (p *program) hasTerminal() bool { return isTerminal(p.Stdin) && isTerminal(p.raw.out) }
+func (p terminalCommands) hasTerminal() bool { return isTerminal(p.Stdin) && isTerminal(p.raw.out) }
 
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
@@ -181,7 +184,7 @@ func isTerminal(stream any) bool {
 }
 
 // terminalSize is the size of the person's terminal, or a usual one.
-func (p *program) terminalSize() (cols, rows int) {
+func (p terminalCommands) terminalSize() (cols, rows int) {
 	if file, ok := p.raw.out.(*os.File); ok {
 		if cols, rows, err := term.GetSize(int(file.Fd())); err == nil && cols > 0 && rows > 0 {
 			return cols, rows

@@ -122,15 +122,26 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 	})
 	root.AddGroup(&cobra.Group{ID: groupSessions, Title: "Sessions:"},
 		&cobra.Group{ID: groupPlane, Title: "Slipway itself:"})
-	addTo(root, groupSessions, p.runCommand(), p.psCommand(), p.showCommand(), p.logsCommand(), p.attachCommand(),
-		p.execCommand(), p.sshCommand(),
-		p.stopCommand(), p.renameCommand(), p.cpCommand(), p.folderCommand(), p.appsCommand(), p.openCommand(),
-		p.historyCommand(), p.imageCommand(), p.commitCommand(), p.environmentCommand(),
-		p.queueCommand(), p.priorityCommand(), p.keepCommand(), p.idleCommand(), p.gpuCommand(), p.usageCommand(),
-		p.presetCommand(), p.recipeCommand(), p.tagCommand())
-	addTo(root, groupPlane, p.serveCommand(), p.demoCommand(), p.agentCommand(), p.loginCommand(), p.openLinkCommand(),
-		p.shutdownCommand(), p.doctorCommand(), p.settingsCommand(), p.diagnosticsCommand(), p.versionCommand(),
-		p.sshConfigCommand(), p.sshProxyCommand())
+	launch := runCommands{p}
+	sessions := sessionCommands{p}
+	terminals := terminalCommands{p}
+	folders := folderCommands{p}
+	apps := appCommands{p}
+	images := imageCommands{p}
+	usage := usageCommands{p}
+	recipes := recipeCommands{p}
+	plane := planeCommands{p}
+	daemon := daemonCommands{p}
+	addTo(root, groupSessions, launch.runCommand(), sessions.psCommand(), sessions.showCommand(),
+		sessions.logsCommand(), terminals.attachCommand(), terminals.execCommand(), terminals.sshCommand(),
+		sessions.stopCommand(), sessions.renameCommand(), folders.cpCommand(), folders.folderCommand(),
+		apps.appsCommand(), apps.openCommand(), sessions.historyCommand(), images.imageCommand(),
+		images.commitCommand(), images.environmentCommand(), sessions.queueCommand(), sessions.priorityCommand(),
+		sessions.keepCommand(), sessions.idleCommand(), usage.gpuCommand(), usage.usageCommand(),
+		recipes.presetCommand(), recipes.recipeCommand(), sessions.tagCommand())
+	addTo(root, groupPlane, plane.serveCommand(), plane.demoCommand(), daemon.agentCommand(), plane.loginCommand(),
+		apps.openLinkCommand(), plane.shutdownCommand(), plane.doctorCommand(), plane.settingsCommand(),
+		plane.diagnosticsCommand(), plane.versionCommand(), terminals.sshConfigCommand(), terminals.sshProxyCommand())
 	return root
 }
 

@@ -19,7 +19,7 @@ import (
 	"slipway/backend/session"
 )
 
-func (p *program) cpCommand() *cobra.Command {
+func (p folderCommands) cpCommand() *cobra.Command {
 	var recursive, force bool
 	cmd := &cobra.Command{
 		Use:   "cp [-r] SOURCE DESTINATION",
@@ -44,7 +44,8 @@ compares all checksums. With -r it skips links.`,
 		if err != nil {
 			return err
 		}
-		job := &copying{program: p, client: c, base: base, recursive: recursive, force: force, bar: newCopyBar(p)}
+		job := &copying{program: p.program, client: c, base: base, recursive: recursive, force: force,
+			bar: newCopyBar(p.program)}
 		defer job.bar.clear()
 		if targetFar {
 			err = job.up(ctx, args[0], target.path)

@@ -22,7 +22,7 @@ type DemoOptions struct {
 	Ready func(ready Ready, dir string)
 }
 
-func (p *program) demoCommand() *cobra.Command {
+func (p planeCommands) demoCommand() *cobra.Command {
 	var opts DemoOptions
 	var open bool
 	cmd := &cobra.Command{
@@ -70,7 +70,7 @@ reclaimed), failure (sessions end in different ways, each with its reason).`,
 	return cmd
 }
 
-func (p *program) sayDemo(ready Ready, dir string, kept bool) {
+func (p planeCommands) sayDemo(ready Ready, dir string, kept bool) {
 	if p.output == outputJSON {
 		_ = json.NewEncoder(p.Stdout).Encode(map[string]any{"url": ready.URL, "loginUrl": ready.LoginURL,
 			"engine": ready.Engine, "demo": true, "home": dir})

@@ -9,7 +9,7 @@ import (
 	"slipway/backend/api"
 )
 
-func (p *program) diagnosticsCommand() *cobra.Command {
+func (p planeCommands) diagnosticsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diagnostics",
 		Short: "Print a support report with secrets removed",

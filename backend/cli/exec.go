@@ -13,7 +13,7 @@ import (
 	"slipway/backend/terminal"
 )
 
-func (p *program) execCommand() *cobra.Command {
+func (p terminalCommands) execCommand() *cobra.Command {
 	var stdin, tty bool
 	var env []string
 	request := session.ExecRequest{}
@@ -40,7 +40,7 @@ through unchanged, and exits with its exit code. It passes signals to the comman
 			return usagef("missing command: add it after --")
 		}
 		var spec session.Spec
-		if err := p.addEnv(&spec, env); err != nil {
+		if err := (runCommands{p.program}).addEnv(&spec, env); err != nil {
 			return err
 		}
 		request.Env, request.Stdin = spec.Env, stdin
@@ -55,7 +55,7 @@ through unchanged, and exits with its exit code. It passes signals to the comman
 	return cmd
 }
 
-func (p *program) exec(ctx context.Context, ref string, request session.ExecRequest, tty bool) error {
+func (p terminalCommands) exec(ctx context.Context, ref string, request session.ExecRequest, tty bool) error {
 	finding, cancel := interruptible(ctx)
 	defer cancel()
 	c, err := p.connect(finding)
@@ -81,7 +81,8 @@ func (p *program) exec(ctx context.Context, ref string, request session.ExecRequ
 const impatience = 3
 
 // execute runs a command and returns its exit code. It passes signals on.
-func (p *program) execute(ctx context.Context, c *client, s api.Session, request session.ExecRequest) (int, error) {
+func (p terminalCommands) execute(ctx context.Context, c *client, s api.Session,
+	request session.ExecRequest) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	received := make(chan os.Signal, 8)

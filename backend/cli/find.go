@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,3 +112,23 @@ const (
 	liveSessions = "state=live"
 	allSessions  = "state=all&limit=50"
 )
+
+// onFlag gives a command the flag that names an agent.
+func (p *program) onFlag(cmd *cobra.Command, agent *string, usage string) {
+	cmd.Flags().StringVar(agent, "on", "", usage)
+	_ = cmd.RegisterFlagCompletionFunc("on", p.completeAgents) // fails only for a flag that is not there
+}
+
+// completeAgents offers the names of agents to the shell. It never starts a
+// control plane.
+func (p *program) completeAgents(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var agents []api.Agent
+	if !p.offer(cmd, "/api/v1/agents", &agents) {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := make([]string, len(agents))
+	for i, a := range agents {
+		names[i] = a.Name + "\t" + cmp.Or(a.Address, "this computer") + ", " + a.Connection.State
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

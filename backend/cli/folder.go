@@ -16,6 +16,9 @@ import (
 	"slipway/backend/session"
 )
 
+// folderCommands are the commands for folders and files.
+type folderCommands struct{ *program }
+
 func folderPath(ref string, rest ...string) string {
 	path := "/api/v1/folders/" + url.PathEscape(ref)
 	for _, part := range rest {
@@ -24,7 +27,7 @@ func folderPath(ref string, rest ...string) string {
 	return path
 }
 
-func (p *program) folderCommand() *cobra.Command {
+func (p folderCommands) folderCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "folder",
 		Short: "Manage data folders, which outlive sessions",
@@ -42,7 +45,7 @@ every session, in the home directory. slipway cp copies to and from folder:NAME/
 	return parent
 }
 
-func (p *program) folderListCommand() *cobra.Command {
+func (p folderCommands) folderListCommand() *cobra.Command {
 	var agent string
 	var trash bool
 	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List folders", Args: exactly(0, "no argument")}
@@ -95,7 +98,7 @@ func folderTable(w io.Writer, folders []api.Folder) {
 	columns(w, rows)
 }
 
-func (p *program) folderCreateCommand() *cobra.Command {
+func (p folderCommands) folderCreateCommand() *cobra.Command {
 	var req api.FolderRequest
 	var readOnly bool
 	cmd := &cobra.Command{Use: "create NAME", Short: "Create a folder", Args: exactly(1, "a name")}
@@ -109,7 +112,7 @@ func (p *program) folderCreateCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) folderLinkCommand() *cobra.Command {
+func (p folderCommands) folderLinkCommand() *cobra.Command {
 	var req api.FolderRequest
 	var readOnly bool
 	cmd := &cobra.Command{
@@ -135,7 +138,7 @@ they are, even if you delete the folder permanently.`,
 	return cmd
 }
 
-func (p *program) createFolder(ctx context.Context, c *client, req api.FolderRequest, readOnly bool) error {
+func (p folderCommands) createFolder(ctx context.Context, c *client, req api.FolderRequest, readOnly bool) error {
 	if readOnly {
 		req.Permission = "ro"
 	}
@@ -144,14 +147,14 @@ func (p *program) createFolder(ctx context.Context, c *client, req api.FolderReq
 	return p.printFolder(raw, f, err)
 }
 
-func (p *program) printFolder(raw json.RawMessage, f api.Folder, err error) error {
+func (p folderCommands) printFolder(raw json.RawMessage, f api.Folder, err error) error {
 	if err != nil {
 		return err
 	}
 	return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, f.Name) })
 }
 
-func (p *program) folderRenameCommand() *cobra.Command {
+func (p folderCommands) folderRenameCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "rename FOLDER NAME", Short: "Rename a folder",
 		Args: exactly(2, "a folder and its new name"), ValidArgsFunction: p.completeFolders}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
@@ -162,7 +165,7 @@ func (p *program) folderRenameCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) folderPermissionCommand() *cobra.Command {
+func (p folderCommands) folderPermissionCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "permission FOLDER rw|ro", Short: "Make a folder writable or read-only",
 		Args: exactly(2, "a folder and rw or ro"), ValidArgsFunction: p.completeFolders}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
@@ -175,7 +178,7 @@ func (p *program) folderPermissionCommand() *cobra.Command {
 }
 
 // folderStateCommand moves folders into the trash or out of it.
-func (p *program) folderStateCommand(name, short, call, done string) *cobra.Command {
+func (p folderCommands) folderStateCommand(name, short, call, done string) *cobra.Command {
 	cmd := &cobra.Command{Use: name + " FOLDER", Short: short, Args: exactly(1, "a folder"),
 		ValidArgsFunction: p.completeFolders}
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
@@ -192,7 +195,7 @@ func (p *program) folderStateCommand(name, short, call, done string) *cobra.Comm
 	return cmd
 }
 
-func (p *program) folderPurgeCommand() *cobra.Command {
+func (p folderCommands) folderPurgeCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "purge FOLDER",
@@ -253,7 +256,8 @@ func (c *client) anyFolder(ctx context.Context, ref string) (api.Folder, error) 
 
 // completeFolders offers the names of folders to the shell. It never starts a
 // control plane.
-func (p *program) completeFolders(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (p folderCommands) completeFolders(cmd *cobra.Command, args []string,
+	_ string) ([]string, cobra.ShellCompDirective) {
 	var folders []api.Folder
 	if len(args) > 0 || !p.offer(cmd, "/api/v1/folders", &folders) {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -13,7 +13,7 @@ import (
 	"slipway/backend/session"
 )
 
-func (p *program) gpuCommand() *cobra.Command {
+func (p usageCommands) gpuCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{
 		Use:     "gpu [--on AGENT]",
@@ -41,7 +41,7 @@ func (p *program) gpuCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) boardTable(w io.Writer, board api.DeviceBoard) {
+func (p usageCommands) boardTable(w io.Writer, board api.DeviceBoard) {
 	if !board.Online {
 		fmt.Fprintf(w, "%s is not reached; this is %s old.\n", board.Agent, span(p.Now().Sub(board.At)))
 	}

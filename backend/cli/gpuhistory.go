@@ -15,7 +15,7 @@ import (
 	"slipway/backend/session"
 )
 
-func (p *program) gpuHistoryCommand() *cobra.Command {
+func (p usageCommands) gpuHistoryCommand() *cobra.Command {
 	var since, agent string
 	cmd := &cobra.Command{
 		Use:   "history DEVICE",
@@ -62,7 +62,7 @@ func (c *client) findDevice(ctx context.Context, ref, agent string) (api.DeviceB
 }
 
 // pointTable writes one line for each minute: the last sample in it.
-func (p *program) pointTable(w io.Writer, device api.DeviceState, points []session.DevicePoint) {
+func (p usageCommands) pointTable(w io.Writer, device api.DeviceState, points []session.DevicePoint) {
 	if len(points) == 0 {
 		fmt.Fprintln(w, "Nothing was measured in that time.")
 		return

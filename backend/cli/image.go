@@ -19,7 +19,10 @@ import (
 	"slipway/gpu"
 )
 
-func (p *program) imageCommand() *cobra.Command {
+// imageCommands are the commands for images.
+type imageCommands struct{ *program }
+
+func (p imageCommands) imageCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "image",
 		Short: "Manage images",
@@ -43,7 +46,7 @@ func (p *program) imageCommand() *cobra.Command {
 	return parent
 }
 
-func (p *program) imageSendCommand() *cobra.Command {
+func (p imageCommands) imageSendCommand() *cobra.Command {
 	var req api.ImageSending
 	cmd := &cobra.Command{
 		Use:   "send IMAGE --to AGENT [--from AGENT]",
@@ -72,7 +75,7 @@ first or, as an admin, use --replace.`,
 	return cmd
 }
 
-func (p *program) imagePullCommand() *cobra.Command {
+func (p imageCommands) imagePullCommand() *cobra.Command {
 	var req api.ImagePull
 	cmd := &cobra.Command{
 		Use:   "pull IMAGE [--on AGENT]",
@@ -90,7 +93,7 @@ a login. To resume an interrupted pull, run the same command again.`,
 	return cmd
 }
 
-func (p *program) imageRemoveCommand() *cobra.Command {
+func (p imageCommands) imageRemoveCommand() *cobra.Command {
 	var req api.ImageRemoval
 	var yes bool
 	cmd := &cobra.Command{
@@ -111,12 +114,13 @@ func (p *program) imageRemoveCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) imageDisk(ctx context.Context, c *client, on string) (raw []byte, disk api.ImageDisk, err error) {
+func (p imageCommands) imageDisk(ctx context.Context, c *client,
+	on string) (raw []byte, disk api.ImageDisk, err error) {
 	raw, err = c.get(ctx, "/api/v1/images/disk?agent="+url.QueryEscape(on), &disk)
 	return raw, disk, err
 }
 
-func (p *program) imageDiskCommand() *cobra.Command {
+func (p imageCommands) imageDiskCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{Use: "df [--on AGENT]", Short: "Show the disk space of images",
 		Args: exactly(0, "no argument")}
@@ -200,7 +204,7 @@ func (c cleaning) takes(room session.ImageRoom, now time.Time) bool {
 	return c.unused > 0 && age > c.unused
 }
 
-func (p *program) imageCleanCommand() *cobra.Command {
+func (p imageCommands) imageCleanCommand() *cobra.Command {
 	var on string
 	var yes bool
 	var unused, custom string
@@ -252,7 +256,7 @@ another container uses. It first shows what it would remove and how much space t
 	return cmd
 }
 
-func (p *program) commitCommand() *cobra.Command {
+func (p imageCommands) commitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "commit SESSION NAME",
 		Short: "Create an image from a running interactive session",
@@ -269,7 +273,7 @@ while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
 	return cmd
 }
 
-func (p *program) environmentCommand() *cobra.Command {
+func (p imageCommands) environmentCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "environment", Aliases: []string{"environments", "env"},
 		Short: "List the environments that the launcher offers", Args: exactly(0, "no argument"),
 		Long: `Lists what the launcher offers: Slipway's own environments, those of environments.yaml in
@@ -317,7 +321,7 @@ those with the same id, and hide those with hidden: true.`,
 	return cmd
 }
 
-func (p *program) imageTable(w io.Writer, images []hub.Image) {
+func (p imageCommands) imageTable(w io.Writer, images []hub.Image) {
 	if len(images) == 0 {
 		fmt.Fprintln(w, "No image is here yet; the first launch of one pulls it.")
 		return

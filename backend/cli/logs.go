@@ -20,7 +20,7 @@ type logOptions struct {
 	kernel             string
 }
 
-func (p *program) logsCommand() *cobra.Command {
+func (p sessionCommands) logsCommand() *cobra.Command {
 	opts := logOptions{}
 	cmd := &cobra.Command{
 		Use:               "logs [-f] [--tail N] [-t] SESSION",
@@ -45,7 +45,7 @@ func (p *program) logsCommand() *cobra.Command {
 // copyLogs writes a log to w. A log that is followed from its beginning goes on
 // after a lost connection where it stopped; of one that is not, the rest would
 // be a guess, so that the loss is an error.
-func (p *program) copyLogs(ctx context.Context, c *client, id session.ID, opts logOptions, w io.Writer) error {
+func (p sessionCommands) copyLogs(ctx context.Context, c *client, id session.ID, opts logOptions, w io.Writer) error {
 	var written int64
 	err := c.copyLogs(ctx, string(id), opts, 0, w, &written)
 	for opts.follow && opts.tail < 0 && isConnectionLost(err) && ctx.Err() == nil {

@@ -15,7 +15,7 @@ import (
 	"slipway/backend/recipe"
 )
 
-func (p *program) openLinkCommand() *cobra.Command {
+func (p appCommands) openLinkCommand() *cobra.Command {
 	var print bool
 	cmd := &cobra.Command{Use: "open-link slipway://…", Short: "Open a slipway:// link",
 		Args: exactly(1, "one link"),
@@ -50,7 +50,7 @@ Nothing happens before you confirm.`,
 func LinkPath(link string) string { return "/link?" + url.Values{"url": {link}}.Encode() }
 
 // openPage opens a page of the interface in the browser, logged in.
-func (p *program) openPage(ctx context.Context, c *client, path string, print bool) error {
+func (p appCommands) openPage(ctx context.Context, c *client, path string, print bool) error {
 	var login api.LoginLink
 	if _, err := c.call(ctx, http.MethodPost, "/api/v1/login", nil, &login); err != nil {
 		return err

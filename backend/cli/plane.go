@@ -17,9 +17,12 @@ import (
 	"slipway/backend/session"
 )
 
+// planeCommands are the commands for the control plane.
+type planeCommands struct{ *program }
+
 var engines = []string{"auto", "docker", "sim"}
 
-func (p *program) serveCommand() *cobra.Command {
+func (p planeCommands) serveCommand() *cobra.Command {
 	var engine string
 	var port int
 	var open, detach, quiet bool
@@ -72,7 +75,7 @@ within ten minutes. To get a new one, press Enter in the terminal or run slipway
 
 // serve runs the control plane in this process. What a quiet one prints is a
 // log, where no login code may stand.
-func (p *program) serve(ctx context.Context, opts ServeOptions, open, quiet bool) error {
+func (p planeCommands) serve(ctx context.Context, opts ServeOptions, open, quiet bool) error {
 	if p.Serve == nil {
 		return &failure{code: "cli_serve_unavailable", exit: ExitFailure, message: "This program cannot serve.",
 			hint: "Use the slipway program."}
@@ -95,7 +98,7 @@ func (p *program) serve(ctx context.Context, opts ServeOptions, open, quiet bool
 	return err
 }
 
-func (p *program) sayServing(ready Ready) {
+func (p planeCommands) sayServing(ready Ready) {
 	if p.output == outputJSON {
 		_ = json.NewEncoder(p.Stdout).Encode(map[string]string{"url": ready.URL, "loginUrl": ready.LoginURL,
 			"engine": ready.Engine})
@@ -111,7 +114,7 @@ func (p *program) sayServing(ready Ready) {
 
 // alreadyServing logs in to the control plane that runs, unless another engine
 // was asked for than it has.
-func (p *program) alreadyServing(ctx context.Context, running place.Connection, asked string, open bool) error {
+func (p planeCommands) alreadyServing(ctx context.Context, running place.Connection, asked string, open bool) error {
 	if have := running.Serving.Engine; asked != "" && asked != "auto" && have != "" && asked != have {
 		return &failure{code: "cli_serve_conflict", exit: ExitFailure,
 			message: fmt.Sprintf("A control plane runs already, with the engine %s.", have),
@@ -121,7 +124,7 @@ func (p *program) alreadyServing(ctx context.Context, running place.Connection, 
 	return p.printLogin(ctx, running, open)
 }
 
-func (p *program) printLogin(ctx context.Context, connection place.Connection, open bool) error {
+func (p planeCommands) printLogin(ctx context.Context, connection place.Connection, open bool) error {
 	var link api.LoginLink
 	c := newClient(connection)
 	raw, err := c.call(ctx, http.MethodPost, "/api/v1/login", nil, &link)
@@ -136,7 +139,7 @@ func (p *program) printLogin(ctx context.Context, connection place.Connection, o
 	return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, link.URL) })
 }
 
-func (p *program) loginCommand() *cobra.Command {
+func (p planeCommands) loginCommand() *cobra.Command {
 	var open, printOnly bool
 	cmd := &cobra.Command{
 		Use:   "login [--open | --print]",
@@ -155,7 +158,7 @@ login also opens the browser.`,
 		if err != nil {
 			return err
 		}
-		open = open || !printOnly && p.output == outputTable && p.onDesktop()
+		open = open || !printOnly && p.output == outputTable && appCommands{p.program}.onDesktop()
 		return p.printLogin(ctx, place.Connection{URL: c.url, Token: c.token}, open)
 	}
 	return cmd
@@ -164,7 +167,7 @@ login also opens the browser.`,
 // shutdownPause is how often shutdown looks whether it is done.
 const shutdownPause = 20 * time.Millisecond
 
-func (p *program) shutdownCommand() *cobra.Command {
+func (p planeCommands) shutdownCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shutdown",
 		Short: "Stop Slipway; sessions keep running",
@@ -206,7 +209,7 @@ func (p *program) shutdownCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) doctorCommand() *cobra.Command {
+func (p planeCommands) doctorCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{
 		Use:   "doctor [--on AGENT]",
@@ -243,7 +246,7 @@ func checkTable(w io.Writer, checks []session.Check) {
 	columns(w, rows)
 }
 
-func (p *program) versionCommand() *cobra.Command {
+func (p planeCommands) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program and of the running Slipway",

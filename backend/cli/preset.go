@@ -15,7 +15,7 @@ import (
 	"slipway/backend/hub"
 )
 
-func (p *program) presetCommand() *cobra.Command {
+func (p recipeCommands) presetCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "preset",
 		Short: "Manage resource presets",
@@ -54,7 +54,7 @@ func (p *program) presetCommand() *cobra.Command {
 	return parent
 }
 
-func (p *program) presetSaveCommand() *cobra.Command {
+func (p recipeCommands) presetSaveCommand() *cobra.Command {
 	request := hub.PresetContent{}
 	var memory, shm, devices string
 	cmd := &cobra.Command{Use: "save NAME [--cpu N] [--mem SIZE] [--shm SIZE] [--gpu WHAT]", Short: "Save a preset",
@@ -78,7 +78,7 @@ func (p *program) presetSaveCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printPreset(raw json.RawMessage, preset hub.Preset, err error) error {
+func (p recipeCommands) printPreset(raw json.RawMessage, preset hub.Preset, err error) error {
 	if err != nil {
 		return err
 	}

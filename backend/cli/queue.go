@@ -16,7 +16,7 @@ import (
 	"slipway/backend/session"
 )
 
-func (p *program) queueCommand() *cobra.Command {
+func (p sessionCommands) queueCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{
 		Use:   "queue [--on AGENT]",
@@ -35,7 +35,7 @@ func (p *program) queueCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) queueTable(w io.Writer, waiting []api.Session) {
+func (p sessionCommands) queueTable(w io.Writer, waiting []api.Session) {
 	if len(waiting) == 0 {
 		fmt.Fprintln(w, "No session waits.")
 		return
@@ -57,7 +57,7 @@ func (p *program) queueTable(w io.Writer, waiting []api.Session) {
 
 // startText says when a session that waits will start: a known moment, or an
 // estimate and by how much it may be wrong.
-func (p *program) startText(wait session.Wait) string {
+func (p sessionCommands) startText(wait session.Wait) string {
 	in := func(at time.Time) string { return "in " + span(at.Sub(p.Now())) }
 	switch {
 	case wait.Until != nil && wait.Until.After(p.Now()):
@@ -83,7 +83,7 @@ func needs(spec session.Spec) string {
 	return text
 }
 
-func (p *program) priorityCommand() *cobra.Command {
+func (p sessionCommands) priorityCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "priority SESSION N",
 		Short:             "Change the priority of a waiting session, 0 to 100",
@@ -103,7 +103,7 @@ func (p *program) priorityCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) keepCommand() *cobra.Command {
+func (p sessionCommands) keepCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "keep SESSION TIME",
 		Short:             "Keep an idle session, for example for 4h",
@@ -120,7 +120,7 @@ func (p *program) keepCommand() *cobra.Command {
 }
 
 // change sends a request about one session, whose answer is that session.
-func (p *program) change(ctx context.Context, c *client, ref, method, part string, request any,
+func (p sessionCommands) change(ctx context.Context, c *client, ref, method, part string, request any,
 	say func(io.Writer, api.Session)) error {
 	s, _, err := c.find(ctx, ref)
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *program) change(ctx context.Context, c *client, ref, method, part strin
 	return p.print(raw, func(w io.Writer) { say(w, s) })
 }
 
-func (p *program) idleCommand() *cobra.Command {
+func (p sessionCommands) idleCommand() *cobra.Command {
 	flags := idleFlags{}
 	cmd := &cobra.Command{
 		Use:   "idle SESSION [--idle-…]",
@@ -165,7 +165,7 @@ checks with the recorded data of the session. It changes nothing.`,
 	return cmd
 }
 
-func (p *program) idle(ctx context.Context, c *client, ref string, policy *session.IdlePolicy) error {
+func (p sessionCommands) idle(ctx context.Context, c *client, ref string, policy *session.IdlePolicy) error {
 	s, raw, err := c.find(ctx, ref)
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func (p *program) idle(ctx context.Context, c *client, ref string, policy *sessi
 	})
 }
 
-func (p *program) idleTable(w io.Writer, checks []session.IdleCheck, keep *time.Time) {
+func (p sessionCommands) idleTable(w io.Writer, checks []session.IdleCheck, keep *time.Time) {
 	if keep != nil && keep.After(p.Now()) {
 		fmt.Fprintf(w, "It is kept until %s.\n", p.moment(keep))
 	}

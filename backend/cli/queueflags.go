@@ -140,7 +140,7 @@ func (f idleFlags) policy(cmd *cobra.Command, wrong *[]session.FieldError) (*ses
 // in the resources of a preset that flags and file left open, and creates the
 // folders that are wanted and not there. A session that only the file names and
 // that there is not is left for the server to tell, with whatever else is missing.
-func (p *program) resolve(ctx context.Context, c *client, spec *session.Spec, opts runOptions) error {
+func (p runCommands) resolve(ctx context.Context, c *client, spec *session.Spec, opts runOptions) error {
 	for i, ref := range spec.After {
 		s, _, err := c.find(ctx, ref)
 		switch {
@@ -157,7 +157,7 @@ func (p *program) resolve(ctx context.Context, c *client, spec *session.Spec, op
 }
 
 // fill takes from a preset what a spec leaves open.
-func (p *program) fill(ctx context.Context, c *client, spec *session.Spec, opts runOptions) error {
+func (p runCommands) fill(ctx context.Context, c *client, spec *session.Spec, opts runOptions) error {
 	if opts.preset == "" {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (p *program) fill(ctx context.Context, c *client, spec *session.Spec, opts 
 }
 
 // failures is several failures, each of which is told.
-func (p *program) failures(problems []error) error {
+func (p runCommands) failures(problems []error) error {
 	if len(problems) == 0 {
 		return nil
 	}

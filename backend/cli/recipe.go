@@ -18,11 +18,14 @@ import (
 	"slipway/backend/session"
 )
 
+// recipeCommands are the commands for recipes and presets.
+type recipeCommands struct{ *program }
+
 // maxRecipe bounds what is read of a file; [recipe.Parse] says what is too much.
 const maxRecipe = 1<<20 + 1
 
 // readSpec reads a spec from a YAML file, or from stdin for "-".
-func (p *program) readSpec(path string) (session.Spec, error) {
+func (p recipeCommands) readSpec(path string) (session.Spec, error) {
 	name, from := path, p.Stdin
 	if path == "-" {
 		name = "stdin"
@@ -62,7 +65,7 @@ func recipeFailure(name string, err error) error {
 
 // addSecrets takes the values that a recipe does not keep from here, but for
 // those that flags give.
-func (p *program) addSecrets(spec *session.Spec, given []string) error {
+func (p recipeCommands) addSecrets(spec *session.Spec, given []string) error {
 	var missing []string
 	for i, v := range spec.Env {
 		flagged := slices.ContainsFunc(given,
@@ -87,7 +90,7 @@ func (p *program) addSecrets(spec *session.Spec, given []string) error {
 			missing[0])}
 }
 
-func (p *program) recipeCommand() *cobra.Command {
+func (p recipeCommands) recipeCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "recipe",
 		Short: "Manage recipes: sessions saved as files",
@@ -101,7 +104,7 @@ with secret-looking names: run takes them from the environment.`,
 	return parent
 }
 
-func (p *program) recipeExportCommand() *cobra.Command {
+func (p recipeCommands) recipeExportCommand() *cobra.Command {
 	as := "yaml"
 	cmd := &cobra.Command{Use: "export SESSION", Short: "Print the recipe of a session or recent launch",
 		Args:              exactly(1, "a session or the name of a recent launch"),
@@ -126,7 +129,7 @@ func (p *program) recipeExportCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printRecipe(w io.Writer, found api.Recipe, as string) {
+func (p recipeCommands) printRecipe(w io.Writer, found api.Recipe, as string) {
 	if len(found.Secrets) > 0 {
 		p.notice("It does not hold the values of %s.", strings.Join(found.Secrets, ", "))
 	}
@@ -167,7 +170,7 @@ func (c *client) recipePath(ctx context.Context, ref string) (string, error) {
 	return "", err
 }
 
-func (p *program) recipeCheckCommand() *cobra.Command {
+func (p recipeCommands) recipeCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "check FILE", Short: "Check whether a recipe can be launched here",
 		Args: exactly(1, "a file, - for stdin"),
 		Long: "Check reads a recipe and asks what a launch would do. It launches nothing. What does not\nfit here " +
@@ -184,7 +187,7 @@ func (p *program) recipeCheckCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) checkRecipe(ctx context.Context, c *client, spec session.Spec) error {
+func (p recipeCommands) checkRecipe(ctx context.Context, c *client, spec session.Spec) error {
 	var preview api.Preview
 	raw, err := c.call(ctx, http.MethodPost, "/api/v1/preview", spec, &preview)
 	if err != nil {
@@ -211,7 +214,7 @@ func (p *program) checkRecipe(ctx context.Context, c *client, spec session.Spec)
 	})
 }
 
-func (p *program) recipeDiffCommand() *cobra.Command {
+func (p recipeCommands) recipeDiffCommand() *cobra.Command {
 	all := false
 	cmd := &cobra.Command{Use: "diff FILE FILE", Short: "Compare two recipes field by field",
 		Args: exactly(2, "two files"),
@@ -231,7 +234,7 @@ func (p *program) recipeDiffCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printDifferences(fields []recipe.Field, all bool, names []string) error {
+func (p recipeCommands) printDifferences(fields []recipe.Field, all bool, names []string) error {
 	differ := slices.ContainsFunc(fields, func(f recipe.Field) bool { return !f.Same })
 	if !all {
 		fields = slices.DeleteFunc(fields, func(f recipe.Field) bool { return f.Same })

@@ -62,7 +62,7 @@ func mountTarget(m session.Mount) string {
 // createMissing creates the folders that a spec mounts and there are not, on the
 // agent where it would land. It does nothing where more than that is wrong: the
 // launch tells it, and nothing is half done.
-func (p *program) createMissing(ctx context.Context, c *client, spec session.Spec) error {
+func (p runCommands) createMissing(ctx context.Context, c *client, spec session.Spec) error {
 	var preview api.Preview
 	if _, err := c.call(ctx, http.MethodPost, "/api/v1/preview", spec, &preview); err != nil {
 		return err

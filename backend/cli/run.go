@@ -17,6 +17,9 @@ import (
 	"slipway/backend/session"
 )
 
+// runCommands are the commands for launches.
+type runCommands struct{ *program }
+
 // runOptions is what run is asked for beside the spec.
 type runOptions struct {
 	detach, wait, remove bool
@@ -30,7 +33,7 @@ type runOptions struct {
 	createFolders        bool
 }
 
-func (p *program) runCommand() *cobra.Command {
+func (p runCommands) runCommand() *cobra.Command {
 	flags, opts := specFlags{}, runOptions{}
 	cmd := &cobra.Command{
 		Use:   "run --image IMAGE [flags] [-- COMMAND…]",
@@ -106,7 +109,7 @@ func (o runOptions) check(spec session.Spec) error {
 
 // run launches a session and does with it what was asked for. What it prints
 // with -o json is the session, as it was accepted or after the wait.
-func (p *program) run(ctx context.Context, spec session.Spec, opts runOptions) error {
+func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions) error {
 	launching, cancel := interruptible(ctx)
 	defer cancel()
 	c, err := p.connect(launching)
@@ -123,7 +126,7 @@ func (p *program) run(ctx context.Context, spec session.Spec, opts runOptions) e
 	if err != nil {
 		return opts.repairable(err, spec)
 	}
-	attached := p.hasTerminal() && p.output == outputTable && !opts.wait
+	attached := terminalCommands{p.program}.hasTerminal() && p.output == outputTable && !opts.wait
 	switch {
 	case opts.detach, s.Type == typeBatch && !opts.wait, !attached && !opts.wait && len(opts.words) == 0:
 		return p.printLaunched(raw, s)
@@ -138,9 +141,9 @@ func (p *program) run(ctx context.Context, spec session.Spec, opts runOptions) e
 	var code int
 	switch {
 	case attached:
-		code, err = p.openTerminal(ctx, c, s, "", opts.words)
+		code, err = terminalCommands{p.program}.openTerminal(ctx, c, s, "", opts.words)
 	case len(opts.words) > 0:
-		code, err = p.execute(ctx, c, s, session.ExecRequest{Command: opts.words})
+		code, err = terminalCommands{p.program}.execute(ctx, c, s, session.ExecRequest{Command: opts.words})
 	default:
 		return p.printLaunched(raw, s)
 	}
@@ -162,7 +165,7 @@ func (o runOptions) repairable(err error, spec session.Spec) error {
 }
 
 // removeAfter ends the session of run --rm and gives on how its command ended.
-func (p *program) removeAfter(ctx context.Context, c *client, s api.Session, code int, err error) error {
+func (p runCommands) removeAfter(ctx context.Context, c *client, s api.Session, code int, err error) error {
 	if _, stopErr := c.call(ctx, http.MethodPost, sessionPath(s.ID, "terminate"), api.TerminateRequest{},
 		nil); stopErr != nil {
 		p.finish(stopErr)
@@ -177,7 +180,7 @@ func exitWith(code int, err error) error {
 	return err
 }
 
-func (p *program) launch(ctx context.Context, c *client, spec session.Spec,
+func (p runCommands) launch(ctx context.Context, c *client, spec session.Spec,
 	owner string) (api.Session, json.RawMessage, error) {
 	var s api.Session
 	raw, err := p.post(ctx, c, "/api/v1/sessions", hub.LaunchRequest{Key: launchKey(), Spec: spec, Owner: owner}, &s)
@@ -193,7 +196,7 @@ func launchKey() string {
 
 // post asks for a launch. A lost answer is asked for again under the same key,
 // which cannot launch twice.
-func (p *program) post(ctx context.Context, c *client, path string, request, out any) (json.RawMessage, error) {
+func (p runCommands) post(ctx context.Context, c *client, path string, request, out any) (json.RawMessage, error) {
 	raw, err := c.call(ctx, http.MethodPost, path, request, out)
 	if isConnectionLost(err) && ctx.Err() == nil {
 		err = p.again(ctx, func(ctx context.Context, c *client) error {
@@ -206,7 +209,7 @@ func (p *program) post(ctx context.Context, c *client, path string, request, out
 
 // launchMany launches several sessions and prints the ids of those that there
 // are; each failure is told, and the last one decides the exit code.
-func (p *program) launchMany(ctx context.Context, c *client, spec session.Spec, opts runOptions) error {
+func (p runCommands) launchMany(ctx context.Context, c *client, spec session.Spec, opts runOptions) error {
 	var launched []api.Launched
 	raw, err := p.post(ctx, c, "/api/v1/launches", api.LaunchManyRequest{
 		LaunchRequest: hub.LaunchRequest{Key: launchKey(), Spec: spec, Owner: opts.owner}, Count: opts.count},
@@ -237,7 +240,7 @@ func (p *program) launchMany(ctx context.Context, c *client, spec session.Spec, 
 	return p.failures(problems)
 }
 
-func (p *program) printLaunched(raw json.RawMessage, s api.Session) error {
+func (p runCommands) printLaunched(raw json.RawMessage, s api.Session) error {
 	if p.output == outputTable {
 		p.notice("%s is %s.", s.Name, s.Status)
 	}
@@ -245,7 +248,7 @@ func (p *program) printLaunched(raw json.RawMessage, s api.Session) error {
 }
 
 // waitRunning waits until the session runs; it is a failure that it ended before.
-func (p *program) waitRunning(ctx context.Context, c *client, s api.Session,
+func (p runCommands) waitRunning(ctx context.Context, c *client, s api.Session,
 	timeout time.Duration) (api.Session, json.RawMessage, error) {
 	ctx, cancel := limited(ctx, timeout, "The start of "+s.Name)
 	defer cancel()
@@ -269,7 +272,7 @@ func (p *program) waitRunning(ctx context.Context, c *client, s api.Session,
 
 // runBatch waits for the end of a batch session, shows its log meanwhile, and
 // gives its exit code on.
-func (p *program) runBatch(ctx context.Context, c *client, s api.Session, opts runOptions) error {
+func (p runCommands) runBatch(ctx context.Context, c *client, s api.Session, opts runOptions) error {
 	ctx, cancel := limited(ctx, opts.timeout, "The end of "+s.Name)
 	defer cancel()
 	progress := p.newProgress()
@@ -281,7 +284,9 @@ func (p *program) runBatch(ctx context.Context, c *client, s api.Session, opts r
 			progress.clear()
 			showing = true
 			id := now.ID
-			go func() { logs <- p.copyLogs(ctx, c, id, logOptions{follow: true, tail: -1}, p.raw.out) }()
+			go func() {
+				logs <- sessionCommands{p.program}.copyLogs(ctx, c, id, logOptions{follow: true, tail: -1}, p.raw.out)
+			}()
 		}
 		if !showing {
 			progress.show(now)
@@ -300,13 +305,13 @@ func (p *program) runBatch(ctx context.Context, c *client, s api.Session, opts r
 }
 
 // saysGoesOn tells, when it is the waiting that ended, that the session did not.
-func (p *program) saysGoesOn(ctx context.Context, s api.Session) {
+func (p runCommands) saysGoesOn(ctx context.Context, s api.Session) {
 	if ctx.Err() != nil {
 		p.notice("%s goes on. slipway show %s says how it is, slipway stop %s ends it.", s.Name, s.Name, s.Name)
 	}
 }
 
-func (p *program) endOfBatch(ctx context.Context, c *client, s api.Session) error {
+func (p runCommands) endOfBatch(ctx context.Context, c *client, s api.Session) error {
 	if p.output == outputJSON {
 		raw, err := c.get(ctx, sessionPath(s.ID), &s)
 		if err == nil {

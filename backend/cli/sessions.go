@@ -20,7 +20,10 @@ import (
 	"slipway/gpu"
 )
 
-func (p *program) psCommand() *cobra.Command {
+// sessionCommands are the commands for sessions and the queue.
+type sessionCommands struct{ *program }
+
+func (p sessionCommands) psCommand() *cobra.Command {
 	var all, quiet bool
 	var on, tag string
 	cmd := &cobra.Command{
@@ -60,7 +63,7 @@ func (p *program) psCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) sessionTable(w io.Writer, sessions []api.Session, all bool) {
+func (p sessionCommands) sessionTable(w io.Writer, sessions []api.Session, all bool) {
 	if len(sessions) == 0 {
 		what := "No session is live. slipway ps -a lists finished ones."
 		if all {
@@ -82,7 +85,7 @@ func (p *program) sessionTable(w io.Writer, sessions []api.Session, all bool) {
 
 // heardDetail is why a session is where it is, and when that was heard where its
 // agent is not reached.
-func (p *program) heardDetail(s api.Session) string {
+func (p sessionCommands) heardDetail(s api.Session) string {
 	detail := stateDetail(s)
 	if s.LastHeard == nil {
 		return detail
@@ -92,7 +95,7 @@ func (p *program) heardDetail(s api.Session) string {
 }
 
 // elapsed is how long a session ran or has run; while it waits, "-".
-func (p *program) elapsed(s api.Session) string {
+func (p sessionCommands) elapsed(s api.Session) string {
 	if s.StartedAt == nil {
 		return "-"
 	}
@@ -103,7 +106,7 @@ func (p *program) elapsed(s api.Session) string {
 	return span(until.Sub(*s.StartedAt))
 }
 
-func (p *program) showCommand() *cobra.Command {
+func (p sessionCommands) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "show SESSION",
 		Short:             "Show the details of a session",
@@ -120,7 +123,7 @@ func (p *program) showCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) sessionFields(w io.Writer, s api.Session) {
+func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
 	detail := p.heardDetail(s)
 	if s.Error != nil && ended(s) {
 		detail = string(s.Reason) // the error has a line of its own
@@ -300,7 +303,7 @@ func envText(env []session.EnvVar) string {
 	return strings.Join(lines, "\n")
 }
 
-func (p *program) stopCommand() *cobra.Command {
+func (p sessionCommands) stopCommand() *cobra.Command {
 	var force, wait bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
@@ -339,7 +342,7 @@ func (p *program) stopCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) stop(ctx context.Context, c *client, ref string, request api.TerminateRequest, wait bool,
+func (p sessionCommands) stop(ctx context.Context, c *client, ref string, request api.TerminateRequest, wait bool,
 	timeout time.Duration) (json.RawMessage, error) {
 	s, _, err := c.find(ctx, ref)
 	if err != nil {
@@ -365,7 +368,7 @@ func (p *program) stop(ctx context.Context, c *client, ref string, request api.T
 	return raw, nil
 }
 
-func (p *program) renameCommand() *cobra.Command {
+func (p sessionCommands) renameCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "rename SESSION NAME",
 		Short:             "Rename a live session",
@@ -386,7 +389,7 @@ func (p *program) renameCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) historyCommand() *cobra.Command {
+func (p sessionCommands) historyCommand() *cobra.Command {
 	filters := map[string]*string{}
 	cmd := &cobra.Command{
 		Use:               "history SESSION [--phase … --result … --from … --to … --code … --text … --sort …]",
@@ -423,7 +426,7 @@ func (p *program) historyCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) historyTable(w io.Writer, phases []session.Phase) {
+func (p sessionCommands) historyTable(w io.Writer, phases []session.Phase) {
 	rows := [][]string{{"PHASE", "RESULT", "FROM", "TO", " ATTEMPTS", " TOOK", "MESSAGE"}}
 	for _, phase := range phases {
 		rows = append(rows, []string{string(phase.Phase), string(phase.Result), string(phase.From), string(phase.To),

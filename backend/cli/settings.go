@@ -13,7 +13,7 @@ import (
 	"slipway/backend/api"
 )
 
-func (p *program) settingsCommand() *cobra.Command {
+func (p planeCommands) settingsCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "settings",
 		Short: "Show and change settings",
@@ -55,7 +55,7 @@ of this computer, which reads them when it starts.`,
 	return parent
 }
 
-func (p *program) changeSetting(ctx context.Context, c *client, name string, value *string) error {
+func (p planeCommands) changeSetting(ctx context.Context, c *client, name string, value *string) error {
 	var file api.SettingsFile
 	raw, err := c.call(ctx, http.MethodPatch, "/api/v1/settings/file/"+url.PathEscape(name),
 		api.SettingUpdate{Value: value}, &file)
@@ -113,7 +113,8 @@ func settingsTable(w io.Writer, file api.SettingsFile) {
 
 // completeSettings offers the names of settings to the shell, and the choices
 // of the one that was named.
-func (p *program) completeSettings(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (p planeCommands) completeSettings(cmd *cobra.Command, args []string,
+	_ string) ([]string, cobra.ShellCompDirective) {
 	var file api.SettingsFile
 	if len(args) > 1 || !p.offer(cmd, "/api/v1/settings/file", &file) {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -52,14 +52,14 @@ func (f *specFlags) add(cmd *cobra.Command) {
 }
 
 // buildSpec makes the spec of run from its file, its flags and its words.
-func (p *program) buildSpec(cmd *cobra.Command, f specFlags, words []string) (session.Spec, error) {
+func (p runCommands) buildSpec(cmd *cobra.Command, f specFlags, words []string) (session.Spec, error) {
 	var spec session.Spec
 	if f.file != "" {
-		read, err := p.readSpec(f.file)
+		read, err := recipeCommands{p.program}.readSpec(f.file)
 		if err != nil {
 			return spec, err
 		}
-		if err := p.addSecrets(&read, f.env); err != nil {
+		if err := (recipeCommands{p.program}).addSecrets(&read, f.env); err != nil {
 			return spec, err
 		}
 		spec = read
@@ -152,7 +152,7 @@ func (f specFlags) anywhere(cmd *cobra.Command, spec *session.Spec) {
 	}
 }
 
-func (p *program) addEnv(spec *session.Spec, entries []string) error {
+func (p runCommands) addEnv(spec *session.Spec, entries []string) error {
 	for _, entry := range entries {
 		name, value, given := strings.Cut(entry, "=")
 		if name == "" {
@@ -246,7 +246,7 @@ func addPorts(spec *session.Spec, entries []string) error {
 	return nil
 }
 
-func (p *program) addStart(spec *session.Spec, text string) error {
+func (p runCommands) addStart(spec *session.Spec, text string) error {
 	if text == "" {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 
 // sshProxyCommand carries one connection of ssh's between its standard streams
 // and a session. ssh runs it by the configuration that the control plane keeps.
-func (p *program) sshProxyCommand() *cobra.Command {
+func (p terminalCommands) sshProxyCommand() *cobra.Command {
 	var home, kernel string
 	cmd := &cobra.Command{
 		Use:    "ssh-proxy SESSION",
@@ -50,7 +50,7 @@ func (p *program) sshProxyCommand() *cobra.Command {
 }
 
 // useHome has this run use a folder of its own.
-func (p *program) useHome(home string) {
+func (p terminalCommands) useHome(home string) {
 	if home == "" {
 		return
 	}
@@ -64,7 +64,7 @@ func (p *program) useHome(home string) {
 }
 
 // carry copies between the standard streams and a WebSocket until either ends.
-func (p *program) carry(ctx context.Context, conn *websocket.Conn) error {
+func (p terminalCommands) carry(ctx context.Context, conn *websocket.Conn) error {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()

@@ -17,7 +17,7 @@ import (
 	"slipway/backend/api"
 )
 
-func (p *program) sshCommand() *cobra.Command {
+func (p terminalCommands) sshCommand() *cobra.Command {
 	var local, remote, dynamic []string
 	var none, tty, verbose, test bool
 	cmd := &cobra.Command{
@@ -79,7 +79,7 @@ ssh, sftp and scp. For rsync, the image needs rsync.`,
 }
 
 // runSSH runs this computer's ssh and returns with its exit code.
-func (p *program) runSSH(ctx context.Context, c *client, s api.Session, options, command []string) error {
+func (p terminalCommands) runSSH(ctx context.Context, c *client, s api.Session, options, command []string) error {
 	path, err := exec.LookPath("ssh")
 	if err != nil {
 		return &failure{code: "ssh_run_not-installed", exit: ExitNoCommand, message: "This computer has no ssh.",
@@ -111,7 +111,7 @@ func (p *program) runSSH(ctx context.Context, c *client, s api.Session, options,
 	return err
 }
 
-func (p *program) testSSH(ctx context.Context, c *client, s api.Session) error {
+func (p terminalCommands) testSSH(ctx context.Context, c *client, s api.Session) error {
 	var test api.SSHTest
 	raw, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "ssh", "test"), nil, &test)
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *program) testSSH(ctx context.Context, c *client, s api.Session) error {
 	return nil
 }
 
-func (p *program) sshConfigCommand() *cobra.Command {
+func (p terminalCommands) sshConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ssh-config [install | remove | show]",
 		Short: "Set up ssh, scp, sftp, rsync and editors to find sessions by name",
@@ -162,7 +162,7 @@ keep their meaning; NAME.slipway always works.`,
 	return cmd
 }
 
-func (p *program) setSSH(ctx context.Context, c *client, installed bool, text string) error {
+func (p terminalCommands) setSSH(ctx context.Context, c *client, installed bool, text string) error {
 	var setup api.SSHSetup
 	raw, err := c.call(ctx, http.MethodPut, "/api/v1/ssh", api.SSHUpdate{Installed: installed}, &setup)
 	if err != nil {
@@ -171,7 +171,7 @@ func (p *program) setSSH(ctx context.Context, c *client, installed bool, text st
 	return p.print(raw, func(w io.Writer) { fmt.Fprintf(w, text, setup.PersonFile, setup.ConfigFile) })
 }
 
-func (p *program) showSSH(ctx context.Context, c *client) error {
+func (p terminalCommands) showSSH(ctx context.Context, c *client) error {
 	var setup api.SSHSetup
 	raw, err := c.get(ctx, "/api/v1/ssh", &setup)
 	if err != nil {

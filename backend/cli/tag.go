@@ -14,7 +14,7 @@ import (
 	"slipway/backend/api"
 )
 
-func (p *program) tagCommand() *cobra.Command {
+func (p sessionCommands) tagCommand() *cobra.Command {
 	var add, remove []string
 	cmd := &cobra.Command{Use: "tag SESSION…", Short: "Tag sessions",
 		Args: atLeast(1, "one or more sessions"),
@@ -42,7 +42,7 @@ func (p *program) tagCommand() *cobra.Command {
 		if err := p.print(raw, func(w io.Writer) { fmt.Fprintln(w, strings.Join(lines, "\n")) }); err != nil {
 			return err
 		}
-		return p.failures(problems)
+		return runCommands{p.program}.failures(problems)
 	})
 	return cmd
 }

@@ -18,13 +18,16 @@ import (
 	"slipway/backend/api"
 )
 
+// usageCommands are the commands for devices and usage.
+type usageCommands struct{ *program }
+
 // usageOptions says which accounts are wanted.
 type usageOptions struct {
 	from, to, by, bucket, label, agent string
 	csv                                bool
 }
 
-func (p *program) usageCommand() *cobra.Command {
+func (p usageCommands) usageCommand() *cobra.Command {
 	opts := usageOptions{}
 	cmd := &cobra.Command{
 		Use:   "usage [--from DAY] [--to DAY] [--by session|day|label|owner|device] [--csv]",
@@ -62,7 +65,7 @@ measured.`,
 	return cmd
 }
 
-func (p *program) usageQuery(opts usageOptions) string {
+func (p usageCommands) usageQuery(opts usageOptions) string {
 	query := url.Values{}
 	for name, value := range map[string]string{"from": p.ago(opts.from), "to": p.ago(opts.to), "by": opts.by,
 		"bucket": opts.bucket, "label": opts.label, "agent": opts.agent} {
@@ -75,7 +78,7 @@ func (p *program) usageQuery(opts usageOptions) string {
 
 // ago turns a length of time such as 7d into the moment that long ago and
 // leaves every other text to the server to judge.
-func (p *program) ago(text string) string {
+func (p usageCommands) ago(text string) string {
 	if len(text) < 2 {
 		return text
 	}
@@ -88,7 +91,7 @@ func (p *program) ago(text string) string {
 	return p.Now().Add(-time.Duration(n) * unit).UTC().Format(time.RFC3339)
 }
 
-func (p *program) copyCSV(ctx context.Context, c *client, query string) error {
+func (p usageCommands) copyCSV(ctx context.Context, c *client, query string) error {
 	if p.output == outputJSON {
 		return usagef("use either --csv or -o json")
 	}
@@ -101,7 +104,7 @@ func (p *program) copyCSV(ctx context.Context, c *client, query string) error {
 	return ending(err)
 }
 
-func (p *program) usageTable(w io.Writer, report api.UsageReport) {
+func (p usageCommands) usageTable(w io.Writer, report api.UsageReport) {
 	fmt.Fprintf(w, "From %s to %s\n", p.day(report.From), p.day(report.To))
 	if len(report.Rows) == 0 {
 		fmt.Fprintln(w, "Nothing was used.")
@@ -139,7 +142,7 @@ func usageKeys(report api.UsageReport) []string {
 	return keys
 }
 
-func (p *program) usageCells(keys []string, a api.Account) []string {
+func (p usageCommands) usageCells(keys []string, a api.Account) []string {
 	none := func(text string) string {
 		if text == "" && a.Kind != "session" {
 			return kindText(a.Kind)
@@ -221,6 +224,6 @@ func measured(a api.Account) string {
 	return strconv.FormatFloat(float64(tenths)/10, 'f', -1, 64) + " %"
 }
 
-func (p *program) day(at time.Time) string {
+func (p usageCommands) day(at time.Time) string {
 	return at.In(p.Now().Location()).Format(time.DateOnly)
 }
