@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/place"
 	"slipway/backend/session"
 )
@@ -58,7 +59,7 @@ func TestDesktopShell(t *testing.T) {
 			d.clickAt("Keep Slipway running", 0.75, 0.9) // Yes
 			return len(d.windows(mainWindow)) == 0
 		})
-		var settings api.Settings
+		var settings hub.Settings
 		d.call(http.MethodGet, "/api/v1/settings", nil, &settings)
 		if settings.CloseKeeps != "keep" {
 			t.Errorf("the answer is remembered as %q", settings.CloseKeeps)

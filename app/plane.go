@@ -14,6 +14,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/place"
 	"slipway/backend/session"
 )
@@ -70,13 +71,13 @@ func (p *plane) showExisting(ctx context.Context, page string) (bool, error) {
 }
 
 // settings reads the person's settings, change writes them.
-func (p *plane) settings(ctx context.Context) (api.Settings, error) {
-	var settings api.Settings
+func (p *plane) settings(ctx context.Context) (hub.Settings, error) {
+	var settings hub.Settings
 	err := p.call(ctx, http.MethodGet, "/api/v1/settings", nil, &settings)
 	return settings, err
 }
 
-func (p *plane) saveSettings(ctx context.Context, settings api.Settings) error {
+func (p *plane) saveSettings(ctx context.Context, settings hub.Settings) error {
 	return p.call(ctx, http.MethodPut, "/api/v1/settings", settings, nil)
 }
 

@@ -153,7 +153,7 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 // checkContent looks whether the person has folders, launches and presets.
 func (r *running) checkContent(t *testing.T) {
 	t.Helper()
-	var recents []api.Recent
+	var recents []hub.Recent
 	r.call(t, "GET", "/api/v1/recents", "", &recents)
 	pinned := []string{}
 	for _, recent := range recents {

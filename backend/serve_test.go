@@ -245,7 +245,7 @@ func TestSessionOnTheSimulatedEngineOutlivesServe(t *testing.T) {
 	if again.ID != launched.ID {
 		t.Errorf("the key led to another session after the restart: %s", again.ID)
 	}
-	var recents []api.Recent
+	var recents []hub.Recent
 	if next.call(t, "GET", "/api/v1/recents", "", &recents); len(recents) != 1 || recents[0].Name != "demo" {
 		t.Errorf("recents %+v", recents)
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"slipway/backend/hub"
 	"slipway/backend/session"
 )
 
@@ -73,13 +74,8 @@ type Question struct {
 // AgentRequest adds an agent, or only probes it. Over ssh nothing need be
 // installed there: Slipway brings itself.
 type AgentRequest struct {
-	// ssh://user@host:port, an ssh host such as lab, slipway://host:port or wss://host:port/path
-	Address string `json:"address"`
-	Name    string `json:"name,omitempty"`  // empty: made from the host
-	Group   string `json:"group,omitempty"` // empty: default
-	// folder for Slipway's files there, absolute, by ssh alone; empty: the usual one of the account
-	Dir   string `json:"dir,omitempty"`
-	Probe bool   `json:"probe,omitempty"` // only look and tell; change nothing there and remember nothing here
+	hub.AgentRequest
+	Probe bool `json:"probe,omitempty"` // only look and tell; change nothing there and remember nothing here
 }
 
 // AgentUpdate changes how an agent is known here. A nil field is left as it is.

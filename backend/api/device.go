@@ -1,22 +1,15 @@
 package api
 
 import (
-	"time"
-
+	"slipway/backend/hub"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // DeviceBoard is the state of one agent's devices.
 type DeviceBoard struct {
-	Agent    string        `json:"agent"`
-	Online   bool          `json:"online"`   // false: the rest is as old as at says
-	Source   string        `json:"source"`   // nvml, drm, sim or none
-	Text     string        `json:"text"`     // why there is none, or what could not be read, in sentences
-	Quantum  int           `json:"quantum"`  // smallest share, in thousandths of a device
-	Strategy string        `json:"strategy"` // fill or evenly
-	Attach   string        `json:"attach"`   // cdi, device-request, runtime, nodes, sim or none
-	Devices  []DeviceState `json:"devices"`
-	At       time.Time     `json:"at"`
+	hub.Board
+	Devices []DeviceState `json:"devices"`
 }
 
 // DeviceState is one device as it was measured last. A value that the device
@@ -30,7 +23,7 @@ type DeviceState struct {
 	Driver       string                 `json:"driver,omitempty"`
 	Memory       int64                  `json:"memory"`   // all of it, in bytes; 0: not told
 	Reserved     int64                  `json:"reserved"` // kept by the driver
-	Instances    []DeviceInstance       `json:"instances"`
+	Instances    []gpu.Instance         `json:"instances"`
 	Capabilities []Capability           `json:"capabilities"`
 	Free         int                    `json:"free"`                  // not promised, in thousandths
 	MemoryFree   int64                  `json:"memoryFree"`            // neither promised nor really used, in bytes
@@ -52,14 +45,6 @@ type DeviceLoss struct {
 	Kind string `json:"kind"` // fallen, reset, silent or unlisted
 	Why  string `json:"why"`  // a clause: it fell off the bus
 	Hint string `json:"hint"` // what a person can do
-}
-
-// DeviceInstance is a MIG instance of a device.
-type DeviceInstance struct {
-	UUID    string `json:"uuid"`
-	Profile string `json:"profile"` // for example 1g.10gb
-	Memory  int64  `json:"memory"`
-	Share   int    `json:"share"` // its part of the device in thousandths; 0: not told
 }
 
 // Capability is one thing that was tried on a device: what can be measured or

@@ -20,8 +20,8 @@ type Event struct {
 	Removed  string          `json:"removed,omitempty"`  // id of a session whose record is gone
 	Usage    []session.Usage `json:"usage,omitempty"`
 	Machine  *Machine        `json:"machine,omitempty"`
-	Recents  *[]Recent       `json:"recents,omitempty"`
-	Settings *Settings       `json:"settings,omitempty"`
+	Recents  *[]hub.Recent   `json:"recents,omitempty"`
+	Settings *hub.Settings   `json:"settings,omitempty"`
 	Window   *Window         `json:"window,omitempty"` // only to the desktop shell (?shell=1)
 
 	// one agent's devices as they were measured last; at most one a second
@@ -38,11 +38,11 @@ type Event struct {
 // Snapshot is the state as a page needs it: live sessions, the newest 100
 // finished ones, and all machines.
 type Snapshot struct {
-	Sessions []Session `json:"sessions"`
-	Machines []Machine `json:"machines"`
-	Recents  []Recent  `json:"recents"`
-	Settings Settings  `json:"settings"`
-	Version  Version   `json:"version"`
+	Sessions []Session    `json:"sessions"`
+	Machines []Machine    `json:"machines"`
+	Recents  []hub.Recent `json:"recents"`
+	Settings hub.Settings `json:"settings"`
+	Version  Version      `json:"version"`
 
 	Devices []DeviceBoard `json:"devices"` // of the agents that have told
 	Presets []hub.Preset  `json:"presets"`

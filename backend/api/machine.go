@@ -76,38 +76,6 @@ type TerminalMatch struct {
 	After    string `json:"after"`
 }
 
-// Recent is one entry of the launch history: the five newest launches and all
-// pinned ones.
-type Recent struct {
-	ID     string `json:"id"`
-	Name   string `json:"name"`
-	Pinned bool   `json:"pinned"`
-	// without the values of secret-looking variables; the sessions it waits for by their names
-	Spec       session.Spec `json:"spec"`
-	Count      int          `json:"count"`           // sessions at once
-	Owner      string       `json:"owner,omitempty"` // for whom it was launched; empty: oneself
-	LaunchedAt time.Time    `json:"launchedAt"`
-}
-
-// Settings are a person's choices. Each has a default; see /api/v1/settings.
-type Settings struct {
-	Theme          string `json:"theme"`          // system, light or dark
-	Density        string `json:"density"`        // comfortable or compact
-	Language       string `json:"language"`       // en or ko
-	CloseKeeps     string `json:"closeKeeps"`     // what closing the window does with live sessions: ask, keep or quit
-	TerminalFont   int    `json:"terminalFont"`   // size in pixels
-	TerminalFamily string `json:"terminalFamily"` // a font of the computer that goes before Slipway's own; "": none
-	// colours: follow (the application), light, dark, contrast, solarized-light or solarized-dark
-	TerminalTheme string `json:"terminalTheme"`
-	TerminalBell  string `json:"terminalBell"` // what it does: visual, sound or none
-	// when to ask before one: runs (it would at once), several (lines) or never
-	TerminalPaste  string `json:"terminalPaste"`
-	TerminalReader bool   `json:"terminalReader"` // screen readers are told what is printed
-	Notifications  bool   `json:"notifications"`  // on the desktop, or by the browser
-	Zoom           int    `json:"zoom"`           // of everything in the window on a Linux desktop, in percent
-	Autostart      bool   `json:"autostart"`      // in the background, when the person logs in to a Linux desktop
-}
-
 // LogTail is the end of Slipway's own log, without secrets.
 type LogTail struct {
 	Path  string   `json:"path"`

@@ -18,5 +18,6 @@ var typeNames = map[string]string{
 	"session.Error":        "Problem",
 	"session.FieldError":   "FieldProblem",
 	"recipe.Field":         "RecipeField",
+	"gpu.Instance":         "DeviceInstance",
 	"gpu.Request":          "Accelerator",
 }

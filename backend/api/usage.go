@@ -1,6 +1,11 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"slipway/backend/hub"
+	"slipway/backend/session"
+)
 
 // UsageReport is what was used in a span of time.
 type UsageReport struct {
@@ -44,44 +49,22 @@ type Account struct {
 // ResourceSummary is one agent: what its machine has, what is promised, what
 // is really used and how much of it is one's own.
 type ResourceSummary struct {
-	Agent    string           `json:"agent"`
-	Group    string           `json:"group"` // the resource group that it is in
-	Online   bool             `json:"online"`
-	Live     int              `json:"live"` // one's own sessions that have not ended
-	Total    Amount           `json:"total"`
-	Promised Amount           `json:"promised"` // to all sessions
-	Mine     Amount           `json:"mine"`     // promised to one's own sessions
-	Free     Amount           `json:"free"`     // what a launch would find now
-	Load     Amount           `json:"load"`     // really used, by anything; a device's busy part counts as its share
-	Devices  []DeviceResource `json:"devices"`
-	Limit    *Limit           `json:"limit,omitempty"` // the most that one may hold there; absent: nothing is limited
+	Agent    string               `json:"agent"`
+	Group    string               `json:"group"` // the resource group that it is in
+	Online   bool                 `json:"online"`
+	Live     int                  `json:"live"` // one's own sessions that have not ended
+	Total    hub.Amount           `json:"total"`
+	Promised hub.Amount           `json:"promised"` // to all sessions
+	Mine     hub.Amount           `json:"mine"`     // promised to one's own sessions
+	Free     hub.Amount           `json:"free"`     // what a launch would find now
+	Load     hub.Amount           `json:"load"`     // really used; a device's busy part counts as its share
+	Devices  []hub.DeviceResource `json:"devices"`
+	Limit    *Limit               `json:"limit,omitempty"` // the most that one may hold there; absent: no limit
 }
 
 // Limit is the most that one may hold of an agent's machine. An amount of 0 is
 // not limited.
 type Limit struct {
-	Sessions     int   `json:"sessions"`
-	SessionsHeld int   `json:"sessionsHeld"` // one's own that hold resources
-	CPU          int   `json:"cpu"`
-	Memory       int64 `json:"memory"` // bytes
-	GPU          int   `json:"gpu"`    // thousandths of devices
-}
-
-// Amount is an amount of each resource of a machine.
-type Amount struct {
-	CPU    float64 `json:"cpu"`
-	Memory int64   `json:"memory"` // bytes
-	GPU    int     `json:"gpu"`    // thousandths of devices
-	VRAM   int64   `json:"vram"`   // bytes
-}
-
-// DeviceResource is one device of a resource summary.
-type DeviceResource struct {
-	Device   string `json:"device"`
-	Name     string `json:"name"`     // for example GPU 0
-	Total    int    `json:"total"`    // thousandths: 1000
-	Promised int    `json:"promised"` // thousandths
-	Mine     int    `json:"mine"`     // thousandths
-	Memory   int64  `json:"memory"`   // bytes
-	MemFree  int64  `json:"memFree"`  // neither promised nor really used
+	session.Allowance
+	SessionsHeld int `json:"sessionsHeld"` // one's own that hold resources
 }

@@ -22,8 +22,9 @@ import (
 // with instances, and a machine that is not reached.
 func sampleBoards() []api.DeviceBoard {
 	return []api.DeviceBoard{
-		{Agent: "local", Online: true, Source: "nvml", Quantum: 100, Strategy: "fill", Attach: "cdi", At: noon,
-			Text: "GPU 1 does not tell its energy.", Devices: []api.DeviceState{
+		{Board: hub.Board{DeviceBoard: session.DeviceBoard{Source: "nvml", Quantum: 100, Strategy: "fill",
+			Attach: "cdi", At: noon, Text: "GPU 1 does not tell its energy."}, Agent: "local", Online: true},
+			Devices: []api.DeviceState{
 				{UUID: "GPU-8f6a", Model: "RTX 4090", Memory: 24 << 30, Free: 300, Level: "watched",
 					Util:       pointer(8720),
 					MemoryUsed: pointer(int64(19 << 30)), Power: pointer(int64(312400)), Temperature: pointer(71),
@@ -35,11 +36,11 @@ func sampleBoards() []api.DeviceBoard {
 				{UUID: "GPU-gone", Level: "none",
 					Holders: []session.DeviceHolder{{Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 400,
 						Promised: 8 << 30}}}}},
-		{Agent: "lab", Source: "drm", Quantum: 500, Strategy: "evenly", Attach: "nodes", At: noon.Add(-3 * time.Minute),
-			Devices: []api.DeviceState{
-				{UUID: "PCI-0000", Model: "MI300", Free: 500, Level: "none", MemoryUsed: pointer(int64(0)),
-					Holders: []session.DeviceHolder{{Session: "x", Name: "quiet", Owner: "eve", Share: 500}}}}},
-		{Agent: "plain", Online: true, Source: "none"},
+		{Board: hub.Board{DeviceBoard: session.DeviceBoard{Source: "drm", Quantum: 500, Strategy: "evenly",
+			Attach: "nodes", At: noon.Add(-3 * time.Minute)}, Agent: "lab"}, Devices: []api.DeviceState{
+			{UUID: "PCI-0000", Model: "MI300", Free: 500, Level: "none", MemoryUsed: pointer(int64(0)),
+				Holders: []session.DeviceHolder{{Session: "x", Name: "quiet", Owner: "eve", Share: 500}}}}},
+		{Board: hub.Board{DeviceBoard: session.DeviceBoard{Source: "none"}, Agent: "plain", Online: true}},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/recipe"
 	"slipway/backend/session"
 )
@@ -158,7 +159,7 @@ func (c *client) recipePath(ctx context.Context, ref string) (string, error) {
 	if err == nil {
 		return sessionPath(found.ID, "recipe"), nil
 	}
-	var recents []api.Recent
+	var recents []hub.Recent
 	if _, listErr := c.get(ctx, "/api/v1/recents", &recents); listErr != nil {
 		return "", err
 	}

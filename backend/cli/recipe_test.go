@@ -82,7 +82,7 @@ func TestARecipeIsExportedInThreeWays(t *testing.T) {
 	plane := newPlane(t)
 	plane.set(api.Session{Session: session.Session{ID: "aaaaaaaaaaaa", Name: "train", Status: "RUNNING"}})
 	plane.handle("GET /api/v1/recents", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, []api.Recent{{ID: "r1", Name: "nightly"}})
+		reply(w, http.StatusOK, []hub.Recent{{ID: "r1", Name: "nightly"}})
 	})
 	recipeOf := func(name string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

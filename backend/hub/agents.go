@@ -135,7 +135,14 @@ func (h *Hub) publishAgent(m *member) {
 
 // AgentRequest adds an agent. An empty name is made from the host. Dir is the
 // folder for its files there, the usual one of the account where it is empty.
-type AgentRequest struct{ Address, Name, Group, Dir string }
+type AgentRequest struct {
+	// ssh://user@host:port, an ssh host such as lab, slipway://host:port or wss://host:port/path
+	Address string `json:"address"`
+	Name    string `json:"name,omitempty"`  // empty: made from the host
+	Group   string `json:"group,omitempty"` // empty: default
+	// folder for Slipway's files there, absolute, by ssh alone; empty: the usual one of the account
+	Dir string `json:"dir,omitempty"`
+}
 
 // AddAgent begins to add an agent: agent_add_invalid… with Fields,
 // agent_add_already-exists, agent_add_unavailable.

@@ -21,7 +21,7 @@ type Recent struct {
 	Pinned  bool   `json:"pinned"`
 	// without the values of secret-looking variables; the sessions it waits for by their names
 	Spec       session.Spec `json:"spec"`
-	Count      int          `json:"count,omitempty"` // sessions at once; 0: 1
+	Count      int          `json:"count"`           // sessions at once; 0: 1
 	Owner      string       `json:"owner,omitempty"` // for whom it was launched; empty: oneself
 	LaunchedAt time.Time    `json:"launchedAt"`
 	Session    session.ID   `json:"session,omitempty"` // the one launched last

@@ -7,21 +7,21 @@ import (
 
 // Amount is an amount of each resource of a machine.
 type Amount struct {
-	CPU    float64
-	Memory gpu.Bytes
-	GPU    gpu.Share
-	VRAM   gpu.Bytes
+	CPU    float64   `json:"cpu"`
+	Memory gpu.Bytes `json:"memory"`
+	GPU    gpu.Share `json:"gpu"`
+	VRAM   gpu.Bytes `json:"vram"`
 }
 
 // DeviceResource is one device of a summary.
 type DeviceResource struct {
-	Device   gpu.UUID
-	Name     string
-	Total    gpu.Share
-	Promised gpu.Share
-	Mine     gpu.Share
-	Memory   gpu.Bytes
-	MemFree  gpu.Bytes
+	Device   gpu.UUID  `json:"device"`
+	Name     string    `json:"name"`
+	Total    gpu.Share `json:"total"`
+	Promised gpu.Share `json:"promised"`
+	Mine     gpu.Share `json:"mine"`
+	Memory   gpu.Bytes `json:"memory"`
+	MemFree  gpu.Bytes `json:"memFree"`
 }
 
 // Resources sums up one agent's machine: what it has, what is promised to all

@@ -37,8 +37,8 @@ type Event struct {
 // not reached; the rest is then as old as At.
 type Board struct {
 	session.DeviceBoard
-	Agent  string
-	Online bool
+	Agent  string `json:"agent"`
+	Online bool   `json:"online"`
 }
 
 // Snapshot is everything a page needs to begin with.

@@ -59,8 +59,7 @@ func (s agentRoutes) addAgent(r *http.Request) (any, error) {
 		operation, err := s.hub.ProbeAddress(req.Address, req.Dir)
 		return starts(s.hub, r, operation, err)
 	}
-	operation, err := s.hub.AddAgent(hub.AgentRequest{Address: req.Address, Name: req.Name, Group: req.Group,
-		Dir: req.Dir})
+	operation, err := s.hub.AddAgent(req.AgentRequest)
 	return starts(s.hub, r, operation, err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -110,7 +111,7 @@ func TestEveryFieldOfALaunchIsThereWhenItIsAskedForAgain(t *testing.T) {
 	// By ids, as the launcher has them: what is kept names the sessions.
 	read.After = []string{"aaaaaaaaaaaa", "bbbbbbbbbbbb"}
 	w.asked(t, read)
-	var recents []api.Recent
+	var recents []hub.Recent
 	w.call(t, "GET", "/api/v1/recents", "", &recents)
 	if len(recents) != 1 {
 		t.Errorf("%d entries for the same launch twice", len(recents))
@@ -127,7 +128,7 @@ func TestHowManyWereLaunchedIsKept(t *testing.T) {
 		w.call(t, "POST", "/api/v1/launches", fmt.Sprintf(`{"spec":{"image":"a:1","name":"sweep"},"count":%d}`, count),
 			nil)
 	}
-	var recents []api.Recent
+	var recents []hub.Recent
 	w.call(t, "GET", "/api/v1/recents", "", &recents)
 	if len(recents) != 2 || recents[0].Count != 3 || recents[1].Count != 1 || recents[0].Name != "sweep" {
 		t.Errorf("recents %+v", recents)

@@ -58,18 +58,18 @@ func (s settingRoutes) deleteRecent(r *http.Request) (any, error) {
 }
 
 func (s settingRoutes) getSettings(*http.Request) (any, error) {
-	return settingsOut(s.hub.Settings()), nil
+	return s.hub.Settings(), nil
 }
 
 func (s settingRoutes) updateSettings(r *http.Request) (any, error) {
-	req, err := decode[api.Settings](r)
+	req, err := decode[hub.Settings](r)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.hub.SaveSettings(hub.Settings(req)); err != nil {
+	if err := s.hub.SaveSettings(req); err != nil {
 		return nil, err
 	}
-	return settingsOut(s.hub.Settings()), nil
+	return s.hub.Settings(), nil
 }
 
 func (s settingRoutes) showWindow(r *http.Request) (any, error) {

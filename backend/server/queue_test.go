@@ -185,7 +185,7 @@ func TestSeveralAtOnce(t *testing.T) {
 			w.agent.Launches() != 3 {
 			t.Errorf("sent again: %+v, %d launches", again, w.agent.Launches())
 		}
-		var recents []api.Recent
+		var recents []hub.Recent
 		w.call(t, "GET", "/api/v1/recents", "", &recents)
 		if len(recents) != 1 || recents[0].Name != "train" {
 			t.Errorf("recents %+v, want one", recents)
@@ -395,17 +395,17 @@ func TestResourcesAreSummedUp(t *testing.T) {
 		w.call(t, "GET", "/api/v1/resources", "", &all)
 	}
 	r := all[0]
-	if r.Mine != (api.Amount{CPU: 2, Memory: 1 << 30, GPU: 300, VRAM: 4 << 30}) {
+	if r.Mine != (hub.Amount{CPU: 2, Memory: 1 << 30, GPU: 300, VRAM: 4 << 30}) {
 		t.Errorf("mine %+v", r.Mine)
 	}
 	if r.Group != "default" || r.Live != 2 {
 		t.Errorf("in the group %q, %d live", r.Group, r.Live)
 	}
-	if r.Total != (api.Amount{CPU: 8, Memory: 16 << 30, GPU: 2000, VRAM: 15 << 30}) || r.Free.GPU != 1500 ||
+	if r.Total != (hub.Amount{CPU: 8, Memory: 16 << 30, GPU: 2000, VRAM: 15 << 30}) || r.Free.GPU != 1500 ||
 		r.Promised.GPU != 500 || r.Promised.VRAM != 7<<30 || r.Load.GPU != 420 || r.Load.VRAM != 8<<30 {
 		t.Errorf("summary %+v", r)
 	}
-	if d := r.Devices[0]; d != (api.DeviceResource{Device: "GPU-0", Name: "GPU 0", Total: 1000, Promised: 500,
+	if d := r.Devices[0]; d != (hub.DeviceResource{Device: "GPU-0", Name: "GPU 0", Total: 1000, Promised: 500,
 		Mine: 300, Memory: 15 << 30, MemFree: 7 << 30}) {
 		t.Errorf("device %+v", d)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/hub"
 	"slipway/backend/recipe"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -26,7 +27,7 @@ func TestRecipesOfSessionsAndLaunches(t *testing.T) {
 	w.call(t, "POST", "/api/v1/sessions",
 		`{"spec":{"image":"python:3.12","name":"train","env":[{"name":"HF_TOKEN","value":"hush"},{"name":"A",`+
 			`"value":"b"}],"resources":{"cpu":2,"memory":"4g"},"accelerator":"0.5","after":[]}}`, &s)
-	var recents []api.Recent
+	var recents []hub.Recent
 	w.call(t, "GET", "/api/v1/recents", "", &recents)
 	for _, path := range []string{"/api/v1/sessions/train/recipe", "/api/v1/recents/" + recents[0].ID + "/recipe"} {
 		t.Run(path[:16], func(t *testing.T) {

@@ -47,12 +47,12 @@ func machineOut(m hub.Machine) api.Machine {
 	}
 }
 
-func recentOut(r hub.Recent) api.Recent {
-	return api.Recent{ID: r.ID, Name: r.Name, Pinned: r.Pinned, Spec: r.Spec.Redacted(""), Count: max(r.Count, 1),
-		Owner: r.Owner, LaunchedAt: r.LaunchedAt}
+// recentOut is an entry of the launch history as it leaves the server, without
+// secrets.
+func recentOut(r hub.Recent) hub.Recent {
+	r.Spec, r.Count = r.Spec.Redacted(""), max(r.Count, 1)
+	return r
 }
-
-func settingsOut(s hub.Settings) api.Settings { return api.Settings(s) }
 
 func versionOut(v hub.Version) api.Version { return api.Version(v) }
 
@@ -67,10 +67,10 @@ func eventOut(e hub.Event) api.Event {
 		Agent: maybe(e.Agent, agentOut), Operation: maybe(e.Operation, operationOut),
 		Devices:  maybe(e.Devices, boardOut),
 		Presets:  e.Presets,
-		Settings: maybe(e.Settings, settingsOut),
+		Settings: e.Settings,
 		Notice:   maybe(e.Notice, noticeOut),
 		Window:   maybe(e.Window, func(w hub.Window) api.Window { return api.Window(w) }),
-		Recents:  maybe(e.Recents, func(r []hub.Recent) []api.Recent { return each(r, recentOut) }),
+		Recents:  maybe(e.Recents, func(r []hub.Recent) []hub.Recent { return each(r, recentOut) }),
 	}
 	if e.Removed != nil {
 		out.Removed = string(*e.Removed)
@@ -96,7 +96,7 @@ func snapshotOut(s hub.Snapshot) api.Snapshot {
 		}),
 		Devices: each(s.Devices, boardOut), Presets: s.Presets,
 		Agents: each(s.Agents, agentOut), Operations: each(s.Operations, operationOut),
-		Machines: each(s.Machines, machineOut), Recents: each(s.Recents, recentOut), Settings: settingsOut(s.Settings),
+		Machines: each(s.Machines, machineOut), Recents: each(s.Recents, recentOut), Settings: s.Settings,
 		Version: versionOut(s.Version),
 	}
 }

@@ -27,9 +27,7 @@ func requestOut(r gpu.Request) string {
 func integer[N ~int64](p *N) *int64 { return maybe(p, func(n N) int64 { return int64(n) }) }
 
 func boardOut(b hub.Board) api.DeviceBoard {
-	return api.DeviceBoard{Agent: b.Agent, Online: b.Online, Source: b.Source, Text: b.Text, Quantum: int(b.Quantum),
-		Strategy: b.Strategy,
-		Attach:   b.Attach, Devices: each(b.Devices, deviceOut), At: b.At}
+	return api.DeviceBoard{Board: b, Devices: each(b.Devices, deviceOut)}
 }
 
 func deviceOut(s session.DeviceState) api.DeviceState {
@@ -37,11 +35,8 @@ func deviceOut(s session.DeviceState) api.DeviceState {
 	return api.DeviceState{
 		UUID: string(d.UUID), Vendor: string(d.Vendor), Model: d.Model, Index: d.Index, PCI: d.PCI, Driver: d.Driver,
 		Memory: int64(d.Memory), Reserved: int64(d.Reserved), Capabilities: capabilitiesOut(d.Capabilities),
-		Instances: each(d.Instances, func(i gpu.Instance) api.DeviceInstance {
-			return api.DeviceInstance{UUID: string(i.UUID), Profile: i.Profile, Memory: int64(i.Memory),
-				Share: int(i.Slices)}
-		}),
-		Free: int(s.Free), MemoryFree: int64(s.MemoryFree), Level: string(s.Level),
+		Instances: d.Instances,
+		Free:      int(s.Free), MemoryFree: int64(s.MemoryFree), Level: string(s.Level),
 		Util: s.Util, MemoryUsed: integer(s.MemoryUsed), Power: integer(s.Power), Temperature: s.Temperature,
 		Holders: s.Holders,
 		Lost:    lossOut(d.Lost), Unread: s.Unread, Over: s.Over,
@@ -88,20 +83,9 @@ func accountOut(a hub.Account) api.Account {
 func resourceSummaryOut(r hub.Resources) api.ResourceSummary {
 	var limit *api.Limit
 	if r.Limit.Limits() {
-		limit = &api.Limit{Sessions: r.Limit.Sessions, SessionsHeld: r.Sessions, CPU: r.Limit.CPU,
-			Memory: int64(r.Limit.Memory), GPU: int(r.Limit.GPU)}
+		limit = &api.Limit{Allowance: r.Limit, SessionsHeld: r.Sessions}
 	}
 	return api.ResourceSummary{Limit: limit, Agent: r.Agent, Group: r.Group, Online: r.Online, Live: r.Live,
-		Total: amountOut(r.Total), Promised: amountOut(r.Promised), Mine: amountOut(r.Mine),
-		Free: amountOut(r.Free), Load: amountOut(r.Load), Devices: each(r.Devices, deviceResourceOut)}
-}
-
-func amountOut(a hub.Amount) api.Amount {
-	return api.Amount{CPU: a.CPU, Memory: int64(a.Memory), GPU: int(a.GPU), VRAM: int64(a.VRAM)}
-}
-
-func deviceResourceOut(d hub.DeviceResource) api.DeviceResource {
-	return api.DeviceResource{Device: string(d.Device), Name: d.Name, Total: int(d.Total), Promised: int(d.Promised),
-		Mine:   int(d.Mine),
-		Memory: int64(d.Memory), MemFree: int64(d.MemFree)}
+		Total: r.Total, Promised: r.Promised, Mine: r.Mine,
+		Free: r.Free, Load: r.Load, Devices: r.Devices}
 }

@@ -154,7 +154,7 @@ var table = []row{
 		"backend/local", "backend/place", "backend/server", "backend/service", "backend/session", "tunnel"}},
 	{pkg: "backend", imports: []string{"backend/api", "backend/cli", "backend/demo", "backend/demo/run",
 		"backend/service", "backend/session", "gpu/nvml", "tunnel/sshstdio"}},
-	{pkg: "app", imports: []string{"backend", "backend/api", "backend/place", "backend/session"},
+	{pkg: "app", imports: []string{"backend", "backend/api", "backend/hub", "backend/place", "backend/session"},
 		tests: []string{"backend/store"}},
 	{pkg: "frontend"},
 	{pkg: "frontend/notebook"},

@@ -420,12 +420,9 @@ export interface AgentUpdate {
 /** Amount is an amount of each resource of a machine. */
 export interface Amount {
   cpu: number;
-  /** Bytes. */
-  memory: number;
-  /** Thousandths of devices. */
+  memory: Bytes;
   gpu: number;
-  /** Bytes. */
-  vram: number;
+  vram: Bytes;
 }
 
 /** App is something reachable in a running session. */
@@ -574,21 +571,19 @@ export interface DemoStarted {
 
 /** DeviceBoard is the state of one agent's devices. */
 export interface DeviceBoard {
-  agent: string;
-  /** False: the rest is as old as at says. */
-  online: boolean;
   /** Nvml, drm, sim or none. */
   source: DeviceSource;
-  /** Why there is none, or what could not be read, in sentences. */
+  /** Why there is none, or what was lost, in words. */
   text: string;
-  /** Smallest share, in thousandths of a device. */
   quantum: number;
   /** Fill or evenly. */
   strategy: Strategy;
   /** Cdi, device-request, runtime, nodes, sim or none. */
   attach: AttachWay;
-  devices: DeviceState[];
   at: Time;
+  agent: string;
+  online: boolean;
+  devices: DeviceState[];
 }
 
 /** DeviceHolder is a session or a foreign process on a device. */
@@ -608,14 +603,14 @@ export interface DeviceHolder {
   util?: number;
 }
 
-/** DeviceInstance is a MIG instance of a device. */
+/** Instance is a MIG instance: a part of a device that the hardware keeps apart. A device that has instances is granted by instance only. */
 export interface DeviceInstance {
   uuid: string;
-  /** For example 1g.10gb. */
+  /** For example "1g.10gb". */
   profile: string;
-  memory: number;
-  /** Its part of the device in thousandths; 0: not told. */
-  share: number;
+  memory: Bytes;
+  /** Its part of the device's compute; 0: taken from its part of the memory. */
+  slices?: number;
 }
 
 /** DeviceLoad is what a session makes of one device at the time of a sample. What was not measured is nil and never zero. */
@@ -648,21 +643,15 @@ export interface DevicePoint {
   temperature?: number;
 }
 
-/** DeviceResource is one device of a resource summary. */
+/** DeviceResource is one device of a summary. */
 export interface DeviceResource {
   device: string;
-  /** For example GPU 0. */
   name: string;
-  /** Thousandths: 1000. */
   total: number;
-  /** Thousandths. */
   promised: number;
-  /** Thousandths. */
   mine: number;
-  /** Bytes. */
-  memory: number;
-  /** Neither promised nor really used. */
-  memFree: number;
+  memory: Bytes;
+  memFree: Bytes;
 }
 
 /** DeviceState is one device as it was measured last. A value that the device does not tell is absent and never 0. */
@@ -1197,14 +1186,20 @@ export interface Launched {
 
 /** Limit is the most that one may hold of an agent's machine. An amount of 0 is not limited. */
 export interface Limit {
-  sessions: number;
+  /** That hold resources. */
+  sessions?: number;
+  cpu?: number;
+  memory?: Bytes;
+  /** Of all devices together. */
+  gpu?: number;
+  /** Processes is the most processes and threads in each container of theirs, in place of the machine's own limit. */
+  processes?: number;
+  /** Folders are the directories of the agent's machine that a person who does not rule the agent may mount: these themselves, not what is in them. */
+  folders?: string[];
+  /** Logins lets a person pull with the agent's registry logins, and use what was pulled with them. */
+  logins?: boolean;
   /** One's own that hold resources. */
   sessionsHeld: number;
-  cpu: number;
-  /** Bytes. */
-  memory: number;
-  /** Thousandths of devices. */
-  gpu: number;
 }
 
 /** Link is what a slipway:// address asks for. Nothing of it is done before a person says so. */
@@ -1585,18 +1580,22 @@ export interface Question {
   asked: Time;
 }
 
-/** Recent is one entry of the launch history: the five newest launches and all pinned ones. */
+/** Recent is one entry of the launch history. */
 export interface Recent {
   id: string;
   name: string;
+  /** A person chose the name; a new launch does not replace it. */
+  renamed?: boolean;
   pinned: boolean;
   /** Without the values of secret-looking variables; the sessions it waits for by their names. */
   spec: Spec;
-  /** Sessions at once. */
+  /** Sessions at once; 0: 1. */
   count: number;
   /** For whom it was launched; empty: oneself. */
   owner?: string;
   launchedAt: Time;
+  /** The one launched last. */
+  session?: string;
 }
 
 /** RecentUpdate changes an entry of the launch history. A nil field is left as it is. */
@@ -1660,10 +1659,10 @@ export interface ResourceSummary {
   mine: Amount;
   /** What a launch would find now. */
   free: Amount;
-  /** Really used, by anything; a device's busy part counts as its share. */
+  /** Really used; a device's busy part counts as its share. */
   load: Amount;
   devices: DeviceResource[];
-  /** The most that one may hold there; absent: nothing is limited. */
+  /** The most that one may hold there; absent: no limit. */
   limit?: Limit;
 }
 
@@ -1860,7 +1859,7 @@ export interface SettingUpdate {
   value: string | null;
 }
 
-/** Settings are a person's choices. Each has a default; see /api/v1/settings. */
+/** Settings are a person's choices. */
 export interface Settings {
   /** System, light or dark. */
   theme: Theme;
@@ -1868,25 +1867,25 @@ export interface Settings {
   density: Density;
   /** En or ko. */
   language: Language;
-  /** What closing the window does with live sessions: ask, keep or quit. */
+  /** Ask, keep or quit. */
   closeKeeps: CloseKeeps;
-  /** Size in pixels. */
+  /** Pixels. */
   terminalFont: number;
-  /** A font of the computer that goes before Slipway's own; "": none. */
+  /** A font of the computer; "": none. */
   terminalFamily: string;
-  /** Colours: follow (the application), light, dark, contrast, solarized-light or solarized-dark. */
+  /** Follow, light, dark, contrast, solarized-light or solarized-dark. */
   terminalTheme: TerminalTheme;
-  /** What it does: visual, sound or none. */
+  /** Visual, sound or none. */
   terminalBell: TerminalBell;
-  /** When to ask before one: runs (it would at once), several (lines) or never. */
+  /** Asked when it would run at once (runs), when it has several lines, never. */
   terminalPaste: TerminalPaste;
   /** Screen readers are told what is printed. */
   terminalReader: boolean;
   /** On the desktop, or by the browser. */
   notifications: boolean;
-  /** Of everything in the window on a Linux desktop, in percent. */
+  /** Of the window on a Linux desktop, in percent. */
   zoom: number;
-  /** In the background, when the person logs in to a Linux desktop. */
+  /** In the background, at login. */
   autostart: boolean;
 }
 

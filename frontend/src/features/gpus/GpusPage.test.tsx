@@ -62,7 +62,7 @@ describe('the GPUs page', () => {
   })
 
   it('tells into what a device is cut up', () => {
-    const cut = (uuid: string, profile: string, memory: number) => ({ uuid, profile, memory: memory * GIB, share: 0 })
+    const cut = (uuid: string, profile: string, memory: number) => ({ uuid, profile, memory: memory * GIB, slices: 0 })
     show([
       makeBoard(
         [

@@ -25,7 +25,7 @@ const mig = makeDevice({
   uuid: 'GPU-1',
   index: 1,
   model: 'H100',
-  instances: [{ uuid: 'MIG-1', profile: '1g.10gb', memory: 10 * GIB, share: 143 }],
+  instances: [{ uuid: 'MIG-1', profile: '1g.10gb', memory: 10 * GIB, slices: 143 }],
 })
 const preview = (change: Partial<Preview>): Preview => ({
   spec: toSpec(EMPTY_DRAFT),

@@ -44,8 +44,8 @@ describe('what machines offer', () => {
   const mig = makeDevice({
     uuid: 'GPU-2',
     instances: [
-      { uuid: 'm1', profile: '1g.10gb', memory: 10 * GIB, share: 125 },
-      { uuid: 'm2', profile: '1g.10gb', memory: 10 * GIB, share: 125 },
+      { uuid: 'm1', profile: '1g.10gb', memory: 10 * GIB, slices: 125 },
+      { uuid: 'm2', profile: '1g.10gb', memory: 10 * GIB, slices: 125 },
     ],
   })
   const boards = [

@@ -86,11 +86,11 @@ export function LimitLine({ summary, named }: { summary: ResourceSummary; named:
   const { limit, mine } = summary
   if (!limit) return null
   const count = (n: number) => ({ value: String(n), unit: '', text: String(n) })
-  const sessions = { key: 'sessions', held: limit.sessionsHeld, most: limit.sessions, text: count } as const
+  const sessions = { key: 'sessions', held: limit.sessionsHeld, most: limit.sessions ?? 0, text: count } as const
   const counted = (['cpu', 'memory', 'gpu'] as const).map((key) => ({
     key,
     held: mine[key],
-    most: limit[key],
+    most: limit[key] ?? 0,
     text: (n: number) => write(key, n),
   }))
   const amounts = [sessions, ...counted]

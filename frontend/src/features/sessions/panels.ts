@@ -91,10 +91,10 @@ export function leftForMe(summaries: readonly ResourceSummary[]): Amount {
   return summaries
     .filter((s) => s.online)
     .map(({ free, mine, limit }): Amount => {
-      const most = (resource: 'cpu' | 'memory' | 'gpu') =>
-        limit && limit[resource] > 0
-          ? Math.max(0, Math.min(free[resource], limit[resource] - mine[resource]))
-          : free[resource]
+      const most = (resource: 'cpu' | 'memory' | 'gpu') => {
+        const allowed = limit?.[resource]
+        return allowed ? Math.max(0, Math.min(free[resource], allowed - mine[resource])) : free[resource]
+      }
       return { cpu: most('cpu'), memory: most('memory'), gpu: most('gpu'), vram: free.vram }
     })
     .reduce(plus, nothing)
