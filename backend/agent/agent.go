@@ -99,53 +99,6 @@ type Config struct {
 	Boot func() (time.Time, error)
 }
 
-// Limits are the times after which a step counts as failed. Zero fields have
-// defaults.
-type Limits struct {
-	Call      time.Duration   // any short question to the engine; 30 s
-	Pull      time.Duration   // a pull as a whole; 6 h
-	PullStall time.Duration   // a pull without progress; 5 min
-	Commit    time.Duration   // to make an image of a session; 1 h
-	Remove    time.Duration   // to remove an image, or to measure all of them; 5 min
-	Create    time.Duration   // 2 min
-	Start     time.Duration   // 2 min
-	Guest     time.Duration   // until the guest is ready; 1 min
-	Prepare   time.Duration   // all attempts at preparing; 12 h
-	Launch    time.Duration   // all attempts at starting; 15 min
-	Grace     time.Duration   // between asking a session to end and killing it; 10 s
-	Logs      time.Duration   // to copy a log; 1 min
-	App       time.Duration   // until an app answers; 30 s
-	Reconcile time.Duration   // between two comparisons of records and containers; 1 min
-	Stray     time.Duration   // before a container without a record is removed; 5 min
-	Backoff   []time.Duration // pauses between attempts; 1, 2, 4, 8 s
-}
-
-func (l Limits) withDefaults() Limits {
-	for _, field := range []struct {
-		value *time.Duration
-		zero  time.Duration
-	}{
-		{&l.Call, 30 * time.Second}, {&l.Pull, 6 * time.Hour}, {&l.PullStall, 5 * time.Minute}, {&l.Commit, time.Hour},
-		{&l.Remove, 5 * time.Minute},
-		{&l.Create, 2 * time.Minute}, {&l.Start, 2 * time.Minute}, {&l.Guest, time.Minute},
-		{&l.Prepare, 12 * time.Hour}, {&l.Launch, 15 * time.Minute}, {&l.Grace, 10 * time.Second},
-		{&l.Logs, time.Minute}, {&l.App, 30 * time.Second}, {&l.Reconcile, time.Minute}, {&l.Stray, 5 * time.Minute},
-	} {
-		if *field.value == 0 {
-			*field.value = field.zero
-		}
-	}
-	if len(l.Backoff) == 0 {
-		l.Backoff = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
-	}
-	return l
-}
-
-// backoff is the pause after the given attempt, which counts from 1.
-func (l Limits) backoff(attempt int) time.Duration {
-	return l.Backoff[min(max(attempt, 1), len(l.Backoff))-1]
-}
-
 // parts are those of the agent that answer calls themselves.
 type parts struct {
 	session.Folders

@@ -251,9 +251,6 @@ func (a engineNeeds) PublishMachine() { a.publishMachine() }
 
 func (a engineNeeds) PlanAgain() { a.queue.Wake() }
 
-// heed returns err. Everybody learns of it where the engine does not answer.
-func (a *Agent) heed(err error) error { return a.health.Heed(err) }
-
 // directories says which directories of the machine sessions and folders may have.
 type directories struct{ *Agent }
 

@@ -96,7 +96,7 @@ computers. The flags are saved: the next start does not need them.`,
 	}
 	cmd.AddGroup(&cobra.Group{ID: groupFar, Title: "Agents on other machines:"},
 		&cobra.Group{ID: groupHere, Title: "The agent of this machine (or another with --on):"})
-	addTo(cmd, groupFar, agentCommands{p.program}.nearCommands()...)
+	addTo(cmd, groupFar, agentCommands(p).nearCommands()...)
 	addTo(cmd, groupHere, p.agentStartCommand(), p.agentStopCommand(), p.agentStatusCommand(),
 		p.agentPairCommand(), p.agentDevicesCommand(), p.agentRevokeCommand(), p.agentAuditCommand(),
 		p.agentLimitCommand(), p.agentRotateCommand(), p.agentSwitchCommand(), p.agentUninstallCommand())

@@ -159,8 +159,7 @@ func (p daemonCommands) agentLimitListCommand() *cobra.Command {
 		}
 		limits := map[string]session.Allowance{}
 		for owner, l := range told.Limits {
-			limits[owner] = session.Allowance{Sessions: l.Sessions, CPU: l.CPU, Memory: gpu.Bytes(l.Memory),
-				GPU:       gpu.Share(l.GPU),
+			limits[owner] = session.Allowance{Sessions: l.Sessions, CPU: l.CPU, Memory: l.Memory, GPU: l.GPU,
 				Processes: l.Processes, Folders: l.Folders, Logins: l.Logins}
 		}
 		return show(limits)

@@ -40,7 +40,7 @@ through unchanged, and exits with its exit code. It passes signals to the comman
 			return usagef("missing command: add it after --")
 		}
 		var spec session.Spec
-		if err := (runCommands{p.program}).addEnv(&spec, env); err != nil {
+		if err := runCommands(p).addEnv(&spec, env); err != nil {
 			return err
 		}
 		request.Env, request.Stdin = spec.Env, stdin

@@ -158,7 +158,7 @@ login also opens the browser.`,
 		if err != nil {
 			return err
 		}
-		open = open || !printOnly && p.output == outputTable && appCommands{p.program}.onDesktop()
+		open = open || !printOnly && p.output == outputTable && appCommands(p).onDesktop()
 		return p.printLogin(ctx, place.Connection{URL: c.url, Token: c.token}, open)
 	}
 	return cmd

@@ -126,7 +126,7 @@ func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions
 	if err != nil {
 		return opts.repairable(err, spec)
 	}
-	attached := terminalCommands{p.program}.hasTerminal() && p.output == outputTable && !opts.wait
+	attached := terminalCommands(p).hasTerminal() && p.output == outputTable && !opts.wait
 	switch {
 	case opts.detach, s.Type == typeBatch && !opts.wait, !attached && !opts.wait && len(opts.words) == 0:
 		return p.printLaunched(raw, s)
@@ -141,9 +141,9 @@ func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions
 	var code int
 	switch {
 	case attached:
-		code, err = terminalCommands{p.program}.openTerminal(ctx, c, s, "", opts.words)
+		code, err = terminalCommands(p).openTerminal(ctx, c, s, "", opts.words)
 	case len(opts.words) > 0:
-		code, err = terminalCommands{p.program}.execute(ctx, c, s, session.ExecRequest{Command: opts.words})
+		code, err = terminalCommands(p).execute(ctx, c, s, session.ExecRequest{Command: opts.words})
 	default:
 		return p.printLaunched(raw, s)
 	}
@@ -285,7 +285,7 @@ func (p runCommands) runBatch(ctx context.Context, c *client, s api.Session, opt
 			showing = true
 			id := now.ID
 			go func() {
-				logs <- sessionCommands{p.program}.copyLogs(ctx, c, id, logOptions{follow: true, tail: -1}, p.raw.out)
+				logs <- sessionCommands(p).copyLogs(ctx, c, id, logOptions{follow: true, tail: -1}, p.raw.out)
 			}()
 		}
 		if !showing {

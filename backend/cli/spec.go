@@ -55,11 +55,11 @@ func (f *specFlags) add(cmd *cobra.Command) {
 func (p runCommands) buildSpec(cmd *cobra.Command, f specFlags, words []string) (session.Spec, error) {
 	var spec session.Spec
 	if f.file != "" {
-		read, err := recipeCommands{p.program}.readSpec(f.file)
+		read, err := recipeCommands(p).readSpec(f.file)
 		if err != nil {
 			return spec, err
 		}
-		if err := (recipeCommands{p.program}).addSecrets(&read, f.env); err != nil {
+		if err := recipeCommands(p).addSecrets(&read, f.env); err != nil {
 			return spec, err
 		}
 		spec = read

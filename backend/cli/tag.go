@@ -42,7 +42,7 @@ func (p sessionCommands) tagCommand() *cobra.Command {
 		if err := p.print(raw, func(w io.Writer) { fmt.Fprintln(w, strings.Join(lines, "\n")) }); err != nil {
 			return err
 		}
-		return runCommands{p.program}.failures(problems)
+		return runCommands(p).failures(problems)
 	})
 	return cmd
 }

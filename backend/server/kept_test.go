@@ -70,7 +70,7 @@ func (w *world) asked(t *testing.T, spec session.Spec) session.Spec {
 		&s); status != http.StatusCreated {
 		t.Fatalf("status %d for %+v", status, spec)
 	}
-	kept, err := w.agent.Get(t.Context(), session.ID(s.ID))
+	kept, err := w.agent.Get(t.Context(), s.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
