@@ -47,7 +47,7 @@ describe('devices', () => {
       .locator('[data-outlook="slow"]')
       .getByText(/0\.5 \([0-9.]+ GiB\) allocated to half-one/)
       .waitFor()
-    await page.getByText('At most 0 of one GPU is free now').waitFor()
+    await page.getByText('At most 0 of one GPU is free.').waitFor()
     await picture(page, 'share-waits')
     await page.locator('button[data-step="type"]').click()
     await page.getByLabel('Name', { exact: true }).fill('half-three')

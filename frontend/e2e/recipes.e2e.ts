@@ -34,7 +34,7 @@ describe('recipes', () => {
     const page = await browser.page(program, `/sessions/${session?.id ?? ''}`)
     await page.getByRole('button', { name: 'Show recipe' }).click()
     const dialog = page.getByRole('dialog', { name: 'Recipe of train-a' })
-    await dialog.getByText('HF_TOKEN is not kept', { exact: false }).waitFor()
+    await dialog.getByText('HF_TOKEN is not saved', { exact: false }).waitFor()
     await dialog.getByText('docker run', { exact: true }).click()
     await dialog.getByRole('button', { name: 'Copy docker run' }).click()
     expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(
