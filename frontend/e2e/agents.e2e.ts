@@ -127,7 +127,7 @@ describe('another agent', () => {
     await page.waitForURL('**/agents/lab')
     const card = page.getByRole('article', { name: 'lab' })
     await card.getByText('Connected').waitFor()
-    await card.getByText(/\d m?s round trip/).waitFor()
+    await card.getByText(/\d m?s latency/).waitFor()
     await page.getByRole('button', { name: 'Run checks' }).click()
     await page.getByText('Container engine').waitFor()
     await picture(page, 'agent-detail')

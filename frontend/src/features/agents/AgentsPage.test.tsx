@@ -73,7 +73,7 @@ describe('the Agents page', () => {
     expect(screen.getByText('2 of 2 connected')).toBeInTheDocument()
     expect(screen.getByRole('heading', { name: 'gpus' })).toBeInTheDocument()
     expect(card().getByText('Connected')).toBeInTheDocument()
-    expect(card().getByText('38 ms round trip')).toBeInTheDocument()
+    expect(card().getByText('38 ms latency')).toBeInTheDocument()
     expect(card().getByText('2 live sessions')).toBeInTheDocument()
   })
 
@@ -84,7 +84,7 @@ describe('the Agents page', () => {
     tell({ agent: down })
     await userEvent.click(await card().findByRole('button', { name: 'Retry now' }))
     expect(card().getByText('lab does not answer.')).toBeInTheDocument()
-    expect(card().queryByText('38 ms round trip')).not.toBeInTheDocument()
+    expect(card().queryByText('38 ms latency')).not.toBeInTheDocument()
     await waitFor(() => expect(sent.some((s) => s.path.endsWith('/lab/reconnect'))).toBe(true))
     expect(await card().findByText('Reconnect lab')).toBeInTheDocument()
   })
