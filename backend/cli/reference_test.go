@@ -31,7 +31,7 @@ func TestDocumentsNameCommandsThatAreThere(t *testing.T) {
 	}
 	tried := 0
 	for _, name := range []string{"README.md", "build/docs/guide.md", "build/docs/presenting.md",
-		"build/docs/README.md"} {
+		"build/docs/README.md", "build/docs/troubleshooting.md"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
 		if err != nil {
 			t.Fatal(err)
