@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
 
 	"github.com/moby/sys/atomicwriter"
 	"github.com/wailsapp/wails/v2/pkg/runtime"
