@@ -89,7 +89,7 @@ func (p *person) work(ctx context.Context, name string) error {
 			return fmt.Errorf("%s ended as %s (%s)", name, s.Status, s.Reason)
 		}
 		wait(ctx, 100*time.Millisecond)
-		if err := p.Call(ctx, http.MethodGet, string(at), nil, &s); err != nil {
+		if err := p.Call(ctx, http.MethodGet, at, nil, &s); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 // This file is the only place that looks at such texts.
 type Reason int
 
+// The reasons that are told apart.
 const (
 	ReasonUnknown Reason = iota
 	ReasonNoSpace
@@ -21,7 +22,7 @@ const (
 	ReasonRateLimited   // the registry has had enough of us
 	ReasonWrongPlatform // the image is for another machine
 	ReasonNoAddresses   // every address pool of the daemon is given away
-	// the kernel does not filter what goes through a bridge
+	// ReasonNoBridgeFilter says that the kernel does not filter what goes through a bridge.
 	ReasonNoBridgeFilter
 )
 
