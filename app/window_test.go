@@ -26,7 +26,7 @@ func TestWindowLaunchesASessionAndShowsItsStatus(t *testing.T) {
 	t.Cleanup(d.report)
 	d.waitScript("the interface to be loaded over loopback",
 		`location.protocol === 'http:' && document.querySelector('nav')`)
-	name := `//input[@maxlength="64" or contains(@placeholder, "readable")]`
+	name := `//input[@placeholder="Random name"]`
 	question := `//*[@role="dialog"]`
 	row := `//*[contains(@class, "ant-table-row")][contains(., "seen-in-window")]`
 	d.press(byText("New session"), name)
@@ -83,7 +83,7 @@ func TestWindowAsksAboutALink(t *testing.T) {
 	slipway("slipway://run?image=python:3.12&name=second-link")
 	d.waitScript("the window to show the link that was handed to it",
 		`location.pathname === '/link' && document.body.innerText.includes('second-link')`)
-	d.press(byText("Do nothing"), `//a[@aria-current="page"][contains(., "Sessions")]`)
+	d.press(byText("Cancel"), `//a[@aria-current="page"][contains(., "Sessions")]`)
 	d.waitScript("the window to leave the link", `location.pathname === '/sessions'`)
 	if out := slipway("ps", "--all"); strings.Contains(out, "-link") {
 		t.Errorf("a link has launched something:\n%s", out)
