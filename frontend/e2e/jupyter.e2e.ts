@@ -33,8 +33,8 @@ cpu = read('cpu.max', 'cpu/cpu.cfs_quota_us', 'cpu,cpuacct/cpu.cfs_quota_us')
 period = cpu[1:] or read('cpu/cpu.cfs_period_us', 'cpu,cpuacct/cpu.cfs_period_us')
 memory = read('memory.max', 'memory/memory.limit_in_bytes')
 shm = os.statvfs('/dev/shm')
-line = f"cpus={int(cpu[0]) / int(period[0]):g} seen={len(os.sched_getaffinity(0))} memory={memory[0]} " +
-"shm={shm.f_blocks * shm.f_frsize}"
+room = shm.f_blocks * shm.f_frsize
+line = f"cpus={int(cpu[0]) / int(period[0]):g} seen={len(os.sched_getaffinity(0))} memory={memory[0]} shm={room}"
 Path('from-notebook.txt').write_text(line)
 print(line)
 `
