@@ -17,17 +17,20 @@ func (v *view) Get(ctx context.Context, id session.ID) (session.Session, error) 
 		func() (session.Session, error) { return v.inner.Get(ctx, id) })
 }
 
-func (v *view) Rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
+func (v *view) Rename(ctx context.Context,
+	id session.ID, name string) (session.Session, error) {
 	return did(ctx, v, "Rename", session.Place{Session: id}, target(name),
 		func() (session.Session, error) { return v.inner.Rename(ctx, id, name) })
 }
 
-func (v *view) SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
+func (v *view) SetTags(ctx context.Context,
+	id session.ID, tags []string) (session.Session, error) {
 	return did(ctx, v, "SetTags", session.Place{Session: id}, target(tags),
 		func() (session.Session, error) { return v.inner.SetTags(ctx, id, tags) })
 }
 
-func (v *view) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
+func (v *view) Terminate(ctx context.Context,
+	id session.ID, forced bool) (session.Session, error) {
 	return did(ctx, v, "Terminate", session.Place{Session: id}, target(when(forced, "forced")),
 		func() (session.Session, error) { return v.inner.Terminate(ctx, id, forced) })
 }
@@ -37,12 +40,14 @@ func (v *view) History(ctx context.Context, id session.ID) ([]session.Phase, err
 		func() ([]session.Phase, error) { return v.inner.History(ctx, id) })
 }
 
-func (v *view) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
+func (v *view) Logs(ctx context.Context,
+	id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
 	return did(ctx, v, "Logs", session.Place{Session: id}, target(opts.Kernel),
 		func() (io.ReadCloser, error) { return v.inner.Logs(ctx, id, opts) })
 }
 
-func (v *view) Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
+func (v *view) Usage(ctx context.Context,
+	id session.ID, since time.Time) ([]session.Usage, error) {
 	return asked(ctx, v, "Usage", session.Place{Session: id}, "",
 		func() ([]session.Usage, error) { return v.inner.Usage(ctx, id, since) })
 }
@@ -52,33 +57,39 @@ func (v *view) ListTerminals(ctx context.Context, id session.ID) ([]session.Term
 		func() ([]session.Terminal, error) { return v.inner.ListTerminals(ctx, id) })
 }
 
-func (v *view) OpenTerminal(ctx context.Context, id session.ID, req session.TerminalRequest) (session.Terminal, error) {
+func (v *view) OpenTerminal(ctx context.Context,
+	id session.ID, req session.TerminalRequest) (session.Terminal, error) {
 	return did(ctx, v, "OpenTerminal", session.Place{Session: id}, target(req.Kernel),
 		func() (session.Terminal, error) { return v.inner.OpenTerminal(ctx, id, req) })
 }
 
-func (v *view) AttachTerminal(ctx context.Context, id session.ID, req session.AttachRequest) (io.ReadWriteCloser, error) {
+func (v *view) AttachTerminal(ctx context.Context,
+	id session.ID, req session.AttachRequest) (io.ReadWriteCloser, error) {
 	return did(ctx, v, "AttachTerminal", session.Place{Session: id}, target(req.Terminal),
 		func() (io.ReadWriteCloser, error) { return v.inner.AttachTerminal(ctx, id, req) })
 }
 
-func (v *view) CloseTerminal(ctx context.Context, id session.ID, terminal string) error {
+func (v *view) CloseTerminal(ctx context.Context,
+	id session.ID, terminal string) error {
 	_, err := did(ctx, v, "CloseTerminal", session.Place{Session: id}, target(terminal),
 		func() (none, error) { return only(v.inner.CloseTerminal(ctx, id, terminal)) })
 	return err
 }
 
-func (v *view) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
+func (v *view) Exec(ctx context.Context,
+	id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
 	return did(ctx, v, "Exec", session.Place{Session: id}, target(req.Kernel),
 		func() (io.ReadWriteCloser, error) { return v.inner.Exec(ctx, id, req) })
 }
 
-func (v *view) SSHHost(ctx context.Context, id session.ID, kernel string) (session.SSHHost, error) {
+func (v *view) SSHHost(ctx context.Context,
+	id session.ID, kernel string) (session.SSHHost, error) {
 	return asked(ctx, v, "SSHHost", session.Place{Session: id}, "",
 		func() (session.SSHHost, error) { return v.inner.SSHHost(ctx, id, kernel) })
 }
 
-func (v *view) DialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
+func (v *view) DialSSH(ctx context.Context,
+	id session.ID, req session.SSHRequest) (net.Conn, error) {
 	return did(ctx, v, "DialSSH", session.Place{Session: id}, target(req.Kernel),
 		func() (net.Conn, error) { return v.inner.DialSSH(ctx, id, req) })
 }
@@ -88,102 +99,121 @@ func (v *view) ListApps(ctx context.Context, id session.ID) ([]session.App, erro
 		func() ([]session.App, error) { return v.inner.ListApps(ctx, id) })
 }
 
-func (v *view) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
+func (v *view) StartApp(ctx context.Context,
+	id session.ID, req session.AppRequest) (session.App, error) {
 	return did(ctx, v, "StartApp", session.Place{Session: id}, target(req.App),
 		func() (session.App, error) { return v.inner.StartApp(ctx, id, req) })
 }
 
-func (v *view) StopApp(ctx context.Context, id session.ID, app string) error {
+func (v *view) StopApp(ctx context.Context,
+	id session.ID, app string) error {
 	_, err := did(ctx, v, "StopApp", session.Place{Session: id}, target(app),
 		func() (none, error) { return only(v.inner.StopApp(ctx, id, app)) })
 	return err
 }
 
-func (v *view) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
+func (v *view) DialPort(ctx context.Context,
+	id session.ID, port int) (net.Conn, error) {
 	return did(ctx, v, "DialPort", session.Place{Session: id}, target(port),
 		func() (net.Conn, error) { return v.inner.DialPort(ctx, id, port) })
 }
 
-func (v *view) CommitSession(ctx context.Context, id session.ID, req session.CommitRequest) (session.ImageWork, error) {
+func (v *view) CommitSession(ctx context.Context,
+	id session.ID, req session.CommitRequest) (session.ImageWork, error) {
 	return did(ctx, v, "CommitSession", session.Place{Session: id}, target(req.Name),
 		func() (session.ImageWork, error) { return v.inner.CommitSession(ctx, id, req) })
 }
 
-func (v *view) DeviceHistory(ctx context.Context, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
+func (v *view) DeviceHistory(ctx context.Context,
+	device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
 	return v.inner.DeviceHistory(ctx, device, since)
 }
 
-func (v *view) SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
+func (v *view) SetPriority(ctx context.Context,
+	id session.ID, priority int) (session.Session, error) {
 	return did(ctx, v, "SetPriority", session.Place{Session: id}, target(priority),
 		func() (session.Session, error) { return v.inner.SetPriority(ctx, id, priority) })
 }
 
-func (v *view) Keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
+func (v *view) Keep(ctx context.Context,
+	id session.ID, length session.Duration) (session.Session, error) {
 	return did(ctx, v, "Keep", session.Place{Session: id}, target(length),
 		func() (session.Session, error) { return v.inner.Keep(ctx, id, length) })
 }
 
-func (v *view) SimulateIdle(ctx context.Context, id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
+func (v *view) SimulateIdle(ctx context.Context,
+	id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
 	return asked(ctx, v, "SimulateIdle", session.Place{Session: id}, "",
 		func() (session.IdleSimulation, error) { return v.inner.SimulateIdle(ctx, id, policy) })
 }
 
 func (v *view) Doctor(ctx context.Context) ([]session.Check, error) { return v.inner.Doctor(ctx) }
 
-func (v *view) ListFiles(ctx context.Context, place session.Place, req session.ListRequest) (session.FileListing, error) {
+func (v *view) ListFiles(ctx context.Context,
+	place session.Place, req session.ListRequest) (session.FileListing, error) {
 	return asked(ctx, v, "ListFiles", place, inPlace(place, ""),
 		func() (session.FileListing, error) { return v.inner.ListFiles(ctx, place, req) })
 }
 
-func (v *view) StatFile(ctx context.Context, place session.Place, path session.FilePath) (session.FileInfo, error) {
+func (v *view) StatFile(ctx context.Context,
+	place session.Place, path session.FilePath) (session.FileInfo, error) {
 	return asked(ctx, v, "StatFile", place, inPlace(place, ""),
 		func() (session.FileInfo, error) { return v.inner.StatFile(ctx, place, path) })
 }
 
-func (v *view) ReadFile(ctx context.Context, place session.Place, req session.ReadRequest) (io.ReadCloser, error) {
+func (v *view) ReadFile(ctx context.Context,
+	place session.Place, req session.ReadRequest) (io.ReadCloser, error) {
 	return did(ctx, v, "ReadFile", place, inPlace(place, req.Path),
 		func() (io.ReadCloser, error) { return v.inner.ReadFile(ctx, place, req) })
 }
 
-func (v *view) ChecksumFile(ctx context.Context, place session.Place, path session.FilePath) (string, error) {
+func (v *view) ChecksumFile(ctx context.Context,
+	place session.Place, path session.FilePath) (string, error) {
 	return asked(ctx, v, "ChecksumFile", place, inPlace(place, ""),
 		func() (string, error) { return v.inner.ChecksumFile(ctx, place, path) })
 }
 
-func (v *view) UploadOffset(ctx context.Context, place session.Place, up session.Upload) (int64, error) {
+func (v *view) UploadOffset(ctx context.Context,
+	place session.Place, up session.Upload) (int64, error) {
 	return asked(ctx, v, "UploadOffset", place, inPlace(place, ""),
 		func() (int64, error) { return v.inner.UploadOffset(ctx, place, up) })
 }
 
-func (v *view) WriteUpload(ctx context.Context, place session.Place, up session.Upload, from io.Reader) (int64, error) {
+func (v *view) WriteUpload(ctx context.Context,
+	place session.Place, up session.Upload, from io.Reader) (int64, error) {
 	return did(ctx, v, "WriteUpload", place, inPlace(place, up.Path),
 		func() (int64, error) { return v.inner.WriteUpload(ctx, place, up, from) })
 }
 
-func (v *view) FinishUpload(ctx context.Context, place session.Place, req session.FinishRequest) (session.FileInfo, error) {
+func (v *view) FinishUpload(ctx context.Context,
+	place session.Place, req session.FinishRequest) (session.FileInfo, error) {
 	return did(ctx, v, "FinishUpload", place, inPlace(place, req.Path),
 		func() (session.FileInfo, error) { return v.inner.FinishUpload(ctx, place, req) })
 }
 
-func (v *view) DropUpload(ctx context.Context, place session.Place, up session.Upload) error {
+func (v *view) DropUpload(ctx context.Context,
+	place session.Place, up session.Upload) error {
 	_, err := did(ctx, v, "DropUpload", place, inPlace(place, up.Path),
 		func() (none, error) { return only(v.inner.DropUpload(ctx, place, up)) })
 	return err
 }
 
-func (v *view) MakeDirectory(ctx context.Context, place session.Place, path session.FilePath, parents bool) error {
+func (v *view) MakeDirectory(ctx context.Context,
+	place session.Place, path session.FilePath, parents bool) error {
 	_, err := did(ctx, v, "MakeDirectory", place, inPlace(place, path),
 		func() (none, error) { return only(v.inner.MakeDirectory(ctx, place, path, parents)) })
 	return err
 }
 
-func (v *view) MoveFile(ctx context.Context, place session.Place, from session.FilePath, to session.FilePath) error {
+func (v *view) MoveFile(ctx context.Context,
+	place session.Place, from session.FilePath, to session.FilePath) error {
 	_, err := did(ctx, v, "MoveFile", place, inPlace(place, from),
 		func() (none, error) { return only(v.inner.MoveFile(ctx, place, from, to)) })
 	return err
 }
 
-func (v *view) RemoveFile(ctx context.Context, place session.Place, path session.FilePath, recursive bool) error {
+func (v *view) RemoveFile(ctx context.Context,
+	place session.Place, path session.FilePath, recursive bool) error {
 	_, err := did(ctx, v, "RemoveFile", place, inPlace(place, path),
 		func() (none, error) { return only(v.inner.RemoveFile(ctx, place, path, recursive)) })
 	return err
@@ -194,7 +224,8 @@ func (v *view) GetFolder(ctx context.Context, id session.FolderID) (session.Fold
 		func() (session.Folder, error) { return v.inner.GetFolder(ctx, id) })
 }
 
-func (v *view) UpdateFolder(ctx context.Context, id session.FolderID, change session.FolderChange) (session.Folder, error) {
+func (v *view) UpdateFolder(ctx context.Context,
+	id session.FolderID, change session.FolderChange) (session.Folder, error) {
 	return did(ctx, v, "UpdateFolder", session.Place{Folder: id}, inFolder(id),
 		func() (session.Folder, error) { return v.inner.UpdateFolder(ctx, id, change) })
 }
@@ -230,7 +261,8 @@ func (v *view) Limits(ctx context.Context) (map[string]session.Allowance, error)
 		func(k session.Admin) (map[string]session.Allowance, error) { return k.Limits(ctx) })
 }
 
-func (v *view) SetLimit(ctx context.Context, owner string, limit *session.Allowance) error {
+func (v *view) SetLimit(ctx context.Context,
+	owner string, limit *session.Allowance) error {
 	_, err := kept(v, "SetLimit", owner, true,
 		func(k session.Admin) (none, error) { return only(k.SetLimit(ctx, owner, limit)) })
 	return err

@@ -13,7 +13,8 @@ import (
 	"slipway/tunnel"
 )
 
-var methodMachine = plain[none, session.Machine]{spec{"machine", "read", tunnel.Control, read, short},
+var methodMachine = plain[none, session.Machine]{
+	spec{"machine", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) (session.Machine, error) {
 		return a.Machine(ctx)
 	}}
@@ -27,16 +28,20 @@ type previewArgs struct {
 	session.Spec
 }
 
-var methodPreview = plain[previewArgs, session.Preview]{spec{"preview", "preview", tunnel.Control, read, short},
+var methodPreview = plain[previewArgs, session.Preview]{
+	spec{"preview", "preview", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r previewArgs) (session.Preview, error) {
 		return a.Preview(ctx, r.Owner, r.Spec)
 	}}
 
-func (c *Client) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
-	return methodPreview.call(ctx, c, previewArgs{Owner: owner, Spec: spec}, checkPreview(previewArgs{Owner: owner, Spec: spec}))
+func (c *Client) Preview(ctx context.Context,
+	owner string, spec session.Spec) (session.Preview, error) {
+	return methodPreview.call(ctx, c, previewArgs{Owner: owner, Spec: spec},
+		checkPreview(previewArgs{Owner: owner, Spec: spec}))
 }
 
-var methodLaunch = plain[session.LaunchRequest, session.Session]{spec{"launch", "launch", tunnel.Control, again, short},
+var methodLaunch = plain[session.LaunchRequest, session.Session]{
+	spec{"launch", "launch", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r session.LaunchRequest) (session.Session, error) {
 		return a.Launch(ctx, r)
 	}}
@@ -45,7 +50,8 @@ type getArgs struct {
 	ID session.ID `json:"id"`
 }
 
-var methodGet = plain[getArgs, session.Session]{spec{"get", "read", tunnel.Control, read, short},
+var methodGet = plain[getArgs, session.Session]{
+	spec{"get", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r getArgs) (session.Session, error) {
 		return a.Get(ctx, r.ID)
 	}}
@@ -54,13 +60,15 @@ func (c *Client) Get(ctx context.Context, id session.ID) (session.Session, error
 	return methodGet.call(ctx, c, getArgs{ID: id}, ofSession(id))
 }
 
-var methodList = plain[session.Filter, []session.Session]{spec{"list", "read", tunnel.Control, read, long},
+var methodList = plain[session.Filter, []session.Session]{
+	spec{"list", "read", tunnel.Control, read, long},
 	func(ctx context.Context, a session.Agent, r session.Filter) ([]session.Session, error) {
 		return a.List(ctx, r)
 	}}
 
 func (c *Client) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {
-	return methodList.call(ctx, c, filter, checkList(filter))
+	return methodList.call(ctx, c, filter,
+		checkList(filter))
 }
 
 type renameArgs struct {
@@ -68,12 +76,14 @@ type renameArgs struct {
 	Name string     `json:"name"`
 }
 
-var methodRename = plain[renameArgs, session.Session]{spec{"rename", "rename", tunnel.Control, again, short},
+var methodRename = plain[renameArgs, session.Session]{
+	spec{"rename", "rename", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r renameArgs) (session.Session, error) {
 		return a.Rename(ctx, r.ID, r.Name)
 	}}
 
-func (c *Client) Rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
+func (c *Client) Rename(ctx context.Context,
+	id session.ID, name string) (session.Session, error) {
 	return methodRename.call(ctx, c, renameArgs{ID: id, Name: name}, ofSession(id))
 }
 
@@ -82,12 +92,14 @@ type setTagsArgs struct {
 	Tags []string   `json:"tags"`
 }
 
-var methodSetTags = plain[setTagsArgs, session.Session]{spec{"tags", "tag", tunnel.Control, again, short},
+var methodSetTags = plain[setTagsArgs, session.Session]{
+	spec{"tags", "tag", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r setTagsArgs) (session.Session, error) {
 		return a.SetTags(ctx, r.ID, r.Tags)
 	}}
 
-func (c *Client) SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
+func (c *Client) SetTags(ctx context.Context,
+	id session.ID, tags []string) (session.Session, error) {
 	return methodSetTags.call(ctx, c, setTagsArgs{ID: id, Tags: tags}, ofSession(id))
 }
 
@@ -96,21 +108,25 @@ type terminateArgs struct {
 	Forced bool       `json:"forced,omitempty"`
 }
 
-var methodTerminate = plain[terminateArgs, session.Session]{spec{"terminate", "terminate", tunnel.Control, again, short},
+var methodTerminate = plain[terminateArgs, session.Session]{
+	spec{"terminate", "terminate", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r terminateArgs) (session.Session, error) {
 		return a.Terminate(ctx, r.ID, r.Forced)
 	}}
 
-func (c *Client) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
+func (c *Client) Terminate(ctx context.Context,
+	id session.ID, forced bool) (session.Session, error) {
 	return methodTerminate.call(ctx, c, terminateArgs{ID: id, Forced: forced}, ofSession(id))
 }
 
-var methodWatch = feed[session.Cursor, session.Event]{spec{"watch", "watch", tunnel.Control, read, short},
+var methodWatch = feed[session.Cursor, session.Event]{
+	spec{"watch", "watch", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r session.Cursor, fn func(session.Event) error) error {
 		return a.Watch(ctx, r, fn)
 	}}
 
-func (c *Client) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
+func (c *Client) Watch(ctx context.Context,
+	after session.Cursor, fn func(session.Event) error) error {
 	return methodWatch.follow(ctx, c, after, fn, checkWatch(after))
 }
 
@@ -118,19 +134,23 @@ type historyArgs struct {
 	ID session.ID `json:"id"`
 }
 
-var methodHistory = plain[historyArgs, []session.Phase]{spec{"history", "read", tunnel.Control, read, short},
+var methodHistory = plain[historyArgs, []session.Phase]{
+	spec{"history", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r historyArgs) ([]session.Phase, error) {
 		return a.History(ctx, r.ID)
 	}}
 
 func (c *Client) History(ctx context.Context, id session.ID) ([]session.Phase, error) {
-	return methodHistory.call(ctx, c, historyArgs{ID: id}, checkHistory(historyArgs{ID: id}))
+	return methodHistory.call(ctx, c, historyArgs{ID: id},
+		checkHistory(historyArgs{ID: id}))
 }
 
-var methodLogs = download[logsArgs]{spec{"logs", "logs", tunnel.Bulk, read, long},
+var methodLogs = download[logsArgs]{
+	spec{"logs", "logs", tunnel.Bulk, read, long},
 	openLogs, logsArgs.at}
 
-func (c *Client) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
+func (c *Client) Logs(ctx context.Context,
+	id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
 	return methodLogs.open(ctx, c, logsArgs{ID: id, Options: opts})
 }
 
@@ -139,20 +159,24 @@ type usageArgs struct {
 	Since time.Time  `json:"since"`
 }
 
-var methodUsage = plain[usageArgs, []session.Usage]{spec{"usage", "read", tunnel.Control, read, short},
+var methodUsage = plain[usageArgs, []session.Usage]{
+	spec{"usage", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r usageArgs) ([]session.Usage, error) {
 		return a.Usage(ctx, r.ID, r.Since)
 	}}
 
-func (c *Client) Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
-	return methodUsage.call(ctx, c, usageArgs{ID: id, Since: since}, checkUsage(usageArgs{ID: id, Since: since}))
+func (c *Client) Usage(ctx context.Context,
+	id session.ID, since time.Time) ([]session.Usage, error) {
+	return methodUsage.call(ctx, c, usageArgs{ID: id, Since: since},
+		checkUsage(usageArgs{ID: id, Since: since}))
 }
 
 type listTerminalsArgs struct {
 	ID session.ID `json:"id"`
 }
 
-var methodListTerminals = plain[listTerminalsArgs, []session.Terminal]{spec{"terminals", "read", tunnel.Control, read, short},
+var methodListTerminals = plain[listTerminalsArgs, []session.Terminal]{
+	spec{"terminals", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r listTerminalsArgs) ([]session.Terminal, error) {
 		return a.ListTerminals(ctx, r.ID)
 	}}
@@ -166,12 +190,14 @@ type openTerminalArgs struct {
 	Terminal session.TerminalRequest `json:"terminal"`
 }
 
-var methodOpenTerminal = plain[openTerminalArgs, session.Terminal]{spec{"terminal.open", "open", tunnel.Control, once, short},
+var methodOpenTerminal = plain[openTerminalArgs, session.Terminal]{
+	spec{"terminal.open", "open", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r openTerminalArgs) (session.Terminal, error) {
 		return a.OpenTerminal(ctx, r.ID, r.Terminal)
 	}}
 
-func (c *Client) OpenTerminal(ctx context.Context, id session.ID, req session.TerminalRequest) (session.Terminal, error) {
+func (c *Client) OpenTerminal(ctx context.Context,
+	id session.ID, req session.TerminalRequest) (session.Terminal, error) {
 	return methodOpenTerminal.call(ctx, c, openTerminalArgs{ID: id, Terminal: req})
 }
 
@@ -180,12 +206,14 @@ type attachTerminalArgs struct {
 	Attach session.AttachRequest `json:"attach"`
 }
 
-var methodAttachTerminal = duplex[attachTerminalArgs]{spec{"terminal.attach", "attach", tunnel.Interactive, once, short},
+var methodAttachTerminal = duplex[attachTerminalArgs]{
+	spec{"terminal.attach", "attach", tunnel.Interactive, once, short},
 	func(ctx context.Context, a session.Agent, r attachTerminalArgs) (io.ReadWriteCloser, error) {
 		return a.AttachTerminal(ctx, r.ID, r.Attach)
 	}, 0}
 
-func (c *Client) AttachTerminal(ctx context.Context, id session.ID, req session.AttachRequest) (io.ReadWriteCloser, error) {
+func (c *Client) AttachTerminal(ctx context.Context,
+	id session.ID, req session.AttachRequest) (io.ReadWriteCloser, error) {
 	return methodAttachTerminal.open(ctx, c, attachTerminalArgs{ID: id, Attach: req})
 }
 
@@ -194,12 +222,14 @@ type closeTerminalArgs struct {
 	Terminal string     `json:"terminal"`
 }
 
-var methodCloseTerminal = plain[closeTerminalArgs, none]{spec{"terminal.close", "close", tunnel.Control, once, short},
+var methodCloseTerminal = plain[closeTerminalArgs, none]{
+	spec{"terminal.close", "close", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r closeTerminalArgs) (none, error) {
 		return none{}, a.CloseTerminal(ctx, r.ID, r.Terminal)
 	}}
 
-func (c *Client) CloseTerminal(ctx context.Context, id session.ID, terminal string) error {
+func (c *Client) CloseTerminal(ctx context.Context,
+	id session.ID, terminal string) error {
 	_, err := methodCloseTerminal.call(ctx, c, closeTerminalArgs{ID: id, Terminal: terminal})
 	return err
 }
@@ -209,12 +239,14 @@ type execArgs struct {
 	Exec session.ExecRequest `json:"exec"`
 }
 
-var methodExec = duplex[execArgs]{spec{"exec", "exec", tunnel.Interactive, once, short},
+var methodExec = duplex[execArgs]{
+	spec{"exec", "exec", tunnel.Interactive, once, short},
 	func(ctx context.Context, a session.Agent, r execArgs) (io.ReadWriteCloser, error) {
 		return a.Exec(ctx, r.ID, r.Exec)
 	}, 0}
 
-func (c *Client) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
+func (c *Client) Exec(ctx context.Context,
+	id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
 	return methodExec.open(ctx, c, execArgs{ID: id, Exec: req})
 }
 
@@ -223,12 +255,14 @@ type sshHostArgs struct {
 	Kernel string     `json:"kernel,omitempty"`
 }
 
-var methodSSHHost = plain[sshHostArgs, session.SSHHost]{spec{"ssh.host", "read", tunnel.Control, read, short},
+var methodSSHHost = plain[sshHostArgs, session.SSHHost]{
+	spec{"ssh.host", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r sshHostArgs) (session.SSHHost, error) {
 		return a.SSHHost(ctx, r.ID, r.Kernel)
 	}}
 
-func (c *Client) SSHHost(ctx context.Context, id session.ID, kernel string) (session.SSHHost, error) {
+func (c *Client) SSHHost(ctx context.Context,
+	id session.ID, kernel string) (session.SSHHost, error) {
 	return methodSSHHost.call(ctx, c, sshHostArgs{ID: id, Kernel: kernel})
 }
 
@@ -237,7 +271,8 @@ type dialSSHArgs struct {
 	Ssh session.SSHRequest `json:"ssh"`
 }
 
-var methodDialSSH = duplex[dialSSHArgs]{spec{"ssh", "dial", tunnel.Interactive, once, short},
+var methodDialSSH = duplex[dialSSHArgs]{
+	spec{"ssh", "dial", tunnel.Interactive, once, short},
 	func(ctx context.Context, a session.Agent, r dialSSHArgs) (io.ReadWriteCloser, error) {
 		return a.DialSSH(ctx, r.ID, r.Ssh)
 	}, lastingWindow}
@@ -246,7 +281,8 @@ type listAppsArgs struct {
 	ID session.ID `json:"id"`
 }
 
-var methodListApps = plain[listAppsArgs, []session.App]{spec{"apps", "read", tunnel.Control, read, short},
+var methodListApps = plain[listAppsArgs, []session.App]{
+	spec{"apps", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r listAppsArgs) ([]session.App, error) {
 		return a.ListApps(ctx, r.ID)
 	}}
@@ -260,13 +296,16 @@ type startAppArgs struct {
 	session.AppRequest
 }
 
-var methodStartApp = plain[startAppArgs, session.App]{spec{"app.start", "start", tunnel.Control, again, long},
+var methodStartApp = plain[startAppArgs, session.App]{
+	spec{"app.start", "start", tunnel.Control, again, long},
 	func(ctx context.Context, a session.Agent, r startAppArgs) (session.App, error) {
 		return a.StartApp(ctx, r.ID, r.AppRequest)
 	}}
 
-func (c *Client) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
-	return methodStartApp.call(ctx, c, startAppArgs{ID: id, AppRequest: req}, checkStartApp(startAppArgs{ID: id, AppRequest: req}))
+func (c *Client) StartApp(ctx context.Context,
+	id session.ID, req session.AppRequest) (session.App, error) {
+	return methodStartApp.call(ctx, c, startAppArgs{ID: id, AppRequest: req},
+		checkStartApp(startAppArgs{ID: id, AppRequest: req}))
 }
 
 type stopAppArgs struct {
@@ -274,12 +313,14 @@ type stopAppArgs struct {
 	App string     `json:"app"`
 }
 
-var methodStopApp = plain[stopAppArgs, none]{spec{"app.stop", "stop", tunnel.Control, again, short},
+var methodStopApp = plain[stopAppArgs, none]{
+	spec{"app.stop", "stop", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r stopAppArgs) (none, error) {
 		return none{}, a.StopApp(ctx, r.ID, r.App)
 	}}
 
-func (c *Client) StopApp(ctx context.Context, id session.ID, app string) error {
+func (c *Client) StopApp(ctx context.Context,
+	id session.ID, app string) error {
 	_, err := methodStopApp.call(ctx, c, stopAppArgs{ID: id, App: app})
 	return err
 }
@@ -289,16 +330,19 @@ type dialPortArgs struct {
 	Port int        `json:"port"`
 }
 
-var methodDialPort = duplex[dialPortArgs]{spec{"port.dial", "dial", tunnel.Interactive, once, short},
+var methodDialPort = duplex[dialPortArgs]{
+	spec{"port.dial", "dial", tunnel.Interactive, once, short},
 	func(ctx context.Context, a session.Agent, r dialPortArgs) (io.ReadWriteCloser, error) {
 		return a.DialPort(ctx, r.ID, r.Port)
 	}, lastingWindow}
 
-func (c *Client) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
+func (c *Client) DialPort(ctx context.Context,
+	id session.ID, port int) (net.Conn, error) {
 	return methodDialPort.open(ctx, c, dialPortArgs{ID: id, Port: port})
 }
 
-var methodListImages = plain[none, []session.Image]{spec{"images", "read", tunnel.Control, read, short},
+var methodListImages = plain[none, []session.Image]{
+	spec{"images", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) ([]session.Image, error) {
 		return a.ListImages(ctx)
 	}}
@@ -307,7 +351,8 @@ func (c *Client) ListImages(ctx context.Context) ([]session.Image, error) {
 	return methodListImages.call(ctx, c, none{})
 }
 
-var methodPullImage = plain[session.PullRequest, session.ImageWork]{spec{"image.pull", "pull", tunnel.Control, again, short},
+var methodPullImage = plain[session.PullRequest, session.ImageWork]{
+	spec{"image.pull", "pull", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r session.PullRequest) (session.ImageWork, error) {
 		return a.PullImage(ctx, r)
 	}}
@@ -321,13 +366,16 @@ type commitSessionArgs struct {
 	Commit session.CommitRequest `json:"commit"`
 }
 
-var methodCommitSession = plain[commitSessionArgs, session.ImageWork]{spec{"image.commit", "commit", tunnel.Control, once, short},
+var methodCommitSession = plain[commitSessionArgs, session.ImageWork]{
+	spec{"image.commit", "commit", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r commitSessionArgs) (session.ImageWork, error) {
 		return a.CommitSession(ctx, r.ID, r.Commit)
 	}}
 
-func (c *Client) CommitSession(ctx context.Context, id session.ID, req session.CommitRequest) (session.ImageWork, error) {
-	return methodCommitSession.call(ctx, c, commitSessionArgs{ID: id, Commit: req}, checkCommitSession(commitSessionArgs{ID: id, Commit: req}))
+func (c *Client) CommitSession(ctx context.Context,
+	id session.ID, req session.CommitRequest) (session.ImageWork, error) {
+	return methodCommitSession.call(ctx, c, commitSessionArgs{ID: id, Commit: req},
+		checkCommitSession(commitSessionArgs{ID: id, Commit: req}))
 }
 
 type awaitImageWorkArgs struct {
@@ -335,12 +383,14 @@ type awaitImageWorkArgs struct {
 	After uint64 `json:"after,omitempty"`
 }
 
-var methodAwaitImageWork = plain[awaitImageWorkArgs, session.ImageWork]{spec{"image.work", "read", tunnel.Control, read, short},
+var methodAwaitImageWork = plain[awaitImageWorkArgs, session.ImageWork]{
+	spec{"image.work", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r awaitImageWorkArgs) (session.ImageWork, error) {
 		return a.AwaitImageWork(ctx, r.Work, r.After)
 	}}
 
-func (c *Client) AwaitImageWork(ctx context.Context, id string, after uint64) (session.ImageWork, error) {
+func (c *Client) AwaitImageWork(ctx context.Context,
+	id string, after uint64) (session.ImageWork, error) {
 	return methodAwaitImageWork.call(ctx, c, awaitImageWorkArgs{Work: id, After: after}, ofWork(id))
 }
 
@@ -348,7 +398,8 @@ type cancelImageWorkArgs struct {
 	Work string `json:"work"`
 }
 
-var methodCancelImageWork = plain[cancelImageWorkArgs, session.ImageWork]{spec{"image.cancel", "cancel", tunnel.Control, again, short},
+var methodCancelImageWork = plain[cancelImageWorkArgs, session.ImageWork]{
+	spec{"image.cancel", "cancel", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r cancelImageWorkArgs) (session.ImageWork, error) {
 		return a.CancelImageWork(ctx, r.Work)
 	}}
@@ -361,7 +412,8 @@ type removeImageArgs struct {
 	Ref string `json:"ref"`
 }
 
-var methodRemoveImage = plain[removeImageArgs, none]{spec{"image.remove", "remove", tunnel.Control, once, slow},
+var methodRemoveImage = plain[removeImageArgs, none]{
+	spec{"image.remove", "remove", tunnel.Control, once, slow},
 	func(ctx context.Context, a session.Agent, r removeImageArgs) (none, error) {
 		return none{}, a.RemoveImage(ctx, r.Ref)
 	}}
@@ -371,7 +423,8 @@ func (c *Client) RemoveImage(ctx context.Context, ref string) error {
 	return err
 }
 
-var methodImageDisk = plain[none, session.ImageDisk]{spec{"image.disk", "read", tunnel.Control, read, slow},
+var methodImageDisk = plain[none, session.ImageDisk]{
+	spec{"image.disk", "read", tunnel.Control, read, slow},
 	func(ctx context.Context, a session.Agent, _ none) (session.ImageDisk, error) {
 		return a.ImageDisk(ctx)
 	}}
@@ -380,20 +433,23 @@ func (c *Client) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 	return methodImageDisk.call(ctx, c, none{})
 }
 
-var methodExpectImage = plain[session.ImageParts, session.ImageArrival]{spec{"image.expect", "receive", tunnel.Control, again, long},
+var methodExpectImage = plain[session.ImageParts, session.ImageArrival]{
+	spec{"image.expect", "receive", tunnel.Control, again, long},
 	func(ctx context.Context, a session.Agent, r session.ImageParts) (session.ImageArrival, error) {
 		return a.ExpectImage(ctx, r)
 	}}
 
 func (c *Client) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
-	return methodExpectImage.call(ctx, c, parts, checkExpectImage(parts))
+	return methodExpectImage.call(ctx, c, parts,
+		checkExpectImage(parts))
 }
 
 type receiveImageArgs struct {
 	ID string `json:"id"`
 }
 
-var methodReceiveImage = duplex[receiveImageArgs]{spec{"image.receive", "receive", tunnel.Bulk, once, short},
+var methodReceiveImage = duplex[receiveImageArgs]{
+	spec{"image.receive", "receive", tunnel.Bulk, once, short},
 	func(ctx context.Context, a session.Agent, r receiveImageArgs) (io.ReadWriteCloser, error) {
 		return a.ReceiveImage(ctx, r.ID)
 	}, 0}
@@ -406,7 +462,8 @@ type installImageArgs struct {
 	ID string `json:"id"`
 }
 
-var methodInstallImage = plain[installImageArgs, session.Image]{spec{"image.install", "install", tunnel.Control, again, slow},
+var methodInstallImage = plain[installImageArgs, session.Image]{
+	spec{"image.install", "install", tunnel.Control, again, slow},
 	func(ctx context.Context, a session.Agent, r installImageArgs) (session.Image, error) {
 		return a.InstallImage(ctx, r.ID)
 	}}
@@ -419,7 +476,8 @@ type forgetImageArgs struct {
 	ID string `json:"id"`
 }
 
-var methodForgetImage = plain[forgetImageArgs, none]{spec{"image.forget", "forget", tunnel.Control, again, short},
+var methodForgetImage = plain[forgetImageArgs, none]{
+	spec{"image.forget", "forget", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r forgetImageArgs) (none, error) {
 		return none{}, a.ForgetImage(ctx, r.ID)
 	}}
@@ -433,7 +491,8 @@ type describeImageArgs struct {
 	Ref string `json:"ref"`
 }
 
-var methodDescribeImage = plain[describeImageArgs, session.ImageParts]{spec{"image.describe", "read", tunnel.Control, read, long},
+var methodDescribeImage = plain[describeImageArgs, session.ImageParts]{
+	spec{"image.describe", "read", tunnel.Control, read, long},
 	func(ctx context.Context, a session.Agent, r describeImageArgs) (session.ImageParts, error) {
 		return a.DescribeImage(ctx, r.Ref)
 	}}
@@ -442,7 +501,8 @@ func (c *Client) DescribeImage(ctx context.Context, ref string) (session.ImagePa
 	return methodDescribeImage.call(ctx, c, describeImageArgs{Ref: ref})
 }
 
-var methodSendImage = download[session.ImageWish]{spec{"image.send", "send", tunnel.Bulk, read, long},
+var methodSendImage = download[session.ImageWish]{
+	spec{"image.send", "send", tunnel.Bulk, read, long},
 	func(ctx context.Context, a session.Agent, r session.ImageWish) (downloaded, error) {
 		stream, err := a.SendImage(ctx, r)
 		return downloaded{ReadCloser: stream, offset: -1}, err
@@ -452,7 +512,8 @@ func (c *Client) SendImage(ctx context.Context, wish session.ImageWish) (io.Read
 	return methodSendImage.open(ctx, c, wish)
 }
 
-var methodDevices = plain[none, session.DeviceBoard]{spec{"devices", "read", tunnel.Control, read, short},
+var methodDevices = plain[none, session.DeviceBoard]{
+	spec{"devices", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) (session.DeviceBoard, error) {
 		return a.Devices(ctx)
 	}}
@@ -466,16 +527,19 @@ type deviceHistoryArgs struct {
 	Since  time.Time `json:"since"`
 }
 
-var methodDeviceHistory = plain[deviceHistoryArgs, []session.DevicePoint]{spec{"device.history", "read", tunnel.Control, read, short},
+var methodDeviceHistory = plain[deviceHistoryArgs, []session.DevicePoint]{
+	spec{"device.history", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r deviceHistoryArgs) ([]session.DevicePoint, error) {
 		return a.DeviceHistory(ctx, r.Device, r.Since)
 	}}
 
-func (c *Client) DeviceHistory(ctx context.Context, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
+func (c *Client) DeviceHistory(ctx context.Context,
+	device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
 	return methodDeviceHistory.call(ctx, c, deviceHistoryArgs{Device: device, Since: since})
 }
 
-var methodAccounts = plain[session.AccountSpan, []session.Account]{spec{"accounts", "read", tunnel.Control, read, long},
+var methodAccounts = plain[session.AccountSpan, []session.Account]{
+	spec{"accounts", "read", tunnel.Control, read, long},
 	func(ctx context.Context, a session.Agent, r session.AccountSpan) ([]session.Account, error) {
 		return a.Accounts(ctx, r)
 	}}
@@ -489,12 +553,14 @@ type setPriorityArgs struct {
 	Priority int        `json:"priority"`
 }
 
-var methodSetPriority = plain[setPriorityArgs, session.Session]{spec{"priority", "update", tunnel.Control, again, short},
+var methodSetPriority = plain[setPriorityArgs, session.Session]{
+	spec{"priority", "update", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r setPriorityArgs) (session.Session, error) {
 		return a.SetPriority(ctx, r.ID, r.Priority)
 	}}
 
-func (c *Client) SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
+func (c *Client) SetPriority(ctx context.Context,
+	id session.ID, priority int) (session.Session, error) {
 	return methodSetPriority.call(ctx, c, setPriorityArgs{ID: id, Priority: priority}, ofSession(id))
 }
 
@@ -503,12 +569,14 @@ type keepArgs struct {
 	Length session.Duration `json:"length"`
 }
 
-var methodKeep = plain[keepArgs, session.Session]{spec{"keep", "update", tunnel.Control, again, short},
+var methodKeep = plain[keepArgs, session.Session]{
+	spec{"keep", "update", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r keepArgs) (session.Session, error) {
 		return a.Keep(ctx, r.ID, r.Length)
 	}}
 
-func (c *Client) Keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
+func (c *Client) Keep(ctx context.Context,
+	id session.ID, length session.Duration) (session.Session, error) {
 	return methodKeep.call(ctx, c, keepArgs{ID: id, Length: length}, ofSession(id))
 }
 
@@ -517,16 +585,19 @@ type simulateIdleArgs struct {
 	Policy session.IdlePolicy `json:"policy"`
 }
 
-var methodSimulateIdle = plain[simulateIdleArgs, session.IdleSimulation]{spec{"idle.simulate", "read", tunnel.Control, read, short},
+var methodSimulateIdle = plain[simulateIdleArgs, session.IdleSimulation]{
+	spec{"idle.simulate", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r simulateIdleArgs) (session.IdleSimulation, error) {
 		return a.SimulateIdle(ctx, r.ID, r.Policy)
 	}}
 
-func (c *Client) SimulateIdle(ctx context.Context, id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
+func (c *Client) SimulateIdle(ctx context.Context,
+	id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
 	return methodSimulateIdle.call(ctx, c, simulateIdleArgs{ID: id, Policy: policy})
 }
 
-var methodDoctor = plain[none, []session.Check]{spec{"doctor", "read", tunnel.Control, read, long},
+var methodDoctor = plain[none, []session.Check]{
+	spec{"doctor", "read", tunnel.Control, read, long},
 	func(ctx context.Context, a session.Agent, _ none) ([]session.Check, error) {
 		return a.Doctor(ctx)
 	}}
@@ -539,7 +610,8 @@ type listDirectoriesArgs struct {
 	Path string `json:"path,omitempty"`
 }
 
-var methodListDirectories = plain[listDirectoriesArgs, session.DirectoryListing]{spec{"directories", "read", tunnel.Control, read, short},
+var methodListDirectories = plain[listDirectoriesArgs, session.DirectoryListing]{
+	spec{"directories", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r listDirectoriesArgs) (session.DirectoryListing, error) {
 		return a.ListDirectories(ctx, r.Path)
 	}}
@@ -553,13 +625,16 @@ type listFilesArgs struct {
 	List  session.ListRequest `json:"list"`
 }
 
-var methodListFiles = plain[listFilesArgs, session.FileListing]{spec{"file.list", "read", tunnel.Control, read, short},
+var methodListFiles = plain[listFilesArgs, session.FileListing]{
+	spec{"file.list", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r listFilesArgs) (session.FileListing, error) {
 		return a.ListFiles(ctx, r.Place, r.List)
 	}}
 
-func (c *Client) ListFiles(ctx context.Context, place session.Place, req session.ListRequest) (session.FileListing, error) {
-	return methodListFiles.call(ctx, c, listFilesArgs{Place: place, List: req}, checkListFiles(listFilesArgs{Place: place, List: req}))
+func (c *Client) ListFiles(ctx context.Context,
+	place session.Place, req session.ListRequest) (session.FileListing, error) {
+	return methodListFiles.call(ctx, c, listFilesArgs{Place: place, List: req},
+		checkListFiles(listFilesArgs{Place: place, List: req}))
 }
 
 type statFileArgs struct {
@@ -567,16 +642,19 @@ type statFileArgs struct {
 	Path  session.FilePath `json:"path"`
 }
 
-var methodStatFile = plain[statFileArgs, session.FileInfo]{spec{"file.stat", "read", tunnel.Control, read, short},
+var methodStatFile = plain[statFileArgs, session.FileInfo]{
+	spec{"file.stat", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r statFileArgs) (session.FileInfo, error) {
 		return a.StatFile(ctx, r.Place, r.Path)
 	}}
 
-func (c *Client) StatFile(ctx context.Context, place session.Place, path session.FilePath) (session.FileInfo, error) {
+func (c *Client) StatFile(ctx context.Context,
+	place session.Place, path session.FilePath) (session.FileInfo, error) {
 	return methodStatFile.call(ctx, c, statFileArgs{Place: place, Path: path})
 }
 
-var methodReadFile = download[readFileArgs]{spec{"file.read", "read", tunnel.Bulk, read, short},
+var methodReadFile = download[readFileArgs]{
+	spec{"file.read", "read", tunnel.Bulk, read, short},
 	openReadFile, readFileArgs.at}
 
 type checksumFileArgs struct {
@@ -584,13 +662,15 @@ type checksumFileArgs struct {
 	Path  session.FilePath `json:"path"`
 }
 
-var methodChecksumFile = plain[checksumFileArgs, checksum]{spec{"file.checksum", "read", tunnel.Control, read, checking},
+var methodChecksumFile = plain[checksumFileArgs, checksum]{
+	spec{"file.checksum", "read", tunnel.Control, read, checking},
 	func(ctx context.Context, a session.Agent, r checksumFileArgs) (checksum, error) {
 		result, err := a.ChecksumFile(ctx, r.Place, r.Path)
 		return checksum(result), err
 	}}
 
-func (c *Client) ChecksumFile(ctx context.Context, place session.Place, path session.FilePath) (string, error) {
+func (c *Client) ChecksumFile(ctx context.Context,
+	place session.Place, path session.FilePath) (string, error) {
 	result, err := methodChecksumFile.call(ctx, c, checksumFileArgs{Place: place, Path: path})
 	return string(result), err
 }
@@ -600,13 +680,15 @@ type uploadOffsetArgs struct {
 	Upload session.Upload `json:"upload"`
 }
 
-var methodUploadOffset = plain[uploadOffsetArgs, position]{spec{"file.offset", "read", tunnel.Control, read, short},
+var methodUploadOffset = plain[uploadOffsetArgs, position]{
+	spec{"file.offset", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r uploadOffsetArgs) (position, error) {
 		result, err := a.UploadOffset(ctx, r.Place, r.Upload)
 		return position(result), err
 	}}
 
-func (c *Client) UploadOffset(ctx context.Context, place session.Place, up session.Upload) (int64, error) {
+func (c *Client) UploadOffset(ctx context.Context,
+	place session.Place, up session.Upload) (int64, error) {
 	result, err := methodUploadOffset.call(ctx, c, uploadOffsetArgs{Place: place, Upload: up})
 	return int64(result), err
 }
@@ -616,13 +698,15 @@ type writeUploadArgs struct {
 	Upload session.Upload `json:"upload"`
 }
 
-var methodWriteUpload = upload[writeUploadArgs, position]{spec{"file.write", "write", tunnel.Bulk, once, short},
+var methodWriteUpload = upload[writeUploadArgs, position]{
+	spec{"file.write", "write", tunnel.Bulk, once, short},
 	func(ctx context.Context, a session.Agent, r writeUploadArgs, from io.Reader) (position, error) {
 		result, err := a.WriteUpload(ctx, r.Place, r.Upload, from)
 		return position(result), err
 	}}
 
-func (c *Client) WriteUpload(ctx context.Context, place session.Place, up session.Upload, from io.Reader) (int64, error) {
+func (c *Client) WriteUpload(ctx context.Context,
+	place session.Place, up session.Upload, from io.Reader) (int64, error) {
 	result, err := methodWriteUpload.send(ctx, c, writeUploadArgs{Place: place, Upload: up}, from)
 	return int64(result), err
 }
@@ -632,12 +716,14 @@ type finishUploadArgs struct {
 	Finish session.FinishRequest `json:"finish"`
 }
 
-var methodFinishUpload = plain[finishUploadArgs, session.FileInfo]{spec{"file.finish", "write", tunnel.Control, again, checking},
+var methodFinishUpload = plain[finishUploadArgs, session.FileInfo]{
+	spec{"file.finish", "write", tunnel.Control, again, checking},
 	func(ctx context.Context, a session.Agent, r finishUploadArgs) (session.FileInfo, error) {
 		return a.FinishUpload(ctx, r.Place, r.Finish)
 	}}
 
-func (c *Client) FinishUpload(ctx context.Context, place session.Place, req session.FinishRequest) (session.FileInfo, error) {
+func (c *Client) FinishUpload(ctx context.Context,
+	place session.Place, req session.FinishRequest) (session.FileInfo, error) {
 	return methodFinishUpload.call(ctx, c, finishUploadArgs{Place: place, Finish: req})
 }
 
@@ -646,12 +732,14 @@ type dropUploadArgs struct {
 	Upload session.Upload `json:"upload"`
 }
 
-var methodDropUpload = plain[dropUploadArgs, none]{spec{"file.drop", "write", tunnel.Control, again, short},
+var methodDropUpload = plain[dropUploadArgs, none]{
+	spec{"file.drop", "write", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r dropUploadArgs) (none, error) {
 		return none{}, a.DropUpload(ctx, r.Place, r.Upload)
 	}}
 
-func (c *Client) DropUpload(ctx context.Context, place session.Place, up session.Upload) error {
+func (c *Client) DropUpload(ctx context.Context,
+	place session.Place, up session.Upload) error {
 	_, err := methodDropUpload.call(ctx, c, dropUploadArgs{Place: place, Upload: up})
 	return err
 }
@@ -662,12 +750,14 @@ type makeDirectoryArgs struct {
 	All   bool             `json:"all,omitempty"`
 }
 
-var methodMakeDirectory = plain[makeDirectoryArgs, none]{spec{"file.mkdir", "create", tunnel.Control, once, short},
+var methodMakeDirectory = plain[makeDirectoryArgs, none]{
+	spec{"file.mkdir", "create", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r makeDirectoryArgs) (none, error) {
 		return none{}, a.MakeDirectory(ctx, r.Place, r.Path, r.All)
 	}}
 
-func (c *Client) MakeDirectory(ctx context.Context, place session.Place, path session.FilePath, parents bool) error {
+func (c *Client) MakeDirectory(ctx context.Context,
+	place session.Place, path session.FilePath, parents bool) error {
 	_, err := methodMakeDirectory.call(ctx, c, makeDirectoryArgs{Place: place, Path: path, All: parents})
 	return err
 }
@@ -678,12 +768,14 @@ type moveFileArgs struct {
 	To    session.FilePath `json:"to,omitempty"`
 }
 
-var methodMoveFile = plain[moveFileArgs, none]{spec{"file.move", "move", tunnel.Control, once, short},
+var methodMoveFile = plain[moveFileArgs, none]{
+	spec{"file.move", "move", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r moveFileArgs) (none, error) {
 		return none{}, a.MoveFile(ctx, r.Place, r.Path, r.To)
 	}}
 
-func (c *Client) MoveFile(ctx context.Context, place session.Place, from session.FilePath, to session.FilePath) error {
+func (c *Client) MoveFile(ctx context.Context,
+	place session.Place, from session.FilePath, to session.FilePath) error {
 	_, err := methodMoveFile.call(ctx, c, moveFileArgs{Place: place, Path: from, To: to})
 	return err
 }
@@ -694,17 +786,20 @@ type removeFileArgs struct {
 	All   bool             `json:"all,omitempty"`
 }
 
-var methodRemoveFile = plain[removeFileArgs, none]{spec{"file.remove", "remove", tunnel.Control, once, long},
+var methodRemoveFile = plain[removeFileArgs, none]{
+	spec{"file.remove", "remove", tunnel.Control, once, long},
 	func(ctx context.Context, a session.Agent, r removeFileArgs) (none, error) {
 		return none{}, a.RemoveFile(ctx, r.Place, r.Path, r.All)
 	}}
 
-func (c *Client) RemoveFile(ctx context.Context, place session.Place, path session.FilePath, recursive bool) error {
+func (c *Client) RemoveFile(ctx context.Context,
+	place session.Place, path session.FilePath, recursive bool) error {
 	_, err := methodRemoveFile.call(ctx, c, removeFileArgs{Place: place, Path: path, All: recursive})
 	return err
 }
 
-var methodListFolders = plain[session.FolderFilter, []session.Folder]{spec{"folders", "read", tunnel.Control, read, short},
+var methodListFolders = plain[session.FolderFilter, []session.Folder]{
+	spec{"folders", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r session.FolderFilter) ([]session.Folder, error) {
 		return a.ListFolders(ctx, r)
 	}}
@@ -717,7 +812,8 @@ type getFolderArgs struct {
 	ID session.FolderID `json:"id"`
 }
 
-var methodGetFolder = plain[getFolderArgs, session.Folder]{spec{"folder.get", "read", tunnel.Control, read, short},
+var methodGetFolder = plain[getFolderArgs, session.Folder]{
+	spec{"folder.get", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r getFolderArgs) (session.Folder, error) {
 		return a.GetFolder(ctx, r.ID)
 	}}
@@ -726,7 +822,8 @@ func (c *Client) GetFolder(ctx context.Context, id session.FolderID) (session.Fo
 	return methodGetFolder.call(ctx, c, getFolderArgs{ID: id}, ofFolder(id))
 }
 
-var methodCreateFolder = plain[session.FolderRequest, session.Folder]{spec{"folder.create", "create", tunnel.Control, once, short},
+var methodCreateFolder = plain[session.FolderRequest, session.Folder]{
+	spec{"folder.create", "create", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r session.FolderRequest) (session.Folder, error) {
 		return a.CreateFolder(ctx, r)
 	}}
@@ -740,12 +837,14 @@ type updateFolderArgs struct {
 	Change session.FolderChange `json:"change"`
 }
 
-var methodUpdateFolder = plain[updateFolderArgs, session.Folder]{spec{"folder.update", "update", tunnel.Control, again, short},
+var methodUpdateFolder = plain[updateFolderArgs, session.Folder]{
+	spec{"folder.update", "update", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r updateFolderArgs) (session.Folder, error) {
 		return a.UpdateFolder(ctx, r.ID, r.Change)
 	}}
 
-func (c *Client) UpdateFolder(ctx context.Context, id session.FolderID, change session.FolderChange) (session.Folder, error) {
+func (c *Client) UpdateFolder(ctx context.Context,
+	id session.FolderID, change session.FolderChange) (session.Folder, error) {
 	return methodUpdateFolder.call(ctx, c, updateFolderArgs{ID: id, Change: change}, ofFolder(id))
 }
 
@@ -753,7 +852,8 @@ type trashFolderArgs struct {
 	ID session.FolderID `json:"id"`
 }
 
-var methodTrashFolder = plain[trashFolderArgs, session.Folder]{spec{"folder.trash", "trash", tunnel.Control, again, short},
+var methodTrashFolder = plain[trashFolderArgs, session.Folder]{
+	spec{"folder.trash", "trash", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r trashFolderArgs) (session.Folder, error) {
 		return a.TrashFolder(ctx, r.ID)
 	}}
@@ -766,7 +866,8 @@ type restoreFolderArgs struct {
 	ID session.FolderID `json:"id"`
 }
 
-var methodRestoreFolder = plain[restoreFolderArgs, session.Folder]{spec{"folder.restore", "restore", tunnel.Control, again, short},
+var methodRestoreFolder = plain[restoreFolderArgs, session.Folder]{
+	spec{"folder.restore", "restore", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r restoreFolderArgs) (session.Folder, error) {
 		return a.RestoreFolder(ctx, r.ID)
 	}}
@@ -779,7 +880,8 @@ type deleteFolderArgs struct {
 	ID session.FolderID `json:"id"`
 }
 
-var methodDeleteFolder = plain[deleteFolderArgs, none]{spec{"folder.delete", "delete", tunnel.Control, once, short},
+var methodDeleteFolder = plain[deleteFolderArgs, none]{
+	spec{"folder.delete", "delete", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r deleteFolderArgs) (none, error) {
 		return none{}, a.DeleteFolder(ctx, r.ID)
 	}}
@@ -793,7 +895,8 @@ type stopDeletingArgs struct {
 	ID session.FolderID `json:"id"`
 }
 
-var methodStopDeleting = plain[stopDeletingArgs, session.Folder]{spec{"folder.stop", "stop", tunnel.Control, again, short},
+var methodStopDeleting = plain[stopDeletingArgs, session.Folder]{
+	spec{"folder.stop", "stop", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r stopDeletingArgs) (session.Folder, error) {
 		return a.StopDeleting(ctx, r.ID)
 	}}
@@ -802,14 +905,20 @@ func (c *Client) StopDeleting(ctx context.Context, id session.FolderID) (session
 	return methodStopDeleting.call(ctx, c, stopDeletingArgs{ID: id}, ofFolder(id))
 }
 
-var methodAudit = plain[session.AuditQuery, []session.AuditEntry]{spec{"audit", "read", tunnel.Control, read, short},
+var methodAudit = plain[session.AuditQuery, []session.AuditEntry]{
+	spec{"audit", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r session.AuditQuery) ([]session.AuditEntry, error) {
-		return kept(a, "audit", func(k session.Admin) ([]session.AuditEntry, error) { return k.Audit(ctx, r) })
+		return kept(a, "audit", func(k session.Admin) ([]session.AuditEntry, error) {
+			return k.Audit(ctx, r)
+		})
 	}}
 
-var methodLimits = plain[none, map[string]session.Allowance]{spec{"limits", "read", tunnel.Control, read, short},
+var methodLimits = plain[none, map[string]session.Allowance]{
+	spec{"limits", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) (map[string]session.Allowance, error) {
-		return kept(a, "limits", func(k session.Admin) (map[string]session.Allowance, error) { return k.Limits(ctx) })
+		return kept(a, "limits", func(k session.Admin) (map[string]session.Allowance, error) {
+			return k.Limits(ctx)
+		})
 	}}
 
 func (c *Client) Limits(ctx context.Context) (map[string]session.Allowance, error) {
@@ -821,19 +930,26 @@ type setLimitArgs struct {
 	Limit *session.Allowance `json:"limit,omitempty"`
 }
 
-var methodSetLimit = plain[setLimitArgs, none]{spec{"limit.set", "update", tunnel.Control, again, short},
+var methodSetLimit = plain[setLimitArgs, none]{
+	spec{"limit.set", "update", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r setLimitArgs) (none, error) {
-		return kept(a, "limit.set", func(k session.Admin) (none, error) { return none{}, k.SetLimit(ctx, r.Owner, r.Limit) })
+		return kept(a, "limit.set", func(k session.Admin) (none, error) {
+			return none{}, k.SetLimit(ctx, r.Owner, r.Limit)
+		})
 	}}
 
-func (c *Client) SetLimit(ctx context.Context, owner string, limit *session.Allowance) error {
+func (c *Client) SetLimit(ctx context.Context,
+	owner string, limit *session.Allowance) error {
 	_, err := methodSetLimit.call(ctx, c, setLimitArgs{Owner: owner, Limit: limit})
 	return err
 }
 
-var methodPairedDevices = plain[none, []session.PairedDevice]{spec{"known", "read", tunnel.Control, read, short},
+var methodPairedDevices = plain[none, []session.PairedDevice]{
+	spec{"known", "read", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) ([]session.PairedDevice, error) {
-		return kept(a, "known", func(k session.Admin) ([]session.PairedDevice, error) { return k.PairedDevices(ctx) })
+		return kept(a, "known", func(k session.Admin) ([]session.PairedDevice, error) {
+			return k.PairedDevices(ctx)
+		})
 	}}
 
 func (c *Client) PairedDevices(ctx context.Context) ([]session.PairedDevice, error) {
@@ -844,9 +960,12 @@ type revokeDeviceArgs struct {
 	Key string `json:"key"`
 }
 
-var methodRevokeDevice = plain[revokeDeviceArgs, none]{spec{"known.revoke", "revoke", tunnel.Control, once, short},
+var methodRevokeDevice = plain[revokeDeviceArgs, none]{
+	spec{"known.revoke", "revoke", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r revokeDeviceArgs) (none, error) {
-		return kept(a, "known.revoke", func(k session.Admin) (none, error) { return none{}, k.RevokeDevice(ctx, r.Key) })
+		return kept(a, "known.revoke", func(k session.Admin) (none, error) {
+			return none{}, k.RevokeDevice(ctx, r.Key)
+		})
 	}}
 
 func (c *Client) RevokeDevice(ctx context.Context, key string) error {

@@ -16,23 +16,28 @@ func (r *renamed) List(ctx context.Context, filter session.Filter) ([]session.Se
 	return r.sessions(r.Agent.List(ctx, filter))
 }
 
-func (r *renamed) Rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
+func (r *renamed) Rename(ctx context.Context,
+	id session.ID, name string) (session.Session, error) {
 	return r.session(r.Agent.Rename(ctx, id, name))
 }
 
-func (r *renamed) SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
+func (r *renamed) SetTags(ctx context.Context,
+	id session.ID, tags []string) (session.Session, error) {
 	return r.session(r.Agent.SetTags(ctx, id, tags))
 }
 
-func (r *renamed) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
+func (r *renamed) Terminate(ctx context.Context,
+	id session.ID, forced bool) (session.Session, error) {
 	return r.session(r.Agent.Terminate(ctx, id, forced))
 }
 
-func (r *renamed) SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
+func (r *renamed) SetPriority(ctx context.Context,
+	id session.ID, priority int) (session.Session, error) {
 	return r.session(r.Agent.SetPriority(ctx, id, priority))
 }
 
-func (r *renamed) Keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
+func (r *renamed) Keep(ctx context.Context,
+	id session.ID, length session.Duration) (session.Session, error) {
 	return r.session(r.Agent.Keep(ctx, id, length))
 }
 
@@ -48,7 +53,8 @@ func (r *renamed) CreateFolder(ctx context.Context, req session.FolderRequest) (
 	return r.folder(r.Agent.CreateFolder(ctx, req))
 }
 
-func (r *renamed) UpdateFolder(ctx context.Context, id session.FolderID, change session.FolderChange) (session.Folder, error) {
+func (r *renamed) UpdateFolder(ctx context.Context,
+	id session.FolderID, change session.FolderChange) (session.Folder, error) {
 	return r.folder(r.Agent.UpdateFolder(ctx, id, change))
 }
 

@@ -46,8 +46,8 @@ func writePlaced(w *writer, methods []method) error {
 		if w.hand["Files."+m.name] {
 			continue
 		}
-		w.f("func (f *Files) %s(%s) %s {\n", m.name, strings.Replace(m.named(), ",", ", "+m.place+" session.Place,", 1),
-			m.results())
+		params := strings.Replace(m.named(), ",", ",\n"+m.place+" session.Place,", 1)
+		w.f("func (f *Files) %s(%s) %s {\n", m.name, params, m.results())
 		w.through(m.method, fmt.Sprintf("at(ctx, f, %s, func(t Tree)", m.place),
 			fmt.Sprintf("t.%s(%s)", m.name, m.given()))
 	}

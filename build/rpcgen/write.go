@@ -6,11 +6,16 @@ import (
 	"strings"
 )
 
-// named writes the parameters of a method with their types.
+// named writes the parameters of a method with their types, on two lines where
+// they are several.
 func (m *method) named() string {
-	text := "ctx context.Context"
+	text, space := "ctx context.Context", " "
+	if len(m.params) > 1 {
+		space = "\n"
+	}
 	for _, p := range m.params {
-		text += fmt.Sprintf(", %s %s", p.name, p.typ)
+		text += fmt.Sprintf(",%s%s %s", space, p.name, p.typ)
+		space = " "
 	}
 	return text
 }
@@ -118,7 +123,7 @@ func (w *writer) entry(m method) {
 	case "duplex":
 		types, gives, tail = m.argsType(), "(io.ReadWriteCloser, error)", ", "+m.windowName()
 	}
-	w.f("var method%s = %s[%s]{spec{%q, %q, tunnel.%s, %s, %s},\n", m.name, from, types, m.wire, m.verb,
+	w.f("var method%s = %s[%s]{\nspec{%q, %q, tunnel.%s, %s, %s},\n", m.name, from, types, m.wire, m.verb,
 		strings.ToUpper(m.class[:1])+m.class[1:], m.effect, m.limit)
 	if open := "open" + m.name; from == "download" && w.hand[open] {
 		w.f("%s, %s.at}\n\n", open, m.argsType())
@@ -152,7 +157,7 @@ func (m *method) forward(kind string) string {
 		if m.result == "" {
 			inner = fmt.Sprintf("return none{}, k.%s(%s)", m.name, given)
 		}
-		return fmt.Sprintf("return kept(a, %q, func(k session.Admin) (%s, error) { %s })", m.wire, m.answer(), inner)
+		return fmt.Sprintf("return kept(a, %q, func(k session.Admin) (%s, error) {\n%s\n})", m.wire, m.answer(), inner)
 	case kind == "download": // what is resumed is another call
 		return fmt.Sprintf("stream, err := %s\nreturn downloaded{ReadCloser: stream, offset: -1}, err", call)
 	case kind == "feed":
@@ -209,7 +214,7 @@ var fits = map[string]string{
 // fit writes what an answer must be about.
 func (w *writer) fit(m method, args string) string {
 	if check := "check" + m.name; w.hand[check] {
-		return fmt.Sprintf(", %s(%s)", check, args)
+		return fmt.Sprintf(",\n%s(%s)", check, args)
 	}
 	if len(m.params) > 0 {
 		if fit := fits[m.params[0].name+" "+m.params[0].typ+" → "+m.result]; fit != "" {

@@ -26,7 +26,8 @@ func (f Files) UploadOffset(ctx context.Context, up session.Upload) (int64, erro
 	return inFolder(f, func(t *folder.Tree) (int64, error) { return t.UploadOffset(ctx, up) })
 }
 
-func (f Files) WriteUpload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
+func (f Files) WriteUpload(ctx context.Context,
+	up session.Upload, from io.Reader) (int64, error) {
 	return changes(f, func(t *folder.Tree) (int64, error) { return t.WriteUpload(ctx, up, from) })
 }
 
@@ -39,17 +40,20 @@ func (f Files) DropUpload(ctx context.Context, up session.Upload) error {
 	return err
 }
 
-func (f Files) MakeDirectory(ctx context.Context, path session.FilePath, parents bool) error {
+func (f Files) MakeDirectory(ctx context.Context,
+	path session.FilePath, parents bool) error {
 	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.MakeDirectory(ctx, path, parents)) })
 	return err
 }
 
-func (f Files) MoveFile(ctx context.Context, from session.FilePath, to session.FilePath) error {
+func (f Files) MoveFile(ctx context.Context,
+	from session.FilePath, to session.FilePath) error {
 	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.MoveFile(ctx, from, to)) })
 	return err
 }
 
-func (f Files) RemoveFile(ctx context.Context, path session.FilePath, recursive bool) error {
+func (f Files) RemoveFile(ctx context.Context,
+	path session.FilePath, recursive bool) error {
 	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.RemoveFile(ctx, path, recursive)) })
 	return err
 }

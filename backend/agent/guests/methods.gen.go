@@ -16,50 +16,66 @@ type Tree interface {
 	ReadFile(ctx context.Context, req session.ReadRequest) (io.ReadCloser, error)
 	ChecksumFile(ctx context.Context, path session.FilePath) (string, error)
 	UploadOffset(ctx context.Context, up session.Upload) (int64, error)
-	WriteUpload(ctx context.Context, up session.Upload, from io.Reader) (int64, error)
+	WriteUpload(ctx context.Context,
+		up session.Upload, from io.Reader) (int64, error)
 	FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error)
 	DropUpload(ctx context.Context, up session.Upload) error
-	MakeDirectory(ctx context.Context, path session.FilePath, parents bool) error
-	MoveFile(ctx context.Context, from session.FilePath, to session.FilePath) error
-	RemoveFile(ctx context.Context, path session.FilePath, recursive bool) error
+	MakeDirectory(ctx context.Context,
+		path session.FilePath, parents bool) error
+	MoveFile(ctx context.Context,
+		from session.FilePath, to session.FilePath) error
+	RemoveFile(ctx context.Context,
+		path session.FilePath, recursive bool) error
 }
 
-func (f *Files) ListFiles(ctx context.Context, place session.Place, req session.ListRequest) (session.FileListing, error) {
+func (f *Files) ListFiles(ctx context.Context,
+	place session.Place, req session.ListRequest) (session.FileListing, error) {
 	return at(ctx, f, place, func(t Tree) (session.FileListing, error) { return t.ListFiles(ctx, req) })
 }
 
-func (f *Files) StatFile(ctx context.Context, place session.Place, path session.FilePath) (session.FileInfo, error) {
+func (f *Files) StatFile(ctx context.Context,
+	place session.Place, path session.FilePath) (session.FileInfo, error) {
 	return at(ctx, f, place, func(t Tree) (session.FileInfo, error) { return t.StatFile(ctx, path) })
 }
 
-func (f *Files) ChecksumFile(ctx context.Context, place session.Place, path session.FilePath) (string, error) {
+func (f *Files) ChecksumFile(ctx context.Context,
+	place session.Place, path session.FilePath) (string, error) {
 	return at(ctx, f, place, func(t Tree) (string, error) { return t.ChecksumFile(ctx, path) })
 }
 
-func (f *Files) UploadOffset(ctx context.Context, place session.Place, up session.Upload) (int64, error) {
+func (f *Files) UploadOffset(ctx context.Context,
+	place session.Place, up session.Upload) (int64, error) {
 	return at(ctx, f, place, func(t Tree) (int64, error) { return t.UploadOffset(ctx, up) })
 }
 
-func (f *Files) FinishUpload(ctx context.Context, place session.Place, req session.FinishRequest) (session.FileInfo, error) {
+func (f *Files) FinishUpload(ctx context.Context,
+	place session.Place, req session.FinishRequest) (session.FileInfo, error) {
 	return at(ctx, f, place, func(t Tree) (session.FileInfo, error) { return t.FinishUpload(ctx, req) })
 }
 
-func (f *Files) DropUpload(ctx context.Context, place session.Place, up session.Upload) error {
+func (f *Files) DropUpload(ctx context.Context,
+	place session.Place, up session.Upload) error {
 	_, err := at(ctx, f, place, func(t Tree) (struct{}, error) { return done(t.DropUpload(ctx, up)) })
 	return err
 }
 
-func (f *Files) MakeDirectory(ctx context.Context, place session.Place, path session.FilePath, parents bool) error {
+func (f *Files) MakeDirectory(ctx context.Context,
+	place session.Place,
+	path session.FilePath, parents bool) error {
 	_, err := at(ctx, f, place, func(t Tree) (struct{}, error) { return done(t.MakeDirectory(ctx, path, parents)) })
 	return err
 }
 
-func (f *Files) MoveFile(ctx context.Context, place session.Place, from session.FilePath, to session.FilePath) error {
+func (f *Files) MoveFile(ctx context.Context,
+	place session.Place,
+	from session.FilePath, to session.FilePath) error {
 	_, err := at(ctx, f, place, func(t Tree) (struct{}, error) { return done(t.MoveFile(ctx, from, to)) })
 	return err
 }
 
-func (f *Files) RemoveFile(ctx context.Context, place session.Place, path session.FilePath, recursive bool) error {
+func (f *Files) RemoveFile(ctx context.Context,
+	place session.Place,
+	path session.FilePath, recursive bool) error {
 	_, err := at(ctx, f, place, func(t Tree) (struct{}, error) { return done(t.RemoveFile(ctx, path, recursive)) })
 	return err
 }

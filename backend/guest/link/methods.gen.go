@@ -52,14 +52,17 @@ func (c *Client) DropUpload(ctx context.Context, up session.Upload) error {
 	return c.call(ctx, onFiles(FileCall{Op: FileDrop, Upload: &up}), nil)
 }
 
-func (c *Client) MakeDirectory(ctx context.Context, path session.FilePath, parents bool) error {
+func (c *Client) MakeDirectory(ctx context.Context,
+	path session.FilePath, parents bool) error {
 	return c.call(ctx, onFiles(FileCall{Op: FileMkdir, Path: path, All: parents}), nil)
 }
 
-func (c *Client) MoveFile(ctx context.Context, from session.FilePath, to session.FilePath) error {
+func (c *Client) MoveFile(ctx context.Context,
+	from session.FilePath, to session.FilePath) error {
 	return c.call(ctx, onFiles(FileCall{Op: FileMove, Path: from, To: to}), nil)
 }
 
-func (c *Client) RemoveFile(ctx context.Context, path session.FilePath, recursive bool) error {
+func (c *Client) RemoveFile(ctx context.Context,
+	path session.FilePath, recursive bool) error {
 	return c.call(ctx, onFiles(FileCall{Op: FileRemove, Path: path, All: recursive}), nil)
 }

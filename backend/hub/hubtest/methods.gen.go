@@ -15,7 +15,8 @@ import (
 // unanswered has the methods that an agent does not simulate.
 type unanswered struct{}
 
-func (a *Agent) Preview(ctx context.Context, owner string, spec session.Spec) (result session.Preview, err error) {
+func (a *Agent) Preview(ctx context.Context,
+	owner string, spec session.Spec) (result session.Preview, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.preview(ctx, owner, spec)
@@ -47,7 +48,8 @@ func (a *Agent) List(ctx context.Context, filter session.Filter) (result []sessi
 	return
 }
 
-func (a *Agent) Rename(ctx context.Context, id session.ID, name string) (result session.Session, err error) {
+func (a *Agent) Rename(ctx context.Context,
+	id session.ID, name string) (result session.Session, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.rename(ctx, id, name)
@@ -55,7 +57,8 @@ func (a *Agent) Rename(ctx context.Context, id session.ID, name string) (result 
 	return
 }
 
-func (a *Agent) SetTags(ctx context.Context, id session.ID, tags []string) (result session.Session, err error) {
+func (a *Agent) SetTags(ctx context.Context,
+	id session.ID, tags []string) (result session.Session, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.setTags(ctx, id, tags)
@@ -63,7 +66,8 @@ func (a *Agent) SetTags(ctx context.Context, id session.ID, tags []string) (resu
 	return
 }
 
-func (a *Agent) Terminate(ctx context.Context, id session.ID, forced bool) (result session.Session, err error) {
+func (a *Agent) Terminate(ctx context.Context,
+	id session.ID, forced bool) (result session.Session, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.terminate(ctx, id, forced)
@@ -71,7 +75,8 @@ func (a *Agent) Terminate(ctx context.Context, id session.ID, forced bool) (resu
 	return
 }
 
-func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) (err error) {
+func (a *Agent) Watch(ctx context.Context,
+	after session.Cursor, fn func(session.Event) error) (err error) {
 	if err = a.enter(ctx); err == nil {
 		a.mu.Unlock()
 		err = a.watch(ctx, after, fn)
@@ -87,7 +92,8 @@ func (a *Agent) History(ctx context.Context, id session.ID) (result []session.Ph
 	return
 }
 
-func (a *Agent) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (result io.ReadCloser, err error) {
+func (a *Agent) Logs(ctx context.Context,
+	id session.ID, opts session.LogOptions) (result io.ReadCloser, err error) {
 	if err = a.enter(ctx); err == nil {
 		a.mu.Unlock()
 		result, err = a.logs(ctx, id, opts)
@@ -95,7 +101,8 @@ func (a *Agent) Logs(ctx context.Context, id session.ID, opts session.LogOptions
 	return
 }
 
-func (a *Agent) Usage(ctx context.Context, id session.ID, since time.Time) (result []session.Usage, err error) {
+func (a *Agent) Usage(ctx context.Context,
+	id session.ID, since time.Time) (result []session.Usage, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.usage(ctx, id, since)
@@ -111,7 +118,8 @@ func (a *Agent) ListTerminals(ctx context.Context, id session.ID) (result []sess
 	return
 }
 
-func (a *Agent) OpenTerminal(ctx context.Context, id session.ID, req session.TerminalRequest) (result session.Terminal, err error) {
+func (a *Agent) OpenTerminal(ctx context.Context,
+	id session.ID, req session.TerminalRequest) (result session.Terminal, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.openTerminal(ctx, id, req)
@@ -119,7 +127,8 @@ func (a *Agent) OpenTerminal(ctx context.Context, id session.ID, req session.Ter
 	return
 }
 
-func (a *Agent) AttachTerminal(ctx context.Context, id session.ID, req session.AttachRequest) (result io.ReadWriteCloser, err error) {
+func (a *Agent) AttachTerminal(ctx context.Context,
+	id session.ID, req session.AttachRequest) (result io.ReadWriteCloser, err error) {
 	if err = a.enter(ctx); err == nil {
 		a.mu.Unlock()
 		result, err = a.attachTerminal(ctx, id, req)
@@ -127,7 +136,8 @@ func (a *Agent) AttachTerminal(ctx context.Context, id session.ID, req session.A
 	return
 }
 
-func (a *Agent) CloseTerminal(ctx context.Context, id session.ID, terminal string) (err error) {
+func (a *Agent) CloseTerminal(ctx context.Context,
+	id session.ID, terminal string) (err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		err = a.closeTerminal(ctx, id, terminal)
@@ -135,7 +145,8 @@ func (a *Agent) CloseTerminal(ctx context.Context, id session.ID, terminal strin
 	return
 }
 
-func (a *Agent) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (result io.ReadWriteCloser, err error) {
+func (a *Agent) Exec(ctx context.Context,
+	id session.ID, req session.ExecRequest) (result io.ReadWriteCloser, err error) {
 	if err = a.enter(ctx); err == nil {
 		a.mu.Unlock()
 		result, err = a.exec(ctx, id, req)
@@ -143,7 +154,8 @@ func (a *Agent) Exec(ctx context.Context, id session.ID, req session.ExecRequest
 	return
 }
 
-func (a *Agent) SSHHost(ctx context.Context, id session.ID, kernel string) (result session.SSHHost, err error) {
+func (a *Agent) SSHHost(ctx context.Context,
+	id session.ID, kernel string) (result session.SSHHost, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.sshHost(ctx, id, kernel)
@@ -151,7 +163,8 @@ func (a *Agent) SSHHost(ctx context.Context, id session.ID, kernel string) (resu
 	return
 }
 
-func (a *Agent) DialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (result net.Conn, err error) {
+func (a *Agent) DialSSH(ctx context.Context,
+	id session.ID, req session.SSHRequest) (result net.Conn, err error) {
 	if err = a.enter(ctx); err == nil {
 		a.mu.Unlock()
 		result, err = a.dialSSH(ctx, id, req)
@@ -167,7 +180,8 @@ func (a *Agent) ListApps(ctx context.Context, id session.ID) (result []session.A
 	return
 }
 
-func (a *Agent) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (result session.App, err error) {
+func (a *Agent) StartApp(ctx context.Context,
+	id session.ID, req session.AppRequest) (result session.App, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.startApp(ctx, id, req)
@@ -175,7 +189,8 @@ func (a *Agent) StartApp(ctx context.Context, id session.ID, req session.AppRequ
 	return
 }
 
-func (a *Agent) StopApp(ctx context.Context, id session.ID, app string) (err error) {
+func (a *Agent) StopApp(ctx context.Context,
+	id session.ID, app string) (err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		err = a.stopApp(ctx, id, app)
@@ -183,7 +198,8 @@ func (a *Agent) StopApp(ctx context.Context, id session.ID, app string) (err err
 	return
 }
 
-func (a *Agent) DialPort(ctx context.Context, id session.ID, port int) (result net.Conn, err error) {
+func (a *Agent) DialPort(ctx context.Context,
+	id session.ID, port int) (result net.Conn, err error) {
 	if err = a.enter(ctx); err == nil {
 		a.mu.Unlock()
 		result, err = a.dialPort(ctx, id, port)
@@ -207,7 +223,8 @@ func (a *Agent) PullImage(ctx context.Context, req session.PullRequest) (result 
 	return
 }
 
-func (a *Agent) CommitSession(ctx context.Context, id session.ID, req session.CommitRequest) (result session.ImageWork, err error) {
+func (a *Agent) CommitSession(ctx context.Context,
+	id session.ID, req session.CommitRequest) (result session.ImageWork, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.commitSession(ctx, id, req)
@@ -215,7 +232,8 @@ func (a *Agent) CommitSession(ctx context.Context, id session.ID, req session.Co
 	return
 }
 
-func (a *Agent) AwaitImageWork(ctx context.Context, id string, after uint64) (result session.ImageWork, err error) {
+func (a *Agent) AwaitImageWork(ctx context.Context,
+	id string, after uint64) (result session.ImageWork, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.awaitImageWork(ctx, id, after)
@@ -285,7 +303,8 @@ func (a *Agent) Devices(ctx context.Context) (result session.DeviceBoard, err er
 	return
 }
 
-func (a *Agent) DeviceHistory(ctx context.Context, device gpu.UUID, since time.Time) (result []session.DevicePoint, err error) {
+func (a *Agent) DeviceHistory(ctx context.Context,
+	device gpu.UUID, since time.Time) (result []session.DevicePoint, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.deviceHistory(ctx, device, since)
@@ -301,7 +320,8 @@ func (a *Agent) Accounts(ctx context.Context, span session.AccountSpan) (result 
 	return
 }
 
-func (a *Agent) SetPriority(ctx context.Context, id session.ID, priority int) (result session.Session, err error) {
+func (a *Agent) SetPriority(ctx context.Context,
+	id session.ID, priority int) (result session.Session, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.setPriority(ctx, id, priority)
@@ -309,7 +329,8 @@ func (a *Agent) SetPriority(ctx context.Context, id session.ID, priority int) (r
 	return
 }
 
-func (a *Agent) Keep(ctx context.Context, id session.ID, length session.Duration) (result session.Session, err error) {
+func (a *Agent) Keep(ctx context.Context,
+	id session.ID, length session.Duration) (result session.Session, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.keep(ctx, id, length)
@@ -317,7 +338,8 @@ func (a *Agent) Keep(ctx context.Context, id session.ID, length session.Duration
 	return
 }
 
-func (a *Agent) SimulateIdle(ctx context.Context, id session.ID, policy session.IdlePolicy) (result session.IdleSimulation, err error) {
+func (a *Agent) SimulateIdle(ctx context.Context,
+	id session.ID, policy session.IdlePolicy) (result session.IdleSimulation, err error) {
 	if err = a.enter(ctx); err == nil {
 		defer a.mu.Unlock()
 		result, err = a.simulateIdle(ctx, id, policy)
@@ -341,57 +363,68 @@ func (a *Agent) ListDirectories(ctx context.Context, path string) (result sessio
 	return
 }
 
-func (unanswered) ListFiles(ctx context.Context, place session.Place, req session.ListRequest) (result session.FileListing, err error) {
+func (unanswered) ListFiles(ctx context.Context,
+	place session.Place, req session.ListRequest) (result session.FileListing, err error) {
 	err = unsupported("ListFiles")
 	return
 }
 
-func (unanswered) StatFile(ctx context.Context, place session.Place, path session.FilePath) (result session.FileInfo, err error) {
+func (unanswered) StatFile(ctx context.Context,
+	place session.Place, path session.FilePath) (result session.FileInfo, err error) {
 	err = unsupported("StatFile")
 	return
 }
 
-func (unanswered) ReadFile(ctx context.Context, place session.Place, req session.ReadRequest) (result io.ReadCloser, err error) {
+func (unanswered) ReadFile(ctx context.Context,
+	place session.Place, req session.ReadRequest) (result io.ReadCloser, err error) {
 	err = unsupported("ReadFile")
 	return
 }
 
-func (unanswered) ChecksumFile(ctx context.Context, place session.Place, path session.FilePath) (result string, err error) {
+func (unanswered) ChecksumFile(ctx context.Context,
+	place session.Place, path session.FilePath) (result string, err error) {
 	err = unsupported("ChecksumFile")
 	return
 }
 
-func (unanswered) UploadOffset(ctx context.Context, place session.Place, up session.Upload) (result int64, err error) {
+func (unanswered) UploadOffset(ctx context.Context,
+	place session.Place, up session.Upload) (result int64, err error) {
 	err = unsupported("UploadOffset")
 	return
 }
 
-func (unanswered) WriteUpload(ctx context.Context, place session.Place, up session.Upload, from io.Reader) (result int64, err error) {
+func (unanswered) WriteUpload(ctx context.Context,
+	place session.Place, up session.Upload, from io.Reader) (result int64, err error) {
 	err = unsupported("WriteUpload")
 	return
 }
 
-func (unanswered) FinishUpload(ctx context.Context, place session.Place, req session.FinishRequest) (result session.FileInfo, err error) {
+func (unanswered) FinishUpload(ctx context.Context,
+	place session.Place, req session.FinishRequest) (result session.FileInfo, err error) {
 	err = unsupported("FinishUpload")
 	return
 }
 
-func (unanswered) DropUpload(ctx context.Context, place session.Place, up session.Upload) (err error) {
+func (unanswered) DropUpload(ctx context.Context,
+	place session.Place, up session.Upload) (err error) {
 	err = unsupported("DropUpload")
 	return
 }
 
-func (unanswered) MakeDirectory(ctx context.Context, place session.Place, path session.FilePath, parents bool) (err error) {
+func (unanswered) MakeDirectory(ctx context.Context,
+	place session.Place, path session.FilePath, parents bool) (err error) {
 	err = unsupported("MakeDirectory")
 	return
 }
 
-func (unanswered) MoveFile(ctx context.Context, place session.Place, from session.FilePath, to session.FilePath) (err error) {
+func (unanswered) MoveFile(ctx context.Context,
+	place session.Place, from session.FilePath, to session.FilePath) (err error) {
 	err = unsupported("MoveFile")
 	return
 }
 
-func (unanswered) RemoveFile(ctx context.Context, place session.Place, path session.FilePath, recursive bool) (err error) {
+func (unanswered) RemoveFile(ctx context.Context,
+	place session.Place, path session.FilePath, recursive bool) (err error) {
 	err = unsupported("RemoveFile")
 	return
 }
@@ -411,7 +444,8 @@ func (unanswered) CreateFolder(ctx context.Context, req session.FolderRequest) (
 	return
 }
 
-func (unanswered) UpdateFolder(ctx context.Context, id session.FolderID, change session.FolderChange) (result session.Folder, err error) {
+func (unanswered) UpdateFolder(ctx context.Context,
+	id session.FolderID, change session.FolderChange) (result session.Folder, err error) {
 	err = unsupported("UpdateFolder")
 	return
 }
@@ -446,7 +480,8 @@ func (unanswered) Limits(ctx context.Context) (result map[string]session.Allowan
 	return
 }
 
-func (unanswered) SetLimit(ctx context.Context, owner string, limit *session.Allowance) (err error) {
+func (unanswered) SetLimit(ctx context.Context,
+	owner string, limit *session.Allowance) (err error) {
 	err = unsupported("SetLimit")
 	return
 }
