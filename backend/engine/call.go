@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"slipway/backend/session"
@@ -29,4 +30,13 @@ func Within(ctx context.Context, limit time.Duration, what string, fn func(conte
 		}
 	}
 	return err
+}
+
+// ReplaceFile replaces a file in one step. It does not wait for the disk, since
+// every launch would; what a crash leaves half done is compared and swept.
+func ReplaceFile(path string, data []byte) error {
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }

@@ -192,7 +192,7 @@ var fences = []fence{
 	{module: "github.com/opencontainers", pkgs: []string{"backend/engine/docker"}},
 	{module: "github.com/containerd/errdefs", pkgs: dockerRooms},
 	{module: "github.com/moby/sys/atomicwriter", pkgs: []string{"app", "backend/autostart", "backend/cli",
-		"backend/daemon", "backend/demo", "backend/engine/docker", "backend/engine/sim", "backend/guest",
+		"backend/daemon", "backend/demo", "backend/engine/docker", "backend/guest",
 		"backend/layers", "backend/place", "backend/settings", "backend/sshclient", "gpu/nvml/payload",
 		"tunnel/secure"}},
 	{module: "github.com/gofrs/flock", pkgs: []string{"backend/place", "backend/daemon"}},

@@ -128,13 +128,13 @@ func (ks *kernels) write(dir string, files delivery) error {
 	if err := os.MkdirAll(filepath.Join(dir, "link"), 0o700); err != nil {
 		return daemon.FileFailure("create", "the container's files", err)
 	}
-	if err := replaceFile(filepath.Join(dir, "config.json"), data); err != nil {
+	if err := engine.ReplaceFile(filepath.Join(dir, "config.json"), data); err != nil {
 		return daemon.FileFailure("create", "the guest's configuration", err)
 	}
 	if err := linkFile(guest, filepath.Join(dir, "guest")); err != nil {
 		return daemon.FileFailure("create", "the guest", err)
 	}
-	if err := replaceFile(filepath.Join(dir, daemonFile), []byte(files.daemon)); err != nil {
+	if err := engine.ReplaceFile(filepath.Join(dir, daemonFile), []byte(files.daemon)); err != nil {
 		return daemon.FileFailure("create", "the container's files", err)
 	}
 	return nil
@@ -169,16 +169,6 @@ func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (stri
 	ks.guests[arch] = path
 	ks.mu.Unlock()
 	return path, nil
-}
-
-// replaceFile replaces a file in one step. It does not wait for the disk, as
-// atomicwriter does: every launch would, and what a crash leaves of a container
-// that was being made is removed anyway.
-func replaceFile(path string, data []byte) error {
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
 }
 
 // linkFile makes a second link to a file, or a copy where that cannot be.

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/moby/sys/atomicwriter"
-
 	"slipway/backend/engine"
 	"slipway/backend/session"
 )
@@ -92,7 +90,7 @@ func (s *Sim) save() error {
 	data, err := json.Marshal(saved)
 	s.mu.Unlock()
 	if err == nil {
-		err = atomicwriter.WriteFile(s.statePath(), data, 0o600)
+		err = engine.ReplaceFile(s.statePath(), data)
 	}
 	if err != nil {
 		return &session.Error{Code: "engine_create_no-space", Message: "The simulated engine cannot write its state.",
