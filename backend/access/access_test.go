@@ -106,7 +106,7 @@ func TestEveryMethodHasARule(t *testing.T) {
 				args = append(args, value)
 			}
 			if !named {
-				t.Fatalf("nobody has said who may call %s: give it a rule in package access, and name it in this test",
+				t.Fatalf("no rule says who may call %s: give it one in package access, and name it in this test",
 					method.Name)
 			}
 			results := bob.MethodByName(method.Name).Call(args)

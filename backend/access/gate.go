@@ -102,7 +102,7 @@ func (v *view) note(method string, id session.ID, target string, err error) {
 	v.gate.audit.Note(v.who, Act{Method: method, Session: id, Target: target, Err: err})
 }
 
-// did is a call in a place of one's own that is written down.
+// did makes a call on what belongs to the caller, and logs it.
 func did[T any](ctx context.Context, v *view, method string, place session.Place, target string,
 	call func() (T, error)) (result T, err error) {
 	if err = v.ownPlace(ctx, place); err == nil {
@@ -112,8 +112,8 @@ func did[T any](ctx context.Context, v *view, method string, place session.Place
 	return result, err
 }
 
-// asked is a call in a place of one's own that is written down only where it was
-// another's or none.
+// asked makes a call on what belongs to the caller, and logs it only where that
+// belongs to somebody else or does not exist.
 func asked[T any](ctx context.Context, v *view, method string, place session.Place, target string,
 	call func() (T, error)) (result T, err error) {
 	if err = v.ownPlace(ctx, place); err != nil {

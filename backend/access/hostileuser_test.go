@@ -85,7 +85,7 @@ func TestHostileUserEveryMethodHasADecision(t *testing.T) {
 	for _, m := range methods() {
 		known[m.Name] = true
 		if _, decided := decisions[m.Name]; !decided {
-			t.Errorf("nobody has decided who may call %s: give it a rule in package access and a line in special",
+			t.Errorf("no rule says who may call %s: give it one in package access and a line in special",
 				m.Name)
 		}
 	}

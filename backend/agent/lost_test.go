@@ -84,7 +84,7 @@ func TestADeviceIsLostAndComesBack(t *testing.T) {
 
 				g.machine.Lose(device, nil)
 				if w := g.told(holder.ID, devices.CodeBack); w.Device != device ||
-					!strings.Contains(w.Text, "started anew") {
+					!strings.Contains(w.Text, "must be restarted") {
 					t.Errorf("the warning is %+v", w)
 				}
 				if s := g.awaitStatus(waits.ID, session.Running); s.Grants.GPUs[0].Device != device {

@@ -116,7 +116,7 @@ func (d *Devices) due() bool {
 	return d.looked.BootID != at.BootID || at.Boot-d.looked.Boot >= inventoryEvery
 }
 
-// Look lists the devices anew. held are those that sessions were granted.
+// Look lists the devices again. held are those that sessions were granted.
 func (d *Devices) Look(ctx context.Context, held []gpu.UUID) error {
 	list, err := d.Source.Inventory(ctx)
 	if err != nil && ctx.Err() != nil {

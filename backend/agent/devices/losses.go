@@ -210,7 +210,7 @@ func lossWarning(one lostDevice) session.Warning {
 
 func backWarning(name string, device gpu.UUID, since time.Time) session.Warning {
 	return session.Warning{Code: CodeBack, Device: device, Title: "A GPU of the session was lost and is back",
-		Text: fmt.Sprintf("%s was lost at %s and answers again. Programs that used it must be started anew.", name,
+		Text: fmt.Sprintf("%s was lost at %s and answers again. Programs that used it must be restarted.", name,
 			since.UTC().Format("2006-01-02 15:04:05 UTC"))}
 }
 
