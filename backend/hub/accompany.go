@@ -10,7 +10,7 @@ import (
 // Accompany does what one request is answered with as an operation, so that
 // people see how far it is and may cancel it. It ends with ctx, or when it is
 // cancelled, and returns when do has.
-func (h *Hub) Accompany(ctx context.Context, kind OperationKind, subject string,
+func (o *operations) Accompany(ctx context.Context, kind OperationKind, subject string,
 	do func(context.Context, *Work) error) error {
 	ended := make(chan error, 1)
 	run := func(life context.Context, work *Work) error {
@@ -27,7 +27,7 @@ func (h *Hub) Accompany(ctx context.Context, kind OperationKind, subject string,
 	}
 	name := subject
 	for n := 2; ; n++ {
-		_, err := h.operations.start(kind, name, run)
+		_, err := o.start(kind, name, run)
 		if err == nil {
 			return <-ended
 		}

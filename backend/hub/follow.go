@@ -317,7 +317,7 @@ func (h *Hub) snapshot() *Snapshot {
 		Sessions: sessions, Usage: usage, Machines: h.machines(), Devices: h.boards(), Presets: h.allPresets(),
 		Recents: cloneRecents(h.recents), Settings: h.settings, Version: h.version,
 		Dependents: map[session.ID][]session.ID{},
-		Agents:     h.agents(), Operations: h.operations.list(), Stale: map[session.ID]time.Time{},
+		Agents:     h.agents(), Operations: h.operations.views(), Stale: map[session.ID]time.Time{},
 	}
 	for _, s := range sessions {
 		if at := h.sessions[s.ID].member.stale(); at != nil {

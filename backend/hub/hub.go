@@ -10,7 +10,6 @@ package hub
 
 import (
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"sync"
 	"time"
@@ -48,24 +47,17 @@ type Config struct {
 
 // Hub is safe for concurrent use.
 type Hub struct {
+	*shared
+	*operations
 	catalogue Catalogue
 	connector Connector
-	shelf     Shelf
 	file      SettingsFile
 	notifier  Notifier    // nil: none
 	autostart Autostarter // nil: none
-	owner     string
-	version   Version
-	log       *slog.Logger
-	now       func() time.Time
-	began     time.Time
-	first     []*member // those of the Config
+	first     []*member   // those of the Config
 
-	// mu guards everything below. No agent, shelf or channel is touched with it held.
-	mu       sync.Mutex
 	members  []*member              // replaced, never changed, when one comes or goes
 	running  func() context.Context // the life of Run; nil before and after it
-	stream   stream
 	sessions map[session.ID]*reported
 	usage    map[session.ID]session.Usage
 	homes    map[session.ID]*member       // which agent keeps a session
@@ -76,40 +68,28 @@ type Hub struct {
 	recents  []Recent
 	settings Settings
 
-	operations *operations
-	uploads    chan struct{} // one token for each upload under way
+	uploads chan struct{} // one token for each upload under way
 
 	// heard is closed when every agent has told its state once.
 	heard chan struct{}
-
-	// saving orders writes to the shelf; it is taken before mu, never after.
-	saving sync.Mutex
 }
 
 // Open reads what the shelf keeps. A value that cannot be read is reported and
 // its default taken: a broken history must not keep anybody from working.
 func Open(config Config) (*Hub, error) {
+	common := newShared(config)
 	h := &Hub{
-		connector: config.Connector, catalogue: config.Catalogue, shelf: config.Shelf, file: config.Settings,
-		notifier: config.Notifier, autostart: config.Autostart, owner: config.Owner, version: config.Version,
-		log: config.Log, now: config.Now,
+		shared: common, operations: newOperations(common),
+		connector: config.Connector, catalogue: config.Catalogue, file: config.Settings,
+		notifier: config.Notifier, autostart: config.Autostart,
 		sessions: map[session.ID]*reported{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{},
 		folders: map[session.FolderID]*member{}, waiting: dependents{},
 		settings: DefaultSettings(), heard: make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
 	}
-	if h.log == nil {
-		h.log = slog.New(slog.DiscardHandler)
-	}
-	if h.now == nil {
-		h.now = time.Now
-	}
-	h.began = h.now()
 	for _, m := range config.Members {
 		h.first = append(h.first, newMember(m.Name, m.Local, m.Agent))
 	}
 	h.members = append(h.members, h.first...)
-	h.stream.open(rand.Text())
-	h.operations = newOperations(&h.mu, h.now, func(o Operation) { h.stream.publish(Event{Operation: &o}) })
 	h.load()
 	h.loadGroups()
 	h.loadDirectory()

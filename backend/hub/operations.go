@@ -139,11 +139,8 @@ const (
 
 // operations is the registry of long work.
 type operations struct {
-	mu      *sync.Mutex     // Hub.mu, which guards all, closed and each operation in it
-	publish func(Operation) // into the stream; needs mu
-	now     func() time.Time
-
-	all    []*operation
+	*shared
+	all    []*operation // mu guards them, each of them, and closed
 	closed bool
 	group  sync.WaitGroup
 	life   func() context.Context // ends with the registry
@@ -162,9 +159,9 @@ type operation struct {
 	meter  meter
 }
 
-func newOperations(mu *sync.Mutex, now func() time.Time, publish func(Operation)) *operations {
+func newOperations(common *shared) *operations {
 	ctx, stop := context.WithCancel(context.Background())
-	return &operations{mu: mu, life: func() context.Context { return ctx }, stop: stop, publish: publish, now: now}
+	return &operations{shared: common, life: func() context.Context { return ctx }, stop: stop}
 }
 
 // close cancels what goes on and waits for it.
@@ -206,7 +203,7 @@ func (o *operations) startOn(key string, kind OperationKind, subject string,
 		work := &Work{registry: o, operation: one}
 		work.end(do(ctx, work))
 	})
-	o.publish(view)
+	o.stream.publish(Event{Operation: &view})
 	o.mu.Unlock()
 	return view, nil
 }
@@ -248,7 +245,7 @@ func (o *operations) trim() {
 	})
 }
 
-// view needs Hub.mu.
+// view needs mu.
 func (one *operation) view() Operation {
 	view := one.Operation
 	view.Steps = slices.Clone(view.Steps)
@@ -259,8 +256,8 @@ func (one *operation) view() Operation {
 	return view
 }
 
-// list needs mu: all operations, newest first.
-func (o *operations) list() []Operation {
+// views needs mu: all operations, newest first.
+func (o *operations) views() []Operation {
 	views := make([]Operation, len(o.all))
 	for i, one := range o.all {
 		views[i] = one.view()
@@ -272,8 +269,8 @@ func (o *operations) list() []Operation {
 	return views
 }
 
-// find needs mu.
-func (o *operations) find(id string) (*operation, error) {
+// byID needs mu.
+func (o *operations) byID(id string) (*operation, error) {
 	for _, one := range o.all {
 		if one.ID == id {
 			return one, nil
@@ -284,17 +281,17 @@ func (o *operations) find(id string) (*operation, error) {
 }
 
 // Operations returns the operations, newest first.
-func (h *Hub) Operations() []Operation {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.operations.list()
+func (o *operations) Operations() []Operation {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.views()
 }
 
 // Operation returns one operation; operation_read_not-found.
-func (h *Hub) Operation(id string) (Operation, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	one, err := h.operations.find(id)
+func (o *operations) Operation(id string) (Operation, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	one, err := o.byID(id)
 	if err != nil {
 		return Operation{}, err
 	}
@@ -304,14 +301,13 @@ func (h *Hub) Operation(id string) (Operation, error) {
 // AnswerOperation answers what an operation asks; operation_answer_conflict
 // when it asks no such thing, or no longer. The answer is handed to whoever
 // asked and kept nowhere.
-func (h *Hub) AnswerOperation(id, prompt, text string) (Operation, error) {
+func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error) {
 	if len(text) > answerMost {
 		return Operation{}, &session.Error{Code: "operation_answer_invalid", Message: "The answer is too long.",
 			Hint: "Answer what is asked."}
 	}
-	o := h.operations
 	o.mu.Lock()
-	one, err := o.find(id)
+	one, err := o.byID(id)
 	if err != nil {
 		o.mu.Unlock()
 		return Operation{}, err
@@ -325,17 +321,16 @@ func (h *Hub) AnswerOperation(id, prompt, text string) (Operation, error) {
 	one.Prompt, one.State = nil, OperationRunning
 	one.Revision++
 	view := one.view()
-	o.publish(view)
+	o.stream.publish(Event{Operation: &view})
 	o.mu.Unlock()
 	return view, nil
 }
 
 // CancelOperation asks an operation to end. One that has ended stays as it is.
-func (h *Hub) CancelOperation(id string) (Operation, error) {
-	o := h.operations
+func (o *operations) CancelOperation(id string) (Operation, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	one, err := o.find(id)
+	one, err := o.byID(id)
 	if err != nil {
 		return Operation{}, err
 	}

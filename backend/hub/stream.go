@@ -90,7 +90,7 @@ const (
 )
 
 // stream is a ring of numbered events with watchers that read it each at its
-// own pace. It is guarded by Hub.mu.
+// own pace. It is guarded by shared.mu.
 type stream struct {
 	epoch    string
 	first    uint64 // seq of ring[0]

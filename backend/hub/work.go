@@ -18,7 +18,7 @@ type Work struct {
 	operation *operation
 }
 
-// change applies fn with Hub.mu held and tells of it.
+// change applies fn with the lock held and tells of it.
 func (w *Work) change(fn func(*operation)) {
 	w.registry.mu.Lock()
 	defer w.registry.mu.Unlock()
@@ -27,7 +27,13 @@ func (w *Work) change(fn func(*operation)) {
 	}
 	fn(w.operation)
 	w.operation.Revision++
-	w.registry.publish(w.operation.view())
+	w.tellOn()
+}
+
+// tellOn needs the lock.
+func (w *Work) tellOn() {
+	view := w.operation.view()
+	w.registry.stream.publish(Event{Operation: &view})
 }
 
 // Plan names steps before they begin, so that a person sees what will come.
@@ -42,7 +48,7 @@ func (w *Work) Plan(steps ...Step) {
 	})
 }
 
-// step needs Hub.mu.
+// step needs the lock.
 func (one *operation) step(name string) *Step {
 	if i := slices.IndexFunc(one.Steps, func(s Step) bool { return s.Name == name }); i >= 0 {
 		return &one.Steps[i]
@@ -113,7 +119,7 @@ func (w *Work) Progress(done, total int64) {
 	one.Progress = &progress
 	if due {
 		one.Revision++
-		w.registry.publish(one.view())
+		w.tellOn()
 	}
 }
 
