@@ -38,7 +38,7 @@ func (h *Hub) UpdateAgent(name string, update AgentUpdate) (Agent, error) {
 		return Agent{}, err
 	}
 	if changed.Name != before {
-		h.renameRecents(before, changed.Name)
+		h.person.renameRecents(before, changed.Name)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,8 +106,8 @@ func (h *Hub) keepEntry(m *member, changed Entry) error {
 
 // renameRecents needs saving: what was launched at an agent can be launched
 // there again under its new name.
-func (h *Hub) renameRecents(before, after string) {
-	recents := h.Recents()
+func (ps *person) renameRecents(before, after string) {
+	recents := ps.Recents()
 	changed := false
 	for i := range recents {
 		if recents[i].Spec.Agent == before {
@@ -117,15 +117,15 @@ func (h *Hub) renameRecents(before, after string) {
 	if !changed {
 		return
 	}
-	if err := h.shelf.Save(recentsKey, recents); err != nil {
-		h.log.Error("the launch history is not saved", "error", err)
+	if err := ps.shelf.Save(recentsKey, recents); err != nil {
+		ps.log.Error("the launch history is not saved", "error", err)
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.recents = recents
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.recents = recents
 	told := cloneRecents(recents)
-	h.stream.publish(Event{Recents: &told})
+	ps.stream.publish(Event{Recents: &told})
 }
 
 // remoteOf returns an agent of another machine; agent_find_not-found or

@@ -314,8 +314,8 @@ func (h *Hub) snapshot() *Snapshot {
 		usage[id] = u
 	}
 	snapshot := &Snapshot{
-		Sessions: sessions, Usage: usage, Machines: h.machines(), Devices: h.boards(), Presets: h.allPresets(),
-		Recents: cloneRecents(h.recents), Settings: h.settings, Version: h.version,
+		Sessions: sessions, Usage: usage, Machines: h.machines(), Devices: h.boards(), Presets: h.person.allPresets(),
+		Recents: cloneRecents(h.person.recents), Settings: h.person.settings, Version: h.version,
 		Dependents: map[session.ID][]session.ID{},
 		Agents:     h.agents(), Operations: h.operations.views(), Stale: map[session.ID]time.Time{},
 	}

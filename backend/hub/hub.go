@@ -49,12 +49,11 @@ type Config struct {
 type Hub struct {
 	*shared
 	*operations
+	*person
 	catalogue Catalogue
 	connector Connector
-	file      SettingsFile
-	notifier  Notifier    // nil: none
-	autostart Autostarter // nil: none
-	first     []*member   // those of the Config
+	notifier  Notifier  // nil: none
+	first     []*member // those of the Config
 
 	members  []*member              // replaced, never changed, when one comes or goes
 	running  func() context.Context // the life of Run; nil before and after it
@@ -64,9 +63,6 @@ type Hub struct {
 	folders  map[session.FolderID]*member // which agent keeps a folder, as far as it was asked for
 	waiting  dependents
 	keys     keyring
-	presets  []Preset // those of the person, in the order of their creation
-	recents  []Recent
-	settings Settings
 
 	uploads chan struct{} // one token for each upload under way
 
@@ -80,11 +76,12 @@ func Open(config Config) (*Hub, error) {
 	common := newShared(config)
 	h := &Hub{
 		shared: common, operations: newOperations(common),
-		connector: config.Connector, catalogue: config.Catalogue, file: config.Settings,
-		notifier: config.Notifier, autostart: config.Autostart,
+		person:    &person{shared: common, file: config.Settings, autostart: config.Autostart, settings: DefaultSettings()},
+		connector: config.Connector, catalogue: config.Catalogue,
+		notifier: config.Notifier,
 		sessions: map[session.ID]*reported{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{},
 		folders: map[session.FolderID]*member{}, waiting: dependents{},
-		settings: DefaultSettings(), heard: make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
+		heard: make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
 	}
 	for _, m := range config.Members {
 		h.first = append(h.first, newMember(m.Name, m.Local, m.Agent))
@@ -108,7 +105,7 @@ func (h *Hub) Run(ctx context.Context) {
 	h.mu.Unlock()
 	group.Go(func() { h.flush(ctx) })
 	group.Go(func() { h.keepMemories(ctx) })
-	group.Go(func() { h.followSettings(ctx) })
+	group.Go(func() { h.person.followSettings(ctx) })
 	group.Go(func() { h.followNotices(ctx) })
 	group.Wait()
 	h.operations.close()

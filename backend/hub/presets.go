@@ -52,22 +52,22 @@ func builtinPresets() []Preset {
 }
 
 // allPresets needs mu.
-func (h *Hub) allPresets() []Preset { return append(builtinPresets(), h.presets...) }
+func (ps *person) allPresets() []Preset { return append(builtinPresets(), ps.presets...) }
 
 // Presets lists the bundles that the launcher offers: those built in, then the
 // person's own.
-func (h *Hub) Presets() []Preset {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.allPresets()
+func (ps *person) Presets() []Preset {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return ps.allPresets()
 }
 
 // AddPreset saves a preset of the person's own. It fails with
 // preset_create_invalid and Fields, preset_create_already-exists, or
 // preset_create_conflict when there are too many.
-func (h *Hub) AddPreset(content PresetContent) (Preset, error) {
+func (ps *person) AddPreset(content PresetContent) (Preset, error) {
 	p := Preset{ID: "p-" + strings.ToLower(rand.Text()[:12]), PresetContent: content}
-	err := h.changePresets(func(own []Preset) ([]Preset, error) {
+	err := ps.changePresets(func(own []Preset) ([]Preset, error) {
 		if len(own) >= presetsMost {
 			return nil, &session.Error{Code: "preset_create_conflict",
 				Message: fmt.Sprintf("There are %d presets already.", len(own)), Hint: "Remove one first."}
@@ -82,9 +82,9 @@ func (h *Hub) AddPreset(content PresetContent) (Preset, error) {
 // UpdatePreset renames or changes a preset of the person's own. It fails with
 // preset_update_not-found, preset_update_forbidden for one that is built in,
 // preset_update_invalid and Fields, or preset_update_already-exists.
-func (h *Hub) UpdatePreset(id string, update PresetUpdate) (Preset, error) {
+func (ps *person) UpdatePreset(id string, update PresetUpdate) (Preset, error) {
 	var updated Preset
-	err := h.changePresets(func(own []Preset) ([]Preset, error) {
+	err := ps.changePresets(func(own []Preset) ([]Preset, error) {
 		i, err := findPreset("preset_update", own, id)
 		if err != nil {
 			return nil, err
@@ -110,8 +110,8 @@ func (h *Hub) UpdatePreset(id string, update PresetUpdate) (Preset, error) {
 
 // DeletePreset forgets a preset of the person's own; preset_delete_not-found or
 // preset_delete_forbidden.
-func (h *Hub) DeletePreset(id string) error {
-	return h.changePresets(func(own []Preset) ([]Preset, error) {
+func (ps *person) DeletePreset(id string) error {
+	return ps.changePresets(func(own []Preset) ([]Preset, error) {
 		i, err := findPreset("preset_delete", own, id)
 		if err != nil {
 			return nil, err
@@ -161,42 +161,42 @@ func checkPreset(operation string, p *Preset, own []Preset) error {
 
 // changePresets saves what change makes of a copy of the person's presets, and
 // tells the watchers when it is saved.
-func (h *Hub) changePresets(change func([]Preset) ([]Preset, error)) error {
-	h.saving.Lock()
-	defer h.saving.Unlock()
-	h.mu.Lock()
-	own := append([]Preset{}, h.presets...)
-	h.mu.Unlock()
+func (ps *person) changePresets(change func([]Preset) ([]Preset, error)) error {
+	ps.saving.Lock()
+	defer ps.saving.Unlock()
+	ps.mu.Lock()
+	own := append([]Preset{}, ps.presets...)
+	ps.mu.Unlock()
 	changed, err := change(own)
 	if err != nil {
 		return err
 	}
-	if err := h.shelf.Save(presetsKey, changed); err != nil {
+	if err := ps.shelf.Save(presetsKey, changed); err != nil {
 		return err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.presets = changed
-	told := h.allPresets()
-	h.stream.publish(Event{Presets: &told})
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.presets = changed
+	told := ps.allPresets()
+	ps.stream.publish(Event{Presets: &told})
 	return nil
 }
 
 // loadPresets reads what was saved. An entry that keeps no rule is dropped.
-func (h *Hub) loadPresets() {
+func (ps *person) loadPresets() {
 	var saved []Preset
-	if _, err := h.shelf.Load(presetsKey, &saved); err != nil {
-		h.log.Error("the presets cannot be read and begin anew", "error", err)
+	if _, err := ps.shelf.Load(presetsKey, &saved); err != nil {
+		ps.log.Error("the presets cannot be read and begin anew", "error", err)
 		saved = nil
 	}
 	var own []Preset
 	for _, p := range saved {
 		if p.ID == "" || slices.ContainsFunc(own, func(other Preset) bool { return other.ID == p.ID }) ||
 			checkPreset("preset_load", &p, own) != nil {
-			h.log.Warn("a saved preset cannot be used and is left out", "preset", p.Name)
+			ps.log.Warn("a saved preset cannot be used and is left out", "preset", p.Name)
 			continue
 		}
 		own = append(own, p)
 	}
-	h.presets = own
+	ps.presets = own
 }

@@ -40,10 +40,10 @@ const (
 )
 
 // Recents returns the launch history, newest first.
-func (h *Hub) Recents() []Recent {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return cloneRecents(h.recents)
+func (ps *person) Recents() []Recent {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return cloneRecents(ps.recents)
 }
 
 func cloneRecents(recents []Recent) []Recent {
@@ -61,7 +61,7 @@ func (h *Hub) addRecent(ctx context.Context, req LaunchRequest, count int, first
 	if count > 1 {
 		entry.Count = count
 	}
-	err := h.changeRecents(func(recents []Recent) ([]Recent, error) { return pushRecent(recents, entry), nil })
+	err := h.person.changeRecents(func(recents []Recent) ([]Recent, error) { return pushRecent(recents, entry), nil })
 	if err != nil {
 		h.log.Error("the launch history is not saved", "error", err)
 	}
@@ -116,9 +116,9 @@ func pruneRecents(recents []Recent) []Recent {
 
 // UpdateRecent pins, unpins or renames an entry. It fails with
 // recent_update_not-found or recent_update_invalid.
-func (h *Hub) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
+func (ps *person) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
 	var updated Recent
-	err := h.changeRecents(func(recents []Recent) ([]Recent, error) {
+	err := ps.changeRecents(func(recents []Recent) ([]Recent, error) {
 		i := slices.IndexFunc(recents, func(r Recent) bool { return r.ID == id })
 		if i < 0 {
 			return nil, recentNotFound("recent_update_not-found", id)
@@ -151,8 +151,8 @@ func updateRecent(r *Recent, update RecentUpdate) error {
 }
 
 // DeleteRecent forgets an entry; recent_delete_not-found.
-func (h *Hub) DeleteRecent(id string) error {
-	return h.changeRecents(func(recents []Recent) ([]Recent, error) {
+func (ps *person) DeleteRecent(id string) error {
+	return ps.changeRecents(func(recents []Recent) ([]Recent, error) {
 		rest := slices.DeleteFunc(recents, func(r Recent) bool { return r.ID == id })
 		if len(rest) == len(recents) {
 			return nil, recentNotFound("recent_delete_not-found", id)
@@ -168,35 +168,35 @@ func recentNotFound(code session.Code, id string) error {
 
 // changeRecents saves what change makes of a copy of the history, and tells
 // the watchers when it is saved.
-func (h *Hub) changeRecents(change func([]Recent) ([]Recent, error)) error {
-	h.saving.Lock()
-	defer h.saving.Unlock()
-	changed, err := change(h.Recents())
+func (ps *person) changeRecents(change func([]Recent) ([]Recent, error)) error {
+	ps.saving.Lock()
+	defer ps.saving.Unlock()
+	changed, err := change(ps.Recents())
 	if err != nil {
 		return err
 	}
 	changed = pruneRecents(changed)
-	if err := h.shelf.Save(recentsKey, changed); err != nil {
+	if err := ps.shelf.Save(recentsKey, changed); err != nil {
 		return err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.recents = changed
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.recents = changed
 	told := cloneRecents(changed)
-	h.stream.publish(Event{Recents: &told})
+	ps.stream.publish(Event{Recents: &told})
 	return nil
 }
 
 // load reads what was saved. It is called once, before the hub is shared.
-func (h *Hub) load() {
+func (ps *person) load() {
 	var recents []Recent
-	if _, err := h.shelf.Load(recentsKey, &recents); err != nil {
-		h.log.Error("the launch history cannot be read and begins anew", "error", err)
+	if _, err := ps.shelf.Load(recentsKey, &recents); err != nil {
+		ps.log.Error("the launch history cannot be read and begins anew", "error", err)
 		recents = nil
 	}
-	h.recents = pruneRecents(sane(recents))
-	h.loadSettings()
-	h.loadPresets()
+	ps.recents = pruneRecents(sane(recents))
+	ps.loadSettings()
+	ps.loadPresets()
 }
 
 // sane drops entries without an id, secrets that an older version may have

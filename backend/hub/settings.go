@@ -74,75 +74,75 @@ func (s Settings) values() map[string]any {
 }
 
 // Settings returns the settings in force.
-func (h *Hub) Settings() Settings {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.settings
+func (ps *person) Settings() Settings {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return ps.settings
 }
 
 // SaveSettings writes what differs from the settings in force;
 // settings_update_invalid with Fields.
-func (h *Hub) SaveSettings(s Settings) error {
-	changes, inForce := s.values(), h.Settings().values()
+func (ps *person) SaveSettings(s Settings) error {
+	changes, inForce := s.values(), ps.Settings().values()
 	maps.DeleteFunc(changes, func(name string, value any) bool { return inForce[name] == value })
-	_, err := h.SaveSetting(changes)
+	_, err := ps.SaveSetting(changes)
 	return err
 }
 
 // SaveSetting changes settings by their names in the file, also those of the
 // agent; nil: the default again. It fails as settings.File.Save does, and where
 // what starts Slipway at login cannot be changed; then nothing is.
-func (h *Hub) SaveSetting(changes map[string]any) (settings.State, error) {
-	h.saving.Lock()
-	defer h.saving.Unlock()
-	before, err := h.file.Read()
+func (ps *person) SaveSetting(changes map[string]any) (settings.State, error) {
+	ps.saving.Lock()
+	defer ps.saving.Unlock()
+	before, err := ps.file.Read()
 	if err != nil {
 		return before, err
 	}
-	state, err := h.file.Save(changes)
+	state, err := ps.file.Save(changes)
 	if err != nil {
 		return state, err
 	}
-	if err := h.startAtLogin(settingsOf(state.Values).Autostart); err != nil {
+	if err := ps.startAtLogin(settingsOf(state.Values).Autostart); err != nil {
 		restored := maps.Clone(changes)
 		for name := range restored {
 			restored[name] = before.File[name]
 		}
-		_, undone := h.file.Save(restored)
+		_, undone := ps.file.Save(restored)
 		return before, errors.Join(err, undone)
 	}
-	h.adopt(state)
+	ps.adopt(state)
 	return state, nil
 }
 
 // startAtLogin changes what starts Slipway at login, if it is not so already.
-func (h *Hub) startAtLogin(on bool) error {
-	if h.autostart == nil || h.Settings().Autostart == on {
+func (ps *person) startAtLogin(on bool) error {
+	if ps.autostart == nil || ps.Settings().Autostart == on {
 		return nil
 	}
-	return h.autostart.Set(on)
+	return ps.autostart.Set(on)
 }
 
 // SettingsState reads what the file says of every setting, and where that is.
-func (h *Hub) SettingsState() (string, settings.State, error) {
-	state, err := h.file.Read()
-	return h.file.Path(), state, err
+func (ps *person) SettingsState() (string, settings.State, error) {
+	state, err := ps.file.Read()
+	return ps.file.Path(), state, err
 }
 
 // adopt has a state in force and tells the watchers if it is another one.
-func (h *Hub) adopt(state settings.State) {
+func (ps *person) adopt(state settings.State) {
 	s := settingsOf(state.Values)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.settings != s {
-		h.settings = s
-		h.stream.publish(Event{Settings: &s})
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.settings != s {
+		ps.settings = s
+		ps.stream.publish(Event{Settings: &s})
 	}
 }
 
 // followSettings notices what others write into the file. One that is broken
 // changes nothing until it is mended.
-func (h *Hub) followSettings(ctx context.Context) {
+func (ps *person) followSettings(ctx context.Context) {
 	tick := time.NewTicker(settingsPause)
 	defer tick.Stop()
 	for {
@@ -151,43 +151,43 @@ func (h *Hub) followSettings(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		h.saving.Lock()
-		if state, err := h.file.Read(); err == nil && !state.Broken() {
-			if err := h.startAtLogin(settingsOf(state.Values).Autostart); err != nil {
-				h.log.Warn("what starts Slipway at login is as it was", "error", err)
+		ps.saving.Lock()
+		if state, err := ps.file.Read(); err == nil && !state.Broken() {
+			if err := ps.startAtLogin(settingsOf(state.Values).Autostart); err != nil {
+				ps.log.Warn("what starts Slipway at login is as it was", "error", err)
 			}
-			h.adopt(state)
+			ps.adopt(state)
 		}
-		h.saving.Unlock()
+		ps.saving.Unlock()
 	}
 }
 
 // loadSettings reads the file. What an earlier version kept on the shelf is
 // written into it.
-func (h *Hub) loadSettings() {
+func (ps *person) loadSettings() {
 	var kept map[string]any
-	if found, err := h.shelf.Load(settingsKey, &kept); err == nil && found && !h.file.Exists() {
+	if found, err := ps.shelf.Load(settingsKey, &kept); err == nil && found && !ps.file.Exists() {
 		for name, value := range kept {
-			if _, err := h.file.Save(map[string]any{name: value}); err != nil {
-				h.log.Warn("a setting of an earlier version is left out", "setting", name, "error", err)
+			if _, err := ps.file.Save(map[string]any{name: value}); err != nil {
+				ps.log.Warn("a setting of an earlier version is left out", "setting", name, "error", err)
 			}
 		}
 	}
-	state, err := h.file.Read()
+	state, err := ps.file.Read()
 	if err != nil {
-		h.log.Error("the settings cannot be read; the defaults are used", "error", err)
+		ps.log.Error("the settings cannot be read; the defaults are used", "error", err)
 		return
 	}
 	for _, problem := range state.Problems {
-		h.log.Warn("a setting cannot be used", "line", problem.Line, "setting", problem.Name, "problem",
+		ps.log.Warn("a setting cannot be used", "line", problem.Line, "setting", problem.Name, "problem",
 			problem.Message)
 	}
-	h.settings = settingsOf(state.Values)
-	if h.autostart == nil || state.Broken() {
+	ps.settings = settingsOf(state.Values)
+	if ps.autostart == nil || state.Broken() {
 		return
 	}
 	// The program may have moved, and the file may have been changed meanwhile.
-	if err := h.autostart.Set(h.settings.Autostart); err != nil {
-		h.log.Warn("what starts Slipway at login is as it was", "error", err)
+	if err := ps.autostart.Set(ps.settings.Autostart); err != nil {
+		ps.log.Warn("what starts Slipway at login is as it was", "error", err)
 	}
 }
