@@ -49,7 +49,7 @@ type AccountQuery struct {
 
 // Accounts asks every agent what was used. It fails only when none answers.
 func (h *Hub) Accounts(ctx context.Context, query AccountQuery) (Report, error) {
-	members, err := h.on(query.Agent)
+	members, err := h.state.on(query.Agent)
 	if err != nil {
 		return Report{}, err
 	}

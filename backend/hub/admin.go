@@ -10,7 +10,7 @@ import (
 // Audit returns the newest entries of the log of what was done with an agent
 // that one rules, oldest first.
 func (h *Hub) Audit(ctx context.Context, name string, asked session.AuditQuery) ([]session.AuditEntry, error) {
-	m, _, err := h.remoteOf(name)
+	m, _, err := h.state.remoteOf(name)
 	if err != nil {
 		return nil, err
 	}
@@ -19,7 +19,7 @@ func (h *Hub) Audit(ctx context.Context, name string, asked session.AuditQuery) 
 
 // Limits returns what each person may hold on an agent that one rules.
 func (h *Hub) Limits(ctx context.Context, name string) (map[string]session.Allowance, error) {
-	m, _, err := h.remoteOf(name)
+	m, _, err := h.state.remoteOf(name)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (h *Hub) Limits(ctx context.Context, name string) (map[string]session.Allow
 // SetLimit sets what a person may hold on an agent that one rules; nil: nothing
 // of their own.
 func (h *Hub) SetLimit(ctx context.Context, name, owner string, limit *session.Allowance) error {
-	m, _, err := h.remoteOf(name)
+	m, _, err := h.state.remoteOf(name)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ type PairedDevice struct {
 
 // PairedDevices lists the devices that an agent lets in.
 func (h *Hub) PairedDevices(ctx context.Context, name string) ([]PairedDevice, error) {
-	m, _, err := h.remoteOf(name)
+	m, _, err := h.state.remoteOf(name)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (h *Hub) PairedDevices(ctx context.Context, name string) ([]PairedDevice, e
 
 // RevokeDevice has an agent let a device in no more; agent_pair_not-found.
 func (h *Hub) RevokeDevice(ctx context.Context, name, fingerprint string) error {
-	m, _, err := h.remoteOf(name)
+	m, _, err := h.state.remoteOf(name)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (h *Hub) RevokeDevice(ctx context.Context, name, fingerprint string) error 
 // PairCode has an agent make a code by which one more device is let in.
 func (h *Hub) PairCode(ctx context.Context, name string,
 	request session.PairRequest) (session.PairCode, error) {
-	m, _, err := h.remoteOf(name)
+	m, _, err := h.state.remoteOf(name)
 	if err != nil {
 		return session.PairCode{}, err
 	}

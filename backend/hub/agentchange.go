@@ -15,7 +15,7 @@ type AgentUpdate struct{ Name, Group *string }
 // UpdateAgent renames an agent or puts it into another resource group:
 // agent_update_invalid, agent_update_already-exists, agent_update_conflict.
 func (h *Hub) UpdateAgent(name string, update AgentUpdate) (Agent, error) {
-	m, err := h.member(name)
+	m, err := h.state.member(name)
 	if err != nil {
 		return Agent{}, err
 	}
@@ -44,18 +44,18 @@ func (h *Hub) UpdateAgent(name string, update AgentUpdate) (Agent, error) {
 	defer h.mu.Unlock()
 	m.entry = changed
 	if changed.Name == before {
-		h.publishAgent(m)
-		return h.agentView(m, h.live(m)), nil
+		h.state.publishAgent(m)
+		return h.state.agentView(m, h.state.live(m)), nil
 	}
 	m.called.Store(&changed.Name)
 	m.dirty = true
-	for _, k := range h.sessions {
+	for _, k := range h.state.sessions {
 		if k.member == m {
 			k.session.Agent = changed.Name
 		}
 	}
 	h.stream.forget()
-	return h.agentView(m, h.live(m)), nil
+	return h.state.agentView(m, h.state.live(m)), nil
 }
 
 func (h *Hub) checkUpdate(m *member, update AgentUpdate) error {
@@ -72,7 +72,7 @@ func (h *Hub) checkUpdate(m *member, update AgentUpdate) error {
 				Message: fmt.Sprintf("The agent of this computer is always called %s.", m.Name()),
 				Hint:    "Only its resource group can be chosen."}
 		}
-		for _, other := range h.list() {
+		for _, other := range h.state.list() {
 			if other != m && other.Name() == *update.Name {
 				return taken(*update.Name, "agent_update_already-exists")
 			}
@@ -130,8 +130,8 @@ func (ps *person) renameRecents(before, after string) {
 
 // remoteOf returns an agent of another machine; agent_find_not-found or
 // agent_update_conflict for the local one.
-func (h *Hub) remoteOf(name string) (*member, Entry, error) {
-	m, err := h.member(name)
+func (st *state) remoteOf(name string) (*member, Entry, error) {
+	m, err := st.member(name)
 	if err != nil {
 		return nil, Entry{}, err
 	}
@@ -140,8 +140,8 @@ func (h *Hub) remoteOf(name string) (*member, Entry, error) {
 			Message: fmt.Sprintf("%s is the agent of this computer and belongs to it.", name),
 			Hint:    "Choose an agent of another machine."}
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	st.mu.Lock()
+	defer st.mu.Unlock()
 	return m, m.entry, nil
 }
 
@@ -184,7 +184,7 @@ func (h *Hub) RemoveAgent(name string, uninstall bool) (Operation, error) {
 // about begins an operation with an agent of another machine.
 func (h *Hub) about(kind OperationKind, name string,
 	do func(context.Context, *Work, *member, Entry) error) (Operation, error) {
-	m, entry, err := h.remoteOf(name)
+	m, entry, err := h.state.remoteOf(name)
 	if err != nil {
 		return Operation{}, err
 	}
@@ -208,21 +208,21 @@ func (h *Hub) part(m *member) error {
 	}
 	h.mu.Lock()
 	m.gone, m.online = true, false
-	h.members = slices.DeleteFunc(slices.Clone(h.members), func(other *member) bool { return other == m })
-	for id, k := range h.sessions {
+	h.state.members = slices.DeleteFunc(slices.Clone(h.state.members), func(other *member) bool { return other == m })
+	for id, k := range h.state.sessions {
 		if k.member == m {
-			h.drop(id)
+			h.state.drop(id)
 		}
 	}
-	maps.DeleteFunc(h.folders, func(_ session.FolderID, home *member) bool { return home == m })
-	for id, home := range h.homes {
+	maps.DeleteFunc(h.state.folders, func(_ session.FolderID, home *member) bool { return home == m })
+	for id, home := range h.state.homes {
 		if home == m {
-			delete(h.homes, id)
+			delete(h.state.homes, id)
 		}
 	}
 	delete(h.stream.boards, m)
 	delete(h.stream.links, m)
-	h.keys.forget(m)
+	h.state.keys.forget(m)
 	m.turned()
 	h.stream.forget()
 	stop := m.stop
@@ -237,7 +237,7 @@ func (h *Hub) part(m *member) error {
 // AnswerAgent answers the question of an agent that shows another key than
 // before. found must be what the question named.
 func (h *Hub) AnswerAgent(ctx context.Context, name string, accept bool, found string) (Agent, error) {
-	m, _, err := h.remoteOf(name)
+	m, _, err := h.state.remoteOf(name)
 	if err != nil {
 		return Agent{}, err
 	}
@@ -270,6 +270,6 @@ func (h *Hub) pin(m *member, fingerprint string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m.entry = changed
-	h.publishAgent(m)
+	h.state.publishAgent(m)
 	return nil
 }

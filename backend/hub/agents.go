@@ -62,42 +62,42 @@ func noSuchAgent(name string) error {
 }
 
 // Agents returns every agent, the local one first.
-func (h *Hub) Agents() []Agent {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.agents()
+func (st *state) Agents() []Agent {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.agents()
 }
 
 // agents needs mu.
-func (h *Hub) agents() []Agent {
+func (st *state) agents() []Agent {
 	live := map[*member]int{}
-	for _, k := range h.sessions {
+	for _, k := range st.sessions {
 		if k.session.Status.Live() {
 			live[k.member]++
 		}
 	}
-	all := make([]Agent, len(h.members))
-	for i, m := range h.members {
-		all[i] = h.agentView(m, live[m])
+	all := make([]Agent, len(st.members))
+	for i, m := range st.members {
+		all[i] = st.agentView(m, live[m])
 	}
 	return all
 }
 
 // Agent returns one agent; agent_find_not-found.
-func (h *Hub) Agent(name string) (Agent, error) {
-	m, err := h.member(name)
+func (st *state) Agent(name string) (Agent, error) {
+	m, err := st.member(name)
 	if err != nil {
 		return Agent{}, err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.agentView(m, h.live(m)), nil
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.agentView(m, st.live(m)), nil
 }
 
 // live needs mu.
-func (h *Hub) live(m *member) int {
+func (st *state) live(m *member) int {
 	count := 0
-	for _, k := range h.sessions {
+	for _, k := range st.sessions {
 		if k.member == m && k.session.Status.Live() {
 			count++
 		}
@@ -106,12 +106,12 @@ func (h *Hub) live(m *member) int {
 }
 
 // agentView needs mu.
-func (h *Hub) agentView(m *member, live int) Agent {
+func (st *state) agentView(m *member, live int) Agent {
 	view := Agent{Entry: m.entry, Local: m.Local, Link: m.link, Online: m.online, LastHeard: m.lastHeard, Live: live,
 		Distrust: m.distrust}
 	if m.remote == nil {
-		view.Link = Link{State: LinkConnected, Since: h.began, Transport: "local", Carriers: 0}
-		view.Link.Owner, view.Link.Role = h.owner, "admin"
+		view.Link = Link{State: LinkConnected, Since: st.began, Transport: "local", Carriers: 0}
+		view.Link.Owner, view.Link.Role = st.owner, "admin"
 	}
 	if view.Link.Version == "" {
 		view.Link.Version = m.machine.Version
@@ -125,12 +125,12 @@ func (h *Hub) agentView(m *member, live int) Agent {
 }
 
 // publishAgent needs mu.
-func (h *Hub) publishAgent(m *member) {
+func (st *state) publishAgent(m *member) {
 	if m.gone {
 		return
 	}
-	view := h.agentView(m, h.live(m))
-	h.stream.publish(Event{Agent: &view})
+	view := st.agentView(m, st.live(m))
+	st.stream.publish(Event{Agent: &view})
 }
 
 // AgentRequest adds an agent. An empty name is made from the host. Dir is the
@@ -260,7 +260,7 @@ func (h *Hub) freeName(host string) string {
 		if n > 1 {
 			candidate = name + "-" + strconv.Itoa(n)
 		}
-		if !slices.ContainsFunc(h.members, func(m *member) bool { return m.Name() == candidate }) {
+		if !slices.ContainsFunc(h.state.members, func(m *member) bool { return m.Name() == candidate }) {
 			return candidate
 		}
 	}
@@ -274,11 +274,11 @@ func (h *Hub) mayJoin(entry Entry) error {
 	if err := checkWord("group", entry.Group, "agent_add_invalid"); err != nil {
 		return err
 	}
-	if len(h.members) >= agentsMost {
+	if len(h.state.members) >= agentsMost {
 		return &session.Error{Code: "agent_add_conflict", Message: fmt.Sprintf("%d agents are known already.",
-			len(h.members)), Hint: "Remove one first."}
+			len(h.state.members)), Hint: "Remove one first."}
 	}
-	for _, m := range h.members {
+	for _, m := range h.state.members {
 		switch {
 		case m.Name() == entry.Name:
 			return taken(entry.Name, "agent_add_already-exists")
@@ -332,7 +332,7 @@ func (h *Hub) join(entry Entry) (*member, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.members = append(slices.Clone(h.members), m)
+	h.state.members = append(slices.Clone(h.state.members), m)
 	h.stream.forget() // a snapshot brings its machine as well
 	h.begin(m)
 	return m, nil
@@ -346,7 +346,7 @@ func (h *Hub) open(entry Entry) (*member, error) {
 		Pin: func(fingerprint string) error {
 			return h.pin(m, fingerprint)
 		}, Distrust: func(err error) {
-			h.distrust(m, err)
+			h.state.distrust(m, err)
 		}})
 	if err != nil {
 		return nil, err
@@ -362,7 +362,7 @@ func (h *Hub) directory() []Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var entries []Entry
-	for _, m := range h.members {
+	for _, m := range h.state.members {
 		if m.remote != nil {
 			entries = append(entries, m.entry)
 		}
@@ -393,7 +393,7 @@ func (h *Hub) loadDirectory() {
 			continue
 		}
 		h.recall(m)
-		h.members = append(h.members, m)
+		h.state.members = append(h.state.members, m)
 	}
 }
 
@@ -404,7 +404,7 @@ func (h *Hub) loadGroups() {
 		h.log.Error("the resource groups cannot be read", "error", err)
 		return
 	}
-	for _, m := range h.members {
+	for _, m := range h.state.members {
 		if group := groups[m.Name()]; group != "" {
 			m.entry.Group = group
 		}

@@ -26,11 +26,11 @@ func askAll(ctx context.Context, members []*member, fn func(ctx context.Context,
 
 // on returns the agent of that name alone, or all where name is empty;
 // agent_find_not-found.
-func (h *Hub) on(name string) ([]*member, error) {
+func (st *state) on(name string) ([]*member, error) {
 	if name == "" {
-		return h.list(), nil
+		return st.list(), nil
 	}
-	m, err := h.member(name)
+	m, err := st.member(name)
 	return []*member{m}, err
 }
 

@@ -10,38 +10,38 @@ import (
 func (h *Hub) Keeper(id session.ID) (Agent, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	m := h.homes[id]
+	m := h.state.homes[id]
 	if m == nil {
 		return Agent{}, false
 	}
-	return h.agentView(m, h.live(m)), true
+	return h.state.agentView(m, h.state.live(m)), true
 }
 
 // AwaitKeeper waits until the agent that keeps a session is reached. It reports
 // false at once where that agent is in this process or not known, so that there
 // is nothing to wait for, and fails with ctx's error or when it was removed.
 func (h *Hub) AwaitKeeper(ctx context.Context, id session.ID) (bool, error) {
-	return h.awaitMember(ctx, true, func() *member { return h.homes[id] })
+	return h.state.awaitMember(ctx, true, func() *member { return h.state.homes[id] })
 }
 
 // AwaitKeeperLost is AwaitKeeper the other way round: it waits until the agent
 // is not reached.
 func (h *Hub) AwaitKeeperLost(ctx context.Context, id session.ID) (bool, error) {
-	return h.awaitMember(ctx, false, func() *member { return h.homes[id] })
+	return h.state.awaitMember(ctx, false, func() *member { return h.state.homes[id] })
 }
 
 // awaitMember waits until the agent that find returns, which needs mu, is
 // reached, or is not.
-func (h *Hub) awaitMember(ctx context.Context, want bool, find func() *member) (bool, error) {
+func (st *state) awaitMember(ctx context.Context, want bool, find func() *member) (bool, error) {
 	for {
-		h.mu.Lock()
+		st.mu.Lock()
 		m := find()
 		if m == nil || m.remote == nil {
-			h.mu.Unlock()
+			st.mu.Unlock()
 			return false, nil
 		}
 		reached, changed := m.online || m.link.State == LinkConnected, m.changed
-		h.mu.Unlock()
+		st.mu.Unlock()
 		if reached == want {
 			return true, nil
 		}

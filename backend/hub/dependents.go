@@ -40,11 +40,11 @@ func (d dependents) drop(id session.ID) {
 func (h *Hub) Dependents(id session.ID) []session.ID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.dependents(id)
+	return h.state.dependents(id)
 }
 
 // dependents needs mu: those that wait for a session at the same agent, since no
 // agent lets a session wait for another's.
-func (h *Hub) dependents(id session.ID) []session.ID {
-	return slices.DeleteFunc(h.waiting.of(id), func(waits session.ID) bool { return h.homes[waits] != h.homes[id] })
+func (st *state) dependents(id session.ID) []session.ID {
+	return slices.DeleteFunc(st.waiting.of(id), func(waits session.ID) bool { return st.homes[waits] != st.homes[id] })
 }

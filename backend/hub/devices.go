@@ -15,9 +15,9 @@ func (m *member) boardView() Board {
 }
 
 // boards needs mu: the boards of all agents that have told one.
-func (h *Hub) boards() []Board {
-	all := make([]Board, 0, len(h.members))
-	for _, m := range h.members {
+func (st *state) boards() []Board {
+	all := make([]Board, 0, len(st.members))
+	for _, m := range st.members {
 		if m.board != nil {
 			all = append(all, m.boardView())
 		}
@@ -29,7 +29,7 @@ func (h *Hub) boards() []Board {
 // for with its last board, if it told one; the call fails only when nothing at
 // all is known.
 func (h *Hub) Boards(ctx context.Context, agent string) ([]Board, error) {
-	members, err := h.on(agent)
+	members, err := h.state.on(agent)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (h *Hub) askBoard(ctx context.Context, m *member) (*Board, error) {
 // DeviceHistory returns the samples of one device of an agent.
 func (h *Hub) DeviceHistory(ctx context.Context, agent string, device gpu.UUID,
 	since time.Time) ([]session.DevicePoint, error) {
-	m, err := h.member(agent)
+	m, err := h.state.member(agent)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (h *Hub) DeviceHistory(ctx context.Context, agent string, device gpu.UUID,
 func (h *Hub) DeviceName(agent string, device gpu.UUID) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, m := range h.members {
+	for _, m := range h.state.members {
 		if m.Name() != agent || m.board == nil {
 			continue
 		}
@@ -95,7 +95,7 @@ func (h *Hub) DeviceName(agent string, device gpu.UUID) string {
 func (h *Hub) Quantum(agent string) gpu.Share {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, m := range h.members {
+	for _, m := range h.state.members {
 		if m.Name() == agent && m.board != nil {
 			return m.board.Quantum
 		}

@@ -12,7 +12,7 @@ import (
 func (h *Hub) refuseDuplicate(itself *member, instance string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, m := range h.members {
+	for _, m := range h.state.members {
 		if m == itself || instance == "" || m.machine.Instance != instance {
 			continue
 		}

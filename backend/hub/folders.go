@@ -13,9 +13,9 @@ import (
 // Folders returns the folders of one agent, or of all that answer where none is
 // named. It fails where none answers.
 func (h *Hub) Folders(ctx context.Context, agent string) ([]session.Folder, error) {
-	members := h.list()
+	members := h.state.list()
 	if agent != "" {
-		m, err := h.member(agent)
+		m, err := h.state.member(agent)
 		if err != nil {
 			return nil, err
 		}
@@ -57,9 +57,9 @@ func (h *Hub) FindFolder(ctx context.Context, ref, agent string) (session.Folder
 }
 
 func (h *Hub) findFolder(ctx context.Context, ref, agent string) (*member, session.Folder, error) {
-	members := h.list()
+	members := h.state.list()
 	if agent != "" {
-		m, err := h.member(agent)
+		m, err := h.state.member(agent)
 		if err != nil {
 			return nil, session.Folder{}, err
 		}
@@ -112,7 +112,7 @@ func (h *Hub) findFolder(ctx context.Context, ref, agent string) (*member, sessi
 // folderHome asks the agent that is known to keep a folder.
 func (h *Hub) folderHome(ctx context.Context, id session.FolderID, members []*member) (*member, session.Folder, bool) {
 	h.mu.Lock()
-	m := h.folders[id]
+	m := h.state.folders[id]
 	h.mu.Unlock()
 	if m == nil || !slices.Contains(members, m) {
 		return nil, session.Folder{}, false
@@ -124,17 +124,17 @@ func (h *Hub) folderHome(ctx context.Context, id session.FolderID, members []*me
 func (h *Hub) settleFolder(id session.FolderID, m *member) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if m.gone || !h.claimsFolder(m, id) {
+	if m.gone || !h.state.claimsFolder(m, id) {
 		return false
 	}
-	h.folders[id] = m
+	h.state.folders[id] = m
 	return true
 }
 
 // CreateFolder makes a folder on an agent's machine; on the local one where
 // none is named.
 func (h *Hub) CreateFolder(ctx context.Context, agent string, req session.FolderRequest) (session.Folder, error) {
-	m, err := h.member(cmp.Or(agent, h.Local()))
+	m, err := h.state.member(cmp.Or(agent, h.Local()))
 	if err != nil {
 		return session.Folder{}, err
 	}
@@ -166,11 +166,11 @@ func (h *Hub) FilesIn(ctx context.Context, ref, agent string) (*Files, session.F
 // awaitPlace waits until the agent that keeps a place is reached, as
 // [Hub.AwaitKeeper] does.
 func (h *Hub) awaitPlace(ctx context.Context, place session.Place) error {
-	_, err := h.awaitMember(ctx, true, func() *member {
+	_, err := h.state.awaitMember(ctx, true, func() *member {
 		if place.Folder != "" {
-			return h.folders[place.Folder]
+			return h.state.folders[place.Folder]
 		}
-		return h.homes[place.Session]
+		return h.state.homes[place.Session]
 	})
 	return err
 }

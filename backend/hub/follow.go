@@ -104,14 +104,14 @@ func (h *Hub) offline(m *member) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if m.online {
-		h.lost(m)
+		h.state.lost(m)
 	}
 }
 
 // publishMachine needs mu.
-func (h *Hub) publishMachine(m *member) {
+func (st *state) publishMachine(m *member) {
 	machine := m.view()
-	h.stream.publish(Event{Machine: &machine})
+	st.stream.publish(Event{Machine: &machine})
 }
 
 // view needs Hub.mu.
@@ -142,13 +142,13 @@ func (h *Hub) apply(m *member, e session.Event) {
 		h.reset(m, *e.Reset)
 		return
 	case e.Session != nil:
-		h.tell(m, *e.Session)
+		h.state.tell(m, *e.Session)
 	case e.Removed != nil:
 		h.removed(m, *e.Removed)
 	case e.Machine != nil:
 		m.machine = *e.Machine
 		if !cameBack {
-			h.publishMachine(m)
+			h.state.publishMachine(m)
 		}
 	case len(e.Usage) > 0:
 		h.sampled(m, e.Usage)
@@ -157,36 +157,36 @@ func (h *Hub) apply(m *member, e session.Event) {
 		h.stream.board(m)
 	}
 	if cameBack {
-		h.publishMachine(m)
-		h.publishAgent(m)
-		h.publishLive(m)
+		h.state.publishMachine(m)
+		h.state.publishAgent(m)
+		h.state.publishLive(m)
 		h.stream.board(m)
 	}
 }
 
 // tell needs mu: it publishes a session, and after one that waits for others
 // those others, whose dependents it joined.
-func (h *Hub) tell(m *member, s session.Session) {
-	if !h.claims(m, s.ID) || !h.fits(m, s) {
+func (st *state) tell(m *member, s session.Session) {
+	if !st.claims(m, s.ID) || !st.fits(m, s) {
 		return
 	}
-	before, was := h.sessions[s.ID]
+	before, was := st.sessions[s.ID]
 	if live := was && before.session.Status.Live(); m.remote != nil && live != s.Status.Live() {
-		h.stream.link(m) // the number of its live sessions
+		st.stream.link(m) // the number of its live sessions
 	}
-	h.remember(m, s)
-	h.publishSession(m, s)
-	for _, id := range h.waiting.add(s) {
-		if k, ok := h.sessions[id]; ok {
-			h.publishSession(k.member, k.session)
+	st.remember(m, s)
+	st.publishSession(m, s)
+	for _, id := range st.waiting.add(s) {
+		if k, ok := st.sessions[id]; ok {
+			st.publishSession(k.member, k.session)
 		}
 	}
 }
 
 // removed needs mu: an agent has purged the record of a session.
 func (h *Hub) removed(m *member, id session.ID) {
-	if h.claims(m, id) {
-		h.drop(id)
+	if h.state.claims(m, id) {
+		h.state.drop(id)
 		h.stream.publish(Event{Removed: &id})
 	}
 }
@@ -195,12 +195,12 @@ func (h *Hub) removed(m *member, id session.ID) {
 func (h *Hub) sampled(m *member, usage []session.Usage) {
 	own := make([]session.Usage, 0, len(usage))
 	for _, u := range usage {
-		if k := h.sessions[u.Session]; k != nil && k.member == m {
-			h.usage[u.Session] = u
+		if k := h.state.sessions[u.Session]; k != nil && k.member == m {
+			h.state.usage[u.Session] = u
 			own = append(own, u)
 			continue
 		}
-		h.claims(m, u.Session)
+		h.state.claims(m, u.Session)
 	}
 	h.stream.sample(own)
 }
@@ -208,23 +208,23 @@ func (h *Hub) sampled(m *member, usage []session.Usage) {
 // reset needs mu. What was known of the agent's sessions is replaced, and every
 // watcher is made to take a snapshot, which is smaller than the difference is subtle.
 func (h *Hub) reset(m *member, r session.Reset) {
-	for id, k := range h.sessions {
+	for id, k := range h.state.sessions {
 		if k.member == m {
-			delete(h.sessions, id)
-			delete(h.usage, id)
+			delete(h.state.sessions, id)
+			delete(h.state.usage, id)
 		}
 	}
-	maps.DeleteFunc(h.homes, func(_ session.ID, home *member) bool { return home == m })
+	maps.DeleteFunc(h.state.homes, func(_ session.ID, home *member) bool { return home == m })
 	m.kept, m.bulk = 0, 0
 	m.machine, m.board = r.Machine, r.Devices
 	for _, s := range r.Sessions {
-		if h.claims(m, s.ID) && h.fits(m, s) {
-			h.remember(m, s)
+		if h.state.claims(m, s.ID) && h.state.fits(m, s) {
+			h.state.remember(m, s)
 		}
 	}
-	h.waiting = dependents{}
-	for _, k := range h.sessions {
-		h.waiting.add(k.session)
+	h.state.waiting = dependents{}
+	for _, k := range h.state.sessions {
+		h.state.waiting.add(k.session)
 	}
 	h.stream.forget()
 	if !m.told {
@@ -239,53 +239,53 @@ func (h *Hub) reset(m *member, r session.Reset) {
 // remember needs mu. The session is the agent's, and there is room for it. Finished sessions beyond those of a
 // snapshot are let go;
 // [Hub.home] asks the agents for one of them.
-func (h *Hub) remember(m *member, s session.Session) {
-	h.unlist(s.ID)
-	h.sessions[s.ID] = &reported{session: s, member: m}
+func (st *state) remember(m *member, s session.Session) {
+	st.unlist(s.ID)
+	st.sessions[s.ID] = &reported{session: s, member: m}
 	m.kept++
 	m.bulk += bulkOf(s)
-	h.homes[s.ID] = m
+	st.homes[s.ID] = m
 	if s.Status.Live() {
 		return
 	}
-	delete(h.usage, s.ID)
-	if len(h.sessions) > session.ResetFinished+finishedSlack {
-		h.trim()
+	delete(st.usage, s.ID)
+	if len(st.sessions) > session.ResetFinished+finishedSlack {
+		st.trim()
 	}
 }
 
 // trim needs mu.
-func (h *Hub) trim() {
-	for i, s := range h.sorted() {
+func (st *state) trim() {
+	for i, s := range st.sorted() {
 		if i >= session.ResetFinished && !s.Status.Live() {
-			h.unlist(s.ID)
-			delete(h.homes, s.ID)
-			delete(h.waiting, s.ID)
+			st.unlist(s.ID)
+			delete(st.homes, s.ID)
+			delete(st.waiting, s.ID)
 		}
 	}
 }
 
 // unlist needs mu.
-func (h *Hub) unlist(id session.ID) {
-	if k := h.sessions[id]; k != nil {
+func (st *state) unlist(id session.ID) {
+	if k := st.sessions[id]; k != nil {
 		k.member.kept--
 		k.member.bulk -= bulkOf(k.session)
-		delete(h.sessions, id)
+		delete(st.sessions, id)
 	}
 }
 
 // drop needs mu.
-func (h *Hub) drop(id session.ID) {
-	h.unlist(id)
-	delete(h.usage, id)
-	delete(h.homes, id)
-	h.waiting.drop(id)
+func (st *state) drop(id session.ID) {
+	st.unlist(id)
+	delete(st.usage, id)
+	delete(st.homes, id)
+	st.waiting.drop(id)
 }
 
 // sorted needs mu: what is known, newest first.
-func (h *Hub) sorted() []session.Session {
-	all := make([]session.Session, 0, len(h.sessions))
-	for _, k := range h.sessions {
+func (st *state) sorted() []session.Session {
+	all := make([]session.Session, 0, len(st.sessions))
+	for _, k := range st.sessions {
 		all = append(all, k.session)
 	}
 	sortNewest(all)
@@ -300,7 +300,7 @@ func sortNewest(all []session.Session) {
 
 // snapshot needs mu.
 func (h *Hub) snapshot() *Snapshot {
-	sessions := h.sorted()
+	sessions := h.state.sorted()
 	finished := 0
 	sessions = slices.DeleteFunc(sessions, func(s session.Session) bool {
 		if s.Status.Live() {
@@ -309,21 +309,21 @@ func (h *Hub) snapshot() *Snapshot {
 		finished++
 		return finished > session.ResetFinished
 	})
-	usage := make(map[session.ID]session.Usage, len(h.usage))
-	for id, u := range h.usage {
+	usage := make(map[session.ID]session.Usage, len(h.state.usage))
+	for id, u := range h.state.usage {
 		usage[id] = u
 	}
 	snapshot := &Snapshot{
-		Sessions: sessions, Usage: usage, Machines: h.machines(), Devices: h.boards(), Presets: h.person.allPresets(),
+		Sessions: sessions, Usage: usage, Machines: h.state.machines(), Devices: h.state.boards(), Presets: h.person.allPresets(),
 		Recents: cloneRecents(h.person.recents), Settings: h.person.settings, Version: h.version,
 		Dependents: map[session.ID][]session.ID{},
-		Agents:     h.agents(), Operations: h.operations.views(), Stale: map[session.ID]time.Time{},
+		Agents:     h.state.agents(), Operations: h.operations.views(), Stale: map[session.ID]time.Time{},
 	}
 	for _, s := range sessions {
-		if at := h.sessions[s.ID].member.stale(); at != nil {
+		if at := h.state.sessions[s.ID].member.stale(); at != nil {
 			snapshot.Stale[s.ID] = *at
 		}
-		if ids := h.dependents(s.ID); len(ids) > 0 {
+		if ids := h.state.dependents(s.ID); len(ids) > 0 {
 			snapshot.Dependents[s.ID] = ids
 		}
 	}
@@ -331,9 +331,9 @@ func (h *Hub) snapshot() *Snapshot {
 }
 
 // machines needs mu.
-func (h *Hub) machines() []Machine {
-	all := make([]Machine, 0, len(h.members))
-	for _, m := range h.members {
+func (st *state) machines() []Machine {
+	all := make([]Machine, 0, len(st.members))
+	for _, m := range st.members {
 		all = append(all, m.view())
 	}
 	return all

@@ -11,7 +11,7 @@ func (h *Hub) Doctor(ctx context.Context, agent string) ([]session.Check, error)
 	if agent == "" {
 		agent = h.Local()
 	}
-	m, err := h.member(agent)
+	m, err := h.state.member(agent)
 	if err != nil {
 		return nil, err
 	}
@@ -20,7 +20,7 @@ func (h *Hub) Doctor(ctx context.Context, agent string) ([]session.Check, error)
 
 // ListDirectories lists the directories in a directory of an agent's machine.
 func (h *Hub) ListDirectories(ctx context.Context, agent, path string) (session.DirectoryListing, error) {
-	m, err := h.member(agent)
+	m, err := h.state.member(agent)
 	if err != nil {
 		return session.DirectoryListing{}, err
 	}

@@ -13,8 +13,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"slipway/backend/session"
 )
 
 // Shelf keeps a few small values for ever. Load leaves value untouched and
@@ -50,19 +48,13 @@ type Hub struct {
 	*shared
 	*operations
 	*person
+	*state
 	catalogue Catalogue
 	connector Connector
 	notifier  Notifier  // nil: none
 	first     []*member // those of the Config
 
-	members  []*member              // replaced, never changed, when one comes or goes
-	running  func() context.Context // the life of Run; nil before and after it
-	sessions map[session.ID]*reported
-	usage    map[session.ID]session.Usage
-	homes    map[session.ID]*member       // which agent keeps a session
-	folders  map[session.FolderID]*member // which agent keeps a folder, as far as it was asked for
-	waiting  dependents
-	keys     keyring
+	running func() context.Context // the life of Run; nil before and after it
 
 	uploads chan struct{} // one token for each upload under way
 
@@ -79,9 +71,8 @@ func Open(config Config) (*Hub, error) {
 		person:    &person{shared: common, file: config.Settings, autostart: config.Autostart, settings: DefaultSettings()},
 		connector: config.Connector, catalogue: config.Catalogue,
 		notifier: config.Notifier,
-		sessions: map[session.ID]*reported{}, usage: map[session.ID]session.Usage{}, homes: map[session.ID]*member{},
-		folders: map[session.FolderID]*member{}, waiting: dependents{},
-		heard: make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
+		state:    newState(common),
+		heard:    make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
 	}
 	for _, m := range config.Members {
 		h.first = append(h.first, newMember(m.Name, m.Local, m.Agent))
@@ -99,7 +90,7 @@ func (h *Hub) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	h.mu.Lock()
 	h.running = func() context.Context { return ctx }
-	for _, m := range h.members {
+	for _, m := range h.state.members {
 		h.begin(m)
 	}
 	h.mu.Unlock()
@@ -111,7 +102,7 @@ func (h *Hub) Run(ctx context.Context) {
 	h.operations.close()
 	h.mu.Lock()
 	h.running = nil
-	members := h.members
+	members := h.state.members
 	h.mu.Unlock()
 	for _, m := range members {
 		m.done.Wait()
@@ -138,8 +129,8 @@ func (h *Hub) Version() Version { return h.version }
 func (h *Hub) Owner() string { return h.owner }
 
 // Local returns the name of the agent on this machine, or "" if there is none.
-func (h *Hub) Local() string {
-	for _, m := range h.list() {
+func (st *state) Local() string {
+	for _, m := range st.list() {
 		if m.Local {
 			return m.Name()
 		}

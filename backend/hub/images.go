@@ -26,7 +26,7 @@ func (h *Hub) imageMember(agent string) (*member, error) {
 	if agent == "" {
 		agent = h.Local()
 	}
-	return h.member(agent)
+	return h.state.member(agent)
 }
 
 // PullImage begins to fetch an image of a registry to an agent's machine.

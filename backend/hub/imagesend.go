@@ -34,11 +34,11 @@ func (h *Hub) SendImage(req ImageSending) (Operation, error) {
 		return Operation{}, &session.Error{Code: "image_send_invalid", Message: "The image would go from " + req.From +
 			" to itself.", Hint: "Choose another agent."}
 	}
-	from, err := h.member(req.From)
+	from, err := h.state.member(req.From)
 	if err != nil {
 		return Operation{}, err
 	}
-	to, err := h.member(req.To)
+	to, err := h.state.member(req.To)
 	if err != nil {
 		return Operation{}, err
 	}

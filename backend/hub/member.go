@@ -67,15 +67,15 @@ func (m *member) wake() {
 }
 
 // list returns the members as they are now.
-func (h *Hub) list() []*member {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return append([]*member(nil), h.members...)
+func (st *state) list() []*member {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return append([]*member(nil), st.members...)
 }
 
 // member returns the agent of a name; agent_find_not-found.
-func (h *Hub) member(name string) (*member, error) {
-	for _, m := range h.list() {
+func (st *state) member(name string) (*member, error) {
+	for _, m := range st.list() {
 		if m.Name() == name {
 			return m, nil
 		}
@@ -130,37 +130,37 @@ func (h *Hub) linked(m *member, link Link) {
 		m.wake()
 	}
 	if (link.State == LinkDown || link.State == LinkOff || link.State == LinkQuestion) && m.online {
-		h.lost(m)
+		h.state.lost(m)
 	}
-	h.publishAgent(m)
+	h.state.publishAgent(m)
 }
 
 // lost needs mu: what is known of an agent is from now on as old as lastHeard.
-func (h *Hub) lost(m *member) {
+func (st *state) lost(m *member) {
 	m.online = false
 	m.turned()
-	h.publishMachine(m)
-	h.publishLive(m)
-	h.publishAgent(m)
-	h.stream.board(m)
+	st.publishMachine(m)
+	st.publishLive(m)
+	st.publishAgent(m)
+	st.stream.board(m)
 }
 
 // publishLive needs mu: it tells of an agent's live sessions again, because
 // whether they are known for certain has changed.
-func (h *Hub) publishLive(m *member) {
+func (st *state) publishLive(m *member) {
 	if m.remote == nil {
 		return
 	}
-	for _, s := range h.sorted() {
-		if h.sessions[s.ID].member == m && s.Status.Live() {
-			h.publishSession(m, s)
+	for _, s := range st.sorted() {
+		if st.sessions[s.ID].member == m && s.Status.Live() {
+			st.publishSession(m, s)
 		}
 	}
 }
 
 // publishSession needs mu.
-func (h *Hub) publishSession(m *member, s session.Session) {
-	h.stream.publish(Event{Session: &s, Dependents: h.dependents(s.ID), LastHeard: m.stale()})
+func (st *state) publishSession(m *member, s session.Session) {
+	st.stream.publish(Event{Session: &s, Dependents: st.dependents(s.ID), LastHeard: m.stale()})
 }
 
 // stale needs Hub.mu: when what is known of an agent was heard, nil while it is

@@ -48,12 +48,12 @@ func (h *Hub) recall(m *member) {
 	m.lastHeard, m.machine = kept.LastHeard, kept.Machine
 	m.machine.Agent = m.Name()
 	for _, s := range kept.Sessions {
-		if vet.Check(&s) != nil || h.homes[s.ID] != nil {
+		if vet.Check(&s) != nil || h.state.homes[s.ID] != nil {
 			continue
 		}
 		s.Agent = m.Name()
-		h.remember(m, s)
-		h.waiting.add(s)
+		h.state.remember(m, s)
+		h.state.waiting.add(s)
 	}
 }
 
@@ -75,7 +75,7 @@ func (h *Hub) keepMemories(ctx context.Context) {
 
 // keepAll keeps what is known of each remote agent of which anything changed.
 func (h *Hub) keepAll() {
-	for _, m := range h.list() {
+	for _, m := range h.state.list() {
 		if err := h.keep(m); err != nil {
 			h.log.Error("what is known of an agent is not kept", "agent", m.Name(), "error", err)
 		}
@@ -93,8 +93,8 @@ func (h *Hub) keep(m *member) error {
 	m.dirty = false
 	kept := memory{LastHeard: m.lastHeard, Machine: m.machine}
 	finished := 0
-	for _, s := range h.sorted() {
-		if h.sessions[s.ID].member != m {
+	for _, s := range h.state.sorted() {
+		if h.state.sessions[s.ID].member != m {
 			continue
 		}
 		if !s.Status.Live() {

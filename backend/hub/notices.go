@@ -72,7 +72,7 @@ func (a allowed) more(agent string, now time.Time) bool {
 func (h *Hub) near(id session.ID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	home := h.homes[id]
+	home := h.state.homes[id]
 	return home != nil && home.remote == nil
 }
 

@@ -56,7 +56,7 @@ func (h *Hub) previewAt(ctx context.Context, m *member, owner string, spec sessi
 // choose; nil where there is a choice, which is among candidates. What it names
 // and there is not is wrong, and counts as not named.
 func (h *Hub) named(spec session.Spec) (m *member, candidates []*member, wrong []session.FieldError) {
-	all := h.list()
+	all := h.state.list()
 	candidates = all
 	refuse := func(field, message, hint string) {
 		wrong = append(wrong, session.FieldError{Field: field, Code: "session_create_not-found", Message: message,
@@ -131,7 +131,7 @@ func (h *Hub) freeCPUs() map[*member]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	free := map[*member]int{}
-	for _, m := range h.members {
+	for _, m := range h.state.members {
 		free[m] = m.machine.CPUs - m.machine.UsedCPUs
 	}
 	return free
@@ -162,12 +162,12 @@ func (h *Hub) choose(ctx context.Context, req LaunchRequest) (*member, error) {
 	}
 	for {
 		h.mu.Lock()
-		turn, first := h.keys.claim(req.Key)
+		turn, first := h.state.keys.claim(req.Key)
 		h.mu.Unlock()
 		if first {
 			m, err := h.pick(ctx, req.Owner, req.Spec)
 			h.mu.Lock()
-			h.keys.settle(req.Key, turn, m)
+			h.state.keys.settle(req.Key, turn, m)
 			h.mu.Unlock()
 			return m, err
 		}

@@ -17,7 +17,7 @@ func (h *Hub) Waiting(ctx context.Context, agent string) ([]session.Session, err
 	}
 	waiting := slices.DeleteFunc(live, func(s session.Session) bool { return s.Status != session.Pending })
 	order := map[string]int{}
-	for i, m := range h.list() {
+	for i, m := range h.state.list() {
 		order[m.Name()] = i
 	}
 	slices.SortStableFunc(waiting, func(a, b session.Session) int {

@@ -41,8 +41,8 @@ type Resources struct {
 func (h *Hub) Resources() []Resources {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]Resources, 0, len(h.members))
-	for _, m := range h.members {
+	all := make([]Resources, 0, len(h.state.members))
+	for _, m := range h.state.members {
 		all = append(all, h.resourcesOf(m))
 	}
 	return all
@@ -58,7 +58,7 @@ func (h *Hub) resourcesOf(m *member) Resources {
 	}
 	r.Free = Amount{CPU: max(0, r.Total.CPU-r.Promised.CPU), Memory: max(0, r.Total.Memory-r.Promised.Memory)}
 	mine := map[gpu.UUID]gpu.Share{}
-	for _, k := range h.sessions {
+	for _, k := range h.state.sessions {
 		s := k.session
 		if k.member != m || !h.mine(m, s) || !s.Status.Live() {
 			continue

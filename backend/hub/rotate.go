@@ -19,7 +19,7 @@ type Rotation struct {
 // RotateAgentKey has an agent change its key; agent_rotate_unavailable where
 // that is done on its own machine.
 func (h *Hub) RotateAgentKey(ctx context.Context, name string) (Rotation, error) {
-	m, _, err := h.remoteOf(name)
+	m, _, err := h.state.remoteOf(name)
 	if err != nil {
 		return Rotation{}, err
 	}
@@ -38,7 +38,7 @@ func (h *Hub) RotateOwnKey(ctx context.Context) (Rotation, error) {
 		return Rotation{}, err
 	}
 	names := map[string]string{}
-	for _, m := range h.list() {
+	for _, m := range h.state.list() {
 		h.mu.Lock()
 		names[m.entry.ID] = m.Name()
 		h.mu.Unlock()

@@ -37,14 +37,14 @@ type Image struct {
 func (h *Hub) Machines() []Machine {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.machines()
+	return h.state.machines()
 }
 
 // Usage returns the newest sample of a live session, nil if there is none.
 func (h *Hub) Usage(id session.ID) *session.Usage {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if u, ok := h.usage[id]; ok {
+	if u, ok := h.state.usage[id]; ok {
 		return &u
 	}
 	return nil
@@ -114,9 +114,9 @@ func (h *Hub) ownerAt(m *member, asked string) (string, error) {
 func (h *Hub) learn(m *member, s session.Session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if m.remote != nil && !m.gone && h.sessions[s.ID] == nil {
+	if m.remote != nil && !m.gone && h.state.sessions[s.ID] == nil {
 		m.dirty = true
-		h.tell(m, s)
+		h.state.tell(m, s)
 	}
 }
 
@@ -140,7 +140,7 @@ func (h *Hub) find(ctx context.Context, ref string) (*member, session.ID, error)
 		}
 		trouble = err
 	}
-	members := h.list()
+	members := h.state.list()
 	lists := make([][]session.Session, len(members))
 	errs := make([]error, len(members))
 	askAll(ctx, members, func(ctx context.Context, i int, m *member) {
@@ -186,7 +186,7 @@ func (h *Hub) Get(ctx context.Context, ref string) (session.Session, *time.Time,
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	k, ok := h.sessions[id]
+	k, ok := h.state.sessions[id]
 	if !ok || m.remote == nil {
 		return session.Session{}, nil, err
 	}
@@ -204,12 +204,12 @@ func unreached(ctx context.Context, err error) bool {
 // kept it from being certain.
 func (h *Hub) home(ctx context.Context, id session.ID) (*member, error) {
 	h.mu.Lock()
-	m := h.homes[id]
+	m := h.state.homes[id]
 	h.mu.Unlock()
 	if m != nil {
 		return m, nil
 	}
-	members := h.list()
+	members := h.state.list()
 	errs := make([]error, len(members))
 	askAll(ctx, members, func(ctx context.Context, i int, m *member) { _, errs[i] = m.Agent.Get(ctx, id) })
 	var trouble error
@@ -231,10 +231,10 @@ func (h *Hub) home(ctx context.Context, id session.ID) (*member, error) {
 func (h *Hub) settle(id session.ID, m *member) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if m.gone || !h.claims(m, id) {
+	if m.gone || !h.state.claims(m, id) {
 		return false
 	}
-	h.homes[id] = m
+	h.state.homes[id] = m
 	return true
 }
 
@@ -247,7 +247,7 @@ func (h *Hub) List(ctx context.Context, filter session.Filter) ([]session.Sessio
 
 // ListOn returns the sessions of one agent, or of all where none is named.
 func (h *Hub) ListOn(ctx context.Context, agent string, filter session.Filter) ([]session.Session, error) {
-	members, err := h.on(agent)
+	members, err := h.state.on(agent)
 	if err != nil {
 		return nil, err
 	}
@@ -294,8 +294,8 @@ func (h *Hub) listOf(ctx context.Context, m *member, filter session.Filter) ([]s
 	if m.lastHeard.IsZero() {
 		return nil, err
 	}
-	remembered := slices.DeleteFunc(h.sorted(), func(s session.Session) bool {
-		return h.sessions[s.ID].member != m || filter.Live && !s.Status.Live() || filter.Finished && s.Status.Live()
+	remembered := slices.DeleteFunc(h.state.sorted(), func(s session.Session) bool {
+		return h.state.sessions[s.ID].member != m || filter.Live && !s.Status.Live() || filter.Finished && s.Status.Live()
 	})
 	return page(remembered, filter), nil
 }
@@ -305,7 +305,7 @@ func (h *Hub) listOf(ctx context.Context, m *member, filter session.Filter) ([]s
 func (h *Hub) Stale(id session.ID) *time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if m := h.homes[id]; m != nil && m.remote != nil {
+	if m := h.state.homes[id]; m != nil && m.remote != nil {
 		return m.stale()
 	}
 	return nil
@@ -326,7 +326,7 @@ func (h *Hub) Images(ctx context.Context) ([]Image, error) { return h.ImagesOn(c
 // ImagesOn lists what one agent has, or every agent where none is named.
 func (h *Hub) ImagesOn(ctx context.Context, agent string) ([]Image, error) {
 	all := []Image{}
-	members, err := h.on(agent)
+	members, err := h.state.on(agent)
 	if err != nil {
 		return nil, err
 	}

@@ -186,15 +186,15 @@ func (h *Hub) flush(ctx context.Context) {
 		if merged := h.takeSamples(); len(merged) > 0 {
 			h.stream.publish(Event{Usage: merged})
 		}
-		for _, m := range h.members {
+		for _, m := range h.state.members {
 			if _, waits := h.stream.boards[m]; waits && m.board != nil {
 				board := m.boardView()
 				h.stream.publish(Event{Devices: &board})
 			}
 		}
-		for _, m := range h.members {
+		for _, m := range h.state.members {
 			if _, waits := h.stream.links[m]; waits {
-				h.publishAgent(m)
+				h.state.publishAgent(m)
 			}
 		}
 		clear(h.stream.boards)
@@ -212,7 +212,7 @@ func (h *Hub) flush(ctx context.Context) {
 func (h *Hub) takeSamples() []session.Usage {
 	merged := make([]session.Usage, 0, len(h.stream.samples))
 	for id, u := range h.stream.samples {
-		if k, ok := h.sessions[id]; ok && k.session.Status.Live() {
+		if k, ok := h.state.sessions[id]; ok && k.session.Status.Live() {
 			merged = append(merged, u)
 		}
 	}

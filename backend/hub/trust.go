@@ -33,39 +33,39 @@ const (
 
 // distrust notes that an agent sent what it may not. An agent in this process is
 // part of this program.
-func (h *Hub) distrust(m *member, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.suspect(m, session.AsError(err, vet.CodeReply))
+func (st *state) distrust(m *member, err error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.suspect(m, session.AsError(err, vet.CodeReply))
 }
 
 // suspect needs mu.
-func (h *Hub) suspect(m *member, e *session.Error) {
+func (st *state) suspect(m *member, e *session.Error) {
 	if m.remote == nil || m.gone {
 		return
 	}
-	now := h.now()
+	now := st.now()
 	first := m.distrust == nil
 	if first {
 		m.distrust = &Distrust{Since: now}
-		h.log.Warn("an agent is not trusted", "agent", m.Name(), "error", e)
+		st.log.Warn("an agent is not trusted", "agent", m.Name(), "error", e)
 	}
 	noted := *m.distrust // views of it are read without mu
 	noted.Err, noted.Last = e, now
 	noted.Count++
 	m.distrust = &noted
 	if first {
-		h.publishAgent(m)
+		st.publishAgent(m)
 		return
 	}
-	h.stream.link(m)
+	st.stream.link(m)
 }
 
 // trustAgain needs mu: the warning goes where nothing invalid came for a while.
 func (h *Hub) trustAgain(m *member, now time.Time) {
 	if m.distrust != nil && now.Sub(m.distrust.Last) > distrustFor {
 		m.distrust = nil
-		h.publishAgent(m)
+		h.state.publishAgent(m)
 	}
 }
 
@@ -75,7 +75,7 @@ func (h *Hub) forgive(m *member) {
 	defer h.mu.Unlock()
 	if m.distrust != nil {
 		m.distrust = nil
-		h.publishAgent(m)
+		h.state.publishAgent(m)
 	}
 	select {
 	case m.again <- struct{}{}:
@@ -86,27 +86,27 @@ func (h *Hub) forgive(m *member) {
 // claims needs mu: whether an agent may tell of a session. One that is another
 // agent's stays that agent's, except that nobody takes the place of an agent in
 // this process.
-func (h *Hub) claims(m *member, id session.ID) bool {
-	home := h.homes[id]
+func (st *state) claims(m *member, id session.ID) bool {
+	home := st.homes[id]
 	switch {
 	case home == nil || home == m || home.remote == nil && m.remote == nil:
 		return true
 	case m.remote == nil:
-		h.suspect(home, foreign(home, "session", string(id), m))
-		h.drop(id)
+		st.suspect(home, foreign(home, "session", string(id), m))
+		st.drop(id)
 		return true
 	}
-	h.suspect(m, foreign(m, "session", string(id), home))
+	st.suspect(m, foreign(m, "session", string(id), home))
 	return false
 }
 
 // claimsFolder needs mu.
-func (h *Hub) claimsFolder(m *member, id session.FolderID) bool {
-	home := h.folders[id]
+func (st *state) claimsFolder(m *member, id session.FolderID) bool {
+	home := st.folders[id]
 	if home == nil || home == m || m.remote == nil {
 		return true
 	}
-	h.suspect(m, foreign(m, "folder", string(id), home))
+	st.suspect(m, foreign(m, "folder", string(id), home))
 	return false
 }
 
@@ -119,8 +119,8 @@ func foreign(m *member, what, id string, home *member) *session.Error {
 }
 
 // fits needs mu: whether there is room for one more session of an agent.
-func (h *Hub) fits(m *member, s session.Session) bool {
-	k := h.sessions[s.ID]
+func (st *state) fits(m *member, s session.Session) bool {
+	k := st.sessions[s.ID]
 	kept, bulk := m.kept, m.bulk+bulkOf(s)
 	if k != nil {
 		kept, bulk = kept-1, bulk-bulkOf(k.session)
@@ -128,7 +128,7 @@ func (h *Hub) fits(m *member, s session.Session) bool {
 	if m.remote == nil || kept < mostKept && bulk <= mostBulk {
 		return true
 	}
-	h.suspect(m, &session.Error{Code: vet.CodeReply,
+	st.suspect(m, &session.Error{Code: vet.CodeReply,
 		Message: fmt.Sprintf("The agent %s tells of more sessions than this program keeps.", m.Name()),
 		Hint:    "Some of its sessions are not shown. If it really has so many, end or remove some."})
 	return false
@@ -150,7 +150,7 @@ func (h *Hub) own(m *member, sessions []session.Session) []session.Session {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.DeleteFunc(sessions, func(s session.Session) bool { return !h.claims(m, s.ID) })
+	return slices.DeleteFunc(sessions, func(s session.Session) bool { return !h.state.claims(m, s.ID) })
 }
 
 // ownFolders leaves out of lists, one for each agent, the folders that are of
@@ -162,11 +162,11 @@ func (h *Hub) ownFolders(members []*member, lists [][]session.Folder) {
 	for i, m := range members {
 		lists[i] = slices.DeleteFunc(lists[i], func(f session.Folder) bool {
 			if other := told[f.ID]; other != nil && m.remote != nil {
-				h.suspect(m, foreign(m, "folder", string(f.ID), other))
+				h.state.suspect(m, foreign(m, "folder", string(f.ID), other))
 				return true
 			}
 			told[f.ID] = m
-			return !h.claimsFolder(m, f.ID)
+			return !h.state.claimsFolder(m, f.ID)
 		})
 	}
 }
