@@ -7,27 +7,27 @@ import (
 )
 
 // Keeper returns the agent that keeps a session, and whether it is known.
-func (h *Hub) Keeper(id session.ID) (Agent, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	m := h.state.homes[id]
+func (f *finder) Keeper(id session.ID) (Agent, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.homes[id]
 	if m == nil {
 		return Agent{}, false
 	}
-	return h.state.agentView(m, h.state.live(m)), true
+	return f.agentView(m, f.live(m)), true
 }
 
 // AwaitKeeper waits until the agent that keeps a session is reached. It reports
 // false at once where that agent is in this process or not known, so that there
 // is nothing to wait for, and fails with ctx's error or when it was removed.
-func (h *Hub) AwaitKeeper(ctx context.Context, id session.ID) (bool, error) {
-	return h.state.awaitMember(ctx, true, func() *member { return h.state.homes[id] })
+func (f *finder) AwaitKeeper(ctx context.Context, id session.ID) (bool, error) {
+	return f.awaitMember(ctx, true, func() *member { return f.homes[id] })
 }
 
 // AwaitKeeperLost is AwaitKeeper the other way round: it waits until the agent
 // is not reached.
-func (h *Hub) AwaitKeeperLost(ctx context.Context, id session.ID) (bool, error) {
-	return h.state.awaitMember(ctx, false, func() *member { return h.state.homes[id] })
+func (f *finder) AwaitKeeperLost(ctx context.Context, id session.ID) (bool, error) {
+	return f.awaitMember(ctx, false, func() *member { return f.homes[id] })
 }
 
 // awaitMember waits until the agent that find returns, which needs mu, is

@@ -37,10 +37,10 @@ func (d dependents) drop(id session.ID) {
 }
 
 // Dependents returns the ids of the sessions that wait for one to end in success.
-func (h *Hub) Dependents(id session.ID) []session.ID {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.state.dependents(id)
+func (f *finder) Dependents(id session.ID) []session.ID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dependents(id)
 }
 
 // dependents needs mu: those that wait for a session at the same agent, since no

@@ -299,8 +299,8 @@ func sortNewest(all []session.Session) {
 }
 
 // snapshot needs mu.
-func (h *Hub) snapshot() *Snapshot {
-	sessions := h.state.sorted()
+func (wa *watching) snapshot() *Snapshot {
+	sessions := wa.sorted()
 	finished := 0
 	sessions = slices.DeleteFunc(sessions, func(s session.Session) bool {
 		if s.Status.Live() {
@@ -309,21 +309,21 @@ func (h *Hub) snapshot() *Snapshot {
 		finished++
 		return finished > session.ResetFinished
 	})
-	usage := make(map[session.ID]session.Usage, len(h.state.usage))
-	for id, u := range h.state.usage {
+	usage := make(map[session.ID]session.Usage, len(wa.usage))
+	for id, u := range wa.usage {
 		usage[id] = u
 	}
 	snapshot := &Snapshot{
-		Sessions: sessions, Usage: usage, Machines: h.state.machines(), Devices: h.state.boards(), Presets: h.person.allPresets(),
-		Recents: cloneRecents(h.person.recents), Settings: h.person.settings, Version: h.version,
+		Sessions: sessions, Usage: usage, Machines: wa.machines(), Devices: wa.boards(), Presets: wa.person.allPresets(),
+		Recents: cloneRecents(wa.person.recents), Settings: wa.person.settings, Version: wa.version,
 		Dependents: map[session.ID][]session.ID{},
-		Agents:     h.state.agents(), Operations: h.operations.views(), Stale: map[session.ID]time.Time{},
+		Agents:     wa.agents(), Operations: wa.operations.views(), Stale: map[session.ID]time.Time{},
 	}
 	for _, s := range sessions {
-		if at := h.state.sessions[s.ID].member.stale(); at != nil {
+		if at := wa.sessions[s.ID].member.stale(); at != nil {
 			snapshot.Stale[s.ID] = *at
 		}
-		if ids := h.state.dependents(s.ID); len(ids) > 0 {
+		if ids := wa.dependents(s.ID); len(ids) > 0 {
 			snapshot.Dependents[s.ID] = ids
 		}
 	}

@@ -49,6 +49,8 @@ type Hub struct {
 	*operations
 	*person
 	*state
+	*watching
+	*finder
 	catalogue Catalogue
 	connector Connector
 	notifier  Notifier  // nil: none
@@ -66,12 +68,14 @@ type Hub struct {
 // its default taken: a broken history must not keep anybody from working.
 func Open(config Config) (*Hub, error) {
 	common := newShared(config)
+	state, operations := newState(common), newOperations(common)
+	person := &person{shared: common, file: config.Settings, autostart: config.Autostart, settings: DefaultSettings()}
 	h := &Hub{
-		shared: common, operations: newOperations(common),
-		person:    &person{shared: common, file: config.Settings, autostart: config.Autostart, settings: DefaultSettings()},
+		shared: common, operations: operations, person: person, state: state,
+		watching:  &watching{state: state, person: person, operations: operations},
+		finder:    &finder{state: state},
 		connector: config.Connector, catalogue: config.Catalogue,
 		notifier: config.Notifier,
-		state:    newState(common),
 		heard:    make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
 	}
 	for _, m := range config.Members {
@@ -94,7 +98,7 @@ func (h *Hub) Run(ctx context.Context) {
 		h.begin(m)
 	}
 	h.mu.Unlock()
-	group.Go(func() { h.flush(ctx) })
+	group.Go(func() { h.watching.flush(ctx) })
 	group.Go(func() { h.keepMemories(ctx) })
 	group.Go(func() { h.person.followSettings(ctx) })
 	group.Go(func() { h.followNotices(ctx) })

@@ -54,7 +54,7 @@ func (h *Hub) PullImage(agent, ref string) (Operation, error) {
 // CommitSession begins to make an image of a running session. What is wrong with
 // the wish is told at once, as session.Images says.
 func (h *Hub) CommitSession(ctx context.Context, ref, name string) (Operation, error) {
-	m, id, err := h.find(ctx, ref)
+	m, id, err := h.finder.find(ctx, ref)
 	if err != nil {
 		return Operation{}, err
 	}

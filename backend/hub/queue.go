@@ -10,14 +10,14 @@ import (
 
 // Waiting returns the sessions that are PENDING at one agent, or at all where
 // none is named, agent by agent in the order of their turn.
-func (h *Hub) Waiting(ctx context.Context, agent string) ([]session.Session, error) {
-	live, err := h.ListOn(ctx, agent, session.Filter{Live: true})
+func (f *finder) Waiting(ctx context.Context, agent string) ([]session.Session, error) {
+	live, err := f.ListOn(ctx, agent, session.Filter{Live: true})
 	if err != nil {
 		return nil, err
 	}
 	waiting := slices.DeleteFunc(live, func(s session.Session) bool { return s.Status != session.Pending })
 	order := map[string]int{}
-	for i, m := range h.state.list() {
+	for i, m := range f.list() {
 		order[m.Name()] = i
 	}
 	slices.SortStableFunc(waiting, func(a, b session.Session) int {

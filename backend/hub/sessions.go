@@ -41,10 +41,10 @@ func (h *Hub) Machines() []Machine {
 }
 
 // Usage returns the newest sample of a live session, nil if there is none.
-func (h *Hub) Usage(id session.ID) *session.Usage {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if u, ok := h.state.usage[id]; ok {
+func (f *finder) Usage(id session.ID) *session.Usage {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if u, ok := f.usage[id]; ok {
 		return &u
 	}
 	return nil
@@ -76,7 +76,7 @@ func (h *Hub) launch(ctx context.Context, req LaunchRequest) (session.Session, e
 	if err != nil {
 		return session.Session{}, err
 	}
-	if !h.settle(s.ID, m) {
+	if !h.finder.settle(s.ID, m) {
 		return session.Session{}, &session.Error{Code: vet.CodeReply,
 			Message: fmt.Sprintf("The agent %s answered with a session of another agent.", m.Name()),
 			Hint:    "Look at the agents: " + m.Name() + " is not to be trusted."}
@@ -120,31 +120,34 @@ func (h *Hub) learn(m *member, s session.Session) {
 	}
 }
 
+// finder finds sessions at the agents, and lists them.
+type finder struct{ *state }
+
 // Find returns the agent that keeps a session and the session's id. Ref is an
 // id, or the name of a live session. It fails with session_read_not-found, or
 // with session_read_conflict where agents have live sessions of one name.
-func (h *Hub) Find(ctx context.Context, ref string) (session.Agent, session.ID, error) {
-	m, id, err := h.find(ctx, ref)
+func (f *finder) Find(ctx context.Context, ref string) (session.Agent, session.ID, error) {
+	m, id, err := f.find(ctx, ref)
 	if err != nil {
 		return nil, "", err
 	}
 	return m.Agent, id, nil
 }
 
-func (h *Hub) find(ctx context.Context, ref string) (*member, session.ID, error) {
+func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, error) {
 	var trouble error
 	if session.ValidID(ref) {
-		m, err := h.home(ctx, session.ID(ref))
+		m, err := f.home(ctx, session.ID(ref))
 		if m != nil {
 			return m, session.ID(ref), nil
 		}
 		trouble = err
 	}
-	members := h.state.list()
+	members := f.list()
 	lists := make([][]session.Session, len(members))
 	errs := make([]error, len(members))
 	askAll(ctx, members, func(ctx context.Context, i int, m *member) {
-		lists[i], errs[i] = h.listOf(ctx, m, session.Filter{Live: true})
+		lists[i], errs[i] = f.listOf(ctx, m, session.Filter{Live: true})
 	})
 	var found []*member
 	var id session.ID
@@ -158,7 +161,7 @@ func (h *Hub) find(ctx context.Context, ref string) (*member, session.ID, error)
 	}
 	switch {
 	case len(found) == 1:
-		h.settle(id, found[0])
+		f.settle(id, found[0])
 		return found[0], id, nil
 	case len(found) > 1:
 		return nil, "", &session.Error{Code: "session_read_conflict",
@@ -173,8 +176,8 @@ func (h *Hub) find(ctx context.Context, ref string) (*member, session.ID, error)
 
 // Get returns a session by id, or by the name of a live one. Where its agent is
 // not reached it is as it was heard last, and the time is when that was.
-func (h *Hub) Get(ctx context.Context, ref string) (session.Session, *time.Time, error) {
-	m, id, err := h.find(ctx, ref)
+func (f *finder) Get(ctx context.Context, ref string) (session.Session, *time.Time, error) {
+	m, id, err := f.find(ctx, ref)
 	if err != nil {
 		return session.Session{}, nil, err
 	}
@@ -184,9 +187,9 @@ func (h *Hub) Get(ctx context.Context, ref string) (session.Session, *time.Time,
 	if err == nil || !unreached(ask, err) && session.CodeOf(err) != vet.CodeReply || ctx.Err() != nil {
 		return s, nil, err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	k, ok := h.state.sessions[id]
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	k, ok := f.sessions[id]
 	if !ok || m.remote == nil {
 		return session.Session{}, nil, err
 	}
@@ -202,19 +205,19 @@ func unreached(ctx context.Context, err error) bool {
 
 // home returns the agent of an id, nil if there is none. The error says what
 // kept it from being certain.
-func (h *Hub) home(ctx context.Context, id session.ID) (*member, error) {
-	h.mu.Lock()
-	m := h.state.homes[id]
-	h.mu.Unlock()
+func (f *finder) home(ctx context.Context, id session.ID) (*member, error) {
+	f.mu.Lock()
+	m := f.homes[id]
+	f.mu.Unlock()
 	if m != nil {
 		return m, nil
 	}
-	members := h.state.list()
+	members := f.list()
 	errs := make([]error, len(members))
 	askAll(ctx, members, func(ctx context.Context, i int, m *member) { _, errs[i] = m.Agent.Get(ctx, id) })
 	var trouble error
 	for i, err := range errs {
-		if err == nil && h.settle(id, members[i]) { // the agent of this computer is asked first
+		if err == nil && f.settle(id, members[i]) { // the agent of this computer is asked first
 			return members[i], nil
 		}
 		if err == nil {
@@ -228,31 +231,31 @@ func (h *Hub) home(ctx context.Context, id session.ID) (*member, error) {
 }
 
 // settle notes which agent keeps a session, and reports whether it may be.
-func (h *Hub) settle(id session.ID, m *member) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if m.gone || !h.state.claims(m, id) {
+func (f *finder) settle(id session.ID, m *member) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m.gone || !f.claims(m, id) {
 		return false
 	}
-	h.state.homes[id] = m
+	f.homes[id] = m
 	return true
 }
 
 // List returns the sessions of all agents, newest first. An agent that is not
 // reached answers with what was last known of it; the error is returned only
 // when nothing is known at all.
-func (h *Hub) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {
-	return h.ListOn(ctx, "", filter)
+func (f *finder) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {
+	return f.ListOn(ctx, "", filter)
 }
 
 // ListOn returns the sessions of one agent, or of all where none is named.
-func (h *Hub) ListOn(ctx context.Context, agent string, filter session.Filter) ([]session.Session, error) {
-	members, err := h.state.on(agent)
+func (f *finder) ListOn(ctx context.Context, agent string, filter session.Filter) ([]session.Session, error) {
+	members, err := f.on(agent)
 	if err != nil {
 		return nil, err
 	}
 	if len(members) == 1 {
-		return h.listOf(ctx, members[0], filter)
+		return f.listOf(ctx, members[0], filter)
 	}
 	wide := filter
 	wide.Offset = 0
@@ -261,7 +264,7 @@ func (h *Hub) ListOn(ctx context.Context, agent string, filter session.Filter) (
 	}
 	lists := make([][]session.Session, len(members))
 	errs := make([]error, len(members))
-	askAll(ctx, members, func(ctx context.Context, i int, m *member) { lists[i], errs[i] = h.listOf(ctx, m, wide) })
+	askAll(ctx, members, func(ctx context.Context, i int, m *member) { lists[i], errs[i] = f.listOf(ctx, m, wide) })
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -281,31 +284,31 @@ func (h *Hub) ListOn(ctx context.Context, agent string, filter session.Filter) (
 	return page(all, filter), nil
 }
 
-func (h *Hub) listOf(ctx context.Context, m *member, filter session.Filter) ([]session.Session, error) {
+func (f *finder) listOf(ctx context.Context, m *member, filter session.Filter) ([]session.Session, error) {
 	sessions, err := m.Agent.List(ctx, filter)
 	if err == nil {
-		return h.own(m, sessions), nil
+		return f.own(m, sessions), nil
 	}
 	if !unreached(ctx, err) && session.CodeOf(err) != vet.CodeReply {
 		return nil, err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if m.lastHeard.IsZero() {
 		return nil, err
 	}
-	remembered := slices.DeleteFunc(h.state.sorted(), func(s session.Session) bool {
-		return h.state.sessions[s.ID].member != m || filter.Live && !s.Status.Live() || filter.Finished && s.Status.Live()
+	remembered := slices.DeleteFunc(f.sorted(), func(s session.Session) bool {
+		return f.sessions[s.ID].member != m || filter.Live && !s.Status.Live() || filter.Finished && s.Status.Live()
 	})
 	return page(remembered, filter), nil
 }
 
 // Stale says when what is known of a session's agent was heard, nil while that
 // agent is reached.
-func (h *Hub) Stale(id session.ID) *time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if m := h.state.homes[id]; m != nil && m.remote != nil {
+func (f *finder) Stale(id session.ID) *time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m := f.homes[id]; m != nil && m.remote != nil {
 		return m.stale()
 	}
 	return nil

@@ -173,33 +173,40 @@ func (s *stream) remind() {
 	}
 }
 
+// watching hands what the rooms publish to those who watch.
+type watching struct {
+	*state
+	person     *person
+	operations *operations
+}
+
 // flush publishes merged usage samples, the newest boards and the newest figures
 // of agents, at most once every flushEvery, and sleeps while there are none.
-func (h *Hub) flush(ctx context.Context) {
+func (wa *watching) flush(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-h.stream.sampled:
+		case <-wa.stream.sampled:
 		}
-		h.mu.Lock()
-		if merged := h.takeSamples(); len(merged) > 0 {
-			h.stream.publish(Event{Usage: merged})
+		wa.mu.Lock()
+		if merged := wa.takeSamples(); len(merged) > 0 {
+			wa.stream.publish(Event{Usage: merged})
 		}
-		for _, m := range h.state.members {
-			if _, waits := h.stream.boards[m]; waits && m.board != nil {
+		for _, m := range wa.members {
+			if _, waits := wa.stream.boards[m]; waits && m.board != nil {
 				board := m.boardView()
-				h.stream.publish(Event{Devices: &board})
+				wa.stream.publish(Event{Devices: &board})
 			}
 		}
-		for _, m := range h.state.members {
-			if _, waits := h.stream.links[m]; waits {
-				h.state.publishAgent(m)
+		for _, m := range wa.members {
+			if _, waits := wa.stream.links[m]; waits {
+				wa.publishAgent(m)
 			}
 		}
-		clear(h.stream.boards)
-		clear(h.stream.links)
-		h.mu.Unlock()
+		clear(wa.stream.boards)
+		clear(wa.stream.links)
+		wa.mu.Unlock()
 		select {
 		case <-ctx.Done():
 			return
@@ -209,20 +216,20 @@ func (h *Hub) flush(ctx context.Context) {
 }
 
 // takeSamples needs mu. Samples of sessions that ended meanwhile are dropped.
-func (h *Hub) takeSamples() []session.Usage {
-	merged := make([]session.Usage, 0, len(h.stream.samples))
-	for id, u := range h.stream.samples {
-		if k, ok := h.state.sessions[id]; ok && k.session.Status.Live() {
+func (wa *watching) takeSamples() []session.Usage {
+	merged := make([]session.Usage, 0, len(wa.stream.samples))
+	for id, u := range wa.stream.samples {
+		if k, ok := wa.sessions[id]; ok && k.session.Status.Live() {
 			merged = append(merged, u)
 		}
 	}
-	clear(h.stream.samples)
+	clear(wa.stream.samples)
 	return merged
 }
 
 // Watcher reads the stream. It belongs to one goroutine, which closes it.
 type Watcher struct {
-	hub     *Hub
+	from    *watching
 	cursor  Cursor
 	fresh   bool // begin with a snapshot
 	shell   bool
@@ -232,12 +239,12 @@ type Watcher struct {
 
 // Watch begins to follow the stream after cursor, or with a snapshot where
 // that is not possible. A shell watcher also receives Window events.
-func (h *Hub) Watch(cursor Cursor, shell bool) *Watcher {
-	w := &Watcher{hub: h, cursor: cursor, shell: shell, wake: make(chan struct{}, 1),
+func (wa *watching) Watch(cursor Cursor, shell bool) *Watcher {
+	w := &Watcher{from: wa, cursor: cursor, shell: shell, wake: make(chan struct{}, 1),
 		windows: make(chan Window, windowsKept)}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s := &h.stream
+	wa.mu.Lock()
+	defer wa.mu.Unlock()
+	s := &wa.stream
 	w.fresh = cursor.Epoch != s.epoch || cursor.Seq+1 < s.first || cursor.Seq > s.last()
 	s.watchers[w] = struct{}{}
 	return w
@@ -245,9 +252,9 @@ func (h *Hub) Watch(cursor Cursor, shell bool) *Watcher {
 
 // Close ends the watching.
 func (w *Watcher) Close() {
-	w.hub.mu.Lock()
-	defer w.hub.mu.Unlock()
-	delete(w.hub.stream.watchers, w)
+	w.from.mu.Lock()
+	defer w.from.mu.Unlock()
+	delete(w.from.stream.watchers, w)
 }
 
 // Next waits for the next event. It fails when ctx ends or, with
@@ -268,17 +275,17 @@ func (w *Watcher) Next(ctx context.Context) (Event, error) {
 }
 
 func (w *Watcher) take() (Event, bool, error) {
-	h := w.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s := &h.stream
+	from := w.from
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	s := &from.stream
 	if s.closed {
 		return Event{}, false, &session.Error{Code: "hub_watch_unavailable", Message: "Slipway is shutting down."}
 	}
 	if w.fresh || w.cursor.Seq+1 < s.first {
 		w.fresh = false
 		w.cursor = Cursor{Epoch: s.epoch, Seq: s.last()}
-		return Event{Epoch: s.epoch, Seq: s.last(), Snapshot: h.snapshot()}, true, nil
+		return Event{Epoch: s.epoch, Seq: s.last(), Snapshot: from.snapshot()}, true, nil
 	}
 	if w.cursor.Seq >= s.last() {
 		return Event{}, false, nil
@@ -290,10 +297,10 @@ func (w *Watcher) take() (Event, bool, error) {
 
 // OpenWindow hands window to a connected desktop shell and reports whether
 // there was one to take it.
-func (h *Hub) OpenWindow(window Window) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for w := range h.stream.watchers {
+func (wa *watching) OpenWindow(window Window) bool {
+	wa.mu.Lock()
+	defer wa.mu.Unlock()
+	for w := range wa.stream.watchers {
 		if !w.shell {
 			continue
 		}

@@ -144,13 +144,13 @@ func bulkOf(s session.Session) int {
 }
 
 // own leaves out of a list those sessions that are another agent's.
-func (h *Hub) own(m *member, sessions []session.Session) []session.Session {
+func (f *finder) own(m *member, sessions []session.Session) []session.Session {
 	if m.remote == nil {
 		return sessions
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.DeleteFunc(sessions, func(s session.Session) bool { return !h.state.claims(m, s.ID) })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.DeleteFunc(sessions, func(s session.Session) bool { return !f.claims(m, s.ID) })
 }
 
 // ownFolders leaves out of lists, one for each agent, the folders that are of
