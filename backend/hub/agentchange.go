@@ -165,7 +165,7 @@ func (h *Hub) UpgradeAgent(name string) (Operation, error) {
 // ReconnectAgent begins to reach an agent at once. It may ask a person.
 func (h *Hub) ReconnectAgent(name string) (Operation, error) {
 	return h.about(AgentReconnect, name, func(ctx context.Context, work *Work, m *member, _ Entry) error {
-		h.forgive(m)
+		h.follower.forgive(m)
 		return m.remote.Reconnect(ctx, work)
 	})
 }
@@ -231,7 +231,7 @@ func (h *Hub) part(m *member) error {
 		stop()
 		m.done.Wait()
 	}
-	return h.forgetMemory(m)
+	return h.follower.forgetMemory(m)
 }
 
 // AnswerAgent answers the question of an agent that shows another key than

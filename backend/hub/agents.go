@@ -334,7 +334,7 @@ func (h *Hub) join(entry Entry) (*member, error) {
 	defer h.mu.Unlock()
 	h.state.members = append(slices.Clone(h.state.members), m)
 	h.stream.forget() // a snapshot brings its machine as well
-	h.begin(m)
+	h.follower.begin(m)
 	return m, nil
 }
 
@@ -392,7 +392,7 @@ func (h *Hub) loadDirectory() {
 			h.log.Error("an agent cannot be opened", "agent", entry.Name, "error", err)
 			continue
 		}
-		h.recall(m)
+		h.follower.recall(m)
 		h.state.members = append(h.state.members, m)
 	}
 }

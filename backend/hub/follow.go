@@ -18,24 +18,42 @@ const (
 	longestPause = 5 * time.Second
 )
 
+// follower takes in what the agents tell, for as long as the hub runs.
+type follower struct {
+	*state
+	first []*member     // those of the Config
+	heard chan struct{} // closed when every one of them has told its state once
+
+	running func() context.Context // the life of Run; nil before and after it; mu guards it
+}
+
+// WaitHeard waits until every agent of the Config has told its state once, or
+// ctx ends.
+func (f *follower) WaitHeard(ctx context.Context) {
+	select {
+	case <-f.heard:
+	case <-ctx.Done():
+	}
+}
+
 // follow watches one agent until ctx ends, again and again.
-func (h *Hub) follow(ctx context.Context, m *member) {
+func (f *follower) follow(ctx context.Context, m *member) {
 	var cursor session.Cursor
 	pause, wary, said := firstPause, firstDistrust, false
 	for ctx.Err() == nil {
-		if !h.linkUp(m) {
+		if !f.linkUp(m) {
 			select {
 			case <-ctx.Done():
 			case <-m.up:
 			}
 			continue
 		}
-		err := h.greet(ctx, m, cursor)
+		err := f.greet(ctx, m, cursor)
 		if err == nil {
 			err = m.Agent.Watch(ctx, cursor, func(e session.Event) error {
 				pause, said = firstPause, false
 				cursor = session.Cursor{Epoch: e.Epoch, Seq: e.Seq}
-				h.apply(m, e)
+				f.apply(m, e)
 				return nil
 			})
 		}
@@ -44,11 +62,11 @@ func (h *Hub) follow(ctx context.Context, m *member) {
 		}
 		if !said {
 			said = true
-			h.log.Warn("an agent is not reached", "agent", m.Name(), "error", err)
+			f.log.Warn("an agent is not reached", "agent", m.Name(), "error", err)
 		}
-		h.offline(m)
+		f.offline(m)
 		if session.CodeOf(err) == vet.CodeReply {
-			wary = h.leaveAlone(ctx, m, wary)
+			wary = f.leaveAlone(ctx, m, wary)
 			continue
 		}
 		select {
@@ -64,7 +82,7 @@ func (h *Hub) follow(ctx context.Context, m *member) {
 // leaveAlone waits before an agent whose data was refused is asked again, and
 // returns how long to wait the next time. A new connection does not shorten the
 // wait, since the agent itself decides when it connects.
-func (h *Hub) leaveAlone(ctx context.Context, m *member, pause time.Duration) time.Duration {
+func (f *follower) leaveAlone(ctx context.Context, m *member, pause time.Duration) time.Duration {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
@@ -78,15 +96,15 @@ func (h *Hub) leaveAlone(ctx context.Context, m *member, pause time.Duration) ti
 
 // linkUp reports whether there is any use in calling an agent: one on another
 // machine wakes its follower when it is reached.
-func (h *Hub) linkUp(m *member) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (f *follower) linkUp(m *member) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return m.remote == nil || m.link.State == LinkConnected || m.link.State == LinkProbing
 }
 
 // greet finds out whether an agent that was lost is there again. What happened
 // meanwhile follows, but where nothing did there is no event to tell so.
-func (h *Hub) greet(ctx context.Context, m *member, cursor session.Cursor) error {
+func (f *follower) greet(ctx context.Context, m *member, cursor session.Cursor) error {
 	if m.remote == nil || cursor == (session.Cursor{}) {
 		return nil
 	}
@@ -96,15 +114,15 @@ func (h *Hub) greet(ctx context.Context, m *member, cursor session.Cursor) error
 	if err != nil {
 		return err
 	}
-	h.apply(m, session.Event{Machine: &machine})
+	f.apply(m, session.Event{Machine: &machine})
 	return nil
 }
 
-func (h *Hub) offline(m *member) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (f *follower) offline(m *member) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if m.online {
-		h.state.lost(m)
+		f.lost(m)
 	}
 }
 
@@ -123,15 +141,15 @@ func (m *member) view() Machine {
 }
 
 // apply takes one event of an agent into what the hub knows, and tells it on.
-func (h *Hub) apply(m *member, e session.Event) {
-	now := h.now()
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (f *follower) apply(m *member, e session.Event) {
+	now := f.now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if m.gone {
 		return
 	}
 	m.lastHeard, m.dirty = now, true
-	h.trustAgain(m, now)
+	f.trustAgain(m, now)
 	cameBack := !m.online
 	m.online = true
 	if cameBack {
@@ -139,28 +157,28 @@ func (h *Hub) apply(m *member, e session.Event) {
 	}
 	switch {
 	case e.Reset != nil:
-		h.reset(m, *e.Reset)
+		f.reset(m, *e.Reset)
 		return
 	case e.Session != nil:
-		h.state.tell(m, *e.Session)
+		f.tell(m, *e.Session)
 	case e.Removed != nil:
-		h.removed(m, *e.Removed)
+		f.removed(m, *e.Removed)
 	case e.Machine != nil:
 		m.machine = *e.Machine
 		if !cameBack {
-			h.state.publishMachine(m)
+			f.publishMachine(m)
 		}
 	case len(e.Usage) > 0:
-		h.sampled(m, e.Usage)
+		f.sampled(m, e.Usage)
 	case e.Devices != nil:
 		m.board = e.Devices
-		h.stream.board(m)
+		f.stream.board(m)
 	}
 	if cameBack {
-		h.state.publishMachine(m)
-		h.state.publishAgent(m)
-		h.state.publishLive(m)
-		h.stream.board(m)
+		f.publishMachine(m)
+		f.publishAgent(m)
+		f.publishLive(m)
+		f.stream.board(m)
 	}
 }
 
@@ -184,54 +202,54 @@ func (st *state) tell(m *member, s session.Session) {
 }
 
 // removed needs mu: an agent has purged the record of a session.
-func (h *Hub) removed(m *member, id session.ID) {
-	if h.state.claims(m, id) {
-		h.state.drop(id)
-		h.stream.publish(Event{Removed: &id})
+func (f *follower) removed(m *member, id session.ID) {
+	if f.claims(m, id) {
+		f.drop(id)
+		f.stream.publish(Event{Removed: &id})
 	}
 }
 
 // sampled needs mu: samples of an agent's own sessions are kept and told on.
-func (h *Hub) sampled(m *member, usage []session.Usage) {
+func (f *follower) sampled(m *member, usage []session.Usage) {
 	own := make([]session.Usage, 0, len(usage))
 	for _, u := range usage {
-		if k := h.state.sessions[u.Session]; k != nil && k.member == m {
-			h.state.usage[u.Session] = u
+		if k := f.sessions[u.Session]; k != nil && k.member == m {
+			f.usage[u.Session] = u
 			own = append(own, u)
 			continue
 		}
-		h.state.claims(m, u.Session)
+		f.claims(m, u.Session)
 	}
-	h.stream.sample(own)
+	f.stream.sample(own)
 }
 
 // reset needs mu. What was known of the agent's sessions is replaced, and every
 // watcher is made to take a snapshot, which is smaller than the difference is subtle.
-func (h *Hub) reset(m *member, r session.Reset) {
-	for id, k := range h.state.sessions {
+func (f *follower) reset(m *member, r session.Reset) {
+	for id, k := range f.sessions {
 		if k.member == m {
-			delete(h.state.sessions, id)
-			delete(h.state.usage, id)
+			delete(f.sessions, id)
+			delete(f.usage, id)
 		}
 	}
-	maps.DeleteFunc(h.state.homes, func(_ session.ID, home *member) bool { return home == m })
+	maps.DeleteFunc(f.homes, func(_ session.ID, home *member) bool { return home == m })
 	m.kept, m.bulk = 0, 0
 	m.machine, m.board = r.Machine, r.Devices
 	for _, s := range r.Sessions {
-		if h.state.claims(m, s.ID) && h.state.fits(m, s) {
-			h.state.remember(m, s)
+		if f.claims(m, s.ID) && f.fits(m, s) {
+			f.remember(m, s)
 		}
 	}
-	h.state.waiting = dependents{}
-	for _, k := range h.state.sessions {
-		h.state.waiting.add(k.session)
+	f.waiting = dependents{}
+	for _, k := range f.sessions {
+		f.waiting.add(k.session)
 	}
-	h.stream.forget()
+	f.stream.forget()
 	if !m.told {
 		m.told = true
-		if slices.Contains(h.first, m) &&
-			!slices.ContainsFunc(h.first, func(other *member) bool { return !other.told }) {
-			close(h.heard)
+		if slices.Contains(f.first, m) &&
+			!slices.ContainsFunc(f.first, func(other *member) bool { return !other.told }) {
+			close(f.heard)
 		}
 	}
 }

@@ -51,17 +51,12 @@ type Hub struct {
 	*state
 	*watching
 	*finder
+	*follower
+	*notices
 	catalogue Catalogue
 	connector Connector
-	notifier  Notifier  // nil: none
-	first     []*member // those of the Config
-
-	running func() context.Context // the life of Run; nil before and after it
 
 	uploads chan struct{} // one token for each upload under way
-
-	// heard is closed when every agent has told its state once.
-	heard chan struct{}
 }
 
 // Open reads what the shelf keeps. A value that cannot be read is reported and
@@ -70,13 +65,15 @@ func Open(config Config) (*Hub, error) {
 	common := newShared(config)
 	state, operations := newState(common), newOperations(common)
 	person := &person{shared: common, file: config.Settings, autostart: config.Autostart, settings: DefaultSettings()}
+	watching := &watching{state: state, person: person, operations: operations}
 	h := &Hub{
 		shared: common, operations: operations, person: person, state: state,
-		watching:  &watching{state: state, person: person, operations: operations},
+		watching:  watching,
+		follower:  &follower{state: state, heard: make(chan struct{})},
+		notices:   &notices{state: state, watching: watching, person: person, notifier: config.Notifier},
 		finder:    &finder{state: state},
 		connector: config.Connector, catalogue: config.Catalogue,
-		notifier: config.Notifier,
-		heard:    make(chan struct{}), uploads: make(chan struct{}, uploadsAtOnce),
+		uploads: make(chan struct{}, uploadsAtOnce),
 	}
 	for _, m := range config.Members {
 		h.first = append(h.first, newMember(m.Name, m.Local, m.Agent))
@@ -93,37 +90,28 @@ func Open(config Config) (*Hub, error) {
 func (h *Hub) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	h.mu.Lock()
-	h.running = func() context.Context { return ctx }
+	h.follower.running = func() context.Context { return ctx }
 	for _, m := range h.state.members {
-		h.begin(m)
+		h.follower.begin(m)
 	}
 	h.mu.Unlock()
 	group.Go(func() { h.watching.flush(ctx) })
-	group.Go(func() { h.keepMemories(ctx) })
+	group.Go(func() { h.follower.keepMemories(ctx) })
 	group.Go(func() { h.person.followSettings(ctx) })
-	group.Go(func() { h.followNotices(ctx) })
+	group.Go(func() { h.notices.followNotices(ctx) })
 	group.Wait()
 	h.operations.close()
 	h.mu.Lock()
-	h.running = nil
+	h.follower.running = nil
 	members := h.state.members
 	h.mu.Unlock()
 	for _, m := range members {
 		m.done.Wait()
 	}
-	h.keepAll()
+	h.follower.keepAll()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.stream.close()
-}
-
-// WaitHeard waits until every agent of the Config has told its state once, or
-// ctx ends.
-func (h *Hub) WaitHeard(ctx context.Context) {
-	select {
-	case <-h.heard:
-	case <-ctx.Done():
-	}
 }
 
 // Version says what is running.

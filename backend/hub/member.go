@@ -84,25 +84,25 @@ func (st *state) member(name string) (*member, error) {
 }
 
 // begin needs mu: it starts to follow an agent, if the hub runs.
-func (h *Hub) begin(m *member) {
-	if h.running == nil || m.gone {
+func (f *follower) begin(m *member) {
+	if f.running == nil || m.gone {
 		return
 	}
-	ctx, stop := context.WithCancel(h.running())
+	ctx, stop := context.WithCancel(f.running())
 	m.stop = stop
-	m.done.Go(func() { h.follow(ctx, m) })
+	m.done.Go(func() { f.follow(ctx, m) })
 	if m.remote == nil {
 		return
 	}
 	m.done.Go(func() { m.remote.Run(ctx) })
-	m.done.Go(func() { h.followLink(ctx, m) })
+	m.done.Go(func() { f.followLink(ctx, m) })
 }
 
 // followLink takes in how an agent is reached, until ctx ends.
-func (h *Hub) followLink(ctx context.Context, m *member) {
+func (f *follower) followLink(ctx context.Context, m *member) {
 	for {
 		link, changed := m.remote.Link()
-		h.linked(m, link)
+		f.linked(m, link)
 		select {
 		case <-ctx.Done():
 			return
@@ -113,16 +113,16 @@ func (h *Hub) followLink(ctx context.Context, m *member) {
 
 // linked notes how an agent is reached and tells of it: at once when that is
 // something else than before, and with the next flush when only figures moved.
-func (h *Hub) linked(m *member, link Link) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (f *follower) linked(m *member, link Link) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	before := m.link
 	m.link = link
 	if link.LastHeard.After(m.lastHeard) {
 		m.lastHeard = link.LastHeard
 	}
 	if before.same(link) {
-		h.stream.link(m)
+		f.stream.link(m)
 		return
 	}
 	m.turned()
@@ -130,9 +130,9 @@ func (h *Hub) linked(m *member, link Link) {
 		m.wake()
 	}
 	if (link.State == LinkDown || link.State == LinkOff || link.State == LinkQuestion) && m.online {
-		h.state.lost(m)
+		f.lost(m)
 	}
-	h.state.publishAgent(m)
+	f.publishAgent(m)
 }
 
 // lost needs mu: what is known of an agent is from now on as old as lastHeard.

@@ -32,69 +32,69 @@ const (
 )
 
 // recall puts back what was kept of an agent. It is called before the hub is shared.
-func (h *Hub) recall(m *member) {
+func (f *follower) recall(m *member) {
 	var kept memory
-	found, err := h.shelf.Load(memoryKey+m.entry.ID, &kept)
+	found, err := f.shelf.Load(memoryKey+m.entry.ID, &kept)
 	if err != nil {
-		h.log.Warn("what was known of an agent cannot be read", "agent", m.Name(), "error", err)
+		f.log.Warn("what was known of an agent cannot be read", "agent", m.Name(), "error", err)
 	}
 	if !found || err != nil {
 		return
 	}
 	if err := vet.Check(&kept.Machine); err != nil { // a release kept it that took it as it came
-		h.log.Warn("what was known of an agent is left out", "agent", m.Name(), "error", err)
+		f.log.Warn("what was known of an agent is left out", "agent", m.Name(), "error", err)
 		return
 	}
 	m.lastHeard, m.machine = kept.LastHeard, kept.Machine
 	m.machine.Agent = m.Name()
 	for _, s := range kept.Sessions {
-		if vet.Check(&s) != nil || h.state.homes[s.ID] != nil {
+		if vet.Check(&s) != nil || f.homes[s.ID] != nil {
 			continue
 		}
 		s.Agent = m.Name()
-		h.state.remember(m, s)
-		h.state.waiting.add(s)
+		f.remember(m, s)
+		f.waiting.add(s)
 	}
 }
 
 // keepMemories keeps what is known of remote agents every keepEvery, and once more
 // when ctx ends.
-func (h *Hub) keepMemories(ctx context.Context) {
+func (f *follower) keepMemories(ctx context.Context) {
 	ticker := time.NewTicker(keepEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			h.keepAll()
+			f.keepAll()
 			return
 		case <-ticker.C:
-			h.keepAll()
+			f.keepAll()
 		}
 	}
 }
 
 // keepAll keeps what is known of each remote agent of which anything changed.
-func (h *Hub) keepAll() {
-	for _, m := range h.state.list() {
-		if err := h.keep(m); err != nil {
-			h.log.Error("what is known of an agent is not kept", "agent", m.Name(), "error", err)
+func (f *follower) keepAll() {
+	for _, m := range f.list() {
+		if err := f.keep(m); err != nil {
+			f.log.Error("what is known of an agent is not kept", "agent", m.Name(), "error", err)
 		}
 	}
 }
 
-func (h *Hub) keep(m *member) error {
-	h.saving.Lock()
-	defer h.saving.Unlock()
-	h.mu.Lock()
+func (f *follower) keep(m *member) error {
+	f.saving.Lock()
+	defer f.saving.Unlock()
+	f.mu.Lock()
 	if m.remote == nil || !m.dirty || m.gone {
-		h.mu.Unlock()
+		f.mu.Unlock()
 		return nil
 	}
 	m.dirty = false
 	kept := memory{LastHeard: m.lastHeard, Machine: m.machine}
 	finished := 0
-	for _, s := range h.state.sorted() {
-		if h.state.sessions[s.ID].member != m {
+	for _, s := range f.sorted() {
+		if f.sessions[s.ID].member != m {
 			continue
 		}
 		if !s.Status.Live() {
@@ -106,14 +106,14 @@ func (h *Hub) keep(m *member) error {
 		kept.Sessions = append(kept.Sessions, s)
 	}
 	id := m.entry.ID
-	h.mu.Unlock()
-	return h.shelf.Save(memoryKey+id, kept)
+	f.mu.Unlock()
+	return f.shelf.Save(memoryKey+id, kept)
 }
 
 // forgetMemory needs saving.
-func (h *Hub) forgetMemory(m *member) error {
-	h.mu.Lock()
+func (f *follower) forgetMemory(m *member) error {
+	f.mu.Lock()
 	id := m.entry.ID
-	h.mu.Unlock()
-	return h.shelf.Save(memoryKey+id, nil)
+	f.mu.Unlock()
+	return f.shelf.Save(memoryKey+id, nil)
 }

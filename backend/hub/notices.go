@@ -18,10 +18,18 @@ type Notifier interface {
 // whether it would.
 const showTime = 5 * time.Second
 
+// notices tells the person of what they wait for.
+type notices struct {
+	*state
+	watching *watching
+	person   *person
+	notifier Notifier // nil: there is no desktop
+}
+
 // followNotices tells the person what they wait for, until ctx ends. What no
 // desktop shows is left to the pages.
-func (h *Hub) followNotices(ctx context.Context) {
-	watcher := h.Watch(Cursor{}, false)
+func (nt *notices) followNotices(ctx context.Context) {
+	watcher := nt.watching.Watch(Cursor{}, false)
 	defer watcher.Close()
 	var judge *notify.Judge
 	shown := allowed{}
@@ -35,13 +43,13 @@ func (h *Hub) followNotices(ctx context.Context) {
 			judge = notify.NewJudge(event.Snapshot.Sessions)
 		case event.Removed != nil:
 			judge.Forget(*event.Removed)
-		case event.Session != nil && event.LastHeard == nil && event.Session.Owner == h.owner:
-			choices := h.Settings()
+		case event.Session != nil && event.LastHeard == nil && event.Session.Owner == nt.owner:
+			choices := nt.person.Settings()
 			judge.Speak(choices.Language)
-			n := judge.See(event.Session, h.now())
+			n := judge.See(event.Session, nt.now())
 			if n != nil && choices.Notifications &&
-				(h.near(event.Session.ID) || shown.more(event.Session.Agent, h.now())) {
-				h.showNotice(ctx, *n)
+				(nt.near(event.Session.ID) || shown.more(event.Session.Agent, nt.now())) {
+				nt.showNotice(ctx, *n)
 			}
 		}
 	}
@@ -69,45 +77,45 @@ func (a allowed) more(agent string, now time.Time) bool {
 }
 
 // near reports whether a session is one of this process.
-func (h *Hub) near(id session.ID) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	home := h.state.homes[id]
+func (nt *notices) near(id session.ID) bool {
+	nt.mu.Lock()
+	defer nt.mu.Unlock()
+	home := nt.homes[id]
 	return home != nil && home.remote == nil
 }
 
 // showNotice shows a notice on the desktop, or else on the pages.
-func (h *Hub) showNotice(ctx context.Context, n notify.Notice) {
+func (nt *notices) showNotice(ctx context.Context, n notify.Notice) {
 	ctx, cancel := context.WithTimeout(ctx, showTime)
 	defer cancel()
-	if h.notifier != nil && h.notifier.Show(ctx, n) == nil {
+	if nt.notifier != nil && nt.notifier.Show(ctx, n) == nil {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.stream.publish(Event{Notice: &n})
+	nt.mu.Lock()
+	defer nt.mu.Unlock()
+	nt.stream.publish(Event{Notice: &n})
 }
 
 // Notifies tells whether a desktop shows the notices; else the pages do. One
 // that does not answer shows none.
-func (h *Hub) Notifies(ctx context.Context) bool {
+func (nt *notices) Notifies(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, showTime)
 	defer cancel()
-	return h.notifier != nil && h.notifier.Available(ctx)
+	return nt.notifier != nil && nt.notifier.Available(ctx)
 }
 
 // TryNotice shows a notice that says that notices are shown. It fails with
 // notice_show_unavailable.
-func (h *Hub) TryNotice(ctx context.Context) error {
-	if h.notifier == nil {
+func (nt *notices) TryNotice(ctx context.Context) error {
+	if nt.notifier == nil {
 		return &session.Error{Code: "notice_show_unavailable", Message: "The desktop shows no notifications.",
 			Hint: "A browser may show them instead: allow it on the Settings page."}
 	}
 	ctx, cancel := context.WithTimeout(ctx, showTime)
 	defer cancel()
 	title, text := "Slipway", "This is how Slipway tells you what you wait for."
-	if h.Settings().Language == "ko" {
+	if nt.person.Settings().Language == "ko" {
 		text = "기다리는 일이 생기면 이렇게 알려 드립니다."
 	}
-	return h.notifier.Show(ctx, notify.Notice{Title: title, Text: text, At: h.now()})
+	return nt.notifier.Show(ctx, notify.Notice{Title: title, Text: text, At: nt.now()})
 }

@@ -62,20 +62,20 @@ func (st *state) suspect(m *member, e *session.Error) {
 }
 
 // trustAgain needs mu: the warning goes where nothing invalid came for a while.
-func (h *Hub) trustAgain(m *member, now time.Time) {
+func (f *follower) trustAgain(m *member, now time.Time) {
 	if m.distrust != nil && now.Sub(m.distrust.Last) > distrustFor {
 		m.distrust = nil
-		h.state.publishAgent(m)
+		f.publishAgent(m)
 	}
 }
 
 // forgive takes the warning of an agent back, since a person tries it again.
-func (h *Hub) forgive(m *member) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (f *follower) forgive(m *member) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if m.distrust != nil {
 		m.distrust = nil
-		h.state.publishAgent(m)
+		f.publishAgent(m)
 	}
 	select {
 	case m.again <- struct{}{}:
