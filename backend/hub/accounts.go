@@ -48,8 +48,8 @@ type AccountQuery struct {
 }
 
 // Accounts asks every agent what was used. It fails only when none answers.
-func (h *Hub) Accounts(ctx context.Context, query AccountQuery) (Report, error) {
-	members, err := h.state.on(query.Agent)
+func (ms *machines) Accounts(ctx context.Context, query AccountQuery) (Report, error) {
+	members, err := ms.on(query.Agent)
 	if err != nil {
 		return Report{}, err
 	}
@@ -73,15 +73,15 @@ func (h *Hub) Accounts(ctx context.Context, query AccountQuery) (Report, error) 
 	if len(report.Missing) == len(members) {
 		return Report{}, firstError([]error{errors.Join(errs...)})
 	}
-	h.nameDevices(rows)
+	ms.nameDevices(rows)
 	report.Rows, report.Totals = sumUp(rows, query.By), totals(rows, query.From)
 	return report, nil
 }
 
-func (h *Hub) nameDevices(rows []Account) {
+func (ms *machines) nameDevices(rows []Account) {
 	for i, row := range rows {
 		if row.Device != "" {
-			rows[i].DeviceName = h.DeviceName(row.Agent, row.Device)
+			rows[i].DeviceName = ms.DeviceName(row.Agent, row.Device)
 		}
 	}
 }

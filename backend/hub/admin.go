@@ -7,10 +7,16 @@ import (
 	"slipway/backend/session"
 )
 
+// administration asks an agent that one rules what only its admins may.
+type administration struct {
+	*state
+	connector Connector
+}
+
 // Audit returns the newest entries of the log of what was done with an agent
 // that one rules, oldest first.
-func (h *Hub) Audit(ctx context.Context, name string, asked session.AuditQuery) ([]session.AuditEntry, error) {
-	m, _, err := h.state.remoteOf(name)
+func (a *administration) Audit(ctx context.Context, name string, asked session.AuditQuery) ([]session.AuditEntry, error) {
+	m, _, err := a.remoteOf(name)
 	if err != nil {
 		return nil, err
 	}
@@ -18,8 +24,8 @@ func (h *Hub) Audit(ctx context.Context, name string, asked session.AuditQuery) 
 }
 
 // Limits returns what each person may hold on an agent that one rules.
-func (h *Hub) Limits(ctx context.Context, name string) (map[string]session.Allowance, error) {
-	m, _, err := h.state.remoteOf(name)
+func (a *administration) Limits(ctx context.Context, name string) (map[string]session.Allowance, error) {
+	m, _, err := a.remoteOf(name)
 	if err != nil {
 		return nil, err
 	}
@@ -28,8 +34,8 @@ func (h *Hub) Limits(ctx context.Context, name string) (map[string]session.Allow
 
 // SetLimit sets what a person may hold on an agent that one rules; nil: nothing
 // of their own.
-func (h *Hub) SetLimit(ctx context.Context, name, owner string, limit *session.Allowance) error {
-	m, _, err := h.state.remoteOf(name)
+func (a *administration) SetLimit(ctx context.Context, name, owner string, limit *session.Allowance) error {
+	m, _, err := a.remoteOf(name)
 	if err != nil {
 		return err
 	}
@@ -44,13 +50,13 @@ type PairedDevice struct {
 }
 
 // PairedDevices lists the devices that an agent lets in.
-func (h *Hub) PairedDevices(ctx context.Context, name string) ([]PairedDevice, error) {
-	m, _, err := h.state.remoteOf(name)
+func (a *administration) PairedDevices(ctx context.Context, name string) ([]PairedDevice, error) {
+	m, _, err := a.remoteOf(name)
 	if err != nil {
 		return nil, err
 	}
 	paired, err := m.remote.PairedDevices(ctx)
-	devices, own := make([]PairedDevice, len(paired)), h.connector.Key()
+	devices, own := make([]PairedDevice, len(paired)), a.connector.Key()
 	for i, d := range paired {
 		devices[i] = PairedDevice{PairedDevice: d, This: own != "" && d.Key == own}
 	}
@@ -58,8 +64,8 @@ func (h *Hub) PairedDevices(ctx context.Context, name string) ([]PairedDevice, e
 }
 
 // RevokeDevice has an agent let a device in no more; agent_pair_not-found.
-func (h *Hub) RevokeDevice(ctx context.Context, name, fingerprint string) error {
-	m, _, err := h.state.remoteOf(name)
+func (a *administration) RevokeDevice(ctx context.Context, name, fingerprint string) error {
+	m, _, err := a.remoteOf(name)
 	if err != nil {
 		return err
 	}
@@ -67,9 +73,9 @@ func (h *Hub) RevokeDevice(ctx context.Context, name, fingerprint string) error 
 }
 
 // PairCode has an agent make a code by which one more device is let in.
-func (h *Hub) PairCode(ctx context.Context, name string,
+func (a *administration) PairCode(ctx context.Context, name string,
 	request session.PairRequest) (session.PairCode, error) {
-	m, _, err := h.state.remoteOf(name)
+	m, _, err := a.remoteOf(name)
 	if err != nil {
 		return session.PairCode{}, err
 	}

@@ -144,28 +144,37 @@ type AgentRequest struct {
 	Dir string `json:"dir,omitempty"`
 }
 
+// directory adds, changes and removes agents on other machines.
+type directory struct {
+	*state
+	operations *operations
+	person     *person
+	follower   *follower
+	connector  Connector // nil: this Slipway reaches no other machines
+}
+
 // AddAgent begins to add an agent: agent_add_invalid… with Fields,
 // agent_add_already-exists, agent_add_unavailable.
-func (h *Hub) AddAgent(req AgentRequest) (Operation, error) {
-	entry, err := h.newEntry(req)
+func (d *directory) AddAgent(req AgentRequest) (Operation, error) {
+	entry, err := d.newEntry(req)
 	if err != nil {
 		return Operation{}, err
 	}
-	return h.operations.start(AgentAdd, entry.Address, func(ctx context.Context, work *Work) error {
-		added, err := h.connector.Add(ctx, work, entry,
-			func(instance string) error { return h.refuseDuplicate(nil, instance) })
+	return d.operations.start(AgentAdd, entry.Address, func(ctx context.Context, work *Work) error {
+		added, err := d.connector.Add(ctx, work, entry,
+			func(instance string) error { return d.refuseDuplicate(nil, instance) })
 		if err != nil {
 			return err
 		}
-		m, err := h.join(added)
+		m, err := d.join(added)
 		if err != nil {
 			return err
 		}
 		if err := m.remote.Reconnect(ctx, work); err != nil {
 			e := session.AsError(err, "agent_connect_failed")
 			work.Tell(Step{Name: "connect", Title: "Connect", State: StepWarning, Detail: e.Message, Remedy: e.Hint})
-		} else if err := h.checkDuplicate(ctx, m); err != nil {
-			return errors.Join(err, h.part(m))
+		} else if err := d.checkDuplicate(ctx, m); err != nil {
+			return errors.Join(err, d.part(m))
 		}
 		work.Concerns(m.Name())
 		return nil
@@ -174,8 +183,8 @@ func (h *Hub) AddAgent(req AgentRequest) (Operation, error) {
 
 // ProbeAddress begins to look at a machine that is no agent of ours yet, and at
 // the folder dir there, as in an [AgentRequest].
-func (h *Hub) ProbeAddress(address, dir string) (Operation, error) {
-	parsed, err := h.reachable(address)
+func (d *directory) ProbeAddress(address, dir string) (Operation, error) {
+	parsed, err := d.reachable(address)
 	if err == nil {
 		err = checkDir(parsed, dir)
 	}
@@ -183,14 +192,14 @@ func (h *Hub) ProbeAddress(address, dir string) (Operation, error) {
 		return Operation{}, err
 	}
 	entry := Entry{Address: parsed.String(), Dir: dir}
-	return h.operations.start(AgentProbe, entry.Address, func(ctx context.Context, work *Work) error {
-		return h.connector.Probe(ctx, work, entry)
+	return d.operations.start(AgentProbe, entry.Address, func(ctx context.Context, work *Work) error {
+		return d.connector.Probe(ctx, work, entry)
 	})
 }
 
-func (h *Hub) reachable(address string) (Address, error) {
+func (d *directory) reachable(address string) (Address, error) {
 	parsed, err := ParseAddress(address)
-	if err == nil && h.connector == nil {
+	if err == nil && d.connector == nil {
 		err = &session.Error{Code: "agent_add_unavailable", Message: "This Slipway reaches no other machines.",
 			Hint: "Use slipway serve or the desktop application."}
 	}
@@ -198,8 +207,8 @@ func (h *Hub) reachable(address string) (Address, error) {
 }
 
 // newEntry judges a request and makes an entry of it.
-func (h *Hub) newEntry(req AgentRequest) (Entry, error) {
-	parsed, err := h.reachable(req.Address)
+func (d *directory) newEntry(req AgentRequest) (Entry, error) {
+	parsed, err := d.reachable(req.Address)
 	if err == nil {
 		err = checkDir(parsed, req.Dir)
 	}
@@ -207,16 +216,16 @@ func (h *Hub) newEntry(req AgentRequest) (Entry, error) {
 		return Entry{}, err
 	}
 	entry := Entry{ID: strings.ToLower(rand.Text()[:12]), Address: parsed.String(), Group: req.Group, Name: req.Name,
-		Dir: req.Dir, AddedAt: h.now()}
+		Dir: req.Dir, AddedAt: d.now()}
 	if entry.Group == "" {
 		entry.Group = DefaultGroup
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if entry.Name == "" {
-		entry.Name = h.freeName(parsed.Host)
+		entry.Name = d.freeName(parsed.Host)
 	}
-	return entry, h.mayJoin(entry)
+	return entry, d.mayJoin(entry)
 }
 
 // checkDir judges a folder for an agent's files: another machine reads it, so it
@@ -240,7 +249,7 @@ func checkDir(address Address, dir string) error {
 }
 
 // freeName needs mu: a name made from a host, with a number where it is taken.
-func (h *Hub) freeName(host string) string {
+func (d *directory) freeName(host string) string {
 	name := host
 	if strings.ContainsAny(host[:1], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
 		name, _, _ = strings.Cut(host, ".")
@@ -260,25 +269,25 @@ func (h *Hub) freeName(host string) string {
 		if n > 1 {
 			candidate = name + "-" + strconv.Itoa(n)
 		}
-		if !slices.ContainsFunc(h.state.members, func(m *member) bool { return m.Name() == candidate }) {
+		if !slices.ContainsFunc(d.members, func(m *member) bool { return m.Name() == candidate }) {
 			return candidate
 		}
 	}
 }
 
 // mayJoin needs mu.
-func (h *Hub) mayJoin(entry Entry) error {
+func (d *directory) mayJoin(entry Entry) error {
 	if err := checkWord("name", entry.Name, "agent_add_invalid"); err != nil {
 		return err
 	}
 	if err := checkWord("group", entry.Group, "agent_add_invalid"); err != nil {
 		return err
 	}
-	if len(h.state.members) >= agentsMost {
+	if len(d.members) >= agentsMost {
 		return &session.Error{Code: "agent_add_conflict", Message: fmt.Sprintf("%d agents are known already.",
-			len(h.state.members)), Hint: "Remove one first."}
+			len(d.members)), Hint: "Remove one first."}
 	}
-	for _, m := range h.state.members {
+	for _, m := range d.members {
 		switch {
 		case m.Name() == entry.Name:
 			return taken(entry.Name, "agent_add_already-exists")
@@ -314,39 +323,39 @@ func checkWord(field, text string, code session.Code) error {
 }
 
 // join puts an agent into the directory and begins to follow it.
-func (h *Hub) join(entry Entry) (*member, error) {
-	h.saving.Lock()
-	defer h.saving.Unlock()
-	h.mu.Lock()
-	err := h.mayJoin(entry)
-	h.mu.Unlock()
+func (d *directory) join(entry Entry) (*member, error) {
+	d.saving.Lock()
+	defer d.saving.Unlock()
+	d.mu.Lock()
+	err := d.mayJoin(entry)
+	d.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	m, err := h.open(entry)
+	m, err := d.open(entry)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.saveDirectory(func(entries []Entry) []Entry { return append(entries, entry) }); err != nil {
+	if err := d.saveDirectory(func(entries []Entry) []Entry { return append(entries, entry) }); err != nil {
 		return nil, err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.state.members = append(slices.Clone(h.state.members), m)
-	h.stream.forget() // a snapshot brings its machine as well
-	h.follower.begin(m)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.members = append(slices.Clone(d.members), m)
+	d.stream.forget() // a snapshot brings its machine as well
+	d.follower.begin(m)
 	return m, nil
 }
 
 // open makes a member of an entry; it is not followed yet.
-func (h *Hub) open(entry Entry) (*member, error) {
+func (d *directory) open(entry Entry) (*member, error) {
 	m := newMember(entry.Name, false, nil)
 	m.entry = entry
-	remote, err := h.connector.Open(entry, Listed{Name: m.Name,
+	remote, err := d.connector.Open(entry, Listed{Name: m.Name,
 		Pin: func(fingerprint string) error {
-			return h.pin(m, fingerprint)
+			return d.pin(m, fingerprint)
 		}, Distrust: func(err error) {
-			h.state.distrust(m, err)
+			d.distrust(m, err)
 		}})
 	if err != nil {
 		return nil, err
@@ -357,12 +366,12 @@ func (h *Hub) open(entry Entry) (*member, error) {
 	return m, nil
 }
 
-// directory needs saving: the entries as they are.
-func (h *Hub) directory() []Entry {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// entries needs saving: the entries as they are.
+func (d *directory) entries() []Entry {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	var entries []Entry
-	for _, m := range h.state.members {
+	for _, m := range d.members {
 		if m.remote != nil {
 			entries = append(entries, m.entry)
 		}
@@ -371,40 +380,40 @@ func (h *Hub) directory() []Entry {
 }
 
 // saveDirectory needs saving: it keeps what change makes of the directory.
-func (h *Hub) saveDirectory(change func([]Entry) []Entry) error {
-	return h.shelf.Save(agentsKey, append([]Entry{}, change(h.directory())...))
+func (d *directory) saveDirectory(change func([]Entry) []Entry) error {
+	return d.shelf.Save(agentsKey, append([]Entry{}, change(d.entries())...))
 }
 
 // loadDirectory opens what was kept. It is called once, before the hub is
 // shared. An agent that cannot be opened is logged and stays on the shelf.
-func (h *Hub) loadDirectory() {
-	if h.connector == nil {
+func (d *directory) loadDirectory() {
+	if d.connector == nil {
 		return
 	}
 	var entries []Entry
-	if _, err := h.shelf.Load(agentsKey, &entries); err != nil {
-		h.log.Error("the directory of agents cannot be read", "error", err)
+	if _, err := d.shelf.Load(agentsKey, &entries); err != nil {
+		d.log.Error("the directory of agents cannot be read", "error", err)
 		return
 	}
 	for _, entry := range entries {
-		m, err := h.open(entry)
+		m, err := d.open(entry)
 		if err != nil {
-			h.log.Error("an agent cannot be opened", "agent", entry.Name, "error", err)
+			d.log.Error("an agent cannot be opened", "agent", entry.Name, "error", err)
 			continue
 		}
-		h.follower.recall(m)
-		h.state.members = append(h.state.members, m)
+		d.follower.recall(m)
+		d.members = append(d.members, m)
 	}
 }
 
 // loadGroups reads the resource groups of the agents that are always there.
-func (h *Hub) loadGroups() {
+func (d *directory) loadGroups() {
 	groups := map[string]string{}
-	if _, err := h.shelf.Load(groupsKey, &groups); err != nil {
-		h.log.Error("the resource groups cannot be read", "error", err)
+	if _, err := d.shelf.Load(groupsKey, &groups); err != nil {
+		d.log.Error("the resource groups cannot be read", "error", err)
 		return
 	}
-	for _, m := range h.state.members {
+	for _, m := range d.members {
 		if group := groups[m.Name()]; group != "" {
 			m.entry.Group = group
 		}

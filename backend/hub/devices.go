@@ -9,6 +9,9 @@ import (
 	"slipway/gpu"
 )
 
+// machines tells of the agents' machines and of what is used there.
+type machines struct{ *state }
+
 // boardView needs Hub.mu, and a board.
 func (m *member) boardView() Board {
 	return Board{DeviceBoard: *m.board, Agent: m.Name(), Online: m.online}
@@ -28,14 +31,14 @@ func (st *state) boards() []Board {
 // Boards asks an agent for its devices, or every one where none is named. One that is not reached is answered
 // for with its last board, if it told one; the call fails only when nothing at
 // all is known.
-func (h *Hub) Boards(ctx context.Context, agent string) ([]Board, error) {
-	members, err := h.state.on(agent)
+func (ms *machines) Boards(ctx context.Context, agent string) ([]Board, error) {
+	members, err := ms.on(agent)
 	if err != nil {
 		return nil, err
 	}
 	asked := make([]*Board, len(members))
 	errs := make([]error, len(members))
-	askAll(ctx, members, func(ctx context.Context, i int, m *member) { asked[i], errs[i] = h.askBoard(ctx, m) })
+	askAll(ctx, members, func(ctx context.Context, i int, m *member) { asked[i], errs[i] = ms.askBoard(ctx, m) })
 	boards := make([]Board, 0, len(asked))
 	for _, board := range asked {
 		if board != nil {
@@ -48,13 +51,13 @@ func (h *Hub) Boards(ctx context.Context, agent string) ([]Board, error) {
 	return boards, nil
 }
 
-func (h *Hub) askBoard(ctx context.Context, m *member) (*Board, error) {
+func (ms *machines) askBoard(ctx context.Context, m *member) (*Board, error) {
 	told, err := m.Agent.Devices(ctx)
 	if err == nil {
 		return &Board{DeviceBoard: told, Agent: m.Name(), Online: true}, nil
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
 	if m.board == nil {
 		return nil, err
 	}
@@ -63,9 +66,9 @@ func (h *Hub) askBoard(ctx context.Context, m *member) (*Board, error) {
 }
 
 // DeviceHistory returns the samples of one device of an agent.
-func (h *Hub) DeviceHistory(ctx context.Context, agent string, device gpu.UUID,
+func (ms *machines) DeviceHistory(ctx context.Context, agent string, device gpu.UUID,
 	since time.Time) ([]session.DevicePoint, error) {
-	m, err := h.state.member(agent)
+	m, err := ms.member(agent)
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +77,10 @@ func (h *Hub) DeviceHistory(ctx context.Context, agent string, device gpu.UUID,
 
 // DeviceName is what people call a device of an agent, for example "GPU 0"; its
 // UUID where the agent told of no such device.
-func (h *Hub) DeviceName(agent string, device gpu.UUID) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, m := range h.state.members {
+func (ms *machines) DeviceName(agent string, device gpu.UUID) string {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	for _, m := range ms.members {
 		if m.Name() != agent || m.board == nil {
 			continue
 		}
@@ -92,10 +95,10 @@ func (h *Hub) DeviceName(agent string, device gpu.UUID) string {
 
 // Quantum is the smallest share of a device that an agent gives, 0 where it is
 // not known.
-func (h *Hub) Quantum(agent string) gpu.Share {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, m := range h.state.members {
+func (ms *machines) Quantum(agent string) gpu.Share {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	for _, m := range ms.members {
 		if m.Name() == agent && m.board != nil {
 			return m.board.Quantum
 		}

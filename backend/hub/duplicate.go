@@ -9,10 +9,10 @@ import (
 
 // refuseDuplicate fails with agent_add_already-exists where the agent of an instance is
 // known already, however it is reached. The member itself is left out; nil: none.
-func (h *Hub) refuseDuplicate(itself *member, instance string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, m := range h.state.members {
+func (d *directory) refuseDuplicate(itself *member, instance string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, m := range d.members {
 		if m == itself || instance == "" || m.machine.Instance != instance {
 			continue
 		}
@@ -31,12 +31,12 @@ func (h *Hub) refuseDuplicate(itself *member, instance string) error {
 // checkDuplicate asks an agent that was just added who it is. Where that is known of
 // another one, it is the same agent at another address. One that does not answer
 // is taken at its word.
-func (h *Hub) checkDuplicate(ctx context.Context, m *member) error {
+func (d *directory) checkDuplicate(ctx context.Context, m *member) error {
 	ctx, cancel := within(ctx, m)
 	defer cancel()
 	machine, err := m.Agent.Machine(ctx)
 	if err != nil {
 		return nil
 	}
-	return h.refuseDuplicate(m, machine.Instance)
+	return d.refuseDuplicate(m, machine.Instance)
 }

@@ -7,11 +7,11 @@ import (
 )
 
 // Doctor probes the machine of an agent; of the local one where none is named.
-func (h *Hub) Doctor(ctx context.Context, agent string) ([]session.Check, error) {
+func (ms *machines) Doctor(ctx context.Context, agent string) ([]session.Check, error) {
 	if agent == "" {
-		agent = h.Local()
+		agent = ms.Local()
 	}
-	m, err := h.state.member(agent)
+	m, err := ms.member(agent)
 	if err != nil {
 		return nil, err
 	}
@@ -19,8 +19,8 @@ func (h *Hub) Doctor(ctx context.Context, agent string) ([]session.Check, error)
 }
 
 // ListDirectories lists the directories in a directory of an agent's machine.
-func (h *Hub) ListDirectories(ctx context.Context, agent, path string) (session.DirectoryListing, error) {
-	m, err := h.state.member(agent)
+func (ms *machines) ListDirectories(ctx context.Context, agent, path string) (session.DirectoryListing, error) {
+	m, err := ms.member(agent)
 	if err != nil {
 		return session.DirectoryListing{}, err
 	}

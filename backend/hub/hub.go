@@ -53,8 +53,10 @@ type Hub struct {
 	*finder
 	*follower
 	*notices
+	*directory
+	*administration
+	*machines
 	catalogue Catalogue
-	connector Connector
 
 	uploads chan struct{} // one token for each upload under way
 }
@@ -66,14 +68,19 @@ func Open(config Config) (*Hub, error) {
 	state, operations := newState(common), newOperations(common)
 	person := &person{shared: common, file: config.Settings, autostart: config.Autostart, settings: DefaultSettings()}
 	watching := &watching{state: state, person: person, operations: operations}
+	follower := &follower{state: state, heard: make(chan struct{})}
 	h := &Hub{
 		shared: common, operations: operations, person: person, state: state,
-		watching:  watching,
-		follower:  &follower{state: state, heard: make(chan struct{})},
-		notices:   &notices{state: state, watching: watching, person: person, notifier: config.Notifier},
-		finder:    &finder{state: state},
-		connector: config.Connector, catalogue: config.Catalogue,
-		uploads: make(chan struct{}, uploadsAtOnce),
+		watching: watching,
+		follower: follower,
+		directory: &directory{state: state, operations: operations, person: person, follower: follower,
+			connector: config.Connector},
+		administration: &administration{state: state, connector: config.Connector},
+		machines:       &machines{state: state},
+		notices:        &notices{state: state, watching: watching, person: person, notifier: config.Notifier},
+		finder:         &finder{state: state},
+		catalogue:      config.Catalogue,
+		uploads:        make(chan struct{}, uploadsAtOnce),
 	}
 	for _, m := range config.Members {
 		h.first = append(h.first, newMember(m.Name, m.Local, m.Agent))

@@ -38,18 +38,18 @@ type Resources struct {
 }
 
 // Resources sums up every agent's machine from what was last heard of it.
-func (h *Hub) Resources() []Resources {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := make([]Resources, 0, len(h.state.members))
-	for _, m := range h.state.members {
-		all = append(all, h.resourcesOf(m))
+func (ms *machines) Resources() []Resources {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	all := make([]Resources, 0, len(ms.members))
+	for _, m := range ms.members {
+		all = append(all, ms.resourcesOf(m))
 	}
 	return all
 }
 
 // resourcesOf needs mu.
-func (h *Hub) resourcesOf(m *member) Resources {
+func (ms *machines) resourcesOf(m *member) Resources {
 	machine := m.machine
 	r := Resources{Agent: m.Name(), Group: m.entry.Group, Online: m.online, Limit: machine.Allowance,
 		Total:    Amount{CPU: float64(machine.CPUs), Memory: machine.Memory},
@@ -58,9 +58,9 @@ func (h *Hub) resourcesOf(m *member) Resources {
 	}
 	r.Free = Amount{CPU: max(0, r.Total.CPU-r.Promised.CPU), Memory: max(0, r.Total.Memory-r.Promised.Memory)}
 	mine := map[gpu.UUID]gpu.Share{}
-	for _, k := range h.state.sessions {
+	for _, k := range ms.sessions {
 		s := k.session
-		if k.member != m || !h.mine(m, s) || !s.Status.Live() {
+		if k.member != m || !ms.mine(m, s) || !s.Status.Live() {
 			continue
 		}
 		r.Live++
@@ -87,8 +87,8 @@ func (h *Hub) resourcesOf(m *member) Resources {
 
 // mine needs mu: whether a session is one of the hub's owner, under the name
 // that the agent keeps them by.
-func (h *Hub) mine(m *member, s session.Session) bool {
-	return s.Owner == h.owner || m.machine.Owner != "" && s.Owner == m.machine.Owner || m.entry.Owner != "" &&
+func (ms *machines) mine(m *member, s session.Session) bool {
+	return s.Owner == ms.owner || m.machine.Owner != "" && s.Owner == m.machine.Owner || m.entry.Owner != "" &&
 		s.Owner == m.entry.Owner
 }
 

@@ -18,8 +18,8 @@ type Rotation struct {
 
 // RotateAgentKey has an agent change its key; agent_rotate_unavailable where
 // that is done on its own machine.
-func (h *Hub) RotateAgentKey(ctx context.Context, name string) (Rotation, error) {
-	m, _, err := h.state.remoteOf(name)
+func (d *directory) RotateAgentKey(ctx context.Context, name string) (Rotation, error) {
+	m, _, err := d.remoteOf(name)
 	if err != nil {
 		return Rotation{}, err
 	}
@@ -28,20 +28,20 @@ func (h *Hub) RotateAgentKey(ctx context.Context, name string) (Rotation, error)
 }
 
 // RotateOwnKey changes the key by which agents know this computer.
-func (h *Hub) RotateOwnKey(ctx context.Context) (Rotation, error) {
-	if h.connector == nil {
+func (d *directory) RotateOwnKey(ctx context.Context) (Rotation, error) {
+	if d.connector == nil {
 		return Rotation{}, &session.Error{Code: "agent_rotate_unavailable",
 			Message: "This Slipway reaches no other machines, so it has no key.", Hint: "Use the slipway program."}
 	}
-	rotation, err := h.connector.Rotate(ctx)
+	rotation, err := d.connector.Rotate(ctx)
 	if err != nil {
 		return Rotation{}, err
 	}
 	names := map[string]string{}
-	for _, m := range h.state.list() {
-		h.mu.Lock()
+	for _, m := range d.list() {
+		d.mu.Lock()
 		names[m.entry.ID] = m.Name()
-		h.mu.Unlock()
+		d.mu.Unlock()
 	}
 	for _, list := range [][]string{rotation.Told, rotation.Later} {
 		for i, id := range list {

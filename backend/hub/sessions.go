@@ -34,10 +34,10 @@ type Image struct {
 }
 
 // Machines returns every agent's machine as last heard of.
-func (h *Hub) Machines() []Machine {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.state.machines()
+func (ms *machines) Machines() []Machine {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return ms.machines()
 }
 
 // Usage returns the newest sample of a live session, nil if there is none.
