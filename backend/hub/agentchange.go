@@ -214,7 +214,7 @@ func (d *directory) part(m *member) error {
 			d.drop(id)
 		}
 	}
-	maps.DeleteFunc(d.folders, func(_ session.FolderID, home *member) bool { return home == m })
+	maps.DeleteFunc(d.folderHomes, func(_ session.FolderID, home *member) bool { return home == m })
 	for id, home := range d.homes {
 		if home == m {
 			delete(d.homes, id)

@@ -384,9 +384,14 @@ func (d *directory) saveDirectory(change func([]Entry) []Entry) error {
 	return d.shelf.Save(agentsKey, append([]Entry{}, change(d.entries())...))
 }
 
-// loadDirectory opens what was kept. It is called once, before the hub is
-// shared. An agent that cannot be opened is logged and stays on the shelf.
-func (d *directory) loadDirectory() {
+// load reads what was kept. It is called once, before the hub is shared.
+func (d *directory) load() {
+	d.loadGroups()
+	d.loadEntries()
+}
+
+// loadEntries opens the agents that were kept. An agent that cannot be opened is logged and stays on the shelf.
+func (d *directory) loadEntries() {
 	if d.connector == nil {
 		return
 	}

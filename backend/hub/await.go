@@ -53,7 +53,7 @@ func (st *state) awaitMember(ctx context.Context, want bool, find func() *member
 	}
 }
 
-// turned needs Hub.mu: it wakes whoever waits for an agent to be reached or removed.
+// turned needs mu: it wakes whoever waits for an agent to be reached or removed.
 func (m *member) turned() {
 	close(m.changed)
 	m.changed = make(chan struct{})

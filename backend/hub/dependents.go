@@ -7,7 +7,7 @@ import (
 )
 
 // dependents knows for each session those that wait for it to end in success.
-// It is guarded by Hub.mu.
+// It is guarded by shared.mu.
 type dependents map[session.ID][]session.ID
 
 // add notes what s waits for and returns the sessions that were not known to be

@@ -12,7 +12,7 @@ import (
 // machines tells of the agents' machines and of what is used there.
 type machines struct{ *state }
 
-// boardView needs Hub.mu, and a board.
+// boardView needs mu, and a board.
 func (m *member) boardView() Board {
 	return Board{DeviceBoard: *m.board, Agent: m.Name(), Online: m.online}
 }

@@ -34,22 +34,22 @@ type Catalogue interface {
 
 // CatalogueFile says where the person's own catalogue is looked for, and why it
 // cannot be used, where it cannot.
-func (h *Hub) CatalogueFile() (path string, problem error) {
-	if h.catalogue == nil {
+func (im *images) CatalogueFile() (path string, problem error) {
+	if im.catalogue == nil {
 		return "", nil
 	}
-	_, problem = h.catalogue.Environments()
-	return h.catalogue.Path(), problem
+	_, problem = im.catalogue.Environments()
+	return im.catalogue.Path(), problem
 }
 
 // offered are the families of the catalogue.
-func (h *Hub) offered() []Environment {
-	if h.catalogue == nil {
+func (im *images) offered() []Environment {
+	if im.catalogue == nil {
 		return nil
 	}
-	families, err := h.catalogue.Environments()
+	families, err := im.catalogue.Environments()
 	if err != nil {
-		h.log.Warn("the catalogue of environments is not the person's own", "error", err)
+		im.log.Warn("the catalogue of environments is not the person's own", "error", err)
 	}
 	return families
 }
@@ -70,12 +70,12 @@ type EnvironmentVersion struct {
 // Environments lists the catalogue together with every image that is
 // installed anywhere. Installed families and versions come first. It does not
 // fail: where no agent answers, the catalogue alone is offered.
-func (h *Hub) Environments(ctx context.Context) []Environment {
-	images, err := h.Images(ctx)
+func (im *images) Environments(ctx context.Context) []Environment {
+	images, err := im.Images(ctx)
 	if err != nil {
-		h.log.Warn("the catalogue is shown without what is installed", "error", err)
+		im.log.Warn("the catalogue is shown without what is installed", "error", err)
 	}
-	return mergeEnvironments(h.offered(), images)
+	return mergeEnvironments(im.offered(), images)
 }
 
 // mergeEnvironments marks what is installed and adds every installed image

@@ -26,23 +26,31 @@ const (
 	transferPauseMost = 3 * time.Second
 )
 
+// transfers brings files to the agents and back.
+type transfers struct {
+	*state
+	finder  *finder
+	folders *folders
+	uploads chan struct{} // one token for each upload under way
+}
+
 // Files reaches the files of one place over whatever becomes of the connection
 // to its agent: what is under way goes on where it stood.
 type Files struct {
-	Agent session.Files
-	Place session.Place
-	hub   *Hub
-	piece int // bytes of an upload that are held at a time; 0: the agent is here and is never lost
+	Agent     session.Files
+	Place     session.Place
+	transfers *transfers
+	piece     int // bytes of an upload that are held at a time; 0: the agent is here and is never lost
 }
 
 // FilesOf returns the files of a session's kernel, main1 where none is named.
 // It fails as [Hub.Find] does.
-func (h *Hub) FilesOf(ctx context.Context, ref, kernel string) (*Files, error) {
-	agent, id, err := h.Find(ctx, ref)
+func (t *transfers) FilesOf(ctx context.Context, ref, kernel string) (*Files, error) {
+	agent, id, err := t.finder.Find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	return &Files{Agent: agent, Place: session.Place{Session: id, Kernel: kernel}, hub: h, piece: uploadPiece}, nil
+	return &Files{Agent: agent, Place: session.Place{Session: id, Kernel: kernel}, transfers: t, piece: uploadPiece}, nil
 }
 
 // away reports whether an agent, or the session on it, was not reached.
@@ -78,7 +86,7 @@ func (f *Files) wait(ctx context.Context, o *outage, cause error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if err := f.hub.awaitPlace(limited, f.Place); err != nil {
+	if err := f.transfers.awaitPlace(limited, f.Place); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -91,8 +99,8 @@ func (f *Files) wait(ctx context.Context, o *outage, cause error) error {
 // then.
 func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
 	select {
-	case f.hub.uploads <- struct{}{}:
-		defer func() { <-f.hub.uploads }()
+	case f.transfers.uploads <- struct{}{}:
+		defer func() { <-f.transfers.uploads }()
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}

@@ -10,18 +10,24 @@ import (
 	"slipway/backend/vet"
 )
 
+// folders finds, makes and deletes the folders of the agents.
+type folders struct {
+	*state
+	operations *operations
+}
+
 // Folders returns the folders of one agent, or of all that answer where none is
 // named. It fails where none answers.
-func (h *Hub) Folders(ctx context.Context, agent string) ([]session.Folder, error) {
-	members := h.state.list()
+func (fs *folders) Folders(ctx context.Context, agent string) ([]session.Folder, error) {
+	members := fs.list()
 	if agent != "" {
-		m, err := h.state.member(agent)
+		m, err := fs.member(agent)
 		if err != nil {
 			return nil, err
 		}
 		members = []*member{m}
 	}
-	lists, err := h.foldersOf(ctx, members)
+	lists, err := fs.foldersOf(ctx, members)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +37,7 @@ func (h *Hub) Folders(ctx context.Context, agent string) ([]session.Folder, erro
 }
 
 // foldersOf asks several agents for their folders. It fails where none answers.
-func (h *Hub) foldersOf(ctx context.Context, members []*member) ([][]session.Folder, error) {
+func (fs *folders) foldersOf(ctx context.Context, members []*member) ([][]session.Folder, error) {
 	lists := make([][]session.Folder, len(members))
 	errs := make([]error, len(members))
 	askAll(ctx, members, func(ctx context.Context, i int, m *member) {
@@ -40,7 +46,7 @@ func (h *Hub) foldersOf(ctx context.Context, members []*member) ([][]session.Fol
 	if len(members) > 0 && !slices.Contains(errs, nil) {
 		return nil, firstError(errs)
 	}
-	h.ownFolders(members, lists)
+	fs.ownFolders(members, lists)
 	return lists, nil
 }
 
@@ -48,29 +54,29 @@ func (h *Hub) foldersOf(ctx context.Context, members []*member) ([][]session.Fol
 // the name of a folder that is not in the trash. Where an agent is named only
 // its folders are meant. It fails with folder_read_not-found, or with
 // folder_read_conflict where several folders have the name.
-func (h *Hub) FindFolder(ctx context.Context, ref, agent string) (session.Folders, session.Folder, error) {
-	m, f, err := h.findFolder(ctx, ref, agent)
+func (fs *folders) FindFolder(ctx context.Context, ref, agent string) (session.Folders, session.Folder, error) {
+	m, f, err := fs.findFolder(ctx, ref, agent)
 	if err != nil {
 		return nil, session.Folder{}, err
 	}
 	return m.Agent, f, nil
 }
 
-func (h *Hub) findFolder(ctx context.Context, ref, agent string) (*member, session.Folder, error) {
-	members := h.state.list()
+func (fs *folders) findFolder(ctx context.Context, ref, agent string) (*member, session.Folder, error) {
+	members := fs.list()
 	if agent != "" {
-		m, err := h.state.member(agent)
+		m, err := fs.member(agent)
 		if err != nil {
 			return nil, session.Folder{}, err
 		}
 		members = []*member{m}
 	}
 	if session.ValidID(ref) {
-		if m, f, ok := h.folderHome(ctx, session.FolderID(ref), members); ok {
+		if m, f, ok := fs.folderHome(ctx, session.FolderID(ref), members); ok {
 			return m, f, nil
 		}
 	}
-	lists, err := h.foldersOf(ctx, members)
+	lists, err := fs.foldersOf(ctx, members)
 	if err != nil {
 		return nil, session.Folder{}, err
 	}
@@ -82,14 +88,14 @@ func (h *Hub) findFolder(ctx context.Context, ref, agent string) (*member, sessi
 	for i, list := range lists {
 		for _, f := range list {
 			if string(f.ID) == ref {
-				h.settleFolder(f.ID, members[i])
+				fs.settleFolder(f.ID, members[i])
 				return members[i], f, nil
 			}
 			if f.Name != ref || f.State != session.FolderReady {
 				continue
 			}
 			found = append(found, candidate{members[i], f})
-			if members[i].remote != nil || f.Owner == h.owner {
+			if members[i].remote != nil || f.Owner == fs.owner {
 				own = append(own, candidate{members[i], f})
 			}
 		}
@@ -101,7 +107,7 @@ func (h *Hub) findFolder(ctx context.Context, ref, agent string) (*member, sessi
 	case 0:
 		return nil, session.Folder{}, session.NoFolder(ref)
 	case 1:
-		h.settleFolder(found[0].folder.ID, found[0].member)
+		fs.settleFolder(found[0].folder.ID, found[0].member)
 		return found[0].member, found[0].folder, nil
 	}
 	return nil, session.Folder{}, &session.Error{Code: "folder_read_conflict",
@@ -110,10 +116,10 @@ func (h *Hub) findFolder(ctx context.Context, ref, agent string) (*member, sessi
 }
 
 // folderHome asks the agent that is known to keep a folder.
-func (h *Hub) folderHome(ctx context.Context, id session.FolderID, members []*member) (*member, session.Folder, bool) {
-	h.mu.Lock()
-	m := h.state.folders[id]
-	h.mu.Unlock()
+func (fs *folders) folderHome(ctx context.Context, id session.FolderID, members []*member) (*member, session.Folder, bool) {
+	fs.mu.Lock()
+	m := fs.folderHomes[id]
+	fs.mu.Unlock()
 	if m == nil || !slices.Contains(members, m) {
 		return nil, session.Folder{}, false
 	}
@@ -121,28 +127,28 @@ func (h *Hub) folderHome(ctx context.Context, id session.FolderID, members []*me
 	return m, f, err == nil
 }
 
-func (h *Hub) settleFolder(id session.FolderID, m *member) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if m.gone || !h.state.claimsFolder(m, id) {
+func (fs *folders) settleFolder(id session.FolderID, m *member) bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if m.gone || !fs.claimsFolder(m, id) {
 		return false
 	}
-	h.state.folders[id] = m
+	fs.folderHomes[id] = m
 	return true
 }
 
 // CreateFolder makes a folder on an agent's machine; on the local one where
 // none is named.
-func (h *Hub) CreateFolder(ctx context.Context, agent string, req session.FolderRequest) (session.Folder, error) {
-	m, err := h.state.member(cmp.Or(agent, h.Local()))
+func (fs *folders) CreateFolder(ctx context.Context, agent string, req session.FolderRequest) (session.Folder, error) {
+	m, err := fs.member(cmp.Or(agent, fs.Local()))
 	if err != nil {
 		return session.Folder{}, err
 	}
 	if req.Owner == "" && m.remote == nil {
-		req.Owner = h.owner
+		req.Owner = fs.owner
 	}
 	f, err := m.Agent.CreateFolder(ctx, req)
-	if err == nil && !h.settleFolder(f.ID, m) {
+	if err == nil && !fs.settleFolder(f.ID, m) {
 		return session.Folder{}, &session.Error{Code: vet.CodeReply,
 			Message: fmt.Sprintf("The agent %s answered with a folder of another agent.", m.Name()),
 			Hint:    "Look at the agents: " + m.Name() + " is not to be trusted."}
@@ -151,12 +157,12 @@ func (h *Hub) CreateFolder(ctx context.Context, agent string, req session.Folder
 }
 
 // FilesIn returns the files of a folder. It fails as [Hub.FindFolder] does.
-func (h *Hub) FilesIn(ctx context.Context, ref, agent string) (*Files, session.Folder, error) {
-	m, f, err := h.findFolder(ctx, ref, agent)
+func (t *transfers) FilesIn(ctx context.Context, ref, agent string) (*Files, session.Folder, error) {
+	m, f, err := t.folders.findFolder(ctx, ref, agent)
 	if err != nil {
 		return nil, f, err
 	}
-	files := &Files{Agent: m.Agent, Place: session.Place{Folder: f.ID}, hub: h, piece: uploadPiece}
+	files := &Files{Agent: m.Agent, Place: session.Place{Folder: f.ID}, transfers: t, piece: uploadPiece}
 	if m.Local {
 		files.piece = 0
 	}
@@ -165,12 +171,12 @@ func (h *Hub) FilesIn(ctx context.Context, ref, agent string) (*Files, session.F
 
 // awaitPlace waits until the agent that keeps a place is reached, as
 // [Hub.AwaitKeeper] does.
-func (h *Hub) awaitPlace(ctx context.Context, place session.Place) error {
-	_, err := h.state.awaitMember(ctx, true, func() *member {
+func (t *transfers) awaitPlace(ctx context.Context, place session.Place) error {
+	_, err := t.awaitMember(ctx, true, func() *member {
 		if place.Folder != "" {
-			return h.state.folders[place.Folder]
+			return t.folderHomes[place.Folder]
 		}
-		return h.state.homes[place.Session]
+		return t.homes[place.Session]
 	})
 	return err
 }

@@ -27,6 +27,36 @@ type follower struct {
 	running func() context.Context // the life of Run; nil before and after it; mu guards it
 }
 
+func newFollower(s *state, members []Member) *follower {
+	f := &follower{state: s, heard: make(chan struct{})}
+	for _, m := range members {
+		f.first = append(f.first, newMember(m.Name, m.Local, m.Agent))
+	}
+	s.members = append(s.members, f.first...)
+	return f
+}
+
+// start begins to follow every agent that there is.
+func (f *follower) start(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running = func() context.Context { return ctx }
+	for _, m := range f.members {
+		f.begin(m)
+	}
+}
+
+// wait returns when no agent is followed any more, and none will be.
+func (f *follower) wait() {
+	f.mu.Lock()
+	f.running = nil
+	members := f.members
+	f.mu.Unlock()
+	for _, m := range members {
+		m.done.Wait()
+	}
+}
+
 // WaitHeard waits until every agent of the Config has told its state once, or
 // ctx ends.
 func (f *follower) WaitHeard(ctx context.Context) {
@@ -132,7 +162,7 @@ func (st *state) publishMachine(m *member) {
 	st.stream.publish(Event{Machine: &machine})
 }
 
-// view needs Hub.mu.
+// view needs mu.
 func (m *member) view() Machine {
 	machine := m.machine
 	machine.Agent = m.Name()
@@ -256,7 +286,7 @@ func (f *follower) reset(m *member, r session.Reset) {
 
 // remember needs mu. The session is the agent's, and there is room for it. Finished sessions beyond those of a
 // snapshot are let go;
-// [Hub.home] asks the agents for one of them.
+// [finder.home] asks the agents for one of them.
 func (st *state) remember(m *member, s session.Session) {
 	st.unlist(s.ID)
 	st.sessions[s.ID] = &reported{session: s, member: m}

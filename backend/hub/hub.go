@@ -43,22 +43,26 @@ type Config struct {
 	Now       func() time.Time
 }
 
-// Hub is safe for concurrent use.
+// Hub is made of its rooms. What they do for others is done by Hub, too. It is
+// safe for concurrent use.
 type Hub struct {
-	*shared
 	*operations
 	*person
-	*state
+	*notices
 	*watching
+
+	*state
 	*finder
 	*follower
-	*notices
 	*directory
 	*administration
 	*machines
-	catalogue Catalogue
 
-	uploads chan struct{} // one token for each upload under way
+	*placement
+	*launches
+	*images
+	*folders
+	*transfers
 }
 
 // Open reads what the shelf keeps. A value that cannot be read is reported and
@@ -68,27 +72,24 @@ func Open(config Config) (*Hub, error) {
 	state, operations := newState(common), newOperations(common)
 	person := &person{shared: common, file: config.Settings, autostart: config.Autostart, settings: DefaultSettings()}
 	watching := &watching{state: state, person: person, operations: operations}
-	follower := &follower{state: state, heard: make(chan struct{})}
+	finder, placement := &finder{state: state}, &placement{state: state}
+	follower := newFollower(state, config.Members)
+	images := &images{state: state, operations: operations, finder: finder, catalogue: config.Catalogue}
+	folders := &folders{state: state, operations: operations}
 	h := &Hub{
-		shared: common, operations: operations, person: person, state: state,
-		watching: watching,
-		follower: follower,
+		operations: operations, person: person, watching: watching, state: state, finder: finder, follower: follower,
+		notices: &notices{state: state, watching: watching, person: person, notifier: config.Notifier},
 		directory: &directory{state: state, operations: operations, person: person, follower: follower,
 			connector: config.Connector},
 		administration: &administration{state: state, connector: config.Connector},
 		machines:       &machines{state: state},
-		notices:        &notices{state: state, watching: watching, person: person, notifier: config.Notifier},
-		finder:         &finder{state: state},
-		catalogue:      config.Catalogue,
-		uploads:        make(chan struct{}, uploadsAtOnce),
+		placement:      placement, images: images, folders: folders,
+		launches: &launches{state: state, placement: placement, finder: finder, person: person, images: images},
+		transfers: &transfers{state: state, finder: finder, folders: folders,
+			uploads: make(chan struct{}, uploadsAtOnce)},
 	}
-	for _, m := range config.Members {
-		h.first = append(h.first, newMember(m.Name, m.Local, m.Agent))
-	}
-	h.members = append(h.members, h.first...)
-	h.load()
-	h.loadGroups()
-	h.loadDirectory()
+	person.load()
+	h.directory.load()
 	return h, nil
 }
 
@@ -96,43 +97,20 @@ func Open(config Config) (*Hub, error) {
 // goroutines have, and every operation.
 func (h *Hub) Run(ctx context.Context) {
 	var group sync.WaitGroup
-	h.mu.Lock()
-	h.follower.running = func() context.Context { return ctx }
-	for _, m := range h.state.members {
-		h.follower.begin(m)
-	}
-	h.mu.Unlock()
-	group.Go(func() { h.watching.flush(ctx) })
-	group.Go(func() { h.follower.keepMemories(ctx) })
-	group.Go(func() { h.person.followSettings(ctx) })
-	group.Go(func() { h.notices.followNotices(ctx) })
+	h.follower.start(ctx)
+	group.Go(func() { h.flush(ctx) })
+	group.Go(func() { h.saveMemoriesOften(ctx) })
+	group.Go(func() { h.followSettings(ctx) })
+	group.Go(func() { h.followNotices(ctx) })
 	group.Wait()
 	h.operations.close()
-	h.mu.Lock()
-	h.follower.running = nil
-	members := h.state.members
-	h.mu.Unlock()
-	for _, m := range members {
-		m.done.Wait()
-	}
-	h.follower.keepAll()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.stream.close()
+	h.follower.wait()
+	h.saveMemories()
+	h.watching.close()
 }
 
 // Version says what is running.
-func (h *Hub) Version() Version { return h.version }
+func (h *Hub) Version() Version { return h.state.version }
 
 // Owner is the name written into every launch.
-func (h *Hub) Owner() string { return h.owner }
-
-// Local returns the name of the agent on this machine, or "" if there is none.
-func (st *state) Local() string {
-	for _, m := range st.list() {
-		if m.Local {
-			return m.Name()
-		}
-	}
-	return ""
-}
+func (h *Hub) Owner() string { return h.state.owner }

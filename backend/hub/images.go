@@ -21,40 +21,48 @@ func subjectAt(subject string, m *member) string {
 	return subject + " @ " + m.Name()
 }
 
+// images lists, fetches, makes, removes and sends the images of the agents.
+type images struct {
+	*state
+	operations *operations
+	finder     *finder
+	catalogue  Catalogue // nil: nothing is offered but what is installed
+}
+
 // imageMember returns the agent of that name, this computer's where none is named.
-func (h *Hub) imageMember(agent string) (*member, error) {
+func (im *images) imageMember(agent string) (*member, error) {
 	if agent == "" {
-		agent = h.Local()
+		agent = im.Local()
 	}
-	return h.state.member(agent)
+	return im.member(agent)
 }
 
 // PullImage begins to fetch an image of a registry to an agent's machine.
 // Fails with image_pull_invalid, agent_find_not-found.
-func (h *Hub) PullImage(agent, ref string) (Operation, error) {
+func (im *images) PullImage(agent, ref string) (Operation, error) {
 	if !session.ValidImage(ref) || strings.HasPrefix(ref, "sha256:") {
 		return Operation{}, &session.Error{Code: "image_pull_invalid",
 			Message: fmt.Sprintf("%q is not the name of an image.", clip(ref)),
 			Hint:    "Write it as for docker pull, for example python:3.13."}
 	}
-	m, err := h.imageMember(agent)
+	m, err := im.imageMember(agent)
 	if err != nil {
 		return Operation{}, err
 	}
-	return h.operations.start(ImagePull, subjectAt(ref, m), func(ctx context.Context, work *Work) error {
+	return im.operations.start(ImagePull, subjectAt(ref, m), func(ctx context.Context, work *Work) error {
 		work.Concerns(m.Name())
 		work.Begin("pull", "Pull the image")
 		f := &following{work: work, member: m, step: "pull"}
 		return f.run(ctx, func(ctx context.Context) (session.ImageWork, error) {
-			return m.Agent.PullImage(ctx, session.PullRequest{Ref: ref, Owner: h.owner})
+			return m.Agent.PullImage(ctx, session.PullRequest{Ref: ref, Owner: im.owner})
 		})
 	})
 }
 
 // CommitSession begins to make an image of a running session. What is wrong with
 // the wish is told at once, as session.Images says.
-func (h *Hub) CommitSession(ctx context.Context, ref, name string) (Operation, error) {
-	m, id, err := h.finder.find(ctx, ref)
+func (im *images) CommitSession(ctx context.Context, ref, name string) (Operation, error) {
+	m, id, err := im.finder.find(ctx, ref)
 	if err != nil {
 		return Operation{}, err
 	}
@@ -62,7 +70,7 @@ func (h *Hub) CommitSession(ctx context.Context, ref, name string) (Operation, e
 	if err != nil {
 		return Operation{}, err
 	}
-	operation, err := h.operations.start(ImageCommit, subjectAt(name, m), func(ctx context.Context, work *Work) error {
+	operation, err := im.operations.start(ImageCommit, subjectAt(name, m), func(ctx context.Context, work *Work) error {
 		work.Concerns(m.Name())
 		work.Begin("commit", "Copy what the session changed")
 		f := &following{work: work, member: m, step: "commit"}
@@ -198,7 +206,7 @@ func (f *following) detail(now session.ImageWork) string {
 
 // RemoveImages begins to remove images of an agent's machine, each under all
 // its names. Those that cannot go stay, and the operation says why.
-func (h *Hub) RemoveImages(agent string, refs []string) (Operation, error) {
+func (im *images) RemoveImages(agent string, refs []string) (Operation, error) {
 	refs = slices.Compact(slices.Clone(refs))
 	if len(refs) == 0 || len(refs) > stepsMost ||
 		slices.ContainsFunc(refs, func(ref string) bool { return !session.ValidImage(ref) }) {
@@ -206,7 +214,7 @@ func (h *Hub) RemoveImages(agent string, refs []string) (Operation, error) {
 			Message: fmt.Sprintf("Between 1 and %d images can be removed at a time, by their names or ids.", stepsMost),
 			Hint:    "slipway image ls lists them."}
 	}
-	m, err := h.imageMember(agent)
+	m, err := im.imageMember(agent)
 	if err != nil {
 		return Operation{}, err
 	}
@@ -214,7 +222,7 @@ func (h *Hub) RemoveImages(agent string, refs []string) (Operation, error) {
 	if len(refs) > 1 {
 		subject = fmt.Sprintf("%d images", len(refs))
 	}
-	return h.operations.start(ImageRemove, subjectAt(subject, m), func(ctx context.Context, work *Work) error {
+	return im.operations.start(ImageRemove, subjectAt(subject, m), func(ctx context.Context, work *Work) error {
 		work.Concerns(m.Name())
 		return removeImages(ctx, work, m.Agent, refs)
 	})
@@ -259,8 +267,8 @@ func roomOf(ctx context.Context, agent imageRemover) gpu.Bytes {
 }
 
 // ImageDisk says what the images of an agent's machine take.
-func (h *Hub) ImageDisk(ctx context.Context, agent string) (session.ImageDisk, string, error) {
-	m, err := h.imageMember(agent)
+func (im *images) ImageDisk(ctx context.Context, agent string) (session.ImageDisk, string, error) {
+	m, err := im.imageMember(agent)
 	if err != nil {
 		return session.ImageDisk{}, "", err
 	}

@@ -25,7 +25,7 @@ const corruptMost = 3
 // registry: only what is missing there travels. While an agent is not reached
 // the operation waits. Cancelled it drops what has arrived, failed it keeps it
 // for another try. Fails with image_send_invalid, agent_find_not-found.
-func (h *Hub) SendImage(req ImageSending) (Operation, error) {
+func (im *images) SendImage(req ImageSending) (Operation, error) {
 	if !session.ValidImage(req.Image) {
 		return Operation{}, &session.Error{Code: "image_send_invalid", Hint: "slipway image ls shows them.",
 			Message: fmt.Sprintf("%q is not the name of an image.", req.Image)}
@@ -34,11 +34,11 @@ func (h *Hub) SendImage(req ImageSending) (Operation, error) {
 		return Operation{}, &session.Error{Code: "image_send_invalid", Message: "The image would go from " + req.From +
 			" to itself.", Hint: "Choose another agent."}
 	}
-	from, err := h.state.member(req.From)
+	from, err := im.member(req.From)
 	if err != nil {
 		return Operation{}, err
 	}
-	to, err := h.state.member(req.To)
+	to, err := im.member(req.To)
 	if err != nil {
 		return Operation{}, err
 	}
@@ -46,7 +46,7 @@ func (h *Hub) SendImage(req ImageSending) (Operation, error) {
 	if to.Local {
 		kind = ImageFetch
 	}
-	return h.operations.start(kind, req.Image, func(ctx context.Context, work *Work) error {
+	return im.operations.start(kind, req.Image, func(ctx context.Context, work *Work) error {
 		work.Concerns(req.To)
 		s := &sending{work: work, image: req.Image, replace: req.Replace, from: from, to: to}
 		return s.run(ctx)

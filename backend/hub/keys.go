@@ -1,7 +1,7 @@
 package hub
 
 // keyring remembers to which agent a launch key went, for the newest ones. It
-// is guarded by Hub.mu.
+// is guarded by shared.mu.
 type keyring struct {
 	turns map[string]*turn
 	order []string

@@ -17,11 +17,20 @@ type Launched struct {
 	Err     error
 }
 
+// launches launches sessions, notes them among the recents, and makes recipes of both.
+type launches struct {
+	*state
+	placement *placement
+	finder    *finder
+	person    *person
+	images    *images
+}
+
 // LaunchMany launches count sessions of one spec in the order of their numbers,
 // which are added to its name. A spec that is wrong launches none and is an
 // error; after that each has an outcome of its own. Sent again with its key it
 // returns the sessions of the first time and launches what failed then.
-func (h *Hub) LaunchMany(ctx context.Context, req LaunchRequest, count int) ([]Launched, error) {
+func (l *launches) LaunchMany(ctx context.Context, req LaunchRequest, count int) ([]Launched, error) {
 	if count < 1 || count > MostLaunches {
 		field := session.FieldError{Field: "count", Code: "session_create_invalid-count",
 			Message: fmt.Sprintf("%d is not between 1 and %d sessions.", count, MostLaunches),
@@ -29,7 +38,7 @@ func (h *Hub) LaunchMany(ctx context.Context, req LaunchRequest, count int) ([]L
 		return nil, &session.Error{Code: session.CodeInvalid, Message: field.Message, Hint: field.Hint,
 			Fields: []session.FieldError{field}}
 	}
-	if err := h.checkMany(ctx, req.Owner, req.Spec, count); err != nil {
+	if err := l.checkMany(ctx, req.Owner, req.Spec, count); err != nil {
 		return nil, err
 	}
 	outcomes := make([]Launched, count)
@@ -37,10 +46,10 @@ func (h *Hub) LaunchMany(ctx context.Context, req LaunchRequest, count int) ([]L
 	for i := range outcomes {
 		one := LaunchRequest{Key: numbered(req.Key, "/", i, count), Spec: req.Spec, Owner: req.Owner}
 		one.Spec.Name = numbered(req.Spec.Name, "-", i, count)
-		s, err := h.launch(ctx, one)
+		s, err := l.launch(ctx, one)
 		outcomes[i] = Launched{Session: s, Err: err}
 		if err == nil && !remembered {
-			h.addRecent(ctx, req, count, s)
+			l.addRecent(ctx, req, count, s)
 			remembered = true
 		}
 	}
@@ -64,7 +73,7 @@ func nameOr(name, other string) string {
 
 // checkMany judges what all launches have in common. Whether a name is taken is
 // the business of each: it is, by itself, when a request is sent again.
-func (h *Hub) checkMany(ctx context.Context, owner string, spec session.Spec, count int) error {
+func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spec, count int) error {
 	var wrong []session.FieldError
 	if name := numbered(spec.Name, "-", count-1, count); name != "" {
 		if e := session.ValidateName(name); e != nil {
@@ -72,7 +81,7 @@ func (h *Hub) checkMany(ctx context.Context, owner string, spec session.Spec, co
 		}
 	}
 	spec.Name = ""
-	p, err := h.Preview(ctx, owner, spec)
+	p, err := l.placement.Preview(ctx, owner, spec)
 	if err != nil {
 		return err
 	}

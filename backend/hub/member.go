@@ -18,7 +18,7 @@ type Member struct {
 }
 
 // member is an agent with what was last heard of it. The fields from link on
-// are guarded by Hub.mu; those of entry that change with it.
+// are guarded by mu; those of entry that change with it.
 type member struct {
 	Local  bool
 	Agent  session.Agent
@@ -71,6 +71,16 @@ func (st *state) list() []*member {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return append([]*member(nil), st.members...)
+}
+
+// Local returns the name of the agent on this machine, or "" if there is none.
+func (st *state) Local() string {
+	for _, m := range st.list() {
+		if m.Local {
+			return m.Name()
+		}
+	}
+	return ""
 }
 
 // member returns the agent of a name; agent_find_not-found.
@@ -163,7 +173,7 @@ func (st *state) publishSession(m *member, s session.Session) {
 	st.stream.publish(Event{Session: &s, Dependents: st.dependents(s.ID), LastHeard: m.stale()})
 }
 
-// stale needs Hub.mu: when what is known of an agent was heard, nil while it is
+// stale needs mu: when what is known of an agent was heard, nil while it is
 // reached and what is known is how things are.
 func (m *member) stale() *time.Time {
 	if m.online {

@@ -57,32 +57,32 @@ func (f *follower) recall(m *member) {
 	}
 }
 
-// keepMemories keeps what is known of remote agents every keepEvery, and once more
+// saveMemoriesOften keeps what is known of remote agents every keepEvery, and once more
 // when ctx ends.
-func (f *follower) keepMemories(ctx context.Context) {
+func (f *follower) saveMemoriesOften(ctx context.Context) {
 	ticker := time.NewTicker(keepEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			f.keepAll()
+			f.saveMemories()
 			return
 		case <-ticker.C:
-			f.keepAll()
+			f.saveMemories()
 		}
 	}
 }
 
-// keepAll keeps what is known of each remote agent of which anything changed.
-func (f *follower) keepAll() {
+// saveMemories keeps what is known of each remote agent of which anything changed.
+func (f *follower) saveMemories() {
 	for _, m := range f.list() {
-		if err := f.keep(m); err != nil {
+		if err := f.saveMemory(m); err != nil {
 			f.log.Error("what is known of an agent is not kept", "agent", m.Name(), "error", err)
 		}
 	}
 }
 
-func (f *follower) keep(m *member) error {
+func (f *follower) saveMemory(m *member) error {
 	f.saving.Lock()
 	defer f.saving.Unlock()
 	f.mu.Lock()

@@ -9,10 +9,13 @@ import (
 	"slipway/backend/session"
 )
 
+// placement chooses the agent for a launch.
+type placement struct{ *state }
+
 // Preview says what a launch for an owner would do; no owner is oneself. It
 // fails only when no agent answers.
-func (h *Hub) Preview(ctx context.Context, owner string, spec session.Spec) (Preview, error) {
-	m, candidates, wrong := h.named(spec)
+func (pl *placement) Preview(ctx context.Context, owner string, spec session.Spec) (Preview, error) {
+	m, candidates, wrong := pl.named(spec)
 	if len(candidates) == 0 {
 		return Preview{}, firstError(nil)
 	}
@@ -23,7 +26,7 @@ func (h *Hub) Preview(ctx context.Context, owner string, spec session.Spec) (Pre
 			spec.Agent = m.Name()
 		}
 	}
-	p, err := h.previewAt(ctx, m, owner, spec, candidates)
+	p, err := pl.previewAt(ctx, m, owner, spec, candidates)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -35,13 +38,13 @@ func (h *Hub) Preview(ctx context.Context, owner string, spec session.Spec) (Pre
 }
 
 // previewAt asks one agent, or all candidates where none is given.
-func (h *Hub) previewAt(ctx context.Context, m *member, owner string, spec session.Spec,
+func (pl *placement) previewAt(ctx context.Context, m *member, owner string, spec session.Spec,
 	candidates []*member) (Preview, error) {
 	if m == nil {
-		_, p, err := h.best(ctx, owner, spec, candidates)
+		_, p, err := pl.best(ctx, owner, spec, candidates)
 		return p, err
 	}
-	owner, refused := h.ownerAt(m, owner) // nobody's: judged for oneself
+	owner, refused := pl.ownerAt(m, owner) // nobody's: judged for oneself
 	p, err := m.Agent.Preview(ctx, owner, spec)
 	if err != nil {
 		return Preview{}, err
@@ -55,15 +58,15 @@ func (h *Hub) previewAt(ctx context.Context, m *member, owner string, spec sessi
 // named returns the agent that a spec names, or the only one that there is to
 // choose; nil where there is a choice, which is among candidates. What it names
 // and there is not is wrong, and counts as not named.
-func (h *Hub) named(spec session.Spec) (m *member, candidates []*member, wrong []session.FieldError) {
-	all := h.state.list()
+func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, wrong []session.FieldError) {
+	all := pl.list()
 	candidates = all
 	refuse := func(field, message, hint string) {
 		wrong = append(wrong, session.FieldError{Field: field, Code: "session_create_not-found", Message: message,
 			Hint: hint})
 	}
 	if spec.Group != "" {
-		if candidates = h.inGroup(slices.Clone(all), spec.Group); len(candidates) == 0 {
+		if candidates = pl.inGroup(slices.Clone(all), spec.Group); len(candidates) == 0 {
 			refuse("group", fmt.Sprintf("No agent is in a resource group %q.", clip(spec.Group)),
 				"Leave it empty to let Slipway choose among all.")
 			candidates = all
@@ -81,21 +84,21 @@ func (h *Hub) named(spec session.Spec) (m *member, candidates []*member, wrong [
 		}
 		refuse("agent", message, "Leave it empty to let Slipway choose.")
 	}
-	if candidates = h.trusted(candidates); len(candidates) == 1 {
+	if candidates = pl.trusted(candidates); len(candidates) == 1 {
 		m = candidates[0]
 	}
 	return m, candidates, wrong
 }
 
-func (h *Hub) inGroup(members []*member, group string) []*member {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (pl *placement) inGroup(members []*member, group string) []*member {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
 	return slices.DeleteFunc(members, func(m *member) bool { return m.entry.Group != group })
 }
 
 // best asks every candidate and returns the one that promises most: no errors,
 // then no wait, then no pull, then the most free CPUs.
-func (h *Hub) best(ctx context.Context, owner string, spec session.Spec,
+func (pl *placement) best(ctx context.Context, owner string, spec session.Spec,
 	candidates []*member) (*member, Preview, error) {
 	type offer struct {
 		member *member
@@ -115,7 +118,7 @@ func (h *Hub) best(ctx context.Context, owner string, spec session.Spec,
 	if len(offers) == 0 {
 		return nil, Preview{}, firstError(errs)
 	}
-	free := h.freeCPUs()
+	free := pl.freeCPUs()
 	slices.SortStableFunc(offers, func(a, b *offer) int {
 		return cmp.Or(
 			cmp.Compare(len(a.Errors), len(b.Errors)),
@@ -127,11 +130,11 @@ func (h *Hub) best(ctx context.Context, owner string, spec session.Spec,
 	return offers[0].member, offers[0].Preview, nil
 }
 
-func (h *Hub) freeCPUs() map[*member]int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (pl *placement) freeCPUs() map[*member]int {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
 	free := map[*member]int{}
-	for _, m := range h.state.members {
+	for _, m := range pl.members {
 		free[m] = m.machine.CPUs - m.machine.UsedCPUs
 	}
 	return free
@@ -156,19 +159,19 @@ func firstError(errs []error) error {
 
 // choose returns the agent for a launch. Requests with one key are all given
 // the agent that the first of them was given, also when they come at once.
-func (h *Hub) choose(ctx context.Context, req LaunchRequest) (*member, error) {
+func (pl *placement) choose(ctx context.Context, req LaunchRequest) (*member, error) {
 	if req.Key == "" {
-		return h.pick(ctx, req.Owner, req.Spec)
+		return pl.pick(ctx, req.Owner, req.Spec)
 	}
 	for {
-		h.mu.Lock()
-		turn, first := h.state.keys.claim(req.Key)
-		h.mu.Unlock()
+		pl.mu.Lock()
+		turn, first := pl.keys.claim(req.Key)
+		pl.mu.Unlock()
 		if first {
-			m, err := h.pick(ctx, req.Owner, req.Spec)
-			h.mu.Lock()
-			h.state.keys.settle(req.Key, turn, m)
-			h.mu.Unlock()
+			m, err := pl.pick(ctx, req.Owner, req.Spec)
+			pl.mu.Lock()
+			pl.keys.settle(req.Key, turn, m)
+			pl.mu.Unlock()
 			return m, err
 		}
 		select {
@@ -182,10 +185,10 @@ func (h *Hub) choose(ctx context.Context, req LaunchRequest) (*member, error) {
 	}
 }
 
-func (h *Hub) pick(ctx context.Context, owner string, spec session.Spec) (*member, error) {
-	m, candidates, wrong := h.named(spec)
+func (pl *placement) pick(ctx context.Context, owner string, spec session.Spec) (*member, error) {
+	m, candidates, wrong := pl.named(spec)
 	if len(wrong) > 0 {
-		if p, err := h.Preview(ctx, owner, spec); err == nil {
+		if p, err := pl.Preview(ctx, owner, spec); err == nil {
 			wrong = p.Errors // whatever else is wrong is told with it
 		}
 		return nil, session.Invalid(wrong)
@@ -193,6 +196,6 @@ func (h *Hub) pick(ctx context.Context, owner string, spec session.Spec) (*membe
 	if m != nil {
 		return m, nil
 	}
-	m, _, err := h.best(ctx, owner, spec, candidates)
+	m, _, err := pl.best(ctx, owner, spec, candidates)
 	return m, err
 }

@@ -19,13 +19,13 @@ const (
 
 // PurgeFolder begins to delete a folder in the trash for ever. What is wrong
 // with that is told at once. The agent goes on alone while it is not reached.
-func (h *Hub) PurgeFolder(ctx context.Context, ref, agent string) (Operation, error) {
-	m, f, err := h.findFolder(ctx, ref, agent)
+func (fs *folders) PurgeFolder(ctx context.Context, ref, agent string) (Operation, error) {
+	m, f, err := fs.findFolder(ctx, ref, agent)
 	if err != nil {
 		return Operation{}, err
 	}
 	first := make(chan error, 1)
-	operation, err := h.operations.startOn("folder "+string(f.ID), FolderPurge, subjectAt(f.Name, m),
+	operation, err := fs.operations.startOn("folder "+string(f.ID), FolderPurge, subjectAt(f.Name, m),
 		func(ctx context.Context, work *Work) error {
 			work.Concerns(m.Name())
 			work.Begin("purge", "Delete what is in it")

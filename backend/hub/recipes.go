@@ -19,41 +19,41 @@ type Recipe struct {
 
 // SessionRecipe returns the recipe of a session, by id or by the name of a live
 // one. It fails as [Hub.Get] does.
-func (h *Hub) SessionRecipe(ctx context.Context, ref string) (Recipe, error) {
-	s, _, err := h.Get(ctx, ref)
+func (l *launches) SessionRecipe(ctx context.Context, ref string) (Recipe, error) {
+	s, _, err := l.finder.Get(ctx, ref)
 	if err != nil {
 		return Recipe{}, err
 	}
-	return h.recipe(ctx, s.Name, s.Spec, s.Pinned, s.Agent), nil
+	return l.recipe(ctx, s.Name, s.Spec, s.Pinned, s.Agent), nil
 }
 
 // RecentRecipe returns the recipe of an entry of the launch history;
 // recent_read_not-found.
-func (h *Hub) RecentRecipe(ctx context.Context, id string) (Recipe, error) {
-	recents := h.Recents()
+func (l *launches) RecentRecipe(ctx context.Context, id string) (Recipe, error) {
+	recents := l.person.Recents()
 	i := slices.IndexFunc(recents, func(r Recent) bool { return r.ID == id })
 	if i < 0 {
 		return Recipe{}, recentNotFound("recent_read_not-found", id)
 	}
 	r := recents[i]
 	pinned, agent := "", r.Spec.Agent
-	if s, _, err := h.Get(ctx, string(r.Session)); r.Session != "" && err == nil {
+	if s, _, err := l.finder.Get(ctx, string(r.Session)); r.Session != "" && err == nil {
 		pinned, agent = s.Pinned, cmp.Or(agent, s.Agent)
 	}
-	return h.recipe(ctx, r.Name, r.Spec, pinned, agent), nil
+	return l.recipe(ctx, r.Name, r.Spec, pinned, agent), nil
 }
 
 // recipe leaves a start time out that has passed, and says so: nothing else
 // would ever be launched of it. Pinned is the image as it was used, empty where it
 // never was.
-func (h *Hub) recipe(ctx context.Context, name string, spec session.Spec, pinned, agent string) Recipe {
-	spec = h.again(ctx, spec)
+func (l *launches) recipe(ctx context.Context, name string, spec session.Spec, pinned, agent string) Recipe {
+	spec = l.again(ctx, spec)
 	var passed *time.Time
-	if spec.NotBefore != nil && !spec.NotBefore.After(h.now()) {
+	if spec.NotBefore != nil && !spec.NotBefore.After(l.now()) {
 		passed, spec.NotBefore = spec.NotBefore, nil
 	}
 	if pinned == "" {
-		pinned = h.pinImage(ctx, spec.Image, agent)
+		pinned = l.pinImage(ctx, spec.Image, agent)
 	}
 	spec.Image = pinned
 	return Recipe{Name: name, Spec: spec, Pinned: session.ImageDigest(pinned) != "" || session.ValidImageID(pinned),
@@ -62,10 +62,10 @@ func (h *Hub) recipe(ctx context.Context, name string, spec session.Spec, pinned
 
 // pinImage names an image by the digest that it has now on an agent, or on any that
 // has it where none is named; as it is where nobody has it.
-func (h *Hub) pinImage(ctx context.Context, ref, agent string) string {
-	images, err := h.ImagesOn(ctx, agent)
+func (l *launches) pinImage(ctx context.Context, ref, agent string) string {
+	images, err := l.images.ImagesOn(ctx, agent)
 	if err != nil {
-		h.log.Warn("the images are not listed, so the recipe does not pin one", "agent", agent, "error", err)
+		l.log.Warn("the images are not listed, so the recipe does not pin one", "agent", agent, "error", err)
 		return ref
 	}
 	for _, image := range images {

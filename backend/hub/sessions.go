@@ -53,21 +53,21 @@ func (f *finder) Usage(id session.ID) *session.Usage {
 // Launch chooses an agent and launches there, then remembers the spec among
 // the recents. A request sent again with its key goes to the agent it went to
 // before, which returns the session of the first.
-func (h *Hub) Launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
-	s, err := h.launch(ctx, req)
+func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
+	s, err := l.launch(ctx, req)
 	if err != nil {
 		return session.Session{}, err
 	}
-	h.addRecent(ctx, req, 1, s)
+	l.addRecent(ctx, req, 1, s)
 	return s, nil
 }
 
-func (h *Hub) launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
-	m, err := h.choose(ctx, req)
+func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
+	m, err := l.placement.choose(ctx, req)
 	if err != nil {
 		return session.Session{}, err
 	}
-	owner, err := h.ownerAt(m, req.Owner)
+	owner, err := l.placement.ownerAt(m, req.Owner)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -76,21 +76,21 @@ func (h *Hub) launch(ctx context.Context, req LaunchRequest) (session.Session, e
 	if err != nil {
 		return session.Session{}, err
 	}
-	if !h.finder.settle(s.ID, m) {
+	if !l.finder.settle(s.ID, m) {
 		return session.Session{}, &session.Error{Code: vet.CodeReply,
 			Message: fmt.Sprintf("The agent %s answered with a session of another agent.", m.Name()),
 			Hint:    "Look at the agents: " + m.Name() + " is not to be trusted."}
 	}
-	h.learn(m, s)
+	l.learn(m, s)
 	return s, nil
 }
 
 // ownerAt is the owner of a launch at an agent. Of our own name there the agent
 // decides; whoever only uses an agent launches for nobody else.
-func (h *Hub) ownerAt(m *member, asked string) (string, error) {
-	h.mu.Lock()
+func (pl *placement) ownerAt(m *member, asked string) (string, error) {
+	pl.mu.Lock()
 	owner, role := m.machine.Owner, m.machine.Role
-	h.mu.Unlock()
+	pl.mu.Unlock()
 	refused := func(code session.Code, message, hint string) error {
 		return &session.Error{Code: code, Message: message, Hint: hint,
 			Fields: []session.FieldError{{Field: "owner", Code: code, Message: message, Hint: hint}}}
@@ -100,7 +100,7 @@ func (h *Hub) ownerAt(m *member, asked string) (string, error) {
 		return "", refused("session_create_invalid-owner", fmt.Sprintf("%q is not a name for an owner.", clip(asked)),
 			"Use letters and digits.")
 	case m.remote == nil:
-		return cmp.Or(asked, h.owner), nil
+		return cmp.Or(asked, pl.owner), nil
 	case asked != "" && asked != owner && role == session.RoleUser:
 		return "", refused("session_create_forbidden-owner",
 			fmt.Sprintf("You use the agent %s and do not rule it, so you launch there for nobody else.", m.Name()),
@@ -111,12 +111,12 @@ func (h *Hub) ownerAt(m *member, asked string) (string, error) {
 
 // learn notes a session that was just launched at an agent on another machine:
 // the way there may break before its event comes.
-func (h *Hub) learn(m *member, s session.Session) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if m.remote != nil && !m.gone && h.state.sessions[s.ID] == nil {
+func (l *launches) learn(m *member, s session.Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m.remote != nil && !m.gone && l.sessions[s.ID] == nil {
 		m.dirty = true
-		h.state.tell(m, s)
+		l.tell(m, s)
 	}
 }
 
@@ -324,12 +324,12 @@ func page(all []session.Session, filter session.Filter) []session.Session {
 
 // Images lists what every agent has. An agent that is not reached is left out
 // as long as another one answers.
-func (h *Hub) Images(ctx context.Context) ([]Image, error) { return h.ImagesOn(ctx, "") }
+func (im *images) Images(ctx context.Context) ([]Image, error) { return im.ImagesOn(ctx, "") }
 
 // ImagesOn lists what one agent has, or every agent where none is named.
-func (h *Hub) ImagesOn(ctx context.Context, agent string) ([]Image, error) {
+func (im *images) ImagesOn(ctx context.Context, agent string) ([]Image, error) {
 	all := []Image{}
-	members, err := h.state.on(agent)
+	members, err := im.on(agent)
 	if err != nil {
 		return nil, err
 	}

@@ -9,16 +9,16 @@ type state struct {
 	*shared
 
 	// mu guards these.
-	members  []*member // replaced, never changed, when one comes or goes
-	sessions map[session.ID]*reported
-	usage    map[session.ID]session.Usage
-	homes    map[session.ID]*member       // which agent keeps a session
-	folders  map[session.FolderID]*member // which agent keeps a folder, as far as it was asked for
-	waiting  dependents
-	keys     keyring
+	members     []*member // replaced, never changed, when one comes or goes
+	sessions    map[session.ID]*reported
+	usage       map[session.ID]session.Usage
+	homes       map[session.ID]*member       // which agent keeps a session
+	folderHomes map[session.FolderID]*member // which agent keeps a folder, as far as it was asked for
+	waiting     dependents
+	keys        keyring
 }
 
 func newState(common *shared) *state {
 	return &state{shared: common, sessions: map[session.ID]*reported{}, usage: map[session.ID]session.Usage{},
-		homes: map[session.ID]*member{}, folders: map[session.FolderID]*member{}, waiting: dependents{}}
+		homes: map[session.ID]*member{}, folderHomes: map[session.FolderID]*member{}, waiting: dependents{}}
 }

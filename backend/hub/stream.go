@@ -180,6 +180,13 @@ type watching struct {
 	operations *operations
 }
 
+// close ends every watching.
+func (wa *watching) close() {
+	wa.mu.Lock()
+	defer wa.mu.Unlock()
+	wa.stream.close()
+}
+
 // flush publishes merged usage samples, the newest boards and the newest figures
 // of agents, at most once every flushEvery, and sleeps while there are none.
 func (wa *watching) flush(ctx context.Context) {

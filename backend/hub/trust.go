@@ -102,7 +102,7 @@ func (st *state) claims(m *member, id session.ID) bool {
 
 // claimsFolder needs mu.
 func (st *state) claimsFolder(m *member, id session.FolderID) bool {
-	home := st.folders[id]
+	home := st.folderHomes[id]
 	if home == nil || home == m || m.remote == nil {
 		return true
 	}
@@ -155,26 +155,26 @@ func (f *finder) own(m *member, sessions []session.Session) []session.Session {
 
 // ownFolders leaves out of lists, one for each agent, the folders that are of
 // another agent: of the one that is known to keep them, or of an earlier one.
-func (h *Hub) ownFolders(members []*member, lists [][]session.Folder) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (fs *folders) ownFolders(members []*member, lists [][]session.Folder) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
 	told := map[session.FolderID]*member{}
 	for i, m := range members {
 		lists[i] = slices.DeleteFunc(lists[i], func(f session.Folder) bool {
 			if other := told[f.ID]; other != nil && m.remote != nil {
-				h.state.suspect(m, foreign(m, "folder", string(f.ID), other))
+				fs.suspect(m, foreign(m, "folder", string(f.ID), other))
 				return true
 			}
 			told[f.ID] = m
-			return !h.state.claimsFolder(m, f.ID)
+			return !fs.claimsFolder(m, f.ID)
 		})
 	}
 }
 
 // trusted leaves out those agents whose data is refused, unless no other is left.
-func (h *Hub) trusted(members []*member) []*member {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (pl *placement) trusted(members []*member) []*member {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
 	left := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return m.distrust != nil })
 	if len(left) == 0 {
 		return members
