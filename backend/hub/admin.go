@@ -15,7 +15,8 @@ type administration struct {
 
 // Audit returns the newest entries of the log of what was done with an agent
 // that one rules, oldest first.
-func (a *administration) Audit(ctx context.Context, name string, asked session.AuditQuery) ([]session.AuditEntry, error) {
+func (a *administration) Audit(ctx context.Context, name string,
+	asked session.AuditQuery) ([]session.AuditEntry, error) {
 	m, _, err := a.remoteOf(name)
 	if err != nil {
 		return nil, err

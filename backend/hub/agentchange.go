@@ -34,7 +34,7 @@ func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) 
 	if update.Group != nil {
 		changed.Group = *update.Group
 	}
-	if err := d.keepEntry(m, changed); err != nil {
+	if err := d.saveEntry(m, changed); err != nil {
 		return Agent{}, err
 	}
 	if changed.Name != before {
@@ -84,8 +84,8 @@ func (d *directory) checkUpdate(m *member, update AgentUpdate) error {
 	return nil
 }
 
-// keepEntry needs saving.
-func (d *directory) keepEntry(m *member, changed Entry) error {
+// saveEntry needs saving.
+func (d *directory) saveEntry(m *member, changed Entry) error {
 	if m.remote == nil {
 		groups := map[string]string{}
 		if _, err := d.shelf.Load(groupsKey, &groups); err != nil {
@@ -126,23 +126,6 @@ func (ps *person) renameRecents(before, after string) {
 	ps.recents = recents
 	told := cloneRecents(recents)
 	ps.stream.publish(Event{Recents: &told})
-}
-
-// remoteOf returns an agent of another machine; agent_find_not-found or
-// agent_update_conflict for the local one.
-func (st *state) remoteOf(name string) (*member, Entry, error) {
-	m, err := st.member(name)
-	if err != nil {
-		return nil, Entry{}, err
-	}
-	if m.remote == nil {
-		return nil, Entry{}, &session.Error{Code: "agent_update_conflict",
-			Message: fmt.Sprintf("%s is the agent of this computer and belongs to it.", name),
-			Hint:    "Choose an agent of another machine."}
-	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return m, m.entry, nil
 }
 
 // ProbeAgent begins to look at an agent's machine again.
@@ -264,7 +247,7 @@ func (d *directory) pin(m *member, fingerprint string) error {
 		return nil
 	}
 	changed.Fingerprint = fingerprint
-	if err := d.keepEntry(m, changed); err != nil {
+	if err := d.saveEntry(m, changed); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -272,4 +255,38 @@ func (d *directory) pin(m *member, fingerprint string) error {
 	m.entry = changed
 	d.publishAgent(m)
 	return nil
+}
+
+// refuseDuplicate fails with agent_add_already-exists where the agent of an instance is
+// known already, however it is reached. The member itself is left out; nil: none.
+func (d *directory) refuseDuplicate(itself *member, instance string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, m := range d.members {
+		if m == itself || instance == "" || m.machine.Instance != instance {
+			continue
+		}
+		if m.remote == nil {
+			return &session.Error{Code: "agent_add_already-exists", Message: "That is the agent of this computer.",
+				Hint: "It is here already, as " + m.Name() + "."}
+		}
+		return &session.Error{Code: "agent_add_already-exists",
+			Message: fmt.Sprintf("That machine is known already: its agent is %s, at %s.", m.Name(), m.entry.Address),
+			Hint: "Use that one, or remove it first to reach it this way; its sessions go on. If this machine is a " +
+				"copy of that one, uninstall Slipway on the copy."}
+	}
+	return nil
+}
+
+// checkDuplicate asks an agent that was just added who it is. Where that is known of
+// another one, it is the same agent at another address. One that does not answer
+// is taken at its word.
+func (d *directory) checkDuplicate(ctx context.Context, m *member) error {
+	ctx, cancel := within(ctx, m)
+	defer cancel()
+	machine, err := m.Agent.Machine(ctx)
+	if err != nil {
+		return nil
+	}
+	return d.refuseDuplicate(m, machine.Instance)
 }

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -68,21 +67,6 @@ func (st *state) Agents() []Agent {
 	return st.agents()
 }
 
-// agents needs mu.
-func (st *state) agents() []Agent {
-	live := map[*member]int{}
-	for _, k := range st.sessions {
-		if k.session.Status.Live() {
-			live[k.member]++
-		}
-	}
-	all := make([]Agent, len(st.members))
-	for i, m := range st.members {
-		all[i] = st.agentView(m, live[m])
-	}
-	return all
-}
-
 // Agent returns one agent; agent_find_not-found.
 func (st *state) Agent(name string) (Agent, error) {
 	m, err := st.member(name)
@@ -92,45 +76,6 @@ func (st *state) Agent(name string) (Agent, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.agentView(m, st.live(m)), nil
-}
-
-// live needs mu.
-func (st *state) live(m *member) int {
-	count := 0
-	for _, k := range st.sessions {
-		if k.member == m && k.session.Status.Live() {
-			count++
-		}
-	}
-	return count
-}
-
-// agentView needs mu.
-func (st *state) agentView(m *member, live int) Agent {
-	view := Agent{Entry: m.entry, Local: m.Local, Link: m.link, Online: m.online, LastHeard: m.lastHeard, Live: live,
-		Distrust: m.distrust}
-	if m.remote == nil {
-		view.Link = Link{State: LinkConnected, Since: st.began, Transport: "local", Carriers: 0}
-		view.Link.Owner, view.Link.Role = st.owner, "admin"
-	}
-	if view.Link.Version == "" {
-		view.Link.Version = m.machine.Version
-	}
-	if m.entry.Owner != "" {
-		view.Link.Owner = m.entry.Owner
-	}
-	view.Link.Owner, view.Link.Role = cmp.Or(view.Link.Owner, m.machine.Owner),
-		cmp.Or(view.Link.Role, string(m.machine.Role))
-	return view
-}
-
-// publishAgent needs mu.
-func (st *state) publishAgent(m *member) {
-	if m.gone {
-		return
-	}
-	view := st.agentView(m, st.live(m))
-	st.stream.publish(Event{Agent: &view})
 }
 
 // AgentRequest adds an agent. An empty name is made from the host. Dir is the

@@ -12,20 +12,32 @@ import (
 // machines tells of the agents' machines and of what is used there.
 type machines struct{ *state }
 
-// boardView needs mu, and a board.
-func (m *member) boardView() Board {
-	return Board{DeviceBoard: *m.board, Agent: m.Name(), Online: m.online}
+// Machines returns every agent's machine as last heard of.
+func (ms *machines) Machines() []Machine {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return ms.machines()
 }
 
-// boards needs mu: the boards of all agents that have told one.
-func (st *state) boards() []Board {
-	all := make([]Board, 0, len(st.members))
-	for _, m := range st.members {
-		if m.board != nil {
-			all = append(all, m.boardView())
-		}
+// Doctor probes the machine of an agent; of the local one where none is named.
+func (ms *machines) Doctor(ctx context.Context, agent string) ([]session.Check, error) {
+	if agent == "" {
+		agent = ms.Local()
 	}
-	return all
+	m, err := ms.member(agent)
+	if err != nil {
+		return nil, err
+	}
+	return m.Agent.Doctor(ctx)
+}
+
+// ListDirectories lists the directories in a directory of an agent's machine.
+func (ms *machines) ListDirectories(ctx context.Context, agent, path string) (session.DirectoryListing, error) {
+	m, err := ms.member(agent)
+	if err != nil {
+		return session.DirectoryListing{}, err
+	}
+	return m.Agent.ListDirectories(ctx, path)
 }
 
 // Boards asks an agent for its devices, or every one where none is named. One that is not reached is answered

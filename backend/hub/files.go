@@ -50,7 +50,33 @@ func (t *transfers) FilesOf(ctx context.Context, ref, kernel string) (*Files, er
 	if err != nil {
 		return nil, err
 	}
-	return &Files{Agent: agent, Place: session.Place{Session: id, Kernel: kernel}, transfers: t, piece: uploadPiece}, nil
+	place := session.Place{Session: id, Kernel: kernel}
+	return &Files{Agent: agent, Place: place, transfers: t, piece: uploadPiece}, nil
+}
+
+// FilesIn returns the files of a folder. It fails as [Hub.FindFolder] does.
+func (t *transfers) FilesIn(ctx context.Context, ref, agent string) (*Files, session.Folder, error) {
+	m, f, err := t.folders.findFolder(ctx, ref, agent)
+	if err != nil {
+		return nil, f, err
+	}
+	files := &Files{Agent: m.Agent, Place: session.Place{Folder: f.ID}, transfers: t, piece: uploadPiece}
+	if m.Local {
+		files.piece = 0
+	}
+	return files, f, nil
+}
+
+// awaitPlace waits until the agent that keeps a place is reached, as
+// [Hub.AwaitKeeper] does.
+func (t *transfers) awaitPlace(ctx context.Context, place session.Place) error {
+	_, err := t.awaitMember(ctx, true, func() *member {
+		if place.Folder != "" {
+			return t.folderHomes[place.Folder]
+		}
+		return t.homes[place.Session]
+	})
+	return err
 }
 
 // away reports whether an agent, or the session on it, was not reached.

@@ -116,7 +116,8 @@ func (fs *folders) findFolder(ctx context.Context, ref, agent string) (*member, 
 }
 
 // folderHome asks the agent that is known to keep a folder.
-func (fs *folders) folderHome(ctx context.Context, id session.FolderID, members []*member) (*member, session.Folder, bool) {
+func (fs *folders) folderHome(ctx context.Context, id session.FolderID,
+	members []*member) (*member, session.Folder, bool) {
 	fs.mu.Lock()
 	m := fs.folderHomes[id]
 	fs.mu.Unlock()
@@ -156,27 +157,20 @@ func (fs *folders) CreateFolder(ctx context.Context, agent string, req session.F
 	return f, err
 }
 
-// FilesIn returns the files of a folder. It fails as [Hub.FindFolder] does.
-func (t *transfers) FilesIn(ctx context.Context, ref, agent string) (*Files, session.Folder, error) {
-	m, f, err := t.folders.findFolder(ctx, ref, agent)
-	if err != nil {
-		return nil, f, err
+// ownFolders leaves out of lists, one for each agent, the folders that are of
+// another agent: of the one that is known to keep them, or of an earlier one.
+func (fs *folders) ownFolders(members []*member, lists [][]session.Folder) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	told := map[session.FolderID]*member{}
+	for i, m := range members {
+		lists[i] = slices.DeleteFunc(lists[i], func(f session.Folder) bool {
+			if other := told[f.ID]; other != nil && m.remote != nil {
+				fs.suspect(m, foreign(m, "folder", string(f.ID), other))
+				return true
+			}
+			told[f.ID] = m
+			return !fs.claimsFolder(m, f.ID)
+		})
 	}
-	files := &Files{Agent: m.Agent, Place: session.Place{Folder: f.ID}, transfers: t, piece: uploadPiece}
-	if m.Local {
-		files.piece = 0
-	}
-	return files, f, nil
-}
-
-// awaitPlace waits until the agent that keeps a place is reached, as
-// [Hub.AwaitKeeper] does.
-func (t *transfers) awaitPlace(ctx context.Context, place session.Place) error {
-	_, err := t.awaitMember(ctx, true, func() *member {
-		if place.Folder != "" {
-			return t.folderHomes[place.Folder]
-		}
-		return t.homes[place.Session]
-	})
-	return err
 }

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -156,20 +155,6 @@ func (f *follower) offline(m *member) {
 	}
 }
 
-// publishMachine needs mu.
-func (st *state) publishMachine(m *member) {
-	machine := m.view()
-	st.stream.publish(Event{Machine: &machine})
-}
-
-// view needs mu.
-func (m *member) view() Machine {
-	machine := m.machine
-	machine.Agent = m.Name()
-	machine.Warnings = slices.Clone(machine.Warnings)
-	return Machine{Machine: machine, Online: m.online, LastHeard: m.lastHeard}
-}
-
 // apply takes one event of an agent into what the hub knows, and tells it on.
 func (f *follower) apply(m *member, e session.Event) {
 	now := f.now()
@@ -212,25 +197,6 @@ func (f *follower) apply(m *member, e session.Event) {
 	}
 }
 
-// tell needs mu: it publishes a session, and after one that waits for others
-// those others, whose dependents it joined.
-func (st *state) tell(m *member, s session.Session) {
-	if !st.claims(m, s.ID) || !st.fits(m, s) {
-		return
-	}
-	before, was := st.sessions[s.ID]
-	if live := was && before.session.Status.Live(); m.remote != nil && live != s.Status.Live() {
-		st.stream.link(m) // the number of its live sessions
-	}
-	st.remember(m, s)
-	st.publishSession(m, s)
-	for _, id := range st.waiting.add(s) {
-		if k, ok := st.sessions[id]; ok {
-			st.publishSession(k.member, k.session)
-		}
-	}
-}
-
 // removed needs mu: an agent has purged the record of a session.
 func (f *follower) removed(m *member, id session.ID) {
 	if f.claims(m, id) {
@@ -267,7 +233,7 @@ func (f *follower) reset(m *member, r session.Reset) {
 	m.machine, m.board = r.Machine, r.Devices
 	for _, s := range r.Sessions {
 		if f.claims(m, s.ID) && f.fits(m, s) {
-			f.remember(m, s)
+			f.put(m, s)
 		}
 	}
 	f.waiting = dependents{}
@@ -284,105 +250,54 @@ func (f *follower) reset(m *member, r session.Reset) {
 	}
 }
 
-// remember needs mu. The session is the agent's, and there is room for it. Finished sessions beyond those of a
-// snapshot are let go;
-// [finder.home] asks the agents for one of them.
-func (st *state) remember(m *member, s session.Session) {
-	st.unlist(s.ID)
-	st.sessions[s.ID] = &reported{session: s, member: m}
-	m.kept++
-	m.bulk += bulkOf(s)
-	st.homes[s.ID] = m
-	if s.Status.Live() {
+// begin needs mu: it starts to follow an agent, if the hub runs.
+func (f *follower) begin(m *member) {
+	if f.running == nil || m.gone {
 		return
 	}
-	delete(st.usage, s.ID)
-	if len(st.sessions) > session.ResetFinished+finishedSlack {
-		st.trim()
+	ctx, stop := context.WithCancel(f.running())
+	m.stop = stop
+	m.done.Go(func() { f.follow(ctx, m) })
+	if m.remote == nil {
+		return
 	}
+	m.done.Go(func() { m.remote.Run(ctx) })
+	m.done.Go(func() { f.followLink(ctx, m) })
 }
 
-// trim needs mu.
-func (st *state) trim() {
-	for i, s := range st.sorted() {
-		if i >= session.ResetFinished && !s.Status.Live() {
-			st.unlist(s.ID)
-			delete(st.homes, s.ID)
-			delete(st.waiting, s.ID)
+// followLink takes in how an agent is reached, until ctx ends.
+func (f *follower) followLink(ctx context.Context, m *member) {
+	for {
+		link, changed := m.remote.Link()
+		f.linked(m, link)
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
 		}
 	}
 }
 
-// unlist needs mu.
-func (st *state) unlist(id session.ID) {
-	if k := st.sessions[id]; k != nil {
-		k.member.kept--
-		k.member.bulk -= bulkOf(k.session)
-		delete(st.sessions, id)
+// linked notes how an agent is reached and tells of it: at once when that is
+// something else than before, and with the next flush when only figures moved.
+func (f *follower) linked(m *member, link Link) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := m.link
+	m.link = link
+	if link.LastHeard.After(m.lastHeard) {
+		m.lastHeard = link.LastHeard
 	}
-}
-
-// drop needs mu.
-func (st *state) drop(id session.ID) {
-	st.unlist(id)
-	delete(st.usage, id)
-	delete(st.homes, id)
-	st.waiting.drop(id)
-}
-
-// sorted needs mu: what is known, newest first.
-func (st *state) sorted() []session.Session {
-	all := make([]session.Session, 0, len(st.sessions))
-	for _, k := range st.sessions {
-		all = append(all, k.session)
+	if before.same(link) {
+		f.stream.link(m)
+		return
 	}
-	sortNewest(all)
-	return all
-}
-
-func sortNewest(all []session.Session) {
-	slices.SortFunc(all, func(a, b session.Session) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
-}
-
-// snapshot needs mu.
-func (wa *watching) snapshot() *Snapshot {
-	sessions := wa.sorted()
-	finished := 0
-	sessions = slices.DeleteFunc(sessions, func(s session.Session) bool {
-		if s.Status.Live() {
-			return false
-		}
-		finished++
-		return finished > session.ResetFinished
-	})
-	usage := make(map[session.ID]session.Usage, len(wa.usage))
-	for id, u := range wa.usage {
-		usage[id] = u
+	m.turned()
+	if link.State == LinkConnected && before.State != LinkConnected {
+		m.wake()
 	}
-	snapshot := &Snapshot{
-		Sessions: sessions, Usage: usage, Machines: wa.machines(), Devices: wa.boards(), Presets: wa.person.allPresets(),
-		Recents: cloneRecents(wa.person.recents), Settings: wa.person.settings, Version: wa.version,
-		Dependents: map[session.ID][]session.ID{},
-		Agents:     wa.agents(), Operations: wa.operations.views(), Stale: map[session.ID]time.Time{},
+	if (link.State == LinkDown || link.State == LinkOff || link.State == LinkQuestion) && m.online {
+		f.lost(m)
 	}
-	for _, s := range sessions {
-		if at := wa.sessions[s.ID].member.stale(); at != nil {
-			snapshot.Stale[s.ID] = *at
-		}
-		if ids := wa.dependents(s.ID); len(ids) > 0 {
-			snapshot.Dependents[s.ID] = ids
-		}
-	}
-	return snapshot
-}
-
-// machines needs mu.
-func (st *state) machines() []Machine {
-	all := make([]Machine, 0, len(st.members))
-	for _, m := range st.members {
-		all = append(all, m.view())
-	}
-	return all
+	f.publishAgent(m)
 }

@@ -29,6 +29,41 @@ type images struct {
 	catalogue  Catalogue // nil: nothing is offered but what is installed
 }
 
+// Image is an image with the name of the agent that has it.
+type Image struct {
+	session.Image
+	Agent string `json:"agent"`
+}
+
+// Images lists what every agent has. An agent that is not reached is left out
+// as long as another one answers.
+func (im *images) Images(ctx context.Context) ([]Image, error) { return im.ImagesOn(ctx, "") }
+
+// ImagesOn lists what one agent has, or every agent where none is named.
+func (im *images) ImagesOn(ctx context.Context, agent string) ([]Image, error) {
+	all := []Image{}
+	members, err := im.on(agent)
+	if err != nil {
+		return nil, err
+	}
+	lists := make([][]session.Image, len(members))
+	asked := make([]error, len(members))
+	askAll(ctx, members, func(ctx context.Context, i int, m *member) { lists[i], asked[i] = m.Agent.ListImages(ctx) })
+	errs := make([]error, 0, len(members))
+	for i, m := range members {
+		if asked[i] != nil {
+			errs = append(errs, asked[i])
+		}
+		for _, image := range lists[i] {
+			all = append(all, Image{Image: image, Agent: m.Name()})
+		}
+	}
+	if len(errs) > 0 && len(errs) == len(members) {
+		return nil, errors.Join(errs...)
+	}
+	return all, nil
+}
+
 // imageMember returns the agent of that name, this computer's where none is named.
 func (im *images) imageMember(agent string) (*member, error) {
 	if agent == "" {

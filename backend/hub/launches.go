@@ -2,10 +2,14 @@ package hub
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"slipway/backend/session"
+	"slipway/backend/vet"
 )
 
 // MostLaunches is how many sessions can be launched at once.
@@ -24,6 +28,61 @@ type launches struct {
 	finder    *finder
 	person    *person
 	images    *images
+}
+
+// LaunchRequest asks for one session. Key makes it safe to send twice.
+type LaunchRequest struct {
+	Key  string       `json:"key,omitempty"`
+	Spec session.Spec `json:"spec"`
+	// Owner is the person for whom it is launched, by somebody who rules the
+	// agent; empty: the hub's owner.
+	Owner string `json:"owner,omitempty"`
+}
+
+// Launch chooses an agent and launches there, then remembers the spec among
+// the recents. A request sent again with its key goes to the agent it went to
+// before, which returns the session of the first.
+func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
+	s, err := l.launch(ctx, req)
+	if err != nil {
+		return session.Session{}, err
+	}
+	l.addRecent(ctx, req, 1, s)
+	return s, nil
+}
+
+func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
+	m, err := l.placement.agentFor(ctx, req)
+	if err != nil {
+		return session.Session{}, err
+	}
+	owner, err := l.placement.ownerAt(m, req.Owner)
+	if err != nil {
+		return session.Session{}, err
+	}
+	// of another machine its gate says so
+	s, err := m.Agent.Launch(ctx, session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec, ByAdmin: true})
+	if err != nil {
+		return session.Session{}, err
+	}
+	if !l.finder.settle(s.ID, m) {
+		return session.Session{}, &session.Error{Code: vet.CodeReply,
+			Message: fmt.Sprintf("The agent %s answered with a session of another agent.", m.Name()),
+			Hint:    "Look at the agents: " + m.Name() + " is not to be trusted."}
+	}
+	l.learn(m, s)
+	return s, nil
+}
+
+// learn notes a session that was just launched at an agent on another machine:
+// the way there may break before its event comes.
+func (l *launches) learn(m *member, s session.Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m.remote != nil && !m.gone && l.sessions[s.ID] == nil {
+		m.dirty = true
+		l.tell(m, s)
+	}
 }
 
 // LaunchMany launches count sessions of one spec in the order of their numbers,
@@ -90,4 +149,36 @@ func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spe
 		return nil
 	}
 	return session.Invalid(wrong)
+}
+
+// addRecent puts what was launched on top of the history, with the session that
+// came of it first. The same launched again moves up. A history that cannot be
+// saved is logged: the launch has happened.
+func (l *launches) addRecent(ctx context.Context, req LaunchRequest, count int, first session.Session) {
+	entry := Recent{ID: strings.ToLower(rand.Text()[:12]), Name: nameOr(req.Spec.Name, first.Name),
+		Spec: l.again(ctx, req.Spec), Owner: req.Owner, LaunchedAt: l.now(), Session: first.ID}
+	if count > 1 {
+		entry.Count = count
+	}
+	err := l.person.changeRecents(func(recents []Recent) ([]Recent, error) { return pushRecent(recents, entry), nil })
+	if err != nil {
+		l.log.Error("the launch history is not saved", "error", err)
+	}
+}
+
+// again is a spec as it is kept to be asked for again: without secrets, and with
+// the sessions that it waits for by their names, since an id is that of one run
+// and means nothing on another machine. One that is not known stays as it is.
+func (l *launches) again(ctx context.Context, spec session.Spec) session.Spec {
+	spec = spec.Redacted("")
+	spec.After = slices.Clone(spec.After)
+	for i, ref := range spec.After {
+		if !session.ValidID(ref) {
+			continue
+		}
+		if s, _, err := l.finder.Get(ctx, ref); err == nil {
+			spec.After[i] = s.Name
+		}
+	}
+	return spec
 }

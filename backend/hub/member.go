@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,39 +18,49 @@ type Member struct {
 	Agent session.Agent
 }
 
-// member is an agent with what was last heard of it. The fields from link on
-// are guarded by mu; those of entry that change with it.
+// member is an agent with what was last heard of it. mu guards it
+// from signals on.
 type member struct {
 	Local  bool
 	Agent  session.Agent
 	remote Remote // nil: it is in this process
 	called atomic.Pointer[string]
 
-	// up holds one token when the agent is reached again, so that nobody waits longer.
-	up   chan struct{}
 	stop context.CancelFunc // ends its following; nil while the hub does not run
 	done sync.WaitGroup     // of its following
 
-	entry     Entry
-	link      Link
+	signals
+	entry Entry
+	link  Link
+	heard
+	gone bool // it was removed
+
+	distrust *Distrust // nil: it sent nothing that it may not send
+	kept     int       // of its sessions among state.sessions
+	bulk     int       // of their largest texts, in bytes
+}
+
+// heard is what was last heard of an agent.
+type heard struct {
 	machine   session.Machine
 	board     *session.DeviceBoard // nil: it told none yet
 	online    bool
-	changed   chan struct{} // closed and replaced when it is reached otherwise than before, or removed
-	told      bool          // its whole state was received at least once by this hub
+	told      bool // its whole state was received at least once by this hub
 	lastHeard time.Time
 	dirty     bool // what is known has changed since it was kept
-	gone      bool // it was removed
+}
 
-	distrust *Distrust     // nil: it sent nothing that it may not send
-	again    chan struct{} // holds one token when a person tries it again
-	kept     int           // of its sessions among Hub.sessions
-	bulk     int           // of their largest texts, in bytes
+// signals wake whoever waits for an agent.
+type signals struct {
+	up      chan struct{} // holds one token when it is reached again, so that nobody waits longer
+	again   chan struct{} // holds one token when a person tries it again
+	changed chan struct{} // closed and replaced when it is reached otherwise than before, or removed
 }
 
 func newMember(name string, local bool, agent session.Agent) *member {
-	m := &member{Local: local, Agent: agent, up: make(chan struct{}, 1), changed: make(chan struct{}),
-		again: make(chan struct{}, 1), machine: session.Machine{Agent: name}}
+	m := &member{Local: local, Agent: agent}
+	m.signals = signals{up: make(chan struct{}, 1), again: make(chan struct{}, 1), changed: make(chan struct{})}
+	m.machine.Agent = name
 	m.entry = Entry{Name: name, Group: DefaultGroup}
 	m.called.Store(&name)
 	return m
@@ -93,92 +104,84 @@ func (st *state) member(name string) (*member, error) {
 	return nil, noSuchAgent(name)
 }
 
-// begin needs mu: it starts to follow an agent, if the hub runs.
-func (f *follower) begin(m *member) {
-	if f.running == nil || m.gone {
-		return
+// on returns the agent of that name alone, or all where name is empty;
+// agent_find_not-found.
+func (st *state) on(name string) ([]*member, error) {
+	if name == "" {
+		return st.list(), nil
 	}
-	ctx, stop := context.WithCancel(f.running())
-	m.stop = stop
-	m.done.Go(func() { f.follow(ctx, m) })
-	if m.remote == nil {
-		return
-	}
-	m.done.Go(func() { m.remote.Run(ctx) })
-	m.done.Go(func() { f.followLink(ctx, m) })
+	m, err := st.member(name)
+	return []*member{m}, err
 }
 
-// followLink takes in how an agent is reached, until ctx ends.
-func (f *follower) followLink(ctx context.Context, m *member) {
+// remoteOf returns an agent of another machine; agent_find_not-found or
+// agent_update_conflict for the local one.
+func (st *state) remoteOf(name string) (*member, Entry, error) {
+	m, err := st.member(name)
+	if err != nil {
+		return nil, Entry{}, err
+	}
+	if m.remote == nil {
+		return nil, Entry{}, &session.Error{Code: "agent_update_conflict",
+			Message: fmt.Sprintf("%s is the agent of this computer and belongs to it.", name),
+			Hint:    "Choose an agent of another machine."}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return m, m.entry, nil
+}
+
+// awaitMember waits until the agent that find returns, which needs mu, is
+// reached, or is not.
+func (st *state) awaitMember(ctx context.Context, want bool, find func() *member) (bool, error) {
 	for {
-		link, changed := m.remote.Link()
-		f.linked(m, link)
+		st.mu.Lock()
+		m := find()
+		if m == nil || m.remote == nil {
+			st.mu.Unlock()
+			return false, nil
+		}
+		reached, changed := m.online || m.link.State == LinkConnected, m.changed
+		st.mu.Unlock()
+		if reached == want {
+			return true, nil
+		}
 		select {
-		case <-ctx.Done():
-			return
 		case <-changed:
+		case <-ctx.Done():
+			return true, ctx.Err()
 		}
 	}
 }
 
-// linked notes how an agent is reached and tells of it: at once when that is
-// something else than before, and with the next flush when only figures moved.
-func (f *follower) linked(m *member, link Link) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	before := m.link
-	m.link = link
-	if link.LastHeard.After(m.lastHeard) {
-		m.lastHeard = link.LastHeard
-	}
-	if before.same(link) {
-		f.stream.link(m)
-		return
-	}
-	m.turned()
-	if link.State == LinkConnected && before.State != LinkConnected {
-		m.wake()
-	}
-	if (link.State == LinkDown || link.State == LinkOff || link.State == LinkQuestion) && m.online {
-		f.lost(m)
-	}
-	f.publishAgent(m)
+// turned needs mu: it wakes whoever waits for an agent to be reached or removed.
+func (m *member) turned() {
+	close(m.changed)
+	m.changed = make(chan struct{})
 }
 
-// lost needs mu: what is known of an agent is from now on as old as lastHeard.
-func (st *state) lost(m *member) {
-	m.online = false
-	m.turned()
-	st.publishMachine(m)
-	st.publishLive(m)
-	st.publishAgent(m)
-	st.stream.board(m)
+// answerWithin is how long an agent on another machine may take to answer before
+// others are not kept waiting for it. One whose link is known to be down fails
+// at once.
+const answerWithin = 5 * time.Second
+
+// askAll calls fn for every agent at once and returns when all have answered.
+func askAll(ctx context.Context, members []*member, fn func(ctx context.Context, i int, m *member)) {
+	var group sync.WaitGroup
+	for i, m := range members {
+		group.Go(func() {
+			ctx, cancel := within(ctx, m)
+			defer cancel()
+			fn(ctx, i, m)
+		})
+	}
+	group.Wait()
 }
 
-// publishLive needs mu: it tells of an agent's live sessions again, because
-// whether they are known for certain has changed.
-func (st *state) publishLive(m *member) {
+// within bounds what an agent on another machine is asked.
+func within(ctx context.Context, m *member) (context.Context, context.CancelFunc) {
 	if m.remote == nil {
-		return
+		return context.WithCancel(ctx)
 	}
-	for _, s := range st.sorted() {
-		if st.sessions[s.ID].member == m && s.Status.Live() {
-			st.publishSession(m, s)
-		}
-	}
-}
-
-// publishSession needs mu.
-func (st *state) publishSession(m *member, s session.Session) {
-	st.stream.publish(Event{Session: &s, Dependents: st.dependents(s.ID), LastHeard: m.stale()})
-}
-
-// stale needs mu: when what is known of an agent was heard, nil while it is
-// reached and what is known is how things are.
-func (m *member) stale() *time.Time {
-	if m.online {
-		return nil
-	}
-	at := m.lastHeard
-	return &at
+	return context.WithTimeout(ctx, answerWithin)
 }

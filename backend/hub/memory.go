@@ -8,12 +8,6 @@ import (
 	"slipway/backend/vet"
 )
 
-// reported is a session as its agent last reported it.
-type reported struct {
-	session session.Session
-	member  *member
-}
-
 // memory is what is kept of an agent over restarts, so that one that is not
 // reached is still shown, with its age.
 type memory struct {
@@ -52,7 +46,7 @@ func (f *follower) recall(m *member) {
 			continue
 		}
 		s.Agent = m.Name()
-		f.remember(m, s)
+		f.put(m, s)
 		f.waiting.add(s)
 	}
 }

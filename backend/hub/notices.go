@@ -48,7 +48,7 @@ func (nt *notices) followNotices(ctx context.Context) {
 			judge.Speak(choices.Language)
 			n := judge.See(event.Session, nt.now())
 			if n != nil && choices.Notifications &&
-				(nt.near(event.Session.ID) || shown.more(event.Session.Agent, nt.now())) {
+				(nt.isLocal(event.Session.ID) || shown.more(event.Session.Agent, nt.now())) {
 				nt.showNotice(ctx, *n)
 			}
 		}
@@ -76,8 +76,8 @@ func (a allowed) more(agent string, now time.Time) bool {
 	return of.count <= mostNotices
 }
 
-// near reports whether a session is one of this process.
-func (nt *notices) near(id session.ID) bool {
+// isLocal reports whether a session is one of this process.
+func (nt *notices) isLocal(id session.ID) bool {
 	nt.mu.Lock()
 	defer nt.mu.Unlock()
 	home := nt.homes[id]

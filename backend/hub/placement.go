@@ -12,6 +12,12 @@ import (
 // placement chooses the agent for a launch.
 type placement struct{ *state }
 
+// Preview is what the chosen agent says of a launch.
+type Preview struct {
+	session.Preview
+	Agent string
+}
+
 // Preview says what a launch for an owner would do; no owner is oneself. It
 // fails only when no agent answers.
 func (pl *placement) Preview(ctx context.Context, owner string, spec session.Spec) (Preview, error) {
@@ -157,9 +163,9 @@ func firstError(errs []error) error {
 		Hint: "Add an agent, or start Slipway where Docker runs."}
 }
 
-// choose returns the agent for a launch. Requests with one key are all given
+// agentFor returns the agent for a launch. Requests with one key are all given
 // the agent that the first of them was given, also when they come at once.
-func (pl *placement) choose(ctx context.Context, req LaunchRequest) (*member, error) {
+func (pl *placement) agentFor(ctx context.Context, req LaunchRequest) (*member, error) {
 	if req.Key == "" {
 		return pl.pick(ctx, req.Owner, req.Spec)
 	}
@@ -198,4 +204,39 @@ func (pl *placement) pick(ctx context.Context, owner string, spec session.Spec) 
 	}
 	m, _, err := pl.best(ctx, owner, spec, candidates)
 	return m, err
+}
+
+// ownerAt is the owner of a launch at an agent. Of our own name there the agent
+// decides; whoever only uses an agent launches for nobody else.
+func (pl *placement) ownerAt(m *member, asked string) (string, error) {
+	pl.mu.Lock()
+	owner, role := m.machine.Owner, m.machine.Role
+	pl.mu.Unlock()
+	refused := func(code session.Code, message, hint string) error {
+		return &session.Error{Code: code, Message: message, Hint: hint,
+			Fields: []session.FieldError{{Field: "owner", Code: code, Message: message, Hint: hint}}}
+	}
+	switch {
+	case asked != "" && !userRule.MatchString(asked):
+		return "", refused("session_create_invalid-owner", fmt.Sprintf("%q is not a name for an owner.", clip(asked)),
+			"Use letters and digits.")
+	case m.remote == nil:
+		return cmp.Or(asked, pl.owner), nil
+	case asked != "" && asked != owner && role == session.RoleUser:
+		return "", refused("session_create_forbidden-owner",
+			fmt.Sprintf("You use the agent %s and do not rule it, so you launch there for nobody else.", m.Name()),
+			"Choose an agent that you rule, or leave the owner out.")
+	}
+	return asked, nil
+}
+
+// trusted leaves out those agents whose data is refused, unless no other is left.
+func (pl *placement) trusted(members []*member) []*member {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	left := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return m.distrust != nil })
+	if len(left) == 0 {
+		return members
+	}
+	return left
 }

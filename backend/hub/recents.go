@@ -1,8 +1,6 @@
 package hub
 
 import (
-	"context"
-	"crypto/rand"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,38 +48,6 @@ func cloneRecents(recents []Recent) []Recent {
 	clone := make([]Recent, len(recents))
 	copy(clone, recents)
 	return clone
-}
-
-// addRecent puts what was launched on top of the history, with the session that
-// came of it first. The same launched again moves up. A history that cannot be
-// saved is logged: the launch has happened.
-func (l *launches) addRecent(ctx context.Context, req LaunchRequest, count int, first session.Session) {
-	entry := Recent{ID: strings.ToLower(rand.Text()[:12]), Name: nameOr(req.Spec.Name, first.Name),
-		Spec: l.again(ctx, req.Spec), Owner: req.Owner, LaunchedAt: l.now(), Session: first.ID}
-	if count > 1 {
-		entry.Count = count
-	}
-	err := l.person.changeRecents(func(recents []Recent) ([]Recent, error) { return pushRecent(recents, entry), nil })
-	if err != nil {
-		l.log.Error("the launch history is not saved", "error", err)
-	}
-}
-
-// again is a spec as it is kept to be asked for again: without secrets, and with
-// the sessions that it waits for by their names, since an id is that of one run
-// and means nothing on another machine. One that is not known stays as it is.
-func (l *launches) again(ctx context.Context, spec session.Spec) session.Spec {
-	spec = spec.Redacted("")
-	spec.After = slices.Clone(spec.After)
-	for i, ref := range spec.After {
-		if !session.ValidID(ref) {
-			continue
-		}
-		if s, _, err := l.finder.Get(ctx, ref); err == nil {
-			spec.After[i] = s.Name
-		}
-	}
-	return spec
 }
 
 // pushRecent returns recents with entry on top. An entry of the same launch gives

@@ -3,7 +3,6 @@ package hub
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,34 +10,6 @@ import (
 	"slipway/backend/session"
 	"slipway/backend/vet"
 )
-
-// LaunchRequest asks for one session. Key makes it safe to send twice.
-type LaunchRequest struct {
-	Key  string       `json:"key,omitempty"`
-	Spec session.Spec `json:"spec"`
-	// Owner is the person for whom it is launched, by somebody who rules the
-	// agent; empty: the hub's owner.
-	Owner string `json:"owner,omitempty"`
-}
-
-// Preview is what the chosen agent says of a launch.
-type Preview struct {
-	session.Preview
-	Agent string
-}
-
-// Image is an image with the name of the agent that has it.
-type Image struct {
-	session.Image
-	Agent string `json:"agent"`
-}
-
-// Machines returns every agent's machine as last heard of.
-func (ms *machines) Machines() []Machine {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	return ms.machines()
-}
 
 // Usage returns the newest sample of a live session, nil if there is none.
 func (f *finder) Usage(id session.ID) *session.Usage {
@@ -48,76 +19,6 @@ func (f *finder) Usage(id session.ID) *session.Usage {
 		return &u
 	}
 	return nil
-}
-
-// Launch chooses an agent and launches there, then remembers the spec among
-// the recents. A request sent again with its key goes to the agent it went to
-// before, which returns the session of the first.
-func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
-	s, err := l.launch(ctx, req)
-	if err != nil {
-		return session.Session{}, err
-	}
-	l.addRecent(ctx, req, 1, s)
-	return s, nil
-}
-
-func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
-	m, err := l.placement.choose(ctx, req)
-	if err != nil {
-		return session.Session{}, err
-	}
-	owner, err := l.placement.ownerAt(m, req.Owner)
-	if err != nil {
-		return session.Session{}, err
-	}
-	// of another machine its gate says so
-	s, err := m.Agent.Launch(ctx, session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec, ByAdmin: true})
-	if err != nil {
-		return session.Session{}, err
-	}
-	if !l.finder.settle(s.ID, m) {
-		return session.Session{}, &session.Error{Code: vet.CodeReply,
-			Message: fmt.Sprintf("The agent %s answered with a session of another agent.", m.Name()),
-			Hint:    "Look at the agents: " + m.Name() + " is not to be trusted."}
-	}
-	l.learn(m, s)
-	return s, nil
-}
-
-// ownerAt is the owner of a launch at an agent. Of our own name there the agent
-// decides; whoever only uses an agent launches for nobody else.
-func (pl *placement) ownerAt(m *member, asked string) (string, error) {
-	pl.mu.Lock()
-	owner, role := m.machine.Owner, m.machine.Role
-	pl.mu.Unlock()
-	refused := func(code session.Code, message, hint string) error {
-		return &session.Error{Code: code, Message: message, Hint: hint,
-			Fields: []session.FieldError{{Field: "owner", Code: code, Message: message, Hint: hint}}}
-	}
-	switch {
-	case asked != "" && !userRule.MatchString(asked):
-		return "", refused("session_create_invalid-owner", fmt.Sprintf("%q is not a name for an owner.", clip(asked)),
-			"Use letters and digits.")
-	case m.remote == nil:
-		return cmp.Or(asked, pl.owner), nil
-	case asked != "" && asked != owner && role == session.RoleUser:
-		return "", refused("session_create_forbidden-owner",
-			fmt.Sprintf("You use the agent %s and do not rule it, so you launch there for nobody else.", m.Name()),
-			"Choose an agent that you rule, or leave the owner out.")
-	}
-	return asked, nil
-}
-
-// learn notes a session that was just launched at an agent on another machine:
-// the way there may break before its event comes.
-func (l *launches) learn(m *member, s session.Session) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if m.remote != nil && !m.gone && l.sessions[s.ID] == nil {
-		m.dirty = true
-		l.tell(m, s)
-	}
 }
 
 // finder finds sessions at the agents, and lists them.
@@ -322,31 +223,71 @@ func page(all []session.Session, filter session.Filter) []session.Session {
 	return all
 }
 
-// Images lists what every agent has. An agent that is not reached is left out
-// as long as another one answers.
-func (im *images) Images(ctx context.Context) ([]Image, error) { return im.ImagesOn(ctx, "") }
+// Dependents returns the ids of the sessions that wait for one to end in success.
+func (f *finder) Dependents(id session.ID) []session.ID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dependents(id)
+}
 
-// ImagesOn lists what one agent has, or every agent where none is named.
-func (im *images) ImagesOn(ctx context.Context, agent string) ([]Image, error) {
-	all := []Image{}
-	members, err := im.on(agent)
+// Keeper returns the agent that keeps a session, and whether it is known.
+func (f *finder) Keeper(id session.ID) (Agent, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.homes[id]
+	if m == nil {
+		return Agent{}, false
+	}
+	return f.agentView(m, f.live(m)), true
+}
+
+// AwaitKeeper waits until the agent that keeps a session is reached. It reports
+// false at once where that agent is in this process or not known, so that there
+// is nothing to wait for, and fails with ctx's error or when it was removed.
+func (f *finder) AwaitKeeper(ctx context.Context, id session.ID) (bool, error) {
+	return f.awaitMember(ctx, true, func() *member { return f.homes[id] })
+}
+
+// AwaitKeeperLost is AwaitKeeper the other way round: it waits until the agent
+// is not reached.
+func (f *finder) AwaitKeeperLost(ctx context.Context, id session.ID) (bool, error) {
+	return f.awaitMember(ctx, false, func() *member { return f.homes[id] })
+}
+
+// Waiting returns the sessions that are PENDING at one agent, or at all where
+// none is named, agent by agent in the order of their turn.
+func (f *finder) Waiting(ctx context.Context, agent string) ([]session.Session, error) {
+	live, err := f.ListOn(ctx, agent, session.Filter{Live: true})
 	if err != nil {
 		return nil, err
 	}
-	lists := make([][]session.Image, len(members))
-	asked := make([]error, len(members))
-	askAll(ctx, members, func(ctx context.Context, i int, m *member) { lists[i], asked[i] = m.Agent.ListImages(ctx) })
-	errs := make([]error, 0, len(members))
-	for i, m := range members {
-		if asked[i] != nil {
-			errs = append(errs, asked[i])
-		}
-		for _, image := range lists[i] {
-			all = append(all, Image{Image: image, Agent: m.Name()})
-		}
+	waiting := slices.DeleteFunc(live, func(s session.Session) bool { return s.Status != session.Pending })
+	order := map[string]int{}
+	for i, m := range f.list() {
+		order[m.Name()] = i
 	}
-	if len(errs) > 0 && len(errs) == len(members) {
-		return nil, errors.Join(errs...)
+	slices.SortStableFunc(waiting, func(a, b session.Session) int {
+		return cmp.Or(cmp.Compare(order[a.Agent], order[b.Agent]), cmp.Compare(position(a), position(b)),
+			a.CreatedAt.Compare(b.CreatedAt))
+	})
+	return waiting, nil
+}
+
+// position is the place of a session in its agent's queue; one that was not
+// planned yet comes last.
+func position(s session.Session) int {
+	if s.Wait == nil || s.Wait.Position == 0 {
+		return 1 << 30
 	}
-	return all, nil
+	return s.Wait.Position
+}
+
+// own leaves out of a list those sessions that are another agent's.
+func (f *finder) own(m *member, sessions []session.Session) []session.Session {
+	if m.remote == nil {
+		return sessions
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.DeleteFunc(sessions, func(s session.Session) bool { return !f.claims(m, s.ID) })
 }

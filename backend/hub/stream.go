@@ -2,6 +2,8 @@ package hub
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"slipway/backend/notify"
@@ -12,8 +14,7 @@ import (
 // is set. Seq grows by one with each event of one Epoch, the run of a hub; a
 // Window event has the number of the event before it, since only some see it.
 type Event struct {
-	Epoch    string
-	Seq      uint64
+	Cursor
 	Snapshot *Snapshot
 	Session  *session.Session
 	Removed  *session.ID
@@ -28,9 +29,13 @@ type Event struct {
 
 	Agent     *Agent
 	Operation *Operation
+	SessionExtra
+}
 
-	Dependents []session.ID // of Session: those that wait for it to end in success
-	LastHeard  *time.Time   // of Session: its agent is not reached, and this is how it was then
+// SessionExtra is what an event says of its Session that its agent does not tell.
+type SessionExtra struct {
+	Dependents []session.ID // those that wait for it to end in success
+	LastHeard  *time.Time   // its agent is not reached, and this is how it was then
 }
 
 // Board is the state of an agent's devices. Online is false while the agent is
@@ -116,7 +121,7 @@ func (s *stream) open(epoch string) {
 func (s *stream) last() uint64 { return s.first + uint64(len(s.ring)) - 1 }
 
 func (s *stream) publish(e Event) {
-	e.Epoch, e.Seq = s.epoch, s.last()+1
+	e.Cursor = Cursor{Epoch: s.epoch, Seq: s.last() + 1}
 	if len(s.ring) >= kept {
 		dropped := kept / 4
 		s.ring = append(make([]Event, 0, kept), s.ring[dropped:]...)
@@ -276,7 +281,7 @@ func (w *Watcher) Next(ctx context.Context) (Event, error) {
 			return Event{}, ctx.Err()
 		case <-w.wake:
 		case window := <-w.windows:
-			return Event{Epoch: w.cursor.Epoch, Seq: w.cursor.Seq, Window: &window}, nil
+			return Event{Cursor: w.cursor, Window: &window}, nil
 		}
 	}
 }
@@ -292,7 +297,7 @@ func (w *Watcher) take() (Event, bool, error) {
 	if w.fresh || w.cursor.Seq+1 < s.first {
 		w.fresh = false
 		w.cursor = Cursor{Epoch: s.epoch, Seq: s.last()}
-		return Event{Epoch: s.epoch, Seq: s.last(), Snapshot: from.snapshot()}, true, nil
+		return Event{Cursor: w.cursor, Snapshot: from.snapshot()}, true, nil
 	}
 	if w.cursor.Seq >= s.last() {
 		return Event{}, false, nil
@@ -318,4 +323,33 @@ func (wa *watching) OpenWindow(window Window) bool {
 		}
 	}
 	return false
+}
+
+// snapshot needs mu.
+func (wa *watching) snapshot() *Snapshot {
+	sessions := wa.sorted()
+	finished := 0
+	sessions = slices.DeleteFunc(sessions, func(s session.Session) bool {
+		if s.Status.Live() {
+			return false
+		}
+		finished++
+		return finished > session.ResetFinished
+	})
+	snapshot := &Snapshot{
+		Sessions: sessions, Usage: maps.Clone(wa.usage), Machines: wa.machines(), Devices: wa.boards(),
+		Presets: wa.person.allPresets(), Recents: cloneRecents(wa.person.recents), Settings: wa.person.settings,
+		Version:    wa.version,
+		Dependents: map[session.ID][]session.ID{},
+		Agents:     wa.agents(), Operations: wa.operations.views(), Stale: map[session.ID]time.Time{},
+	}
+	for _, s := range sessions {
+		if at := wa.sessions[s.ID].member.stale(); at != nil {
+			snapshot.Stale[s.ID] = *at
+		}
+		if ids := wa.dependents(s.ID); len(ids) > 0 {
+			snapshot.Dependents[s.ID] = ids
+		}
+	}
+	return snapshot
 }

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"slipway/backend/session"
@@ -59,28 +58,6 @@ func (st *state) suspect(m *member, e *session.Error) {
 		return
 	}
 	st.stream.link(m)
-}
-
-// trustAgain needs mu: the warning goes where nothing invalid came for a while.
-func (f *follower) trustAgain(m *member, now time.Time) {
-	if m.distrust != nil && now.Sub(m.distrust.Last) > distrustFor {
-		m.distrust = nil
-		f.publishAgent(m)
-	}
-}
-
-// forgive takes the warning of an agent back, since a person tries it again.
-func (f *follower) forgive(m *member) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if m.distrust != nil {
-		m.distrust = nil
-		f.publishAgent(m)
-	}
-	select {
-	case m.again <- struct{}{}:
-	default:
-	}
 }
 
 // claims needs mu: whether an agent may tell of a session. One that is another
@@ -143,41 +120,24 @@ func bulkOf(s session.Session) int {
 	return bulk
 }
 
-// own leaves out of a list those sessions that are another agent's.
-func (f *finder) own(m *member, sessions []session.Session) []session.Session {
-	if m.remote == nil {
-		return sessions
+// trustAgain needs mu: the warning goes where nothing invalid came for a while.
+func (f *follower) trustAgain(m *member, now time.Time) {
+	if m.distrust != nil && now.Sub(m.distrust.Last) > distrustFor {
+		m.distrust = nil
+		f.publishAgent(m)
 	}
+}
+
+// forgive takes the warning of an agent back, since a person tries it again.
+func (f *follower) forgive(m *member) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.DeleteFunc(sessions, func(s session.Session) bool { return !f.claims(m, s.ID) })
-}
-
-// ownFolders leaves out of lists, one for each agent, the folders that are of
-// another agent: of the one that is known to keep them, or of an earlier one.
-func (fs *folders) ownFolders(members []*member, lists [][]session.Folder) {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	told := map[session.FolderID]*member{}
-	for i, m := range members {
-		lists[i] = slices.DeleteFunc(lists[i], func(f session.Folder) bool {
-			if other := told[f.ID]; other != nil && m.remote != nil {
-				fs.suspect(m, foreign(m, "folder", string(f.ID), other))
-				return true
-			}
-			told[f.ID] = m
-			return !fs.claimsFolder(m, f.ID)
-		})
+	if m.distrust != nil {
+		m.distrust = nil
+		f.publishAgent(m)
 	}
-}
-
-// trusted leaves out those agents whose data is refused, unless no other is left.
-func (pl *placement) trusted(members []*member) []*member {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	left := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return m.distrust != nil })
-	if len(left) == 0 {
-		return members
+	select {
+	case m.again <- struct{}{}:
+	default:
 	}
-	return left
 }
