@@ -98,9 +98,13 @@ func (a Address) check() error {
 
 func badAddress(message string) error {
 	const hint = "Write ssh://user@host:port, slipway://host:port or wss://host:port/path."
-	return &session.Error{Code: "agent_add_invalid-address", Message: message, Hint: hint,
-		Fields: []session.FieldError{{Field: "address", Code: "agent_add_invalid-address", Message: message,
-			Hint: hint}}}
+	return wrongField("agent_add_invalid-address", "address", message, hint)
+}
+
+// wrongField is an error about one field of what was asked.
+func wrongField(code session.Code, field, message, hint string) error {
+	return &session.Error{Code: code, Message: message, Hint: hint,
+		Fields: []session.FieldError{{Field: field, Code: code, Message: message, Hint: hint}}}
 }
 
 // String returns the address in the form that ParseAddress reads.

@@ -45,7 +45,7 @@ func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) 
 	m.entry = changed
 	if changed.Name == before {
 		d.publishAgent(m)
-		return d.agentView(m, d.live(m)), nil
+		return d.agentView(m), nil
 	}
 	m.called.Store(&changed.Name)
 	m.dirty = true
@@ -55,7 +55,7 @@ func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) 
 		}
 	}
 	d.stream.forget()
-	return d.agentView(m, d.live(m)), nil
+	return d.agentView(m), nil
 }
 
 func (d *directory) checkUpdate(m *member, update AgentUpdate) error {
@@ -117,15 +117,9 @@ func (ps *person) renameRecents(before, after string) {
 	if !changed {
 		return
 	}
-	if err := ps.shelf.Save(recentsKey, recents); err != nil {
+	if err := ps.saveRecents(recents); err != nil {
 		ps.log.Error("the launch history is not saved", "error", err)
-		return
 	}
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	ps.recents = recents
-	told := cloneRecents(recents)
-	ps.stream.publish(Event{Recents: &told})
 }
 
 // ProbeAgent begins to look at an agent's machine again.

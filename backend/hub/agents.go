@@ -75,7 +75,7 @@ func (st *state) Agent(name string) (Agent, error) {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return st.agentView(m, st.live(m)), nil
+	return st.agentView(m), nil
 }
 
 // AgentRequest adds an agent. An empty name is made from the host. Dir is the
@@ -189,8 +189,7 @@ func checkDir(address Address, dir string) error {
 		return nil
 	}
 	const hint = "Write an absolute path of printable ASCII such as /var/tmp/slipway-ada."
-	return &session.Error{Code: "agent_add_invalid", Message: message, Hint: hint,
-		Fields: []session.FieldError{{Field: "dir", Code: "agent_add_invalid", Message: message, Hint: hint}}}
+	return wrongField("agent_add_invalid", "dir", message, hint)
 }
 
 // freeName needs mu: a name made from a host, with a number where it is taken.
@@ -252,8 +251,7 @@ func (d *directory) mayJoin(entry Entry) error {
 
 func taken(name string, code session.Code) error {
 	message := fmt.Sprintf("There is an agent named %q already.", name)
-	return &session.Error{Code: code, Message: message, Hint: "Choose another name.",
-		Fields: []session.FieldError{{Field: "name", Code: code, Message: message, Hint: "Choose another name."}}}
+	return wrongField(code, "name", message, "Choose another name.")
 }
 
 func checkWord(field, text string, code session.Code) error {
@@ -263,8 +261,7 @@ func checkWord(field, text string, code session.Code) error {
 	message := fmt.Sprintf(
 		"A %s has 1 to %d letters, digits, dots, dashes and underscores, and begins and ends with a letter or digit.",
 		field, nameMost)
-	return &session.Error{Code: code, Message: message, Hint: "lab-2 is one.",
-		Fields: []session.FieldError{{Field: field, Code: code, Message: message, Hint: "lab-2 is one."}}}
+	return wrongField(code, field, message, "lab-2 is one.")
 }
 
 // join puts an agent into the directory and begins to follow it.

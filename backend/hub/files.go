@@ -104,13 +104,10 @@ func (f *Files) wait(ctx context.Context, o *outage, cause error) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	timer := time.NewTimer(o.pause)
-	defer timer.Stop()
+	pause := o.pause
 	o.pause = min(2*o.pause, transferPauseMost)
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := sleep(ctx, pause); err != nil {
+		return err
 	}
 	if err := f.transfers.awaitPlace(limited, f.Place); err != nil {
 		if ctx.Err() != nil {

@@ -19,13 +19,9 @@ type folders struct {
 // Folders returns the folders of one agent, or of all that answer where none is
 // named. It fails where none answers.
 func (fs *folders) Folders(ctx context.Context, agent string) ([]session.Folder, error) {
-	members := fs.list()
-	if agent != "" {
-		m, err := fs.member(agent)
-		if err != nil {
-			return nil, err
-		}
-		members = []*member{m}
+	members, err := fs.on(agent)
+	if err != nil {
+		return nil, err
 	}
 	lists, err := fs.foldersOf(ctx, members)
 	if err != nil {
@@ -63,13 +59,9 @@ func (fs *folders) FindFolder(ctx context.Context, ref, agent string) (session.F
 }
 
 func (fs *folders) findFolder(ctx context.Context, ref, agent string) (*member, session.Folder, error) {
-	members := fs.list()
-	if agent != "" {
-		m, err := fs.member(agent)
-		if err != nil {
-			return nil, session.Folder{}, err
-		}
-		members = []*member{m}
+	members, err := fs.on(agent)
+	if err != nil {
+		return nil, session.Folder{}, err
 	}
 	if session.ValidID(ref) {
 		if m, f, ok := fs.folderHome(ctx, session.FolderID(ref), members); ok {

@@ -229,7 +229,7 @@ func (f *follower) reset(m *member, r session.Reset) {
 		}
 	}
 	maps.DeleteFunc(f.homes, func(_ session.ID, home *member) bool { return home == m })
-	m.kept, m.bulk = 0, 0
+	m.kept, m.live, m.bulk = 0, 0, 0
 	m.machine, m.board = r.Machine, r.Devices
 	for _, s := range r.Sessions {
 		if f.claims(m, s.ID) && f.fits(m, s) {

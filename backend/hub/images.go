@@ -160,7 +160,7 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 			return f.failed(err)
 		default:
 			if next.Revision <= now.Revision && next.State == session.WorkRunning && time.Since(asked) < time.Second {
-				f.rest(ctx) // it answers without news, and at once
+				_ = sleep(ctx, firstResend) // it answers without news, and at once
 			}
 			now = next
 			f.reached()
@@ -190,21 +190,7 @@ func (f *following) again(ctx context.Context, err error) error {
 		f.work.Tell(Step{Name: f.step, State: StepRunning, Detail: session.AsError(err, "image_work_failed").Message +
 			" It goes on there by itself."})
 	}
-	timer := time.NewTimer(f.pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (f *following) rest(ctx context.Context) {
-	select {
-	case <-time.After(firstResend):
-	case <-ctx.Done():
-	}
+	return sleep(ctx, f.pause)
 }
 
 func (f *following) reached() {

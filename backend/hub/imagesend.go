@@ -177,14 +177,7 @@ func (s *sending) again(ctx context.Context, err error) error {
 		s.work.Tell(Step{Name: "send", State: StepRunning, Detail: session.AsError(err, "image_send_failed").Message +
 			" It goes on by itself."})
 	}
-	timer := time.NewTimer(s.pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return sleep(ctx, s.pause)
 }
 
 // install gives the image to the engine over there. A cut may hide that it was

@@ -37,6 +37,7 @@ type member struct {
 
 	distrust *Distrust // nil: it sent nothing that it may not send
 	kept     int       // of its sessions among state.sessions
+	live     int       // of these, that have not ended
 	bulk     int       // of their largest texts, in bytes
 }
 
@@ -176,6 +177,18 @@ func askAll(ctx context.Context, members []*member, fn func(ctx context.Context,
 		})
 	}
 	group.Wait()
+}
+
+// sleep waits. It fails with the cause of ctx's end where that comes before.
+func sleep(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // within bounds what an agent on another machine is asked.

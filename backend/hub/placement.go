@@ -212,18 +212,15 @@ func (pl *placement) ownerAt(m *member, asked string) (string, error) {
 	pl.mu.Lock()
 	owner, role := m.machine.Owner, m.machine.Role
 	pl.mu.Unlock()
-	refused := func(code session.Code, message, hint string) error {
-		return &session.Error{Code: code, Message: message, Hint: hint,
-			Fields: []session.FieldError{{Field: "owner", Code: code, Message: message, Hint: hint}}}
-	}
 	switch {
 	case asked != "" && !userRule.MatchString(asked):
-		return "", refused("session_create_invalid-owner", fmt.Sprintf("%q is not a name for an owner.", clip(asked)),
+		return "", wrongField("session_create_invalid-owner", "owner",
+			fmt.Sprintf("%q is not a name for an owner.", clip(asked)),
 			"Use letters and digits.")
 	case m.remote == nil:
 		return cmp.Or(asked, pl.owner), nil
 	case asked != "" && asked != owner && role == session.RoleUser:
-		return "", refused("session_create_forbidden-owner",
+		return "", wrongField("session_create_forbidden-owner", "owner",
 			fmt.Sprintf("You use the agent %s and do not rule it, so you launch there for nobody else.", m.Name()),
 			"Choose an agent that you rule, or leave the owner out.")
 	}

@@ -152,8 +152,7 @@ func checkPreset(operation string, p *Preset, own []Preset) error {
 		if other.ID != p.ID && strings.EqualFold(other.Name, p.Name) {
 			code := session.Code(operation + "_already-exists")
 			message, hint := fmt.Sprintf("There is a preset named %s already.", other.Name), "Choose another name."
-			return &session.Error{Code: code, Message: message, Hint: hint,
-				Fields: []session.FieldError{{Field: "name", Code: code, Message: message, Hint: hint}}}
+			return wrongField(code, "name", message, hint)
 		}
 	}
 	return nil

@@ -74,10 +74,7 @@ func (p *purging) run(ctx context.Context) error {
 		}
 		p.reached()
 		p.show(now)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		_ = sleep(ctx, pause)
 	}
 }
 

@@ -102,11 +102,9 @@ func updateRecent(r *Recent, update RecentUpdate) error {
 	if update.Name != nil {
 		name := strings.TrimSpace(*update.Name)
 		if name == "" || utf8.RuneCountInString(name) > recentNameMax || strings.ContainsFunc(name, unicode.IsControl) {
-			field := session.FieldError{Field: "name", Code: "recent_update_invalid",
-				Message: fmt.Sprintf("A name has 1 to %d characters, all of them printable.", recentNameMax),
-				Hint:    "Choose a shorter name."}
-			return &session.Error{Code: field.Code, Message: field.Message, Hint: field.Hint,
-				Fields: []session.FieldError{field}}
+			return wrongField("recent_update_invalid", "name",
+				fmt.Sprintf("A name has 1 to %d characters, all of them printable.", recentNameMax),
+				"Choose a shorter name.")
 		}
 		r.Name, r.Renamed = name, true
 	}
@@ -141,7 +139,11 @@ func (ps *person) changeRecents(change func([]Recent) ([]Recent, error)) error {
 	if err != nil {
 		return err
 	}
-	changed = pruneRecents(changed)
+	return ps.saveRecents(pruneRecents(changed))
+}
+
+// saveRecents needs saving.
+func (ps *person) saveRecents(changed []Recent) error {
 	if err := ps.shelf.Save(recentsKey, changed); err != nil {
 		return err
 	}

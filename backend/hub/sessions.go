@@ -238,7 +238,7 @@ func (f *finder) Keeper(id session.ID) (Agent, bool) {
 	if m == nil {
 		return Agent{}, false
 	}
-	return f.agentView(m, f.live(m)), true
+	return f.agentView(m), true
 }
 
 // AwaitKeeper waits until the agent that keeps a session is reached. It reports

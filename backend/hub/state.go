@@ -61,6 +61,7 @@ func (st *state) put(m *member, s session.Session) {
 	st.unlist(s.ID)
 	st.sessions[s.ID] = &reported{session: s, member: m}
 	m.kept++
+	m.live += truth(s.Status.Live())
 	m.bulk += bulkOf(s)
 	st.homes[s.ID] = m
 	if s.Status.Live() {
@@ -87,6 +88,7 @@ func (st *state) trim() {
 func (st *state) unlist(id session.ID) {
 	if k := st.sessions[id]; k != nil {
 		k.member.kept--
+		k.member.live -= truth(k.session.Status.Live())
 		k.member.bulk -= bulkOf(k.session)
 		delete(st.sessions, id)
 	}
@@ -191,39 +193,22 @@ func (st *state) publishAgent(m *member) {
 	if m.gone {
 		return
 	}
-	view := st.agentView(m, st.live(m))
+	view := st.agentView(m)
 	st.stream.publish(Event{Agent: &view})
 }
 
 // agents needs mu.
 func (st *state) agents() []Agent {
-	live := map[*member]int{}
-	for _, k := range st.sessions {
-		if k.session.Status.Live() {
-			live[k.member]++
-		}
-	}
 	all := make([]Agent, len(st.members))
 	for i, m := range st.members {
-		all[i] = st.agentView(m, live[m])
+		all[i] = st.agentView(m)
 	}
 	return all
 }
 
-// live needs mu.
-func (st *state) live(m *member) int {
-	count := 0
-	for _, k := range st.sessions {
-		if k.member == m && k.session.Status.Live() {
-			count++
-		}
-	}
-	return count
-}
-
 // agentView needs mu.
-func (st *state) agentView(m *member, live int) Agent {
-	view := Agent{Entry: m.entry, Local: m.Local, Link: m.link, Online: m.online, LastHeard: m.lastHeard, Live: live,
+func (st *state) agentView(m *member) Agent {
+	view := Agent{Entry: m.entry, Local: m.Local, Link: m.link, Online: m.online, LastHeard: m.lastHeard, Live: m.live,
 		Distrust: m.distrust}
 	if m.remote == nil {
 		view.Link = Link{State: LinkConnected, Since: st.began, Transport: "local", Carriers: 0}

@@ -219,10 +219,8 @@ func (wa *watching) flush(ctx context.Context) {
 		clear(wa.stream.boards)
 		clear(wa.stream.links)
 		wa.mu.Unlock()
-		select {
-		case <-ctx.Done():
+		if sleep(ctx, flushEvery) != nil {
 			return
-		case <-time.After(flushEvery):
 		}
 	}
 }
