@@ -3,14 +3,16 @@ package hub
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"slipway/backend/session"
 )
 
-// administration asks an agent that one rules what only its admins may.
+// administration asks an agent that one rules what only its admins may, and
+// changes keys.
 type administration struct {
 	*state
-	connector Connector
+	connector Connector // nil: this Slipway reaches no other machines
 }
 
 // Audit returns the newest entries of the log of what was done with an agent
@@ -96,4 +98,49 @@ func (a *administration) PairCode(ctx context.Context, name string,
 				Message: "It is not a name for an owner."}}}
 	}
 	return m.remote.PairCode(ctx, request)
+}
+
+// Rotation is the change of a key. The old key has signed the new one.
+type Rotation struct {
+	Before, Fingerprint string // of the old key and of the new one
+	// Told and Later are the agents that have learned of this computer's new
+	// key, and those that learn of it when they are reached next: their ids in
+	// what a Connector tells, their names in what a Hub does.
+	Told, Later []string
+}
+
+// RotateAgentKey has an agent change its key; agent_rotate_unavailable where
+// that is done on its own machine.
+func (a *administration) RotateAgentKey(ctx context.Context, name string) (Rotation, error) {
+	m, _, err := a.remoteOf(name)
+	if err != nil {
+		return Rotation{}, err
+	}
+	rotated, err := m.remote.RotateKey(ctx)
+	return Rotation{Before: rotated.Before, Fingerprint: rotated.Key}, err
+}
+
+// RotateOwnKey changes the key by which agents know this computer.
+func (a *administration) RotateOwnKey(ctx context.Context) (Rotation, error) {
+	if a.connector == nil {
+		return Rotation{}, &session.Error{Code: "agent_rotate_unavailable",
+			Message: "This Slipway reaches no other machines, so it has no key.", Hint: "Use the slipway program."}
+	}
+	rotation, err := a.connector.Rotate(ctx)
+	if err != nil {
+		return Rotation{}, err
+	}
+	names := map[string]string{}
+	for _, m := range a.list() {
+		a.mu.Lock()
+		names[m.entry.ID] = m.Name()
+		a.mu.Unlock()
+	}
+	for _, list := range [][]string{rotation.Told, rotation.Later} {
+		for i, id := range list {
+			list[i] = names[id]
+		}
+		slices.Sort(list)
+	}
+	return rotation, nil
 }

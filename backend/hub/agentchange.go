@@ -104,24 +104,6 @@ func (d *directory) saveEntry(m *member, changed Entry) error {
 	})
 }
 
-// renameRecents needs saving: what was launched at an agent can be launched
-// there again under its new name.
-func (ps *person) renameRecents(before, after string) {
-	recents := ps.Recents()
-	changed := false
-	for i := range recents {
-		if recents[i].Spec.Agent == before {
-			recents[i].Spec.Agent, changed = after, true
-		}
-	}
-	if !changed {
-		return
-	}
-	if err := ps.saveRecents(recents); err != nil {
-		ps.log.Error("the launch history is not saved", "error", err)
-	}
-}
-
 // ProbeAgent begins to look at an agent's machine again.
 func (d *directory) ProbeAgent(name string) (Operation, error) {
 	return d.about(AgentProbe, name, func(ctx context.Context, work *Work, _ *member, entry Entry) error {
@@ -192,11 +174,7 @@ func (d *directory) part(m *member) error {
 		}
 	}
 	maps.DeleteFunc(d.folderHomes, func(_ session.FolderID, home *member) bool { return home == m })
-	for id, home := range d.homes {
-		if home == m {
-			delete(d.homes, id)
-		}
-	}
+	maps.DeleteFunc(d.homes, func(_ session.ID, home *member) bool { return home == m })
 	delete(d.stream.boards, m)
 	delete(d.stream.links, m)
 	d.keys.forget(m)

@@ -129,10 +129,7 @@ func (d *directory) AddAgent(req AgentRequest) (Operation, error) {
 // ProbeAddress begins to look at a machine that is no agent of ours yet, and at
 // the folder dir there, as in an [AgentRequest].
 func (d *directory) ProbeAddress(address, dir string) (Operation, error) {
-	parsed, err := d.reachable(address)
-	if err == nil {
-		err = checkDir(parsed, dir)
-	}
+	parsed, err := d.reachable(address, dir)
 	if err != nil {
 		return Operation{}, err
 	}
@@ -142,21 +139,22 @@ func (d *directory) ProbeAddress(address, dir string) (Operation, error) {
 	})
 }
 
-func (d *directory) reachable(address string) (Address, error) {
+// reachable judges where an agent is, and the folder for its files there.
+func (d *directory) reachable(address, dir string) (Address, error) {
 	parsed, err := ParseAddress(address)
 	if err == nil && d.connector == nil {
 		err = &session.Error{Code: "agent_add_unavailable", Message: "This Slipway reaches no other machines.",
 			Hint: "Use slipway serve or the desktop application."}
+	}
+	if err == nil {
+		err = checkDir(parsed, dir)
 	}
 	return parsed, err
 }
 
 // newEntry judges a request and makes an entry of it.
 func (d *directory) newEntry(req AgentRequest) (Entry, error) {
-	parsed, err := d.reachable(req.Address)
-	if err == nil {
-		err = checkDir(parsed, req.Dir)
-	}
+	parsed, err := d.reachable(req.Address, req.Dir)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -337,12 +335,7 @@ func (d *directory) loadEntries() {
 	if d.connector == nil {
 		return
 	}
-	var entries []Entry
-	if _, err := d.shelf.Load(agentsKey, &entries); err != nil {
-		d.log.Error("the directory of agents cannot be read", "error", err)
-		return
-	}
-	for _, entry := range entries {
+	for _, entry := range read[[]Entry](d.shared, agentsKey, "the directory of agents cannot be read") {
 		m, err := d.open(entry)
 		if err != nil {
 			d.log.Error("an agent cannot be opened", "agent", entry.Name, "error", err)
@@ -355,11 +348,7 @@ func (d *directory) loadEntries() {
 
 // loadGroups reads the resource groups of the agents that are always there.
 func (d *directory) loadGroups() {
-	groups := map[string]string{}
-	if _, err := d.shelf.Load(groupsKey, &groups); err != nil {
-		d.log.Error("the resource groups cannot be read", "error", err)
-		return
-	}
+	groups := read[map[string]string](d.shared, groupsKey, "the resource groups cannot be read")
 	for _, m := range d.members {
 		if group := groups[m.Name()]; group != "" {
 			m.entry.Group = group

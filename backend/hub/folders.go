@@ -133,7 +133,7 @@ func (fs *folders) settleFolder(id session.FolderID, m *member) bool {
 // CreateFolder makes a folder on an agent's machine; on the local one where
 // none is named.
 func (fs *folders) CreateFolder(ctx context.Context, agent string, req session.FolderRequest) (session.Folder, error) {
-	m, err := fs.member(cmp.Or(agent, fs.Local()))
+	m, err := fs.memberOrLocal(agent)
 	if err != nil {
 		return session.Folder{}, err
 	}

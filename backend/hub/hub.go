@@ -9,7 +9,9 @@
 package hub
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"sync"
 	"time"
@@ -43,6 +45,16 @@ type Config struct {
 	Now       func() time.Time
 }
 
+// read returns what the shelf keeps, nothing where that cannot be read.
+func read[T any](s *shared, key, trouble string) T {
+	var value, none T
+	if _, err := s.shelf.Load(key, &value); err != nil {
+		s.log.Error(trouble, "error", err)
+		return none
+	}
+	return value
+}
+
 // Hub is made of its rooms. What they do for others is done by Hub, too. It is
 // safe for concurrent use.
 type Hub struct {
@@ -57,7 +69,6 @@ type Hub struct {
 	*directory
 	*administration
 	*machines
-
 	*placement
 	*launches
 	*images
@@ -114,3 +125,33 @@ func (h *Hub) Version() Version { return h.state.version }
 
 // Owner is the name written into every launch.
 func (h *Hub) Owner() string { return h.state.owner }
+
+// shared is what every room of the hub has in common. One lock guards what all of
+// them know, together with the stream: a snapshot is exactly what the events up to
+// its number have told.
+type shared struct {
+	shelf   Shelf
+	owner   string
+	version Version
+	log     *slog.Logger
+	now     func() time.Time
+	began   time.Time
+
+	// saving orders writes to the shelf; it is taken before mu, never after.
+	saving sync.Mutex
+	// mu guards the stream and what the rooms say it guards. No agent, shelf or
+	// channel is touched with it held.
+	mu     sync.Mutex
+	stream stream
+}
+
+func newShared(config Config) *shared {
+	s := &shared{shelf: config.Shelf, owner: config.Owner, version: config.Version, now: config.Now,
+		log: cmp.Or(config.Log, slog.New(slog.DiscardHandler))}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	s.began = s.now()
+	s.stream.open(rand.Text())
+	return s
+}

@@ -41,7 +41,6 @@ func (im *images) Images(ctx context.Context) ([]Image, error) { return im.Image
 
 // ImagesOn lists what one agent has, or every agent where none is named.
 func (im *images) ImagesOn(ctx context.Context, agent string) ([]Image, error) {
-	all := []Image{}
 	members, err := im.on(agent)
 	if err != nil {
 		return nil, err
@@ -49,27 +48,16 @@ func (im *images) ImagesOn(ctx context.Context, agent string) ([]Image, error) {
 	lists := make([][]session.Image, len(members))
 	asked := make([]error, len(members))
 	askAll(ctx, members, func(ctx context.Context, i int, m *member) { lists[i], asked[i] = m.Agent.ListImages(ctx) })
-	errs := make([]error, 0, len(members))
+	if len(members) > 0 && !slices.Contains(asked, nil) {
+		return nil, errors.Join(asked...)
+	}
+	all := []Image{}
 	for i, m := range members {
-		if asked[i] != nil {
-			errs = append(errs, asked[i])
-		}
 		for _, image := range lists[i] {
 			all = append(all, Image{Image: image, Agent: m.Name()})
 		}
 	}
-	if len(errs) > 0 && len(errs) == len(members) {
-		return nil, errors.Join(errs...)
-	}
 	return all, nil
-}
-
-// imageMember returns the agent of that name, this computer's where none is named.
-func (im *images) imageMember(agent string) (*member, error) {
-	if agent == "" {
-		agent = im.Local()
-	}
-	return im.member(agent)
 }
 
 // PullImage begins to fetch an image of a registry to an agent's machine.
@@ -80,14 +68,14 @@ func (im *images) PullImage(agent, ref string) (Operation, error) {
 			Message: fmt.Sprintf("%q is not the name of an image.", clip(ref)),
 			Hint:    "Write it as for docker pull, for example python:3.13."}
 	}
-	m, err := im.imageMember(agent)
+	m, err := im.memberOrLocal(agent)
 	if err != nil {
 		return Operation{}, err
 	}
 	return im.operations.start(ImagePull, subjectAt(ref, m), func(ctx context.Context, work *Work) error {
 		work.Concerns(m.Name())
 		work.Begin("pull", "Pull the image")
-		f := &following{work: work, member: m, step: "pull"}
+		f := &following{retries{work: work, step: "pull"}, m}
 		return f.run(ctx, func(ctx context.Context) (session.ImageWork, error) {
 			return m.Agent.PullImage(ctx, session.PullRequest{Ref: ref, Owner: im.owner})
 		})
@@ -108,7 +96,7 @@ func (im *images) CommitSession(ctx context.Context, ref, name string) (Operatio
 	operation, err := im.operations.start(ImageCommit, subjectAt(name, m), func(ctx context.Context, work *Work) error {
 		work.Concerns(m.Name())
 		work.Begin("commit", "Copy what the session changed")
-		f := &following{work: work, member: m, step: "commit"}
+		f := &following{retries{work: work, step: "commit"}, m}
 		return f.run(ctx, func(context.Context) (session.ImageWork, error) { return begun, nil })
 	})
 	if err != nil { // nobody would see how it goes
@@ -123,11 +111,8 @@ func (im *images) CommitSession(ctx context.Context, ref, name string) (Operatio
 // following shows how work of an agent on an image goes. The agent goes on
 // alone while it is not reached.
 type following struct {
-	work    *Work
-	member  *member
-	step    string
-	pause   time.Duration
-	waiting bool
+	retries
+	member *member
 }
 
 func (f *following) run(ctx context.Context, begin func(context.Context) (session.ImageWork, error)) error {
@@ -153,7 +138,7 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 		case ctx.Err() != nil:
 			return f.cancel(ctx, now)
 		case strings.HasSuffix(string(session.CodeOf(err)), "_unavailable"):
-			if err := f.again(ctx, err); err != nil {
+			if err := f.again(ctx, goesOn(err)); err != nil {
 				return f.cancel(ctx, now)
 			}
 		case err != nil:
@@ -176,29 +161,15 @@ func (f *following) cancel(ctx context.Context, now session.ImageWork) error {
 	return errors.Join(ctx.Err(), err)
 }
 
+// goesOn says that work goes on at an agent that is not reached.
+func goesOn(err error) string {
+	return session.AsError(err, "image_work_failed").Message + " It goes on there by itself."
+}
+
 func (f *following) failed(err error) error {
 	e := session.AsError(err, "image_work_failed")
 	f.work.Tell(Step{Name: f.step, State: StepFailed, Detail: e.Message, Remedy: e.Hint})
 	return err
-}
-
-// again waits before the agent is asked anew.
-func (f *following) again(ctx context.Context, err error) error {
-	f.pause = min(max(2*f.pause, firstResend), longestResend)
-	if f.pause > time.Second {
-		f.waiting = true
-		f.work.Tell(Step{Name: f.step, State: StepRunning, Detail: session.AsError(err, "image_work_failed").Message +
-			" It goes on there by itself."})
-	}
-	return sleep(ctx, f.pause)
-}
-
-func (f *following) reached() {
-	f.pause = 0
-	if f.waiting {
-		f.waiting = false
-		f.work.Begin(f.step, "")
-	}
 }
 
 func (f *following) show(now session.ImageWork) {
@@ -235,7 +206,7 @@ func (im *images) RemoveImages(agent string, refs []string) (Operation, error) {
 			Message: fmt.Sprintf("Between 1 and %d images can be removed at a time, by their names or ids.", stepsMost),
 			Hint:    "slipway image ls lists them."}
 	}
-	m, err := im.imageMember(agent)
+	m, err := im.memberOrLocal(agent)
 	if err != nil {
 		return Operation{}, err
 	}
@@ -289,7 +260,7 @@ func roomOf(ctx context.Context, agent imageRemover) gpu.Bytes {
 
 // ImageDisk says what the images of an agent's machine take.
 func (im *images) ImageDisk(ctx context.Context, agent string) (session.ImageDisk, string, error) {
-	m, err := im.imageMember(agent)
+	m, err := im.memberOrLocal(agent)
 	if err != nil {
 		return session.ImageDisk{}, "", err
 	}

@@ -48,20 +48,19 @@ func (im *images) SendImage(req ImageSending) (Operation, error) {
 	}
 	return im.operations.start(kind, req.Image, func(ctx context.Context, work *Work) error {
 		work.Concerns(req.To)
-		s := &sending{work: work, image: req.Image, replace: req.Replace, from: from, to: to}
+		s := &sending{retries: retries{work: work, step: "send"}, image: req.Image, replace: req.Replace,
+			from: from, to: to}
 		return s.run(ctx)
 	})
 }
 
 // sending is an image on its way between two agents.
 type sending struct {
-	work     *Work
+	retries
 	image    string
 	replace  bool
 	from, to *member
 	corrupt  int // how often what arrived was damaged
-	pause    time.Duration
-	waiting  bool // told that an agent is not reached
 }
 
 func (s *sending) run(ctx context.Context) error {
@@ -128,7 +127,7 @@ func (s *sending) carry(ctx context.Context, parts session.ImageParts) error {
 	err := layers.Carry(ctx, s.from.Agent, s.to.Agent, parts, layers.Report{
 		Progress: func(done, total gpu.Bytes) {
 			if done > last {
-				s.arrived()
+				s.reached()
 			}
 			last = done
 			s.work.Progress(int64(done), int64(total))
@@ -144,20 +143,38 @@ func (s *sending) carry(ctx context.Context, parts session.ImageParts) error {
 	return nil
 }
 
-// arrived takes back what was said of an agent that was not reached.
-func (s *sending) arrived() {
-	s.pause = 0
-	if s.waiting {
-		s.waiting = false
-		s.work.Begin("send", "")
-	}
-}
-
 // The pause before the next try grows from the first to the longest.
 const (
 	firstResend   = 200 * time.Millisecond
 	longestResend = 5 * time.Second
 )
+
+// retries are the tries of one step of an operation while an agent is not reached.
+type retries struct {
+	work    *Work
+	step    string
+	pause   time.Duration
+	waiting bool // told that an agent is not reached
+}
+
+// again waits before the next try; detail is told where the wait is long.
+func (r *retries) again(ctx context.Context, detail string) error {
+	r.pause = min(max(2*r.pause, firstResend), longestResend)
+	if r.pause > time.Second {
+		r.waiting = true
+		r.work.Tell(Step{Name: r.step, State: StepRunning, Detail: detail})
+	}
+	return sleep(ctx, r.pause)
+}
+
+// reached takes back what was said of an agent that was not reached.
+func (r *retries) reached() {
+	r.pause = 0
+	if r.waiting {
+		r.waiting = false
+		r.work.Begin(r.step, "")
+	}
+}
 
 // again waits until a transfer that failed may go on, or says that it may not.
 func (s *sending) again(ctx context.Context, err error) error {
@@ -171,13 +188,7 @@ func (s *sending) again(ctx context.Context, err error) error {
 	default:
 		return err
 	}
-	s.pause = min(max(2*s.pause, firstResend), longestResend)
-	if s.pause > time.Second {
-		s.waiting = true
-		s.work.Tell(Step{Name: "send", State: StepRunning, Detail: session.AsError(err, "image_send_failed").Message +
-			" It goes on by itself."})
-	}
-	return sleep(ctx, s.pause)
+	return s.retries.again(ctx, session.AsError(err, "image_send_failed").Message+" It goes on by itself.")
 }
 
 // install gives the image to the engine over there. A cut may hide that it was

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -103,6 +104,11 @@ func (st *state) member(name string) (*member, error) {
 		}
 	}
 	return nil, noSuchAgent(name)
+}
+
+// memberOrLocal is member, where no name is this computer's agent.
+func (st *state) memberOrLocal(name string) (*member, error) {
+	return st.member(cmp.Or(name, st.Local()))
 }
 
 // on returns the agent of that name alone, or all where name is empty;

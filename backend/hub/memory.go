@@ -54,17 +54,10 @@ func (f *follower) recall(m *member) {
 // saveMemoriesOften keeps what is known of remote agents every keepEvery, and once more
 // when ctx ends.
 func (f *follower) saveMemoriesOften(ctx context.Context) {
-	ticker := time.NewTicker(keepEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			f.saveMemories()
-			return
-		case <-ticker.C:
-			f.saveMemories()
-		}
+	for sleep(ctx, keepEvery) == nil {
+		f.saveMemories()
 	}
+	f.saveMemories()
 }
 
 // saveMemories keeps what is known of each remote agent of which anything changed.

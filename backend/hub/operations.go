@@ -307,13 +307,12 @@ func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error)
 			Hint: "Answer what is asked."}
 	}
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	one, err := o.byID(id)
 	if err != nil {
-		o.mu.Unlock()
 		return Operation{}, err
 	}
 	if one.Prompt == nil || one.Prompt.ID != prompt || one.Prompt.Kind == PromptNotice {
-		o.mu.Unlock()
 		return Operation{}, &session.Error{Code: "operation_answer_conflict",
 			Message: "The operation does not ask that any more.", Hint: "Look at what it asks now."}
 	}
@@ -322,7 +321,6 @@ func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error)
 	one.Revision++
 	view := one.view()
 	o.stream.publish(Event{Operation: &view})
-	o.mu.Unlock()
 	return view, nil
 }
 

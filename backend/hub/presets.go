@@ -183,13 +183,8 @@ func (ps *person) changePresets(change func([]Preset) ([]Preset, error)) error {
 
 // loadPresets reads what was saved. An entry that keeps no rule is dropped.
 func (ps *person) loadPresets() {
-	var saved []Preset
-	if _, err := ps.shelf.Load(presetsKey, &saved); err != nil {
-		ps.log.Error("the presets cannot be read and begin anew", "error", err)
-		saved = nil
-	}
 	var own []Preset
-	for _, p := range saved {
+	for _, p := range read[[]Preset](ps.shared, presetsKey, "the presets cannot be read and begin anew") {
 		if p.ID == "" || slices.ContainsFunc(own, func(other Preset) bool { return other.ID == p.ID }) ||
 			checkPreset("preset_load", &p, own) != nil {
 			ps.log.Warn("a saved preset cannot be used and is left out", "preset", p.Name)

@@ -29,7 +29,7 @@ func (fs *folders) PurgeFolder(ctx context.Context, ref, agent string) (Operatio
 		func(ctx context.Context, work *Work) error {
 			work.Concerns(m.Name())
 			work.Begin("purge", "Delete what is in it")
-			p := &purging{following: following{work: work, member: m, step: "purge"}, folder: f}
+			p := &purging{following: following{retries{work: work, step: "purge"}, m}, folder: f}
 			err := m.Agent.DeleteFolder(ctx, f.ID)
 			first <- err
 			if err != nil {
@@ -59,7 +59,7 @@ func (p *purging) run(ctx context.Context) error {
 			p.work.Tell(Step{Name: p.step, State: StepOK})
 			return nil
 		case strings.HasSuffix(string(session.CodeOf(err)), "_unavailable"):
-			if err := p.again(ctx, err); err != nil {
+			if err := p.again(ctx, goesOn(err)); err != nil {
 				return p.stop(ctx)
 			}
 			continue

@@ -44,11 +44,7 @@ func (ps *person) Recents() []Recent {
 	return cloneRecents(ps.recents)
 }
 
-func cloneRecents(recents []Recent) []Recent {
-	clone := make([]Recent, len(recents))
-	copy(clone, recents)
-	return clone
-}
+func cloneRecents(recents []Recent) []Recent { return append([]Recent{}, recents...) }
 
 // pushRecent returns recents with entry on top. An entry of the same launch gives
 // it its id, its pin and a name that a person chose.
@@ -155,13 +151,27 @@ func (ps *person) saveRecents(changed []Recent) error {
 	return nil
 }
 
+// renameRecents needs saving: what was launched at an agent can be launched
+// there again under its new name.
+func (ps *person) renameRecents(before, after string) {
+	recents := ps.Recents()
+	changed := false
+	for i := range recents {
+		if recents[i].Spec.Agent == before {
+			recents[i].Spec.Agent, changed = after, true
+		}
+	}
+	if !changed {
+		return
+	}
+	if err := ps.saveRecents(recents); err != nil {
+		ps.log.Error("the launch history is not saved", "error", err)
+	}
+}
+
 // load reads what was saved. It is called once, before the hub is shared.
 func (ps *person) load() {
-	var recents []Recent
-	if _, err := ps.shelf.Load(recentsKey, &recents); err != nil {
-		ps.log.Error("the launch history cannot be read and begins anew", "error", err)
-		recents = nil
-	}
+	recents := read[[]Recent](ps.shared, recentsKey, "the launch history cannot be read and begins anew")
 	ps.recents = pruneRecents(sane(recents))
 	ps.loadSettings()
 	ps.loadPresets()

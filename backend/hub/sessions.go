@@ -121,10 +121,7 @@ func (f *finder) home(ctx context.Context, id session.ID) (*member, error) {
 		if err == nil && f.settle(id, members[i]) { // the agent of this computer is asked first
 			return members[i], nil
 		}
-		if err == nil {
-			continue
-		}
-		if session.CodeOf(err).Detail() != session.DetailNotFound {
+		if err != nil && session.CodeOf(err).Detail() != session.DetailNotFound {
 			trouble = err
 		}
 	}

@@ -143,14 +143,7 @@ func (ps *person) adopt(state settings.State) {
 // followSettings notices what others write into the file. One that is broken
 // changes nothing until it is mended.
 func (ps *person) followSettings(ctx context.Context) {
-	tick := time.NewTicker(settingsPause)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for sleep(ctx, settingsPause) == nil {
 		ps.saving.Lock()
 		if state, err := ps.file.Read(); err == nil && !state.Broken() {
 			if err := ps.startAtLogin(settingsOf(state.Values).Autostart); err != nil {
@@ -190,4 +183,17 @@ func (ps *person) loadSettings() {
 	if err := ps.autostart.Set(ps.settings.Autostart); err != nil {
 		ps.log.Warn("what starts Slipway at login is as it was", "error", err)
 	}
+}
+
+// person is what belongs to a person rather than to a machine: what they
+// launched, their presets and their settings.
+type person struct {
+	*shared
+	file      SettingsFile
+	autostart Autostarter // nil: none
+
+	// mu guards these.
+	recents  []Recent
+	presets  []Preset // those of the person, in the order of their creation
+	settings Settings
 }
