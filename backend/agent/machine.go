@@ -279,16 +279,27 @@ func diskFree(dir string) (gpu.Bytes, error) {
 // newRunner returns what launches and ends sessions.
 func (a *Agent) newRunner() *launch.Runner {
 	return launch.New(launch.Config{
-		Agent: a.config.Name, UID: a.config.UID, GID: a.config.GID, Engine: a.engine, Records: a.records,
-		Networks: a.networks, Images: a.images, Commits: a.images, Health: a.health, Machine: launchNeeds{a},
-		Folders: a.folders, Guests: a.guests, Logs: a.logs, Alone: a.others.Create,
-		Devices: func() []gpu.Device { return a.devices.Now().Devices }, Boot: a.config.Boot, Limits: a.limits,
-		Clock: a.clock, Log: a.log,
+		Self: launch.Self{Agent: a.config.Name, UID: a.config.UID, GID: a.config.GID}, Engine: a.engine,
+		Records: a.records, Networks: a.networks, Images: a.images, Commits: a.images, Health: a.health,
+		Machine: launchNeeds{a}, Folders: a.folders, Guests: a.guests, Logs: a.logs, Devices: launchDevices{a},
+		Limits: a.limits, Clock: a.clock, Log: a.log,
 	})
+}
+
+// launchDevices are the devices of the machine, which other agents use as well.
+type launchDevices struct{ *Agent }
+
+func (a launchDevices) List() []gpu.Device { return a.devices.Now().Devices }
+
+func (a launchDevices) Alone(ctx context.Context, s session.Session,
+	create func(context.Context) ([]string, error)) error {
+	return a.others.Create(ctx, s, create)
 }
 
 // launchNeeds is what launches and ends need of the agent.
 type launchNeeds struct{ *Agent }
+
+func (a launchNeeds) Boot() (time.Time, error) { return a.config.Boot() }
 
 func (a launchNeeds) PlanAgain() { a.queue.Wake() }
 

@@ -22,7 +22,7 @@ func TestKeysAreReadByOpenSSH(t *testing.T) {
 		t.Fatal(openErr)
 	}
 	defer books.Close()
-	r := New(Config{Records: records.New(records.Config{Store: books})})
+	r := containers{records: records.New(records.Config{Store: books})}
 	key := r.sshKey("user", "abc", "1")
 	if again := r.sshKey("user", "abc", "1"); again != key {
 		t.Error("the same purpose gives another key")

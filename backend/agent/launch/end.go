@@ -22,7 +22,7 @@ func (r *Runner) takenAway(c *course, s session.Session, number int, state *engi
 		(s.Spec.Type == session.Batch && !slices.Contains([]int{137, 143, 255}, state.ExitCode)) {
 		return nil
 	}
-	if boot, err := r.config.Boot(); err == nil && state.StartedAt.Before(boot) {
+	if boot, err := r.config.Machine.Boot(); err == nil && state.StartedAt.Before(boot) {
 		return session.Because("session_run_machine-restarted", session.Say("machineRestarted"),
 			session.Say("launchAgain"))
 	}
@@ -331,7 +331,7 @@ func kernelOf(state engine.State) string {
 // finish stores the end of a session. failure is why something may be left.
 func (r *Runner) finish(s session.Session, t *teardown, failure error) error {
 	if failure != nil {
-		r.leaveBehind(s) // before its grants are free
+		r.leftovers.leaveBehind(s) // before its grants are free
 	}
 	ended, err := r.config.Records.Change(s.ID, func(d *records.Draft) error {
 		outcome, cause := session.OutcomeSuccess, (*session.Cause)(nil)

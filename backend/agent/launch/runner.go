@@ -14,6 +14,7 @@ import (
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/pace"
+	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -76,8 +77,20 @@ type Health interface {
 	During(at time.Time) bool
 }
 
-// Machine is what a launch and an end have others do.
+// Devices are those of the machine.
+type Devices interface {
+	List() []gpu.Device
+	// Alone creates the containers of a session with devices while no other agent
+	// of the machine does. It fails with engine_create_devices-taken where another
+	// has given them.
+	Alone(ctx context.Context, s session.Session,
+		create func(context.Context) (containers []string, err error)) error
+}
+
+// Machine is what a launch and an end need of the machine, and have others do.
 type Machine interface {
+	// Boot is when the machine was started.
+	Boot() (time.Time, error)
 	PlanAgain()
 	PublishMachine()
 	SweepNetworks()
@@ -87,10 +100,15 @@ type Machine interface {
 	Ended(s session.Session)
 }
 
+// Self is whose sessions these are.
+type Self struct {
+	Agent    string // its name
+	UID, GID int    // of the agent's own person
+}
+
 // Config says how sessions are launched.
 type Config struct {
-	Agent    string // its name
-	UID, GID int    // of the person whose sessions these are
+	Self
 	Engine   Engine
 	Records  Records
 	Networks Networks
@@ -107,13 +125,7 @@ type Config struct {
 	Logs interface {
 		Copy(ctx context.Context, id session.ID, kernel, container string) error
 	}
-	// Alone creates the containers of a session with devices while no other agent
-	// of the machine does. It fails with engine_create_devices-taken where another
-	// has given them.
-	Alone func(ctx context.Context, s session.Session,
-		create func(context.Context) (containers []string, err error)) error
-	Devices func() []gpu.Device
-	Boot    func() (time.Time, error) // when the machine was started
+	Devices Devices
 	Limits  Limits
 	Clock   *pace.Clock
 	Log     *slog.Logger
@@ -121,21 +133,24 @@ type Config struct {
 
 // Runner launches, watches over and ends the sessions of a machine.
 type Runner struct {
-	config Config
-	tasks  sync.WaitGroup
+	config     Config
+	containers containers
+	leftovers  *leftovers
+	tasks      sync.WaitGroup
 
-	mu       sync.Mutex // guards everything below
-	courses  map[session.ID]*course
-	pulls    map[session.ID]*session.Pull
-	strays   map[string]time.Time // containers without a record, by id, since when
-	left     map[string]held      // by containers that no session needs
-	leftEnds uint64               // counts ends that left something behind
+	mu      sync.Mutex // guards everything below
+	courses map[session.ID]*course
+	pulls   map[session.ID]*session.Pull
 }
 
 // New returns a runner of no session yet.
 func New(config Config) *Runner {
 	return &Runner{config: config, courses: map[session.ID]*course{}, pulls: map[session.ID]*session.Pull{},
-		strays: map[string]time.Time{}, left: map[string]held{}}
+		containers: containers{self: config.Self, records: config.Records, networks: config.Networks,
+			devices: config.Devices.List},
+		leftovers: &leftovers{engine: config.Engine, records: config.Records, planAgain: config.Machine.PlanAgain,
+			limits: config.Limits, clock: config.Clock, log: config.Log, strays: map[string]time.Time{},
+			held: map[string]held{}}}
 }
 
 // Wait waits until nothing is done any more for any session.
@@ -161,6 +176,23 @@ func (r *Runner) Pull(id session.ID) *session.Pull {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.pulls[id]
+}
+
+// Left is what containers hold that no session needs.
+func (r *Runner) Left() []scheduler.Promise { return r.leftovers.list() }
+
+// showPull notes the progress of a pull, nil once it is over, and tells of it.
+func (r *Runner) showPull(s session.Session, progress *session.Pull) {
+	r.mu.Lock()
+	if progress == nil {
+		delete(r.pulls, s.ID)
+	} else {
+		r.pulls[s.ID] = progress
+	}
+	r.mu.Unlock()
+	if progress != nil {
+		r.config.Machine.Pulling(s)
+	}
 }
 
 // Steps are those of the phase that a session is in.

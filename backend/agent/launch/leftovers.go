@@ -1,0 +1,236 @@
+package launch
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/pace"
+	"slipway/backend/scheduler"
+	"slipway/backend/session"
+	"slipway/backend/store"
+)
+
+// leftovers are containers that no session needs: those that could not be
+// removed, and those without a record.
+type leftovers struct {
+	engine interface {
+		Stop(ctx context.Context, id string, grace time.Duration) error
+		Remove(ctx context.Context, id string) error
+	}
+	records interface {
+		Update(change func(*store.Tx) error) error
+		Tell(versions []session.Session)
+	}
+	planAgain func()
+	limits    Limits
+	clock     *pace.Clock
+	log       *slog.Logger
+
+	mu     sync.Mutex           // guards everything below
+	strays map[string]time.Time // containers without a record, by id, since when
+	held   map[string]held      // by containers that no session needs
+	ends   uint64               // counts ends that left something behind
+}
+
+// held is what a container goes on using that no session needs and that could
+// not be removed. Nobody else is given that.
+type held struct {
+	promise scheduler.Promise
+	number  uint64 // of the end that left it behind, 0 where a comparison found it
+}
+
+// remove removes containers that no session needs and returns those that
+// it could not remove. They are tried again at the next comparison.
+func (l *leftovers) remove(ctx context.Context, states []engine.State) (left []engine.State) {
+	for _, state := range states {
+		err := engine.Within(ctx, l.limits.Call, "remove",
+			func(ctx context.Context) error { return l.engine.Remove(ctx, state.ID) })
+		if err != nil {
+			l.log.Warn("a container that no session needs could not be removed", "container", state.Name,
+				"err", err)
+			left = append(left, state)
+			continue
+		}
+		l.log.Info("removed a container that no session needs", "container", state.Name)
+	}
+	return left
+}
+
+// halt stops containers that ended sessions keep, and returns those that
+// run on.
+func (l *leftovers) halt(ctx context.Context, states []engine.State) (left []engine.State) {
+	for _, state := range states {
+		err := engine.Within(ctx, l.limits.Call+l.limits.Grace, "stop",
+			func(ctx context.Context) error { return l.engine.Stop(ctx, state.ID, l.limits.Grace) })
+		if err != nil {
+			l.log.Warn("a container that is kept could not be stopped", "container", state.Name, "err", err)
+			left = append(left, state)
+		}
+	}
+	return left
+}
+
+// since returns the number of the last end that left something behind.
+func (l *leftovers) since() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ends
+}
+
+// set takes note of what a comparison could not remove. What was left behind
+// after the comparison began, at since, is not known to it and stays.
+func (l *leftovers) set(since uint64, states []engine.State) {
+	left := map[string]held{}
+	for _, state := range states {
+		p := scheduler.Promise{Session: session.ID("left-" + state.ID), Name: state.Name + " (left behind)",
+			Owner: state.Labels[engine.LabelOwner]}
+		if state.Running && json.Unmarshal([]byte(state.Labels[engine.LabelGrants]), &p.Grants) == nil {
+			left[state.ID] = held{promise: p}
+		}
+	}
+	l.mu.Lock()
+	for key, h := range l.held {
+		if h.number > since {
+			left[key] = h
+		}
+	}
+	fewer := len(left) < len(l.held)
+	l.held = left
+	l.mu.Unlock()
+	if fewer {
+		l.planAgain()
+	}
+}
+
+// leaveBehind takes note that a session ends whose containers could not be
+// removed, until the next comparison tells which of them run.
+func (l *leftovers) leaveBehind(s session.Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ends++
+	l.held[string(s.ID)] = held{number: l.ends, promise: scheduler.Promise{Session: "left-" + s.ID,
+		Name: s.Name + " (left behind)", Owner: s.Owner, Grants: s.Grants}}
+}
+
+// list is what containers hold that no session needs.
+func (l *leftovers) list() []scheduler.Promise {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []scheduler.Promise
+	for _, key := range slices.Sorted(maps.Keys(l.held)) {
+		list = append(list, l.held[key].promise)
+	}
+	return list
+}
+
+// stray deals with a container of ours that no record knows: running ones of a
+// session are adopted from their labels, others are kept for a while and then
+// removed. It reports whether it is to be kept. family is all containers of the
+// same session.
+func (l *leftovers) stray(state engine.State, family []engine.State) (keep bool, err error) {
+	if state.Running {
+		if s, ok := adopted(state, family, l.clock.Now()); ok {
+			return true, l.adopt(s)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	since, seen := l.strays[state.ID]
+	if !seen {
+		l.strays[state.ID] = l.clock.Now()
+		return true, nil
+	}
+	return l.clock.Since(since) < l.limits.Stray, nil
+}
+
+func (l *leftovers) forgetStrays(unknown map[string]bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := range l.strays {
+		if !unknown[id] {
+			delete(l.strays, id)
+		}
+	}
+}
+
+// adopted makes a record from the labels of a running container and of those of
+// the same session and attempt that run too. It reports false where the labels
+// are not those of a session.
+func adopted(state engine.State, family []engine.State, now time.Time) (session.Session, bool) {
+	labels := state.Labels
+	attempt, err := strconv.Atoi(labels[engine.LabelAttempt])
+	if err != nil || !session.ValidID(labels[engine.LabelSession]) {
+		return session.Session{}, false
+	}
+	var kernels []session.Kernel
+	for _, other := range family {
+		if !other.Running || other.Labels[engine.LabelAttempt] != labels[engine.LabelAttempt] {
+			continue
+		}
+		k := session.Kernel{Name: kernelOf(other), Hostname: kernelOf(other), Container: other.ID,
+			Status: session.Running}
+		if json.Unmarshal([]byte(other.Labels[engine.LabelGrants]), &k.Grants) != nil {
+			return session.Session{}, false
+		}
+		kernels = append(kernels, k)
+	}
+	slices.SortFunc(kernels, func(x, y session.Kernel) int { // main1, sub1, sub2 …
+		return cmp.Or(cmp.Compare(x.Name[0], y.Name[0]), cmp.Compare(len(x.Name), len(y.Name)),
+			cmp.Compare(x.Name, y.Name))
+	})
+	var total session.Grants
+	for _, k := range kernels {
+		total.CPUs, total.GPUs = append(total.CPUs, k.Grants.CPUs...), append(total.GPUs, k.Grants.GPUs...)
+		total.Memory += k.Grants.Memory
+	}
+	started := state.StartedAt.UTC()
+	s := session.Session{
+		ID: session.ID(labels[engine.LabelSession]), Name: labels[engine.LabelName], Owner: labels[engine.LabelOwner],
+		Agent:   labels[engine.LabelAgent],
+		SpecKey: labels[engine.LabelSpec], Status: session.Running, Result: session.ResultUndefined, Grants: total,
+		Attempt: attempt, Priority: session.DefaultPriority,
+		Spec: session.Spec{
+			Type: session.Interactive, Name: labels[engine.LabelName],
+			Resources: session.Resources{CPU: len(kernels[0].Grants.CPUs), Memory: kernels[0].Grants.Memory},
+		},
+		Kernels:   kernels,
+		CreatedAt: started, ScheduledAt: &started, StartedAt: &started,
+		Warnings: []session.Warning{{Code: "session_adopt_no-record", Title: "Adopted without a record",
+			Text: "Slipway had lost the record of this session and took it up again from its containers; what it was " +
+				"launched with is known only in part.", At: now.UTC()}},
+	}
+	if len(kernels) > 1 {
+		s.Spec.Cluster = len(kernels)
+	}
+	var folders []session.FolderMount
+	// else it has none, or an older version made it
+	if json.Unmarshal([]byte(labels[engine.LabelFolders]), &folders) == nil {
+		s.Folders = folders
+	}
+	return s, true
+}
+
+func (l *leftovers) adopt(s session.Session) error {
+	err := l.records.Update(func(tx *store.Tx) error {
+		err := tx.Create(&s, "")
+		if session.CodeOf(err) == store.CodeNameTaken {
+			s.Name = "adopted-" + string(s.ID)
+			err = tx.Create(&s, "")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	l.log.Info("adopted a running session without a record", "session", s.ID, "name", s.Name)
+	l.records.Tell([]session.Session{s})
+	return nil
+}
