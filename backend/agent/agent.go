@@ -23,6 +23,7 @@ import (
 	"slipway/backend/agent/meter"
 	"slipway/backend/agent/networks"
 	"slipway/backend/agent/others"
+	"slipway/backend/agent/people"
 	"slipway/backend/agent/queue"
 	"slipway/backend/agent/reclaim"
 	"slipway/backend/agent/records"
@@ -108,6 +109,20 @@ type parts struct {
 	session.Terminals
 	session.SSH
 	session.Files
+	allowances
+}
+
+// allowances are what people may hold.
+type allowances interface {
+	// Allowance is the most that somebody may hold.
+	Allowance(owner string) session.Allowance
+	// Allowances returns what was set, by owner.
+	Allowances() map[string]session.Allowance
+	// SetAllowance sets what somebody may hold; nil: nothing of their own.
+	SetAllowance(owner string, allowance *session.Allowance) error
+	// MPSForUsers reports whether people who do not rule the agent may share
+	// devices through MPS.
+	MPSForUsers() bool
 }
 
 // Agent rules one machine. Its methods are safe for concurrent use; sessions
@@ -136,7 +151,7 @@ type Agent struct {
 	guests   *guests.Guests
 	logs     *logs.Logs
 	networks *networks.Networks
-	allowed  *allowances
+	people   *people.People
 	images   *images.Images
 	launch   *launch.Runner
 	queue    *queue.Queue
@@ -182,13 +197,8 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	allowed, err := openAllowances(config.Store)
-	if err != nil {
-		return nil, err
-	}
 	a := &Agent{
-		allowed: allowed,
-		config:  config, clock: config.Clock, limits: config.Limits.WithDefaults(), engine: config.Engine,
+		config: config, clock: config.Clock, limits: config.Limits.WithDefaults(), engine: config.Engine,
 		store: config.Store, log: config.Log,
 		stream:   newStream(randomHex()),
 		devices:  devices.New(config.GPU, config.Moment),
@@ -200,6 +210,17 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 		Sweep: a.sweep, Call: a.limits.Call, Every: a.limits.Reconcile})
 	a.records = records.New(records.Config{Store: a.store, Clock: a.clock, Ended: a.accounts.Ending,
 		Tell: a.publishVersions, Dress: a.dress, Trouble: a.publishMachine})
+	a.people, err = people.Open(people.Config{Owner: config.Owner, Processes: config.Processes,
+		MPSForUsers: config.MPSForUsers, Giving: config.Giving, Records: a.records,
+		Devices: func() []gpu.Device { return a.devices.Now().Devices }, OffLimits: a.offLimits,
+		Changed: func() {
+			a.queue.Wake()
+			a.publishMachine()
+		}, Log: a.log})
+	if err != nil {
+		return nil, err
+	}
+	a.allowances = a.people
 	a.reclaim, err = reclaim.Open(reclaim.Config{Agent: reclaimNeeds{a}, Sessions: a.records, Store: a.store,
 		Clock: a.clock, Moment: a.devices.Moment, Log: a.log, Policy: config.Idle})
 	if err != nil {
@@ -214,7 +235,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	a.meter = meter.New(meter.Config{Agent: meterNeeds{a}, Engine: a.engine, Health: a.health, Clock: a.clock,
 		Log: a.log, Dir: config.Dir, Load: config.Load, Call: a.limits.Call})
 	a.folders = folders.New(folders.Config{Dir: filepath.Join(config.Dir, "folders"), UID: config.UID,
-		GID: config.GID, Agent: config.Name, Owner: config.Owner, Records: a.records, Machine: directories{a},
+		GID: config.GID, Agent: config.Name, Owner: config.Owner, Records: a.records, Machine: directories{a.people, a.offLimits},
 		Clock: a.clock, Log: a.log})
 	a.guests = guests.New(guests.Config{Engine: a.engine, Records: a.records, Health: a.health, Use: a.reclaim,
 		Connect: config.Link, Lasting: launch.Lasting, Limit: a.limits.Guest})
@@ -226,7 +247,7 @@ func Open(_ context.Context, config Config) (*Agent, error) {
 	}, Engine: a.engine, Records: a.records, Use: a.reclaim, Limit: a.limits.App, Root: config.UID == 0})
 	a.Folders, a.Apps = a.folders, a.apps
 	a.images, err = images.Open(images.Config{Dir: filepath.Join(config.Dir, "transfers"), Free: diskFree,
-		Quota: config.Images, Owner: config.Owner, Engine: config.Engine, Records: a.records, People: a,
+		Quota: config.Images, Owner: config.Owner, Engine: config.Engine, Records: a.records, People: a.people,
 		Health: a.health, Limits: images.Limits{Call: a.limits.Call, PullStall: a.limits.PullStall,
 			Commit: a.limits.Commit, Remove: a.limits.Remove}, Clock: a.clock, Log: a.log})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/launch"
 	"slipway/backend/agent/ledger"
+	"slipway/backend/agent/people"
 	"slipway/backend/agent/queue"
 	"slipway/backend/agent/reclaim"
 	"slipway/backend/engine"
@@ -197,7 +198,7 @@ func (a meterNeeds) Measured(live, running []session.Session, stats map[string]e
 			if of, ok := stats[k.Container]; ok {
 				a.accounts.Used(of.At, s.ID, k.Container, of.CPU)
 				a.launch.OutOfMemory(s.ID, k.Name, of.OOMKills)
-				a.sawProcesses(s, of.Pids)
+				a.people.SawProcesses(s, of.Pids)
 			}
 		}
 	}
@@ -251,10 +252,8 @@ func (a engineNeeds) PublishMachine() { a.publishMachine() }
 
 func (a engineNeeds) PlanAgain() { a.queue.Wake() }
 
-// directories says which directories of the machine sessions and folders may have.
-type directories struct{ *Agent }
-
-func (a directories) OffLimits() offlimits.Places {
+// offLimits are the directories that no session may see.
+func (a *Agent) offLimits() offlimits.Places {
 	info := a.health.State().Info
 	places := a.config.OffLimits
 	places.Own = append(slices.Clip(places.Own), a.config.Dir)
@@ -262,10 +261,13 @@ func (a directories) OffLimits() offlimits.Places {
 	return places
 }
 
-func (a directories) Opened() (dirs map[string][]string, release func()) {
-	a.allowed.write.Lock()
-	return opened(a.allowed.all()), a.allowed.write.Unlock
+// directories says which directories of the machine sessions and folders may have.
+type directories struct {
+	*people.People
+	offLimits func() offlimits.Places
 }
+
+func (d directories) OffLimits() offlimits.Places { return d.offLimits() }
 
 // diskFree is the room on the disk of a folder.
 func diskFree(dir string) (gpu.Bytes, error) {
@@ -323,7 +325,7 @@ func (a launchNeeds) Ended(s session.Session) {
 func (a *Agent) newQueue() *queue.Queue {
 	return queue.New(queue.Config{
 		Owner: a.config.Owner, Giving: a.config.Giving, Records: a.records, Health: a.health, Others: a.others,
-		Launch: a.launch, People: a, Machine: queueNeeds{a}, Devices: a.devices.Now, Attached: a.attached.Now,
+		Launch: a.launch, People: a.people, Machine: queueNeeds{a}, Devices: a.devices.Now, Attached: a.attached.Now,
 		Busy: a.meter.Busy, Purge: a.purge, Pause: a.limits.Pause, Clock: a.clock, Log: a.log,
 	})
 }

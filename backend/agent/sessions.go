@@ -68,7 +68,7 @@ func (a *Agent) Preview(ctx context.Context, owner string, spec session.Spec) (s
 	}
 	full := spec.WithDefaults()
 	p := session.Preview{Spec: full, Folders: mounted, Errors: slices.Concat(a.check(owner, spec), missing,
-		a.checkAllowance(owner, full)), Warnings: advise(full)}
+		a.people.Check(owner, full)), Warnings: advise(full)}
 	live, books, err := a.store.Live()
 	if err != nil {
 		return p, err
@@ -122,7 +122,7 @@ func (a *Agent) Launch(ctx context.Context, req session.LaunchRequest) (session.
 	}
 	req.Spec = spec
 	depends, unknown := a.queue.Dependencies(req.Owner, req.Spec.After)
-	wrong := slices.Concat(a.check(req.Owner, spec), missing, a.checkAllowance(req.Owner, spec.WithDefaults()), unknown,
+	wrong := slices.Concat(a.check(req.Owner, spec), missing, a.people.Check(req.Owner, spec.WithDefaults()), unknown,
 		a.images.Check(ctx, spec.Image))
 	if len(wrong) > 0 && !a.launched(req) {
 		return session.Session{}, session.Invalid(wrong)

@@ -1,0 +1,181 @@
+// Package people says what each person may have of a machine: their allowance, the
+// directories that are opened to them, the number of their processes.
+package people
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+
+	"slipway/backend/agent/folders"
+	"slipway/backend/agent/queue"
+	"slipway/backend/agent/records"
+	"slipway/backend/offlimits"
+	"slipway/backend/scheduler"
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+const (
+	keyAllowances = "allowances"
+	// maxAllowances is for how many people there may be one.
+	maxAllowances = 1000
+)
+
+// Records hold the sessions, and the allowances.
+type Records interface {
+	Account(name string, into any) (found bool, err error)
+	Folders() ([]session.Folder, error)
+	Update(change func(*store.Tx) error) error
+	Change(id session.ID, change func(*records.Draft) error) (session.Session, error)
+}
+
+// Config says whose machine it is, and what all people may have.
+type Config struct {
+	Owner       string // the agent's own person
+	Processes   int    // the most processes and threads in a container; 0: no limit
+	MPSForUsers bool   // people who do not rule the agent may share devices through MPS
+	Giving      gpu.Config
+	Records     Records
+	Devices     func() []gpu.Device
+	OffLimits   func() offlimits.Places
+	Changed     func() // is called when an allowance has changed
+	Log         *slog.Logger
+}
+
+// People are those whose sessions a machine runs. Its methods are safe for
+// concurrent use.
+type People struct {
+	config Config
+
+	mu    sync.Mutex                   // guards list
+	list  map[string]session.Allowance // the most that each may hold, as stored
+	write sync.Mutex                   // held while one is changed and stored
+}
+
+// Open returns the people with the allowances that are stored.
+func Open(config Config) (*People, error) {
+	p := &People{config: config, list: map[string]session.Allowance{}}
+	_, err := config.Records.Account(keyAllowances, &p.list)
+	return p, err
+}
+
+// opened are the directories that allowances open, by person.
+func opened(list map[string]session.Allowance) map[string][]string {
+	dirs := map[string][]string{}
+	for owner, allowance := range list {
+		dirs[owner] = allowance.Folders
+	}
+	return dirs
+}
+
+// Allowance is the most that somebody may hold: what was set for them, else
+// what was set for everybody, of which the agent's own person is no part.
+func (p *People) Allowance(owner string) session.Allowance {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	allowance, own := p.list[owner]
+	if !own && owner != p.config.Owner {
+		allowance = p.list[session.DefaultOwner]
+	}
+	return allowance
+}
+
+// MPSForUsers reports whether people who do not rule the agent may share devices
+// through MPS.
+func (p *People) MPSForUsers() bool { return p.config.MPSForUsers }
+
+// Allowances returns what was set, by owner.
+func (p *People) Allowances() map[string]session.Allowance {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.list)
+}
+
+// Opened returns the directories that allowances open, by person. None is opened
+// or closed until release.
+func (p *People) Opened() (dirs map[string][]string, release func()) {
+	p.write.Lock()
+	return opened(p.Allowances()), p.write.Unlock
+}
+
+// SetAllowance sets what somebody may hold, or [session.DefaultOwner]; nil: nothing of
+// their own. What they hold already stays theirs. It fails with
+// agent_limit_invalid.
+func (p *People) SetAllowance(owner string, allowance *session.Allowance) error {
+	p.write.Lock()
+	defer p.write.Unlock()
+	list := p.Allowances()
+	delete(list, owner)
+	if allowance != nil {
+		linked, err := p.config.Records.Folders()
+		if err != nil {
+			return err
+		}
+		list[owner] = *allowance
+		if message := p.check(owner, list, linked); message != "" {
+			return &session.Error{Code: "agent_limit_invalid", Message: message,
+				Hint: "See slipway agent limit set --help."}
+		}
+		for _, folder := range allowance.Folders {
+			if err := p.checkOpening(folder); err != nil {
+				return err
+			}
+		}
+	}
+	if err := p.config.Records.Update(func(tx *store.Tx) error { return tx.PutAccount(keyAllowances, list) }); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.list = list
+	p.mu.Unlock()
+	p.config.Changed()
+	return nil
+}
+
+// check says why owner's allowance cannot be among the others.
+func (p *People) check(owner string, list map[string]session.Allowance, linked []session.Folder) string {
+	if owner == "" || len(owner) > 256 || !session.IsPrintable(owner) {
+		return "A limit is somebody's: name them."
+	}
+	if len(list) > maxAllowances {
+		return fmt.Sprintf("There are limits for %d people already.", maxAllowances)
+	}
+	if message := list[owner].Validate(); message != "" {
+		return message
+	}
+	for _, folder := range list[owner].Folders {
+		if other, whose := folders.Nested(folder, owner, p.config.Owner, linked, opened(list)); other != "" {
+			return folders.Overlap(folder, other, whose)
+		}
+	}
+	return ""
+}
+
+// checkOpening fails where a directory is none to be opened to other people. One
+// that is not there yet is judged when it is mounted.
+func (p *People) checkOpening(folder string) error {
+	_, err := p.config.OffLimits().Look(folder, true)
+	if session.CodeOf(err) == offlimits.CodeForbidden {
+		told := session.AsError(err, "")
+		return &session.Error{Code: "agent_limit_forbidden", Message: told.Message, Hint: told.Hint, Err: err}
+	}
+	return nil
+}
+
+// Check says why a spec alone is more than its person may ever hold.
+func (p *People) Check(owner string, spec session.Spec) []session.FieldError {
+	allowance := p.Allowance(owner)
+	if !allowance.Limits() || !queue.Plannable(spec) {
+		return nil
+	}
+	kernels := max(1, spec.Cluster)
+	ask := session.Ask{CPU: spec.Resources.CPU * kernels, Memory: spec.Resources.Memory * gpu.Bytes(kernels)}
+	if allowance.GPU > 0 {
+		ask.GPU = scheduler.ShareOf(scheduler.Machine{Devices: p.config.Devices(), Giving: p.config.Giving},
+			spec.Accelerator, kernels)
+	}
+	return allowance.Refuse(ask)
+}

@@ -1,0 +1,40 @@
+package people
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"slipway/backend/agent/records"
+	"slipway/backend/session"
+)
+
+// CodeProcesses warns of a container that has nearly as many processes as it may.
+const CodeProcesses = session.Code("session_run_process-limit")
+
+// Processes is the most processes in each container of a person's sessions: their
+// own limit, else the machine's.
+func (p *People) Processes(owner string) int {
+	return cmp.Or(p.Allowance(owner).Processes, p.config.Processes)
+}
+
+// SawProcesses warns of a session with a container that has nearly as many processes
+// as it may.
+func (p *People) SawProcesses(s session.Session, count int) {
+	const nearly = 20 // one in so many is left
+	told := slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == CodeProcesses })
+	if s.Processes == 0 || count < s.Processes-s.Processes/nearly || told {
+		return
+	}
+	_, err := p.config.Records.Change(s.ID, func(d *records.Draft) error {
+		if d.Status == session.Running {
+			d.Warn(session.Warning{Code: CodeProcesses, Title: "Too many processes",
+				Text: fmt.Sprintf("It reached its limit of %d processes and threads. New ones fail to start.",
+					s.Processes)})
+		}
+		return nil
+	})
+	if err != nil {
+		p.config.Log.Warn("a warning could not be stored", "session", s.ID, "err", err)
+	}
+}
