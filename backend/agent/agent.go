@@ -2,11 +2,9 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
+	"io"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -27,6 +25,7 @@ import (
 	"slipway/backend/agent/queue"
 	"slipway/backend/agent/reclaim"
 	"slipway/backend/agent/records"
+	"slipway/backend/agent/sessions"
 	"slipway/backend/engine"
 	"slipway/backend/guest/link"
 	"slipway/backend/layers"
@@ -109,6 +108,10 @@ type parts struct {
 	session.Terminals
 	session.SSH
 	session.Files
+	session.Queue
+	session.Accelerators
+	session.Host
+	*sessions.Sessions
 	allowances
 }
 
@@ -125,40 +128,43 @@ type allowances interface {
 	MPSForUsers() bool
 }
 
-// Agent rules one machine. Its methods are safe for concurrent use; sessions
-// move only while Run runs.
-type Agent struct {
-	parts
-	config  Config
-	clock   *pace.Clock
-	limits  launch.Limits
-	engine  engine.Engine
-	store   *store.Store
-	records *records.Records
-	log     *slog.Logger
-	stream  *stream
-	health  *health.Watch
-	meter   *meter.Meter
+// rooms are what the agent is made of.
+type rooms struct {
+	health   *health.Watch
+	records  *records.Records
+	people   *people.People
+	reclaim  *reclaim.Watch
+	meter    *meter.Meter
+	folders  *folders.Folders
+	guests   *guests.Guests
+	apps     *apps.Apps
+	images   *images.Images
+	logs     *logs.Logs
+	networks *networks.Networks
+	launch   *launch.Runner
+	queue    *queue.Queue
+}
 
+// deviceRooms are what the agent knows of devices, and the accounts of their use.
+type deviceRooms struct {
 	devices  *devices.Devices
 	sampler  *devices.Sampler
 	attached *devices.Attachment // how devices are handed to containers
 	others   *others.Others
 	accounts *accounts.Books
-	reclaim  *reclaim.Watch
-	folders  *folders.Folders
-	apps     *apps.Apps
-	guests   *guests.Guests
-	logs     *logs.Logs
-	networks *networks.Networks
-	people   *people.People
-	images   *images.Images
-	launch   *launch.Runner
-	queue    *queue.Queue
-	sweep    chan struct{} // of capacity 1: a network may be left over
-	closed   chan struct{}
-	once     sync.Once
-	tasks    sync.WaitGroup // everything that Run started
+}
+
+// Agent rules one machine. Its methods are safe for concurrent use; sessions
+// move only while Run runs.
+type Agent struct {
+	parts
+	rooms
+	deviceRooms
+	config  Config
+	machine *machine
+	news    *news
+	stream  *stream
+	tasks   sync.WaitGroup // everything that Run started
 }
 
 var _ session.Agent = (*Agent)(nil)
@@ -186,90 +192,8 @@ func (config Config) withDefaults() Config {
 	if config.Boot == nil {
 		config.Boot = meter.BootTime
 	}
+	config.Limits = config.Limits.WithDefaults()
 	return config
-}
-
-// Open returns an agent that answers questions and accepts launches. The engine
-// need not answer yet.
-func Open(_ context.Context, config Config) (*Agent, error) {
-	config = config.withDefaults()
-	books, err := accounts.Open(config.Store, config.Clock, config.Log)
-	if err != nil {
-		return nil, err
-	}
-	a := &Agent{
-		config: config, clock: config.Clock, limits: config.Limits.WithDefaults(), engine: config.Engine,
-		store: config.Store, log: config.Log,
-		stream:   newStream(randomHex()),
-		devices:  devices.New(config.GPU, config.Moment),
-		accounts: books,
-		sweep:    make(chan struct{}, 1),
-		closed:   make(chan struct{}),
-	}
-	a.health = health.New(health.Config{Engine: a.engine, Machine: engineNeeds{a}, Clock: a.clock, Log: a.log,
-		Sweep: a.sweep, Call: a.limits.Call, Every: a.limits.Reconcile})
-	a.records = records.New(records.Config{Store: a.store, Clock: a.clock, Ended: a.accounts.Ending,
-		Tell: a.publishVersions, Dress: a.dress, Trouble: a.publishMachine})
-	a.people, err = people.Open(people.Config{Owner: config.Owner, Processes: config.Processes,
-		MPSForUsers: config.MPSForUsers, Giving: config.Giving, Records: a.records,
-		Devices: func() []gpu.Device { return a.devices.Now().Devices }, OffLimits: a.offLimits,
-		Changed: func() {
-			a.queue.Wake()
-			a.publishMachine()
-		}, Log: a.log})
-	if err != nil {
-		return nil, err
-	}
-	a.allowances = a.people
-	a.reclaim, err = reclaim.Open(reclaim.Config{Agent: reclaimNeeds{a}, Sessions: a.records, Store: a.store,
-		Clock: a.clock, Moment: a.devices.Moment, Log: a.log, Policy: config.Idle})
-	if err != nil {
-		return nil, err
-	}
-	a.attached = &devices.Attachment{Engine: a.engine, Devices: a.devices, Log: a.log, Call: a.limits.Call}
-	a.sampler = devices.NewSampler(a.devices, devices.Config{Agent: samplerNeeds{a}, Sessions: a.records,
-		Store: a.store, Books: a.accounts, Clock: a.clock, Log: a.log, Call: a.limits.Call, Guard: config.Guard,
-		EndProcess: config.EndProcess})
-	a.others = others.New(others.Config{Machine: othersNeeds{a}, Engine: a.engine, Health: a.health, Clock: a.clock,
-		Log: a.log, Call: a.limits.Call, Alone: config.Alone})
-	a.meter = meter.New(meter.Config{Agent: meterNeeds{a}, Engine: a.engine, Health: a.health, Clock: a.clock,
-		Log: a.log, Dir: config.Dir, Load: config.Load, Call: a.limits.Call})
-	a.folders = folders.New(folders.Config{Dir: filepath.Join(config.Dir, "folders"), UID: config.UID,
-		GID: config.GID, Agent: config.Name, Owner: config.Owner, Records: a.records, Machine: directories{a.people, a.offLimits},
-		Clock: a.clock, Log: a.log})
-	a.guests = guests.New(guests.Config{Engine: a.engine, Records: a.records, Health: a.health, Use: a.reclaim,
-		Connect: config.Link, Lasting: launch.Lasting, Limit: a.limits.Guest})
-	a.Terminals, a.SSH = a.guests, a.guests
-	a.Files = guests.NewFiles(guests.FilesConfig{Guests: a.guests, Use: a.reclaim,
-		Folder: func(id session.FolderID) (guests.Tree, error) { return a.folders.Files(id) }})
-	a.apps = apps.New(apps.Config{Guest: func(ctx context.Context, id session.ID) (apps.Guest, error) {
-		return a.guests.Guest(ctx, id, "")
-	}, Engine: a.engine, Records: a.records, Use: a.reclaim, Limit: a.limits.App, Root: config.UID == 0})
-	a.Folders, a.Apps = a.folders, a.apps
-	a.images, err = images.Open(images.Config{Dir: filepath.Join(config.Dir, "transfers"), Free: diskFree,
-		Quota: config.Images, Owner: config.Owner, Engine: config.Engine, Records: a.records, People: a.people,
-		Health: a.health, Limits: images.Limits{Call: a.limits.Call, PullStall: a.limits.PullStall,
-			Commit: a.limits.Commit, Remove: a.limits.Remove}, Clock: a.clock, Log: a.log})
-	if err != nil {
-		return nil, err
-	}
-	a.Images, a.ImageTransfers = a.images, a.images
-	a.logs, err = logs.Open(logs.Config{Dir: filepath.Join(config.Dir, "logs"), Cap: config.LogCap,
-		Engine: a.engine, Records: a.records, Health: a.health, Changed: a.stream.next, Log: a.log})
-	if err != nil {
-		return nil, err
-	}
-	a.networks, err = networks.Open(networks.Config{Agent: config.Name, Engine: config.Engine, Records: a.store,
-		Limit: a.limits.Call, Log: a.log})
-	if err != nil {
-		return nil, err
-	}
-	a.launch = a.newRunner()
-	a.queue = a.newQueue()
-	if err := a.resumeAccounts(); err != nil {
-		return nil, err
-	}
-	return a, nil
 }
 
 // Run rules the machine until ctx ends, then waits for everything that it
@@ -292,33 +216,38 @@ func (a *Agent) Run(ctx context.Context) error {
 // Close ends every Watch. It is called after Run has returned.
 func (a *Agent) Close() error {
 	a.images.Close()
-	a.once.Do(func() { close(a.closed) })
+	a.news.close()
 	return nil
 }
 
-// signal puts a token into a channel of capacity 1 unless one is there.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+// Machine describes the machine, which is measured for it.
+func (a *Agent) Machine(ctx context.Context) (session.Machine, error) { return a.machine.Machine(ctx) }
+
+// Watch tells fn of every event after a cursor, until ctx ends or fn fails.
+func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
+	return a.news.Watch(ctx, after, fn)
 }
 
-func randomHex() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails: see the documentation of crypto/rand
-	return hex.EncodeToString(b[:])
+// Logs reads the output of a session.
+func (a *Agent) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
+	return a.logs.Read(ctx, id, opts)
 }
 
-// dress adds to a stored session what is known and not stored.
-func (a *Agent) dress(s session.Session) session.Session {
-	switch s.Status {
-	case session.Pending:
-		s.Wait = a.queue.Wait(s.ID)
-	case session.Pulling:
-		s.Pull = a.launch.Pull(s.ID)
-	case session.Running:
-		s.Idle = a.reclaim.Checks(s.ID)
+// Usage returns what a session has used since a time. Of an ended session nothing
+// is kept.
+func (a *Agent) Usage(_ context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
+	if _, err := a.config.Store.Get(id); err != nil {
+		return nil, err
 	}
-	return s
+	return a.meter.Since(id, since), nil
 }
+
+// FindImage describes an image that is on this machine, by whatever it can be
+// called; engine_image_not-found.
+func (a *Agent) FindImage(ctx context.Context, ref string) (session.Image, error) {
+	return a.images.FindImage(ctx, ref)
+}
+
+// Arrivals takes the images that a person brings. A name that is another
+// image's stays that one's, unless the person says to replace it.
+func (a *Agent) Arrivals(owner string) session.ImageArrivals { return a.images.Arrivals(owner) }

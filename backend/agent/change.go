@@ -21,7 +21,7 @@ func (a *Agent) publishVersions(versions []session.Session) {
 		if v.Status == session.Running || v.Status.Terminal() {
 			a.folders.Used(v)
 		}
-		v = a.dress(v)
+		v = a.Dress(v)
 		a.stream.publish(session.Event{Session: &v})
 	}
 }

@@ -357,7 +357,7 @@ func (v *voyage) compare() {
 	}
 	for _, s := range live {
 		if s.Status == session.Pending {
-			if dressed := v.agent.dress(s); dressed.Wait == nil ||
+			if dressed := v.agent.Dress(s); dressed.Wait == nil ||
 				(s.Spec.Resources.CPU <= 4-cpus && dressed.Wait.Position == 1 &&
 					s.Spec.Resources.Memory < 100*gpu.MiB) {
 				t.Errorf("session %s waits for nothing: %+v", s.ID, dressed.Wait)

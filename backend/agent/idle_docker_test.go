@@ -132,7 +132,7 @@ func TestRealKernelsTellWhenTheyWorked(t *testing.T) {
 	if answer.StatusCode != http.StatusCreated {
 		t.Fatalf("no kernel: %s", answer.Status)
 	}
-	guest := reclaimNeeds{r.agent}.Guest(book.ID, session.MainKernel)
+	guest := r.agent.guests.Now(book.ID, session.MainKernel)
 	at, what, err := reclaim.KernelsOf(ctx, guest, app.Port, time.Now())
 	if err != nil || time.Since(at).Abs() > time.Minute || !strings.Contains(what, "python3") {
 		t.Errorf("kernels: %q at %s, %v", what, at, err)

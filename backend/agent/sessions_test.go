@@ -17,6 +17,7 @@ import (
 
 	"slipway/backend/agent/meter"
 	"slipway/backend/agent/records"
+	"slipway/backend/agent/sessions"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/guest/link"
@@ -553,7 +554,7 @@ func TestNobodyPurgesTheRecordsOfOthers(t *testing.T) {
 			t.Errorf("ann's history has %d phases, %v", len(phases), err)
 		}
 		list, err := w.agent.List(context.Background(), session.Filter{Finished: true})
-		if err != nil || len(list) > 10+purgeSlack {
+		if err != nil || len(list) > 10+sessions.PurgeSlack {
 			t.Errorf("%d records are kept, %v", len(list), err)
 		}
 		w.audit()
@@ -564,9 +565,10 @@ func TestNobodyFillsTheQueueForOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
 		err := w.agent.records.Update(func(tx *store.Tx) error {
-			for range mostLive - 1 {
-				s := w.agent.newSession(session.LaunchRequest{Owner: "eve",
-					Spec: session.Spec{Image: enginetest.ImageMinimal, Name: string(session.NewID())}})
+			for range sessions.MostLive - 1 {
+				id := session.NewID()
+				spec := session.Spec{Image: enginetest.ImageMinimal, Name: string(id)}
+				s := records.NewSession(session.LaunchRequest{Owner: "eve", Spec: spec}, id, "local", time.Now().UTC())
 				if err := tx.Create(&s, ""); err != nil {
 					return err
 				}
@@ -581,7 +583,7 @@ func TestNobodyFillsTheQueueForOthers(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := w.agent.Launch(context.Background(),
-			session.LaunchRequest{Owner: "eve", Spec: spec}); session.CodeOf(err) != codeTooMany {
+			session.LaunchRequest{Owner: "eve", Spec: spec}); session.CodeOf(err) != sessions.CodeTooMany {
 			t.Errorf("one more of eve's: %v", err)
 		}
 		w.launchAs("ann", spec)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"sync"
 
 	"slipway/backend/session"
@@ -116,67 +115,4 @@ func (s *stream) watched() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.watchers > 0
-}
-
-func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
-	a.watchers(1)
-	defer a.watchers(-1)
-	for {
-		events, next, ok := a.stream.since(after)
-		if !ok {
-			// The cursor is read before the state: what changes between the two
-			// is told again, which does no harm.
-			cursor := a.stream.now()
-			reset, err := a.reset(ctx)
-			if err != nil {
-				return err
-			}
-			events = []session.Event{{Epoch: cursor.Epoch, Seq: cursor.Seq, Reset: &reset}}
-		}
-		for _, e := range events {
-			if err := fn(e); err != nil {
-				return err
-			}
-			after = session.Cursor{Epoch: e.Epoch, Seq: e.Seq}
-		}
-		if len(events) > 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			continue
-		}
-		select {
-		case <-next:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-a.closed:
-			return &session.Error{Code: "agent_watch_unavailable", Message: "The agent was closed.",
-				Hint: "Connect again."}
-		}
-	}
-}
-
-// watchers counts those who watch. For more of them more is measured.
-func (a *Agent) watchers(n int) {
-	a.stream.watch(n)
-	a.meter.Wake()
-	a.sampler.Wake()
-}
-
-// reset returns the whole state.
-func (a *Agent) reset(ctx context.Context) (session.Reset, error) {
-	machine, err := a.Machine(ctx)
-	if err != nil {
-		return session.Reset{}, err
-	}
-	live, err := a.List(ctx, session.Filter{Live: true})
-	if err != nil {
-		return session.Reset{}, err
-	}
-	finished, err := a.List(ctx, session.Filter{Finished: true, Limit: session.ResetFinished})
-	if err != nil {
-		return session.Reset{}, err
-	}
-	board := a.board(live)
-	return session.Reset{Sessions: append(live, finished...), Machine: machine, Devices: &board}, nil
 }

@@ -113,13 +113,16 @@ var table = []row{
 	{pkg: "backend/agent/people", imports: []string{"backend/session", "backend/agent/folders",
 		"backend/agent/queue", "backend/agent/records", "backend/offlimits", "backend/scheduler", "backend/store",
 		"gpu"}},
+	{pkg: "backend/agent/sessions", imports: []string{"backend/session", "backend/agent/folders",
+		"backend/agent/health", "backend/agent/queue", "backend/agent/records", "backend/engine", "backend/pace",
+		"backend/store", "gpu"}},
 	{pkg: "backend/agent", imports: []string{"backend/agent/accounts", "backend/agent/apps", "backend/agent/devices",
 		"backend/agent/doctor", "backend/agent/folders", "backend/agent/guests", "backend/agent/health",
 		"backend/agent/images", "backend/agent/launch", "backend/agent/ledger", "backend/agent/logs",
 		"backend/agent/meter", "backend/agent/networks", "backend/agent/others", "backend/agent/reclaim",
 		"backend/agent/records", "backend/session", "backend/pace", "backend/layers", "backend/scheduler",
 		"backend/store", "backend/engine", "backend/terminal", "gpu", "backend/guest/link", "backend/folder",
-		"backend/offlimits", "backend/agent/queue", "backend/agent/people"}},
+		"backend/offlimits", "backend/agent/queue", "backend/agent/people", "backend/agent/sessions"}},
 	{pkg: "backend/agentrpc", imports: []string{"backend/session", "backend/vet", "gpu", "tunnel"}},
 	{pkg: "backend/agentserver", imports: []string{"backend/access", "backend/agentrpc", "backend/daemon",
 		"backend/place", "backend/session", "tunnel", "tunnel/secure"}},
@@ -231,7 +234,7 @@ var fences = []fence{
 var paced = []string{"backend/agent", "backend/agent/queue", "backend/agent/devices", "backend/agent/others",
 	"backend/agent/launch", "backend/agent/guests", "backend/agent/accounts", "backend/agent/folders",
 	"backend/agent/health", "backend/agent/images", "backend/agent/meter", "backend/agent/reclaim",
-	"backend/agent/records", "backend/engine/sim", "backend/engine/sim/shell"}
+	"backend/agent/records", "backend/agent/sessions", "backend/engine/sim", "backend/engine/sim/shell"}
 
 var wall = map[string]string{
 	"backend/agent/devices/devices.go":    "an agent that was given no clock",

@@ -125,7 +125,8 @@ func (p *People) SetAllowance(owner string, allowance *session.Allowance) error 
 			}
 		}
 	}
-	if err := p.config.Records.Update(func(tx *store.Tx) error { return tx.PutAccount(keyAllowances, list) }); err != nil {
+	err := p.config.Records.Update(func(tx *store.Tx) error { return tx.PutAccount(keyAllowances, list) })
+	if err != nil {
 		return err
 	}
 	p.mu.Lock()

@@ -1,0 +1,347 @@
+// Package sessions answers what people ask of sessions: it judges a draft, stores
+// a launch, and changes and describes what is stored.
+//
+// Launch checks the spec, stores a PENDING session with the first row of its
+// history in one transaction, and wakes the queue.
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"slipway/backend/agent/folders"
+	"slipway/backend/agent/health"
+	"slipway/backend/agent/queue"
+	"slipway/backend/agent/records"
+	"slipway/backend/engine"
+	"slipway/backend/pace"
+	"slipway/backend/session"
+	"slipway/backend/store"
+	"slipway/gpu"
+)
+
+const (
+	// CodeTooMany refuses a launch of somebody who has too many sessions.
+	CodeTooMany = session.Code("session_create_too-many")
+	// MostLive is how many sessions of one person may wait or run at a time, so
+	// that one person cannot slow the queue down for all.
+	MostLive = 2000
+)
+
+// Records change what is stored of sessions.
+type Records interface {
+	Change(id session.ID, change func(*records.Draft) error) (session.Session, error)
+	Update(change func(*store.Tx) error) error
+	Tell(versions []session.Session)
+}
+
+// Folders are what sessions mount.
+type Folders interface {
+	Find(owner string, spec session.Spec) (session.Spec, []session.FolderMount, []session.FieldError, error)
+	CheckSource(owner, source string) *session.FieldError
+}
+
+// Queue is where launches wait.
+type Queue interface {
+	Check(spec session.Spec, info engine.Info) []session.FieldError
+	Dependencies(owner string, after []string) ([]session.ID, []session.FieldError)
+	Preview(p *session.Preview, would session.Session, live []session.Session, books uint64) error
+	Wait(id session.ID) *session.Wait
+	Wake()
+}
+
+// Images are what sessions start from.
+type Images interface {
+	Check(ctx context.Context, ref string) []session.FieldError
+	Preview(ctx context.Context, p *session.Preview) error
+	DropKept(ctx context.Context, id session.ID) (session.Session, error)
+}
+
+// Launch is what is done for placed sessions.
+type Launch interface {
+	Terminate(id session.ID, reason session.Reason, forced bool) (session.Session, error)
+	Pull(id session.ID) *session.Pull
+	Steps(id session.ID) []session.Step
+}
+
+// Health is whether the engine answers.
+type Health interface {
+	State() health.State
+	// Wait says that a session waits for the engine.
+	Wait() *session.Wait
+}
+
+// Config says whose sessions these are.
+type Config struct {
+	Agent        string // its name
+	Owner        string // of launches that name none
+	KeepFinished int    // records of ended sessions that are kept
+	NewID        func(session.LaunchRequest) session.ID
+	Store        *store.Store
+	Records      Records
+	Folders      Folders
+	Queue        Queue
+	Images       Images
+	Launch       Launch
+	Health       Health
+	People       interface {
+		Check(owner string, spec session.Spec) []session.FieldError
+	}
+	Idle interface {
+		Checks(id session.ID) []session.IdleCheck
+	}
+	Removed func(session.Session) // is called when a record was removed
+	Clock   *pace.Clock
+}
+
+// Sessions are those of a machine. Its methods are safe for concurrent use.
+type Sessions struct{ config Config }
+
+// New returns the sessions of a machine.
+func New(config Config) *Sessions { return &Sessions{config: config} }
+
+// check returns everything that is wrong with a spec of somebody's on this
+// machine, apart from its name being taken.
+func (m *Sessions) check(owner string, spec session.Spec) []session.FieldError {
+	info := m.config.Health.State().Info
+	wrong := spec.Validate(m.config.Clock.Now(), session.Limits{CPUs: info.CPUs, Memory: info.Memory})
+	if spec.Agent != "" && spec.Agent != m.config.Agent {
+		wrong = append(wrong, session.FieldError{Field: "agent", Code: session.CodeInvalidAgent,
+			Message: fmt.Sprintf("This agent is %s, not %s.", m.config.Agent, spec.Agent),
+			Hint:    "Leave it empty to let Slipway choose."})
+	}
+	wrong = append(wrong, m.config.Queue.Check(spec.WithDefaults(), info)...)
+	for _, e := range wrong {
+		if e.Code == session.CodeInvalidSource {
+			return wrong
+		}
+	}
+	for i, mount := range spec.Mounts {
+		if mount.Folder != "" {
+			continue
+		}
+		if e := m.config.Folders.CheckSource(owner, mount.Source); e != nil {
+			e.Field = fmt.Sprintf("mounts[%d].source", i)
+			wrong = append(wrong, *e)
+		}
+	}
+	return wrong
+}
+
+func (m *Sessions) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
+	if owner == "" {
+		owner = m.config.Owner
+	}
+	spec, mounted, missing, err := m.config.Folders.Find(owner, spec)
+	if err != nil {
+		return session.Preview{}, err
+	}
+	full := spec.WithDefaults()
+	p := session.Preview{Spec: full, Folders: mounted, Errors: slices.Concat(m.check(owner, spec), missing,
+		m.config.People.Check(owner, full)), Warnings: advise(full)}
+	live, books, err := m.config.Store.Live()
+	if err != nil {
+		return p, err
+	}
+	for _, s := range live {
+		if spec.Name != "" && s.Name == spec.Name && s.Owner == owner {
+			p.Errors = append(p.Errors, session.FieldError{Field: "name", Code: session.CodeNameTaken,
+				Message: fmt.Sprintf("A live session named %q exists already.", spec.Name),
+				Hint:    "Choose another name, or leave it empty for a random one."})
+		}
+	}
+	depends, wrong := m.config.Queue.Dependencies(owner, spec.After)
+	p.Errors = append(p.Errors, wrong...)
+	if !m.config.Health.State().Up {
+		p.Wait = m.config.Health.Wait()
+		return p, nil
+	}
+	if queue.Plannable(full) {
+		would := m.newSession(session.LaunchRequest{Owner: owner, Spec: full})
+		would.Name, would.DependsOn = "this session", depends
+		if err := m.config.Queue.Preview(&p, would, live, books); err != nil {
+			return p, err
+		}
+	}
+	err = m.config.Images.Preview(ctx, &p)
+	return p, err
+}
+
+// advise returns what is allowed and probably not wanted.
+func advise(spec session.Spec) []session.FieldError {
+	var advice []session.FieldError
+	if r := spec.Resources; r.Memory-r.Shm < 2*r.Shm && r.Shm > 64*gpu.MiB {
+		advice = append(advice, session.FieldError{Field: "resources.shm", Code: "session_create_little-memory",
+			Message: fmt.Sprintf("Shared memory may use up %s of the %s of memory.", r.Shm, r.Memory),
+			Hint:    "Programs fail when the rest is not enough for them."})
+	}
+	if len(spec.Mounts) == 0 {
+		advice = append(advice, session.FieldError{Field: "mounts", Code: "session_create_no-mounts",
+			Message: "No folder is mounted.", Hint: "The session's home is deleted when it ends."})
+	}
+	return advice
+}
+
+func (m *Sessions) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+	if req.Owner == "" {
+		req.Owner = m.config.Owner
+	}
+	spec, mounted, missing, err := m.config.Folders.Find(req.Owner, req.Spec)
+	if err != nil {
+		return session.Session{}, err
+	}
+	req.Spec = spec
+	depends, unknown := m.config.Queue.Dependencies(req.Owner, req.Spec.After)
+	wrong := slices.Concat(m.check(req.Owner, spec), missing,
+		m.config.People.Check(req.Owner, spec.WithDefaults()), unknown, m.config.Images.Check(ctx, spec.Image))
+	if len(wrong) > 0 && !m.launched(req) {
+		return session.Session{}, session.Invalid(wrong)
+	}
+	named := req.Spec.Name != ""
+	for try := 0; ; try++ {
+		s := m.newSession(req)
+		s.DependsOn, s.Folders = depends, mounted
+		stored, err := m.create(s, req.Key)
+		if session.CodeOf(err) == store.CodeNameTaken && !named && try < 20 {
+			continue // a random name that is in use
+		}
+		if err != nil {
+			return session.Session{}, err
+		}
+		m.config.Queue.Wake()
+		return m.Dress(stored), nil
+	}
+}
+
+// launched reports whether a launch was asked for before: then it is answered
+// whatever has become of the fields meanwhile, a start time now past, say.
+func (m *Sessions) launched(req session.LaunchRequest) bool {
+	if req.Key == "" {
+		return false
+	}
+	_, found, err := m.config.Store.ByKey(req.Owner, req.Key)
+	return err == nil && found
+}
+
+func (m *Sessions) newSession(req session.LaunchRequest) session.Session {
+	return records.NewSession(req, m.config.NewID(req), m.config.Agent, m.config.Clock.Now().UTC())
+}
+
+// create stores a session with the first row of its history, or returns the
+// one that was stored under the key.
+func (m *Sessions) create(s session.Session, key string) (session.Session, error) {
+	fresh := true
+	err := m.config.Records.Update(func(tx *store.Tx) error {
+		fresh = true
+		if key != "" {
+			known, found, err := tx.ByKey(s.Owner, key)
+			if err != nil {
+				return err
+			}
+			if found {
+				s, fresh = known, false
+				return nil
+			}
+		}
+		if tx.LiveOf(s.Owner) >= MostLive {
+			message := fmt.Sprintf("%d of your sessions have not ended.", MostLive)
+			return &session.Error{Code: CodeTooMany, Message: message, Hint: "Terminate some of them first."}
+		}
+		if err := folders.StillThere(tx, s); err != nil {
+			return err
+		}
+		return records.Create(tx, &s, key)
+	})
+	if err == nil && fresh {
+		m.config.Records.Tell([]session.Session{s})
+	}
+	return s, err
+}
+
+func (m *Sessions) Get(_ context.Context, id session.ID) (session.Session, error) {
+	s, err := m.config.Store.Get(id)
+	return m.Dress(s), err
+}
+
+func (m *Sessions) List(_ context.Context, filter session.Filter) ([]session.Session, error) {
+	list, err := m.config.Store.List(filter)
+	for i := range list {
+		list[i] = m.Dress(list[i])
+	}
+	return list, err
+}
+
+// Rename implements [session.Sessions]. It fails with session_rename_invalid,
+// session_rename_conflict where the session has ended, or
+// session_create_already-exists.
+func (m *Sessions) Rename(_ context.Context, id session.ID, name string) (session.Session, error) {
+	if wrong := session.ValidateName(name); wrong != nil {
+		return session.Session{}, &session.Error{Code: "session_rename_invalid", Message: wrong.Message,
+			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
+	}
+	return m.config.Records.Change(id, func(d *records.Draft) error {
+		if !d.Status.Live() {
+			return &session.Error{Code: "session_rename_conflict", Message: "The session has ended.",
+				Hint: "Only a live session can be renamed."}
+		}
+		d.Name = name
+		return nil
+	})
+}
+
+func (m *Sessions) SetTags(_ context.Context, id session.ID, tags []string) (session.Session, error) {
+	clean, err := session.CleanTags(tags)
+	if err != nil {
+		return session.Session{}, err
+	}
+	return m.config.Records.Change(id, func(d *records.Draft) error {
+		d.Tags = clean
+		return nil
+	})
+}
+
+func (m *Sessions) Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
+	reason := session.ReasonUser
+	if forced {
+		reason = session.ReasonForced
+	}
+	s, err := m.config.Launch.Terminate(id, reason, forced)
+	if err == nil && forced && s.KeepsContainer() {
+		return m.config.Images.DropKept(ctx, id)
+	}
+	return s, err
+}
+
+// History implements [session.Sessions]. The steps of the phase under way are
+// as they are now.
+func (m *Sessions) History(_ context.Context, id session.ID) ([]session.Phase, error) {
+	phases, err := m.config.Store.History(id)
+	if err != nil || len(phases) == 0 {
+		return phases, err
+	}
+	last := &phases[len(phases)-1]
+	if last.Result != session.OutcomeRunning {
+		return phases, nil
+	}
+	if wait := m.config.Queue.Wait(id); wait != nil && last.Phase == session.PhaseSchedule {
+		last.Steps = queue.WaitSteps(*last, wait)
+	}
+	if steps := m.config.Launch.Steps(id); len(steps) > 0 {
+		last.Steps = steps
+	}
+	return phases, nil
+}
+
+// Dress adds to a stored session what is known and not stored.
+func (m *Sessions) Dress(s session.Session) session.Session {
+	switch s.Status {
+	case session.Pending:
+		s.Wait = m.config.Queue.Wait(s.ID)
+	case session.Pulling:
+		s.Pull = m.config.Launch.Pull(s.ID)
+	case session.Running:
+		s.Idle = m.config.Idle.Checks(s.ID)
+	}
+	return s
+}
