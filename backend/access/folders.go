@@ -8,7 +8,7 @@ import (
 
 // ownFolder fails for a folder that is not shown to whoever asks, as it does
 // for one that there is not.
-func (v *view) ownFolder(ctx context.Context, id session.FolderID) error {
+func (v placeRules) ownFolder(ctx context.Context, id session.FolderID) error {
 	if v.all {
 		return nil
 	}
@@ -21,7 +21,7 @@ func (v *view) ownFolder(ctx context.Context, id session.FolderID) error {
 
 // ownPlace fails for a place that is another's. One that names a folder and a
 // session must be theirs in both.
-func (v *view) ownPlace(ctx context.Context, place session.Place) error {
+func (v placeRules) ownPlace(ctx context.Context, place session.Place) error {
 	if place.Folder != "" {
 		if err := v.ownFolder(ctx, place.Folder); err != nil || place.Session == "" {
 			return err

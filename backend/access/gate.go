@@ -70,23 +70,35 @@ func (g *Gate) Admin(who Identity) session.Admin {
 }
 
 func (g *Gate) as(who Identity) *view {
-	return &view{gate: g, inner: g.inner, who: who, all: who.Role == session.RoleAdmin}
+	p := person{inner: g.inner, who: who, all: who.Role == session.RoleAdmin}
+	return &view{gate: g, person: p, places: placeRules{p}, images: imageRules{p}, specs: specRules{p}}
 }
 
 // view is the agent as one identity sees it. It embeds no agent, so that a new
 // method of agents does not compile until somebody has said who may call it.
 type view struct {
-	gate  *Gate
+	gate *Gate
+	person
+	places placeRules
+	images imageRules
+	specs  specRules
+}
+
+// person is who asks, and the agent that they ask.
+type person struct {
 	inner Inner
 	who   Identity
 	all   bool // they see everything
 }
 
+// placeRules say which sessions and folders are shown to a person.
+type placeRules struct{ person }
+
 var _ session.Agent = (*view)(nil)
 
 // own fails for a session that is not shown to whoever asks, as it does for one
 // that there is not.
-func (v *view) own(ctx context.Context, id session.ID) error {
+func (v placeRules) own(ctx context.Context, id session.ID) error {
 	if v.all {
 		return nil
 	}
@@ -105,7 +117,7 @@ func (v *view) note(method string, id session.ID, target string, err error) {
 // did makes a call on what belongs to the caller, and logs it.
 func did[T any](ctx context.Context, v *view, method string, place session.Place, target string,
 	call func() (T, error)) (result T, err error) {
-	if err = v.ownPlace(ctx, place); err == nil {
+	if err = v.places.ownPlace(ctx, place); err == nil {
 		result, err = call()
 	}
 	v.note(method, place.Session, target, err)
@@ -116,7 +128,7 @@ func did[T any](ctx context.Context, v *view, method string, place session.Place
 // belongs to somebody else or does not exist.
 func asked[T any](ctx context.Context, v *view, method string, place session.Place, target string,
 	call func() (T, error)) (result T, err error) {
-	if err = v.ownPlace(ctx, place); err != nil {
+	if err = v.places.ownPlace(ctx, place); err != nil {
 		v.note(method, place.Session, target, err)
 		return result, err
 	}

@@ -10,8 +10,11 @@ import (
 	"slipway/backend/session"
 )
 
+// imageRules say which images are shown to a person, and what they may do with them.
+type imageRules struct{ person }
+
 // sees reports whether an image is shown to whoever asks.
-func (v *view) sees(i session.Image) bool {
+func (v imageRules) sees(i session.Image) bool {
 	return v.all || i.ShownTo(v.who.Owner, v.inner.Allowance(v.who.Owner).Logins)
 }
 
@@ -22,7 +25,7 @@ func noImage(ref string) error {
 
 // image fails for an image that is not shown to whoever asks, as it does for one
 // that is not there.
-func (v *view) image(ctx context.Context, ref string) (session.Image, error) {
+func (v imageRules) image(ctx context.Context, ref string) (session.Image, error) {
 	i, err := v.inner.FindImage(ctx, ref)
 	if err == nil && !v.sees(i) {
 		err = noImage(ref)
@@ -32,7 +35,7 @@ func (v *view) image(ctx context.Context, ref string) (session.Image, error) {
 
 // hidden reports whether ref is, or could become, an image that is not shown to
 // whoever asks: a session may wait for long until its image is looked for.
-func (v *view) hidden(ctx context.Context, ref string) (bool, error) {
+func (v imageRules) hidden(ctx context.Context, ref string) (bool, error) {
 	if v.all || !session.ValidImage(ref) {
 		return false, nil
 	}
@@ -57,7 +60,7 @@ func forbiddenImage(ref string) session.FieldError {
 
 // theirs keeps those of an image's names, users and owners that are shown to
 // whoever asks.
-func (v *view) theirs(i session.Image) session.Image {
+func (v imageRules) theirs(i session.Image) session.Image {
 	if v.all {
 		return i
 	}
@@ -73,7 +76,7 @@ func (v *view) theirs(i session.Image) session.Image {
 }
 
 // names leaves out those that tell of another person.
-func (v *view) names(refs []string) []string {
+func (v imageRules) names(refs []string) []string {
 	return slices.DeleteFunc(slices.Clone(refs), func(ref string) bool {
 		return !v.all && session.CustomizedRef(ref) && !session.OwnRef(v.who.Owner, ref)
 	})
@@ -83,8 +86,8 @@ func (v *view) ListImages(ctx context.Context) ([]session.Image, error) {
 	images, err := v.inner.ListImages(ctx)
 	shown := []session.Image{}
 	for _, i := range images {
-		if v.sees(i) {
-			shown = append(shown, v.theirs(i))
+		if v.images.sees(i) {
+			shown = append(shown, v.images.theirs(i))
 		}
 	}
 	return shown, err
@@ -95,8 +98,8 @@ func (v *view) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 	disk, err := v.inner.ImageDisk(ctx)
 	shown := []session.ImageRoom{}
 	for _, room := range disk.Images {
-		if v.sees(room.Image) {
-			room.Image = v.theirs(room.Image)
+		if v.images.sees(room.Image) {
+			room.Image = v.images.theirs(room.Image)
 			shown = append(shown, room)
 		}
 	}
@@ -111,7 +114,7 @@ func (v *view) PullImage(ctx context.Context, req session.PullRequest) (session.
 	var work session.ImageWork
 	var err error
 	if !v.all && session.ValidImage(req.Ref) {
-		err = v.mayPull(ctx, req.Ref)
+		err = v.images.mayPull(ctx, req.Ref)
 	}
 	if err == nil {
 		work, err = v.inner.PullImage(ctx, req)
@@ -121,7 +124,7 @@ func (v *view) PullImage(ctx context.Context, req session.PullRequest) (session.
 }
 
 // mayPull fails for a name that the machine has.
-func (v *view) mayPull(ctx context.Context, ref string) error {
+func (v imageRules) mayPull(ctx context.Context, ref string) error {
 	i, err := v.inner.FindImage(ctx, ref)
 	e := &session.Error{Code: "image_pull_forbidden", Message: "Only an admin may pull " + ref + ".",
 		Hint: "Ask an admin of that machine."}
@@ -138,7 +141,7 @@ func (v *view) mayPull(ctx context.Context, ref string) error {
 }
 
 // ownWork returns a piece of work that is shown to whoever asks.
-func (v *view) ownWork(ctx context.Context, id string) error {
+func (v imageRules) ownWork(ctx context.Context, id string) error {
 	work, err := v.inner.AwaitImageWork(ctx, id, 0)
 	if err == nil && !v.all && work.Owner != v.who.Owner {
 		_, err = v.inner.AwaitImageWork(ctx, "", 0) // which there never is
@@ -147,14 +150,14 @@ func (v *view) ownWork(ctx context.Context, id string) error {
 }
 
 func (v *view) AwaitImageWork(ctx context.Context, id string, after uint64) (session.ImageWork, error) {
-	if err := v.ownWork(ctx, id); err != nil {
+	if err := v.images.ownWork(ctx, id); err != nil {
 		return session.ImageWork{}, err
 	}
 	return v.inner.AwaitImageWork(ctx, id, after)
 }
 
 func (v *view) CancelImageWork(ctx context.Context, id string) (session.ImageWork, error) {
-	if err := v.ownWork(ctx, id); err != nil {
+	if err := v.images.ownWork(ctx, id); err != nil {
 		return session.ImageWork{}, err
 	}
 	work, err := v.inner.CancelImageWork(ctx, id)
@@ -164,7 +167,7 @@ func (v *view) CancelImageWork(ctx context.Context, id string) (session.ImageWor
 
 // RemoveImage implements [session.Images]. A user removes what they made.
 func (v *view) RemoveImage(ctx context.Context, ref string) error {
-	i, err := v.image(ctx, ref)
+	i, err := v.images.image(ctx, ref)
 	if err == nil && !v.all && !i.OnlyOf(v.who.Owner) {
 		err = &session.Error{Code: "image_remove_forbidden",
 			Message: "You may remove only images that you made of your sessions here, or brought here alone.",
@@ -178,16 +181,16 @@ func (v *view) RemoveImage(ctx context.Context, ref string) error {
 }
 
 func (v *view) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
-	if _, err := v.image(ctx, ref); err != nil {
+	if _, err := v.images.image(ctx, ref); err != nil {
 		return session.ImageParts{}, err
 	}
 	parts, err := v.inner.DescribeImage(ctx, ref)
-	parts.Refs = v.names(parts.Refs)
+	parts.Refs = v.images.names(parts.Refs)
 	return parts, err
 }
 
 func (v *view) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
-	_, err := v.image(ctx, wish.ID)
+	_, err := v.images.image(ctx, wish.ID)
 	var stream io.ReadCloser
 	if err == nil {
 		stream, err = v.inner.SendImage(ctx, wish)
@@ -200,7 +203,7 @@ func (v *view) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCl
 // of their own, so that it takes the place of nothing that others use.
 func (v *view) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
 	if !v.all {
-		parts.Replace, parts.Refs = false, v.brought(parts)
+		parts.Replace, parts.Refs = false, v.images.brought(parts)
 	}
 	arrival, err := v.inner.Arrivals(v.who.Owner).ExpectImage(ctx, parts)
 	v.note("ExpectImage", "", parts.ID, err)
@@ -208,7 +211,7 @@ func (v *view) ExpectImage(ctx context.Context, parts session.ImageParts) (sessi
 }
 
 // brought are the names that an image gets which a user brings.
-func (v *view) brought(parts session.ImageParts) []string {
+func (v imageRules) brought(parts session.ImageParts) []string {
 	refs := parts.Refs
 	if len(refs) == 0 {
 		name := strings.TrimPrefix(parts.ID, "sha256:")
@@ -233,11 +236,11 @@ func (v *view) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser,
 // image does not see it by that.
 func (v *view) InstallImage(ctx context.Context, id string) (session.Image, error) {
 	image, err := v.inner.Arrivals(v.who.Owner).InstallImage(ctx, id)
-	if err == nil && !v.sees(image) {
+	if err == nil && !v.images.sees(image) {
 		image, err = session.Image{}, noImage(id)
 	}
 	v.note("InstallImage", "", id, err)
-	return v.theirs(image), err
+	return v.images.theirs(image), err
 }
 
 func (v *view) ForgetImage(ctx context.Context, id string) error {

@@ -6,15 +6,18 @@ import (
 	"slipway/backend/session"
 )
 
+// specRules say what of a machine a person may ask for in a spec.
+type specRules struct{ person }
+
 // refused says what a spec asks of this machine that whoever asks may not have,
 // whatever the agent itself could give.
-func (v *view) refused(spec session.Spec) []session.FieldError {
+func (v specRules) refused(spec session.Spec) []session.FieldError {
 	return slices.Concat(v.mounts(spec), v.mps(spec))
 }
 
 // mps refuses MPS to users unless the machine's owner has allowed it: its clients
 // share /dev/shm with every program of the machine.
-func (v *view) mps(spec session.Spec) []session.FieldError {
+func (v specRules) mps(spec session.Spec) []session.FieldError {
 	if v.all || !spec.MPS || v.inner.MPSForUsers() {
 		return nil
 	}

@@ -26,8 +26,8 @@ func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (se
 	if owner == "" || !v.all {
 		owner = v.who.Owner
 	}
-	wrong := v.refused(spec)
-	hidden, err := v.hidden(ctx, spec.Image)
+	wrong := v.specs.refused(spec)
+	hidden, err := v.images.hidden(ctx, spec.Image)
 	if err != nil {
 		return session.Preview{}, err
 	}
@@ -51,7 +51,7 @@ func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (se
 
 // mounts says which of the directories that a spec mounts are not open to
 // whoever asks.
-func (v *view) mounts(spec session.Spec) []session.FieldError {
+func (v specRules) mounts(spec session.Spec) []session.FieldError {
 	if v.all || len(spec.Mounts) == 0 {
 		return nil
 	}
@@ -81,8 +81,8 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.S
 	}
 	req.ByAdmin = v.all
 	var s session.Session
-	wrong := v.refused(req.Spec)
-	hidden, err := v.hidden(ctx, req.Spec.Image)
+	wrong := v.specs.refused(req.Spec)
+	hidden, err := v.images.hidden(ctx, req.Spec.Image)
 	if hidden {
 		wrong = append(wrong, forbiddenImage(req.Spec.Image))
 	}
