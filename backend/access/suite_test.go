@@ -14,7 +14,6 @@ import (
 	"slipway/backend/session"
 	"slipway/backend/session/agenttest"
 	"slipway/backend/store"
-	"slipway/gpu"
 	"slipway/gpu/clock"
 	gpusim "slipway/gpu/sim"
 )
@@ -38,7 +37,8 @@ func newGate(t *testing.T) (*access.Gate, *agent.Agent) {
 	machine := gpusim.Open(gpusim.Config{Seed: 1, Cards: []gpusim.Card{gpusim.Workstation, gpusim.Workstation},
 		Clock: clock.Now})
 	a, err := agent.Open(t.Context(), agent.Config{Name: "lab", Dir: dir, Engine: engine, Store: books, Owner: ruler,
-		UID: os.Getuid(), GID: os.Getgid(), Version: "test", GPU: gpu.Source(machine), Moment: clock.Now})
+		UID: os.Getuid(), GID: os.Getgid(), Version: "test", Devices: agent.DeviceConfig{Source: machine},
+		Host: agent.HostConfig{Moment: clock.Now}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 func TestMachineWithoutDevicesRefusesToGiveSome(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{},
-			func(config *Config) { config.GPU = gpu.Empty{Now: config.Moment} })
+			func(config *Config) { config.Devices.Source = gpu.Empty{Now: config.Host.Moment} })
 		p, err := g.agent.Preview(t.Context(), "", session.Spec{Image: "test:1", Accelerator: gpu.Request{Shares: 500}})
 		if err != nil {
 			t.Fatal(err)

@@ -39,32 +39,53 @@ import (
 // Config says what an agent rules and with what. Engine and Store belong to the
 // caller, who closes them after the agent.
 type Config struct {
-	Name string // of the agent, for example "local"
-	// Hostname is what the machine calls itself. Empty: what the operating system says.
-	Hostname string
-	Dir      string // its data folder; logs/ inside it keeps logs of ended sessions
-	Engine   engine.Engine
-	Store    *store.Store
-	Owner    string // owner of launches that name none
+	Name    string // of the agent, for example "local"
+	Dir     string // its data folder; logs/ inside it keeps logs of ended sessions
+	Version string
+	Engine  engine.Engine
+	Store   *store.Store
+	Owner   string // owner of launches that name none
+	UID     int    // of the person whose sessions these are
+	GID     int
 	// OffLimits are the places that no session may see; Dir and what the engine
 	// tells of itself are added.
 	OffLimits offlimits.Places
-	UID       int // of the person whose sessions these are
-	GID       int
-	Version   string
-	Log       *slog.Logger // nil: slog's default
+	Sessions  SessionConfig
+	Devices   DeviceConfig
+	Host      HostConfig
+	// Doctor is what only the doctor needs.
+	Doctor doctor.Config
+	// Clock is what sessions go by. nil: the clock on the wall.
+	Clock *pace.Clock
+	Log   *slog.Logger // nil: slog's default
+}
 
+// SessionConfig says how sessions are treated.
+type SessionConfig struct {
+	Limits launch.Limits
+	App    time.Duration // until an app answers; 0: 30 s
+	// Idle is the policy for sessions that have none of their own.
+	Idle session.IdlePolicy
+	// Processes is the most processes and threads in a container; 0: no limit.
+	Processes    int
 	KeepFinished int       // records of ended sessions that are kept; 0: 10,000
 	LogCap       gpu.Bytes // of one kept log; 0: 64 MiB
-	Limits       launch.Limits
-	// GPU finds and measures the machine's devices; it belongs to the caller.
+	// Arriving bounds the images that one person has on the way here from other
+	// agents; the agent's own person is bounded as well.
+	Arriving layers.Quota
+	// NewID makes the id of a session that is launched. nil: a random one.
+	NewID func(session.LaunchRequest) session.ID
+	// Link makes the client of a guest over a fresh connection. nil: package link's.
+	Link func(ctx context.Context, conn net.Conn) (guests.Client, error)
+}
+
+// DeviceConfig says which devices there are and how they are shared.
+type DeviceConfig struct {
+	// Source finds and measures the machine's devices; it belongs to the caller.
 	// nil: the machine has none.
-	GPU gpu.Source
+	Source gpu.Source
 	// Giving says how shares of devices are given.
 	Giving gpu.Config
-	// Moment reads the clocks that accounts are kept by. nil: one that cannot
-	// tell time suspended from time awake.
-	Moment func() gpu.Moment
 	// Guard is what happens to a session that stays above its share of a
 	// device's memory.
 	Guard gpu.Policy
@@ -74,29 +95,23 @@ type Config struct {
 	// MPSForUsers lets people who do not rule the agent share devices through MPS,
 	// by which they get the machine's /dev/shm.
 	MPSForUsers bool
-	// Processes is the most processes and threads in a container; 0: no limit.
-	Processes int
-	// Idle is the policy for sessions that have none of their own.
-	Idle session.IdlePolicy
-	// Link makes the client of a guest over a fresh connection. nil: package link's.
-	Link func(ctx context.Context, conn net.Conn) (guests.Client, error)
-	// Load measures the machine. nil: what the operating system says.
-	Load func(dataRoot string) (meter.Load, error)
 	// Alone takes the lock that every agent of this machine takes while it looks
 	// what devices others hold and creates containers with devices of its own. It
 	// fails where somebody keeps it for too long. nil: there is no such lock.
 	Alone func(ctx context.Context) (release func(), err error)
-	// NewID makes the id of a session that is launched. nil: a random one.
-	NewID func(session.LaunchRequest) session.ID
-	// Clock is what sessions go by. nil: the clock on the wall.
-	Clock *pace.Clock
-	// Doctor is what only the doctor needs.
-	Doctor doctor.Config
-	// Images bounds what one person has on the way here from other agents; the
-	// agent's own person is bounded as well.
-	Images layers.Quota
-	// Boot is when the machine was started. nil: what the operating system says.
+}
+
+// HostConfig says what the machine is. What is nil or empty is as the operating
+// system says.
+type HostConfig struct {
+	Hostname string
+	// Moment reads the clocks that accounts are kept by. nil: one that cannot
+	// tell time suspended from time awake.
+	Moment func() gpu.Moment
+	// Boot is when the machine was started.
 	Boot func() (time.Time, error)
+	// Load measures the machine.
+	Load func(dataRoot string) (meter.Load, error)
 }
 
 // parts are those of the agent that answer calls themselves.
@@ -171,28 +186,32 @@ var _ session.Agent = (*Agent)(nil)
 
 // withDefaults fills in what need not be said.
 func (config Config) withDefaults() Config {
+	s, host := &config.Sessions, &config.Host
 	if config.Log == nil {
 		config.Log = slog.Default()
 	}
-	if config.KeepFinished == 0 {
-		config.KeepFinished = 10_000
+	if s.KeepFinished == 0 {
+		s.KeepFinished = 10_000
 	}
-	if config.LogCap == 0 {
-		config.LogCap = logs.DefaultCap
+	if s.LogCap == 0 {
+		s.LogCap = logs.DefaultCap
 	}
-	if config.Link == nil {
-		config.Link = func(ctx context.Context, conn net.Conn) (guests.Client, error) { return link.Connect(ctx, conn) }
+	if s.Link == nil {
+		s.Link = func(ctx context.Context, conn net.Conn) (guests.Client, error) { return link.Connect(ctx, conn) }
 	}
-	if config.NewID == nil {
-		config.NewID = func(session.LaunchRequest) session.ID { return session.NewID() }
+	if s.NewID == nil {
+		s.NewID = func(session.LaunchRequest) session.ID { return session.NewID() }
 	}
-	if config.Moment == nil {
-		config.Moment = devices.OwnMoment()
+	if host.Moment == nil {
+		host.Moment = devices.OwnMoment()
 	}
-	if config.Boot == nil {
-		config.Boot = meter.BootTime
+	if host.Boot == nil {
+		host.Boot = meter.BootTime
 	}
-	config.Limits = config.Limits.WithDefaults()
+	if s.App == 0 {
+		s.App = 30 * time.Second
+	}
+	s.Limits = s.Limits.WithDefaults()
 	return config
 }
 

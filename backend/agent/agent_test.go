@@ -260,19 +260,22 @@ func (w *world) start() {
 		w.gpus = &scriptedDevices{moment: devices.OwnMoment()}
 	}
 	c := Config{
-		GPU: w.gpus, Moment: w.gpus.moment,
 		Name: "local", Dir: w.dir, Engine: w.fake, Store: s, Owner: "ada", UID: 1000, GID: 1000, Version: "test",
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Link: func(_ context.Context, conn net.Conn) (guests.Client, error) {
+		Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Devices: DeviceConfig{Source: w.gpus},
+		Sessions: SessionConfig{Link: func(_ context.Context, conn net.Conn) (guests.Client, error) {
 			g := newScriptedGuest(conn)
 			w.mu.Lock()
 			w.guests = append(w.guests, g)
 			w.mu.Unlock()
 			return g, nil
-		},
-		Boot: func() (time.Time, error) { return time.Time{}, nil },
-		Load: func(string) (meter.Load, error) {
-			return meter.Load{Load: session.Load{CPU: 0.5, Memory: gpu.GiB}}, nil
+		}},
+		Host: HostConfig{
+			Moment: w.gpus.moment,
+			Boot:   func() (time.Time, error) { return time.Time{}, nil },
+			Load: func(string) (meter.Load, error) {
+				return meter.Load{Load: session.Load{CPU: 0.5, Memory: gpu.GiB}}, nil
+			},
 		},
 	}
 	if w.config != nil {

@@ -137,7 +137,8 @@ func openSampled(b *testing.B, e engine.Engine, ids []string) *sampled {
 	}
 	a, err := Open(context.Background(), Config{
 		Name: "local", Dir: b.TempDir(), Engine: e, Store: s, Owner: "ada",
-		GPU: machine, Moment: clocks.now, Load: func(string) (meter.Load, error) { return meter.Load{}, nil },
+		Devices: DeviceConfig{Source: machine},
+		Host:    HostConfig{Moment: clocks.now, Load: func(string) (meter.Load, error) { return meter.Load{}, nil }},
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -58,8 +58,8 @@ func openReal(dir, host string) (*real, error) {
 		return nil, err
 	}
 	a, err := Open(context.Background(), Config{Name: "local", Dir: dir, Engine: e, Store: s, Owner: "ada",
-		UID: os.Getuid(), GID: os.Getgid(), Version: "test", Log: log, Limits: launch.Limits{Grace: 2 * time.Second,
-			Guest: patience, App: patience, Backoff: []time.Duration{200 * time.Millisecond}}})
+		UID: os.Getuid(), GID: os.Getgid(), Version: "test", Log: log, Sessions: SessionConfig{App: patience,
+			Limits: launch.Limits{Grace: 2 * time.Second, Guest: patience, Backoff: []time.Duration{time.Second / 5}}}})
 	if err != nil {
 		return nil, err
 	}

@@ -541,7 +541,7 @@ func TestContainersThatTheEngineOrTheMachineTookAlong(t *testing.T) {
 				var boot atomic.Int64
 				fake := enginetest.NewFake(enginetest.FakeConfig{})
 				w := newWorld(t, fake, func(config *Config) {
-					config.Boot = func() (time.Time, error) { return time.Unix(boot.Load(), 0), nil }
+					config.Host.Boot = func() (time.Time, error) { return time.Unix(boot.Load(), 0), nil }
 				})
 				s := w.launch(c.spec)
 				s = w.awaitStatus(s.ID, session.Running)

@@ -68,7 +68,7 @@ func newGPUWorld(t *testing.T, fake *enginetest.Fake, cards sim.Config, config f
 	fake.SetAttachment(engine.Attachment{Way: engine.AttachSim})
 	w := &world{t: t, dir: dirInMemory(t), fake: fake}
 	w.config = func(c *Config) {
-		c.GPU, c.Moment = g.machine, g.clocks.now
+		c.Devices.Source, c.Host.Moment = g.machine, g.clocks.now
 		if config != nil {
 			config(c)
 		}
@@ -430,8 +430,8 @@ func TestTheGuard(t *testing.T) {
 			var g *gpuWorld
 			ended := make(chan int, 10)
 			g = newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 6}, func(c *Config) {
-				c.Guard = gpu.PolicyEndProcess
-				c.EndProcess = func(pid int, start uint64) error {
+				c.Devices.Guard = gpu.PolicyEndProcess
+				c.Devices.EndProcess = func(pid int, start uint64) error {
 					if start == 0 {
 						return errors.New("which process is meant is not said")
 					}
@@ -459,7 +459,7 @@ func TestTheGuard(t *testing.T) {
 	t.Run("ends the session where the policy says so", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
 			g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 6},
-				func(c *Config) { c.Guard = gpu.PolicyEndSession })
+				func(c *Config) { c.Devices.Guard = gpu.PolicyEndSession })
 			s := g.run("greedy", 500)
 			over(g, s)
 			s = g.awaitStatus(s.ID, session.Terminated)

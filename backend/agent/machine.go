@@ -48,7 +48,7 @@ func (h *machine) describe() (session.Machine, error) {
 	m := session.Machine{
 		Agent: h.config.Name, Instance: h.config.Store.Instance(), Engine: info.Name, EngineVersion: info.Version,
 		Version:  h.config.Version,
-		Hostname: cmp.Or(h.config.Hostname, hostname()), OS: info.OS, Arch: info.Arch, CPUs: info.CPUs,
+		Hostname: cmp.Or(h.config.Host.Hostname, hostname()), OS: info.OS, Arch: info.Arch, CPUs: info.CPUs,
 		Memory: info.Memory, Warnings: append([]session.Warning{}, info.Warnings...),
 		Owner: h.config.Owner, Role: session.RoleAdmin, Allowance: h.people.Allowance(h.config.Owner),
 	}
@@ -109,8 +109,8 @@ func (h *machine) Accounts(_ context.Context, span session.AccountSpan) ([]sessi
 
 // board describes the devices as they are now.
 func (h *machine) board(live []session.Session) session.DeviceBoard {
-	l := ledger.New(h.devices.Now(), h.config.Giving, live, h.others.List(), h.config.Clock.Now())
-	return l.Board(h.attached.Now(), h.config.Giving.Strategy)
+	l := ledger.New(h.devices.Now(), h.config.Devices.Giving, live, h.others.List(), h.config.Clock.Now())
+	return l.Board(h.attached.Now(), h.config.Devices.Giving.Strategy)
 }
 
 // hostname is what the machine calls itself.

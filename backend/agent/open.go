@@ -54,16 +54,16 @@ func (a *Agent) openRecords(n *needs) (err error) {
 	if a.accounts, err = accounts.Open(c.Store, c.Clock, c.Log); err != nil {
 		return err
 	}
-	a.devices = devices.New(c.GPU, c.Moment)
+	a.devices = devices.New(c.Devices.Source, c.Host.Moment)
 	a.health = health.New(health.Config{Engine: c.Engine, Machine: n.health, Clock: c.Clock, Log: c.Log,
-		Sweep: n.sweep, Call: c.Limits.Call, Every: c.Limits.Reconcile})
+		Sweep: n.sweep, Call: c.Sessions.Limits.Call, Every: c.Sessions.Limits.Reconcile})
 	a.records = records.New(records.Config{Store: c.Store, Clock: c.Clock, Ended: a.accounts.Ending,
 		Tell:    a.publishVersions,
-		Dress:   func(s session.Session) session.Session { return a.Dress(s) },
+		Dress:   func(s session.Session) session.Session { return a.Dress(s) }, // it is opened later
 		Trouble: a.news.PublishMachine})
-	a.people, err = people.Open(people.Config{Owner: c.Owner, Processes: c.Processes, MPSForUsers: c.MPSForUsers,
-		Giving: c.Giving, Records: a.records, Devices: func() []gpu.Device { return a.devices.Now().Devices },
-		OffLimits: a.offLimits, Log: c.Log,
+	a.people, err = people.Open(people.Config{Owner: c.Owner, Processes: c.Sessions.Processes,
+		MPSForUsers: c.Devices.MPSForUsers, Giving: c.Devices.Giving, Records: a.records,
+		Devices: func() []gpu.Device { return a.devices.Now().Devices }, OffLimits: a.offLimits, Log: c.Log,
 		Changed: func() {
 			a.news.PlanAgain()
 			a.news.PublishMachine()
@@ -72,21 +72,22 @@ func (a *Agent) openRecords(n *needs) (err error) {
 		return err
 	}
 	a.reclaim, err = reclaim.Open(reclaim.Config{Agent: n.reclaim, Sessions: a.records, Store: c.Store,
-		Clock: c.Clock, Moment: a.devices.Moment, Log: c.Log, Policy: c.Idle})
+		Clock: c.Clock, Moment: a.devices.Moment, Log: c.Log, Policy: c.Sessions.Idle})
 	return err
 }
 
 // openDevices opens what measures the machine and shares it with other agents.
 func (a *Agent) openDevices(n *needs) error {
 	c := &a.config
-	a.attached = &devices.Attachment{Engine: c.Engine, Devices: a.devices, Log: c.Log, Call: c.Limits.Call}
+	a.attached = &devices.Attachment{Engine: c.Engine, Devices: a.devices, Log: c.Log, Call: c.Sessions.Limits.Call}
 	a.sampler = devices.NewSampler(a.devices, devices.Config{Agent: n.sampler, Sessions: a.records,
-		Store: c.Store, Books: a.accounts, Clock: c.Clock, Log: c.Log, Call: c.Limits.Call, Guard: c.Guard,
-		EndProcess: c.EndProcess})
-	a.others = others.New(others.Config{Machine: othersNeeds{c.Store, a.devices, c.Giving, c.Clock},
-		Engine: c.Engine, Health: a.health, Clock: c.Clock, Log: c.Log, Call: c.Limits.Call, Alone: c.Alone})
+		Store: c.Store, Books: a.accounts, Clock: c.Clock, Log: c.Log, Call: c.Sessions.Limits.Call,
+		Guard: c.Devices.Guard, EndProcess: c.Devices.EndProcess})
+	a.others = others.New(others.Config{Machine: othersNeeds{c.Store, a.devices, c.Devices.Giving, c.Clock},
+		Engine: c.Engine, Health: a.health, Clock: c.Clock, Log: c.Log, Call: c.Sessions.Limits.Call,
+		Alone: c.Devices.Alone})
 	a.meter = meter.New(meter.Config{Agent: n.meter, Engine: c.Engine, Health: a.health, Clock: c.Clock,
-		Log: c.Log, Dir: c.Dir, Load: c.Load, Call: c.Limits.Call})
+		Log: c.Log, Dir: c.Dir, Load: c.Host.Load, Call: c.Sessions.Limits.Call})
 	return nil
 }
 
@@ -97,10 +98,10 @@ func (a *Agent) openGuests(*needs) error {
 		Agent: c.Name, Owner: c.Owner, Records: a.records, Machine: directories{a.people, a.offLimits},
 		Clock: c.Clock, Log: c.Log})
 	a.guests = guests.New(guests.Config{Engine: c.Engine, Records: a.records, Health: a.health, Use: a.reclaim,
-		Connect: c.Link, Lasting: launch.Lasting, Limit: c.Limits.Guest})
+		Connect: c.Sessions.Link, Lasting: launch.Lasting, Limit: c.Sessions.Limits.Guest})
 	a.apps = apps.New(apps.Config{Guest: func(ctx context.Context, id session.ID) (apps.Guest, error) {
 		return a.guests.Guest(ctx, id, "")
-	}, Engine: c.Engine, Records: a.records, Use: a.reclaim, Limit: c.Limits.App, Root: c.UID == 0})
+	}, Engine: c.Engine, Records: a.records, Use: a.reclaim, Limit: c.Sessions.App, Root: c.UID == 0})
 	a.Files = guests.NewFiles(guests.FilesConfig{Guests: a.guests, Use: a.reclaim,
 		Folder: func(id session.FolderID) (guests.Tree, error) { return a.folders.Files(id) }})
 	return nil
@@ -110,19 +111,19 @@ func (a *Agent) openGuests(*needs) error {
 func (a *Agent) openImages(*needs) (err error) {
 	c := &a.config
 	a.images, err = images.Open(images.Config{Dir: filepath.Join(c.Dir, "transfers"), Free: diskFree,
-		Quota: c.Images, Owner: c.Owner, Engine: c.Engine, Records: a.records, People: a.people,
-		Health: a.health, Limits: images.Limits{Call: c.Limits.Call, PullStall: c.Limits.PullStall,
-			Commit: c.Limits.Commit, Remove: c.Limits.Remove}, Clock: c.Clock, Log: c.Log})
+		Quota: c.Sessions.Arriving, Owner: c.Owner, Engine: c.Engine, Records: a.records, People: a.people,
+		Health: a.health, Limits: images.Limits{Call: c.Sessions.Limits.Call, PullStall: c.Sessions.Limits.PullStall,
+			Commit: c.Sessions.Limits.Commit, Remove: c.Sessions.Limits.Remove}, Clock: c.Clock, Log: c.Log})
 	if err != nil {
 		return err
 	}
-	a.logs, err = logs.Open(logs.Config{Dir: filepath.Join(c.Dir, "logs"), Cap: c.LogCap,
+	a.logs, err = logs.Open(logs.Config{Dir: filepath.Join(c.Dir, "logs"), Cap: c.Sessions.LogCap,
 		Engine: c.Engine, Records: a.records, Health: a.health, Changed: a.stream.next, Log: c.Log})
 	if err != nil {
 		return err
 	}
 	a.networks, err = networks.Open(networks.Config{Agent: c.Name, Engine: c.Engine, Records: c.Store,
-		Limit: c.Limits.Call, Log: c.Log})
+		Limit: c.Sessions.Limits.Call, Log: c.Log})
 	return err
 }
 
@@ -131,15 +132,15 @@ func (a *Agent) openLaunch(n *needs) error {
 	c := &a.config
 	a.launch = launch.New(launch.Config{Self: launch.Self{Agent: c.Name, UID: c.UID, GID: c.GID}, Engine: c.Engine,
 		Records: a.records, Networks: a.networks, Images: a.images, Commits: a.images, Health: a.health,
-		Machine: launchNeeds{a.news, c.Boot, a.meter, n.sweep}, Folders: a.folders, Guests: a.guests, Logs: a.logs,
-		Devices: launchDevices{a.devices, a.others}, Limits: c.Limits, Clock: c.Clock, Log: c.Log})
-	a.queue = queue.New(queue.Config{Owner: c.Owner, Giving: c.Giving, Records: a.records, Health: a.health,
+		Machine: launchNeeds{a.news, c.Host.Boot, a.meter, n.sweep}, Folders: a.folders, Guests: a.guests, Logs: a.logs,
+		Devices: launchDevices{a.devices, a.others}, Limits: c.Sessions.Limits, Clock: c.Clock, Log: c.Log})
+	a.queue = queue.New(queue.Config{Owner: c.Owner, Giving: c.Devices.Giving, Records: a.records, Health: a.health,
 		Others: a.others, Launch: a.launch, People: a.people, Machine: a.news, Devices: a.devices.Now,
 		Attached: a.attached.Now, Busy: a.meter.Busy, Purge: func() error { return a.Purge() },
-		Pause: c.Limits.Pause, Clock: c.Clock, Log: c.Log})
-	a.Sessions = sessions.New(sessions.Config{Agent: c.Name, Owner: c.Owner, KeepFinished: c.KeepFinished,
-		NewID: c.NewID, Store: c.Store, Records: a.records, Folders: a.folders, Queue: a.queue, Images: a.images,
-		Launch: a.launch, Health: a.health, People: a.people, Idle: a.reclaim, Clock: c.Clock,
+		Pause: c.Sessions.Limits.Pause, Clock: c.Clock, Log: c.Log})
+	a.Sessions = sessions.New(sessions.Config{Agent: c.Name, Owner: c.Owner, KeepFinished: c.Sessions.KeepFinished,
+		NewID: c.Sessions.NewID, Store: c.Store, Records: a.records, Folders: a.folders, Queue: a.queue,
+		Images: a.images, Launch: a.launch, Health: a.health, People: a.people, Idle: a.reclaim, Clock: c.Clock,
 		Removed: func(s session.Session) {
 			a.logs.Remove(s.ID)
 			a.news.Publish(session.Event{Removed: &s.ID, Owner: s.Owner})

@@ -97,7 +97,7 @@ func neighboursOf(t *testing.T, alone func(context.Context) (func(), error), cre
 	fake := enginetest.NewFake(enginetest.FakeConfig{})
 	config := func(c *Config) {
 		c.Engine = &tenant{Fake: fake, instance: c.Store.Instance(), t: t, creating: creating, created: created}
-		c.Alone = alone
+		c.Devices.Alone = alone
 	}
 	a, b = newWorld(t, fake, config), newWorld(t, fake, config)
 	for _, w := range []*world{a, b} {

@@ -330,7 +330,7 @@ func TestIdleAgentAsksNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var loads atomic.Int64
 		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), func(c *Config) {
-			c.Load = func(string) (meter.Load, error) { loads.Add(1); return meter.Load{}, nil }
+			c.Host.Load = func(string) (meter.Load, error) { loads.Add(1); return meter.Load{}, nil }
 		})
 		time.Sleep(time.Minute)
 		before, lists := loads.Load(), w.fake.Calls(enginetest.CallList)
@@ -497,7 +497,7 @@ func TestAnAdoptedSessionKeepsItsFolders(t *testing.T) {
 
 func TestOldRecordsArePurgedWithTheirLogs(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), func(c *Config) { c.KeepFinished = 5 })
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), func(c *Config) { c.Sessions.KeepFinished = 5 })
 		var first session.Session
 		for i := range 105 {
 			s := w.launch(session.Spec{})
@@ -531,7 +531,7 @@ func TestOldRecordsArePurgedWithTheirLogs(t *testing.T) {
 
 func TestNobodyPurgesTheRecordsOfOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), func(c *Config) { c.KeepFinished = 10 })
+		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), func(c *Config) { c.Sessions.KeepFinished = 10 })
 		theirs := w.launchAs("ann", session.Spec{})
 		w.awaitStatus(theirs.ID, session.Running)
 		w.fake.WriteLog(w.fake.States()[0].ID, "x")

@@ -46,7 +46,7 @@ func newFar(t *testing.T, open func(dir, instance string) (engine.Engine, error)
 	}
 	a, err := agent.Open(t.Context(), agent.Config{Name: "lab", Dir: dir, Engine: e, Store: books, Owner: "ada",
 		UID: os.Getuid(), GID: os.Getgid(), Version: "test",
-		Limits: launch.Limits{Grace: 2 * time.Second}})
+		Sessions: agent.SessionConfig{Limits: launch.Limits{Grace: 2 * time.Second}}})
 	if err != nil {
 		t.Fatal(err)
 	}

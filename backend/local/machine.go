@@ -133,14 +133,17 @@ func Open(ctx context.Context, c Config) (m *Machine, err error) {
 	agentConfig := agent.Config{
 		Name: m.Name, Dir: m.Dir, Engine: hardware.engine, Store: books, Owner: m.Owner,
 		UID: uid, GID: gid, Version: place.Version, Log: c.Log.With("part", "agent"), OffLimits: offLimits(c.Home),
-		GPU: hardware.devices, Giving: set.Shares, Clock: m.Clock, Moment: clock.Now, Idle: set.Idle, Guard: set.Guard,
-		EndProcess: hardware.endProcess, Processes: set.Processes, MPSForUsers: set.MPSForUsers, Images: set.Images,
-		Alone:  hardware.alone,
+		Clock:    m.Clock,
+		Sessions: agent.SessionConfig{Idle: set.Idle, Processes: set.Processes, Arriving: set.Images},
+		Devices: agent.DeviceConfig{Source: hardware.devices, Giving: set.Shares, Guard: set.Guard,
+			EndProcess: hardware.endProcess, MPSForUsers: set.MPSForUsers, Alone: hardware.alone},
+		Host:   agent.HostConfig{Moment: clock.Now},
 		Doctor: doctor.Config{Note: m.Note, LogFile: c.LogFile, Guest: payload.Binary},
 	}
 	if c.Demo != nil {
-		agentConfig.Moment, agentConfig.Boot, agentConfig.NewID = c.Demo.Time.Moment(), c.Demo.Time.Boot, c.Demo.NewID
-		agentConfig.Hostname, agentConfig.Load = c.Demo.Host, demo.Load(hardware.engine, m.Clock)
+		agentConfig.Sessions.NewID = c.Demo.NewID
+		agentConfig.Host = agent.HostConfig{Hostname: c.Demo.Host, Moment: c.Demo.Time.Moment(), Boot: c.Demo.Time.Boot,
+			Load: demo.Load(hardware.engine, m.Clock)}
 	}
 	if m.Agent, err = agent.Open(ctx, agentConfig); err != nil {
 		return m, err

@@ -17,7 +17,6 @@ type Limits struct {
 	Launch    time.Duration   // all attempts at starting; 15 min
 	Grace     time.Duration   // between asking a session to end and killing it; 10 s
 	Logs      time.Duration   // to copy a log; 1 min
-	App       time.Duration   // until an app answers; 30 s
 	Reconcile time.Duration   // between two comparisons of records and containers; 1 min
 	Stray     time.Duration   // before a container without a record is removed; 5 min
 	Backoff   []time.Duration // pauses between attempts; 1, 2, 4, 8 s
@@ -33,7 +32,7 @@ func (l Limits) WithDefaults() Limits {
 		{&l.Remove, 5 * time.Minute},
 		{&l.Create, 2 * time.Minute}, {&l.Start, 2 * time.Minute}, {&l.Guest, time.Minute},
 		{&l.Prepare, 12 * time.Hour}, {&l.Launch, 15 * time.Minute}, {&l.Grace, 10 * time.Second},
-		{&l.Logs, time.Minute}, {&l.App, 30 * time.Second}, {&l.Reconcile, time.Minute}, {&l.Stray, 5 * time.Minute},
+		{&l.Logs, time.Minute}, {&l.Reconcile, time.Minute}, {&l.Stray, 5 * time.Minute},
 	} {
 		if *field.value == 0 {
 			*field.value = field.zero
