@@ -1,3 +1,13 @@
+// Package agent is authority over one machine: its queue, its sessions and
+// their containers. It needs nobody to be connected.
+//
+// It opens the rooms, which are the packages below it, connects them and runs
+// them. A launch is checked and stored by package sessions, placed by package
+// queue, and brought to where it runs and back by package launch.
+//
+// The reason for a wait, the progress of a pull, samples of use and the events
+// of the last while are not stored. A watcher that has missed too much starts
+// from a snapshot.
 package agent
 
 import (

@@ -1,8 +1,14 @@
 // Package accounts keeps the books of what sessions had and used of devices and
 // of CPUs, and answers from them.
 //
-// State, counters and buckets are stored in one transaction, so that a restart
-// goes on exactly where the last checkpoint stopped.
+// What sessions had and used of devices and CPUs is counted in whole numbers
+// and only ever grows. Time comes from a clock that nobody sets and that stands
+// while the machine sleeps; the wall clock only names the buckets of minutes,
+// hours and days. Counters, buckets and the cursors up to which they count are
+// stored in one transaction, every ten seconds and when a session starts or
+// ends, so that a restart counts nothing twice. A crash costs at most the use of
+// devices since then; energy and CPU time are counted outside of this process
+// and lose nothing.
 package accounts
 
 import (

@@ -1,5 +1,12 @@
 // Package devices finds the machine's devices, measures them and keeps their
 // history. It shows on sessions what becomes of the devices that they hold.
+//
+// # The guard
+//
+// Where nothing stronger keeps a session to its share of a device's memory, the
+// guard looks at each sample: it warns at nine tenths and acts by its policy on
+// what stays above the share for two samples. What is not known is never held
+// against a session.
 package devices
 
 import (

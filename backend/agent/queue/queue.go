@@ -1,5 +1,11 @@
 // Package queue says who may start: it checks what is asked of the machine, plans
 // with the scheduler whenever something changes, and stores what a plan decides.
+//
+// The queue takes a snapshot of both books (what is promised, what waits), asks
+// [scheduler.Plan] without a lock, and stores all placements in one transaction on
+// the condition that the books are still the same: SCHEDULED, the grants and
+// PREPARING. Whoever waits learns why, in numbers; the reason is kept in memory
+// only.
 package queue
 
 import (

@@ -1,5 +1,12 @@
 // Package reclaim watches how running sessions are used, and ends those that are
 // idle by their policy. The rules are in package idle.
+//
+// Every 15 s each running session is judged by package idle: by traffic through
+// its terminals and apps, which passes through this process, by what its guests
+// say runs in the foreground of terminals, by what notebook servers say of their
+// kernels, and by what it makes of its resources. An end is announced by a
+// warning and a banner in its terminals, and [Watch.Keep] puts it off. Warnings
+// and the time of the last traffic outlive the agent; averages begin anew.
 package reclaim
 
 import (
