@@ -193,21 +193,8 @@ func (n launchNeeds) Ended(s session.Session) {
 
 // asked is what people ask of the queue and of the watch for idle sessions.
 type asked struct {
-	queue   *queue.Queue
-	reclaim *reclaim.Watch
-}
-
-func (a asked) SetPriority(_ context.Context, id session.ID, priority int) (session.Session, error) {
-	return a.queue.SetPriority(id, priority)
-}
-
-func (a asked) Keep(_ context.Context, id session.ID, length session.Duration) (session.Session, error) {
-	return a.reclaim.Keep(id, length)
-}
-
-func (a asked) SimulateIdle(_ context.Context, id session.ID,
-	policy session.IdlePolicy) (session.IdleSimulation, error) {
-	return a.reclaim.Simulate(id, policy)
+	*queue.Queue
+	*reclaim.Watch
 }
 
 // diskFree is the room on the disk of a folder.

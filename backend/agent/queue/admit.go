@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -157,7 +158,7 @@ func (q *Queue) Preview(p *session.Preview, would session.Session, live []sessio
 }
 
 // SetPriority changes the priority of a session that waits.
-func (q *Queue) SetPriority(id session.ID, priority int) (session.Session, error) {
+func (q *Queue) SetPriority(_ context.Context, id session.ID, priority int) (session.Session, error) {
 	if wrong := session.ValidatePriority(priority); wrong != nil {
 		return session.Session{}, &session.Error{Code: "session_update_invalid", Message: wrong.Message,
 			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}

@@ -129,7 +129,7 @@ func (w *Watch) end(s session.Session, v idle.Verdict) bool {
 // Keep keeps a session from being ended for a time. It fails with session_update_invalid and,
 // where the session does not run, session_update_conflict. A length of 0 takes
 // an earlier wish back.
-func (w *Watch) Keep(id session.ID, length session.Duration) (session.Session, error) {
+func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	if length < 0 || time.Duration(length) > longestKeep || length > 0 && time.Duration(length) < time.Minute {
 		return session.Session{}, &session.Error{Code: "session_update_invalid",
 			Message: fmt.Sprintf("A session cannot be kept for %s.", length),
@@ -164,10 +164,10 @@ func (w *Watch) Keep(id session.ID, length session.Duration) (session.Session, e
 	return s, nil
 }
 
-// Simulate says what a policy would have done to a session. It fails with
+// SimulateIdle says what a policy would have done to a session. It fails with
 // session_update_invalid where the policy is wrong. Of a session that ended, what is known is kept for
 // a while only.
-func (w *Watch) Simulate(id session.ID,
+func (w *Watch) SimulateIdle(_ context.Context, id session.ID,
 	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	if wrong := policy.Validate(""); len(wrong) > 0 {
 		return session.IdleSimulation{}, &session.Error{Code: "session_update_invalid", Message: wrong[0].Message,
