@@ -91,6 +91,15 @@ const (
 	outputJSON  = "json"
 )
 
+// Commands returns the command line without a program behind it, from which
+// the reference and the man pages are written.
+func Commands() *cobra.Command {
+	p := &program{Config: Config{Env: func(string) string { return "" }}}
+	root := p.rootCommand()
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
 func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "slipway",

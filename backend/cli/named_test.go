@@ -44,11 +44,13 @@ func TestEveryCommandThatIsNamedExists(t *testing.T) {
 }
 
 // notCommands follow the name of the program where it is that of something else:
-// "the slipway program", a package's files, and what keys sign and are mixed with.
-var notCommands = []string{"program", "slipway-desktop", "key", "pair", "from", "for"}
+// "the slipway program", a package's files, what keys sign and are mixed with, and
+// the [flags] of its usage line.
+var notCommands = []string{"program", "slipway-desktop", "key", "pair", "from", "for", "flags"}
 
-// proseWords follow a command that has others below it, and are none of them.
-var proseWords = []string{"lists", "runs"}
+// proseWords follow a command that has others below it, and are none of them:
+// those of sentences, and the [flags] of usage lines.
+var proseWords = []string{"lists", "runs", "flags"}
 
 var wordRule = regexp.MustCompile(`^[a-z][a-z-]*$`)
 

@@ -20,9 +20,7 @@ var (
 
 // Whoever types what the documents say meets commands and options that are there.
 func TestDocumentsNameCommandsThatAreThere(t *testing.T) {
-	p := &program{Config: Config{Env: func(string) string { return "" }}}
-	root := p.rootCommand()
-	root.InitDefaultCompletionCmd()
+	root := Commands()
 	for _, wrong := range []string{"frobnicate", "agent frobnicate", "ps --frobnicate", "agent list -J",
 		"run --image x --frobnicate=1 -- ls --all"} {
 		if wrongIn(root, strings.Fields(wrong)) == "" {

@@ -40,17 +40,17 @@ func (p runCommands) runCommand() *cobra.Command {
 		Short: "Launch a session",
 		Long: `Run launches a session.
 
-  Interactive sessions: run waits for the session and opens a terminal in it that runs COMMAND
-  or a shell. The session keeps running after the terminal ends: use slipway attach to return
-  and slipway stop to terminate it. If this is not a terminal, run executes COMMAND as slipway
-  exec does. Without COMMAND, or with --detach, it prints the ID at once.
+Interactive sessions: run waits for the session and opens a terminal in it that runs COMMAND
+or a shell. The session keeps running after the terminal ends: use slipway attach to return
+and slipway stop to terminate it. If this is not a terminal, run executes COMMAND as slipway
+exec does. Without COMMAND, or with --detach, it prints the ID at once.
 
-  Batch sessions (--type batch): the session runs COMMAND and ends with it. Run prints the ID
-  at once. With --wait it shows the log and exits with the exit code of COMMAND. If COMMAND is
-  a single word with spaces, the shell of the image runs it.
+Batch sessions (--type batch): the session runs COMMAND and ends with it. Run prints the ID
+at once. With --wait it shows the log and exits with the exit code of COMMAND. If COMMAND is
+a single word with spaces, the shell of the image runs it.
 
-  If something that a file (-f) names is missing here (an agent, a folder, devices, a session to
-  wait for), run says so at once, with the flags that fix it. It never skips anything unasked.`,
+If something that a file (-f) names is missing here (an agent, a folder, devices, a session to
+wait for), run says so at once, with the flags that fix it. It never skips anything unasked.`,
 		Example: `  slipway run --image python:3.12
   slipway run --image python:3.12 --type batch --wait --cpu 2 --mem 4g -v ./data:data -- python train.py
   slipway run --image pytorch:2.5 --gpu 0.5 --priority 50 --pending-timeout 2h

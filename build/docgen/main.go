@@ -2,8 +2,9 @@
 // build/docs: the command line, the API, the settings and the error codes. Run
 // it in the module with
 //
-//	go run ./build/docgen          write all of them
-//	go run ./build/docgen -check   exit with 1 when one of them is out of date
+//	go run ./build/docgen            write all of them
+//	go run ./build/docgen -check     exit with 1 when one of them is out of date
+//	go run ./build/docgen -man DIR   write the man pages into DIR instead
 package main
 
 import (
@@ -14,16 +15,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"slipway/backend/cli"
 )
 
 const note = "<!-- Written by build/docgen from the source; make gen writes it anew. -->\n"
 
 func main() {
 	check := flag.Bool("check", false, "write nothing; exit with 1 when a file is out of date")
+	man := flag.String("man", "", "write the man pages into this directory and nothing else")
 	flag.Parse()
-	if err := run(*check); err != nil {
+	write := func() error { return run(*check) }
+	if *man != "" {
+		write = func() error { return writeManPages(*man) }
+	}
+	if err := write(); err != nil {
 		fmt.Fprintln(os.Stderr, "docgen:", err)
 		os.Exit(1)
 	}
@@ -41,7 +45,7 @@ func run(check bool) error {
 		return errors.New("run it at the root of the module")
 	}
 	pages := []page{
-		{"cli.md", "The command line", func(b *bytes.Buffer) error { return cli.WriteReference(b) }},
+		{"cli.md", "The command line", writeCommands},
 		{"api.md", "The API", writeAPI},
 		{"settings.md", "The settings", writeSettings},
 		{"errors.md", "Appendix: error codes", writeErrors},

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"slipway/backend/cli"
+)
+
+func TestEveryCommandHasASectionAndAManPage(t *testing.T) {
+	t.Chdir(moduleRoot)
+	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
+	var reference bytes.Buffer
+	if err := writeCommands(&reference); err != nil {
+		t.Fatal(err)
+	}
+	first, second := t.TempDir(), t.TempDir()
+	for _, dir := range []string{first, second} {
+		if err := writeManPages(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := 0
+	var check func(*cobra.Command)
+	check = func(command *cobra.Command) {
+		if command.Hidden {
+			return
+		}
+		count++
+		if !strings.Contains(reference.String(), "\n## "+command.CommandPath()+"\n") && command.HasParent() {
+			t.Errorf("cli.md has no section about %s", command.CommandPath())
+		}
+		name := strings.ReplaceAll(command.CommandPath(), " ", "-") + ".1"
+		one, err := os.ReadFile(filepath.Join(first, name))
+		if err != nil || !bytes.Contains(one, []byte("Nov 2023")) {
+			t.Errorf("%s is missing or has another date (%v)", name, err)
+		}
+		if again, err := os.ReadFile(filepath.Join(second, name)); err != nil || !bytes.Equal(one, again) {
+			t.Errorf("%s is not the same when it is written again (%v)", name, err)
+		}
+		for _, below := range command.Commands() {
+			check(below)
+		}
+	}
+	check(cli.Commands())
+	if count < 80 {
+		t.Errorf("only %d commands were found", count)
+	}
+}
