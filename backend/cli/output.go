@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
 )
 
 // print writes raw as it came with -o json, or calls table.
@@ -33,40 +34,35 @@ func (p *program) printJSON(raw json.RawMessage) error {
 	return err
 }
 
+// cells measures text in cells of a terminal: two for Hangul, kana, ideographs
+// and emoji. Letters that are wide in old East Asian fonts only count as one.
+var cells = runewidth.Condition{StrictEmojiNeutral: true}
+
 // columns writes rows with their columns aligned. The first row is the header.
 // Columns whose header begins with a space hold numbers and are set flush right.
 func columns(w io.Writer, rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
-	widths := make([]int, len(rows[0]))
-	for n, row := range rows {
-		for i := range row {
-			row[i] = inLine(row[i])
+	widths, fills := make([]int, len(rows[0])), make([]func(string, int) string, len(rows[0]))
+	for i, title := range rows[0] {
+		fills[i] = cells.FillRight
+		if strings.HasPrefix(title, " ") {
+			fills[i] = cells.FillLeft
 		}
+		rows[0][i] = strings.TrimPrefix(title, " ")
+	}
+	for _, row := range rows {
 		for i, cell := range row {
-			if n == 0 {
-				cell = strings.TrimPrefix(cell, " ")
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			row[i] = inLine(cell)
+			widths[i] = max(widths[i], cells.StringWidth(row[i]))
 		}
 	}
-	for n, row := range rows {
-		var line strings.Builder
+	for _, row := range rows {
 		for i, cell := range row {
-			right := strings.HasPrefix(rows[0][i], " ")
-			if n == 0 {
-				cell = strings.TrimPrefix(cell, " ")
-			}
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if right {
-				line.WriteString(pad + cell)
-			} else {
-				line.WriteString(cell + pad)
-			}
-			line.WriteString("   ")
+			row[i] = fills[i](cell, widths[i])
 		}
-		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
+		fmt.Fprintln(w, strings.TrimRight(strings.Join(row, "   "), " "))
 	}
 }
 
@@ -74,16 +70,12 @@ func columns(w io.Writer, rows [][]string) {
 func fields(w io.Writer, pairs [][2]string) {
 	width := 0
 	for _, pair := range pairs {
-		width = max(width, utf8.RuneCountInString(pair[0]))
+		width = max(width, cells.StringWidth(pair[0]))
 	}
 	for _, pair := range pairs {
-		if pair[1] == "" {
-			continue
-		}
-		lines := strings.Split(pair[1], "\n")
-		fmt.Fprintf(w, "%-*s  %s\n", width, pair[0], lines[0])
-		for _, line := range lines[1:] {
-			fmt.Fprintf(w, "%-*s  %s\n", width, "", line)
+		if pair[1] != "" {
+			value := strings.ReplaceAll(pair[1], "\n", "\n"+strings.Repeat(" ", width+2))
+			fmt.Fprintf(w, "%s  %s\n", cells.FillRight(pair[0], width), value)
 		}
 	}
 }

@@ -219,6 +219,7 @@ var fences = []fence{
 	{module: "github.com/godbus/dbus/v5", pkgs: []string{"backend/notify"}},
 	{module: "github.com/spf13/cobra", pkgs: []string{"backend/cli", "build/docgen"}},
 	{module: "github.com/spf13/pflag", pkgs: []string{"backend/cli"}},
+	{module: "github.com/mattn/go-runewidth", pkgs: []string{"backend/cli"}},
 	{module: "github.com/NVIDIA/go-nvml", pkgs: []string{"gpu/nvml"}},
 	{module: "go.yaml.in/yaml/v3", pkgs: []string{"backend/environments", "backend/recipe"}},
 	{module: "mvdan.cc/sh/v3", pkgs: []string{"backend/engine/sim/shell"}},
