@@ -5,29 +5,16 @@ import (
 	"time"
 )
 
-// AccountsConfig is how accounts are kept. The zero value is right for a poll
-// every two seconds.
-type AccountsConfig struct {
-	Period         time.Duration // how often samples are meant to come; 0: 2 s
-	CountSuspended bool          // a machine that sleeps goes on being promised
-}
-
 // maxInterval bounds the time that one sample may speak for.
 const maxInterval = 15 * time.Second
+
+// trust is how long after a sample the next one may come and still say what
+// happened between the two. Samples are meant to come every two seconds.
+const trust = 10 * time.Second
 
 // maxWaits bounds how many measurements an ended session waits for the energy
 // of a device that does not answer.
 const maxWaits = 300
-
-// trust is how long after a sample the next one may come and still say what
-// happened between the two.
-func (c AccountsConfig) trust() time.Duration {
-	period := c.Period
-	if period == 0 {
-		period = 2 * time.Second
-	}
-	return min(max(3*period, 10*time.Second), maxInterval)
-}
 
 // State is everything that accounts must remember: counters together with the
 // cursors up to which they count. It is stored whole and in one transaction,
@@ -80,7 +67,6 @@ type DeviceState struct {
 // seconds and at each Start and Stop. Whoever stops a session books a sample
 // just before, so that its last seconds are measured.
 type Accounts struct {
-	config AccountsConfig
 	state  State
 	rows   map[rowKey]*Row
 	dirty  map[*Row]bool
@@ -95,8 +81,8 @@ type rowKey struct {
 }
 
 // NewAccounts continues from what was stored, or begins with the zero state.
-func NewAccounts(config AccountsConfig, state State) *Accounts {
-	a := &Accounts{config: config, state: state.clone(), rows: map[rowKey]*Row{}, dirty: map[*Row]bool{}, fresh: true}
+func NewAccounts(state State) *Accounts {
+	a := &Accounts{state: state.clone(), rows: map[rowKey]*Row{}, dirty: map[*Row]bool{}, fresh: true}
 	a.state.Version = stateVersion
 	for _, r := range a.state.Rows {
 		a.rows[rowKey{r.Session, r.Device}] = r
@@ -249,23 +235,21 @@ func (a *Accounts) charge(r *Row, d Counters) {
 }
 
 // between is the time from one moment to another in which promises count, in
-// milliseconds; 0 across a boot and for moments in the wrong order.
-func (a *Accounts) between(from, to Moment) int64 {
+// milliseconds: while the machine is awake. It is 0 across a boot and for
+// moments in the wrong order.
+func between(from, to Moment) int64 {
 	if from.BootID != to.BootID {
 		return 0
-	}
-	if a.config.CountSuspended {
-		return max(0, to.Boot.Milliseconds()-from.Boot.Milliseconds())
 	}
 	return max(0, to.Awake.Milliseconds()-from.Awake.Milliseconds())
 }
 
 // accrue counts what h was promised up to a moment.
 func (a *Accounts) accrue(h *Running, at Moment) {
-	if h.until != nil && a.between(*h.until, at) > 0 {
+	if h.until != nil && between(*h.until, at) > 0 {
 		at = *h.until
 	}
-	ms := a.between(h.Upto, at)
+	ms := between(h.Upto, at)
 	if ms == 0 && h.Upto.BootID == at.BootID {
 		return
 	}

@@ -40,7 +40,7 @@ func (s *archive) open(t *testing.T) *Accounts {
 	if s.state != nil {
 		must(t, json.Unmarshal(s.state, &state))
 	}
-	return NewAccounts(AccountsConfig{}, state)
+	return NewAccounts(state)
 }
 
 func (s *archive) sum(only func(session string, device UUID) bool) (sum Counters) {
@@ -233,7 +233,7 @@ func shrank(before, after Counters) bool {
 			return true
 		}
 	}
-	return before.VRAM.Cmp(after.VRAM) > 0 || before.VRAMAlloc.Cmp(after.VRAMAlloc) > 0
+	return before.VRAM.big().Cmp(after.VRAM.big()) > 0 || before.VRAMAlloc.big().Cmp(after.VRAMAlloc.big()) > 0
 }
 
 func TestSplitSumsExactly(t *testing.T) {
@@ -267,15 +267,14 @@ func TestByteTimeCountsBeyondSixtyFourBits(t *testing.T) {
 	for range 10 {
 		sum = sum.Plus(Held(141*GiB, year))
 	}
-	if got, want := sum.GiBHours(), 141.0*10*365*24; got < want*0.999999 || got > want*1.000001 {
+	if got, want := float64(sum.Per(GiB))/3.6e6, 141.0*10*365*24; got < want*0.999999 || got > want*1.000001 {
 		t.Errorf("ten years of 141 GiB are %f GiB·h, want %f", got, want)
 	}
 	data, err := json.Marshal(sum)
 	must(t, err)
 	var read ByteTime
 	must(t, json.Unmarshal(data, &read))
-	if read != sum || read.Cmp(sum) != 0 || read.Cmp(Held(1, 1)) != 1 || Held(1, 1).Cmp(read) != -1 ||
-		Held(1, 1).Cmp(Held(2, 1)) != -1 || Held(2, 1).Cmp(Held(1, 1)) != 1 {
+	if read != sum {
 		t.Errorf("%s is read as %s", data, read)
 	}
 	if err := json.Unmarshal([]byte(`-1`), &read); err == nil {

@@ -20,7 +20,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	b := &bench{
-		t: t, a: NewAccounts(AccountsConfig{}, State{}),
+		t: t, a: NewAccounts(State{}),
 		at: Moment{BootID: "b1", Boot: time.Hour, Awake: time.Hour, Wall: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)},
 		e:  Epoch{Boot: "b1", Driver: "d1"},
 	}
@@ -83,7 +83,7 @@ func (b *bench) crash(stored State) {
 	must(b.t, err)
 	var read State
 	must(b.t, json.Unmarshal(data, &read))
-	b.a = NewAccounts(AccountsConfig{}, read)
+	b.a = NewAccounts(read)
 	b.check()
 }
 
@@ -380,23 +380,16 @@ func TestAccountsCountNothingAcrossABoot(t *testing.T) {
 }
 
 func TestAccountsDoNotCountSleep(t *testing.T) {
-	for _, counted := range []bool{false, true} {
-		b := newBench(t)
-		b.a = NewAccounts(AccountsConfig{CountSuspended: counted}, State{})
-		b.start("a", 1000, GiB)
-		b.book(DeviceSample{Util: ptr(0)})
-		b.pass(time.Second)
-		b.at.Boot, b.at.Wall = b.at.Boot+time.Hour, b.at.Wall.Add(time.Hour)
-		b.pass(time.Second)
-		b.book(DeviceSample{Util: ptr(10000)}, proc("a", 10000, GiB))
-		want := int64(2_000)
-		if counted {
-			want += 3_600_000
-		}
-		b.want("promise", b.row("a").AllocGPUMs, want)
-		b.want("gap", b.row("a").GapMs, want)
-		b.want("busy time", b.row("a").BusyGPUMs, int64(0))
-	}
+	b := newBench(t)
+	b.start("a", 1000, GiB)
+	b.book(DeviceSample{Util: ptr(0)})
+	b.pass(time.Second)
+	b.at.Boot, b.at.Wall = b.at.Boot+time.Hour, b.at.Wall.Add(time.Hour)
+	b.pass(time.Second)
+	b.book(DeviceSample{Util: ptr(10000)}, proc("a", 10000, GiB))
+	b.want("promise", b.row("a").AllocGPUMs, int64(2_000))
+	b.want("gap", b.row("a").GapMs, int64(2_000))
+	b.want("busy time", b.row("a").BusyGPUMs, int64(0))
 }
 
 func TestAccountsDoNotMindTheWallClock(t *testing.T) {

@@ -24,7 +24,7 @@ func BenchmarkProposeAThousandThatWait(b *testing.B) {
 	room := Room{"GPU-0": 10 * GiB, "GPU-1": 5 * GiB}
 	for b.Loop() {
 		for i := range 1000 {
-			if _, err := l.ProposeWithin(requests[i%4], room); err == nil {
+			if _, ok := l.Offer(requests[i%4], room); ok {
 				b.Fatal("it does not wait")
 			}
 		}
@@ -34,7 +34,7 @@ func BenchmarkProposeAThousandThatWait(b *testing.B) {
 // A sample of eight devices with a hundred containers is booked every two
 // seconds.
 func BenchmarkBookAHundredContainers(b *testing.B) {
-	a := NewAccounts(AccountsConfig{}, State{})
+	a := NewAccounts(State{})
 	at := Moment{BootID: "b", Boot: time.Hour, Awake: time.Hour, Wall: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	s := Sample{Epoch: Epoch{Boot: "b"}}
 	for i := range 8 {

@@ -98,7 +98,7 @@ func (a *Accounts) interval(d *DeviceState, s Sample, sample DeviceSample) inter
 		d.Energy, d.Power = nil, nil
 		return iv
 	}
-	iv.ms = a.between(d.At, s.At)
+	iv.ms = between(d.At, s.At)
 	iv.held = min(iv.ms, maxInterval.Milliseconds())
 	elapsed := s.At.Boot - d.At.Boot
 	switch {
@@ -108,7 +108,7 @@ func (a *Accounts) interval(d *DeviceState, s Sample, sample DeviceSample) inter
 		if s.Since <= d.At.Boot && elapsed <= maxInterval {
 			iv.covered = iv.ms
 		}
-	case !a.fresh && elapsed <= a.config.trust():
+	case !a.fresh && elapsed <= trust:
 		iv.covered = iv.ms
 	}
 	return iv

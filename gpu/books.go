@@ -50,17 +50,6 @@ func Books(ledger *Ledger, sample Sample, holders Holders, age Age, foreign map[
 	return books
 }
 
-// RoomIn is what books say for [Ledger.ProposeWithin].
-func RoomIn(books []Book) Room {
-	room := Room{}
-	for _, b := range books {
-		if b.DeviceFree != nil {
-			room[b.Device] = *b.DeviceFree
-		}
-	}
-	return room
-}
-
 func (b *Book) read(view View, d DeviceSample, processes []ProcessSample, holders Holders, age Age) {
 	usable := view.Device.Usable()
 	switch {

@@ -26,28 +26,6 @@ func (t ByteTime) Plus(u ByteTime) ByteTime {
 	return ByteTime{hi, lo}
 }
 
-// Cmp is -1, 0 or 1 as t is less than, equal to or more than u.
-func (t ByteTime) Cmp(u ByteTime) int {
-	if t.hi != u.hi {
-		if t.hi < u.hi {
-			return -1
-		}
-		return 1
-	}
-	switch {
-	case t.lo < u.lo:
-		return -1
-	case t.lo > u.lo:
-		return 1
-	}
-	return 0
-}
-
-// GiBHours is t for people.
-func (t ByteTime) GiBHours() float64 {
-	return (float64(t.hi)*(1<<64) + float64(t.lo)) / float64(GiB) / 3.6e6
-}
-
 // Per is how many whole units × milliseconds t holds; what 64 bits cannot hold
 // counts as the most they can.
 func (t ByteTime) Per(unit Bytes) uint64 {

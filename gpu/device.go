@@ -69,6 +69,12 @@ type Capabilities struct {
 	MPS           Probe `json:"mps"`
 }
 
+// UnknownCapabilities are those of a device that cannot be asked now.
+func UnknownCapabilities(why string) Capabilities {
+	p := Probe{State: Unknown, Why: why}
+	return Capabilities{ProcessMemory: p, ProcessUtil: p, Energy: p, Accounting: p, MIG: p, MemoryLimit: p, MPS: p}
+}
+
 // Probe is the outcome of trying one capability. Why says in a sentence what
 // was seen when the state is not yes.
 type Probe struct {

@@ -33,19 +33,16 @@ func divideUse(iv interval, parties []*party) ([]int64, quality) {
 		if !told && (processes > 0 || iv.sample.Blind) {
 			return make([]int64, len(uses)), unknown
 		}
-		return append(scale(uses[:len(parties)], min(sum, full)), 0), measured
+		return append(split(min(sum, full), uses[:len(parties)]), 0), measured
 	}
 	total := int64(clamp(*iv.sample.Util)) * iv.covered
 	if total > 0 && !told && (processes > 0 || iv.sample.Blind) {
 		return byPromise(iv, parties, total), divided
 	}
-	uses = append(scale(uses[:len(parties)], min(sum, total)), 0)
+	uses = append(split(min(sum, total), uses[:len(parties)]), 0)
 	uses[len(parties)] = total - min(sum, total)
 	return uses, measured
 }
-
-// scale makes the parts sum to total, which is at most what they sum to.
-func scale(parts []int64, total int64) []int64 { return split(total, parts) }
 
 // byPromise divides total by what parties were promised, with one entry more
 // for what is left. Only parties with processes count, unless processes could
@@ -103,7 +100,7 @@ func divideMemory(iv interval, parties []*party) ([]int64, bool) {
 	if used > 0 && !told && (processes > 0 || iv.sample.Blind) {
 		return byPromise(iv, parties, used), true
 	}
-	memories = append(scale(memories, min(sum, used)), 0)
+	memories = append(split(min(sum, used), memories), 0)
 	memories[len(parties)] = used - min(sum, used)
 	return memories, false
 }
@@ -127,7 +124,7 @@ func (a *Accounts) burnt(iv interval, at Moment) (e energy, ok, again bool) {
 	defer func() { d.Power = sample.Power }()
 	switch {
 	case sample.Energy != nil && d.Energy != nil:
-		e = energy{*sample.Energy - *d.Energy, a.between(d.EnergyAt, at), true}
+		e = energy{*sample.Energy - *d.Energy, between(d.EnergyAt, at), true}
 		span := at.Boot - d.EnergyAt.Boot + time.Second
 		ok = int64(e.amount) <= int64(maxPower)/1000*span.Milliseconds()
 	case sample.Energy == nil && d.Energy != nil:

@@ -18,7 +18,7 @@ type Obstacle struct {
 }
 
 // Explain says device by device what keeps r from being granted, in numbers
-// and with the names of holders. It is for a request that [Ledger.ProposeWithin]
+// and with the names of holders. It is for a request that [Ledger.Offer]
 // refused with the same room.
 func (l *Ledger) Explain(r Request, room Room) []Obstacle {
 	var obstacles []Obstacle
@@ -80,21 +80,19 @@ func enough(r Request, v View) bool {
 }
 
 func (s *slot) reasonOfInstances(r Request, v View) string {
-	all, free := 0, 0
-	for _, i := range s.device.Instances {
-		if i.Profile == r.Profile {
-			all++
+	count := func(instances []Instance) (n int) {
+		for _, i := range instances {
+			if i.Profile == r.Profile {
+				n++
+			}
 		}
+		return n
 	}
-	for _, i := range v.Instances {
-		if i.Profile == r.Profile {
-			free++
-		}
-	}
+	all := count(s.device.Instances)
 	if all == 0 {
 		return "no instance of profile " + r.Profile
 	}
-	return fmt.Sprintf("%d of %d instances of %s free%s", free, all, r.Profile, heldBy(v.Holdings))
+	return fmt.Sprintf("%d of %d instances of %s free%s", count(v.Instances), all, r.Profile, heldBy(v.Holdings))
 }
 
 func heldBy(holdings []Holding) string {

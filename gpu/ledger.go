@@ -26,9 +26,8 @@ type Config struct {
 	Strategy Strategy // empty: Evenly
 	// a request above one device may be pieced together from unequal leftovers; else its parts are equal, to a quantum
 	AllowFragmentation bool
-	Exclude            []UUID         // devices that are never given
-	Floor              Bytes          // memory of every device that is never promised, for what is not a session
-	Floors             map[UUID]Bytes // the same for one device, in place of Floor
+	Exclude            []UUID // devices that are never given
+	Floor              Bytes  // memory of every device that is never promised, for what is not a session
 
 	// Slack is how many thousandths of what a share or a whole device stands
 	// for may be missing when the driver is asked what is free, because a
@@ -162,7 +161,7 @@ func (l *Ledger) SetDevices(devices []Device) error {
 			return &Error{Code: CodeHoldInvalid, Message: fmt.Sprintf("The device %q is listed twice or has no UUID.",
 				d.UUID)}
 		}
-		s := &slot{device: d, excluded: slices.Contains(l.config.Exclude, d.UUID), floor: l.floor(d.UUID)}
+		s := &slot{device: d, excluded: slices.Contains(l.config.Exclude, d.UUID), floor: l.config.Floor}
 		if len(d.Instances) == 0 {
 			s.capacity = WholeDevice / l.config.Quantum * l.config.Quantum
 		}
@@ -194,13 +193,6 @@ func (l *Ledger) sort() {
 	slices.SortFunc(l.slots, func(a, b *slot) int {
 		return cmp.Or(cmp.Compare(a.device.Index, b.device.Index), cmp.Compare(a.device.UUID, b.device.UUID))
 	})
-}
-
-func (l *Ledger) floor(device UUID) Bytes {
-	if floor, ok := l.config.Floors[device]; ok {
-		return floor
-	}
-	return l.config.Floor
 }
 
 // Quantum is the smallest share that l gives.
@@ -296,12 +288,7 @@ func (l *Ledger) give(holder string, g Grant) {
 	}
 	s.holdings = slices.Delete(slices.Clone(s.holdings), at, at+1)
 	s.recount()
-	l.forget(s)
-}
-
-// forget drops an absent device that nobody holds.
-func (l *Ledger) forget(s *slot) {
-	if s.absent && len(s.holdings) == 0 {
+	if s.absent && len(s.holdings) == 0 { // nobody needs it any more
 		delete(l.index, s.device.UUID)
 		l.slots = slices.DeleteFunc(slices.Clone(l.slots), func(other *slot) bool { return other == s })
 	}

@@ -19,24 +19,21 @@ type Room map[UUID]Bytes
 // A share of one device or less comes from one device, and so does memory. A
 // share that is not in whole quanta is rounded down, once and on its sum; the
 // proposal says so.
-func (l *Ledger) Propose(r Request) (Proposal, error) { return l.ProposeWithin(r, nil) }
-
-// ProposeWithin is [Ledger.Propose] for where both books must agree: no device is
-// asked for more memory than room says it has.
-func (l *Ledger) ProposeWithin(r Request, room Room) (Proposal, error) {
+func (l *Ledger) Propose(r Request) (Proposal, error) {
 	asked, rounded, err := l.roundShares(r)
 	if err != nil || r.IsZero() {
 		return Proposal{}, err
 	}
-	proposal, found := l.proposal(asked, rounded, room)
+	proposal, found := l.proposal(asked, rounded, nil)
 	if !found {
 		return Proposal{}, l.refuse(asked)
 	}
 	return proposal, nil
 }
 
-// Offer is [Ledger.ProposeWithin] without the reasons of a refusal, which cost
-// more to tell than the answer.
+// Offer is [Ledger.Propose] for where both books must agree: no device is asked
+// for more memory than room says it has. It does not say why it refuses, which
+// costs more than the answer.
 func (l *Ledger) Offer(r Request, room Room) (Proposal, bool) {
 	asked, rounded, err := l.roundShares(r)
 	if err != nil || r.IsZero() {
@@ -105,10 +102,6 @@ func (l *Ledger) refuse(r Request) *Error {
 	switch free := l.sumFree(); {
 	case l.choose(r, nil, true) == nil:
 		return l.impossible(r)
-	case l.choose(r, nil, false) != nil:
-		return &Error{Code: CodeGrantUnavailable,
-			Message: fmt.Sprintf("Enough of the devices is promised to nobody for %s, but their memory is in use.", r),
-			Hint:    "It starts when other programs give memory back."}
 	case r.Shares > 0 && free >= r.Shares:
 		return &Error{Code: CodeGrantFragmented,
 			Message: fmt.Sprintf("%s of devices is free in sum, but not in pieces that %s can be made of.", free,
@@ -318,7 +311,7 @@ func (l *Ledger) chooseInstances(profile string, count int, room Room, empty boo
 		var here []Grant
 		for _, i := range s.instancesFor(empty) {
 			if limit, ok := room[i.UUID]; i.Profile == profile && (!ok || i.Memory <= limit) {
-				here = append(here, Grant{Device: s.device.UUID, Instance: i.UUID, Share: s.slices(i),
+				here = append(here, Grant{Device: s.device.UUID, Instance: i.UUID, Share: s.device.part(i),
 					Memory: i.Memory})
 			}
 		}

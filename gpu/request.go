@@ -89,22 +89,15 @@ func parseProfile(text string) (Request, error) {
 }
 
 // UnmarshalText reads a text for [ParseRequest].
-func (r *Request) UnmarshalText(text []byte) error {
-	parsed, err := ParseRequest(string(text))
-	if err == nil {
-		*r = parsed
-	}
+func (r *Request) UnmarshalText(text []byte) (err error) {
+	*r, err = ParseRequest(string(text))
 	return err
 }
 
 // UnmarshalJSON accepts the fields of a request or a text for [ParseRequest].
 func (r *Request) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] == '"' {
-		var text string
-		if err := json.Unmarshal(data, &text); err != nil {
-			return err
-		}
-		return r.UnmarshalText([]byte(text))
+	if quoted, err := readQuoted(data, r, ParseRequest); quoted {
+		return err
 	}
 	type fields Request
 	return json.Unmarshal(data, (*fields)(r))
@@ -121,24 +114,11 @@ func (r Request) String() string {
 	case r.Profile != "":
 		return "mig:" + r.Profile
 	case r.Memory > 0:
-		return "vram:" + exactBytes(r.Memory)
+		return "vram:" + r.Memory.Exact()
 	case r.Shares > 0:
 		return r.Shares.String()
 	}
 	return "none"
-}
-
-// exactBytes writes b with the largest unit that divides it.
-func exactBytes(b Bytes) string {
-	for _, unit := range []struct {
-		size Bytes
-		name string
-	}{{TiB, "t"}, {GiB, "g"}, {MiB, "m"}, {KiB, "k"}} {
-		if b%unit.size == 0 {
-			return strconv.FormatInt(int64(b/unit.size), 10) + unit.name
-		}
-	}
-	return strconv.FormatInt(int64(b), 10)
 }
 
 // instances is how many MIG instances r asks for.

@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -42,9 +41,8 @@ func ParseShare(text string) (Share, error) {
 	thousandths := value * float64(WholeDevice)
 	if err != nil || !(value >= 0) || thousandths > float64(maxShare) ||
 		math.Abs(thousandths-math.Round(thousandths)) > 1e-6 {
-		return 0,
-			fmt.Errorf("%q is not a share of devices: write a number with at most three decimals, for example 0.5",
-				text)
+		return 0, fmt.Errorf("%q is not a share of devices: write a number with at most three decimals, for example 0.5",
+			text)
 	}
 	return Share(math.Round(thousandths)), nil
 }
@@ -57,17 +55,8 @@ func (s Share) String() string {
 // UnmarshalJSON accepts an integer number of thousandths or a text for
 // [ParseShare].
 func (s *Share) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] == '"' {
-		var text string
-		if err := json.Unmarshal(data, &text); err != nil {
-			return err
-		}
-		parsed, err := ParseShare(text)
-		if err != nil {
-			return err
-		}
-		*s = parsed
-		return nil
+	if quoted, err := readQuoted(data, s, ParseShare); quoted {
+		return err
 	}
 	n, err := strconv.Atoi(string(data))
 	if err != nil || n < 0 || n > int(maxShare) {

@@ -73,10 +73,10 @@ func (s *slot) suitsInstance(g Grant) error {
 	for _, i := range s.device.Instances {
 		switch {
 		case i.UUID != g.Instance:
-		case g.Whole || g.Share != s.slices(i) || g.Memory != i.Memory:
+		case g.Whole || g.Share != s.device.part(i) || g.Memory != i.Memory:
 			return s.fault(CodeHoldInvalid,
 				fmt.Sprintf("has %s of memory and %s of itself in its instance %s and not %s and %s",
-					i.Memory, s.slices(i), i.UUID, g.Memory, g.Share))
+					i.Memory, s.device.part(i), i.UUID, g.Memory, g.Share))
 		default:
 			return nil
 		}
@@ -213,9 +213,6 @@ func (s *slot) freeInstances() []Instance {
 	return free
 }
 
-// slices is the part of the device that instance i is.
-func (s *slot) slices(i Instance) Share { return s.device.part(i) }
-
 func (l *Ledger) view(s *slot) View {
 	v := View{
 		Device: s.device, Kind: s.kind(), Floor: s.floor, Holdings: slices.Clone(s.holdings), Over: s.over,
@@ -223,7 +220,7 @@ func (l *Ledger) view(s *slot) View {
 		Free: l.backed(l.part(s, false)), FreeMemory: s.left(),
 	}
 	for _, i := range v.Instances {
-		v.Free += s.slices(i)
+		v.Free += s.device.part(i)
 	}
 	if v.Free == 0 && len(v.Instances) == 0 {
 		v.FreeMemory = 0

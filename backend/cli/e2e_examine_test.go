@@ -62,7 +62,7 @@ func (m *mortals) examine() {
 	if _, err := books.Account("gpu/state", &state); err != nil {
 		t.Error(err)
 	}
-	accounts := gpu.NewAccounts(gpu.AccountsConfig{}, state)
+	accounts := gpu.NewAccounts(state)
 	if faults := accounts.Check(); len(faults) > 0 {
 		t.Errorf("after death %d the accounts do not balance: %v", m.deaths, faults)
 	}

@@ -47,7 +47,7 @@ func relive(t *testing.T, m Machine, now time.Time) relived {
 	if _, err := books.Account("gpu/state", &r.gpus); err != nil {
 		t.Fatal(err)
 	}
-	if errs := gpu.NewAccounts(gpu.AccountsConfig{}, r.gpus).Check(); len(errs) > 0 {
+	if errs := gpu.NewAccounts(r.gpus).Check(); len(errs) > 0 {
 		t.Errorf("the books: %v", errs)
 	}
 	err = books.EachAccount("gpu/row/", "gpu/row0", func(key string, data []byte) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -150,17 +149,12 @@ func doubled(env []session.EnvVar) *yaml.Node {
 	return list
 }
 
-// amount writes bytes with the largest unit that loses nothing.
+// amount writes whole mebibytes with their largest unit, and else a number.
 func amount(b gpu.Bytes) any {
-	for _, unit := range []struct {
-		size   gpu.Bytes
-		letter string
-	}{{gpu.TiB, "t"}, {gpu.GiB, "g"}, {gpu.MiB, "m"}} {
-		if b != 0 && b%unit.size == 0 {
-			return strconv.FormatInt(int64(b/unit.size), 10) + unit.letter
-		}
+	if b == 0 || b%gpu.MiB != 0 {
+		return int64(b)
 	}
-	return int64(b)
+	return b.Exact()
 }
 
 // FileName is what a recipe of this name is called as a file.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"slipway/backend/session"
-	"slipway/gpu"
 )
 
 // commandLine is the slipway run line that asks for the same as spec. The
@@ -29,10 +28,10 @@ func commandLine(spec session.Spec) string {
 		add("--cpu", strconv.Itoa(spec.Resources.CPU))
 	}
 	if spec.Resources.Memory != 0 {
-		add("--mem", amount(spec.Resources.Memory))
+		add("--mem", spec.Resources.Memory.Exact())
 	}
 	if spec.Resources.Shm != 0 {
-		add("--shm", amount(spec.Resources.Shm))
+		add("--shm", spec.Resources.Shm.Exact())
 	}
 	if spec.Threads != 0 {
 		add("--threads", strconv.Itoa(spec.Threads))
@@ -143,19 +142,6 @@ func batchWords(spec session.Spec) []string {
 		words = append(words, "--", quote(spec.Command))
 	}
 	return words
-}
-
-// amount writes b with the largest unit that loses nothing.
-func amount(b gpu.Bytes) string {
-	for _, unit := range []struct {
-		size   gpu.Bytes
-		letter string
-	}{{gpu.TiB, "t"}, {gpu.GiB, "g"}, {gpu.MiB, "m"}, {gpu.KiB, "k"}} {
-		if b != 0 && b%unit.size == 0 {
-			return strconv.FormatInt(int64(b/unit.size), 10) + unit.letter
-		}
-	}
-	return strconv.FormatInt(int64(b), 10)
 }
 
 // quote makes one word of text for a POSIX shell.

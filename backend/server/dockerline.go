@@ -60,9 +60,9 @@ func dockerLine(spec session.Spec, paths map[string]string) *dockerRun {
 
 func (d *dockerRun) resources(spec session.Spec) {
 	d.add("--cpus", strconv.Itoa(spec.Resources.CPU))
-	d.add("--memory", amount(spec.Resources.Memory))
-	d.add("--memory-swap", amount(spec.Resources.Memory))
-	d.add("--shm-size", amount(spec.Resources.Shm))
+	d.add("--memory", spec.Resources.Memory.Exact())
+	d.add("--memory-swap", spec.Resources.Memory.Exact())
+	d.add("--shm-size", spec.Resources.Shm.Exact())
 	asked := spec.Accelerator
 	switch {
 	case asked.IsZero():

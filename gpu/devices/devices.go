@@ -116,9 +116,7 @@ func (m *Machine) remember(source int, devices []gpu.Device, err error) []gpu.De
 		if d.Lost == nil {
 			silent[i].Lost = &gpu.Loss{Kind: gpu.LossSilent, Why: why}
 		}
-		p := gpu.Probe{State: gpu.Unknown, Why: why}
-		silent[i].Capabilities = gpu.Capabilities{ProcessMemory: p, ProcessUtil: p, Energy: p, Accounting: p, MIG: p,
-			MemoryLimit: p, MPS: p}
+		silent[i].Capabilities = gpu.UnknownCapabilities(why)
 	}
 	return silent
 }

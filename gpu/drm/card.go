@@ -209,28 +209,26 @@ func (c card) sample(uses []use, elapsed time.Duration, all bool) gpu.DeviceSamp
 		d.Util = &busy
 	}
 	if used, ok := c.number("mem_info_vram_used"); ok {
-		d.MemoryUsed = pointer(gpu.Bytes(used))
-		d.MemoryFree = pointer(max(0, c.total()-gpu.Bytes(used)))
+		d.MemoryUsed = new(gpu.Bytes(used))
+		d.MemoryFree = new(max(0, c.total()-gpu.Bytes(used)))
 	} else if total := c.total(); total > 0 && all {
 		var sum gpu.Bytes
 		for _, u := range uses {
 			sum += u.memory
 		}
-		d.MemoryUsed = pointer(sum)
+		d.MemoryUsed = new(sum)
 	}
 	if micro, ok := c.sensor("power1_average", "power1_input"); ok {
-		d.Power = pointer(gpu.MilliWatt(micro / 1000))
+		d.Power = new(gpu.MilliWatt(micro / 1000))
 	}
 	if micro, ok := c.sensor("power1_cap", "power1_max"); ok {
-		d.PowerLimit = pointer(gpu.MilliWatt(micro / 1000))
+		d.PowerLimit = new(gpu.MilliWatt(micro / 1000))
 	}
 	if micro, ok := c.sensor("energy1_input"); ok {
-		d.Energy = pointer(gpu.MilliJoule(micro / 1000))
+		d.Energy = new(gpu.MilliJoule(micro / 1000))
 	}
 	if milli, ok := c.sensor("temp1_input", "temp2_input"); ok {
-		d.Temperature = pointer(int(milli / 1000))
+		d.Temperature = new(int(milli / 1000))
 	}
 	return d
 }
-
-func pointer[T any](v T) *T { return &v }

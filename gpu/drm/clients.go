@@ -239,7 +239,7 @@ func (s *Source) uses(c card, f findings, elapsed time.Duration) []use {
 		if u.util != nil {
 			util += *u.util
 		}
-		u.util = pointer(min(util, fullUtil))
+		u.util = new(min(util, fullUtil))
 	}
 	for pid, memory := range s.kfdMemory(c) {
 		u := of(pid)
@@ -297,7 +297,7 @@ func part(busy, total uint64) int {
 func (u use) sample(device gpu.UUID) gpu.ProcessSample {
 	p := gpu.ProcessSample{PID: u.pid, Device: device, Util: u.util}
 	if u.told {
-		p.Memory = pointer(u.memory)
+		p.Memory = new(u.memory)
 	}
 	return p
 }

@@ -12,8 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -132,16 +130,11 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// driverEpoch changes whenever one of the drivers is loaded anew: it holds the
-// number that the kernel gives to each module's directory, another each time.
+// driverEpoch changes whenever one of the drivers is loaded again.
 func (s *Source) driverEpoch(cards []card) string {
 	var marks []string
 	for _, c := range cards {
-		mark := c.driver
-		if info, err := os.Stat(filepath.Join(s.root, "sys/module", c.driver)); err == nil {
-			mark += "/" + fileNumber(info)
-		}
-		if !slices.Contains(marks, mark) {
+		if mark := c.driver + procs.ModuleLoad(s.root, c.driver); !slices.Contains(marks, mark) {
 			marks = append(marks, mark)
 		}
 	}

@@ -123,14 +123,24 @@ func guarded(do func() lib.Return) (code int, ok bool) {
 	return int(do()), true
 }
 
-// ask makes a call whose failure is a loss, and reports whether it succeeded.
-// That a device does not support something is its nature and no loss.
-func (l *library) ask(name, device string, do func() lib.Return) bool {
-	code := l.call(name, device, do)
-	l.note(name, device, code)
-	return code == 0
+// read makes a call that answers with a value, as [library.call] does.
+func read[T any](l *library, name, device string, get func() (T, lib.Return)) (value T, code int) {
+	code = l.call(name, device, func() (r lib.Return) {
+		value, r = get()
+		return r
+	})
+	return value, code
 }
 
+// askFor is [read] of a value whose failure is a loss.
+func askFor[T any](l *library, name, device string, get func() (T, lib.Return)) (T, bool) {
+	value, code := read(l, name, device, get)
+	l.note(name, device, code)
+	return value, code == 0
+}
+
+// note records a failed call as a loss. That a device does not support something
+// is its nature and no loss.
 func (l *library) note(name, device string, code int) {
 	switch lib.Return(code) {
 	case lib.SUCCESS, lib.ERROR_NOT_SUPPORTED:
@@ -151,25 +161,20 @@ type device struct {
 // devices lists the devices that answer, in the driver's order. One that does
 // not is a loss under "#" and its index.
 func (l *library) devices() ([]device, *fault) {
-	count := 0
-	code := l.call("nvmlDeviceGetCount", "", func() (r lib.Return) {
-		count, r = l.nvml.DeviceGetCount()
-		return r
-	})
+	count, code := read(l, "nvmlDeviceGetCount", "", l.nvml.DeviceGetCount)
 	if code != 0 {
 		return nil, &fault{Call: "nvmlDeviceGetCount", Code: code}
 	}
 	var found []device
 	for i := range count {
-		d := device{index: i}
 		place := fmt.Sprintf("#%d", i)
-		if !l.ask("nvmlDeviceGetHandleByIndex", place, func() (r lib.Return) {
-			d.Device, r = l.nvml.DeviceGetHandleByIndex(i)
-			return r
-		}) || !l.ask("nvmlDeviceGetUUID", place, func() (r lib.Return) {
-			d.uuid, r = d.GetUUID()
-			return r
-		}) {
+		handle, ok := askFor(l, "nvmlDeviceGetHandleByIndex", place,
+			func() (lib.Device, lib.Return) { return l.nvml.DeviceGetHandleByIndex(i) })
+		if !ok {
+			continue
+		}
+		d := device{Device: handle, index: i}
+		if d.uuid, ok = askFor(l, "nvmlDeviceGetUUID", place, d.GetUUID); !ok {
 			continue
 		}
 		if slices.ContainsFunc(l.omit, func(o omission) bool { return o.Device == d.uuid && o.Call == "" }) {
@@ -184,32 +189,26 @@ func (l *library) devices() ([]device, *fault) {
 // instances lists the MIG instances of a device; ok is false when the list may
 // lack some.
 func (l *library) instances(d device) (found []device, ok bool) {
-	most := 0
-	if !l.ask("nvmlDeviceGetMaxMigDeviceCount", d.uuid, func() (r lib.Return) {
-		most, r = d.GetMaxMigDeviceCount()
-		return r
-	}) {
-		return nil, false
-	}
-	ok = true
+	most, ok := askFor(l, "nvmlDeviceGetMaxMigDeviceCount", d.uuid, d.GetMaxMigDeviceCount)
 	for i := range most {
-		in := device{index: i}
-		code := l.call("nvmlDeviceGetMigDeviceHandleByIndex", d.uuid, func() (r lib.Return) {
-			in.Device, r = d.GetMigDeviceHandleByIndex(i)
-			return r
-		})
-		if code == int(lib.ERROR_NOT_FOUND) {
+		const call = "nvmlDeviceGetMigDeviceHandleByIndex"
+		handle, code := read(l, call, d.uuid,
+			func() (lib.Device, lib.Return) { return d.GetMigDeviceHandleByIndex(i) })
+		if code == codeNotFound {
 			continue // a place that no instance was made in
 		}
-		l.note("nvmlDeviceGetMigDeviceHandleByIndex", d.uuid, code)
-		if code != 0 || !l.ask("nvmlDeviceGetUUID", d.uuid, func() (r lib.Return) {
-			in.uuid, r = in.GetUUID()
-			return r
-		}) {
+		l.note(call, d.uuid, code)
+		if code == codeMissing {
+			return found, false
+		}
+		if code != 0 {
 			ok = false
-			if code == codeMissing {
-				break
-			}
+			continue
+		}
+		in := device{Device: handle, index: i}
+		var named bool
+		if in.uuid, named = askFor(l, "nvmlDeviceGetUUID", d.uuid, in.GetUUID); !named {
+			ok = false
 			continue
 		}
 		found = append(found, in)
@@ -220,23 +219,18 @@ func (l *library) instances(d device) (found []device, ok bool) {
 // migOn reports whether a device is divided; a library or card that does not
 // know of MIG is not.
 func (l *library) migOn(d device) bool {
-	on := 0
-	code := l.call("nvmlDeviceGetMigMode", d.uuid, func() (r lib.Return) {
-		on, _, r = d.GetMigMode()
-		return r
-	})
+	on, code := l.migMode(d)
 	if code != codeMissing {
 		l.note("nvmlDeviceGetMigMode", d.uuid, code)
 	}
 	return code == 0 && on == lib.DEVICE_MIG_ENABLE
 }
 
-func (l *library) driverVersion() (version string) {
-	l.ask("nvmlSystemGetDriverVersion", "", func() (r lib.Return) {
-		version, r = l.nvml.SystemGetDriverVersion()
-		return r
+func (l *library) migMode(d device) (on, code int) {
+	return read(l, "nvmlDeviceGetMigMode", d.uuid, func() (int, lib.Return) {
+		current, _, r := d.GetMigMode()
+		return current, r
 	})
-	return version
 }
 
 // field reads one of the driver's numbered values that is a whole number.

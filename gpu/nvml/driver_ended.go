@@ -9,20 +9,13 @@ import (
 // keepsRecords reports whether accounting mode is on. It is never switched on
 // or off here.
 func (l *library) keepsRecords(d device) (bool, int) {
-	mode := lib.FEATURE_DISABLED
-	code := l.call("nvmlDeviceGetAccountingMode", d.uuid, func() (r lib.Return) {
-		mode, r = d.GetAccountingMode()
-		return r
-	})
+	mode, code := read(l, "nvmlDeviceGetAccountingMode", d.uuid, d.GetAccountingMode)
 	return code == 0 && mode == lib.FEATURE_ENABLED, code
 }
 
 // records tries to read the records, as an inventory does.
 func (l *library) records(d device) int {
-	code := l.call("nvmlDeviceGetAccountingPids", d.uuid, func() lib.Return {
-		_, r := d.GetAccountingPids()
-		return r
-	})
+	_, code := read(l, "nvmlDeviceGetAccountingPids", d.uuid, d.GetAccountingPids)
 	if code == 0 && !l.has("nvmlDeviceGetAccountingStats") {
 		return codeMissing
 	}
@@ -36,11 +29,8 @@ func (l *library) endedProcesses(d device, running []processInfo) *[]endedInfo {
 	if on, _ := l.keepsRecords(d); !on {
 		return nil
 	}
-	var pids []int
-	if !l.ask("nvmlDeviceGetAccountingPids", d.uuid, func() (r lib.Return) {
-		pids, r = d.GetAccountingPids()
-		return r
-	}) {
+	pids, ok := askFor(l, "nvmlDeviceGetAccountingPids", d.uuid, d.GetAccountingPids)
+	if !ok {
 		return nil
 	}
 	known := l.ended[d.uuid]
@@ -53,12 +43,12 @@ func (l *library) endedProcesses(d device, running []processInfo) *[]endedInfo {
 		pid := uint32(pid)
 		one, ok := known[pid]
 		if !ok {
-			if one, ok = l.endedProcess(d, pid); !ok {
-				continue
-			}
+			one, ok = l.endedProcess(d, pid)
 		}
-		next[pid] = one
-		list = append(list, one)
+		if ok {
+			next[pid] = one
+			list = append(list, one)
+		}
 	}
 	l.ended[d.uuid] = next
 	return &list
@@ -67,12 +57,9 @@ func (l *library) endedProcesses(d device, running []processInfo) *[]endedInfo {
 // endedProcess reads one record; false for a process that still runs, and for
 // one that the driver has just forgotten.
 func (l *library) endedProcess(d device, pid uint32) (endedInfo, bool) {
-	var stats lib.AccountingStats
-	code := l.call("nvmlDeviceGetAccountingStats", d.uuid, func() (r lib.Return) {
-		stats, r = d.GetAccountingStats(pid)
-		return r
-	})
-	if code != int(lib.ERROR_NOT_FOUND) {
+	stats, code := read(l, "nvmlDeviceGetAccountingStats", d.uuid,
+		func() (lib.AccountingStats, lib.Return) { return d.GetAccountingStats(pid) })
+	if code != codeNotFound {
 		l.note("nvmlDeviceGetAccountingStats", d.uuid, code)
 	}
 	return endedInfo{PID: pid, Start: stats.StartTime, Time: stats.Time, Util: stats.GpuUtilization,

@@ -68,11 +68,7 @@ func (l *library) monitors(d device) int {
 			return codeMissing
 		}
 	}
-	var support lib.GpmSupport
-	code := l.call("nvmlGpmQueryDeviceSupport", d.uuid, func() (r lib.Return) {
-		support, r = d.GpmQueryDeviceSupport()
-		return r
-	})
+	support, code := read(l, "nvmlGpmQueryDeviceSupport", d.uuid, d.GpmQueryDeviceSupport)
 	if code == 0 && support.IsSupportedDevice == 0 {
 		return int(lib.ERROR_NOT_SUPPORTED)
 	}
@@ -101,23 +97,15 @@ func (l *library) probeMonitoring(d device, instances []device) (code int) {
 }
 
 func (l *library) instanceID(d, in device) int {
-	id := -1
-	l.ask("nvmlDeviceGetGpuInstanceId", d.uuid, func() lib.Return {
-		told, r := in.GetGpuInstanceId()
-		if r == lib.SUCCESS {
-			id = told
-		}
-		return r
-	})
-	return id
+	if id, ok := askFor(l, "nvmlDeviceGetGpuInstanceId", d.uuid, in.GetGpuInstanceId); ok {
+		return id
+	}
+	return -1
 }
 
 // performanceOf takes a sample of a GPU instance, which the caller must free.
 func (l *library) performanceOf(d device, instance int) (sample lib.GpmSample, code int) {
-	if code = l.call("nvmlGpmSampleAlloc", d.uuid, func() (r lib.Return) {
-		sample, r = l.nvml.GpmSampleAlloc()
-		return r
-	}); code != 0 {
+	if sample, code = read(l, "nvmlGpmSampleAlloc", d.uuid, l.nvml.GpmSampleAlloc); code != 0 {
 		return nil, code
 	}
 	if code = l.call("nvmlGpmMigSampleGet", d.uuid,
@@ -175,5 +163,5 @@ func (l *library) compare(d device, before, after lib.GpmSample) *int {
 	if code != 0 {
 		return nil
 	}
-	return pointer(int(math.Round(min(metric.Value, maxUtil) * 100)))
+	return new(int(math.Round(min(metric.Value, maxUtil) * 100)))
 }

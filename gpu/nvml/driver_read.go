@@ -17,8 +17,7 @@ func (l *library) probed(d device) map[string]int {
 		"nvmlDeviceGetProcessUtilization":      func() lib.Return { _, r := d.GetProcessUtilization(0); return r },
 		"nvmlDeviceGetTotalEnergyConsumption":  func() lib.Return { _, r := d.GetTotalEnergyConsumption(); return r },
 		"nvmlDeviceGetMemoryLimits_v1": func() lib.Return {
-			_,
-				r := d.GetMemoryLimits_v1("/sys/fs/cgroup")
+			_, r := d.GetMemoryLimits_v1("/sys/fs/cgroup")
 			return r
 		},
 	}
@@ -40,7 +39,7 @@ func (l *library) inventory(omit []omission) ([]deviceFacts, []loss, *fault) {
 	if f != nil {
 		return nil, nil, f
 	}
-	version := l.driverVersion()
+	version, _ := askFor(l, "nvmlSystemGetDriverVersion", "", l.nvml.SystemGetDriverVersion)
 	facts := make([]deviceFacts, 0, len(devices))
 	for _, d := range devices {
 		before := len(l.lost)
@@ -54,15 +53,9 @@ func (l *library) inventory(omit []omission) ([]deviceFacts, []loss, *fault) {
 
 func (l *library) facts(d device, version string) deviceFacts {
 	f := deviceFacts{UUID: d.uuid, Index: d.index, Driver: version, Probes: l.probed(d)}
-	l.ask("nvmlDeviceGetName", d.uuid, func() (r lib.Return) {
-		f.Name, r = d.GetName()
-		return r
-	})
-	l.ask("nvmlDeviceGetPciInfo", d.uuid, func() lib.Return {
-		info, r := d.GetPciInfo()
-		f.PCI = text(info.BusId[:])
-		return r
-	})
+	f.Name, _ = askFor(l, "nvmlDeviceGetName", d.uuid, d.GetName)
+	info, _ := askFor(l, "nvmlDeviceGetPciInfo", d.uuid, d.GetPciInfo)
+	f.PCI = text(info.BusId[:])
 	m := l.memory(d)
 	f.Total, f.Reserved = m.total, m.reserved
 	f.Accounts, f.Probes["nvmlDeviceGetAccountingMode"] = l.keepsRecords(d)
@@ -74,10 +67,7 @@ func (l *library) facts(d device, version string) deviceFacts {
 			f.Major, _, r = d.GetCudaComputeCapability()
 			return r
 		})
-	f.Probes["nvmlDeviceGetMigMode"] = l.call("nvmlDeviceGetMigMode", d.uuid, func() lib.Return {
-		_, _, r := d.GetMigMode()
-		return r
-	})
+	_, f.Probes["nvmlDeviceGetMigMode"] = l.migMode(d)
 	if f.MIG = l.migOn(d); f.MIG {
 		instances, _ := l.instances(d)
 		f.Instances = l.instanceFacts(d, instances)
@@ -90,10 +80,7 @@ func (l *library) instanceFacts(d device, instances []device) []instanceFacts {
 	facts := make([]instanceFacts, 0, len(instances))
 	for _, in := range instances {
 		i := instanceFacts{UUID: in.uuid}
-		l.ask("nvmlDeviceGetName", d.uuid, func() (r lib.Return) {
-			i.Name, r = in.GetName()
-			return r
-		})
+		i.Name, _ = askFor(l, "nvmlDeviceGetName", d.uuid, in.GetName)
 		in.uuid = d.uuid // losses and omissions go by the device
 		i.Total = l.memory(in).total
 		facts = append(facts, i)
@@ -110,21 +97,13 @@ type memoryFacts struct {
 
 // memory asks the second version, which tells what the driver keeps for itself
 // from what programs use, and else the first, which counts both as used.
-func (l *library) memory(d device) (m memoryFacts) {
-	code := l.call("nvmlDeviceGetMemoryInfo_v2", d.uuid, func() lib.Return {
-		v, r := d.GetMemoryInfo_v2()
-		m = memoryFacts{total: v.Total, reserved: v.Reserved, used: v.Used, free: v.Free, told: r == lib.SUCCESS}
-		return r
-	})
+func (l *library) memory(d device) memoryFacts {
+	v2, code := read(l, "nvmlDeviceGetMemoryInfo_v2", d.uuid, d.GetMemoryInfo_v2)
 	if code == 0 || code == codeOmitted {
-		return m
+		return memoryFacts{total: v2.Total, reserved: v2.Reserved, used: v2.Used, free: v2.Free, told: code == 0}
 	}
-	l.ask("nvmlDeviceGetMemoryInfo", d.uuid, func() lib.Return {
-		v, r := d.GetMemoryInfo()
-		m = memoryFacts{total: v.Total, used: v.Used, free: v.Free, told: r == lib.SUCCESS}
-		return r
-	})
-	return m
+	v, told := askFor(l, "nvmlDeviceGetMemoryInfo", d.uuid, d.GetMemoryInfo)
+	return memoryFacts{total: v.Total, used: v.Used, free: v.Free, told: told}
 }
 
 func (l *library) sample(r request) (*reading, []loss, *fault) {
@@ -135,7 +114,8 @@ func (l *library) sample(r request) (*reading, []loss, *fault) {
 	if f != nil {
 		return nil, nil, f
 	}
-	read := &reading{Driver: l.driverVersion()}
+	out := &reading{}
+	out.Driver, _ = askFor(l, "nvmlSystemGetDriverVersion", "", l.nvml.SystemGetDriverVersion)
 	for _, d := range devices {
 		before := len(l.lost)
 		last, ok := r.Last[d.uuid]
@@ -143,12 +123,11 @@ func (l *library) sample(r request) (*reading, []loss, *fault) {
 			last = r.Since
 		}
 		one := l.readDevice(d, last)
-		if fellOff(l.lost[before:]) {
-			continue
+		if !fellOff(l.lost[before:]) {
+			out.Devices = append(out.Devices, one)
 		}
-		read.Devices = append(read.Devices, one)
 	}
-	return read, l.lost, l.fault
+	return out, l.lost, l.fault
 }
 
 // fellOff reports whether the driver said that a device cannot be used any more.
@@ -164,20 +143,13 @@ func (l *library) readDevice(d device, last uint64) deviceReading {
 	out.Energy = l.energy(d)
 	out.Power = l.power(d)
 	out.PowerLimit = l.amount32("nvmlDeviceGetEnforcedPowerLimit", d, d.GetEnforcedPowerLimit)
-	l.ask("nvmlDeviceGetTemperature", d.uuid, func() lib.Return {
-		v, r := d.GetTemperature(lib.TEMPERATURE_GPU)
-		if r == lib.SUCCESS {
-			out.Temperature = &v
-		}
-		return r
-	})
-	l.ask("nvmlDeviceGetUtilizationRates", d.uuid, func() lib.Return {
-		v, r := d.GetUtilizationRates()
-		if r == lib.SUCCESS {
-			out.Rate = &v.Gpu
-		}
-		return r
-	})
+	if degrees, ok := askFor(l, "nvmlDeviceGetTemperature", d.uuid,
+		func() (uint32, lib.Return) { return d.GetTemperature(lib.TEMPERATURE_GPU) }); ok {
+		out.Temperature = &degrees
+	}
+	if rates, ok := askFor(l, "nvmlDeviceGetUtilizationRates", d.uuid, d.GetUtilizationRates); ok {
+		out.Rate = &rates.Gpu
+	}
 	if out.MIG {
 		instances, known := l.instances(d)
 		out.Processes, out.Listed = l.processesIn(d, instances)
@@ -194,24 +166,16 @@ func (l *library) readDevice(d device, last uint64) deviceReading {
 }
 
 func (l *library) amount32(call string, d device, get func() (uint32, lib.Return)) *uint64 {
-	var value uint32
-	if !l.ask(call, d.uuid, func() (r lib.Return) {
-		value, r = get()
-		return r
-	}) {
+	value, ok := askFor(l, call, d.uuid, get)
+	if !ok {
 		return nil
 	}
-	wide := uint64(value)
-	return &wide
+	return new(uint64(value))
 }
 
 // energy is the counter of the device, by its function or else by its field.
 func (l *library) energy(d device) *uint64 {
-	var value uint64
-	code := l.call("nvmlDeviceGetTotalEnergyConsumption", d.uuid, func() (r lib.Return) {
-		value, r = d.GetTotalEnergyConsumption()
-		return r
-	})
+	value, code := read(l, "nvmlDeviceGetTotalEnergyConsumption", d.uuid, d.GetTotalEnergyConsumption)
 	if code == 0 {
 		return &value
 	}
@@ -247,7 +211,7 @@ func (l *library) ticks(d device, last uint64) []tick {
 		}
 		return r
 	})
-	if code == int(lib.ERROR_NOT_FOUND) {
+	if code == codeNotFound {
 		return nil
 	}
 	l.note("nvmlDeviceGetSamples", d.uuid, code)
@@ -268,7 +232,7 @@ func (l *library) rows(d device, last uint64) ([]row, int) {
 		}
 		return r
 	})
-	if code != int(lib.ERROR_NOT_FOUND) {
+	if code != codeNotFound {
 		l.note("nvmlDeviceGetProcessUtilization", d.uuid, code)
 	}
 	if code != 0 {
@@ -294,11 +258,7 @@ func (l *library) processesIn(d device, instances []device) (found []processInfo
 func (l *library) processesOf(d device, uuid, instance string) (found []processInfo, listed bool) {
 	at := map[uint32]int{}
 	add := func(call string, get func() ([]lib.ProcessInfo, lib.Return)) bool {
-		var infos []lib.ProcessInfo
-		code := l.call(call, uuid, func() (r lib.Return) {
-			infos, r = get()
-			return r
-		})
+		infos, code := read(l, call, uuid, get)
 		if call != "nvmlDeviceGetMPSComputeRunningProcesses" || code != codeMissing {
 			l.note(call, uuid, code)
 		}

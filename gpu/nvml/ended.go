@@ -20,11 +20,7 @@ func (m *meter) ended(d deviceReading) (fresh []endedInfo) {
 	if d.Ended == nil {
 		return nil
 	}
-	c := m.cursors[d.UUID]
-	if c == nil {
-		c = &cursor{}
-		m.cursors[d.UUID] = c
-	}
+	c := m.cursor(d.UUID)
 	first := c.ended == nil
 	counted := make(map[endedInfo]bool, len(*d.Ended))
 	for _, e := range *d.Ended {

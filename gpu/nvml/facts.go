@@ -93,13 +93,12 @@ func (f deviceFacts) capabilities(cgroup2 bool) gpu.Capabilities {
 // limit set, shows as well that the driver can.
 func probed(call string, codes map[string]int) gpu.Probe {
 	code, ok := codes[call]
-	const notFound = 6
 	switch {
 	case !ok:
 		return gpu.Probe{State: gpu.Unknown, Why: call + " was not tried"}
-	case code == 0, code == notFound:
+	case code == 0, code == codeNotFound:
 		return gpu.Probe{State: gpu.Yes}
-	case code == 3:
+	case code == codeNotSupported:
 		return gpu.Probe{State: gpu.No, Why: "the driver says that this device does not support it"}
 	case code == codeMissing:
 		return gpu.Probe{State: gpu.No, Why: "the driver's library lacks " + call}

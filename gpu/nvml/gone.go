@@ -11,11 +11,10 @@ import (
 // ends says in which way a device cannot be used any more of which a call tells
 // this; empty where the loss is of that call only.
 func (l loss) ends() gpu.LossKind {
-	const lost, reset, notFound = 15, 16, 28
 	switch {
-	case l.Code == lost, l.Code == notFound:
+	case l.Code == codeLost, l.Code == codeNoDevice:
 		return gpu.LossFallen
-	case l.Code == reset:
+	case l.Code == codeReset:
 		return gpu.LossReset
 	case l.Code == codeOmitted && (l.Call == "" || strings.HasPrefix(l.Device, "#")):
 		return gpu.LossSilent

@@ -13,7 +13,7 @@ func (in instanceReading) busyPart() *int {
 	if in.Busy == nil || in.Part <= 0 {
 		return nil
 	}
-	return pointer(*in.Busy * int(in.Part) / int(gpu.WholeDevice))
+	return new(*in.Busy * int(in.Part) / int(gpu.WholeDevice))
 }
 
 // instancesUtil is how busy a divided device is: as much as its instances
@@ -30,7 +30,7 @@ func (d deviceReading) instancesUtil() *int {
 	if len(d.Instances) == 0 {
 		return nil
 	}
-	return pointer(min(sum, maxUtil*100))
+	return new(min(sum, maxUtil*100))
 }
 
 // instanceUtil is the utilisation of a process on an instance, in hundredths of

@@ -159,15 +159,18 @@ func (d deviceReading) validRows(at gpu.Moment, from uint64, ended []endedInfo) 
 	return rows, lost
 }
 
+func (m *meter) cursor(uuid string) *cursor {
+	if m.cursors[uuid] == nil {
+		m.cursors[uuid] = &cursor{}
+	}
+	return m.cursors[uuid]
+}
+
 // advance moves the cursor to the newest time that was read. A busy device that
 // names nobody for longer than the driver remembers has a clock of its own: it
 // is read from the start.
 func (m *meter) advance(d deviceReading, at gpu.Moment, ticks []tick, rows []row) {
-	c := m.cursors[d.UUID]
-	if c == nil {
-		c = &cursor{}
-		m.cursors[d.UUID] = c
-	}
+	c := m.cursor(d.UUID)
 	if n := len(ticks); n > 0 {
 		c.read = max(c.read, ticks[n-1].At)
 	}
@@ -175,8 +178,7 @@ func (m *meter) advance(d deviceReading, at gpu.Moment, ticks []tick, rows []row
 		c.read = max(c.read, r.At)
 	}
 	busy := d.Rate != nil && *d.Rate > 0 && len(d.Processes) > 0
-	const notFound = 6
-	idle := d.RowsCode == notFound || d.RowsCode == 0 && len(rows) == 0
+	idle := d.RowsCode == codeNotFound || d.RowsCode == 0 && len(rows) == 0
 	switch {
 	case !busy || !idle:
 		c.silent = 0
@@ -194,21 +196,20 @@ func (d deviceReading) sample(ticks []tick) gpu.DeviceSample {
 	if s.Util = mean(ticks); d.MIG {
 		s.Util = d.instancesUtil()
 	} else if s.Util == nil && d.Rate != nil && *d.Rate <= maxUtil {
-		current := int(*d.Rate) * 100
-		s.Util = &current
+		s.Util = new(int(*d.Rate) * 100)
 	}
 	s.MemoryUsed, s.MemoryFree = known(d.Used), known(d.Free)
 	if v := possible(d.Energy); v != nil {
-		s.Energy = pointer(gpu.MilliJoule(*v))
+		s.Energy = new(gpu.MilliJoule(*v))
 	}
 	if v := possible(d.Power); v != nil {
-		s.Power = pointer(gpu.MilliWatt(*v))
+		s.Power = new(gpu.MilliWatt(*v))
 	}
 	if v := possible(d.PowerLimit); v != nil {
-		s.PowerLimit = pointer(gpu.MilliWatt(*v))
+		s.PowerLimit = new(gpu.MilliWatt(*v))
 	}
 	if d.Temperature != nil && *d.Temperature < 1000 {
-		s.Temperature = pointer(int(*d.Temperature))
+		s.Temperature = new(int(*d.Temperature))
 	}
 	return s
 }
@@ -222,14 +223,14 @@ func mean(ticks []tick) *int {
 	for _, t := range ticks {
 		sum += t.Value
 	}
-	return pointer(int(sum * 100 / uint64(len(ticks))))
+	return new(int(sum * 100 / uint64(len(ticks))))
 }
 
 func known(v *uint64) *gpu.Bytes {
 	if v = possible(v); v == nil {
 		return nil
 	}
-	return pointer(gpu.Bytes(*v))
+	return new(gpu.Bytes(*v))
 }
 
 // possible is an amount that the driver told and that can be one: nil for
@@ -241,13 +242,10 @@ func possible(v *uint64) *uint64 {
 	return v
 }
 
-func pointer[T any](v T) *T { return &v }
-
 // processes are the samples of who is on the device. One that the driver
 // charged nothing was idle, where the driver charges at all.
 func (d deviceReading) processes(rows []row, utils map[uint32]int) []gpu.ProcessSample {
-	const notFound = 6
-	charges := d.RowsCode == 0 || d.RowsCode == notFound
+	charges := d.RowsCode == 0 || d.RowsCode == codeNotFound
 	if charges && len(rows) == 0 && slices.ContainsFunc(d.Rows, func(r row) bool { return d.runs(r.PID) }) {
 		charges = false // what was told of them cannot be true, so nothing is known
 	}
@@ -261,7 +259,7 @@ func (d deviceReading) processes(rows []row, utils map[uint32]int) []gpu.Process
 		if d.MIG {
 			s.Util = d.instanceUtil(p)
 		} else if charges {
-			s.Util = pointer(utils[p.PID])
+			s.Util = new(utils[p.PID])
 		}
 		samples = append(samples, s)
 	}

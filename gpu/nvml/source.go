@@ -85,11 +85,6 @@ func Open(c Config) *Source {
 	return s
 }
 
-// errClosed answers whoever asks a source that was closed.
-func errClosed() error {
-	return &gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "The reader of NVIDIA devices was ended."}
-}
-
 // take waits for the turn; the caller must give it back with done.
 func (s *Source) take(ctx context.Context) error {
 	select {
@@ -99,7 +94,7 @@ func (s *Source) take(ctx context.Context) error {
 	}
 	if s.closed {
 		s.done()
-		return errClosed()
+		return &gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "The reader of NVIDIA devices is closed."}
 	}
 	return nil
 }
@@ -125,18 +120,13 @@ func (s *Source) Inventory(ctx context.Context) ([]gpu.Device, error) {
 	for _, d := range s.known {
 		listed := slices.ContainsFunc(a.Inventory, func(f deviceFacts) bool { return f.UUID == string(d.UUID) })
 		if l := s.lossOf(d, a.Lost); !listed && l.Kind != gpu.LossUnlisted && l.Kind != "" {
-			d.Capabilities, d.Lost = unknown(l.Why), &l
+			d.Capabilities, d.Lost = gpu.UnknownCapabilities(l.Why), &l
 			devices = append(devices, d)
 		}
 	}
 	slices.SortFunc(devices, func(a, b gpu.Device) int { return a.Index - b.Index })
 	s.known = devices
 	return slices.Clone(devices), nil
-}
-
-func unknown(why string) gpu.Capabilities {
-	p := gpu.Probe{State: gpu.Unknown, Why: why}
-	return gpu.Capabilities{ProcessMemory: p, ProcessUtil: p, Energy: p, Accounting: p, MIG: p, MemoryLimit: p, MPS: p}
 }
 
 // Sample reads all devices.
@@ -159,7 +149,7 @@ func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
 	if a.Reading.Driver != "" {
 		s.driver = a.Reading.Driver
 	}
-	sample.Epoch = gpu.Epoch{Boot: at.BootID, Driver: s.driverEpoch()}
+	sample.Epoch = gpu.Epoch{Boot: at.BootID, Driver: s.driver + procs.ModuleLoad(s.config.Root, "nvidia")}
 	sample.Lost = s.sentences(append(a.Lost, oddities...))
 	sample.Gone = s.gone(a)
 	sample.Lost = append(sample.Lost, s.missing(sample.Gone)...)
@@ -248,17 +238,6 @@ func (s *Source) name(uuid string) string {
 		}
 	}
 	return uuid
-}
-
-// driverEpoch changes whenever the driver is loaded anew: besides its version
-// it holds the number that the kernel gives to the module's directory, each
-// time another one.
-func (s *Source) driverEpoch() string {
-	info, err := os.Stat(filepath.Join(s.config.Root, "sys/module/nvidia"))
-	if err != nil {
-		return s.driver
-	}
-	return s.driver + "/" + fileNumber(info)
 }
 
 func (s *Source) cgroup2() bool {

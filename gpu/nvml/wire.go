@@ -55,6 +55,18 @@ type fault struct {
 	Text string `json:"text,omitempty"` // what the loader said
 }
 
+// Those of the library's codes that mean something here.
+const (
+	codeNotSupported = 3
+	codeNoPermission = 4
+	codeNotFound     = 6
+	codeNotLoaded    = 9
+	codeLost         = 15
+	codeReset        = 16
+	codeMismatch     = 18
+	codeNoDevice     = 28
+)
+
 // Codes beside those of the library.
 const (
 	codeMissing  = -1 // the library has no such function

@@ -101,13 +101,13 @@ func (f fault) problem() *gpu.Error {
 	case codeMissing:
 		e.Message = "libnvidia-ml.so.1 is not a driver's library that can be used: it lacks " + f.Call + "."
 		e.Hint = "Install the NVIDIA driver anew."
-	case 4:
+	case codeNoPermission:
 		e.Message = "This user may not open the NVIDIA devices."
 		e.Hint = "See who may read and write /dev/nvidia*, and join that group."
-	case 9:
+	case codeNotLoaded:
 		e.Message = "The NVIDIA driver is installed but not loaded into the kernel."
 		e.Hint = "Restart the computer. Where Secure Boot is on, the driver's module must be signed."
-	case 18:
+	case codeMismatch:
 		e.Message = "The NVIDIA driver was updated while it was running: its library and its kernel module are of " +
 			"different versions."
 		e.Hint = "Restart the computer."

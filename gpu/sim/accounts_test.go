@@ -23,7 +23,7 @@ type keeper struct {
 }
 
 func newKeeper(t *testing.T, m *Machine) *keeper {
-	return &keeper{t: t, machine: m, a: gpu.NewAccounts(gpu.AccountsConfig{}, gpu.State{}), rows: map[string]gpu.Row{}}
+	return &keeper{t: t, machine: m, a: gpu.NewAccounts(gpu.State{}), rows: map[string]gpu.Row{}}
 }
 
 func (k *keeper) book(s gpu.Sample) {
@@ -59,7 +59,7 @@ func (k *keeper) kill() {
 			k.t.Fatal(err)
 		}
 	}
-	k.a = gpu.NewAccounts(gpu.AccountsConfig{}, state)
+	k.a = gpu.NewAccounts(state)
 }
 
 // sums are the stored counters by session.
@@ -101,9 +101,9 @@ func TestAccountsAgreeWithTheTruth(t *testing.T) {
 		if !near(float64(got.BusyGPUMs), float64(want.Busy.Milliseconds()), 0.01) {
 			t.Errorf("%s was busy for %d ms and is charged with %d", kind, want.Busy.Milliseconds(), got.BusyGPUMs)
 		}
-		if !near(got.VRAM.GiBHours(), want.Memory.GiBHours(), 0.005) || got.VRAMPeak != want.Peak {
-			t.Errorf("%s held %f GiB·h, at most %s, and is charged with %f and %s", kind, want.Memory.GiBHours(),
-				want.Peak, got.VRAM.GiBHours(), got.VRAMPeak)
+		if !near(gibHours(got.VRAM), gibHours(want.Memory), 0.005) || got.VRAMPeak != want.Peak {
+			t.Errorf("%s held %f GiB·h, at most %s, and is charged with %f and %s", kind, gibHours(want.Memory),
+				want.Peak, gibHours(got.VRAM), got.VRAMPeak)
 		}
 		if got.AllocGPUMs != 1_800_000 || got.CoveredMs != 3_600_000 || got.GapMs+got.EstimatedMs != 0 {
 			t.Errorf("%s was promised a half for an hour: %+v", kind, got)
@@ -228,17 +228,24 @@ func TestLedgerGuardAndMachineTogether(t *testing.T) {
 	}
 	hog := m.Run(Program{Device: devices[0].UUID, Kind: Holding, Memory: 14 * gpu.GiB})
 	c.pass(20 * time.Second)
-	room := gpu.RoomIn(gpu.Books(l, read(t, m), holders, gpu.Age{"a": time.Minute}, nil))
-	if _, err := l.ProposeWithin(gpu.Request{Shares: 500}, room); !gpu.Waits(err) {
-		t.Errorf("beside a program of 14 GiB a half is given: %v", err)
+	if _, ok := l.Offer(gpu.Request{Shares: 500}, roomBeside(t, m, l, holders)); ok {
+		t.Error("beside a program of 14 GiB a half is given")
 	}
 	m.End(hog)
 	c.pass(2 * time.Second)
-	room = gpu.RoomIn(gpu.Books(l, read(t, m), holders, gpu.Age{"a": time.Minute}, nil))
-	if _, err := l.ProposeWithin(gpu.Request{Shares: 500}, room); err != nil {
-		t.Errorf("after it has gone: %v", err)
+	if _, ok := l.Offer(gpu.Request{Shares: 500}, roomBeside(t, m, l, holders)); !ok {
+		t.Error("after it has gone a half is not given")
 	}
 	for _, err := range l.Check() {
 		t.Error(err)
 	}
 }
+
+// roomBeside is what both books leave of the first device while session a runs.
+func roomBeside(t *testing.T, m *Machine, l *gpu.Ledger, holders gpu.Holders) gpu.Room {
+	t.Helper()
+	b := gpu.Books(l, read(t, m), holders, gpu.Age{"a": time.Minute}, nil)[0]
+	return gpu.Room{b.Device: *b.DeviceFree}
+}
+
+func gibHours(held gpu.ByteTime) float64 { return float64(held.Per(gpu.GiB)) / 3.6e6 }

@@ -124,7 +124,7 @@ func Open(s *store.Store, clock *pace.Clock, log *slog.Logger) (*Books, error) {
 		return nil, err
 	}
 	return &Books{
-		log: log, store: s, clock: clock, gpus: gpu.NewAccounts(gpu.AccountsConfig{}, gpus), cpus: newCPUBook(cpus),
+		log: log, store: s, clock: clock, gpus: gpu.NewAccounts(gpus), cpus: newCPUBook(cpus),
 		names: map[session.ID]accountName{}, fresh: map[session.ID]accountName{},
 	}, nil
 }

@@ -34,7 +34,7 @@ func judgeBooks(home place.Home) (err error) {
 	if _, err := books.Account("gpu/state", &state); err != nil {
 		return err
 	}
-	errs = append(errs, gpu.NewAccounts(gpu.AccountsConfig{}, state).Check()...)
+	errs = append(errs, gpu.NewAccounts(state).Check()...)
 	return errors.Join(append(errs, judgeCharges(books))...)
 }
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package drm
+package procs
 
 import (
 	"io/fs"

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package nvml
+package procs
 
 import "io/fs"
 

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package drm
-
-import "io/fs"
-
-// fileNumber is empty where files have no numbers; there is no such driver there.
-func fileNumber(fs.FileInfo) string { return "" }
