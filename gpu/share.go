@@ -41,8 +41,8 @@ func ParseShare(text string) (Share, error) {
 	thousandths := value * float64(WholeDevice)
 	if err != nil || !(value >= 0) || thousandths > float64(maxShare) ||
 		math.Abs(thousandths-math.Round(thousandths)) > 1e-6 {
-		return 0, fmt.Errorf("%q is not a share of devices: write a number with at most three decimals, for example 0.5",
-			text)
+		const why = "%q is not a share of devices: write a number with at most three decimals, for example 0.5"
+		return 0, fmt.Errorf(why, text)
 	}
 	return Share(math.Round(thousandths)), nil
 }
