@@ -3,7 +3,7 @@ package agent
 import (
 	"testing"
 
-	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 	"slipway/gpu"
 	"slipway/gpu/sim"
@@ -11,7 +11,7 @@ import (
 
 func TestMachineWithoutDevicesRefusesToGiveSome(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{},
+		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{},
 			func(config *Config) { config.Devices.Source = gpu.Empty{Now: config.Host.Moment} })
 		p, err := g.agent.Preview(t.Context(), "", session.Spec{Image: "test:1", Accelerator: gpu.Request{Shares: 500}})
 		if err != nil {

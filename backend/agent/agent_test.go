@@ -21,6 +21,7 @@ import (
 	"slipway/backend/agent/meter"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -212,7 +213,7 @@ func (s *scriptedDevices) Close() error { return nil }
 type world struct {
 	t      *testing.T
 	dir    string
-	fake   *enginetest.Fake
+	fake   *simtest.Engine
 	gpus   *scriptedDevices
 	store  *store.Store
 	agent  *Agent
@@ -227,7 +228,7 @@ type world struct {
 // dirInMemory is a folder of the test's whose files reach no disk, where the
 // machine has such. What dies here is a process, never the machine: what it
 // wrote is there whether it was flushed or not, and flushing takes most of the time.
-func dirInMemory(t *testing.T) string {
+func dirInMemory(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "slipway-test-")
 	if err != nil {
@@ -241,8 +242,14 @@ func dirInMemory(t *testing.T) string {
 	return dir
 }
 
+// newFake returns an engine that does what the test says, in memory.
+func newFake(t testing.TB, config simtest.Config) *simtest.Engine {
+	t.Helper()
+	return simtest.New(t, dirInMemory(t), config)
+}
+
 // newWorld opens a store and an agent on fake and runs it.
-func newWorld(t *testing.T, fake *enginetest.Fake, config func(*Config)) *world {
+func newWorld(t *testing.T, fake *simtest.Engine, config func(*Config)) *world {
 	t.Helper()
 	w := &world{t: t, dir: dirInMemory(t), fake: fake, config: config}
 	w.start()
@@ -424,7 +431,7 @@ func inBubble(t *testing.T, test func(t *testing.T)) { synctest.Test(t, test) }
 
 func TestLaunchRunsAndEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		synctest.Wait() // the first checkpoint of the accounts is none of the launch's
 		before := w.store.Changes()
 		s := w.launch(session.Spec{Name: "first"})

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 )
 
@@ -46,7 +46,7 @@ func TestPortsThatNobodyAnnouncedAreFound(t *testing.T) {
 // runningWithGuest is a session that runs, with the guest in it.
 func runningWithGuest(t *testing.T, spec session.Spec) (*world, session.Session, *scriptedGuest) {
 	t.Helper()
-	w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+	w := newWorld(t, newFake(t, simtest.Config{}), nil)
 	s := w.awaitStatus(w.launch(spec).ID, session.Running)
 	return w, s, w.guest()
 }

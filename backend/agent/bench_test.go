@@ -15,6 +15,7 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -39,7 +40,7 @@ func BenchmarkSampler(b *testing.B) {
 		stats[ids[i]] = engine.Stats{CPU: time.Duration(i) * time.Second, Memory: gpu.GiB, MemLimit: 2 * gpu.GiB,
 			Pids: 5}
 	}
-	s := openSampled(b, &statsEngine{Fake: enginetest.NewFake(enginetest.FakeConfig{}), stats: stats}, ids)
+	s := openSampled(b, &statsEngine{Engine: newFake(b, simtest.Config{}), stats: stats}, ids)
 	s.measure(b, 0)
 }
 
@@ -54,7 +55,7 @@ func BenchmarkSamplerWithContainers(b *testing.B) {
 	}
 	defer e.Close()
 	ids := runContainers(b, host)
-	s := openSampled(b, &realStats{Fake: enginetest.NewFake(enginetest.FakeConfig{}), real: e}, ids)
+	s := openSampled(b, &realStats{Engine: newFake(b, simtest.Config{}), real: e}, ids)
 	s.round() // asks the daemon for each container once
 	if sampled := s.sampled(); sampled != benchContainers {
 		b.Fatalf("%d of %d containers were sampled", sampled, benchContainers)
@@ -178,7 +179,7 @@ func (s *sampled) measure(b *testing.B, pause time.Duration) {
 
 // realStats is an engine without containers that tells of another's.
 type realStats struct {
-	*enginetest.Fake
+	*simtest.Engine
 	real engine.Engine
 }
 
@@ -188,7 +189,7 @@ func (e *realStats) Stats(ctx context.Context, ids []string) (map[string]engine.
 
 // statsEngine tells of containers that it does not have.
 type statsEngine struct {
-	*enginetest.Fake
+	*simtest.Engine
 	stats map[string]engine.Stats
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"slipway/backend/engine"
-	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -40,7 +40,7 @@ func valueOf(env []session.EnvVar, name string) string {
 
 func TestClusterRunsAsKernelsOnOneNetwork(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		s := w.launch(session.Spec{Name: "trio", Cluster: 3, Resources: session.Resources{CPU: 2, Memory: gpu.GiB}})
 		s = w.awaitStatus(s.ID, session.Running)
 		if len(s.Kernels) != 3 || len(s.Grants.CPUs) != 6 || s.Grants.Memory != 3*gpu.GiB {
@@ -118,7 +118,7 @@ func TestOneKernelThatEndsEndsTheCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+				w := newWorld(t, newFake(t, simtest.Config{}), nil)
 				spec := session.Spec{Type: c.typ, Cluster: 3}
 				if c.typ == session.Batch {
 					spec.Command = "mpirun"
@@ -148,10 +148,10 @@ func TestOneKernelThatEndsEndsTheCluster(t *testing.T) {
 
 func TestClusterIsUndoneAndTriedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		broken := &session.Error{Code: "engine_call_broken", Message: "A call broke."}
-		fake.Fail(enginetest.CallCreateNetwork, broken)
-		fake.FailAfter(enginetest.CallCreate, broken) // the first was made, and nobody learned its id
+		fake.Fail(simtest.CallCreateNetwork, broken)
+		fake.FailAfter(simtest.CallCreate, broken) // the first was made, and nobody learned its id
 		w := newWorld(t, fake, nil)
 		s := w.awaitStatus(w.launch(session.Spec{Cluster: 2}).ID, session.Running)
 		if p := w.phaseOf(s.ID, session.PhaseStart); p.Attempts != 3 || p.Steps[0].Step != "network" ||
@@ -167,9 +167,9 @@ func TestClusterIsUndoneAndTriedAgain(t *testing.T) {
 
 func TestClusterThatGoesBackIntoTheQueueLeavesNoNetwork(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
-		gate := fake.Block(enginetest.CallStart)
+		gate := fake.Block(simtest.CallStart)
 		s := w.launch(session.Spec{Cluster: 2})
 		<-gate.Entered()
 		fake.SetDown(true)
@@ -191,7 +191,7 @@ func TestClusterThatGoesBackIntoTheQueueLeavesNoNetwork(t *testing.T) {
 
 func TestClusterIsAdoptedFromItsLabels(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
 		s := w.awaitStatus(w.launch(session.Spec{Cluster: 3, Name: "lost"}).ID, session.Running)
 		w.halt()
@@ -221,7 +221,7 @@ func TestClusterIsAdoptedFromItsLabels(t *testing.T) {
 
 func TestKernelsAreReachedByName(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		ctx := context.Background()
 		s := w.awaitStatus(w.launch(session.Spec{Cluster: 2}).ID, session.Running)
 		first, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{})

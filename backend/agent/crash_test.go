@@ -16,6 +16,7 @@ import (
 	"slipway/backend/agent/devices"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -133,8 +134,8 @@ func TestNothingIsLostOrDoubledWhateverDiesWhen(t *testing.T) {
 
 // sail plays one random run and returns how often the process died in it.
 func sail(t *testing.T, seed uint64) (deaths int) {
-	fake := enginetest.NewFake(enginetest.FakeConfig{CPUs: 4, Memory: 4 * gpu.GiB})
-	fake.Publish("remote", enginetest.PullScript{Steps: []session.Pull{{Current: 1, Total: 2}, {Current: 2, Total: 2}},
+	fake := newFake(t, simtest.Config{CPUs: 4, Memory: 4 * gpu.GiB})
+	fake.Publish("remote", simtest.PullScript{Steps: []session.Pull{{Current: 1, Total: 2}, {Current: 2, Total: 2}},
 		Pace: time.Second})
 	v := &voyage{r: rand.New(rand.NewPCG(seed, 7)), life: &life{}, wishes: map[string]session.ID{},
 		asked: map[session.ID]bool{}}
@@ -195,8 +196,8 @@ func (v *voyage) act() {
 	case 6:
 		v.fake.SetDown(v.r.IntN(2) == 0)
 	case 7:
-		calls := []enginetest.Call{enginetest.CallCreate, enginetest.CallStart, enginetest.CallRemove,
-			enginetest.CallStop, enginetest.CallGuest, enginetest.CallLogs}
+		calls := []simtest.Call{simtest.CallCreate, simtest.CallStart, simtest.CallRemove,
+			simtest.CallStop, simtest.CallGuest, simtest.CallLogs}
 		err := &session.Error{Code: "engine_call_broken", Message: "A call broke."}
 		if v.r.IntN(2) == 0 {
 			v.fake.Fail(calls[v.r.IntN(len(calls))], err)

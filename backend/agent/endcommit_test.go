@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"slipway/backend/engine"
-	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 )
 
@@ -68,7 +68,7 @@ func (w *world) wantImages(want ...string) {
 
 func TestTheNewestImagesOfEndsAreKept(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		spec := session.Spec{Name: "my.work", CommitOnEnd: 2}
 		first := w.ended(spec)
 		if i := first.EndImage; i == nil || i.State != session.WorkDone || i.Ref != "slipway-custom/ada:my-work-1" ||
@@ -76,7 +76,7 @@ func TestTheNewestImagesOfEndsAreKept(t *testing.T) {
 			t.Fatalf("its image is %+v", i)
 		}
 		if step := w.steps(first.ID)["image"]; step.Result != session.OutcomeSuccess ||
-			step.Message != "my-work-1: 3 MiB of changes" {
+			step.Message != "my-work-1: 24 MiB of changes" {
 			t.Errorf("its step: %+v", step)
 		}
 		user := w.launch(session.Spec{Image: first.EndImage.Ref})
@@ -108,7 +108,7 @@ func TestTheNewestImagesOfEndsAreKept(t *testing.T) {
 
 func TestWhichEndsMakeAnImage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		batch := session.Spec{Type: session.Batch, Command: "x", CommitOnEnd: 5}
 		for name, test := range map[string]struct {
 			spec session.Spec
@@ -143,9 +143,9 @@ func TestWhichEndsMakeAnImage(t *testing.T) {
 
 func TestAnImageThatCannotBeMadeKeepsTheContainer(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{CPUs: 1})
+		fake := newFake(t, simtest.Config{CPUs: 1})
 		w := newWorld(t, fake, nil)
-		fake.Fail(enginetest.CallCommit, noSpace, nil, noSpace)
+		fake.Fail(simtest.CallCommit, noSpace, nil, noSpace)
 		s := w.ended(session.Spec{Name: "work", CommitOnEnd: 1})
 		if i := s.EndImage; s.Status != session.Terminated || i == nil || i.State != session.WorkFailed ||
 			!s.KeepsContainer() || i.Error.Code != "engine_commit_no-space" || i.Error.Hint == "" {
@@ -190,9 +190,9 @@ func TestAnImageThatCannotBeMadeKeepsTheContainer(t *testing.T) {
 
 func TestAKeptContainerIsDroppedByForceAlone(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
-		fake.Fail(enginetest.CallCommit, noSpace)
+		fake.Fail(simtest.CallCommit, noSpace)
 		s := w.ended(session.Spec{Name: "work", CommitOnEnd: 1})
 		if now := w.terminated(s.ID, false); !now.KeepsContainer() || len(fake.States()) != 1 {
 			t.Fatalf("asked to end again it is %+v", now.EndImage)
@@ -207,9 +207,9 @@ func TestAKeptContainerIsDroppedByForceAlone(t *testing.T) {
 
 func TestAForcedEndGivesTheImageUp(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
-		gate := fake.Block(enginetest.CallCommit)
+		gate := fake.Block(simtest.CallCommit)
 		s := w.launch(session.Spec{Name: "work", CommitOnEnd: 1})
 		w.awaitStatus(s.ID, session.Running)
 		if _, err := w.agent.Terminate(t.Context(), s.ID, false); err != nil {
@@ -225,7 +225,7 @@ func TestAForcedEndGivesTheImageUp(t *testing.T) {
 			t.Errorf("meanwhile it is %s with %+v", now.Status, now.EndImage)
 		}
 		if step := w.steps(s.ID)["image"]; step.Result != session.OutcomeRunning ||
-			step.Message != "work-1: 3 MiB of changes" {
+			step.Message != "work-1: 24 MiB of changes" {
 			t.Errorf("meanwhile its step is %+v", step)
 		}
 		s = w.terminated(s.ID, true)
@@ -256,7 +256,7 @@ func TestAKilledAgentMakesTheImageOnce(t *testing.T) {
 	for deeds := 1; deeds <= 60; deeds++ {
 		inBubble(t, func(t *testing.T) {
 			l := &life{}
-			fake := enginetest.NewFake(enginetest.FakeConfig{})
+			fake := newFake(t, simtest.Config{})
 			w := &world{t: t, dir: dirInMemory(t), fake: fake, fault: func(string) error { return l.fault("") }}
 			w.config = func(c *Config) { c.Engine = mortal{fake, l} }
 			w.start()

@@ -12,6 +12,7 @@ import (
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/guest/link"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
@@ -46,31 +47,31 @@ func TestLaunchFails(t *testing.T) {
 	five := []error{broken, broken, broken, broken, broken}
 	for _, c := range []struct {
 		name     string
-		call     enginetest.Call
+		call     simtest.Call
 		errs     []error
 		reason   session.Reason
 		phase    session.PhaseName
 		outcome  session.Outcome
 		attempts int
 	}{
-		{"at once where the image is nowhere", enginetest.CallPull, []error{lasting("engine_pull_not-found")},
+		{"at once where the image is nowhere", simtest.CallPull, []error{lasting("engine_pull_not-found")},
 			session.ReasonPullFailed, session.PhasePrepare, session.OutcomeFailure, 1},
-		{"after five pulls", enginetest.CallPull, five, session.ReasonPullFailed, session.PhasePrepare,
+		{"after five pulls", simtest.CallPull, five, session.ReasonPullFailed, session.PhasePrepare,
 			session.OutcomeGiveUp, 5},
-		{"at once where the disk is full", enginetest.CallCreate, []error{lasting("engine_create_no-space")},
+		{"at once where the disk is full", simtest.CallCreate, []error{lasting("engine_create_no-space")},
 			session.ReasonCreateFailed, session.PhaseStart, session.OutcomeFailure, 1},
-		{"after five creations", enginetest.CallCreate, five, session.ReasonCreateFailed, session.PhaseStart,
+		{"after five creations", simtest.CallCreate, five, session.ReasonCreateFailed, session.PhaseStart,
 			session.OutcomeGiveUp, 5},
-		{"at once where it cannot start", enginetest.CallStart, []error{lasting("engine_start_failed")},
+		{"at once where it cannot start", simtest.CallStart, []error{lasting("engine_start_failed")},
 			session.ReasonStartFailed, session.PhaseStart, session.OutcomeFailure, 1},
-		{"at once where its guest exits", enginetest.CallGuest, []error{lasting("engine_guest_exited")},
+		{"at once where its guest exits", simtest.CallGuest, []error{lasting("engine_guest_exited")},
 			session.ReasonStartFailed, session.PhaseStart, session.OutcomeFailure, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				fake := enginetest.NewFake(enginetest.FakeConfig{})
+				fake := newFake(t, simtest.Config{})
 				fake.Fail(c.call, c.errs...)
-				fake.Publish("remote", enginetest.PullScript{})
+				fake.Publish("remote", simtest.PullScript{})
 				w := newWorld(t, fake, nil)
 				spec := session.Spec{}
 				if c.phase == session.PhasePrepare {
@@ -99,10 +100,10 @@ func TestLaunchFails(t *testing.T) {
 
 func TestLaunchSucceedsAtTheThirdAttempt(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		broken := &session.Error{Code: "engine_call_broken", Message: "A call broke."}
-		fake.Fail(enginetest.CallStart, broken)
-		fake.FailAfter(enginetest.CallCreate, broken) // made, and nobody learned its id
+		fake.Fail(simtest.CallStart, broken)
+		fake.FailAfter(simtest.CallCreate, broken) // made, and nobody learned its id
 		w := newWorld(t, fake, nil)
 		s := w.launch(session.Spec{})
 		s = w.awaitStatus(s.ID, session.Running)
@@ -119,22 +120,22 @@ func TestLaunchSucceedsAtTheThirdAttempt(t *testing.T) {
 
 func TestNothingHangsForEver(t *testing.T) {
 	for _, c := range []struct {
-		call   enginetest.Call
+		call   simtest.Call
 		reason session.Reason
 		code   session.Code
 	}{
-		{enginetest.CallPull, session.ReasonPullFailed, "engine_pull_timeout"},
-		{enginetest.CallCreate, session.ReasonCreateFailed, "engine_create_timeout"},
-		{enginetest.CallStart, session.ReasonStartFailed, "engine_start_timeout"},
-		{enginetest.CallGuest, session.ReasonStartFailed, "engine_guest_timeout"},
+		{simtest.CallPull, session.ReasonPullFailed, "engine_pull_timeout"},
+		{simtest.CallCreate, session.ReasonCreateFailed, "engine_create_timeout"},
+		{simtest.CallStart, session.ReasonStartFailed, "engine_start_timeout"},
+		{simtest.CallGuest, session.ReasonStartFailed, "engine_guest_timeout"},
 	} {
 		t.Run(string(c.call), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				fake := enginetest.NewFake(enginetest.FakeConfig{})
-				fake.Publish("remote", enginetest.PullScript{})
+				fake := newFake(t, simtest.Config{})
+				fake.Publish("remote", simtest.PullScript{})
 				w := newWorld(t, fake, nil)
 				spec := session.Spec{}
-				if c.call == enginetest.CallPull {
+				if c.call == simtest.CallPull {
 					spec.Image = "remote"
 				}
 				gate := fake.Block(c.call)
@@ -153,12 +154,12 @@ func TestNothingHangsForEver(t *testing.T) {
 
 func TestEndIsObeyedInEveryPhase(t *testing.T) {
 	for _, forced := range []bool{false, true} {
-		for _, call := range []enginetest.Call{enginetest.CallImage, enginetest.CallPull, enginetest.CallCreate,
-			enginetest.CallStart, enginetest.CallGuest} {
+		for _, call := range []simtest.Call{simtest.CallImage, simtest.CallPull, simtest.CallCreate,
+			simtest.CallStart, simtest.CallGuest} {
 			t.Run(fmt.Sprint(call, " forced ", forced), func(t *testing.T) {
 				inBubble(t, func(t *testing.T) {
-					fake := enginetest.NewFake(enginetest.FakeConfig{})
-					fake.Publish("remote", enginetest.PullScript{})
+					fake := newFake(t, simtest.Config{})
+					fake.Publish("remote", simtest.PullScript{})
 					w := newWorld(t, fake, nil)
 					gate := fake.Block(call)
 					defer gate.Release()
@@ -189,7 +190,7 @@ func TestEndIsObeyedInEveryPhase(t *testing.T) {
 
 func TestPendingSessionIsCancelled(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 1}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{CPUs: 1}), nil)
 		first := w.launch(session.Spec{})
 		w.awaitStatus(first.ID, session.Running)
 		second := w.launch(session.Spec{})
@@ -251,7 +252,7 @@ func TestBatchEnds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+				w := newWorld(t, newFake(t, simtest.Config{}), nil)
 				spec := batchSpec()
 				spec.Timeout = session.Duration(time.Hour)
 				s := w.launch(spec)
@@ -280,24 +281,24 @@ func TestBatchEnds(t *testing.T) {
 func TestInteractiveEndsByItself(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		end    func(f *enginetest.Fake, id string)
+		end    func(f *simtest.Engine, id string)
 		status session.Status
 		reason session.Reason
 	}{
-		{"politely", func(f *enginetest.Fake, id string) { f.Exit(id, 0) }, session.Terminated, session.ReasonSelf},
-		{"with trouble", func(f *enginetest.Fake, id string) { f.Exit(id, 2) }, session.Terminated, session.ReasonSelf},
-		{"out of memory", func(f *enginetest.Fake, id string) { f.OOM(id) }, session.Terminated, session.ReasonOOM},
-		{"by losing its container", func(f *enginetest.Fake, id string) { f.Lose(id) }, session.Failed,
+		{"politely", func(f *simtest.Engine, id string) { f.Exit(id, 0) }, session.Terminated, session.ReasonSelf},
+		{"with trouble", func(f *simtest.Engine, id string) { f.Exit(id, 2) }, session.Terminated, session.ReasonSelf},
+		{"out of memory", func(f *simtest.Engine, id string) { f.OOM(id) }, session.Terminated, session.ReasonOOM},
+		{"by losing its container", func(f *simtest.Engine, id string) { f.Lose(id) }, session.Failed,
 			session.ReasonLost},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+				w := newWorld(t, newFake(t, simtest.Config{}), nil)
 				s := w.launch(session.Spec{})
 				s = w.awaitStatus(s.ID, session.Running)
 				c.end(w.fake, s.Container())
 				s = w.await(s.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
-				if n := w.fake.Calls(enginetest.CallRemove); n != 1 {
+				if n := w.fake.Calls(simtest.CallRemove); n != 1 {
 					t.Errorf("its container was removed %d times", n)
 				}
 				if s.Status != c.status || s.Reason != c.reason || s.Result != session.ResultUndefined {
@@ -311,12 +312,12 @@ func TestInteractiveEndsByItself(t *testing.T) {
 
 func TestEngineThatIsAwayMakesLaunchesWaitAndRunningOnesStay(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
 		ctx := context.Background()
 		running := w.launch(session.Spec{})
 		w.awaitStatus(running.ID, session.Running)
-		gate := fake.Block(enginetest.CallCreate)
+		gate := fake.Block(simtest.CallCreate)
 		half := w.launch(session.Spec{})
 		<-gate.Entered()
 		fake.SetDown(true)
@@ -358,7 +359,7 @@ func TestEngineThatIsAwayMakesLaunchesWaitAndRunningOnesStay(t *testing.T) {
 
 func TestEndWhileTheEngineIsAway(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
 		ctx := context.Background()
 		polite, forced := w.launch(session.Spec{}), w.launch(session.Spec{})
@@ -395,11 +396,11 @@ func TestEndWhileTheEngineIsAway(t *testing.T) {
 
 func TestPoliteEndBecomesForced(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
 		s := w.launch(session.Spec{})
 		w.awaitStatus(s.ID, session.Running)
-		gate := fake.Block(enginetest.CallStop)
+		gate := fake.Block(simtest.CallStop)
 		defer gate.Release()
 		for _, forced := range []bool{false, true} {
 			if _, err := w.agent.Terminate(context.Background(), s.ID, forced); err != nil {
@@ -418,12 +419,12 @@ func TestPoliteEndBecomesForced(t *testing.T) {
 
 func TestEndThatCannotRemoveGivesUpAndSaysSo(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
 		s := w.launch(session.Spec{})
 		w.awaitStatus(s.ID, session.Running)
 		broken := &session.Error{Code: "engine_remove_busy", Message: "The container is busy."}
-		fake.Fail(enginetest.CallRemove, broken, broken, broken, broken, broken)
+		fake.Fail(simtest.CallRemove, broken, broken, broken, broken, broken)
 		if _, err := w.agent.Terminate(context.Background(), s.ID, false); err != nil {
 			t.Fatal(err)
 		}
@@ -445,7 +446,7 @@ func TestEndThatCannotRemoveGivesUpAndSaysSo(t *testing.T) {
 func TestFullDiskDelaysAndLosesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var full atomic.Bool
-		w := &world{t: t, dir: dirInMemory(t), fake: enginetest.NewFake(enginetest.FakeConfig{}),
+		w := &world{t: t, dir: dirInMemory(t), fake: newFake(t, simtest.Config{}),
 			fault: func(point string) error {
 				if full.Load() && point == "commit" {
 					return syscall.ENOSPC
@@ -486,7 +487,7 @@ func TestFullDiskDelaysAndLosesNothing(t *testing.T) {
 
 func TestWrongSpecsCreateNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 2, Memory: 2 * gpu.GiB}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{CPUs: 2, Memory: 2 * gpu.GiB}), nil)
 		ctx := context.Background()
 		live := w.launch(session.Spec{Name: "taken"})
 		w.awaitStatus(live.ID, session.Running)
@@ -539,7 +540,7 @@ func TestContainersThatTheEngineOrTheMachineTookAlong(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				var boot atomic.Int64
-				fake := enginetest.NewFake(enginetest.FakeConfig{})
+				fake := newFake(t, simtest.Config{})
 				w := newWorld(t, fake, func(config *Config) {
 					config.Host.Boot = func() (time.Time, error) { return time.Unix(boot.Load(), 0), nil }
 				})

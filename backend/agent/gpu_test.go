@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"slipway/backend/agent/devices"
-	"slipway/backend/engine"
-	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 	"slipway/gpu"
 	"slipway/gpu/sim"
@@ -61,11 +60,10 @@ type gpuWorld struct {
 	killed  bool
 }
 
-func newGPUWorld(t *testing.T, fake *enginetest.Fake, cards sim.Config, config func(*Config)) *gpuWorld {
+func newGPUWorld(t *testing.T, fake *simtest.Engine, cards sim.Config, config func(*Config)) *gpuWorld {
 	g := &gpuWorld{clocks: newClocks()}
 	cards.Clock, cards.Truth = g.clocks.now, true
 	g.machine = sim.Open(cards)
-	fake.SetAttachment(engine.Attachment{Way: engine.AttachSim})
 	w := &world{t: t, dir: dirInMemory(t), fake: fake}
 	w.config = func(c *Config) {
 		c.Devices.Source, c.Host.Moment = g.machine, g.clocks.now
@@ -160,7 +158,7 @@ func (g *gpuWorld) energy() (sum gpu.MilliJoule) {
 
 func TestSessionsAreChargedWithWhatTheyUse(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 1}, nil)
+		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 1}, nil)
 		trainer, holder := g.run("trainer", 500), g.run("holder", 500)
 		begun := time.Now()
 		g.machine.RunGranted(trainer.Container(), sim.Training, trainer.Grants.GPUs)
@@ -212,7 +210,7 @@ func TestKillsCountNothingTwice(t *testing.T) {
 	for seed := range uint64(6) {
 		inBubble(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 7))
-			g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}),
+			g := newGPUWorld(t, newFake(t, simtest.Config{}),
 				sim.Config{Seed: seed, Foreign: true, Cards: []sim.Card{sim.Server, sim.Server}}, nil)
 			g.accounts()
 			s := g.run("trainer", 500)
@@ -252,7 +250,7 @@ func TestKillsCountNothingTwice(t *testing.T) {
 
 func TestEnergyIsBookedToTheLastMillijoule(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 3}, nil)
+		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 3}, nil)
 		s := g.run("trainer", 700)
 		g.machine.RunGranted(s.Container(), sim.Training, s.Grants.GPUs)
 		counted := func() gpu.MilliJoule {
@@ -280,7 +278,7 @@ func TestEnergyIsBookedToTheLastMillijoule(t *testing.T) {
 
 func TestTimeAsleepIsNotCharged(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 4}, nil)
+		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 4}, nil)
 		s := g.run("trainer", 1000)
 		time.Sleep(time.Minute)
 		g.clocks.sleep(8 * time.Hour)
@@ -301,7 +299,7 @@ func TestTimeAsleepIsNotCharged(t *testing.T) {
 
 func TestTheBoardShowsWhoHoldsWhat(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 5}, nil)
+		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 5}, nil)
 		s := g.run("trainer", 500)
 		device := s.Grants.GPUs[0].Device
 		g.machine.RunGranted(s.Container(), sim.Training, s.Grants.GPUs)
@@ -371,7 +369,7 @@ func TestTheGuard(t *testing.T) {
 	}
 	t.Run("warns, and takes it back", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
-			g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 6}, nil)
+			g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 6}, nil)
 			s := g.run("greedy", 500)
 			over(g, s)
 			begun := time.Now()
@@ -391,7 +389,7 @@ func TestTheGuard(t *testing.T) {
 	})
 	t.Run("names each device, and takes back what was said before a restart", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
-			g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}),
+			g := newGPUWorld(t, newFake(t, simtest.Config{}),
 				sim.Config{Seed: 6, Cards: []sim.Card{sim.Workstation, sim.Workstation}}, nil)
 			s := g.run("greedy", 1500)
 			var pids []int
@@ -429,7 +427,7 @@ func TestTheGuard(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
 			var g *gpuWorld
 			ended := make(chan int, 10)
-			g = newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 6}, func(c *Config) {
+			g = newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 6}, func(c *Config) {
 				c.Devices.Guard = gpu.PolicyEndProcess
 				c.Devices.EndProcess = func(pid int, start uint64) error {
 					if start == 0 {
@@ -458,7 +456,7 @@ func TestTheGuard(t *testing.T) {
 	})
 	t.Run("ends the session where the policy says so", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
-			g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 6},
+			g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 6},
 				func(c *Config) { c.Devices.Guard = gpu.PolicyEndSession })
 			s := g.run("greedy", 500)
 			over(g, s)
@@ -473,7 +471,7 @@ func TestTheGuard(t *testing.T) {
 
 func TestThatThereAreNoDevicesIsToldOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		events := make(chan session.Event, 1000)

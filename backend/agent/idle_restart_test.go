@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 	"slipway/gpu"
 	"slipway/gpu/sim"
@@ -23,7 +23,7 @@ func (w *world) rows(prefix string) (n int) {
 // newWatched is a world with two sessions on devices, one of which works, and
 // an idle policy.
 func newWatched(t *testing.T, policy session.IdlePolicy) (g *gpuWorld, busy, idle session.Session) {
-	g = newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 8},
+	g = newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 8},
 		func(c *Config) { c.Sessions.Idle, c.Sessions.Link = policy, new(scene).link })
 	busy, idle = g.run("busy", 500), g.run("idle", 500)
 	g.machine.RunGranted(busy.Container(), sim.Training, busy.Grants.GPUs)
@@ -82,7 +82,7 @@ func TestWhoWorkedBeforeARestartIsNotTakenForIdleSinceItsStart(t *testing.T) {
 
 func TestAMachineThatSleptWhileTheAgentWasAwayDidNotIdle(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 9},
+		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 9},
 			func(c *Config) { c.Sessions.Idle, c.Sessions.Link = session.IdlePolicy{Network: hour}, new(scene).link })
 		s := g.run("laptop", gpu.Share(500))
 		g.agent.reclaim.Seen(s.ID, false)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 	"slipway/gpu"
 	"slipway/gpu/sim"
@@ -29,7 +29,7 @@ type idler struct {
 
 func newIdler(t *testing.T, policy session.IdlePolicy) *idler {
 	i := &idler{}
-	i.world = newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), func(c *Config) { c.Sessions.Link = i.in.link })
+	i.world = newWorld(t, newFake(t, simtest.Config{}), func(c *Config) { c.Sessions.Link = i.in.link })
 	s := i.launch(session.Spec{Name: "idler", Idle: &policy})
 	i.awaitStatus(s.ID, session.Running)
 	i.id = s.ID
@@ -266,7 +266,7 @@ func TestTooLittleUseOfADeviceEndsASession(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		threshold := 5.0
 		policy := session.IdlePolicy{Use: session.UsePolicy{Window: hour, GPU: &threshold}}
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 8},
+		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 8},
 			func(c *Config) { c.Sessions.Idle, c.Sessions.Link = policy, new(scene).link })
 		busy, idle := g.run("busy", 500), g.run("idle", 500)
 		g.machine.RunGranted(busy.Container(), sim.Training, busy.Grants.GPUs)
@@ -300,7 +300,7 @@ func TestTooLittleUseOfADeviceEndsASession(t *testing.T) {
 
 func TestAMachineThatSleptCountsNoTimeWithoutUse(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 9},
+		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 9},
 			func(c *Config) { c.Sessions.Idle, c.Sessions.Link = session.IdlePolicy{Network: hour}, new(scene).link })
 		s := g.run("laptop", gpu.Share(500))
 		g.agent.reclaim.Seen(s.ID, false)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/layers"
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -20,7 +21,7 @@ const everybodys = "python:3.12"
 // sharedFake is an agent that others use, with an image that they all launch.
 func sharedFake(t *testing.T) (*world, string) {
 	t.Helper()
-	fake := enginetest.NewFake(enginetest.FakeConfig{})
+	fake := newFake(t, simtest.Config{})
 	fake.AddImage(everybodys)
 	image, err := fake.Image(t.Context(), everybodys)
 	if err != nil {
@@ -91,13 +92,13 @@ func TestHostileUserMovesNoName(t *testing.T) {
 // image that is there is pulled again by admins only.
 func TestHostileUserUpdatesNoName(t *testing.T) {
 	w, _ := sharedFake(t)
-	w.fake.Publish(everybodys, enginetest.PullScript{})
-	pulls := w.fake.Calls(enginetest.CallPull)
+	w.fake.Publish(everybodys, simtest.PullScript{})
+	pulls := w.fake.Calls(simtest.CallPull)
 	if _, err := through(t, w.agent, "mallory", session.RoleUser).PullImage(t.Context(),
 		session.PullRequest{Ref: everybodys}); session.CodeOf(err) != "image_pull_forbidden" {
 		t.Errorf("mallory pulls it: %v", err)
 	}
-	if now := w.fake.Calls(enginetest.CallPull); now != pulls {
+	if now := w.fake.Calls(simtest.CallPull); now != pulls {
 		t.Errorf("the registry was asked")
 	}
 	boss := through(t, w.agent, "boss", session.RoleAdmin)
@@ -159,7 +160,7 @@ func (w *world) put(ref string, size int, origin session.ImageOrigin) session.Im
 // another person, for whose end the image would count and be removed.
 func TestForgedLabelsAreNoSeries(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		spec := session.Spec{Name: "nightly", CommitOnEnd: 2}
 		w.ended(spec)
 		for i := range 3 {
@@ -265,7 +266,7 @@ func TestARemovedCustomizedImageIsNeverPulled(t *testing.T) {
 		w, _ := sharedFake(t)
 		synctest.Wait() // until the engine is known to answer
 		const gone = "slipway-custom/ann:Mine"
-		w.fake.Publish(gone, enginetest.PullScript{})
+		w.fake.Publish(gone, simtest.PullScript{})
 		ann := through(t, w.agent, "ann", session.RoleUser)
 		for name, a := range map[string]session.Agent{"ann": ann,
 			"an admin": through(t, w.agent, "boss", session.RoleAdmin), "the machine's person": w.agent} {
@@ -290,7 +291,7 @@ func TestARemovedCustomizedImageIsNeverPulled(t *testing.T) {
 		if s.Error == nil || s.Error.Code != "engine_pull_not-found" || s.Error.Hint == "" {
 			t.Errorf("one that was removed while the session waited: %s, %+v", s.Status, s.Error)
 		}
-		if calls := w.fake.Calls(enginetest.CallPull); calls != 0 {
+		if calls := w.fake.Calls(simtest.CallPull); calls != 0 {
 			t.Errorf("a registry was asked %d times", calls)
 		}
 	})
@@ -337,8 +338,8 @@ func TestRegistryLoginsAreForThoseWhoMayUseThem(t *testing.T) {
 		w, _ := sharedFake(t)
 		synctest.Wait() // until the engine is known to answer
 		const private, public = "registry.test/secret:1", "registry.test/open:1"
-		w.fake.Publish(private, enginetest.PullScript{Private: true})
-		w.fake.Publish(public, enginetest.PullScript{})
+		w.fake.Publish(private, simtest.PullScript{Private: true})
+		w.fake.Publish(public, simtest.PullScript{})
 		ann, boss := through(t, w.agent, "ann", session.RoleUser), through(t, w.agent, "boss", session.RoleAdmin)
 		if work := pulled(t, ann, private); work.State != session.WorkFailed ||
 			work.Error.Code != "engine_pull_forbidden" {
@@ -393,7 +394,7 @@ func TestRegistryLoginsAreForThoseWhoMayUseThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		sees(ann, private, false)
-		w.fake.Publish(private, enginetest.PullScript{}) // it was opened to everybody
+		w.fake.Publish(private, simtest.PullScript{}) // it was opened to everybody
 		pulled(t, boss, private)
 		sees(ann, private, true)
 	})

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 )
 
@@ -38,12 +39,12 @@ func (w *world) commits(id session.ID) []session.Phase {
 
 func TestCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
 		s := w.launch(session.Spec{Name: "work"})
 		w.awaitStatus(s.ID, session.Running)
 
-		gate := fake.Block(enginetest.CallCommit)
+		gate := fake.Block(simtest.CallCommit)
 		first, err := w.commit(s.ID, "Mine-1")
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +84,7 @@ func TestCommit(t *testing.T) {
 		{ // an end waits for the image, and one that is forced gives it up
 			ending := w.launch(session.Spec{})
 			w.awaitStatus(ending.ID, session.Running)
-			gate := fake.Block(enginetest.CallCommit)
+			gate := fake.Block(simtest.CallCommit)
 			work, err := w.commit(ending.ID, "Late-1")
 			if err != nil {
 				t.Fatal(err)
@@ -94,7 +95,7 @@ func TestCommit(t *testing.T) {
 			}
 			synctest.Wait()
 			if now, err := w.agent.Get(t.Context(), ending.ID); err != nil || now.Status != session.Terminating ||
-				fake.Calls(enginetest.CallStop) != 0 {
+				fake.Calls(simtest.CallStop) != 0 {
 				t.Errorf("the session is %s while it is made an image: %v", now.Status, err)
 			}
 			gate.Release()
@@ -104,7 +105,7 @@ func TestCommit(t *testing.T) {
 			}
 			hurried := w.launch(session.Spec{})
 			w.awaitStatus(hurried.ID, session.Running)
-			gate = fake.Block(enginetest.CallCommit)
+			gate = fake.Block(simtest.CallCommit)
 			if work, err = w.commit(hurried.ID, "Late-2"); err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +120,7 @@ func TestCommit(t *testing.T) {
 			}
 		}
 		{ // a failure is told and written down
-			fake.Fail(enginetest.CallCommit, &session.Error{Code: "engine_commit_no-space",
+			fake.Fail(simtest.CallCommit, &session.Error{Code: "engine_commit_no-space",
 				Message: "The disk is full.", Hint: "Make room."})
 			failed := w.finished(w.commit(s.ID, "Mine-3"))
 			rows := w.commits(s.ID)
@@ -129,7 +130,7 @@ func TestCommit(t *testing.T) {
 			}
 		}
 		{ // an agent that stops ends what it makes
-			gate := fake.Block(enginetest.CallCommit)
+			gate := fake.Block(simtest.CallCommit)
 			if _, err := w.commit(s.ID, "Mine-4"); err != nil {
 				t.Fatal(err)
 			}
@@ -148,10 +149,10 @@ func TestCommit(t *testing.T) {
 
 func TestPullImage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
 		hold := make(chan struct{})
-		fake.Publish("far:1", enginetest.PullScript{
+		fake.Publish("far:1", simtest.PullScript{
 			Steps: []session.Pull{{Current: 4, Total: 9, Layers: 2, LayersDone: 1}}, Hold: hold})
 		pull := func(owner string) session.ImageWork {
 			t.Helper()
@@ -184,7 +185,7 @@ func TestPullImage(t *testing.T) {
 			t.Errorf("it ended as %+v", now)
 		}
 		{ // one that stands still is given up
-			fake.Publish("still:1", enginetest.PullScript{Steps: []session.Pull{{Current: 4, Total: 9}},
+			fake.Publish("still:1", simtest.PullScript{Steps: []session.Pull{{Current: 4, Total: 9}},
 				Hold: make(chan struct{})})
 			stuck := w.finished(w.agent.PullImage(t.Context(), session.PullRequest{Ref: "still:1", Owner: "ada"}))
 			if stuck.State != session.WorkFailed || stuck.Error.Code != "engine_pull_timeout" {
@@ -196,7 +197,7 @@ func TestPullImage(t *testing.T) {
 
 func TestRemoveImage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{CPUs: 1})
+		fake := newFake(t, simtest.Config{CPUs: 1})
 		fake.AddImage("waited:1")
 		w := newWorld(t, fake, nil)
 		holder := w.launch(session.Spec{})

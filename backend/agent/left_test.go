@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 )
 
@@ -14,13 +14,13 @@ import (
 // cannot be removed: who waits for its CPUs goes on waiting, and is told.
 func TestWhatIsLeftBehindIsGivenToNobody(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{CPUs: 2})
+		fake := newFake(t, simtest.Config{CPUs: 2})
 		w := newWorld(t, fake, nil)
 		both := session.Resources{CPU: 2}
 		first := w.awaitStatus(w.launch(session.Spec{Name: "stuck", Resources: both}).ID, session.Running)
 		second := w.launch(session.Spec{Resources: both})
 		broken := &session.Error{Code: "engine_remove_failed", Message: "It cannot be removed."}
-		fake.Fail(enginetest.CallRemove, broken, broken, broken) // the end, and two comparisons after it
+		fake.Fail(simtest.CallRemove, broken, broken, broken) // the end, and two comparisons after it
 		if _, err := w.agent.Terminate(context.Background(), first.ID, true); err != nil {
 			t.Fatal(err)
 		}

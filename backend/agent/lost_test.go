@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"slipway/backend/agent/devices"
-	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -32,7 +32,7 @@ func TestADeviceIsLostAndComesBack(t *testing.T) {
 	for _, kind := range []gpu.LossKind{gpu.LossFallen, gpu.LossReset, gpu.LossSilent, gpu.LossUnlisted} {
 		t.Run(string(kind), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}),
+				g := newGPUWorld(t, newFake(t, simtest.Config{}),
 					sim.Config{Seed: 7, Cards: []sim.Card{sim.Server, sim.Server}}, nil)
 				holder := g.run("holder", 500)
 				device := holder.Grants.GPUs[0].Device
@@ -104,7 +104,7 @@ func TestADeviceIsLostAndComesBack(t *testing.T) {
 
 func TestALossOutlivesTheAgent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 8}, nil)
+		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 8}, nil)
 		s := g.run("holder", 500)
 		device := s.Grants.GPUs[0].Device
 		g.machine.Lose(device, &gpu.Loss{Kind: gpu.LossUnlisted, Why: "the test took it"})
@@ -128,7 +128,7 @@ func TestALossOutlivesTheAgent(t *testing.T) {
 
 func TestALostDeviceThatNobodyHoldsIsForgotten(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}),
+		g := newGPUWorld(t, newFake(t, simtest.Config{}),
 			sim.Config{Seed: 9, Cards: []sim.Card{sim.Server, sim.Server}}, nil)
 		devices := func() []session.DeviceState {
 			board, err := g.agent.Devices(context.Background())

@@ -8,6 +8,7 @@ import (
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -15,7 +16,7 @@ import (
 func TestManySessionsAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const many = 150
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 100, Memory: many * gpu.GiB}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{CPUs: 100, Memory: many * gpu.GiB}), nil)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		for range 5 {
@@ -77,7 +78,7 @@ func TestManySessionsAtOnce(t *testing.T) {
 
 func TestImagesAreTheEngines(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		time.Sleep(time.Second)
 		images, err := w.agent.ListImages(context.Background())
 		if err != nil || len(images) != 1 || images[0].Refs[0] != enginetest.ImageMinimal {

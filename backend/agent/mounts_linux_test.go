@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"slipway/backend/engine"
-	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 )
 
@@ -26,7 +26,7 @@ func mountWorld(t *testing.T) (w *world, home string) {
 			t.Fatal(err)
 		}
 	}
-	fake := enginetest.NewFake(enginetest.FakeConfig{})
+	fake := newFake(t, simtest.Config{})
 	return newWorld(t, fake, func(c *Config) {
 		c.OffLimits.Own, c.OffLimits.Home = []string{filepath.Join(home, "own")},
 			home
@@ -101,7 +101,7 @@ func TestWhatWasExchangedBeforeTheStartIsNotMounted(t *testing.T) {
 			w, home := mountWorld(t)
 			dir := filepath.Join(home, "data")
 			m := mount(w, dir)
-			gate := w.fake.Block(enginetest.CallImage)
+			gate := w.fake.Block(simtest.CallImage)
 			s := w.launch(session.Spec{Mounts: []session.Mount{m}})
 			<-gate.Entered()
 			if err := errors.Join(os.Rename(dir, dir+"-away"),
@@ -110,9 +110,9 @@ func TestWhatWasExchangedBeforeTheStartIsNotMounted(t *testing.T) {
 			}
 			gate.Release()
 			ended := w.await(s.ID, "its end", func(s session.Session) bool { return s.Status.Terminal() })
-			if ended.Result == session.ResultSuccess || w.fake.Calls(enginetest.CallCreate) > 0 {
+			if ended.Result == session.ResultSuccess || w.fake.Calls(simtest.CallCreate) > 0 {
 				t.Errorf("it is %s, and %d containers were asked for", ended.Status,
-					w.fake.Calls(enginetest.CallCreate))
+					w.fake.Calls(simtest.CallCreate))
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 )
 
@@ -43,7 +44,7 @@ func (w *world) end(s session.Session) {
 
 func TestSessionsAreKeptApart(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		first, second := w.launchFor("ann", session.Spec{Name: "first"}),
 			w.launchFor("ann", session.Spec{Name: "second"})
 		other, pair := w.launchFor("bob", session.Spec{Name: "other"}),
@@ -79,9 +80,9 @@ func TestNetworksAreLeftToNobody(t *testing.T) {
 	}
 	t.Run("after a kill between the containers' end and theirs", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
-			w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+			w := newWorld(t, newFake(t, simtest.Config{}), nil)
 			s := w.launchFor("ann", session.Spec{})
-			gate := w.fake.Block(enginetest.CallRemoveNetwork)
+			gate := w.fake.Block(simtest.CallRemoveNetwork)
 			if _, err := w.agent.Terminate(context.Background(), s.ID, false); err != nil {
 				t.Fatal(err)
 			}
@@ -95,8 +96,8 @@ func TestNetworksAreLeftToNobody(t *testing.T) {
 	})
 	t.Run("after a launch that comes to nothing", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
-			w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
-			w.fake.Fail(enginetest.CallCreate, &session.Error{Code: "engine_create_invalid", Message: "No."})
+			w := newWorld(t, newFake(t, simtest.Config{}), nil)
+			w.fake.Fail(simtest.CallCreate, &session.Error{Code: "engine_create_invalid", Message: "No."})
 			s := w.launch(session.Spec{})
 			w.awaitStatus(s.ID, session.Failed)
 			clean(t, w)
@@ -104,8 +105,8 @@ func TestNetworksAreLeftToNobody(t *testing.T) {
 	})
 	t.Run("and one that was removed by hand is made again", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
-			w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
-			gate := w.fake.Block(enginetest.CallCreate)
+			w := newWorld(t, newFake(t, simtest.Config{}), nil)
+			gate := w.fake.Block(simtest.CallCreate)
 			s := w.launch(session.Spec{})
 			<-gate.Entered()
 			for _, name := range w.fake.Networks() {
@@ -120,8 +121,8 @@ func TestNetworksAreLeftToNobody(t *testing.T) {
 	})
 	t.Run("when all of a person's sessions end at once", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
-			w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
-			gate := w.fake.Block(enginetest.CallRemove)
+			w := newWorld(t, newFake(t, simtest.Config{}), nil)
+			gate := w.fake.Block(simtest.CallRemove)
 			var all []session.Session
 			for range 4 {
 				all = append(all, w.launchFor("ann", session.Spec{}))
@@ -145,7 +146,7 @@ func TestNetworksAreLeftToNobody(t *testing.T) {
 	})
 	t.Run("while another session begins", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
-			w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+			w := newWorld(t, newFake(t, simtest.Config{}), nil)
 			s := w.launchFor("ann", session.Spec{})
 			for range 10 {
 				ended := s

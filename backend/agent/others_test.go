@@ -12,13 +12,14 @@ import (
 	"slipway/backend/agent/others"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
 // tenant is one of several agents on an engine: it lists what is its own.
 type tenant struct {
-	*enginetest.Fake
+	*simtest.Engine
 	instance string
 	t        *testing.T
 	// creating is called before each container is created and created after it;
@@ -36,7 +37,7 @@ func (e *tenant) own(states []engine.State, own bool) (list []engine.State) {
 }
 
 func (e *tenant) List(ctx context.Context) ([]engine.State, error) {
-	states, err := e.Fake.List(ctx)
+	states, err := e.Engine.List(ctx)
 	return e.own(states, true), err
 }
 
@@ -50,7 +51,7 @@ func (e *tenant) Others(context.Context) (list []engine.State, err error) {
 }
 
 func (e *tenant) Watch(ctx context.Context, fn func(engine.State)) error {
-	return e.Fake.Watch(ctx, func(s engine.State) {
+	return e.Engine.Watch(ctx, func(s engine.State) {
 		if s.Labels[engine.LabelInstance] == e.instance {
 			fn(s)
 		}
@@ -61,7 +62,7 @@ func (e *tenant) Create(ctx context.Context, c engine.Container) (string, error)
 	if e.creating != nil {
 		e.creating()
 	}
-	id, err := e.Fake.Create(ctx, c)
+	id, err := e.Engine.Create(ctx, c)
 	if err == nil && e.created != nil {
 		e.created()
 	}
@@ -88,15 +89,15 @@ func (e *tenant) Start(ctx context.Context, id string) error {
 			e.t.Errorf("%s is given %s times", device, share)
 		}
 	}
-	return e.Fake.Start(ctx, id)
+	return e.Engine.Start(ctx, id)
 }
 
 // neighboursOf makes two agents on one engine with one device.
 func neighboursOf(t *testing.T, alone func(context.Context) (func(), error), creating, created func()) (a, b *world) {
 	t.Helper()
-	fake := enginetest.NewFake(enginetest.FakeConfig{})
+	fake := newFake(t, simtest.Config{})
 	config := func(c *Config) {
-		c.Engine = &tenant{Fake: fake, instance: c.Store.Instance(), t: t, creating: creating, created: created}
+		c.Engine = &tenant{Engine: fake, instance: c.Store.Instance(), t: t, creating: creating, created: created}
 		c.Devices.Alone = alone
 	}
 	a, b = newWorld(t, fake, config), newWorld(t, fake, config)
@@ -234,14 +235,14 @@ func TestTwoAgentsNeverGiveTheSame(t *testing.T) {
 // ours, as if it had looked before ours did.
 func TestLaterOnesAreWaitedFor(t *testing.T) {
 	for name, test := range map[string]struct {
-		then func(f *enginetest.Fake, id string) error // a second later
-		runs time.Duration                             // when ours runs, 0: not within five minutes
+		then func(f *simtest.Engine, id string) error // a second later
+		runs time.Duration                            // when ours runs, 0: not within five minutes
 	}{
-		"until they start": {then: func(f *enginetest.Fake, id string) error {
+		"until they start": {then: func(f *simtest.Engine, id string) error {
 			return f.Start(context.Background(),
 				id)
 		}},
-		"until they step back": {then: func(f *enginetest.Fake,
+		"until they step back": {then: func(f *simtest.Engine,
 			id string) error {
 			return f.Remove(context.Background(), id)
 		}, runs: 2 * time.Second},
@@ -256,7 +257,8 @@ func TestLaterOnesAreWaitedFor(t *testing.T) {
 						labels := map[string]string{engine.LabelInstance: "late",
 							engine.LabelGrants: `{"gpus":[{"device":"GPU-a","share":"1"}]}`}
 						id, err := a.fake.Create(context.Background(),
-							engine.Container{Name: "late", Image: enginetest.ImageMinimal, Labels: labels})
+							engine.Container{Name: "late", Image: enginetest.ImageMinimal, Labels: labels,
+								Memory: session.MinMemory})
 						if err != nil {
 							t.Error(err)
 						}
@@ -301,7 +303,8 @@ func TestGrantsOfOthersAreNotTrusted(t *testing.T) {
 			labels := map[string]string{engine.LabelInstance: a.store.Instance(), engine.LabelGrants: grants,
 				engine.LabelSession: "x"}
 			if _, err := a.fake.Create(context.Background(),
-				engine.Container{Name: grants, Image: enginetest.ImageMinimal, Labels: labels}); err != nil {
+				engine.Container{Name: grants, Image: enginetest.ImageMinimal, Labels: labels,
+					Memory: session.MinMemory}); err != nil {
 				t.Fatal(err)
 			}
 		}

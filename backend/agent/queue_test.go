@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -18,7 +19,7 @@ func taskSpec(name string) session.Spec {
 
 func TestDependentsWaitForSuccess(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		first := w.awaitStatus(w.launch(taskSpec("first")).ID, session.Running)
 		after := taskSpec("second")
 		after.After = []string{"first"}
@@ -71,7 +72,7 @@ func withImage(s session.Spec) session.Spec {
 
 func TestCancellationCascades(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		first := w.awaitStatus(w.launch(taskSpec("first")).ID, session.Running)
 		names := []string{"step-1", "step-2", "step-3"}
 		last := "first"
@@ -95,7 +96,7 @@ func TestCancellationCascades(t *testing.T) {
 
 func TestLaunchRefusesWhatNobodyCanWaitFor(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		w.launch(session.Spec{Name: "notebook"})
 		for name, after := range map[string]string{"nobody": "nobody", "an id of nobody": "aaaaaaaaaaaa",
 			"an interactive session": "notebook"} {
@@ -117,7 +118,7 @@ func TestLaunchRefusesWhatNobodyCanWaitFor(t *testing.T) {
 func TestWaitingEndsWithItsTimeout(t *testing.T) {
 	for _, down := range []bool{false, true} {
 		inBubble(t, func(t *testing.T) {
-			w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 2}), nil)
+			w := newWorld(t, newFake(t, simtest.Config{CPUs: 2}), nil)
 			w.awaitStatus(w.launch(session.Spec{Resources: session.Resources{CPU: 2}}).ID, session.Running)
 			began := time.Now()
 			s := w.launch(session.Spec{Resources: session.Resources{CPU: 1},
@@ -138,7 +139,7 @@ func TestWaitingEndsWithItsTimeout(t *testing.T) {
 
 func TestPriorityIsChangedWhilePending(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 2}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{CPUs: 2}), nil)
 		ctx := context.Background()
 		first := w.awaitStatus(w.launch(session.Spec{Resources: session.Resources{CPU: 2}}).ID, session.Running)
 		low, urgent := 5, 40
@@ -165,7 +166,7 @@ func TestPriorityIsChangedWhilePending(t *testing.T) {
 
 func TestSharesOfADeviceAreGivenAndExplained(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		w.withDevices([]gpu.Device{{UUID: "GPU-a", Model: "T", Vendor: gpu.NVIDIA, Memory: 24 * gpu.GiB}}, nil)
 		half := gpu.Request{Shares: 500}
 		first := w.awaitStatus(w.launch(session.Spec{Name: "first", Accelerator: half}).ID, session.Running)
@@ -198,7 +199,7 @@ func TestSharesOfADeviceAreGivenAndExplained(t *testing.T) {
 
 func TestForeignUseMakesASessionWaitAndNamesIt(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		devices := []gpu.Device{{UUID: "GPU-a", Model: "T", Vendor: gpu.NVIDIA, Memory: 24 * gpu.GiB}}
 		taken := gpu.Bytes(12025908429)
 		foreign := func(at gpu.Moment) gpu.Sample {
@@ -233,7 +234,7 @@ func TestForeignUseMakesASessionWaitAndNamesIt(t *testing.T) {
 
 func TestLaunchRefusesDevicesThatTheMachineCannotGive(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 4}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{CPUs: 4}), nil)
 		w.withDevices([]gpu.Device{{UUID: "GPU-a", Model: "T", Memory: 24 * gpu.GiB}}, nil)
 		time.Sleep(time.Second)
 		for name, c := range map[string]struct {
@@ -275,7 +276,7 @@ func TestLaunchRefusesDevicesThatTheMachineCannotGive(t *testing.T) {
 
 func TestHistoryTellsWhenASessionWillStart(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 1}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{CPUs: 1}), nil)
 		for range 6 {
 			s := w.awaitStatus(w.launch(taskSpec("")).ID, session.Running)
 			time.Sleep(30 * time.Minute)

@@ -20,6 +20,7 @@ import (
 	"slipway/backend/agent/sessions"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/guest/link"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
@@ -43,7 +44,7 @@ func (w *world) log(id session.ID, opts session.LogOptions) string {
 
 func TestContainerHasWhatTheSpecSays(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		dir := t.TempDir()
 		s := w.launch(session.Spec{Name: "exact", Resources: session.Resources{CPU: 2, Memory: 5 * gpu.GiB},
 			Env:    []session.EnvVar{{Name: "OMP_NUM_THREADS", Value: "9"}, {Name: "A", Value: "b"}},
@@ -81,7 +82,7 @@ func TestContainerHasWhatTheSpecSays(t *testing.T) {
 
 func TestKeyIsAnsweredWithTheFirstLaunch(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		soon := time.Now().Add(time.Second)
 		req := session.LaunchRequest{Key: "wish", Spec: session.Spec{Image: enginetest.ImageMinimal,
 			Type: session.Batch, Command: "true", NotBefore: &soon}}
@@ -102,7 +103,7 @@ func TestKeyIsAnsweredWithTheFirstLaunch(t *testing.T) {
 
 func TestStartTimeIsWaitedFor(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 1}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{CPUs: 1}), nil)
 		at := time.Now().Add(3 * time.Hour)
 		spec := batchSpec()
 		spec.NotBefore = &at
@@ -127,7 +128,7 @@ func TestStartTimeIsWaitedFor(t *testing.T) {
 
 func TestRename(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		ctx := context.Background()
 		s, other := w.launch(session.Spec{Name: "before"}), w.launch(session.Spec{Name: "other"})
 		s = w.awaitStatus(s.ID, session.Running)
@@ -156,8 +157,8 @@ func TestRename(t *testing.T) {
 
 func TestPullIsShown(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
-		fake.Publish("remote", enginetest.PullScript{Steps: []session.Pull{{Current: 1, Total: 9, Layers: 3},
+		fake := newFake(t, simtest.Config{})
+		fake.Publish("remote", simtest.PullScript{Steps: []session.Pull{{Current: 1, Total: 9, Layers: 3},
 			{Current: 5, Total: 9, Layers: 3, LayersDone: 1}, {Current: 9, Total: 9, Layers: 3, LayersDone: 3}},
 			Pace: time.Second})
 		w := newWorld(t, fake, nil)
@@ -178,7 +179,7 @@ func TestPullIsShown(t *testing.T) {
 
 func TestEventsFollowTheLifeOfASession(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		events := make(chan session.Event, 100)
@@ -251,7 +252,7 @@ func resumes(t *testing.T, w *world, middle session.Cursor, last session.Event) 
 
 func TestSlowWatcherIsResetAndDelaysNobody(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		time.Sleep(time.Second)
 		hold, resets := make(chan struct{}), 0
 		stop := errors.New("stop")
@@ -281,7 +282,7 @@ func TestSlowWatcherIsResetAndDelaysNobody(t *testing.T) {
 
 func TestUsageIsSampledAndThinned(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		s := w.launch(session.Spec{})
 		s = w.awaitStatus(s.ID, session.Running)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -318,9 +319,9 @@ func TestUsageIsSampledAndThinned(t *testing.T) {
 		}
 		cancel()
 		time.Sleep(time.Minute)
-		before := w.fake.Calls(enginetest.CallStats)
+		before := w.fake.Calls(simtest.CallStats)
 		time.Sleep(10 * time.Minute)
-		if calls := w.fake.Calls(enginetest.CallStats) - before; calls < 55 || calls > 65 {
+		if calls := w.fake.Calls(simtest.CallStats) - before; calls < 55 || calls > 65 {
 			t.Errorf("%d samples in ten minutes while nobody watches", calls)
 		}
 	})
@@ -329,16 +330,16 @@ func TestUsageIsSampledAndThinned(t *testing.T) {
 func TestIdleAgentAsksNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var loads atomic.Int64
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), func(c *Config) {
+		w := newWorld(t, newFake(t, simtest.Config{}), func(c *Config) {
 			c.Host.Load = func(string) (meter.Load, error) { loads.Add(1); return meter.Load{}, nil }
 		})
 		time.Sleep(time.Minute)
-		before, lists := loads.Load(), w.fake.Calls(enginetest.CallList)
+		before, lists := loads.Load(), w.fake.Calls(simtest.CallList)
 		time.Sleep(time.Hour)
-		if loads.Load()-before > 1 || w.fake.Calls(enginetest.CallStats) > 0 {
-			t.Errorf("%d loads, %d stats", loads.Load()-before, w.fake.Calls(enginetest.CallStats))
+		if loads.Load()-before > 1 || w.fake.Calls(simtest.CallStats) > 0 {
+			t.Errorf("%d loads, %d stats", loads.Load()-before, w.fake.Calls(simtest.CallStats))
 		}
-		if n := w.fake.Calls(enginetest.CallList) - lists; n < 59 || n > 61 {
+		if n := w.fake.Calls(simtest.CallList) - lists; n < 59 || n > 61 {
 			t.Errorf("%d comparisons in an hour", n)
 		}
 	})
@@ -346,7 +347,7 @@ func TestIdleAgentAsksNothing(t *testing.T) {
 
 func TestMemoryKillsAreWarnedOf(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		s := w.launch(session.Spec{})
 		s = w.awaitStatus(s.ID, session.Running)
 		w.guest().events <- link.Event{OOM: 1}
@@ -365,7 +366,7 @@ func TestMemoryKillsAreWarnedOf(t *testing.T) {
 
 func TestRestartAdoptsAndFinishes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
 		stays, ends, waits := w.launch(session.Spec{}), w.launch(batchSpec()),
 			w.launch(session.Spec{Resources: session.Resources{CPU: 7}})
@@ -394,13 +395,14 @@ func TestRestartAdoptsAndFinishes(t *testing.T) {
 
 func TestStraysAreAdoptedOrRemoved(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
 		known := w.launch(session.Spec{Name: "known"})
 		w.awaitStatus(known.ID, session.Running)
 		make := func(id session.ID, attempt string, start bool) string {
 			grants, _ := json.Marshal(session.Grants{CPUs: []int{6}, Memory: gpu.GiB})
 			c := engine.Container{Name: "slipway-" + string(id) + "-" + attempt, Image: enginetest.ImageMinimal,
+				Memory: session.MinMemory,
 				Labels: map[string]string{
 					engine.LabelSession: string(id), engine.LabelInstance: w.store.Instance(),
 					engine.LabelAttempt: attempt,
@@ -450,7 +452,7 @@ func TestStraysAreAdoptedOrRemoved(t *testing.T) {
 
 func TestAnAdoptedSessionKeepsItsFolders(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		ctx := context.Background()
 		folder, err := w.agent.CreateFolder(ctx, session.FolderRequest{Name: "data"})
 		if err != nil {
@@ -466,7 +468,7 @@ func TestAnAdoptedSessionKeepsItsFolders(t *testing.T) {
 		w.awaitStatus(first.ID, session.Terminated)
 		labels[engine.LabelSession], labels[engine.LabelName] = "losttherecor", "lost"
 		made, err := w.fake.Create(ctx, engine.Container{Name: "slipway-losttherecor", Image: enginetest.ImageMinimal,
-			Labels: labels})
+			Labels: labels, Memory: session.MinMemory})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -497,7 +499,7 @@ func TestAnAdoptedSessionKeepsItsFolders(t *testing.T) {
 
 func TestOldRecordsArePurgedWithTheirLogs(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), func(c *Config) { c.Sessions.KeepFinished = 5 })
+		w := newWorld(t, newFake(t, simtest.Config{}), func(c *Config) { c.Sessions.KeepFinished = 5 })
 		var first session.Session
 		for i := range 105 {
 			s := w.launch(session.Spec{})
@@ -531,7 +533,7 @@ func TestOldRecordsArePurgedWithTheirLogs(t *testing.T) {
 
 func TestNobodyPurgesTheRecordsOfOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), func(c *Config) { c.Sessions.KeepFinished = 10 })
+		w := newWorld(t, newFake(t, simtest.Config{}), func(c *Config) { c.Sessions.KeepFinished = 10 })
 		theirs := w.launchAs("ann", session.Spec{})
 		w.awaitStatus(theirs.ID, session.Running)
 		w.fake.WriteLog(w.fake.States()[0].ID, "x")
@@ -563,7 +565,7 @@ func TestNobodyPurgesTheRecordsOfOthers(t *testing.T) {
 
 func TestNobodyFillsTheQueueForOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		err := w.agent.records.Update(func(tx *store.Tx) error {
 			for range sessions.MostLive - 1 {
 				id := session.NewID()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -22,7 +23,7 @@ func driverDied(wait string) error {
 
 func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		g := newGPUWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), sim.Config{Seed: 21}, nil)
+		g := newGPUWorld(t, newFake(t, simtest.Config{}), sim.Config{Seed: 21}, nil)
 		holder := g.run("holder", 500)
 		time.Sleep(time.Minute)
 		g.machine.Break(driverDied("4 s"))

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 )
 
 func TestTerminalsAndExecAreTheGuests(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		ctx := context.Background()
 		s := w.launch(session.Spec{})
 		s = w.awaitStatus(s.ID, session.Running)
@@ -57,7 +57,7 @@ func TestTerminalsAndExecAreTheGuests(t *testing.T) {
 
 func TestUseNeedsARunningSession(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{CPUs: 1}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{CPUs: 1}), nil)
 		ctx := context.Background()
 		first := w.launch(session.Spec{})
 		w.awaitStatus(first.ID, session.Running)
@@ -101,7 +101,7 @@ func TestUseNeedsARunningSession(t *testing.T) {
 
 func TestApps(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, enginetest.NewFake(enginetest.FakeConfig{}), nil)
+		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		ctx := context.Background()
 		s := w.launch(session.Spec{Ports: []int{8000, 8001}})
 		s = w.awaitStatus(s.ID, session.Running)
@@ -185,9 +185,9 @@ func TestApps(t *testing.T) {
 
 func TestFollowedLogBeginsWhenTheSessionDoes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
-		gate := fake.Block(enginetest.CallCreate)
+		gate := fake.Block(simtest.CallCreate)
 		s := w.launch(batchSpec())
 		<-gate.Entered()
 		if got := w.log(s.ID, session.LogOptions{}); got != "" {
@@ -224,9 +224,9 @@ func TestFollowedLogBeginsWhenTheSessionDoes(t *testing.T) {
 
 func TestFollowedLogOfASessionThatNeverRunsEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
+		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
-		gate := fake.Block(enginetest.CallCreate)
+		gate := fake.Block(simtest.CallCreate)
 		defer gate.Release()
 		s := w.launch(batchSpec())
 		<-gate.Entered()

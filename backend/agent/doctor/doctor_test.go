@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 
 	"slipway/backend/engine"
-	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 )
 
@@ -72,8 +72,8 @@ func TestMachineIsJudgedByWhatItsEngineSays(t *testing.T) {
 
 func TestTheProbesEndWithWhoeverAskedForThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := enginetest.NewFake(enginetest.FakeConfig{})
-		gate := fake.Block(enginetest.CallInfo)
+		fake := simtest.New(t, t.TempDir(), simtest.Config{})
+		gate := fake.Block(simtest.CallInfo)
 		defer gate.Release()
 		ctx, leave := context.WithCancel(t.Context())
 		ended := make(chan error)

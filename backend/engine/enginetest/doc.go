@@ -1,4 +1,3 @@
-// Package enginetest holds what tests need of an engine: [Fake], an engine in
-// memory whose every fault a test can cause, and [Run], the suite that each
-// implementation of [engine.Engine] must pass.
+// Package enginetest holds [Run], the suite that each implementation of
+// [engine.Engine] must pass, and what tests need of a real daemon.
 package enginetest

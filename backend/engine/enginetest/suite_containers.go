@@ -61,7 +61,7 @@ func caseCreateInvalid(s *suite) {
 func caseCreated(s *suite) {
 	c := s.container("")
 	state := s.inspect(s.create(c))
-	if !state.Created || state.Running || !state.StartedAt.IsZero() {
+	if !state.Created || state.Running || !state.StartedAt.IsZero() || state.CreatedAt.IsZero() {
 		s.Errorf("want created and never started, got %+v", state)
 	}
 	if state.Name != c.Name || !maps.Equal(state.Labels, c.Labels) {

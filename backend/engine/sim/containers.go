@@ -26,7 +26,26 @@ const (
 	stopTime   = 120 * time.Millisecond
 )
 
-func (s *Sim) Create(ctx context.Context, c engine.Container) (string, error) {
+// containers are those of the machine.
+type containers struct {
+	*machine
+	images   *images
+	networks *networks
+
+	byID     map[string]*container // guarded by mu, as what follows
+	watchers map[*engine.Changes]struct{}
+}
+
+// container is one simulated container. Its fields are guarded by machine.mu.
+type container struct {
+	record
+	log      *logFile
+	life     *life // nil unless it runs in this process
+	starting bool
+	lost     bool // nobody is told what becomes of it
+}
+
+func (s *containers) Create(ctx context.Context, c engine.Container) (string, error) {
 	if err := s.check(ctx); err != nil {
 		return "", err
 	}
@@ -48,9 +67,10 @@ func (s *Sim) Create(ctx context.Context, c engine.Container) (string, error) {
 		return "", errors.Join(noSpace(err), os.RemoveAll(s.containerDir(id)))
 	}
 	c.Labels, c.CPUs, c.Mounts = maps.Clone(c.Labels), slices.Clone(c.CPUs), slices.Clone(c.Mounts)
-	made := &container{record: record{Spec: c, State: engine.State{ID: id, Name: c.Name, Created: true}}, log: log}
+	made := &container{record: record{Spec: c, State: engine.State{ID: id, Name: c.Name, Created: true,
+		CreatedAt: s.config.Clock.Now()}}, log: log}
 	s.mu.Lock()
-	for other, existing := range s.containers {
+	for other, existing := range s.byID {
 		if existing.Spec.Name == c.Name { // another call was quicker
 			s.mu.Unlock()
 			if err := os.RemoveAll(s.containerDir(id)); err != nil {
@@ -59,7 +79,7 @@ func (s *Sim) Create(ctx context.Context, c engine.Container) (string, error) {
 			return s.same(other, c)
 		}
 	}
-	s.containers[id] = made
+	s.byID[id] = made
 	s.touch(made)
 	s.mu.Unlock()
 	return id, s.save()
@@ -74,10 +94,10 @@ func newID() (string, error) {
 }
 
 // existing returns the container that c already is.
-func (s *Sim) existing(c engine.Container) (string, error) {
+func (s *containers) existing(c engine.Container) (string, error) {
 	s.mu.Lock()
 	found := ""
-	for id, other := range s.containers {
+	for id, other := range s.byID {
 		if other.Spec.Name == c.Name && c.Name != "" {
 			found = id
 		}
@@ -89,17 +109,17 @@ func (s *Sim) existing(c engine.Container) (string, error) {
 	return s.same(found, c)
 }
 
-func (s *Sim) same(id string, c engine.Container) (string, error) {
+func (s *containers) same(id string, c engine.Container) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if other, ok := s.containers[id]; ok && maps.Equal(other.Spec.Labels, c.Labels) {
+	if other, ok := s.byID[id]; ok && maps.Equal(other.Spec.Labels, c.Labels) {
 		return id, nil
 	}
 	return "", &session.Error{Code: "engine_create_name-taken", Message: fmt.Sprintf("Another container is named %s.",
 		c.Name), Hint: "End the session that has it, or choose another name."}
 }
 
-func (s *Sim) creatable(c engine.Container) error {
+func (s *containers) creatable(c engine.Container) error {
 	invalid := func(format string, args ...any) error {
 		return &session.Error{Code: "engine_create_invalid", Message: fmt.Sprintf(format, args...),
 			Hint: "Change it and launch again."}
@@ -118,11 +138,11 @@ func (s *Sim) creatable(c engine.Container) error {
 	if len(c.Hidden) > 0 { // links inside of a mount would lead to it
 		return invalid("A simulated session cannot have a directory mounted that holds Slipway's own files.")
 	}
-	if _, ok := s.image(c.Image); !ok {
+	if _, ok := s.images.find(c.Image); !ok {
 		return &session.Error{Code: "engine_create_no-image",
 			Message: fmt.Sprintf("The image %s is not on this machine.", c.Image), Hint: "Pull it first."}
 	}
-	if !s.hasNetwork(c.Network) {
+	if !s.networks.has(c.Network) {
 		return &session.Error{Code: "engine_create_no-network", Message: fmt.Sprintf("The network %s does not exist.",
 			c.Network), Hint: "Launch the session again."}
 	}
@@ -130,7 +150,7 @@ func (s *Sim) creatable(c engine.Container) error {
 }
 
 // prepare makes the files of a container.
-func (s *Sim) prepare(id string, c engine.Container) (*logFile, error) {
+func (s *containers) prepare(id string, c engine.Container) (*logFile, error) {
 	root := filepath.Join(s.containerDir(id), "root")
 	if err := errors.Join(os.MkdirAll(s.containerDir(id), 0o700), os.Mkdir(root, 0o755)); err != nil {
 		return nil, err
@@ -146,12 +166,12 @@ func noSpace(err error) error {
 		Hint: "Make room on the disk.", Err: err}
 }
 
-func (s *Sim) Start(ctx context.Context, id string) error {
+func (s *containers) Start(ctx context.Context, id string) error {
 	if err := s.check(ctx); err != nil {
 		return err
 	}
 	s.mu.Lock()
-	c, ok := s.containers[id]
+	c, ok := s.byID[id]
 	busy := ok && (c.State.Running || c.starting)
 	if ok && !busy {
 		c.starting = true
@@ -169,7 +189,7 @@ func (s *Sim) Start(ctx context.Context, id string) error {
 	}
 	s.mu.Lock()
 	c.starting = false
-	s.touch(nil)
+	s.wake()
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -178,10 +198,10 @@ func (s *Sim) Start(ctx context.Context, id string) error {
 }
 
 // awaitStart waits for a start that another call has begun.
-func (s *Sim) awaitStart(ctx context.Context, id string) error {
+func (s *containers) awaitStart(ctx context.Context, id string) error {
 	for {
 		s.mu.Lock()
-		c, ok := s.containers[id]
+		c, ok := s.byID[id]
 		done, wait := !ok || !c.starting, s.changed
 		s.mu.Unlock()
 		if done {
@@ -195,12 +215,12 @@ func (s *Sim) awaitStart(ctx context.Context, id string) error {
 	}
 }
 
-func (s *Sim) Stop(ctx context.Context, id string, grace time.Duration) error {
+func (s *containers) Stop(ctx context.Context, id string, grace time.Duration) error {
 	if err := s.check(ctx); err != nil {
 		return err
 	}
 	s.mu.Lock()
-	c, ok := s.containers[id]
+	c, ok := s.byID[id]
 	running := ok && c.State.Running
 	s.mu.Unlock()
 	if !running {
@@ -213,14 +233,14 @@ func (s *Sim) Stop(ctx context.Context, id string, grace time.Duration) error {
 	return s.save()
 }
 
-func (s *Sim) Remove(ctx context.Context, id string) error {
+func (s *containers) Remove(ctx context.Context, id string) error {
 	if err := s.check(ctx); err != nil {
 		return err
 	}
 	s.finish(id, 137)
 	s.mu.Lock()
-	c, ok := s.containers[id]
-	delete(s.containers, id)
+	c, ok := s.byID[id]
+	delete(s.byID, id)
 	if ok {
 		s.touch(c)
 	}
@@ -233,16 +253,16 @@ func (s *Sim) Remove(ctx context.Context, id string) error {
 }
 
 // Others implements [engine.Containers]: nobody else uses a simulated machine.
-func (s *Sim) Others(context.Context) ([]engine.State, error) { return nil, nil }
+func (s *containers) Others(context.Context) ([]engine.State, error) { return nil, nil }
 
-func (s *Sim) List(ctx context.Context) ([]engine.State, error) {
+func (s *containers) List(ctx context.Context) ([]engine.State, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	states := []engine.State{}
-	for _, c := range s.containers {
+	for _, c := range s.byID {
 		if s.ours(c) {
 			states = append(states, c.state())
 		}
@@ -251,32 +271,63 @@ func (s *Sim) List(ctx context.Context) ([]engine.State, error) {
 	return states, nil
 }
 
-func (s *Sim) Inspect(ctx context.Context, id string) (engine.State, error) {
+func (s *containers) Inspect(ctx context.Context, id string) (engine.State, error) {
 	if err := s.check(ctx); err != nil {
 		return engine.State{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, ok := s.containers[id]
+	c, ok := s.byID[id]
 	if !ok {
 		return engine.State{}, notFound(id)
 	}
 	return c.state(), nil
 }
 
-// Crash ends a container as if its process had been killed from outside.
-func (s *Sim) Crash(id string) {
-	s.finish(id, 137)
-	if err := s.save(); err != nil {
-		s.config.Log.Error("the state of the simulated engine was not written", "error", err)
+// touch wakes all who wait, and tells watchers of a container. The caller holds mu.
+func (s *containers) touch(c *container) {
+	s.wake()
+	if c.lost || !s.ours(c) {
+		return
+	}
+	for w := range s.watchers {
+		w.Push(c.state())
 	}
 }
 
-// Lose makes a container vanish, as when someone removes it behind our back.
-func (s *Sim) Lose(id string) error { return s.Remove(s.ctx, id) }
+func (s *containers) ours(c *container) bool {
+	instance, ok := c.Spec.Labels[engine.LabelInstance]
+	return ok && (s.config.Instance == "" || instance == s.config.Instance)
+}
 
-// ExhaustMemory ends a container as the kernel does when its memory has run out.
-func (s *Sim) ExhaustMemory(id string) {
-	s.oom(id)
-	s.Crash(id)
+func (c *container) state() engine.State {
+	state := c.State
+	state.Labels = maps.Clone(c.Spec.Labels)
+	return state
+}
+
+func notFound(id string) error {
+	return &session.Error{Code: "engine_read_not-found", Message: fmt.Sprintf("There is no container %s.", id),
+		Hint: "It may have been removed."}
+}
+
+// using returns the names of the containers that use an image. It needs mu.
+func (s *containers) using(image session.Image) []string {
+	var names []string
+	for _, c := range s.byID {
+		if used, ok := s.images.resolve(c.Spec.Image); ok && used.ID == image.ID {
+			names = append(names, c.Spec.Name)
+		}
+	}
+	return names
+}
+
+// runsIn reports whether a container runs in a network. It needs mu.
+func (s *containers) runsIn(network string) bool {
+	for _, c := range s.byID {
+		if c.Spec.Network == network && c.State.Running {
+			return true
+		}
+	}
+	return false
 }

@@ -29,7 +29,7 @@ type granted struct {
 }
 
 // grantedTo returns what a container was granted, nil where that is nothing.
-func (s *Sim) grantedTo(id string, spec engine.Container) shell.GPUs {
+func (s *containers) grantedTo(id string, spec engine.Container) shell.GPUs {
 	var grants session.Grants
 	if s.config.Devices == nil || json.Unmarshal([]byte(spec.Labels[engine.LabelGrants]), &grants) != nil ||
 		len(grants.GPUs) == 0 {

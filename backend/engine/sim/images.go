@@ -2,98 +2,24 @@ package sim
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"math"
-	"runtime"
 	"slices"
 	"sort"
 	"strings"
-	"time"
 
 	"slipway/backend/session"
-	"slipway/gpu"
 )
 
-// Image is one image that a simulated machine or registry has.
-type Image struct {
-	Ref       string
-	Layers    []gpu.Bytes // as they are downloaded
-	Size      gpu.Bytes   // on disk; 0: a little over twice the download
-	Installed bool        // there from the beginning
-}
+// images are those of the machine, and those of the registry that it pulls from.
+type images struct {
+	*machine
+	users func(image session.Image) []string // the containers that use an image; called with mu held
 
-// Catalogue is what the simulated registry has. Some of it is on the machine
-// from the beginning.
-func Catalogue() []Image {
-	image := func(ref string, mib gpu.Bytes, installed bool) Image {
-		return Image{Ref: ref, Layers: layers(mib * gpu.MiB), Installed: installed}
-	}
-	return []Image{
-		image("python:3.13", 390, false), image("python:3.12", 390, true), image("python:3.11", 390, false),
-		image("python:3.12-slim", 45, true),
-		image("quay.io/jupyter/scipy-notebook:latest", 1400, false), image("quay.io/jupyter/minimal-notebook:latest",
-			600, true),
-		image("quay.io/jupyter/datascience-notebook:latest", 1900, false),
-		image("quay.io/jupyter/pyspark-notebook:latest", 1800, false),
-		image("quay.io/jupyter/pytorch-notebook:latest", 2000, false),
-		image("pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", 3100, true),
-		image("pytorch/pytorch:2.5.1-cuda12.4-cudnn9-devel", 6300, false),
-		image("tensorflow/tensorflow:2.18.0", 700, false), image("tensorflow/tensorflow:2.18.0-gpu", 3600, false),
-		image("tensorflow/tensorflow:2.18.0-jupyter", 800, false),
-		image("rocker/tidyverse:4.4.2", 900, false), image("r-base:4.4.2", 340, false), image("julia:1.11", 300, false),
-		image("julia:1.10", 290, false),
-		image("nvidia/cuda:12.6.2-cudnn-devel-ubuntu24.04", 5200, false),
-		image("nvidia/cuda:12.6.2-cudnn-runtime-ubuntu24.04", 2200, false),
-		image("ubuntu:24.04", 30, true), image("ubuntu:22.04", 30, false), image("debian:12", 50, false),
-		image("debian:12-slim", 30, false),
-	}
-}
-
-// layers splits a download the way images are: a base, a few large layers, and
-// small ones.
-func layers(total gpu.Bytes) []gpu.Bytes {
-	shares := []gpu.Bytes{8, 20, 5, 46, 2, 14, 4}
-	if total < 64*gpu.MiB {
-		shares = []gpu.Bytes{70, 25, 4}
-	}
-	var split []gpu.Bytes
-	left := total
-	for _, share := range shares {
-		part := total * share / 100
-		split = append(split, part)
-		left -= part
-	}
-	return append(split, left)
-}
-
-func (i Image) download() gpu.Bytes {
-	var sum gpu.Bytes
-	for _, layer := range i.Layers {
-		sum += layer
-	}
-	return sum
-}
-
-func (i Image) describe() session.Image {
-	size := i.Size
-	if size == 0 {
-		size = i.download() * 22 / 10
-	}
-	return session.Image{
-		ID: fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(i.Ref))), Refs: []string{i.Ref}, Size: size,
-		CreatedAt: time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC), Arch: arch(),
-	}
-}
-
-// Pinned is an image of the catalogue by its digest.
-func Pinned(ref string) string { return session.PinImage(ref, Image{Ref: ref}.describe()) }
-
-func arch() string {
-	if runtime.GOARCH == "arm64" {
-		return "arm64"
-	}
-	return "amd64"
+	// All that follows is guarded by mu.
+	pulled  map[string]bool      // by reference: images that were not there from the beginning
+	evicted map[string]bool      // by reference: images that were there and were taken away
+	made    []session.Image      // images that the catalogue does not have: made of containers, or brought
+	parts   []session.ImageParts // what those are made of that were brought
 }
 
 // fullRef adds the tag that a reference without one means, and takes away the
@@ -107,7 +33,7 @@ func fullRef(ref string) string {
 }
 
 // published returns the image that the registry has under ref.
-func (s *Sim) published(ref string) (Image, bool) {
+func (s *images) published(ref string) (Image, bool) {
 	name, digest, _ := strings.Cut(ref, "@")
 	for _, image := range s.config.Catalogue {
 		if fullRef(image.Ref) == fullRef(name) && (digest == "" || image.describe().ID == digest) {
@@ -117,8 +43,15 @@ func (s *Sim) published(ref string) (Image, bool) {
 	return Image{}, false
 }
 
-// image returns the image that the machine has under ref, or under an id.
-func (s *Sim) image(ref string) (session.Image, bool) {
+// find returns the image that the machine has under ref, or under an id.
+func (s *images) find(ref string) (session.Image, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.resolve(ref)
+}
+
+// resolve is find for who holds mu.
+func (s *images) resolve(ref string) (session.Image, bool) {
 	name, digest, _ := strings.Cut(ref, "@")
 	for _, image := range s.installed() {
 		named := func(other string) bool { return fullRef(other) == fullRef(name) }
@@ -130,40 +63,81 @@ func (s *Sim) image(ref string) (session.Image, bool) {
 	return session.Image{}, false
 }
 
-func (s *Sim) installed() []session.Image {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	images := []session.Image{}
+// installed needs mu.
+func (s *images) installed() []session.Image {
+	found := []session.Image{}
 	for _, image := range s.config.Catalogue {
 		if image.Installed && !s.evicted[image.Ref] || s.pulled[image.Ref] {
-			images = append(images, image.describe())
+			found = append(found, image.describe())
 		}
 	}
-	for _, brought := range s.imported() {
-		at := slices.IndexFunc(images, func(i session.Image) bool { return i.ID == brought.ID })
+	for _, made := range s.made {
+		at := slices.IndexFunc(found, func(i session.Image) bool { return i.ID == made.ID })
 		if at < 0 {
-			images = append(images, brought)
+			found = append(found, made)
 			continue
 		}
-		images[at].Refs = append(images[at].Refs, brought.Refs...) // a further name of what is there
+		found[at].Refs = append(found[at].Refs, made.Refs...) // a further name of what is there
 	}
-	images = append(images, s.committed...)
-	sort.Slice(images, func(i, j int) bool { return images[i].Refs[0] < images[j].Refs[0] })
-	return images
+	sort.Slice(found, func(i, j int) bool { return found[i].Refs[0] < found[j].Refs[0] })
+	return found
 }
 
-func (s *Sim) Images(ctx context.Context) ([]session.Image, error) {
+// keep adds an image that the catalogue does not have, or further names of one
+// that is there. Another image that had one of its names loses it. It needs mu.
+func (s *images) keep(image session.Image) {
+	kept := []session.Image{}
+	for _, other := range s.made {
+		if other.ID == image.ID {
+			other.Refs = append(slices.Clone(other.Refs), image.Refs...)
+			slices.Sort(other.Refs)
+			other.Refs = slices.Compact(other.Refs)
+			image = other
+			continue
+		}
+		other.Refs = slices.DeleteFunc(slices.Clone(other.Refs),
+			func(ref string) bool { return slices.Contains(image.Refs, ref) })
+		if len(other.Refs) > 0 {
+			kept = append(kept, other)
+		}
+	}
+	for _, ref := range image.Refs {
+		s.evict(ref)
+	}
+	s.made = append(kept, image)
+}
+
+// forget takes an image away under all its names. It needs mu.
+func (s *images) forget(image session.Image) {
+	for _, name := range image.Refs {
+		s.evict(name)
+	}
+	s.parts = slices.DeleteFunc(s.parts, func(p session.ImageParts) bool { return p.ID == image.ID })
+	s.made = slices.DeleteFunc(s.made, func(i session.Image) bool { return i.ID == image.ID })
+}
+
+// evict takes an image of the catalogue away. It needs mu.
+func (s *images) evict(ref string) {
+	if image, ok := s.published(ref); ok {
+		delete(s.pulled, image.Ref)
+		s.evicted[image.Ref] = true
+	}
+}
+
+func (s *images) Images(ctx context.Context) ([]session.Image, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.installed(), nil
 }
 
-func (s *Sim) Image(ctx context.Context, ref string) (session.Image, error) {
+func (s *images) Image(ctx context.Context, ref string) (session.Image, error) {
 	if err := s.check(ctx); err != nil {
 		return session.Image{}, err
 	}
-	image, ok := s.image(ref)
+	image, ok := s.find(ref)
 	if !ok {
 		return session.Image{}, &session.Error{Code: "engine_image_not-found",
 			Message: fmt.Sprintf("The image %s is not on this machine.", ref), Hint: "Pull it first."}
@@ -171,84 +145,48 @@ func (s *Sim) Image(ctx context.Context, ref string) (session.Image, error) {
 	return image, nil
 }
 
-const (
-	pullDelay = 600 * time.Millisecond // until the first byte
-	pullEvery = 250 * time.Millisecond // between two reports
-	pullRate  = 48 * gpu.MiB           // bytes a second
-	unpack    = 900 * time.Millisecond // after the last byte
-)
-
-// Pull implements [engine.Images]: layers arrive three at a time, at a rate
-// that sways as networks do. Its registry is open to everybody.
-func (s *Sim) Pull(ctx context.Context, ref string, _ bool, progress func(session.Pull)) (private bool, err error) {
-	return false, s.pull(ctx, ref, progress)
-}
-
-func (s *Sim) pull(ctx context.Context, ref string, progress func(session.Pull)) error {
-	if err := s.check(ctx); err != nil {
-		return err
-	}
-	image, ok := s.published(ref)
-	if !ok {
-		return session.Because("engine_pull_not-found", session.Say("simPullNotFound", session.Fill("image", ref)),
-			session.Say("simPullNotFoundHint")).Failure(nil)
-	}
-	if err := s.pause(ctx, pullDelay); err != nil {
-		return err
-	}
-	d := &download{left: append([]gpu.Bytes{}, image.Layers...), total: image.download()}
-	progress(d.report(0))
-	for tick := 0; d.current < d.total; tick++ {
-		if err := s.pause(ctx, pullEvery); err != nil {
-			return err
-		}
-		rate := gpu.Bytes(float64(pullRate) * (1 + 0.25*math.Sin(float64(tick)/5) - 0.1*math.Cos(float64(tick)*1.7)))
-		d.receive(rate * gpu.Bytes(pullEvery/time.Millisecond) / 1000)
-		progress(d.report(gpu.Bytes(float64(rate) * s.config.Speed)))
-	}
-	if err := s.pause(ctx, unpack); err != nil {
+func (s *images) RemoveImage(ctx context.Context, ref string) error {
+	image, err := s.Image(ctx, ref)
+	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	s.pulled[image.Ref] = true
+	if users := s.users(image); len(users) > 0 {
+		s.mu.Unlock()
+		return &session.Error{Code: "engine_image_conflict",
+			Message: fmt.Sprintf("The image %s is used by the container %s.", ref, users[0]),
+			Hint:    "End that session first."}
+	}
+	s.forget(image)
 	s.mu.Unlock()
 	return s.save()
 }
 
-// download is a pull under way.
-type download struct {
-	left           []gpu.Bytes
-	done           int
-	current, total gpu.Bytes
-}
-
-// receive spreads n bytes over the layers that are under way.
-func (d *download) receive(n gpu.Bytes) {
-	const together = 3
-	for n > 0 && d.current < d.total {
-		active := 0
-		for i := range d.left {
-			if d.left[i] > 0 && active < together {
-				active++
-			}
-		}
-		share := max(n/gpu.Bytes(active), 1)
-		for i := range d.left {
-			if d.left[i] == 0 || active == 0 || n == 0 {
-				continue
-			}
-			active--
-			part := min(share, d.left[i], n)
-			d.left[i] -= part
-			d.current += part
-			n -= part
-			if d.left[i] == 0 {
-				d.done++
-			}
-		}
+// DiskUse implements [engine.Images]. Customized images share the layers of
+// their base.
+func (s *images) DiskUse(ctx context.Context) (session.ImageDisk, error) {
+	if err := s.check(ctx); err != nil {
+		return session.ImageDisk{}, err
 	}
-}
-
-func (d *download) report(rate gpu.Bytes) session.Pull {
-	return session.Pull{Current: d.current, Total: d.total, Rate: rate, LayersDone: d.done, Layers: len(d.left)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	images := s.installed()
+	var disk session.ImageDisk
+	for _, image := range images {
+		room := session.ImageRoom{Image: image, Alone: image.Size, Containers: len(s.users(image))}
+		for _, other := range images {
+			switch {
+			case other.Origin != nil && fullRef(other.Origin.Base) == fullRef(image.Refs[0]):
+				room.Alone = 0 // what is made of it keeps its layers
+			case image.Origin != nil && fullRef(image.Origin.Base) == fullRef(other.Refs[0]):
+				room.Alone = max(image.Size-other.Size, 0)
+			}
+		}
+		disk.Total += room.Alone
+		if room.Alone == 0 {
+			disk.Total += image.Size
+		}
+		disk.Images = append(disk.Images, room)
+	}
+	return disk, nil
 }

@@ -3,9 +3,11 @@ package sim
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,17 +23,36 @@ type life struct {
 	guest  *guest.Guest
 	cancel context.CancelFunc
 	ctx    context.Context //nolint:containedctx // the life itself
-	conn   net.Conn        // engine's end of the guest connection; guarded by Sim.mu
+	conn   net.Conn        // engine's end of the guest connection; guarded by machine.mu
 	gone   chan struct{}   // closed when all of it has ended
 }
 
 // endGrace is how long the terminals and services of a container have to end.
 const endGrace = 2 * time.Second
 
+// adopt takes up the containers that ran when the last process ended.
+func (s *containers) adopt() error {
+	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
+		c := s.byID[id]
+		if !c.State.Running {
+			continue
+		}
+		if c.Spec.Guest.Command == "" {
+			if err := s.begin(id); err != nil {
+				return err
+			}
+			continue
+		}
+		c.log.line("The command ended with the program that simulated it.")
+		s.finish(id, 137)
+	}
+	return nil
+}
+
 // begin makes a container run in this process.
-func (s *Sim) begin(id string) error {
+func (s *containers) begin(id string) error {
 	s.mu.Lock()
-	c, ok := s.containers[id]
+	c, ok := s.byID[id]
 	if !ok {
 		s.mu.Unlock()
 		return notFound(id)
@@ -65,7 +86,7 @@ func (s *Sim) begin(id string) error {
 	return nil
 }
 
-func (s *Sim) world(id string, spec engine.Container, started time.Time) (*shell.World, error) {
+func (s *containers) world(id string, spec engine.Container, started time.Time) (*shell.World, error) {
 	root := filepath.Join(s.containerDir(id), "root")
 	var mounts []shell.Mount
 	for _, m := range spec.Mounts {
@@ -102,7 +123,7 @@ func environment(spec engine.Container) []string {
 
 // live is the course of a running container: it becomes ready, runs its batch
 // command if it has one, and ends with it or when it is told to.
-func (s *Sim) live(id string, c *container, l *life) {
+func (s *containers) live(id string, c *container, l *life) {
 	defer close(l.gone)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), endGrace)
@@ -123,7 +144,7 @@ func (s *Sim) live(id string, c *container, l *life) {
 	job, err := shell.Start(l.world, shell.JobConfig{Script: command, Env: environment(c.Spec), Output: c.log})
 	if err != nil {
 		c.log.line(err.Error())
-		s.lives.Go(func() { s.end(id, 126) })
+		s.lives.Go(func() { s.Exit(id, 126) })
 		return
 	}
 	stop := context.AfterFunc(l.ctx, job.Kill)
@@ -138,22 +159,14 @@ func (s *Sim) live(id string, c *container, l *life) {
 	if err := l.guest.Flush(ctx); err != nil {
 		s.config.Log.Debug("nobody heard that a simulated command ended", "container", id, "error", err)
 	}
-	s.lives.Go(func() { s.end(id, code) })
-}
-
-// end records an end that came from within.
-func (s *Sim) end(id string, code int) {
-	s.finish(id, code)
-	if err := s.save(); err != nil {
-		s.config.Log.Error("the state of the simulated engine was not written", "error", err)
-	}
+	s.lives.Go(func() { s.Exit(id, code) })
 }
 
 // finish ends a running container with a code and waits until all of it has
 // ended. One that does not run is left as it is.
-func (s *Sim) finish(id string, code int) {
+func (s *containers) finish(id string, code int) {
 	s.mu.Lock()
-	c, ok := s.containers[id]
+	c, ok := s.byID[id]
 	if !ok || !c.State.Running {
 		s.mu.Unlock()
 		return
@@ -183,9 +196,9 @@ func (s *Sim) finish(id string, code int) {
 }
 
 // oom notes that the kernel killed a process of a container for memory.
-func (s *Sim) oom(id string) {
+func (s *containers) oom(id string) {
 	s.mu.Lock()
-	c, ok := s.containers[id]
+	c, ok := s.byID[id]
 	if !ok || !c.State.Running {
 		s.mu.Unlock()
 		return
@@ -200,13 +213,13 @@ func (s *Sim) oom(id string) {
 }
 
 // Guest implements [engine.Containers]. A new connection replaces the one before.
-func (s *Sim) Guest(ctx context.Context, id string) (net.Conn, error) {
+func (s *containers) Guest(ctx context.Context, id string) (net.Conn, error) {
 	for {
 		if err := s.check(ctx); err != nil {
 			return nil, err
 		}
 		s.mu.Lock()
-		c, ok := s.containers[id]
+		c, ok := s.byID[id]
 		switch {
 		case !ok:
 			s.mu.Unlock()
@@ -231,7 +244,7 @@ func (s *Sim) Guest(ctx context.Context, id string) (net.Conn, error) {
 }
 
 // serve connects to the guest of a life. The caller holds mu.
-func (s *Sim) serve(l *life) net.Conn {
+func (s *containers) serve(l *life) net.Conn {
 	near, far := net.Pipe()
 	if l.conn != nil {
 		l.conn.Close() //nolint:errcheck // a pipe cannot fail to close

@@ -113,12 +113,12 @@ func (l *logFile) close() error {
 	return l.file.Close()
 }
 
-func (s *Sim) Logs(ctx context.Context, id string, opts session.LogOptions) (io.ReadCloser, error) {
+func (s *containers) Logs(ctx context.Context, id string, opts session.LogOptions) (io.ReadCloser, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
-	c, ok := s.containers[id]
+	c, ok := s.byID[id]
 	s.mu.Unlock()
 	if !ok {
 		return nil, notFound(id)
@@ -148,7 +148,7 @@ func (r *logReader) Close() error {
 }
 
 // copyLog writes a log as opts ask for it.
-func (s *Sim) copyLog(ctx context.Context, id string, log *logFile, file *os.File, opts session.LogOptions,
+func (s *containers) copyLog(ctx context.Context, id string, log *logFile, file *os.File, opts session.LogOptions,
 	w io.Writer) error {
 	if err := skipTo(file, opts.Tail); err != nil {
 		return err
@@ -193,10 +193,10 @@ type runningNow struct {
 	changed <-chan struct{}
 }
 
-func (s *Sim) running(id string) runningNow {
+func (s *containers) running(id string) runningNow {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, ok := s.containers[id]
+	c, ok := s.byID[id]
 	return runningNow{now: ok && (c.State.Running || c.State.Created) && !s.closed, changed: s.changed}
 }
 

@@ -9,9 +9,15 @@ import (
 	"slipway/backend/session"
 )
 
-// CreateNetwork implements [engine.Networks]. A simulated network is a name:
-// no simulated container reaches another at all.
-func (s *Sim) CreateNetwork(ctx context.Context, n engine.Network) error {
+// networks are the private networks of the machine. A simulated network is a
+// name: no simulated container reaches another at all.
+type networks struct {
+	*machine
+	labels map[string]map[string]string // by name; guarded by mu
+	busy   func(name string) bool       // whether a container runs in it; called with mu held
+}
+
+func (s *networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 	name, labels := n.Name, n.Labels
 	if err := s.check(ctx); err != nil {
 		return err
@@ -21,9 +27,9 @@ func (s *Sim) CreateNetwork(ctx context.Context, n engine.Network) error {
 			engine.LabelInstance + "."}
 	}
 	s.mu.Lock()
-	there, taken := s.networks[name]
+	there, taken := s.labels[name]
 	if !taken {
-		s.networks[name] = maps.Clone(labels)
+		s.labels[name] = maps.Clone(labels)
 	}
 	s.mu.Unlock()
 	switch {
@@ -36,19 +42,16 @@ func (s *Sim) CreateNetwork(ctx context.Context, n engine.Network) error {
 		Hint: "End the session that has it, or launch again."}
 }
 
-func (s *Sim) RemoveNetwork(ctx context.Context, name string) error {
+func (s *networks) RemoveNetwork(ctx context.Context, name string) error {
 	if err := s.check(ctx); err != nil {
 		return err
 	}
 	s.mu.Lock()
-	labels, there := s.networks[name]
+	labels, there := s.labels[name]
 	there = there && (s.config.Instance == "" || labels[engine.LabelInstance] == s.config.Instance)
-	busy := false
-	for _, c := range s.containers {
-		busy = busy || c.Spec.Network == name && c.State.Running
-	}
+	busy := s.busy(name)
 	if there && !busy {
-		delete(s.networks, name)
+		delete(s.labels, name)
 	}
 	s.mu.Unlock()
 	switch {
@@ -61,18 +64,10 @@ func (s *Sim) RemoveNetwork(ctx context.Context, name string) error {
 	return s.save()
 }
 
-// hasNetwork reports whether a network is there, as the empty name always is.
-func (s *Sim) hasNetwork(name string) bool {
+// has reports whether a network is there, as the empty name always is.
+func (s *networks) has(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ok := s.networks[name]
+	_, ok := s.labels[name]
 	return ok || name == ""
-}
-
-// Attachment implements [engine.Engine]: simulated devices need no way in.
-func (s *Sim) Attachment(ctx context.Context, _ bool) (engine.Attachment, error) {
-	if err := s.check(ctx); err != nil {
-		return engine.Attachment{}, err
-	}
-	return engine.Attachment{Way: engine.AttachSim}, nil
 }

@@ -18,7 +18,7 @@ import (
 
 // programs are what an image has beside the utilities of a shell: with Jupyter a
 // notebook, whose Python runs in the browser.
-func (s *Sim) programs(image string, files *shell.FS) map[string]shell.Program {
+func (s *containers) programs(image string, files *shell.FS) map[string]shell.Program {
 	if !s.hasAny(image, "jupyter") {
 		return nil
 	}
@@ -38,7 +38,7 @@ func leftOut(_ context.Context, call shell.Call) int {
 	return 127
 }
 
-func (s *Sim) serveNotebooks(files *shell.FS) shell.Program {
+func (s *containers) serveNotebooks(files *shell.FS) shell.Program {
 	handler := notebook.Handler(notebook.Config{Files: simulatedFS{files}, Home: session.Home, Page: s.config.Notebook,
 		Clock: s.config.Clock})
 	return func(ctx context.Context, call shell.Call) int {
@@ -47,8 +47,8 @@ func (s *Sim) serveNotebooks(files *shell.FS) shell.Program {
 }
 
 // hasAny goes by the name of an image, or of that from which it was made.
-func (s *Sim) hasAny(ref string, words ...string) bool {
-	if image, ok := s.image(ref); ok {
+func (s *containers) hasAny(ref string, words ...string) bool {
+	if image, ok := s.images.find(ref); ok {
 		ref = image.Refs[0]
 		if image.Origin != nil {
 			ref = image.Origin.Base

@@ -11,12 +11,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
-	"time"
 
 	"slipway/backend/engine"
 	"slipway/backend/pace"
@@ -42,34 +39,14 @@ type Config struct {
 
 // Sim is a simulated engine. All methods are safe for concurrent use.
 type Sim struct {
-	config Config
-	ctx    context.Context //nolint:containedctx // it is the life of what this process runs, ended by Close
-	cancel context.CancelFunc
-	lives  sync.WaitGroup // one for each goroutine of a container
-
-	saving sync.Mutex // held while the state is written; taken before mu
-
-	mu         sync.Mutex // guards what follows
-	changed    chan struct{}
-	closed     bool
-	containers map[string]*container // by id
-	pulled     map[string]bool       // by reference: images that were not there from the beginning
-	received   []session.ImageParts  // images that were brought and that the catalogue does not have
-	committed  []session.Image       // images that were made of containers
-	evicted    map[string]bool       // by reference: images that were there and were taken away
-	watchers   map[*engine.Changes]struct{}
-	networks   map[string]map[string]string // labels by name
+	*machine
+	*containers
+	*images
+	*networks
+	writing sync.Mutex // held while the state is written; taken before mu
 }
 
 var _ engine.Engine = (*Sim)(nil)
-
-// container is one simulated container. Its fields are guarded by Sim.mu.
-type container struct {
-	record
-	log      *logFile
-	life     *life // nil unless it runs in this process
-	starting bool
-}
 
 // Open opens the engine and takes up what an earlier process left: containers
 // that ran run again, with new terminals; a batch command that was under way
@@ -94,10 +71,16 @@ func Open(config Config) (*Sim, error) {
 		return nil, &session.Error{Code: "engine_open_no-space", Message: fmt.Sprintf("The folder %s cannot be made.",
 			config.Dir), Hint: "Make it writable or choose another with SLIPWAY_HOME.", Err: err}
 	}
-	s := &Sim{config: config, changed: make(chan struct{}),
-		containers: map[string]*container{}, pulled: map[string]bool{}, evicted: map[string]bool{},
-		watchers: map[*engine.Changes]struct{}{}, networks: map[string]map[string]string{}}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	m := &machine{config: config, changed: make(chan struct{})}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	s := &Sim{
+		machine:  m,
+		images:   &images{machine: m, pulled: map[string]bool{}, evicted: map[string]bool{}},
+		networks: &networks{machine: m, labels: map[string]map[string]string{}},
+	}
+	s.containers = &containers{machine: m, images: s.images, networks: s.networks, byID: map[string]*container{},
+		watchers: map[*engine.Changes]struct{}{}}
+	s.images.users, s.networks.busy, m.save = s.using, s.runsIn, s.write
 	if err := s.load(); err != nil {
 		s.cancel()
 		return nil, err
@@ -113,7 +96,7 @@ func Open(config Config) (*Sim, error) {
 func (s *Sim) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	s.touch(nil)
+	s.wake()
 	s.mu.Unlock()
 	s.cancel()
 	s.lives.Wait()
@@ -121,25 +104,6 @@ func (s *Sim) Close() error {
 	defer s.mu.Unlock()
 	for w := range s.watchers {
 		w.End()
-	}
-	return nil
-}
-
-// adopt takes up the containers that ran when the last process ended.
-func (s *Sim) adopt() error {
-	for _, id := range slices.Sorted(maps.Keys(s.containers)) {
-		c := s.containers[id]
-		if !c.State.Running {
-			continue
-		}
-		if c.Spec.Guest.Command == "" {
-			if err := s.begin(id); err != nil {
-				return err
-			}
-			continue
-		}
-		c.log.line("The command ended with the program that simulated it.")
-		s.finish(id, 137)
 	}
 	return nil
 }
@@ -154,64 +118,10 @@ func (s *Sim) Info(ctx context.Context) (engine.Info, error) {
 	}, nil
 }
 
-// check fails when ctx has ended or the engine is closed.
-func (s *Sim) check(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return cancelled(ctx)
+// Attachment implements [engine.Engine]: simulated devices need no way in.
+func (s *Sim) Attachment(ctx context.Context, _ bool) (engine.Attachment, error) {
+	if err := s.check(ctx); err != nil {
+		return engine.Attachment{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.",
-			Hint: "Start Slipway again."}
-	}
-	return nil
-}
-
-func cancelled(ctx context.Context) error {
-	return &session.Error{Code: "engine_call_timeout", Message: "The call was given up before it was done.",
-		Err: errors.Join(ctx.Err(), context.Cause(ctx))}
-}
-
-// pause waits for a simulated length of time; it fails when ctx ends first.
-func (s *Sim) pause(ctx context.Context, d time.Duration) error {
-	timer := s.config.Clock.Timer(time.Duration(float64(d) / s.config.Speed))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return cancelled(ctx)
-	case <-s.ctx.Done():
-		return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.",
-			Hint: "Start Slipway again."}
-	}
-}
-
-// touch wakes all who wait, and tells watchers of a container. The caller holds mu.
-func (s *Sim) touch(c *container) {
-	close(s.changed)
-	s.changed = make(chan struct{})
-	if c == nil || !s.ours(c) {
-		return
-	}
-	for w := range s.watchers {
-		w.Push(c.state())
-	}
-}
-
-func (s *Sim) ours(c *container) bool {
-	instance, ok := c.Spec.Labels[engine.LabelInstance]
-	return ok && (s.config.Instance == "" || instance == s.config.Instance)
-}
-
-func (c *container) state() engine.State {
-	state := c.State
-	state.Labels = maps.Clone(c.Spec.Labels)
-	return state
-}
-
-func notFound(id string) error {
-	return &session.Error{Code: "engine_read_not-found", Message: fmt.Sprintf("There is no container %s.", id),
-		Hint: "It may have been removed."}
+	return engine.Attachment{Way: engine.AttachSim}, nil
 }

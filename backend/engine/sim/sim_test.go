@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,12 +47,16 @@ func TestSimKeepsThePromisesOfAnEngine(t *testing.T) {
 		Instance: "one", Image: "python:3.12", NoImage: "nowhere/nothing:1", Guest: true, Mounts: true, Stats: true,
 		Serve:     []string{"httpd", "-p", fmt.Sprint(enginetest.ServePort)},
 		Commands:  enginetest.Commands{OOM: "stress --vm-bytes 1G --timeout 60"},
-		PullImage: "julia:1.11", Evict: func(_ *testing.T, ref string) { current.Evict(ref) },
+		PullImage: "julia:1.11", Evict: func(t *testing.T, ref string) {
+			if err := current.Evict(ref); err != nil {
+				t.Error(err)
+			}
+		},
 		HomeExists: func(t *testing.T, _ engine.Container) bool { return homeExists(t, current) },
 		DropGuest: func(t *testing.T, id string) {
 			current.mu.Lock()
 			defer current.mu.Unlock()
-			if err := current.containers[id].life.conn.Close(); err != nil {
+			if err := current.byID[id].life.conn.Close(); err != nil {
 				t.Error(err)
 			}
 		},
@@ -351,7 +356,7 @@ func TestFaults(t *testing.T) {
 	t.Run("a crash ends the container", func(t *testing.T) {
 		id := start(t, s, spec("crash", ""))
 		client := connect(t, s, id)
-		s.Crash(id)
+		s.Exit(id, 137)
 		<-client.Done()
 		if state := ended(t, s, id); state.ExitCode != 137 || state.OOMKilled {
 			t.Errorf("got %+v", state)
@@ -359,7 +364,7 @@ func TestFaults(t *testing.T) {
 	})
 	t.Run("exhausted memory is told", func(t *testing.T) {
 		id := start(t, s, spec("oom", ""))
-		s.ExhaustMemory(id)
+		s.OOM(id)
 		if state := ended(t, s, id); state.ExitCode != 137 || !state.OOMKilled {
 			t.Errorf("got %+v", state)
 		}
@@ -388,4 +393,39 @@ func TestFaults(t *testing.T) {
 			t.Errorf("the file was changed: %q, %v", data, err)
 		}
 	})
+}
+
+func TestAnImageThatIsBroughtKeepsItsLabelsAndTakesItsName(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	bring := func(id byte, replace bool) (session.Image, error) {
+		content := func(text string) engine.Content {
+			return engine.Content{Open: func() (io.ReadCloser, error) {
+				return io.NopCloser(strings.NewReader(text)), nil
+			}}
+		}
+		layer := "sha256:" + strings.Repeat(string(id), 64)
+		return s.ImportImage(t.Context(), session.ImageParts{ID: "sha256:" + strings.Repeat(string(id+1), 64),
+			Refs: []string{"mine:1"}, Replace: replace, Layers: []session.ImageLayer{{Digest: layer, Size: gpu.MiB}}},
+			map[string]engine.Content{layer: content(""),
+				session.ImageConfig: content(`{"config": {"Labels": {"made": "by ` + string(id) + `"}}}`)})
+	}
+	first, err := bring('a', false)
+	if err != nil || first.Labels["made"] != "by a" || first.Size != gpu.MiB {
+		t.Fatalf("got %+v, %v", first, err)
+	}
+	if _, err := bring('c', false); session.CodeOf(err) != "engine_import_conflict" {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	second, err := bring('c', true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	named, err := open(t, dir).Image(t.Context(), "mine:1")
+	if err != nil || named.ID != second.ID || named.Labels["made"] != "by c" {
+		t.Errorf("after a restart the name is that of %+v, %v", named, err)
+	}
 }

@@ -26,11 +26,12 @@ type savedState struct {
 	Version    int      `json:"version"`
 	Containers []record `json:"containers"`
 	Pulled     []string `json:"pulled"`
-	// Received are images that were brought and that the catalogue does not have.
+	// Received says what the images are made of that were brought and that the
+	// catalogue does not have.
 	Received []session.ImageParts `json:"received,omitempty"`
 	// Evicted are images of the catalogue that were there and were removed.
 	Evicted []string `json:"evicted,omitempty"`
-	// Committed are images that were made of containers.
+	// Committed are images that were made of containers or brought.
 	Committed []session.Image `json:"committed,omitempty"`
 	// Networks are the labels of each network by its name.
 	Networks map[string]map[string]string `json:"networks,omitempty"`
@@ -40,7 +41,9 @@ const stateVersion = 1
 
 func (s *Sim) statePath() string { return filepath.Join(s.config.Dir, "engine.json") }
 
-func (s *Sim) containerDir(id string) string { return filepath.Join(s.config.Dir, "containers", id) }
+func (m *machine) containerDir(id string) string {
+	return filepath.Join(m.config.Dir, "containers", id)
+}
 
 func (s *Sim) load() error {
 	data, err := os.ReadFile(s.statePath())
@@ -64,10 +67,16 @@ func (s *Sim) load() error {
 		if err != nil {
 			return fmt.Errorf("open log: %w", err)
 		}
-		s.containers[r.State.ID] = &container{record: r, log: log}
+		s.byID[r.State.ID] = &container{record: r, log: log}
 	}
-	maps.Copy(s.networks, saved.Networks)
-	s.received, s.committed = saved.Received, saved.Committed
+	maps.Copy(s.labels, saved.Networks)
+	s.parts, s.made = saved.Received, saved.Committed
+	for _, parts := range s.parts { // older programs kept no more of images that were brought
+		known := slices.ContainsFunc(s.made, func(i session.Image) bool { return i.ID == parts.ID })
+		if !known && len(parts.Refs) > 0 {
+			s.made = append(s.made, imageOf(parts))
+		}
+	}
 	for _, ref := range saved.Evicted {
 		s.evicted[ref] = true
 	}
@@ -77,15 +86,15 @@ func (s *Sim) load() error {
 	return nil
 }
 
-// save writes the state as it is now. A crash leaves the old file or the new one.
-func (s *Sim) save() error {
-	s.saving.Lock()
-	defer s.saving.Unlock()
+// write writes the state as it is now. A crash leaves the old file or the new one.
+func (s *Sim) write() error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	s.mu.Lock()
-	saved := savedState{Version: stateVersion, Pulled: slices.Sorted(maps.Keys(s.pulled)), Networks: s.networks,
-		Received: s.received, Evicted: slices.Sorted(maps.Keys(s.evicted)), Committed: s.committed}
-	for _, id := range slices.Sorted(maps.Keys(s.containers)) {
-		saved.Containers = append(saved.Containers, s.containers[id].record)
+	saved := savedState{Version: stateVersion, Pulled: slices.Sorted(maps.Keys(s.pulled)), Networks: s.labels,
+		Received: s.parts, Evicted: slices.Sorted(maps.Keys(s.evicted)), Committed: s.made}
+	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
+		saved.Containers = append(saved.Containers, s.byID[id].record)
 	}
 	data, err := json.Marshal(saved)
 	s.mu.Unlock()

@@ -13,7 +13,7 @@ const guestMemory = 9 * gpu.MiB
 
 // Stats implements [engine.Containers]. CPU and memory are those of the
 // container's process table; network and disk are made up from them.
-func (s *Sim) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
+func (s *containers) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (s *Sim) Stats(ctx context.Context, ids []string) (map[string]engine.Stats,
 	samples := map[string]engine.Stats{}
 	for _, id := range ids {
 		s.mu.Lock()
-		c, ok := s.containers[id]
+		c, ok := s.byID[id]
 		if !ok || !c.State.Running || c.life == nil {
 			s.mu.Unlock()
 			continue

@@ -7,7 +7,7 @@ import (
 	"slipway/backend/session"
 )
 
-func (s *Sim) Watch(ctx context.Context, fn func(engine.State)) error {
+func (s *containers) Watch(ctx context.Context, fn func(engine.State)) error {
 	if err := s.check(ctx); err != nil {
 		return err
 	}

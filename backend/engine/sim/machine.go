@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"slipway/backend/session"
+)
+
+// machine is what the rooms of the engine have in common. One lock guards what
+// all of them hold, since it is written into one file.
+type machine struct {
+	config Config
+	ctx    context.Context //nolint:containedctx // it is the life of what this process runs, ended by Close
+	cancel context.CancelFunc
+	lives  sync.WaitGroup // one for each goroutine of a container
+	save   func() error   // writes what the rooms hold
+
+	mu      sync.Mutex    // guards what the rooms hold, and what follows
+	changed chan struct{} // closed and replaced by every change
+	closed  bool
+}
+
+// check fails when ctx has ended or the engine is closed.
+func (m *machine) check(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return cancelled(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.",
+			Hint: "Start Slipway again."}
+	}
+	return nil
+}
+
+func cancelled(ctx context.Context) error {
+	return &session.Error{Code: "engine_call_timeout", Message: "The call was given up before it was done.",
+		Err: errors.Join(ctx.Err(), context.Cause(ctx))}
+}
+
+// pause waits for a simulated length of time; it fails when ctx ends first.
+func (m *machine) pause(ctx context.Context, d time.Duration) error {
+	d = time.Duration(float64(d) / m.config.Speed)
+	if d == 0 { // the speed says at once
+		return nil
+	}
+	timer := m.config.Clock.Timer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return cancelled(ctx)
+	case <-m.ctx.Done():
+		return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.",
+			Hint: "Start Slipway again."}
+	}
+}
+
+// wake wakes all who wait. The caller holds mu.
+func (m *machine) wake() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}

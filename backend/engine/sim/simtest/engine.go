@@ -1,0 +1,343 @@
+// Package simtest gives tests a simulated engine with faults on order: any call
+// can be made to hang or fail, and containers end when a test says so.
+package simtest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"slipway/backend/engine"
+	"slipway/backend/engine/enginetest"
+	"slipway/backend/engine/sim"
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// Engine is a simulated engine with faults on order. It outlives whoever uses
+// it: handing the same one to a second agent is what a restart of the agent looks
+// like.
+type Engine struct {
+	*sim.Sim
+	*faults
+	commands bool
+
+	mu       sync.Mutex // guards what follows
+	created  map[string]engine.Container
+	conns    map[string]net.Conn      // to guests
+	absent   map[string]chan struct{} // closed when the guest is there again
+	stats    map[string]engine.Stats
+	scripts  map[string]PullScript
+	networks map[string]engine.Network
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// Config says what an [Engine] looks like. The zero value will do.
+type Config struct {
+	CPUs     int       // 0: 8
+	Memory   gpu.Bytes // 0: 16 GiB
+	Instance string    // value of the instance label; other containers are not listed
+	// Commands reports whether the commands of containers are run; otherwise they
+	// end when the test says so, whatever they are to do.
+	Commands bool
+}
+
+// New returns an engine in dir that has [enginetest.ImageMinimal] and no
+// containers. It ends with the test.
+func New(t testing.TB, dir string, config Config) *Engine {
+	t.Helper()
+	if config.CPUs == 0 {
+		config.CPUs = 8
+	}
+	if config.Memory == 0 {
+		config.Memory = 16 * gpu.GiB
+	}
+	s, err := sim.Open(sim.Config{Dir: dir, Instance: config.Instance, CPUs: config.CPUs, Memory: config.Memory,
+		Speed: 1e12, Catalogue: []sim.Image{{Ref: enginetest.ImageMinimal, Size: 120 * gpu.MiB, Installed: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &Engine{
+		Sim: s, faults: newFaults(), commands: config.Commands,
+		created: map[string]engine.Container{}, conns: map[string]net.Conn{},
+		absent: map[string]chan struct{}{}, stats: map[string]engine.Stats{}, scripts: map[string]PullScript{},
+		networks: map[string]engine.Network{},
+	}
+}
+
+func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
+	return under(ctx, e.faults, CallInfo, func() (engine.Info, error) { return e.Sim.Info(ctx) })
+}
+
+func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error) {
+	return under(ctx, e.faults, CallCreate, func() (string, error) {
+		made := c
+		made.Hidden = nil // which the simulated engine refuses
+		if !e.commands {
+			made.Guest.Command = ""
+		}
+		id, err := e.Sim.Create(ctx, made)
+		if err == nil {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.created[id] = c
+		}
+		return id, err
+	})
+}
+
+func (e *Engine) Start(ctx context.Context, id string) error {
+	return do(ctx, e.faults, CallStart, func() error { return e.Sim.Start(ctx, id) })
+}
+
+func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
+	return under(ctx, e.faults, CallGuest, func() (net.Conn, error) {
+		e.mu.Lock()
+		back := e.absent[id]
+		e.mu.Unlock()
+		if back != nil {
+			select {
+			case <-back:
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		}
+		conn, err := e.Sim.Guest(ctx, id)
+		if err == nil {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.conns[id] = conn
+		}
+		return conn, err
+	})
+}
+
+func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error {
+	return do(ctx, e.faults, CallStop, func() error { return e.Sim.Stop(ctx, id, grace) })
+}
+
+func (e *Engine) Remove(ctx context.Context, id string) error {
+	return do(ctx, e.faults, CallRemove, func() error { return e.Sim.Remove(ctx, id) })
+}
+
+func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
+	return under(ctx, e.faults, CallList, func() ([]engine.State, error) { return e.Sim.List(ctx) })
+}
+
+func (e *Engine) Inspect(ctx context.Context, id string) (engine.State, error) {
+	return under(ctx, e.faults, CallInspect, func() (engine.State, error) { return e.Sim.Inspect(ctx, id) })
+}
+
+func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
+	return do(ctx, e.faults, CallWatch, func() error {
+		ctx, end := e.watching(ctx)
+		defer end()
+		return e.Sim.Watch(ctx, fn)
+	})
+}
+
+// Stats says what a test has said of a container, otherwise what a small program has used.
+func (e *Engine) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
+	return under(ctx, e.faults, CallStats, func() (map[string]engine.Stats, error) {
+		samples, err := e.Sim.Stats(ctx, ids)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for id, sample := range samples {
+			if said, ok := e.stats[id]; ok {
+				samples[id] = said
+				continue
+			}
+			state, _ := e.Sim.Inspect(ctx, id) // one that is gone has used what it has
+			sample.CPU = sample.At.Sub(state.StartedAt) / 10
+			samples[id] = sample
+		}
+		return samples, err
+	})
+}
+
+func (e *Engine) Logs(ctx context.Context, id string, opts session.LogOptions) (io.ReadCloser, error) {
+	return under(ctx, e.faults, CallLogs, func() (io.ReadCloser, error) { return e.Sim.Logs(ctx, id, opts) })
+}
+
+func (e *Engine) Images(ctx context.Context) ([]session.Image, error) {
+	return under(ctx, e.faults, CallImages, func() ([]session.Image, error) { return e.Sim.Images(ctx) })
+}
+
+func (e *Engine) Image(ctx context.Context, ref string) (session.Image, error) {
+	return under(ctx, e.faults, CallImage, func() (session.Image, error) { return e.Sim.Image(ctx, ref) })
+}
+
+func (e *Engine) Commit(ctx context.Context, id string, c engine.Commit) (session.Image, error) {
+	return under(ctx, e.faults, CallCommit, func() (session.Image, error) { return e.Sim.Commit(ctx, id, c) })
+}
+
+func (e *Engine) CreateNetwork(ctx context.Context, n engine.Network) error {
+	return do(ctx, e.faults, CallCreateNetwork, func() error {
+		err := e.Sim.CreateNetwork(ctx, n)
+		if err == nil {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.networks[n.Name] = n
+		}
+		return err
+	})
+}
+
+func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
+	return do(ctx, e.faults, CallRemoveNetwork, func() error {
+		err := e.Sim.RemoveNetwork(ctx, name)
+		if err == nil {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			delete(e.networks, name)
+		}
+		return err
+	})
+}
+
+// PullScript says how a pull goes: Steps are reported, Pace apart; then, if
+// Hold is set, the pull waits for it to be closed; then it fails with Err or
+// succeeds.
+type PullScript struct {
+	Steps []session.Pull
+	Pace  time.Duration
+	Hold  <-chan struct{}
+	Err   error
+	// Private: it cannot be pulled without a login.
+	Private bool
+}
+
+// Publish makes an image available in the registry.
+func (e *Engine) Publish(ref string, script PullScript) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.scripts[tagged(ref)] = script
+}
+
+// Pull goes as the image's [PullScript] says.
+func (e *Engine) Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (bool, error) {
+	return under(ctx, e.faults, CallPull, func() (private bool, err error) {
+		e.mu.Lock()
+		script, ok := e.scripts[tagged(ref)]
+		e.mu.Unlock()
+		switch {
+		case !ok:
+			return e.Sim.Pull(ctx, ref, logins, progress)
+		case script.Private && !logins:
+			return false, &session.Error{Code: "engine_pull_forbidden",
+				Message: fmt.Sprintf("The registry does not let you pull %s.", ref), Hint: "Log in."}
+		}
+		if err := script.play(ctx, progress); err != nil {
+			return false, err
+		}
+		return script.Private, e.AddImage(ref)
+	})
+}
+
+func (p PullScript) play(ctx context.Context, progress func(session.Pull)) error {
+	for _, step := range p.Steps {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		progress(step)
+		if p.Pace > 0 {
+			select {
+			case <-time.After(p.Pace):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+	if p.Hold != nil {
+		select {
+		case <-p.Hold:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return p.Err
+}
+
+// tagged adds the tag that a reference without one means.
+func tagged(ref string) string {
+	if strings.ContainsAny(ref[strings.LastIndex(ref, "/")+1:], ":@") {
+		return ref
+	}
+	return ref + ":latest"
+}
+
+// States returns the containers as List does, without counting as a call.
+func (e *Engine) States() []engine.State {
+	states, _ := e.Sim.List(context.Background()) // it fails only when it is closed
+	return states
+}
+
+// Container returns what a container that is there was created with.
+func (e *Engine) Container(id string) (engine.Container, bool) {
+	if _, err := e.Sim.Inspect(context.Background(), id); err != nil {
+		return engine.Container{}, false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c, ok := e.created[id]
+	return c, ok
+}
+
+// Networks returns the names of the networks that are there, sorted.
+func (e *Engine) Networks() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Sorted(maps.Keys(e.networks))
+}
+
+// Network returns a network as it was asked for.
+func (e *Engine) Network(name string) (engine.Network, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n, there := e.networks[name]
+	return n, there
+}
+
+// DropGuest breaks the connection to a container's guest; the container goes on.
+func (e *Engine) DropGuest(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if conn := e.conns[id]; conn != nil {
+		conn.Close() //nolint:errcheck // a pipe cannot fail to close
+	}
+}
+
+// SetGuestAbsent makes Guest of a container wait, as when its guest never
+// connects, until it is called with false.
+func (e *Engine) SetGuestAbsent(id string, absent bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	back := e.absent[id]
+	switch {
+	case absent && back == nil:
+		e.absent[id] = make(chan struct{})
+	case !absent && back != nil:
+		close(back)
+		delete(e.absent, id)
+	}
+}
+
+// SetStats fixes what Stats says of a container.
+func (e *Engine) SetStats(id string, s engine.Stats) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stats[id] = s
+}

@@ -1,0 +1,208 @@
+package simtest
+
+import (
+	"context"
+	"sync"
+
+	"slipway/backend/session"
+)
+
+// Call names one method of an engine.
+type Call string
+
+// The calls that an [Engine] counts, blocks and fails.
+const (
+	CallInfo    Call = "Info"
+	CallCreate  Call = "Create"
+	CallStart   Call = "Start"
+	CallGuest   Call = "Guest"
+	CallStop    Call = "Stop"
+	CallRemove  Call = "Remove"
+	CallList    Call = "List"
+	CallInspect Call = "Inspect"
+	CallWatch   Call = "Watch"
+	CallStats   Call = "Stats"
+	CallLogs    Call = "Logs"
+	CallImages  Call = "Images"
+	CallImage   Call = "Image"
+	CallPull    Call = "Pull"
+	CallCommit  Call = "Commit"
+
+	CallCreateNetwork Call = "CreateNetwork"
+	CallRemoveNetwork Call = "RemoveNetwork"
+)
+
+// Unavailable is what every call fails with while an engine does not answer.
+var Unavailable error = &session.Error{
+	Code: "engine_connect_unavailable", Message: "The container engine does not answer.",
+	Hint: "Start it and try again.",
+}
+
+// faults are what a test has ordered.
+type faults struct {
+	mu     sync.Mutex // guards what follows
+	down   bool
+	calls  map[Call]int
+	gates  map[Call]*Gate
+	orders map[Call][]order
+	breaks map[*context.CancelCauseFunc]struct{} // of each Watch
+}
+
+type order struct {
+	err   error
+	after bool // the call does its work first: its answer is lost
+}
+
+func newFaults() *faults {
+	return &faults{calls: map[Call]int{}, gates: map[Call]*Gate{}, orders: map[Call][]order{},
+		breaks: map[*context.CancelCauseFunc]struct{}{}}
+}
+
+// Gate holds back the calls of one method.
+type Gate struct {
+	faults   *faults
+	call     Call
+	entered  chan struct{}
+	released chan struct{}
+}
+
+// Block makes every call of a method hang, before it does anything, until the
+// gate is released or the call's context ends.
+func (f *faults) Block(call Call) *Gate {
+	g := &Gate{faults: f, call: call, entered: make(chan struct{}, 1024), released: make(chan struct{})}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gates[call] = g
+	return g
+}
+
+// Entered delivers one value for each call that hangs at the gate.
+func (g *Gate) Entered() <-chan struct{} { return g.entered }
+
+// Release lets all calls go on, those that hang and those to come.
+func (g *Gate) Release() {
+	g.faults.mu.Lock()
+	defer g.faults.mu.Unlock()
+	if g.faults.gates[g.call] == g {
+		delete(g.faults.gates, g.call)
+	}
+	select {
+	case <-g.released:
+	default:
+		close(g.released)
+	}
+}
+
+// Fail makes the next calls of a method fail, one for each error, before they
+// do anything. A nil error lets one call through.
+func (f *faults) Fail(call Call, errs ...error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, err := range errs {
+		f.orders[call] = append(f.orders[call], order{err: err})
+	}
+}
+
+// FailAfter makes the next call of a method do its work and then fail, as when
+// the connection breaks before the answer.
+func (f *faults) FailAfter(call Call, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.orders[call] = append(f.orders[call], order{err: err, after: true})
+}
+
+// SetDown makes every call fail with [Unavailable] and breaks every Watch until
+// it is called with false. Containers and guest connections go on.
+func (f *faults) SetDown(down bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down = down
+	if down {
+		for end := range f.breaks {
+			(*end)(Unavailable)
+		}
+	}
+}
+
+// Calls returns how often a method was called, failures included.
+func (f *faults) Calls(call Call) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[call]
+}
+
+// enter counts a call and applies what the test has ordered for its beginning.
+func (f *faults) enter(ctx context.Context, call Call) error {
+	f.mu.Lock()
+	f.calls[call]++
+	gate := f.gates[call]
+	f.mu.Unlock()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if gate != nil {
+		select {
+		case gate.entered <- struct{}{}:
+		default:
+		}
+		select {
+		case <-gate.released:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down {
+		return Unavailable
+	}
+	return f.next(call, false)
+}
+
+// next takes the order that comes next, if it is for that side of a call. It needs mu.
+func (f *faults) next(call Call, after bool) error {
+	queue := f.orders[call]
+	if len(queue) == 0 || queue[0].after != after {
+		return nil
+	}
+	f.orders[call] = queue[1:]
+	return queue[0].err
+}
+
+// under is a call with what the test has ordered for it.
+func under[T any](ctx context.Context, f *faults, call Call, do func() (T, error)) (T, error) {
+	var none T
+	if err := f.enter(ctx, call); err != nil {
+		return none, err
+	}
+	result, err := do()
+	if err != nil {
+		return none, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.next(call, true); err != nil {
+		return none, err
+	}
+	return result, nil
+}
+
+// do is under for a call that returns nothing.
+func do(ctx context.Context, f *faults, call Call, work func() error) error {
+	_, err := under(ctx, f, call, func() (struct{}, error) { return struct{}{}, work() })
+	return err
+}
+
+// watching is a context that breaks when the engine does not answer any more.
+func (f *faults) watching(ctx context.Context) (broken context.Context, end func()) {
+	broken, cancel := context.WithCancelCause(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.breaks[&cancel] = struct{}{}
+	return broken, func() {
+		cancel(nil)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.breaks, &cancel)
+	}
+}
