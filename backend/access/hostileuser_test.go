@@ -178,14 +178,15 @@ func argument(m reflect.Method, k int, of stake, place session.Place) reflect.Va
 	}
 	name := mark("eve-of-it") // what somebody writes is their own
 	known := map[reflect.Type]any{
-		reflect.TypeFor[session.ID]():            of.session,
-		reflect.TypeFor[session.FolderID]():      of.folder,
-		reflect.TypeFor[session.Place]():         place,
-		reflect.TypeFor[session.FilePath]():      upload.Path,
-		reflect.TypeFor[session.ListRequest]():   session.ListRequest{Path: "/"},
-		reflect.TypeFor[session.ReadRequest]():   session.ReadRequest{Path: upload.Path},
-		reflect.TypeFor[session.Upload]():        upload,
-		reflect.TypeFor[session.FinishRequest](): session.FinishRequest{Upload: upload, Size: 11},
+		reflect.TypeFor[session.ID]():          of.session,
+		reflect.TypeFor[session.FolderID]():    of.folder,
+		reflect.TypeFor[session.Place]():       place,
+		reflect.TypeFor[session.FilePath]():    upload.Path,
+		reflect.TypeFor[session.ListRequest](): session.ListRequest{Path: "/"},
+		reflect.TypeFor[session.ReadRequest](): session.ReadRequest{Path: upload.Path},
+		reflect.TypeFor[session.Upload]():      upload,
+		reflect.TypeFor[session.FinishRequest](): session.FinishRequest{Upload: upload,
+			Finish: session.Finish{Size: 11}},
 		reflect.TypeFor[io.Reader]():             strings.NewReader("others"),
 		reflect.TypeFor[session.Duration]():      session.Duration(time.Hour),
 		reflect.TypeFor[session.AttachRequest](): session.AttachRequest{Terminal: of.terminal, Client: "eve"},

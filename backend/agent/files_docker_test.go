@@ -21,7 +21,8 @@ func TestFilesAreReachedAsTheUserOfTheSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := r.agent.FinishUpload(t.Context(), place,
-			session.FinishRequest{Upload: up, Size: 7, Conflict: session.ConflictReplace}); err != nil {
+			session.FinishRequest{Upload: up,
+				Finish: session.Finish{Size: 7, Conflict: session.ConflictReplace}}); err != nil {
 			t.Fatal(err)
 		}
 		if out, code := r.exec(s.ID, "sh", "-c", `test "$(stat -c %U mine)" = work && cat mine`); code != 0 ||

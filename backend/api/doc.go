@@ -1,5 +1,5 @@
 // Package api is the language of the loopback API: the wire types of its
-// requests, answers and events, and the table of its routes. The types of the
+// requests, answers and events. Package route declares the routes. The types of the
 // user interface and the OpenAPI document are generated from here and nowhere
 // else (build/tsgen), and a test fails when they are out of date.
 //

@@ -1,10 +1,6 @@
 package api
 
-import (
-	"time"
-
-	"slipway/backend/session"
-)
+import "slipway/backend/session"
 
 // FileInfo describes a file of a session. Of a link it describes what that
 // leads to.
@@ -34,10 +30,6 @@ type UploadState struct {
 
 // FinishRequest says what an uploaded file must be.
 type FinishRequest struct {
-	Size   int64  `json:"size"`             // bytes
-	SHA256 string `json:"sha256,omitempty"` // hexadecimal; empty: not compared
-	// of a file that is there already: fail (default), replace or keep-both
-	Conflict string     `json:"conflict,omitempty"`
-	Mode     string     `json:"mode,omitempty"`     // permissions in octal; empty: 644
-	Modified *time.Time `json:"modified,omitempty"` // absent: now
+	session.Finish
+	Mode string `json:"mode,omitempty"` // permissions in octal; empty: 644
 }

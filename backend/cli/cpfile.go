@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/session"
 )
 
 // keyOf names a copy, so that it is recognised when it is begun again.
@@ -68,9 +69,9 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " changed while it was copied.",
 			hint: "Copy it again."}
 	}
-	modified := info.ModTime()
-	finish := api.FinishRequest{Size: info.Size(), SHA256: checksum,
-		Mode: strconv.FormatUint(uint64(info.Mode().Perm()), 8), Modified: &modified}
+	finish := api.FinishRequest{
+		Finish: session.Finish{Size: info.Size(), SHA256: checksum, Modified: info.ModTime()},
+		Mode:   strconv.FormatUint(uint64(info.Mode().Perm()), 8)}
 	if j.force {
 		finish.Conflict = "replace"
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/session"
 )
 
@@ -60,16 +61,16 @@ func filled(of reflect.Type, depth int) reflect.Value {
 func newHostilePlane(t *testing.T) *plane {
 	t.Helper()
 	f := newPlane(t)
-	for _, route := range api.Routes {
-		if route.Stream != "" || route.Name == "version" {
+	for _, one := range route.All() {
+		if one.Stream != "" || one.Name == "version" {
 			continue
 		}
-		f.handle(route.Method+" "+route.Path, func(w http.ResponseWriter, r *http.Request) {
-			if route.Response == nil {
+		f.handle(one.Method+" "+one.Path, func(w http.ResponseWriter, r *http.Request) {
+			if one.Response == nil {
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}
-			answer := filled(reflect.TypeOf(route.Response), 0).Interface()
+			answer := filled(reflect.TypeOf(one.Response), 0).Interface()
 			if s, ok := answer.(api.Session); ok {
 				s.Status, answer = "TERMINATED", s
 			}
@@ -78,7 +79,7 @@ func newHostilePlane(t *testing.T) *plane {
 				o.Steps[0].State = "failed"
 				answer = o
 			}
-			reply(w, max(http.StatusOK, route.Status), answer)
+			reply(w, max(http.StatusOK, one.Status), answer)
 		})
 	}
 	return f

@@ -144,6 +144,7 @@ func put(ctx context.Context, on Keeper, place session.Place, file File) error {
 	if _, err := on.WriteUpload(ctx, place, up, bytes.NewReader(file.Content)); err != nil {
 		return err
 	}
-	_, err := on.FinishUpload(ctx, place, session.FinishRequest{Upload: up, Size: int64(len(file.Content))})
+	_, err := on.FinishUpload(ctx, place, session.FinishRequest{Upload: up,
+		Finish: session.Finish{Size: int64(len(file.Content))}})
 	return err
 }

@@ -89,7 +89,8 @@ func TestWhatCameBeforeAFailureStays(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 	at := time.Unix(1_700_000_000, 0)
-	info, err := tree.FinishUpload(t.Context(), session.FinishRequest{Upload: up, Size: 13, Modified: at})
+	info, err := tree.FinishUpload(t.Context(), session.FinishRequest{Upload: up,
+		Finish: session.Finish{Size: 13, Modified: at}})
 	got, _ := os.ReadFile(filepath.Join(dir, "a.txt"))
 	if err != nil || string(got) != "half and half" || !info.Modified.Equal(at) {
 		t.Errorf("%q, %+v, %v", got, info, err)
@@ -111,7 +112,7 @@ func FuzzNoNameLeavesItsTree(f *testing.F) {
 		up := session.Upload{Path: session.FilePath(name), Key: "k"}
 		if _, err := tree.WriteUpload(t.Context(), up, bytes.NewReader([]byte("content"))); err == nil {
 			info, err := tree.FinishUpload(t.Context(),
-				session.FinishRequest{Upload: up, Size: 7, Conflict: session.ConflictReplace})
+				session.FinishRequest{Upload: up, Finish: session.Finish{Size: 7, Conflict: session.ConflictReplace}})
 			if err == nil {
 				if _, err := tree.StatFile(t.Context(), up.Path); err != nil {
 					t.Errorf("%q became %q and is not found: %v", name, info.Name, err)

@@ -63,7 +63,7 @@ func (u uploading) write(offset int64, data []byte) {
 
 func (u uploading) finish(size int, sum string) error {
 	_, err := u.tree.FinishUpload(u.Context(), session.FinishRequest{Upload: session.Upload{Path: "a", Key: "k"},
-		Size: int64(size), SHA256: sum})
+		Finish: session.Finish{Size: int64(size), SHA256: sum}})
 	return err
 }
 

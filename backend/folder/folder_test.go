@@ -73,8 +73,9 @@ func put(tree *Tree, path session.FilePath, content string, conflict session.Con
 	if _, err := tree.WriteUpload(context.Background(), up, strings.NewReader(content)); err != nil {
 		return err
 	}
-	_, err := tree.FinishUpload(context.Background(), session.FinishRequest{Upload: up, Size: int64(len(content)),
-		Conflict: conflict})
+	_, err := tree.FinishUpload(context.Background(), session.FinishRequest{Upload: up,
+		Finish: session.Finish{Size: int64(len(content)),
+			Conflict: conflict}})
 	return err
 }
 

@@ -211,7 +211,8 @@ func TestFilesPassTwoCuts(t *testing.T) {
 	}
 	t.Logf("up in %v", time.Since(began))
 	sum := hex.EncodeToString(sent.Sum(nil))
-	info, err := files.Agent.FinishUpload(ctx, files.Place, session.FinishRequest{Upload: up, Size: size, SHA256: sum})
+	info, err := files.Agent.FinishUpload(ctx, files.Place, session.FinishRequest{Upload: up,
+		Finish: session.Finish{Size: size, SHA256: sum}})
 	if err != nil {
 		t.Fatal(err)
 	}

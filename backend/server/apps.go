@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/session"
 )
@@ -19,25 +20,17 @@ type appRoutes struct {
 	tickets *codes
 }
 
-func (s appRoutes) answers() map[string]answer {
-	return map[string]answer{
-		"apps":           s.listApps,
-		"app-open":       s.openApp,
-		"app-stop":       s.stopApp,
-		"app-door-close": s.closeDoor,
-	}
+func (s appRoutes) mount(m *mounts) {
+	answer(m, route.Apps, inSession(s.hub, s.listApps))
+	take(m, route.AppOpen, sendInSession(s.hub, s.openApp))
+	answer(m, route.AppStop, inSession(s.hub, s.stopApp))
+	answer(m, route.AppDoorClose, s.closeDoor)
 }
-
-func (s appRoutes) streams() map[string]streamed { return nil }
 
 // ticketParam carries an app's one-time ticket in an address.
 const ticketParam = "slipway_ticket"
 
-func (s appRoutes) listApps(r *http.Request) (any, error) {
-	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s appRoutes) listApps(r *http.Request, agent session.Agent, id session.ID) ([]api.App, error) {
 	apps, err := agent.ListApps(r.Context(), id)
 	if err != nil {
 		return nil, err
@@ -67,28 +60,22 @@ func appAddress(r *http.Request, host appHost, path string) string {
 func appPath(path string) string { return localPath("/" + strings.TrimPrefix(path, "/")) }
 
 // openApp starts an app and answers when it does, with a ticket to enter by.
-func (s appRoutes) openApp(r *http.Request) (any, error) {
-	req, err := decode[api.OpenRequest](r)
-	if err != nil {
-		return nil, err
-	}
+func (s appRoutes) openApp(r *http.Request, agent session.Agent, id session.ID, req api.OpenRequest) (api.Opened,
+	error) {
 	wish, err := wishOf(req)
 	if err != nil {
-		return nil, err
-	}
-	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
+		return api.Opened{}, err
 	}
 	name := r.PathValue("app")
 	app, err := agent.StartApp(r.Context(), id, session.AppRequest{App: name, Dir: req.Dir})
 	if err != nil {
-		return nil, err
+		return api.Opened{}, err
 	}
 	host := appHost{app: app.ID, session: id}
 	if !host.valid() {
-		return nil, &session.Error{Code: "app_open_invalid", Message: "The app's name cannot be part of an address.",
-			Hint: "Use lower-case letters, digits and single dashes, at most 50 characters."}
+		return api.Opened{}, &session.Error{Code: "app_open_invalid",
+			Message: "The app's name cannot be part of an address.",
+			Hint:    "Use lower-case letters, digits and single dashes, at most 50 characters."}
 	}
 	s.apps.forget(host)
 	opened := api.Opened{App: s.appOut(r, id, app)}
@@ -99,7 +86,7 @@ func (s appRoutes) openApp(r *http.Request) (any, error) {
 	if wish.public || wish.port != 0 {
 		one, err := s.doors.ensure(host, wish)
 		if err != nil {
-			return nil, err
+			return api.Opened{}, err
 		}
 		opened.App.Door, opened.App.LostDoor = doorOut(one, app.Path, wish.port), nil
 	}
@@ -107,7 +94,7 @@ func (s appRoutes) openApp(r *http.Request) (any, error) {
 		address = opened.App.Door.Addresses[0]
 	}
 	if opened.URL, err = s.ticketed(address, host); err != nil {
-		return nil, err
+		return api.Opened{}, err
 	}
 	if req.Window {
 		title := app.Title
@@ -130,13 +117,9 @@ func (s appRoutes) ticketed(address string, host appHost) (string, error) {
 	return parsed.String(), nil
 }
 
-func (s appRoutes) stopApp(r *http.Request) (any, error) {
-	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s appRoutes) stopApp(r *http.Request, agent session.Agent, id session.ID) (none, error) {
 	name := r.PathValue("app")
 	s.apps.forget(appHost{app: name, session: id})
 	s.doors.shut(appHost{app: name, session: id})
-	return nil, agent.StopApp(r.Context(), id, name)
+	return none{}, agent.StopApp(r.Context(), id, name)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/session"
 )
@@ -17,15 +18,11 @@ type demoRoutes struct {
 	demoStarter DemoStarter
 }
 
-func (s demoRoutes) answers() map[string]answer {
-	return map[string]answer{
-		"demo":       s.getDemo,
-		"demo-lid":   s.setLid,
-		"demo-start": s.startDemo,
-	}
+func (s demoRoutes) mount(m *mounts) {
+	answer(m, route.Demo, s.getDemo)
+	take(m, route.DemoLid, s.setLid)
+	take(m, route.DemoStart, s.startDemo)
 }
-
-func (s demoRoutes) streams() map[string]streamed { return nil }
 
 // Demo is a demonstration that is served.
 type Demo interface {
@@ -46,7 +43,7 @@ type DemoState struct {
 	Shown     time.Time // what the demonstration's clock showed then
 }
 
-func (s demoRoutes) getDemo(*http.Request) (any, error) { return s.demoOut(), nil }
+func (s demoRoutes) getDemo(*http.Request) (api.Demo, error) { return s.demoOut(), nil }
 
 func (s demoRoutes) demoOut() api.Demo {
 	if s.demo == nil {
@@ -57,13 +54,9 @@ func (s demoRoutes) demoOut() api.Demo {
 		Speed: state.Speed, Real: state.Real, Shown: state.Shown}
 }
 
-func (s demoRoutes) setLid(r *http.Request) (any, error) {
-	req, err := decode[api.DemoLid](r)
-	if err != nil {
-		return nil, err
-	}
+func (s demoRoutes) setLid(r *http.Request, req api.DemoLid) (api.Demo, error) {
 	if s.demo == nil || s.demo.State().Lab == "" {
-		return nil, &session.Error{Code: "demo_lid_unavailable",
+		return api.Demo{}, &session.Error{Code: "demo_lid_unavailable",
 			Message: "There is no tunnel of a demo that could be cut.", Hint: "Start one: slipway demo"}
 	}
 	s.demo.SetLid(req.Closed)
@@ -77,19 +70,16 @@ type DemoStarter interface {
 	Start(ctx context.Context) (string, error)
 }
 
-func (s demoRoutes) startDemo(r *http.Request) (any, error) {
-	req, err := decode[api.DemoStart](r)
-	if err != nil {
-		return nil, err
-	}
+func (s demoRoutes) startDemo(r *http.Request, req api.DemoStart) (api.DemoStarted, error) {
 	if s.demoStarter == nil {
-		return nil, &session.Error{Code: "demo_start_unavailable", Message: "This is a demo already.",
+		return api.DemoStarted{}, &session.Error{Code: "demo_start_unavailable", Message: "This is a demo already.",
 			Hint: "Close it to come back to what is real."}
 	}
-	started := api.DemoStarted{}
-	if started.URL, err = s.demoStarter.Start(r.Context()); err != nil {
-		return nil, err
+	address, err := s.demoStarter.Start(r.Context())
+	if err != nil {
+		return api.DemoStarted{}, err
 	}
+	started := api.DemoStarted{URL: address}
 	if req.Window {
 		started.Windowed = s.hub.OpenWindow(hub.Window{URL: started.URL, Title: "Slipway · Demo"})
 	}

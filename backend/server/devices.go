@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/pace"
+	"slipway/backend/session"
 	"slipway/gpu"
 )
 
@@ -20,42 +22,27 @@ type deviceRoutes struct {
 	clock *pace.Clock
 }
 
-func (s deviceRoutes) answers() map[string]answer {
-	return map[string]answer{
-		"devices":        s.listDevices,
-		"device-history": s.deviceHistory,
-		"resources":      s.listResources,
-		"accounts":       s.accounts,
-	}
+func (s deviceRoutes) mount(m *mounts) {
+	answer(m, route.Devices, s.listDevices)
+	answer(m, route.DeviceHistory, s.deviceHistory)
+	answer(m, route.Resources, s.listResources)
+	answer(m, route.Accounts, s.accounts)
+	stream(m, route.AccountsCSV, s.accountsCSV)
 }
 
-func (s deviceRoutes) streams() map[string]streamed {
-	return map[string]streamed{
-		"accounts-csv": s.accountsCSV,
-	}
+func (s deviceRoutes) listDevices(r *http.Request) ([]api.DeviceBoard, error) {
+	return eachAs(boardOut)(s.hub.Boards(r.Context(), r.FormValue("agent")))
 }
 
-func (s deviceRoutes) listDevices(r *http.Request) (any, error) {
-	boards, err := s.hub.Boards(r.Context(), r.FormValue("agent"))
-	if err != nil {
-		return nil, err
-	}
-	return each(boards, boardOut), nil
-}
-
-func (s deviceRoutes) deviceHistory(r *http.Request) (any, error) {
+func (s deviceRoutes) deviceHistory(r *http.Request) ([]session.DevicePoint, error) {
 	since, err := timeIn(r, "since", s.clock.Now().Add(-time.Hour))
 	if err != nil {
 		return nil, err
 	}
-	points, err := s.hub.DeviceHistory(r.Context(), r.PathValue("agent"), gpu.UUID(r.PathValue("device")), since)
-	if err != nil {
-		return nil, err
-	}
-	return points, nil
+	return s.hub.DeviceHistory(r.Context(), r.PathValue("agent"), gpu.UUID(r.PathValue("device")), since)
 }
 
-func (s deviceRoutes) listResources(*http.Request) (any, error) {
+func (s deviceRoutes) listResources(*http.Request) ([]api.ResourceSummary, error) {
 	return each(s.hub.Resources(), resourceSummaryOut), nil
 }
 
@@ -139,14 +126,14 @@ func dayIn(r *http.Request, name string, usual time.Time, more int) (time.Time, 
 	return at, nil
 }
 
-func (s deviceRoutes) accounts(r *http.Request) (any, error) {
+func (s deviceRoutes) accounts(r *http.Request) (api.UsageReport, error) {
 	query, err := accountsIn(r, s.clock.Now())
 	if err != nil {
-		return nil, err
+		return api.UsageReport{}, err
 	}
 	report, err := s.hub.Accounts(r.Context(), query)
 	if err != nil {
-		return nil, err
+		return api.UsageReport{}, err
 	}
 	return api.UsageReport{From: query.From, To: query.To, By: string(query.By), Bucket: bucketOut(query.Bucket),
 		Rows: each(report.Rows, accountOut), Totals: each(report.Totals, accountOut), Missing: report.Missing}, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/diagnose"
 	"slipway/backend/hub"
 )
@@ -17,14 +18,10 @@ type diagnosticRoutes struct {
 	redactor diagnose.Redactor
 }
 
-func (s diagnosticRoutes) answers() map[string]answer {
-	return map[string]answer{
-		"log":         s.getLog,
-		"diagnostics": s.getDiagnostics,
-	}
+func (s diagnosticRoutes) mount(m *mounts) {
+	answer(m, route.Log, s.getLog)
+	answer(m, route.Diagnostics, s.getDiagnostics)
 }
-
-func (s diagnosticRoutes) streams() map[string]streamed { return nil }
 
 // Lines of the log: those that a page shows, those that can be asked for, and
 // those of a report.
@@ -34,10 +31,10 @@ const (
 	reportLines = 200
 )
 
-func (s diagnosticRoutes) getLog(r *http.Request) (any, error) {
+func (s diagnosticRoutes) getLog(r *http.Request) (api.LogTail, error) {
 	lines, err := countIn(r, "tail")
 	if err != nil {
-		return nil, err
+		return api.LogTail{}, err
 	}
 	if lines == 0 {
 		lines = logLines
@@ -46,7 +43,7 @@ func (s diagnosticRoutes) getLog(r *http.Request) (any, error) {
 	return api.LogTail{Path: s.logFile, Lines: tail}, err
 }
 
-func (s diagnosticRoutes) getDiagnostics(r *http.Request) (any, error) {
+func (s diagnosticRoutes) getDiagnostics(r *http.Request) (api.Diagnostics, error) {
 	var b strings.Builder
 	v := s.hub.Version()
 	fmt.Fprintf(&b, "Slipway %s (%s), %s, %s/%s\n", v.Version, v.Commit, v.Go, v.OS, v.Arch)
@@ -78,7 +75,7 @@ func (s diagnosticRoutes) getDiagnostics(r *http.Request) (any, error) {
 	}
 	tail, err := s.redactor.Tail(s.logFile, reportLines)
 	if err != nil {
-		return nil, err
+		return api.Diagnostics{}, err
 	}
 	fmt.Fprintf(&b, "\nLog\n%s\n", strings.Join(tail, "\n"))
 	return api.Diagnostics{Text: s.redactor.Text(b.String())}, nil

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"slipway/backend/api"
 	"slipway/backend/diagnose"
 	"slipway/backend/hub"
 	"slipway/backend/hub/hubtest"
@@ -41,11 +40,11 @@ func TestNoSecretLeavesByTheLogOrTheDiagnostics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := tail.(api.LogTail).Lines
+	lines := tail.Lines
 	if len(lines) != 2 {
 		t.Errorf("%d lines", len(lines))
 	}
-	text := report.(api.Diagnostics).Text
+	text := report.Text
 	for _, secret := range []string{token, "SECRET"} {
 		if strings.Contains(text, secret) || strings.Contains(strings.Join(lines, ""), secret) {
 			t.Errorf("%s is left in\n%s\n%s", secret, text, lines)

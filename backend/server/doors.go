@@ -302,11 +302,11 @@ func doorOut(one *door, path string, wanted int) *api.Door {
 }
 
 // closeDoor shuts the door of an app. One that is not open is shut already.
-func (s appRoutes) closeDoor(r *http.Request) (any, error) {
+func (s appRoutes) closeDoor(r *http.Request) (none, error) {
 	_, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {
-		return nil, err
+		return none{}, err
 	}
 	s.doors.shut(appHost{app: r.PathValue("app"), session: id})
-	return nil, nil
+	return none{}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 )
 
@@ -20,12 +21,8 @@ type eventRoutes struct {
 	sockets *sockets
 }
 
-func (s eventRoutes) answers() map[string]answer { return nil }
-
-func (s eventRoutes) streams() map[string]streamed {
-	return map[string]streamed{
-		"events": s.events,
-	}
+func (s eventRoutes) mount(m *mounts) {
+	stream(m, route.Events, s.events)
 }
 
 // events follows the hub's stream over a WebSocket. A client that does not take

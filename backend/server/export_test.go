@@ -2,7 +2,6 @@ package server
 
 import (
 	"net/http"
-	"slices"
 	"time"
 
 	"slipway/backend/session"
@@ -10,11 +9,11 @@ import (
 
 // Handlers lists the names of all handlers.
 func Handlers() []string {
-	var names []string
-	for _, part := range new(Server).routes(Config{}) {
-		names = slices.Concat(names, sortedNames(part.answers()), sortedNames(part.streams()))
+	m := &mounts{server: &Server{mux: http.NewServeMux()}}
+	for _, part := range m.server.routes(Config{}) {
+		part.mount(m)
 	}
-	return names
+	return m.names
 }
 
 // Decode reads a request body as an endpoint does.

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/session"
 )
@@ -26,26 +27,21 @@ type fileRoutes struct {
 	log *slog.Logger
 }
 
-func (s fileRoutes) answers() map[string]answer {
-	return alsoOfFolders(map[string]answer{
-		"files":          s.listFiles,
-		"file-stat":      s.statFile,
-		"file-checksum":  s.checksumFile,
-		"upload":         s.uploadOffset,
-		"upload-write":   s.writeUpload,
-		"upload-finish":  s.finishUpload,
-		"upload-drop":    s.dropUpload,
-		"directory-make": s.makeDirectory,
-		"file-move":      s.moveFile,
-		"file-remove":    s.removeFile,
-	})
-}
-
-func (s fileRoutes) streams() map[string]streamed {
-	return alsoOfFolders(map[string]streamed{
-		"file-read": s.readFile,
-		"file-zip":  s.zipFiles,
-	})
+func (s fileRoutes) mount(m *mounts) {
+	for _, at := range []route.Files{route.SessionFiles(), route.FolderFiles()} {
+		answer(m, at.List, s.listFiles)
+		answer(m, at.Stat, s.statFile)
+		answer(m, at.Checksum, s.checksumFile)
+		answer(m, at.Upload, s.uploadOffset)
+		answer(m, at.UploadWrite, s.writeUpload)
+		take(m, at.UploadFinish, s.finishUpload)
+		answer(m, at.UploadDrop, s.dropUpload)
+		answer(m, at.MakeDirectory, s.makeDirectory)
+		answer(m, at.Move, s.moveFile)
+		answer(m, at.Remove, s.removeFile)
+		stream(m, at.Read, s.readFile)
+		stream(m, at.Zip, s.zipFiles)
+	}
 }
 
 // filesIn returns the files that a request is about, and its path. The query
@@ -69,20 +65,20 @@ func fileOut(f session.FileInfo) api.FileInfo {
 	return out
 }
 
-func (s fileRoutes) listFiles(r *http.Request) (any, error) {
+func (s fileRoutes) listFiles(r *http.Request) (api.FileListing, error) {
 	limit, err := countIn(r, "limit")
 	if err != nil {
-		return nil, err
+		return api.FileListing{}, err
 	}
 	files, path, err := s.filesIn(r)
 	if err != nil {
-		return nil, err
+		return api.FileListing{}, err
 	}
 	after := session.FilePath(r.URL.Query().Get("after"))
 	listing, err := files.Agent.ListFiles(r.Context(), files.Place, session.ListRequest{Path: path, After: after,
 		Limit: limit})
 	if err != nil {
-		return nil, err
+		return api.FileListing{}, err
 	}
 	return api.FileListing{FileListing: listing, Path: string(listing.Path),
 		Entries: each(listing.Entries, fileOut)}, nil
@@ -92,26 +88,22 @@ func fileAt(r *http.Request, files *hub.Files, path session.FilePath) (session.F
 	return files.Agent.StatFile(r.Context(), files.Place, path)
 }
 
-func (s fileRoutes) statFile(r *http.Request) (any, error) {
+func (s fileRoutes) statFile(r *http.Request) (api.FileInfo, error) {
 	files, path, err := s.filesIn(r)
 	if err != nil {
-		return nil, err
+		return api.FileInfo{}, err
 	}
-	info, err := fileAt(r, files, path)
-	if err != nil {
-		return nil, err
-	}
-	return fileOut(info), nil
+	return as(fileOut)(fileAt(r, files, path))
 }
 
-func (s fileRoutes) checksumFile(r *http.Request) (any, error) {
+func (s fileRoutes) checksumFile(r *http.Request) (api.Checksum, error) {
 	files, path, err := s.filesIn(r)
 	if err != nil {
-		return nil, err
+		return api.Checksum{}, err
 	}
 	sum, err := files.Agent.ChecksumFile(r.Context(), files.Place, path)
 	if err != nil {
-		return nil, err
+		return api.Checksum{}, err
 	}
 	return api.Checksum{SHA256: sum}, nil
 }
@@ -238,95 +230,83 @@ func (s fileRoutes) uploadIn(r *http.Request) (*hub.Files, session.Upload, error
 	return files, up, err
 }
 
-func (s fileRoutes) uploadOffset(r *http.Request) (any, error) {
+func (s fileRoutes) uploadOffset(r *http.Request) (api.UploadState, error) {
 	files, up, err := s.uploadIn(r)
 	if err != nil {
-		return nil, err
+		return api.UploadState{}, err
 	}
 	offset, err := files.Agent.UploadOffset(r.Context(), files.Place, up)
 	if err != nil {
-		return nil, err
+		return api.UploadState{}, err
 	}
 	return api.UploadState{Offset: offset}, nil
 }
 
-func (s fileRoutes) writeUpload(r *http.Request) (any, error) {
+func (s fileRoutes) writeUpload(r *http.Request) (api.UploadState, error) {
 	files, up, err := s.uploadIn(r)
 	if err != nil {
-		return nil, err
+		return api.UploadState{}, err
 	}
 	offset, err := files.Upload(r.Context(), up, r.Body)
 	if err != nil {
-		return nil, err
+		return api.UploadState{}, err
 	}
 	return api.UploadState{Offset: offset}, nil
 }
 
-func (s fileRoutes) finishUpload(r *http.Request) (any, error) {
-	body, err := decode[api.FinishRequest](r)
-	if err != nil {
-		return nil, err
-	}
+func (s fileRoutes) finishUpload(r *http.Request, body api.FinishRequest) (api.FileInfo, error) {
 	files, up, err := s.uploadIn(r)
 	if err != nil {
-		return nil, err
+		return api.FileInfo{}, err
 	}
-	req := session.FinishRequest{Upload: up, Size: body.Size, SHA256: body.SHA256,
-		Conflict: session.Conflict(body.Conflict)}
+	req := session.FinishRequest{Upload: up, Finish: body.Finish}
 	if body.Mode != "" {
 		mode, err := strconv.ParseUint(body.Mode, 8, 9)
 		if err != nil {
-			return nil, &session.Error{Code: "file_finish_invalid", Message: fmt.Sprintf("%q are no permissions.",
-				body.Mode), Hint: "Write them in octal, such as 644."}
+			return api.FileInfo{}, &session.Error{Code: "file_finish_invalid",
+				Message: fmt.Sprintf("%q are no permissions.", body.Mode), Hint: "Write them in octal, such as 644."}
 		}
 		req.Mode = uint32(mode)
 	}
-	if body.Modified != nil {
-		req.Modified = *body.Modified
-	}
-	info, err := files.Agent.FinishUpload(r.Context(), files.Place, req)
-	if err != nil {
-		return nil, err
-	}
-	return fileOut(info), nil
+	return as(fileOut)(files.Agent.FinishUpload(r.Context(), files.Place, req))
 }
 
-func (s fileRoutes) dropUpload(r *http.Request) (any, error) {
+func (s fileRoutes) dropUpload(r *http.Request) (none, error) {
 	files, up, err := s.uploadIn(r)
 	if err != nil {
-		return nil, err
+		return none{}, err
 	}
-	return nil, files.Agent.DropUpload(r.Context(), files.Place, up)
+	return none{}, files.Agent.DropUpload(r.Context(), files.Place, up)
 }
 
-func (s fileRoutes) makeDirectory(r *http.Request) (any, error) {
+func (s fileRoutes) makeDirectory(r *http.Request) (none, error) {
 	parents, err := flagIn(r, "parents")
 	if err != nil {
-		return nil, err
+		return none{}, err
 	}
 	files, path, err := s.filesIn(r)
 	if err != nil {
-		return nil, err
+		return none{}, err
 	}
-	return nil, files.Agent.MakeDirectory(r.Context(), files.Place, path, parents)
+	return none{}, files.Agent.MakeDirectory(r.Context(), files.Place, path, parents)
 }
 
-func (s fileRoutes) moveFile(r *http.Request) (any, error) {
+func (s fileRoutes) moveFile(r *http.Request) (none, error) {
 	files, path, err := s.filesIn(r)
 	if err != nil {
-		return nil, err
+		return none{}, err
 	}
-	return nil, files.Agent.MoveFile(r.Context(), files.Place, path, session.FilePath(r.URL.Query().Get("to")))
+	return none{}, files.Agent.MoveFile(r.Context(), files.Place, path, session.FilePath(r.URL.Query().Get("to")))
 }
 
-func (s fileRoutes) removeFile(r *http.Request) (any, error) {
+func (s fileRoutes) removeFile(r *http.Request) (none, error) {
 	recursive, err := flagIn(r, "recursive")
 	if err != nil {
-		return nil, err
+		return none{}, err
 	}
 	files, path, err := s.filesIn(r)
 	if err != nil {
-		return nil, err
+		return none{}, err
 	}
-	return nil, files.Agent.RemoveFile(r.Context(), files.Place, path, recursive)
+	return none{}, files.Agent.RemoveFile(r.Context(), files.Place, path, recursive)
 }

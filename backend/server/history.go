@@ -10,20 +10,12 @@ import (
 	"slipway/backend/session"
 )
 
-func (s sessionRoutes) history(r *http.Request) (any, error) {
+func (s sessionRoutes) history(r *http.Request, agent session.Agent, id session.ID) ([]session.Phase, error) {
 	query, err := historyIn(r)
 	if err != nil {
 		return nil, err
 	}
-	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	phases, err := agent.History(r.Context(), id)
-	if err != nil {
-		return nil, err
-	}
-	return query.choose(phases), nil
+	return as(query.choose)(agent.History(r.Context(), id))
 }
 
 // historyQuery chooses records of phases. An empty list chooses all.

@@ -17,6 +17,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/server"
 	"slipway/backend/session"
 )
@@ -119,10 +120,10 @@ func pages() map[string]attempt {
 }
 
 // routePath is a route's path with values that exist.
-func routePath(route api.Route) string {
+func routePath(one route.Description) string {
 	values := []string{"{id}", "aaaaaaaaaaaa", "{agent}", "local", "{terminal}", "t1", "{app}", "notebook",
 		"{device}", "GPU-0"}
-	return strings.NewReplacer(values...).Replace(route.Path)
+	return strings.NewReplacer(values...).Replace(one.Path)
 }
 
 // TestNoPageReachesAnyRoute takes every route of the API, so that a new one is
@@ -135,10 +136,10 @@ func TestNoPageReachesAnyRoute(t *testing.T) {
 	before := w.agent.Starts()
 	for name, page := range pages() {
 		t.Run(name, func(t *testing.T) {
-			for _, route := range api.Routes {
+			for _, one := range route.All() {
 				a := page
-				a.method, a.path, a.body = route.Method, routePath(route), "{}"
-				if route.Stream == "websocket" {
+				a.method, a.path, a.body = one.Method, routePath(one), "{}"
+				if one.Stream == route.WebSocket {
 					a.headers = maps.Clone(page.headers)
 					if a.headers == nil {
 						a.headers = map[string]string{}
@@ -148,11 +149,11 @@ func TestNoPageReachesAnyRoute(t *testing.T) {
 				}
 				response, body := w.send(t, a)
 				if response.StatusCode != http.StatusForbidden && response.StatusCode != http.StatusUnauthorized {
-					t.Errorf("%s (%s %s) answers %d: %.200s", route.Name, a.method, a.path, response.StatusCode, body)
+					t.Errorf("%s (%s %s) answers %d: %.200s", one.Name, a.method, a.path, response.StatusCode, body)
 				}
 				for header := range response.Header {
 					if strings.HasPrefix(header, "Access-Control-") || header == "Set-Cookie" {
-						t.Errorf("%s answers with %s", route.Name, header)
+						t.Errorf("%s answers with %s", one.Name, header)
 					}
 				}
 			}
@@ -384,14 +385,14 @@ func TestOversizeRequestsAreRefused(t *testing.T) {
 	w := start(t)
 	w.running("aaaaaaaaaaaa")
 	body := `{"name":"` + strings.Repeat("a", 8<<20) + `"}`
-	for _, route := range api.Routes {
-		if route.Request == nil || route.Stream != "" {
+	for _, one := range route.All() {
+		if one.Request == nil || one.Stream != "" {
 			continue
 		}
-		r := w.request(t, route.Method, routePath(route), body)
+		r := w.request(t, one.Method, routePath(one), body)
 		response, text := do(t, http.DefaultClient, r)
 		if response.StatusCode < 400 || response.StatusCode >= 500 || len(text) > 64<<10 {
-			t.Errorf("%s answers %d with %d bytes", route.Name, response.StatusCode, len(text))
+			t.Errorf("%s answers %d with %d bytes", one.Name, response.StatusCode, len(text))
 		}
 	}
 	response, _ := w.get(t, "/api/v1/version", "X", strings.Repeat("x", 2<<20))
@@ -429,13 +430,13 @@ func TestNoOtherPageOpensAWebSocket(t *testing.T) {
 		"file://", "http://notebook-aaaaaaaaaaaa.localhost:" + w.port, w.url + ".evil.example", w.url + "@evil.example",
 		"chrome-extension://x",
 	} {
-		for _, route := range api.Routes {
-			if route.Stream != "websocket" {
+		for _, one := range route.All() {
+			if one.Stream != route.WebSocket {
 				continue
 			}
 			header := http.Header{"Cookie": {cookie}, "Origin": {origin}}
-			if status := dial(routePath(route), header); status != http.StatusForbidden {
-				t.Errorf("%s from %s is answered %d", route.Name, origin, status)
+			if status := dial(routePath(one), header); status != http.StatusForbidden {
+				t.Errorf("%s from %s is answered %d", one.Name, origin, status)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/session"
 )
@@ -15,20 +16,16 @@ type imageRoutes struct {
 	hub *hub.Hub
 }
 
-func (s imageRoutes) answers() map[string]answer {
-	return map[string]answer{
-		"images":           s.listImages,
-		"environments":     s.listEnvironments,
-		"environment-file": s.environmentFile,
-		"image-send":       s.sendImage,
-		"image-pull":       s.pullImage,
-		"image-remove":     s.removeImages,
-		"image-disk":       s.imageDisk,
-		"commit":           s.commit,
-	}
+func (s imageRoutes) mount(m *mounts) {
+	answer(m, route.Images, s.listImages)
+	answer(m, route.Environments, s.listEnvironments)
+	answer(m, route.EnvironmentFile, s.environmentFile)
+	take(m, route.ImageSend, s.sendImage)
+	take(m, route.ImagePull, s.pullImage)
+	take(m, route.ImageRemove, s.removeImages)
+	answer(m, route.ImageDisk, s.imageDisk)
+	take(m, route.Commit, s.commit)
 }
-
-func (s imageRoutes) streams() map[string]streamed { return nil }
 
 // imageOut is an image as it leaves the server, without whose it and the sessions
 // are that use it.
@@ -40,7 +37,7 @@ func imageOut(i session.Image) session.Image {
 	return i
 }
 
-func (s imageRoutes) listImages(r *http.Request) (any, error) {
+func (s imageRoutes) listImages(r *http.Request) ([]hub.Image, error) {
 	images, err := s.hub.ImagesOn(r.Context(), r.FormValue("agent"))
 	if err != nil {
 		return nil, err
@@ -48,11 +45,11 @@ func (s imageRoutes) listImages(r *http.Request) (any, error) {
 	return each(images, func(i hub.Image) hub.Image { return hub.Image{Image: imageOut(i.Image), Agent: i.Agent} }), nil
 }
 
-func (s imageRoutes) listEnvironments(r *http.Request) (any, error) {
+func (s imageRoutes) listEnvironments(r *http.Request) ([]hub.Environment, error) {
 	return s.hub.Environments(r.Context()), nil
 }
 
-func (s imageRoutes) environmentFile(*http.Request) (any, error) {
+func (s imageRoutes) environmentFile(*http.Request) (api.EnvironmentFile, error) {
 	path, err := s.hub.CatalogueFile()
 	file := api.EnvironmentFile{Path: path}
 	if err != nil {
@@ -61,38 +58,23 @@ func (s imageRoutes) environmentFile(*http.Request) (any, error) {
 	return file, nil
 }
 
-func (s imageRoutes) sendImage(r *http.Request) (any, error) {
-	req, err := decode[api.ImageSending](r)
-	if err != nil {
-		return nil, err
-	}
-	operation, err := s.hub.SendImage(hub.ImageSending{Image: req.Image, From: cmp.Or(req.From, s.hub.Local()),
-		To: cmp.Or(req.To, s.hub.Local()), Replace: req.Replace})
-	return starts(s.hub, r, operation, err)
+func (s imageRoutes) sendImage(r *http.Request, req api.ImageSending) (api.Operation, error) {
+	return starts(s.hub, r)(s.hub.SendImage(hub.ImageSending{Image: req.Image, From: cmp.Or(req.From, s.hub.Local()),
+		To: cmp.Or(req.To, s.hub.Local()), Replace: req.Replace}))
 }
 
-func (s imageRoutes) pullImage(r *http.Request) (any, error) {
-	req, err := decode[api.ImagePull](r)
-	if err != nil {
-		return nil, err
-	}
-	operation, err := s.hub.PullImage(req.Agent, req.Image)
-	return starts(s.hub, r, operation, err)
+func (s imageRoutes) pullImage(r *http.Request, req api.ImagePull) (api.Operation, error) {
+	return starts(s.hub, r)(s.hub.PullImage(req.Agent, req.Image))
 }
 
-func (s imageRoutes) removeImages(r *http.Request) (any, error) {
-	req, err := decode[api.ImageRemoval](r)
-	if err != nil {
-		return nil, err
-	}
-	operation, err := s.hub.RemoveImages(req.Agent, req.Images)
-	return starts(s.hub, r, operation, err)
+func (s imageRoutes) removeImages(r *http.Request, req api.ImageRemoval) (api.Operation, error) {
+	return starts(s.hub, r)(s.hub.RemoveImages(req.Agent, req.Images))
 }
 
-func (s imageRoutes) imageDisk(r *http.Request) (any, error) {
+func (s imageRoutes) imageDisk(r *http.Request) (api.ImageDisk, error) {
 	disk, agent, err := s.hub.ImageDisk(r.Context(), r.URL.Query().Get("agent"))
 	if err != nil {
-		return nil, err
+		return api.ImageDisk{}, err
 	}
 	disk.Images = each(disk.Images, func(room session.ImageRoom) session.ImageRoom {
 		room.Image = imageOut(room.Image)
@@ -101,11 +83,6 @@ func (s imageRoutes) imageDisk(r *http.Request) (any, error) {
 	return api.ImageDisk{ImageDisk: disk, Agent: agent}, nil
 }
 
-func (s imageRoutes) commit(r *http.Request) (any, error) {
-	req, err := decode[api.Commit](r)
-	if err != nil {
-		return nil, err
-	}
-	operation, err := s.hub.CommitSession(r.Context(), r.PathValue("id"), req.Name)
-	return starts(s.hub, r, operation, err)
+func (s imageRoutes) commit(r *http.Request, req api.Commit) (api.Operation, error) {
+	return starts(s.hub, r)(s.hub.CommitSession(r.Context(), r.PathValue("id"), req.Name))
 }

@@ -13,7 +13,7 @@ import (
 // usualAudit is how many entries are read where no number is asked for.
 const usualAudit = 100
 
-func (s agentRoutes) audit(r *http.Request) (any, error) {
+func (s agentRoutes) audit(r *http.Request) ([]session.AuditEntry, error) {
 	asked := session.AuditQuery{Limit: usualAudit, Owner: r.FormValue("owner"), Text: r.FormValue("text"),
 		Failed: r.FormValue("failed") != "", Security: r.FormValue("security") != ""}
 	if text := r.FormValue("limit"); text != "" {
@@ -30,29 +30,21 @@ func (s agentRoutes) audit(r *http.Request) (any, error) {
 				"Give the time of the oldest entry that is known, as it was answered.")
 		}
 	}
-	entries, err := s.hub.Audit(r.Context(), r.PathValue("agent"), asked)
-	if err != nil {
-		return nil, err
-	}
-	return entries, nil
+	return s.hub.Audit(r.Context(), r.PathValue("agent"), asked)
 }
 
-func (s agentRoutes) limits(r *http.Request) (any, error) {
+func (s agentRoutes) limits(r *http.Request) (api.PersonLimits, error) {
 	limits, err := s.hub.Limits(r.Context(), r.PathValue("agent"))
 	if err != nil {
-		return nil, err
+		return api.PersonLimits{}, err
 	}
 	return api.PersonLimits{Limits: limits}, nil
 }
 
-func (s agentRoutes) setLimit(r *http.Request) (any, error) {
-	limit, err := decode[session.Allowance](r)
-	if err != nil {
-		return nil, err
-	}
-	return nil, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), &limit)
+func (s agentRoutes) setLimit(r *http.Request, limit session.Allowance) (none, error) {
+	return none{}, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), &limit)
 }
 
-func (s agentRoutes) unsetLimit(r *http.Request) (any, error) {
-	return nil, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), nil)
+func (s agentRoutes) unsetLimit(r *http.Request) (none, error) {
+	return none{}, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), nil)
 }

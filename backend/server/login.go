@@ -83,7 +83,7 @@ func (c *codes) take(text, purpose string) bool {
 }
 
 // createLoginLink makes the address that logs a browser in.
-func (s *Server) createLoginLink(r *http.Request) (any, error) {
+func (s *Server) createLoginLink(r *http.Request) (api.LoginLink, error) {
 	_, port, _ := strings.Cut(r.Host, ":")
 	return api.LoginLink{URL: "http://127.0.0.1:" + port + "/login?code=" + s.logins.give("login")}, nil
 }

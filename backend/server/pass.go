@@ -22,18 +22,14 @@ import (
 const passPath = "/pass/"
 
 // createPass keeps an address of ours for the browser that is being started.
-func (s *Server) createPass(r *http.Request) (any, error) {
-	req, err := decode[api.PassRequest](r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) createPass(r *http.Request, req api.PassRequest) (api.Pass, error) {
 	_, port, _ := strings.Cut(r.Host, ":")
 	if !s.own(req.URL, port) {
-		return nil, &session.Error{Code: "login_pass_invalid", Message: "This is not an address of this server.",
+		return api.Pass{}, &session.Error{Code: "login_pass_invalid", Message: "This is not an address of this server.",
 			Hint: "Use one that it has answered with."}
 	}
 	if !fromOwnUser(r.Context()) {
-		return nil, &session.Error{Code: "login_pass_unsupported",
+		return api.Pass{}, &session.Error{Code: "login_pass_unsupported",
 			Message: "The operating system does not tell whose a connection is.",
 			Hint:    "Hand the address to the browser in a file that only you can read."}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/recipe"
 	"slipway/backend/session"
@@ -18,30 +19,26 @@ type recipeRoutes struct {
 	hub *hub.Hub
 }
 
-func (s recipeRoutes) answers() map[string]answer {
-	return map[string]answer{
-		"recent-recipe":  s.recentRecipe,
-		"session-recipe": s.sessionRecipe,
-		"recipe-read":    s.readRecipe,
-		"recipe-compare": s.compareRecipes,
-		"link-read":      s.readLink,
-	}
+func (s recipeRoutes) mount(m *mounts) {
+	answer(m, route.RecentRecipe, s.recentRecipe)
+	answer(m, route.SessionRecipe, s.sessionRecipe)
+	take(m, route.RecipeRead, s.readRecipe)
+	take(m, route.RecipeCompare, s.compareRecipes)
+	take(m, route.LinkRead, s.readLink)
 }
 
-func (s recipeRoutes) streams() map[string]streamed { return nil }
-
-func (s recipeRoutes) sessionRecipe(r *http.Request) (any, error) {
+func (s recipeRoutes) sessionRecipe(r *http.Request) (api.Recipe, error) {
 	found, err := s.hub.SessionRecipe(r.Context(), r.PathValue("id"))
 	if err != nil {
-		return nil, err
+		return api.Recipe{}, err
 	}
 	return s.recipeOut(r, found), nil
 }
 
-func (s recipeRoutes) recentRecipe(r *http.Request) (any, error) {
+func (s recipeRoutes) recentRecipe(r *http.Request) (api.Recipe, error) {
 	found, err := s.hub.RecentRecipe(r.Context(), r.PathValue("id"))
 	if err != nil {
-		return nil, err
+		return api.Recipe{}, err
 	}
 	return s.recipeOut(r, found), nil
 }
@@ -93,14 +90,10 @@ func (s recipeRoutes) folderPaths(r *http.Request, spec session.Spec) map[string
 
 // readRecipe reads the text of a recipe. What its values are worth is judged by
 // a preview, as for any spec.
-func (s recipeRoutes) readRecipe(r *http.Request) (any, error) {
-	req, err := decode[api.RecipeText](r)
-	if err != nil {
-		return nil, err
-	}
+func (s recipeRoutes) readRecipe(r *http.Request, req api.RecipeText) (session.Spec, error) {
 	spec, err := recipe.Parse([]byte(req.YAML))
 	if err != nil {
-		return nil, recipeFault(err, "recipe_parse_invalid")
+		return session.Spec{}, recipeFault(err, "recipe_parse_invalid")
 	}
 	return judged(spec, "recipe_parse_invalid")
 }
@@ -139,14 +132,10 @@ func recipeFault(err error, code session.Code) error {
 }
 
 // readLink says what a link asks for, judged like a recipe.
-func (s recipeRoutes) readLink(r *http.Request) (any, error) {
-	req, err := decode[api.LinkText](r)
-	if err != nil {
-		return nil, err
-	}
+func (s recipeRoutes) readLink(r *http.Request, req api.LinkText) (recipe.Link, error) {
 	link, err := recipe.ParseLink(req.URL)
 	if err != nil {
-		return nil, recipeFault(err, "link_parse_invalid")
+		return recipe.Link{}, recipeFault(err, "link_parse_invalid")
 	}
 	if link.Spec == nil {
 		return link, nil
@@ -156,10 +145,6 @@ func (s recipeRoutes) readLink(r *http.Request) (any, error) {
 	return link, err
 }
 
-func (s recipeRoutes) compareRecipes(r *http.Request) (any, error) {
-	req, err := decode[api.RecipePair](r)
-	if err != nil {
-		return nil, err
-	}
+func (s recipeRoutes) compareRecipes(r *http.Request, req api.RecipePair) ([]recipe.Field, error) {
 	return recipe.Compare(req.Left, req.Right), nil
 }

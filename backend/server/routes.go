@@ -2,26 +2,27 @@ package server
 
 import (
 	"io"
-	"maps"
 	"net/http"
 	"os"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/diagnose"
+	"slipway/backend/hub"
+	"slipway/backend/session"
 )
 
-// answer handles an endpoint whose result is JSON or nothing.
-type answer func(r *http.Request) (any, error)
+// none is no body.
+type none = route.None
 
-// streamed handles an endpoint that writes its own answer. An error it returns
-// is written as a Problem, so it returns one only before it has written.
-type streamed func(w http.ResponseWriter, r *http.Request) error
-
-// routes are handlers that belong together, by the names of their routes.
-type routes interface {
-	answers() map[string]answer
-	streams() map[string]streamed
+// mounts gives routes their handlers, each of the types of its route.
+type mounts struct {
+	server *Server
+	names  []string // of the routes that have one
 }
+
+// routes are handlers that belong together.
+type routes interface{ mount(m *mounts) }
 
 // routes puts all handlers together. Each part gets only what it needs.
 func (s *Server) routes(config Config) []routes {
@@ -46,74 +47,105 @@ func (s *Server) routes(config Config) []routes {
 	}
 }
 
-func (s *Server) answers() map[string]answer {
-	return map[string]answer{
-		"login-link": s.createLoginLink,
-		"login-pass": s.createPass,
-	}
+func (s *Server) mount(m *mounts) {
+	answer(m, route.LoginLink, s.createLoginLink)
+	take(m, route.LoginPass, s.createPass)
+	stream(m, route.OpenAPI, s.openAPI)
 }
 
-func (s *Server) streams() map[string]streamed {
-	return map[string]streamed{
-		"openapi": s.openAPI,
-	}
+// answer handles a route whose request has no body.
+func answer[Out any](m *mounts, at route.Route[none, Out], handle func(*http.Request) (Out, error)) {
+	respond(m, at, func(r *http.Request) (any, error) { return handle(r) })
 }
 
-// mount gives every route of package api its handler. A route without one
-// answers as not found; a test holds that there is none.
-func (s *Server) mount(config Config) {
-	answers, streams := map[string]answer{}, map[string]streamed{}
-	for _, part := range s.routes(config) {
-		maps.Copy(answers, part.answers())
-		maps.Copy(streams, part.streams())
-	}
-	for _, route := range api.Routes {
-		pattern := route.Method + " " + route.Path
-		if handle, ok := answers[route.Name]; ok {
-			s.mux.Handle(pattern, s.answering(route, handle))
-		} else if handle, ok := streams[route.Name]; ok {
-			s.mux.Handle(pattern, s.streaming(handle))
+// take handles a route with a body in its request, which is decoded strictly.
+func take[In, Out any](m *mounts, at route.Route[In, Out], handle func(*http.Request, In) (Out, error)) {
+	respond(m, at, func(r *http.Request) (any, error) {
+		in, err := decode[In](r)
+		if err != nil {
+			return nil, err
 		}
-	}
+		return handle(r, in)
+	})
 }
 
-// ofFolder begins the names of routes to a folder's files. The rest is that of
-// the route to a session's, and so is the handler.
-const ofFolder = "folder-"
-
-// alsoOfFolders adds the routes to the files of folders to those of sessions.
-func alsoOfFolders[H any](handlers map[string]H) map[string]H {
-	all := maps.Clone(handlers)
-	for name, handle := range handlers {
-		all[ofFolder+name] = handle
-	}
-	return all
+// takeDraft handles a route whose request may have amounts that are none, which
+// the handler is told; see [decodeDraft].
+func takeDraft[In, Out any](m *mounts, at route.Route[In, Out],
+	handle func(*http.Request, In, []session.FieldError) (Out, error)) {
+	respond(m, at, func(r *http.Request) (any, error) {
+		in, wrong, err := decodeDraft[In](r)
+		if err != nil {
+			return nil, fromSpec(err)
+		}
+		return handle(r, in, wrong)
+	})
 }
 
-func (s *Server) answering(route api.Route, handle answer) http.Handler {
-	status := route.Status
-	if status == 0 {
-		status = http.StatusOK
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// respond writes what handle returns as JSON, or no body for none.
+func respond[In, Out any](m *mounts, at route.Route[In, Out], handle func(*http.Request) (any, error)) {
+	status := at.Describe().Status
+	stream(m, at, func(w http.ResponseWriter, r *http.Request) error {
 		value, err := handle(r)
-		switch {
-		case err != nil:
-			s.fail(w, r, err)
-		case value == nil:
+		if err != nil {
+			return err
+		}
+		if _, empty := value.(none); empty {
 			w.WriteHeader(status)
-		default:
-			writeJSON(w, status, value)
+			return nil
+		}
+		writeJSON(w, status, value)
+		return nil
+	})
+}
+
+// stream handles a route by a function that writes its own answer. An error it
+// returns is written as a Problem, so it returns one only before it has written.
+func stream[In, Out any](m *mounts, at route.Route[In, Out], handle func(http.ResponseWriter, *http.Request) error) {
+	one := at.Describe()
+	m.names = append(m.names, one.Name)
+	m.server.mux.HandleFunc(one.Method+" "+one.Path, func(w http.ResponseWriter, r *http.Request) {
+		if err := handle(w, r); err != nil {
+			m.server.fail(w, r, err)
 		}
 	})
 }
 
-func (s *Server) streaming(handle streamed) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := handle(w, r); err != nil {
-			s.fail(w, r, err)
+// inSession handles a request about one session, which it finds with its agent.
+func inSession[Out any](h *hub.Hub,
+	handle func(*http.Request, session.Agent, session.ID) (Out, error)) func(*http.Request) (Out, error) {
+	return func(r *http.Request) (out Out, err error) {
+		agent, id, err := h.Find(r.Context(), r.PathValue("id"))
+		if err != nil {
+			return out, err
 		}
-	})
+		return handle(r, agent, id)
+	}
+}
+
+// sendInSession does the same for a request with a body.
+func sendInSession[In, Out any](h *hub.Hub,
+	handle func(*http.Request, session.Agent, session.ID, In) (Out, error)) func(*http.Request, In) (Out, error) {
+	return func(r *http.Request, in In) (Out, error) {
+		return inSession(h, func(r *http.Request, agent session.Agent, id session.ID) (Out, error) {
+			return handle(r, agent, id, in)
+		})(r)
+	}
+}
+
+// as turns what a call returns, unless that fails.
+func as[A, B any](turn func(A) B) func(A, error) (B, error) {
+	return func(a A, err error) (b B, _ error) {
+		if err != nil {
+			return b, err
+		}
+		return turn(a), nil
+	}
+}
+
+// eachAs does the same for each item of a list.
+func eachAs[A, B any](turn func(A) B) func([]A, error) ([]B, error) {
+	return as(func(items []A) []B { return each(items, turn) })
 }
 
 func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) error {

@@ -84,7 +84,9 @@ func New(config Config) *Server {
 	s.apps = newGateway(s)
 	s.doors = &doors{server: s, shelf: config.Shelf, open: map[appHost]*door{}, lost: map[appHost]keptDoor{}}
 	s.sockets.log = s.log
-	s.mount(config)
+	for _, part := range s.routes(config) {
+		part.mount(&mounts{server: s})
+	}
 	return s
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/hub/hubtest"
 	"slipway/backend/server"
@@ -164,8 +165,8 @@ func (w *world) running(id session.ID) session.Session {
 
 func TestEveryRouteHasAHandlerAndNoHandlerIsUnlisted(t *testing.T) {
 	routes := map[string]bool{}
-	for _, route := range api.Routes {
-		routes[route.Name] = true
+	for _, one := range route.All() {
+		routes[one.Name] = true
 	}
 	for _, name := range server.Handlers() {
 		if !routes[name] {
@@ -184,9 +185,9 @@ func TestEveryRouteAnswersInItsOwnTerms(t *testing.T) {
 	w.agent.SetApps("aaaaaaaaaaaa", session.App{ID: "notebook", Title: "Notebook", Kind: "web",
 		State: session.AppStopped})
 	w.agent.SetBoard(board())
-	for _, route := range api.Routes {
+	for _, one := range route.All() {
 		body := "{}"
-		switch route.Name {
+		switch one.Name {
 		case "keep":
 			body = `{"for":"1h"}`
 		case "session-update":
@@ -194,37 +195,37 @@ func TestEveryRouteAnswersInItsOwnTerms(t *testing.T) {
 		case "preset-create":
 			body = `{"name":"Mine"}`
 		}
-		if route.Stream == "websocket" || route.Name == "shutdown" || route.Name == "login-link" {
+		if one.Stream == route.WebSocket || one.Name == "shutdown" || one.Name == "login-link" {
 			continue
 		}
-		t.Run(route.Name, func(t *testing.T) {
+		t.Run(one.Name, func(t *testing.T) {
 			folder, err := w.agent.CreateFolder(t.Context(), session.FolderRequest{Name: "data"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			path := strings.NewReplacer("{folder}", string(folder.ID), "{id}", "aaaaaaaaaaaa", "{agent}", "local",
-				"{terminal}", "t1", "{app}", "notebook", "{device}", "GPU-0").Replace(route.Path)
-			response, body := do(t, http.DefaultClient, w.request(t, route.Method, path, body))
-			if response.StatusCode == http.StatusNotFound && !strings.HasPrefix(route.Name, "recent-") &&
-				!strings.HasPrefix(route.Name, "preset-") && !strings.HasPrefix(route.Name, "operation") {
-				t.Fatalf("%s %s: %s", route.Method, path, body)
+				"{terminal}", "t1", "{app}", "notebook", "{device}", "GPU-0").Replace(one.Path)
+			response, body := do(t, http.DefaultClient, w.request(t, one.Method, path, body))
+			if response.StatusCode == http.StatusNotFound && !strings.HasPrefix(one.Name, "recent-") &&
+				!strings.HasPrefix(one.Name, "preset-") && !strings.HasPrefix(one.Name, "operation") {
+				t.Fatalf("%s %s: %s", one.Method, path, body)
 			}
 			if response.StatusCode >= 400 {
 				var p session.Error
 				if json.Unmarshal([]byte(body), &p) != nil || p.Code == "" || p.Message == "" || p.Hint == "" {
-					t.Fatalf("%s %s: %s is not a whole Problem", route.Method, path, body)
+					t.Fatalf("%s %s: %s is not a whole Problem", one.Method, path, body)
 				}
 				return
 			}
-			want := route.Status
+			want := one.Status
 			if want == 0 {
 				want = http.StatusOK
 			}
 			if response.StatusCode != want {
 				t.Fatalf("status %d, want %d", response.StatusCode, want)
 			}
-			if route.Stream == "" && route.Response != nil &&
-				(strings.Contains(body, ":null") && route.Name != "sessions" && !nullable(body)) {
+			if one.Stream == "" && one.Response != nil &&
+				(strings.Contains(body, ":null") && one.Name != "sessions" && !nullable(body)) {
 				t.Fatalf("a list is null: %s", body)
 			}
 		})

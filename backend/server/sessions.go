@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -20,45 +21,34 @@ type sessionRoutes struct {
 	hub *hub.Hub
 }
 
-func (s sessionRoutes) answers() map[string]answer {
-	return map[string]answer{
-		"preset-create":   s.createPreset,
-		"preset-update":   s.updatePreset,
-		"preset-delete":   s.deletePreset,
-		"queue":           s.queue,
-		"launch-many":     s.launchMany,
-		"keep":            s.keep,
-		"idle-simulation": s.simulateIdle,
-		"sessions":        s.listSessions,
-		"launch":          s.launch,
-		"preview":         s.preview,
-		"session":         s.getSession,
-		"session-update":  s.updateSession,
-		"terminate":       s.terminate,
-		"history":         s.history,
-		"usage":           s.usage,
-	}
-}
-
-func (s sessionRoutes) streams() map[string]streamed {
-	return map[string]streamed{
-		"logs": s.logs,
-	}
+func (s sessionRoutes) mount(m *mounts) {
+	takeDraft(m, route.PresetCreate, s.createPreset)
+	takeDraft(m, route.PresetUpdate, s.updatePreset)
+	answer(m, route.PresetDelete, s.deletePreset)
+	answer(m, route.Queue, s.queue)
+	takeDraft(m, route.LaunchMany, s.launchMany)
+	take(m, route.Keep, sendInSession(s.hub, s.keep))
+	takeDraft(m, route.IdleSimulation, s.simulateIdle)
+	answer(m, route.Sessions, s.listSessions)
+	takeDraft(m, route.Launch, s.launch)
+	takeDraft(m, route.Preview, s.preview)
+	answer(m, route.Session, s.getSession)
+	take(m, route.SessionUpdate, sendInSession(s.hub, s.updateSession))
+	take(m, route.Terminate, sendInSession(s.hub, s.terminate))
+	answer(m, route.History, inSession(s.hub, s.history))
+	answer(m, route.Usage, inSession(s.hub, s.usage))
+	stream(m, route.Logs, s.logs)
 }
 
 // maxKey is the longest idempotency key, in bytes.
 const maxKey = 128
 
-func (s sessionRoutes) listSessions(r *http.Request) (any, error) {
+func (s sessionRoutes) listSessions(r *http.Request) ([]api.Session, error) {
 	filter, err := filterIn(r)
 	if err != nil {
 		return nil, err
 	}
-	sessions, err := s.hub.ListOn(r.Context(), r.FormValue("agent"), filter)
-	if err != nil {
-		return nil, err
-	}
-	return each(sessions, s.withUsage), nil
+	return eachAs(s.withUsage)(s.hub.ListOn(r.Context(), r.FormValue("agent"), filter))
 }
 
 // withUsage adds the newest sample to a session.
@@ -112,19 +102,12 @@ func flagIn(r *http.Request, name string) (bool, error) {
 	}
 }
 
-func (s sessionRoutes) launch(r *http.Request) (any, error) {
-	req, wrong, err := decodeDraft[hub.LaunchRequest](r)
-	if err != nil {
-		return nil, fromSpec(err)
-	}
+func (s sessionRoutes) launch(r *http.Request, req hub.LaunchRequest, wrong []session.FieldError) (api.Session,
+	error) {
 	if wrong = append(wrong, checkLaunch(req)...); len(wrong) > 0 {
-		return nil, s.refuse(r, req, wrong)
+		return api.Session{}, s.refuse(r, req, wrong)
 	}
-	launched, err := s.hub.Launch(r.Context(), req)
-	if err != nil {
-		return nil, err
-	}
-	return s.withUsage(launched), nil
+	return as(s.withUsage)(s.hub.Launch(r.Context(), req))
 }
 
 func checkLaunch(req hub.LaunchRequest) []session.FieldError {
@@ -139,11 +122,8 @@ func checkLaunch(req hub.LaunchRequest) []session.FieldError {
 
 // launchMany answers with an outcome for each session, unless the request as a
 // whole is wrong.
-func (s sessionRoutes) launchMany(r *http.Request) (any, error) {
-	req, wrong, err := decodeDraft[api.LaunchManyRequest](r)
-	if err != nil {
-		return nil, fromSpec(err)
-	}
+func (s sessionRoutes) launchMany(r *http.Request, req api.LaunchManyRequest,
+	wrong []session.FieldError) ([]api.Launched, error) {
 	if wrong = append(wrong, checkLaunch(req.LaunchRequest)...); len(wrong) > 0 {
 		return nil, s.refuse(r, req.LaunchRequest, wrong)
 	}
@@ -191,15 +171,12 @@ func (s sessionRoutes) refuse(r *http.Request, req hub.LaunchRequest, wrong []se
 	return session.Invalid(wrong)
 }
 
-func (s sessionRoutes) preview(r *http.Request) (any, error) {
-	spec, wrong, err := decodeDraft[session.Spec](r)
-	if err != nil {
-		return nil, err
-	}
+func (s sessionRoutes) preview(r *http.Request, spec session.Spec, wrong []session.FieldError) (api.Preview,
+	error) {
 	wrong = append(wrong, checkHidden(spec.Env)...)
 	p, err := s.hub.Preview(r.Context(), r.FormValue("owner"), spec)
 	if err != nil {
-		return nil, err
+		return api.Preview{}, err
 	}
 	out := api.Preview{Preview: p.Preview, Agent: p.Agent, Command: commandLine(spec), Rounded: s.rounded(p, spec)}
 	out.Spec, out.Errors = p.Spec.Redacted(hidden), append(wrong, p.Errors...)
@@ -230,45 +207,30 @@ func (s sessionRoutes) rounded(p hub.Preview, spec session.Spec) *api.Rounding {
 	return &out
 }
 
-func (s sessionRoutes) getSession(r *http.Request) (any, error) {
+func (s sessionRoutes) getSession(r *http.Request) (api.Session, error) {
 	one, at, err := s.hub.Get(r.Context(), r.PathValue("id"))
 	if err != nil {
-		return nil, err
+		return api.Session{}, err
 	}
 	return heard(s.withUsage(one), at), nil
 }
 
 // updateSession changes the priority before the name, because a session that
 // waits no more refuses the first, and then nothing is changed.
-func (s sessionRoutes) updateSession(r *http.Request) (any, error) {
-	req, err := decode[api.SessionUpdate](r)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkUpdate(req); err != nil {
-		return nil, err
-	}
-	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s sessionRoutes) updateSession(r *http.Request, agent session.Agent, id session.ID,
+	req api.SessionUpdate) (api.Session, error) {
 	var one session.Session
-	if req.Priority != nil {
-		if one, err = agent.SetPriority(r.Context(), id, *req.Priority); err != nil {
-			return nil, err
-		}
+	err := checkUpdate(req)
+	if err == nil && req.Priority != nil {
+		one, err = agent.SetPriority(r.Context(), id, *req.Priority)
 	}
-	if req.Tags != nil {
-		if one, err = agent.SetTags(r.Context(), id, *req.Tags); err != nil {
-			return nil, err
-		}
+	if err == nil && req.Tags != nil {
+		one, err = agent.SetTags(r.Context(), id, *req.Tags)
 	}
-	if req.Name != nil {
-		if one, err = agent.Rename(r.Context(), id, *req.Name); err != nil {
-			return nil, err
-		}
+	if err == nil && req.Name != nil {
+		one, err = agent.Rename(r.Context(), id, *req.Name)
 	}
-	return s.withUsage(one), nil
+	return as(s.withUsage)(one, err)
 }
 
 func checkUpdate(req api.SessionUpdate) error {
@@ -302,23 +264,12 @@ func checkUpdate(req api.SessionUpdate) error {
 	return &session.Error{Code: code, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
 }
 
-func (s sessionRoutes) terminate(r *http.Request) (any, error) {
-	req, err := decode[api.TerminateRequest](r)
-	if err != nil {
-		return nil, err
-	}
-	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	one, err := agent.Terminate(r.Context(), id, req.Forced)
-	if err != nil {
-		return nil, err
-	}
-	return s.withUsage(one), nil
+func (s sessionRoutes) terminate(r *http.Request, agent session.Agent, id session.ID,
+	req api.TerminateRequest) (api.Session, error) {
+	return as(s.withUsage)(agent.Terminate(r.Context(), id, req.Forced))
 }
 
-func (s sessionRoutes) usage(r *http.Request) (any, error) {
+func (s sessionRoutes) usage(r *http.Request, agent session.Agent, id session.ID) ([]session.Usage, error) {
 	var since time.Time
 	if text := r.FormValue("since"); text != "" {
 		var err error
@@ -327,15 +278,7 @@ func (s sessionRoutes) usage(r *http.Request) (any, error) {
 				"Write for example 2031-05-01T12:00:00Z.")
 		}
 	}
-	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	samples, err := agent.Usage(r.Context(), id, since)
-	if err != nil {
-		return nil, err
-	}
-	return samples, nil
+	return agent.Usage(r.Context(), id, since)
 }
 
 // logs copies a kernel's log as it is. A reader that pauses holds nothing but

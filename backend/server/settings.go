@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/notify"
 	"slipway/backend/settings"
@@ -15,51 +16,45 @@ type settingRoutes struct {
 	shutdown func()
 }
 
-func (s settingRoutes) answers() map[string]answer {
-	return map[string]answer{
-		"version":         s.getVersion,
-		"doctor":          s.runDoctor,
-		"machines":        s.listMachines,
-		"directories":     s.listDirectories,
-		"presets":         s.listPresets,
-		"recents":         s.listRecents,
-		"recent-update":   s.updateRecent,
-		"recent-delete":   s.deleteRecent,
-		"settings":        s.getSettings,
-		"settings-update": s.updateSettings,
-		"notifier":        s.getNotifier,
-		"notifier-try":    s.tryNotice,
-		"settings-file":   s.settingsFile,
-		"setting-update":  s.updateSetting,
-		"window-show":     s.showWindow,
-		"shutdown":        s.stop,
-	}
+func (s settingRoutes) mount(m *mounts) {
+	answer(m, route.Version, s.getVersion)
+	answer(m, route.Doctor, s.runDoctor)
+	answer(m, route.Machines, s.listMachines)
+	answer(m, route.Directories, s.listDirectories)
+	answer(m, route.Presets, s.listPresets)
+	answer(m, route.Recents, s.listRecents)
+	take(m, route.RecentUpdate, s.updateRecent)
+	answer(m, route.RecentDelete, s.deleteRecent)
+	answer(m, route.Settings, s.getSettings)
+	take(m, route.SettingsUpdate, s.updateSettings)
+	answer(m, route.Notifier, s.getNotifier)
+	answer(m, route.NotifierTry, s.tryNotice)
+	answer(m, route.SettingsFile, s.settingsFile)
+	take(m, route.SettingUpdate, s.updateSetting)
+	take(m, route.WindowShow, s.showWindow)
+	answer(m, route.Shutdown, s.stop)
 }
 
-func (s settingRoutes) streams() map[string]streamed { return nil }
-
-func (s settingRoutes) settingsFile(*http.Request) (any, error) {
+func (s settingRoutes) settingsFile(*http.Request) (api.SettingsFile, error) {
 	path, state, err := s.hub.SettingsState()
 	if err != nil {
-		return nil, err
+		return api.SettingsFile{}, err
 	}
 	return settingsFileOut(path, state), nil
 }
 
-func (s settingRoutes) updateSetting(r *http.Request) (any, error) {
-	req, err := decode[api.SettingUpdate](r)
-	if err != nil {
-		return nil, err
-	}
+func (s settingRoutes) updateSetting(r *http.Request, req api.SettingUpdate) (api.SettingsFile, error) {
 	var value any
+	var err error
 	name := r.PathValue("name")
 	if req.Value != nil {
-		if value, err = settings.Parse(name, *req.Value); err != nil {
-			return nil, err
-		}
+		value, err = settings.Parse(name, *req.Value)
 	}
-	if _, err := s.hub.SaveSetting(map[string]any{name: value}); err != nil {
-		return nil, err
+	if err == nil {
+		_, err = s.hub.SaveSetting(map[string]any{name: value})
+	}
+	if err != nil {
+		return api.SettingsFile{}, err
 	}
 	return s.settingsFile(r)
 }
@@ -79,12 +74,12 @@ func settingsFileOut(path string, state settings.State) api.SettingsFile {
 	return file
 }
 
-func (s settingRoutes) getNotifier(r *http.Request) (any, error) {
+func (s settingRoutes) getNotifier(r *http.Request) (api.Notifier, error) {
 	return api.Notifier{Desktop: s.hub.Notifies(r.Context())}, nil
 }
 
-func (s settingRoutes) tryNotice(r *http.Request) (any, error) {
-	return nil, s.hub.TryNotice(r.Context())
+func (s settingRoutes) tryNotice(r *http.Request) (none, error) {
+	return none{}, s.hub.TryNotice(r.Context())
 }
 
 func noticeOut(n notify.Notice) api.Notice {

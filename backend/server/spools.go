@@ -152,18 +152,16 @@ func (s terminalRoutes) terminalOutput(w http.ResponseWriter, r *http.Request) e
 }
 
 // searchTerminals finds a text in what all shells of a session have printed.
-func (s terminalRoutes) searchTerminals(r *http.Request) (any, error) {
+func (s terminalRoutes) searchTerminals(r *http.Request, agent session.Agent, id session.ID) (api.TerminalSearch,
+	error) {
 	query := r.FormValue("q")
 	if query == "" || len(query) > queryMost {
-		return nil, badQuery("q", "q is the text to find, of 1 to 200 bytes.", "Write some letters of it.")
-	}
-	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
+		return api.TerminalSearch{}, badQuery("q",
+			"q is the text to find, of 1 to 200 bytes.", "Write some letters of it.")
 	}
 	list, err := agent.ListTerminals(r.Context(), id)
 	if err != nil {
-		return nil, err
+		return api.TerminalSearch{}, err
 	}
 	found := api.TerminalSearch{Matches: []api.TerminalMatch{}}
 	for _, t := range list {
@@ -172,7 +170,7 @@ func (s terminalRoutes) searchTerminals(r *http.Request) (any, error) {
 			continue // closed meanwhile
 		}
 		if err != nil {
-			return nil, err
+			return api.TerminalSearch{}, err
 		}
 		found.Matches = append(found.Matches, matches...)
 		found.Partial = found.Partial || !whole

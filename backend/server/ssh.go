@@ -11,6 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/backend/sshclient"
@@ -23,19 +24,12 @@ type sshRoutes struct {
 	sockets *sockets
 }
 
-func (s sshRoutes) answers() map[string]answer {
-	return map[string]answer{
-		"ssh-setup":  s.sshSetup,
-		"ssh-update": s.updateSSH,
-		"ssh-access": s.sshAccess,
-		"ssh-test":   s.testSSH,
-	}
-}
-
-func (s sshRoutes) streams() map[string]streamed {
-	return map[string]streamed{
-		"ssh-stream": s.sshStream,
-	}
+func (s sshRoutes) mount(m *mounts) {
+	answer(m, route.SSHSetup, s.sshSetup)
+	take(m, route.SSHUpdate, s.updateSSH)
+	answer(m, route.SSHAccess, inSession(s.hub, s.sshAccess))
+	answer(m, route.SSHTest, inSession(s.hub, s.testSSH))
+	stream(m, route.SSHStream, s.sshStream)
 }
 
 // noSSH says that the control plane has nothing for ssh.
@@ -44,13 +38,13 @@ func noSSH() error {
 		Hint: "Its log says why; the terminal works without it."}
 }
 
-func (s sshRoutes) sshSetup(*http.Request) (any, error) {
+func (s sshRoutes) sshSetup(*http.Request) (api.SSHSetup, error) {
 	if s.ssh == nil {
-		return nil, noSSH()
+		return api.SSHSetup{}, noSSH()
 	}
 	installed, err := s.ssh.Installed()
 	if err != nil {
-		return nil, err
+		return api.SSHSetup{}, err
 	}
 	return api.SSHSetup{
 		Installed: installed, PersonFile: s.ssh.PersonFile(), ConfigFile: s.ssh.ConfigFile(), KeyFile: s.ssh.KeyFile(),
@@ -61,37 +55,28 @@ func (s sshRoutes) sshSetup(*http.Request) (any, error) {
 	}, nil
 }
 
-func (s sshRoutes) updateSSH(r *http.Request) (any, error) {
-	req, err := decode[api.SSHUpdate](r)
-	if err != nil {
-		return nil, err
-	}
+func (s sshRoutes) updateSSH(r *http.Request, req api.SSHUpdate) (api.SSHSetup, error) {
 	if s.ssh == nil {
-		return nil, noSSH()
+		return api.SSHSetup{}, noSSH()
 	}
+	change := s.ssh.Remove
 	if req.Installed {
-		err = s.ssh.Install()
-	} else {
-		err = s.ssh.Remove()
+		change = s.ssh.Install
 	}
-	if err != nil {
-		return nil, err
+	if err := change(); err != nil {
+		return api.SSHSetup{}, err
 	}
 	return s.sshSetup(r)
 }
 
-func (s sshRoutes) sshAccess(r *http.Request) (any, error) {
-	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s sshRoutes) sshAccess(r *http.Request, agent session.Agent, id session.ID) (api.SSHAccess, error) {
 	host, err := s.pin(r.Context(), agent, id, "")
 	if err != nil {
-		return nil, err
+		return api.SSHAccess{}, err
 	}
 	installed, err := s.ssh.Installed()
 	if err != nil {
-		return nil, err
+		return api.SSHAccess{}, err
 	}
 	out := api.SSHAccess{Names: append([]string{}, s.ssh.Names(id)...), User: sshclient.User,
 		Fingerprint: sshclient.Fingerprint(host), Installed: installed,
@@ -104,13 +89,9 @@ func (s sshRoutes) sshAccess(r *http.Request) (any, error) {
 }
 
 // testSSH logs in to a session. That it cannot is the answer, not a failure.
-func (s sshRoutes) testSSH(r *http.Request) (any, error) {
-	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s sshRoutes) testSSH(r *http.Request, agent session.Agent, id session.ID) (api.SSHTest, error) {
 	began := time.Now()
-	err = s.tryLogin(r.Context(), agent, id)
+	err := s.tryLogin(r.Context(), agent, id)
 	test := api.SSHTest{ElapsedMs: time.Since(began).Milliseconds()}
 	if err == nil {
 		test.Own, err = s.ssh.CheckOwn(r.Context(), id)

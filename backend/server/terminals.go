@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
@@ -20,52 +21,27 @@ type terminalRoutes struct {
 	sockets *sockets
 }
 
-func (s terminalRoutes) answers() map[string]answer {
-	return map[string]answer{
-		"terminals":       s.listTerminals,
-		"terminal-open":   s.openTerminal,
-		"terminal-close":  s.closeTerminal,
-		"terminal-search": s.searchTerminals,
-	}
+func (s terminalRoutes) mount(m *mounts) {
+	answer(m, route.Terminals, inSession(s.hub, s.listTerminals))
+	take(m, route.TerminalOpen, sendInSession(s.hub, s.openTerminal))
+	answer(m, route.TerminalClose, inSession(s.hub, s.closeTerminal))
+	answer(m, route.TerminalSearch, inSession(s.hub, s.searchTerminals))
+	stream(m, route.TerminalAttach, s.attachTerminal)
+	stream(m, route.TerminalOutput, s.terminalOutput)
+	stream(m, route.Exec, s.exec)
 }
 
-func (s terminalRoutes) streams() map[string]streamed {
-	return map[string]streamed{
-		"terminal-attach": s.attachTerminal,
-		"terminal-output": s.terminalOutput,
-		"exec":            s.exec,
-	}
+func (s terminalRoutes) listTerminals(r *http.Request, agent session.Agent, id session.ID) ([]session.Terminal,
+	error) {
+	return agent.ListTerminals(r.Context(), id)
 }
 
-func (s terminalRoutes) listTerminals(r *http.Request) (any, error) {
-	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	terminals, err := agent.ListTerminals(r.Context(), id)
-	if err != nil {
-		return nil, err
-	}
-	return terminals, nil
-}
-
-func (s terminalRoutes) openTerminal(r *http.Request) (any, error) {
-	req, err := decode[session.TerminalRequest](r)
-	if err != nil {
-		return nil, err
-	}
+func (s terminalRoutes) openTerminal(r *http.Request, agent session.Agent, id session.ID,
+	req session.TerminalRequest) (session.Terminal, error) {
 	if wrong := terminalFaults(req); len(wrong) > 0 {
-		return nil, &session.Error{Code: wrong[0].Code, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+		return session.Terminal{}, refusal(wrong[0].Code, wrong)
 	}
-	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	opened, err := agent.OpenTerminal(r.Context(), id, req)
-	if err != nil {
-		return nil, err
-	}
-	return opened, nil
+	return agent.OpenTerminal(r.Context(), id, req)
 }
 
 // Sizes that a terminal may have; 0 stands for the usual 80 by 24.
@@ -92,12 +68,8 @@ func terminalFaults(req session.TerminalRequest) []session.FieldError {
 	return wrong
 }
 
-func (s terminalRoutes) closeTerminal(r *http.Request) (any, error) {
-	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	return nil, agent.CloseTerminal(r.Context(), id, r.PathValue("terminal"))
+func (s terminalRoutes) closeTerminal(r *http.Request, agent session.Agent, id session.ID) (none, error) {
+	return none{}, agent.CloseTerminal(r.Context(), id, r.PathValue("terminal"))
 }
 
 // attachTerminal bridges a WebSocket and the attach protocol. A viewer that

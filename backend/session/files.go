@@ -178,14 +178,19 @@ const (
 	ConflictKeep    Conflict = "keep-both"
 )
 
-// FinishRequest says what an uploaded file must be.
+// FinishRequest ends an upload.
 type FinishRequest struct {
 	Upload
+	Finish
+}
+
+// Finish says what an uploaded file must be.
+type Finish struct {
 	Size     int64     `json:"size"`
 	SHA256   string    `json:"sha256,omitempty"`   // hexadecimal; empty: not compared
-	Conflict Conflict  `json:"conflict,omitempty"` // empty: fail
+	Conflict Conflict  `json:"conflict,omitempty"` // of a file that is there already; empty: fail
 	Mode     uint32    `json:"mode,omitempty"`     // permissions; 0: as new files have
-	Modified time.Time `json:"modified,omitzero"`  // zero: now
+	Modified time.Time `json:"modified,omitzero"`  // absent: now
 }
 
 // longestPath is the most bytes of a path, as Linux has it.

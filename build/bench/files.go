@@ -152,7 +152,7 @@ func (c *carrier) upload(ctx context.Context, key string, from, most int64) erro
 // finish makes the file of an upload appear; it compares a checksum where one is given.
 func (c *carrier) finish(ctx context.Context, key, sum string) error {
 	return c.Call(ctx, http.MethodPost, c.address("upload", "key", key),
-		api.FinishRequest{Size: copiedBytes, SHA256: sum, Conflict: "replace"}, nil)
+		api.FinishRequest{Finish: session.Finish{Size: copiedBytes, SHA256: sum, Conflict: "replace"}}, nil)
 }
 
 // download fetches the file from an offset on and writes it down.

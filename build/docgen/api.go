@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 )
 
 const aboutAPI = `The control plane answers on 127.0.0.1 only. All that the page, the command line and the desktop
@@ -63,18 +63,18 @@ const fewest = 3
 // writeAPI lists the requests, and the shapes of their bodies.
 func writeAPI(b *bytes.Buffer) error {
 	b.WriteString(aboutAPI)
-	groups := map[string][]api.Route{}
-	for _, route := range api.Routes {
-		name, _, _ := strings.Cut(strings.TrimPrefix(route.Path, "/api/v1/"), "/")
-		groups[name] = append(groups[name], route)
+	groups := map[string][]route.Description{}
+	for _, one := range route.All() {
+		name, _, _ := strings.Cut(strings.TrimPrefix(one.Path, route.Root+"/"), "/")
+		groups[name] = append(groups[name], one)
 	}
-	var others []api.Route
-	for _, route := range api.Routes {
-		name, _, _ := strings.Cut(strings.TrimPrefix(route.Path, "/api/v1/"), "/")
+	var others []route.Description
+	for _, one := range route.All() {
+		name, _, _ := strings.Cut(strings.TrimPrefix(one.Path, route.Root+"/"), "/")
 		switch group := groups[name]; {
 		case len(group) < fewest:
-			others = append(others, route)
-		case group[0].Name == route.Name:
+			others = append(others, one)
+		case group[0].Name == one.Name:
 			writeRoutes(b, "/"+name, group)
 		}
 	}
@@ -82,34 +82,30 @@ func writeAPI(b *bytes.Buffer) error {
 	return writeShapes(b)
 }
 
-func writeRoutes(b *bytes.Buffer, title string, routes []api.Route) {
+func writeRoutes(b *bytes.Buffer, title string, routes []route.Description) {
 	fmt.Fprintf(b, "\n## %s\n\n| request | does | body | answer |\n|---|---|---|---|\n", title)
-	for _, route := range routes {
-		does := cell(route.Summary)
-		for _, param := range route.Query {
+	for _, one := range routes {
+		does := cell(one.Summary)
+		for _, param := range one.Query {
 			does += fmt.Sprintf("<br>`%s`: %s", param.Name, cell(param.Text))
 		}
-		fmt.Fprintf(b, "| `%s %s` | %s | %s | %s |\n", route.Method, strings.TrimPrefix(route.Path, "/api/v1"), does,
-			bodyLink(route.Request), answer(route))
+		fmt.Fprintf(b, "| `%s %s` | %s | %s | %s |\n", one.Method, strings.TrimPrefix(one.Path, route.Root), does,
+			bodyLink(one.Request), answer(one))
 	}
 }
 
-func answer(route api.Route) string {
-	status := route.Status
-	if status == 0 {
-		status = http.StatusOK
-	}
+func answer(one route.Description) string {
 	switch {
-	case route.Stream == "websocket" && route.Response != nil:
-		return "a WebSocket of " + bodyLink(route.Response)
-	case route.Stream == "websocket":
+	case one.Stream == route.WebSocket && one.Response != nil:
+		return "a WebSocket of " + bodyLink(one.Response)
+	case one.Stream == route.WebSocket:
 		return "a WebSocket"
-	case route.Stream != "":
-		return fmt.Sprint(status, ", ", route.Stream)
-	case route.Response == nil:
-		return fmt.Sprint(status)
+	case one.Stream != "":
+		return fmt.Sprint(one.Status, ", ", one.Stream)
+	case one.Response == nil:
+		return fmt.Sprint(one.Status)
 	}
-	return fmt.Sprint(status, ", ", bodyLink(route.Response))
+	return fmt.Sprint(one.Status, ", ", bodyLink(one.Response))
 }
 
 // bodyLink names the shape of a body.

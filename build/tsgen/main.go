@@ -7,7 +7,7 @@
 //	go run ./build/tsgen          write all
 //	go run ./build/tsgen -check   exit with 1 when one of them is out of date
 //
-// The types are those of the bodies of [slipway/backend/api.Routes], wherever they
+// The types are those of the bodies of [slipway/backend/api/route], wherever they
 // are declared. Their comments and the members of enumerations are read from the
 // source, so that none of them is written twice.
 package main

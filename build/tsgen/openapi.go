@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"slipway/backend/api"
+	"slipway/backend/api/route"
 )
 
 // object is a JSON object. Its members are written in the order of their names.
@@ -20,13 +20,13 @@ var pathParam = regexp.MustCompile(`\{([a-z]+)\}`)
 // openAPI writes the OpenAPI 3.1 document of the routes.
 func openAPI(src *source) ([]byte, error) {
 	paths := object{}
-	for _, route := range src.routes {
-		item, ok := paths[route.Path].(object)
+	for _, one := range src.routes {
+		item, ok := paths[one.Path].(object)
 		if !ok {
 			item = object{}
-			paths[route.Path] = item
+			paths[one.Path] = item
 		}
-		item[strings.ToLower(route.Method)] = src.operation(route)
+		item[strings.ToLower(one.Method)] = src.operation(one)
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -57,60 +57,57 @@ func openAPI(src *source) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-func (s *source) operation(route api.Route) object {
-	operation := object{"operationId": route.Name, "summary": route.Summary}
-	if parameters := routeParameters(route); len(parameters) > 0 {
+func (s *source) operation(one route.Description) object {
+	operation := object{"operationId": one.Name, "summary": one.Summary}
+	if parameters := routeParameters(one); len(parameters) > 0 {
 		operation["parameters"] = parameters
 	}
-	if route.Request != nil {
-		schema := s.bodySchema(route.Request)
-		if route.Stream == "websocket" {
+	if one.Request != nil {
+		schema := s.bodySchema(one.Request)
+		if one.Stream == route.WebSocket {
 			operation["x-first-message"] = schema
 		} else {
 			operation["requestBody"] = object{"required": true, "content": jsonContent(schema)}
 		}
 	}
-	status := route.Status
-	if status == 0 {
-		status = http.StatusOK
-	}
-	if route.Stream == "websocket" {
+	status := one.Status
+	if one.Stream == route.WebSocket {
 		status = http.StatusSwitchingProtocols
 	}
 	operation["responses"] = object{
-		strconv.Itoa(status): s.success(route),
+		strconv.Itoa(status): s.success(one),
 		"default": object{"description": "What went wrong and what to do.",
 			"content": jsonContent(reference("Problem"))},
 	}
 	return operation
 }
 
-func (s *source) success(route api.Route) object {
-	switch route.Stream {
-	case "websocket":
+func (s *source) success(one route.Description) object {
+	switch one.Stream {
+	case route.WebSocket:
 		answer := object{"description": "A WebSocket."}
-		if route.Response != nil {
-			answer["x-messages"] = s.bodySchema(route.Response)
+		if one.Response != nil {
+			answer["x-messages"] = s.bodySchema(one.Response)
 		}
 		return answer
-	case "text":
+	case route.Text:
 		return object{"description": "Text as it comes.",
 			"content": object{"text/plain": object{"schema": object{"type": "string"}}}}
-	case "bytes":
+	case route.Bytes:
 		return object{"description": "The content.", "content": object{"application/octet-stream": object{}}}
 	}
-	if route.Response == nil {
+	if one.Response == nil {
 		return object{"description": "Done."}
 	}
-	return object{"description": "The answer.", "content": jsonContent(s.bodySchema(route.Response))}
+	return object{"description": "The answer.", "content": jsonContent(s.bodySchema(one.Response))}
 }
 
-func routeParameters(route api.Route) []object {
+func routeParameters(one route.Description) []object {
 	var out []object
-	for _, match := range pathParam.FindAllStringSubmatch(route.Path, -1) {
+	for _, match := range pathParam.FindAllStringSubmatch(one.Path, -1) {
 		out = append(out, object{"name": match[1], "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
-	for _, param := range route.Query {
+	for _, param := range one.Query {
 		out = append(out, object{"name": param.Name, "in": "query", "description": sentence(param.Text),
 			"schema": object{"type": "string"}})
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -24,7 +25,7 @@ import (
 type source struct {
 	structs []structType
 	enums   []enum
-	routes  []api.Route
+	routes  []route.Description
 
 	names           map[reflect.Type]string // of the structs
 	enumFieldsFound map[string]bool
@@ -75,15 +76,15 @@ type docs map[string]string
 // in the module at root. It fails on a type that has no counterpart in JSON,
 // naming the field.
 func readSource(root string) (*source, error) {
-	src := &source{routes: api.Routes, names: map[reflect.Type]string{}, enumFieldsFound: map[string]bool{},
+	src := &source{routes: route.All(), names: map[reflect.Type]string{}, enumFieldsFound: map[string]bool{},
 		docs: map[string]docs{}, root: root}
 	var err error
 	if src.enums, err = readEnums(root); err != nil {
 		return nil, err
 	}
 	bodies := []any{session.Error{}} // of every failure
-	for _, route := range api.Routes {
-		bodies = append(bodies, route.Request, route.Response)
+	for _, one := range route.All() {
+		bodies = append(bodies, one.Request, one.Response)
 	}
 	for _, body := range bodies {
 		if body == nil {

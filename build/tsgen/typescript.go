@@ -47,19 +47,19 @@ func typeScript(src *source) []byte {
 
 func (s *source) writeRoutes(out *bytes.Buffer) {
 	out.WriteString("\n/** Every endpoint of the API by its name. */\nexport const routes = {\n")
-	for _, route := range s.routes {
-		fmt.Fprintf(out, "  /** %s */\n", sentence(route.Summary))
-		fmt.Fprintf(out, "  %s: { method: %q, path: %q },\n", strconv.Quote(route.Name), route.Method, route.Path)
+	for _, one := range s.routes {
+		fmt.Fprintf(out, "  /** %s */\n", sentence(one.Summary))
+		fmt.Fprintf(out, "  %s: { method: %q, path: %q },\n", strconv.Quote(one.Name), one.Method, one.Path)
 	}
 	out.WriteString("} as const;\n\n/** The name of an endpoint. */\nexport type RouteName = keyof typeof routes;\n")
 	out.WriteString("\n/** What each endpoint takes and answers; undefined where there is no JSON body. */\nexport " +
 		"interface RouteTypes {\n")
-	for _, route := range s.routes {
-		response := s.tsBody(route.Response)
-		if route.Stream != "" {
+	for _, one := range s.routes {
+		response := s.tsBody(one.Response)
+		if one.Stream != "" {
 			response = "undefined"
 		}
-		fmt.Fprintf(out, "  %s: { request: %s; response: %s };\n", strconv.Quote(route.Name), s.tsBody(route.Request),
+		fmt.Fprintf(out, "  %s: { request: %s; response: %s };\n", strconv.Quote(one.Name), s.tsBody(one.Request),
 			response)
 	}
 	out.WriteString("}\n")

@@ -94,7 +94,8 @@ func writeIn(s *suite, client *link.Client, path session.FilePath, content strin
 	if _, err := client.WriteUpload(s.ctx, up, strings.NewReader(content)); err != nil {
 		return err
 	}
-	_, err := client.FinishUpload(s.ctx, session.FinishRequest{Upload: up, Size: int64(len(content)),
-		Conflict: session.ConflictReplace})
+	_, err := client.FinishUpload(s.ctx, session.FinishRequest{Upload: up,
+		Finish: session.Finish{Size: int64(len(content)),
+			Conflict: session.ConflictReplace}})
 	return err
 }

@@ -89,7 +89,8 @@ func caseUpload(s *suite) {
 		return s.agent.WriteUpload(ctx, place, beyond, bytes.NewReader(nil))
 	})
 	s.wantCode("a gap", err, "file_write_conflict")
-	req := session.FinishRequest{Upload: up, Size: int64(len(data)), SHA256: sumOf(data), Mode: 0o640}
+	req := session.FinishRequest{Upload: up,
+		Finish: session.Finish{Size: int64(len(data)), SHA256: sumOf(data), Mode: 0o640}}
 	_, err = s.finish(place, req)
 	s.wantCode("half of it", err, "file_finish_conflict")
 	s.upload(place, up, data)
@@ -126,12 +127,14 @@ func (s *suite) conflicts(place session.Place) {
 		session.ConflictKeep} {
 		up := session.Upload{Path: session.FilePath(fmt.Sprintf("up/there-%d.txt", i)), Key: "key2"}
 		s.upload(place, up, old)
-		if _, err := s.finish(place, session.FinishRequest{Upload: up, Size: int64(len(old))}); err != nil {
+		if _, err := s.finish(place, session.FinishRequest{Upload: up,
+			Finish: session.Finish{Size: int64(len(old))}}); err != nil {
 			s.Fatal(err)
 		}
 		s.upload(place, up, fresh)
-		info, err := s.finish(place, session.FinishRequest{Upload: up, Size: int64(len(fresh)), SHA256: sumOf(fresh),
-			Conflict: conflict})
+		info, err := s.finish(place, session.FinishRequest{Upload: up,
+			Finish: session.Finish{Size: int64(len(fresh)), SHA256: sumOf(fresh),
+				Conflict: conflict}})
 		switch {
 		case conflict == session.ConflictReplace:
 			if got := s.content(place, session.ReadRequest{Path: up.Path}); err != nil || !bytes.Equal(got, fresh) {
@@ -162,7 +165,7 @@ func caseRead(s *suite) {
 	data := noise(2_000_000, 2)
 	up := session.Upload{Path: "/tmp/read me", Key: "key3"}
 	s.upload(place, up, data)
-	info, err := s.finish(place, session.FinishRequest{Upload: up, Size: int64(len(data))})
+	info, err := s.finish(place, session.FinishRequest{Upload: up, Finish: session.Finish{Size: int64(len(data))}})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -41,8 +41,8 @@ func (s *suite) store(place session.Place, path session.FilePath, text string) {
 	s.Helper()
 	up := session.Upload{Path: path, Key: "folder"}
 	s.upload(place, up, []byte(text))
-	if _, err := s.finish(place, session.FinishRequest{Upload: up, Size: int64(len(text)),
-		Conflict: session.ConflictReplace}); err != nil {
+	if _, err := s.finish(place, session.FinishRequest{Upload: up, Finish: session.Finish{Size: int64(len(text)),
+		Conflict: session.ConflictReplace}}); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -851,16 +851,15 @@ export interface FileListing {
 
 /** FinishRequest says what an uploaded file must be. */
 export interface FinishRequest {
-  /** Bytes. */
   size: number;
   /** Hexadecimal; empty: not compared. */
   sha256?: string;
-  /** Of a file that is there already: fail (default), replace or keep-both. */
+  /** Of a file that is there already; empty: fail. */
   conflict?: string;
-  /** Permissions in octal; empty: 644. */
-  mode?: string;
   /** Absent: now. */
   modified?: Time;
+  /** Permissions in octal; empty: 644. */
+  mode?: string;
 }
 
 /** Folder is a data folder, which outlives sessions. These fields are a contract for scripts: id, name, agent, owner, permission and state keep their names and meanings. */
@@ -2305,7 +2304,7 @@ export const routes = {
   "ssh-test": { method: "POST", path: "/api/v1/sessions/{id}/ssh/test" },
   /** Connect to a session's ssh server. Each binary message is some bytes of the connection. A failure is told as in attach. */
   "ssh-stream": { method: "GET", path: "/api/v1/sessions/{id}/ssh/stream" },
-  /** List a directory of a running session, as its user sees it. */
+  /** List a directory. That of a session is listed as its user sees it. */
   "files": { method: "GET", path: "/api/v1/sessions/{id}/files" },
   /** Remove a file or an empty directory. */
   "file-remove": { method: "DELETE", path: "/api/v1/sessions/{id}/files" },
@@ -2345,7 +2344,7 @@ export const routes = {
   "folder-delete": { method: "DELETE", path: "/api/v1/folders/{folder}" },
   /** Stop deleting a folder. What is left of it is in the trash. */
   "folder-delete-stop": { method: "POST", path: "/api/v1/folders/{folder}/stop" },
-  /** List a directory of a folder. */
+  /** List a directory. That of a session is listed as its user sees it. */
   "folder-files": { method: "GET", path: "/api/v1/folders/{folder}/files" },
   /** Remove a file or an empty directory. */
   "folder-file-remove": { method: "DELETE", path: "/api/v1/folders/{folder}/files" },
@@ -2353,22 +2352,22 @@ export const routes = {
   "folder-file-stat": { method: "GET", path: "/api/v1/folders/{folder}/files/stat" },
   /** Read the checksum of a file. */
   "folder-file-checksum": { method: "GET", path: "/api/v1/folders/{folder}/files/checksum" },
-  /** Read a file, as a session's is read. */
+  /** Read a file. Range and If-Range with its ETag resume; a lost connection to the agent is waited for. */
   "folder-file-read": { method: "GET", path: "/api/v1/folders/{folder}/files/content" },
-  /** Read files and directories as one archive. */
-  "folder-file-zip": { method: "GET", path: "/api/v1/folders/{folder}/files/zip" },
   /** Rename a file or directory. Nothing is replaced. */
   "folder-file-move": { method: "POST", path: "/api/v1/folders/{folder}/files/move" },
   /** Make a directory. */
   "folder-directory-make": { method: "POST", path: "/api/v1/folders/{folder}/files/directory" },
-  /** Say how far an upload is. */
+  /** Say how far an upload is. Its key, 1 to 64 letters and digits, is chosen by who uploads. */
   "folder-upload": { method: "GET", path: "/api/v1/folders/{folder}/files/upload" },
-  /** Add the body's bytes to an upload. */
+  /** Add the body's bytes to an upload, which gathers hidden until it is finished. A lost connection to the agent is waited for. */
   "folder-upload-write": { method: "PUT", path: "/api/v1/folders/{folder}/files/upload" },
   /** Make an uploaded file appear, whole and at once. */
   "folder-upload-finish": { method: "POST", path: "/api/v1/folders/{folder}/files/upload" },
   /** Forget an upload. */
   "folder-upload-drop": { method: "DELETE", path: "/api/v1/folders/{folder}/files/upload" },
+  /** Read files and directories as one archive, which is made while it is sent. Links are left out. */
+  "folder-file-zip": { method: "GET", path: "/api/v1/folders/{folder}/files/zip" },
   /** List the launch history. */
   "recents": { method: "GET", path: "/api/v1/recents" },
   /** Pin, unpin or rename an entry of the launch history. */
@@ -2516,13 +2515,13 @@ export interface RouteTypes {
   "folder-file-stat": { request: undefined; response: FileInfo };
   "folder-file-checksum": { request: undefined; response: Checksum };
   "folder-file-read": { request: undefined; response: undefined };
-  "folder-file-zip": { request: undefined; response: undefined };
   "folder-file-move": { request: undefined; response: undefined };
   "folder-directory-make": { request: undefined; response: undefined };
   "folder-upload": { request: undefined; response: UploadState };
   "folder-upload-write": { request: undefined; response: UploadState };
   "folder-upload-finish": { request: FinishRequest; response: FileInfo };
   "folder-upload-drop": { request: undefined; response: undefined };
+  "folder-file-zip": { request: undefined; response: undefined };
   "recents": { request: undefined; response: Recent[] };
   "recent-update": { request: RecentUpdate; response: Recent };
   "recent-delete": { request: undefined; response: undefined };

@@ -136,7 +136,8 @@ func (s *server) replace(ctx context.Context, at session.FilePath, version strin
 	if version == versionNew {
 		conflict = session.ConflictFail
 	}
-	info, err := s.tree.FinishUpload(ctx, session.FinishRequest{Upload: up, Size: size, Conflict: conflict})
+	info, err := s.tree.FinishUpload(ctx, session.FinishRequest{Upload: up,
+		Finish: session.Finish{Size: size, Conflict: conflict}})
 	if err != nil {
 		return session.FileInfo{}, errors.Join(err, s.tree.DropUpload(ctx, up))
 	}

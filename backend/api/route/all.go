@@ -1,0 +1,32 @@
+package route
+
+import "slices"
+
+// endpoint is a [Route] whatever its bodies are.
+type endpoint interface{ Describe() Description }
+
+// All describes every route, in the order of the reference.
+func All() []Description {
+	endpoints := slices.Concat([]endpoint{
+		Version, Demo, DemoLid, DemoStart, OpenAPI, LoginLink, LoginPass, Doctor, Events, Machines, Agents, AgentAdd,
+		Agent, AgentUpdate, AgentRemove, AgentProbe, AgentUpgrade, AgentReconnect, AgentAnswer, PairedDevices,
+		DeviceRevoke, AgentAudit, AgentLimits, AgentLimitSet, AgentLimitUnset, PairCode, AgentRotate, KeyRotate,
+		Operations, Operation, OperationAnswer, OperationCancel, Directories, ImageSend, Images, ImagePull,
+		ImageRemove, ImageDisk, Commit, Environments, EnvironmentFile, Presets, PresetCreate, PresetUpdate,
+		PresetDelete, Devices, DeviceHistory, Resources, Accounts, AccountsCSV, Queue, Sessions, Launch, LaunchMany,
+		Preview, Session, SessionUpdate, Keep, IdleSimulation, Terminate, History, Logs, Usage, Terminals,
+		TerminalOpen, TerminalClose, TerminalSearch, TerminalOutput, TerminalAttach, Exec, Apps, AppOpen,
+		AppDoorClose, AppStop, SSHSetup, SSHUpdate, SSHAccess, SSHTest, SSHStream,
+	}, SessionFiles().all(), []endpoint{
+		Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete, FolderDeleteStop,
+	}, FolderFiles().all(), []endpoint{
+		Recents, RecentUpdate, RecentDelete, RecentRecipe, SessionRecipe, RecipeRead, RecipeCompare, LinkRead,
+		Settings, SettingsUpdate, SettingsFile, SettingUpdate, Log, Diagnostics, Notifier, NotifierTry, WindowShow,
+		Shutdown,
+	})
+	described := make([]Description, len(endpoints))
+	for i, one := range endpoints {
+		described[i] = one.Describe()
+	}
+	return described
+}
