@@ -35,7 +35,7 @@
 //	func checkLogs           says from the arguments what an answer must be about;
 //	func (v *view) Launch    in access is the rule of a method with who=custom, and of no other;
 //	func (r *renamed) Launch in hub takes the place of the method there;
-//	func (a *Agent) launch   in hub/hubtest is what the agent for tests answers.
+//	launch, of a room        in hub/hubtest is what the agent for tests answers.
 //
 // A method without a directive, or without who, is an error.
 package main

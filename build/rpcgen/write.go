@@ -334,8 +334,13 @@ func writeRenamed(w *writer, methods []method) error {
 // nothing for all others. What is plain has the agent's lock.
 func writeFake(w *writer, methods []method) error {
 	w.f("// unanswered has the methods that an agent does not simulate.\ntype unanswered struct{}\n\n")
+	answers := map[string]bool{} // by some room of the agent
+	for name := range w.hand {
+		_, method, _ := strings.Cut(name, ".")
+		answers[method] = true
+	}
 	for _, m := range methods {
-		if w.hand["Agent."+m.name] {
+		if w.hand["base."+m.name] {
 			continue
 		}
 		result, gives, hold := "result "+m.result+", err error", "result, err", "defer a.mu.Unlock()"
@@ -345,7 +350,7 @@ func writeFake(w *writer, methods []method) error {
 		if m.kind() != "plain" {
 			hold = "a.mu.Unlock()"
 		}
-		if !w.hand["Agent."+m.inner()] {
+		if !answers[m.inner()] {
 			w.f("func (unanswered) %s(%s) (%s) {\nerr = unsupported(%q)\nreturn\n}\n\n", m.name, m.named(), result,
 				m.name)
 			continue

@@ -10,9 +10,38 @@ import (
 	"slipway/backend/session"
 )
 
+// inside is what goes on in the sessions of an agent.
+type inside struct {
+	sessions *sessions
+	// Attach and Run are given the far end of a terminal or a command.
+	Attach func(session.AttachRequest, net.Conn)
+	// Wrap makes the near end of a terminal of a pipe; nil: the pipe itself.
+	Wrap func(net.Conn) net.Conn
+	Run  func(session.ExecRequest, net.Conn)
+	// SSH answers a connection to a session's ssh server, which is known by HostKey.
+	SSH     func(ctx context.Context, req session.SSHRequest) (net.Conn, error)
+	HostKey string
+	// Dial connects to a port of a session.
+	Dial func(ctx context.Context, id session.ID, port int) (net.Conn, error)
+
+	apps   map[session.ID][]session.App // guarded by mu, as what follows
+	starts int
+}
+
+// SetApps says what a session can serve.
+func (a *inside) SetApps(id session.ID, apps ...session.App) {
+	a.sessions.do(func() { a.apps[id] = apps })
+}
+
+// Starts counts the apps that StartApp has started.
+func (a *inside) Starts() (n int) {
+	a.sessions.do(func() { n = a.starts })
+	return n
+}
+
 // running fails for a session that does not run.
-func (a *Agent) running(ctx context.Context, id session.ID) error {
-	s, err := a.get(ctx, id)
+func (a *inside) running(ctx context.Context, id session.ID) error {
+	s, err := a.sessions.get(ctx, id)
 	if err == nil && s.Status != session.Running {
 		err = failed("session_enter_not-running", fmt.Sprintf("%s is %s.", s.Name, s.Status))
 	}
@@ -20,22 +49,22 @@ func (a *Agent) running(ctx context.Context, id session.ID) error {
 }
 
 // enterRunning is running for calls that do not hold mu.
-func (a *Agent) enterRunning(ctx context.Context, id session.ID) (err error) {
-	a.do(func() { err = a.running(ctx, id) })
+func (a *inside) enterRunning(ctx context.Context, id session.ID) (err error) {
+	a.sessions.do(func() { err = a.running(ctx, id) })
 	return err
 }
 
-func (a *Agent) listTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
+func (a *inside) listTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
 	return []session.Terminal{{ID: "t1", Title: "bash", Cols: 80, Rows: 24}}, a.running(ctx, id)
 }
 
-func (a *Agent) openTerminal(ctx context.Context, id session.ID,
+func (a *inside) openTerminal(ctx context.Context, id session.ID,
 	req session.TerminalRequest) (session.Terminal, error) {
 	return session.Terminal{ID: "t2", Title: req.Title, Kernel: req.Kernel, Cols: req.Cols, Rows: req.Rows},
 		a.running(ctx, id)
 }
 
-func (a *Agent) attachTerminal(ctx context.Context, id session.ID,
+func (a *inside) attachTerminal(ctx context.Context, id session.ID,
 	req session.AttachRequest) (io.ReadWriteCloser, error) {
 	if err := a.enterRunning(ctx, id); err != nil {
 		return nil, err
@@ -51,11 +80,11 @@ func (a *Agent) attachTerminal(ctx context.Context, id session.ID,
 	return near, nil
 }
 
-func (a *Agent) closeTerminal(ctx context.Context, id session.ID, _ string) error {
+func (a *inside) closeTerminal(ctx context.Context, id session.ID, _ string) error {
 	return a.running(ctx, id)
 }
 
-func (a *Agent) exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
+func (a *inside) exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
 	if err := a.enterRunning(ctx, id); err != nil {
 		return nil, err
 	}
@@ -69,11 +98,11 @@ func (a *Agent) exec(ctx context.Context, id session.ID, req session.ExecRequest
 	return near, nil
 }
 
-func (a *Agent) sshHost(ctx context.Context, id session.ID, _ string) (session.SSHHost, error) {
+func (a *inside) sshHost(ctx context.Context, id session.ID, _ string) (session.SSHHost, error) {
 	return session.SSHHost{Key: a.HostKey}, a.running(ctx, id)
 }
 
-func (a *Agent) dialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
+func (a *inside) dialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
 	if err := a.enterRunning(ctx, id); err != nil {
 		return nil, err
 	}
@@ -83,21 +112,21 @@ func (a *Agent) dialSSH(ctx context.Context, id session.ID, req session.SSHReque
 	return a.SSH(ctx, req)
 }
 
-func (a *Agent) listApps(ctx context.Context, id session.ID) ([]session.App, error) {
+func (a *inside) listApps(ctx context.Context, id session.ID) ([]session.App, error) {
 	return slices.Clone(a.apps[id]), a.running(ctx, id)
 }
 
 // startApp makes an app ready at once.
-func (a *Agent) startApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
+func (a *inside) startApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
 	return a.setApp(ctx, id, req.App, session.AppReady)
 }
 
-func (a *Agent) stopApp(ctx context.Context, id session.ID, app string) error {
+func (a *inside) stopApp(ctx context.Context, id session.ID, app string) error {
 	_, err := a.setApp(ctx, id, app, session.AppStopped)
 	return err
 }
 
-func (a *Agent) setApp(ctx context.Context, id session.ID, app string, state session.AppState) (session.App, error) {
+func (a *inside) setApp(ctx context.Context, id session.ID, app string, state session.AppState) (session.App, error) {
 	if err := a.running(ctx, id); err != nil {
 		return session.App{}, err
 	}
@@ -116,7 +145,7 @@ func (a *Agent) setApp(ctx context.Context, id session.ID, app string, state ses
 	return *known, nil
 }
 
-func (a *Agent) dialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
+func (a *inside) dialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
 	if err := a.enterRunning(ctx, id); err != nil {
 		return nil, err
 	}

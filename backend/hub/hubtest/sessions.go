@@ -11,16 +11,72 @@ import (
 	"slipway/gpu"
 )
 
-// Machine answers at any time, since the hub asks it while the way to the agent
-// comes up.
-func (a *Agent) Machine(context.Context) (session.Machine, error) { return a.itself(), nil }
+// sessions are those of an agent.
+type sessions struct {
+	*base
+	images  *images
+	machine *machine
+	// Log is what Logs returns.
+	Log func(context.Context, session.LogOptions) (io.ReadCloser, error)
 
-func (a *Agent) itself() session.Machine {
-	return session.Machine{Agent: a.Name, Instance: a.Instance, Owner: a.Owner, Role: a.Role, Engine: "fake", CPUs: 8,
-		Memory: 16 << 30}
+	all      []session.Session // guarded by mu, as what follows
+	keys     map[string]session.ID
+	phases   []session.Phase
+	refused  map[string]error // by the name of the session
+	launches int
 }
 
-func (a *Agent) preview(_ context.Context, _ string, spec session.Spec) (session.Preview, error) {
+// put needs mu.
+func (a *sessions) put(s session.Session) session.Session {
+	s.Agent = a.Name
+	s.Revision++
+	if i := a.index(s.ID); i >= 0 {
+		a.all[i] = s
+	} else {
+		a.all = append(a.all, s)
+	}
+	told := s
+	a.tell(session.Event{Session: &told})
+	return s
+}
+
+// index needs mu.
+func (a *sessions) index(id session.ID) int {
+	return slices.IndexFunc(a.all, func(s session.Session) bool { return s.ID == id })
+}
+
+// Put stores a session as it is and tells of it.
+func (a *sessions) Put(s session.Session) (stored session.Session) {
+	a.do(func() { stored = a.put(s) })
+	return stored
+}
+
+// Fill stores many sessions without telling of them.
+func (a *sessions) Fill(sessions []session.Session) {
+	a.do(func() { a.all = append(a.all, sessions...) })
+}
+
+// Remove forgets a session and tells of it.
+func (a *sessions) Remove(id session.ID) {
+	a.do(func() {
+		a.all = slices.DeleteFunc(a.all, func(s session.Session) bool { return s.ID == id })
+		a.tell(session.Event{Removed: &id})
+	})
+}
+
+// SetHistory says what History returns for every session.
+func (a *sessions) SetHistory(phases ...session.Phase) { a.do(func() { a.phases = phases }) }
+
+// Refuse makes Launch fail with err for sessions of that name.
+func (a *sessions) Refuse(name string, err error) { a.do(func() { a.refused[name] = err }) }
+
+// Launches counts the sessions that Launch has created.
+func (a *sessions) Launches() (n int) {
+	a.do(func() { n = a.launches })
+	return n
+}
+
+func (a *sessions) preview(_ context.Context, _ string, spec session.Spec) (session.Preview, error) {
 	m := a.itself()
 	p := session.Preview{Spec: spec.WithDefaults(),
 		Errors: spec.Validate(time.Now(), session.Limits{CPUs: m.CPUs, Memory: m.Memory})}
@@ -28,7 +84,7 @@ func (a *Agent) preview(_ context.Context, _ string, spec session.Spec) (session
 		p.Errors = append(p.Errors, session.FieldError{Field: "accelerator", Code: session.CodeRoundedAccelerator,
 			Message: "Shares are given in multiples of 0.1.", Hint: "Ask for such a one."})
 	}
-	for _, image := range a.images {
+	for _, image := range a.images.all {
 		if slices.Contains(image.Refs, spec.Image) {
 			p.Image = &image
 		}
@@ -36,7 +92,7 @@ func (a *Agent) preview(_ context.Context, _ string, spec session.Spec) (session
 	return p, nil
 }
 
-func (a *Agent) launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	p, err := a.preview(ctx, req.Owner, req.Spec)
 	if err == nil && len(p.Errors) > 0 {
 		err = &session.Error{Code: session.CodeInvalid, Message: p.Errors[0].Message, Hint: p.Errors[0].Hint,
@@ -46,7 +102,7 @@ func (a *Agent) launch(ctx context.Context, req session.LaunchRequest) (session.
 		return session.Session{}, err
 	}
 	if id, ok := a.keys[req.Key]; ok && req.Key != "" {
-		return a.sessions[a.index(id)], nil
+		return a.all[a.index(id)], nil
 	}
 	if err := a.refused[req.Spec.Name]; err != nil {
 		return session.Session{}, err
@@ -57,7 +113,7 @@ func (a *Agent) launch(ctx context.Context, req session.LaunchRequest) (session.
 	if req.Spec.Priority != nil {
 		s.Priority = *req.Spec.Priority
 	}
-	for _, other := range a.sessions {
+	for _, other := range a.all {
 		if slices.Contains(req.Spec.After, other.Name) || slices.Contains(req.Spec.After, string(other.ID)) {
 			s.DependsOn = append(s.DependsOn, other.ID)
 		}
@@ -72,15 +128,15 @@ func (a *Agent) launch(ctx context.Context, req session.LaunchRequest) (session.
 	return a.put(s), nil
 }
 
-func (a *Agent) get(_ context.Context, id session.ID) (session.Session, error) {
+func (a *sessions) get(_ context.Context, id session.ID) (session.Session, error) {
 	if i := a.index(id); i >= 0 {
-		return a.sessions[i], nil
+		return a.all[i], nil
 	}
 	return session.Session{}, session.NoSession(id)
 }
 
-func (a *Agent) list(_ context.Context, filter session.Filter) ([]session.Session, error) {
-	found := slices.DeleteFunc(slices.Clone(a.sessions), func(s session.Session) bool {
+func (a *sessions) list(_ context.Context, filter session.Filter) ([]session.Session, error) {
+	found := slices.DeleteFunc(slices.Clone(a.all), func(s session.Session) bool {
 		return filter.Live && !s.Status.Live() || filter.Finished && s.Status.Live()
 	})
 	slices.SortStableFunc(found, func(x, y session.Session) int { return y.CreatedAt.Compare(x.CreatedAt) })
@@ -92,7 +148,7 @@ func (a *Agent) list(_ context.Context, filter session.Filter) ([]session.Sessio
 }
 
 // change changes a session and tells of it.
-func (a *Agent) change(ctx context.Context, id session.ID, do func(*session.Session)) (session.Session, error) {
+func (a *sessions) change(ctx context.Context, id session.ID, do func(*session.Session)) (session.Session, error) {
 	s, err := a.get(ctx, id)
 	if err != nil {
 		return s, err
@@ -101,7 +157,7 @@ func (a *Agent) change(ctx context.Context, id session.ID, do func(*session.Sess
 	return a.put(s), nil
 }
 
-func (a *Agent) rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
+func (a *sessions) rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
 	if wrong := session.ValidateName(name); wrong != nil {
 		return session.Session{}, &session.Error{Code: session.CodeInvalid, Message: wrong.Message, Hint: wrong.Hint,
 			Fields: []session.FieldError{*wrong}}
@@ -109,7 +165,7 @@ func (a *Agent) rename(ctx context.Context, id session.ID, name string) (session
 	return a.change(ctx, id, func(s *session.Session) { s.Name = name })
 }
 
-func (a *Agent) setTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
+func (a *sessions) setTags(ctx context.Context, id session.ID, tags []string) (session.Session, error) {
 	clean, err := session.CleanTags(tags)
 	if err != nil {
 		return session.Session{}, err
@@ -118,7 +174,7 @@ func (a *Agent) setTags(ctx context.Context, id session.ID, tags []string) (sess
 }
 
 // terminate ends a session at once.
-func (a *Agent) terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
+func (a *sessions) terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error) {
 	return a.change(ctx, id, func(s *session.Session) {
 		s.Status, s.Reason = session.Terminated, session.ReasonUser
 		if forced {
@@ -127,7 +183,7 @@ func (a *Agent) terminate(ctx context.Context, id session.ID, forced bool) (sess
 	})
 }
 
-func (a *Agent) setPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
+func (a *sessions) setPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
 	if s, err := a.get(ctx, id); err == nil && s.Status != session.Pending {
 		return s, failed("session_update_conflict", s.Name+" is "+string(s.Status)+" and waits no more.")
 	}
@@ -135,7 +191,7 @@ func (a *Agent) setPriority(ctx context.Context, id session.ID, priority int) (s
 }
 
 // keep keeps a session for a time that begins at its creation.
-func (a *Agent) keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
+func (a *sessions) keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	return a.change(ctx, id, func(s *session.Session) {
 		until := s.CreatedAt.Add(time.Duration(length))
 		s.KeepUntil = &until
@@ -143,7 +199,7 @@ func (a *Agent) keep(ctx context.Context, id session.ID, length session.Duration
 }
 
 // simulateIdle ends a session by its lifetime, which begins at its creation.
-func (a *Agent) simulateIdle(ctx context.Context, id session.ID,
+func (a *sessions) simulateIdle(ctx context.Context, id session.ID,
 	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	s, err := a.get(ctx, id)
 	if err != nil || policy.Lifetime == 0 {
@@ -154,7 +210,31 @@ func (a *Agent) simulateIdle(ctx context.Context, id session.ID,
 		Message: "It would have lived as long as it may."}, nil
 }
 
-func (a *Agent) watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
+func (a *sessions) history(ctx context.Context, id session.ID) ([]session.Phase, error) {
+	_, err := a.get(ctx, id)
+	if err != nil || a.phases != nil {
+		return a.phases, err
+	}
+	return []session.Phase{{ID: "1", Session: id, Phase: session.PhaseSchedule, Result: session.OutcomeSuccess}}, nil
+}
+
+func (a *sessions) logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
+	var err error
+	if a.do(func() { _, err = a.get(ctx, id) }); err != nil {
+		return nil, err
+	}
+	if a.Log != nil {
+		return a.Log(ctx, opts)
+	}
+	return io.NopCloser(strings.NewReader("one\ntwo\n")), nil
+}
+
+func (a *sessions) usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
+	_, err := a.get(ctx, id)
+	return []session.Usage{{Session: id, At: since.Add(time.Second), CPU: 0.5}}, err
+}
+
+func (a *sessions) watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for {
@@ -163,7 +243,7 @@ func (a *Agent) watch(ctx context.Context, after session.Cursor, fn func(session
 		case a.down:
 			return a.unavailable()
 		case after.Epoch != a.epoch || after.Seq > a.seq:
-			reset := session.Reset{Machine: a.itself(), Sessions: slices.Clone(a.sessions), Devices: a.board}
+			reset := session.Reset{Machine: a.itself(), Sessions: slices.Clone(a.all), Devices: a.machine.board}
 			batch = []session.Event{{Epoch: a.epoch, Seq: a.seq, Reset: &reset}}
 		case after.Seq == a.seq:
 			if err := a.wait(ctx, a.changed); err != nil {
@@ -185,25 +265,12 @@ func (a *Agent) watch(ctx context.Context, after session.Cursor, fn func(session
 	}
 }
 
-func (a *Agent) history(ctx context.Context, id session.ID) ([]session.Phase, error) {
-	_, err := a.get(ctx, id)
-	if err != nil || a.phases != nil {
-		return a.phases, err
+func (a *sessions) commitSession(ctx context.Context, id session.ID,
+	req session.CommitRequest) (session.ImageWork, error) {
+	s, err := a.get(ctx, id)
+	if err != nil {
+		return session.ImageWork{}, err
 	}
-	return []session.Phase{{ID: "1", Session: id, Phase: session.PhaseSchedule, Result: session.OutcomeSuccess}}, nil
-}
-
-func (a *Agent) logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
-	if _, err := a.Get(ctx, id); err != nil {
-		return nil, err
-	}
-	if a.Log != nil {
-		return a.Log(ctx, opts)
-	}
-	return io.NopCloser(strings.NewReader("one\ntwo\n")), nil
-}
-
-func (a *Agent) usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
-	_, err := a.get(ctx, id)
-	return []session.Usage{{Session: id, At: since.Add(time.Second), CPU: 0.5}}, err
+	return a.images.beginWork(session.ImageWork{Kind: session.WorkCommit, Ref: session.CommitRef(s.Owner, req.Name),
+		Owner: s.Owner, Session: id})
 }
