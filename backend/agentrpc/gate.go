@@ -32,8 +32,8 @@ var gate = sync.OnceValue(func() *vet.Gate { return vet.New(replies) })
 // replies are the rules of what only this package reads.
 var replies = vet.Tables{
 	Types: map[reflect.Type]vet.Rule{
-		reflect.TypeFor[checksum]():                     vet.Checksum(),
-		reflect.TypeFor[position]():                     vet.Offset(),
+		reflect.TypeFor[checksum]():                     vet.Checksum,
+		reflect.TypeFor[position]():                     vet.Offset,
 		reflect.TypeFor[[]session.Session]():            vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.Phase]():              vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.Usage]():              vet.List(vet.MostRows),
@@ -46,7 +46,7 @@ var replies = vet.Tables{
 		reflect.TypeFor[[]session.Image]():              vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.AuditEntry]():         vet.List(session.MostAudit),
 		reflect.TypeFor[[]session.PairedDevice]():       vet.List(vet.MostSessions),
-		reflect.TypeFor[map[string]session.Allowance](): vet.Table(vet.MostSessions, vet.Owner()),
+		reflect.TypeFor[map[string]session.Allowance](): vet.Table(vet.MostSessions, vet.Owner),
 	},
 	Fields: map[reflect.Type]vet.Fields{
 		reflect.TypeFor[Hello](): {
@@ -54,9 +54,9 @@ var replies = vet.Tables{
 			"Program": vet.Line(128),
 		},
 		reflect.TypeFor[downloadHead]():  {"Offset": vet.Whole(-1, 1<<62)},
-		reflect.TypeFor[lastingAt]():     {"Received": vet.Offset(), "Window": vet.Offset()},
+		reflect.TypeFor[lastingAt]():     {"Received": vet.Offset, "Window": vet.Offset},
 		reflect.TypeFor[lastingAnswer](): {},
-		reflect.TypeFor[failure]():       {"Message": vet.Message(), "Hint": vet.Message(), "Fields": vet.List(1000)},
+		reflect.TypeFor[failure]():       {"Message": vet.Message, "Hint": vet.Message, "Fields": vet.List(1000)},
 	},
 }
 

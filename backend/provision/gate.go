@@ -17,17 +17,17 @@ var gate = sync.OnceValue(func() *vet.Gate { return vet.New(answers) })
 // answers are the rules of what the agent's own commands print.
 var answers = vet.Tables{
 	Fields: map[reflect.Type]vet.Fields{
-		reflect.TypeFor[session.PairCode](): {"Code": vet.Mark(), "Address": vet.Mark(), "Key": vet.Maybe(vet.Mark())},
-		reflect.TypeFor[session.KeyRotation](): {"Before": vet.Maybe(vet.Mark()), "Key": vet.Mark(),
+		reflect.TypeFor[session.PairCode](): {"Code": vet.Mark, "Address": vet.Mark, "Key": vet.Maybe(vet.Mark)},
+		reflect.TypeFor[session.KeyRotation](): {"Before": vet.Maybe(vet.Mark), "Key": vet.Mark,
 			"Devices": vet.Whole(0, 1<<20)},
 		reflect.TypeFor[daemon.Status](): {
-			"Role": vet.Maybe(vet.Mark()), "PID": vet.Whole(0, 1<<31), "Version": vet.Line(128),
+			"Role": vet.Maybe(vet.Mark), "PID": vet.Whole(0, 1<<31), "Version": vet.Line(128),
 			"Commit": vet.Line(128),
-			"Engine": vet.Maybe(vet.Mark()), "Program": vet.Line(4096), "SHA256": vet.Maybe(vet.Checksum()),
+			"Engine": vet.Maybe(vet.Mark), "Program": vet.Line(4096), "SHA256": vet.Maybe(vet.Checksum),
 			"Live": vet.Whole(0, 1<<31),
-			"Home": vet.Line(4096), "Listen": vet.Maybe(vet.Mark()), "Key": vet.Maybe(vet.Mark()),
-			"Keeper":   vet.Maybe(vet.Mark()),
-			"Instance": vet.Maybe(vet.Mark()),
+			"Home": vet.Line(4096), "Listen": vet.Maybe(vet.Mark), "Key": vet.Maybe(vet.Mark),
+			"Keeper":   vet.Maybe(vet.Mark),
+			"Instance": vet.Maybe(vet.Mark),
 		},
 		reflect.TypeFor[daemon.Switched]():    {},
 		reflect.TypeFor[daemon.Uninstalled](): {"Live": vet.Whole(0, 1<<31), "Kept": vet.List(1000, vet.Line(4096))},

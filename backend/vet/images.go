@@ -21,18 +21,18 @@ var images = Tables{
 		reflect.TypeFor[session.Image](): {
 			"ID": imageID, "Refs": GoodOf(1000, reference), "Digests": GoodOf(1000, reference), "Arch": title,
 			"Origin": OrNone(), "CreatedAt": OrZero(Moment),
-			"UsedBy": List(mostSessions), "Owners": List(1000, owner),
+			"UsedBy": List(MostSessions), "Owners": List(1000, Owner),
 		},
 		// An origin is read from labels, which anybody can write: see OrNone.
 		reflect.TypeFor[session.ImageOrigin](): {
-			"Name": mark, "Owner": Maybe(owner), "Instance": Maybe(mark), "Session": Maybe(id),
+			"Name": Mark, "Owner": Maybe(Owner), "Instance": Maybe(Mark), "Session": Maybe(id),
 			"SessionName": Maybe(name), "Base": Maybe(reference), "Series": Maybe(name),
 		},
-		reflect.TypeFor[session.ImageUser](): {"Name": name, "Owner": Maybe(owner)},
+		reflect.TypeFor[session.ImageUser](): {"Name": name, "Owner": Maybe(Owner)},
 		reflect.TypeFor[session.ImageWork](): {
-			"ID": mark, "Ref": Maybe(reference), "Owner": Maybe(owner), "Session": Maybe(id), "Revision": Free,
+			"ID": Mark, "Ref": Maybe(reference), "Owner": Maybe(Owner), "Session": Maybe(id), "Revision": Free,
 		},
-		reflect.TypeFor[session.ImageDisk](): {"Images": List(mostSessions)},
+		reflect.TypeFor[session.ImageDisk](): {"Images": List(MostSessions)},
 		reflect.TypeFor[session.ImageRoom](): {"Containers": count},
 		reflect.TypeFor[session.ImageParts](): {
 			"ID": imageID, "Refs": GoodOf(1000, reference), "Arch": title, "OS": title,

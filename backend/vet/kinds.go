@@ -16,8 +16,8 @@ const (
 	mostText     = 64 << 10 // bytes of a message
 	mostTitle    = 512
 	mostPath     = 4096
-	mostSessions = 50_000
-	mostRows     = 1_000_000 // samples and rows of accounts
+	MostSessions = 50_000
+	MostRows     = 1_000_000 // samples and rows of accounts
 	mostDevices  = 1024
 	mostCPUs     = 1 << 16
 	mostWarnings = 256
@@ -67,83 +67,84 @@ func isDigest(text string) bool {
 
 // The kinds of texts.
 var (
-	id       = Rule{build: text("the id of a session", validID)}
-	folderID = Rule{build: text("the id of a folder", validID)}
-	name     = Rule{build: text("the name of a session", validName)}
-	idOrName = Rule{build: text("the id or name of a session", func(text string) bool {
+	id       = Text("the id of a session", validID)
+	folderID = Text("the id of a folder", validID)
+	name     = Text("the name of a session", validName)
+	idOrName = Text("the id or name of a session", func(text string) bool {
 		return validID(text) || validName(text)
-	})}
+	})
 
-	// owner is the name of an account of an operating system, of any alphabet.
-	owner = Rule{build: text("the name of an owner", func(text string) bool {
+	// Owner is the name of an account of an operating system, of any alphabet.
+	Owner = Text("the name of an owner", func(text string) bool {
 		return text != "" && still(text, 128) && !strings.ContainsAny(text, "/\n")
-	})}
+	})
 	// word is what programs decide by, and may be new in a newer agent.
-	word = Rule{build: text("a word", func(text string) bool { return made(text, 64, "._-") && text[0] != '-' })}
-	// mark names something for programs: an instance, a terminal, a version of a file.
-	mark = Rule{build: text("a name for programs", func(text string) bool {
+	word = Text("a word", func(text string) bool { return made(text, 64, "._-") && text[0] != '-' })
+	// Mark names something for programs: an instance, a terminal, a version of a file.
+	Mark = Text("a name for programs", func(text string) bool {
 		return made(text, 200, "._:+/=-") && text[0] != '-'
-	})}
-	code = Rule{build: text("a code", func(text string) bool {
+	})
+	code = Text("a code", func(text string) bool {
 		return made(text, 128, "_.-") && text[0] >= 'a' && text[0] <= 'z' && strings.ToLower(text) == text
-	})}
-	uuid = Rule{build: text("the id of a device", func(text string) bool {
+	})
+	uuid = Text("the id of a device", func(text string) bool {
 		return made(text, 128, "._:/+-") && text[0] != '-'
-	})}
-	hex = Rule{build: text("a checksum", func(text string) bool {
+	})
+	// Checksum is SHA-256 in hexadecimal.
+	Checksum = Text("a checksum", func(text string) bool {
 		return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
-	})}
-	digest = Rule{build: text("a digest", isDigest)}
+	})
+	digest = Text("a digest", isDigest)
 	// reference can name an image. The grammar is checked where one is chosen.
-	reference = Rule{build: text("the name of an image", func(text string) bool {
+	reference = Text("the name of an image", func(text string) bool {
 		return made(text, 512, "._:/@+-[]") && strings.IndexByte("-./@:+", text[0]) < 0 && !upward(text)
-	})}
-	imageID = Rule{build: text("the id of an image", session.ValidImageID)}
-	host    = Rule{build: text("the name of a host", func(text string) bool {
+	})
+	imageID = Text("the id of an image", session.ValidImageID)
+	host    = Text("the name of a host", func(text string) bool {
 		return made(text, 253, ".-") && strings.IndexByte(".-", text[0]) < 0
-	})}
-	kernel = Rule{build: text("the name of a kernel", func(text string) bool {
+	})
+	kernel = Text("the name of a kernel", func(text string) bool {
 		number, sub := strings.CutPrefix(text, "sub")
 		return text == session.MainKernel || sub && len(number) <= 4 && made(number, 4, "") && strings.Trim(number,
 			"0123456789") == ""
-	})}
-	app = Rule{build: text("the id of an app", func(text string) bool {
+	})
+	app = Text("the id of an app", func(text string) bool {
 		return made(text, 63, "-") && strings.ToLower(text) == text && text[0] != '-'
-	})}
-	tag = Rule{build: text("a tag", func(text string) bool {
+	})
+	tag = Text("a tag", func(text string) bool {
 		clean, err := session.CleanTags([]string{text})
 		return err == nil && clean[0] == text
-	})}
-	label  = Rule{build: text("a label", func(text string) bool { return session.ValidateLabel(text) == nil })}
-	folder = Rule{build: text("the name of a folder", func(text string) bool {
+	})
+	label  = Text("a label", func(text string) bool { return session.ValidateLabel(text) == nil })
+	folder = Text("the name of a folder", func(text string) bool {
 		return text != "" && session.ValidateFolderName(text) == nil
-	})}
+	})
 	// folderRef names a folder in a spec.
-	folderRef = Rule{build: text("a folder", func(text string) bool {
+	folderRef = Text("a folder", func(text string) bool {
 		return validID(text) || session.ValidateFolderName(text) == nil
-	})}
-	subPath = Rule{build: text("a path in a folder", func(text string) bool {
+	})
+	subPath = Text("a path in a folder", func(text string) bool {
 		return session.CheckSubPath(text) == "" && still(text, mostPath)
-	})}
-	variable = Rule{build: text("the name of a variable", func(text string) bool {
+	})
+	variable = Text("the name of a variable", func(text string) bool {
 		return made(text, 4<<20, "_") && (text[0] < '0' || text[0] > '9')
-	})}
+	})
 
 	// absolute is a path of a machine of whatever system that a person may be shown.
-	absolute = Rule{build: text("an absolute path", func(text string) bool {
+	absolute = Text("an absolute path", func(text string) bool {
 		drive := len(text) > 2 && made(text[:1], 1, "") && text[1] == ':' && (text[2] == '\\' || text[2] == '/')
 		return (drive || strings.HasPrefix(text, "/")) && still(text, mostPath)
-	})}
+	})
 	// target is where something appears in a session.
-	target = Rule{build: text("a path in a session", func(text string) bool {
+	target = Text("a path in a session", func(text string) bool {
 		return strings.HasPrefix(text, "/") && path.Clean(text) == text && still(text, mostPath) &&
 			!strings.ContainsAny(text, `:\`)
-	})}
+	})
 	// address is where a web page of an app begins.
-	address = Rule{build: text("the path of an address", func(text string) bool {
+	address = Text("the path of an address", func(text string) bool {
 		return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") && len(text) <= 2048 &&
 			plain(text, 2048) && !strings.ContainsAny(text, " \\\"<>`")
-	})}
+	})
 )
 
 func upward(text string) bool {
@@ -157,15 +158,16 @@ func upward(text string) bool {
 
 // The kinds of numbers.
 var (
-	port    = Rule{build: whole(0, 65535)}
-	count   = Rule{build: whole(0, mostCount)}
-	cpu     = Rule{build: whole(0, mostCPUs)}
-	counter = Rule{build: whole(0, mostCounter)}
-	size    = Rule{build: whole(0, mostSize)}
-	part    = Rule{build: whole(0, 1_000_000)} // permyriad as drivers report it
-	exit    = Rule{build: whole(-mostCount, 2*mostCount)}
-	percent = Rule{build: number(0, 100)}
-	amount  = Rule{build: number(-1, 1e9)}
+	port  = Whole(0, 65535)
+	count = Whole(0, mostCount)
+	cpu   = Whole(0, mostCPUs)
+	// Offset is a place in a stream of bytes, or another counter.
+	Offset  = Whole(0, mostCounter)
+	size    = Whole(0, mostSize)
+	part    = Whole(0, 1_000_000) // permyriad as drivers report it
+	exit    = Whole(-mostCount, 2*mostCount)
+	percent = Number(0, 100)
+	amount  = Number(-1, 1e9)
 )
 
 // common are the rules of types that are the same wherever they stand.
@@ -204,7 +206,7 @@ var common = Tables{
 		reflect.TypeFor[gpu.UUID]():       uuid,
 		reflect.TypeFor[gpu.Bytes]():      size,
 		reflect.TypeFor[gpu.Share]():      Whole(0, 1024*int64(gpu.WholeDevice)),
-		reflect.TypeFor[gpu.MilliJoule](): counter,
+		reflect.TypeFor[gpu.MilliJoule](): Offset,
 		reflect.TypeFor[gpu.MilliWatt]():  Whole(0, 1e9),
 		reflect.TypeFor[gpu.Vendor]():     word,
 		reflect.TypeFor[gpu.ProbeState](): Maybe(word),
@@ -246,24 +248,3 @@ func phraseWithin(p *session.Phrase, depth int, parts *int) string {
 	}
 	return ""
 }
-
-// What packages with tables of their own need.
-const (
-	MostSessions = mostSessions
-	MostRows     = mostRows
-)
-
-// Owner is the rule of names of owners.
-func Owner() Rule { return owner }
-
-// Mark is the rule of names for programs, such as a fingerprint or an address.
-func Mark() Rule { return mark }
-
-// Checksum is the rule of SHA-256 in hexadecimal.
-func Checksum() Rule { return hex }
-
-// Offset is the rule of places in streams of bytes.
-func Offset() Rule { return counter }
-
-// Message is the rule of sentences for people.
-func Message() Rule { return message }

@@ -10,18 +10,18 @@ import (
 // devices are the rules of what tells of machines and their devices.
 var devices = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Machine](): {
-		"Agent": Line(64), "Instance": Maybe(mark), "Engine": Maybe(word), "Version": Line(128), "Hostname": Line(253),
+		"Agent": Line(64), "Instance": Maybe(Mark), "Engine": Maybe(word), "Version": Line(128), "Hostname": Line(253),
 		"OS": Maybe(word), "Arch": Maybe(word),
 		"CPUs": cpu, "UsedCPUs": count, "EngineVersion": Line(128), "Warnings": List(mostWarnings),
-		"Owner": Maybe(owner),
+		"Owner": Maybe(Owner),
 	},
 	reflect.TypeFor[session.Load](): {"CPU": amount},
 	reflect.TypeFor[session.Allowance](): {
 		"Sessions": count, "CPU": count, "Processes": count, "Folders": List(1000, absolute),
 	},
-	reflect.TypeFor[session.Check](): {"ID": word, "Title": title, "Text": message, "Remedy": message},
+	reflect.TypeFor[session.Check](): {"ID": word, "Title": title, "Text": Message, "Remedy": Message},
 	reflect.TypeFor[session.DeviceBoard](): {
-		"Source": Maybe(word), "Text": message, "Strategy": Maybe(word), "Attach": Maybe(word),
+		"Source": Maybe(word), "Text": Message, "Strategy": Maybe(word), "Attach": Maybe(word),
 		"Devices": List(mostDevices),
 	},
 	reflect.TypeFor[session.DeviceState](): {
@@ -34,24 +34,24 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Account](): {
 		"Start":   OrZero(Moment),
 		"Session": Maybe(id), "Name": title, "Owner": title, "Label": title, "Device": Maybe(uuid), "Kind": word,
-		"CPUMs": counter, "AllocCPUMs": counter,
+		"CPUMs": Offset, "AllocCPUMs": Offset,
 	},
 	reflect.TypeFor[session.DeviceUse](): {
-		"AllocMs": counter, "BusyMs": counter, "VRAMMiBMs": counter, "CoveredMs": counter, "EstimatedMs": counter,
-		"GapMs": counter,
+		"AllocMs": Offset, "BusyMs": Offset, "VRAMMiBMs": Offset, "CoveredMs": Offset, "EstimatedMs": Offset,
+		"GapMs": Offset,
 	},
 	reflect.TypeFor[gpu.Device](): {
-		"Model": title, "Index": count, "PCI": Maybe(mark), "Nodes": List(64, absolute), "Instances": List(64),
+		"Model": title, "Index": count, "PCI": Maybe(Mark), "Nodes": List(64, absolute), "Instances": List(64),
 		"Driver": title,
 	},
-	reflect.TypeFor[gpu.Instance]():     {"Profile": Maybe(mark)},
+	reflect.TypeFor[gpu.Instance]():     {"Profile": Maybe(Mark)},
 	reflect.TypeFor[gpu.Capabilities](): {},
-	reflect.TypeFor[gpu.Probe]():        {"Why": message},
-	reflect.TypeFor[gpu.Loss]():         {"Why": message},
+	reflect.TypeFor[gpu.Probe]():        {"Why": Message},
+	reflect.TypeFor[gpu.Loss]():         {"Why": Message},
 	// The log tells of what was refused as well, whatever was asked for.
 	reflect.TypeFor[session.AuditEntry](): {
 		"Owner": title, "Role": title, "Device": title, "From": title, "Method": title, "Session": title,
 		"Target": title, "Outcome": title, "Count": count,
 	},
-	reflect.TypeFor[session.PairedDevice](): {"Key": mark, "Name": title, "Owner": Maybe(owner), "Live": count},
+	reflect.TypeFor[session.PairedDevice](): {"Key": Mark, "Name": title, "Owner": Maybe(Owner), "Live": count},
 }}

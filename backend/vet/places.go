@@ -14,7 +14,7 @@ import (
 // are no [session.FilePath] are only shown, and cleaned.
 var places = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.FileInfo](): {"Name": fileName, "Size": size, "Mode": Free,
-		"Modified": OrZero(Moment), "Version": Maybe(mark)},
+		"Modified": OrZero(Moment), "Version": Maybe(Mark)},
 	reflect.TypeFor[session.FileListing](): {"Path": filePath, "Entries": List(session.MaxListed), "Total": count},
 	reflect.TypeFor[session.DirectoryListing](): {
 		"Path": Both(directory, Line(mostPath)), "Parent": Maybe(Both(directory, Line(mostPath))),
@@ -22,26 +22,26 @@ var places = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.DirectoryEntry](): {"Name": Both(fileName, Line(mostPath))},
 	reflect.TypeFor[session.Folder](): {
-		"Name": folder, "Owner": Maybe(owner), "Agent": Line(64), "Path": Maybe(absolute), "Problem": message,
-		"UsedBy": List(mostSessions), "Inode": Free,
+		"Name": folder, "Owner": Maybe(Owner), "Agent": Line(64), "Path": Maybe(absolute), "Problem": Message,
+		"UsedBy": List(MostSessions), "Inode": Free,
 	},
 	reflect.TypeFor[session.FolderUsage]():   {"Files": count},
 	reflect.TypeFor[session.FolderRemoval](): {"Files": count, "OfFiles": count},
-	reflect.TypeFor[session.FolderUser]():    {"Name": name, "Owner": Maybe(owner)},
+	reflect.TypeFor[session.FolderUser]():    {"Name": name, "Owner": Maybe(Owner)},
 }}
 
 var (
 	// fileName is "/" of the root.
-	fileName = Rule{build: text("the name of a file", func(text string) bool {
+	fileName = Text("the name of a file", func(text string) bool {
 		return text == "/" || len(text) <= mostPath && text != "" && text != "." && text != ".." &&
 			!strings.ContainsAny(text, "/\x00")
-	})}
-	filePath = Rule{build: text("an absolute path", func(text string) bool {
+	})
+	filePath = Text("an absolute path", func(text string) bool {
 		return strings.HasPrefix(text, "/") && path.Clean(text) == text && len(text) <= mostPath &&
 			strings.IndexByte(text, 0) < 0
-	})}
+	})
 	// directory is a path of a machine of whatever system.
-	directory = Rule{build: text("the path of a directory", func(text string) bool {
+	directory = Text("the path of a directory", func(text string) bool {
 		return text != "" && len(text) <= mostPath && strings.IndexByte(text, 0) < 0 && !upward(text)
-	})}
+	})
 )

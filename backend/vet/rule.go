@@ -13,12 +13,10 @@ import (
 
 // Rule says which values of a type are good.
 type Rule struct {
-	build build
+	// build makes the check of a type; it fails where the rule is not for that type.
+	build func(b *builder, t reflect.Type) (check, error)
 	drop  bool // what a pointer leads to is left out where it is not good
 }
-
-// build makes the check of a type; it fails where the rule is not for that type.
-type build = func(b *builder, t reflect.Type) (check, error)
 
 // Free is the rule of values that are good whatever they are.
 var Free = Rule{build: func(*builder, reflect.Type) (check, error) { return anything, nil }}
@@ -27,9 +25,7 @@ func anything(reflect.Value) *Fault { return nil }
 
 // Text is the rule of texts for which good is true. what says what they are:
 // "the id of a session".
-func Text(what string, good func(string) bool) Rule { return Rule{build: text(what, good)} }
-
-func text(what string, good func(string) bool) build {
+func Text(what string, good func(string) bool) Rule {
 	return texts(func(v reflect.Value) *Fault {
 		if text := v.String(); !good(text) {
 			return &Fault{Problem: Quote(text) + " is not " + what}
@@ -38,28 +34,30 @@ func text(what string, good func(string) bool) build {
 	})
 }
 
-func texts(c check) build {
-	return func(_ *builder, t reflect.Type) (check, error) {
+func texts(c check) Rule {
+	return Rule{build: func(_ *builder, t reflect.Type) (check, error) {
 		if t.Kind() != reflect.String {
 			return nil, fmt.Errorf("%s is not a text", t)
 		}
 		return c, nil
-	}
+	}}
 }
 
 // Maybe is a rule under which the zero value is good, too.
 func Maybe(rule Rule) Rule {
+	return around(rule, func(c check, v reflect.Value) *Fault {
+		if v.IsZero() {
+			return nil
+		}
+		return c(v)
+	})
+}
+
+// around is a rule that decides with the check of another.
+func around(rule Rule, decide func(c check, v reflect.Value) *Fault) Rule {
 	return Rule{build: func(b *builder, t reflect.Type) (check, error) {
 		c, err := rule.build(b, t)
-		if err != nil {
-			return nil, err
-		}
-		return func(v reflect.Value) *Fault {
-			if v.IsZero() {
-				return nil
-			}
-			return c(v)
-		}, nil
+		return func(v reflect.Value) *Fault { return decide(c, v) }, err
 	}}
 }
 
@@ -96,15 +94,12 @@ func OneOf[T ~string](known ...T) Rule {
 
 // Line is the rule of a short text for people, of one line. It is cleaned and
 // cut to at most so many bytes.
-func Line(most int) Rule { return Rule{build: line(most)} }
+func Line(most int) Rule { return cleaned(most, false) }
 
 // Prose is the rule of a text for people that may have several lines.
-func Prose(most int) Rule { return Rule{build: prose(most)} }
+func Prose(most int) Rule { return cleaned(most, true) }
 
-func line(most int) build  { return cleaned(most, false) }
-func prose(most int) build { return cleaned(most, true) }
-
-func cleaned(most int, lines bool) build {
+func cleaned(most int, lines bool) Rule {
 	return texts(func(v reflect.Value) *Fault {
 		if text := v.String(); !plain(text, most) {
 			v.SetString(clean(text, most, lines))
@@ -166,13 +161,11 @@ func Bytes(most int) Rule {
 }
 
 // Whole is the rule of whole numbers from least to most.
-func Whole(least, most int64) Rule { return Rule{build: whole(least, most)} }
-
-func whole(least, most int64) build {
+func Whole(least, most int64) Rule {
 	outside := func(number any) *Fault {
 		return &Fault{Problem: fmt.Sprintf("%v is not between %d and %d", number, least, most)}
 	}
-	return func(_ *builder, t reflect.Type) (check, error) {
+	return Rule{build: func(_ *builder, t reflect.Type) (check, error) {
 		switch t.Kind() {
 		case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 			return func(v reflect.Value) *Fault {
@@ -190,14 +183,12 @@ func whole(least, most int64) build {
 			}, nil
 		}
 		return nil, fmt.Errorf("%s is not a whole number", t)
-	}
+	}}
 }
 
 // Number is the rule of numbers from least to most.
-func Number(least, most float64) Rule { return Rule{build: number(least, most)} }
-
-func number(least, most float64) build {
-	return func(_ *builder, t reflect.Type) (check, error) {
+func Number(least, most float64) Rule {
+	return Rule{build: func(_ *builder, t reflect.Type) (check, error) {
 		if t.Kind() != reflect.Float64 {
 			return nil, fmt.Errorf("%s is not a number", t)
 		}
@@ -207,39 +198,33 @@ func number(least, most float64) build {
 			}
 			return nil
 		}, nil
-	}
+	}}
 }
 
 // Moment is the rule of times: from 1970 to 2200, or zero.
-var Moment = Rule{build: each(func(at *time.Time) string {
+var Moment = Each(func(at *time.Time) string {
 	if year := at.UTC().Year(); at.IsZero() || year >= 1970 && year < 2200 {
 		return ""
 	}
 	return strconv.Itoa(at.Year()) + " is not a year between 1970 and 2200"
-})}
+})
 
 // OrZero is a rule under which what is not good becomes the zero value. It is for
 // what a stranger wrote and an honest agent only passes on.
 func OrZero(rule Rule) Rule {
-	return Rule{build: func(b *builder, t reflect.Type) (check, error) {
-		c, err := rule.build(b, t)
-		if err != nil {
-			return nil, err
+	return around(rule, func(c check, v reflect.Value) *Fault {
+		if c(v) != nil {
+			v.SetZero()
 		}
-		return func(v reflect.Value) *Fault {
-			if c(v) != nil {
-				v.SetZero()
-			}
-			return nil
-		}, nil
-	}}
+		return nil
+	})
 }
 
 // GoodOf is the rule of lists of which the elements that are not good are left
 // out, at most so many in all.
 func GoodOf(most int, element Rule) Rule {
 	return Rule{build: func(b *builder, t reflect.Type) (check, error) {
-		whole, err := list(most, Free)(b, t)
+		whole, err := List(most, Free).build(b, t)
 		if err != nil {
 			return nil, err
 		}
@@ -266,10 +251,8 @@ func GoodOf(most int, element Rule) Rule {
 
 // Each is the rule of values of one type of which a function says what is wrong,
 // nothing where they are good.
-func Each[T any](wrong func(*T) string) Rule { return Rule{build: each(wrong)} }
-
-func each[T any](wrong func(*T) string) build {
-	return func(_ *builder, t reflect.Type) (check, error) {
+func Each[T any](wrong func(*T) string) Rule {
+	return Rule{build: func(_ *builder, t reflect.Type) (check, error) {
 		if t != reflect.TypeFor[T]() {
 			return nil, fmt.Errorf("%s is not %s", t, reflect.TypeFor[T]())
 		}
@@ -279,37 +262,20 @@ func each[T any](wrong func(*T) string) build {
 			}
 			return nil
 		}, nil
-	}
+	}}
 }
 
 // Together is the rule of structs whose fields are good each by itself and of
 // which a function says what is wrong with them together.
 func Together[T any](wrong func(*T) string) Rule {
-	each := Each(wrong)
-	return Rule{build: func(b *builder, t reflect.Type) (check, error) {
-		alone, err := b.structure(t)
-		if err != nil {
-			return nil, err
-		}
-		whole, err := each.build(b, t)
-		if err != nil {
-			return nil, err
-		}
-		return func(v reflect.Value) *Fault {
-			if fault := alone(v); fault != nil {
-				return fault
-			}
-			return whole(v)
-		}, nil
-	}}
+	alone := Rule{build: func(b *builder, t reflect.Type) (check, error) { return b.structure(t) }}
+	return Both(alone, Each(wrong))
 }
 
 // List is the rule of lists with at most so many elements, each under a rule or,
 // where there is none, under that of its type.
-func List(most int, element ...Rule) Rule { return Rule{build: list(most, element...)} }
-
-func list(most int, element ...Rule) build {
-	return func(b *builder, t reflect.Type) (check, error) {
+func List(most int, element ...Rule) Rule {
+	return Rule{build: func(b *builder, t reflect.Type) (check, error) {
 		if t.Kind() != reflect.Slice {
 			return nil, fmt.Errorf("%s is not a list", t)
 		}
@@ -329,7 +295,7 @@ func list(most int, element ...Rule) build {
 			}
 			return nil
 		}, nil
-	}
+	}}
 }
 
 // Table is the rule of maps with at most so many entries.

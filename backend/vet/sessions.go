@@ -10,15 +10,15 @@ import (
 
 // texts of failures and warnings.
 var (
-	title   = Rule{build: line(mostTitle)}
-	message = Rule{build: prose(mostText)}
-	said    = Rule{build: list(64)}
+	title   = Line(mostTitle)
+	Message = Prose(mostText)
+	said    = List(64)
 )
 
 // sessions are the rules of what tells of sessions.
 var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Session](): {
-		"Name": name, "Owner": Maybe(owner), "Agent": Line(64), "SpecKey": Maybe(hex), "ExitCode": exit,
+		"Name": name, "Owner": Maybe(Owner), "Agent": Line(64), "SpecKey": Maybe(Checksum), "ExitCode": exit,
 		"Attempt": count, "Processes": count,
 		"Kernels": List(64), "Warnings": List(mostWarnings), "Priority": Whole(-mostCount, mostCount),
 		"DependsOn": List(64), "Idle": List(16),
@@ -42,48 +42,48 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.IdlePolicy](): {},
 	reflect.TypeFor[session.UsePolicy]():  {"CPU": percent, "Memory": percent, "GPU": percent, "VRAM": percent},
 	reflect.TypeFor[gpu.Request]():        {"Devices": Whole(0, mostDevices), "Profile": Line(128), "Count": count},
-	reflect.TypeFor[session.Warning]():    {"Title": title, "Text": message, "Device": Maybe(uuid)},
-	reflect.TypeFor[session.Wait]():       {"Message": message, "Said": said, "Position": count},
+	reflect.TypeFor[session.Warning]():    {"Title": title, "Text": Message, "Device": Maybe(uuid)},
+	reflect.TypeFor[session.Wait]():       {"Message": Message, "Said": said, "Position": count},
 	reflect.TypeFor[session.Pull]():       {"LayersDone": count, "Layers": count},
 	reflect.TypeFor[session.Grants]():     {"CPUs": List(mostCPUs, cpu), "GPUs": List(mostDevices)},
 	reflect.TypeFor[gpu.Grant]():          {"Instance": Maybe(uuid)},
 	reflect.TypeFor[session.Kernel](): {
-		"Name": kernel, "Hostname": Maybe(host), "Container": Maybe(mark), "ExitCode": exit,
+		"Name": kernel, "Hostname": Maybe(host), "Container": Maybe(Mark), "ExitCode": exit,
 	},
-	reflect.TypeFor[session.EndImage](): {"Name": Maybe(mark), "Ref": Maybe(reference)},
-	reflect.TypeFor[session.Cause]():    {"Message": message, "Hint": message, "Said": said, "Advice": said},
+	reflect.TypeFor[session.EndImage](): {"Name": Maybe(Mark), "Ref": Maybe(reference)},
+	reflect.TypeFor[session.Cause]():    {"Message": Message, "Hint": Message, "Said": said, "Advice": said},
 	reflect.TypeFor[session.FolderMount](): {
 		"Name": folder, "Path": subPath, "Target": target,
 	},
-	reflect.TypeFor[session.IdleCheck]():      {"Message": message, "Metrics": List(16)},
+	reflect.TypeFor[session.IdleCheck]():      {"Message": Message, "Metrics": List(16)},
 	reflect.TypeFor[session.IdleMetric]():     {"Name": word, "Average": amount, "Threshold": amount},
-	reflect.TypeFor[session.IdleSimulation](): {"Message": message, "Checks": List(16)},
+	reflect.TypeFor[session.IdleSimulation](): {"Message": Message, "Checks": List(16)},
 	reflect.TypeFor[session.Phase](): {
-		"ID": mark, "From": Maybe(statusRule()), "To": Maybe(statusRule()), "Attempts": count, "Code": Maybe(code),
-		"Message": message, "Said": said,
+		"ID": Mark, "From": Maybe(statusRule()), "To": Maybe(statusRule()), "Attempts": count, "Code": Maybe(code),
+		"Message": Message, "Said": said,
 		"Steps": List(mostWarnings),
 	},
-	reflect.TypeFor[session.Step](): {"Step": word, "Message": message, "Said": said, "Code": Maybe(code)},
+	reflect.TypeFor[session.Step](): {"Step": word, "Message": Message, "Said": said, "Code": Maybe(code)},
 	reflect.TypeFor[session.Terminal](): {
-		"ID": mark, "Title": title, "Kernel": Maybe(kernel), "Cols": OrZero(port), "Rows": OrZero(port),
-		"Start": counter,
-		"End":   counter, "ExitCode": exit,
+		"ID": Mark, "Title": title, "Kernel": Maybe(kernel), "Cols": OrZero(port), "Rows": OrZero(port),
+		"Start": Offset,
+		"End":   Offset, "ExitCode": exit,
 	},
 	reflect.TypeFor[session.App](): {
 		"ID": app, "Title": title, "Kind": word, "Port": port, "Path": OrZero(Maybe(address)), "Dir": Line(mostPath),
 	},
 	reflect.TypeFor[session.SSHHost]():    {"Key": key},
-	reflect.TypeFor[session.FieldError](): {"Field": title, "Message": message, "Hint": message},
+	reflect.TypeFor[session.FieldError](): {"Field": title, "Message": Message, "Hint": Message},
 	reflect.TypeFor[session.Preview](): {
 		"Spec":   Free, // what a person has written, right or wrong: its caller judges it
 		"Errors": List(1000), "Warnings": List(1000), "Folders": List(session.MaxFolders),
 		"GPUs": List(mostDevices * session.MaxCluster),
 	},
-	reflect.TypeFor[gpu.Rounding](): {"Why": message},
+	reflect.TypeFor[gpu.Rounding](): {"Why": Message},
 	reflect.TypeFor[session.Event](): {
-		"Epoch": Maybe(mark), "Seq": Free, "Owner": Maybe(owner), "Usage": List(mostSessions),
+		"Epoch": Maybe(Mark), "Seq": Free, "Owner": Maybe(Owner), "Usage": List(MostSessions),
 	},
-	reflect.TypeFor[session.Reset](): {"Sessions": List(mostSessions)},
+	reflect.TypeFor[session.Reset](): {"Sessions": List(MostSessions)},
 	reflect.TypeFor[session.Usage](): {"CPU": amount, "Pids": count, "GPUs": List(mostDevices)},
 	reflect.TypeFor[session.DeviceLoad](): {
 		"Instance": Maybe(uuid), "Util": part,
@@ -93,10 +93,10 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 func statusRule() Rule { return common.Types[reflect.TypeFor[session.Status]()] }
 
 // key is a public key as one line of authorized_keys has it.
-var key = Rule{build: text("a public key", func(text string) bool {
+var key = Text("a public key", func(text string) bool {
 	if len(text) > 8<<10 || !plain(text, 8<<10) {
 		return false
 	}
 	kind, rest, ok := strings.Cut(text, " ")
 	return ok && made(kind, 64, "@.-") && made(rest, 8<<10, "+/=")
-})}
+})

@@ -237,6 +237,9 @@ var constantCalls = []string{
 	"sync.OnceValue", // a constant that is computed when it is first used
 }
 
+// ruleCalls make the rules of package vet.
+var ruleCalls = []string{"Text", "Line", "Prose", "Whole", "Number", "Each", "List"}
+
 func isConstantCall(call *ast.CallExpr) bool {
 	called := call.Fun
 	if generic, ok := called.(*ast.IndexExpr); ok {
@@ -250,6 +253,8 @@ func isConstantCall(call *ast.CallExpr) bool {
 			return isCall && isConstantCall(inner)
 		}
 		return slices.Contains(constantCalls, pkg.Name+"."+fn.Sel.Name)
+	case *ast.Ident: // one of the same package
+		return slices.Contains(ruleCalls, fn.Name)
 	case *ast.ArrayType: // a conversion such as []byte("…")
 		return true
 	}
