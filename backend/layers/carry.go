@@ -49,7 +49,7 @@ func Carry(ctx context.Context, source Source, target Target, parts session.Imag
 	for _, layer := range parts.Layers {
 		c.sizes[layer.Digest] = layer.Size
 	}
-	defer c.drop()
+	defer c.close()
 	for {
 		arrival, err := target.ExpectImage(ctx, parts)
 		if err == nil {
@@ -171,7 +171,7 @@ func (c *carrier) position(ctx context.Context, missing []session.PartMark) (*se
 			return first, nil
 		}
 	}
-	c.drop()
+	c.close()
 	life, cancel := context.WithCancel(ctx)
 	stream, err := c.source.SendImage(life, session.ImageWish{ID: c.parts.ID, Parts: missing})
 	if err != nil {
@@ -203,8 +203,7 @@ func (c *carrier) rewind(missing []session.PartMark) (*session.PartMark, bool) {
 		case lacking && p.start > kept:
 			return nil, false
 		}
-		c.window = c.window[1:]
-		c.content -= p.end - p.start
+		c.drop()
 	}
 	if c.part == "" {
 		return nil, true
@@ -213,8 +212,14 @@ func (c *carrier) rewind(missing []session.PartMark) (*session.PartMark, bool) {
 	return &session.PartMark{Part: c.part, Offset: kept}, lacking && kept == c.at
 }
 
-// drop gives the source's stream up.
+// drop takes the oldest piece out of the window. c.mu is held.
 func (c *carrier) drop() {
+	c.content -= c.window[0].end - c.window[0].start
+	c.window = c.window[1:]
+}
+
+// close gives the source's stream up.
+func (c *carrier) close() {
 	if c.stream == nil {
 		return
 	}
@@ -281,7 +286,7 @@ func (c *carrier) next() (Frame, error) {
 		return Frame{}, nil
 	}
 	if err != nil {
-		c.drop()
+		c.close()
 		return Frame{}, err
 	}
 	frame.Payload = slices.Clone(frame.Payload)
@@ -363,8 +368,7 @@ func (c *carrier) acknowledge(mark told) {
 		if p.part != mark.Part || !mark.Whole && (p.end > mark.Offset || p.frame.Kind == kindEnd) {
 			break
 		}
-		c.window = c.window[1:]
-		c.content -= p.end - p.start
+		c.drop()
 		c.kept[mark.Part] = max(c.kept[mark.Part], p.end)
 		if p.frame.Kind == kindEnd {
 			c.sizes[mark.Part] = p.end

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -239,27 +240,21 @@ func (d *Depot) expect(one *image, parts session.ImageParts, present int) (sessi
 
 // arrival needs the image's turn.
 func (d *Depot) arrival(one *image, parts session.ImageParts, present int) (session.ImageArrival, error) {
-	arrival := session.ImageArrival{ID: parts.ID}
-	seen := map[string]bool{}
-	names := []string{session.ImageConfig}
-	for i, layer := range parts.Layers {
-		if i < present || seen[layer.Digest] {
-			arrival.Present++
-		} else {
-			names = append(names, layer.Digest)
+	arrival := session.ImageArrival{ID: parts.ID, Present: len(parts.Layers)}
+	there := parts.Layers[:min(present, len(parts.Layers))]
+	for _, name := range names(parts) {
+		if slices.ContainsFunc(there, func(l session.ImageLayer) bool { return l.Digest == name }) {
+			continue
 		}
-		seen[layer.Digest] = true
-	}
-	for _, name := range names {
 		if _, _, ok := one.whole(name); ok {
-			if name != session.ImageConfig {
-				arrival.Present++
-			}
 			continue
 		}
 		kept, err := one.kept(name)
 		if err != nil {
 			return session.ImageArrival{}, err
+		}
+		if name != session.ImageConfig {
+			arrival.Present--
 		}
 		arrival.Missing = append(arrival.Missing, session.PartMark{Part: name, Offset: kept})
 	}
@@ -315,7 +310,7 @@ func (d *Depot) Parts(owner, id string) (session.ImageParts, map[string]Stored, 
 	one.turn.Lock()
 	defer one.turn.Unlock()
 	whole := map[string]Stored{}
-	for _, name := range one.names() {
+	for _, name := range names(one.parts) {
 		if path, size, ok := one.whole(name); ok {
 			whole[name] = Stored{Size: size, path: path}
 		}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,14 +30,12 @@ type partial struct {
 }
 
 // names are the parts of an image, each once.
-func (i *image) names() []string {
+func names(of session.ImageParts) []string {
 	names := []string{session.ImageConfig}
-	seen := map[string]bool{}
-	for _, layer := range i.parts.Layers {
-		if !seen[layer.Digest] {
+	for _, layer := range of.Layers {
+		if !slices.Contains(names, layer.Digest) {
 			names = append(names, layer.Digest)
 		}
-		seen[layer.Digest] = true
 	}
 	return names
 }
@@ -93,7 +92,7 @@ func (i *image) kept(name string) (gpu.Bytes, error) {
 // arrived is how much of the image's content is there. Of a part that was not
 // opened since the process began it is what the file takes.
 func (i *image) arrived() (sum gpu.Bytes) {
-	for _, name := range i.names() {
+	for _, name := range names(i.parts) {
 		if _, size, ok := i.whole(name); ok {
 			sum += size
 		} else if known := i.partial; known != nil && known.name == name {

@@ -38,18 +38,17 @@ func (d *Depot) Receive(owner, id string, conn io.ReadWriteCloser) error {
 	d.interrupt(one, conn)
 	one.turn.Lock()
 	defer one.turn.Unlock()
+	replaced := &session.Error{Code: CodeReplaced, Message: "Another stream for the same image took over.",
+		Hint: "Nothing is lost."}
 	if !d.receiving(one, conn) || one.gone {
-		return &session.Error{Code: CodeReplaced, Message: "Another stream for the same image took over.",
-			Hint: "Nothing is lost."}
+		return replaced
 	}
 	r := &receiver{depot: d, image: one, conn: conn, tell: json.NewEncoder(conn)}
 	err = r.run()
 	if !d.receiving(one, conn) {
-		err = errors.Join(&session.Error{Code: CodeReplaced, Message: "Another stream for the same image took over.",
-			Hint: "Nothing is lost."}, err)
-	} else {
-		d.interrupt(one, nil) // closes conn, after the answer
+		return errors.Join(replaced, err)
 	}
+	d.interrupt(one, nil) // closes conn, after the answer
 	return err
 }
 
@@ -93,7 +92,10 @@ func (r *receiver) run() error {
 		if err == nil {
 			continue
 		}
-		err = errors.Join(r.leave(), ignoreEOF(err))
+		if err == io.EOF { //nolint:errorlint // exactly the end of a stream, which Next returns unwrapped
+			err = nil
+		}
+		err = errors.Join(r.leave(), err)
 		// A stream that was cut leaves nobody to tell.
 		var e *session.Error
 		if failed := r.depot.failed(err); errors.As(failed, &e) {
@@ -101,13 +103,6 @@ func (r *receiver) run() error {
 		}
 		return err
 	}
-}
-
-func ignoreEOF(err error) error {
-	if err == io.EOF { //nolint:errorlint // exactly the end of a stream, which Next returns unwrapped
-		return nil
-	}
-	return err
 }
 
 // take takes one frame.
@@ -141,7 +136,7 @@ func (r *receiver) begin(mark session.PartMark) error {
 	if r.under != nil {
 		return corrupt("a part begins within another")
 	}
-	if !slices.Contains(r.image.names(), mark.Part) {
+	if !slices.Contains(names(r.image.parts), mark.Part) {
 		return corrupt("the image has no part %s", mark.Part)
 	}
 	if _, _, ok := r.image.whole(mark.Part); ok {

@@ -190,14 +190,9 @@ func corrupt(format string, args ...any) error {
 
 // write sends a frame as it was read.
 func (f Frame) write(to io.Writer) error {
-	var head [headLength]byte
-	head[0] = f.Kind
-	binary.BigEndian.PutUint32(head[1:], uint32(len(f.Payload)))
-	if _, err := to.Write(head[:]); err != nil {
+	head := binary.BigEndian.AppendUint32([]byte{f.Kind}, uint32(len(f.Payload)))
+	if _, err := to.Write(head); err != nil || len(f.Payload) == 0 {
 		return err
-	}
-	if len(f.Payload) == 0 {
-		return nil
 	}
 	_, err := to.Write(f.Payload)
 	return err

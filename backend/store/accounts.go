@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -16,31 +15,21 @@ var bucketAccounts = []byte("accounts")
 
 // PutAccount keeps value under key in place of what was there.
 func (t *Tx) PutAccount(key string, value any) error {
-	bucket, err := t.tx.CreateBucketIfNotExists(bucketAccounts)
-	if err != nil {
-		return err
-	}
-	data, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return bucket.Put([]byte(key), data)
+	return put(t.tx.Bucket(bucketAccounts), []byte(key), value)
 }
 
 // PruneAccounts removes what is kept under keys from first on and before last,
 // at most limit of them in one go, and returns how many it removed.
 func (t *Tx) PruneAccounts(first, last string, limit int) (int, error) {
-	bucket := t.tx.Bucket(bucketAccounts)
-	if bucket == nil {
-		return 0, nil
-	}
-	cursor, removed := bucket.Cursor(), 0
-	for key, _ := cursor.Seek([]byte(first)); key != nil && bytes.Compare(key,
-		[]byte(last)) < 0 && removed < limit; key, _ = cursor.Seek([]byte(first)) {
+	cursor, removed := t.tx.Bucket(bucketAccounts).Cursor(), 0
+	for ; removed < limit; removed++ {
+		key, _ := cursor.Seek([]byte(first))
+		if key == nil || string(key) >= last {
+			break
+		}
 		if err := cursor.Delete(); err != nil {
 			return removed, err
 		}
-		removed++
 	}
 	return removed, nil
 }
@@ -60,13 +49,8 @@ func (s *Store) Account(key string, value any) (found bool, err error) {
 // fn must not change the store. An error of fn ends it and is returned.
 func (s *Store) EachAccount(first, last string, fn func(key string, data []byte) error) error {
 	err := s.db.View(func(tx *bolt.Tx) error {
-		bucket := tx.Bucket(bucketAccounts)
-		if bucket == nil {
-			return nil
-		}
-		cursor := bucket.Cursor()
-		for key, data := cursor.Seek([]byte(first)); key != nil && bytes.Compare(key,
-			[]byte(last)) < 0; key, data = cursor.Next() {
+		cursor := tx.Bucket(bucketAccounts).Cursor()
+		for key, data := cursor.Seek([]byte(first)); key != nil && string(key) < last; key, data = cursor.Next() {
 			if err := fn(string(key), data); err != nil {
 				return &session.Error{Code: CodeRead, Message: fmt.Sprintf("The account %s cannot be read.", key),
 					Hint: "It was written by another version of Slipway.", Err: err}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ func (s *Store) Update(fn func(*Tx) error) error {
 		return writeError(err)
 	}
 	err := s.db.Update(func(tx *bolt.Tx) error {
-		if err := fn(&Tx{tx: tx}); err != nil {
+		if err := fn(&Tx{tx}); err != nil {
 			return err
 		}
 		return s.fault("commit")
@@ -184,21 +183,14 @@ func (t *Tx) claimName(owner, name string, id session.ID) error {
 
 // LiveOf returns how many live sessions an owner has.
 func (t *Tx) LiveOf(owner string) int {
-	prefix := pair(owner, "")
-	cursor, n := t.tx.Bucket(bucketNames).Cursor(), 0
-	for name, _ := cursor.Seek(prefix); bytes.HasPrefix(name, prefix); name, _ = cursor.Next() {
+	n := 0
+	for range startingWith(t.tx.Bucket(bucketNames), pair(owner, "")) {
 		n++
 	}
 	return n
 }
 
-func (t *Tx) save(r record) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return t.tx.Bucket(bucketSessions).Put([]byte(r.Session.ID), data)
-}
+func (t *Tx) save(r record) error { return put(t.tx.Bucket(bucketSessions), []byte(r.Session.ID), r) }
 
 func (t *Tx) turnPage() error { return t.tx.Bucket(bucketMeta).Put(metaBooks, numberKey(t.Books()+1)) }
 
@@ -212,12 +204,22 @@ func (t *Tx) count(n int) error {
 func (t *Tx) Finished() int { return int(number(t.tx.Bucket(bucketMeta).Get(metaFinished))) }
 
 // Phases returns the phases of a session in the order of their creation.
-func (t *Tx) Phases(id session.ID) ([]session.Phase, error) { return loadPhases(t.tx, id) }
+func (t *Tx) Phases(id session.ID) ([]session.Phase, error) {
+	phases := []session.Phase{}
+	for key, data := range startingWith(t.tx.Bucket(bucketPhases), phaseKey(id, "")) {
+		p, err := decoded[session.Phase]("phase", key, data)
+		if err != nil {
+			return nil, err
+		}
+		phases = append(phases, p)
+	}
+	return phases, nil
+}
 
 // PutPhase stores a phase. One without an ID gets the next, in p too.
 func (t *Tx) PutPhase(p *session.Phase) error {
 	if p.ID == "" {
-		phases, err := loadPhases(t.tx, p.Session)
+		phases, err := t.Phases(p.Session)
 		if err != nil {
 			return err
 		}
@@ -230,11 +232,7 @@ func (t *Tx) PutPhase(p *session.Phase) error {
 		}
 		p.ID = fmt.Sprintf("%s-%04d", p.Session, last+1)
 	}
-	data, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	return t.tx.Bucket(bucketPhases).Put(phaseKey(p.Session, p.ID), data)
+	return put(t.tx.Bucket(bucketPhases), phaseKey(p.Session, p.ID), p)
 }
 
 // Purge removes the records of finished sessions that [Store.Surplus] named and
@@ -264,8 +262,7 @@ func (t *Tx) Purge(surplus []session.ID) ([]session.Session, error) {
 func (t *Tx) drop(r record) error {
 	cursor := t.tx.Bucket(bucketPhases).Cursor()
 	prefix := phaseKey(r.Session.ID, "")
-	for k, _ := cursor.Seek(prefix); k != nil && strings.HasPrefix(string(k), string(prefix)); k, _ = cursor.Seek(
-		prefix) {
+	for k, _ := cursor.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = cursor.Seek(prefix) {
 		if err := cursor.Delete(); err != nil {
 			return err
 		}
@@ -279,21 +276,6 @@ func (t *Tx) drop(r record) error {
 		return err
 	}
 	return t.tx.Bucket(bucketSessions).Delete([]byte(r.Session.ID))
-}
-
-func loadPhases(tx *bolt.Tx, id session.ID) ([]session.Phase, error) {
-	phases := []session.Phase{}
-	cursor := tx.Bucket(bucketPhases).Cursor()
-	prefix := string(phaseKey(id, ""))
-	for k, data := cursor.Seek([]byte(prefix)); k != nil && strings.HasPrefix(string(k),
-		prefix); k, data = cursor.Next() {
-		var p session.Phase
-		if err := json.Unmarshal(data, &p); err != nil {
-			return nil, fmt.Errorf("phase %s: %w", k, err)
-		}
-		phases = append(phases, p)
-	}
-	return phases, nil
 }
 
 func phaseKey(id session.ID, phase string) []byte { return []byte(string(id) + "/" + phase) }

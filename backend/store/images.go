@@ -1,9 +1,6 @@
 package store
 
 import (
-	"encoding/json"
-	"fmt"
-
 	bolt "go.etcd.io/bbolt"
 
 	"slipway/backend/session"
@@ -38,16 +35,9 @@ func (s *Store) ImageClaims() (map[string]session.ImageOrigin, error) {
 func all[T any](s *Store, bucket []byte) (map[string]T, error) {
 	found := map[string]T{}
 	err := s.db.View(func(tx *bolt.Tx) error {
-		return tx.Bucket(bucket).ForEach(func(key, data []byte) error {
-			var value T
-			if err := json.Unmarshal(data, &value); err != nil {
-				return &session.Error{
-					Code: CodeRead, Message: fmt.Sprintf("The record of the image %s cannot be read.", key),
-					Hint: "It was written by another version of Slipway.", Err: err,
-				}
-			}
-			found[string(key)] = value
-			return nil
+		return tx.Bucket(bucket).ForEach(func(key, data []byte) (err error) {
+			found[string(key)], err = decoded[T]("image", key, data)
+			return err
 		})
 	})
 	return found, readError(err)
@@ -58,24 +48,16 @@ func (t *Tx) PutImage(id string, i Image) error {
 	if i.IsZero() {
 		return t.tx.Bucket(bucketImages).Delete([]byte(id))
 	}
-	return put(t.tx.Bucket(bucketImages), id, i)
+	return put(t.tx.Bucket(bucketImages), []byte(id), i)
 }
 
 // PutImageClaim stores that the image of a reference is to have an origin.
 func (t *Tx) PutImageClaim(ref string, origin session.ImageOrigin) error {
-	return put(t.tx.Bucket(bucketClaims), ref, origin)
+	return put(t.tx.Bucket(bucketClaims), []byte(ref), origin)
 }
 
 // DropImageClaim forgets a claim.
 func (t *Tx) DropImageClaim(ref string) error { return t.tx.Bucket(bucketClaims).Delete([]byte(ref)) }
-
-func put(bucket *bolt.Bucket, key string, value any) error {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return bucket.Put([]byte(key), data)
-}
 
 // toSchema3 gives images records of their own. Labels, by which images were told
 // apart before, prove nothing: anybody can write them into an image. What the
@@ -87,14 +69,14 @@ func toSchema3(tx *bolt.Tx) error {
 			return err
 		}
 	}
-	if err := receivedToSchema3(&Tx{tx: tx}); err != nil {
+	if err := receivedToSchema3(&Tx{tx}); err != nil {
 		return err
 	}
 	instance := string(tx.Bucket(bucketMeta).Get(metaInstance))
 	return tx.Bucket(bucketSessions).ForEach(func(id, data []byte) error {
-		var r record
-		if err := json.Unmarshal(data, &r); err != nil {
-			return fmt.Errorf("session %s: %w", id, err)
+		r, err := decoded[record]("session", id, data)
+		if err != nil {
+			return err
 		}
 		names, err := madeOf(tx, r.Session)
 		if err != nil {
@@ -102,7 +84,7 @@ func toSchema3(tx *bolt.Tx) error {
 		}
 		for _, name := range names {
 			origin := session.ImageOrigin{Name: name, Owner: r.Session.Owner, Instance: instance, Session: r.Session.ID}
-			if err := (&Tx{tx: tx}).PutImageClaim(session.CommitRef(origin.Owner, name), origin); err != nil {
+			if err := (&Tx{tx}).PutImageClaim(session.CommitRef(origin.Owner, name), origin); err != nil {
 				return err
 			}
 		}
@@ -116,7 +98,7 @@ func madeOf(tx *bolt.Tx, s session.Session) (names []string, err error) {
 	if s.EndImage != nil && s.EndImage.State == session.WorkDone {
 		names = append(names, s.EndImage.Name)
 	}
-	phases, err := loadPhases(tx, s.ID)
+	phases, err := (&Tx{tx}).Phases(s.ID)
 	for _, p := range phases {
 		for _, step := range p.Steps {
 			if p.Phase == session.PhaseCommit && step.Step == "commit" && step.Result == session.OutcomeSuccess {
@@ -131,12 +113,13 @@ func madeOf(tx *bolt.Tx, s session.Session) (names []string, err error) {
 func receivedToSchema3(t *Tx) error {
 	const key = "received-images"
 	accounts := t.tx.Bucket(bucketAccounts)
-	if accounts == nil || accounts.Get([]byte(key)) == nil {
+	data := accounts.Get([]byte(key))
+	if data == nil {
 		return nil
 	}
-	var received map[string][]string
-	if err := json.Unmarshal(accounts.Get([]byte(key)), &received); err != nil {
-		return fmt.Errorf("account %s: %w", key, err)
+	received, err := decoded[map[string][]string]("account", []byte(key), data)
+	if err != nil {
+		return err
 	}
 	for id, owners := range received {
 		if err := t.PutImage(id, Image{Owners: owners}); err != nil {

@@ -3,7 +3,6 @@ package store
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -40,9 +39,9 @@ func toSchema2(tx *bolt.Tx) error {
 	sessions := tx.Bucket(bucketSessions)
 	changed := map[string]record{}
 	err := sessions.ForEach(func(id, data []byte) error {
-		var r record
-		if err := json.Unmarshal(data, &r); err != nil {
-			return fmt.Errorf("session %s: %w", id, err)
+		r, err := decoded[record]("session", id, data)
+		if err != nil {
+			return err
 		}
 		r.Session.Priority = session.DefaultPriority
 		if len(r.Session.Kernels) == 1 {
@@ -55,7 +54,7 @@ func toSchema2(tx *bolt.Tx) error {
 		return err
 	}
 	for _, r := range changed {
-		if err := (&Tx{tx: tx}).save(r); err != nil {
+		if err := (&Tx{tx}).save(r); err != nil {
 			return err
 		}
 	}
@@ -74,7 +73,7 @@ func prepare(db *bolt.DB, migrations []migration) error {
 	current := uint64(len(migrations) + 1)
 	err := db.View(func(tx *bolt.Tx) error {
 		meta := tx.Bucket(bucketMeta)
-		if meta == nil || number(meta.Get(metaSchema)) != current {
+		if meta == nil || number(meta.Get(metaSchema)) != current || tx.Bucket(bucketFolders) == nil {
 			return errOutdated
 		}
 		return nil
@@ -99,6 +98,10 @@ func prepare(db *bolt.DB, migrations []migration) error {
 			if err := migrations[schema-1](tx); err != nil {
 				return fmt.Errorf("migrate from schema %d: %w", schema, err)
 			}
+		}
+		// A file of the current schema lacks it where no folder was ever made.
+		if _, err := tx.CreateBucketIfNotExists(bucketFolders); err != nil {
+			return err
 		}
 		return meta.Put(metaSchema, numberKey(current))
 	})

@@ -40,20 +40,17 @@ func (s *Shelf) Close() error { return s.db.Close() }
 // Load reads the document under key into v and reports whether there is one.
 // Where there is none, v is left as it was.
 func (s *Shelf) Load(key string, v any) (bool, error) {
-	var found bool
-	err := s.db.View(func(tx *bolt.Tx) error {
+	return view(s.db, func(tx *bolt.Tx) (bool, error) {
 		data := tx.Bucket(bucketShelf).Get([]byte(key))
 		if data == nil {
-			return nil
+			return false, nil
 		}
-		found = true
 		if err := json.Unmarshal(data, v); err != nil {
-			return &session.Error{Code: CodeRead, Message: fmt.Sprintf("What is kept as %q cannot be read.", key),
+			return true, &session.Error{Code: CodeRead, Message: fmt.Sprintf("What is kept as %q cannot be read.", key),
 				Hint: "It was written by another version of Slipway.", Err: err}
 		}
-		return nil
+		return true, nil
 	})
-	return found, readError(err)
 }
 
 // Save keeps v under key in place of what was there.

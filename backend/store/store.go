@@ -13,10 +13,12 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,7 +76,7 @@ var (
 	bucketKeys     = []byte("keys")     // owner NUL key → id
 	bucketPhases   = []byte("phases")   // id "/" number → phase
 	buckets        = [][]byte{bucketMeta, bucketSessions, bucketLive, bucketFinished, bucketNames, bucketKeys,
-		bucketPhases, bucketAccounts, bucketImages, bucketClaims}
+		bucketPhases, bucketAccounts, bucketImages, bucketClaims, bucketFolders}
 )
 
 // record is one session as it is stored.
@@ -156,23 +158,12 @@ func (s *Store) Changes() uint64 { return s.changes.Load() }
 // Books returns the revision of the books: it grows whenever a session enters
 // or leaves the queue, or gets or loses grants.
 func (s *Store) Books() (uint64, error) {
-	var books uint64
-	err := s.db.View(func(tx *bolt.Tx) error {
-		books = number(tx.Bucket(bucketMeta).Get(metaBooks))
-		return nil
-	})
-	return books, readError(err)
+	return view(s.db, func(tx *bolt.Tx) (uint64, error) { return (&Tx{tx}).Books(), nil })
 }
 
 // Get returns one session; [CodeNotFound].
 func (s *Store) Get(id session.ID) (session.Session, error) {
-	var found session.Session
-	err := s.db.View(func(tx *bolt.Tx) error {
-		r, err := load(tx, id)
-		found = r.Session
-		return err
-	})
-	return found, readError(err)
+	return view(s.db, func(tx *bolt.Tx) (session.Session, error) { return (&Tx{tx}).Get(id) })
 }
 
 // Live returns the live sessions in the order of their arrival, and the
@@ -261,16 +252,12 @@ func (w *walk) next() []byte {
 // History returns the phases of a session in the order of their creation;
 // [CodeNotFound] where the session is not known.
 func (s *Store) History(id session.ID) ([]session.Phase, error) {
-	phases := []session.Phase{}
-	err := s.db.View(func(tx *bolt.Tx) error {
+	return view(s.db, func(tx *bolt.Tx) ([]session.Phase, error) {
 		if _, err := load(tx, id); err != nil {
-			return err
+			return []session.Phase{}, err
 		}
-		var err error
-		phases, err = loadPhases(tx, id)
-		return err
+		return (&Tx{tx}).Phases(id)
 	})
-	return phases, readError(err)
 }
 
 // load reads one record.
@@ -279,11 +266,47 @@ func load(tx *bolt.Tx, id session.ID) (record, error) {
 	if data == nil {
 		return record{}, session.NoSession(id)
 	}
-	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return record{}, fmt.Errorf("session %s: %w", id, err)
+	return decoded[record]("session", []byte(id), data)
+}
+
+// view reads from a snapshot of the store.
+func view[T any](db *bolt.DB, read func(*bolt.Tx) (T, error)) (found T, err error) {
+	err = db.View(func(tx *bolt.Tx) error {
+		found, err = read(tx)
+		return err
+	})
+	return found, readError(err)
+}
+
+// decoded reads the record of a kind under a key.
+func decoded[T any](kind string, key, data []byte) (value T, err error) {
+	if err := json.Unmarshal(data, &value); err != nil {
+		return value, &session.Error{Code: CodeRead, Message: fmt.Sprintf("The record of the %s %s cannot be read.",
+			kind, key), Hint: "It was written by another version of Slipway.", Err: err}
 	}
-	return r, nil
+	return value, nil
+}
+
+// put stores a value as JSON.
+func put(bucket *bolt.Bucket, key []byte, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return bucket.Put(key, data)
+}
+
+// startingWith are the keys of a bucket that start with a prefix, in their order.
+// The values must not be deleted meanwhile.
+func startingWith(bucket *bolt.Bucket, prefix []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		cursor := bucket.Cursor()
+		for key, value := cursor.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = cursor.Next() {
+			if !yield(key, value) {
+				return
+			}
+		}
+	}
 }
 
 func number(key []byte) uint64 {
@@ -319,18 +342,13 @@ func writeError(err error) error {
 
 // Finished returns how many finished sessions are kept.
 func (s *Store) Finished() (int, error) {
-	count := 0
-	err := s.db.View(func(tx *bolt.Tx) error {
-		count = (&Tx{tx: tx}).Finished()
-		return nil
-	})
-	return count, readError(err)
+	return view(s.db, func(tx *bolt.Tx) (int, error) { return (&Tx{tx}).Finished(), nil })
 }
 
 // ByKey returns the session that an owner created under an idempotency key.
 func (s *Store) ByKey(owner, key string) (found session.Session, known bool, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {
-		found, known, err = (&Tx{tx: tx}).ByKey(owner, key)
+		found, known, err = (&Tx{tx}).ByKey(owner, key)
 		return err
 	})
 	return found, known, readError(err)

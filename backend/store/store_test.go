@@ -505,12 +505,12 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 			return tx.Bucket(bucketSessions).Put([]byte("aaaaaaaaaaaa"),
 				[]byte("{"))
 		},
-		"miscounted": func(tx *bolt.Tx) error { return (&Tx{tx: tx}).count(3) },
+		"miscounted": func(tx *bolt.Tx) error { return (&Tx{tx}).count(3) },
 		"CPU promised twice": func(tx *bolt.Tx) error {
 			for i, id := range []string{"bbbbbbbbbbbb", "cccccccccccc"} {
 				r := pending(id)
 				r.Status, r.Grants.CPUs = session.Scheduled, []int{0, i + 1}
-				if err := (&Tx{tx: tx}).Create(&r, ""); err != nil {
+				if err := (&Tx{tx}).Create(&r, ""); err != nil {
 					return err
 				}
 			}
@@ -519,12 +519,12 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"grants while pending": func(tx *bolt.Tx) error {
 			r := pending("bbbbbbbbbbbb")
 			r.Grants.Memory = 1
-			return (&Tx{tx: tx}).Create(&r, "")
+			return (&Tx{tx}).Create(&r, "")
 		},
 		"an end without a reason": func(tx *bolt.Tx) error {
 			r := pending("bbbbbbbbbbbb")
 			r.Status = session.Failed
-			return (&Tx{tx: tx}).Create(&r, "")
+			return (&Tx{tx}).Create(&r, "")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

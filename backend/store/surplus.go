@@ -31,7 +31,7 @@ func (s *Store) Surplus(keep, limit int) (ids []session.ID, err error) {
 }
 
 func surplus(tx *bolt.Tx, keep, limit int) ([]session.ID, error) {
-	excess := min((&Tx{tx: tx}).Finished()-keep, limit)
+	excess := min((&Tx{tx}).Finished()-keep, limit)
 	if excess <= 0 {
 		return nil, nil
 	}
