@@ -4,8 +4,7 @@ import "errors"
 
 // Error is a failure that a person can act on. Code is a
 // domain_operation_detail as everywhere in Slipway; Message is one sentence
-// and Hint says what to do next. For a refused request [Ledger.Explain] says
-// device by device what stands in the way.
+// and Hint says what to do next.
 type Error struct {
 	Code    string
 	Message string

@@ -31,10 +31,13 @@ type Config struct {
 
 	// Slack is how many thousandths of what a share or a whole device stands
 	// for may be missing when the driver is asked what is free, because a
-	// desktop always takes a little. 0 means 50; a negative value none. A
+	// desktop always takes a little. 0 means DefaultSlack; a negative value none. A
 	// request for memory has no slack.
 	Slack int
 }
+
+// DefaultSlack is the slack of a [Config] without one.
+const DefaultSlack = 50
 
 // Ledger is the book of what is promised to whom. Its methods are not safe for
 // concurrent use; [Ledger.Clone] makes one for planning. The same calls on the
@@ -103,7 +106,7 @@ func NewLedger(devices []Device, config Config) (*Ledger, error) {
 		config.Strategy = Evenly
 	}
 	if config.Slack == 0 {
-		config.Slack = 50
+		config.Slack = DefaultSlack
 	}
 	config.Slack = min(max(config.Slack, 0), int(WholeDevice))
 	if config.Quantum < 1 || config.Quantum > WholeDevice {

@@ -13,8 +13,7 @@ type Room map[UUID]Bytes
 // Propose says what l would grant for r now, without granting it. The zero
 // request gets an empty proposal. A refusal is an [*Error]: [CodeRequestInvalid],
 // [CodeRequestQuantum] (below the smallest share), [CodeGrantImpossible] (never on
-// this machine), [CodeGrantFragmented] or [CodeGrantUnavailable] (not now); for
-// the last two [Ledger.Explain] has the numbers.
+// this machine), [CodeGrantFragmented] or [CodeGrantUnavailable] (not now).
 //
 // A share of one device or less comes from one device, and so does memory. A
 // share that is not in whole quanta is rounded down, once and on its sum; the

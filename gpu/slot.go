@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // admits says whether g can be promised beside what already is.
@@ -288,4 +289,19 @@ func (s *slot) check() []error {
 		errs = append(errs, fmt.Errorf("%s gives nothing further: %s%s", s.name(), counted.over, heldBy(s.holdings)))
 	}
 	return errs
+}
+
+func heldBy(holdings []Holding) string {
+	if len(holdings) == 0 {
+		return ""
+	}
+	return ", held by " + names(holdings)
+}
+
+func names(holdings []Holding) string {
+	var text []string
+	for _, h := range holdings {
+		text = append(text, fmt.Sprintf("%s (%s)", h.Holder, h.Grant.Share))
+	}
+	return strings.Join(text, ", ")
 }

@@ -23,7 +23,7 @@ func (h *history) bound(metric int, at moment, to time.Time, threshold float64) 
 	if !at.exact {
 		last = at.under
 	}
-	first := h.before(last+1, outer.from)
+	first := endedBy(h.points[:last+1], outer.from)
 	b := bounds{}
 	low, high := 0.0, 0.0              // of what is above the threshold, in percent seconds
 	missed := outer.to.Sub(outer.from) // how much of all that was not measured
@@ -31,7 +31,7 @@ func (h *history) bound(metric int, at moment, to time.Time, threshold float64) 
 		p := &h.points[i]
 		if inner.holds(*p) {
 			// So are those that follow, but for the last few: they are summed up at once.
-			end := h.before(last+1, inner.to)
+			end := endedBy(h.points[:last+1], inner.to)
 			sums := h.sums[metric]
 			whole := sums[end].less(sums[i])
 			above := b.add(whole, 1) - threshold*whole.Measured.Seconds()
@@ -74,19 +74,6 @@ func (b *bounds) add(m Metric, share float64) float64 {
 // less is what was measured between an earlier sum and m.
 func (m Metric) less(earlier Metric) Metric {
 	return Metric{PercentSeconds: m.PercentSeconds - earlier.PercentSeconds, Measured: m.Measured - earlier.Measured}
-}
-
-// before is the first of the points that end after a time.
-func (h *history) before(from int, t time.Time) int {
-	low, high := 0, from
-	for low < high {
-		if mid := (low + high) / 2; h.points[mid].end().After(t) {
-			high = mid
-		} else {
-			low = mid + 1
-		}
-	}
-	return low
 }
 
 // stretch is a stretch of time.

@@ -159,7 +159,7 @@ func use(policy session.UsePolicy, facts Facts, seen sight, announced Announced,
 	switch {
 	case seen.to.Before(judgedFrom):
 		delete(announced, session.CheckUse)
-		v.Check.State, v.Check.JudgedFrom = session.IdleGrace, utc(judgedFrom)
+		v.Check.State, v.Check.JudgedFrom = session.IdleGrace, new(judgedFrom.UTC())
 		v.Check.Message = fmt.Sprintf("Not judged for the first %s.", spell(time.Duration(policy.Grace)+window))
 	case !seen.known:
 		v.unknown(announced, "What goes on inside the session cannot be seen, so it keeps running.")
@@ -250,11 +250,6 @@ func (v *Verdict) say(found session.Phrase) {
 // tell tells what keeps a session from being ended.
 func (v *Verdict) tell(found string) {
 	v.Check.Message, v.Said = found, session.Fill("why", found)
-}
-
-func utc(t time.Time) *time.Time {
-	t = t.UTC()
-	return &t
 }
 
 func (v *Verdict) unknown(announced Announced, why string) {

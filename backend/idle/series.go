@@ -3,6 +3,7 @@ package idle
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"slipway/backend/session"
@@ -109,7 +110,7 @@ func (s *Series) merge(now time.Time) {
 	// What is older than that is as long as it may be.
 	const settled = (part + 4) * slot
 	from := now.Add(-settled)
-	first, _ := slices.BinarySearchFunc(s.points, from, func(p Point, t time.Time) int { return p.From.Compare(t) })
+	first := s.beginBefore(from)
 	kept := s.points[:first]
 	for i := first; i < len(s.points); i++ {
 		p := &s.points[i]
@@ -126,6 +127,11 @@ func (s *Series) merge(now time.Time) {
 	s.points = kept
 }
 
+// beginBefore is how many points begin before a time.
+func (s *Series) beginBefore(t time.Time) int {
+	return sort.Search(len(s.points), func(i int) bool { return !s.points[i].From.Before(t) })
+}
+
 // SlotOf is the start of the five minutes that a time lies in.
 func SlotOf(t time.Time) time.Time { return t.Truncate(slot) }
 
@@ -133,10 +139,8 @@ func SlotOf(t time.Time) time.Time { return t.Truncate(slot) }
 // begins in: what it takes to go on after a restart. Added to another series in their
 // order they give the same averages.
 func (s *Series) Slots(from time.Time) []Point {
-	at, _ := slices.BinarySearchFunc(s.points, SlotOf(from),
-		func(p Point, t time.Time) int { return p.From.Compare(t) })
 	var slots []Point
-	for _, p := range s.points[at:] {
+	for _, p := range s.points[s.beginBefore(SlotOf(from)):] {
 		if n := len(slots); n > 0 && SlotOf(slots[n-1].From).Equal(SlotOf(p.From)) {
 			slots[n-1] = slots[n-1].join(p)
 			continue
@@ -163,10 +167,15 @@ func (s *Series) Shift(d time.Duration) {
 	for i := range s.points {
 		p := &s.points[i]
 		p.From = p.From.Add(d)
-		for _, t := range []*time.Time{&p.BusyAt, &p.WorkAt, &p.Traffic, &p.Input} {
-			if !t.IsZero() {
-				*t = t.Add(d)
-			}
+		Move(d, &p.BusyAt, &p.WorkAt, &p.Traffic, &p.Input)
+	}
+}
+
+// Move moves times by d, but those that are zero.
+func Move(d time.Duration, times ...*time.Time) {
+	for _, t := range times {
+		if !t.IsZero() {
+			*t = t.Add(d)
 		}
 	}
 }
@@ -184,13 +193,12 @@ func (s *Series) until(t time.Time) []Point {
 	if s == nil {
 		return nil
 	}
-	at, _ := slices.BinarySearchFunc(s.points, t, func(p Point, t time.Time) int {
-		if p.end().After(t) {
-			return 1
-		}
-		return -1
-	})
-	return s.points[:at]
+	return s.points[:endedBy(s.points, t)]
+}
+
+// endedBy is how many points had ended by a time.
+func endedBy(points []Point, t time.Time) int {
+	return sort.Search(len(points), func(i int) bool { return points[i].end().After(t) })
 }
 
 // latest is the newest point at a time. It reports false where the session could
@@ -236,13 +244,7 @@ var names = map[string]string{"cpu": "CPU", "memory": "memory", "gpu": "GPU", "v
 // is set, in words, where one was measured for too little of the time.
 func (s *Series) averages(policy session.UsePolicy, from, to time.Time) (averages []session.IdleMetric, short string) {
 	points := s.until(to)
-	at, _ := slices.BinarySearchFunc(points, from, func(p Point, t time.Time) int {
-		if p.end().After(t) {
-			return 1
-		}
-		return -1
-	})
-	points = points[at:]
+	points = points[endedBy(points, from):]
 	for _, metric := range metrics {
 		threshold := metric.threshold(policy)
 		if threshold == nil {

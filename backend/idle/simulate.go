@@ -97,9 +97,7 @@ func (j *judgement) hasten(seen sight, at time.Time) {
 	started := j.facts.StartedAt
 	j.facts.StartedAt = started.Add(-stride)
 	for i := range signals {
-		if t := seen.last.signal(i); !t.IsZero() {
-			*t = t.Add(-stride)
-		}
+		Move(-stride, seen.last.signal(i))
 	}
 	j.look(seen, at.Add(-stride))
 	j.facts.StartedAt = started

@@ -97,7 +97,7 @@ func (r *room) describe(viewer string) *texts {
 // holders names those who hold most of something.
 func (r *room) holders(viewer string, amount func(Promise) int64, text func(int64) string) session.Phrase {
 	holding := slices.DeleteFunc(slices.Clone(r.promised), func(p Promise) bool { return amount(p) == 0 })
-	slices.SortStableFunc(holding, func(a, b Promise) int { return int(min(1, max(-1, amount(b)-amount(a)))) })
+	slices.SortStableFunc(holding, func(a, b Promise) int { return cmp.Compare(amount(b), amount(a)) })
 	var parts []session.Phrase
 	var others int64
 	for i, p := range holding {
@@ -184,9 +184,8 @@ func foreignText(viewer string, foreign []Foreign) (parts []session.Phrase) {
 		return []session.Phrase{count("foreignSum", len(foreign), as("memory", plain(all.String())))}
 	}
 	sorted := slices.Clone(foreign)
-	slices.SortStableFunc(sorted, func(a, b Foreign) int {
-		return int(min(1, max(-1, b.Memory-a.Memory)))*2 + min(1, max(-1, a.PID-b.PID))
-	})
+	slices.SortStableFunc(sorted,
+		func(a, b Foreign) int { return cmp.Or(cmp.Compare(b.Memory, a.Memory), cmp.Compare(a.PID, b.PID)) })
 	var rest gpu.Bytes
 	for i, f := range sorted {
 		if i >= holders {
@@ -409,9 +408,6 @@ func (q Request) needs() session.Phrase {
 // waitTurn says why q, which would fit, does not go ahead of the head.
 func (p *planner) waitTurn(q Request) session.Wait {
 	v := p.head
-	if v.needs.Say == "" {
-		v.needs = v.head.needs()
-	}
 	needs, name, first := as("needs", q.needs()), as("name", p.headFor(q)), as("first", v.needs)
 	said := session.Say("turn", needs, name, first)
 	if v.at != nil {

@@ -16,7 +16,7 @@ type reservation struct {
 	after   *room             // what is left beside the head then; only where at is set
 	devices map[gpu.UUID]bool // that the head will have then; only where at is set
 	beside  *room             // what the head cannot use now; only where at is not set
-	needs   session.Phrase    // what it asks for; empty: not said yet
+	needs   session.Phrase    // what it asks for
 	shut    bool              // the head waits for devices, so that none is given meanwhile
 }
 
@@ -28,7 +28,7 @@ type ending struct {
 
 // reserve finds out when the head can surely start, and with what.
 func (p *planner) reserve(head Request) *reservation {
-	v := &reservation{head: head}
+	v := &reservation{head: head, needs: head.needs()}
 	r := p.room.clone()
 	for _, e := range p.endings(r) {
 		e.free(r)
@@ -172,7 +172,7 @@ func (r *room) lose(q Request, grants []session.Grants) {
 	total := Placement{Kernels: grants}.Total()
 	if len(total.GPUs) > 0 {
 		r.ledger.Adopt(string(q.Session), total.GPUs)
-		r.claim(total.GPUs)
+		subtract(r.claims, total.GPUs)
 	}
 	r.free = r.free[min(len(r.free), q.cpus()):]
 	r.memory = max(0, r.memory-q.memory())

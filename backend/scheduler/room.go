@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -46,10 +47,7 @@ func newRoom(s Snapshot) *room {
 	}
 	slices.SortFunc(r.free, func(a, b int) int {
 		// In tenths, so that noise does not scatter sessions over the machine.
-		if busyA, busyB := int(s.Machine.Busy[a]*10), int(s.Machine.Busy[b]*10); busyA != busyB {
-			return busyA - busyB
-		}
-		return a - b
+		return cmp.Or(int(s.Machine.Busy[a]*10)-int(s.Machine.Busy[b]*10), a-b)
 	})
 	r.ledger = gpu.Restore(s.Machine.given(), s.Machine.Giving, grants)
 	for _, wrong := range r.ledger.Check() {
@@ -150,11 +148,7 @@ func (r *room) propose(q Request, avoid map[gpu.UUID]bool) ([][]gpu.Grant, bool)
 		if ledger.Hold(kernelName(q.Session, i), proposal.Grants) != nil {
 			return nil, false
 		}
-		for _, g := range proposal.Grants {
-			if _, measured := limits[g.Device]; measured && g.Instance == "" {
-				limits[g.Device] -= g.Memory
-			}
-		}
+		subtract(limits, proposal.Grants)
 	}
 	return found, true
 }
@@ -180,13 +174,10 @@ func (r *room) limits(avoid map[gpu.UUID]bool) gpu.Room {
 func (r *room) tolerance(memory gpu.Bytes) gpu.Bytes {
 	slack := r.machine.Giving.Slack
 	if slack == 0 {
-		slack = usualSlack
+		slack = gpu.DefaultSlack
 	}
 	return gpu.Share(max(0, slack)).Of(memory)
 }
-
-// usualSlack is what a [gpu.Config] without a slack has.
-const usualSlack = 50
 
 // take promises grants to q. It reports false, and promises nothing, where the
 // book of devices does not have them free.
@@ -196,7 +187,7 @@ func (r *room) take(q Request, grants []session.Grants, now time.Time) bool {
 		if r.ledger.Hold(string(q.Session), total.GPUs) != nil {
 			return false
 		}
-		r.claim(total.GPUs)
+		subtract(r.claims, total.GPUs)
 	}
 	r.free = slices.DeleteFunc(slices.Clone(r.free), func(cpu int) bool { return slices.Contains(total.CPUs, cpu) })
 	r.memory -= total.Memory
@@ -210,11 +201,11 @@ func (r *room) take(q Request, grants []session.Grants, now time.Time) bool {
 	return true
 }
 
-// claim takes from the driver's book what grants stand for.
-func (r *room) claim(grants []gpu.Grant) {
+// subtract takes from the driver's book what grants stand for.
+func subtract(claims map[gpu.UUID]gpu.Bytes, grants []gpu.Grant) {
 	for _, g := range grants {
-		if _, measured := r.claims[g.Device]; measured && g.Instance == "" {
-			r.claims[g.Device] -= g.Memory
+		if _, measured := claims[g.Device]; measured && g.Instance == "" {
+			claims[g.Device] -= g.Memory
 		}
 	}
 }

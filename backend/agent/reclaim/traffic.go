@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"encoding/binary"
 	"io"
 	"net"
 
@@ -22,7 +23,7 @@ func (w *Watch) App(id session.ID, conn net.Conn) net.Conn {
 	if conn == nil {
 		return nil
 	}
-	return &watchedConn{Conn: conn, watch: w, id: id}
+	return &watchedConn{conn, w, id}
 }
 
 // File notes what is read of a session's file, or of one that goes there, as
@@ -31,7 +32,7 @@ func (w *Watch) File(id session.ID, content io.ReadCloser) io.ReadCloser {
 	if id == "" {
 		return content
 	}
-	return &watchedFile{ReadCloser: content, watch: w, id: id}
+	return &watchedFile{content, w, id}
 }
 
 type watchedFile struct {
@@ -40,13 +41,7 @@ type watchedFile struct {
 	id    session.ID
 }
 
-func (f *watchedFile) Read(p []byte) (int, error) {
-	n, err := f.ReadCloser.Read(p)
-	if n > 0 {
-		f.watch.Seen(f.id, false)
-	}
-	return n, err
-}
+func (f *watchedFile) Read(p []byte) (int, error) { return f.watch.passed(f.id)(f.ReadCloser.Read(p)) }
 
 type watchedConn struct {
 	net.Conn
@@ -54,20 +49,18 @@ type watchedConn struct {
 	id    session.ID
 }
 
-func (c *watchedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if n > 0 {
-		c.watch.Seen(c.id, false)
-	}
-	return n, err
-}
+func (c *watchedConn) Read(p []byte) (int, error)  { return c.watch.passed(c.id)(c.Conn.Read(p)) }
+func (c *watchedConn) Write(p []byte) (int, error) { return c.watch.passed(c.id)(c.Conn.Write(p)) }
 
-func (c *watchedConn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	if n > 0 {
-		c.watch.Seen(c.id, false)
+// passed notes traffic where a read or a write moved something, and returns what
+// it returned.
+func (w *Watch) passed(id session.ID) func(n int, err error) (int, error) {
+	return func(n int, err error) (int, error) {
+		if n > 0 {
+			w.Seen(id, false)
+		}
+		return n, err
 	}
-	return n, err
 }
 
 // watchedTerminal follows the frames of the attach protocol in both directions.
@@ -116,7 +109,7 @@ func (f *frames) feed(p []byte, wanted terminal.FrameType) (found bool) {
 		p = p[n:]
 		if len(f.head) == size {
 			found = found || terminal.FrameType(f.head[0]) == wanted
-			f.left = uint32(f.head[1])<<24 | uint32(f.head[2])<<16 | uint32(f.head[3])<<8 | uint32(f.head[4])
+			f.left = binary.BigEndian.Uint32(f.head[1:])
 			f.head = f.head[:0]
 		}
 	}

@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -31,11 +32,7 @@ type traffic struct {
 func (w *Watch) traffics() map[session.ID]traffic {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	copied := make(map[session.ID]traffic, len(w.used))
-	for id, t := range w.used {
-		copied[id] = t
-	}
-	return copied
+	return maps.Clone(w.used)
 }
 
 // Seen takes note of traffic, and of a person's input where it is some.
@@ -106,10 +103,8 @@ func (w *Watch) DevicesUsed(at gpu.Moment, live []session.Session, uses []gpu.Li
 				continue
 			}
 			devices[g.Device] = true
-			i := slices.IndexFunc(uses, func(l gpu.Live) bool {
-				return l.Session == string(s.ID) &&
-					l.Device == g.Device
-			})
+			i := slices.IndexFunc(uses,
+				func(l gpu.Live) bool { return l.Session == string(s.ID) && l.Device == g.Device })
 			if i < 0 {
 				utilKnown, memoryKnown = false, false
 				continue
@@ -180,25 +175,15 @@ func (w *Watch) shift(d time.Duration) {
 	for id, k := range w.known {
 		k.series.Shift(d)
 		k.saved = time.Time{}
-		for _, t := range []*time.Time{&k.point.WorkAt, &k.point.BusyAt} {
-			if !t.IsZero() {
-				*t = t.Add(d)
-			}
-		}
+		idle.Move(d, &k.point.WorkAt, &k.point.BusyAt)
 		for checker, at := range k.announced {
 			k.announced[checker] = at.Add(d)
 		}
 		if t, ok := w.used[id]; ok {
-			w.used[id] = traffic{Last: moved(t.Last, d), Input: moved(t.Input, d)}
+			idle.Move(d, &t.Last, &t.Input)
+			w.used[id] = t
 		}
 	}
-}
-
-func moved(t time.Time, d time.Duration) time.Time {
-	if t.IsZero() {
-		return t
-	}
-	return t.Add(d)
 }
 
 // forget drops sessions that are no longer live, but for the last few. w.mu is
@@ -245,7 +230,7 @@ func (w *Watch) usedBySSH(id session.ID, told session.SSHUse) {
 	if told.Input.After(t.Input) {
 		t.Input = told.Input
 	}
-	if t != w.used[id] {
+	if t != (traffic{}) {
 		w.used[id] = t
 	}
 }
