@@ -45,7 +45,9 @@ func (t *Tx) PutFolder(f session.Folder) error {
 }
 
 // DropFolder forgets a folder. One that is not there is no failure.
-func (t *Tx) DropFolder(id session.FolderID) error { return t.tx.Bucket(bucketFolders).Delete([]byte(id)) }
+func (t *Tx) DropFolder(id session.FolderID) error {
+	return t.tx.Bucket(bucketFolders).Delete([]byte(id))
+}
 
 // FolderUsers returns the live sessions that have a folder mounted.
 func (t *Tx) FolderUsers(id session.FolderID) ([]session.FolderUser, error) {
