@@ -13,6 +13,7 @@ import (
 )
 
 func TestRealBatchesEndAsTheyShould(t *testing.T) {
+	t.Parallel()
 	r := newReal(t, t.TempDir())
 	start := time.Now().Add(4 * time.Second).UTC().Truncate(time.Millisecond)
 	later := r.launch(session.Spec{Name: "later", Type: session.Batch, Command: "date +%s.%N", NotBefore: &start})
@@ -62,6 +63,7 @@ func TestRealBatchesEndAsTheyShould(t *testing.T) {
 }
 
 func TestRealClusterRunsOnItsOwnNetwork(t *testing.T) {
+	t.Parallel()
 	r := newReal(t, t.TempDir())
 	s := r.launch(session.Spec{Name: "pair", Cluster: 2, Resources: session.Resources{CPU: 1, Memory: 256 * gpu.MiB}})
 	s = r.awaitRunning(s.ID)

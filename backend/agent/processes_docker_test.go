@@ -15,6 +15,7 @@ import (
 // TestForkBombOnDocker has a session start as many processes as it can. The machine
 // and another session stay usable, and the session is told of it or ends.
 func TestForkBombOnDocker(t *testing.T) {
+	t.Parallel()
 	r := newReal(t, t.TempDir())
 	const most = 100
 	if err := r.agent.SetAllowance("ada", &session.Allowance{Processes: most}); err != nil {

@@ -48,6 +48,7 @@ func openSimulated(t *testing.T) *Agent {
 }
 
 func TestAgentKeepsItsPromises(t *testing.T) {
+	t.Parallel()
 	t.Run("on a simulated engine", func(t *testing.T) {
 		agenttest.Run(t, func(t *testing.T) session.Agent { return openSimulated(t) },
 			agenttest.Options{Image: "python:3.12", Server: "httpd -p 8123"})

@@ -91,6 +91,7 @@ func api(t testing.TB) *client.Client {
 }
 
 func TestEngineKeepsItsPromises(t *testing.T) {
+	t.Parallel()
 	enginetest.RequireDocker(t)
 	instance := instanceOf(t)
 	slow := newRegistry(t, 2, 100_000)

@@ -135,6 +135,7 @@ func (s *shared) state(t testing.TB) map[string]string {
 // An image is a stranger's work: no link of it leads the guest, which is root in
 // the container, into a folder that is mounted there.
 func TestHostileImagesLeadTheGuestNowhere(t *testing.T) {
+	t.Parallel()
 	const unsafe = session.Code("engine_guest_unsafe-image")
 	for _, c := range []struct {
 		name   string

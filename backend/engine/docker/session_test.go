@@ -92,6 +92,7 @@ func TestGuestRunsInAnyImage(t *testing.T) {
 }
 
 func TestMounts(t *testing.T) {
+	t.Parallel()
 	t.Run("a directory is seen and written, one that is read-only is not written", func(t *testing.T) {
 		e, dir := open(t, docker.Config{Instance: instanceOf(t)}), t.TempDir()
 		c := newContainer(instanceOf(t),
