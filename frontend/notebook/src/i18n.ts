@@ -22,7 +22,6 @@ export async function startI18n(language: Language): Promise<void> {
     resources: { en: { translation: en }, ko: { translation: ko } },
     interpolation: { escapeValue: false },
     returnNull: false,
-    showSupportNotice: false,
   })
 }
 

@@ -50,7 +50,6 @@ export async function startI18n(language: Language): Promise<void> {
       resources: { en },
       interpolation: { escapeValue: false },
       returnNull: false,
-      showSupportNotice: false,
     })
   if (language !== 'en') await changeLanguage(language)
 }
