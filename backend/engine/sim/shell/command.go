@@ -104,10 +104,16 @@ func (c *command) parse(spec string, long map[string]byte) (flags, []string, err
 		case arg == "--":
 			return given, append(operands, args...), nil
 		case strings.HasPrefix(arg, "--"):
-			name, value, _ := strings.Cut(arg[2:], "=")
+			name, value, joined := strings.Cut(arg[2:], "=")
 			letter, ok := long[name]
 			if !ok {
 				return nil, nil, fmt.Errorf("unrecognized option '%s'", arg)
+			}
+			if !joined && strings.Contains(spec, string(letter)+":") {
+				if len(args) == 0 {
+					return nil, nil, fmt.Errorf("option '%s' requires an argument", arg)
+				}
+				value, args = args[0], args[1:]
 			}
 			given[letter] = value
 		case len(arg) > 1 && arg[0] == '-':
@@ -231,36 +237,6 @@ func (r cancellable) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// script runs a file of the session with the shell, as the system does for one
-// that begins with #!.
-func (c *command) script(program string, args []string) int {
-	p := c.path(program)
-	info, err := c.world.FS.Stat(p)
-	switch {
-	case err != nil:
-		c.fail("%s", errText(err))
-		return 127
-	case info.IsDir():
-		c.fail("Is a directory")
-		return 126
-	case info.Mode()&0o111 == 0:
-		c.fail("Permission denied")
-		return 126
-	}
-	data, err := c.world.FS.ReadFile(p)
-	if err != nil {
-		c.fail("%s", errText(err))
-		return 126
-	}
-	first, _, _ := strings.Cut(string(data), "\n")
-	if bytes.IndexByte(data, 0) >= 0 || strings.HasPrefix(first, "#!") &&
-		!strings.HasSuffix(strings.TrimSpace(first), "sh") {
-		c.fail("cannot execute: a simulated session runs shell scripts only")
-		return 126
-	}
-	return c.nested(string(data), program, args)
-}
-
 // nested runs a script in a shell of its own, with this command's streams.
 func (c *command) nested(script, name string, args []string) int {
 	in, _ := c.in.(*os.File)
@@ -272,28 +248,5 @@ func (c *command) nested(script, name string, args []string) int {
 	return child.Run(c.ctx, script, name, args...)
 }
 
-// exported is the environment of programs, each variable as NAME=value.
-func (c *command) exported() []string {
-	var env []string
-	for n, v := range c.env.Each {
-		if v.Exported && v.Kind == expand.String {
-			env = append(env, n+"="+v.Str)
-		}
-	}
-	return env
-}
-
-// timer returns a timer that fires after d.
-func (c *command) timer(d time.Duration) *time.Timer { return c.world.Clock.Timer(d) }
-
 // pause waits, and reports whether it was not interrupted.
-func (c *command) pause(d time.Duration) bool {
-	timer := c.timer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-c.ctx.Done():
-		return false
-	}
-}
+func (c *command) pause(d time.Duration) bool { return c.world.Clock.Pause(c.ctx, d) == nil }

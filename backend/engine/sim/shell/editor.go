@@ -2,10 +2,16 @@ package shell
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
 )
+
+// cells measures text as today's terminals show it, whatever the locale.
+var cells = runewidth.Condition{StrictEmojiNeutral: true}
 
 // editor is the line editor at the prompt of a terminal. It draws with
 // escape sequences that every terminal knows and is used by one goroutine.
@@ -19,7 +25,6 @@ type editor struct {
 	history  []string
 	place    int    // entry of history that is shown; len(history): the line being typed
 	draft    string // the line being typed, while history is shown
-	killed   []rune
 	pending  []byte // an incomplete escape sequence or character
 	complete func(line string) (from int, candidates []string)
 }
@@ -58,43 +63,20 @@ func (e *editor) feed(input []byte) (event, []byte) {
 	return eventNone, nil
 }
 
+// escape matches a whole escape sequence: that of a key, or ESC and a character.
+var escape = regexp.MustCompile("^\x1b(\\[[^@-~]*[@-~]|O.|[^[O])")
+
 // nextKey splits the first key off input; size 0 means that more is to come.
 func nextKey(input []byte) (key string, size int) {
 	if input[0] == 0x1b {
-		return nextEscape(input)
-	}
-	if input[0] < utf8.RuneSelf {
-		return string(input[:1]), 1
-	}
-	if !utf8.FullRune(input) {
-		return "", 0
-	}
-	r, size := utf8.DecodeRune(input)
-	return string(r), size
-}
-
-func nextEscape(input []byte) (key string, size int) {
-	if len(input) == 1 {
-		return "", 0
-	}
-	switch input[1] {
-	case '[':
-		for i := 2; i < len(input); i++ {
-			if input[i] >= 0x40 && input[i] <= 0x7e {
-				return string(input[:i+1]), i + 1
-			}
+		size = len(escape.Find(input))
+		if size == 0 && len(input) > 32 {
+			size = 1 // it is no key
 		}
-		if len(input) > 32 {
-			return "\x1b", len(input)
-		}
-		return "", 0
-	case 'O':
-		if len(input) < 3 {
-			return "", 0
-		}
-		return string(input[:3]), 3
+	} else if utf8.FullRune(input) {
+		_, size = utf8.DecodeRune(input)
 	}
-	return string(input[:2]), 2
+	return string(input[:size]), size
 }
 
 func (e *editor) press(key string) event {
@@ -128,18 +110,12 @@ func (e *editor) press(key string) event {
 		e.recall(e.place - 1)
 	case "\x1b[B", "\x1bOB", "\x0e":
 		e.recall(e.place + 1)
-	case "\x1bb", "\x1b[1;5D", "\x1b[1;3D":
-		e.move(e.wordBefore())
-	case "\x1bf", "\x1b[1;5C", "\x1b[1;3C":
-		e.move(e.wordAfter())
-	case "\x17", "\x1b\x7f":
-		e.kill(e.wordBefore(), e.cursor)
+	case "\x17":
+		e.remove(e.wordBefore(), e.cursor)
 	case "\x15":
-		e.kill(0, e.cursor)
+		e.remove(0, e.cursor)
 	case "\x0b":
-		e.kill(e.cursor, len(e.line))
-	case "\x19":
-		e.insert(e.killed)
+		e.remove(e.cursor, len(e.line))
 	case "\x0c":
 		e.write("\x1b[H\x1b[2J")
 		e.row = 0
@@ -162,8 +138,8 @@ func (e *editor) insert(text []rune) {
 	atEnd := e.cursor == len(e.line)
 	e.line = slices.Insert(e.line, e.cursor, text...)
 	e.cursor += len(text)
-	if used := width(e.prompt) + e.columns(len(e.line)); atEnd && len(text) == 1 && used%max(e.cols, 1) != 0 &&
-		runeWidth(text[0]) == 1 {
+	used := cells.StringWidth(e.prompt) + e.columns(len(e.line))
+	if atEnd && len(text) == 1 && used%max(e.cols, 1) != 0 && cells.RuneWidth(text[0]) == 1 {
 		e.write(string(text))
 		return
 	}
@@ -178,14 +154,6 @@ func (e *editor) remove(from, to int) {
 	e.line = slices.Delete(e.line, from, to)
 	e.cursor = from
 	e.draw()
-}
-
-func (e *editor) kill(from, to int) {
-	if from >= to {
-		return
-	}
-	e.killed = slices.Clone(e.line[from:to])
-	e.remove(from, to)
 }
 
 func (e *editor) move(to int) {
@@ -203,17 +171,6 @@ func (e *editor) wordBefore() int {
 	}
 	for i > 0 && e.line[i-1] != ' ' {
 		i--
-	}
-	return i
-}
-
-func (e *editor) wordAfter() int {
-	i := e.cursor
-	for i < len(e.line) && e.line[i] == ' ' {
-		i++
-	}
-	for i < len(e.line) && e.line[i] != ' ' {
-		i++
 	}
 	return i
 }
@@ -253,7 +210,7 @@ const (
 	maxTyped   = 32 << 10 // characters in a line
 )
 
-func (e *editor) columns(to int) int { return width(string(e.line[:to])) }
+func (e *editor) columns(to int) int { return cells.StringWidth(string(e.line[:to])) }
 
 // draw shows prompt, line and cursor anew from the row of the prompt on.
 func (e *editor) draw() {
@@ -263,7 +220,7 @@ func (e *editor) draw() {
 		fmt.Fprintf(&b, "\x1b[%dA", e.row)
 	}
 	b.WriteString("\r\x1b[J" + e.prompt + string(e.line))
-	start := width(e.prompt)
+	start := cells.StringWidth(e.prompt)
 	end, at := start+e.columns(len(e.line)), start+e.columns(e.cursor)
 	if end > 0 && end%cols == 0 {
 		b.WriteString("\r\n") // leave the state of a full row, in which terminals differ

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -17,35 +18,20 @@ import (
 // utilities returns the programs of a session by name.
 func utilities() map[string]utility {
 	return map[string]utility{
-		"ls": list, "cat": concatenate, "mkdir": makeDirectory, "rmdir": removeDirectory, "rm": removeFiles,
-		"cp": copyFiles,
-		"mv": moveFiles, "touch": touch, "ln": link, "chmod": changeMode, "find": find, "du": diskUsage, "stat": status,
-		"readlink": readLink,
-		"basename": baseUtility, "dirname": dirUtility, "realpath": realPath, "mktemp": makeTemporary,
-		"head": head, "tail": tail, "wc": count, "grep": grep, "sort": sortLines, "uniq": unique, "cut": cut,
-		"tr":  translate,
-		"tee": tee, "less": concatenate, "more": concatenate, "nl": numberLines, "rev": reverse, "seq": sequence,
-		"yes":       yes,
-		"sha256sum": digest, "md5sum": digest, "base64": encode,
-		"ps": processes, "free": free, "df": diskFree, "nproc": countCPUs, "env": environment, "printenv": environment,
-		"date":  date,
-		"uname": systemName, "whoami": who, "id": identity, "hostname": hostName, "sleep": sleep, "clear": clearScreen,
-		"uptime": uptime, "timeout": timeout, "stress": stress, "train": train, "top": top, "nvidia-smi": nvidia,
-		"sh": shellUtility, "bash": shellUtility, "xargs": xargs, "tty": terminalName, "httpd": serveFiles,
-		builtinPrefix + "type": typeOf, builtinPrefix + "command": typeOf, builtinPrefix + "help": help,
-		builtinPrefix + "history": showHistory,
-		builtinPrefix + "kill":    kill, builtinPrefix + "hash": nothing, builtinPrefix + "times": nothing,
-		builtinPrefix + "umask":  umask,
-		builtinPrefix + "ulimit": nothing, builtinPrefix + "jobs": nothing, builtinPrefix + "fg": noJobs,
-		builtinPrefix + "bg": noJobs,
+		"ls": list, "cat": concatenate, "less": concatenate, "mkdir": makeDirectory, "rm": removeFiles, "cp": copyFiles,
+		"mv": moveFiles, "touch": touch, "head": head, "tail": tail, "wc": count, "grep": grep, "seq": sequence,
+		"ps": processes, "top": top, "nvidia-smi": nvidia, "free": free, "df": diskFree, "nproc": countCPUs,
+		"env": environment, "date": date, "whoami": who, "hostname": hostName, "sleep": sleep, "clear": clearScreen,
+		"sh": shellUtility, "bash": shellUtility, "train": train, "stress": stress, "httpd": serveFiles,
+		builtinPrefix + "which": which, builtinPrefix + "help": help, builtinPrefix + "history": showHistory,
+		builtinPrefix + "kill": kill,
 	}
 }
 
 func (c *command) complain(err error) int { c.fail("%v", err); return 2 }
 
 func list(c *command) int {
-	f, operands, err := c.parse("laA1hdtSrRF", map[string]byte{"all": 'a', "almost-all": 'A', "color": 'C',
-		"human-readable": 'h', "recursive": 'R'})
+	f, operands, err := c.parse("la1hdtr", nil)
 	if err != nil {
 		return c.complain(err)
 	}
@@ -74,7 +60,7 @@ func list(c *command) int {
 	}
 	c.show(f, files)
 	for i, dir := range dirs {
-		if len(dirs)+len(files) > 1 || f.has("R") {
+		if len(dirs)+len(files) > 1 {
 			if i > 0 || len(files) > 0 {
 				c.printf("\n")
 			}
@@ -107,7 +93,7 @@ func (c *command) listDirectory(f flags, dir string) int {
 		}
 	}
 	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && (f.has("aA") || !strings.HasPrefix(entry.Name(), ".")) {
+		if info, err := entry.Info(); err == nil && (f.has("a") || !strings.HasPrefix(entry.Name(), ".")) {
 			files = append(files, listed{entry.Name(), info, path.Join(c.path(dir), entry.Name())})
 		}
 	}
@@ -119,16 +105,7 @@ func (c *command) listDirectory(f flags, dir string) int {
 		c.printf("total %d\n", blocks)
 	}
 	c.show(f, files)
-	code := 0
-	if f.has("R") {
-		for _, file := range files {
-			if file.info.IsDir() && file.name != "." && file.name != ".." && c.ctx.Err() == nil {
-				c.printf("\n%s:\n", path.Join(dir, file.name))
-				code = max(code, c.listDirectory(f, path.Join(dir, file.name)))
-			}
-		}
-	}
-	return code
+	return 0
 }
 
 func (c *command) show(f flags, files []listed) {
@@ -137,11 +114,8 @@ func (c *command) show(f flags, files []listed) {
 		if f.has("r") {
 			a, b = b, a
 		}
-		switch {
-		case f.has("t") && !a.info.ModTime().Equal(b.info.ModTime()):
+		if f.has("t") && !a.info.ModTime().Equal(b.info.ModTime()) {
 			return a.info.ModTime().After(b.info.ModTime())
-		case f.has("S") && a.info.Size() != b.info.Size():
-			return a.info.Size() > b.info.Size()
 		}
 		return a.name < b.name
 	})
@@ -152,22 +126,19 @@ func (c *command) show(f flags, files []listed) {
 	names := make([]string, len(files))
 	for i, file := range files {
 		names[i] = file.name
-		if f.has("F") && file.info.IsDir() {
-			names[i] += "/"
-		}
 	}
-	if !c.tty || f.has("1") || c.shell.config.Cols == nil {
-		for i, name := range names {
-			c.printf("%s\n", c.coloured(files[i], name))
+	if !c.tty || f.has("1") {
+		for _, file := range files {
+			c.printf("%s\n", c.coloured(file))
 		}
 		return
 	}
-	c.columns(len(names), func(i int) int { return width(names[i]) },
-		func(i int) string { return c.coloured(files[i], names[i]) })
+	c.columns(names, func(i int) string { return c.coloured(files[i]) })
 }
 
 // coloured marks directories, links and programs on a terminal.
-func (c *command) coloured(file listed, name string) string {
+func (c *command) coloured(file listed) string {
+	name := file.name
 	switch mode := file.info.Mode(); {
 	case !c.tty:
 	case mode.IsDir():
@@ -180,39 +151,32 @@ func (c *command) coloured(file listed, name string) string {
 	return name
 }
 
-// columns writes n cells in as few rows as the terminal's width allows.
-func (c *command) columns(n int, wide func(int) int, text func(int) string) {
-	if n == 0 {
-		return
-	}
+// columns writes names in as few rows as the terminal's width allows, each as
+// text has it.
+func (c *command) columns(names []string, text func(int) string) {
 	total := max(20, c.shell.config.Cols())
-	for rows := 1; ; rows++ {
+	for rows := 1; rows <= len(names); rows++ {
 		var widths []int
-		sum := 0
-		for start := 0; start < n; start += rows {
+		sum := -2
+		for column := range slices.Chunk(names, rows) {
 			most := 0
-			for i := start; i < min(start+rows, n); i++ {
-				most = max(most, wide(i))
+			for _, name := range column {
+				most = max(most, cells.StringWidth(name))
 			}
 			widths = append(widths, most)
 			sum += most + 2
 		}
-		if sum-2 > total && rows < n {
+		if sum > total && rows < len(names) {
 			continue
 		}
 		for row := range rows {
-			var b strings.Builder
-			for col := range widths {
-				i := col*rows + row
-				if i >= n {
-					break
-				}
-				b.WriteString(text(i))
-				if i+rows < n {
-					b.WriteString(strings.Repeat(" ", widths[col]-wide(i)+2))
+			for i := row; i < len(names); i += rows {
+				c.printf("%s", text(i))
+				if i+rows < len(names) {
+					c.printf("%*s", widths[i/rows]-cells.StringWidth(names[i])+2, "")
 				}
 			}
-			c.printf("%s\n", b.String())
+			c.printf("\n")
 		}
 		return
 	}
@@ -234,7 +198,7 @@ func (c *command) showLong(f flags, files []listed) {
 		if time.Since(at) > 180*24*time.Hour {
 			stamp = at.Format("Jan _2  2006")
 		}
-		name := c.coloured(file, file.name)
+		name := c.coloured(file)
 		if file.info.Mode()&fs.ModeSymlink != 0 {
 			if target, err := c.world.FS.Readlink(file.path); err == nil {
 				name += " -> " + target
@@ -279,24 +243,6 @@ func human(size int64) string {
 	return ""
 }
 
-func concatenate(c *command) int {
-	f, operands, err := c.parse("nAesv", map[string]byte{"number": 'n'})
-	if err != nil {
-		return c.complain(err)
-	}
-	if f.has("n") {
-		return numberLines(&command{ctx: c.ctx, shell: c.shell, world: c.world, name: c.name,
-			args: append([]string{"-ba", "--"}, operands...), dir: c.dir, env: c.env, in: c.in, out: c.out, err: c.err})
-	}
-	return c.each(operands, func(_ string, r io.Reader) error {
-		_, err := io.Copy(c.out, r)
-		if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
-			return errStop
-		}
-		return err
-	})
-}
-
 // apply does something to each operand and complains of what fails.
 func (c *command) apply(operands []string, what string, do func(p string) error) int {
 	if len(operands) == 0 {
@@ -312,7 +258,7 @@ func (c *command) apply(operands []string, what string, do func(p string) error)
 }
 
 func makeDirectory(c *command) int {
-	f, operands, err := c.parse("pvm:", map[string]byte{"parents": 'p'})
+	f, operands, err := c.parse("p", nil)
 	if err != nil {
 		return c.complain(err)
 	}
@@ -322,22 +268,8 @@ func makeDirectory(c *command) int {
 	return c.apply(operands, "create directory", c.world.FS.Mkdir)
 }
 
-func removeDirectory(c *command) int {
-	return (&command{world: c.world, name: c.name, err: c.err, dir: c.dir}).apply(c.args, "remove",
-		func(p string) error {
-			info, err := c.world.FS.Lstat(p)
-			if err == nil && !info.IsDir() {
-				err = syscall.ENOTDIR
-			}
-			if err != nil {
-				return err
-			}
-			return c.world.FS.Remove(p)
-		})
-}
-
 func removeFiles(c *command) int {
-	f, operands, err := c.parse("rRfiv", map[string]byte{"recursive": 'r', "force": 'f'})
+	f, operands, err := c.parse("rRf", nil)
 	if err != nil {
 		return c.complain(err)
 	}
@@ -369,7 +301,7 @@ func (c *command) into(source, target string) string {
 }
 
 func (c *command) transfer(spec string, do func(f flags, from, to string) error) int {
-	f, operands, err := c.parse(spec, map[string]byte{"recursive": 'r', "force": 'f'})
+	f, operands, err := c.parse(spec, nil)
 	if err != nil {
 		return c.complain(err)
 	}
@@ -402,7 +334,7 @@ func (c *command) transfer(spec string, do func(f flags, from, to string) error)
 }
 
 func copyFiles(c *command) int {
-	return c.transfer("rRapfv", func(f flags, from, to string) error { return c.copyTree(from, to, f.has("rRa")) })
+	return c.transfer("rRa", func(f flags, from, to string) error { return c.copyTree(from, to, f.has("rRa")) })
 }
 
 func (c *command) copyTree(from, to string, recursive bool) error {
@@ -449,7 +381,7 @@ func (c *command) copyFile(from, to string, mode fs.FileMode) error {
 }
 
 func moveFiles(c *command) int {
-	return c.transfer("fvn", func(_ flags, from, to string) error {
+	return c.transfer("f", func(_ flags, from, to string) error {
 		err := c.world.FS.Rename(from, to)
 		if !errors.Is(err, syscall.EXDEV) {
 			return err
@@ -462,11 +394,7 @@ func moveFiles(c *command) int {
 }
 
 func touch(c *command) int {
-	_, operands, err := c.parse("cam", nil)
-	if err != nil {
-		return c.complain(err)
-	}
-	return c.apply(operands, "touch", func(p string) error {
+	return c.apply(c.args, "touch", func(p string) error {
 		if _, err := c.world.FS.Stat(p); err == nil {
 			return c.world.FS.Chtimes(p, time.Now())
 		}

@@ -29,7 +29,7 @@ func Furnish(dir, hostname string, uid, gid int) error {
 	for name, text := range files {
 		err = errors.Join(err, root.WriteFile(name, []byte(text), 0o644))
 	}
-	for _, name := range UtilityNames() {
+	for _, name := range programs(utilities()) {
 		err = errors.Join(err, root.WriteFile("usr/bin/"+name,
 			[]byte("#!/bin/sh\n# "+name+" is part of the simulated session's shell.\n"), 0o755))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -44,7 +45,7 @@ func TestNvidiaTellsOfTheDevicesOfTheSession(t *testing.T) {
 		{"nvidia-smi --query-gpu=utilization.gpu,power.draw --format=csv,noheader,nounits", "0, 22.00\n"},
 		{"nvidia-smi --query-gpu=colour --format=csv", "Field \"colour\" is not a valid field to query.\n\n"},
 		{"nvidia-smi | grep -c 'No running processes found'", "1\n"},
-		{"nvidia-smi | grep -o '300MiB / 24576MiB'", "300MiB / 24576MiB\n"},
+		{"nvidia-smi | grep -c ' 300MiB / 24576MiB '", "1\n"},
 	}
 	for _, c := range cases {
 		t.Run(c.script, func(t *testing.T) {
@@ -108,7 +109,7 @@ func TestTrainComputesAndWritesAModel(t *testing.T) {
 		!strings.Contains(output, "usage: train") {
 		t.Errorf("%d, %q", code, output)
 	}
-	if output, code := run(t, w, "train --seconds-per-epoch 0.01 --epochs 1 --out /etc/model"); code != 1 ||
+	if output, code := run(t, w, "cd /etc; train --seconds-per-epoch 0.01 --epochs 1"); code != 1 ||
 		!strings.Contains(output, "Permission denied") {
 		t.Errorf("%d, %q", code, output)
 	}
@@ -140,10 +141,10 @@ func TestTopShowsWhatRunsUntilAKeyIsPressed(t *testing.T) {
 	w.GPUs = &fakeGPUs{}
 	v := open(t, w, 100)
 	v.see(prompt)
-	v.key("top -d 0.2\r")
+	v.key("top\r")
 	v.see("24576 MiB, 22 W, 33 °C")
 	v.see("COMMAND")
-	v.see("top -d 0.2")
+	v.see(" top\x1b")
 	v.key("x")
 	v.see("COMMAND") // it goes on
 	v.key("q")
@@ -154,8 +155,31 @@ func TestTopShowsWhatRunsUntilAKeyIsPressed(t *testing.T) {
 	v.key("ho there\r")
 	v.see("there\r\n" + prompt)
 	if output, code := run(t, w,
-		"stress --cpu 2 --timeout 60 & until top -b | grep ' 196.2 .*stress --cpu 2'; do sleep 0.02; "+
+		"stress --cpu 2 --timeout 60 & until top | grep ' 196.2 .*stress --cpu 2'; do sleep 0.02; "+
 			"done"); code != 0 || !strings.Contains(output, "work ") {
 		t.Errorf("%d, %q", code, output)
+	}
+}
+
+// TestThePresentersLines runs the lines that a presenter types, as build/docs has them.
+func TestThePresentersLines(t *testing.T) {
+	page, err := os.ReadFile("../../../../build/docs/presenting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "In the terminal of *notebook*:\n\n")
+	block, _, _ = strings.Cut(block, "\n\n")
+	script := strings.ReplaceAll(block, "--seconds-per-epoch 2", "--seconds-per-epoch 0.02")
+	w := newWorld(t)
+	w.GPUs = &fakeGPUs{}
+	output, code := run(t, w, "mkdir churn; seq 401 > churn/customers.csv\n"+script+"\nwait; tail -1 train.log; ls")
+	for _, want := range []string{"1\n2\n3\n", "| NVIDIA-SMI", "of 2 busy", "name, utilization.gpu [%]", "\n401 churn/",
+		"wrote model.safetensors and metrics.csv\n", "metrics.csv\nmodel.safetensors\n"} {
+		if !strings.Contains(output, want) || strings.Count(script, "\n") != 5 {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if code != 0 || strings.Contains(output, "not found") {
+		t.Errorf("code %d, %s", code, output)
 	}
 }

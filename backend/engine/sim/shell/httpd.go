@@ -3,13 +3,10 @@ package shell
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"net"
 	"net/http"
-	"os"
-	"path"
 	"slices"
 	"sync"
 	"syscall"
@@ -89,26 +86,27 @@ func (l *listener) Addr() net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.port}
 }
 
-// serveFiles shows a directory as web pages.
+// serveFiles shows the directory that it is called in as web pages.
 func serveFiles(c *command) int {
-	f, operands, err := c.parse("fvp:h:", nil)
+	f, operands, err := c.parse("p:", nil)
 	if err != nil || len(operands) > 0 {
-		return c.usage("[-p PORT] [-h DIRECTORY]")
+		return c.usage("[-p PORT]")
 	}
 	port, err := f.number('p', 8000)
 	if err != nil || port < 1024 || port > 65535 {
 		return c.fail("the port must be a number from 1024 to 65535")
 	}
-	dir := c.path(f['h'])
-	if info, err := c.world.FS.Stat(dir); err != nil || !info.IsDir() {
-		return c.fail("%s: Not a directory", dir)
+	m, rel := c.world.FS.resolve(c.dir)
+	tree, err := fs.Sub(m.root.FS(), rel)
+	if err != nil {
+		return c.fail("%s: %s", c.dir, errText(err))
 	}
 	l, err := c.world.Listen(port)
 	if err != nil {
 		return c.fail("port %d: Address already in use", port)
 	}
-	c.printf("serving %s on port %d\n", dir, port)
-	server := &http.Server{Handler: http.FileServer(http.FS(served{c.world.FS, dir})),
+	c.printf("serving %s on port %d\n", c.dir, port)
+	server := &http.Server{Handler: http.FileServerFS(tree),
 		ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(c.ctx, func() { server.Close() }) //nolint:errcheck // it ends either way
 	defer stop()
@@ -116,22 +114,4 @@ func serveFiles(c *command) int {
 		return c.fail("%v", err)
 	}
 	return 130
-}
-
-// served is a directory of a session as an [fs.FS].
-type served struct {
-	fs  *FS
-	dir string
-}
-
-func (s served) Open(name string) (fs.File, error) {
-	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	}
-	m, rel := s.fs.resolve(path.Join(s.dir, name))
-	file, err := m.root.OpenFile(rel, os.O_RDONLY, 0)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", name, wrap("open", name, err))
-	}
-	return file, nil
 }

@@ -37,23 +37,26 @@ type JobConfig struct {
 
 // Start starts a job.
 func Start(w *World, config JobConfig) (*Job, error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	j := &Job{cancel: cancel, done: make(chan struct{})}
 	script, title := config.Script, "sh -c "+firstWord(config.Script)
 	if len(config.Argv) > 0 {
 		script, title = quoted(config.Argv), strings.Join(config.Argv, " ")
 	}
-	var stdin *os.File
-	ends, err := j.connect(config, &stdin)
-	if err != nil {
-		cancel()
-		return nil, err
+	ctx, cancel := context.WithCancel(context.Background())
+	j := &Job{cancel: cancel, done: make(chan struct{})}
+	run := Config{Env: config.Env, Dir: config.Dir, Stdout: config.Output, Stderr: config.Output}
+	far, err := j.connect(config, &run)
+	var s *Shell
+	if err == nil {
+		s, err = New(w, run)
 	}
-	out, errs := ends.out, ends.err
-	s, err := New(w, Config{Env: config.Env, Dir: config.Dir, Stdin: stdin, Stdout: out, Stderr: errs})
-	if err != nil {
+	hangUp := func() {
 		cancel()
-		ends.close()
+		for _, file := range far {
+			file.Close() //nolint:errcheck // the near end sees the end
+		}
+	}
+	if err != nil {
+		hangUp()
 		return nil, err
 	}
 	process := w.Begin(title, "?", cancel)
@@ -65,51 +68,30 @@ func Start(w *World, config JobConfig) (*Job, error) {
 			j.code = code
 		}
 		j.mu.Unlock()
-		ends.close()
-		cancel()
+		hangUp()
 		close(j.done)
 	}()
 	return j, nil
 }
 
-// ends are the far ends of a job's streams.
-type ends struct {
-	out, err io.Writer
-	files    []*os.File
-}
-
-func (e *ends) close() {
-	for _, file := range e.files {
-		file.Close() //nolint:errcheck // the near end sees the end
+// connect makes the streams of a job and returns their far ends.
+func (j *Job) connect(config JobConfig, run *Config) (far []*os.File, err error) {
+	pipe := func() (reader, writer *os.File) {
+		if err == nil {
+			reader, writer, err = os.Pipe()
+		}
+		return reader, writer
 	}
-}
-
-func (j *Job) connect(config JobConfig, stdin **os.File) (*ends, error) {
-	e := &ends{out: config.Output, err: config.Output}
 	if config.Stdin {
-		reader, writer, err := os.Pipe()
-		if err != nil {
-			return nil, err
-		}
-		*stdin, j.stdin = reader, writer
-		e.files = append(e.files, reader)
+		reader, writer := pipe()
+		j.stdin, run.Stdin, far = writer, reader, append(far, reader)
 	}
-	if config.Output != nil {
-		return e, nil
+	if config.Output == nil {
+		out, farOut := pipe()
+		errs, farErrs := pipe()
+		j.stdout, j.stderr, run.Stdout, run.Stderr, far = out, errs, farOut, farErrs, append(far, farOut, farErrs)
 	}
-	for _, stream := range []struct {
-		near **os.File
-		far  *io.Writer
-	}{{&j.stdout, &e.out}, {&j.stderr, &e.err}} {
-		reader, writer, err := os.Pipe()
-		if err != nil {
-			e.close()
-			return nil, err
-		}
-		*stream.near, *stream.far = reader, writer
-		e.files = append(e.files, writer)
-	}
-	return e, nil
+	return far, err
 }
 
 // Stdin is nil where the job has none.

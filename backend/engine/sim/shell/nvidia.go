@@ -14,22 +14,18 @@ var queries = map[string]struct {
 	unit  string
 	value func(d gpu.Device, s gpu.DeviceSample) string
 }{
-	"index":                {"", func(d gpu.Device, _ gpu.DeviceSample) string { return fmt.Sprint(d.Index) }},
-	"name":                 {"", func(d gpu.Device, _ gpu.DeviceSample) string { return d.Model }},
-	"gpu_name":             {"", func(d gpu.Device, _ gpu.DeviceSample) string { return d.Model }},
-	"uuid":                 {"", func(d gpu.Device, _ gpu.DeviceSample) string { return string(d.UUID) }},
-	"gpu_uuid":             {"", func(d gpu.Device, _ gpu.DeviceSample) string { return string(d.UUID) }},
-	"pci.bus_id":           {"", func(d gpu.Device, _ gpu.DeviceSample) string { return d.PCI }},
-	"driver_version":       {"", func(d gpu.Device, _ gpu.DeviceSample) string { return d.Driver }},
-	"memory.total":         {"MiB", func(d gpu.Device, _ gpu.DeviceSample) string { return mebibytes(&d.Memory) }},
-	"memory.reserved":      {"MiB", func(d gpu.Device, _ gpu.DeviceSample) string { return mebibytes(&d.Reserved) }},
-	"memory.used":          {"MiB", func(_ gpu.Device, s gpu.DeviceSample) string { return mebibytes(s.MemoryUsed) }},
-	"memory.free":          {"MiB", func(_ gpu.Device, s gpu.DeviceSample) string { return mebibytes(s.MemoryFree) }},
-	"utilization.gpu":      {"%", func(_ gpu.Device, s gpu.DeviceSample) string { return percent(s.Util) }},
-	"temperature.gpu":      {"", func(_ gpu.Device, s gpu.DeviceSample) string { return told(s.Temperature) }},
-	"power.draw":           {"W", func(_ gpu.Device, s gpu.DeviceSample) string { return watts(s.Power, "%.2f") }},
-	"power.limit":          {"W", func(_ gpu.Device, s gpu.DeviceSample) string { return watts(s.PowerLimit, "%.2f") }},
-	"enforced.power.limit": {"W", func(_ gpu.Device, s gpu.DeviceSample) string { return watts(s.PowerLimit, "%.2f") }},
+	"index":           {"", func(d gpu.Device, _ gpu.DeviceSample) string { return fmt.Sprint(d.Index) }},
+	"name":            {"", func(d gpu.Device, _ gpu.DeviceSample) string { return d.Model }},
+	"uuid":            {"", func(d gpu.Device, _ gpu.DeviceSample) string { return string(d.UUID) }},
+	"pci.bus_id":      {"", func(d gpu.Device, _ gpu.DeviceSample) string { return d.PCI }},
+	"driver_version":  {"", func(d gpu.Device, _ gpu.DeviceSample) string { return d.Driver }},
+	"memory.total":    {"MiB", func(d gpu.Device, _ gpu.DeviceSample) string { return mebibytes(&d.Memory) }},
+	"memory.used":     {"MiB", func(_ gpu.Device, s gpu.DeviceSample) string { return mebibytes(s.MemoryUsed) }},
+	"memory.free":     {"MiB", func(_ gpu.Device, s gpu.DeviceSample) string { return mebibytes(s.MemoryFree) }},
+	"utilization.gpu": {"%", func(_ gpu.Device, s gpu.DeviceSample) string { return percent(s.Util) }},
+	"temperature.gpu": {"", func(_ gpu.Device, s gpu.DeviceSample) string { return told(s.Temperature) }},
+	"power.draw":      {"W", func(_ gpu.Device, s gpu.DeviceSample) string { return watts(s.Power, "%.2f") }},
+	"power.limit":     {"W", func(_ gpu.Device, s gpu.DeviceSample) string { return watts(s.PowerLimit, "%.2f") }},
 }
 
 // unknown is what is said of a value that a device does not tell.
@@ -66,60 +62,29 @@ func watts(power *gpu.MilliWatt, format string) string {
 // nvidia tells of the simulated devices of the container as NVIDIA's program
 // tells of real ones.
 func nvidia(c *command) int {
-	var list, units, header, loop = false, true, true, time.Duration(0)
-	var query []string
-	for i, args := 0, c.args; i < len(args); i++ {
-		name, value, joined := strings.Cut(args[i], "=")
-		switch name {
-		case "-L", "--list-gpus":
-			list = true
-		case "--query-gpu":
-			query = strings.Split(value, ",")
-		case "--format":
-			units, header = !strings.Contains(value, "nounits"), !strings.Contains(value, "noheader")
-		case "-l", "--loop":
-			if !joined && i+1 < len(args) {
-				i++
-				value = args[i]
-			}
-			var err error
-			if loop, err = length(value); err != nil || loop < time.Second {
-				return c.fail("%s: a number of seconds, 1 or more", args[i])
-			}
-		default:
-			c.usage("[-L] [-l SECONDS] [--query-gpu=NAME,… --format=csv[,noheader][,nounits]]")
-			return 1
-		}
+	f, operands, err := c.parse("Lq:f:", map[string]byte{"list-gpus": 'L', "query-gpu": 'q', "format": 'f'})
+	if err != nil || len(operands) > 0 {
+		c.usage("[-L] [--query-gpu=NAME,… --format=csv[,noheader][,nounits]]")
+		return 1
 	}
-	for {
-		devices, sample, err := c.world.granted(c.ctx)
-		switch {
-		case err != nil:
-			return c.fail("%v", err)
-		case len(devices) == 0:
-			c.printf("No devices were found\n")
-			c.fail("this session was given no GPU")
-			return 6
-		case list:
-			for _, d := range devices {
-				c.printf("GPU %d: %s (UUID: %s)\n", d.Index, d.Model, d.UUID)
-			}
-			return 0
-		case query != nil:
-			if code := c.queried(query, units, header, devices, sample); code != 0 {
-				return code
-			}
-			header = false
-		default:
-			c.board(devices, sample)
+	devices, sample, err := c.world.granted(c.ctx)
+	switch {
+	case err != nil:
+		return c.fail("%v", err)
+	case len(devices) == 0:
+		c.printf("No devices were found\n")
+		c.fail("this session was given no GPU")
+		return 6
+	case f.has("L"):
+		for _, d := range devices {
+			c.printf("GPU %d: %s (UUID: %s)\n", d.Index, d.Model, d.UUID)
 		}
-		if loop == 0 {
-			return 0
-		}
-		if !c.pause(loop) {
-			return 130
-		}
+		return 0
+	case f.has("q"):
+		return c.queried(strings.Split(f['q'], ","), f['f'], devices, sample)
 	}
+	c.board(devices, sample)
+	return 0
 }
 
 // sampleOf finds what is measured of a device, which may be nothing.
@@ -133,7 +98,8 @@ func sampleOf(d gpu.Device, sample gpu.Sample) gpu.DeviceSample {
 }
 
 // queried answers --query-gpu.
-func (c *command) queried(names []string, units, header bool, devices []gpu.Device, sample gpu.Sample) int {
+func (c *command) queried(names []string, format string, devices []gpu.Device, sample gpu.Sample) int {
+	units := !strings.Contains(format, "nounits")
 	var heads []string
 	for i, name := range names {
 		names[i] = strings.TrimSpace(name)
@@ -147,7 +113,7 @@ func (c *command) queried(names []string, units, header bool, devices []gpu.Devi
 		}
 		heads = append(heads, strings.TrimSpace(name))
 	}
-	if header {
+	if !strings.Contains(format, "noheader") {
 		c.printf("%s\n", strings.Join(heads, ", "))
 	}
 	for _, d := range devices {
@@ -174,7 +140,7 @@ const (
 // board prints the table of devices and the one of processes.
 func (c *command) board(devices []gpu.Device, sample gpu.Sample) {
 	line := strings.Repeat("-", boardWidth)
-	c.printf("%s\n+%s+\n", formatTime(sample.At.Wall.UTC(), "%a %b %e %H:%M:%S %Y"), line)
+	c.printf("%s\n+%s+\n", sample.At.Wall.UTC().Format(time.ANSIC), line)
 	c.printf("| %-87s |\n",
 		"NVIDIA-SMI (simulated by Slipway)     Driver Version: "+devices[0].Driver+"     CUDA Version: N/A")
 	c.printf("|%s", strings.ReplaceAll(boardRule[1:], "+\n", "|\n"))

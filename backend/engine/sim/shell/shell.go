@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
-	"sort"
 	"strings"
-	"sync/atomic"
 	"syscall"
 
 	"mvdan.cc/sh/v3/expand"
@@ -41,9 +40,6 @@ type Shell struct {
 	runner    *interp.Runner
 	utilities map[string]utility
 	history   []string
-	// functions are the names of functions as of the beginning of the newest
-	// line: the interpreter's own map is not safe to read while it runs.
-	functions atomic.Pointer[map[string]bool]
 }
 
 // fifoDirectory does not exist on any host. The interpreter would make pipes
@@ -169,13 +165,13 @@ func (s *Shell) call(_ context.Context, args []string) ([]string, error) {
 	switch args[0] {
 	case "pwd":
 		return args[:1], nil
-	case "help", "history", "hash", "times", "ulimit", "umask", "jobs", "fg", "bg", "kill":
+	case "help", "history", "kill", "which":
 		return append([]string{builtinPrefix + args[0]}, args[1:]...), nil
-	case "type", "which":
-		return s.redirect("type", args, args[1:]), nil
+	case "type":
+		return append([]string{builtinPrefix + "which"}, args[1:]...), nil
 	case "command":
 		if len(args) > 2 && (args[1] == "-v" || args[1] == "-V") {
-			return s.redirect("command", args, args[2:]), nil
+			return append([]string{builtinPrefix + "which"}, args[2:]...), nil
 		}
 	}
 	return args, nil
@@ -183,19 +179,6 @@ func (s *Shell) call(_ context.Context, args []string) ([]string, error) {
 
 // builtinPrefix marks utilities that stand for builtins of the interpreter.
 const builtinPrefix = "builtin:"
-
-// redirect sends a question about names to our own answer unless it is about
-// functions and builtins only, which the interpreter knows better.
-func (s *Shell) redirect(name string, args, names []string) []string {
-	functions := s.functions.Load()
-	known := func(n string) bool {
-		return functions != nil && (*functions)[n] || interp.IsBuiltin(n)
-	}
-	if args[0] != "which" && len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return !known(n) }) {
-		return args
-	}
-	return append([]string{builtinPrefix + name}, args[1:]...)
-}
 
 // exec runs a utility or a script; it never runs a program of the host.
 func (s *Shell) exec(ctx context.Context, args []string) error {
@@ -216,10 +199,7 @@ func (s *Shell) exec(ctx context.Context, args []string) error {
 	case "echo", "printf", "true", "false", "test", "[":
 		return hc.Builtin(ctx, append([]string{name}, args[1:]...))
 	}
-	if strings.Contains(args[0], "/") {
-		return c.exit(c.script(args[0], args[1:]))
-	}
-	c.fail("command not found%s", s.hint(c.name))
+	c.fail("command not found (%s)", hint(c.name))
 	return interp.ExitStatus(127)
 }
 
@@ -239,39 +219,27 @@ func (s *Shell) utilityName(program string) string {
 	return program
 }
 
-func (s *Shell) hint(name string) string {
+// hint is what is said of a command that there is not.
+func hint(name string) string {
 	switch name {
 	case "python", "python3", "ipython":
-		return " (terminals of simulated sessions have no Python; open JupyterLab to run some)"
-	case "pip", "pip3", "R", "jupyter", "git", "vi", "vim", "nano", "apt", "apt-get",
-		"conda", "gcc", "make", "curl", "wget":
-		return " (this session is simulated: it runs no real programs; \"help\" lists what it has)"
+		return "terminals of simulated sessions have no Python; open JupyterLab to run some"
 	}
-	return ""
+	return `this session is simulated: "help" lists the commands that it has`
 }
 
 // names lists every command that the shell knows, for completion and help.
 func (s *Shell) names() []string {
-	var names []string
-	for name := range s.utilities {
-		if !strings.HasPrefix(name, builtinPrefix) {
-			names = append(names, name)
-		}
-	}
+	names := programs(s.utilities)
 	names = append(names, "cd", "pwd", "echo", "printf", "test", "export", "unset", "alias", "read", "source", "exit",
-		"true", "false", "set", "type", "history", "help", "wait", "kill", "jobs")
-	sort.Strings(names)
-	return slices.Compact(names)
+		"true", "false", "set", "type", "which", "history", "help", "wait", "kill")
+	slices.Sort(names)
+	return names
 }
 
-// UtilityNames lists the programs that are found in /usr/bin of a session.
-func UtilityNames() []string {
-	var names []string
-	for name := range utilities() {
-		if !strings.HasPrefix(name, builtinPrefix) {
-			names = append(names, name)
-		}
-	}
-	sort.Strings(names)
-	return names
+// programs are the names of utilities that do not stand for builtins, in order.
+func programs(of map[string]utility) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(of)), func(name string) bool {
+		return strings.HasPrefix(name, builtinPrefix)
+	})
 }

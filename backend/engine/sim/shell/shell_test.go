@@ -53,49 +53,37 @@ func run(t *testing.T, w *World, script string) (output string, code int) {
 func TestUtilitiesDoWhatTheirNamesSay(t *testing.T) {
 	cases := []struct{ script, want string }{
 		{"pwd; cd /tmp; pwd; cd -", "/home/work\n/tmp\n/home/work\n"},
-		{"echo hello > a; cat a; cat < a", "hello\nhello\n"},
-		{"printf 'b\\na\\nc\\n' | sort | head -2", "a\nb\n"},
-		{"printf '10\\n9\\n100\\n' | sort -n", "9\n10\n100\n"},
-		{"printf '10\\n9\\n100\\n' | sort -rn | tail -n 1", "9\n"},
-		{"printf 'x\\nx\\ny\\n' | uniq -c", "      2 x\n      1 y\n"},
+		{"echo hello > a; cat a; cat < a; less a", "hello\nhello\nhello\n"},
+		{"printf 'a\\nb\\nc\\n' | head -2; head -n 1 /etc/hostname", "a\nb\nmain1\n"},
+		{"printf '10\\n9\\n100\\n' | tail -n 1", "100\n"},
 		{"printf 'one two\\nthree\\n' | wc", "2 3 14\n"},
 		{"printf 'one\\ntwo\\n' | wc -l", "2\n"},
-		{"printf 'a:b:c\\n' | cut -d: -f2-", "b:c\n"},
-		{"echo shout | tr a-z A-Z", "SHOUT\n"},
 		{"printf 'foo\\nbar\\nFoo\\n' | grep -in foo", "1:foo\n3:Foo\n"},
-		{"printf 'a+b\\n' | grep 'a+b'; echo aab | grep -E 'a+b'", "a+b\naab\n"},
-		{"mkdir -p x/y; touch x/y/z; find x; find . -name 'z' -type f", "x\nx/y\nx/y/z\n./x/y/z\n"},
+		{"echo aab | grep 'a+b'; printf 'a\\nb\\n' | grep -vc a", "aab\n1\n"},
+		{"mkdir -p x/y; echo needle > x/y/z; grep need x/y/z /etc/hostname; ls -1 x", "x/y/z:needle\ny\n"},
 		{"mkdir d; cp -r d e; mv e f; ls", "d\nf\n"},
 		{"touch a b; rm a; ls; rm -rf b missing; ls", "b\n"},
-		{"echo hi > a; ln -s a l; cat l; readlink l; ls -l l | grep -o 'l -> a'", "hi\na\nl -> a\n"},
-		{"seq 3; seq 2 2 6 | tr '\\n' ' '; seq 3 -1 2", "1\n2\n3\n2 4 6 3\n2\n"},
-		{"nproc; hostname; whoami; uname -s", "2\nmain1\nwork\nLinux\n"},
-		{"id", "uid=1000(work) gid=1000(work) groups=1000(work)\n"},
-		{"free -m | head -2 | tail -1 | tr -s ' ' | cut -d' ' -f2", "512\n"},
+		{"seq 3; seq 2 2 6; seq 3 -1 2", "1\n2\n3\n2\n4\n6\n3\n2\n"},
+		{"nproc; hostname; whoami", "2\nmain1\nwork\n"},
+		{"free -m | grep -c '^Mem: +512 '; df -h | grep -c '^overlay +64G '", "1\n1\n"},
 		{"cat /etc/hostname", "main1\n"},
-		{"X=1 env | grep ^X=; export Y=2; printenv Y", "X=1\n2\n"},
-		{"env A=5 sh -c 'echo $A $1' zero one", "5 one\n"},
-		{"yes | head -n 2", "y\ny\n"},
-		{"echo abc | sha256sum | cut -c1-8", "edeaaff3\n"},
-		{"echo abc | base64; echo YWJjCg== | base64 -d", "YWJjCg==\nabc\n"},
-		{"printf '#!/bin/sh\\necho script $1\\n' > s; chmod +x s; ./s now", "script now\n"},
-		{"echo a b c | xargs -n 1 echo x", "x a\nx b\nx c\n"},
+		{"X=1 env | grep ^X=", "X=1\n"},
+		{"A=5 sh -c 'echo $A $1' zero one; echo 'echo file $1' > s; sh s now; echo 'echo input' | sh",
+			"5 one\nfile now\ninput\n"},
 		{"for i in 1 2 3; do echo $((i*i)); done", "1\n4\n9\n"},
 		{"f() { echo in $1; }; f there", "in there\n"},
-		{"type ls; command -v cat; which cd", "ls is /usr/bin/ls\n/usr/bin/cat\ncd is a shell builtin\n"},
-		{"basename /a/b.txt .txt; dirname /a/b.txt", "b\n/a\n"},
-		{"echo one | tee t | rev; cat t", "eno\none\n"},
-		{"du -s . | cut -f2; stat . | head -1 | tr -s ' '", ".\n File: /home/work\n"},
+		{"type ls; command -v cat; which cd", "/usr/bin/ls\n/usr/bin/cat\ncd: shell builtin\n"},
 		{"echo x{1..3}; echo *", "x1 x2 x3\n*\n"},
 		{"head -c 4 /dev/zero | wc -c; echo gone > /dev/null; cat /dev/null", "4\n"},
-		{"date +%Y-%m-%d | grep -c '^20[0-9][0-9]-[01][0-9]-[0-3][0-9]$'", "1\n"},
+		{"date | grep -c ' UTC 20[0-9][0-9]$'", "1\n"},
 		{"echo $TMPDIR; touch /tmp/q && ls /tmp", "/tmp\nq\n"},
 		{"read a b <<< 'one two three'; echo $b", "two three\n"},
 		{"cat <<END\nhere $((1+1))\nEND", "here 2\n"},
 		{"cat /sys/fs/cgroup/memory.max", "536870912\n"},
-		{"tail -n +2 <<< $'a\\nb\\nc'", "b\nc\n"},
-		{"ls -ld /etc . | tr -s ' ' | cut -d' ' -f3,9", "work .\nroot /etc\n"},
-		{"cut -c1-2 <<< abcdef; nl <<< a", "ab\n     1\ta\n"},
+		{"ls -ld /etc /tmp | grep -c 'root +root .* /etc$'", "1\n"},
+		{"tree", "tree: command not found (this session is simulated: \"help\" lists the commands that it has)\n"},
+		{"python3 x.py", "python3: command not found " +
+			"(terminals of simulated sessions have no Python; open JupyterLab to run some)\n"},
 	}
 	for _, c := range cases {
 		t.Run(c.script, func(t *testing.T) {
@@ -113,7 +101,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"true", 0}, {"false", 1}, {"exit 7", 7}, {"nosuchprogram", 127}, {"cat missing", 1}, {"ls missing", 2},
 		{"grep x /dev/null", 1},
-		{"./missing", 127}, {"touch f; ./f", 126}, {"sh -c 'exit 9'", 9}, {"timeout 0.05 sleep 60", 124}, {"if", 2},
+		{"./missing", 127}, {"touch f; ./f", 127}, {"sh -c 'exit 9'", 9}, {"if", 2}, {"stress --colour", 2},
 		{"stress --vm-bytes 1G --timeout 1", 137},
 		{"(exit 3)", 3}, {"false | true", 0}, {"set -o pipefail; false | true", 1}, {"exec false", 1},
 	}
@@ -133,13 +121,12 @@ func TestNothingLeavesTheSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	scripts := []string{
-		"cat " + secret, "cat /home/work/../../../../.." + secret, "ln -s " + secret + " l; cat l",
-		"ln -s ../../../../../../../../../.." + secret + " l; cat l",
+		"cat " + secret, "cat /home/work/../../../../.." + secret,
 		"cat /proc/self/environ", "source " + secret, ". " + secret, "sh " + secret, secret, "cat < " + secret,
 		"while read l; do echo $l; done < " + secret,
-		"cp " + secret + " here; cat here", "grep -r secret " + outside, "exec cat " + secret,
+		"cp " + secret + " here; cat here", "grep . " + secret, "exec cat " + secret,
 		"echo $(<" + secret + ")", "cat <(cat " + secret + ")",
-		"find " + outside, "ls " + outside, "cd " + outside + " && pwd", "echo x >> " + secret, "rm -f " + secret,
+		"ls " + outside, "cd " + outside + " && pwd", "echo x >> " + secret, "rm -f " + secret,
 		"mv " + secret + " .",
 		"TMPDIR=" + outside + " cat <(echo x)", "pwd -P; cd -P " + outside, "command -p cat " + secret,
 		"enable -f " + secret + " x", "head -c 5 " + secret, "tail -f " + secret + " & sleep 0.1",
@@ -158,6 +145,21 @@ func TestNothingLeavesTheSession(t *testing.T) {
 			}
 		})
 	}
+	t.Run("links lead nowhere outside", func(t *testing.T) {
+		w := newWorld(t)
+		for _, target := range []string{secret, "../../../../../../../../../.." + secret} {
+			if err := w.FS.Symlink(target, "/home/work/l"); err != nil {
+				t.Fatal(err)
+			}
+			if output, _ := run(t, w, "cat l; cp l c; cat c; head l; echo x > l; rm -f c l"); strings.Contains(output,
+				"host secret") {
+				t.Error(output)
+			}
+		}
+		if data, err := os.ReadFile(secret); err != nil || string(data) != "host secret" {
+			t.Fatalf("the host's file was changed: %q, %v", data, err)
+		}
+	})
 	t.Run("no program of the host is run", func(t *testing.T) {
 		marker := filepath.Join(outside, "ran")
 		for _, script := range []string{"/usr/bin/env touch " + marker, "/bin/touch " + marker,
@@ -273,9 +275,9 @@ func TestRunawayScriptsFailAlone(t *testing.T) {
 		"recursion by eval": "f() { eval f; }; f",
 		"nested command":    "f() { x=$(f); }; f",
 		"a bomb of forks":   "b() { b | b & }; b; wait",
-		"endless input":     "yes | sort",
-		"a line too long":   "cat /dev/zero | wc -w & sleep 0.05; head -c 20000000 /dev/zero | sort",
-		"deep parentheses":  "eval \"$(head -c 100000 /dev/zero | tr '\\0' '(')\"",
+		"a line too long":   "cat /dev/zero | wc -w & sleep 0.05; head -c 20000000 /dev/zero | tail",
+		"a script too long": "head -c 300000 /dev/zero | sh",
+		"deep parentheses":  "eval \"$(printf '(%.0s' {1..100000})\"",
 		"odd tests": "[[ -O /etc/passwd && -G /proc/meminfo && /etc/passwd -nt /etc/group && -N /tmp ]]; " +
 			"test -k /tmp; [ a -ef b ]",
 		"odd expansions": "x=abc; echo ${x@Q} ${x@P} ${x@A} ${!x*} ${x^^} ${x//b/y} ${x:1:1} ${#x}",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"os"
 	"path"
 	"slices"
@@ -21,7 +20,8 @@ import (
 type Terminal struct {
 	shell  *Shell
 	editor *editor
-	output *outlet
+	screen *io.PipeReader // what it shows, and
+	output *io.PipeWriter // where that is written
 	input  chan []byte
 	sizes  chan [2]int
 	cancel context.CancelFunc
@@ -42,9 +42,10 @@ type Terminal struct {
 func Open(w *World, env []string, dir, name string, cols, rows int, command []string) (*Terminal, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Terminal{
-		output: newOutlet(), input: make(chan []byte), sizes: make(chan [2]int), cancel: cancel, ctx: ctx,
+		input: make(chan []byte), sizes: make(chan [2]int), cancel: cancel, ctx: ctx,
 		done: make(chan struct{}), cols: cols, rows: rows,
 	}
+	t.screen, t.output = io.Pipe()
 	out := &crlf{to: t.output}
 	s, err := New(w, Config{Env: append(env, "TERM=xterm-256color"), Dir: dir, Stdout: out, Stderr: out, TTY: name,
 		Cols: t.width, Rows: t.height, Raw: t.raw.Store})
@@ -72,7 +73,7 @@ func (t *Terminal) height() int {
 }
 
 // Read returns what the terminal shows; io.EOF after the shell's end.
-func (t *Terminal) Read(p []byte) (int, error) { return t.output.Read(p) }
+func (t *Terminal) Read(p []byte) (int, error) { return t.screen.Read(p) }
 
 // Write types on the terminal.
 func (t *Terminal) Write(p []byte) (int, error) {
@@ -115,8 +116,7 @@ func (t *Terminal) setFront(command string) {
 // Close hangs up.
 func (t *Terminal) Close() error {
 	t.cancel()
-	t.output.Close()
-	return nil
+	return t.screen.Close()
 }
 
 // run is the life of the shell: it owns the editor and what runs in front.
@@ -126,7 +126,7 @@ func (t *Terminal) run(command []string) {
 		t.shell.world.End(process)
 		t.cancel()
 		close(t.done)
-		t.output.Finish()
+		t.output.Close() //nolint:errcheck // always nil
 	}()
 	if len(command) > 0 {
 		t.code, _, _ = t.foreground(quoted(command), nil)
@@ -230,11 +230,6 @@ func (t *Terminal) foreground(text string, ahead []byte) (code int, exited bool,
 	defer reader.Close() //nolint:errcheck // it was only read
 	s := t.shell
 	ctx, interrupt := context.WithCancel(t.ctx)
-	names := map[string]bool{}
-	for name := range maps.Keys(s.runner.Funcs) {
-		names[name] = true
-	}
-	s.functions.Store(&names)
 	type result struct {
 		code   int
 		exited bool
@@ -245,7 +240,7 @@ func (t *Terminal) foreground(text string, ahead []byte) (code int, exited bool,
 		results <- result{code, exited}
 	}()
 	t.raw.Store(false)
-	discipline := &cooked{echo: func(string) {}, feeder: newFeeder(writer), raw: &t.raw}
+	discipline := &cooked{echo: func(string) {}, input: writer, raw: &t.raw}
 	discipline.take(ahead, interrupt) // it was there before the command and is not shown twice
 	discipline.echo = t.editor.write
 	for {
@@ -255,7 +250,7 @@ func (t *Terminal) foreground(text string, ahead []byte) (code int, exited bool,
 		case size := <-t.sizes:
 			t.resize(size)
 		case ended := <-results:
-			discipline.feeder.close()
+			writer.Close()                //nolint:errcheck // so that what is left has an end
 			left, _ := io.ReadAll(reader) // typed ahead of the next prompt
 			left = append(left, discipline.line...)
 			if ctx.Err() != nil && t.ctx.Err() == nil {
@@ -264,7 +259,7 @@ func (t *Terminal) foreground(text string, ahead []byte) (code int, exited bool,
 			return ended.code, ended.exited, left
 		case <-t.ctx.Done():
 			interrupt()
-			discipline.feeder.close()
+			writer.Close() //nolint:errcheck // the command sees the end
 			<-results
 			return 129, true, nil
 		}

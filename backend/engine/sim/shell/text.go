@@ -2,18 +2,23 @@ package shell
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // maxLine is the longest line that text utilities take, in bytes.
 const maxLine = 16 << 20
+
+// followEvery is how often tail -f looks at its file.
+const followEvery = 200 * time.Millisecond
 
 // lines calls fn with every line of r, without its end.
 func lines(r io.Reader, fn func(line string) error) error {
@@ -35,6 +40,20 @@ func (c *command) println(line string) error {
 	return nil
 }
 
+func concatenate(c *command) int {
+	_, operands, err := c.parse("", nil)
+	if err != nil {
+		return c.complain(err)
+	}
+	return c.each(operands, func(_ string, r io.Reader) error {
+		_, err := io.Copy(c.out, r)
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+			return errStop
+		}
+		return err
+	})
+}
+
 // legacyCount turns head -5 into head -n 5.
 func (c *command) legacyCount() {
 	if len(c.args) > 0 && len(c.args[0]) > 1 && c.args[0][0] == '-' {
@@ -46,38 +65,26 @@ func (c *command) legacyCount() {
 
 func head(c *command) int {
 	c.legacyCount()
-	f, operands, err := c.parse("n:c:q", nil)
+	f, operands, err := c.parse("n:c:", nil)
 	if err != nil {
 		return c.complain(err)
 	}
 	n, err := f.number('n', 10)
-	bytes, errBytes := f.number('c', -1)
-	if err != nil || errBytes != nil {
+	size, errSize := f.number('c', 0)
+	if err != nil || errSize != nil {
 		return c.fail("invalid number")
 	}
-	return c.each(operands, func(name string, r io.Reader) error {
-		if len(operands) > 1 && !f.has("q") {
-			c.printf("==> %s <==\n", name)
-		}
-		if bytes >= 0 {
-			_, err := io.CopyN(c.out, r, int64(bytes))
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
+	return c.each(operands, func(_ string, r io.Reader) error {
+		if f.has("c") {
+			_, err := io.Copy(c.out, io.LimitReader(r, int64(size)))
 			return err
 		}
 		left := n
-		if left <= 0 {
-			return nil
-		}
 		err := lines(r, func(line string) error {
-			if err := c.println(line); err != nil {
-				return err
-			}
-			if left--; left == 0 {
+			if left--; left < 0 {
 				return errEnough
 			}
-			return nil
+			return c.println(line)
 		})
 		if errors.Is(err, errEnough) {
 			err = nil
@@ -91,29 +98,17 @@ var errEnough = errors.New("enough lines")
 
 func tail(c *command) int {
 	c.legacyCount()
-	f, operands, err := c.parse("n:c:qfF", nil)
+	f, operands, err := c.parse("n:fF", nil)
 	if err != nil {
 		return c.complain(err)
 	}
-	fromStart := strings.HasPrefix(f['n'], "+")
 	n, err := f.number('n', 10)
 	if err != nil {
 		return c.fail("invalid number of lines: '%s'", f['n'])
 	}
-	code := c.each(operands, func(name string, r io.Reader) error {
-		if len(operands) > 1 && !f.has("q") {
-			c.printf("==> %s <==\n", name)
-		}
+	code := c.each(operands, func(_ string, r io.Reader) error {
 		var kept []string
-		number := 0
 		err := lines(r, func(line string) error {
-			number++
-			if fromStart {
-				if number >= n {
-					return c.println(line)
-				}
-				return nil
-			}
 			if kept = append(kept, line); len(kept) > max(n, 0) {
 				kept = kept[1:]
 			}
@@ -156,21 +151,18 @@ func (c *command) follow(p string) int {
 }
 
 func count(c *command) int {
-	f, operands, err := c.parse("lwcm", map[string]byte{"lines": 'l', "words": 'w', "bytes": 'c', "chars": 'm'})
+	f, operands, err := c.parse("lwc", nil)
 	if err != nil {
 		return c.complain(err)
 	}
 	if len(f) == 0 {
 		f = flags{'l': "", 'w': "", 'c': ""}
 	}
-	show := func(l, w, b int64, name string) {
+	show := func(counts [3]int, name string) {
 		var cells []string
-		for _, cell := range []struct {
-			letter string
-			n      int64
-		}{{"l", l}, {"w", w}, {"cm", b}} {
-			if f.has(cell.letter) {
-				cells = append(cells, strconv.FormatInt(cell.n, 10))
+		for i, letter := range []string{"l", "w", "c"} {
+			if f.has(letter) {
+				cells = append(cells, strconv.Itoa(counts[i]))
 			}
 		}
 		if name != "-" {
@@ -178,63 +170,49 @@ func count(c *command) int {
 		}
 		c.printf("%s\n", strings.Join(cells, " "))
 	}
-	var lineSum, wordSum, byteSum int64
+	var sum [3]int
 	code := c.each(operands, func(name string, r io.Reader) error {
-		var l, w, b int64
-		inWord := false
-		buffered := bufio.NewReader(r)
-		for {
-			char, err := buffered.ReadByte()
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				return err
-			}
-			b++
-			space := char == ' ' || char >= '\t' && char <= '\r'
-			if char == '\n' {
-				l++
-			}
-			if !space && !inWord {
-				w++
-			}
-			inWord = !space
+		data, err := slurp(r)
+		if err != nil {
+			return err
 		}
-		lineSum, wordSum, byteSum = lineSum+l, wordSum+w, byteSum+b
-		show(l, w, b, name)
+		counts := [3]int{bytes.Count(data, []byte("\n")), len(bytes.Fields(data)), len(data)}
+		for i, n := range counts {
+			sum[i] += n
+		}
+		show(counts, name)
 		return nil
 	})
 	if len(operands) > 1 {
-		show(lineSum, wordSum, byteSum, "total")
+		show(sum, "total")
 	}
 	return code
 }
 
+// grep takes Go's regular expressions, which are those of grep -E.
 func grep(c *command) int {
-	f, operands, err := c.parse("ivncrREFlqwoshHe:x", map[string]byte{"ignore-case": 'i', "recursive": 'r',
-		"count": 'c', "color": 's'})
+	f, operands, err := c.parse("ivncE", nil)
 	if err != nil {
 		return c.complain(err)
 	}
-	pattern, ok := f['e']
-	if !ok {
-		if len(operands) == 0 {
-			return c.usage("[OPTION]… PATTERN [FILE]…")
-		}
-		pattern, operands = operands[0], operands[1:]
+	if len(operands) == 0 {
+		return c.usage("[-ivnc] PATTERN [FILE]…")
 	}
-	expression, err := grepExpression(f, pattern)
+	pattern := operands[0]
+	operands = operands[1:]
+	if f.has("i") {
+		pattern = "(?i)" + pattern
+	}
+	expression, err := regexp.Compile(pattern)
 	if err != nil {
 		c.fail("invalid pattern: %s", pattern)
 		return 2
 	}
-	if f.has("rR") {
-		operands = c.expand(operands)
-	}
-	named := (len(operands) > 1 || f.has("rRH")) && !f.has("h")
-	found := false
+	prefix, found := "", false
 	code := c.each(operands, func(name string, r io.Reader) error {
+		if len(operands) > 1 {
+			prefix = name + ":"
+		}
 		matches, number := 0, 0
 		err := lines(r, func(line string) error {
 			number++
@@ -243,39 +221,16 @@ func grep(c *command) int {
 			}
 			matches++
 			found = true
-			if f.has("lq") {
-				return errEnough
-			}
-			if f.has("c") {
+			switch {
+			case f.has("c"):
 				return nil
+			case f.has("n"):
+				return c.println(prefix + strconv.Itoa(number) + ":" + line)
 			}
-			prefix := ""
-			if named {
-				prefix = name + ":"
-			}
-			if f.has("n") {
-				prefix += strconv.Itoa(number) + ":"
-			}
-			if !f.has("o") || f.has("v") {
-				return c.println(prefix + line)
-			}
-			for _, part := range expression.FindAllString(line, -1) {
-				if err := c.println(prefix + part); err != nil {
-					return err
-				}
-			}
-			return nil
+			return c.println(prefix + line)
 		})
-		if errors.Is(err, errEnough) {
-			err = nil
-		}
-		switch {
-		case f.has("l") && matches > 0 && !f.has("q"):
-			c.printf("%s\n", name)
-		case f.has("c") && !f.has("q") && named:
-			c.printf("%s:%d\n", name, matches)
-		case f.has("c") && !f.has("q"):
-			c.printf("%d\n", matches)
+		if f.has("c") {
+			c.printf("%s%d\n", prefix, matches)
 		}
 		return err
 	})
@@ -288,186 +243,35 @@ func grep(c *command) int {
 	return 0
 }
 
-func grepExpression(f flags, pattern string) (*regexp.Regexp, error) {
-	switch {
-	case f.has("F"):
-		pattern = regexp.QuoteMeta(pattern)
-	case !f.has("E"):
-		pattern = basicToExtended(pattern)
-	}
-	if f.has("w") {
-		pattern = `\b(?:` + pattern + `)\b`
-	}
-	if f.has("x") {
-		pattern = `^(?:` + pattern + `)$`
-	}
-	if f.has("i") {
-		pattern = "(?i)" + pattern
-	}
-	return regexp.Compile(pattern)
-}
-
-// basicToExtended swaps the meaning of \( and (, and of the other operators
-// that basic expressions write with a backslash.
-func basicToExtended(pattern string) string {
-	var b strings.Builder
-	for i := 0; i < len(pattern); i++ {
-		switch char := pattern[i]; {
-		case char == '\\' && i+1 < len(pattern) && strings.IndexByte("(){}+?|", pattern[i+1]) >= 0:
-			i++
-			b.WriteByte(pattern[i])
-		case char == '\\' && i+1 < len(pattern):
-			b.WriteString(pattern[i : i+2])
-			i++
-		case strings.IndexByte("(){}+?|", char) >= 0:
-			b.WriteByte('\\')
-			b.WriteByte(char)
-		default:
-			b.WriteByte(char)
-		}
-	}
-	return b.String()
-}
-
-// expand replaces directories by the files below them.
-func (c *command) expand(operands []string) []string {
-	if len(operands) == 0 {
-		operands = []string{"."}
-	}
-	var files []string
-	for _, operand := range operands {
-		root := c.path(operand)
-		err := c.walk(root, func(p string, info os.FileInfo) bool {
-			if info.Mode().IsRegular() {
-				name := operand + strings.TrimPrefix(p, root)
-				files = append(files, strings.TrimPrefix(name, "./"))
-			}
-			return true
-		})
+func sequence(c *command) int {
+	bounds := []int{}
+	for _, arg := range c.args {
+		n, err := strconv.Atoi(arg)
 		if err != nil {
-			files = append(files, operand)
+			return c.fail("invalid number: '%s'", arg)
 		}
+		bounds = append(bounds, n)
 	}
-	return files
-}
-
-// gather reads all lines of the operands.
-func (c *command) gather(operands []string) (all []string, code int) {
-	held := 0
-	code = c.each(operands, func(_ string, r io.Reader) error {
-		return lines(r, func(line string) error {
-			if held += len(line) + 16; held > maxHeld {
-				return errTooMuch
-			}
-			all = append(all, line)
-			return nil
-		})
-	})
-	return all, code
-}
-
-func sortLines(c *command) int {
-	f, operands, err := c.parse("rnufhk:t:", nil)
-	if err != nil {
-		return c.complain(err)
+	first, step := 1, 1
+	switch len(bounds) {
+	case 1:
+	case 2:
+		first = bounds[0]
+	case 3:
+		first, step = bounds[0], bounds[1]
+	default:
+		return c.usage("[FIRST [INCREMENT]] LAST")
 	}
-	all, code := c.gather(operands)
-	key := sortKey(f)
-	slices.SortStableFunc(all, func(a, b string) int {
-		order := 0
-		if f.has("nh") {
-			x, y := leadingNumber(key(a)), leadingNumber(key(b))
-			switch {
-			case x < y:
-				order = -1
-			case x > y:
-				order = 1
-			}
-		} else {
-			order = strings.Compare(key(a), key(b))
-		}
-		if order == 0 && f.has("k") {
-			order = strings.Compare(a, b)
-		}
-		if f.has("r") {
-			order = -order
-		}
-		return order
-	})
-	if f.has("u") {
-		all = slices.Compact(all)
+	if step == 0 {
+		return c.fail("invalid zero increment")
 	}
-	for _, line := range all {
-		if c.println(line) != nil {
-			return code
-		}
-	}
-	return code
-}
-
-// sortKey returns what of a line is compared.
-func sortKey(f flags) func(string) string {
-	field, err := strconv.Atoi(strings.SplitN(f['k'], ",", 2)[0])
-	return func(line string) string {
-		if f.has("f") {
-			line = strings.ToLower(line)
-		}
-		if !f.has("k") || err != nil || field < 1 {
-			return line
-		}
-		fields := strings.Fields(line)
-		if f.has("t") {
-			fields = strings.Split(line, f['t'])
-		}
-		if field > len(fields) {
-			return ""
-		}
-		return fields[field-1]
-	}
-}
-
-func leadingNumber(text string) float64 {
-	text = strings.TrimSpace(text)
-	end := 0
-	for end < len(text) && (text[end] >= '0' && text[end] <= '9' || text[end] == '.' || end == 0 && text[end] == '-') {
-		end++
-	}
-	n, err := strconv.ParseFloat(text[:end], 64)
-	if err != nil {
-		return 0
-	}
-	scale := 1.0
-	if end < len(text) {
-		scale = map[byte]float64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30, 'T': 1 << 40}[text[end]]
-		if scale == 0 {
-			scale = 1
-		}
-	}
-	return n * scale
-}
-
-func unique(c *command) int {
-	f, operands, err := c.parse("cdu", nil)
-	if err != nil {
-		return c.complain(err)
-	}
-	all, code := c.gather(operands)
-	for i := 0; i < len(all); {
-		n := 1
-		for i+n < len(all) && all[i+n] == all[i] {
-			n++
-		}
-		line := all[i]
-		i += n
-		if f.has("d") && n == 1 || f.has("u") && n > 1 {
-			continue
-		}
-		if f.has("c") {
-			line = fmt.Sprintf("%7d %s", n, line)
-		}
-		if c.println(line) != nil {
+	last := bounds[len(bounds)-1]
+	out := bufio.NewWriterSize(c.out, 16<<10)
+	for n := first; (step > 0 && n <= last || step < 0 && n >= last) && c.ctx.Err() == nil; n += step {
+		if _, err := fmt.Fprintln(out, n); err != nil {
 			break
 		}
 	}
-	return code
+	out.Flush() //nolint:errcheck // a closed pipe is no failure of seq
+	return 0
 }

@@ -1,64 +1,38 @@
 package shell
 
 import (
-	"context"
-	"errors"
+	"bufio"
+	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 )
 
-// topEvery is the usual time between two pictures.
+// topEvery is the time between two pictures.
 const topEvery = 2 * time.Second
 
-// top shows the processes of the session, the busiest first, until q is pressed.
-// Without a terminal it shows them as often as -n says, once by itself.
+// top shows the processes of the session, the busiest first, until q is pressed,
+// or once where there is no terminal.
 func top(c *command) int {
-	f, _, err := c.parse("bn:d:", nil)
-	if err != nil {
-		return c.complain(err)
-	}
-	every := topEvery
-	if text, ok := f['d']; ok {
-		if every, err = length(text); err != nil || every < 100*time.Millisecond {
-			return c.fail("-d requires a number of seconds, 0.1 or more")
-		}
-	}
 	raw := c.shell.config.Raw
-	whole := c.tty && raw != nil && !f.has("b")
-	times, err := f.number('n', map[bool]int{true: 0, false: 1}[whole])
-	if err != nil || times < 0 {
-		return c.fail("-n requires a number")
-	}
-	if !whole {
-		for i := 1; ; i++ {
-			c.printf("%s\n", strings.Join(c.picture(1<<10, 1<<10), "\n"))
-			if i >= times {
-				return 0
-			}
-			if !c.pause(every) {
-				return 130
-			}
-		}
+	if !c.tty || raw == nil {
+		c.printf("%s\n", strings.Join(c.picture(1<<10, 1<<10), "\n"))
+		return 0
 	}
 	raw(true)
 	defer raw(false)
 	c.printf("\x1b[?1049h\x1b[?25l")
 	defer c.printf("\x1b[?25h\x1b[?1049l")
 	keys := c.keys()
-	for i := 1; ; i++ {
+	for {
 		c.printf("\x1b[H%s\x1b[K\x1b[J", strings.Join(c.picture(c.shell.config.Cols(), c.shell.config.Rows()),
 			"\x1b[K\n"))
-		if i == times {
-			return 0
-		}
-		timer := c.timer(every)
+		timer := c.world.Clock.Timer(topEvery)
 		select {
 		case key, ok := <-keys:
 			timer.Stop()
-			if !ok || key == 'q' || key == 'Q' {
+			if !ok || key == 'q' {
 				return 0
 			}
 		case <-timer.C:
@@ -72,20 +46,17 @@ func top(c *command) int {
 // keys gives what is typed, key by key, until the input or the command ends.
 func (c *command) keys() <-chan byte {
 	keys := make(chan byte)
-	input := c.stdin()
+	input := bufio.NewReader(c.stdin())
 	go func() {
 		defer close(keys)
-		buffer := make([]byte, 64)
 		for {
-			n, err := input.Read(buffer)
-			for _, key := range buffer[:n] {
-				select {
-				case keys <- key:
-				case <-c.ctx.Done():
-					return
-				}
+			key, err := input.ReadByte()
+			if err != nil {
+				return
 			}
-			if err != nil && (!errors.Is(err, io.EOF) || n == 0) || errors.Is(c.ctx.Err(), context.Canceled) {
+			select {
+			case keys <- key:
+			case <-c.ctx.Done():
 				return
 			}
 		}
@@ -118,22 +89,10 @@ func (c *command) picture(cols, rows int) []string {
 	}
 	lines = append(lines, "", fmt.Sprintf("%7s %-8s %6s %6s %8s %9s %s", "PID", "USER", "%CPU", "%MEM", "RES", "TIME",
 		"COMMAND"))
-	slices.SortStableFunc(table, func(a, b Process) int {
-		switch {
-		case a.load > b.load:
-			return -1
-		case a.load < b.load:
-			return 1
-		}
-		return a.PID - b.PID
-	})
+	slices.SortStableFunc(table, func(a, b Process) int { return cmp.Compare(b.load, a.load) })
 	for _, p := range table {
-		user := c.world.User
-		if p.PID == guestPID {
-			user = "root"
-		}
-		lines = append(lines, fmt.Sprintf("%7d %-8s %6.1f %6.1f %8s %9s %s", p.PID, user, 100*(p.load+idleLoad),
-			100*float64(p.memory)/float64(max(c.world.Memory, 1)), human(p.memory), clock(p.cpu(now)), p.Command))
+		lines = append(lines, fmt.Sprintf("%7d %-8s %6.1f %6.1f %8s %9s %s", p.PID, c.userOf(p),
+			100*(p.load+idleLoad), c.percentOf(p), human(p.memory), clock(p.cpu(now)), p.Command))
 	}
 	lines = lines[:min(len(lines), max(rows, 1))]
 	for i, line := range lines {

@@ -1,12 +1,13 @@
 package shell
 
 import (
+	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -15,30 +16,24 @@ import (
 type training struct {
 	epochs  int
 	seconds time.Duration // that one epoch takes
-	rate    float64       // of learning
-	out     string
-	data    string // a file with one example a line; "": made up
+	data    string        // a file with one example a line; "": made up
 }
 
 // The usual training run.
 const (
-	trainEpochs   = 10
-	trainEpoch    = 3 * time.Second
-	trainRate     = 0.01
 	trainExamples = 50_000
 	trainSteps    = 20 // of one epoch, after each of which a terminal shows more
+	trainModel    = "model.safetensors"
 )
-
-const trainUsage = "[--epochs N] [--seconds-per-epoch S] [--lr RATE] [--out FILE] [DATA.csv]"
 
 // train pretends to fit a model: it loads the devices of the session, or its
 // CPUs where it has none, tells of a loss that falls, and writes what looks like
 // a model and its course.
 func train(c *command) int {
-	run := training{epochs: trainEpochs, seconds: trainEpoch, rate: trainRate, out: "model.safetensors"}
-	if err := run.read(c.args); err != nil {
+	run, err := c.training()
+	if err != nil {
 		c.fail("%v", err)
-		return c.usage(trainUsage)
+		return c.usage("[--epochs N] [--seconds-per-epoch S] [DATA.csv]")
 	}
 	examples := trainExamples
 	if run.data != "" {
@@ -64,49 +59,27 @@ func train(c *command) int {
 		return 137
 	}
 	defer c.world.compute(c.process, "train")()
-	c.printf("A simulated training run on %s: %d examples, %d epochs, learning rate %g. Ctrl-C stops it.\n", on,
-		examples, run.epochs, run.rate)
+	c.printf("A simulated training run on %s: %d examples, %d epochs. Ctrl-C stops it.\n", on, examples, run.epochs)
 	return run.course(c, examples)
 }
 
-// read reads the arguments.
-func (t *training) read(args []string) error {
-	for len(args) > 0 {
-		name, value, joined := strings.Cut(args[0], "=")
-		args = args[1:]
-		if !strings.HasPrefix(name, "-") {
-			t.data = name
-			continue
-		}
-		if !joined {
-			if len(args) == 0 {
-				return fmt.Errorf("%s needs a value", name)
-			}
-			value, args = args[0], args[1:]
-		}
-		var err error
-		switch name {
-		case "--epochs":
-			t.epochs, err = strconv.Atoi(value)
-		case "--seconds-per-epoch":
-			t.seconds, err = length(value)
-		case "--lr":
-			t.rate, err = strconv.ParseFloat(value, 64)
-		case "--out", "-o":
-			t.out = value
-		default:
-			return fmt.Errorf("unrecognized option '%s'", name)
-		}
-		if err != nil || t.epochs < 1 || t.rate <= 0 || t.out == "" {
-			return fmt.Errorf("invalid value for %s: %s", name, value)
-		}
+// training reads the arguments.
+func (c *command) training() (t training, err error) {
+	f, operands, err := c.parse("e:s:", map[string]byte{"epochs": 'e', "seconds-per-epoch": 's'})
+	if err != nil {
+		return t, err
 	}
-	return nil
+	epochs, errEpochs := f.number('e', 10)
+	seconds, errSeconds := length(cmp.Or(f['s'], "3"))
+	if errEpochs != nil || errSeconds != nil || epochs < 1 || len(operands) > 1 {
+		return t, errors.New("invalid arguments")
+	}
+	return training{epochs: epochs, seconds: seconds, data: strings.Join(operands, "")}, nil
 }
 
 // course runs the epochs and writes what came of them.
 func (t *training) course(c *command, examples int) int {
-	rng := rand.New(rand.NewPCG(uint64(t.epochs), math.Float64bits(t.rate)))
+	rng := rand.New(rand.NewPCG(uint64(t.epochs), 0))
 	metrics := "epoch,loss,accuracy\n"
 	for epoch := 1; epoch <= t.epochs; epoch++ {
 		for step := range trainSteps {
@@ -114,11 +87,11 @@ func (t *training) course(c *command, examples int) int {
 				c.printf("\repoch %d/%d  %3d %%", epoch, t.epochs, step*100/trainSteps)
 			}
 			if !c.pause(t.seconds / trainSteps) {
-				c.printf("\nstopped in epoch %d of %d; %s was not written\n", epoch, t.epochs, t.out)
+				c.printf("\nstopped in epoch %d of %d; %s was not written\n", epoch, t.epochs, trainModel)
 				return 130
 			}
 		}
-		loss, accuracy := t.reached(epoch, rng)
+		loss, accuracy := reached(epoch, rng)
 		if c.tty {
 			c.printf("\r\x1b[K")
 		}
@@ -126,23 +99,18 @@ func (t *training) course(c *command, examples int) int {
 			float64(examples)/max(t.seconds.Seconds(), 0.001))
 		metrics += fmt.Sprintf("%d,%.4f,%.4f\n", epoch, loss, accuracy)
 	}
-	for name, content := range map[string][]byte{t.out: model(rng), "metrics.csv": []byte(metrics)} {
+	for name, content := range map[string][]byte{trainModel: model(rng), "metrics.csv": []byte(metrics)} {
 		if err := c.write(name, content); err != nil {
 			return c.fail("%s: %s", name, errText(err))
 		}
 	}
-	c.printf("wrote %s and metrics.csv\n", t.out)
+	c.printf("wrote %s and metrics.csv\n", trainModel)
 	return 0
 }
 
-// reached is how good the model is after an epoch. One that learns too fast does
-// not learn.
-func (t *training) reached(epoch int, rng *rand.Rand) (loss, accuracy float64) {
-	noise := 0.02 * (rng.Float64() - 0.5)
-	if t.rate > 0.2 {
-		return 2.3 + 0.4*float64(epoch) + noise, 0.1
-	}
-	loss = 0.08 + 2.1*math.Exp(-0.35*float64(epoch)) + noise
+// reached is how good the model is after an epoch.
+func reached(epoch int, rng *rand.Rand) (loss, accuracy float64) {
+	loss = 0.08 + 2.1*math.Exp(-0.35*float64(epoch)) + 0.02*(rng.Float64()-0.5)
 	return loss, 1 - 0.42*loss/(1+loss)
 }
 
