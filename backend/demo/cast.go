@@ -26,7 +26,7 @@ func work(name, label string, cpus int, memory gpu.Bytes, accelerator gpu.Reques
 	return session.Spec{
 		Name: name, Type: session.Batch, Image: imageTorch, Label: label, Accelerator: accelerator,
 		Resources: session.Resources{CPU: cpus, Memory: memory},
-		Command:   training(cpus, memory, time.Duration(hours*float64(time.Hour)), 0),
+		Command:   training(cpus, memory, time.Duration(hours*float64(time.Hour))),
 		Timeout:   session.Duration(time.Duration(hours*float64(time.Hour)) + time.Hour),
 	}
 }

@@ -2,14 +2,12 @@ package demo
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
 	"slipway/backend/agent/meter"
 	"slipway/backend/engine"
 	"slipway/backend/pace"
-	"slipway/backend/store"
 	"slipway/gpu"
 )
 
@@ -67,16 +65,4 @@ func (m *loadMeter) load(string) (meter.Load, error) {
 	}
 	m.cpu, m.at = cpu, now
 	return load, nil
-}
-
-// AddPast gives a machine its past, once.
-func AddPast(machine Machine, dir string, books *store.Store, log *slog.Logger) error {
-	if known, err := books.Finished(); err != nil || known > 0 {
-		return err
-	}
-	past, err := pastOf(machine, dir, machine.Time.Clock().Now())
-	if err != nil {
-		return err
-	}
-	return past.store(books, log)
 }

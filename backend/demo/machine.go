@@ -14,6 +14,7 @@ type Machine struct {
 	Cards   []sim.Card
 	Desktop bool   // a desktop draws on the first device
 	Foreign bool   // programs of other people come and go
+	Fresh   bool   // nobody has used it before
 	Seed    uint64 // of everything that is random on it
 	Time    Time   // that goes by on it; zero: that on the wall
 }

@@ -54,6 +54,33 @@ func Turns(m Machine) iter.Seq[Turn] {
 	}
 }
 
+// errand is a kind of work that people have done again and again.
+type errand struct {
+	owner, name, label string
+	image              string
+	batch              bool
+	cpus               int
+	memory             gpu.Bytes
+	share              gpu.Share
+}
+
+// errands are what was done on a machine.
+func errands(m Machine) []errand {
+	if m.Name == LabAgent {
+		return []errand{
+			{"mina", "llm-tune", "lang", imageTorch, true, 16, 128 * gpu.GiB, 2 * gpu.WholeDevice},
+			{Person, "vision-finetune", "vision", imageTorch, true, 8, 64 * gpu.GiB, gpu.WholeDevice},
+			{"lena", "diffusion", "vision", imageNotebook, false, 8, 64 * gpu.GiB, 500},
+			{"omar", "serve-whisper", "speech", imageTorch, false, 4, 24 * gpu.GiB, 500},
+		}
+	}
+	return []errand{
+		{Person, "explore", "churn", imageNotebook, false, 4, 12 * gpu.GiB, 500},
+		{Person, "train-churn", "churn", imageTorch, true, 4, 16 * gpu.GiB, gpu.WholeDevice},
+		{Person, "features", "churn", imagePython, true, 8, 16 * gpu.GiB, 0},
+	}
+}
+
 // act is an errand as it is launched now.
 func (e errand) act(number int, length time.Duration) Act {
 	return Act{Owner: e.owner, Spec: e.spec(fmt.Sprintf("%s-r%d", e.name, number), length)}
@@ -77,7 +104,7 @@ func (e errand) script(length time.Duration) string {
 	if e.share == 0 {
 		return features(e.cpus, e.memory, length)
 	}
-	return training(e.cpus, e.memory, length, 0)
+	return training(e.cpus, e.memory, length)
 }
 
 // Player launches and ends; an agent is one.

@@ -121,7 +121,7 @@ func Open(ctx context.Context, c Config) (m *Machine, err error) {
 	}
 	m.parts, m.Instance = append(m.parts, books), books.Instance()
 	if c.Demo != nil {
-		if err := demo.AddPast(*c.Demo, m.Dir, books, c.Log); err != nil {
+		if err := demo.AddPast(*c.Demo, m.Dir, books); err != nil {
 			return m, err
 		}
 	}

@@ -27,15 +27,15 @@ type step struct {
 
 // The names of steps: of a preparation, of a start, and of an end.
 const (
-	StepImage   = "image"
-	StepPull    = "pull"
-	StepNetwork = "network"
-	StepCreate  = "create"
-	StepStart   = "start"
-	StepGuest   = "guest"
-	StepStop    = "stop"
-	StepLogs    = "logs"
-	StepRemove  = "remove"
+	stepImage   = "image"
+	stepPull    = "pull"
+	stepNetwork = "network"
+	stepCreate  = "create"
+	stepStart   = "start"
+	stepGuest   = "guest"
+	stepStop    = "stop"
+	stepLogs    = "logs"
+	stepRemove  = "remove"
 )
 
 // stage is a phase of a launch with its steps.
@@ -50,24 +50,24 @@ var (
 	prepareStage = stage{
 		phase: session.PhasePrepare, limit: func(l Limits) time.Duration { return l.Prepare }, done: (*launch).prepared,
 		steps: []step{
-			{name: StepImage, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Call },
+			{name: stepImage, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Call },
 				do: (*launch).findImage},
-			{name: StepPull, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Pull },
+			{name: stepPull, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Pull },
 				do: (*launch).pullImage},
 		},
 	}
 	startStage = stage{
 		phase: session.PhaseStart, limit: func(l Limits) time.Duration { return l.Launch }, done: (*launch).started,
 		steps: []step{
-			{name: StepNetwork, reason: session.ReasonCreateFailed,
+			{name: stepNetwork, reason: session.ReasonCreateFailed,
 				limit: func(l Limits) time.Duration { return l.Call }, do: (*launch).createNetwork,
 				undo: (*launch).undoNetwork},
-			{name: StepCreate, reason: session.ReasonCreateFailed,
+			{name: stepCreate, reason: session.ReasonCreateFailed,
 				limit: func(l Limits) time.Duration { return l.Create }, do: (*launch).createContainers,
 				undo: (*launch).removeContainers},
-			{name: StepStart, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Start },
+			{name: stepStart, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Start },
 				do: (*launch).startContainers},
-			{name: StepGuest, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Guest },
+			{name: stepGuest, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Guest },
 				do: (*launch).greetGuests, undo: (*launch).dismissGuests},
 		},
 	}

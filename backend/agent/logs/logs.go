@@ -72,11 +72,11 @@ func (l *Logs) Copy(ctx context.Context, id session.ID, kernel, container string
 		return err
 	}
 	defer source.Close() //nolint:errcheck // only read
-	return Write(l.config.Dir, id, kernel, l.config.Cap, source)
+	return write(l.config.Dir, id, kernel, l.config.Cap, source)
 }
 
-// Write keeps a log with timestamps among the logs that lie in dir.
-func Write(dir string, id session.ID, kernel string, limit gpu.Bytes, source io.Reader) error {
+// write keeps a log with timestamps among the logs that lie in dir.
+func write(dir string, id session.ID, kernel string, limit gpu.Bytes, source io.Reader) error {
 	dir = filepath.Join(dir, string(id))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return logError(err)

@@ -22,14 +22,8 @@ type Draft struct {
 	wrote    bool
 }
 
-// NewDraft drafts a change of s at a time. ended says when a session ends that
-// ends now.
-func NewDraft(tx *store.Tx, s session.Session, now time.Time, ended func(session.ID) time.Time) *Draft {
-	return &Draft{Session: s, Now: now, tx: tx, ended: ended, stored: s}
-}
-
-// Save stores the draft if it differs from what is stored.
-func (d *Draft) Save() error {
+// save stores the draft if it differs from what is stored.
+func (d *Draft) save() error {
 	if reflect.DeepEqual(d.Session, d.stored) {
 		return nil
 	}
@@ -63,7 +57,7 @@ func (d *Draft) To(status session.Status) error {
 		at := d.ended(d.ID)
 		d.TerminatedAt = &at
 	}
-	return d.Save()
+	return d.save()
 }
 
 // Phase returns the newest row of a phase.

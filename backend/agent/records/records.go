@@ -58,7 +58,7 @@ func (r *Records) Change(id session.ID, fn func(*Draft) error) (session.Session,
 		if err := fn(d); err != nil {
 			return err
 		}
-		if err := d.Save(); err != nil {
+		if err := d.save(); err != nil {
 			return err
 		}
 		if !d.wrote {
@@ -78,7 +78,7 @@ func (r *Records) Tell(versions []session.Session) { r.config.Tell(versions) }
 
 // Draft drafts a change of s that begins now.
 func (r *Records) Draft(tx *store.Tx, s session.Session) *Draft {
-	return NewDraft(tx, s, r.config.Clock.Now().UTC(), r.config.Ended)
+	return &Draft{Session: s, Now: r.config.Clock.Now().UTC(), tx: tx, ended: r.config.Ended, stored: s}
 }
 
 // Update makes one change of the store. While changes fail for want of room or
