@@ -178,10 +178,7 @@ type launchNeeds struct {
 func (n launchNeeds) Boot() (time.Time, error) { return n.boot() }
 
 func (n launchNeeds) SweepNetworks() {
-	select {
-	case n.sweep <- struct{}{}:
-	default: // it is about to
-	}
+	pace.Signal(n.sweep)
 }
 
 func (n launchNeeds) Started(session.ID) { n.meter.Wake() }

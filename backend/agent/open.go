@@ -112,8 +112,7 @@ func (a *Agent) openImages(*needs) (err error) {
 	c := &a.config
 	a.images, err = images.Open(images.Config{Dir: filepath.Join(c.Dir, "transfers"), Free: diskFree,
 		Quota: c.Sessions.Arriving, Owner: c.Owner, Engine: c.Engine, Records: a.records, People: a.people,
-		Health: a.health, Limits: images.Limits{Call: c.Sessions.Limits.Call, PullStall: c.Sessions.Limits.PullStall,
-			Commit: c.Sessions.Limits.Commit, Remove: c.Sessions.Limits.Remove}, Clock: c.Clock, Log: c.Log})
+		Health: a.health, Limits: c.Sessions.Limits.Limits, Clock: c.Clock, Log: c.Log})
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,16 @@ func Within(ctx context.Context, limit time.Duration, what string, fn func(conte
 	return err
 }
 
+// Ask is [Within] for a call that answers with a value.
+func Ask[T any](ctx context.Context, limit time.Duration, what string,
+	fn func(context.Context) (T, error)) (value T, err error) {
+	err = Within(ctx, limit, what, func(ctx context.Context) (err error) {
+		value, err = fn(ctx)
+		return err
+	})
+	return value, err
+}
+
 // ReplaceFile replaces a file in one step. It does not wait for the disk, since
 // every launch would; what a crash leaves half done is compared and swept.
 func ReplaceFile(path string, data []byte) error {

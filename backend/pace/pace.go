@@ -98,3 +98,12 @@ func (c *Clock) Pause(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
+
+// Signal tells whoever waits on c, which has room for one, that something
+// changed. A signal that nobody has taken yet is enough.
+func Signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

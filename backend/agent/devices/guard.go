@@ -52,10 +52,7 @@ func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 			text += " It cannot be ended: " + err.Error() + "."
 		}
 	}
-	_, err := s.config.Sessions.Change(id, func(d *records.Draft) error {
-		if d.Status != session.Running {
-			return nil
-		}
+	records.Warn(s.config.Sessions, s.config.Log, id, func(d *records.Draft) {
 		d.UnwarnDevice(CodeNearShare, alarm.Device)
 		d.UnwarnDevice(CodeOverShare, alarm.Device)
 		switch alarm.Stage {
@@ -67,11 +64,7 @@ func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 				Title: "More device memory is used than was granted",
 				Text:  text + " Others on the device may run out of it."})
 		}
-		return nil
 	})
-	if err != nil {
-		s.config.Log.Warn("a warning could not be stored", "session", id, "err", err)
-	}
 }
 
 // endProcess asks the process that the guard names to end.

@@ -168,24 +168,13 @@ func (s *Sampler) tellLosses(live []session.Session) {
 			default:
 				continue
 			}
-			if err := s.tellLoss(one.ID, warning); err != nil {
-				s.config.Log.Warn("a warning could not be stored", "session", one.ID, "err", err)
-			}
+			records.Warn(s.config.Sessions, s.config.Log, one.ID, func(d *records.Draft) {
+				d.UnwarnDevice(CodeLost, uuid)
+				d.UnwarnDevice(CodeBack, uuid)
+				d.Warn(warning)
+			})
 		}
 	}
-}
-
-func (s *Sampler) tellLoss(id session.ID, w session.Warning) error {
-	_, err := s.config.Sessions.Change(id, func(d *records.Draft) error {
-		if d.Status != session.Running {
-			return nil
-		}
-		d.UnwarnDevice(CodeLost, w.Device)
-		d.UnwarnDevice(CodeBack, w.Device)
-		d.Warn(w)
-		return nil
-	})
-	return err
 }
 
 func warned(s session.Session, code session.Code, device gpu.UUID) *session.Warning {

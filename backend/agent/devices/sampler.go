@@ -78,10 +78,7 @@ func NewSampler(devices *Devices, config Config) *Sampler {
 
 // Wake has the sampler look again now: who holds devices, or watches, changed.
 func (s *Sampler) Wake() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // it is about to
-	}
+	pace.Signal(s.wake)
 }
 
 // Run finds the devices, samples them and keeps the accounts until ctx

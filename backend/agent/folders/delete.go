@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -197,10 +198,7 @@ func (f *Folders) DeleteFolder(_ context.Context, id session.FolderID) error {
 		return err
 	}
 	f.counter.Forget(id)
-	select {
-	case f.due <- struct{}{}:
-	default:
-	}
+	pace.Signal(f.due)
 	return nil
 }
 

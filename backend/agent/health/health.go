@@ -152,10 +152,7 @@ func (w *Watch) During(at time.Time) bool {
 func (w *Watch) Heed(err error) error {
 	if engine.Unavailable(err) {
 		w.down(err)
-		select {
-		case w.probe <- struct{}{}:
-		default: // it is asked already
-		}
+		pace.Signal(w.probe)
 	}
 	return err
 }

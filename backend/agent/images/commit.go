@@ -56,10 +56,7 @@ func (m *Images) CommitSession(ctx context.Context, id session.ID,
 }
 
 func (m *Images) mayCommit(ctx context.Context, ref, name string) error {
-	err := engine.Within(ctx, m.config.Limits.Call, "image", func(ctx context.Context) error {
-		_, err := m.config.Engine.Image(ctx, ref)
-		return err
-	})
+	_, err := m.image(ctx, ref)
 	switch {
 	case err == nil:
 		return nameTaken(name)

@@ -55,10 +55,10 @@ type Health interface {
 
 // Limits are the times after which something counts as failed.
 type Limits struct {
-	Call      time.Duration // a short question to the engine
-	PullStall time.Duration // a pull without progress
-	Commit    time.Duration // to make an image of a session
-	Remove    time.Duration // to remove an image, or to measure all of them
+	Call      time.Duration // any short question to the engine; 30 s
+	PullStall time.Duration // a pull without progress; 5 min
+	Commit    time.Duration // to make an image of a session; 1 h
+	Remove    time.Duration // to remove an image, or to measure all of them; 5 min
 }
 
 // Config says whose images these are.
@@ -179,12 +179,14 @@ func (m *Images) ListImages(ctx context.Context) ([]session.Image, error) {
 // FindImage describes an image that is on this machine, by whatever it can be
 // called; engine_image_not-found.
 func (m *Images) FindImage(ctx context.Context, ref string) (session.Image, error) {
-	var image session.Image
-	err := engine.Within(ctx, m.config.Limits.Call, "image", func(ctx context.Context) (err error) {
-		image, err = m.config.Engine.Image(ctx, ref)
-		return err
-	})
+	image, err := m.image(ctx, ref)
 	return m.book.tell(image), m.config.Health.Heed(err)
+}
+
+// image asks the engine for an image.
+func (m *Images) image(ctx context.Context, ref string) (session.Image, error) {
+	return engine.Ask(ctx, m.config.Limits.Call, "image",
+		func(ctx context.Context) (session.Image, error) { return m.config.Engine.Image(ctx, ref) })
 }
 
 // imageUsers are the live sessions by the ids of the images that they use, or

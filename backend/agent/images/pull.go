@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/backend/store"
 )
@@ -125,13 +124,10 @@ func (m *Images) Preview(ctx context.Context, p *session.Preview) error {
 	if !session.ValidImage(ref) {
 		return nil
 	}
-	err := engine.Within(ctx, m.config.Limits.Call, "image", func(ctx context.Context) error {
-		image, err := m.config.Engine.Image(ctx, ref)
-		if err == nil {
-			p.Image = &image
-		}
-		return err
-	})
+	image, err := m.image(ctx, ref)
+	if err == nil {
+		p.Image = &image
+	}
 	if session.CodeOf(err) == "engine_image_not-found" {
 		if wrong := notPulled(ref); wrong != nil {
 			p.Errors = append(p.Errors, *wrong)
@@ -164,11 +160,7 @@ func (m *Images) Check(ctx context.Context, ref string) []session.FieldError {
 	if wrong == nil {
 		return nil
 	}
-	err := engine.Within(ctx, m.config.Limits.Call, "image", func(ctx context.Context) error {
-		_, err := m.config.Engine.Image(ctx, ref)
-		return err
-	})
-	if session.CodeOf(err) != "engine_image_not-found" {
+	if _, err := m.image(ctx, ref); session.CodeOf(err) != "engine_image_not-found" {
 		return nil
 	}
 	return []session.FieldError{*wrong}

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,20 +17,14 @@ import (
 )
 
 func (m *Images) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
-	var parts session.ImageParts
-	err := engine.Within(ctx, m.config.Limits.Call, "image", func(ctx context.Context) (err error) {
-		parts, err = m.config.Engine.DescribeImage(ctx, ref)
-		return err
-	})
+	parts, err := engine.Ask(ctx, m.config.Limits.Call, "image",
+		func(ctx context.Context) (session.ImageParts, error) { return m.config.Engine.DescribeImage(ctx, ref) })
 	return parts, m.config.Health.Heed(err)
 }
 
 // SendImage implements [session.ImageTransfers]. ctx bounds all of the stream.
 func (m *Images) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
-	if err := engine.Within(ctx, m.config.Limits.Call, "image", func(ctx context.Context) error {
-		_, err := m.config.Engine.Image(ctx, wish.ID)
-		return err
-	}); err != nil {
+	if _, err := m.image(ctx, wish.ID); err != nil {
 		return nil, m.config.Health.Heed(err)
 	}
 	reader, writer := io.Pipe()
@@ -112,7 +107,7 @@ func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (se
 		if err != nil {
 			return err
 		}
-		if arch := defaultArch(info.Arch); parts.Arch != "" && parts.Arch != arch {
+		if arch := cmp.Or(info.Arch, runtime.GOARCH); parts.Arch != "" && parts.Arch != arch {
 			return &session.Error{
 				Code: "image_receive_arch", Message: fmt.Sprintf(
 					"The image is for %s processors, and this machine has %s ones.", parts.Arch, arch),
@@ -158,13 +153,6 @@ func received(err error) error {
 	}
 	e := session.AsError(err, "")
 	return &session.Error{Code: "image_receive_conflict", Message: e.Message, Hint: e.Hint, Err: err}
-}
-
-func defaultArch(arch string) string {
-	if arch == "" {
-		return runtime.GOARCH
-	}
-	return arch
 }
 
 func (r arrivals) ReceiveImage(_ context.Context, id string) (io.ReadWriteCloser, error) {
@@ -218,23 +206,16 @@ func (r arrivals) InstallImage(ctx context.Context, id string) (session.Image, e
 			known.Owners = slices.Compact(slices.Sorted(slices.Values(append(known.Owners, r.owner))))
 		}
 		if known.Origin == nil && image.OnlyOf(r.owner) {
-			known.Origin = r.origin(image)
+			// It is no image of this agent's sessions: it says of itself what its owner may read.
+			if known.Origin = session.OriginOf(image.Labels); known.Origin != nil {
+				known.Origin.Owner, known.Origin.Instance = r.owner, ""
+			}
 		}
 	})
 	if err != nil {
 		return session.Image{}, err
 	}
 	return m.book.tell(image), m.depot.Forget(r.owner, id)
-}
-
-// origin is what an image that was brought says of itself, for its owner to
-// read: it is no image of this agent's sessions.
-func (r arrivals) origin(image session.Image) *session.ImageOrigin {
-	told := session.OriginOf(image.Labels)
-	if told != nil {
-		told.Owner, told.Instance = r.owner, ""
-	}
-	return told
 }
 
 func (r arrivals) ForgetImage(_ context.Context, id string) error {

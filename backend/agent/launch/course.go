@@ -10,6 +10,7 @@ import (
 	"slipway/backend/agent/guests"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -45,7 +46,7 @@ func (r *Runner) Start(ctx context.Context, id session.ID) {
 		c.mu.Lock()
 		c.again = true
 		c.mu.Unlock()
-		signal(c.poke)
+		pace.Signal(c.poke)
 		return
 	}
 	r.tasks.Go(func() { r.follow(ctx, c) })
@@ -69,7 +70,7 @@ func (r *Runner) Interrupt(id session.ID) {
 	if interrupt != nil {
 		interrupt(errInterrupted)
 	}
-	signal(c.poke)
+	pace.Signal(c.poke)
 }
 
 // leave takes the course off the list unless its session was placed anew.
@@ -201,11 +202,8 @@ func (r *Runner) supervise(ctx context.Context, c *course, s session.Session) er
 // state, nil where it has vanished. The number is -1 where all run.
 func (r *Runner) firstEnded(ctx context.Context, s session.Session) (number int, state *engine.State, err error) {
 	for number, k := range s.Kernels {
-		var state engine.State
-		err := engine.Within(ctx, r.config.Limits.Call, "inspect", func(ctx context.Context) (err error) {
-			state, err = r.config.Engine.Inspect(ctx, k.Container)
-			return err
-		})
+		state, err := engine.Ask(ctx, r.config.Limits.Call, "inspect",
+			func(ctx context.Context) (engine.State, error) { return r.config.Engine.Inspect(ctx, k.Container) })
 		switch {
 		case session.CodeOf(err) == "engine_read_not-found":
 			return number, nil, nil
@@ -280,7 +278,7 @@ type listener struct {
 }
 
 func (l listener) Ended()   { l.course.setEnded() }
-func (l listener) Changed() { signal(l.course.poke) }
+func (l listener) Changed() { pace.Signal(l.course.poke) }
 
 // OutOfMemory warns of processes that the kernel killed for memory while their
 // session goes on. count is of all of them in one of its kernels so far.
@@ -290,10 +288,7 @@ func (l listener) OutOfMemory(kernel string, count int) {
 	if !news {
 		return
 	}
-	_, err := r.config.Records.Change(c.id, func(d *records.Draft) error {
-		if d.Status != session.Running {
-			return nil
-		}
+	records.Warn(r.config.Records, r.config.Log, c.id, func(d *records.Draft) {
 		what := "A process was killed"
 		if count > 1 {
 			what = fmt.Sprintf("%d processes were killed", count)
@@ -301,11 +296,7 @@ func (l listener) OutOfMemory(kernel string, count int) {
 		d.Warn(session.Warning{Code: records.CodeOOM, Title: "oom-killed",
 			Text: fmt.Sprintf("%s in %s because it used up its %s of memory. Launch it with more memory.", what, d.Name,
 				d.Spec.Resources.Memory)})
-		return nil
 	})
-	if err != nil {
-		r.config.Log.Warn("a warning could not be stored", "session", c.id, "err", err)
-	}
 }
 
 // Trouble keeps trouble that the guest tells of. Once the session runs it
@@ -315,13 +306,5 @@ func (l listener) Trouble(cause session.Cause) {
 	c.mu.Lock()
 	c.trouble = &cause
 	c.mu.Unlock()
-	_, err := r.config.Records.Change(c.id, func(d *records.Draft) error {
-		if d.Status == session.Running {
-			d.WarnOfTrouble(&cause)
-		}
-		return nil
-	})
-	if err != nil {
-		r.config.Log.Warn("a warning could not be stored", "session", c.id, "err", err)
-	}
+	records.Warn(r.config.Records, r.config.Log, c.id, func(d *records.Draft) { d.WarnOfTrouble(&cause) })
 }

@@ -1,15 +1,16 @@
 package launch
 
-import "time"
+import (
+	"time"
+
+	"slipway/backend/agent/images"
+)
 
 // Limits are the times after which a step counts as failed. Zero fields have
 // defaults.
 type Limits struct {
-	Call      time.Duration   // any short question to the engine; 30 s
+	images.Limits
 	Pull      time.Duration   // a pull as a whole; 6 h
-	PullStall time.Duration   // a pull without progress; 5 min
-	Commit    time.Duration   // to make an image of a session; 1 h
-	Remove    time.Duration   // to remove an image, or to measure all of them; 5 min
 	Create    time.Duration   // 2 min
 	Start     time.Duration   // 2 min
 	Guest     time.Duration   // until the guest is ready; 1 min
@@ -28,8 +29,8 @@ func (l Limits) WithDefaults() Limits {
 		value *time.Duration
 		zero  time.Duration
 	}{
-		{&l.Call, 30 * time.Second}, {&l.Pull, 6 * time.Hour}, {&l.PullStall, 5 * time.Minute}, {&l.Commit, time.Hour},
-		{&l.Remove, 5 * time.Minute},
+		{&l.Call, 30 * time.Second}, {&l.Pull, 6 * time.Hour}, {&l.PullStall, 5 * time.Minute},
+		{&l.Commit, time.Hour}, {&l.Remove, 5 * time.Minute},
 		{&l.Create, 2 * time.Minute}, {&l.Start, 2 * time.Minute}, {&l.Guest, time.Minute},
 		{&l.Prepare, 12 * time.Hour}, {&l.Launch, 15 * time.Minute}, {&l.Grace, 10 * time.Second},
 		{&l.Logs, time.Minute}, {&l.Reconcile, time.Minute}, {&l.Stray, 5 * time.Minute},

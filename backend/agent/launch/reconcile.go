@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"slipway/backend/engine"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/store"
 )
@@ -12,7 +13,7 @@ import (
 // ContainerChanged passes a change of a container on to its session.
 func (r *Runner) ContainerChanged(state engine.State) {
 	if c := r.courseOf(session.ID(state.Labels[engine.LabelSession])); c != nil && !state.Running {
-		signal(c.poke)
+		pace.Signal(c.poke)
 	}
 }
 
@@ -22,11 +23,7 @@ func (r *Runner) ContainerChanged(state engine.State) {
 // record knows. Doing it again does no harm.
 func (r *Runner) Reconcile(ctx context.Context) error {
 	since := r.leftovers.since()
-	var states []engine.State
-	err := engine.Within(ctx, r.config.Limits.Call, "list", func(ctx context.Context) (err error) {
-		states, err = r.config.Engine.List(ctx)
-		return err
-	})
+	states, err := engine.Ask(ctx, r.config.Limits.Call, "list", r.config.Engine.List)
 	if err != nil {
 		return err
 	}
@@ -86,7 +83,7 @@ func (r *Runner) resume(ctx context.Context, running map[session.ID]int) error {
 		if c == nil {
 			r.Start(ctx, s.ID)
 		} else if s.Status == session.Running && running[s.ID] < len(s.Kernels) {
-			signal(c.poke)
+			pace.Signal(c.poke)
 		}
 	}
 	return nil

@@ -238,10 +238,3 @@ func (r *Runner) Steps(id session.ID) []session.Step {
 	}
 	return nil
 }
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}

@@ -85,10 +85,7 @@ func New(config Config) *Meter {
 
 // Wake has the meter sample now.
 func (m *Meter) Wake() {
-	select {
-	case m.wake <- struct{}{}:
-	default: // it is about to
-	}
+	pace.Signal(m.wake)
 }
 
 // Busy is how busy each CPU is, 0 to 1, as last measured.
@@ -204,11 +201,8 @@ func (m *Meter) SampleSessions(ctx context.Context) bool {
 	if len(ids) == 0 || !m.config.Health.State().Up {
 		return len(ids) > 0
 	}
-	var stats map[string]engine.Stats
-	err = engine.Within(ctx, m.config.Call, "stats", func(ctx context.Context) (err error) {
-		stats, err = m.config.Engine.Stats(ctx, ids)
-		return err
-	})
+	stats, err := engine.Ask(ctx, m.config.Call, "stats",
+		func(ctx context.Context) (map[string]engine.Stats, error) { return m.config.Engine.Stats(ctx, ids) })
 	if err != nil {
 		if ctx.Err() == nil {
 			m.config.Log.Warn("usage cannot be sampled", "err", m.config.Health.Heed(err))

@@ -26,15 +26,8 @@ func (p *People) SawProcesses(s session.Session, count int) {
 	if s.Processes == 0 || count < s.Processes-s.Processes/nearly || told {
 		return
 	}
-	_, err := p.config.Records.Change(s.ID, func(d *records.Draft) error {
-		if d.Status == session.Running {
-			d.Warn(session.Warning{Code: CodeProcesses, Title: "Too many processes",
-				Text: fmt.Sprintf("It reached its limit of %d processes and threads. New ones fail to start.",
-					s.Processes)})
-		}
-		return nil
+	records.Warn(p.config.Records, p.config.Log, s.ID, func(d *records.Draft) {
+		d.Warn(session.Warning{Code: CodeProcesses, Title: "Too many processes",
+			Text: fmt.Sprintf("It reached its limit of %d processes and threads. New ones fail to start.", s.Processes)})
 	})
-	if err != nil {
-		p.config.Log.Warn("a warning could not be stored", "session", s.ID, "err", err)
-	}
 }

@@ -112,10 +112,7 @@ func New(config Config) *Queue {
 
 // Wake has the queue plan again.
 func (q *Queue) Wake() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
+	pace.Signal(q.wake)
 }
 
 // Wait is why a session waits, nil where it is not known.

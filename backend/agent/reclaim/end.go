@@ -8,6 +8,7 @@ import (
 
 	"slipway/backend/agent/records"
 	"slipway/backend/idle"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -47,10 +48,7 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 	if !changed {
 		return false
 	}
-	_, err := w.config.Sessions.Change(s.ID, func(d *records.Draft) error {
-		if d.Status != session.Running {
-			return nil
-		}
+	return records.Warn(w.config.Sessions, w.config.Log, s.ID, func(d *records.Draft) {
 		for code := range has {
 			if _, still := wanted[code]; !still {
 				d.Unwarn(code)
@@ -61,12 +59,7 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 				d.Warn(w)
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		w.config.Log.Warn("a warning could not be stored", "session", s.ID, "err", err)
-	}
-	return err == nil
 }
 
 func warningText(v idle.Verdict) string {
@@ -157,10 +150,7 @@ func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) 
 	clear(w.of(id).announced)
 	clear(w.of(id).last)
 	w.mu.Unlock()
-	select {
-	case w.notify <- struct{}{}:
-	default: // it is about to look
-	}
+	pace.Signal(w.notify)
 	return s, nil
 }
 

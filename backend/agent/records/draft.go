@@ -1,6 +1,7 @@
 package records
 
 import (
+	"log/slog"
 	"reflect"
 	"slices"
 	"time"
@@ -158,6 +159,23 @@ func (d *Draft) UnwarnDevice(code session.Code, device gpu.UUID) {
 	if slices.ContainsFunc(d.Warnings, it) {
 		d.Warnings = slices.DeleteFunc(slices.Clone(d.Warnings), it)
 	}
+}
+
+// Warn changes the warnings of a session while it runs, and reports whether they
+// are stored: a failure is logged, and the session goes on without.
+func Warn(sessions interface {
+	Change(id session.ID, change func(*Draft) error) (session.Session, error)
+}, log *slog.Logger, id session.ID, change func(*Draft)) bool {
+	_, err := sessions.Change(id, func(d *Draft) error {
+		if d.Status == session.Running {
+			change(d)
+		}
+		return nil
+	})
+	if err != nil {
+		log.Warn("a warning could not be stored", "session", id, "err", err)
+	}
+	return err == nil
 }
 
 // Versions are what Save has stored, one for each status.
