@@ -60,8 +60,11 @@ func (b *Bucket) add(session string, device UUID, d Counters) {
 	b.Rows = append(b.Rows, BucketRow{session, device, d})
 }
 
-// startOf is the start of the span that wall lies in.
-func (s Span) startOf(wall time.Time) time.Time {
+// Spans are the lengths of buckets, the shortest first.
+var Spans = []Span{SpanMinute, SpanHour, SpanDay}
+
+// StartOf is the start of the span that wall lies in.
+func (s Span) StartOf(wall time.Time) time.Time {
 	switch s {
 	case SpanMinute:
 		return wall.Truncate(time.Minute)
@@ -73,8 +76,8 @@ func (s Span) startOf(wall time.Time) time.Time {
 
 // turn closes the buckets that wall is not in and opens those that it is in.
 func (a *Accounts) turn(wall time.Time) {
-	for _, span := range []Span{SpanMinute, SpanHour, SpanDay} {
-		start := span.startOf(wall)
+	for _, span := range Spans {
+		start := span.StartOf(wall)
 		i := slices.IndexFunc(a.state.Buckets, func(b Bucket) bool { return b.Span == span })
 		if i >= 0 && a.state.Buckets[i].Start.Equal(start) && len(a.state.Buckets[i].Rows) < maxBucketRows {
 			continue

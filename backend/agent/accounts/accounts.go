@@ -413,35 +413,21 @@ func (b *Books) save(now gpu.Moment, extras []Extra) error {
 }
 
 func (b *Books) put(tx *store.Tx, gpus gpu.Checkpoint, now gpu.Moment, extras []Extra) error {
-	if err := tx.PutAccount(keyGPUState, gpus.State); err != nil {
-		return err
-	}
+	rows := map[string]any{keyGPUState: gpus.State, keyCheckpoint: now}
 	for _, row := range gpus.Rows {
-		if err := tx.PutAccount(fmt.Sprintf("%s%s/%s/%020d", keyGPURow, row.Session, row.Device, row.Part),
-			row); err != nil {
-			return err
-		}
+		rows[fmt.Sprintf("%s%s/%s/%020d", keyGPURow, row.Session, row.Device, row.Part)] = row
 	}
 	for _, bucket := range gpus.Buckets {
-		if err := tx.PutAccount(bucketKey(keyGPUBucket, bucket.Span, bucket.Start, bucket.Part), bucket); err != nil {
-			return err
-		}
+		rows[bucketKey(keyGPUBucket, bucket.Span, bucket.Start, bucket.Part)] = bucket
 	}
-	if err := b.cpus.each(tx.PutAccount); err != nil {
-		return err
-	}
+	b.cpus.put(rows)
 	for id, name := range b.fresh {
-		if err := tx.PutAccount(keyName+string(id), name); err != nil {
-			return err
-		}
+		rows[keyName+string(id)] = name
 	}
-	for _, extra := range extras {
+	for _, extra := range append(extras, Extra{Rows: rows}) {
 		if err := extra.put(tx); err != nil {
 			return err
 		}
-	}
-	if err := tx.PutAccount(keyCheckpoint, now); err != nil {
-		return err
 	}
 	for _, old := range []struct {
 		span   gpu.Span

@@ -15,10 +15,7 @@ type cpuUse struct {
 	AllocMs int64 `json:"allocMs"` // CPUs granted × milliseconds
 }
 
-func (u *cpuUse) add(d cpuUse) {
-	u.UsedNs += d.UsedNs
-	u.AllocMs += d.AllocMs
-}
+func (u cpuUse) plus(d cpuUse) cpuUse { return cpuUse{u.UsedNs + d.UsedNs, u.AllocMs + d.AllocMs} }
 
 // cpuState is everything that the accounts of CPU time must remember: counters
 // together with the cursors up to which they count.
@@ -132,20 +129,18 @@ func (b *cpuBook) charge(wall time.Time, id session.ID, account *cpuAccount, d c
 	if d == (cpuUse{}) {
 		return
 	}
-	account.Use.add(d)
+	account.Use = account.Use.plus(d)
 	b.turn(wall)
-	for i := range b.state.Buckets {
-		use := b.state.Buckets[i].Use[id]
-		use.add(d)
-		b.state.Buckets[i].Use[id] = use
+	for _, bucket := range b.state.Buckets {
+		bucket.Use[id] = bucket.Use[id].plus(d)
 	}
 }
 
 // turn closes the buckets that wall is not in and opens those that it is in.
 // After the clock was set back there may be two of one start: readers add up.
 func (b *cpuBook) turn(wall time.Time) {
-	for _, span := range spans {
-		start := startOf(span, wall)
+	for _, span := range gpu.Spans {
+		start := span.StartOf(wall)
 		i := slices.IndexFunc(b.state.Buckets, func(c cpuBucket) bool { return c.Span == span })
 		if i >= 0 && b.state.Buckets[i].Start.Equal(start) {
 			continue
@@ -166,42 +161,19 @@ func (b *cpuBook) stored() {
 	b.closed = nil
 }
 
-// each calls fn with every key and value that must be stored for the book to
-// go on from here after a crash. Storing one twice changes nothing.
-func (b *cpuBook) each(fn func(key string, value any) error) error {
-	if err := fn(keyCPUState, b.state); err != nil {
-		return err
-	}
+// put adds to rows, by their keys, what must be stored for the book to go on
+// from here after a crash. Storing it twice changes nothing.
+func (b *cpuBook) put(rows map[string]any) {
+	rows[keyCPUState] = b.state
 	for id, use := range b.ended {
-		if err := fn(keyCPURow+string(id), use); err != nil {
-			return err
-		}
+		rows[keyCPURow+string(id)] = use
 	}
 	for id, account := range b.state.Sessions {
-		if err := fn(keyCPURow+string(id), account.Use); err != nil {
-			return err
-		}
+		rows[keyCPURow+string(id)] = account.Use
 	}
 	for _, bucket := range slices.Concat(b.closed, b.state.Buckets) {
-		if err := fn(bucketKey(keyCPUBucket, bucket.Span, bucket.Start, bucket.Part), bucket); err != nil {
-			return err
-		}
+		rows[bucketKey(keyCPUBucket, bucket.Span, bucket.Start, bucket.Part)] = bucket
 	}
-	return nil
-}
-
-// spans are the lengths of buckets, the shortest first.
-var spans = []gpu.Span{gpu.SpanMinute, gpu.SpanHour, gpu.SpanDay}
-
-// startOf is the start of the span that wall lies in.
-func startOf(span gpu.Span, wall time.Time) time.Time {
-	switch span {
-	case gpu.SpanMinute:
-		return wall.Truncate(time.Minute)
-	case gpu.SpanHour:
-		return wall.Truncate(time.Hour)
-	}
-	return time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, wall.Location())
 }
 
 // The keys of accounts in the store. Those of buckets are in the order of time.

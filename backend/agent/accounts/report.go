@@ -91,7 +91,7 @@ func bucketLength(span session.AccountSpan, now time.Time) gpu.Span {
 // eachBucket calls fn with every stored bucket of devices or CPUs in a span.
 func eachBucket[T any](b *Books, prefix string, span session.AccountSpan, now time.Time, fn func(bucket T)) error {
 	length := bucketLength(span, now)
-	first, end := startOf(length, span.From.In(now.Location())), span.To
+	first, end := length.StartOf(span.From.In(now.Location())), span.To
 	if !end.Before(now) {
 		end = end.Add(time.Second) // what begins just now is part of it
 	}
@@ -146,7 +146,7 @@ func spanStart(span session.AccountSpan, start, now time.Time) time.Time {
 	case span.Bucket == 0:
 		return span.From.UTC()
 	case span.Bucket >= 24*time.Hour:
-		return startOf(gpu.SpanDay, start.In(now.Location())).UTC()
+		return gpu.SpanDay.StartOf(start.In(now.Location())).UTC()
 	}
 	return start.Truncate(span.Bucket).UTC()
 }
@@ -161,7 +161,7 @@ func sumAt(sums map[accountKey]*session.Account, key accountKey) *session.Accoun
 func addUse(use *session.DeviceUse, c gpu.Counters) {
 	use.AllocMs += c.AllocGPUMs
 	use.BusyMs += c.BusyGPUMs
-	use.VRAMMiBMs += mebibytes(c.VRAM)
+	use.VRAMMiBMs += int64(c.VRAM.Per(gpu.MiB)) // whole MiB × milliseconds fit in 64 bits
 	use.VRAMPeak = max(use.VRAMPeak, c.VRAMPeak)
 	use.EnergyDynamic += c.EnergyDyn
 	use.EnergyIdle += c.EnergyIdle
@@ -169,6 +169,3 @@ func addUse(use *session.DeviceUse, c gpu.Counters) {
 	use.EstimatedMs += c.EstimatedMs
 	use.GapMs += c.GapMs
 }
-
-// mebibytes tells in 64 bits what is counted in 128: whole MiB × milliseconds.
-func mebibytes(held gpu.ByteTime) int64 { return int64(held.Per(gpu.MiB)) }

@@ -65,35 +65,33 @@ func (t *track) after(border time.Time) int {
 func pack(p session.DevicePoint) trackPoint {
 	packed := trackPoint{at: p.At.UnixNano(), memory: unread, power: unread, util: unread, temperature: unread}
 	if p.Util != nil {
-		packed.util = int16(min(*p.Util, math.MaxInt16)) //nolint:gosec // it is bounded
+		packed.util = int16(min(*p.Util, math.MaxInt16))
 	}
 	if p.MemoryUsed != nil {
 		packed.memory = *p.MemoryUsed
 	}
 	if p.Power != nil {
-		packed.power = int32(min(*p.Power, math.MaxInt32)) //nolint:gosec // it is bounded
+		packed.power = int32(min(*p.Power, math.MaxInt32))
 	}
 	if p.Temperature != nil {
-		packed.temperature = int16(min(*p.Temperature, math.MaxInt16)) //nolint:gosec // it is bounded
+		packed.temperature = int16(min(*p.Temperature, math.MaxInt16))
 	}
 	return packed
 }
 
 func (p trackPoint) unpack() session.DevicePoint {
 	point := session.DevicePoint{At: time.Unix(0, p.at).UTC()}
-	if util := int(p.util); util != unread {
-		point.Util = &util
-	}
-	if memory := p.memory; memory != unread {
-		point.MemoryUsed = &memory
-	}
-	if power := gpu.MilliWatt(p.power); power != unread {
-		point.Power = &power
-	}
-	if temperature := int(p.temperature); temperature != unread {
-		point.Temperature = &temperature
-	}
+	point.Util, point.MemoryUsed = known[int](p.util), known[gpu.Bytes](p.memory)
+	point.Power, point.Temperature = known[gpu.MilliWatt](p.power), known[int](p.temperature)
 	return point
+}
+
+// known is a packed number, nil where it was not read.
+func known[T, P int | int16 | int32 | gpu.Bytes | gpu.MilliWatt](packed P) *T {
+	if packed == unread {
+		return nil
+	}
+	return new(T(packed))
 }
 
 // History returns the points of a device that are newer than a time. It fails

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 
 	"slipway/backend/engine"
@@ -12,11 +13,8 @@ import (
 // containers.
 func (l *Ledger) Board(attachment engine.Attachment, strategy gpu.Strategy) session.DeviceBoard {
 	b := session.DeviceBoard{
-		Source: sourceName(l.state.Devices), Text: l.state.Text, Quantum: l.Quantum(), Strategy: string(strategy),
+		Source: sourceName(l.state.Devices), Text: l.state.Text, Quantum: l.Quantum(), Strategy: string(cmp.Or(strategy, gpu.Evenly)),
 		Attach: attachName(l.state.Devices, attachment), Devices: []session.DeviceState{}, At: l.now.UTC(),
-	}
-	if b.Strategy == "" {
-		b.Strategy = string(gpu.Evenly)
 	}
 	sample := gpu.Sample{}
 	if n := len(l.state.Recent); n > 0 {
@@ -106,16 +104,8 @@ func sourceName(devices []gpu.Device) string {
 
 // attachName names the way in which devices get into containers.
 func attachName(devices []gpu.Device, attachment engine.Attachment) string {
-	nodes := slices.ContainsFunc(devices, func(d gpu.Device) bool {
-		return d.Vendor == gpu.AMD ||
-			d.Vendor == gpu.Intel
-	})
-	nvidia := slices.ContainsFunc(devices, func(d gpu.Device) bool { return d.Vendor == gpu.NVIDIA })
-	if nodes && !nvidia {
+	if sourceName(devices) == "drm" {
 		return "nodes"
 	}
-	if attachment.Way == "" {
-		return string(engine.AttachNone)
-	}
-	return string(attachment.Way)
+	return string(cmp.Or(attachment.Way, engine.AttachNone))
 }
