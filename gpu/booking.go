@@ -126,30 +126,32 @@ type party struct {
 	toldMem   bool // some process told its memory
 }
 
-// parties lists who is on a device: every session with a row there, and others.
-func (a *Accounts) parties(s Sample, iv interval, holders Holders) []*party {
-	var list []*party
-	find := func(session string) *party {
-		i := slices.IndexFunc(list, func(p *party) bool { return p.session == session })
-		if i < 0 {
-			list = append(list, &party{session: session})
-			i = len(list) - 1
-		}
-		return list[i]
+// parties are those who are on a device.
+type parties []*party
+
+// of finds or adds the session that a process belongs to, or others.
+func (ps *parties) of(session string, ours bool) *party {
+	if !ours {
+		session = Others
 	}
-	find(Others)
+	i := slices.IndexFunc(*ps, func(p *party) bool { return p.session == session })
+	if i < 0 {
+		i, *ps = len(*ps), append(*ps, &party{session: session})
+	}
+	return (*ps)[i]
+}
+
+// parties lists who is on a device: every session with a row there, and others.
+func (a *Accounts) parties(s Sample, iv interval, holders Holders) (list parties) {
+	list.of("", false)
 	for _, r := range a.state.Rows {
 		if r.Device == iv.device.UUID && r.Session != Others && r.Session != Idle && r.Session != Unattributed {
-			p := find(r.Session)
+			p := list.of(r.Session, true)
 			p.row, p.weight = r, r.Weight
 		}
 	}
 	for _, process := range unique(s.Processes, iv.device.UUID) {
-		session, ours := holders.Of(process)
-		if !ours {
-			session = Others
-		}
-		find(session).add(process, iv.covered, s.At.Boot)
+		list.of(holders.Of(process)).add(process, iv.covered, s.At.Boot)
 	}
 	return list
 }
@@ -158,7 +160,7 @@ func (a *Accounts) parties(s Sample, iv interval, holders Holders) []*party {
 // sample. Of whom nobody knows whose they were are divided by what was promised;
 // guessed says that there were some. What falls to nobody's promise stays
 // without a party.
-func (a *Accounts) addEnded(parties []*party, s Sample, iv interval, holders Holders) (_ []*party, guessed bool) {
+func (a *Accounts) addEnded(parties parties, s Sample, iv interval, holders Holders) (_ parties, guessed bool) {
 	var strange int64
 	for _, e := range s.Ended {
 		if e.Device != iv.device.UUID {
@@ -169,28 +171,16 @@ func (a *Accounts) addEnded(parties []*party, s Sample, iv interval, holders Hol
 			strange += use
 			continue
 		}
-		session, ours := holders.Of(ProcessSample{Container: e.Container})
-		if !ours {
-			session = Others
-		}
-		i := slices.IndexFunc(parties, func(p *party) bool { return p.session == session })
-		if i < 0 {
-			i, parties = len(parties), append(parties, &party{session: session})
-		}
-		parties[i].use += use
-		if e.Peak != nil && ours {
-			a.pay(iv, parties[i], Counters{VRAMPeak: max(0, *e.Peak)})
+		p := parties.of(holders.Of(ProcessSample{Container: e.Container}))
+		p.use += use
+		if e.Peak != nil && p.session != Others {
+			a.pay(iv, p, Counters{VRAMPeak: max(0, *e.Peak)})
 		}
 	}
 	if strange == 0 {
 		return parties, false
 	}
-	promises := make([]int64, len(parties)+1)
-	for i, p := range parties {
-		promises[i] = p.weight
-	}
-	promises[len(parties)] = unpromised(iv.ms, parties)
-	for i, part := range split(strange, promises)[:len(parties)] {
+	for i, part := range split(strange, promised(iv.ms, parties))[:len(parties)] {
 		parties[i].use += part
 		guessed = guessed || part > 0
 	}
@@ -243,19 +233,15 @@ func (a *Accounts) bookDevice(s Sample, sample DeviceSample, holders Holders) []
 	return live(iv, parties, uses, memories, how)
 }
 
-// rowOf finds or opens the row of a party.
-func (a *Accounts) rowOf(iv interval, p *party) *Row {
+// pay charges a party, and opens no row for nothing.
+func (a *Accounts) pay(iv interval, p *party, d Counters) {
+	if d == (Counters{}) {
+		return
+	}
 	if p.row == nil {
 		p.row = a.row(p.session, iv.device.UUID)
 	}
-	return p.row
-}
-
-// pay charges a party, and opens no row for nothing.
-func (a *Accounts) pay(iv interval, p *party, d Counters) {
-	if d != (Counters{}) {
-		a.charge(a.rowOf(iv, p), d)
-	}
+	a.charge(p.row, d)
 }
 
 // bucket charges one of the buckets of a device that are no session.
@@ -327,12 +313,10 @@ func live(iv interval, parties []*party, uses, memories []int64, how quality) []
 		}
 		l := Live{Session: p.session, Device: iv.device.UUID, Estimated: how == divided}
 		if iv.covered > 0 && how != unknown {
-			util := int(uses[i] / iv.covered)
-			l.Util = &util
+			l.Util = new(int(uses[i] / iv.covered))
 		}
 		if p.processes == 0 && !iv.sample.Blind || p.toldMem || memories[i] > 0 {
-			memory := Bytes(memories[i])
-			l.Memory = &memory
+			l.Memory = new(Bytes(memories[i]))
 		}
 		list = append(list, l)
 	}

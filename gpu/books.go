@@ -41,8 +41,7 @@ func Books(ledger *Ledger, sample Sample, holders Holders, age Age, foreign map[
 			book.read(view, d, sample.Processes, holders, age)
 			book.Peak = max(book.Foreign, foreign[book.Device].Peak())
 			if book.DriverFree != nil {
-				free := max(0, *book.DriverFree-book.Unclaimed-(book.Peak-book.Foreign))
-				book.DeviceFree = &free
+				book.DeviceFree = new(max(0, *book.DriverFree-book.Unclaimed-(book.Peak-book.Foreign)))
 			}
 		}
 		books = append(books, book)
@@ -56,8 +55,7 @@ func (b *Book) read(view View, d DeviceSample, processes []ProcessSample, holder
 	case d.MemoryFree != nil:
 		b.DriverFree = d.MemoryFree
 	case d.MemoryUsed != nil && usable > 0:
-		free := max(0, usable-*d.MemoryUsed)
-		b.DriverFree = &free
+		b.DriverFree = new(max(0, usable-*d.MemoryUsed))
 	}
 	claims := map[string]*Claim{}
 	for _, h := range view.Holdings {

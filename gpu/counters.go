@@ -45,8 +45,7 @@ func (c Counters) Measured() *int {
 	if all == 0 {
 		return nil
 	}
-	part := int(c.CoveredMs * 10000 / all)
-	return &part
+	return new(int(c.CoveredMs * 10000 / all))
 }
 
 // negative says whether any counter went below zero.

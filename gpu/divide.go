@@ -79,6 +79,16 @@ func unpromised(ms int64, parties []*party) int64 {
 	return max(0, rest)
 }
 
+// promised are the share × milliseconds that each party was promised, with one
+// entry more for what nobody was over ms.
+func promised(ms int64, parties []*party) []int64 {
+	promises := make([]int64, 0, len(parties)+1)
+	for _, p := range parties {
+		promises = append(promises, p.weight)
+	}
+	return append(promises, unpromised(ms, parties))
+}
+
 // divideMemory says how much memory each party holds, with one entry more for
 // what no party explains, and whether that had to be divided by promise. The
 // sum is what the device says is used; where processes say more, everybody's
@@ -137,8 +147,7 @@ func (a *Accounts) burnt(iv interval, at Moment) (e energy, ok, again bool) {
 		return e, true, false
 	}
 	if sample.Energy != nil {
-		counter := *sample.Energy
-		d.Energy, d.EnergyAt = &counter, at
+		d.Energy, d.EnergyAt = new(*sample.Energy), at
 	}
 	return e, ok, false
 }
@@ -164,11 +173,7 @@ func (a *Accounts) bookEnergy(iv interval, at Moment, parties []*party, uses []i
 	d := iv.device
 	d.Idle.learn(iv, e, uses)
 	idle := min(e.amount, MilliJoule(int64(d.Idle.Power())*e.ms/1000))
-	promises := make([]int64, len(parties)+1)
-	for i, p := range parties {
-		promises[i] = p.weight
-	}
-	promises[len(parties)] = unpromised(e.ms, parties)
+	promises := promised(e.ms, parties)
 	if slices.Max(promises) == 0 {
 		promises[len(parties)] = 1
 	}

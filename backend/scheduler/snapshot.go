@@ -185,12 +185,9 @@ type Placement struct {
 }
 
 // Total is the sum of what the kernels are given.
-func (p Placement) Total() session.Grants {
-	var total session.Grants
+func (p Placement) Total() (total session.Grants) {
 	for _, k := range p.Kernels {
-		total.CPUs = append(total.CPUs, k.CPUs...)
-		total.Memory += k.Memory
-		total.GPUs = append(total.GPUs, k.GPUs...)
+		total = total.Plus(k)
 	}
 	return total
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -95,6 +96,17 @@ type Grants struct {
 	CPUs   []int       `json:"cpus"` // numbers of the machine's CPUs
 	Memory gpu.Bytes   `json:"memory"`
 	GPUs   []gpu.Grant `json:"gpus"`
+}
+
+// Plus is what g and another hold together.
+func (g Grants) Plus(other Grants) Grants {
+	return Grants{CPUs: append(slices.Clip(g.CPUs), other.CPUs...), Memory: g.Memory + other.Memory,
+		GPUs: append(slices.Clip(g.GPUs), other.GPUs...)}
+}
+
+// Equal reports whether g and another hold the same.
+func (g Grants) Equal(other Grants) bool {
+	return slices.Equal(g.CPUs, other.CPUs) && g.Memory == other.Memory && slices.Equal(g.GPUs, other.GPUs)
 }
 
 // Kernel is one container of a session. Name is main1 for the only or first.

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 
 	bolt "go.etcd.io/bbolt"
@@ -147,9 +146,7 @@ func (t *Tx) Put(s *session.Session) error {
 // movesBooks reports whether a change alters what waits or what is promised.
 func movesBooks(old, s session.Session) bool {
 	return old.Status.Live() != s.Status.Live() || (old.Status == session.Pending) != (s.Status == session.Pending) ||
-		!slices.Equal(old.Grants.CPUs, s.Grants.CPUs) || old.Grants.Memory != s.Grants.Memory ||
-		!slices.Equal(old.Grants.GPUs, s.Grants.GPUs) ||
-		old.Priority != s.Priority
+		!old.Grants.Equal(s.Grants) || old.Priority != s.Priority
 }
 
 // finish moves a session from the live ones to the finished ones.

@@ -3,7 +3,6 @@ package store
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	bolt "go.etcd.io/bbolt"
@@ -128,11 +127,9 @@ func (a *audit) promises(s session.Session) {
 	}
 	var sum session.Grants
 	for _, k := range s.Kernels {
-		sum.CPUs, sum.GPUs = append(sum.CPUs, k.Grants.CPUs...), append(sum.GPUs, k.Grants.GPUs...)
-		sum.Memory += k.Grants.Memory
+		sum = sum.Plus(k.Grants)
 	}
-	if !slices.Equal(sum.CPUs, s.Grants.CPUs) || sum.Memory != s.Grants.Memory ||
-		!slices.Equal(sum.GPUs, s.Grants.GPUs) {
+	if !sum.Equal(s.Grants) {
 		a.report("session %s holds %+v and its kernels %+v", s.ID, s.Grants, sum)
 	}
 }

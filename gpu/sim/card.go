@@ -128,16 +128,11 @@ func (m *Machine) fill(c *card, here []*program) gpu.Bytes {
 
 // sample reads the card as it was since the last sample.
 func (c *card) sample() gpu.DeviceSample {
-	used, free := c.used, c.device.Usable()-c.used
-	power := gpu.MilliWatt(c.watts * 1000)
-	limit := gpu.MilliWatt(c.limit * 1000)
-	energy := gpu.MilliJoule(c.energy * 1000)
-	degrees := int(math.Round(c.degrees))
 	c.level = share(c.busy, c.watched, c.level)
-	util := c.level
 	return gpu.DeviceSample{
-		UUID: c.device.UUID, Util: &util, MemoryUsed: &used, MemoryFree: &free,
-		Power: &power, PowerLimit: &limit, Energy: &energy, Temperature: &degrees,
+		UUID: c.device.UUID, Util: new(c.level), MemoryUsed: new(c.used), MemoryFree: new(c.device.Usable() - c.used),
+		Power: new(gpu.MilliWatt(c.watts * 1000)), PowerLimit: new(gpu.MilliWatt(c.limit * 1000)),
+		Energy: new(gpu.MilliJoule(c.energy * 1000)), Temperature: new(int(math.Round(c.degrees))),
 	}
 }
 

@@ -216,9 +216,8 @@ func (p *program) turn(at time.Duration) {
 // sample reads the program, whose device was watched for some time.
 func (p *program) sample(watched time.Duration) gpu.ProcessSample {
 	p.level = share(p.busy, watched, p.level)
-	memory, util := p.memory, p.level
 	return gpu.ProcessSample{
 		PID: p.pid, Start: uint64(p.start / (10 * time.Millisecond)), Device: p.Device, Instance: p.Instance,
-		Memory: &memory, Util: &util, Name: p.Name, User: p.User, Container: p.Container,
+		Memory: new(p.memory), Util: new(p.level), Name: p.Name, User: p.User, Container: p.Container,
 	}
 }

@@ -188,8 +188,7 @@ func adopted(state engine.State, family []engine.State, now time.Time) (session.
 	})
 	var total session.Grants
 	for _, k := range kernels {
-		total.CPUs, total.GPUs = append(total.CPUs, k.Grants.CPUs...), append(total.GPUs, k.Grants.GPUs...)
-		total.Memory += k.Grants.Memory
+		total = total.Plus(k.Grants)
 	}
 	started := state.StartedAt.UTC()
 	s := session.Session{

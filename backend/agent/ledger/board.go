@@ -13,8 +13,9 @@ import (
 // containers.
 func (l *Ledger) Board(attachment engine.Attachment, strategy gpu.Strategy) session.DeviceBoard {
 	b := session.DeviceBoard{
-		Source: sourceName(l.state.Devices), Text: l.state.Text, Quantum: l.Quantum(), Strategy: string(cmp.Or(strategy, gpu.Evenly)),
-		Attach: attachName(l.state.Devices, attachment), Devices: []session.DeviceState{}, At: l.now.UTC(),
+		Source: sourceName(l.state.Devices), Text: l.state.Text, Quantum: l.Quantum(),
+		Strategy: string(cmp.Or(strategy, gpu.Evenly)),
+		Attach:   attachName(l.state.Devices, attachment), Devices: []session.DeviceState{}, At: l.now.UTC(),
 	}
 	sample := gpu.Sample{}
 	if n := len(l.state.Recent); n > 0 {

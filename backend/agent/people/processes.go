@@ -28,6 +28,7 @@ func (p *People) SawProcesses(s session.Session, count int) {
 	}
 	records.Warn(p.config.Records, p.config.Log, s.ID, func(d *records.Draft) {
 		d.Warn(session.Warning{Code: CodeProcesses, Title: "Too many processes",
-			Text: fmt.Sprintf("It reached its limit of %d processes and threads. New ones fail to start.", s.Processes)})
+			Text: fmt.Sprintf("It reached its limit of %d processes and threads. New ones fail to start.",
+				s.Processes)})
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/engine/docker/devices"
+	"slipway/backend/engine/docker/images"
 	"slipway/backend/engine/docker/networks"
 	"slipway/backend/session"
 )
@@ -54,7 +55,11 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 		return "", err
 	}
 	if !facts.Here {
-		return "", remoteEngine(e.daemon.Host())
+		return "", &session.Error{
+			Code: "engine_create_remote-engine", Message: "The Docker daemon at " + e.daemon.Host() +
+				" does not share this machine's files.",
+			Hint: "Run a Slipway agent on the machine where Docker runs, or set DOCKER_HOST to a daemon on this one.",
+		}
 	}
 	image, arch, err := e.platform(ctx, c.Image, facts)
 	if err != nil {
@@ -150,22 +155,13 @@ func checkMounts(mounts []session.Mount) error {
 	return nil
 }
 
-func remoteEngine(host string) error {
-	return &session.Error{
-		Code: "engine_create_remote-engine", Message: "The Docker daemon at " + host +
-			" does not share this machine's files.",
-		Hint: "Run a Slipway agent on the machine where Docker runs, or set DOCKER_HOST to a daemon on this one.",
-	}
-}
-
 // platform returns the id and the architecture of an image that is there and
 // that this machine can run.
 func (e *Engine) platform(ctx context.Context, ref string, facts *daemon.Facts) (id, arch string, err error) {
 	image, err := e.Image(ctx, ref)
 	switch code := session.CodeOf(err); {
 	case code == "engine_image_not-found":
-		return "", "", &session.Error{Code: "engine_create_no-image",
-			Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first.", Err: err}
+		return "", "", images.NotHere("engine_create_no-image", ref, err)
 	case code == "engine_image_invalid":
 		return "", "", &session.Error{Code: "engine_create_invalid", Message: ref + " is not the name of an image.",
 			Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
@@ -205,8 +201,7 @@ func (e *Engine) create(ctx context.Context, c engine.Container, config *contain
 	case errdefs.IsConflict(err) || errdefs.IsAlreadyExists(err):
 		return e.adopt(ctx, c, err)
 	case errdefs.IsNotFound(err) && ctx.Err() == nil:
-		return "", &session.Error{Code: "engine_create_no-image",
-			Message: "The image " + c.Image + " is not on this machine.", Hint: "Pull it first.", Err: err}
+		return "", images.NotHere("engine_create_no-image", c.Image, err)
 	}
 	if ctx.Err() == nil {
 		if failed := e.Devices.Failure(err); failed != nil {
@@ -292,8 +287,7 @@ func hostConfig(c engine.Container, facts *daemon.Facts) *container.HostConfig {
 		},
 	}
 	if c.Processes > 0 {
-		most := int64(c.Processes)
-		h.PidsLimit = &most
+		h.PidsLimit = new(int64(c.Processes))
 	}
 	if facts.Remapped && !facts.Rootless {
 		h.UsernsMode = "host" // or the container's root could not read the guest's configuration

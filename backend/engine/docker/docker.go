@@ -8,7 +8,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -88,7 +87,8 @@ func Open(config Config) (*Engine, error) {
 
 func (e *Engine) Close() error {
 	e.Reader.Close()
-	return errors.Join(e.kernels.close(), e.daemon.Close())
+	e.kernels.close()
+	return e.daemon.Close()
 }
 
 // Info is what the daemon says now, and where it does not keep sessions apart.

@@ -281,7 +281,7 @@ func (ks *kernels) names(owner string) ([]string, error) {
 }
 
 // close closes every link. The files stay for the next process.
-func (ks *kernels) close() error {
+func (ks *kernels) close() {
 	ks.mu.Lock()
 	ks.closed = true
 	open := ks.byName
@@ -290,5 +290,4 @@ func (ks *kernels) close() error {
 	for _, k := range open {
 		k.link.close()
 	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -206,17 +207,9 @@ func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
 			if err == nil && ctx.Err() == nil {
 				err = session.AsError(daemon.Unavailable(context.Canceled), daemon.CodeUnavailable)
 			}
-			return daemon.Failure(ctx, "watch", orContext(ctx, err))
+			return daemon.Failure(ctx, "watch", cmp.Or(err, ctx.Err()))
 		}
 	}
-}
-
-// orContext is err, or the error of ctx where err is nil.
-func orContext(ctx context.Context, err error) error {
-	if err == nil {
-		return ctx.Err()
-	}
-	return err
 }
 
 // changed is the state of the container that an event is about.

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -24,7 +25,7 @@ func (e *Engine) Logs(ctx context.Context, id string, opts session.LogOptions) (
 	if err != nil {
 		return nil, daemon.ContainerFailure(ctx, "read", id, err)
 	}
-	fail := func(err error) error { return daemon.Failure(ctx, "read", orContext(ctx, err)) }
+	fail := func(err error) error { return daemon.Failure(ctx, "read", cmp.Or(err, ctx.Err())) }
 	return &logReader{frames: frames, fail: fail, timestamps: opts.Timestamps}, nil
 }
 

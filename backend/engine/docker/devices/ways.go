@@ -260,10 +260,8 @@ func failureOf(err error) *session.Error {
 // it a session would run without what it holds.
 func CheckGrants(c engine.Container) error {
 	for _, grant := range c.Grants {
-		if !slices.ContainsFunc(c.Devices, func(device gpu.Device) bool {
-			return device.UUID == grant.Device &&
-				device.Vendor != ""
-		}) {
+		known := func(device gpu.Device) bool { return device.UUID == grant.Device && device.Vendor != "" }
+		if !slices.ContainsFunc(c.Devices, known) {
 			return &session.Error{
 				Code:    "engine_attach_unknown-device",
 				Message: fmt.Sprintf("The granted device %s is not on this machine any more.", grant.Device),

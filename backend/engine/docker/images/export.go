@@ -104,8 +104,7 @@ func (s *Store) ExportImage(ctx context.Context, id string, want func(part strin
 	fn func(part string, content io.Reader) error) error {
 	said, err := s.daemon.API.ImageInspect(ctx, id)
 	if errdefs.IsNotFound(err) {
-		return &session.Error{Code: "engine_image_not-found", Message: "The image " + id + " is not on this machine.",
-			Hint: "Pull it first.", Err: err}
+		return NotHere("engine_image_not-found", id, err)
 	}
 	if err != nil {
 		return daemon.Failure(ctx, "image", err)

@@ -79,10 +79,7 @@ func (s *Store) Image(ctx context.Context, ref string) (session.Image, error) {
 	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()
 	if _, err := reference.ParseAnyReference(ref); err != nil {
-		return session.Image{}, &session.Error{
-			Code: "engine_image_invalid", Message: "\"" + ref + "\" is not the name of an image.",
-			Hint: "Write it as for docker pull, for example python:3.12.", Err: err,
-		}
+		return session.Image{}, notName("engine_image_invalid", ref, err)
 	}
 	said, err := s.daemon.API.ImageInspect(ctx, ref)
 	if id := session.ImageDigest(ref); errdefs.IsNotFound(err) && id != "" {
@@ -90,8 +87,7 @@ func (s *Store) Image(ctx context.Context, ref string) (session.Image, error) {
 		said, err = s.daemon.API.ImageInspect(ctx, id)
 	}
 	if errdefs.IsNotFound(err) {
-		return session.Image{}, &session.Error{Code: "engine_image_not-found",
-			Message: "The image " + ref + " is not on this machine.", Hint: "Pull it first.", Err: err}
+		return session.Image{}, NotHere("engine_image_not-found", ref, err)
 	}
 	if err != nil {
 		return session.Image{}, daemon.Failure(ctx, "image", err)
@@ -102,6 +98,17 @@ func (s *Store) Image(ctx context.Context, ref string) (session.Image, error) {
 	s.mu.Unlock()
 	found.Labels = maps.Clone(found.Labels)
 	return found, nil
+}
+
+func notName(code session.Code, ref string, err error) error {
+	return &session.Error{Code: code, Message: "\"" + ref + "\" is not the name of an image.",
+		Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
+}
+
+// NotHere says that an image is not on this machine.
+func NotHere(code session.Code, ref string, err error) error {
+	return &session.Error{Code: code, Message: "The image " + ref + " is not on this machine.",
+		Hint: "Pull it first.", Err: err}
 }
 
 func (s *Store) imageOf(said image.InspectResponse) session.Image {

@@ -158,7 +158,7 @@ func (s *Store) load(ctx context.Context, a *archive) (session.Image, error) {
 	}()
 	said, err := s.daemon.API.ImageLoad(ctx, reader, client.ImageLoadWithQuiet(true))
 	if err == nil {
-		err = loaded(said.Body)
+		err = decode(said.Body, func(message) bool { return true })
 		err = errors.Join(err, said.Body.Close())
 	}
 	_ = reader.Close() // so that the writer ends where the daemon gave up
@@ -173,24 +173,6 @@ func (s *Store) load(ctx context.Context, a *archive) (session.Image, error) {
 		err = engine.Incomplete("Docker took it and does not have it")
 	}
 	return image, err
-}
-
-// loaded reads what the daemon says while it loads.
-func loaded(r io.Reader) error {
-	lines := json.NewDecoder(r)
-	for {
-		var m message
-		err := lines.Decode(&m)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if m.ErrorText != "" {
-			return &streamError{text: m.ErrorText}
-		}
-	}
 }
 
 // archive is an image in the form that docker load takes.
@@ -219,8 +201,7 @@ func (a *archive) write(to io.Writer) error {
 	}
 	if a.own != nil {
 		if err := a.own(func(part string, content io.Reader) error {
-			return spooled(w, layerFile(part),
-				content)
+			return spooled(w, layerFile(part), content)
 		}); err != nil {
 			return err
 		}
@@ -234,7 +215,12 @@ func (a *archive) write(to io.Writer) error {
 			continue
 		}
 		done[layer.Digest] = true
-		if err := a.layer(w, layer.Digest, stored); err != nil {
+		content, err := stored.Open()
+		if err != nil {
+			return err
+		}
+		err = add(w, layerFile(layer.Digest), int64(stored.Size), content)
+		if err := errors.Join(err, content.Close()); err != nil {
 			return err
 		}
 	}
@@ -248,14 +234,6 @@ func (a *archive) write(to io.Writer) error {
 // tags are the names that an image can get: a digest is none.
 func tags(refs []string) []string {
 	return slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return strings.Contains(ref, "@") })
-}
-
-func (a *archive) layer(w *tar.Writer, digest string, stored engine.Content) error {
-	content, err := stored.Open()
-	if err != nil {
-		return err
-	}
-	return errors.Join(add(w, layerFile(digest), int64(stored.Size), content), content.Close())
 }
 
 func add(w *tar.Writer, name string, size int64, content io.Reader) error {

@@ -23,9 +23,7 @@ func (s *Store) Pull(ctx context.Context, ref string, logins bool,
 	progress func(session.Pull)) (private bool, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
-		return false, &session.Error{Code: "engine_pull_invalid",
-			Message: "\"" + ref + "\" is not the name of an image.",
-			Hint:    "Write it as for docker pull, for example python:3.12.", Err: err}
+		return false, notName("engine_pull_invalid", ref, err)
 	}
 	login := ""
 	if logins {
@@ -82,7 +80,16 @@ func follow(stream io.Reader, progress func(session.Pull)) error {
 	messages, done := make(chan message), make(chan struct{})
 	failed := make(chan error, 1)
 	defer close(done)
-	go func() { failed <- decode(stream, messages, done) }()
+	go func() {
+		failed <- decode(stream, func(m message) bool {
+			select {
+			case messages <- m:
+				return true
+			case <-done:
+				return false
+			}
+		})
+	}()
 	meter := newMeter()
 	ticker := time.NewTicker(reportEvery)
 	defer ticker.Stop()
@@ -111,9 +118,9 @@ func follow(stream io.Reader, progress func(session.Pull)) error {
 	}
 }
 
-// decode passes messages on until the stream ends, which is no error, or tells
-// of one.
-func decode(stream io.Reader, messages chan<- message, done <-chan struct{}) error {
+// decode passes on the messages of a stream of the daemon's until it ends, which
+// is no error, or reports one.
+func decode(stream io.Reader, pass func(message) (more bool)) error {
 	lines := json.NewDecoder(stream)
 	for {
 		var m message
@@ -127,9 +134,7 @@ func decode(stream io.Reader, messages chan<- message, done <-chan struct{}) err
 		if text := cmp.Or(m.Error.Message, m.ErrorText); text != "" {
 			return &streamError{text: text}
 		}
-		select {
-		case messages <- m:
-		case <-done:
+		if !pass(m) {
 			return nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -25,45 +26,16 @@ type Networks struct {
 	daemon   *daemon.Daemon
 	instance string
 
-	mu       sync.Mutex // guards everything below
-	made     map[string]bool
-	together bool // the last one that was to keep its containers apart does not
+	// The names of the networks that this process has made. They stay when the
+	// leftovers of earlier processes are swept, because their containers may be
+	// still to come.
+	made     sync.Map
+	together atomic.Bool // the last one that was to keep its containers apart does not
 }
 
 // New returns the networks that carry an instance's label.
 func New(d *daemon.Daemon, instance string) *Networks {
-	return &Networks{daemon: d, instance: instance, made: map[string]bool{}}
-}
-
-func (ns *Networks) setTogether(together bool) {
-	ns.mu.Lock()
-	defer ns.mu.Unlock()
-	ns.together = together
-}
-
-func (ns *Networks) areTogether() bool {
-	ns.mu.Lock()
-	defer ns.mu.Unlock()
-	return ns.together
-}
-
-// setMade notes whether this process has made a network. What it made stays when
-// the leftovers of earlier processes are swept, because its containers may be
-// still to come.
-func (ns *Networks) setMade(name string, made bool) {
-	ns.mu.Lock()
-	defer ns.mu.Unlock()
-	if made {
-		ns.made[name] = true
-	} else {
-		delete(ns.made, name)
-	}
-}
-
-func (ns *Networks) hasMade(name string) bool {
-	ns.mu.Lock()
-	defer ns.mu.Unlock()
-	return ns.made[name]
+	return &Networks{daemon: d, instance: instance}
 }
 
 // CreateNetwork makes a private network, or leaves the one of that name with the
@@ -75,7 +47,7 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 		return &session.Error{Code: "engine_network_invalid", Message: "A network needs a name and the label " +
 			engine.LabelInstance + "."}
 	}
-	ns.setMade(n.Name, true)
+	ns.made.Store(n.Name, true)
 	there, err := ns.network(ctx, n.Name)
 	if err != nil {
 		return err
@@ -88,10 +60,11 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 	case err == nil:
 		return nil
 	case errdefs.IsConflict(err): // another call was quicker
-		if there, lookErr := ns.network(ctx, n.Name); lookErr != nil || there != nil {
-			if lookErr != nil {
-				return lookErr
-			}
+		there, lookErr := ns.network(ctx, n.Name)
+		if lookErr != nil {
+			return lookErr
+		}
+		if there != nil {
 			return sameNetwork(*there, n.Labels)
 		}
 	case daemon.ReasonOf(daemon.Text(err), err) == daemon.ReasonNoAddresses:
@@ -121,7 +94,7 @@ func (ns *Networks) makeNetwork(ctx context.Context, n engine.Network) error {
 		_, err = ns.daemon.API.NetworkCreate(ctx, n.Name, options)
 	}
 	if err == nil {
-		ns.setTogether(together)
+		ns.together.Store(together)
 	}
 	return err
 }
@@ -157,7 +130,7 @@ func (ns *Networks) RemoveNetwork(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	ns.setMade(name, false)
+	ns.made.Delete(name)
 	if there == nil || there.Labels[engine.LabelInstance] != ns.instance {
 		return nil
 	}
@@ -191,7 +164,7 @@ func (ns *Networks) SweepNetworks(ctx context.Context, states []engine.State) er
 		if owner, shared := n.Labels[engine.LabelOwner]; shared {
 			used = owners[owner]
 		}
-		if used || ns.hasMade(n.Name) {
+		if _, made := ns.made.Load(n.Name); used || made {
 			continue
 		}
 		if err := ns.daemon.API.NetworkRemove(ctx, n.ID); err != nil && !errdefs.IsNotFound(err) {
@@ -209,7 +182,7 @@ func (ns *Networks) NetworkWarnings(facts *daemon.Facts) []session.Warning {
 			Title: "Sessions are not kept apart", At: time.Now(),
 			Text: "This Docker was told to leave the packet filter alone (iptables is off), so a server in one " +
 				"session is reached from every other session of the machine, also of other people."}}
-	case ns.areTogether():
+	case ns.together.Load():
 		return []session.Warning{{Code: "engine_info_not-apart",
 			Title: "Sessions of one person reach each other", At: time.Now(),
 			Text: "The kernel does not filter what goes through a bridge, so a server in one session is reached from " +

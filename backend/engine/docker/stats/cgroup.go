@@ -16,8 +16,6 @@ type sampler struct {
 	root string // where cgroup hierarchies are mounted
 }
 
-func newSampler(proc, root string) sampler { return sampler{proc: proc, root: root} }
-
 // cgroup is where the counters of one container are. With version 2 all
 // directories are the same.
 type cgroup struct {

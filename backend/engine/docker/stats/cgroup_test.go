@@ -28,7 +28,7 @@ func TestSampleReadsBothCgroupVersions(t *testing.T) {
 		"v2-systemd": {At: at, CPU: time.Second, Memory: 1 * gpu.MiB, MemLimit: 0, NetRx: 1, NetTx: 2, Pids: 0},
 	} {
 		t.Run(tree, func(t *testing.T) {
-			s := newSampler(filepath.Join("testdata", tree, "proc"), filepath.Join("testdata", tree, "cgroup"))
+			s := sampler{proc: filepath.Join("testdata", tree, "proc"), root: filepath.Join("testdata", tree, "cgroup")}
 			group, err := s.find(100)
 			if err != nil {
 				t.Fatal(err)
@@ -49,7 +49,7 @@ func TestSampleReadsBothCgroupVersions(t *testing.T) {
 }
 
 func TestSampleOfWhatIsGoneFails(t *testing.T) {
-	s := newSampler(filepath.Join("testdata/v2/proc"), filepath.Join("testdata/v2/cgroup"))
+	s := sampler{proc: filepath.Join("testdata/v2/proc"), root: filepath.Join("testdata/v2/cgroup")}
 	if _, err := s.find(101); !os.IsNotExist(err) {
 		t.Errorf("a process that is gone: %v", err)
 	}
@@ -62,7 +62,7 @@ func TestSampleOfWhatIsGoneFails(t *testing.T) {
 }
 
 func TestGaugesForgetWhatIsNotAskedFor(t *testing.T) {
-	s := newSampler(filepath.Join("testdata/v2/proc"), filepath.Join("testdata/v2/cgroup"))
+	s := sampler{proc: filepath.Join("testdata/v2/proc"), root: filepath.Join("testdata/v2/cgroup")}
 	g := &gauges{}
 	for _, id := range []string{"one", "two"} {
 		if _, err := g.add(s, id, 100); err != nil {
@@ -87,7 +87,7 @@ func TestGaugesForgetWhatIsNotAskedFor(t *testing.T) {
 
 func TestSamplingNeedsNoMemoryOfItsOwn(t *testing.T) {
 	for _, tree := range []string{"v1", "v2"} {
-		s := newSampler(filepath.Join("testdata", tree, "proc"), filepath.Join("testdata", tree, "cgroup"))
+		s := sampler{proc: filepath.Join("testdata", tree, "proc"), root: filepath.Join("testdata", tree, "cgroup")}
 		group, err := s.find(100)
 		if err != nil {
 			t.Fatal(err)

@@ -24,7 +24,7 @@ type Reader struct {
 
 // New returns a reader of the containers of a daemon.
 func New(d *daemon.Daemon) *Reader {
-	return &Reader{daemon: d, sampler: newSampler("/proc", "/sys/fs/cgroup")}
+	return &Reader{daemon: d, sampler: sampler{proc: "/proc", root: "/sys/fs/cgroup"}}
 }
 
 // Close closes the files that are open for the next samples.
