@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"slipway/backend/api"
+	"slipway/backend/client"
 	"slipway/backend/hub"
 	"slipway/backend/place"
 	"slipway/backend/session"
@@ -177,7 +178,7 @@ func (d *desktop) clickAt(title string, x, y float64) {
 // call speaks to the control plane as the shell does.
 func (d *desktop) call(method, path string, in, out any) {
 	d.t.Helper()
-	connection, err := d.home.Connect(context.Background())
+	connection, err := client.Connect(context.Background(), d.home)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -4,24 +4,20 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/gorilla/websocket"
-
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/hub"
 	"slipway/backend/place"
-	"slipway/backend/session"
 )
 
 // plane is the control plane as the window sees it.
 type plane struct {
-	place.Client
+	*client.Client
 	home place.Home
 }
 
@@ -35,62 +31,56 @@ func connect(ctx context.Context, engine string) (*plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	connection, err := home.ConnectOrStart(ctx, place.StartOptions{Engine: engine})
+	c, err := client.ConnectOrStart(ctx, home, client.StartOptions{Engine: engine})
 	if err != nil {
 		return nil, err
 	}
-	client := connection.Client()
-	client.HTTP.Timeout = callTimeout
-	return &plane{Client: client, home: home}, nil
+	c.HTTP.Timeout = callTimeout
+	return &plane{Client: c, home: home}, nil
 }
 
-// call makes one request of the API. A person reads its error.
-func (p *plane) call(ctx context.Context, method, path string, in, out any) error {
-	err := p.Call(ctx, method, path, in, out)
-	var refused *place.Refused
-	var problem session.Error
-	if errors.As(err, &refused) && json.Unmarshal(refused.Body, &problem) == nil && problem.Message != "" {
-		return errors.New(problem.Message)
+// Call makes one request of the API. A person reads its error.
+func (p *plane) Call(ctx context.Context, method, target string, in, out any) error {
+	err := p.Client.Call(ctx, method, target, in, out)
+	var refused *client.Refused
+	if errors.As(err, &refused) && refused.Problem.Message != "" {
+		return errors.New(refused.Problem.Message)
 	}
 	return err
 }
 
 // loginURL returns an address that logs the window in, once.
 func (p *plane) loginURL(ctx context.Context) (string, error) {
-	var link api.LoginLink
-	err := p.call(ctx, http.MethodPost, "/api/v1/login", nil, &link)
+	link, err := route.LoginLink.Ask(ctx, p)
 	return link.URL, err
 }
 
 // showExisting asks a window that is already open to come to the front, with a
 // page unless that is empty, and reports whether there is one.
 func (p *plane) showExisting(ctx context.Context, page string) (bool, error) {
-	var shown api.Shown
-	err := p.call(ctx, http.MethodPost, "/api/v1/window", api.WindowRequest{Path: page}, &shown)
+	shown, err := route.WindowShow.Body(api.WindowRequest{Path: page}).Ask(ctx, p)
 	return shown.Shown, err
 }
 
 // settings reads the person's settings, change writes them.
 func (p *plane) settings(ctx context.Context) (hub.Settings, error) {
-	var settings hub.Settings
-	err := p.call(ctx, http.MethodGet, "/api/v1/settings", nil, &settings)
-	return settings, err
+	return route.Settings.Ask(ctx, p)
 }
 
 func (p *plane) saveSettings(ctx context.Context, settings hub.Settings) error {
-	return p.call(ctx, http.MethodPut, "/api/v1/settings", settings, nil)
+	_, err := route.SettingsUpdate.Body(settings).Ask(ctx, p)
+	return err
 }
 
 // liveSessions returns the sessions that have not ended.
 func (p *plane) liveSessions(ctx context.Context) ([]api.Session, error) {
-	var sessions []api.Session
-	err := p.call(ctx, http.MethodGet, "/api/v1/sessions?state=live", nil, &sessions)
-	return sessions, err
+	return route.Sessions.With("state", "live").Ask(ctx, p)
 }
 
 // shutdown stops the control plane. Sessions go on.
 func (p *plane) shutdown(ctx context.Context) error {
-	return p.call(ctx, http.MethodPost, "/api/v1/shutdown", nil, nil)
+	_, err := route.Shutdown.Ask(ctx, p)
+	return err
 }
 
 // follow calls fn for every event until ctx ends, connecting again when
@@ -108,13 +98,11 @@ func (p *plane) follow(ctx context.Context, fn func(api.Event), lost func(error)
 }
 
 func (p *plane) followOnce(ctx context.Context, last *api.Event, fn func(api.Event)) error {
-	address := "ws" + strings.TrimPrefix(p.URL, "http") + "/api/v1/events?shell=1&epoch=" + last.Epoch +
-		"&after=" + strconv.FormatUint(last.Seq, 10)
-	conn, response, err := websocket.DefaultDialer.DialContext(ctx, address, p.Header())
+	at := route.Events.Flag("shell", true).With("epoch", last.Epoch).With("after", strconv.FormatUint(last.Seq, 10))
+	conn, err := p.Dial(ctx, at.Target())
 	if err != nil {
 		return err
 	}
-	response.Body.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	defer conn.Close()

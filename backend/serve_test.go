@@ -20,6 +20,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/client"
 	"slipway/backend/hub"
 	"slipway/backend/local"
 	"slipway/backend/place"
@@ -140,7 +141,7 @@ func (r *running) until(t *testing.T, id, status string) api.Session {
 func TestServeIsFoundWhileItAnswersAndNotAfter(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "home")
 	r := start(t, dir, 0)
-	found, err := r.home.Connect(t.Context())
+	found, err := client.Connect(t.Context(), r.home)
 	if err != nil || found.URL != r.URL || found.Serving.PID != os.Getpid() || found.Serving.Engine != "sim" {
 		t.Fatalf("found %+v, %v", found, err)
 	}

@@ -137,6 +137,18 @@ func (p daemonCommands) here(work func(ctx context.Context, home place.Home) err
 	}
 }
 
+// atDaemon wraps the work of a command that asks the agent of this machine.
+func (p daemonCommands) atDaemon(work func(context.Context, *daemon.Client) error) func(*cobra.Command,
+	[]string) error {
+	return p.here(func(ctx context.Context, home place.Home) error {
+		c, err := daemon.Connect(ctx, home)
+		if err != nil {
+			return err
+		}
+		return work(ctx, c)
+	})
+}
+
 func (p daemonCommands) agentStartCommand() *cobra.Command {
 	var flags agentFlags
 	var keeper string
@@ -172,11 +184,7 @@ func (p daemonCommands) agentStatusCommand() *cobra.Command {
 		Long:  "Exits with 5 if no agent is running.",
 		Args:  exactly(0, "no argument"),
 	}
-	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
-		c, err := daemon.Connect(ctx, home)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = p.atDaemon(func(ctx context.Context, c *daemon.Client) error {
 		status, err := c.Status(ctx)
 		if err != nil {
 			return err
@@ -187,11 +195,7 @@ func (p daemonCommands) agentStatusCommand() *cobra.Command {
 }
 
 func (p daemonCommands) printStatus(status daemon.Status) error {
-	raw, err := json.Marshal(status)
-	if err != nil {
-		return err
-	}
-	return p.print(raw, func(w io.Writer) {
+	return p.print(status, func(w io.Writer) {
 		rows := [][2]string{
 			{"Version", fmt.Sprintf("%s (%s)", status.Version, status.Commit)}, {"Process", fmt.Sprint(status.PID)},
 			{"Engine", status.Engine},
@@ -299,11 +303,7 @@ func (p daemonCommands) agentUninstallCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		raw, err := json.Marshal(left)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) {
+		return p.print(left, func(w io.Writer) {
 			fmt.Fprintf(w, "The agent is removed; %d sessions go on.\n", left.Live)
 			for _, path := range left.Kept {
 				fmt.Fprintln(w, "  left:", path)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -11,7 +10,6 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/daemon"
-	"slipway/backend/place"
 	"slipway/backend/session"
 )
 
@@ -29,20 +27,12 @@ slipway agent add with the printed address and enter the code.`,
 	cmd.Flags().StringVar(&req.Owner, "owner", "",
 		"whose sessions that computer has (default those of the agent's person)")
 	cmd.Flags().StringVar(&req.Role, "role", "", "admin or user (default: set by the agent)")
-	cmd.RunE = p.hereOr(&on, p.pairNear(&req), func(ctx context.Context, home place.Home) error {
-		c, err := daemon.Connect(ctx, home)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = p.hereOr(&on, p.pairNear(&req), func(ctx context.Context, c *daemon.Client) error {
 		code, err := c.PairCode(ctx, session.PairRequest{Owner: req.Owner, Role: session.Role(req.Role)})
 		if err != nil {
 			return err
 		}
-		raw, err := json.Marshal(code)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) {
+		return p.print(code, func(w io.Writer) {
 			fields(w, [][2]string{{"Code", code.Code}, {"Address", "slipway://" + code.Address}, {"Key", code.Key},
 				{"Good for", code.Expires.Sub(p.Now()).Round(time.Minute).String()}})
 		})
@@ -58,20 +48,12 @@ func (p daemonCommands) agentDevicesCommand() *cobra.Command {
 		Args:  exactly(0, "no argument"),
 	}
 	p.onFlag(cmd, &on, "the agent of another machine")
-	cmd.RunE = p.hereOr(&on, p.devicesNear, func(ctx context.Context, home place.Home) error {
-		c, err := daemon.Connect(ctx, home)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = p.hereOr(&on, p.devicesNear, func(ctx context.Context, c *daemon.Client) error {
 		devices, err := c.PairedDevices(ctx)
 		if err != nil {
 			return err
 		}
-		raw, err := json.Marshal(devices)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) {
+		return p.print(devices, func(w io.Writer) {
 			rows := [][]string{{"NAME", "KEY", "ROLE", "PAIRED", "SEEN"}}
 			for _, d := range devices {
 				seen := "never"
@@ -98,11 +80,7 @@ func (p daemonCommands) agentRevokeCommand() *cobra.Command {
 	}
 	p.onFlag(cmd, &on, "the agent of another machine")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.hereOr(&on, p.revokeNear(args[0]), func(ctx context.Context, home place.Home) error {
-			c, err := daemon.Connect(ctx, home)
-			if err != nil {
-				return err
-			}
+		return p.hereOr(&on, p.revokeNear(args[0]), func(ctx context.Context, c *daemon.Client) error {
 			if err := c.RevokeDevice(ctx, args[0]); err != nil {
 				return err
 			}

@@ -2,17 +2,15 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/daemon"
-	"slipway/backend/place"
 )
 
 func (p daemonCommands) agentRotateCommand() *cobra.Command {
@@ -35,12 +33,12 @@ With --device, rotate changes the key of this computer.`,
 		case device && on != "":
 			return usagef("use either --device (this computer) or --on (another machine)")
 		case device:
-			return p.command(func(ctx context.Context, c *client, _ []string) error {
-				return p.rotateNear(ctx, c, "/api/v1/key/rotate")
+			return p.command(func(ctx context.Context, c *caller, _ []string) error {
+				return p.rotateNear(ctx, c, route.KeyRotate)
 			})(cmd, args)
 		}
-		near := func(ctx context.Context, c *client, agent string) error {
-			return p.rotateNear(ctx, c, agentPath(agent, "rotate"))
+		near := func(ctx context.Context, c *caller, agent string) error {
+			return p.rotateNear(ctx, c, route.AgentRotate.At(agent))
 		}
 		return p.hereOr(&on, near, p.rotateHere)(cmd, args)
 	}
@@ -48,33 +46,21 @@ With --device, rotate changes the key of this computer.`,
 }
 
 // rotateHere changes the key of the agent of this machine.
-func (p daemonCommands) rotateHere(ctx context.Context, home place.Home) error {
-	c, err := daemon.Connect(ctx, home)
-	if err != nil {
-		return err
-	}
+func (p daemonCommands) rotateHere(ctx context.Context, c *daemon.Client) error {
 	rotated, err := c.RotateKey(ctx)
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(rotated)
-	if err != nil {
-		return err
-	}
-	return p.print(raw, func(w io.Writer) {
+	return p.print(rotated, func(w io.Writer) {
 		fields(w, [][2]string{{"Old key", rotated.Before}, {"New key", rotated.Key},
 			{"Told at once", fmt.Sprintf("%d devices", rotated.Devices)}})
 	})
 }
 
 // rotateNear has the control plane change a key.
-func (p daemonCommands) rotateNear(ctx context.Context, c *client, path string) error {
-	var rotated api.KeyRotation
-	raw, err := c.call(ctx, http.MethodPost, path, nil, &rotated)
-	if err != nil {
-		return err
-	}
-	return p.print(raw, func(w io.Writer) {
+func (p daemonCommands) rotateNear(ctx context.Context, c *caller,
+	at route.Route[route.None, api.KeyRotation]) error {
+	return show(ctx, c, at, func(w io.Writer, rotated api.KeyRotation) {
 		fields(w, [][2]string{{"Old key", rotated.Before}, {"New key", rotated.Fingerprint},
 			{"Told at once", strings.Join(rotated.Told, ", ")}, {"Told later", strings.Join(rotated.Later, ", ")}})
 	})

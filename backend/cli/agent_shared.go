@@ -2,12 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,25 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/daemon"
-	"slipway/backend/place"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
-
-// daemonWork is the work of a command that asks what rules the agent of
-// this machine.
-func (p daemonCommands) daemonWork(work func(context.Context, *daemon.Client) error) func(context.Context,
-	place.Home) error {
-	return func(ctx context.Context, home place.Home) error {
-		c, err := daemon.Connect(ctx, home)
-		if err != nil {
-			return err
-		}
-		return work(ctx, c)
-	}
-}
 
 func (p daemonCommands) agentAuditCommand() *cobra.Command {
 	var asked session.AuditQuery
@@ -56,63 +39,34 @@ minute are counted as one. Commands and typed text are not recorded.`,
 	cmd.Flags().BoolVar(&asked.Failed, "failed", false, "only refused or failed entries")
 	cmd.Flags().BoolVar(&asked.Security, "security", false, "only security events")
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
-	show := func(raw []byte, entries []session.AuditEntry) error {
-		return p.print(raw, func(w io.Writer) {
-			rows := [][]string{{"AT", "OWNER", "ROLE", "FROM", "WHAT", "SESSION", "OF", "OUTCOME"}}
-			for _, e := range entries {
-				rows = append(rows, []string{e.At.Local().Format(time.DateTime), e.Owner, e.Role, e.From, e.Method,
-					string(e.Session), e.Target, e.Outcome + times(e.Count)})
-			}
-			columns(w, rows)
-		})
+	near := func(ctx context.Context, c *caller, agent string) error {
+		return show(ctx, c, route.AgentAudit.At(agent).With("before", before).Flag("failed", asked.Failed).
+			With("limit", strconv.Itoa(asked.Limit)).With("owner", asked.Owner).
+			Flag("security", asked.Security).With("text", asked.Text), auditTable)
 	}
-	near := func(ctx context.Context, c *client, agent string) error {
-		var entries []session.AuditEntry
-		raw, err := c.get(ctx, agentPath(agent, "audit")+"?"+auditQuery(asked, before).Encode(), &entries)
-		if err != nil {
-			return err
-		}
-		return show(raw, entries)
-	}
-	cmd.RunE = p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error {
+	cmd.RunE = p.hereOr(&on, near, func(ctx context.Context, c *daemon.Client) error {
 		if before != "" {
 			var err error
 			if asked.Before, err = time.Parse(time.RFC3339Nano, before); err != nil {
 				return usagef("invalid time --before %s: use a time as --json prints it", before)
 			}
 		}
-		told, err := c.Audit(ctx, asked)
+		entries, err := c.Audit(ctx, asked)
 		if err != nil {
 			return err
 		}
-		raw, err := json.Marshal(told)
-		if err != nil {
-			return err
-		}
-		var entries []session.AuditEntry
-		if err := json.Unmarshal(raw, &entries); err != nil {
-			return err
-		}
-		return show(raw, entries)
-	}))
+		return p.print(entries, func(w io.Writer) { auditTable(w, entries) })
+	})
 	return cmd
 }
 
-// auditQuery is what the program of this person is asked of the log.
-func auditQuery(asked session.AuditQuery, before string) url.Values {
-	query := url.Values{"limit": {strconv.Itoa(asked.Limit)}}
-	for name, text := range map[string]string{"before": before, "owner": asked.Owner, "text": asked.Text} {
-		if text != "" {
-			query.Set(name, text)
-		}
+func auditTable(w io.Writer, entries []session.AuditEntry) {
+	rows := [][]string{{"AT", "OWNER", "ROLE", "FROM", "WHAT", "SESSION", "OF", "OUTCOME"}}
+	for _, e := range entries {
+		rows = append(rows, []string{e.At.Local().Format(time.DateTime), e.Owner, e.Role, e.From, e.Method,
+			string(e.Session), e.Target, e.Outcome + times(e.Count)})
 	}
-	if asked.Failed {
-		query.Set("failed", "1")
-	}
-	if asked.Security {
-		query.Set("security", "1")
-	}
-	return query
+	columns(w, rows)
 }
 
 // times is how often something was done, where that is more than once.
@@ -136,12 +90,8 @@ func (p daemonCommands) agentLimitListCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{Use: "list [--on AGENT]", Short: "List the limits", Args: exactly(0, "no argument")}
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
-	show := func(limits map[string]session.Allowance) error {
-		raw, err := json.Marshal(limits)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) {
+	tell := func(limits map[string]session.Allowance) error {
+		return p.print(limits, func(w io.Writer) {
 			rows := [][]string{{"OWNER", "SESSIONS", "CPUS", "MEMORY", "GPUS", "PROCESSES", "LOGINS", "FOLDERS"}}
 			for _, owner := range slices.Sorted(maps.Keys(limits)) {
 				l := limits[owner]
@@ -152,25 +102,20 @@ func (p daemonCommands) agentLimitListCommand() *cobra.Command {
 			columns(w, rows)
 		})
 	}
-	near := func(ctx context.Context, c *client, agent string) error {
-		var told api.PersonLimits
-		if _, err := c.get(ctx, agentPath(agent, "limits"), &told); err != nil {
+	near := func(ctx context.Context, c *caller, agent string) error {
+		told, err := route.AgentLimits.At(agent).Ask(ctx, c)
+		if err != nil {
 			return err
 		}
-		limits := map[string]session.Allowance{}
-		for owner, l := range told.Limits {
-			limits[owner] = session.Allowance{Sessions: l.Sessions, CPU: l.CPU, Memory: l.Memory, GPU: l.GPU,
-				Processes: l.Processes, Folders: l.Folders, Logins: l.Logins}
-		}
-		return show(limits)
+		return tell(told.Limits)
 	}
-	cmd.RunE = p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error {
+	cmd.RunE = p.hereOr(&on, near, func(ctx context.Context, c *daemon.Client) error {
 		limits, err := c.Limits(ctx)
 		if err != nil {
 			return err
 		}
-		return show(limits)
-	}))
+		return tell(limits)
+	})
 	return cmd
 }
 
@@ -226,13 +171,13 @@ Admins pull images with the registry logins that docker login saved on this mach
 				return usagef("invalid number of devices %q: use, for example, 1.5", share)
 			}
 		}
-		near := func(ctx context.Context, c *client, agent string) error {
-			_, err := c.call(ctx, http.MethodPut, agentPath(agent, "limits", args[0]), limit, nil)
+		near := func(ctx context.Context, c *caller, agent string) error {
+			_, err := route.AgentLimitSet.At(agent, args[0]).Body(limit).Ask(ctx, c)
 			return err
 		}
-		return p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error {
+		return p.hereOr(&on, near, func(ctx context.Context, c *daemon.Client) error {
 			return c.SetLimit(ctx, args[0], &limit)
-		}))(cmd, args)
+		})(cmd, args)
 	}
 	return cmd
 }
@@ -243,13 +188,13 @@ func (p daemonCommands) agentLimitUnsetCommand() *cobra.Command {
 		Args: exactly(1, "the name of one person, or default")}
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		near := func(ctx context.Context, c *client, agent string) error {
-			_, err := c.call(ctx, http.MethodDelete, agentPath(agent, "limits", args[0]), nil, nil)
+		near := func(ctx context.Context, c *caller, agent string) error {
+			_, err := route.AgentLimitUnset.At(agent, args[0]).Ask(ctx, c)
 			return err
 		}
-		return p.hereOr(&on, near, p.daemonWork(func(ctx context.Context, c *daemon.Client) error {
+		return p.hereOr(&on, near, func(ctx context.Context, c *daemon.Client) error {
 			return c.SetLimit(ctx, args[0], nil)
-		}))(cmd, args)
+		})(cmd, args)
 	}
 	return cmd
 }

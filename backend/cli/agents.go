@@ -5,38 +5,17 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 )
 
 // agentCommands are the commands for the machines that this computer uses.
 type agentCommands struct{ *program }
-
-func agentPath(name string, rest ...string) string {
-	path := "/api/v1/agents/" + url.PathEscape(name)
-	for _, part := range rest {
-		path += "/" + url.PathEscape(part)
-	}
-	return path
-}
-
-// onAgent adds the query that singles out one agent.
-func onAgent(path, agent string) string {
-	if agent == "" {
-		return path
-	}
-	separator := "?"
-	if strings.Contains(path, "?") {
-		separator = "&"
-	}
-	return path + separator + "agent=" + url.QueryEscape(agent)
-}
 
 // The groups of the help of agent.
 const (
@@ -76,9 +55,9 @@ wss://host:port/path if only HTTPS gets through.`,
 	cmd.Flags().StringVar(&req.Dir, "dir", "",
 		"folder for Slipway's files there, by ssh (default the usual one of the account)")
 	cmd.Flags().BoolVar(&req.Probe, "probe", false, "only check the machine, change nothing")
-	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
+	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		req.Address = args[0]
-		return c.operation(ctx, http.MethodPost, "/api/v1/agents", req)
+		return begin(ctx, c, route.AgentAdd.Body(req))
 	}, func(w io.Writer, o api.Operation) {
 		if o.Agent != "" {
 			fmt.Fprintf(w, "%s is added. slipway run --on %s launches there.\n", o.Agent, o.Agent)
@@ -94,13 +73,8 @@ func (p agentCommands) agentListCommand() *cobra.Command {
 		Short:   "List agents and their connections",
 		Args:    exactly(0, "no argument"),
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var agents []api.Agent
-		raw, err := c.get(ctx, "/api/v1/agents", &agents)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		return show(ctx, c, route.Agents, func(w io.Writer, agents []api.Agent) {
 			rows := [][]string{{"NAME", "GROUP", "STATE", " RTT", " LIVE", "VERSION", "ADDRESS", "DETAIL"}}
 			for _, a := range agents {
 				rows = append(rows, []string{a.Name, a.Group, a.Connection.State, rttText(a.Connection),
@@ -146,17 +120,12 @@ func (p agentCommands) agentShowCommand() *cobra.Command {
 		Use: "show AGENT", Short: "Show one agent: connection, machine and devices",
 		Args: exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		var a api.Agent
-		raw, err := c.get(ctx, agentPath(args[0]), &a)
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+		machines, err := route.Machines.Ask(ctx, c)
 		if err != nil {
 			return err
 		}
-		var machines []api.Machine
-		if _, err := c.get(ctx, "/api/v1/machines", &machines); err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) { p.agentFields(w, a, machines) })
+		return show(ctx, c, route.Agent.At(args[0]), func(w io.Writer, a api.Agent) { p.agentFields(w, a, machines) })
 	})
 	return cmd
 }
@@ -218,38 +187,36 @@ func (p agentCommands) agentGroupCommand() *cobra.Command {
 }
 
 func (p agentCommands) updatesAgent(update func(string) api.AgentUpdate) func(*cobra.Command, []string) error {
-	return p.command(func(ctx context.Context, c *client, args []string) error {
-		var a api.Agent
-		raw, err := c.call(ctx, http.MethodPatch, agentPath(args[0]), update(args[1]), &a)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) { fmt.Fprintf(w, "%s is in the resource group %s.\n", a.Name, a.Group) })
+	return p.command(func(ctx context.Context, c *caller, args []string) error {
+		return show(ctx, c, route.AgentUpdate.At(args[0]).Body(update(args[1])),
+			func(w io.Writer, a api.Agent) { fmt.Fprintf(w, "%s is in the resource group %s.\n", a.Name, a.Group) })
 	})
 }
 
 // agentOperation is a command that begins an operation with one agent.
-func (p agentCommands) agentOperation(use, short, verb, done string) *cobra.Command {
+func (p agentCommands) agentOperation(use, short, done string,
+	at route.Route[route.None, api.Operation]) *cobra.Command {
 	cmd := &cobra.Command{Use: use + " AGENT", Short: short, Args: exactly(1, "one agent"),
 		ValidArgsFunction: p.completeAgents}
-	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
-		return c.operation(ctx, http.MethodPost, agentPath(args[0], verb), nil)
+	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+		return begin(ctx, c, at.At(args[0]))
 	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, done+"\n", o.Subject) })
 	return cmd
 }
 
 func (p agentCommands) agentProbeCommand() *cobra.Command {
-	return p.agentOperation("probe", "Look at an agent's machine and say what is missing", "probe", "%s was looked at.")
+	return p.agentOperation("probe", "Look at an agent's machine and say what is missing", "%s was looked at.",
+		route.AgentProbe)
 }
 
 func (p agentCommands) agentUpgradeCommand() *cobra.Command {
-	return p.agentOperation("upgrade", "Bring this version to an agent's machine; its sessions go on", "upgrade",
-		"%s runs this version.")
+	return p.agentOperation("upgrade", "Bring this version to an agent's machine; its sessions go on",
+		"%s runs this version.", route.AgentUpgrade)
 }
 
 func (p agentCommands) agentReconnectCommand() *cobra.Command {
-	return p.agentOperation("reconnect", "Try at once to reach an agent; it may ask for a password", "reconnect",
-		"%s is reached.")
+	return p.agentOperation("reconnect", "Try at once to reach an agent; it may ask for a password",
+		"%s is reached.", route.AgentReconnect)
 }
 
 func (p agentCommands) agentRemoveCommand() *cobra.Command {
@@ -264,8 +231,8 @@ func (p agentCommands) agentRemoveCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&removal.Uninstall, "uninstall", false,
 		"end its sessions and remove Slipway and its files from its machine")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	run := p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
-		return c.operation(ctx, http.MethodPost, agentPath(args[0], "remove"), removal)
+	run := p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+		return begin(ctx, c, route.AgentRemove.At(args[0]).Body(removal))
 	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is forgotten.\n", o.Subject) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if removal.Uninstall && !yes {
@@ -291,17 +258,13 @@ the output of slipway agent status on its machine.`,
 	}
 	cmd.Flags().StringVar(&answer.Found, "found", "", "the new key, as slipway agent show prints it")
 	cmd.Flags().BoolVar(&refuse, "refuse", false, "reject the new key")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		if answer.Found == "" {
 			return usagef("missing --found: slipway agent show %s prints the key", args[0])
 		}
 		answer.Accept = !refuse
-		var a api.Agent
-		raw, err := c.call(ctx, http.MethodPost, agentPath(args[0], "answer"), answer, &a)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", a.Name, a.Connection.State) })
+		return show(ctx, c, route.AgentAnswer.At(args[0]).Body(answer),
+			func(w io.Writer, a api.Agent) { fmt.Fprintf(w, "%s: %s\n", a.Name, a.Connection.State) })
 	})
 	return cmd
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/session"
 )
 
@@ -271,8 +273,8 @@ func TestWhatIsAskedAfterAnInterruptNeverBegins(t *testing.T) {
 	})
 	left, cancel := context.WithCancel(t.Context())
 	cancel()
-	c := &client{url: f.URL, http: f.Client()}
-	if _, err := c.operation(left, http.MethodPost, "/api/v1/images/pull", nil); !errors.Is(err, context.Canceled) {
+	c := &caller{client.New(f.URL, "secret"), nil}
+	if _, err := begin(left, c, route.ImagePull); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

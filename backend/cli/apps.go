@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"runtime"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 )
 
 // appCommands are the commands for apps and links.
@@ -27,12 +27,8 @@ func (p appCommands) appsCommand() *cobra.Command {
 		Args:              exactly(1, "one session"),
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		_, apps, raw, err := c.apps(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) {
+	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
+		return show(ctx, c, route.Apps.At(string(s.ID)), func(w io.Writer, apps []api.App) {
 			if len(apps) == 0 {
 				fmt.Fprintln(w, "Nothing that Slipway knows is installed, and no port is open.")
 				return
@@ -69,16 +65,6 @@ func tellLostDoor(w io.Writer, app api.App) {
 		app.Title, app.LostDoor.Port)
 }
 
-func (c *client) apps(ctx context.Context, ref string) (api.Session, []api.App, []byte, error) {
-	s, _, err := c.find(ctx, ref)
-	if err != nil {
-		return s, nil, nil, err
-	}
-	var apps []api.App
-	raw, err := c.get(ctx, sessionPath(s.ID, "apps"), &apps)
-	return s, apps, raw, err
-}
-
 func (p appCommands) openCommand() *cobra.Command {
 	var printOnly, shut, stop bool
 	var req api.OpenRequest
@@ -111,8 +97,8 @@ Slipway. slipway apps lists ports that closed with Slipway.`,
 	cmd.Flags().StringVar(&req.Dir, "dir", "", "directory of the session for TensorBoard or MLflow")
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address without opening it")
 	cmd.Flags().BoolVar(&req.Window, "window", false, "open in a window of the desktop app, if it is running")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		s, apps, _, err := c.apps(ctx, args[0])
+	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {
+		apps, err := route.Apps.At(string(s.ID)).Ask(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -121,14 +107,13 @@ Slipway. slipway apps lists ports that closed with Slipway.`,
 			return err
 		}
 		if shut {
-			_, err := c.call(ctx, http.MethodDelete, sessionPath(s.ID, "apps", app, "door"), nil, nil)
+			_, err := route.AppDoorClose.At(string(s.ID), app).Ask(ctx, c)
 			return err
 		}
 		if stop {
 			return c.stopApp(ctx, s, app)
 		}
-		var opened api.Opened
-		raw, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "apps", app, "open"), req, &opened)
+		opened, err := route.AppOpen.At(string(s.ID), app).Body(req).Ask(ctx, c)
 		began := slices.ContainsFunc(apps, func(a api.App) bool {
 			return a.ID == app && a.State != "ready" &&
 				a.State != "starting"
@@ -147,13 +132,13 @@ Slipway. slipway apps lists ports that closed with Slipway.`,
 				p.notice("The browser could not be opened: %v.", err)
 			}
 		}
-		return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, opened.URL) })
+		return p.print(opened, func(w io.Writer) { fmt.Fprintln(w, opened.URL) })
 	})
 	return cmd
 }
 
-func (c *client) stopApp(ctx context.Context, s api.Session, app string) error {
-	_, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "apps", app, "stop"), nil, nil)
+func (c *caller) stopApp(ctx context.Context, s api.Session, app string) error {
+	_, err := route.AppStop.At(string(s.ID), app).Ask(ctx, c)
 	return err
 }
 

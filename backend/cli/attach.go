@@ -8,15 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
@@ -72,13 +74,13 @@ func (p terminalCommands) attach(ctx context.Context, ref string, choice shellCh
 	if err != nil {
 		return err
 	}
-	s, _, err := c.find(finding, ref)
+	s, err := c.find(finding, ref)
 	if err != nil {
 		return err
 	}
 	var shells []session.Terminal
 	if !choice.fresh {
-		if _, err := c.get(finding, sessionPath(s.ID, "terminals"), &shells); err != nil {
+		if shells, err = route.Terminals.At(string(s.ID)).Ask(finding, c); err != nil {
 			return err
 		}
 	}
@@ -116,12 +118,12 @@ func (o shellChoice) among(shells []session.Terminal) (session.Terminal, bool) {
 
 // openTerminal opens a shell in a kernel, or a terminal that runs words, joins
 // it, and returns its exit code.
-func (p terminalCommands) openTerminal(ctx context.Context, c *client, s api.Session, kernel string,
+func (p terminalCommands) openTerminal(ctx context.Context, c *caller, s api.Session, kernel string,
 	words []string) (int, error) {
 	cols, rows := p.terminalSize()
-	var shell session.Terminal
 	request := session.TerminalRequest{Kernel: kernel, Command: words, Cols: cols, Rows: rows}
-	if _, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "terminals"), request, &shell); err != nil {
+	shell, err := route.TerminalOpen.At(string(s.ID)).Body(request).Ask(ctx, c)
+	if err != nil {
 		return 0, err
 	}
 	return p.join(ctx, c, s, shell)
@@ -131,7 +133,7 @@ func (p terminalCommands) openTerminal(ctx context.Context, c *client, s api.Ses
 const replay = 64 << 10
 
 // join puts the person's terminal into raw mode and joins a shell.
-func (p terminalCommands) join(ctx context.Context, c *client, s api.Session, shell session.Terminal) (int, error) {
+func (p terminalCommands) join(ctx context.Context, c *caller, s api.Session, shell session.Terminal) (int, error) {
 	in := p.Stdin.(*os.File) // hasTerminal has said so
 	state, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
@@ -150,16 +152,16 @@ func (p terminalCommands) join(ctx context.Context, c *client, s api.Session, sh
 	}
 	a := &attachment{
 		in: in, out: p.raw.out, size: p.terminalSize, resized: resized, offset: offset,
-		dial: func(ctx context.Context, first bool, offset uint64, client string) (terminal.Conn, error) {
-			path := fmt.Sprintf("%s?offset=%d&client=%s", sessionPath(s.ID, "terminals", shell.ID, "attach"), offset,
-				client)
+		dial: func(ctx context.Context, first bool, offset uint64, viewer string) (terminal.Conn, error) {
+			at := route.TerminalAttach.At(string(s.ID), shell.ID).With("offset", strconv.FormatUint(offset, 10)).
+				With("client", viewer).Target()
 			if first {
-				return c.frames(ctx, path, nil)
+				return c.Frames(ctx, at, nil)
 			}
 			var conn terminal.Conn
 			again, err := p.reconnect(ctx)
 			if err == nil {
-				conn, err = again.frames(ctx, path, nil)
+				conn, err = again.Frames(ctx, at, nil)
 			}
 			return conn, err
 		},
@@ -224,8 +226,8 @@ func (a *attachment) run(ctx context.Context) (int, error) {
 	if _, err := rand.Read(name); err != nil {
 		return 0, err
 	}
-	client := hex.EncodeToString(name)
-	viewer := terminal.NewViewer(terminal.ViewerConfig{Client: client, Offset: a.offset, Output: a.out, Gap: a.gap})
+	id := hex.EncodeToString(name)
+	viewer := terminal.NewViewer(terminal.ViewerConfig{Client: id, Offset: a.offset, Output: a.out, Gap: a.gap})
 	defer viewer.Close()
 	viewer.Resize(a.size())
 	go a.feed(viewer, cancel)
@@ -240,7 +242,7 @@ func (a *attachment) run(ctx context.Context) (int, error) {
 		}
 	}()
 	for first := true; ; first = false {
-		conn, err := a.connect(ctx, first, viewer, client)
+		conn, err := a.connect(ctx, first, viewer, id)
 		if err != nil {
 			return 0, a.cause(ctx, err)
 		}
@@ -248,7 +250,7 @@ func (a *attachment) run(ctx context.Context) (int, error) {
 		if err == nil {
 			return code, nil
 		}
-		if ctx.Err() != nil || !isConnectionLost(err) {
+		if ctx.Err() != nil || !client.IsLost(err) {
 			return 0, a.cause(ctx, err)
 		}
 	}

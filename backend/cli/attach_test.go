@@ -17,7 +17,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"slipway/backend/place"
+	"slipway/backend/client"
 	"slipway/backend/terminal"
 )
 
@@ -118,11 +118,11 @@ func serveShell(t *testing.T, shell *terminal.Shell, cutAfter func(connection in
 }
 
 func attachmentTo(server *httptest.Server, in io.Reader, out io.Writer) *attachment {
-	c := newClient(place.Connection{URL: server.URL})
+	c := client.New(server.URL, "")
 	return &attachment{
 		in: in, out: out, size: func() (int, int) { return 80, 24 }, lost: func() {},
 		dial: func(ctx context.Context, _ bool, offset uint64, client string) (terminal.Conn, error) {
-			return c.frames(ctx, fmt.Sprintf("/attach?offset=%d&client=%s", offset, client), nil)
+			return c.Frames(ctx, fmt.Sprintf("/attach?offset=%d&client=%s", offset, client), nil)
 		},
 	}
 }
@@ -220,8 +220,8 @@ func TestAttachToAShellThatIsGoneEnds(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	_, err := attachmentTo(server, blocked(t), io.Discard).run(t.Context())
-	var told *problemError
-	if !errors.As(err, &told) || told.status != http.StatusNotFound {
+	var told *client.Refused
+	if !errors.As(err, &told) || told.Status != http.StatusNotFound {
 		t.Errorf("run = %v, want the refusal", err)
 	}
 }
@@ -238,7 +238,7 @@ func TestAttachEndsWithItsContext(t *testing.T) {
 			_ = there.Close()
 			return terminal.NewConn(here), nil
 		}
-		return nil, place.ErrNotServing
+		return nil, client.ErrNotServing
 	}
 	if _, err := a.run(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("run = %v, want the end of the context", err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"net/http"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"github.com/moby/sys/atomicwriter"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/place"
 )
 
@@ -22,9 +23,8 @@ import (
 // started with, so none of them is the address itself, which holds a one-time
 // code: it is a pass of the control plane or, where the operating system does not
 // tell whose a connection is, a file that only this user can read.
-func (p *program) openBrowser(ctx context.Context, c *client, address string) error {
-	var pass api.Pass
-	_, err := c.call(ctx, http.MethodPost, "/api/v1/login/pass", api.PassRequest{URL: address}, &pass)
+func (p *program) openBrowser(ctx context.Context, c *caller, address string) error {
+	pass, err := route.LoginPass.Body(api.PassRequest{URL: address}).Ask(ctx, c)
 	if err == nil {
 		return startBrowser(pass.URL)
 	}
@@ -83,9 +83,9 @@ func (p *program) asksForLogins() bool { return p.output == outputTable && isTer
 // begun opens the browser where that is wanted, and gives a person at the
 // terminal new addresses, as long as the control plane of a home runs.
 func (p *program) begun(ctx context.Context, home place.Home, ready Ready, open bool) {
-	connect := func() (*client, error) {
-		connection, err := home.Connect(ctx)
-		return newClient(connection), err
+	connect := func() (*caller, error) {
+		c, err := client.Connect(ctx, home)
+		return &caller{c, p}, err
 	}
 	if open {
 		c, err := connect()
@@ -103,13 +103,13 @@ func (p *program) begun(ctx context.Context, home place.Home, ready Ready, open 
 }
 
 // giveLogins prints a new address for each line that is read.
-func (p *program) giveLogins(ctx context.Context, from io.Reader, connect func() (*client, error)) {
+func (p *program) giveLogins(ctx context.Context, from io.Reader, connect func() (*caller, error)) {
 	lines := bufio.NewScanner(from)
 	for lines.Scan() && ctx.Err() == nil {
 		var link api.LoginLink
 		c, err := connect()
 		if err == nil {
-			_, err = c.call(ctx, http.MethodPost, "/api/v1/login", nil, &link)
+			link, err = route.LoginLink.Ask(ctx, c)
 		}
 		if err != nil {
 			problem, _ := describe(err)

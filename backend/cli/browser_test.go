@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/client"
 	"slipway/backend/session"
 )
 
@@ -107,9 +108,9 @@ func TestEnterPrintsANewAddress(t *testing.T) {
 	})
 	var stdout, stderr strings.Builder
 	p := &program{Config: testConfig(f.home, nil, &stdout, &stderr, nil), output: outputTable}
-	connect := func() (*client, error) {
-		connection, err := f.home.Connect(t.Context())
-		return newClient(connection), err
+	connect := func() (*caller, error) {
+		c, err := client.Connect(t.Context(), f.home)
+		return &caller{c, p}, err
 	}
 	p.giveLogins(t.Context(), strings.NewReader("\n\nx\n"), connect)
 	if got := stdout.String(); got != "  http://127.0.0.1:7421/login?code=n\n  http://127.0.0.1:7421/login?code=nnn\n" {

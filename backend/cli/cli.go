@@ -187,7 +187,7 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // command wraps the work of a command that talks to the control plane: it finds
 // or starts one and ends on Ctrl-C.
-func (p *program) command(work func(ctx context.Context, c *client, args []string) error) func(*cobra.Command,
+func (p *program) command(work func(ctx context.Context, c *caller, args []string) error) func(*cobra.Command,
 	[]string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := interruptible(cmd.Context())

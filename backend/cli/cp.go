@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"os"
 	"path"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/session"
 )
 
@@ -34,17 +34,17 @@ compares all checksums. With -r it skips links.`,
 	}
 	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy directories recursively")
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "overwrite existing files")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		source, sourceFar := farSide(args[0])
 		target, targetFar := farSide(args[1])
 		if sourceFar == targetFar {
 			return usagef("one side must be SESSION:PATH or folder:NAME/PATH, the other a path on this computer")
 		}
-		base, err := filesBase(ctx, c, &source, &target)
+		files, place, err := filesOf(ctx, c, &source, &target)
 		if err != nil {
 			return err
 		}
-		job := &copying{program: p.program, client: c, base: base, recursive: recursive, force: force,
+		job := &copying{program: p.program, caller: c, files: files, place: place, recursive: recursive, force: force,
 			bar: newCopyBar(p.program)}
 		defer job.bar.clear()
 		if targetFar {
@@ -62,9 +62,9 @@ compares all checksums. With -r it skips links.`,
 		}
 		job.bar.clear()
 		if p.output == outputJSON {
-			return p.printJSON([]byte(fmt.Sprintf(`{"files":%d,"bytes":%d}`, job.files, job.bytes)))
+			return p.printJSON(job.done)
 		}
-		fmt.Fprintf(p.Stdout, "%s, %s\n", plural(job.files, "file", "files"), size(job.bytes))
+		fmt.Fprintf(p.Stdout, "%s, %s\n", plural(job.done.Files, "file", "files"), size(job.done.Bytes))
 		return nil
 	})
 	return cmd
@@ -86,70 +86,63 @@ func farSide(text string) (far, bool) {
 // inFolder is what stands in the place of a session where a folder is meant.
 const inFolder = "folder"
 
-// filesBase is the address of the files that the far side of a copy is about.
-// Of a folder it takes the name off the path.
-func filesBase(ctx context.Context, c *client, source, target *far) (string, error) {
+// filesOf is the place whose files the far side of a copy is about, with the
+// routes to them. Of a folder it takes the name off the path.
+func filesOf(ctx context.Context, c *caller, source, target *far) (files route.Files, place string, err error) {
 	side := source
 	if side.session == "" {
 		side = target
 	}
 	if side.session != inFolder {
-		s, _, err := c.find(ctx, side.session)
-		return sessionPath(s.ID, "files"), err
+		s, err := c.find(ctx, side.session)
+		return route.SessionFiles(), string(s.ID), err
 	}
 	name, rest, _ := strings.Cut(strings.TrimPrefix(side.path, "/"), "/")
 	if name == "" {
-		return "", usagef("missing folder name: use, for example, folder:data/images")
+		return files, "", usagef("missing folder name: use, for example, folder:data/images")
 	}
-	var f api.Folder
-	if _, err := c.get(ctx, folderPath(name), &f); err != nil {
-		return "", err
-	}
+	f, err := route.Folder.At(name).Ask(ctx, c)
 	side.path = rest
-	return folderPath(string(f.ID), "files"), nil
+	return route.FolderFiles(), string(f.ID), err
 }
 
 // copying is one run of cp.
 type copying struct {
 	*program
-	client           *client
-	base             string // address of the place whose files are meant
+	caller           *caller
+	files            route.Files
+	place            string // whose files are meant: the id of a session or a folder
 	recursive, force bool
 	bar              *copyBar
-	files            int
-	bytes            int64
+	done             copied
 }
 
-// address is that of a call for files.
-func (j *copying) address(call, path string, more ...string) string {
-	query := url.Values{"path": {path}}
-	for i := 0; i+1 < len(more); i += 2 {
-		query.Set(more[i], more[i+1])
-	}
-	full := j.base
-	if call != "" {
-		full += "/" + call
-	}
-	return full + "?" + query.Encode()
+// copied is what was copied.
+type copied struct {
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
 }
 
-// ask makes a call for files, again where the control plane was lost.
-func (j *copying) ask(ctx context.Context, method, address string, in, out any) error {
-	_, err := j.client.call(ctx, method, address, in, out)
+// fileAt is a route to a file of the place.
+func fileAt[In, Out any](j *copying, at route.Route[In, Out], path string) route.Route[In, Out] {
+	return at.At(j.place).With("path", path)
+}
+
+// askOfFile asks a route to a file, again where the control plane was lost.
+func askOfFile[In, Out any](ctx context.Context, j *copying, at route.Route[In, Out]) (Out, error) {
+	answer, err := at.Ask(ctx, j.caller)
 	if err != nil && worthTrying(err) && ctx.Err() == nil {
-		err = j.again(ctx, func(ctx context.Context, c *client) error {
-			j.client = c
-			_, err := c.call(ctx, method, address, in, out)
+		err = j.again(ctx, func(ctx context.Context, c *caller) error {
+			j.caller = c
+			answer, err = at.Ask(ctx, c)
 			return err
 		})
 	}
-	return err
+	return answer, err
 }
 
 func (j *copying) stat(ctx context.Context, path string) (api.FileInfo, error) {
-	var info api.FileInfo
-	err := j.ask(ctx, http.MethodGet, j.address("stat", path), nil, &info)
-	return info, err
+	return askOfFile(ctx, j, fileAt(j, j.files.Stat, path))
 }
 
 func isNotFound(err error) bool {
@@ -206,7 +199,8 @@ func (j *copying) uploadTree(ctx context.Context, source, target string) error {
 		to := path.Join(target, filepath.ToSlash(rel))
 		switch {
 		case entry.IsDir():
-			return j.ask(ctx, http.MethodPost, j.address("directory", to, "parents", "1"), nil, nil)
+			_, err := askOfFile(ctx, j, fileAt(j, j.files.MakeDirectory, to).With("parents", "1"))
+			return err
 		case entry.Type().IsRegular():
 			return j.upload(ctx, name, to)
 		}
@@ -267,8 +261,8 @@ func (j *copying) downloadTree(ctx context.Context, root *os.Root, source, targe
 		return noLocal(target, err)
 	}
 	for after, more := "", true; more; {
-		var listing api.FileListing
-		if err := j.ask(ctx, http.MethodGet, j.address("", source, "after", after), nil, &listing); err != nil {
+		listing, err := askOfFile(ctx, j, fileAt(j, j.files.List, source).With("after", after))
+		if err != nil {
 			return err
 		}
 		for _, entry := range listing.Entries {
@@ -303,8 +297,8 @@ func (j *copying) downloadEntry(ctx context.Context, root *os.Root, from, to, na
 
 // copied counts a file that is done.
 func (j *copying) copied(bytes int64) {
-	j.files++
-	j.bytes += bytes
+	j.done.Files++
+	j.done.Bytes += bytes
 }
 
 // counting tells a bar of everything that is read.

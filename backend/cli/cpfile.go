@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/client"
 	"slipway/backend/session"
 )
 
@@ -75,7 +75,8 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 	if j.force {
 		finish.Conflict = "replace"
 	}
-	if err := j.ask(ctx, http.MethodPost, j.address("upload", target, "key", key), finish, nil); err != nil {
+	at := fileAt(j, j.files.UploadFinish, target).With("key", key).Body(finish)
+	if _, err := askOfFile(ctx, j, at); err != nil {
 		return err
 	}
 	j.copied(info.Size())
@@ -84,14 +85,14 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 
 // send sends what the session lacks of a file.
 func (j *copying) send(ctx context.Context, source string, size int64, target, key string) error {
-	once := func(ctx context.Context, c *client) error {
-		j.client = c
-		var state api.UploadState
-		if _, err := c.get(ctx, j.address("upload", target, "key", key), &state); err != nil {
+	once := func(ctx context.Context, c *caller) error {
+		j.caller = c
+		state, err := fileAt(j, j.files.Upload, target).With("key", key).Ask(ctx, c)
+		if err != nil {
 			return err
 		}
 		if state.Offset > size { // of another content
-			if _, err := c.call(ctx, http.MethodDelete, j.address("upload", target, "key", key), nil, nil); err != nil {
+			if _, err := fileAt(j, j.files.UploadDrop, target).With("key", key).Ask(ctx, c); err != nil {
 				return err
 			}
 			state.Offset = 0
@@ -102,40 +103,21 @@ func (j *copying) send(ctx context.Context, source string, size int64, target, k
 			return err
 		}
 		defer j.bar.watch(body)()
-		return c.put(ctx, j.address("upload", target, "key", key, "offset", strconv.FormatInt(state.Offset, 10)), body,
-			size-state.Offset)
+		at := fileAt(j, j.files.UploadWrite, target).With("key", key).
+			With("offset", strconv.FormatInt(state.Offset, 10))
+		response, err := c.Transfer(ctx, at.Method(), at.Target(),
+			http.Header{"Content-Type": {"application/octet-stream"}},
+			client.Sized{Reader: body, Length: size - state.Offset})
+		if err != nil {
+			return err
+		}
+		return response.Body.Close()
 	}
-	err := once(ctx, j.client)
-	for isConnectionLost(err) && ctx.Err() == nil {
+	err := once(ctx, j.caller)
+	for client.IsLost(err) && ctx.Err() == nil {
 		err = j.again(ctx, once)
 	}
 	return err
-}
-
-// put sends a body of bytes.
-func (c *client) put(ctx context.Context, path string, body io.Reader, length int64) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPut, c.url+path, body)
-	if err != nil {
-		return err
-	}
-	request.Header = c.header()
-	request.Header.Set("Content-Type", "application/octet-stream")
-	if request.ContentLength = length; length == 0 {
-		request.Body = http.NoBody
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return &lostError{err}
-	}
-	defer response.Body.Close()
-	if response.StatusCode >= http.StatusBadRequest {
-		return readProblem(response)
-	}
-	var state api.UploadState
-	return json.NewDecoder(response.Body).Decode(&state)
 }
 
 // download copies one file from the session.
@@ -144,7 +126,8 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 		return &failure{code: "cli_copy_already-exists", exit: ExitFailure, message: target + " is there already.",
 			hint: "Add -f to replace it."}
 	}
-	part := filepath.Join(filepath.Dir(target), ".slipway-"+keyOf(j.base, source, info.Version)+".part")
+	key := keyOf(j.files.List.At(j.place).Target(), source, info.Version)
+	part := filepath.Join(filepath.Dir(target), ".slipway-"+key+".part")
 	file, err := root.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return noLocal(part, err)
@@ -184,12 +167,12 @@ func (j *copying) receiveSummed(ctx context.Context, file *os.File, source strin
 	}
 	defer func() { into.sum.end(false) }()
 	early := j.farSum(ctx, source)
-	once := func(ctx context.Context, c *client) error {
-		j.client = c
+	once := func(ctx context.Context, c *caller) error {
+		j.caller = c
 		return j.receive(ctx, into, source, info)
 	}
-	err = once(ctx, j.client)
-	for isConnectionLost(err) && ctx.Err() == nil {
+	err = once(ctx, j.caller)
+	for client.IsLost(err) && ctx.Err() == nil {
 		err = j.again(ctx, once)
 	}
 	if err != nil {
@@ -200,7 +183,7 @@ func (j *copying) receiveSummed(ctx context.Context, file *os.File, source strin
 	wanted, told := <-early
 	if !told {
 		var sum api.Checksum
-		err = j.ask(ctx, http.MethodGet, j.address("checksum", source), nil, &sum)
+		sum, err = askOfFile(ctx, j, fileAt(j, j.files.Checksum, source))
 		wanted = sum.SHA256
 	}
 	return into.sum.finish(), wanted, <-durable, err
@@ -212,24 +195,14 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 	if at >= info.Size {
 		return nil
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.client.url+j.address("content", source), nil)
+	from := fileAt(j, j.files.Read, source)
+	response, err := j.caller.Transfer(ctx, from.Method(), from.Target(),
+		http.Header{"Range": {fmt.Sprintf("bytes=%d-", at)}, "If-Range": {strconv.Quote(info.Version)}}, nil)
 	if err != nil {
 		return err
 	}
-	request.Header = j.client.header()
-	request.Header.Set("Range", fmt.Sprintf("bytes=%d-", at))
-	request.Header.Set("If-Range", strconv.Quote(info.Version))
-	response, err := j.client.http.Do(request)
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return &lostError{err}
-	}
 	defer response.Body.Close()
 	switch {
-	case response.StatusCode >= http.StatusBadRequest:
-		return readProblem(response)
 	case response.Header.Get("ETag") != strconv.Quote(info.Version):
 		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " changed while it was copied.",
 			hint: "Copy it again."}
@@ -246,7 +219,7 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case lost != nil:
-		return &lostError{lost}
+		return &client.Lost{Err: lost}
 	}
 	if more, _ := io.ReadFull(response.Body, make([]byte, 1)); more > 0 {
 		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " is longer than it was.",

@@ -5,11 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
-	"net/http"
 	"os"
 	"sync"
-
-	"slipway/backend/api"
 )
 
 // localSum is the checksum of what can be read; a file that cannot be read
@@ -83,11 +80,10 @@ func (b *sumBehind) Read(p []byte) (int, error) {
 // farSum asks for the checksum of the far file while it is copied. Nothing
 // comes where it was not told: one asks again then, when it has come.
 func (j *copying) farSum(ctx context.Context, source string) <-chan string {
-	told, c := make(chan string, 1), j.client
+	told, c := make(chan string, 1), j.caller
 	go func() {
 		defer close(told)
-		var sum api.Checksum
-		if _, err := c.call(ctx, http.MethodGet, j.address("checksum", source), nil, &sum); err == nil {
+		if sum, err := fileAt(j, j.files.Checksum, source).Ask(ctx, c); err == nil {
 			told <- sum.SHA256
 		}
 	}()

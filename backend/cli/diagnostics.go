@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 )
 
 func (p planeCommands) diagnosticsCommand() *cobra.Command {
@@ -15,13 +16,9 @@ func (p planeCommands) diagnosticsCommand() *cobra.Command {
 		Short: "Print a support report with secrets removed",
 		Args:  exactly(0, "no argument"),
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var report api.Diagnostics
-		raw, err := c.get(ctx, "/api/v1/diagnostics", &report)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) { _, _ = io.WriteString(w, report.Text) })
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		return show(ctx, c, route.Diagnostics,
+			func(w io.Writer, report api.Diagnostics) { _, _ = io.WriteString(w, report.Text) })
 	})
 	return cmd
 }

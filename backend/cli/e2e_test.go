@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,8 @@ import (
 	"github.com/creack/pty"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/place"
 	"slipway/backend/session"
@@ -297,25 +300,23 @@ func (p *installed) answersAsDocumented(t *testing.T, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	connection, err := p.home.Connect(t.Context())
+	c, err := client.Connect(t.Context(), p.home)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newClient(connection)
-	for operation, path := range map[string]string{
-		"version": "/api/v1/version", "doctor": "/api/v1/doctor", "machines": "/api/v1/machines",
-		"images":      "/api/v1/images",
-		"directories": "/api/v1/machines/local/directories?path=/", "environments": "/api/v1/environments",
-		"presets":  "/api/v1/presets",
-		"sessions": "/api/v1/sessions?state=all", "session": sessionPath(id), "history": sessionPath(id, "history"),
-		"usage":     sessionPath(id, "usage"),
-		"terminals": sessionPath(id, "terminals"), "apps": sessionPath(id, "apps"), "recents": "/api/v1/recents",
-		"settings": "/api/v1/settings",
-		"devices":  "/api/v1/devices", "resources": "/api/v1/resources", "accounts": "/api/v1/usage?by=session",
-		"queue": "/api/v1/queue",
+	for operation, target := range map[string]string{
+		"version": route.Version.Target(), "doctor": route.Doctor.Target(), "machines": route.Machines.Target(),
+		"images": route.Images.Target(), "directories": route.Directories.At("local").With("path", "/").Target(),
+		"environments": route.Environments.Target(), "presets": route.Presets.Target(),
+		"sessions": route.Sessions.With("state", "all").Target(), "session": route.Session.At(id).Target(),
+		"history": route.History.At(id).Target(), "usage": route.Usage.At(id).Target(),
+		"terminals": route.Terminals.At(id).Target(), "apps": route.Apps.At(id).Target(),
+		"recents": route.Recents.Target(), "settings": route.Settings.Target(), "devices": route.Devices.Target(),
+		"resources": route.Resources.Target(), "accounts": route.Accounts.With("by", "session").Target(),
+		"queue": route.Queue.Target(),
 	} {
 		var value any
-		if _, err := c.get(t.Context(), path, &value); err != nil {
+		if err := c.Call(t.Context(), http.MethodGet, target, nil, &value); err != nil {
 			t.Errorf("%s: %v", operation, err)
 			continue
 		}

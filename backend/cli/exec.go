@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
@@ -62,7 +64,7 @@ func (p terminalCommands) exec(ctx context.Context, ref string, request session.
 	if err != nil {
 		return err
 	}
-	s, _, err := c.find(finding, ref)
+	s, err := c.find(finding, ref)
 	if err != nil {
 		return err
 	}
@@ -81,7 +83,7 @@ func (p terminalCommands) exec(ctx context.Context, ref string, request session.
 const impatience = 3
 
 // execute runs a command and returns its exit code. It passes signals on.
-func (p terminalCommands) execute(ctx context.Context, c *client, s api.Session,
+func (p terminalCommands) execute(ctx context.Context, c *caller, s api.Session,
 	request session.ExecRequest) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -110,7 +112,7 @@ func (p terminalCommands) execute(ctx context.Context, c *client, s api.Session,
 			}
 		}
 	}()
-	conn, err := c.frames(ctx, sessionPath(s.ID, "exec"), request)
+	conn, err := c.Frames(ctx, route.Exec.At(string(s.ID)).Target(), request)
 	if err != nil {
 		return 0, err
 	}
@@ -119,7 +121,7 @@ func (p terminalCommands) execute(ctx context.Context, c *client, s api.Session,
 		streams.Stdin = p.Stdin
 	}
 	code, err := terminal.RunExec(ctx, conn, streams)
-	if err != nil && isConnectionLost(err) {
+	if err != nil && client.IsLost(err) {
 		return 0, errors.Join(&failure{code: "exec_run_unavailable", exit: ExitUnavailable,
 			message: "The connection was lost; the command was ended with it.",
 			hint:    "A terminal outlives lost connections: slipway attach " + s.Name + "."}, err)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,8 +9,8 @@ import (
 	"net/http"
 	"strings"
 
+	"slipway/backend/client"
 	"slipway/backend/daemon"
-	"slipway/backend/place"
 	"slipway/backend/session"
 )
 
@@ -34,16 +35,8 @@ const exitCodesHelp = `Exit codes: 0 success, 1 failure, 2 wrong command line, 3
 of its command, 126 and 127 the command cannot be run or was not found, 130 interrupted.
 run --wait, exec and attach exit with the exit code of the command.`
 
-// problemError is a failure that the API told.
-type problemError struct {
-	Problem session.Error
-	status  int // of HTTP
-}
-
-func (e *problemError) Error() string { return e.Problem.Error() }
-
 // Told makes an error of a problem that [Config.Serve] wants told as it is.
-func Told(problem session.Error) error { return &problemError{Problem: problem} }
+func Told(problem session.Error) error { return &client.Refused{Problem: problem} }
 
 // usageError is a wrong command line.
 type usageError struct{ message, hint string }
@@ -111,10 +104,10 @@ func (p *program) finish(err error) int {
 
 // describe turns any failure into a problem and its exit code.
 func describe(err error) (session.Error, int) {
-	var told *problemError
+	var told *client.Refused
 	var usage *usageError
 	var own *failure
-	var start *place.StartError
+	var start *client.StartError
 	var about *session.Error
 	switch {
 	case errors.As(err, &told):
@@ -130,14 +123,14 @@ func describe(err error) (session.Error, int) {
 			Hint: "Start it: slipway agent start"}, ExitUnavailable
 	case errors.As(err, &start):
 		return startProblem(start), ExitUnavailable
-	case errors.Is(err, place.ErrNotServing), isConnectionLost(err):
+	case errors.Is(err, client.ErrNotServing), client.IsLost(err):
 		return session.Error{Code: "cli_connect_unavailable", Message: "The control plane does not answer.",
 			Hint: "slipway doctor says why; slipway serve starts it."}, ExitUnavailable
 	}
 	return session.Error{Code: "cli_command_internal-error", Message: sentence(err.Error())}, ExitFailure
 }
 
-func exitOf(e *problemError) int {
+func exitOf(e *client.Refused) int {
 	if strings.HasPrefix(string(e.Problem.Code), "exec_create_") { // as shells do
 		switch {
 		case hasDetail(e.Problem.Code, "not-found"):
@@ -146,7 +139,7 @@ func exitOf(e *problemError) int {
 			return ExitNoProgram
 		}
 	}
-	switch e.status {
+	switch cmp.Or(e.Status, statusOfCode(e.Problem.Code)) {
 	case http.StatusNotFound:
 		return ExitNotFound
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
@@ -157,7 +150,7 @@ func exitOf(e *problemError) int {
 	return ExitFailure
 }
 
-func startProblem(e *place.StartError) session.Error {
+func startProblem(e *client.StartError) session.Error {
 	message := "The control plane was started but " + e.Text + "."
 	if e.Log != "" {
 		lines := strings.Split(e.Log, "\n")

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
-	"slipway/backend/place"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/session"
 )
 
@@ -32,23 +32,33 @@ func hasDetail(code session.Code, detail string) bool {
 
 // find returns the session that ref names: its id, the name of a live one, the
 // name of the newest finished one, or a beginning of an id that only one has.
-func (c *client) find(ctx context.Context, ref string) (api.Session, json.RawMessage, error) {
-	var found api.Session
-	raw, err := c.get(ctx, sessionPath(ref), &found)
-	var problem *problemError
-	if err == nil || !errors.As(err, &problem) || problem.status != http.StatusNotFound {
-		return found, raw, err
+func (c *caller) find(ctx context.Context, ref string) (api.Session, error) {
+	found, err := route.Session.At(ref).Ask(ctx, c)
+	var refused *client.Refused
+	if err == nil || !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+		return found, err
 	}
-	var all []api.Session
-	if _, err := c.get(ctx, "/api/v1/sessions?state=all", &all); err != nil {
-		return found, nil, err
+	all, err := route.Sessions.With("state", "all").Ask(ctx, c)
+	if err != nil {
+		return found, err
 	}
 	id, err := match(all, ref)
 	if err != nil {
-		return found, nil, err
+		return found, err
 	}
-	raw, err = c.get(ctx, sessionPath(id), &found)
-	return found, raw, err
+	return route.Session.At(string(id)).Ask(ctx, c)
+}
+
+// inSession is a command about the session that its first argument names.
+func (p *program) inSession(work func(ctx context.Context, c *caller, s api.Session,
+	args []string) error) func(*cobra.Command, []string) error {
+	return p.command(func(ctx context.Context, c *caller, args []string) error {
+		s, err := c.find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return work(ctx, c, s, args)
+	})
 }
 
 // match chooses among sessions, which are sorted newest first.
@@ -77,40 +87,49 @@ func match(all []api.Session, ref string) (session.ID, error) {
 		hint: "Write more of the id, or the name."}
 }
 
-// completeSessions offers the names of sessions to the shell. It never starts a
-// control plane.
-func (p *program) completeSessions(query string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		var sessions []api.Session
-		if !p.offer(cmd, "/api/v1/sessions?"+query, &sessions) {
+// offers completes arguments from the answer of a route: the shell is given
+// names, with what is said of them after a tab. It never starts a control plane.
+func offers[Out any](p *program, at route.Route[route.None, Out], names func(answer Out, args []string) []string,
+) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		var answer Out
+		c, err := p.running(cmd.Context())
+		if err == nil {
+			answer, err = at.Ask(cmd.Context(), c)
+		}
+		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		var names []string
-		for _, s := range sessions {
-			names = append(names, s.Name+"\t"+strings.ToLower(string(s.Status))+", "+s.Image)
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return names(answer, args), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// offer reads what is to be offered to the shell, if a control plane runs.
-func (p *program) offer(cmd *cobra.Command, path string, into any) bool {
-	home, err := place.FindHome(p.Env)
-	if err != nil {
-		return false
+// offersEach completes arguments from a list; say is a name with what is said of it.
+func offersEach[T any](p *program, at route.Route[route.None, []T], say func(T) string) cobra.CompletionFunc {
+	return offers(p, at, func(list []T, _ []string) []string {
+		names := make([]string, len(list))
+		for i, one := range list {
+			names[i] = say(one)
+		}
+		return names
+	})
+}
+
+// completeSessions offers the names of sessions that are live, or of all.
+func (p *program) completeSessions(state string) cobra.CompletionFunc {
+	at := route.Sessions.With("state", state)
+	if state == allSessions {
+		at = at.With("limit", "50")
 	}
-	connection, err := home.Connect(cmd.Context())
-	if err != nil {
-		return false
-	}
-	_, err = newClient(connection).get(cmd.Context(), path, into)
-	return err == nil
+	return offersEach(p, at, func(s api.Session) string {
+		return s.Name + "\t" + strings.ToLower(string(s.Status)) + ", " + s.Image
+	})
 }
 
 // Which sessions are offered for completion.
 const (
-	liveSessions = "state=live"
-	allSessions  = "state=all&limit=50"
+	liveSessions = "live"
+	allSessions  = "all"
 )
 
 // onFlag gives a command the flag that names an agent.
@@ -119,16 +138,9 @@ func (p *program) onFlag(cmd *cobra.Command, agent *string, usage string) {
 	_ = cmd.RegisterFlagCompletionFunc("on", p.completeAgents) // fails only for a flag that is not there
 }
 
-// completeAgents offers the names of agents to the shell. It never starts a
-// control plane.
-func (p *program) completeAgents(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var agents []api.Agent
-	if !p.offer(cmd, "/api/v1/agents", &agents) {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names := make([]string, len(agents))
-	for i, a := range agents {
-		names[i] = a.Name + "\t" + cmp.Or(a.Address, "this computer") + ", " + a.Connection.State
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+// completeAgents offers the names of agents.
+func (p *program) completeAgents(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	return offersEach(p, route.Agents, func(a api.Agent) string {
+		return a.Name + "\t" + cmp.Or(a.Address, "this computer") + ", " + a.Connection.State
+	})(cmd, args, word)
 }

@@ -2,30 +2,21 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/session"
 )
 
 // folderCommands are the commands for folders and files.
 type folderCommands struct{ *program }
-
-func folderPath(ref string, rest ...string) string {
-	path := "/api/v1/folders/" + url.PathEscape(ref)
-	for _, part := range rest {
-		path += "/" + url.PathEscape(part)
-	}
-	return path
-}
 
 func (p folderCommands) folderCommand() *cobra.Command {
 	parent := &cobra.Command{
@@ -39,8 +30,8 @@ every session, in the home directory. slipway cp copies to and from folder:NAME/
 	}
 	parent.AddCommand(p.folderListCommand(), p.folderCreateCommand(), p.folderLinkCommand(), p.folderRenameCommand(),
 		p.folderPermissionCommand(),
-		p.folderStateCommand("rm", "Put a folder into the trash", "trash", "trashed"),
-		p.folderStateCommand("restore", "Take a folder out of the trash", "restore", "restored"),
+		p.folderStateCommand("rm", "Put a folder into the trash", "trashed", route.FolderTrash),
+		p.folderStateCommand("restore", "Take a folder out of the trash", "restored", route.FolderRestore),
 		p.folderPurgeCommand())
 	return parent
 }
@@ -51,27 +42,15 @@ func (p folderCommands) folderListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List folders", Args: exactly(0, "no argument")}
 	p.onFlag(cmd, &agent, "only those of this agent")
 	cmd.Flags().BoolVar(&trash, "trash", false, "list the trash instead")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var rows []json.RawMessage
-		if _, err := c.get(ctx, onAgent("/api/v1/folders", agent), &rows); err != nil {
-			return err
-		}
-		var folders []api.Folder
-		kept := []json.RawMessage{}
-		for _, row := range rows {
-			var f api.Folder
-			if err := json.Unmarshal(row, &f); err != nil {
-				return err
-			}
-			if trash == (f.State != "ready") {
-				folders, kept = append(folders, f), append(kept, row)
-			}
-		}
-		raw, err := json.Marshal(kept)
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		folders, err := route.Folders.With("agent", agent).Ask(ctx, c)
 		if err != nil {
 			return err
 		}
-		return p.print(raw, func(w io.Writer) { folderTable(w, folders) })
+		folders = slices.DeleteFunc(folders, func(f api.Folder) bool {
+			return trash == (f.State == session.FolderReady)
+		})
+		return p.print(folders, func(w io.Writer) { folderTable(w, folders) })
 	})
 	return cmd
 }
@@ -105,7 +84,7 @@ func (p folderCommands) folderCreateCommand() *cobra.Command {
 	p.onFlag(cmd, &req.Agent, "agent on whose machine it is (default this computer's)")
 	cmd.Flags().BoolVar(&readOnly, "ro", false, "mount read-only")
 	cmd.Flags().StringVar((*string)(&req.Mode), "mode", "", "general or model (default general)")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		req.Name = args[0]
 		return p.createFolder(ctx, c, req, readOnly)
 	})
@@ -124,7 +103,7 @@ they are, even if you delete the folder permanently.`,
 	}
 	p.onFlag(cmd, &req.Agent, "agent on whose machine it is (default this computer's)")
 	cmd.Flags().BoolVar(&readOnly, "ro", false, "mount read-only")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		req.Name, req.Path = args[0], args[1]
 		if req.Agent == "" { // another agent's is named in full
 			full, err := filepath.Abs(req.Path)
@@ -138,29 +117,20 @@ they are, even if you delete the folder permanently.`,
 	return cmd
 }
 
-func (p folderCommands) createFolder(ctx context.Context, c *client, req api.FolderRequest, readOnly bool) error {
+func (p folderCommands) createFolder(ctx context.Context, c *caller, req api.FolderRequest, readOnly bool) error {
 	if readOnly {
 		req.Permission = "ro"
 	}
-	var f api.Folder
-	raw, err := c.call(ctx, http.MethodPost, "/api/v1/folders", req, &f)
-	return p.printFolder(raw, f, err)
+	return show(ctx, c, route.FolderCreate.Body(req), folderName)
 }
 
-func (p folderCommands) printFolder(raw json.RawMessage, f api.Folder, err error) error {
-	if err != nil {
-		return err
-	}
-	return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, f.Name) })
-}
+func folderName(w io.Writer, f api.Folder) { fmt.Fprintln(w, f.Name) }
 
 func (p folderCommands) folderRenameCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "rename FOLDER NAME", Short: "Rename a folder",
 		Args: exactly(2, "a folder and its new name"), ValidArgsFunction: p.completeFolders}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		var f api.Folder
-		raw, err := c.call(ctx, http.MethodPatch, folderPath(args[0]), session.FolderChange{Name: &args[1]}, &f)
-		return p.printFolder(raw, f, err)
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+		return show(ctx, c, route.FolderUpdate.At(args[0]).Body(session.FolderChange{Name: &args[1]}), folderName)
 	})
 	return cmd
 }
@@ -168,29 +138,25 @@ func (p folderCommands) folderRenameCommand() *cobra.Command {
 func (p folderCommands) folderPermissionCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "permission FOLDER rw|ro", Short: "Make a folder writable or read-only",
 		Args: exactly(2, "a folder and rw or ro"), ValidArgsFunction: p.completeFolders}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		var f api.Folder
-		raw, err := c.call(ctx, http.MethodPatch, folderPath(args[0]),
-			session.FolderChange{Permission: (*session.FolderPermission)(&args[1])}, &f)
-		return p.printFolder(raw, f, err)
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+		change := session.FolderChange{Permission: (*session.FolderPermission)(&args[1])}
+		return show(ctx, c, route.FolderUpdate.At(args[0]).Body(change), folderName)
 	})
 	return cmd
 }
 
 // folderStateCommand moves folders into the trash or out of it.
-func (p folderCommands) folderStateCommand(name, short, call, done string) *cobra.Command {
+func (p folderCommands) folderStateCommand(name, short, done string,
+	at route.Route[route.None, api.Folder]) *cobra.Command {
 	cmd := &cobra.Command{Use: name + " FOLDER", Short: short, Args: exactly(1, "a folder"),
 		ValidArgsFunction: p.completeFolders}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		f, err := c.anyFolder(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		raw, err := c.call(ctx, http.MethodPost, folderPath(string(f.ID), call), nil, &f)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) { fmt.Fprintf(w, "%s is %s.\n", f.Name, done) })
+		return show(ctx, c, at.At(string(f.ID)),
+			func(w io.Writer, f api.Folder) { fmt.Fprintf(w, "%s is %s.\n", f.Name, done) })
 	})
 	return cmd
 }
@@ -205,7 +171,7 @@ Ctrl-C to cancel: the remaining files stay in the trash, and you can restore or 
 		Args: exactly(1, "a folder"), ValidArgsFunction: p.completeFolders,
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
+	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		f, err := c.anyFolder(ctx, args[0])
 		if err != nil {
 			return api.Operation{}, err
@@ -220,21 +186,20 @@ Ctrl-C to cancel: the remaining files stay in the trash, and you can restore or 
 				return api.Operation{}, err
 			}
 		}
-		return c.operation(ctx, http.MethodDelete, folderPath(string(f.ID)), nil)
+		return begin(ctx, c, route.FolderDelete.At(string(f.ID)))
 	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is deleted.\n", o.Subject) })
 	return cmd
 }
 
 // anyFolder returns the folder of an id or a name, also one in the trash where
 // it is the only one of that name.
-func (c *client) anyFolder(ctx context.Context, ref string) (api.Folder, error) {
-	var f api.Folder
-	_, err := c.get(ctx, folderPath(ref), &f)
+func (c *caller) anyFolder(ctx context.Context, ref string) (api.Folder, error) {
+	f, err := route.Folder.At(ref).Ask(ctx, c)
 	if err == nil || !isNotFound(err) {
 		return f, err
 	}
-	var all []api.Folder
-	if _, listErr := c.get(ctx, "/api/v1/folders", &all); listErr != nil {
+	all, listErr := route.Folders.Ask(ctx, c)
+	if listErr != nil {
 		return f, listErr
 	}
 	var found []api.Folder
@@ -254,17 +219,12 @@ func (c *client) anyFolder(ctx context.Context, ref string) (api.Folder, error) 
 		hint:    "Use the id: slipway folder ls --trash shows it."}
 }
 
-// completeFolders offers the names of folders to the shell. It never starts a
-// control plane.
+// completeFolders offers the names of folders.
 func (p folderCommands) completeFolders(cmd *cobra.Command, args []string,
-	_ string) ([]string, cobra.ShellCompDirective) {
-	var folders []api.Folder
-	if len(args) > 0 || !p.offer(cmd, "/api/v1/folders", &folders) {
+	word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names := make([]string, len(folders))
-	for i, f := range folders {
-		names[i] = f.Name + "\t" + string(f.State)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return offersEach(p.program, route.Folders, func(f api.Folder) string { return f.Name + "\t" + string(f.State) })(
+		cmd, args, word)
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/session"
 )
 
@@ -20,7 +22,7 @@ const (
 
 // again calls try until it succeeds, fails for another reason than a lost
 // connection, or the control plane has not answered for reconnectFor.
-func (p *program) again(ctx context.Context, try func(ctx context.Context, c *client) error) error {
+func (p *program) again(ctx context.Context, try func(ctx context.Context, c *caller) error) error {
 	start := time.Now()
 	for pause := reconnectFirst; ; pause = min(2*pause, reconnectMost) {
 		c, err := p.reconnect(ctx)
@@ -40,13 +42,13 @@ func (p *program) again(ctx context.Context, try func(ctx context.Context, c *cl
 
 // follow calls fn with the session as it is and after each of its changes until
 // fn returns true. It goes on over a lost connection.
-func (p *program) follow(ctx context.Context, c *client, id session.ID, fn func(api.Session) bool) error {
+func (p *program) follow(ctx context.Context, c *caller, id session.ID, fn func(api.Session) bool) error {
 	err := c.follow(ctx, id, fn)
-	for isConnectionLost(err) && ctx.Err() == nil {
+	for client.IsLost(err) && ctx.Err() == nil {
 		lost := err
-		err = p.again(ctx, func(ctx context.Context, again *client) error {
+		err = p.again(ctx, func(ctx context.Context, again *caller) error {
 			c = again
-			_, err := c.get(ctx, sessionPath(id), nil)
+			_, err := route.Session.At(string(id)).Ask(ctx, c)
 			return err
 		})
 		if err != nil {
@@ -62,16 +64,16 @@ func (p *program) follow(ctx context.Context, c *client, id session.ID, fn func(
 
 // follow does the same over one connection. The stream is opened before the
 // session is read, so that no change falls between the two.
-func (c *client) follow(ctx context.Context, id session.ID, fn func(api.Session) bool) error {
-	conn, err := c.dial(ctx, "/api/v1/events")
+func (c *caller) follow(ctx context.Context, id session.ID, fn func(api.Session) bool) error {
+	conn, err := c.Dial(ctx, route.Events.Target())
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	var now api.Session
-	if _, err := c.get(ctx, sessionPath(id), &now); err != nil {
+	now, err := route.Session.At(string(id)).Ask(ctx, c)
+	if err != nil {
 		return err
 	}
 	if fn(now) {
@@ -80,7 +82,7 @@ func (c *client) follow(ctx context.Context, id session.ID, fn func(api.Session)
 	for {
 		var event api.Event
 		if err := conn.ReadJSON(&event); err != nil {
-			return &lostError{err}
+			return &client.Lost{Err: err}
 		}
 		if event.Removed == string(id) {
 			return &failure{code: "session_read_not-found", exit: ExitNotFound,

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/session"
 )
 
@@ -23,13 +24,8 @@ func (p usageCommands) gpuCommand() *cobra.Command {
 	}
 	p.onFlag(cmd, &on, "only devices of this agent")
 	cmd.AddCommand(p.gpuHistoryCommand())
-	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var boards []api.DeviceBoard
-		raw, err := c.get(ctx, onAgent("/api/v1/devices", on), &boards)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		return show(ctx, c, route.Devices.With("agent", on), func(w io.Writer, boards []api.DeviceBoard) {
 			for i, board := range boards {
 				if i > 0 {
 					fmt.Fprintln(w)

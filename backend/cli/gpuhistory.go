@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/session"
 )
 
@@ -24,27 +24,21 @@ func (p usageCommands) gpuHistoryCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&since, "since", "1h", "start time, or how long ago, such as 6h")
 	cmd.Flags().StringVar(&agent, "on", "", "agent of the device (default: the first agent with a device)")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		board, device, err := c.findDevice(ctx, args[0], agent)
 		if err != nil {
 			return err
 		}
-		path := "/api/v1/machines/" + url.PathEscape(board.Agent) + "/devices/" + url.PathEscape(device.UUID) +
-			"/history?since=" + url.QueryEscape(p.ago(since))
-		var points []session.DevicePoint
-		raw, err := c.get(ctx, path, &points)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) { p.pointTable(w, device, points) })
+		return show(ctx, c, route.DeviceHistory.At(board.Agent, device.UUID).With("since", p.ago(since)),
+			func(w io.Writer, points []session.DevicePoint) { p.pointTable(w, device, points) })
 	})
 	return cmd
 }
 
 // findDevice finds a device by its number or UUID, with the board it is on.
-func (c *client) findDevice(ctx context.Context, ref, agent string) (api.DeviceBoard, api.DeviceState, error) {
-	var boards []api.DeviceBoard
-	if _, err := c.get(ctx, "/api/v1/devices", &boards); err != nil {
+func (c *caller) findDevice(ctx context.Context, ref, agent string) (api.DeviceBoard, api.DeviceState, error) {
+	boards, err := route.Devices.Ask(ctx, c)
+	if err != nil {
 		return api.DeviceBoard{}, api.DeviceState{}, err
 	}
 	for _, board := range boards {

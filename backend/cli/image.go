@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -33,13 +32,8 @@ func (p imageCommands) imageCommand() *cobra.Command {
 	list := &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"}, Short: "List images",
 		Args: exactly(0, "no argument")}
 	p.onFlag(list, &on, "only images on this agent's machine")
-	list.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var images []hub.Image
-		raw, err := c.get(ctx, onAgent("/api/v1/images", on), &images)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) { p.imageTable(w, images) })
+	list.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		return show(ctx, c, route.Images.With("agent", on), p.imageTable)
 	})
 	parent.AddCommand(list, p.imagePullCommand(), p.imageRemoveCommand(), p.imageDiskCommand(), p.imageCleanCommand(),
 		p.imageSendCommand())
@@ -66,9 +60,9 @@ first or, as an admin, use --replace.`,
 	for _, name := range []string{"from", "to"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, p.completeAgents) // fails only for a flag that is not there
 	}
-	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
+	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		req.Image = args[0]
-		return c.operation(ctx, http.MethodPost, "/api/v1/images/send", req)
+		return begin(ctx, c, route.ImageSend.Body(req))
 	}, func(w io.Writer, o api.Operation) {
 		fmt.Fprintf(w, "%s is on %s.\n", cmp.Or(o.Image, req.Image), o.Agent)
 	})
@@ -86,9 +80,9 @@ a login. To resume an interrupted pull, run the same command again.`,
 		Args: exactly(1, "one image"),
 	}
 	p.onFlag(cmd, &req.Agent, "the agent whose machine gets it (default this computer's)")
-	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
+	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		req.Image = args[0]
-		return c.operation(ctx, http.MethodPost, "/api/v1/images/pull", req)
+		return begin(ctx, c, route.ImagePull.Body(req))
 	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is on %s.\n", req.Image, o.Agent) })
 	return cmd
 }
@@ -102,22 +96,16 @@ func (p imageCommands) imageRemoveCommand() *cobra.Command {
 	}
 	p.onFlag(cmd, &req.Agent, "the agent whose machine has them (default this computer's)")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
+	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		req.Images = args
 		if !yes {
 			if err := p.confirm(ctx, "Remove "+strings.Join(args, ", ")+"?"); err != nil {
 				return api.Operation{}, err
 			}
 		}
-		return c.operation(ctx, http.MethodPost, "/api/v1/images/remove", req)
+		return begin(ctx, c, route.ImageRemove.Body(req))
 	}, func(io.Writer, api.Operation) {})
 	return cmd
-}
-
-func (p imageCommands) imageDisk(ctx context.Context, c *client,
-	on string) (raw []byte, disk api.ImageDisk, err error) {
-	raw, err = c.get(ctx, "/api/v1/images/disk?agent="+url.QueryEscape(on), &disk)
-	return raw, disk, err
 }
 
 func (p imageCommands) imageDiskCommand() *cobra.Command {
@@ -125,12 +113,8 @@ func (p imageCommands) imageDiskCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "df [--on AGENT]", Short: "Show the disk space of images",
 		Args: exactly(0, "no argument")}
 	p.onFlag(cmd, &on, "the agent whose machine is looked at (default this computer's)")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		raw, disk, err := p.imageDisk(ctx, c, on)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		return show(ctx, c, route.ImageDisk.With("agent", on), func(w io.Writer, disk api.ImageDisk) {
 			rows := [][]string{{"IMAGE", " SIZE", " ALONE", " CONTAINERS", "USED BY", "ID"}}
 			for _, room := range disk.Images {
 				var users []string
@@ -219,12 +203,12 @@ another container uses. It first shows what it would remove and how much space t
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	cmd.Flags().StringVar(&unused, "unused", "", "also unused images of this age, such as 90d")
 	cmd.Flags().StringVar(&custom, "customized", "", "also customized images of this age, such as 30d")
-	cmd.RunE = p.operates(func(ctx context.Context, c *client, _ []string) (api.Operation, error) {
+	cmd.RunE = p.operates(func(ctx context.Context, c *caller, _ []string) (api.Operation, error) {
 		what, err := cleaningOf(unused, custom)
 		if err != nil {
 			return api.Operation{}, err
 		}
-		_, disk, err := p.imageDisk(ctx, c, on)
+		disk, err := route.ImageDisk.With("agent", on).Ask(ctx, c)
 		if err != nil {
 			return api.Operation{}, err
 		}
@@ -247,7 +231,7 @@ another container uses. It first shows what it would remove and how much space t
 				return api.Operation{}, err
 			}
 		}
-		return c.operation(ctx, http.MethodPost, "/api/v1/images/remove", req)
+		return begin(ctx, c, route.ImageRemove.Body(req))
 	}, func(w io.Writer, o api.Operation) {
 		if at := slices.IndexFunc(o.Steps, func(s api.OpStep) bool { return s.Name == "room" }); at >= 0 {
 			fmt.Fprintln(w, o.Steps[at].Detail+".")
@@ -265,8 +249,8 @@ next to the original. Folders, mounts and /home/work are not included. The sessi
 while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
 		Args: exactly(2, "a session and a name"), ValidArgsFunction: p.completeSessions(liveSessions),
 	}
-	cmd.RunE = p.operates(func(ctx context.Context, c *client, args []string) (api.Operation, error) {
-		return c.operation(ctx, http.MethodPost, sessionPath(args[0], "commit"), api.Commit{Name: args[1]})
+	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+		return begin(ctx, c, route.Commit.At(args[0]).Body(api.Commit{Name: args[1]}))
 	}, func(w io.Writer, o api.Operation) {
 		fmt.Fprintf(w, "%s is on %s. Launch it with: slipway run --image %s\n", o.Image, o.Agent, o.Image)
 	})
@@ -287,20 +271,15 @@ those with the same id, and hide those with hidden: true.`,
       accelerator: optional
       versions:
         - {title: "2", image: "registry.example.com/team/all:2", size: 3g}`}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var families []hub.Environment
-		raw, err := c.get(ctx, "/api/v1/environments", &families)
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		file, err := route.EnvironmentFile.Ask(ctx, c)
 		if err != nil {
-			return err
-		}
-		var file api.EnvironmentFile
-		if _, err := c.get(ctx, "/api/v1/environments/file", &file); err != nil {
 			return err
 		}
 		if file.Problem != nil {
 			p.notice("%s %s", file.Problem.Message, file.Problem.Hint)
 		}
-		return p.print(raw, func(w io.Writer) {
+		return show(ctx, c, route.Environments, func(w io.Writer, families []hub.Environment) {
 			rows := [][]string{{"ENVIRONMENT", "VERSION", " SIZE", "ON", "IMAGE"}}
 			for _, f := range families {
 				for _, v := range f.Versions {

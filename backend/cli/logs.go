@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/session"
 )
 
@@ -32,11 +33,7 @@ func (p sessionCommands) logsCommand() *cobra.Command {
 	cmd.Flags().IntVar(&opts.tail, "tail", -1, "only the last lines, this many")
 	cmd.Flags().BoolVarP(&opts.timestamps, "timestamps", "t", false, "start each line with its time")
 	cmd.Flags().StringVar(&opts.kernel, "kernel", "", "container of a cluster (default main1)")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		s, _, err := c.find(ctx, args[0])
-		if err != nil {
-			return err
-		}
+	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
 		return p.copyLogs(ctx, c, s.ID, opts, p.raw.out)
 	})
 	return cmd
@@ -45,11 +42,11 @@ func (p sessionCommands) logsCommand() *cobra.Command {
 // copyLogs writes a log to w. A log that is followed from its beginning goes on
 // after a lost connection where it stopped; of one that is not, the rest would
 // be a guess, so that the loss is an error.
-func (p sessionCommands) copyLogs(ctx context.Context, c *client, id session.ID, opts logOptions, w io.Writer) error {
+func (p sessionCommands) copyLogs(ctx context.Context, c *caller, id session.ID, opts logOptions, w io.Writer) error {
 	var written int64
 	err := c.copyLogs(ctx, string(id), opts, 0, w, &written)
-	for opts.follow && opts.tail < 0 && isConnectionLost(err) && ctx.Err() == nil {
-		err = p.again(ctx, func(ctx context.Context, again *client) error {
+	for opts.follow && opts.tail < 0 && client.IsLost(err) && ctx.Err() == nil {
+		err = p.again(ctx, func(ctx context.Context, again *caller) error {
 			return again.copyLogs(ctx, string(id), opts, written, w, &written)
 		})
 	}
@@ -61,25 +58,16 @@ func (p sessionCommands) copyLogs(ctx context.Context, c *client, id session.ID,
 
 // copyLogs copies from one answer what follows the first skip bytes and adds
 // what it wrote to written.
-func (c *client) copyLogs(ctx context.Context, id string, opts logOptions, skip int64, w io.Writer,
+func (c *caller) copyLogs(ctx context.Context, id string, opts logOptions, skip int64, w io.Writer,
 	written *int64) error {
-	query := url.Values{}
-	if opts.follow {
-		query.Set("follow", "1")
-	}
-	if opts.timestamps {
-		query.Set("timestamps", "1")
-	}
-	if opts.tail >= 0 {
-		query.Set("tail", strconv.Itoa(opts.tail))
-	}
-	if opts.kernel != "" {
-		query.Set("kernel", opts.kernel)
-	}
 	if opts.tail == 0 && !opts.follow {
 		return nil
 	}
-	response, err := c.send(ctx, http.MethodGet, sessionPath(id, "logs")+"?"+query.Encode(), nil)
+	at := route.Logs.At(id).Flag("follow", opts.follow).Flag("timestamps", opts.timestamps).With("kernel", opts.kernel)
+	if opts.tail >= 0 {
+		at = at.With("tail", strconv.Itoa(opts.tail))
+	}
+	response, err := c.Transfer(ctx, at.Method(), at.Target(), nil, nil)
 	if err != nil {
 		return err
 	}
@@ -97,5 +85,5 @@ func ending(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return nil
 	}
-	return &lostError{err}
+	return &client.Lost{Err: err}
 }

@@ -2,16 +2,15 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/recipe"
 )
 
@@ -24,7 +23,7 @@ slipway://run?image=… fills in the launcher and slipway://open/SESSION shows a
 Nothing happens before you confirm.`,
 		Example: "  slipway open-link 'slipway://run?image=python:3.12&cpu=2&memory=4g'"}
 	cmd.Flags().BoolVar(&print, "print", false, "print the address instead of opening it")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		if _, err := recipe.ParseLink(args[0]); err != nil {
 			var fault *recipe.Fault
 			if errors.As(err, &fault) {
@@ -34,10 +33,9 @@ Nothing happens before you confirm.`,
 			return err
 		}
 		path := LinkPath(args[0])
-		var shown api.Shown
 		if !print {
-			if _, err := c.call(ctx, http.MethodPost, "/api/v1/window", api.WindowRequest{Path: path},
-				&shown); err != nil || shown.Shown {
+			shown, err := route.WindowShow.Body(api.WindowRequest{Path: path}).Ask(ctx, c)
+			if err != nil || shown.Shown {
 				return err
 			}
 		}
@@ -50,9 +48,9 @@ Nothing happens before you confirm.`,
 func LinkPath(link string) string { return "/link?" + url.Values{"url": {link}}.Encode() }
 
 // openPage opens a page of the interface in the browser, logged in.
-func (p appCommands) openPage(ctx context.Context, c *client, path string, print bool) error {
-	var login api.LoginLink
-	if _, err := c.call(ctx, http.MethodPost, "/api/v1/login", nil, &login); err != nil {
+func (p appCommands) openPage(ctx context.Context, c *caller, path string, print bool) error {
+	login, err := route.LoginLink.Ask(ctx, c)
+	if err != nil {
 		return err
 	}
 	login.URL += "&next=" + url.QueryEscape(path)
@@ -63,9 +61,5 @@ func (p appCommands) openPage(ctx context.Context, c *client, path string, print
 		}
 		p.notice("The browser could not be opened: %v.", err)
 	}
-	raw, err := json.Marshal(login)
-	if err != nil {
-		return err
-	}
-	return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, login.URL) })
+	return p.print(login, func(w io.Writer) { fmt.Fprintln(w, login.URL) })
 }

@@ -3,12 +3,9 @@ package cli
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -18,40 +15,33 @@ import (
 	"golang.org/x/term"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/session"
 )
 
-// operation begins a piece of long work. Whoever leaves while it is asked for
+// begin begins a piece of long work. Whoever leaves while it is asked for
 // cannot know whether it has begun: so the answer is waited for a moment, and
 // what it tells of is there to be cancelled.
-func (c *client) operation(ctx context.Context, method, path string, body any) (api.Operation, error) {
-	var begun api.Operation
+func begin[In any](ctx context.Context, c *caller, at route.Route[In, api.Operation]) (api.Operation, error) {
 	if ctx.Err() != nil {
-		return begun, ctx.Err()
+		return api.Operation{}, ctx.Err()
 	}
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cancelPatience, stop) })()
-	_, err := c.call(asking, method, path, body, &begun)
+	begun, err := at.Ask(asking, c)
 	if asking.Err() != nil { // the control plane cancels what nobody learns of
 		return begun, ctx.Err()
 	}
 	return begun, err
 }
 
-func operationPath(id string, rest ...string) string {
-	path := "/api/v1/operations/" + url.PathEscape(id)
-	for _, part := range rest {
-		path += "/" + part
-	}
-	return path
-}
-
 // operates is a command that begins an operation, shows how it goes, answers
 // what it asks, and ends as it does. Ctrl-C cancels it.
-func (p *program) operates(begin func(context.Context, *client, []string) (api.Operation, error),
+func (p *program) operates(begin func(context.Context, *caller, []string) (api.Operation, error),
 	done func(io.Writer, api.Operation)) func(*cobra.Command, []string) error {
-	return p.command(func(ctx context.Context, c *client, args []string) error {
+	return p.command(func(ctx context.Context, c *caller, args []string) error {
 		begun, err := begin(ctx, c, args)
 		if err != nil {
 			return err
@@ -67,11 +57,7 @@ func (p *program) operates(begin func(context.Context, *client, []string) (api.O
 			return err
 		}
 		if p.output == outputJSON {
-			raw, err := json.Marshal(ended)
-			if err != nil {
-				return err
-			}
-			if err := p.printJSON(raw); err != nil {
+			if err := p.printJSON(ended); err != nil {
 				return err
 			}
 		}
@@ -79,7 +65,7 @@ func (p *program) operates(begin func(context.Context, *client, []string) (api.O
 		case ended.State == "cancelled":
 			return &failure{code: "operation_run_cancelled", exit: ExitInterrupted, message: "It was cancelled."}
 		case ended.State == "failed" && ended.Error != nil:
-			return &problemError{Problem: *ended.Error, status: statusOfCode(ended.Error.Code)}
+			return &client.Refused{Problem: *ended.Error}
 		case ended.State == "failed":
 			return &exitError{ExitFailure}
 		}
@@ -106,7 +92,7 @@ const cancelPatience = 3 * time.Second
 // giveUp cancels an operation for somebody who has left, and returns it as it
 // ended: it may have been too late. It fails as ctx does where that cannot be
 // learned soon.
-func (p *program) giveUp(ctx context.Context, c *client, begun api.Operation,
+func (p *program) giveUp(ctx context.Context, c *caller, begun api.Operation,
 	show *operationView) (api.Operation, error) {
 	p.cancelOperation(ctx, c, begun.ID)
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
@@ -120,25 +106,25 @@ func (p *program) giveUp(ctx context.Context, c *client, begun api.Operation,
 }
 
 // cancelOperation asks for the end of an operation for somebody who has left.
-func (p *program) cancelOperation(ctx context.Context, c *client, id string) {
+func (p *program) cancelOperation(ctx context.Context, c *caller, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
 	defer cancel()
-	if _, err := c.call(ctx, http.MethodPost, operationPath(id, "cancel"), nil, nil); err != nil {
+	if _, err := route.OperationCancel.At(id).Ask(ctx, c); err != nil {
 		p.notice("The operation %s could not be cancelled: %v", id, err)
 	}
 }
 
 // watchOperation shows an operation until it has ended.
-func (p *program) watchOperation(ctx context.Context, c *client, now api.Operation,
+func (p *program) watchOperation(ctx context.Context, c *caller, now api.Operation,
 	show *operationView) (api.Operation, error) {
-	conn, err := c.dial(ctx, "/api/v1/events")
+	conn, err := c.Dial(ctx, route.Events.Target())
 	if err != nil {
 		return now, err
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	if _, err := c.get(ctx, operationPath(now.ID), &now); err != nil {
+	if now, err = route.Operation.At(now.ID).Ask(ctx, c); err != nil {
 		return now, err
 	}
 	defer show.clear()
@@ -158,7 +144,7 @@ func (p *program) watchOperation(ctx context.Context, c *client, now api.Operati
 		}
 		next, err := nextOperation(conn.ReadJSON, now)
 		if err != nil {
-			return now, &lostError{err}
+			return now, &client.Lost{Err: err}
 		}
 		now = next
 	}
@@ -187,7 +173,7 @@ func nextOperation(read func(any) error, now api.Operation) (api.Operation, erro
 }
 
 // answerPrompt asks the person at the terminal, and hides what is secret.
-func (p *program) answerPrompt(ctx context.Context, c *client, id string, prompt api.Prompt) error {
+func (p *program) answerPrompt(ctx context.Context, c *caller, id string, prompt api.Prompt) error {
 	if prompt.Kind == "notice" {
 		p.notice("%s", session.Printable(prompt.Text))
 		return nil
@@ -196,9 +182,8 @@ func (p *program) answerPrompt(ctx context.Context, c *client, id string, prompt
 	if err != nil {
 		return err
 	}
-	_, err = c.call(ctx, http.MethodPost, operationPath(id, "answer"),
-		api.PromptAnswer{Prompt: prompt.ID, Text: answer}, nil)
-	var told *problemError
+	_, err = route.OperationAnswer.At(id).Body(api.PromptAnswer{Prompt: prompt.ID, Text: answer}).Ask(ctx, c)
+	var told *client.Refused
 	if errors.As(err, &told) && told.Problem.Code == "operation_answer_conflict" {
 		return nil // somebody else was quicker, or it is moot
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,12 +12,31 @@ import (
 	"time"
 
 	"github.com/mattn/go-runewidth"
+
+	"slipway/backend/api/route"
 )
 
-// print writes raw as it came with -o json, or calls table.
-func (p *program) print(raw json.RawMessage, table func(w io.Writer)) error {
+// show asks a route and prints the answer: with -o json as it came, so that
+// members are there that this program does not know.
+func show[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out], table func(io.Writer, Out)) error {
+	if c.program.output == outputJSON {
+		raw, err := route.Route[In, json.RawMessage](at).Ask(ctx, c)
+		if err != nil {
+			return err
+		}
+		return c.program.printJSON(raw)
+	}
+	answer, err := at.Ask(ctx, c)
+	if err != nil {
+		return err
+	}
+	return c.program.print(answer, func(w io.Writer) { table(w, answer) })
+}
+
+// print writes value as JSON with -o json, or calls table.
+func (p *program) print(value any, table func(w io.Writer)) error {
 	if p.output == outputJSON {
-		return p.printJSON(raw)
+		return p.printJSON(value)
 	}
 	var out bytes.Buffer
 	table(&out)
@@ -24,12 +44,14 @@ func (p *program) print(raw json.RawMessage, table func(w io.Writer)) error {
 	return err
 }
 
-func (p *program) printJSON(raw json.RawMessage) error {
+func (p *program) printJSON(value any) error {
 	var out bytes.Buffer
-	if err := json.Indent(&out, bytes.TrimSpace(raw), "", "  "); err != nil {
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
 		return err
 	}
-	out.WriteByte('\n')
 	_, err := p.Stdout.Write(escapeJSON(out.Bytes()))
 	return err
 }

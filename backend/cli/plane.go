@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/place"
 	"slipway/backend/session"
 )
@@ -57,16 +58,16 @@ within ten minutes. To get a new one, press Enter in the terminal or run slipway
 		if err != nil {
 			return err
 		}
-		if running, err := home.Connect(ctx); err == nil {
+		if running, err := client.Connect(ctx, home); err == nil {
 			return p.alreadyServing(ctx, running, asked, open)
 		}
 		if detach {
-			connection, err := home.ConnectOrStart(ctx, place.StartOptions{Executable: p.Executable, Engine: engine,
-				Port: port})
+			connection, err := client.ConnectOrStart(ctx, home,
+				client.StartOptions{Executable: p.Executable, Engine: engine, Port: port})
 			if err != nil {
 				return err
 			}
-			return p.printLogin(ctx, connection, open)
+			return p.printLogin(ctx, &caller{connection, p.program}, open)
 		}
 		return p.serve(ctx, ServeOptions{Home: home, Engine: engine, Port: port}, open, quiet)
 	}
@@ -114,20 +115,18 @@ func (p planeCommands) sayServing(ready Ready) {
 
 // alreadyServing logs in to the control plane that runs, unless another engine
 // was asked for than it has.
-func (p planeCommands) alreadyServing(ctx context.Context, running place.Connection, asked string, open bool) error {
+func (p planeCommands) alreadyServing(ctx context.Context, running *client.Client, asked string, open bool) error {
 	if have := running.Serving.Engine; asked != "" && asked != "auto" && have != "" && asked != have {
 		return &failure{code: "cli_serve_conflict", exit: ExitFailure,
 			message: fmt.Sprintf("A control plane runs already, with the engine %s.", have),
 			hint:    "slipway shutdown stops it; sessions go on."}
 	}
 	p.notice("A control plane runs already (process %d).", running.Serving.PID)
-	return p.printLogin(ctx, running, open)
+	return p.printLogin(ctx, &caller{running, p.program}, open)
 }
 
-func (p planeCommands) printLogin(ctx context.Context, connection place.Connection, open bool) error {
-	var link api.LoginLink
-	c := newClient(connection)
-	raw, err := c.call(ctx, http.MethodPost, "/api/v1/login", nil, &link)
+func (p planeCommands) printLogin(ctx context.Context, c *caller, open bool) error {
+	link, err := route.LoginLink.Ask(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -136,7 +135,7 @@ func (p planeCommands) printLogin(ctx context.Context, connection place.Connecti
 			p.notice("The browser could not be opened: %v.", err)
 		}
 	}
-	return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, link.URL) })
+	return p.print(link, func(w io.Writer) { fmt.Fprintln(w, link.URL) })
 }
 
 func (p planeCommands) loginCommand() *cobra.Command {
@@ -159,7 +158,7 @@ login also opens the browser.`,
 			return err
 		}
 		open = open || !printOnly && p.output == outputTable && appCommands(p).onDesktop()
-		return p.printLogin(ctx, place.Connection{URL: c.url, Token: c.token}, open)
+		return p.printLogin(ctx, c, open)
 	}
 	return cmd
 }
@@ -180,15 +179,15 @@ func (p planeCommands) shutdownCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		connection, err := home.Connect(ctx)
-		if errors.Is(err, place.ErrNotServing) {
+		connection, err := client.Connect(ctx, home)
+		if errors.Is(err, client.ErrNotServing) {
 			p.notice("No control plane is running.")
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := newClient(connection).call(ctx, http.MethodPost, "/api/v1/shutdown", nil, nil); err != nil {
+		if _, err := route.Shutdown.Ask(ctx, connection); err != nil {
 			return err
 		}
 		for { // the next command must find either none or a new one
@@ -218,13 +217,12 @@ func (p planeCommands) doctorCommand() *cobra.Command {
 		Args:  exactly(0, "no argument"),
 	}
 	p.onFlag(cmd, &on, "the machine of this agent (default this computer)")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var checks []session.Check
-		raw, err := c.get(ctx, onAgent("/api/v1/doctor", on), &checks)
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		checks, err := route.Doctor.With("agent", on).Ask(ctx, c)
 		if err != nil {
 			return err
 		}
-		if err := p.print(raw, func(w io.Writer) { checkTable(w, checks) }); err != nil {
+		if err := p.print(checks, func(w io.Writer) { checkTable(w, checks) }); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(checks, func(check session.Check) bool { return check.Result == "failed" }) {
@@ -261,17 +259,14 @@ func (p planeCommands) versionCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if connection, err := home.Connect(cmd.Context()); err == nil {
-			answer.Server = &api.Version{}
-			if _, err := newClient(connection).get(cmd.Context(), "/api/v1/version", answer.Server); err != nil {
+		if connection, err := client.Connect(cmd.Context(), home); err == nil {
+			version, err := route.Version.Ask(cmd.Context(), connection)
+			if err != nil {
 				return err
 			}
+			answer.Server = &version
 		}
-		raw, err := json.Marshal(answer)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) {
+		return p.print(answer, func(w io.Writer) {
 			rows := [][2]string{{"Slipway", versionText(p.Version)}}
 			if answer.Server != nil {
 				rows = append(rows, [2]string{"Control plane", versionText(*answer.Server)})

@@ -2,16 +2,14 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 )
 
@@ -23,31 +21,25 @@ func (p recipeCommands) presetCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	list := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List presets", Args: exactly(0, "no argument")}
-	list.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var presets []hub.Preset
-		raw, err := c.get(ctx, "/api/v1/presets", &presets)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) { presetTable(w, presets) })
+	list.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		return show(ctx, c, route.Presets, presetTable)
 	})
 	rename := &cobra.Command{Use: "rename PRESET NAME", Short: "Rename one of your presets",
 		Args: exactly(2, "a preset and its new name")}
-	rename.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	rename.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		found, err := c.findPreset(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		raw, err := c.call(ctx, http.MethodPatch, presetPath(found.ID), hub.PresetUpdate{Name: &args[1]}, &found)
-		return p.printPreset(raw, found, err)
+		return show(ctx, c, route.PresetUpdate.At(found.ID).Body(hub.PresetUpdate{Name: &args[1]}), presetName)
 	})
 	remove := &cobra.Command{Use: "rm PRESET", Short: "Delete one of your presets", Args: exactly(1, "one preset")}
-	remove.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	remove.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		found, err := c.findPreset(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		_, err = c.call(ctx, http.MethodDelete, presetPath(found.ID), nil, nil)
+		_, err = route.PresetDelete.At(found.ID).Ask(ctx, c)
 		return err
 	})
 	parent.AddCommand(list, p.presetSaveCommand(), rename, remove)
@@ -63,7 +55,7 @@ func (p recipeCommands) presetSaveCommand() *cobra.Command {
 	cmd.Flags().StringVar(&memory, "mem", "", "memory with m, g or t (default 1g)")
 	cmd.Flags().StringVar(&shm, "shm", "", "shared memory (default automatic)")
 	cmd.Flags().StringVar(&devices, "gpu", "", "devices, as in slipway run")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		wrong := readUnits(unitFlag{"resources.memory", memory, &request.Resources.Memory},
 			unitFlag{"resources.shm", shm, &request.Resources.Shm},
 			unitFlag{"accelerator", devices, &request.Accelerator})
@@ -71,21 +63,12 @@ func (p recipeCommands) presetSaveCommand() *cobra.Command {
 			return err
 		}
 		request.Name = args[0]
-		var saved hub.Preset
-		raw, err := c.call(ctx, http.MethodPost, "/api/v1/presets", request, &saved)
-		return p.printPreset(raw, saved, err)
+		return show(ctx, c, route.PresetCreate.Body(request), presetName)
 	})
 	return cmd
 }
 
-func (p recipeCommands) printPreset(raw json.RawMessage, preset hub.Preset, err error) error {
-	if err != nil {
-		return err
-	}
-	return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, preset.Name) })
-}
-
-func presetPath(id string) string { return "/api/v1/presets/" + url.PathEscape(id) }
+func presetName(w io.Writer, preset hub.Preset) { fmt.Fprintln(w, preset.Name) }
 
 func presetTable(w io.Writer, presets []hub.Preset) {
 	rows := [][]string{{"NAME", " CPU", " MEMORY", " SHARED", "GPU", "KIND"}}
@@ -108,9 +91,9 @@ func presetTable(w io.Writer, presets []hub.Preset) {
 }
 
 // findPreset finds a preset by its id or its name, whatever its case.
-func (c *client) findPreset(ctx context.Context, ref string) (hub.Preset, error) {
-	var presets []hub.Preset
-	if _, err := c.get(ctx, "/api/v1/presets", &presets); err != nil {
+func (c *caller) findPreset(ctx context.Context, ref string) (hub.Preset, error) {
+	presets, err := route.Presets.Ask(ctx, c)
+	if err != nil {
 		return hub.Preset{}, err
 	}
 	for _, preset := range presets {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/session"
 )
 
@@ -24,13 +24,8 @@ func (p sessionCommands) queueCommand() *cobra.Command {
 		Args:  exactly(0, "no argument"),
 	}
 	p.onFlag(cmd, &on, "only sessions of this agent")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var waiting []api.Session
-		raw, err := c.get(ctx, onAgent("/api/v1/queue", on), &waiting)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) { p.queueTable(w, waiting) })
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		return show(ctx, c, route.Queue.With("agent", on), p.queueTable)
 	})
 	return cmd
 }
@@ -90,15 +85,17 @@ func (p sessionCommands) priorityCommand() *cobra.Command {
 		Args:              exactly(2, "a session and its priority"),
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		priority, err := strconv.Atoi(args[1])
 		if err != nil {
 			return usagef("invalid priority %q: use a whole number from 0 to 100", args[1])
 		}
-		return p.change(ctx, c, args[0], http.MethodPatch, "", api.SessionUpdate{Priority: &priority},
-			func(w io.Writer, s api.Session) {
-				fmt.Fprintf(w, "%s has priority %d.\n", s.Name, s.Priority)
-			})
+		s, err := c.find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return show(ctx, c, route.SessionUpdate.At(string(s.ID)).Body(api.SessionUpdate{Priority: &priority}),
+			func(w io.Writer, s api.Session) { fmt.Fprintf(w, "%s has priority %d.\n", s.Name, s.Priority) })
 	})
 	return cmd
 }
@@ -110,31 +107,13 @@ func (p sessionCommands) keepCommand() *cobra.Command {
 		Args:              exactly(2, "a session and a length of time"),
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		return p.change(ctx, c, args[0], http.MethodPost, "keep", api.KeepRequest{For: args[1]},
+	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {
+		return show(ctx, c, route.Keep.At(string(s.ID)).Body(api.KeepRequest{For: args[1]}),
 			func(w io.Writer, s api.Session) {
 				fmt.Fprintf(w, "%s is kept until %s.\n", s.Name, p.moment(s.KeepUntil))
 			})
 	})
 	return cmd
-}
-
-// change sends a request about one session, whose answer is that session.
-func (p sessionCommands) change(ctx context.Context, c *client, ref, method, part string, request any,
-	say func(io.Writer, api.Session)) error {
-	s, _, err := c.find(ctx, ref)
-	if err != nil {
-		return err
-	}
-	path := sessionPath(s.ID)
-	if part != "" {
-		path = sessionPath(s.ID, part)
-	}
-	raw, err := c.call(ctx, method, path, request, &s)
-	if err != nil {
-		return err
-	}
-	return p.print(raw, func(w io.Writer) { say(w, s) })
 }
 
 func (p sessionCommands) idleCommand() *cobra.Command {
@@ -157,27 +136,19 @@ checks with the recorded data of the session. It changes nothing.`,
 		if err = errors.Join(err, invalid("session_simulate_invalid", wrong)); err != nil {
 			return err
 		}
-		return p.command(func(ctx context.Context, c *client, args []string) error {
-			return p.idle(ctx, c, args[0],
-				policy)
+		return p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
+			return p.idle(ctx, c, s, policy)
 		})(cmd, args)
 	}
 	return cmd
 }
 
-func (p sessionCommands) idle(ctx context.Context, c *client, ref string, policy *session.IdlePolicy) error {
-	s, raw, err := c.find(ctx, ref)
-	if err != nil {
-		return err
-	}
+func (p sessionCommands) idle(ctx context.Context, c *caller, s api.Session, policy *session.IdlePolicy) error {
 	if policy == nil {
-		return p.print(raw, func(w io.Writer) { p.idleTable(w, s.Idle, s.KeepUntil) })
+		return p.print(s, func(w io.Writer) { p.idleTable(w, s.Idle, s.KeepUntil) })
 	}
-	var simulation session.IdleSimulation
-	if raw, err = c.call(ctx, http.MethodPost, sessionPath(s.ID, "idle-simulation"), policy, &simulation); err != nil {
-		return err
-	}
-	return p.print(raw, func(w io.Writer) {
+	return show(ctx, c, route.IdleSimulation.At(string(s.ID)).Body(*policy), func(w io.Writer,
+		simulation session.IdleSimulation) {
 		verdict := "It would not have been reclaimed."
 		if simulation.Unknown {
 			verdict = "Unknown."

@@ -140,9 +140,9 @@ func (f idleFlags) policy(cmd *cobra.Command, wrong *[]session.FieldError) (*ses
 // in the resources of a preset that flags and file left open, and creates the
 // folders that are wanted and not there. A session that only the file names and
 // that there is not is left for the server to tell, with whatever else is missing.
-func (p runCommands) resolve(ctx context.Context, c *client, spec *session.Spec, opts runOptions) error {
+func (p runCommands) resolve(ctx context.Context, c *caller, spec *session.Spec, opts runOptions) error {
 	for i, ref := range spec.After {
-		s, _, err := c.find(ctx, ref)
+		s, err := c.find(ctx, ref)
 		switch {
 		case err == nil:
 			spec.After[i] = string(s.ID)
@@ -157,7 +157,7 @@ func (p runCommands) resolve(ctx context.Context, c *client, spec *session.Spec,
 }
 
 // fill takes from a preset what a spec leaves open.
-func (p runCommands) fill(ctx context.Context, c *client, spec *session.Spec, opts runOptions) error {
+func (p runCommands) fill(ctx context.Context, c *caller, spec *session.Spec, opts runOptions) error {
 	if opts.preset == "" {
 		return nil
 	}

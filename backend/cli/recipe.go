@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
-	"slipway/backend/hub"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/recipe"
 	"slipway/backend/session"
 )
@@ -112,20 +112,15 @@ func (p recipeCommands) recipeExportCommand() *cobra.Command {
 		ValidArgsFunction: p.completeSessions(allSessions),
 		Example:           "  slipway recipe export train-a > train.yaml\n  slipway recipe export train-a --as docker"}
 	cmd.Flags().StringVar(&as, "as", as, "yaml, run (slipway run command) or docker (similar docker run command)")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		if as != "yaml" && as != "run" && as != "docker" {
 			return usagef("unknown format --as %s: use yaml, run or docker", as)
 		}
-		path, err := c.recipePath(ctx, args[0])
+		at, err := c.recipeOf(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		var found api.Recipe
-		raw, err := c.get(ctx, path, &found)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) { p.printRecipe(w, found, as) })
+		return show(ctx, c, at, func(w io.Writer, found api.Recipe) { p.printRecipe(w, found, as) })
 	})
 	return cmd
 }
@@ -153,22 +148,19 @@ func (p recipeCommands) printRecipe(w io.Writer, found api.Recipe, as string) {
 	}
 }
 
-// recipePath finds a session, else an entry of the launch history of that name.
-func (c *client) recipePath(ctx context.Context, ref string) (string, error) {
-	found, _, err := c.find(ctx, ref)
+// recipeOf finds a session, else an entry of the launch history of that name.
+func (c *caller) recipeOf(ctx context.Context, ref string) (route.Route[route.None, api.Recipe], error) {
+	found, err := c.find(ctx, ref)
 	if err == nil {
-		return sessionPath(found.ID, "recipe"), nil
+		return route.SessionRecipe.At(string(found.ID)), nil
 	}
-	var recents []hub.Recent
-	if _, listErr := c.get(ctx, "/api/v1/recents", &recents); listErr != nil {
-		return "", err
-	}
+	recents, listErr := route.Recents.Ask(ctx, c)
 	for _, r := range recents {
-		if r.ID == ref || r.Name == ref {
-			return "/api/v1/recents/" + r.ID + "/recipe", nil
+		if listErr == nil && (r.ID == ref || r.Name == ref) {
+			return route.RecentRecipe.At(r.ID), nil
 		}
 	}
-	return "", err
+	return route.SessionRecipe, err
 }
 
 func (p recipeCommands) recipeCheckCommand() *cobra.Command {
@@ -182,15 +174,14 @@ func (p recipeCommands) recipeCheckCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.command(func(ctx context.Context, c *client, _ []string) error { return p.checkRecipe(ctx, c, spec) })(
+		return p.command(func(ctx context.Context, c *caller, _ []string) error { return p.checkRecipe(ctx, c, spec) })(
 			cmd, args)
 	}
 	return cmd
 }
 
-func (p recipeCommands) checkRecipe(ctx context.Context, c *client, spec session.Spec) error {
-	var preview api.Preview
-	raw, err := c.call(ctx, http.MethodPost, "/api/v1/preview", spec, &preview)
+func (p recipeCommands) checkRecipe(ctx context.Context, c *caller, spec session.Spec) error {
+	preview, err := route.Preview.Body(spec).Ask(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -198,9 +189,9 @@ func (p recipeCommands) checkRecipe(ctx context.Context, c *client, spec session
 		first := preview.Errors[0]
 		refusal := session.Error{Code: session.CodeInvalid, Message: first.Message, Hint: first.Hint,
 			Fields: preview.Errors}
-		return withRepairs(&problemError{Problem: refusal, status: http.StatusUnprocessableEntity}, spec)
+		return withRepairs(&client.Refused{Problem: refusal, Status: http.StatusUnprocessableEntity}, spec)
 	}
-	return p.print(raw, func(w io.Writer) {
+	return p.print(preview, func(w io.Writer) {
 		for _, warning := range preview.Warnings {
 			p.notice("%s: %s", warning.Field, warning.Message)
 		}
@@ -240,11 +231,7 @@ func (p recipeCommands) printDifferences(fields []recipe.Field, all bool, names 
 	if !all {
 		fields = slices.DeleteFunc(fields, func(f recipe.Field) bool { return f.Same })
 	}
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		return err
-	}
-	err = p.print(raw, func(w io.Writer) {
+	err := p.print(fields, func(w io.Writer) {
 		rows := [][]string{{"FIELD", names[0], names[1]}}
 		for _, f := range fields {
 			rows = append(rows, []string{f.Field, oneLine(f.Left), oneLine(f.Right)})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/session"
 )
 
@@ -62,9 +63,9 @@ func mountTarget(m session.Mount) string {
 // createMissing creates the folders that a spec mounts and there are not, on the
 // agent where it would land. It does nothing where more than that is wrong: the
 // launch tells it, and nothing is half done.
-func (p runCommands) createMissing(ctx context.Context, c *client, spec session.Spec) error {
-	var preview api.Preview
-	if _, err := c.call(ctx, http.MethodPost, "/api/v1/preview", spec, &preview); err != nil {
+func (p runCommands) createMissing(ctx context.Context, c *caller, spec session.Spec) error {
+	preview, err := route.Preview.Body(spec).Ask(ctx, c)
+	if err != nil {
 		return err
 	}
 	var names []string
@@ -78,10 +79,9 @@ func (p runCommands) createMissing(ctx context.Context, c *client, spec session.
 		}
 	}
 	for _, name := range names {
-		var folder api.Folder
-		if _, err := c.call(ctx, http.MethodPost, "/api/v1/folders",
-			api.FolderRequest{FolderRequest: session.FolderRequest{Name: name}, Agent: preview.Agent},
-			&folder); err != nil {
+		request := api.FolderRequest{FolderRequest: session.FolderRequest{Name: name}, Agent: preview.Agent}
+		folder, err := route.FolderCreate.Body(request).Ask(ctx, c)
+		if err != nil {
 			return err
 		}
 		p.notice("The folder %s was created on %s.", folder.Name, folder.Agent)
@@ -103,7 +103,7 @@ func mountField(field string) (i int, part string) {
 // withRepairs adds to each field of a refusal the flags that mend it: a file
 // need not be changed to be run here.
 func withRepairs(err error, spec session.Spec) error {
-	var told *problemError
+	var told *client.Refused
 	if !errors.As(err, &told) || len(told.Problem.Fields) == 0 {
 		return err
 	}

@@ -4,15 +4,15 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/hub"
 	"slipway/backend/session"
 )
@@ -122,18 +122,19 @@ func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions
 	if opts.count > 1 {
 		return opts.repairable(p.launchMany(launching, c, spec, opts), spec)
 	}
-	s, raw, err := p.launch(launching, c, spec, opts.owner)
+	s, err := askAgain(launching, c,
+		route.Launch.Body(hub.LaunchRequest{Key: launchKey(), Spec: spec, Owner: opts.owner}))
 	if err != nil {
 		return opts.repairable(err, spec)
 	}
 	attached := terminalCommands(p).hasTerminal() && p.output == outputTable && !opts.wait
 	switch {
 	case opts.detach, s.Type == typeBatch && !opts.wait, !attached && !opts.wait && len(opts.words) == 0:
-		return p.printLaunched(raw, s)
+		return p.printLaunched(s)
 	case s.Type == typeBatch:
 		return p.runBatch(launching, c, s, opts)
 	}
-	s, raw, err = p.waitRunning(launching, c, s, opts.timeout)
+	s, err = p.waitRunning(launching, c, s, opts.timeout)
 	if err != nil {
 		return err
 	}
@@ -145,7 +146,7 @@ func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions
 	case len(opts.words) > 0:
 		code, err = terminalCommands(p).execute(ctx, c, s, session.ExecRequest{Command: opts.words})
 	default:
-		return p.printLaunched(raw, s)
+		return p.printLaunched(s)
 	}
 	if opts.remove {
 		return p.removeAfter(ctx, c, s, code, err)
@@ -165,9 +166,8 @@ func (o runOptions) repairable(err error, spec session.Spec) error {
 }
 
 // removeAfter ends the session of run --rm and gives on how its command ended.
-func (p runCommands) removeAfter(ctx context.Context, c *client, s api.Session, code int, err error) error {
-	if _, stopErr := c.call(ctx, http.MethodPost, sessionPath(s.ID, "terminate"), api.TerminateRequest{},
-		nil); stopErr != nil {
+func (p runCommands) removeAfter(ctx context.Context, c *caller, s api.Session, code int, err error) error {
+	if _, stopErr := route.Terminate.At(string(s.ID)).Ask(ctx, c); stopErr != nil {
 		p.finish(stopErr)
 	}
 	return exitWith(code, err)
@@ -180,13 +180,6 @@ func exitWith(code int, err error) error {
 	return err
 }
 
-func (p runCommands) launch(ctx context.Context, c *client, spec session.Spec,
-	owner string) (api.Session, json.RawMessage, error) {
-	var s api.Session
-	raw, err := p.post(ctx, c, "/api/v1/sessions", hub.LaunchRequest{Key: launchKey(), Spec: spec, Owner: owner}, &s)
-	return s, raw, err
-}
-
 // launchKey is a key that no other launch has.
 func launchKey() string {
 	key := make([]byte, 16)
@@ -194,26 +187,24 @@ func launchKey() string {
 	return hex.EncodeToString(key)
 }
 
-// post asks for a launch. A lost answer is asked for again under the same key,
-// which cannot launch twice.
-func (p runCommands) post(ctx context.Context, c *client, path string, request, out any) (json.RawMessage, error) {
-	raw, err := c.call(ctx, http.MethodPost, path, request, out)
-	if isConnectionLost(err) && ctx.Err() == nil {
-		err = p.again(ctx, func(ctx context.Context, c *client) error {
-			raw, err = c.call(ctx, http.MethodPost, path, request, out)
+// askAgain asks for a launch. A lost answer is asked for again under the same
+// key, which cannot launch twice.
+func askAgain[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out]) (Out, error) {
+	answer, err := at.Ask(ctx, c)
+	if client.IsLost(err) && ctx.Err() == nil {
+		err = c.program.again(ctx, func(ctx context.Context, c *caller) error {
+			answer, err = at.Ask(ctx, c)
 			return err
 		})
 	}
-	return raw, err
+	return answer, err
 }
 
 // launchMany launches several sessions and prints the ids of those that there
 // are; each failure is told, and the last one decides the exit code.
-func (p runCommands) launchMany(ctx context.Context, c *client, spec session.Spec, opts runOptions) error {
-	var launched []api.Launched
-	raw, err := p.post(ctx, c, "/api/v1/launches", api.LaunchManyRequest{
-		LaunchRequest: hub.LaunchRequest{Key: launchKey(), Spec: spec, Owner: opts.owner}, Count: opts.count},
-		&launched)
+func (p runCommands) launchMany(ctx context.Context, c *caller, spec session.Spec, opts runOptions) error {
+	launched, err := askAgain(ctx, c, route.LaunchMany.Body(api.LaunchManyRequest{
+		LaunchRequest: hub.LaunchRequest{Key: launchKey(), Spec: spec, Owner: opts.owner}, Count: opts.count}))
 	if err != nil {
 		return err
 	}
@@ -222,11 +213,10 @@ func (p runCommands) launchMany(ctx context.Context, c *client, spec session.Spe
 		if one.Problem != nil {
 			problem := *one.Problem
 			problem.Message = fmt.Sprintf("Session %d of %d: %s", i+1, opts.count, problem.Message)
-			problems = append(problems, &problemError{Problem: problem,
-				status: statusOfCode(problem.Code)})
+			problems = append(problems, &client.Refused{Problem: problem})
 		}
 	}
-	err = p.print(raw, func(w io.Writer) {
+	err = p.print(launched, func(w io.Writer) {
 		for _, one := range launched {
 			if one.Session != nil {
 				p.notice("%s is %s.", one.Session.Name, one.Session.Status)
@@ -240,16 +230,16 @@ func (p runCommands) launchMany(ctx context.Context, c *client, spec session.Spe
 	return p.failures(problems)
 }
 
-func (p runCommands) printLaunched(raw json.RawMessage, s api.Session) error {
+func (p runCommands) printLaunched(s api.Session) error {
 	if p.output == outputTable {
 		p.notice("%s is %s.", s.Name, s.Status)
 	}
-	return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, s.ID) })
+	return p.print(s, func(w io.Writer) { fmt.Fprintln(w, s.ID) })
 }
 
 // waitRunning waits until the session runs; it is a failure that it ended before.
-func (p runCommands) waitRunning(ctx context.Context, c *client, s api.Session,
-	timeout time.Duration) (api.Session, json.RawMessage, error) {
+func (p runCommands) waitRunning(ctx context.Context, c *caller, s api.Session,
+	timeout time.Duration) (api.Session, error) {
 	ctx, cancel := limited(ctx, timeout, "The start of "+s.Name)
 	defer cancel()
 	progress := p.newProgress()
@@ -261,18 +251,17 @@ func (p runCommands) waitRunning(ctx context.Context, c *client, s api.Session,
 	progress.clear()
 	if err != nil {
 		p.saysGoesOn(ctx, s)
-		return s, nil, err
+		return s, err
 	}
 	if ended(s) {
-		return s, nil, noResult(s)
+		return s, noResult(s)
 	}
-	raw, err := c.get(ctx, sessionPath(s.ID), &s)
-	return s, raw, err
+	return route.Session.At(string(s.ID)).Ask(ctx, c)
 }
 
 // runBatch waits for the end of a batch session, shows its log meanwhile, and
 // gives its exit code on.
-func (p runCommands) runBatch(ctx context.Context, c *client, s api.Session, opts runOptions) error {
+func (p runCommands) runBatch(ctx context.Context, c *caller, s api.Session, opts runOptions) error {
 	ctx, cancel := limited(ctx, opts.timeout, "The end of "+s.Name)
 	defer cancel()
 	progress := p.newProgress()
@@ -311,11 +300,11 @@ func (p runCommands) saysGoesOn(ctx context.Context, s api.Session) {
 	}
 }
 
-func (p runCommands) endOfBatch(ctx context.Context, c *client, s api.Session) error {
+func (p runCommands) endOfBatch(ctx context.Context, c *caller, s api.Session) error {
 	if p.output == outputJSON {
-		raw, err := c.get(ctx, sessionPath(s.ID), &s)
+		s, err := route.Session.At(string(s.ID)).Ask(ctx, c)
 		if err == nil {
-			err = p.printJSON(raw)
+			err = p.printJSON(s)
 		}
 		if err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/client"
 	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
@@ -276,7 +277,7 @@ func (f *plane) commanding(t *testing.T, command func(session.ExecRequest, termi
 		if err := conn.ReadJSON(&request); err != nil {
 			t.Error(err)
 		}
-		if problem := command(request, newFrameConn(conn)); problem != nil {
+		if problem := command(request, client.NewFrames(conn)); problem != nil {
 			text, _ := json.Marshal(problem)
 			_ = conn.WriteMessage(websocket.TextMessage, text)
 			_ = conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(4404, "refused"))

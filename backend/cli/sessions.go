@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -16,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -36,21 +34,19 @@ func (p sessionCommands) psCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print IDs only")
 	p.onFlag(cmd, &on, "only sessions of this agent")
 	cmd.Flags().StringVar(&tag, "tag", "", "only sessions with this tag")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
 		state := "live"
 		if all {
 			state = "all"
 		}
-		var sessions []api.Session
-		raw, err := c.get(ctx, onAgent("/api/v1/sessions?state="+state, on), &sessions)
-		if err == nil && tag != "" {
-			sessions = slices.DeleteFunc(sessions, func(s api.Session) bool { return !slices.Contains(s.Tags, tag) })
-			raw, err = json.Marshal(sessions)
-		}
+		sessions, err := route.Sessions.With("state", state).With("agent", on).Ask(ctx, c)
 		if err != nil {
 			return err
 		}
-		return p.print(raw, func(w io.Writer) {
+		if tag != "" {
+			sessions = slices.DeleteFunc(sessions, func(s api.Session) bool { return !slices.Contains(s.Tags, tag) })
+		}
+		return p.print(sessions, func(w io.Writer) {
 			if quiet {
 				for _, s := range sessions {
 					fmt.Fprintln(w, s.ID)
@@ -113,12 +109,8 @@ func (p sessionCommands) showCommand() *cobra.Command {
 		Args:              exactly(1, "one session"),
 		ValidArgsFunction: p.completeSessions(allSessions),
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		s, raw, err := c.find(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) { p.sessionFields(w, s) })
+	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
+		return show(ctx, c, route.Session.At(string(s.ID)), p.sessionFields)
 	})
 	return cmd
 }
@@ -315,12 +307,12 @@ func (p sessionCommands) stopCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "remove the containers at once")
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until the sessions have ended")
 	cmd.Flags().DurationVar(&timeout, "wait-timeout", 0, "stop waiting after this long, such as 90s")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		answers, problem := []json.RawMessage{}, error(nil)
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+		stopped, problem := []api.Session{}, error(nil)
 		for _, ref := range args {
-			raw, err := p.stop(ctx, c, ref, api.TerminateRequest{Forced: force}, wait, timeout)
+			s, err := p.stop(ctx, c, ref, api.TerminateRequest{Forced: force}, wait, timeout)
 			if err == nil {
-				answers = append(answers, raw)
+				stopped = append(stopped, s)
 				continue
 			}
 			if problem != nil {
@@ -329,11 +321,7 @@ func (p sessionCommands) stopCommand() *cobra.Command {
 			problem = err
 		}
 		if p.output == outputJSON {
-			raw, err := json.Marshal(answers)
-			if err == nil {
-				err = p.printJSON(raw)
-			}
-			if err != nil {
+			if err := p.printJSON(stopped); err != nil {
 				return err
 			}
 		}
@@ -342,30 +330,29 @@ func (p sessionCommands) stopCommand() *cobra.Command {
 	return cmd
 }
 
-func (p sessionCommands) stop(ctx context.Context, c *client, ref string, request api.TerminateRequest, wait bool,
-	timeout time.Duration) (json.RawMessage, error) {
-	s, _, err := c.find(ctx, ref)
-	if err != nil {
-		return nil, err
+func (p sessionCommands) stop(ctx context.Context, c *caller, ref string, request api.TerminateRequest, wait bool,
+	timeout time.Duration) (api.Session, error) {
+	s, err := c.find(ctx, ref)
+	if err == nil {
+		s, err = route.Terminate.At(string(s.ID)).Body(request).Ask(ctx, c)
 	}
-	raw, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "terminate"), request, &s)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	if wait {
 		ctx, cancel := limited(ctx, timeout, "The end of "+s.Name)
 		defer cancel()
 		if err := p.follow(ctx, c, s.ID, func(now api.Session) bool { s = now; return ended(now) }); err != nil {
-			return nil, err
+			return s, err
 		}
-		if raw, err = c.get(ctx, sessionPath(s.ID), nil); err != nil {
-			return nil, err
+		if s, err = route.Session.At(string(s.ID)).Ask(ctx, c); err != nil {
+			return s, err
 		}
 	}
 	if p.output == outputTable {
 		fmt.Fprintln(p.Stdout, s.Name)
 	}
-	return raw, nil
+	return s, nil
 }
 
 func (p sessionCommands) renameCommand() *cobra.Command {
@@ -375,16 +362,9 @@ func (p sessionCommands) renameCommand() *cobra.Command {
 		Args:              exactly(2, "a session and its new name"),
 		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		s, _, err := c.find(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		raw, err := c.call(ctx, http.MethodPatch, sessionPath(s.ID), api.SessionUpdate{Name: &args[1]}, &s)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) { fmt.Fprintln(w, s.Name) })
+	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {
+		return show(ctx, c, route.SessionUpdate.At(string(s.ID)).Body(api.SessionUpdate{Name: &args[1]}),
+			func(w io.Writer, s api.Session) { fmt.Fprintln(w, s.Name) })
 	})
 	return cmd
 }
@@ -405,23 +385,12 @@ func (p sessionCommands) historyCommand() *cobra.Command {
 		{"sort", "created, updated, -created or -updated"}} {
 		filters[filter[0]] = cmd.Flags().String(filter[0], "", filter[1])
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		s, _, err := c.find(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		var phases []session.Phase
-		query := url.Values{}
+	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
+		at := route.History.At(string(s.ID))
 		for name, value := range filters {
-			if *value != "" {
-				query.Set(name, *value)
-			}
+			at = at.With(name, *value)
 		}
-		raw, err := c.get(ctx, sessionPath(s.ID, "history")+"?"+query.Encode(), &phases)
-		if err != nil {
-			return err
-		}
-		return p.print(raw, func(w io.Writer) { p.historyTable(w, phases) })
+		return show(ctx, c, at, p.historyTable)
 	})
 	return cmd
 }

@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 )
 
 func (p planeCommands) settingsCommand() *cobra.Command {
@@ -27,13 +26,12 @@ of this computer, which reads them when it starts.`,
 		Short: "List all settings and errors in the settings file",
 		Long:  "Exits with 1 if the file or a variable has an error.",
 		Args:  exactly(0, "no argument")}
-	list.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		var file api.SettingsFile
-		raw, err := c.get(ctx, "/api/v1/settings/file", &file)
+	list.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		file, err := route.SettingsFile.Ask(ctx, c)
 		if err != nil {
 			return err
 		}
-		if err := p.print(raw, func(w io.Writer) { settingsTable(w, file) }); err != nil {
+		if err := p.print(file, func(w io.Writer) { settingsTable(w, file) }); err != nil {
 			return err
 		}
 		if len(file.Problems) > 0 {
@@ -43,26 +41,21 @@ of this computer, which reads them when it starts.`,
 	})
 	set := &cobra.Command{Use: "set NAME VALUE", Short: "Change a setting", Args: exactly(2, "a setting and its value"),
 		ValidArgsFunction: p.completeSettings}
-	set.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	set.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		return p.changeSetting(ctx, c, args[0], &args[1])
 	})
 	unset := &cobra.Command{Use: "unset NAME", Short: "Reset a setting to its default",
 		Args: exactly(1, "a setting"), ValidArgsFunction: p.completeSettings}
-	unset.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	unset.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		return p.changeSetting(ctx, c, args[0], nil)
 	})
 	parent.AddCommand(list, set, unset)
 	return parent
 }
 
-func (p planeCommands) changeSetting(ctx context.Context, c *client, name string, value *string) error {
-	var file api.SettingsFile
-	raw, err := c.call(ctx, http.MethodPatch, "/api/v1/settings/file/"+url.PathEscape(name),
-		api.SettingUpdate{Value: value}, &file)
-	if err != nil {
-		return err
-	}
-	return p.print(raw, func(w io.Writer) {
+func (p planeCommands) changeSetting(ctx context.Context, c *caller, name string, value *string) error {
+	at := route.SettingUpdate.At(name).Body(api.SettingUpdate{Value: value})
+	return show(ctx, c, at, func(w io.Writer, file api.SettingsFile) {
 		for _, s := range file.Settings {
 			if s.Name != name {
 				continue
@@ -114,18 +107,15 @@ func settingsTable(w io.Writer, file api.SettingsFile) {
 // completeSettings offers the names of settings to the shell, and the choices
 // of the one that was named.
 func (p planeCommands) completeSettings(cmd *cobra.Command, args []string,
-	_ string) ([]string, cobra.ShellCompDirective) {
-	var file api.SettingsFile
-	if len(args) > 1 || !p.offer(cmd, "/api/v1/settings/file", &file) {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var offered []string
-	for _, s := range file.Settings {
-		if len(args) == 0 {
-			offered = append(offered, s.Name)
-		} else if s.Name == args[0] {
-			offered = append(offered, s.Choices...)
+	word string) ([]string, cobra.ShellCompDirective) {
+	return offers(p.program, route.SettingsFile, func(file api.SettingsFile, args []string) (offered []string) {
+		for _, s := range file.Settings {
+			if len(args) == 0 {
+				offered = append(offered, s.Name)
+			} else if len(args) == 1 && s.Name == args[0] {
+				offered = append(offered, s.Choices...)
+			}
 		}
-	}
-	return offered, cobra.ShellCompDirectiveNoFileComp
+		return offered
+	})(cmd, args, word)
 }

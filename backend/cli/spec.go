@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"slipway/backend/client"
 	"slipway/backend/recipe"
 	"slipway/backend/session"
 )
@@ -139,7 +140,7 @@ func invalid(code session.Code, wrong []session.FieldError) error {
 	}
 	refusal := *session.AsError(session.Invalid(wrong), code)
 	refusal.Code = code
-	return &problemError{Problem: refusal, status: http.StatusUnprocessableEntity}
+	return &client.Refused{Problem: refusal, Status: http.StatusUnprocessableEntity}
 }
 
 // anywhere takes an empty --on or --group as what it is: any.

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
+
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 
 	"github.com/gorilla/websocket"
 	"github.com/spf13/cobra"
@@ -33,14 +35,8 @@ func (p terminalCommands) sshProxyCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		query := url.Values{}
-		if kernel != "" {
-			query.Set("kernel", kernel)
-		}
-		if carriesFiles() {
-			query.Set("bulk", "1")
-		}
-		conn, err := c.dial(ctx, sessionPath(args[0], "ssh", "stream")+"?"+query.Encode())
+		conn, err := c.Dial(ctx,
+			route.SSHStream.At(args[0]).With("kernel", kernel).Flag("bulk", carriesFiles()).Target())
 		if err != nil {
 			return err
 		}
@@ -69,7 +65,7 @@ func (p terminalCommands) carry(ctx context.Context, conn *websocket.Conn) error
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	go func() {
-		buffer := make([]byte, messageBuffer)
+		buffer := make([]byte, client.MessageBuffer)
 		for {
 			n, err := p.Stdin.Read(buffer)
 			if n > 0 && conn.WriteMessage(websocket.BinaryMessage, buffer[:n]) != nil {
@@ -97,7 +93,7 @@ func (p terminalCommands) carry(ctx context.Context, conn *websocket.Conn) error
 
 // proxyEnd is how the carrying ended: in good order where the session or ssh closed.
 func proxyEnd(err error) error {
-	if err := closeProblem(err); !errors.Is(err, io.EOF) && !isConnectionLost(err) {
+	if err := client.CloseProblem(err); !errors.Is(err, io.EOF) && !client.IsLost(err) {
 		return err
 	}
 	return nil
@@ -105,11 +101,10 @@ func proxyEnd(err error) error {
 
 // readSocketProblem reads the failure that a text message tells.
 func readSocketProblem(reader io.Reader) error {
-	problem := &problemError{}
+	problem := &client.Refused{}
 	if err := json.NewDecoder(reader).Decode(&problem.Problem); err != nil {
-		return &lostError{err}
+		return &client.Lost{Err: err}
 	}
-	problem.status = statusOf(problem.Problem)
 	return problem
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -15,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 )
 
 func (p terminalCommands) sshCommand() *cobra.Command {
@@ -48,7 +49,7 @@ ssh, sftp and scp. For rsync, the image needs rsync.`,
 		if err != nil {
 			return err
 		}
-		s, _, err := c.find(finding, args[0])
+		s, err := c.find(finding, args[0])
 		if err != nil {
 			return err
 		}
@@ -79,18 +80,18 @@ ssh, sftp and scp. For rsync, the image needs rsync.`,
 }
 
 // runSSH runs this computer's ssh and returns with its exit code.
-func (p terminalCommands) runSSH(ctx context.Context, c *client, s api.Session, options, command []string) error {
+func (p terminalCommands) runSSH(ctx context.Context, c *caller, s api.Session, options, command []string) error {
 	path, err := exec.LookPath("ssh")
 	if err != nil {
 		return &failure{code: "ssh_run_not-installed", exit: ExitNoCommand, message: "This computer has no ssh.",
 			hint: "Install OpenSSH's client, or use slipway attach."}
 	}
-	var access api.SSHAccess
-	if _, err := c.get(ctx, sessionPath(s.ID, "ssh"), &access); err != nil {
+	access, err := route.SSHAccess.At(string(s.ID)).Ask(ctx, c)
+	if err != nil {
 		return err
 	}
-	var setup api.SSHSetup
-	if _, err := c.get(ctx, "/api/v1/ssh", &setup); err != nil {
+	setup, err := route.SSHSetup.Ask(ctx, c)
+	if err != nil {
 		return err
 	}
 	if len(access.Names) == 0 {
@@ -111,18 +112,15 @@ func (p terminalCommands) runSSH(ctx context.Context, c *client, s api.Session, 
 	return err
 }
 
-func (p terminalCommands) testSSH(ctx context.Context, c *client, s api.Session) error {
-	var test api.SSHTest
-	raw, err := c.call(ctx, http.MethodPost, sessionPath(s.ID, "ssh", "test"), nil, &test)
+func (p terminalCommands) testSSH(ctx context.Context, c *caller, s api.Session) error {
+	test, err := route.SSHTest.At(string(s.ID)).Ask(ctx, c)
 	if err != nil {
 		return err
 	}
 	if !test.OK && test.Problem != nil && p.output != outputJSON {
-		problem := &problemError{Problem: *test.Problem}
-		problem.status = statusOf(problem.Problem)
-		return problem
+		return &client.Refused{Problem: *test.Problem}
 	}
-	if err := p.print(raw, func(w io.Writer) {
+	if err := p.print(test, func(w io.Writer) {
 		how := ""
 		if test.Own {
 			how = ", by this computer's ssh too"
@@ -146,38 +144,29 @@ each session, which Slipway updates as sessions start, end and are renamed. Then
 works, and so do scp, sftp, rsync and editors. Names that your own configuration already uses
 keep their meaning; NAME.slipway always works.`,
 		Args: noSuchCommand,
-		RunE: p.command(func(ctx context.Context, c *client, _ []string) error { return p.showSSH(ctx, c) }),
+		RunE: p.command(func(ctx context.Context, c *caller, _ []string) error { return p.showSSH(ctx, c) }),
 	}
-	part := func(use, short string, work func(ctx context.Context, c *client) error) {
+	part := func(use, short string, work func(ctx context.Context, c *caller) error) {
 		cmd.AddCommand(&cobra.Command{Use: use, Short: short, Args: exactly(0, "no argument"),
-			RunE: p.command(func(ctx context.Context, c *client, _ []string) error { return work(ctx, c) })})
+			RunE: p.command(func(ctx context.Context, c *caller, _ []string) error { return work(ctx, c) })})
 	}
-	part("install", "Include the sessions in your configuration of ssh", func(ctx context.Context, c *client) error {
+	part("install", "Include the sessions in your configuration of ssh", func(ctx context.Context, c *caller) error {
 		return p.setSSH(ctx, c, true, "Your ssh reaches sessions by their names now: %s includes %s.\n")
 	})
-	part("remove", "Take the sessions out of your configuration of ssh", func(ctx context.Context, c *client) error {
+	part("remove", "Take the sessions out of your configuration of ssh", func(ctx context.Context, c *caller) error {
 		return p.setSSH(ctx, c, false, "Nothing of Slipway is in %s any more; slipway ssh works still, with %s.\n")
 	})
 	part("show", "Show what is set up, and the names of the sessions", p.showSSH)
 	return cmd
 }
 
-func (p terminalCommands) setSSH(ctx context.Context, c *client, installed bool, text string) error {
-	var setup api.SSHSetup
-	raw, err := c.call(ctx, http.MethodPut, "/api/v1/ssh", api.SSHUpdate{Installed: installed}, &setup)
-	if err != nil {
-		return err
-	}
-	return p.print(raw, func(w io.Writer) { fmt.Fprintf(w, text, setup.PersonFile, setup.ConfigFile) })
+func (p terminalCommands) setSSH(ctx context.Context, c *caller, installed bool, text string) error {
+	return show(ctx, c, route.SSHUpdate.Body(api.SSHUpdate{Installed: installed}),
+		func(w io.Writer, setup api.SSHSetup) { fmt.Fprintf(w, text, setup.PersonFile, setup.ConfigFile) })
 }
 
-func (p terminalCommands) showSSH(ctx context.Context, c *client) error {
-	var setup api.SSHSetup
-	raw, err := c.get(ctx, "/api/v1/ssh", &setup)
-	if err != nil {
-		return err
-	}
-	return p.print(raw, func(w io.Writer) {
+func (p terminalCommands) showSSH(ctx context.Context, c *caller) error {
+	return show(ctx, c, route.SSHSetup, func(w io.Writer, setup api.SSHSetup) {
 		state := "no; slipway ssh-config install does it"
 		if setup.Installed {
 			state = "yes, in " + setup.PersonFile

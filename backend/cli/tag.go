@@ -2,16 +2,15 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 )
 
 func (p sessionCommands) tagCommand() *cobra.Command {
@@ -24,22 +23,18 @@ func (p sessionCommands) tagCommand() *cobra.Command {
 		ValidArgsFunction: p.completeSessions(allSessions)}
 	cmd.Flags().StringSliceVar(&add, "add", nil, "tags to add, separated by commas; repeatable")
 	cmd.Flags().StringSliceVar(&remove, "remove", nil, "tags to remove, separated by commas; repeatable")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		var tagged []json.RawMessage
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+		var tagged []api.Session
 		var lines, problems = []string{}, []error{}
 		for _, ref := range args {
-			s, raw, err := c.tag(ctx, ref, add, remove)
+			s, err := c.tag(ctx, ref, add, remove)
 			if err != nil {
 				problems = append(problems, err)
 				continue
 			}
-			tagged, lines = append(tagged, raw), append(lines, s.Name+": "+strings.Join(s.Tags, ", "))
+			tagged, lines = append(tagged, s), append(lines, s.Name+": "+strings.Join(s.Tags, ", "))
 		}
-		raw, err := json.Marshal(tagged)
-		if err != nil {
-			return err
-		}
-		if err := p.print(raw, func(w io.Writer) { fmt.Fprintln(w, strings.Join(lines, "\n")) }); err != nil {
+		if err := p.print(tagged, func(w io.Writer) { fmt.Fprintln(w, strings.Join(lines, "\n")) }); err != nil {
 			return err
 		}
 		return runCommands(p).failures(problems)
@@ -48,12 +43,11 @@ func (p sessionCommands) tagCommand() *cobra.Command {
 }
 
 // tag changes the tags of one session; without anything to change it reads it.
-func (c *client) tag(ctx context.Context, ref string, add, remove []string) (api.Session, json.RawMessage, error) {
-	s, raw, err := c.find(ctx, ref)
+func (c *caller) tag(ctx context.Context, ref string, add, remove []string) (api.Session, error) {
+	s, err := c.find(ctx, ref)
 	if err != nil || len(add)+len(remove) == 0 {
-		return s, raw, err
+		return s, err
 	}
 	tags := slices.DeleteFunc(append(s.Tags, add...), func(tag string) bool { return slices.Contains(remove, tag) })
-	raw, err = c.call(ctx, http.MethodPatch, sessionPath(s.ID), api.SessionUpdate{Tags: &tags}, &s)
-	return s, raw, err
+	return route.SessionUpdate.At(string(s.ID)).Body(api.SessionUpdate{Tags: &tags}).Ask(ctx, c)
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 )
 
 // usageCommands are the commands for devices and usage.
@@ -47,33 +46,26 @@ measured.`,
 	cmd.Flags().StringVar(&opts.label, "label", "", "only this project")
 	p.onFlag(cmd, &opts.agent, "only what was used at this agent")
 	cmd.Flags().BoolVar(&opts.csv, "csv", false, "print a CSV table with all counters")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		query := p.usageQuery(opts)
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
 		if opts.csv {
-			return p.copyCSV(ctx, c, query)
+			return p.copyCSV(ctx, c, opts)
 		}
-		var report api.UsageReport
-		raw, err := c.get(ctx, "/api/v1/usage?"+query, &report)
+		report, err := asked(p, opts, route.Accounts).Ask(ctx, c)
 		if err != nil {
 			return err
 		}
 		for _, agent := range report.Missing {
 			p.notice("%s is not reached; its accounts are missing here.", agent)
 		}
-		return p.print(raw, func(w io.Writer) { p.usageTable(w, report) })
+		return p.print(report, func(w io.Writer) { p.usageTable(w, report) })
 	})
 	return cmd
 }
 
-func (p usageCommands) usageQuery(opts usageOptions) string {
-	query := url.Values{}
-	for name, value := range map[string]string{"from": p.ago(opts.from), "to": p.ago(opts.to), "by": opts.by,
-		"bucket": opts.bucket, "label": opts.label, "agent": opts.agent} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	return query.Encode()
+// asked is a route to the accounts that are wanted.
+func asked[Out any](p usageCommands, opts usageOptions, at route.Route[route.None, Out]) route.Route[route.None, Out] {
+	return at.With("from", p.ago(opts.from)).With("to", p.ago(opts.to)).With("by", opts.by).
+		With("bucket", opts.bucket).With("label", opts.label).With("agent", opts.agent)
 }
 
 // ago turns a length of time such as 7d into the moment that long ago and
@@ -91,11 +83,12 @@ func (p usageCommands) ago(text string) string {
 	return p.Now().Add(-time.Duration(n) * unit).UTC().Format(time.RFC3339)
 }
 
-func (p usageCommands) copyCSV(ctx context.Context, c *client, query string) error {
+func (p usageCommands) copyCSV(ctx context.Context, c *caller, opts usageOptions) error {
 	if p.output == outputJSON {
 		return usagef("use either --csv or -o json")
 	}
-	response, err := c.send(ctx, http.MethodGet, "/api/v1/usage.csv?"+query, nil)
+	at := asked(p, opts, route.AccountsCSV)
+	response, err := c.Transfer(ctx, at.Method(), at.Target(), nil, nil)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/backend/api/route"
 	"slipway/backend/session"
 )
 
@@ -79,7 +80,7 @@ func decodeBytes[T any](data []byte) (value T, faults []session.FieldError, err 
 
 func malformed(message string, err error) error {
 	return &session.Error{Code: codeMalformed, Message: message,
-		Hint: "GET /api/v1/openapi.json describes every request.", Err: err}
+		Hint: "GET " + route.OpenAPI.Target() + " describes every request.", Err: err}
 }
 
 // judge compares a JSON value with a Go type, since encoding/json stops at the

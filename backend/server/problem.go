@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"slipway/backend/api/route"
 	"slipway/backend/session"
 )
 
@@ -115,7 +116,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 
 func noSuchPath(path string) error {
 	return &session.Error{Code: codeNoPath, Message: fmt.Sprintf("There is nothing at %s.", path),
-		Hint: "GET /api/v1/openapi.json lists what there is."}
+		Hint: "GET " + route.OpenAPI.Target() + " lists what there is."}
 }
 
 func wrongMethod(method, allowed string) error {

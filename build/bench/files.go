@@ -8,17 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/session"
 )
 
@@ -78,9 +78,9 @@ func (c *carrier) prepare(ctx context.Context) error {
 	if err := os.Mkdir(linked, 0o700); err != nil {
 		return err
 	}
-	return c.Call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{
-		FolderRequest: session.FolderRequest{Name: "bench-files", Path: linked}},
-		&c.folder)
+	c.folder, err = route.FolderCreate.Body(api.FolderRequest{
+		FolderRequest: session.FolderRequest{Name: "bench-files", Path: linked}}).Ask(ctx, c)
+	return err
 }
 
 // makeNoise makes a file of copiedBytes that nothing can make smaller, and returns its SHA-256.
@@ -98,33 +98,16 @@ func makeNoise(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), file.Sync()
 }
 
-// address is that of a call for the file in the folder.
-func (c *carrier) address(call string, more ...string) string {
-	query := url.Values{"path": {copiedName}}
-	for i := 0; i+1 < len(more); i += 2 {
-		query.Set(more[i], more[i+1])
-	}
-	return "/api/v1/folders/" + string(c.folder.ID) + "/files/" + call + "?" + query.Encode()
+// copied is a route to the file in the folder.
+func copied[In, Out any](c *carrier, at route.Route[In, Out]) route.Route[In, Out] {
+	return at.At(string(c.folder.ID)).With("path", copiedName)
 }
 
-// send makes a request whose body or answer is long.
-func (c *carrier) send(ctx context.Context, method, path string, body io.Reader,
-	header http.Header) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, body)
-	if err != nil {
-		return nil, err
-	}
-	req.Header = c.Header()
-	maps.Copy(req.Header, header)
-	resp, err := (&http.Client{Transport: c.HTTP.Transport}).Do(req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode >= http.StatusBadRequest {
-		text, _ := io.ReadAll(resp.Body)
-		return nil, errors.Join(fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, text), resp.Body.Close())
-	}
-	return resp, nil
+// transfers makes requests whose body or answer is long.
+func (c *carrier) transfers() *client.Client {
+	patient := *c.Client
+	patient.HTTP = &http.Client{Transport: c.HTTP.Transport}
+	return &patient
 }
 
 // upload brings the file from an offset on in pieces, as a page does, and
@@ -135,10 +118,12 @@ func (c *carrier) upload(ctx context.Context, key string, from, most int64) erro
 		return err
 	}
 	defer file.Close() //nolint:errcheck // it is only read
+	files := route.FolderFiles()
 	for at := from; at < most; at += pieceBytes {
 		piece := io.NewSectionReader(file, at, min(pieceBytes, most-at))
-		resp, err := c.send(ctx, http.MethodPut, c.address("upload", "key", key, "offset", strconv.FormatInt(at, 10)),
-			piece, nil)
+		to := copied(c, files.UploadWrite).With("key", key).With("offset", strconv.FormatInt(at, 10))
+		resp, err := c.transfers().Transfer(ctx, to.Method(), to.Target(), nil,
+			client.Sized{Reader: piece, Length: piece.Size()})
 		if err != nil {
 			return err
 		}
@@ -151,14 +136,16 @@ func (c *carrier) upload(ctx context.Context, key string, from, most int64) erro
 
 // finish makes the file of an upload appear; it compares a checksum where one is given.
 func (c *carrier) finish(ctx context.Context, key, sum string) error {
-	return c.Call(ctx, http.MethodPost, c.address("upload", "key", key),
-		api.FinishRequest{Finish: session.Finish{Size: copiedBytes, SHA256: sum, Conflict: "replace"}}, nil)
+	_, err := copied(c, route.FolderFiles().UploadFinish).With("key", key).Body(api.FinishRequest{
+		Finish: session.Finish{Size: copiedBytes, SHA256: sum, Conflict: "replace"}}).Ask(ctx, c)
+	return err
 }
 
 // download fetches the file from an offset on and writes it down.
 func (c *carrier) download(ctx context.Context, to string, from int64) error {
-	resp, err := c.send(ctx, http.MethodGet, c.address("content"), nil,
-		http.Header{"Range": {fmt.Sprintf("bytes=%d-", from)}})
+	at := copied(c, route.FolderFiles().Read)
+	resp, err := c.transfers().Transfer(ctx, at.Method(), at.Target(),
+		http.Header{"Range": {fmt.Sprintf("bytes=%d-", from)}}, nil)
 	if err != nil {
 		return err
 	}

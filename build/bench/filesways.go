@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/session"
 )
 
@@ -152,8 +151,8 @@ func (c *carrier) cut(ctx context.Context, r *report) error {
 	if err := c.upload(ctx, "cut", 0, half); err != nil {
 		return err
 	}
-	var state api.UploadState
-	if err := c.Call(ctx, http.MethodGet, c.address("upload", "key", "cut"), nil, &state); err != nil {
+	state, err := copied(c, route.FolderFiles().Upload).With("key", "cut").Ask(ctx, c)
+	if err != nil {
 		return err
 	}
 	if state.Offset != half {
@@ -186,7 +185,8 @@ func (c *carrier) cut(ctx context.Context, r *report) error {
 
 // cutDownload reads the first bytes of the file and breaks off.
 func (c *carrier) cutDownload(ctx context.Context, to string, most int64) error {
-	resp, err := c.send(ctx, http.MethodGet, c.address("content"), nil, nil)
+	at := copied(c, route.FolderFiles().Read)
+	resp, err := c.transfers().Transfer(ctx, at.Method(), at.Target(), nil, nil)
 	if err != nil {
 		return err
 	}
@@ -245,10 +245,9 @@ func (c *carrier) list(ctx context.Context, r *report) error {
 			return err
 		}
 	}
-	var folder api.Folder
-	if err := c.Call(ctx, http.MethodPost, "/api/v1/folders", api.FolderRequest{
-		FolderRequest: session.FolderRequest{Name: "bench-many", Path: dir}},
-		&folder); err != nil {
+	folder, err := route.FolderCreate.Body(api.FolderRequest{
+		FolderRequest: session.FolderRequest{Name: "bench-many", Path: dir}}).Ask(ctx, c)
+	if err != nil {
 		return err
 	}
 	var times samples
@@ -256,10 +255,8 @@ func (c *carrier) list(ctx context.Context, r *report) error {
 		began := time.Now()
 		count, after := 0, ""
 		for more := true; more; {
-			var listing api.FileListing
-			if err := c.Call(ctx, http.MethodGet,
-				"/api/v1/folders/"+string(folder.ID)+"/files?"+url.Values{"after": {after}}.Encode(), nil,
-				&listing); err != nil {
+			listing, err := route.FolderFiles().List.At(string(folder.ID)).With("after", after).Ask(ctx, c)
+			if err != nil {
 				return err
 			}
 			count += len(listing.Entries)

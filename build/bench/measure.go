@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/session"
 )
@@ -298,7 +298,7 @@ func measureList(ctx context.Context, p *plane, o options, r *report) error {
 	var answer json.RawMessage
 	for range 200 {
 		begin := time.Now()
-		if err := p.Call(ctx, http.MethodGet, "/api/v1/sessions", nil, &answer); err != nil {
+		if err := p.Call(ctx, route.Sessions.Method(), route.Sessions.Target(), nil, &answer); err != nil {
 			return err
 		}
 		times = append(times, time.Since(begin))
@@ -311,7 +311,8 @@ func measureList(ctx context.Context, p *plane, o options, r *report) error {
 		return fmt.Errorf("the list has %d sessions, not %d", len(list), o.records)
 	}
 	r.add(row{
-		fmt.Sprintf("GET /api/v1/sessions, %d finished, %d KiB, to its last byte", len(list), len(answer)>>10),
+		fmt.Sprintf("%s %s, %d finished, %d KiB, to its last byte", route.Sessions.Method(), route.Sessions.Target(),
+			len(list), len(answer)>>10),
 		times.text(), "", "",
 		"p50 < 50 ms", times.median() < 50*time.Millisecond,
 	})
@@ -341,13 +342,13 @@ func (p *plane) fill(ctx context.Context, o options) error {
 }
 
 func (p *plane) callOff(ctx context.Context, image string, at time.Time) error {
-	var s api.Session
 	spec := session.Spec{Type: "batch", Image: image, Command: "python3 train.py --epochs 10", NotBefore: &at,
 		Env: []session.EnvVar{{Name: "SEED", Value: "42"}}}
-	if err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", hub.LaunchRequest{Spec: spec}, &s); err != nil {
-		return err
+	s, err := route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(ctx, p)
+	if err == nil {
+		_, err = route.Terminate.At(string(s.ID)).Ask(ctx, p)
 	}
-	return p.Call(ctx, http.MethodPost, "/api/v1/sessions/"+string(s.ID)+"/terminate", api.TerminateRequest{}, nil)
+	return err
 }
 
 // measureIdle watches the program while nobody asks it for anything, without

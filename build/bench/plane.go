@@ -7,13 +7,14 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/hub"
 	"slipway/backend/place"
 	"slipway/backend/session"
@@ -22,7 +23,7 @@ import (
 
 // plane is a control plane of our own, in a folder of its own.
 type plane struct {
-	place.Client
+	*client.Client
 	home    string
 	env     []string
 	command *exec.Cmd
@@ -58,8 +59,8 @@ func startPlane(ctx context.Context, binary, host string) (*plane, error) {
 func (p *plane) await(ctx context.Context) error {
 	deadline := time.Now().Add(30 * time.Second)
 	for time.Now().Before(deadline) && ctx.Err() == nil {
-		if connection, err := (place.Home{Dir: p.home}).Connect(ctx); err == nil {
-			p.Client = connection.Client()
+		if c, err := client.Connect(ctx, place.Home{Dir: p.home}); err == nil {
+			p.Client = c
 			p.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}, Timeout: time.Minute}
 			return p.checkEngine(ctx)
 		}
@@ -77,8 +78,8 @@ func (p *plane) await(ctx context.Context) error {
 func (p *plane) checkEngine(ctx context.Context) error {
 	deadline := time.Now().Add(15 * time.Second)
 	for {
-		var machines []api.Machine
-		if err := p.Call(ctx, http.MethodGet, "/api/v1/machines", nil, &machines); err != nil {
+		machines, err := route.Machines.Ask(ctx, p)
+		if err != nil {
 			return err
 		}
 		if len(machines) == 1 && machines[0].Engine == "docker" {
@@ -111,24 +112,11 @@ func (p *plane) stop() error {
 	return errors.Join(append(errs, os.RemoveAll(p.home))...)
 }
 
-// dial opens a WebSocket.
-func (p *plane) dial(ctx context.Context, path string) (*websocket.Conn, error) {
-	conn, resp, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(p.URL, "http")+path, p.Header())
-	if resp != nil {
-		resp.Body.Close() //nolint:errcheck // the connection is conn's
-	}
-	if err != nil {
-		return nil, fmt.Errorf("websocket %s: %w", path, err)
-	}
-	return conn, nil
-}
-
 // launch asks for an interactive session with the limits of all measurements.
 func (p *plane) launch(ctx context.Context, image string) (api.Session, error) {
-	var s api.Session
 	spec := session.Spec{Image: image, Resources: session.Resources{CPU: 1, Memory: 512 * gpu.MiB,
 		Shm: 64 * gpu.MiB}}
-	err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", hub.LaunchRequest{Spec: spec}, &s)
+	s, err := route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(ctx, p)
 	if err == nil {
 		p.live[string(s.ID)] = true
 	}
@@ -152,13 +140,12 @@ func (p *plane) running(ctx context.Context, image string) (api.Session, error) 
 // end ends a session by force and waits for it.
 func (p *plane) end(ctx context.Context, id string) error {
 	delete(p.live, id)
-	if err := p.Call(ctx, http.MethodPost, "/api/v1/sessions/"+id+"/terminate", api.TerminateRequest{Forced: true},
-		nil); err != nil {
+	if _, err := route.Terminate.At(id).Body(api.TerminateRequest{Forced: true}).Ask(ctx, p); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
-		var s api.Session
-		if err := p.Call(ctx, http.MethodGet, "/api/v1/sessions/"+id, nil, &s); err != nil {
+		s, err := route.Session.At(id).Ask(ctx, p)
+		if err != nil {
 			return err
 		}
 		if s.TerminatedAt != nil {
@@ -174,7 +161,7 @@ type events struct{ conn *websocket.Conn }
 
 // follow opens the stream and reads the snapshot at its beginning.
 func (p *plane) follow(ctx context.Context) (*events, error) {
-	conn, err := p.dial(ctx, "/api/v1/events")
+	conn, err := p.Dial(ctx, route.Events.Target())
 	if err != nil {
 		return nil, err
 	}

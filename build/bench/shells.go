@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/creack/pty"
 	"github.com/gorilla/websocket"
 
+	"slipway/backend/api/route"
 	"slipway/backend/session"
 )
 
@@ -42,13 +42,12 @@ var viewers atomic.Int64
 
 // open starts a shell in a session and joins it.
 func (p *plane) open(ctx context.Context, id string, command ...string) (*attached, error) {
-	var t session.Terminal
-	path := "/api/v1/sessions/" + id + "/terminals"
-	if err := p.Call(ctx, http.MethodPost, path, session.TerminalRequest{Command: command, Cols: 80, Rows: 24},
-		&t); err != nil {
+	t, err := route.TerminalOpen.At(id).Body(session.TerminalRequest{Command: command, Cols: 80, Rows: 24}).Ask(ctx, p)
+	if err != nil {
 		return nil, err
 	}
-	conn, err := p.dial(ctx, fmt.Sprintf("%s/%s/attach?offset=0&client=bench-%d", path, t.ID, viewers.Add(1)))
+	conn, err := p.Dial(ctx, route.TerminalAttach.At(id, t.ID).With("offset", "0").
+		With("client", fmt.Sprint("bench-", viewers.Add(1))).Target())
 	if err != nil {
 		return nil, err
 	}

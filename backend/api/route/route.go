@@ -1,7 +1,7 @@
 // Package route declares every endpoint of the loopback API once: method, path,
 // parameters, and the types of its request and its answer. The server gives each
-// route a handler of those types, Go programs call it with [Route.Ask] and
-// [Route.Send], and build/tsgen writes the OpenAPI document and the client of the
+// route a handler of those types, Go programs call it with [Route.Ask], and
+// build/tsgen writes the OpenAPI document and the client of the
 // user interface from it.
 package route
 
@@ -27,6 +27,7 @@ type Route[In, Out any] struct {
 	Stream  Stream
 
 	query string // what With has given, such as "&state=live"
+	body  any    // what Body has given, or nil
 }
 
 // None is no body.
@@ -102,17 +103,15 @@ type Caller interface {
 	Call(ctx context.Context, method, target string, in, out any) error
 }
 
-// Ask calls the route without a body.
-func (r Route[In, Out]) Ask(ctx context.Context, c Caller) (Out, error) { return r.call(ctx, c, nil) }
-
-// Send calls the route with a body.
-func (r Route[In, Out]) Send(ctx context.Context, c Caller, in In) (Out, error) {
-	return r.call(ctx, c, in)
+// Body gives the body of the request.
+func (r Route[In, Out]) Body(in In) Route[In, Out] {
+	r.body = in
+	return r
 }
 
-func (r Route[In, Out]) call(ctx context.Context, c Caller, in any) (out Out, err error) {
-	into := bodyOf(&out)
-	err = c.Call(ctx, r.Method(), r.Target(), in, into)
+// Ask calls the route.
+func (r Route[In, Out]) Ask(ctx context.Context, c Caller) (out Out, err error) {
+	err = c.Call(ctx, r.Method(), r.Target(), r.body, bodyOf(&out))
 	return out, err
 }
 

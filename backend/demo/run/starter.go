@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"sync"
 	"time"
 
-	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
 	"slipway/backend/place"
 	"slipway/backend/service"
 	"slipway/backend/session"
@@ -91,14 +91,12 @@ func (s *Starter) launch(ctx context.Context) error {
 
 // loginTo asks the control plane of a folder for a one-time address.
 func loginTo(ctx context.Context, home place.Home) (string, error) {
-	connection, err := home.Connect(ctx)
+	c, err := client.Connect(ctx, home)
 	if err != nil {
 		return "", err
 	}
-	client := connection.Client()
-	defer client.HTTP.CloseIdleConnections()
-	var link api.LoginLink
-	err = client.Call(ctx, http.MethodPost, "/api/v1/login", nil, &link)
+	defer c.HTTP.CloseIdleConnections()
+	link, err := route.LoginLink.Ask(ctx, c)
 	return link.URL, err
 }
 

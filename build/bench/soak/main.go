@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"time"
 
+	"slipway/backend/client"
 	"slipway/backend/demo"
 	"slipway/backend/demo/run"
 	"slipway/backend/place"
@@ -117,12 +118,12 @@ func (s soak) serve(ctx context.Context, home place.Home) error {
 	case err := <-ended:
 		return fmt.Errorf("the demonstration is not served: %w", err)
 	case <-ready:
-		connection, err := home.Connect(ctx)
+		c, err := client.Connect(ctx, home)
 		if err != nil {
 			return errors.Join(err, stop(cancel, ended))
 		}
 		using := make(chan error, 1)
-		p := &person{connection.Client()}
+		p := &person{c}
 		go func() { using <- p.use(ctx) }()
 		go watch(ctx, "workstation", home.Join(figuresName), s.every)
 		err = <-using

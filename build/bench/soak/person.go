@@ -5,18 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
-	"github.com/gorilla/websocket"
-
 	"slipway/backend/api"
-	"slipway/backend/place"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
+	"slipway/backend/hub"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // person uses a demonstration as somebody at its page does.
-type person struct{ place.Client }
+type person struct{ *client.Client }
 
 // How often the person does something, and how long the lid stays closed.
 const (
@@ -56,9 +56,9 @@ func wait(ctx context.Context, d time.Duration) {
 // turn looks at everything, works in a session of its own, and now and then
 // closes the lid.
 func (p *person) turn(ctx context.Context, number int) error {
-	for _, path := range []string{"/api/v1/sessions", "/api/v1/devices", "/api/v1/resources", "/api/v1/usage",
-		"/api/v1/queue"} {
-		if err := p.Call(ctx, http.MethodGet, path, nil, nil); err != nil {
+	for _, target := range []string{route.Sessions.Target(), route.Devices.Target(), route.Resources.Target(),
+		route.Accounts.Target(), route.Queue.Target()} {
+		if err := p.Call(ctx, http.MethodGet, target, nil, nil); err != nil {
 			return err
 		}
 	}
@@ -68,48 +68,45 @@ func (p *person) turn(ctx context.Context, number int) error {
 	if number%lidEvery != 0 {
 		return nil
 	}
-	if err := p.Call(ctx, http.MethodPut, "/api/v1/demo/lid", api.DemoLid{Closed: true}, nil); err != nil {
+	if _, err := route.DemoLid.Body(api.DemoLid{Closed: true}).Ask(ctx, p); err != nil {
 		return err
 	}
 	wait(ctx, lidClosed)
-	return p.Call(ctx, http.MethodPut, "/api/v1/demo/lid", api.DemoLid{}, nil)
+	_, err := route.DemoLid.Body(api.DemoLid{}).Ask(ctx, p)
+	return err
 }
 
 // work launches a session, opens a shell in it, and ends it.
 func (p *person) work(ctx context.Context, name string) error {
-	var s api.Session
-	spec := map[string]any{"name": name, "agent": "workstation", "type": "interactive", "image": "python:3.12",
-		"resources": map[string]any{"cpu": 1, "memory": "1g"}}
-	if err := p.Call(ctx, http.MethodPost, "/api/v1/sessions", map[string]any{"spec": spec}, &s); err != nil {
+	spec := session.Spec{Name: name, Agent: "workstation", Type: session.Interactive, Image: "python:3.12",
+		Resources: session.Resources{CPU: 1, Memory: gpu.GiB}}
+	s, err := route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(ctx, p)
+	if err != nil {
 		return err
 	}
-	at := "/api/v1/sessions/" + string(s.ID)
+	id := string(s.ID)
 	for s.Status != "RUNNING" {
 		if s.TerminatedAt != nil {
 			return fmt.Errorf("%s ended as %s (%s)", name, s.Status, s.Reason)
 		}
 		wait(ctx, 100*time.Millisecond)
-		if err := p.Call(ctx, http.MethodGet, at, nil, &s); err != nil {
+		if s, err = route.Session.At(id).Ask(ctx, p); err != nil {
 			return err
 		}
 	}
-	var shell session.Terminal
-	if err := p.Call(ctx, http.MethodPost, at+"/terminals", session.TerminalRequest{}, &shell); err != nil {
-		return err
+	_, err = route.TerminalOpen.At(id).Ask(ctx, p)
+	if err == nil {
+		_, err = route.Usage.At(id).Ask(ctx, p)
 	}
-	if err := p.Call(ctx, http.MethodGet, at+"/usage", nil, nil); err != nil {
-		return err
+	if err == nil {
+		_, err = route.Terminate.At(id).Ask(ctx, p)
 	}
-	return p.Call(ctx, http.MethodPost, at+"/terminate", api.TerminateRequest{}, nil)
+	return err
 }
 
 // follow reads every event until ctx ends, as a page does.
 func (p *person) follow(ctx context.Context) error {
-	conn, res, err := websocket.DefaultDialer.DialContext(ctx, "ws"+strings.TrimPrefix(p.URL, "http")+"/api/v1/events",
-		p.Header())
-	if res != nil {
-		defer res.Body.Close() //nolint:errcheck // nothing is in it
-	}
+	conn, err := p.Dial(ctx, route.Events.Target())
 	if err != nil {
 		return err
 	}

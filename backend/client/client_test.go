@@ -1,4 +1,4 @@
-package place
+package client
 
 import (
 	"encoding/json"
@@ -23,11 +23,11 @@ func TestCall(t *testing.T) {
 			w.WriteHeader(http.StatusNoContent)
 		default:
 			w.WriteHeader(http.StatusConflict)
-			_, _ = io.WriteString(w, "it is taken\n")
+			_, _ = io.WriteString(w, `{"code":"note_write_conflict","message":"It is taken."}`)
 		}
 	}))
 	t.Cleanup(server.Close)
-	c := Connection{URL: server.URL, Token: "secret"}.Client()
+	c := New(server.URL, "secret")
 
 	var read note
 	if err := c.Call(t.Context(), http.MethodGet, "/notes", nil, &read); err != nil || read.Text != "kept" {
@@ -38,13 +38,14 @@ func TestCall(t *testing.T) {
 	}
 	err := c.Call(t.Context(), http.MethodPut, "/notes/1", note{"new"}, &read)
 	var refused *Refused
-	if !errors.As(err, &refused) || string(refused.Body) != "it is taken\n" ||
-		err.Error() != "PUT /notes/1: 409 Conflict: it is taken" {
+	if !errors.As(err, &refused) || refused.Status != http.StatusConflict ||
+		refused.Problem.Code != "note_write_conflict" {
 		t.Errorf("PUT: %v", err)
 	}
 	c.Token = "other"
 	if err := c.Call(t.Context(), http.MethodGet, "/notes", nil, nil); !errors.As(err, &refused) ||
-		refused.Status != "401 Unauthorized" {
+		refused.Status != http.StatusUnauthorized ||
+		refused.Problem.Message != "The control plane answered 401 Unauthorized." {
 		t.Errorf("with another token: %v", err)
 	}
 }

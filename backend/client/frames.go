@@ -1,6 +1,7 @@
-package cli
+package client
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
 
@@ -22,59 +22,62 @@ type frameConn struct {
 
 var _ terminal.Conn = (*frameConn)(nil)
 
-func newFrameConn(conn *websocket.Conn) *frameConn { return &frameConn{conn: conn} }
+// NewFrames carries frames over an open WebSocket.
+func NewFrames(conn *websocket.Conn) terminal.Conn { return &frameConn{conn: conn} }
+
+// Frames opens a WebSocket that carries frames of the terminal's protocols.
+// first, unless nil, is sent before them as text.
+func (c *Client) Frames(ctx context.Context, target string, first any) (terminal.Conn, error) {
+	conn, err := c.Dial(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	if first != nil {
+		if err := conn.WriteJSON(first); err != nil {
+			return nil, errors.Join(&Lost{err}, conn.Close())
+		}
+	}
+	return NewFrames(conn), nil
+}
 
 // ReadFrame returns the next frame, the problem that ended the stream, or
 // io.EOF when the other side closed it in good order.
 func (c *frameConn) ReadFrame() (terminal.Frame, error) {
 	kind, message, err := c.conn.ReadMessage()
 	if err != nil {
-		return terminal.Frame{}, closeProblem(err)
+		return terminal.Frame{}, CloseProblem(err)
 	}
 	if kind == websocket.TextMessage {
-		problem := &problemError{}
+		problem := &Refused{}
 		if err := json.Unmarshal(message, &problem.Problem); err != nil {
 			return terminal.Frame{}, &terminal.ProtocolError{Reason: "a text message is no problem"}
 		}
-		problem.status = statusOf(problem.Problem)
 		return terminal.Frame{}, problem
 	}
 	return terminal.ParseMessage(message)
 }
 
-// closeProblem reads the reason of a close: a Problem where something failed.
-func closeProblem(err error) error {
+// CloseProblem reads the reason of a close: a Problem where something failed.
+func CloseProblem(err error) error {
 	var closed *websocket.CloseError
 	if !errors.As(err, &closed) {
-		return &lostError{err}
+		return &Lost{err}
 	}
-	problem := &problemError{}
+	problem := &Refused{}
 	if json.Unmarshal([]byte(closed.Text), &problem.Problem) == nil && problem.Problem.Code != "" {
-		problem.status = statusOf(problem.Problem)
 		return problem
 	}
 	if closed.Code == websocket.CloseNormalClosure {
 		return io.EOF
 	}
-	return &lostError{err}
-}
-
-// statusOf gives a problem that came without a status of HTTP the one that
-// decides its exit code.
-func statusOf(problem session.Error) int {
-	for detail, status := range detailStatus {
-		if hasDetail(problem.Code, detail) {
-			return status
-		}
-	}
-	return 0
+	return &Lost{err}
 }
 
 func (c *frameConn) WriteFrame(f terminal.Frame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.conn.WriteMessage(websocket.BinaryMessage, f.Message()); err != nil {
-		return &lostError{err}
+		return &Lost{err}
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package place
+package client
 
 import "syscall"
 

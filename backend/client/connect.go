@@ -1,4 +1,4 @@
-package place
+package client
 
 import (
 	"bytes"
@@ -7,20 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
 	"time"
-)
 
-// Connection is how to reach a running control plane.
-type Connection struct {
-	URL     string // http://127.0.0.1:PORT
-	Token   string // bearer token
-	Serving Serving
-	Started bool // it was started by this call
-}
+	"slipway/backend/api/route"
+	"slipway/backend/place"
+)
 
 // StartOptions says how to start a control plane in the background.
 type StartOptions struct {
@@ -43,57 +37,57 @@ const (
 
 // Connect finds the control plane of the folder; [ErrNotServing] where none
 // answers.
-func (h Home) Connect(ctx context.Context) (Connection, error) {
+func Connect(ctx context.Context, h place.Home) (*Client, error) {
 	serving, err := h.Serving()
 	if errors.Is(err, fs.ErrNotExist) {
-		return Connection{}, ErrNotServing
+		return nil, ErrNotServing
 	}
 	if err != nil {
-		return Connection{}, err
+		return nil, err
 	}
 	token, err := h.Token()
 	if errors.Is(err, fs.ErrNotExist) {
-		return Connection{}, ErrNotServing
+		return nil, ErrNotServing
 	}
 	if err != nil {
-		return Connection{}, err
+		return nil, err
 	}
-	connection := Connection{URL: serving.URL, Token: token, Serving: serving}
+	connection := New(serving.URL, token)
+	connection.Serving = serving
 	if err := probe(ctx, connection); err != nil {
-		return Connection{}, fmt.Errorf("%w: %w", ErrNotServing, err)
+		return nil, fmt.Errorf("%w: %w", ErrNotServing, err)
 	}
 	// Whoever serves removes what a process that died has left before it listens,
 	// often on the same port. So what is there no more was not of who answered.
 	if now, err := h.Serving(); err != nil || now != serving {
-		return Connection{}, errors.Join(ErrNotServing, err)
+		return nil, errors.Join(ErrNotServing, err)
 	}
 	return connection, nil
 }
 
 // probe asks a control plane for its version. An answer to the token of this
 // folder is proof enough that it is the one that belongs to it.
-func probe(ctx context.Context, connection Connection) error {
+func probe(ctx context.Context, c *Client) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	client := connection.Client()
-	defer client.HTTP.CloseIdleConnections()
-	return client.Call(ctx, http.MethodGet, "/api/v1/version", nil, nil)
+	defer c.HTTP.CloseIdleConnections()
+	return c.Call(ctx, route.Version.Method(), route.Version.Target(), nil, nil)
 }
 
 // ConnectOrStart finds the control plane of the folder, or starts one in the
 // background and waits until it answers. Several callers at once start several
 // processes of which the lock lets one stay; all of them connect to that one.
-func (h Home) ConnectOrStart(ctx context.Context, opts StartOptions) (Connection, error) {
-	connection, err := h.Connect(ctx)
+func ConnectOrStart(ctx context.Context, h place.Home, opts StartOptions) (*Client, error) {
+	connection, err := Connect(ctx, h)
 	if !errors.Is(err, ErrNotServing) {
 		return connection, err
 	}
 	if opts.Starting != nil {
 		opts.Starting()
 	}
-	started, err := h.start(opts)
+	started, err := start(h, opts)
 	if err != nil {
-		return Connection{}, err
+		return nil, err
 	}
 	if opts.Timeout == 0 {
 		opts.Timeout = startTimeout
@@ -101,23 +95,23 @@ func (h Home) ConnectOrStart(ctx context.Context, opts StartOptions) (Connection
 	ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
 	for {
-		connection, err := h.Connect(ctx)
+		connection, err := Connect(ctx, h)
 		if err == nil {
 			started.leaveTo(connection.Serving)
 			connection.Started = connection.Serving.PID == started.process.Pid
 			return connection, nil
 		}
 		if !errors.Is(err, ErrNotServing) {
-			return Connection{}, err
+			return nil, err
 		}
 		select {
 		case <-started.exited:
 			started.exited = nil // unless another caller's process holds the folder, it will not come
 			if lock, err := h.Lock(); err == nil {
-				return Connection{}, errors.Join(h.startFailure(started.logStart, "it ended at once"), lock.Close())
+				return nil, errors.Join(startFailure(h, started.logStart, "it ended at once"), lock.Close())
 			}
 		case <-ctx.Done():
-			return Connection{}, h.startFailure(started.logStart,
+			return nil, startFailure(h, started.logStart,
 				fmt.Sprintf("it did not answer within %s", opts.Timeout))
 		case <-time.After(probePause):
 		}
@@ -133,7 +127,7 @@ type background struct {
 
 // leaveTo ends the process if another one came first, before it finds the
 // folder free again and serves although nobody asks for it any more.
-func (b *background) leaveTo(serving Serving) {
+func (b *background) leaveTo(serving place.Serving) {
 	if b.exited == nil || serving.PID == b.process.Pid {
 		return
 	}
@@ -142,7 +136,7 @@ func (b *background) leaveTo(serving Serving) {
 }
 
 // start runs serve in the background with its output in the log file.
-func (h Home) start(opts StartOptions) (*background, error) {
+func start(h place.Home, opts StartOptions) (*background, error) {
 	executable := opts.Executable
 	if executable == "" {
 		self, err := os.Executable()
@@ -201,7 +195,7 @@ func (e *StartError) Error() string {
 	return fmt.Sprintf("the control plane was started but %s; see %s", e.Text, e.LogFile)
 }
 
-func (h Home) startFailure(logStart int64, text string) error {
+func startFailure(h place.Home, logStart int64, text string) error {
 	failure := &StartError{Text: text, LogFile: h.LogFile()}
 	data, err := os.ReadFile(h.LogFile())
 	if err != nil || int64(len(data)) < logStart {
