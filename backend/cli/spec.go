@@ -21,11 +21,17 @@ const typeBatch = "batch"
 
 // specFlags are the flags that say what to launch. They win over the file.
 type specFlags struct {
-	file, image, name, kind, memory, shm, timeout, startAt, agent, group string
-	cpu, threads                                                         int
-	env, mounts, ports                                                   []string
-	queue                                                                queueFlags
-	repair                                                               repairFlags
+	file, image, name, kind, timeout, startAt, agent, group string
+	env, mounts, ports                                      []string
+	sizeFlags
+	queue  queueFlags
+	repair repairFlags
+}
+
+// sizeFlags are those that say how much a session gets.
+type sizeFlags struct {
+	memory, shm  string
+	cpu, threads int
 }
 
 func (f *specFlags) add(cmd *cobra.Command) {

@@ -241,7 +241,7 @@ func (t Tree) FinishUpload(ctx context.Context, req session.FinishRequest) (sess
 		return session.FileInfo{}, failure("finish", full, err)
 	}
 	t.syncDirectory(path.Dir(full))
-	return t.stat(session.FilePath(full))
+	return t.Stat(session.FilePath(full))
 }
 
 // seal checks a part and makes it durable.
@@ -298,7 +298,7 @@ func (t Tree) checkSum(ctx context.Context, part io.Reader, info fs.FileInfo, wa
 
 // finished answers for an upload without a part: it may have been finished.
 func (t Tree) finished(ctx context.Context, full string, req session.FinishRequest) (session.FileInfo, error) {
-	info, err := t.stat(session.FilePath(full))
+	info, err := t.Stat(session.FilePath(full))
 	if err == nil && info.Kind == session.KindFile && info.Size == req.Size {
 		if req.SHA256 == "" {
 			return info, nil

@@ -53,10 +53,11 @@ func (t Tree) resolve(op string, p session.FilePath) (string, error) {
 
 // StatFile describes what a path leads to.
 func (t Tree) StatFile(_ context.Context, p session.FilePath) (session.FileInfo, error) {
-	return t.stat(p)
+	return t.Stat(p)
 }
 
-func (t Tree) stat(p session.FilePath) (session.FileInfo, error) {
+// Stat is StatFile for who waits for nothing.
+func (t Tree) Stat(p session.FilePath) (session.FileInfo, error) {
 	full, err := t.resolve("read", p)
 	if err != nil {
 		return session.FileInfo{}, err

@@ -78,13 +78,7 @@ type carrier struct {
 	report Report
 	sizes  map[string]gpu.Bytes // of parts, as announced
 
-	// What the source sends; of the sending goroutine only.
-	stream io.ReadCloser
-	reader *Reader
-	cancel context.CancelFunc
-	part   string    // that the next frame belongs to
-	at     gpu.Bytes // offset of the next frame
-	ended  bool      // the source sent everything
+	sending
 
 	mu      sync.Mutex // guards what follows
 	changed *sync.Cond
@@ -92,6 +86,16 @@ type carrier struct {
 	content gpu.Bytes            // in window
 	kept    map[string]gpu.Bytes // of each part that was missing
 	broken  error                // the connection to the target is over
+}
+
+// sending is what the source sends. It belongs to the sending goroutine alone.
+type sending struct {
+	stream io.ReadCloser
+	reader *Reader
+	cancel context.CancelFunc
+	part   string    // that the next frame belongs to
+	at     gpu.Bytes // offset of the next frame
+	ended  bool      // the source sent everything
 }
 
 // piece is a frame on its way.

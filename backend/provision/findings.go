@@ -20,34 +20,60 @@ import (
 // Findings are what a probe found of a machine. What it could not find out is
 // empty.
 type Findings struct {
+	System
+	Room
+	Engine
+	Devices
+	Logins
+	Present
+}
+
+// System is the operating system and the person on it.
+type System struct {
 	OS, Arch     string // as Go names them, else as uname does
 	Kernel, Host string
 	UID          int
 	User, Shell  string
 	Groups       []string
 	Home         string        // of the person
-	Dir          string        // where Slipway's files are or would be
-	Folder       FolderState   // whether programs can be put there
-	DiskFree     gpu.Bytes     // of the file system of Dir
-	DiskTotal    gpu.Bytes     // 0: not known
 	Clock        time.Duration // how far its clock is ahead of this one
-	Gzip         bool
+}
 
+// Room is where Slipway's files are or would be.
+type Room struct {
+	Dir       string
+	Folder    FolderState // whether programs can be put there
+	DiskFree  gpu.Bytes   // of the file system of Dir
+	DiskTotal gpu.Bytes   // 0: not known
+	Gzip      bool        // what is sent there can be compressed
+}
+
+// Engine is Docker as it was found.
+type Engine struct {
 	DockerHost  string // what Docker was asked at
 	Socket      SocketState
 	Docker      string // version; empty: it did not answer, or nothing was there to ask with
 	LiveRestore *bool
 	Runtimes    []string
 	Cgroup      int // 1 or 2; 0: not known
+}
 
+// Devices are the GPUs and what drives them.
+type Devices struct {
 	GPUs    []string // models
 	NVIDIA  string   // version of the driver
 	Toolkit string   // version of NVIDIA's container toolkit
+}
 
+// Logins says what becomes of programs when the person is logged out.
+type Logins struct {
 	Systemd bool // the person's own systemd answers
 	Linger  bool // and goes on when they are logged out
 	Killing bool // processes end with the last login
+}
 
+// Present is what there is of Slipway.
+type Present struct {
 	Installed *Version       // the program that is there
 	Running   *daemon.Status // what rules its agent
 	Program   string         // name of the program that is linked

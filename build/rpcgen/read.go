@@ -21,17 +21,14 @@ type method struct {
 	params  []param // after the context
 	result  string  // type of the answer; empty: only an error
 	admin   bool    // it belongs to what looks after the agent, which not every agent has
-	wire    string
-	verb    string
-	class   string
-	effect  string
-	limit   string
-	reply   string
-	window  string
-	who     string
-	audit   string
-	as      string
-	isAlone bool // its only parameter, a struct, is the arguments
+	isAlone bool    // its only parameter, a struct, is the arguments
+	words
+}
+
+// words are those of the directive of a method; see the comment of the command.
+type words struct {
+	wire, verb, class, effect, limit, reply, window string
+	who, audit, as                                  string
 }
 
 // param is one parameter, with the field of the arguments that it becomes.
@@ -115,7 +112,7 @@ func (r *reader) read(name string) ([]method, error) {
 			all = append(all, inner...)
 			continue
 		}
-		m := method{face: name, name: entry.Names[0].Name, limit: "short"}
+		m := method{face: name, name: entry.Names[0].Name, words: words{limit: "short"}}
 		if err := r.method(&m, entry); err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", name, m.name, err)
 		}

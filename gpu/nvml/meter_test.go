@@ -45,8 +45,8 @@ func (d *truth) run(to time.Duration, shares map[uint32]float64) {
 
 // read answers what the driver would, of what is newer than last.
 func (d *truth) read(now gpu.Moment, last uint64) deviceReading {
-	r := deviceReading{UUID: "A", Listed: true, RowsCode: 6, Processes: []processInfo{{PID: 1, Memory: notAvailable},
-		{PID: 2, Memory: 5}}}
+	r := deviceReading{UUID: "A"}
+	r.Listed, r.RowsCode, r.Processes = true, 6, []processInfo{{PID: 1, Memory: notAvailable}, {PID: 2, Memory: 5}}
 	sum, newest, n := map[uint32]uint64{}, map[uint32]uint64{}, uint64(0)
 	for _, s := range d.samples {
 		if s.At <= last || s.At <= micros(now.Wall.Add(-bufferSpan)) || s.At > micros(now.Wall) {

@@ -113,24 +113,28 @@ type reading struct {
 }
 
 type deviceReading struct {
-	UUID        string        `json:"uuid"`
-	MIG         bool          `json:"mig,omitempty"`
-	Used        *uint64       `json:"used,omitempty"`
-	Free        *uint64       `json:"free,omitempty"`
-	Rate        *uint32       `json:"rate,omitempty"` // percent, over a period that the driver chooses
-	Power       *uint64       `json:"power,omitempty"`
-	PowerLimit  *uint64       `json:"powerLimit,omitempty"`
-	Energy      *uint64       `json:"energy,omitempty"`
-	Temperature *uint32       `json:"temperature,omitempty"`
-	Ticks       []tick        `json:"ticks,omitempty"` // utilisation of the device
-	Rows        []row         `json:"rows,omitempty"`  // utilisation of its processes
-	RowsCode    int           `json:"rowsCode"`
-	Processes   []processInfo `json:"processes,omitempty"`
-	Listed      bool          `json:"listed"` // whether Processes is all there is
+	UUID        string  `json:"uuid"`
+	MIG         bool    `json:"mig,omitempty"`
+	Used        *uint64 `json:"used,omitempty"`
+	Free        *uint64 `json:"free,omitempty"`
+	Rate        *uint32 `json:"rate,omitempty"` // percent, over a period that the driver chooses
+	Power       *uint64 `json:"power,omitempty"`
+	PowerLimit  *uint64 `json:"powerLimit,omitempty"`
+	Energy      *uint64 `json:"energy,omitempty"`
+	Temperature *uint32 `json:"temperature,omitempty"`
+	Ticks       []tick  `json:"ticks,omitempty"` // utilisation of the device
+	processesReading
+	Instances []instanceReading `json:"instances,omitempty"` // of a divided device
+}
+
+// processesReading is what the driver says of the processes of one device.
+type processesReading struct {
+	Rows      []row         `json:"rows,omitempty"` // their utilisation
+	RowsCode  int           `json:"rowsCode"`
+	Processes []processInfo `json:"processes,omitempty"`
+	Listed    bool          `json:"listed"` // whether Processes is all there is
 	// the driver's records of ended processes; nil: it keeps none or did not tell
 	Ended *[]endedInfo `json:"ended,omitempty"`
-
-	Instances []instanceReading `json:"instances,omitempty"` // of a divided device
 }
 
 type instanceReading struct {

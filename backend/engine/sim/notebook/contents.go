@@ -76,7 +76,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) read(w http.ResponseWriter, r *http.Request) {
 	at := s.inside(r.URL.Query().Get("path"))
-	info, err := s.tree.StatFile(r.Context(), at)
+	info, err := s.tree.Stat(at)
 	if err == nil && info.Size > mostContent {
 		err = tooLarge("read")
 	}
@@ -149,7 +149,7 @@ func (s *server) unchanged(ctx context.Context, at session.FilePath, version str
 	if version == "" {
 		return nil
 	}
-	info, err := s.tree.StatFile(ctx, at)
+	info, err := s.tree.Stat(at)
 	gone := session.CodeOf(err) == "file_read_not-found"
 	switch {
 	case err != nil && !gone:
