@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -30,7 +31,7 @@ func (s appRoutes) mount(m *mounts) {
 // ticketParam carries an app's one-time ticket in an address.
 const ticketParam = "slipway_ticket"
 
-func (s appRoutes) listApps(r *http.Request, agent session.Agent, id session.ID) ([]api.App, error) {
+func (s appRoutes) listApps(r *http.Request, agent session.Apps, id session.ID) ([]api.App, error) {
 	apps, err := agent.ListApps(r.Context(), id)
 	if err != nil {
 		return nil, err
@@ -59,8 +60,14 @@ func appAddress(r *http.Request, host appHost, path string) string {
 // nothing that could lead to another host.
 func appPath(path string) string { return localPath("/" + strings.TrimPrefix(path, "/")) }
 
+// opener starts the apps of sessions.
+type opener interface {
+	session.Apps
+	Get(ctx context.Context, id session.ID) (session.Session, error)
+}
+
 // openApp starts an app and answers when it does, with a ticket to enter by.
-func (s appRoutes) openApp(r *http.Request, agent session.Agent, id session.ID, req api.OpenRequest) (api.Opened,
+func (s appRoutes) openApp(r *http.Request, agent opener, id session.ID, req api.OpenRequest) (api.Opened,
 	error) {
 	wish, err := wishOf(req)
 	if err != nil {
@@ -117,7 +124,7 @@ func (s appRoutes) ticketed(address string, host appHost) (string, error) {
 	return parsed.String(), nil
 }
 
-func (s appRoutes) stopApp(r *http.Request, agent session.Agent, id session.ID) (none, error) {
+func (s appRoutes) stopApp(r *http.Request, agent session.Apps, id session.ID) (none, error) {
 	name := r.PathValue("app")
 	s.apps.forget(appHost{app: name, session: id})
 	s.doors.shut(appHost{app: name, session: id})

@@ -10,7 +10,7 @@ import (
 	"slipway/backend/session"
 )
 
-func (s sessionRoutes) history(r *http.Request, agent session.Agent, id session.ID) ([]session.Phase, error) {
+func (s sessionRoutes) history(r *http.Request, agent teller, id session.ID) ([]session.Phase, error) {
 	query, err := historyIn(r)
 	if err != nil {
 		return nil, err

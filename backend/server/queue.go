@@ -12,7 +12,7 @@ func (s sessionRoutes) queue(r *http.Request) ([]api.Session, error) {
 	return eachAs(s.withUsage)(s.hub.Waiting(r.Context(), r.FormValue("agent")))
 }
 
-func (s sessionRoutes) keep(r *http.Request, agent session.Agent, id session.ID, req api.KeepRequest) (api.Session,
+func (s sessionRoutes) keep(r *http.Request, agent session.Queue, id session.ID, req api.KeepRequest) (api.Session,
 	error) {
 	length, err := keepIn(req.For)
 	if err != nil {

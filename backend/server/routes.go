@@ -111,23 +111,31 @@ func stream[In, Out any](m *mounts, at route.Route[In, Out], handle func(http.Re
 	})
 }
 
+// What handlers need of an agent it has.
+var _ interface {
+	changer
+	opener
+	teller
+} = session.Agent(nil)
+
 // inSession handles a request about one session, which it finds with its agent.
-func inSession[Out any](h *hub.Hub,
-	handle func(*http.Request, session.Agent, session.ID) (Out, error)) func(*http.Request) (Out, error) {
+// The handler says what it needs of the agent: a part of [session.Agent].
+func inSession[Agent, Out any](h *hub.Hub,
+	handle func(*http.Request, Agent, session.ID) (Out, error)) func(*http.Request) (Out, error) {
 	return func(r *http.Request) (out Out, err error) {
 		agent, id, err := h.Find(r.Context(), r.PathValue("id"))
 		if err != nil {
 			return out, err
 		}
-		return handle(r, agent, id)
+		return handle(r, agent.(Agent), id)
 	}
 }
 
 // sendInSession does the same for a request with a body.
-func sendInSession[In, Out any](h *hub.Hub,
-	handle func(*http.Request, session.Agent, session.ID, In) (Out, error)) func(*http.Request, In) (Out, error) {
+func sendInSession[Agent, In, Out any](h *hub.Hub,
+	handle func(*http.Request, Agent, session.ID, In) (Out, error)) func(*http.Request, In) (Out, error) {
 	return func(r *http.Request, in In) (Out, error) {
-		return inSession(h, func(r *http.Request, agent session.Agent, id session.ID) (Out, error) {
+		return inSession(h, func(r *http.Request, agent Agent, id session.ID) (Out, error) {
 			return handle(r, agent, id, in)
 		})(r)
 	}

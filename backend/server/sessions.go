@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -215,9 +216,23 @@ func (s sessionRoutes) getSession(r *http.Request) (api.Session, error) {
 	return heard(s.withUsage(one), at), nil
 }
 
+// changer changes sessions and ends them.
+type changer interface {
+	SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error)
+	SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error)
+	Rename(ctx context.Context, id session.ID, name string) (session.Session, error)
+	Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error)
+}
+
+// teller tells what became of a session.
+type teller interface {
+	History(ctx context.Context, id session.ID) ([]session.Phase, error)
+	Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error)
+}
+
 // updateSession changes the priority before the name, because a session that
 // waits no more refuses the first, and then nothing is changed.
-func (s sessionRoutes) updateSession(r *http.Request, agent session.Agent, id session.ID,
+func (s sessionRoutes) updateSession(r *http.Request, agent changer, id session.ID,
 	req api.SessionUpdate) (api.Session, error) {
 	var one session.Session
 	err := checkUpdate(req)
@@ -264,12 +279,12 @@ func checkUpdate(req api.SessionUpdate) error {
 	return &session.Error{Code: code, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
 }
 
-func (s sessionRoutes) terminate(r *http.Request, agent session.Agent, id session.ID,
+func (s sessionRoutes) terminate(r *http.Request, agent changer, id session.ID,
 	req api.TerminateRequest) (api.Session, error) {
 	return as(s.withUsage)(agent.Terminate(r.Context(), id, req.Forced))
 }
 
-func (s sessionRoutes) usage(r *http.Request, agent session.Agent, id session.ID) ([]session.Usage, error) {
+func (s sessionRoutes) usage(r *http.Request, agent teller, id session.ID) ([]session.Usage, error) {
 	var since time.Time
 	if text := r.FormValue("since"); text != "" {
 		var err error

@@ -152,7 +152,7 @@ func (s terminalRoutes) terminalOutput(w http.ResponseWriter, r *http.Request) e
 }
 
 // searchTerminals finds a text in what all shells of a session have printed.
-func (s terminalRoutes) searchTerminals(r *http.Request, agent session.Agent, id session.ID) (api.TerminalSearch,
+func (s terminalRoutes) searchTerminals(r *http.Request, agent session.Terminals, id session.ID) (api.TerminalSearch,
 	error) {
 	query := r.FormValue("q")
 	if query == "" || len(query) > queryMost {

@@ -69,7 +69,7 @@ func (s sshRoutes) updateSSH(r *http.Request, req api.SSHUpdate) (api.SSHSetup, 
 	return s.sshSetup(r)
 }
 
-func (s sshRoutes) sshAccess(r *http.Request, agent session.Agent, id session.ID) (api.SSHAccess, error) {
+func (s sshRoutes) sshAccess(r *http.Request, agent session.SSH, id session.ID) (api.SSHAccess, error) {
 	host, err := s.pin(r.Context(), agent, id, "")
 	if err != nil {
 		return api.SSHAccess{}, err
@@ -89,7 +89,7 @@ func (s sshRoutes) sshAccess(r *http.Request, agent session.Agent, id session.ID
 }
 
 // testSSH logs in to a session. That it cannot is the answer, not a failure.
-func (s sshRoutes) testSSH(r *http.Request, agent session.Agent, id session.ID) (api.SSHTest, error) {
+func (s sshRoutes) testSSH(r *http.Request, agent session.SSH, id session.ID) (api.SSHTest, error) {
 	began := time.Now()
 	err := s.tryLogin(r.Context(), agent, id)
 	test := api.SSHTest{ElapsedMs: time.Since(began).Milliseconds()}

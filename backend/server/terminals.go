@@ -31,12 +31,12 @@ func (s terminalRoutes) mount(m *mounts) {
 	stream(m, route.Exec, s.exec)
 }
 
-func (s terminalRoutes) listTerminals(r *http.Request, agent session.Agent, id session.ID) ([]session.Terminal,
+func (s terminalRoutes) listTerminals(r *http.Request, agent session.Terminals, id session.ID) ([]session.Terminal,
 	error) {
 	return agent.ListTerminals(r.Context(), id)
 }
 
-func (s terminalRoutes) openTerminal(r *http.Request, agent session.Agent, id session.ID,
+func (s terminalRoutes) openTerminal(r *http.Request, agent session.Terminals, id session.ID,
 	req session.TerminalRequest) (session.Terminal, error) {
 	if wrong := terminalFaults(req); len(wrong) > 0 {
 		return session.Terminal{}, refusal(wrong[0].Code, wrong)
@@ -68,7 +68,7 @@ func terminalFaults(req session.TerminalRequest) []session.FieldError {
 	return wrong
 }
 
-func (s terminalRoutes) closeTerminal(r *http.Request, agent session.Agent, id session.ID) (none, error) {
+func (s terminalRoutes) closeTerminal(r *http.Request, agent session.Terminals, id session.ID) (none, error) {
 	return none{}, agent.CloseTerminal(r.Context(), id, r.PathValue("terminal"))
 }
 
