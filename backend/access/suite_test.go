@@ -1,19 +1,17 @@
 package access_test
 
 import (
-	"context"
+	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"slipway/backend/access"
 	"slipway/backend/agent"
-	"slipway/backend/engine/sim"
+	"slipway/backend/agent/simulated"
 	"slipway/backend/session"
 	"slipway/backend/session/agenttest"
-	"slipway/backend/store"
 	"slipway/gpu/clock"
 	gpusim "slipway/gpu/sim"
 )
@@ -25,41 +23,19 @@ const ruler = "ada"
 // before it.
 func newGate(t *testing.T) (*access.Gate, *agent.Agent) {
 	t.Helper()
-	dir := t.TempDir()
-	books, err := store.Open(store.Config{Path: filepath.Join(dir, "agent.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := sim.Open(sim.Config{Dir: filepath.Join(dir, "engine"), Instance: books.Instance(), Speed: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
 	machine := gpusim.Open(gpusim.Config{Seed: 1, Cards: []gpusim.Card{gpusim.Workstation, gpusim.Workstation},
 		Clock: clock.Now})
-	a, err := agent.Open(t.Context(), agent.Config{Name: "lab", Dir: dir, Engine: engine, Store: books, Owner: ruler,
-		UID: os.Getuid(), GID: os.Getgid(), Version: "test", Devices: agent.DeviceConfig{Source: machine},
-		Host: agent.HostConfig{Moment: clock.Now}})
+	audit, err := access.OpenAudit(filepath.Join(t.TempDir(), "audit.jsonl"), time.Now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	audit, err := access.OpenAudit(filepath.Join(dir, "audit.jsonl"), time.Now, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		a.Run(ctx) //nolint:errcheck // ends with ctx
-	}()
 	t.Cleanup(func() {
-		cancel()
-		<-ended
-		for _, part := range []interface{ Close() error }{a, engine, machine, books, audit} {
-			if err := part.Close(); err != nil {
-				t.Error(err)
-			}
+		if err := errors.Join(machine.Close(), audit.Close()); err != nil {
+			t.Error(err)
 		}
+	})
+	a := simulated.Open(t, func(c *agent.Config) {
+		c.Owner, c.Devices.Source, c.Host.Moment = ruler, machine, clock.Now
 	})
 	return access.New(a, audit, admin{}), a
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"net"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -13,14 +12,13 @@ import (
 
 	"slipway/backend/agent"
 	"slipway/backend/agent/launch"
+	"slipway/backend/agent/simulated"
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
 	"slipway/backend/engine/enginetest"
-	"slipway/backend/engine/sim"
 	"slipway/backend/guest/payload"
 	"slipway/backend/session"
 	"slipway/backend/session/agenttest"
-	"slipway/backend/store"
 	"slipway/tunnel"
 )
 
@@ -32,44 +30,31 @@ type far struct {
 	host    *tunnel.Host
 }
 
-// newFar runs an agent on an engine, and answers the tunnels of a host.
+// newFar runs an agent on an engine, nil a simulated one, and answers the tunnels
+// of a host.
 func newFar(t *testing.T, open func(dir, instance string) (engine.Engine, error)) *far {
 	t.Helper()
-	dir := t.TempDir()
-	books, err := store.Open(store.Config{Path: filepath.Join(dir, "agent.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := open(filepath.Join(dir, "engine"), books.Instance())
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := agent.Open(t.Context(), agent.Config{Name: "lab", Dir: dir, Engine: e, Store: books, Owner: "ada",
-		UID: os.Getuid(), GID: os.Getgid(), Version: "test",
-		Sessions: agent.SessionConfig{Limits: launch.Limits{Grace: 2 * time.Second}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := simulated.Open(t, func(c *agent.Config) {
+		c.Sessions.Limits = launch.Limits{Grace: 2 * time.Second}
+		if open == nil {
+			return
+		}
+		e, err := open(filepath.Join(c.Dir, "engine"), c.Store.Instance())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Engine = e
+	})
 	f := &far{t: t, agent: a, handler: handlerFor(a), host: tunnel.NewHost(tunnel.Config{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { a.Run(ctx) })
 	running.Go(func() { f.handler.ServeHost(ctx, f.host) })
 	t.Cleanup(func() {
 		f.host.Close()
 		cancel()
 		running.Wait()
-		for _, part := range []interface{ Close() error }{a, e, books} {
-			if err := part.Close(); err != nil {
-				t.Error(err)
-			}
-		}
 	})
 	return f
-}
-
-func simulated(dir, instance string) (engine.Engine, error) {
-	return sim.Open(sim.Config{Dir: dir, Instance: instance, Speed: 200})
 }
 
 // Dial implements [tunnel.Dialer] over a unix socket.
@@ -123,12 +108,12 @@ func TestAgentKeepsItsPromisesThroughATunnel(t *testing.T) {
 		})
 	}
 	run("of plain streams over a unix socket", quick, func(t *testing.T) Opener {
-		f := newFar(t, simulated)
+		f := newFar(t, nil)
 		near, theirs := connect(t)
 		return serve(t, f.handler, near, theirs)
 	})
 	run("over pipes in memory", quick, func(t *testing.T) Opener {
-		f := newFar(t, simulated)
+		f := newFar(t, nil)
 		return tunnelTo(t, dialFunc(func(context.Context, bool) (net.Conn, error) {
 			near, theirs := net.Pipe()
 			go f.host.Serve(tunnel.Carrier{Conn: theirs}) //nolint:errcheck // the near side sees it
@@ -139,7 +124,7 @@ func TestAgentKeepsItsPromisesThroughATunnel(t *testing.T) {
 		return // the others take their time
 	}
 	run("that drips", quick, func(t *testing.T) Opener {
-		f := newFar(t, simulated)
+		f := newFar(t, nil)
 		return tunnelTo(t, dialFunc(func(ctx context.Context, silent bool) (net.Conn, error) {
 			c, err := f.Dial(ctx, silent)
 			if err != nil {
@@ -153,7 +138,7 @@ func TestAgentKeepsItsPromisesThroughATunnel(t *testing.T) {
 	mortal := quick
 	mortal.Mortal = true
 	run("that is cut, stalled and out of step", mortal, func(t *testing.T) Opener {
-		return lineTo(t, newShaker(t, newFar(t, simulated)))
+		return lineTo(t, newShaker(t, newFar(t, nil)))
 	})
 	run("to an agent on Docker", agenttest.Options{Image: enginetest.ImageMinimal,
 		Server: "python3 -m http.server 8123 --bind 127.0.0.1"},

@@ -18,12 +18,11 @@ import (
 	"time"
 
 	"slipway/backend/agent"
+	"slipway/backend/agent/simulated"
 	"slipway/backend/agentrpc"
-	"slipway/backend/engine/sim"
 	"slipway/backend/hub"
 	"slipway/backend/hub/hubtest"
 	"slipway/backend/session"
-	"slipway/backend/store"
 	"slipway/gpu"
 	"slipway/tunnel"
 )
@@ -31,20 +30,7 @@ import (
 // farAgent runs an agent on a simulated engine and answers the tunnels of host.
 func farAgent(t *testing.T) (*agent.Agent, *tunnel.Host) {
 	t.Helper()
-	dir := t.TempDir()
-	books, err := store.Open(store.Config{Path: filepath.Join(dir, "agent.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := sim.Open(sim.Config{Dir: filepath.Join(dir, "engine"), Instance: books.Instance(), Speed: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := agent.Open(t.Context(), agent.Config{Name: "lab", Dir: dir, Engine: engine, Store: books, Owner: "ada",
-		UID: os.Getuid(), GID: os.Getgid(), Version: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := simulated.Open(t, nil)
 	host := tunnel.NewHost(tunnel.Config{})
 	handler := agentrpc.NewHandler(agentrpc.HandlerConfig{Resolve: func(tunnel.Peer) (session.Agent, error) {
 		return a,
@@ -52,17 +38,11 @@ func farAgent(t *testing.T) (*agent.Agent, *tunnel.Host) {
 	}})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { a.Run(ctx) })                   //nolint:errcheck // ends with ctx
-	running.Go(func() { handler.ServeHost(ctx, host) }) //nolint:errcheck // see above
+	running.Go(func() { handler.ServeHost(ctx, host) }) //nolint:errcheck // ends with ctx
 	t.Cleanup(func() {
 		host.Close()
 		cancel()
 		running.Wait()
-		for _, part := range []interface{ Close() error }{a, engine, books} {
-			if err := part.Close(); err != nil {
-				t.Error(err)
-			}
-		}
 	})
 	return a, host
 }

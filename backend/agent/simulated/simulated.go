@@ -1,0 +1,57 @@
+// Package simulated gives tests an agent that runs on a simulated engine.
+package simulated
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"slipway/backend/agent"
+	"slipway/backend/engine/sim"
+	"slipway/backend/store"
+)
+
+// Open opens an agent in a folder of the test and runs it until the test ends.
+// change, if it is not nil, says what is different about it, such as another
+// engine, which is closed with it.
+func Open(t testing.TB, change func(*agent.Config)) *agent.Agent {
+	t.Helper()
+	dir := t.TempDir()
+	books, err := store.Open(store.Config{Path: filepath.Join(dir, "agent.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := agent.Config{Name: "lab", Dir: dir, Store: books, Owner: "ada", UID: os.Getuid(), GID: os.Getgid(),
+		Version: "test"}
+	if change != nil {
+		change(&config)
+	}
+	if config.Engine == nil {
+		config.Engine, err = sim.Open(sim.Config{Dir: filepath.Join(dir, "engine"), Instance: books.Instance(),
+			Speed: 200})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := agent.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		a.Run(ctx) //nolint:errcheck // ends with ctx
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		for _, part := range []interface{ Close() error }{a, config.Engine, books} {
+			if err := part.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return a
+}
