@@ -30,14 +30,12 @@ done
 func features(cpus int, memory gpu.Bytes, length time.Duration) string {
 	return busy(cpus, memory, length) + fmt.Sprintf(`parts=%d
 for part in $(seq 1 $parts); do
-  echo "part $part/$parts  $((part * %d)) rows"
+  echo "part $part/$parts  $((part * 48211)) rows"
   sleep %d
 done
 echo "features.parquet written"
-`, max(1, int(length/partLength)), rowsOfPart, int(partLength.Seconds()))
+`, max(1, int(length/partLength)), int(partLength.Seconds()))
 }
-
-const rowsOfPart = 48211
 
 // busy keeps CPUs and memory busy beside the rest of a script.
 func busy(cpus int, memory gpu.Bytes, length time.Duration) string {

@@ -133,7 +133,7 @@ func (d *demonstration) keepTime(ctx context.Context, log *slog.Logger) {
 // Play fills the folders, launches as a person does, makes the launcher look used,
 // and adds the lab server.
 func (d *demonstration) Play(ctx context.Context, h *hub.Hub, machine *local.Machine) error {
-	if err := demo.Fill(ctx, machine.Agent, demo.Folders(d.options)); err != nil {
+	if err := demo.Fill(ctx, machine.Agent); err != nil {
 		return err
 	}
 	if err := demo.Play(ctx, launcher{h, machine.Name}, demo.OnWorkstation(d.options)); err != nil {
