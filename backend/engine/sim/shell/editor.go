@@ -17,7 +17,7 @@ var cells = runewidth.Condition{StrictEmojiNeutral: true}
 // escape sequences that every terminal knows and is used by one goroutine.
 type editor struct {
 	write    func(string) // to the terminal, as it is
-	cols     int
+	cols     func() int
 	prompt   string
 	line     []rune
 	cursor   int
@@ -139,7 +139,7 @@ func (e *editor) insert(text []rune) {
 	e.line = slices.Insert(e.line, e.cursor, text...)
 	e.cursor += len(text)
 	used := cells.StringWidth(e.prompt) + e.columns(len(e.line))
-	if atEnd && len(text) == 1 && used%max(e.cols, 1) != 0 && cells.RuneWidth(text[0]) == 1 {
+	if atEnd && len(text) == 1 && used%e.cols() != 0 && cells.RuneWidth(text[0]) == 1 {
 		e.write(string(text))
 		return
 	}
@@ -214,7 +214,7 @@ func (e *editor) columns(to int) int { return cells.StringWidth(string(e.line[:t
 
 // draw shows prompt, line and cursor anew from the row of the prompt on.
 func (e *editor) draw() {
-	cols := max(e.cols, 1)
+	cols := e.cols()
 	var b strings.Builder
 	if e.row > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", e.row)

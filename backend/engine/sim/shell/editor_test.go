@@ -16,7 +16,7 @@ func FuzzEditor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, typed string, cols uint8) {
 		var shown strings.Builder
 		e := &editor{
-			write: func(text string) { shown.WriteString(text) }, cols: int(cols),
+			write: func(text string) { shown.WriteString(text) }, cols: func() int { return max(int(cols), 1) },
 			complete: func(line string) (int, []string) {
 				return strings.LastIndexByte(line, ' ') + 1, []string{line[strings.LastIndexByte(line, ' ')+1:] + "x",
 					line[strings.LastIndexByte(line, ' ')+1:] + "y"}

@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"mvdan.cc/sh/v3/interp"
@@ -23,54 +22,39 @@ type Terminal struct {
 	screen *io.PipeReader // what it shows, and
 	output *io.PipeWriter // where that is written
 	input  chan []byte
-	sizes  chan [2]int
 	cancel context.CancelFunc
 	ctx    context.Context //nolint:containedctx // it is the life of the terminal's only goroutine
 	done   chan struct{}
 	code   int // valid when done is closed
 
-	raw atomic.Bool // what is typed goes to the command key by key
-
-	mu    sync.Mutex // guards what follows
-	cols  int
-	rows  int
-	front string // the command line that runs, "" at the prompt
+	raw        atomic.Bool // what is typed goes to the command key by key
+	cols, rows atomic.Int64
+	front      atomic.Value // the command line that runs, "" at the prompt
 }
 
 // Open starts an interactive shell. name is the name of its terminal, such as
 // pts/0; command, if there is one, runs instead of the shell's prompt.
 func Open(w *World, env []string, dir, name string, cols, rows int, command []string) (*Terminal, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &Terminal{
-		input: make(chan []byte), sizes: make(chan [2]int), cancel: cancel, ctx: ctx,
-		done: make(chan struct{}), cols: cols, rows: rows,
-	}
+	t := &Terminal{input: make(chan []byte), cancel: cancel, ctx: ctx, done: make(chan struct{})}
+	t.front.Store("")
+	t.resize(cols, rows)
 	t.screen, t.output = io.Pipe()
 	out := &crlf{to: t.output}
 	s, err := New(w, Config{Env: append(env, "TERM=xterm-256color"), Dir: dir, Stdout: out, Stderr: out, TTY: name,
-		Cols: t.width, Rows: t.height, Raw: t.raw.Store})
+		Cols: t.width, Rows: func() int { return int(t.rows.Load()) }, Raw: t.raw.Store})
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	t.shell = s
 	write := func(text string) { t.output.Write([]byte(text)) } //nolint:errcheck // a closed terminal shows nothing
-	t.editor = &editor{write: write, cols: cols, complete: s.complete}
+	t.editor = &editor{write: write, cols: t.width, complete: s.complete}
 	go t.run(command)
 	return t, nil
 }
 
-func (t *Terminal) width() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.cols
-}
-
-func (t *Terminal) height() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.rows
-}
+func (t *Terminal) width() int { return int(t.cols.Load()) }
 
 // Read returns what the terminal shows; io.EOF after the shell's end.
 func (t *Terminal) Read(p []byte) (int, error) { return t.screen.Read(p) }
@@ -87,11 +71,13 @@ func (t *Terminal) Write(p []byte) (int, error) {
 
 // Resize changes the size of the terminal.
 func (t *Terminal) Resize(cols, rows int) error {
-	select {
-	case t.sizes <- [2]int{cols, rows}:
-	case <-t.done:
-	}
+	t.resize(cols, rows)
 	return nil
+}
+
+func (t *Terminal) resize(cols, rows int) {
+	t.cols.Store(int64(max(cols, 1)))
+	t.rows.Store(int64(max(rows, 1)))
 }
 
 // Wait waits for the shell and returns its exit code.
@@ -101,17 +87,7 @@ func (t *Terminal) Wait() int {
 }
 
 // Foreground returns the command that runs, or "" while the shell waits for one.
-func (t *Terminal) Foreground() (string, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.front, true
-}
-
-func (t *Terminal) setFront(command string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.front = command
-}
+func (t *Terminal) Foreground() (string, bool) { return t.front.Load().(string), true }
 
 // Close hangs up.
 func (t *Terminal) Close() error {
@@ -157,7 +133,6 @@ func (t *Terminal) converse() {
 
 // ask reads a whole command, of several lines where the shell wants more.
 func (t *Terminal) ask(input []byte) (command string, rest []byte, ok bool) {
-	t.editor.cols = t.width()
 	t.editor.begin(t.prompt())
 	var text strings.Builder
 	for {
@@ -186,19 +161,10 @@ func (t *Terminal) ask(input []byte) (command string, rest []byte, ok bool) {
 		}
 		select {
 		case input = <-t.input:
-		case size := <-t.sizes:
-			t.resize(size)
-			t.editor.cols = size[0]
 		case <-t.ctx.Done():
 			return "", nil, false
 		}
 	}
-}
-
-func (t *Terminal) resize(size [2]int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.cols, t.rows = size[0], size[1]
 }
 
 func incomplete(text string) bool {
@@ -220,8 +186,8 @@ func (t *Terminal) prompt() string {
 // foreground runs a command while the terminal is in the line mode of the
 // kernel. It returns what was typed ahead.
 func (t *Terminal) foreground(text string, ahead []byte) (code int, exited bool, rest []byte) {
-	t.setFront(strings.TrimSpace(text))
-	defer t.setFront("")
+	t.front.Store(strings.TrimSpace(text))
+	defer t.front.Store("")
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.editor.write("shell: " + err.Error() + "\r\n")
@@ -247,8 +213,6 @@ func (t *Terminal) foreground(text string, ahead []byte) (code int, exited bool,
 		select {
 		case data := <-t.input:
 			discipline.take(data, interrupt)
-		case size := <-t.sizes:
-			t.resize(size)
 		case ended := <-results:
 			writer.Close()                //nolint:errcheck // so that what is left has an end
 			left, _ := io.ReadAll(reader) // typed ahead of the next prompt

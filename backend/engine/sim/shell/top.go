@@ -94,9 +94,9 @@ func (c *command) picture(cols, rows int) []string {
 		lines = append(lines, fmt.Sprintf("%7d %-8s %6.1f %6.1f %8s %9s %s", p.PID, c.userOf(p),
 			100*(p.load+idleLoad), c.percentOf(p), human(p.memory), clock(p.cpu(now)), p.Command))
 	}
-	lines = lines[:min(len(lines), max(rows, 1))]
+	lines = lines[:min(len(lines), rows)]
 	for i, line := range lines {
-		lines[i] = string([]rune(line)[:min(len([]rune(line)), max(cols, 1))])
+		lines[i] = string([]rune(line)[:min(len([]rune(line)), cols)])
 	}
 	return lines
 }
