@@ -80,20 +80,17 @@ func (s *server) read(w http.ResponseWriter, r *http.Request) {
 	if err == nil && info.Size > mostContent {
 		err = tooLarge("read")
 	}
-	if err != nil {
-		fail(w, err)
-		return
+	var file io.ReadCloser
+	if err == nil {
+		file, err = s.tree.ReadFile(r.Context(), session.ReadRequest{Path: at, Version: info.Version})
 	}
-	file, err := s.tree.ReadFile(r.Context(), session.ReadRequest{Path: at, Version: info.Version})
 	if err != nil {
 		fail(w, err)
 		return
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	w.Header().Set(versionHeader, info.Version)
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Content-Type", "application/octet-stream")
-	_, _ = io.Copy(w, file) // nobody is left to tell
+	sendFile(w, file)
 }
 
 func tooLarge(op string) error {
@@ -119,29 +116,30 @@ func (s *server) save(w http.ResponseWriter, r *http.Request) {
 
 // replace needs saving. An empty version means whatever is there.
 func (s *server) replace(ctx context.Context, at session.FilePath, version string,
-	from io.Reader) (session.FileInfo, error) {
+	from io.Reader) (info session.FileInfo, err error) {
 	up := session.Upload{Path: at, Key: rand.Text()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.tree.DropUpload(ctx, up))
+		}
+	}()
 	size, err := s.tree.WriteUpload(ctx, up, from)
 	if err == nil {
 		err = s.unchanged(ctx, at, version)
 	}
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return info, tooLarge("write")
+	}
 	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			err = tooLarge("write")
-		}
-		return session.FileInfo{}, errors.Join(err, s.tree.DropUpload(ctx, up))
+		return info, err
 	}
 	conflict := session.ConflictReplace
 	if version == versionNew {
 		conflict = session.ConflictFail
 	}
-	info, err := s.tree.FinishUpload(ctx, session.FinishRequest{Upload: up,
+	return s.tree.FinishUpload(ctx, session.FinishRequest{Upload: up,
 		Finish: session.Finish{Size: size, Conflict: conflict}})
-	if err != nil {
-		return session.FileInfo{}, errors.Join(err, s.tree.DropUpload(ctx, up))
-	}
-	return info, nil
 }
 
 // unchanged fails where a file is not the one of a version.

@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -47,44 +48,46 @@ func nodeOf(info fs.FileInfo) node {
 // ask answers what changes nothing: stat, list, readlink and read.
 func (s *server) ask(w http.ResponseWriter, r *http.Request) {
 	at := string(s.inside(r.URL.Query().Get("path")))
+	var answer any
+	var err error
 	switch r.PathValue("op") {
 	case "stat":
-		info, err := s.config.Files.Lstat(at)
-		if err != nil {
-			refuse(w, err)
-			return
+		var info fs.FileInfo
+		if info, err = s.config.Files.Lstat(at); err == nil {
+			answer = nodeOf(info)
 		}
-		writeJSON(w, http.StatusOK, nodeOf(info))
 	case "list":
-		entries, err := s.config.Files.ReadDir(at)
-		if err != nil {
-			refuse(w, err)
-			return
+		var entries []fs.DirEntry
+		entries, err = s.config.Files.ReadDir(at)
+		names := make([]string, len(entries))
+		for i, e := range entries {
+			names[i] = e.Name()
 		}
-		names := make([]string, 0, len(entries))
-		for _, e := range entries {
-			names = append(names, e.Name())
-		}
-		writeJSON(w, http.StatusOK, names)
+		answer = names
 	case "readlink":
-		target, err := s.config.Files.Readlink(at)
-		if err != nil {
-			refuse(w, err)
-			return
-		}
-		writeJSON(w, http.StatusOK, target)
+		answer, err = s.config.Files.Readlink(at)
 	case "read":
-		data, err := s.readPart(at, r)
-		if err != nil {
-			refuse(w, err)
-			return
-		}
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("Content-Type", "application/octet-stream")
-		_, _ = w.Write(data) // nobody is left to tell
+		answer, err = s.readPart(at, r)
 	default:
 		http.NotFound(w, r)
+		return
 	}
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	if data, raw := answer.([]byte); raw {
+		sendFile(w, bytes.NewReader(data))
+		return
+	}
+	writeJSON(w, http.StatusOK, answer)
+}
+
+// sendFile sends what is in a file.
+func sendFile(w http.ResponseWriter, content io.Reader) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", "application/octet-stream")
+	_, _ = io.Copy(w, content) // nobody is left to tell
 }
 
 func (s *server) readPart(at string, r *http.Request) ([]byte, error) {
@@ -123,9 +126,16 @@ func (s *server) openPlain(at string, flag int, mode fs.FileMode) (*os.File, err
 // change does what leaves something changed.
 func (s *server) change(w http.ResponseWriter, r *http.Request) {
 	do, ok := map[string]func(at string, r *http.Request) error{
-		"create": s.create, "write": s.write, "truncate": s.truncate,
+		"create": s.create, "write": s.write, "truncate": s.truncate, "chmod": s.chmod,
 		"mkdir":  func(at string, _ *http.Request) error { return s.config.Files.Mkdir(at) },
-		"unlink": s.unlink, "rmdir": s.rmdir, "rename": s.rename, "symlink": s.symlink, "chmod": s.chmod,
+		"unlink": func(at string, _ *http.Request) error { return s.remove(at, false) },
+		"rmdir":  func(at string, _ *http.Request) error { return s.remove(at, true) },
+		"rename": func(at string, r *http.Request) error {
+			return s.config.Files.Rename(at, string(s.inside(r.URL.Query().Get("to"))))
+		},
+		"symlink": func(at string, r *http.Request) error {
+			return s.config.Files.Symlink(r.URL.Query().Get("target"), at)
+		},
 	}[r.PathValue("op")]
 	if !ok {
 		http.NotFound(w, r)
@@ -138,82 +148,70 @@ func (s *server) change(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (s *server) create(at string, r *http.Request) error {
-	mode, err := number(r, "mode")
+// numbered opens a plain file for a change that a number of the request belongs to.
+func (s *server) numbered(at string, r *http.Request, name string, do func(*os.File, int64) error) error {
+	n, err := number(r, name)
 	if err != nil {
 		return err
 	}
-	file, err := s.openPlain(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL,
-		fs.FileMode(mode&0o777)) //nolint:gosec // permissions only
+	file, err := s.openPlain(at, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(file, n), file.Close())
+}
+
+func (s *server) write(at string, r *http.Request) error {
+	return s.numbered(at, r, "offset", func(file *os.File, offset int64) error {
+		_, err := io.Copy(io.NewOffsetWriter(file, offset), http.MaxBytesReader(nil, r.Body, mostContent))
+		return err
+	})
+}
+
+func (s *server) truncate(at string, r *http.Request) error {
+	return s.numbered(at, r, "size", (*os.File).Truncate)
+}
+
+func (s *server) create(at string, r *http.Request) error {
+	mode, err := permissions(r)
+	if err != nil {
+		return err
+	}
+	file, err := s.openPlain(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	return file.Close()
 }
 
-func (s *server) write(at string, r *http.Request) error {
-	offset, err := number(r, "offset")
+func (s *server) chmod(at string, r *http.Request) error {
+	mode, err := permissions(r)
 	if err != nil {
 		return err
 	}
-	file, err := s.openPlain(at, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.NewOffsetWriter(file, offset), http.MaxBytesReader(nil, r.Body, mostContent))
-	return errors.Join(err, file.Close())
+	return s.config.Files.Chmod(at, mode)
 }
 
-func (s *server) truncate(at string, r *http.Request) error {
-	size, err := number(r, "size")
-	if err != nil {
-		return err
-	}
-	file, err := s.openPlain(at, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Truncate(size), file.Close())
+// permissions reads those of a request's address.
+func permissions(r *http.Request) (fs.FileMode, error) {
+	mode, err := number(r, "mode")
+	return fs.FileMode(mode & 0o777), err //nolint:gosec // permissions only
 }
 
-func (s *server) unlink(at string, _ *http.Request) error {
-	info, err := s.config.Files.Lstat(at)
-	if err == nil && info.IsDir() {
-		err = syscall.EISDIR
-	}
-	if err != nil {
-		return err
-	}
-	return s.config.Files.Remove(at)
-}
-
-func (s *server) rmdir(at string, _ *http.Request) error {
+// remove removes a file, or an empty directory if that is meant.
+func (s *server) remove(at string, directory bool) error {
 	info, err := s.config.Files.Lstat(at)
 	switch {
 	case err != nil:
 		return err
-	case !info.IsDir():
+	case info.IsDir() && !directory:
+		return syscall.EISDIR
+	case !info.IsDir() && directory:
 		return syscall.ENOTDIR
 	case at == s.config.Home:
 		return syscall.EBUSY
 	}
 	return s.config.Files.Remove(at)
-}
-
-func (s *server) rename(at string, r *http.Request) error {
-	return s.config.Files.Rename(at, string(s.inside(r.URL.Query().Get("to"))))
-}
-
-func (s *server) symlink(at string, r *http.Request) error {
-	return s.config.Files.Symlink(r.URL.Query().Get("target"), at)
-}
-
-func (s *server) chmod(at string, r *http.Request) error {
-	mode, err := number(r, "mode")
-	if err != nil {
-		return err
-	}
-	return s.config.Files.Chmod(at, fs.FileMode(mode&0o777)) //nolint:gosec // permissions only
 }
 
 // numbers are the names of what went wrong, as Python's errno has them.
