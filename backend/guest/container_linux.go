@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -68,12 +69,15 @@ func (c *container) ListenPort(ctx context.Context, port int) (net.Listener, err
 	return config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }
 
+// spec is how a command is started as the work user, with env around it.
+func (c *container) spec(cmd Command, env environment) childSpec {
+	return childSpec{uid: c.uid, gid: c.gid, groups: c.groups, dir: cmp.Or(cmd.Dir, c.home), argv: cmd.Argv,
+		env: env.with(cmd.Env)}
+}
+
 // Start starts a program on pipes.
 func (c *container) Start(cmd Command) (terminal.Process, error) {
-	spec := childSpec{uid: c.uid, gid: c.gid, groups: c.groups, dir: cmd.Dir, argv: cmd.Argv, env: c.env.with(cmd.Env)}
-	if spec.dir == "" {
-		spec.dir = c.home
-	}
+	spec := c.spec(cmd, c.env)
 	var ours [3]*os.File
 	closeAll := func(files []*os.File) {
 		for _, file := range files {
@@ -123,15 +127,11 @@ func (c *container) Script(text string) []string {
 
 // OpenTerminal starts a program on a terminal.
 func (c *container) OpenTerminal(cmd Command, cols, rows int) (terminal.TTY, error) {
-	argv, dir := cmd.Argv, cmd.Dir
-	if dir == "" {
-		dir = c.home
-	}
-	if len(argv) == 0 {
+	if len(cmd.Argv) == 0 {
 		if !c.HasShell() {
 			return nil, noShell("process_start_no-shell")
 		}
-		argv = c.shell.interactive()
+		cmd.Argv = c.shell.interactive()
 	}
 	master, slave, err := c.held.openPTY()
 	if err != nil {
@@ -146,11 +146,9 @@ func (c *container) OpenTerminal(cmd Command, cols, rows int) (terminal.TTY, err
 	// The person owns the terminal, so that programs may open it by name.
 	_ = slave.Chown(c.uid, c.gid)
 	_ = slave.Chmod(0o620)
-	t.child, err = startChild(childSpec{
-		uid: c.uid, gid: c.gid, groups: c.groups, dir: dir, argv: argv, env: c.env.forTerminal(c.shell).with(cmd.Env),
-		files: [3]*os.File{slave, slave, slave}, terminal: true,
-	})
-	if err != nil {
+	spec := c.spec(cmd, c.env.forTerminal(c.shell))
+	spec.files, spec.terminal = [3]*os.File{slave, slave, slave}, true
+	if t.child, err = startChild(spec); err != nil {
 		_ = master.Close()
 		return nil, err
 	}

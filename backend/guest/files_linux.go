@@ -93,12 +93,9 @@ func (c *container) startHelper() error {
 	ours, theirs := os.NewFile(uintptr(pair[0]), "files"), os.NewFile(uintptr(pair[1]), "files")
 	defer ours.Close()
 	defer theirs.Close()
-	null := c.held.null
-	started, err := startChild(childSpec{
-		uid: c.uid, gid: c.gid, groups: c.groups, dir: "/", argv: []string{selfPath, "files", c.home},
-		env:   c.env.with(nil),
-		files: [3]*os.File{theirs, null, null},
-	})
+	spec := c.spec(Command{Argv: []string{selfPath, "files", c.home}, Dir: "/"}, c.env)
+	spec.files = [3]*os.File{theirs, c.held.null, c.held.null}
+	started, err := startChild(spec)
 	if err != nil {
 		return err
 	}

@@ -161,9 +161,7 @@ func execute(argv []string) error {
 		path = lookPath(path, os.Getenv("PATH"))
 	}
 	if path == "" {
-		return &session.Error{Code: "process_start_not-found",
-			Message: fmt.Sprintf("There is no program %q in this session.", argv[0]),
-			Hint:    "Check the name, or install it."}
+		return noProgram(argv[0])
 	}
 	err := syscall.Exec(path, argv, os.Environ())
 	switch {
@@ -174,11 +172,14 @@ func execute(argv []string) error {
 		return &session.Error{Code: "process_start_forbidden",
 			Message: fmt.Sprintf("%s cannot be executed: the interpreter it asks for is missing.", path),
 			Hint:    "Install its interpreter or dynamic loader, or use an image that has it."}
-	default:
-		return &session.Error{Code: "process_start_not-found",
-			Message: fmt.Sprintf("There is no program %q in this session.", argv[0]),
-			Hint:    "Check the path, or install it."}
 	}
+	return noProgram(argv[0])
+}
+
+func noProgram(name string) error {
+	return &session.Error{Code: "process_start_not-found",
+		Message: fmt.Sprintf("There is no program %q in this session.", name),
+		Hint:    "Check its name or path, or install it."}
 }
 
 // errno returns the innermost cause, which says it in the fewest words.

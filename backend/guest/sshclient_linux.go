@@ -2,6 +2,7 @@ package guest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 	"syscall"
 
 	"golang.org/x/crypto/ssh"
-	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // codeSSH is the exit code of ssh for failures of its own.
@@ -111,7 +112,7 @@ func (c *sshCall) run(client *ssh.Client) (int, error) {
 	if c.noInput {
 		s.Stdin = strings.NewReader("")
 	}
-	if c.wantsTTY(isTerminal(0)) {
+	if c.wantsTTY(term.IsTerminal(0)) {
 		restore, err := startTTY(s)
 		if err != nil {
 			return 0, err
@@ -141,34 +142,18 @@ func exitOf(err error) (int, error) {
 	return 0, fmt.Errorf("the connection was lost: %w", err)
 }
 
-func isTerminal(fd int) bool {
-	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	return err == nil
-}
-
 // startTTY asks for a terminal like this one and hands every key on. restore
 // gives this terminal its old ways back.
 func startTTY(s *ssh.Session) (restore func(), err error) {
 	cols, rows := ttySize()
-	term := os.Getenv("TERM")
-	if term == "" {
-		term = "xterm-256color"
-	}
-	if err := s.RequestPty(term, rows, cols, ssh.TerminalModes{}); err != nil {
+	if err := s.RequestPty(cmp.Or(os.Getenv("TERM"), "xterm-256color"), rows, cols, ssh.TerminalModes{}); err != nil {
 		return nil, fmt.Errorf("no terminal: %w", err)
 	}
-	old, err := unix.IoctlGetTermios(0, unix.TCGETS)
-	if err != nil {
-		return func() {}, nil //nolint:nilerr // -t without a terminal here, as in a pipeline
+	if !term.IsTerminal(0) { // -t without a terminal here, as in a pipeline
+		return func() {}, nil
 	}
-	raw := *old
-	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL |
-		unix.IXON
-	raw.Oflag &^= unix.OPOST
-	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
-	raw.Cflag = raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
-	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
-	if err := unix.IoctlSetTermios(0, unix.TCSETS, &raw); err != nil {
+	old, err := term.MakeRaw(0)
+	if err != nil {
 		return nil, err
 	}
 	resized := make(chan os.Signal, 1)
@@ -182,16 +167,16 @@ func startTTY(s *ssh.Session) (restore func(), err error) {
 	return func() {
 		signal.Stop(resized)
 		close(resized)
-		_ = unix.IoctlSetTermios(0, unix.TCSETS, old)
+		_ = term.Restore(0, old)
 	}, nil
 }
 
 func ttySize() (cols, rows int) {
-	size, err := unix.IoctlGetWinsize(0, unix.TIOCGWINSZ)
-	if err != nil || size.Col == 0 || size.Row == 0 {
+	cols, rows, err := term.GetSize(0)
+	if err != nil || cols == 0 || rows == 0 {
 		return defaultCols, defaultRows
 	}
-	return int(size.Col), int(size.Row)
+	return cols, rows
 }
 
 // setupMain writes ~/.ssh from settings on stdin.

@@ -196,10 +196,9 @@ func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) i
 		fmt.Fprintln(os.Stderr, "slipway: this image has no shell to run the startup command with")
 		return codeNotFound
 	}
-	started, err := startChild(childSpec{
-		uid: c.uid, gid: c.gid, groups: c.groups, dir: c.home, argv: c.shell.run(script), env: c.env,
-		files: [3]*os.File{c.held.null, os.Stdout, os.Stderr},
-	})
+	spec := c.spec(Command{Argv: c.shell.run(script)}, c.env)
+	spec.files = [3]*os.File{c.held.null, os.Stdout, os.Stderr}
+	started, err := startChild(spec)
 	if err != nil {
 		g.Trouble(as("session_start", err))
 		fmt.Fprintln(os.Stderr, "slipway:", err)

@@ -232,7 +232,7 @@ var fences = []fence{
 	{module: "github.com/NVIDIA/go-nvml", pkgs: []string{"gpu/nvml"}},
 	{module: "go.yaml.in/yaml/v3", pkgs: []string{"backend/environments", "backend/recipe"}},
 	{module: "mvdan.cc/sh/v3", pkgs: []string{"backend/engine/sim/shell"}},
-	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "app", "build/bench"}},
+	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "backend/guest", "app", "build/bench"}},
 	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim",
 		"backend/agent/doctor", "backend/cli", "backend/client", "backend/peer", "backend/offlimits", "backend/daemon",
 		"backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch", "build/bench/link", "gpu/clock"}},
