@@ -52,28 +52,18 @@ func told(err error) error {
 	return errors.Join(fs.ErrPermission, err)
 }
 
-// changing fails where the folder is only to be read.
-func (r *rooted) changing() error {
+// change makes a change, unless the folder is only to be read.
+func (r *rooted) change(make func() error) error {
 	if r.readOnly {
 		return syscall.EROFS
 	}
-	return nil
-}
-
-// given gives what was just made to whom it belongs.
-func (r *rooted) given(path string) error {
-	if !r.give {
-		return nil
-	}
-	return told(r.root.Lchown(inside(path), r.uid, r.gid))
+	return told(make())
 }
 
 // OpenFile never waits for the other end of a pipe.
 func (r *rooted) OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
-	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) != 0 {
-		if err := r.changing(); err != nil {
-			return nil, err
-		}
+	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) != 0 && r.readOnly {
+		return nil, syscall.EROFS
 	}
 	file, err := r.root.OpenFile(inside(path), flag|syscall.O_NONBLOCK, perm)
 	if err != nil {
@@ -108,41 +98,29 @@ func (r *rooted) ReadDir(path string) ([]fs.DirEntry, error) {
 }
 
 func (r *rooted) Mkdir(path string) error {
-	if err := r.changing(); err != nil {
+	return r.change(func() error {
+		err := r.root.Mkdir(inside(path), 0o755)
+		if err == nil && r.give {
+			err = r.root.Lchown(inside(path), r.uid, r.gid)
+		}
 		return err
-	}
-	if err := r.root.Mkdir(inside(path), 0o755); err != nil {
-		return told(err)
-	}
-	return r.given(path)
+	})
 }
 
 func (r *rooted) Rename(from, to string) error {
-	if err := r.changing(); err != nil {
-		return err
-	}
-	return told(r.root.Rename(inside(from), inside(to)))
+	return r.change(func() error { return r.root.Rename(inside(from), inside(to)) })
 }
 
 func (r *rooted) Link(from, to string) error {
-	if err := r.changing(); err != nil {
-		return err
-	}
-	return told(r.root.Link(inside(from), inside(to)))
+	return r.change(func() error { return r.root.Link(inside(from), inside(to)) })
 }
 
 func (r *rooted) Remove(path string) error {
-	if err := r.changing(); err != nil {
-		return err
-	}
-	return told(r.root.Remove(inside(path)))
+	return r.change(func() error { return r.root.Remove(inside(path)) })
 }
 
 func (r *rooted) RemoveAll(path string) error {
-	if err := r.changing(); err != nil {
-		return err
-	}
-	return told(r.root.RemoveAll(inside(path)))
+	return r.change(func() error { return r.root.RemoveAll(inside(path)) })
 }
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) }
