@@ -41,13 +41,12 @@ func list(c *command) int {
 	code := 0
 	var files []listed
 	var dirs []string
+	look := c.world.FS.Stat
+	if f.has("l") {
+		look = c.world.FS.Lstat
+	}
 	for _, operand := range operands {
-		info, err := c.world.FS.Lstat(c.path(operand))
-		if err == nil && info.Mode()&fs.ModeSymlink != 0 && !f.has("l") {
-			if target, err := c.world.FS.Stat(c.path(operand)); err == nil {
-				info = target
-			}
-		}
+		info, err := look(c.path(operand))
 		switch {
 		case err != nil:
 			c.fail("cannot access '%s': %s", operand, errText(err))
@@ -84,18 +83,18 @@ func (c *command) listDirectory(f flags, dir string) int {
 		return 2
 	}
 	var files []listed
-	if f.has("a") {
-		for _, dot := range []string{".", ".."} {
-			p := path.Join(c.path(dir), dot)
-			if info, err := c.world.FS.Stat(p); err == nil {
-				files = append(files, listed{dot, info, p})
-			}
+	add := func(name string, info fs.FileInfo, err error) {
+		if err == nil && (f.has("a") || !strings.HasPrefix(name, ".")) { // else it has gone meanwhile
+			files = append(files, listed{name, info, path.Join(c.path(dir), name)})
 		}
 	}
+	for _, dot := range []string{".", ".."} {
+		info, err := c.world.FS.Stat(path.Join(c.path(dir), dot))
+		add(dot, info, err)
+	}
 	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && (f.has("a") || !strings.HasPrefix(entry.Name(), ".")) {
-			files = append(files, listed{entry.Name(), info, path.Join(c.path(dir), entry.Name())})
-		}
+		info, err := entry.Info()
+		add(entry.Name(), info, err)
 	}
 	if f.has("l") {
 		blocks := int64(0)

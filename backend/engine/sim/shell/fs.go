@@ -153,40 +153,29 @@ func (f *FS) Open(p string, flag int, perm fs.FileMode) (io.ReadWriteCloser, err
 	return file, nil
 }
 
-// Stat describes what p leads to.
-func (f *FS) Stat(p string) (fs.FileInfo, error) {
+// read asks the directory of p something.
+func read[T any](f *FS, op, p string, ask func(root *os.Root, rel string) (T, error)) (T, error) {
 	m, rel := f.resolve(p)
-	info, err := m.root.Stat(rel)
-	return info, wrap("stat", p, err)
+	answer, err := ask(m.root, rel)
+	return answer, wrap(op, p, err)
 }
 
+// Stat describes what p leads to.
+func (f *FS) Stat(p string) (fs.FileInfo, error) { return read(f, "stat", p, (*os.Root).Stat) }
+
 // Lstat describes p itself, be it a link.
-func (f *FS) Lstat(p string) (fs.FileInfo, error) {
-	m, rel := f.resolve(p)
-	info, err := m.root.Lstat(rel)
-	return info, wrap("lstat", p, err)
-}
+func (f *FS) Lstat(p string) (fs.FileInfo, error) { return read(f, "lstat", p, (*os.Root).Lstat) }
 
 // ReadDir lists a directory in the order of names.
 func (f *FS) ReadDir(p string) ([]fs.DirEntry, error) {
-	m, rel := f.resolve(p)
-	entries, err := fs.ReadDir(m.root.FS(), rel)
-	return entries, wrap("open", p, err)
+	return read(f, "open", p, func(r *os.Root, rel string) ([]fs.DirEntry, error) { return fs.ReadDir(r.FS(), rel) })
 }
 
 // ReadFile reads a whole file.
-func (f *FS) ReadFile(p string) ([]byte, error) {
-	m, rel := f.resolve(p)
-	data, err := m.root.ReadFile(rel)
-	return data, wrap("open", p, err)
-}
+func (f *FS) ReadFile(p string) ([]byte, error) { return read(f, "open", p, (*os.Root).ReadFile) }
 
 // Readlink returns what a link says.
-func (f *FS) Readlink(p string) (string, error) {
-	m, rel := f.resolve(p)
-	text, err := m.root.Readlink(rel)
-	return text, wrap("readlink", p, err)
-}
+func (f *FS) Readlink(p string) (string, error) { return read(f, "readlink", p, (*os.Root).Readlink) }
 
 // change does something to p if the user may.
 func (f *FS) change(op, p string, do func(root *os.Root, rel string) error) error {
@@ -211,14 +200,10 @@ func (f *FS) MkdirAll(p string) error {
 }
 
 // Remove removes a file or an empty directory.
-func (f *FS) Remove(p string) error {
-	return f.change("remove", p, func(r *os.Root, rel string) error { return r.Remove(rel) })
-}
+func (f *FS) Remove(p string) error { return f.change("remove", p, (*os.Root).Remove) }
 
 // RemoveAll removes p and what is in it.
-func (f *FS) RemoveAll(p string) error {
-	return f.change("remove", p, func(r *os.Root, rel string) error { return r.RemoveAll(rel) })
-}
+func (f *FS) RemoveAll(p string) error { return f.change("remove", p, (*os.Root).RemoveAll) }
 
 // Chtimes sets when p was last changed.
 func (f *FS) Chtimes(p string, at time.Time) error {
@@ -247,28 +232,23 @@ func (f *FS) Rename(from, to string) error {
 	if err := f.writable(from); err != nil {
 		return wrap("rename", from, err)
 	}
-	if err := f.writable(to); err != nil {
-		return wrap("rename", to, err)
-	}
-	a, relA := f.resolve(from)
-	b, relB := f.resolve(to)
-	if a.root != b.root {
-		return wrap("rename", to, syscall.EXDEV)
-	}
-	return wrap("rename", from, a.root.Rename(relA, relB))
+	return f.pair("rename", from, to, (*os.Root).Rename)
 }
 
 // Link gives a file a second name, which must be free.
-func (f *FS) Link(from, to string) error {
+func (f *FS) Link(from, to string) error { return f.pair("link", from, to, (*os.Root).Link) }
+
+// pair changes what is at to by what is at from, in the same mount.
+func (f *FS) pair(op, from, to string, do func(root *os.Root, from, to string) error) error {
 	if err := f.writable(to); err != nil {
-		return wrap("link", to, err)
+		return wrap(op, to, err)
 	}
 	a, relA := f.resolve(from)
 	b, relB := f.resolve(to)
 	if a.root != b.root {
-		return wrap("link", to, syscall.EXDEV)
+		return wrap(op, to, syscall.EXDEV)
 	}
-	return wrap("link", to, a.root.Link(relA, relB))
+	return wrap(op, to, do(a.root, relA, relB))
 }
 
 type deviceFile struct {
