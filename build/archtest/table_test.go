@@ -227,7 +227,7 @@ var fences = []fence{
 	{module: "golang.org/x/tools", tests: []string{"backend/scheduler"}},
 	{module: "github.com/godbus/dbus/v5", pkgs: []string{"backend/notify"}},
 	{module: "github.com/spf13/cobra", pkgs: []string{"backend/cli", "build/docgen"}},
-	{module: "github.com/spf13/pflag", pkgs: []string{"backend/cli"}},
+	{module: "github.com/spf13/pflag", pkgs: []string{"backend/cli", "backend/engine/sim/shell"}},
 	{module: "github.com/mattn/go-runewidth", pkgs: []string{"backend/cli", "backend/engine/sim/shell"}},
 	{module: "github.com/NVIDIA/go-nvml", pkgs: []string{"gpu/nvml"}},
 	{module: "go.yaml.in/yaml/v3", pkgs: []string{"backend/environments", "backend/recipe"}},

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/interp"
 )
@@ -68,8 +70,8 @@ func (c *command) usage(text string) int {
 	return 2
 }
 
-// flags are the options that were given: the letter and its value, "" for one
-// that takes none.
+// flags are the options that were given: the letter and its value, "true" for
+// one that takes none.
 type flags map[byte]string
 
 func (f flags) has(letters string) bool {
@@ -94,61 +96,29 @@ func (f flags) number(letter byte, fallback int) (int, error) {
 // letters, each followed by a colon if it takes a value. long gives letters
 // for long options.
 func (c *command) parse(spec string, long map[string]byte) (flags, []string, error) {
-	given := flags{}
-	var operands []string
-	args := c.args
-	for len(args) > 0 {
-		arg := args[0]
-		args = args[1:]
+	names := map[byte]string{}
+	for name, letter := range long {
+		names[letter] = name
+	}
+	set := pflag.NewFlagSet(c.name, pflag.ContinueOnError)
+	set.Usage = func() {} // the utility says it
+	for i := range len(spec) {
+		letter := spec[i : i+1]
+		name := cmp.Or(names[spec[i]], "-"+letter) // which nobody types
 		switch {
-		case arg == "--":
-			return given, append(operands, args...), nil
-		case strings.HasPrefix(arg, "--"):
-			name, value, joined := strings.Cut(arg[2:], "=")
-			letter, ok := long[name]
-			if !ok {
-				return nil, nil, fmt.Errorf("unrecognized option '%s'", arg)
-			}
-			if !joined && strings.Contains(spec, string(letter)+":") {
-				if len(args) == 0 {
-					return nil, nil, fmt.Errorf("option '%s' requires an argument", arg)
-				}
-				value, args = args[0], args[1:]
-			}
-			given[letter] = value
-		case len(arg) > 1 && arg[0] == '-':
-			var err error
-			if args, err = given.short(spec, arg[1:], args); err != nil {
-				return nil, nil, err
-			}
+		case letter == ":":
+		case strings.HasPrefix(spec[i+1:], ":"):
+			set.StringP(name, letter, "", "")
 		default:
-			operands = append(operands, arg)
+			set.BoolP(name, letter, false, "")
 		}
 	}
-	return given, operands, nil
-}
-
-func (f flags) short(spec, letters string, rest []string) ([]string, error) {
-	for i := range len(letters) {
-		at := strings.IndexByte(spec, letters[i])
-		if at < 0 || letters[i] == ':' {
-			return nil, fmt.Errorf("invalid option -- '%c'", letters[i])
-		}
-		if at+1 >= len(spec) || spec[at+1] != ':' {
-			f[letters[i]] = ""
-			continue
-		}
-		value := letters[i+1:]
-		if value == "" {
-			if len(rest) == 0 {
-				return nil, fmt.Errorf("option requires an argument -- '%c'", letters[i])
-			}
-			value, rest = rest[0], rest[1:]
-		}
-		f[letters[i]] = value
-		return rest, nil
+	if err := set.Parse(c.args); err != nil {
+		return nil, nil, err
 	}
-	return rest, nil
+	given := flags{}
+	set.Visit(func(f *pflag.Flag) { given[f.Shorthand[0]] = f.Value.String() })
+	return given, set.Args(), nil
 }
 
 // stdin returns the input of the command; reading it ends with the context.
