@@ -201,6 +201,8 @@ var dockerRooms = []string{"backend/engine/docker", "backend/engine/docker/daemo
 
 var fences = []fence{
 	{module: "github.com/docker/docker", pkgs: dockerRooms},
+	{module: "github.com/docker/cli", pkgs: []string{"backend/engine/docker/images"}},
+	{module: "github.com/docker/docker-credential-helpers", pkgs: []string{"backend/engine/docker/images"}},
 	{module: "github.com/docker/go-connections", pkgs: []string{"backend/engine/docker"}},
 	{module: "github.com/docker/go-units", pkgs: []string{"backend/engine/docker"}},
 	{module: "github.com/distribution/reference", pkgs: []string{"backend/engine/docker/images"}},

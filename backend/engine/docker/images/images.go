@@ -24,7 +24,7 @@ type Store struct {
 	daemon   *daemon.Daemon
 	instance string
 	hidden   func(name string) bool
-	creds    credentials
+	logins   string // folder of the docker command's configuration
 
 	mu   sync.Mutex               // guards byID
 	byID map[string]session.Image // an id names one content for ever
@@ -33,7 +33,7 @@ type Store struct {
 // New returns the images of a daemon. The images that an instance makes carry its
 // label; a name that is hidden is not to be launched.
 func New(d *daemon.Daemon, instance string, hidden func(name string) bool) *Store {
-	return &Store{daemon: d, instance: instance, hidden: hidden, creds: dockerCredentials(),
+	return &Store{daemon: d, instance: instance, hidden: hidden, logins: daemon.ConfigDir(),
 		byID: map[string]session.Image{}}
 }
 

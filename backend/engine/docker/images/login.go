@@ -1,45 +1,22 @@
 package images
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
-	"encoding/json"
-	"os"
+	"io"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"time"
 
+	"github.com/docker/cli/cli/config"
+	"github.com/docker/cli/cli/config/configfile"
+	"github.com/docker/cli/cli/config/credentials"
+	"github.com/docker/cli/cli/config/types"
+	"github.com/docker/docker-credential-helpers/client"
+	helpers "github.com/docker/docker-credential-helpers/credentials"
 	"github.com/docker/docker/api/types/registry"
 
-	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 )
-
-// credentials are the logins that `docker login` kept.
-type credentials struct {
-	dir string // of the docker command's configuration
-	// ask runs a credential helper: its program and the server, which it reads
-	// from its standard input.
-	ask func(ctx context.Context, program, server string) ([]byte, error)
-}
-
-// loginConfig is the part of config.json about logins.
-type loginConfig struct {
-	Auths       map[string]loginEntry `json:"auths"`
-	CredsStore  string                `json:"credsStore"`
-	CredHelpers map[string]string     `json:"credHelpers"`
-}
-
-type loginEntry struct {
-	Auth          string `json:"auth"` // base64 of user:password
-	Username      string `json:"username"`
-	Password      string `json:"password"`
-	IdentityToken string `json:"identitytoken"`
-	RegistryToken string `json:"registrytoken"`
-}
 
 // helperTime is how long a credential helper may take; some ask a person.
 const helperTime = 30 * time.Second
@@ -51,30 +28,13 @@ const (
 	hubDomain = "docker.io"
 )
 
-func dockerCredentials() credentials {
-	return credentials{dir: daemon.ConfigDir(), ask: askHelper}
-}
-
-func askHelper(ctx context.Context, program, server string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, helperTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "get")
-	cmd.Stdin = strings.NewReader(server)
-	return cmd.Output()
-}
-
-// header is the login for a registry as the daemon takes it, "" where nobody
-// logged in there.
-func (c credentials) header(ctx context.Context, domain string) (string, error) {
-	var config loginConfig
-	data, err := os.ReadFile(filepath.Join(c.dir, "config.json"))
+// loginHeader is the login for a registry that `docker login` kept in the folder
+// dir, as the daemon takes it; "" where nobody logged in there.
+func loginHeader(ctx context.Context, dir, domain string) (string, error) {
+	kept, err := config.Load(dir)
 	if err != nil {
-		return "", nil // never logged in anywhere
-	}
-	if err := json.Unmarshal(data, &config); err != nil {
 		return "", &session.Error{
-			Code: "engine_pull_forbidden", Message: "Docker's configuration " + filepath.Join(c.dir, "config.json") +
-				" cannot be read.",
+			Code: "engine_pull_forbidden", Message: "Docker's configuration " + kept.Filename + " cannot be read.",
 			Hint: "Mend it, or remove it and log in again.", Err: err,
 		}
 	}
@@ -82,74 +42,48 @@ func (c credentials) header(ctx context.Context, domain string) (string, error) 
 	if domain == hubDomain {
 		server = hubServer
 	}
-	login, found, err := c.find(ctx, config, domain, server)
-	if err != nil || !found {
+	login, err := findLogin(ctx, kept, domain, server)
+	login.ServerAddress = ""
+	if err != nil || login == (types.AuthConfig{}) {
 		return "", err
 	}
-	return registry.EncodeAuthConfig(login)
+	return registry.EncodeAuthConfig(registry.AuthConfig{
+		Username: login.Username, Password: login.Password, IdentityToken: login.IdentityToken,
+		RegistryToken: login.RegistryToken, ServerAddress: server,
+	})
 }
 
-func (c credentials) find(ctx context.Context, config loginConfig, domain,
-	server string) (registry.AuthConfig, bool, error) {
-	helper := cmp.Or(config.CredHelpers[domain], cmp.Or(config.CredHelpers[server], config.CredsStore))
-	if helper != "" {
-		login, found, err := c.fromHelper(ctx, helper, server)
-		if found || err != nil {
-			return login, found, err
-		}
+// findLogin asks the credential helper of a registry, if it has one, and looks
+// into the file where that knows no login.
+func findLogin(ctx context.Context, kept *configfile.ConfigFile, domain, server string) (types.AuthConfig, error) {
+	name := cmp.Or(kept.CredentialHelpers[domain], kept.CredentialHelpers[server], kept.CredentialsStore)
+	if name == "" {
+		return credentials.NewFileStore(kept).Get(server)
 	}
-	for name, entry := range config.Auths {
-		if name == server || serverName(name) == domain {
-			login, found := entry.login(server)
-			return login, found, nil
-		}
-	}
-	return registry.AuthConfig{}, false, nil
-}
-
-// fromHelper asks a credential helper. One that knows no login says so with an
-// exit code of 1 and a text; that is no failure.
-func (c credentials) fromHelper(ctx context.Context, helper, server string) (registry.AuthConfig, bool, error) {
-	program := "docker-credential-" + helper
-	said, err := c.ask(ctx, program, server)
+	ctx, cancel := context.WithTimeout(ctx, helperTime)
+	defer cancel()
+	program := "docker-credential-" + name
+	told, err := client.Get(func(args ...string) client.Program {
+		return helper{exec.CommandContext(ctx, program, args...)}
+	}, server)
 	switch {
-	case err != nil && bytes.Contains(said, []byte("credentials not found")):
-		return registry.AuthConfig{}, false, nil
+	case helpers.IsErrCredentialsNotFound(err):
+		return credentials.NewFileStore(kept).Get(server)
 	case err != nil:
-		return registry.AuthConfig{}, false, &session.Error{
+		return types.AuthConfig{}, &session.Error{
 			Code: "engine_pull_forbidden", Message: "The login for " + server + " could not be read: " + program +
 				" failed.",
 			Hint: "Try `docker pull` by hand, or log in again.", Err: err,
 		}
+	case told.Username == "<token>":
+		return types.AuthConfig{IdentityToken: told.Secret}, nil
 	}
-	var answer struct{ Username, Secret string }
-	if err := json.Unmarshal(said, &answer); err != nil {
-		return registry.AuthConfig{}, false, &session.Error{Code: "engine_pull_forbidden",
-			Message: program + " answered with something else than a login.", Err: err}
-	}
-	if answer.Username == "<token>" {
-		return registry.AuthConfig{IdentityToken: answer.Secret, ServerAddress: server}, true, nil
-	}
-	return registry.AuthConfig{Username: answer.Username, Password: answer.Secret, ServerAddress: server}, true, nil
+	return types.AuthConfig{Username: told.Username, Password: told.Secret}, nil
 }
 
-// serverName is the domain of an entry among logins, which may be a whole URL.
-func serverName(entry string) string {
-	entry = strings.TrimPrefix(strings.TrimPrefix(entry, "https://"), "http://")
-	name, _, _ := strings.Cut(entry, "/")
-	return name
-}
+// helper is one run of a credential helper. Unlike Docker's own it ends with a
+// context, and its standard error goes nowhere.
+type helper struct{ cmd *exec.Cmd }
 
-func (l loginEntry) login(server string) (registry.AuthConfig, bool) {
-	login := registry.AuthConfig{
-		Username: l.Username, Password: l.Password, IdentityToken: l.IdentityToken, RegistryToken: l.RegistryToken,
-		ServerAddress: server,
-	}
-	if text, err := base64.StdEncoding.DecodeString(l.Auth); err == nil && l.Auth != "" {
-		user, password, ok := strings.Cut(string(text), ":")
-		if ok {
-			login.Username, login.Password = user, strings.TrimRight(password, "\x00")
-		}
-	}
-	return login, login.Username != "" || login.IdentityToken != "" || login.RegistryToken != ""
-}
+func (h helper) Input(server io.Reader)  { h.cmd.Stdin = server }
+func (h helper) Output() ([]byte, error) { return h.cmd.Output() }

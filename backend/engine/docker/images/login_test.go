@@ -3,10 +3,10 @@ package images
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/api/types/registry"
 
@@ -14,6 +14,7 @@ import (
 )
 
 func TestLoginIsFoundWhereDockerKeepsIt(t *testing.T) {
+	withTestHelper(t)
 	pair := base64.StdEncoding.EncodeToString([]byte("ada:pass"))
 	for _, c := range []struct {
 		name, config, domain string
@@ -27,6 +28,7 @@ func TestLoginIsFoundWhereDockerKeepsIt(t *testing.T) {
 		{"for another one", `{"auths":{"q.test":{"auth":"` + pair + `"}}}`, "r.test", registry.AuthConfig{}},
 		{"for Docker Hub", `{"auths":{"https://index.docker.io/v1/":{"auth":"` + pair + `"}}}`, "docker.io",
 			registry.AuthConfig{Username: "ada", Password: "pass", ServerAddress: hubServer}},
+		{"emptied by a store", `{"auths":{"r.test":{}}}`, "r.test", registry.AuthConfig{}},
 		{"a token", `{"auths":{"r.test":{"identitytoken":"tok"}}}`, "r.test",
 			registry.AuthConfig{IdentityToken: "tok", ServerAddress: "r.test"}},
 		{"from a store", `{"credsStore":"test"}`, "r.test", registry.AuthConfig{Username: "eve", Password: "kept",
@@ -40,7 +42,7 @@ func TestLoginIsFoundWhereDockerKeepsIt(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			writeTestFile(t, filepath.Join(dir, "config.json"), c.config)
-			header, err := credentials{dir: dir, ask: askTest}.header(t.Context(), c.domain)
+			header, err := loginHeader(t.Context(), dir, c.domain)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,31 +61,55 @@ func TestLoginIsFoundWhereDockerKeepsIt(t *testing.T) {
 	}
 }
 
-// askTest plays a credential helper.
-func askTest(_ context.Context, program, server string) ([]byte, error) {
-	switch {
-	case program != "docker-credential-test":
-		return nil, errors.New("no such program")
-	case server == "none.test":
-		return []byte("credentials not found in native keychain\n"), errors.New("exit status 1")
-	case server == "token.test":
-		return []byte(`{"Username":"<token>","Secret":"kept"}`), nil
+// withTestHelper puts a credential helper named test first in the PATH.
+func withTestHelper(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "docker-credential-test")
+	writeTestFile(t, path, `#!/bin/sh
+[ "$1" = get ] || exit 2
+read -r server
+case $server in
+none.test) echo "credentials not found in native keychain"; exit 1 ;;
+token.test) echo '{"Username":"<token>","Secret":"kept"}' ;;
+broken.test) echo "a login" ;;
+slow.test) exec sleep 600 ;;
+*) echo '{"Username":"eve","Secret":"kept"}' ;;
+esac
+`)
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
 	}
-	return []byte(`{"Username":"eve","Secret":"kept"}`), nil
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+func TestAHelperEndsWithThePull(t *testing.T) {
+	withTestHelper(t)
+	dir := t.TempDir()
+	writeTestFile(t, filepath.Join(dir, "config.json"), `{"credsStore":"test"}`)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := loginHeader(ctx, dir, "slow.test"); session.CodeOf(err) != "engine_pull_forbidden" {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestLoginThatCannotBeReadSaysSo(t *testing.T) {
-	for name, config := range map[string]string{"broken file": `{"auths":`, "missing helper": `{"credsStore":"gone"}`} {
+	withTestHelper(t)
+	for name, config := range map[string]string{
+		"broken file": `{"auths":`, "missing helper": `{"credsStore":"gone"}`,
+		"helper that answers something else": `{"credHelpers":{"broken.test":"test"}}`,
+	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			writeTestFile(t, filepath.Join(dir, "config.json"), config)
-			_, err := credentials{dir: dir, ask: askTest}.header(t.Context(), "r.test")
+			_, err := loginHeader(t.Context(), dir, "broken.test")
 			if session.CodeOf(err) != "engine_pull_forbidden" {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
-	if header, err := (credentials{dir: t.TempDir()}).header(t.Context(), "r.test"); header != "" || err != nil {
+	if header, err := loginHeader(t.Context(), t.TempDir(), "r.test"); header != "" || err != nil {
 		t.Errorf("without any configuration: %q, %v", header, err)
 	}
 }

@@ -27,7 +27,7 @@ func (s *Store) Pull(ctx context.Context, ref string, logins bool,
 	}
 	login := ""
 	if logins {
-		if login, err = s.creds.header(ctx, reference.Domain(named)); err != nil {
+		if login, err = loginHeader(ctx, s.logins, reference.Domain(named)); err != nil {
 			return false, err
 		}
 	}
