@@ -34,13 +34,3 @@ type Question struct {
 type Asker interface {
 	Ask(ctx context.Context, question Question) (answer string, err error)
 }
-
-// AskFunc is a function that is an [Asker].
-type AskFunc func(ctx context.Context, question Question) (string, error)
-
-// Ask calls f.
-func (f AskFunc) Ask(ctx context.Context, question Question) (string, error) {
-	return f(ctx, question)
-}
-
-var _ Asker = AskFunc(nil)

@@ -252,7 +252,7 @@ func TestAQuestionEndsWithTheDial(t *testing.T) {
 	address := askingServer(t, p, byPassword)
 	ctx, cancel := context.WithCancel(soon(t))
 	withdrawn := make(chan struct{})
-	_, err := p.remote(t, address, AskFunc(func(asking context.Context, _ Question) (string, error) {
+	_, err := p.remote(t, address, askFunc(func(asking context.Context, _ Question) (string, error) {
 		cancel()
 		<-asking.Done()
 		close(withdrawn)

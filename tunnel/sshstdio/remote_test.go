@@ -15,6 +15,11 @@ import (
 	"slipway/tunnel"
 )
 
+// askFunc is a function that is an [Asker].
+type askFunc func(ctx context.Context, question Question) (string, error)
+
+func (f askFunc) Ask(ctx context.Context, question Question) (string, error) { return f(ctx, question) }
+
 func codeOf(err error) string {
 	var fault *tunnel.Fault
 	if errors.As(err, &fault) {
@@ -251,7 +256,7 @@ func TestUnknownHostsAreAskedAbout(t *testing.T) {
 	t.Run("a refusal keeps it unknown", func(t *testing.T) {
 		refuse := errors.New("not mine")
 		_, err := p.remote(t, s.address(),
-			AskFunc(func(context.Context, Question) (string, error) { return "", refuse })).Dial(soon(t), false)
+			askFunc(func(context.Context, Question) (string, error) { return "", refuse })).Dial(soon(t), false)
 		if wantCode(t, err, "agent_connect_cancelled"); !errors.Is(err, refuse) {
 			t.Errorf("the person's reason is lost in %v", err)
 		}
@@ -262,7 +267,7 @@ func TestUnknownHostsAreAskedAbout(t *testing.T) {
 	t.Run("so is one that the configuration would accept", func(t *testing.T) {
 		p.configure(t, "StrictHostKeyChecking accept-new\n")
 		asked := false
-		_, err := p.remote(t, s.address(), AskFunc(func(_ context.Context, q Question) (string, error) {
+		_, err := p.remote(t, s.address(), askFunc(func(_ context.Context, q Question) (string, error) {
 			asked = true
 			return "no", nil
 		})).Dial(soon(t), false)
@@ -274,7 +279,7 @@ func TestUnknownHostsAreAskedAbout(t *testing.T) {
 	t.Run("a yes makes it known", func(t *testing.T) {
 		p.configure(t, "")
 		var asked []Question
-		r := p.remote(t, s.address(), AskFunc(func(_ context.Context, q Question) (string, error) {
+		r := p.remote(t, s.address(), askFunc(func(_ context.Context, q Question) (string, error) {
 			asked = append(asked, q)
 			return "yes", nil
 		}))
@@ -307,7 +312,7 @@ func TestAChangedHostKeyIsNeverSilent(t *testing.T) {
 	p.configure(t, "StrictHostKeyChecking no\n")
 	for _, silent := range []bool{false, true} {
 		_, err := p.remote(t, s.address(),
-			AskFunc(func(context.Context, Question) (string, error) { return "yes", nil })).Dial(soon(t), silent)
+			askFunc(func(context.Context, Question) (string, error) { return "yes", nil })).Dial(soon(t), silent)
 		wantCode(t, err, "agent_connect_host-key-changed")
 		var changed *HostKeyError
 		if !errors.As(err, &changed) || !strings.HasPrefix(changed.Fingerprint, "SHA256:") ||

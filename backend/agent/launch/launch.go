@@ -88,14 +88,11 @@ type launch struct {
 // errSkipped is returned by a step that has nothing to do.
 var errSkipped = errors.New("nothing to do")
 
-// stepError is the failure of one step for good or for now.
-type stepError struct {
+// failedStep is a step that failed for good or for now.
+type failedStep struct {
 	step  step
 	cause *session.Error
 }
-
-func (e *stepError) Error() string { return e.step.name + ": " + e.cause.Error() }
-func (e *stepError) Unwrap() error { return e.cause }
 
 // launch brings a placed session through the stage that its status is in. It
 // returns nil when the record has moved on.
@@ -135,7 +132,7 @@ func (l *launch) change(fn func(*records.Draft) error) (session.Session, error) 
 }
 
 // attempt runs the steps of a stage in order and records each.
-func (l *launch) attempt(ctx context.Context) *stepError {
+func (l *launch) attempt(ctx context.Context) *failedStep {
 	config := l.runner.config
 	for _, s := range l.stage.steps {
 		record := session.Step{Step: s.name, Result: session.OutcomeRunning, StartedAt: config.Clock.Now().UTC()}
@@ -144,12 +141,12 @@ func (l *launch) attempt(ctx context.Context) *stepError {
 			func(ctx context.Context) error { return s.do(l, ctx) })
 		ended := config.Clock.Now().UTC()
 		record.EndedAt, record.Result = &ended, session.OutcomeSuccess
-		var failed *stepError
+		var failed *failedStep
 		switch {
 		case errors.Is(err, errSkipped):
 			record.Result = session.OutcomeSkipped
 		case err != nil:
-			failed = &stepError{step: s, cause: session.AsError(err, session.Code("session_"+s.name+"_failed"))}
+			failed = &failedStep{step: s, cause: session.AsError(err, session.Code("session_"+s.name+"_failed"))}
 			record.Result, record.Code, record.Message, record.Said = session.OutcomeFailure, failed.cause.Code,
 				failed.cause.Message, failed.cause.Said
 			if failed.cause.Code.Detail() == session.DetailTimeout {
@@ -167,7 +164,7 @@ func (l *launch) attempt(ctx context.Context) *stepError {
 
 // failed decides what follows a failed attempt: the queue if the engine does
 // not answer, another attempt if the reason may pass, else the end.
-func (l *launch) failed(ctx context.Context, failed *stepError) error {
+func (l *launch) failed(ctx context.Context, failed *failedStep) error {
 	cause := session.CauseOf(failed.cause, failed.cause.Code)
 	if engine.Unavailable(l.runner.config.Health.Heed(failed.cause)) {
 		return l.requeue(cause)
