@@ -12,11 +12,18 @@
 //
 // Both multiplex with smux. A Mux is a session of it as it is; beneath and beside
 // the sessions of a Tunnel, one for each carrier, the tunnel decides what is sent
-// next and checks what arrives.
+// next and checks what arrives: the library bounds neither the bytes of one
+// stream, nor the streams that a peer opens, nor what a frame of a single byte
+// costs, and reads nothing for anybody once all of its memory is used.
+//
+// The library is pinned to 1.5.50. From 1.5.55 on a stream that the peer has
+// closed still takes writes, and from 1.5.58 on closing a session drops what has
+// arrived. Both also share channels between sessions through a pool, which tests
+// in a bubble of package synctest cannot use.
 //
 // In both each stream has its own window, so that one whose reader has stopped
 // fills its own buffer and never holds up the others. A heartbeat finds a peer
 // that has fallen silent, and every write to a connection has a deadline.
-// Streams are cheap and mortal: whatever must survive the loss of the
-// connection carries an offset of its own and resumes on a new one.
+// Streams are cheap and end with their connection. Those of package resume, which
+// are made of them, survive its loss.
 package tunnel

@@ -14,26 +14,26 @@ import (
 // net.ErrClosed when this side did, and io.ErrUnexpectedEOF when the connection
 // was lost, so that nobody takes half an answer for a whole one.
 type stream struct {
-	*smux.Stream
-	session *smux.Session
-	closed  atomic.Bool
-	release func()
+	net.Conn // the library's stream, without a WriteTo that would pass this Read by
+	session  *smux.Session
+	closed   atomic.Bool
+	release  func()
 }
 
 func newStream(session *smux.Session, s *smux.Stream, release func()) *stream {
-	return &stream{Stream: s, session: session, release: sync.OnceFunc(release)}
+	return &stream{Conn: s, session: session, release: sync.OnceFunc(release)}
 }
 
 // Read reads as [net.Conn] says. When the connection ends, what had arrived
 // before is still delivered: the library may report the loss first, so a failed
 // read is tried once more before it counts.
 func (s *stream) Read(p []byte) (int, error) {
-	n, err := s.Stream.Read(p)
+	n, err := s.Conn.Read(p)
 	if n > 0 {
 		return n, nil // an error of the window update will come back by itself
 	}
 	if err != nil && !isTimeout(err) {
-		n, err = s.Stream.Read(p)
+		n, err = s.Conn.Read(p)
 		if n > 0 {
 			return n, nil
 		}
@@ -52,16 +52,10 @@ func (s *stream) cause(err error) error {
 	return err
 }
 
-// WriteTo copies the stream to w through Read, so that its rule about lost
-// connections holds here too.
-func (s *stream) WriteTo(w io.Writer) (int64, error) {
-	return io.Copy(w, struct{ io.Reader }{s})
-}
-
 // Write writes all of p or fails, with net.ErrClosed when either side has
 // closed the stream.
 func (s *stream) Write(p []byte) (int, error) {
-	n, err := s.Stream.Write(p)
+	n, err := s.Conn.Write(p)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) {
 		return n, net.ErrClosed
 	}
@@ -73,7 +67,7 @@ func (s *stream) Write(p []byte) (int, error) {
 func (s *stream) Close() error {
 	defer s.release()
 	s.closed.Store(true)
-	if err := s.Stream.Close(); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+	if err := s.Conn.Close(); err != nil && !errors.Is(err, io.ErrClosedPipe) {
 		return err
 	}
 	return nil
