@@ -2,7 +2,6 @@ package agentrpc
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,12 @@ import (
 
 	"slipway/backend/session"
 	"slipway/tunnel"
+	"slipway/tunnel/resume"
 )
+
+// streamPatience is how long a stream of bytes both ways, or an upload, waits for
+// the connection to come back.
+const streamPatience = time.Hour
 
 // Opener opens streams to the agent. It fails at once where there is no
 // connection.
@@ -19,15 +23,10 @@ type Opener interface {
 	Open(ctx context.Context, class tunnel.Class) (tunnel.Stream, error)
 }
 
-// Waiter is an [Opener] that can wait for its connection to come back. With
-// one, calls that are cut are made again and downloads go on where they were.
-type Waiter interface {
-	WaitUp(ctx context.Context) error
-}
-
 // ClientConfig says what a client stands on.
 type ClientConfig struct {
-	Name   func() string // of the agent, for people, as it is now
+	Name func() string // of the agent, for people, as it is now
+	// Opener opens the streams. With a [resume.Line] calls survive cuts.
 	Opener Opener
 	// Patience is how long a call that was cut waits for the connection to come
 	// back; 0: 15 s, negative: not at all.
@@ -41,7 +40,7 @@ type ClientConfig struct {
 type Client struct {
 	name     func() string
 	opener   Opener
-	waiter   Waiter // nil: the opener cannot wait
+	line     resume.Line // nil: the opener cannot wait for its connection
 	patience time.Duration
 	distrust func(error)
 	codec    codec
@@ -52,12 +51,14 @@ var _ session.Agent = (*Client)(nil)
 // NewClient returns a client. It says nothing before it is asked.
 func NewClient(config ClientConfig) *Client {
 	c := &Client{name: config.Name, opener: config.Opener, patience: config.Patience, distrust: config.Distrust}
-	c.waiter, _ = config.Opener.(Waiter)
 	if c.name == nil {
 		c.name = func() string { return "" }
 	}
 	if c.patience == 0 {
 		c.patience = 15 * time.Second
+	}
+	if c.patience > 0 {
+		c.line, _ = config.Opener.(resume.Line)
 	}
 	return c
 }
@@ -66,7 +67,7 @@ func NewClient(config ClientConfig) *Client {
 // or too new.
 func (c *Client) Hello(ctx context.Context) (Hello, error) {
 	hello, err := methodHello.call(ctx, c, none{})
-	if err == nil && hello.Version < Version-1 {
+	if err == nil && hello.Version < oldest {
 		err = checkVersion(Version + 2)
 	}
 	return hello, err
@@ -90,12 +91,25 @@ type opened struct {
 	release func() bool
 }
 
+// open opens a stream, which is resumed when it is cut, if it can be within
+// patience; 0: it ends with its tunnel.
+func (c *Client) open(ctx context.Context, class tunnel.Class, patience time.Duration) (tunnel.Stream, error) {
+	if c.line == nil || patience == 0 {
+		return c.opener.Open(ctx, class)
+	}
+	s, err := resume.Open(ctx, c.line, class, patience)
+	if err != nil {
+		return nil, err // not a nil stream in disguise
+	}
+	return s, nil
+}
+
 // start opens a stream, asks and waits for the first answer. While the call
 // lives, the end of ctx gives it up and closes its stream. It fails with the
 // handler's [session.Error], a [*lostError], or another error that asking again
 // would not mend.
-func (c *Client) start(ctx context.Context, s spec, frame []byte) (*opened, error) {
-	stream, err := c.opener.Open(ctx, s.class)
+func (c *Client) start(ctx context.Context, s spec, frame []byte, patience time.Duration) (*opened, error) {
+	stream, err := c.open(ctx, s.class, patience)
 	if err != nil {
 		return nil, &lostError{err: err}
 	}
@@ -150,7 +164,7 @@ func readAnswer(w *wire) ([]byte, error) {
 
 func isProtocol(err error) bool {
 	var broken *protocolError
-	return errors.As(err, &broken)
+	return errors.As(err, &broken) || errors.Is(err, tunnel.ErrProtocol)
 }
 
 // wish is one call through all of its tries.
@@ -158,11 +172,9 @@ type wish struct {
 	client *Client
 	spec   spec
 	args   json.RawMessage
-	id     string
-	began  time.Time
-	// lasting is where the caller stands in the stream that is opened; nil: it
-	// ends with its tunnel.
-	lasting *lastingAt
+	// patience is how long its stream waits for the next tunnel when it is cut; 0:
+	// it ends then.
+	patience time.Duration
 }
 
 func (c *Client) wish(s spec, args any) (*wish, error) {
@@ -171,20 +183,12 @@ func (c *Client) wish(s spec, args any) (*wish, error) {
 		return nil, &session.Error{Code: codeOf(s.verb, session.DetailInternal),
 			Message: "The call cannot be written down.", Err: err}
 	}
-	w := &wish{client: c, spec: s, args: body, began: time.Now()}
-	if s.effect != read {
-		w.id = rand.Text()
-	}
-	return w, nil
+	return &wish{client: c, spec: s, args: body}, nil
 }
 
 // frame is the request of the next try, which is made before ctx ends.
-func (w *wish) frame(ctx context.Context, try int) ([]byte, error) {
-	req := request{Version: Version, Method: w.spec.name, ID: w.id, Args: w.args, Lasting: w.lasting}
-	if try > 0 {
-		// Time asleep counts, and not every clock counts it.
-		req.Age = max(time.Since(w.began), time.Now().Round(0).Sub(w.began.Round(0)), 1)
-	}
+func (w *wish) frame(ctx context.Context) ([]byte, error) {
+	req := request{Version: Version, Method: w.spec.name, Args: w.args}
 	if deadline, ok := ctx.Deadline(); ok {
 		req.Limit = max(time.Until(deadline), 1)
 	}
@@ -197,21 +201,22 @@ func (w *wish) frame(ctx context.Context, try int) ([]byte, error) {
 	return frame, err
 }
 
-// make makes the call, again where it is cut and that is possible. ctx ends it.
+// make makes the call, if repeat again where its stream is lost and that does no
+// harm. ctx ends it.
 func (w *wish) make(ctx context.Context, repeat bool) (*opened, error) {
 	var giveUp time.Time
 	for try := 0; ; try++ {
-		frame, err := w.frame(ctx, try)
+		frame, err := w.frame(ctx)
 		if err != nil {
 			return nil, err
 		}
-		call, err := w.client.start(ctx, w.spec, frame)
+		call, err := w.client.start(ctx, w.spec, frame, w.patience)
 		if err == nil {
 			return call, nil
 		}
 		var lost *lostError
 		if !errors.As(err, &lost) || ctx.Err() != nil || !repeat || try == 0 && !lost.opened ||
-			w.client.waiter == nil || w.client.patience < 0 {
+			w.client.line == nil || w.spec.effect == once || errors.Is(err, resume.ErrLost) {
 			return nil, err
 		}
 		if try == 0 {
@@ -236,7 +241,7 @@ func (c *Client) waitUp(ctx context.Context, tries int) bool {
 	case <-ctx.Done():
 		return false
 	}
-	return c.waiter.WaitUp(ctx) == nil && ctx.Err() == nil
+	return c.line.WaitUp(ctx) == nil && ctx.Err() == nil
 }
 
 // fail turns the failure of a call into what its caller gets: its own context's
@@ -248,7 +253,7 @@ func (c *Client) fail(ctx context.Context, s spec, err error) error {
 		return ctx.Err()
 	case ctx.Err() != nil: // what is answered to one that has given up tells nothing
 		err = context.DeadlineExceeded
-	case errors.As(err, &answered) && answered.Code != codeForgotten:
+	case errors.As(err, &answered):
 		return err
 	case refused(err):
 		return c.refuse(err)
@@ -264,6 +269,9 @@ func (m plain[A, R]) call(ctx context.Context, c *Client, args A, fits ...fit[R]
 	wish, err := c.wish(m.spec, args)
 	if err != nil {
 		return result, err
+	}
+	if m.effect != read { // what is only asked for is asked again
+		wish.patience = c.patience
 	}
 	limited, cancel := context.WithTimeout(ctx, m.limit)
 	defer cancel()
@@ -369,21 +377,10 @@ func (m duplex[A]) open(ctx context.Context, c *Client, args A) (net.Conn, error
 	if err != nil {
 		return nil, err
 	}
-	if m.window > 0 && c.waiter != nil && c.patience > 0 {
-		return m.openLasting(ctx, c, wish)
-	}
-	call, err := wish.open(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	return &conn{wire: call.wire, client: c}, nil
-}
-
-// open makes the call and leaves its stream open when ctx ends.
-func (w *wish) open(ctx context.Context, repeat bool) (*opened, error) {
-	limited, cancel := context.WithTimeout(ctx, w.spec.limit)
+	wish.patience = streamPatience
+	limited, cancel := context.WithTimeout(ctx, m.limit)
 	defer cancel()
-	call, err := w.make(limited, repeat)
+	call, err := wish.make(limited, false)
 	if err == nil && !call.release() {
 		err = limited.Err()
 	}
@@ -391,7 +388,7 @@ func (w *wish) open(ctx context.Context, repeat bool) (*opened, error) {
 		if limited.Err() != nil {
 			err = errors.Join(limited.Err(), err)
 		}
-		return nil, w.client.fail(ctx, w.spec, err)
+		return nil, c.fail(ctx, m.spec, err)
 	}
-	return call, nil
+	return &conn{wire: call.wire, client: c}, nil
 }

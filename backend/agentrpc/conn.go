@@ -2,10 +2,13 @@ package agentrpc
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync/atomic"
 	"time"
+
+	"slipway/backend/session"
 )
 
 // conn is the data of a stream of bytes as a [net.Conn]. Each direction ends by
@@ -94,7 +97,7 @@ func (c *conn) Write(p []byte) (int, error) {
 }
 
 // CloseWrite ends this side's bytes; the peer's still come.
-func (c *conn) CloseWrite() error { return c.cause(c.wire.signal(kindEnd)) }
+func (c *conn) CloseWrite() error { return c.cause(c.wire.end()) }
 
 // Close ends both directions.
 func (c *conn) Close() error {
@@ -117,3 +120,11 @@ func isTimeout(err error) bool {
 
 // halfCloser is what can end one direction and go on with the other.
 type halfCloser interface{ CloseWrite() error }
+
+// farFailure is what the reader of a stream is told of the far side's failure.
+func farFailure(err error) error {
+	if session.CodeOf(err) == codeBroken {
+		return fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)
+	}
+	return err
+}

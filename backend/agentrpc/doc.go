@@ -11,8 +11,8 @@
 // limits hold for what it inflates to.
 //
 //	to the handler
-//	  'Q' request  JSON: version, method, call id, age, limit, arguments. The first
-//	               frame, at most 4 MiB, within 30 s
+//	  'Q' request  JSON: version, method, limit, arguments. The first frame, at
+//	               most 4 MiB, within 30 s
 //	  'D' data     at most 32 KiB of a stream of bytes
 //	  'E' end      no more data comes; data may still go the other way
 //	  'C' cancel   the caller gave up: the call is cancelled
@@ -23,53 +23,33 @@
 //	  'K' alive    nothing happened; due every 15 s while nothing else is sent by
 //	               what is watched, and used to find out whether a caller is there
 //	  'D', 'E'     as above
-//	both ways in a lasting stream
-//	  'T' taken    a big-endian uint64: how much of the other's bytes was taken
 //
 // A plain call is Q, then A or F. What is watched is Q, A, then V or K until F.
 // A download is Q, A, D…, then E or F. A duplex is Q, A, then D and E both ways.
 // An upload is Q, D…, E, then A or F, which may come before the E.
 // A stream that ends without E or F was lost.
 //
-// # Lasting streams
-//
-// A connection to a port or to the ssh server of a session lasts: it goes on
-// over the next stream when the one that it runs over is lost with its tunnel.
-// The request says "lasting", with how many bytes its side has received and how
-// many more it takes beyond those that its holder has taken (the window); the
-// answer says the same of the other side. Either side keeps what it sends until
-// the other says with T that it was taken, sends no more than the other's window
-// beyond that, and after a loss sends again from where the other has received.
-// The end of a direction counts as one byte behind its last.
-//
-// The caller asks for a stream to go on with the same method and call id, and
-// "begun", so that a handler which does not know the stream any more refuses with
-// agent_call_forgotten instead of opening another. The handler keeps a stream that
-// runs over nothing for an hour, and 64 of one peer at most. A side that does not
-// know of lasting streams leaves the word out, and the stream is a duplex.
-//
 // # Versions
 //
-// Every request carries the [Version] of the caller. One version apart is
-// tolerated, further is refused with agent_connect_version, which says who is to be
-// upgraded. Unknown fields are ignored, and a method that the handler does not
-// have fails with agent_call_unsupported.
+// Every request carries the [Version] of the caller. One version later is
+// tolerated, everything else is refused with agent_connect_version, which says who
+// is to be upgraded. Unknown fields are ignored, and a method that the handler does
+// not have fails with agent_call_unsupported.
 //
 // # Calls that are cut
 //
-// A call whose stream is lost leaves its outcome unknown:
-// agent_<verb>_unavailable. Where the opener of streams can wait for its
-// connection ([Waiter]), the client asks once more by itself for a few seconds.
-// Every such call has an id, by which the handler recognises a repetition: it
-// joins the call while it runs and answers from memory when it has ended.
-// A cut does not cancel a call that changes something, 'C' does.
+// Where the client's opener is a [resume.Line], the streams of calls that change
+// something, of uploads and of duplexes survive cuts: package resume sends again
+// what was lost, and neither side sees more than a pause. Questions and downloads
+// are asked again instead, which costs no memory. What is watched fails at once, so
+// that whoever watches can say that the agent is not reached.
 //
-// The memory is bounded in size and age and gone with the handler. A repetition
-// that may fall outside of it is done again where that is harmless ([again] in
-// the table of methods): Launch has its Key, and others, such as Rename and StopApp,
-// ask for a state. OpenTerminal and CloseTerminal are refused then, and their
-// outcome stays unknown. Commands and attached terminals
-// are never repeated: whoever holds them begins anew.
+// A stream is lost for good when the connection does not come back in time (15 s
+// for a call, an hour for others), or when the agent was started again meanwhile
+// and has forgotten it. Then the outcome is unknown, agent_<verb>_unavailable. A
+// call of which a second one does no harm ([again] in the table of methods) is made
+// again: Launch has its Key, and others, such as Rename and StopApp, ask for a
+// state. A cut does not cancel a call that changes something, 'C' does.
 //
 // # The table of methods
 //
@@ -77,8 +57,8 @@
 // build/rpcgen makes its arguments, its line in the table and the client's method
 // of (methods.gen.go); methods.md lists them. A method is a plain, feed, download,
 // upload or duplex, by its signature. A download that says its offset, and how to
-// ask for the rest, is resumed by the client; an upload resumes by its arguments,
-// after a plain method told where it stands. What differs is in methods.go, and
+// ask for the rest, is resumed by the client; who uploads asks a plain method where
+// it is after a loss. What differs is in methods.go, and
 // what an answer must be about in gate.go. Every field of an answer needs a rule in
 // package vet, or in gate.go where the type is from here.
 //

@@ -120,7 +120,7 @@ func (r *reader[A]) resume(cause error) error {
 	if r.idle++; r.read > 0 {
 		r.idle = 0
 	}
-	for try := r.idle; r.client.waiter != nil && r.base >= 0 && r.client.waitUp(r.ctx, try); try++ {
+	for try := r.idle; r.client.line != nil && r.base >= 0 && r.client.waitUp(r.ctx, try); try++ {
 		at := r.base + r.read
 		err := r.begin(r.method.at(r.args, at))
 		if err == nil && r.base != at {

@@ -19,9 +19,6 @@ const (
 	CodeForbidden   session.Code = "agent_call_forbidden"
 	CodeTooLarge    session.Code = "agent_call_too-large"
 
-	// codeForgotten answers a repetition of a call that may have been answered
-	// before. The caller makes agent_<verb>_unavailable of it.
-	codeForgotten session.Code = "agent_call_forgotten"
 	// codeBroken is the end of a stream of bytes inside the far machine. The
 	// caller makes io.ErrUnexpectedEOF of it.
 	codeBroken session.Code = "agent_stream_broken"
@@ -122,7 +119,7 @@ func checkVersion(caller int) error {
 	case caller > Version+1:
 		return &session.Error{Code: CodeVersion, Message: "The agent is too old to be used from here.",
 			Hint: "Upgrade the agent."}
-	case caller < Version-1:
+	case caller < oldest:
 		return &session.Error{Code: CodeVersion, Message: "This program is too old to use the agent.",
 			Hint: "Upgrade Slipway on this computer."}
 	}

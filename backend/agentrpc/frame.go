@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/flate"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"slipway/tunnel"
+	"slipway/tunnel/frame"
 )
 
 // kind is the first byte of a frame.
@@ -27,7 +27,6 @@ const (
 	kindData    kind = 'D'
 	kindEnd     kind = 'E'
 	kindCancel  kind = 'C'
-	kindTaken   kind = 'T'
 )
 
 // Limits in bytes and times.
@@ -39,7 +38,6 @@ const (
 
 	maxData     = 32 << 10
 	maxFailure  = 1 << 20
-	headSize    = 5
 	deflated    = 1 << 31
 	deflateFrom = 1 << 10  // shorter messages are sent as they are
 	writePiece  = 64 << 10 // what must get through within stall
@@ -58,7 +56,6 @@ var limits = map[kind]int{
 	kindData:    maxData,
 	kindEnd:     0,
 	kindCancel:  0,
-	kindTaken:   8,
 }
 
 // protocolError says how the peer broke the rules. The stream is of no more use.
@@ -73,7 +70,6 @@ func broken(format string, args ...any) error {
 // codec keeps what is dear to make and good for many messages.
 type codec struct {
 	deflaters sync.Pool // of *flate.Writer
-	pieces    sync.Pool // of *[maxData]byte, for one data frame while it is read
 }
 
 // encode returns a frame with value as JSON.
@@ -90,20 +86,17 @@ func (c *codec) frame(k kind, body []byte) ([]byte, error) {
 	if len(body) > limits[k] {
 		return nil, &tooLargeError{size: len(body), limit: limits[k]}
 	}
-	head := [headSize]byte{byte(k)}
 	if len(body) >= deflateFrom && k != kindRequest {
-		var out bytes.Buffer
-		out.Write(head[:])
-		if err := c.deflate(&out, body); err != nil {
+		var packed bytes.Buffer
+		if err := c.deflate(&packed, body); err != nil {
 			return nil, err
 		}
-		if packed := out.Bytes(); len(packed) < headSize+len(body) {
-			binary.BigEndian.PutUint32(packed[1:], uint32(len(packed)-headSize)|deflated)
-			return packed, nil
+		if packed.Len() < len(body) {
+			head := frame.AppendHead(nil, byte(k), uint32(packed.Len())|deflated)
+			return append(head, packed.Bytes()...), nil
 		}
 	}
-	binary.BigEndian.PutUint32(head[1:], uint32(len(body)))
-	return append(head[:], body...), nil
+	return frame.Append(nil, byte(k), body), nil
 }
 
 func (c *codec) deflate(to io.Writer, body []byte) error {
@@ -156,42 +149,36 @@ type header struct {
 // ran into its deadline. The end of the stream is io.ErrUnexpectedEOF: no stream
 // ends well without a frame that says so.
 func (w *wire) head() (header, error) {
-	raw, err := w.in.Peek(headSize)
+	raw, err := w.in.Peek(frame.HeadSize)
 	if err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return header{}, err
 	}
-	length := binary.BigEndian.Uint32(raw[1:])
-	h := header{kind: kind(raw[0]), length: int(length &^ deflated), packed: length&deflated != 0}
+	first, length := frame.Head(raw)
+	h := header{kind: kind(first), length: int(length &^ deflated), packed: length&deflated != 0}
 	limit, known := limits[h.kind]
 	switch {
 	case !known:
 		return h, broken("unknown frame %q", raw[0])
 	case h.length > limit:
 		return h, broken("frame %q claims %d bytes", raw[0], h.length)
-	case h.packed && (h.kind == kindData || h.kind == kindTaken || h.kind == kindRequest || h.length == 0):
+	case h.packed && (h.kind == kindData || h.kind == kindRequest || h.length == 0):
 		return h, broken("frame %q cannot be deflated", raw[0])
 	}
-	_, err = w.in.Discard(headSize)
+	_, err = w.in.Discard(frame.HeadSize)
 	return h, err
 }
 
 // body reads the payload of a frame whose header was read. It takes no more
 // memory than twice what has arrived.
 func (w *wire) body(h header) ([]byte, error) {
-	var buffer bytes.Buffer
-	if _, err := io.CopyN(&buffer, w.in, int64(h.length)); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, err
+	body, err := frame.ReadPayload(w.in, nil, uint32(h.length))
+	if err != nil || !h.packed {
+		return body, err
 	}
-	if !h.packed {
-		return buffer.Bytes(), nil
-	}
-	inflater := flate.NewReader(&buffer)
+	inflater := flate.NewReader(bytes.NewReader(body))
 	limit := int64(limits[h.kind])
 	var whole bytes.Buffer
 	n, err := io.Copy(&whole, io.LimitReader(inflater, limit+1))
@@ -216,34 +203,34 @@ func (w *wire) next() (kind, []byte, error) {
 
 // send writes value as one frame, giving up when it makes no progress for [stall].
 func (w *wire) send(k kind, value any) error {
-	frame, err := w.codec.encode(k, value)
+	encoded, err := w.codec.encode(k, value)
 	if err != nil {
 		return err
 	}
-	return w.write(frame)
+	return w.write(encoded)
 }
 
 // signal writes a frame without a payload.
 func (w *wire) signal(k kind) error {
-	return w.write([]byte{byte(k), 0, 0, 0, 0})
+	return w.write(frame.Append(nil, byte(k), nil))
 }
 
 // write writes one frame whose pieces must each get through within [stall].
-func (w *wire) write(frame []byte) error {
+func (w *wire) write(encoded []byte) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	if w.failed != nil {
 		return w.failed
 	}
-	for len(frame) > 0 {
+	for len(encoded) > 0 {
 		if w.failed = w.stream.SetWriteDeadline(time.Now().Add(stall)); w.failed != nil {
 			return w.failed
 		}
-		n := min(len(frame), writePiece)
-		if _, w.failed = w.stream.Write(frame[:n]); w.failed != nil {
+		n := min(len(encoded), writePiece)
+		if _, w.failed = w.stream.Write(encoded[:n]); w.failed != nil {
 			return w.failed
 		}
-		frame = frame[n:]
+		encoded = encoded[n:]
 	}
 	w.failed = w.stream.SetWriteDeadline(time.Time{})
 	return w.failed
@@ -257,14 +244,25 @@ func (w *wire) data(p []byte) (int, error) {
 	written := 0
 	for len(p) > 0 && w.failed == nil {
 		n := min(len(p), maxData)
-		w.out = append(w.out[:0], byte(kindData))
-		w.out = binary.BigEndian.AppendUint32(w.out, uint32(n))
-		w.out = append(w.out, p[:n]...)
+		w.out = frame.Append(w.out[:0], byte(kindData), p[:n])
 		if _, w.failed = w.stream.Write(w.out); w.failed == nil {
 			written, p = written+n, p[n:]
 		}
 	}
 	return written, w.failed
+}
+
+// end says that no more data comes, as soon as the peer has room for that.
+func (w *wire) end() error { return w.put(frame.Append(nil, byte(kindEnd), nil)) }
+
+// put writes one frame and waits as data does.
+func (w *wire) put(encoded []byte) error {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	if w.failed == nil {
+		_, w.failed = w.stream.Write(encoded)
+	}
+	return w.failed
 }
 
 // broke reports whether a write has failed.
@@ -293,7 +291,7 @@ func (w *wire) abandon() {
 // giveUp needs writing, and lets go of it.
 func (w *wire) giveUp() {
 	if w.failed == nil {
-		_, w.failed = w.stream.Write([]byte{byte(kindCancel), 0, 0, 0, 0})
+		_, w.failed = w.stream.Write(frame.Append(nil, byte(kindCancel), nil))
 	}
 	w.writing.Unlock()
 	_ = w.stream.Close() // it is given up

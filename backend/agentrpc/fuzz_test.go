@@ -14,6 +14,7 @@ import (
 
 	"slipway/backend/session"
 	"slipway/tunnel"
+	"slipway/tunnel/frame"
 )
 
 // said is a stream of which everything was said before, and whose end comes
@@ -52,7 +53,7 @@ func frames(t testing.TB, values ...any) []byte {
 
 func FuzzHandler(f *testing.F) {
 	for _, method := range []string{"hello", "machine", "launch", "terminal.open", "watch", "logs", "port.dial"} {
-		f.Add(append(frames(f, kindRequest, request{Version: Version, Method: method, ID: "x",
+		f.Add(append(frames(f, kindRequest, request{Version: Version, Method: method,
 			Args: []byte(`{"id":"a"}`)}), "C\x00\x00\x00\x00D\x00\x00\x00\x01xE\x00\x00\x00\x00"...))
 	}
 	f.Add([]byte("Q\xff\xff\xff\xff"))
@@ -125,42 +126,6 @@ type openFunc func() tunnel.Stream
 
 func (o openFunc) Open(context.Context, tunnel.Class) (tunnel.Stream, error) { return o(), nil }
 
-// FuzzLasting has the peer of a stream that outlives its tunnels say anything.
-func FuzzLasting(f *testing.F) {
-	for _, raw := range []string{"D\x00\x00\x00\x01xE\x00\x00\x00\x00",
-		"T\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x03", "T\x00\x00\x00\x08\xff\xff\xff\xff\xff\xff\xff\xff",
-		"C\x00\x00\x00\x00", "F\x00\x00\x00\x02{}"} {
-		f.Add([]byte(raw), uint8(0))
-		f.Add([]byte(raw+raw), uint8(7))
-	}
-	f.Fuzz(func(t *testing.T, raw []byte, how uint8) {
-		const window = 1 << 10
-		l := newLasting(window)
-		l.parts = how&1 != 0
-		stream := newSaid(raw)
-		w := newWire(stream, &codec{})
-		if _, err := l.attach(w, lastingAt{Window: window}); err != nil {
-			t.Fatal(err)
-		}
-		l.Write([]byte("abc")) //nolint:errcheck // there is room
-		if how&2 != 0 {
-			l.CloseWrite() //nolint:errcheck // it lives
-		}
-		if how&4 != 0 {
-			l.Close() //nolint:errcheck // always nil
-		}
-		var sending sync.WaitGroup
-		sending.Go(func() { l.send(w) })
-		l.receive(w)
-		sending.Wait() // it is detached or over
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if len(l.inbox.data) > window || l.sent > 3 || l.kept.begin > 3 {
-			t.Errorf("%d bytes are kept, %d of 3 sent and %d taken", len(l.inbox.data), l.sent, l.kept.begin)
-		}
-	})
-}
-
 func TestFramesAreBounded(t *testing.T) {
 	huge := binary.BigEndian.AppendUint32([]byte{'D'}, maxData+1)
 	bomb := frames(t, kindAnswer, strings.Repeat("x", MaxMessage-10))
@@ -189,7 +154,7 @@ func TestFramesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		raw := out.Bytes()
-		binary.BigEndian.PutUint32(raw[1:], uint32(len(raw)-headSize)|deflated)
+		binary.BigEndian.PutUint32(raw[1:], uint32(len(raw)-frame.HeadSize)|deflated)
 		if _, _, err := newWire(newSaid(raw), &codec{}).next(); !isProtocol(err) {
 			t.Errorf("it came as %v", err)
 		}

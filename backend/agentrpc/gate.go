@@ -53,10 +53,8 @@ var replies = vet.Tables{
 			"Version": vet.Whole(0, 1<<20), "Oldest": vet.Whole(0, 1<<20), "Methods": vet.List(1000, vet.Line(64)),
 			"Program": vet.Line(128),
 		},
-		reflect.TypeFor[downloadHead]():  {"Offset": vet.Whole(-1, 1<<62)},
-		reflect.TypeFor[lastingAt]():     {"Received": vet.Offset, "Window": vet.Offset},
-		reflect.TypeFor[lastingAnswer](): {},
-		reflect.TypeFor[failure]():       {"Message": vet.Message, "Hint": vet.Message, "Fields": vet.List(1000)},
+		reflect.TypeFor[downloadHead](): {"Offset": vet.Whole(-1, 1<<62)},
+		reflect.TypeFor[failure]():      {"Message": vet.Message, "Hint": vet.Message, "Fields": vet.List(1000)},
 	},
 }
 

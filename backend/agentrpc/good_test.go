@@ -37,7 +37,7 @@ func repliesOf(t testing.TB) []reply {
 		case strings.HasPrefix(kind, "download["):
 			r.of, r.stream = reflect.TypeFor[downloadHead](), true
 		case strings.HasPrefix(kind, "duplex["):
-			r.of, r.stream = reflect.TypeFor[lastingAnswer](), true
+			r.of, r.stream = reflect.TypeFor[none](), true
 		default:
 			t.Fatalf("%s is a %s, which this test does not know", r.method, kind)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"slipway/backend/session"
 	"slipway/tunnel"
+	"slipway/tunnel/resume"
 )
 
 // latitude is how much longer a handler works than its caller waits: a caller
@@ -45,9 +46,9 @@ type Tunnel interface {
 }
 
 var (
-	_ Tunnel = (*tunnel.Tunnel)(nil)
-	_ Opener = (*tunnel.Tunnel)(nil)
-	_ Waiter = (*tunnel.Line)(nil)
+	_ Tunnel      = (*tunnel.Tunnel)(nil)
+	_ Opener      = (*tunnel.Tunnel)(nil)
+	_ resume.Line = (*tunnel.Line)(nil)
 )
 
 // HandlerConfig says who answers whom.
@@ -66,15 +67,15 @@ type Handler struct {
 	peers   *peers
 	methods map[string]served
 
-	lastings lastings
+	streams *resume.Host // of callers who resume them
 }
 
-// NewHandler returns a handler. Its memory of calls begins now.
+// NewHandler returns a handler.
 func NewHandler(config HandlerConfig) *Handler {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{config: config, peers: newPeers(), methods: map[string]served{}}
+	h := &Handler{config: config, peers: newPeers(), methods: map[string]served{}, streams: resume.NewHost()}
 	for _, m := range methods {
 		h.methods[m.about().name] = m
 	}
@@ -82,12 +83,12 @@ func NewHandler(config HandlerConfig) *Handler {
 }
 
 // ServeAll answers the calls of every tunnel that accept returns, until accept
-// fails or ctx ends. It returns when all of them have ended, and the lasting
-// streams that ran over them with them.
+// fails or ctx ends. It returns when all of them have ended, and the streams that
+// could be resumed on others with them.
 func (h *Handler) ServeAll(ctx context.Context, accept func(context.Context) (Tunnel, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tunnels sync.WaitGroup
-	defer h.lastings.close()
+	defer h.streams.Close()
 	defer tunnels.Wait()
 	defer cancel()
 	for {
@@ -115,10 +116,10 @@ func (h *Handler) ServeHost(ctx context.Context, host *tunnel.Host) error {
 }
 
 // Serve answers the calls of one tunnel until it ends or ctx does, and closes
-// it. It returns when every call has ended: those that change something go on
-// for as long as their callers wanted to wait, also when the tunnel is lost.
-func (h *Handler) Serve(ctx context.Context, t Tunnel) error {
-	ctx, cancel := context.WithCancel(ctx)
+// it. It returns when every call has ended, but for those whose streams can be
+// resumed on another tunnel: they end with the handler's ctx.
+func (h *Handler) Serve(life context.Context, t Tunnel) error {
+	ctx, cancel := context.WithCancel(life)
 	var calls sync.WaitGroup
 	stop := context.AfterFunc(ctx, func() { t.Close() })
 	defer stop()
@@ -134,7 +135,15 @@ func (h *Handler) Serve(ctx context.Context, t Tunnel) error {
 			cancel()
 			return err
 		}
-		calls.Go(func() { h.answer(ctx, t.Peer(), stream) })
+		calls.Go(func() {
+			h.streams.Take(t.Peer(), stream, func(s tunnel.Stream) {
+				if _, resumes := s.(*resume.Stream); resumes {
+					h.answer(life, t.Peer(), s)
+				} else {
+					h.answer(ctx, t.Peer(), s)
+				}
+			})
+		})
 	}
 }
 
@@ -323,52 +332,44 @@ func (v *visit) answer(ctx context.Context, call func(context.Context) (any, err
 		}()
 		return call(ctx)
 	}
-	s := v.handler.methods[v.request.Method].about()
 	ctx, expire := context.WithTimeout(ctx, v.limit)
 	defer expire()
-	if s.effect == read || v.request.ID == "" {
-		ctx, cancel := context.WithCancelCause(ctx)
-		listening := v.heed(cancel)
-		frame := v.outcome(do(ctx))
-		if ctx.Err() == nil || !errors.Is(context.Cause(ctx), errLeft) {
-			_ = v.wire.write(frame) // a caller that has left needs no answer
-		}
-		cancel(nil)
-		v.close()
-		<-listening
+	if v.handler.methods[v.request.Method].about().effect != read {
+		v.change(ctx, do)
 		return
 	}
-	v.remembered(ctx, s.effect, do)
+	ctx, cancel := context.WithCancelCause(ctx)
+	listening := v.heed(cancel)
+	frame := v.outcome(do(ctx))
+	if ctx.Err() == nil || !errors.Is(context.Cause(ctx), errLeft) {
+		_ = v.wire.write(frame) // a caller that has left needs no answer
+	}
+	cancel(nil)
+	v.close()
+	<-listening
 }
 
-// remembered makes a call that changes something, or joins it where it is made
-// already. Only the caller's word cancels it, not the loss of its stream.
-func (v *visit) remembered(ctx context.Context, e effect, do func(context.Context) (any, error)) {
-	working, cancel := context.WithCancel(ctx)
-	defer cancel()
-	call, first, err := v.state.memory.join(keyOf(v.peer, v.request.ID), v.request.Age, e, cancel)
-	if err != nil {
-		v.fail(err)
+// change makes a call that changes something. Only the caller's word cancels it,
+// not the loss of its stream.
+func (v *visit) change(ctx context.Context, do func(context.Context) (any, error)) {
+	select {
+	case v.state.changes <- struct{}{}:
+		defer func() { <-v.state.changes }()
+	default:
+		v.fail(&session.Error{Code: CodeBusy, Message: "This computer has too many calls under way.",
+			Hint: "Try again in a moment."})
 		return
 	}
-	gone, left := context.WithCancel(ctx)
-	defer left()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	listening := make(chan struct{})
 	go func() {
 		defer close(listening)
-		defer left()
 		if head, err := v.wire.head(); err == nil && head.kind == kindCancel {
-			call.cancel()
+			cancel()
 		}
 	}()
-	if first {
-		v.state.memory.settle(call, v.outcome(do(working)))
-	}
-	select {
-	case <-call.done:
-		_ = v.wire.write(call.frame) // a caller that has left asks again
-	case <-gone.Done():
-	}
+	_ = v.wire.write(v.outcome(do(ctx))) // a caller that has left needs no answer
 	v.close()
 	<-listening
 }

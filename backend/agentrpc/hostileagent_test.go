@@ -20,6 +20,7 @@ import (
 
 	"slipway/backend/session"
 	"slipway/tunnel"
+	"slipway/tunnel/frame"
 )
 
 // hostile is an agent that answers every method with bytes that a test chose.
@@ -50,11 +51,11 @@ func (s *stage) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	s.request = append(s.request, p...)
-	if len(s.request) < headSize || len(s.request) < headSize+int(binary.BigEndian.Uint32(s.request[1:])) {
+	if len(s.request) < frame.HeadSize || len(s.request) < frame.HeadSize+int(binary.BigEndian.Uint32(s.request[1:])) {
 		return len(p), nil
 	}
 	var asked request
-	if err := json.Unmarshal(s.request[headSize:], &asked); err != nil {
+	if err := json.Unmarshal(s.request[frame.HeadSize:], &asked); err != nil {
 		return 0, err
 	}
 	s.hostile.mu.Lock()

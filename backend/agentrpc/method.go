@@ -66,9 +66,6 @@ type downloadHead struct {
 type duplex[A any] struct {
 	spec
 	do func(context.Context, session.Agent, A) (io.ReadWriteCloser, error)
-	// window is how many bytes may be under way or unread in one direction of a
-	// stream that lasts when its tunnel is lost; 0: streams do not last.
-	window uint64
 }
 
 // decode reads a call's arguments. Fields that it does not know are of a newer
@@ -174,10 +171,6 @@ func (m duplex[A]) serve(ctx context.Context, v *visit) {
 	args, err := decode[A](v)
 	if err != nil {
 		v.fail(err)
-		return
-	}
-	if m.window > 0 && v.request.Lasting != nil && v.request.ID != "" {
-		v.last(ctx, m.window, func(ctx context.Context) (io.ReadWriteCloser, error) { return m.do(ctx, v.agent, args) })
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

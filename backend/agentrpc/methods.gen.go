@@ -210,7 +210,7 @@ var methodAttachTerminal = duplex[attachTerminalArgs]{
 	spec{"terminal.attach", "attach", tunnel.Interactive, once, short},
 	func(ctx context.Context, a session.Agent, r attachTerminalArgs) (io.ReadWriteCloser, error) {
 		return a.AttachTerminal(ctx, r.ID, r.Attach)
-	}, 0}
+	}}
 
 func (c *Client) AttachTerminal(ctx context.Context,
 	id session.ID, req session.AttachRequest) (io.ReadWriteCloser, error) {
@@ -243,7 +243,7 @@ var methodExec = duplex[execArgs]{
 	spec{"exec", "exec", tunnel.Interactive, once, short},
 	func(ctx context.Context, a session.Agent, r execArgs) (io.ReadWriteCloser, error) {
 		return a.Exec(ctx, r.ID, r.Exec)
-	}, 0}
+	}}
 
 func (c *Client) Exec(ctx context.Context,
 	id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
@@ -275,7 +275,7 @@ var methodDialSSH = duplex[dialSSHArgs]{
 	spec{"ssh", "dial", tunnel.Interactive, once, short},
 	func(ctx context.Context, a session.Agent, r dialSSHArgs) (io.ReadWriteCloser, error) {
 		return a.DialSSH(ctx, r.ID, r.Ssh)
-	}, lastingWindow}
+	}}
 
 type listAppsArgs struct {
 	ID session.ID `json:"id"`
@@ -334,7 +334,7 @@ var methodDialPort = duplex[dialPortArgs]{
 	spec{"port.dial", "dial", tunnel.Interactive, once, short},
 	func(ctx context.Context, a session.Agent, r dialPortArgs) (io.ReadWriteCloser, error) {
 		return a.DialPort(ctx, r.ID, r.Port)
-	}, lastingWindow}
+	}}
 
 func (c *Client) DialPort(ctx context.Context,
 	id session.ID, port int) (net.Conn, error) {
@@ -452,7 +452,7 @@ var methodReceiveImage = duplex[receiveImageArgs]{
 	spec{"image.receive", "receive", tunnel.Bulk, once, short},
 	func(ctx context.Context, a session.Agent, r receiveImageArgs) (io.ReadWriteCloser, error) {
 		return a.ReceiveImage(ctx, r.ID)
-	}, 0}
+	}}
 
 func (c *Client) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
 	return methodReceiveImage.open(ctx, c, receiveImageArgs{ID: id})

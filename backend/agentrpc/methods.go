@@ -27,8 +27,7 @@ const (
 var methodHello = plain[none, Hello]{spec: spec{"hello", "connect", tunnel.Control, read, short}}
 
 // methodDialSSHBulk is DialSSH for connections that carry files.
-var methodDialSSHBulk = duplex[dialSSHArgs]{spec{"ssh.bulk", "dial", tunnel.Bulk, once, short}, methodDialSSH.do,
-	bulkWindow}
+var methodDialSSHBulk = duplex[dialSSHArgs]{spec{"ssh.bulk", "dial", tunnel.Bulk, once, short}, methodDialSSH.do}
 
 // methods are those that a handler answers.
 var methods = slices.Concat(table, []served{methodDialSSHBulk})

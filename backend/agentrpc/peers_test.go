@@ -20,7 +20,7 @@ func clientOf(t *testing.T, h *Handler, key string) (*Client, Opener) {
 }
 
 func TestOnePeerKeepsNoOtherFromCalling(t *testing.T) {
-	goOn, entered := make(chan struct{}), make(chan struct{}, 2*memoryRunning)
+	goOn, entered := make(chan struct{}), make(chan struct{}, 2*maxChanges)
 	asked := 0 // bytes of the name in the last call that was let in
 	agent := &scripted{
 		open: func(ctx context.Context, _ session.ID, _ session.TerminalRequest) (session.Terminal, error) {
@@ -41,7 +41,7 @@ func TestOnePeerKeepsNoOtherFromCalling(t *testing.T) {
 	ann, _ := clientOf(t, h, "ann")
 	var calling sync.WaitGroup
 	const atOnce = 64 // by one of her connections
-	for i := range memoryRunning {
+	for i := range maxChanges {
 		if i%atOnce == 0 {
 			eve, _ = clientOf(t, h, "eve")
 		}
@@ -49,7 +49,7 @@ func TestOnePeerKeepsNoOtherFromCalling(t *testing.T) {
 		calling.Go(func() { _, _ = by.OpenTerminal(t.Context(), "a", session.TerminalRequest{}) })
 	}
 	eve, opener := clientOf(t, h, "eve")
-	for range memoryRunning {
+	for range maxChanges {
 		<-entered
 	}
 	if _, err := eve.Rename(t.Context(), "aaaaaaaaaaaa", "x"); session.CodeOf(err) != CodeBusy {

@@ -5,11 +5,17 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"slipway/tunnel/resume"
 )
 
-// probeEvery is how often a caller whose bytes are not taken is tried: that it
-// has left does not show otherwise.
-const probeEvery = 30 * time.Second
+const (
+	// probeEvery is how often a caller whose bytes are not taken is tried: that it
+	// has left does not show otherwise.
+	probeEvery = 30 * time.Second
+	// handOnWithin is how long what a caller left behind may take to be handed on.
+	handOnWithin = 10 * time.Second
+)
 
 // relay joins a caller with what it opened.
 type relay struct {
@@ -41,11 +47,22 @@ func (r *relay) up(cancel context.CancelCauseFunc) {
 func (r *relay) pump(far io.ReadWriteCloser) {
 	caller := &conn{wire: r.visit.wire}
 	buffer := make([]byte, maxData)
+	var probe *time.Timer
+	probe = time.AfterFunc(probeEvery, func() {
+		if r.callerLeft() {
+			far.Close()
+			return
+		}
+		probe.Reset(probeEvery)
+	})
+	probe.Stop()
 	var deaf error // of the first write that far refused: what follows is dropped
 	for {
 		n, err := caller.Read(buffer)
 		if n > 0 && deaf == nil {
-			deaf = r.hand(far, buffer[:n])
+			probe.Reset(probeEvery) // while that takes long, see whether the caller is still there
+			_, deaf = far.Write(buffer[:n])
+			probe.Stop()
 		}
 		if err == nil {
 			continue
@@ -61,20 +78,18 @@ func (r *relay) pump(far io.ReadWriteCloser) {
 	}
 }
 
-// hand writes to far. While that takes long it tries now and then whether the
-// caller is still there, and closes far where it is not.
-func (r *relay) hand(far io.ReadWriteCloser, p []byte) error {
-	var probe *time.Timer
-	probe = time.AfterFunc(probeEvery, func() {
-		if r.visit.wire.signal(kindAlive) != nil {
-			far.Close()
-			return
-		}
-		probe.Reset(probeEvery)
-	})
-	_, err := far.Write(p)
-	probe.Stop()
-	return err
+// callerLeft reports whether the caller is gone.
+func (r *relay) callerLeft() bool {
+	s, resumes := r.visit.wire.stream.(*resume.Stream)
+	if !resumes {
+		return r.visit.wire.signal(kindAlive) != nil
+	}
+	select {
+	case <-s.Left():
+		return true
+	default:
+		return false
+	}
 }
 
 // down sends the far end's bytes to the caller until either ends.
@@ -91,6 +106,7 @@ func (r *relay) down(ctx context.Context, far io.ReadWriteCloser) {
 		n, err := far.Read(buffer)
 		if n > 0 {
 			if _, err := w.data(buffer[:n]); err != nil {
+				r.handOn()
 				return
 			}
 		}
@@ -99,14 +115,25 @@ func (r *relay) down(ctx context.Context, far io.ReadWriteCloser) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, io.EOF):
-			if w.signal(kindEnd) == nil {
+			if w.end() == nil {
 				r.linger(ctx, far)
 			}
 			return
 		default:
-			_ = w.send(kindFailure, failure{Code: codeBroken, Message: err.Error()}) // the caller may have left
+			frame, _ := w.codec.encode(kindFailure, failure{Code: codeBroken, Message: err.Error()})
+			_ = w.put(frame) // the caller may have left
 			return
 		}
+	}
+}
+
+// handOn gives what the caller had written before it left some time.
+func (r *relay) handOn() {
+	patience := time.NewTimer(handOnWithin)
+	defer patience.Stop()
+	select {
+	case <-r.upEnded:
+	case <-patience.C:
 	}
 }
 

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -179,83 +177,86 @@ func TestACallThatIsCutHappensOnce(t *testing.T) {
 	}
 
 	t.Run("also when it was answered into the void", func(t *testing.T) {
-		wish, err := client.wish(methodOpenTerminal.spec, openTerminalArgs{ID: "a"})
-		if err != nil {
-			t.Fatal(err)
+		calls.Store(0)
+		entered, goOn = make(chan struct{}, 8), make(chan struct{})
+		calling.Go(func() { opened, err = client.OpenTerminal(t.Context(), "a", session.TerminalRequest{}) })
+		<-entered
+		l.cut()
+		close(goOn)
+		for h.visits() > 0 {
+			time.Sleep(time.Millisecond)
 		}
-		for try := range 3 {
-			frame, err := wish.frame(t.Context(), try)
-			if err != nil {
-				t.Fatal(err)
-			}
-			call, err := client.start(t.Context(), methodOpenTerminal.spec, frame)
-			if err != nil || !bytes.Contains(call.answer, []byte(`"t2"`)) {
-				t.Errorf("try %d: %s, %v", try, call.answer, err)
-			}
-			call.release()
-			call.wire.stream.Close()
-		}
-		if calls.Load() != 2 {
-			t.Errorf("%d calls", calls.Load())
-		}
-	})
-	t.Run("callers do not see one another's", func(t *testing.T) {
-		var known []callKey
-		for _, state := range h.peers.known {
-			known = slices.AppendSeq(known, maps.Keys(state.memory.calls))
-		}
-		if len(known) != 2 {
-			t.Errorf("%d calls are known", len(known))
-		}
-		for _, key := range known {
-			other := tunnel.Peer{Transport: key.transport, Key: "another device", Name: key.name}
-			state, leave := h.peers.enter(other)
-			defer leave()
-			if _, first, err := state.memory.join(keyOf(other, key.id), 0, once, func() {}); !first || err != nil {
-				t.Errorf("another device's call was joined: %v", err)
-			}
+		l.join()
+		calling.Wait()
+		if err != nil || opened.ID != "t1" || calls.Load() != 1 {
+			t.Errorf("opened %+v, %v in %d calls", opened, err, calls.Load())
 		}
 	})
 }
 
-func TestARepetitionThatMayBeForgottenIsRefused(t *testing.T) {
+// visits is how many calls are being answered.
+func (h *Handler) visits() (n int) {
+	h.peers.mu.Lock()
+	defer h.peers.mu.Unlock()
+	for _, state := range h.peers.known {
+		n += state.visits
+	}
+	return n
+}
+
+// TestACallWhoseAgentForgotIt cuts a call and has another handler, as of an agent
+// that was started again, at the end of the next tunnel.
+func TestACallWhoseAgentForgotIt(t *testing.T) {
 	var calls atomic.Int64
+	entered := make(chan struct{}, 8)
+	hold := make(chan struct{})
 	agent := &scripted{
 		open: func(context.Context, session.ID, session.TerminalRequest) (session.Terminal, error) {
 			calls.Add(1)
+			entered <- struct{}{}
+			<-hold
 			return session.Terminal{ID: "t"}, nil
 		},
-		rename: func(_ context.Context, _ session.ID, name string) (session.Session, error) {
-			calls.Add(1)
-			return session.Session{Name: name}, nil
+		rename: func(_ context.Context, id session.ID, name string) (session.Session, error) {
+			if calls.Add(1) == 1 {
+				entered <- struct{}{}
+				<-hold
+			}
+			return told(id), nil
 		},
 	}
-	client, _ := pair(t, agent) // whose handler has just begun
-	repeat := func(s spec, args any, age time.Duration) error {
-		wish, err := client.wish(s, args)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wish.began = time.Now().Add(-age)
-		frame, err := wish.frame(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		call, err := client.start(t.Context(), s, frame)
-		if err != nil {
-			return client.fail(t.Context(), s, err)
-		}
-		call.release()
-		call.wire.stream.Close()
-		return nil
+	for what, test := range map[string]struct {
+		call  func(c *Client) error
+		code  session.Code
+		calls int64
+	}{
+		"what must happen once is not made again": {func(c *Client) error {
+			_, err := c.OpenTerminal(t.Context(), "a", session.TerminalRequest{})
+			return err
+		}, "agent_open_unavailable", 1},
+		"what asks for a state is": {func(c *Client) error {
+			_, err := c.Rename(t.Context(), "aaaaaaaaaaaa", "x")
+			return err
+		}, "", 2},
+	} {
+		t.Run(what, func(t *testing.T) {
+			calls.Store(0)
+			l := newLinks(t, handlerFor(agent))
+			client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: l})
+			var err error
+			var calling sync.WaitGroup
+			calling.Go(func() { err = test.call(client) })
+			<-entered
+			l.cut()
+			l.handler = handlerFor(agent)
+			l.join()
+			calling.Wait()
+			if session.CodeOf(err) != test.code || calls.Load() != test.calls {
+				t.Errorf("%v after %d calls", err, calls.Load())
+			}
+		})
 	}
-	if err := repeat(methodOpenTerminal.spec, openTerminalArgs{}, time.Minute); session.CodeOf(
-		err) != "agent_open_unavailable" || calls.Load() != 0 {
-		t.Errorf("what must happen once: %v after %d calls", err, calls.Load())
-	}
-	if err := repeat(methodRename.spec, renameArgs{Name: "x"}, time.Minute); err != nil || calls.Load() != 1 {
-		t.Errorf("what asks for a state: %v after %d calls", err, calls.Load())
-	}
+	close(hold)
 }
 
 func TestWhatIsNotReachedIsUnavailable(t *testing.T) {
@@ -309,15 +310,15 @@ func TestVersionsAndMethodsApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		call, err := client.start(t.Context(), methodMachine.spec, frame)
+		call, err := client.start(t.Context(), methodMachine.spec, frame, 0)
 		if err == nil {
 			call.release()
 			call.wire.stream.Close()
 		}
 		return err
 	}
-	for version, want := range map[int]session.Code{Version - 2: CodeVersion, Version - 1: "", Version: "",
-		Version + 1: "", Version + 2: CodeVersion} {
+	for version, want := range map[int]session.Code{oldest - 1: CodeVersion, Version: "", Version + 1: "",
+		Version + 2: CodeVersion} {
 		if err := ask(request{Version: version, Method: "machine"}); session.CodeOf(err) != want {
 			t.Errorf("version %d: %v", version, err)
 		}

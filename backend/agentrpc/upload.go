@@ -9,7 +9,7 @@ import (
 )
 
 // upload is a method that takes a stream of bytes and has one answer. It is
-// never repeated by itself: who uploads asks where it stands and goes on there.
+// never repeated: who uploads asks where it is when its stream was lost.
 type upload[A, R any] struct {
 	spec
 	// do reads from until its end; the last byte has arrived when that is
@@ -55,11 +55,11 @@ func (m upload[A, R]) send(ctx context.Context, c *Client, args A, from io.Reade
 	if err != nil {
 		return result, err
 	}
-	frame, err := wish.frame(ctx, 0)
+	frame, err := wish.frame(ctx)
 	if err != nil {
 		return result, err
 	}
-	stream, err := c.opener.Open(ctx, m.class)
+	stream, err := c.open(ctx, m.class, streamPatience)
 	if err != nil {
 		return result, c.fail(ctx, m.spec, err)
 	}

@@ -41,10 +41,12 @@ func TestAnUploadIsTakenWhole(t *testing.T) {
 		return n, err
 	})
 	var l *links
+	var cutOff func()
+	outcome := make(chan error, 1)
 	cut := methodTake("test.cut", func(_ context.Context, _ int64, from io.Reader) (int64, error) {
 		_, err := io.ReadFull(from, make([]byte, 100_000))
-		l.cut()
-		return 0, err
+		go cutOff()
+		return 0, errors.Join(err, <-outcome)
 	})
 	h := handlerFor(&scripted{})
 	for _, m := range []served{take, leave, cut} {
@@ -78,10 +80,18 @@ func TestAnUploadIsTakenWhole(t *testing.T) {
 		}
 		await(t, left, "the far call goes on")
 	})
-	t.Run("a cut leaves the outcome unknown", func(t *testing.T) {
+	t.Run("also over a cut", func(t *testing.T) {
+		cutOff = func() { l.cut(); l.join(); outcome <- nil }
+		if _, err := cut.send(t.Context(), client, 0, endless{}); err != nil {
+			t.Errorf("told %v", err)
+		}
+	})
+	t.Run("an agent that forgot it leaves the outcome unknown", func(t *testing.T) {
+		cutOff = func() { l.cut(); l.handler = handlerFor(&scripted{}); l.join() }
 		if _, err := cut.send(t.Context(), client, 0, endless{}); session.CodeOf(err) != "agent_take_unavailable" {
 			t.Errorf("told %v", err)
 		}
+		outcome <- nil
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"slipway/backend/session"
 	"slipway/tunnel"
+	"slipway/tunnel/resume"
 )
 
 var update = flag.Bool("update", false, "write testdata/wire.txt from the methods as they are")
@@ -36,11 +37,11 @@ func TestWire(t *testing.T) {
 			}
 			full, zero := sent(t, m, bulk, true), sent(t, m, bulk, false)
 			s := methods[full.request.Method]
-			const format = "%s: %s class=%d asked=%d verb=%s code=%s effect=%d id=%t limit=%s asked=%s window=%d\n" +
+			const format = "%s: %s class=%d asked=%d verb=%s code=%s effect=%d limit=%s asked=%s resumes=%t\n" +
 				"\t%s\n\t%s\n"
 			lines = append(lines, fmt.Sprintf(format, m.Name, full.request.Method, s.class, full.class, s.verb,
-				full.code, s.effect, full.request.ID != "", s.limit, full.request.Limit.Round(time.Second),
-				window(full.request), sorted(t, full.request.Args), sorted(t, zero.request.Args)))
+				full.code, s.effect, s.limit, full.request.Limit.Round(time.Second),
+				full.resumes, sorted(t, full.request.Args), sorted(t, zero.request.Args)))
 		}
 	}
 	slices.Sort(lines)
@@ -71,6 +72,7 @@ func methodsByName() map[string]spec {
 type call struct {
 	class   tunnel.Class
 	request request
+	resumes bool // its stream survives a cut
 	code    session.Code
 }
 
@@ -106,15 +108,18 @@ func sent(t *testing.T, m reflect.Method, bulk, full bool) call {
 	if err == nil {
 		t.Fatalf("%s did not fail", m.Name)
 	}
-	return call{class: r.class, request: <-r.got, code: session.CodeOf(err)}
+	request := <-r.got
+	return call{class: r.class, request: request, resumes: r.resumes, code: session.CodeOf(err)}
 }
 
 // recorder is an [Opener] that reads the request of each stream and loses it,
-// and a [Waiter] that never comes up.
+// and a [resume.Line] that never comes up.
 type recorder struct {
 	t     *testing.T
 	class tunnel.Class
 	got   chan request
+
+	resumes bool // is there once got has the request
 }
 
 func (r *recorder) WaitUp(context.Context) error { return net.ErrClosed }
@@ -124,7 +129,11 @@ func (r *recorder) Open(_ context.Context, class tunnel.Class) (tunnel.Stream, e
 	near, far := net.Pipe()
 	go func() {
 		defer far.Close()
-		w := newWire(muxStream{far, class}, &codec{})
+		taken := make(chan tunnel.Stream, 1)
+		go resume.NewHost().Take(tunnel.Peer{}, muxStream{far, class}, func(s tunnel.Stream) { taken <- s })
+		stream := <-taken
+		_, r.resumes = stream.(*resume.Stream)
+		w := newWire(stream, &codec{})
 		head, err := w.head()
 		if err != nil {
 			r.t.Error(err)
@@ -152,12 +161,4 @@ func sorted(t *testing.T, raw []byte) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// window is that of a lasting stream, 0 where a request asks for none.
-func window(r request) uint64 {
-	if r.Lasting == nil {
-		return 0
-	}
-	return r.Lasting.Window
 }

@@ -278,7 +278,8 @@ func (a *attachment) connect(ctx context.Context, first bool, viewer *terminal.V
 			return conn, nil
 		}
 		away := time.Since(start)
-		if first || ctx.Err() != nil || away > outageGivenUp || !worthTrying(err) {
+		hope := worthTrying(err) || session.CodeOf(err).Detail() == session.DetailUnavailable // its agent is away
+		if first || ctx.Err() != nil || away > outageGivenUp || !hope {
 			return nil, err
 		}
 		if away > outageShown && !said {

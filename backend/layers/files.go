@@ -17,6 +17,7 @@ import (
 
 	"slipway/backend/session"
 	"slipway/gpu"
+	"slipway/tunnel/frame"
 )
 
 // partial is a part that arrives: its file holds size bytes of chunk frames
@@ -125,10 +126,10 @@ func (p *partial) recover() error {
 	}
 }
 
-func (p *partial) add(frame Frame, content []byte) {
+func (p *partial) add(f Frame, content []byte) {
 	p.sum.Write(content)
-	p.content += frame.Content
-	p.size += int64(headLength + len(frame.Payload))
+	p.content += f.Content
+	p.size += int64(frame.HeadSize + len(f.Payload))
 }
 
 // rewind cuts the file after the last frame that counts.

@@ -11,6 +11,7 @@ import (
 
 	"slipway/backend/session"
 	"slipway/gpu"
+	"slipway/tunnel/frame"
 )
 
 // The kinds of frames.
@@ -28,7 +29,6 @@ const (
 	// be compressed grows by a few bytes for each 128 KiB.
 	packedMost = chunkMost + 16<<10
 	markMost   = 4 << 10
-	headLength = 5
 )
 
 // Frame is one frame of a stream. Payload is as it travels and is valid until
@@ -85,21 +85,20 @@ func (w *Writer) Part(mark session.PartMark, content io.Reader) error {
 }
 
 func (w *Writer) chunk(content []byte) error {
-	w.frame = append(w.frame[:0], make([]byte, headLength)...)
+	w.frame = append(w.frame[:0], make([]byte, frame.HeadSize)...)
 	w.frame = binary.BigEndian.AppendUint32(w.frame, uint32(len(content)))
 	w.frame = w.packer.EncodeAll(content, w.frame)
 	return w.flush(kindChunk)
 }
 
 func (w *Writer) send(kind byte, payload []byte) error {
-	w.frame = append(w.frame[:0], make([]byte, headLength)...)
+	w.frame = append(w.frame[:0], make([]byte, frame.HeadSize)...)
 	w.frame = append(w.frame, payload...)
 	return w.flush(kind)
 }
 
 func (w *Writer) flush(kind byte) error {
-	w.frame[0] = kind
-	binary.BigEndian.PutUint32(w.frame[1:], uint32(len(w.frame)-headLength))
+	frame.PutHead(w.frame, kind)
 	_, err := w.to.Write(w.frame)
 	return err
 }
@@ -113,7 +112,6 @@ func (w *Writer) Close() error {
 // Reader reads the frames of a stream. It is not safe for concurrent use.
 type Reader struct {
 	from    io.Reader
-	head    [headLength]byte
 	payload []byte
 }
 
@@ -124,42 +122,39 @@ func NewReader(from io.Reader) *Reader { return &Reader{from: from} }
 // that is cut fails with io.ErrUnexpectedEOF, and one that is none with
 // image_receive_corrupt.
 func (r *Reader) Next() (Frame, error) {
-	if _, err := io.ReadFull(r.from, r.head[:]); err != nil {
+	kind, payload, err := frame.Read(r.from, r.payload, sound)
+	r.payload = payload
+	if err != nil {
 		return Frame{}, cut(err)
 	}
-	frame := Frame{Kind: r.head[0]}
-	length := binary.BigEndian.Uint32(r.head[1:])
-	if length > mostOf(frame.Kind) {
-		return Frame{}, corrupt("a frame of kind %q has %d bytes", frame.Kind, length)
-	}
-	if cap(r.payload) < int(length) {
-		r.payload = make([]byte, length)
-	}
-	frame.Payload = r.payload[:length]
-	if _, err := io.ReadFull(r.from, frame.Payload); err != nil {
-		return Frame{}, cut(err)
-	}
-	switch frame.Kind {
+	f := Frame{Kind: kind, Payload: payload}
+	switch kind {
 	case kindPart:
-		if err := json.Unmarshal(frame.Payload, &frame.Mark); err != nil || frame.Mark.Offset < 0 ||
-			!validPart(frame.Mark.Part) {
+		if err := json.Unmarshal(payload, &f.Mark); err != nil || f.Mark.Offset < 0 || !validPart(f.Mark.Part) {
 			return Frame{}, corrupt("a part has no sound name and offset")
 		}
 	case kindChunk:
-		if length < 4 {
-			return Frame{}, corrupt("a chunk of %d bytes has no length", length)
+		if len(payload) < 4 {
+			return Frame{}, corrupt("a chunk of %d bytes has no length", len(payload))
 		}
-		frame.Content = gpu.Bytes(binary.BigEndian.Uint32(frame.Payload))
-		if frame.Content == 0 || frame.Content > chunkMost {
-			return Frame{}, corrupt("a chunk has %d bytes of content", frame.Content)
+		f.Content = gpu.Bytes(binary.BigEndian.Uint32(payload))
+		if f.Content == 0 || f.Content > chunkMost {
+			return Frame{}, corrupt("a chunk has %d bytes of content", f.Content)
 		}
 	case kindEnd:
 	case kindLast:
 		return Frame{}, io.EOF
 	default:
-		return Frame{}, corrupt("no frame is of kind %q", frame.Kind)
+		return Frame{}, corrupt("no frame is of kind %q", kind)
 	}
-	return frame, nil
+	return f, nil
+}
+
+func sound(kind byte, length uint32) error {
+	if length > mostOf(kind) {
+		return corrupt("a frame of kind %q has %d bytes", kind, length)
+	}
+	return nil
 }
 
 func mostOf(kind byte) uint32 {
@@ -190,7 +185,7 @@ func corrupt(format string, args ...any) error {
 
 // write sends a frame as it was read.
 func (f Frame) write(to io.Writer) error {
-	head := binary.BigEndian.AppendUint32([]byte{f.Kind}, uint32(len(f.Payload)))
+	head := frame.AppendHead(nil, f.Kind, uint32(len(f.Payload)))
 	if _, err := to.Write(head); err != nil || len(f.Payload) == 0 {
 		return err
 	}
@@ -213,11 +208,11 @@ func newUnpacker() (*unpacker, error) {
 }
 
 // open returns the content of a chunk, valid until the next one.
-func (u *unpacker) open(frame Frame) ([]byte, error) {
+func (u *unpacker) open(f Frame) ([]byte, error) {
 	var err error
-	u.content, err = u.zstd.DecodeAll(frame.Payload[4:], u.content[:0])
-	if err != nil || gpu.Bytes(len(u.content)) != frame.Content {
-		return nil, corrupt("a chunk of %d bytes cannot be unpacked", frame.Content)
+	u.content, err = u.zstd.DecodeAll(f.Payload[4:], u.content[:0])
+	if err != nil || gpu.Bytes(len(u.content)) != f.Content {
+		return nil, corrupt("a chunk of %d bytes cannot be unpacked", f.Content)
 	}
 	return u.content, nil
 }

@@ -92,6 +92,22 @@ func (s terminalRoutes) attachTerminal(w http.ResponseWriter, r *http.Request) e
 	return nil
 }
 
+// attach joins a terminal. What comes from another machine is checked.
+func (s terminalRoutes) attach(ctx context.Context, ref string, req session.AttachRequest) (terminal.Conn, error) {
+	agent, id, err := s.hub.Find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := frames(agent.AttachTerminal(ctx, id, req))
+	if err != nil {
+		return nil, err
+	}
+	if keeper, known := s.hub.Keeper(id); known && keeper.Address != "" {
+		conn = terminal.Checked(conn, req.Offset)
+	}
+	return conn, nil
+}
+
 // exec bridges a WebSocket and the exec protocol. What a command writes exists
 // only once, so a caller that pauses is waited for: nothing is held for it but
 // one frame, and the command waits as it would on a pipe.

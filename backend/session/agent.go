@@ -178,7 +178,7 @@ type Apps interface {
 	StopApp(ctx context.Context, id ID, app string) error
 	// DialPort connects to a port on the session's own loopback.
 	//
-	//rpc:method name=port.dial verb=dial effect=once window=lasting who=owner audit=port
+	//rpc:method name=port.dial verb=dial effect=once who=owner audit=port
 	DialPort(ctx context.Context, id ID, port int) (net.Conn, error)
 }
 

@@ -18,7 +18,7 @@ type SSH interface {
 	// DialSSH opens one connection to a kernel's ssh server, which lets in whoever
 	// has the private key to req.Key. ssh_open_forbidden, ssh_open_invalid.
 	//
-	//rpc:method name=ssh verb=dial effect=once args=id,ssh window=lasting who=owner audit=req.Kernel
+	//rpc:method name=ssh verb=dial effect=once args=id,ssh who=owner audit=req.Kernel
 	DialSSH(ctx context.Context, id ID, req SSHRequest) (net.Conn, error)
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"slipway/tunnel/frame"
 )
 
 // FrameType is the first byte of a frame and says what it holds.
@@ -43,7 +45,6 @@ const (
 	takenStep = 64 << 10
 
 	offsetSize = 8
-	headSize   = 5
 	maxPayload = offsetSize + MaxData
 	maxModes   = 512
 )
@@ -55,7 +56,7 @@ type Frame struct {
 }
 
 // sizes gives the shortest and longest payload of each type.
-var sizes = map[FrameType][2]int{
+var sizes = map[FrameType][2]uint32{
 	FrameHello:  {36, 36},
 	FrameData:   {0, maxPayload},
 	FrameGap:    {16, 16},
@@ -82,7 +83,7 @@ func broken(format string, args ...any) error {
 }
 
 // check refuses frames of unknown type or impossible length.
-func check(kind FrameType, length int) error {
+func check(kind FrameType, length uint32) error {
 	limit, known := sizes[kind]
 	if !known {
 		return broken("unknown frame type %q", byte(kind))
@@ -105,7 +106,7 @@ func ParseMessage(message []byte) (Frame, error) {
 		return Frame{}, broken("empty message")
 	}
 	f := Frame{Type: FrameType(message[0]), Payload: message[1:]}
-	return f, check(f.Type, len(f.Payload))
+	return f, check(f.Type, uint32(len(f.Payload)))
 }
 
 // Conn carries frames.
@@ -133,39 +134,23 @@ type streamConn struct {
 }
 
 func (c *streamConn) ReadFrame() (Frame, error) {
-	var head [headSize]byte
-	if _, err := io.ReadFull(c.stream, head[:]); err != nil {
+	kind, payload, err := frame.Read(c.stream, c.in, func(kind byte, length uint32) error {
+		return check(FrameType(kind), length)
+	})
+	c.in = payload
+	if err != nil {
 		return Frame{}, err
 	}
-	kind, length := FrameType(head[0]), binary.BigEndian.Uint32(head[1:])
-	if length > maxPayload {
-		return Frame{}, broken("frame %q claims %d bytes of payload", byte(kind), length)
-	}
-	if err := check(kind, int(length)); err != nil {
-		return Frame{}, err
-	}
-	if cap(c.in) < int(length) {
-		c.in = make([]byte, length, min(maxPayload, 2*length+64))
-	}
-	c.in = c.in[:length]
-	if _, err := io.ReadFull(c.stream, c.in); err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return Frame{}, err
-	}
-	return Frame{Type: kind, Payload: c.in}, nil
+	return Frame{Type: FrameType(kind), Payload: payload}, nil
 }
 
 func (c *streamConn) WriteFrame(f Frame) error {
-	if err := check(f.Type, len(f.Payload)); err != nil {
+	if err := check(f.Type, uint32(len(f.Payload))); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.out = append(c.out[:0], byte(f.Type))
-	c.out = binary.BigEndian.AppendUint32(c.out, uint32(len(f.Payload)))
-	c.out = append(c.out, f.Payload...)
+	c.out = frame.Append(c.out[:0], byte(f.Type), f.Payload)
 	_, err := c.stream.Write(c.out)
 	return err
 }

@@ -27,8 +27,8 @@ type method struct {
 
 // words are those of the directive of a method; see the comment of the command.
 type words struct {
-	wire, verb, class, effect, limit, reply, window string
-	who, audit, as                                  string
+	wire, verb, class, effect, limit, reply string
+	who, audit, as                          string
 }
 
 // param is one parameter, with the field of the arguments that it becomes.
@@ -138,7 +138,7 @@ func (r *reader) method(m *method, entry *ast.Field) error {
 	}
 	args := ""
 	fields := map[string]*string{"name": &m.wire, "verb": &m.verb, "class": &m.class, "effect": &m.effect,
-		"limit": &m.limit, "args": &args, "reply": &m.reply, "window": &m.window, "who": &m.who, "audit": &m.audit,
+		"limit": &m.limit, "args": &args, "reply": &m.reply, "who": &m.who, "audit": &m.audit,
 		"as": &m.as}
 	for _, pair := range values {
 		key, value, _ := strings.Cut(pair, "=")
@@ -236,7 +236,6 @@ func (m *method) check() error {
 		return fmt.Errorf("who=admin is for the methods of Admin, and they are for nobody else")
 	}
 	for _, err := range []error{
-		one("window", m.window, "", "lasting"),
 		one("class", m.class, "control", "interactive", "bulk"),
 		one("effect", m.effect, "read", "again", "once"),
 		one("limit", m.limit, "short", "long", "checking", "slow"),

@@ -121,7 +121,7 @@ func (w *writer) entry(m method) {
 	case "download":
 		types, gives, tail = m.argsType(), "(downloaded, error)", ", nil"
 	case "duplex":
-		types, gives, tail = m.argsType(), "(io.ReadWriteCloser, error)", ", "+m.windowName()
+		types, gives = m.argsType(), "(io.ReadWriteCloser, error)"
 	}
 	w.f("var method%s = %s[%s]{\nspec{%q, %q, tunnel.%s, %s, %s},\n", m.name, from, types, m.wire, m.verb,
 		strings.ToUpper(m.class[:1])+m.class[1:], m.effect, m.limit)
@@ -168,13 +168,6 @@ func (m *method) forward(kind string) string {
 		return fmt.Sprintf("result, err := %s\nreturn %s(result), err", call, m.reply)
 	}
 	return "return " + call
-}
-
-func (m *method) windowName() string {
-	if m.window == "" {
-		return "0"
-	}
-	return m.window + "Window"
 }
 
 // stub writes the client's method.

@@ -3,13 +3,13 @@ package link
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 
 	"slipway/backend/session"
+	"slipway/tunnel/frame"
 )
 
 // FileOp is what is done to files; each is a method of [session.Files].
@@ -39,17 +39,18 @@ type PieceWriter struct {
 
 // NewPieceWriter returns a writer of pieces.
 func NewPieceWriter(w io.Writer) *PieceWriter {
-	return &PieceWriter{w: w, buffer: make([]byte, 4+maxPiece)}
+	return &PieceWriter{w: w, buffer: make([]byte, frame.LengthSize+maxPiece)}
 }
 
 // ReadFrom writes everything that r gives, each read as a piece.
 func (p *PieceWriter) ReadFrom(r io.Reader) (int64, error) {
 	var total int64
 	for {
-		n, err := r.Read(p.buffer[4:])
+		n, err := r.Read(p.buffer[frame.LengthSize:])
 		if n > 0 {
-			binary.BigEndian.PutUint32(p.buffer, uint32(n))
-			if _, err := p.w.Write(p.buffer[:4+n]); err != nil {
+			piece := p.buffer[:frame.LengthSize+n]
+			frame.PutLength(piece)
+			if _, err := p.w.Write(piece); err != nil {
 				return total, &sendError{err}
 			}
 			total += int64(n)
@@ -71,7 +72,7 @@ func (e *sendError) Unwrap() error { return e.err }
 
 // End writes the end.
 func (p *PieceWriter) End() error {
-	if _, err := p.w.Write([]byte{0, 0, 0, 0}); err != nil {
+	if _, err := p.w.Write(make([]byte, frame.LengthSize)); err != nil {
 		return &sendError{err}
 	}
 	return nil
@@ -98,14 +99,13 @@ func (p *PieceReader) Read(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	if p.left == 0 {
-		var head [4]byte
-		if _, err := io.ReadFull(p.r, head[:]); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
+		length, err := frame.ReadLength(p.r)
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
 			return 0, err
 		}
-		length := binary.BigEndian.Uint32(head[:])
 		if length > maxPiece {
 			return 0, fmt.Errorf("a piece of %d bytes is longer than %d", length, maxPiece)
 		}

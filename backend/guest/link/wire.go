@@ -1,15 +1,13 @@
 package link
 
 import (
-	"bytes"
-	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"slipway/backend/session"
+	"slipway/tunnel/frame"
 )
 
 // Version is the version of the link's protocol. Both sides must have the same.
@@ -138,27 +136,26 @@ func WriteMessage(w io.Writer, value any) error {
 	if len(body) > MaxMessage {
 		return fmt.Errorf("message of %d bytes is longer than %d", len(body), MaxMessage)
 	}
-	message := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(body)), uint32(len(body)))
-	_, err = w.Write(append(message, body...))
+	message := append(make([]byte, frame.LengthSize, frame.LengthSize+len(body)), body...)
+	frame.PutLength(message)
+	_, err = w.Write(message)
 	return err
 }
 
 // ReadMessage reads one message into value.
 func ReadMessage(r io.Reader, value any) error {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
+	length, err := frame.ReadLength(r)
+	if err != nil {
 		return err
 	}
-	length := binary.BigEndian.Uint32(head[:])
 	if length > MaxMessage {
 		return fmt.Errorf("message of %d bytes is longer than %d", length, MaxMessage)
 	}
-	// It grows with what comes: a length by itself takes no memory.
-	var body bytes.Buffer
-	if _, err := io.CopyN(&body, r, int64(length)); err != nil {
-		return errors.Join(io.ErrUnexpectedEOF, err)
+	body, err := frame.ReadPayload(r, nil, length)
+	if err != nil {
+		return err
 	}
-	if err := json.Unmarshal(body.Bytes(), value); err != nil {
+	if err := json.Unmarshal(body, value); err != nil {
 		return fmt.Errorf("decode message: %w", err)
 	}
 	return nil

@@ -1,7 +1,7 @@
-package agentrpc
+package resume
 
 // stretch is the part of a stream of bytes that is still needed. Its zero value
-// stands at the beginning of the stream.
+// is at the beginning of the stream.
 type stretch struct {
 	begin uint64 // offset of the first byte of data in the stream
 	data  []byte // bytes in it never change once they are there

@@ -1,0 +1,426 @@
+package resume
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"slipway/tunnel"
+)
+
+// Sizes and times of a stream.
+const (
+	firstWindow = 256 << 10 // bytes that may be sent before the other side has said its window
+	window      = 2 << 20   // bytes on their way or unread, in each direction
+	bulkWindow  = 8 << 20   // of a bulk stream
+	takenEvery  = 64 << 10  // bytes after which the sender is told that they were taken, at most
+	// leaveWithin is how long a side that has closed waits, while it runs over a
+	// wire, for the other side to have heard of it.
+	leaveWithin = time.Minute
+)
+
+// Stream is one end of a stream that survives cuts. While it runs over nothing,
+// reads wait, and so do writes once the window is full. Its end is io.EOF where
+// the other side has closed it, and io.ErrUnexpectedEOF, with [ErrForgotten] or
+// [ErrLost], where it could not be resumed.
+type Stream struct {
+	class         tunnel.Class
+	local, remote net.Addr
+	caller        bool // it is the side that opened it
+	done          chan struct{}
+
+	mu      sync.Mutex // guards everything below
+	changed sync.Cond  // of mu; broadcast at every change
+	wire    *wire      // nil while it runs over none
+	gone    error      // why no more bytes go either way; nil: they do
+	closed  bool       // by its holder
+	leaveBy time.Time  // when the other side must have heard that; zero: not yet said over wire
+	out     outgoing
+	in      incoming
+
+	readBy, writeBy time.Time
+}
+
+var _ tunnel.Stream = (*Stream)(nil)
+
+// outgoing is what goes to the peer.
+type outgoing struct {
+	kept  stretch // not yet taken by the peer
+	sent  uint64  // offset up to which wire has been given them
+	ever  uint64  // up to which any wire has
+	taken uint64  // by the peer
+	room  uint64  // the peer's window
+	ended bool    // the holder writes no more
+}
+
+// incoming is what comes from the peer.
+type incoming struct {
+	kept   stretch // not yet read
+	window uint64
+	told   uint64 // of what was taken, as the peer knows over wire
+	begun  bool   // something has come
+	ended  bool   // the peer writes no more
+	left   bool   // nor does it read
+}
+
+// every is after how much the peer is told that it was taken.
+func (in *incoming) every() uint64 { return max(1, min(takenEvery, in.window/4)) }
+
+func newStream(raw tunnel.Stream, class tunnel.Class, caller bool) *Stream {
+	s := &Stream{class: class, local: raw.LocalAddr(), remote: raw.RemoteAddr(), caller: caller,
+		done: make(chan struct{})}
+	s.changed.L = &s.mu
+	s.out.room, s.in.window = firstWindow, window
+	if class == tunnel.Bulk {
+		s.in.window = bulkWindow
+	}
+	return s
+}
+
+func count(marks ...bool) (n uint64) {
+	for _, mark := range marks {
+		if mark {
+			n++
+		}
+	}
+	return n
+}
+
+// total is how much there is to be sent, E and C included. It needs mu, as all
+// that follow.
+func (s *Stream) total() uint64 { return s.out.kept.end() + count(s.out.ended, s.closed) }
+
+// received is how much has come.
+func (s *Stream) received() uint64 { return s.in.kept.end() + count(s.in.ended, s.in.left) }
+
+// taken is how much of that needs no room any more.
+func (s *Stream) taken() uint64 {
+	if s.closed || s.in.ended || s.in.left {
+		return s.received()
+	}
+	return s.in.kept.begin
+}
+
+// heard reports whether the peer knows all that there is to know.
+func (s *Stream) heard() bool { return s.in.left || s.closed && s.out.taken == s.total() }
+
+// over reports whether this side needs no wire any more.
+func (s *Stream) over() bool { return s.gone != nil || s.caller && s.closed && s.heard() }
+
+// isOver is over for whoever does not have mu.
+func (s *Stream) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over()
+}
+
+// end notes why no more bytes go either way.
+func (s *Stream) end(why error) {
+	if s.gone == nil {
+		s.gone = why
+		close(s.done)
+	}
+	s.out.kept.drop(s.out.kept.end())
+	s.changed.Broadcast()
+}
+
+// finish is end for whoever does not have mu. What has come can still be read.
+func (s *Stream) finish(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end(why)
+}
+
+// Left is closed when the other side has closed the stream, or it is lost for good.
+func (s *Stream) Left() <-chan struct{} { return s.done }
+
+// attach has the stream run over w from now on, where the peer has received so
+// much and allows so much. It returns how much has come from the peer.
+func (s *Stream) attach(w *wire, at greeting) (received uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone != nil {
+		return 0, s.gone
+	}
+	if at.received < s.out.taken || at.received > s.out.ever {
+		return 0, broken("%d bytes were received where %d to %d are kept", at.received, s.out.taken, s.out.ever)
+	}
+	if s.wire != nil {
+		_ = s.wire.raw.Close() // nothing of it is read any more
+	}
+	s.wire, s.out.sent, s.out.room = w, at.received, min(at.window, bulkWindow)
+	s.in.told, s.leaveBy = 0, time.Time{}
+	s.changed.Broadcast()
+	return s.received(), nil
+}
+
+// carry sends and receives over w until it is lost or the stream is over.
+func (s *Stream) carry(w *wire) {
+	var receiving sync.WaitGroup
+	receiving.Go(func() { s.receive(w) })
+	s.send(w)
+	_ = w.raw.SetReadDeadline(time.Unix(1, 0)) // lets receive go
+	receiving.Wait()
+	_ = w.raw.Close() // it is lost, or nobody needs it
+}
+
+// send sends what there is to be sent.
+func (s *Stream) send(w *wire) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.wire == w {
+		kind, payload := s.next()
+		if kind == 0 {
+			if s.over() {
+				return
+			}
+			if !s.wait(s.leaveBy) {
+				s.end(net.ErrClosed) // the peer hears nothing any more
+			}
+			continue
+		}
+		s.mu.Unlock()
+		err := w.write(kind, payload)
+		s.mu.Lock()
+		if err != nil {
+			s.detach(w)
+		}
+	}
+}
+
+// next returns the next frame; of kind 0: there is nothing to be sent.
+func (s *Stream) next() (kind byte, payload []byte) {
+	taken, last := s.taken(), s.closed || s.in.ended || s.in.left
+	if taken >= s.in.told+s.in.every() || last && taken > s.in.told {
+		s.in.told = taken
+		return kindTaken, binary.BigEndian.AppendUint64(nil, taken)
+	}
+	end := s.out.kept.end()
+	switch {
+	case s.gone != nil || s.in.left || s.out.sent == s.total():
+		return 0, nil
+	case s.out.sent < end:
+		kind, payload = kindData, s.out.kept.from(s.out.sent, maxData)
+		s.out.sent += uint64(len(payload))
+	case s.out.sent == end && s.out.ended:
+		kind = kindEnd
+		s.out.sent++
+	default:
+		kind = kindClose
+		s.out.sent++
+		s.leaveBy = time.Now().Add(leaveWithin)
+	}
+	s.out.ever = max(s.out.ever, s.out.sent)
+	return kind, payload
+}
+
+// detach notes that w is lost, unless another one has taken its place.
+func (s *Stream) detach(w *wire) {
+	if s.wire == w {
+		s.wire = nil
+		s.changed.Broadcast()
+	}
+}
+
+// receive takes what comes over w.
+func (s *Stream) receive(w *wire) {
+	for {
+		kind, payload, err := w.read()
+		s.mu.Lock()
+		switch {
+		case s.wire != w:
+			err = net.ErrClosed
+		case err == nil:
+			err = s.frame(kind, payload)
+		case err == io.EOF && s.heard(): //nolint:errorlint // only between two frames
+			s.end(net.ErrClosed)
+		}
+		if errors.Is(err, tunnel.ErrProtocol) || errors.Is(err, ErrForgotten) ||
+			errors.Is(err, tunnel.ErrTooManyStreams) {
+			s.end(err)
+		}
+		if err != nil {
+			s.detach(w)
+			s.mu.Unlock()
+			return
+		}
+		s.changed.Broadcast()
+		s.mu.Unlock()
+	}
+}
+
+// frame acts on one frame.
+func (s *Stream) frame(kind byte, payload []byte) error {
+	s.in.begun = true
+	switch kind {
+	case kindResume, kindRefuse: // the answer to the first greeting, which was not waited for
+		g, err := greetingOf(kind, payload)
+		if err != nil {
+			return err
+		}
+		if !s.caller || s.out.taken > 0 || g.received > s.out.ever {
+			return broken("a greeting in a stream that has begun")
+		}
+		s.out.room = min(g.window, bulkWindow)
+	case kindData:
+		switch {
+		case s.in.ended || s.in.left:
+			return broken("data behind the end of a stream")
+		case uint64(len(s.in.kept.data)+len(payload)) > s.in.window:
+			return broken("more of a stream than there is room for")
+		}
+		s.in.kept.add(payload)
+		if s.closed || s.gone != nil {
+			s.in.kept.drop(s.in.kept.end())
+		}
+	case kindEnd, kindClose:
+		if s.in.left || s.in.ended && kind == kindEnd {
+			return broken("a second end of a stream")
+		}
+		s.in.ended = s.in.ended || kind == kindEnd
+		if kind == kindClose {
+			s.in.left = true
+			s.end(net.ErrClosed)
+		}
+	case kindTaken:
+		n := binary.BigEndian.Uint64(payload)
+		if n > s.out.sent {
+			return broken("%d bytes were taken of %d", n, s.out.sent)
+		}
+		s.out.taken = max(s.out.taken, n)
+		s.out.kept.drop(max(s.out.kept.begin, min(n, s.out.kept.end())))
+	}
+	return nil
+}
+
+// Read implements [net.Conn]. The failure of the stream comes behind the last
+// byte.
+func (s *Stream) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		switch {
+		case s.closed:
+			return 0, net.ErrClosed
+		case len(p) == 0:
+			return 0, nil
+		case len(s.in.kept.data) > 0:
+			n := copy(p, s.in.kept.data)
+			s.in.kept.drop(s.in.kept.begin + uint64(n))
+			if s.taken() >= s.in.told+s.in.every() {
+				s.changed.Broadcast()
+			}
+			return n, nil
+		case s.in.ended || s.in.left:
+			return 0, io.EOF
+		case s.gone != nil:
+			return 0, s.gone
+		case !s.wait(s.readBy):
+			return 0, os.ErrDeadlineExceeded
+		}
+	}
+}
+
+// Write implements [net.Conn]. It returns when all of p is kept to be sent.
+func (s *Stream) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for written := 0; ; {
+		free := max(int64(s.out.room)-int64(len(s.out.kept.data)), 0)
+		switch {
+		case s.gone != nil:
+			return written, s.gone
+		case s.closed || s.out.ended:
+			return written, net.ErrClosed
+		case written == len(p):
+			return written, nil
+		case free > 0:
+			n := min(len(p)-written, int(free))
+			s.out.kept.add(p[written : written+n])
+			written += n
+			s.changed.Broadcast()
+		case !s.wait(s.writeBy):
+			return written, os.ErrDeadlineExceeded
+		}
+	}
+}
+
+// wait waits for a change and reports false when the time is over.
+func (s *Stream) wait(until time.Time) bool {
+	if until.IsZero() {
+		s.changed.Wait()
+		return true
+	}
+	left := time.Until(until)
+	if left <= 0 {
+		return false
+	}
+	timer := time.AfterFunc(left, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.changed.Broadcast()
+	})
+	s.changed.Wait()
+	timer.Stop()
+	return true
+}
+
+// CloseWrite ends this side's bytes; the peer's still come.
+func (s *Stream) CloseWrite() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone != nil {
+		return s.gone
+	}
+	s.out.ended = s.out.ended || !s.closed
+	s.changed.Broadcast()
+	return nil
+}
+
+// Close gives both directions up. What was written is still sent, after a cut
+// too; it waits for nothing.
+func (s *Stream) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.closed = true
+		s.in.kept.drop(s.in.kept.end())
+		s.changed.Broadcast()
+	}
+	return nil
+}
+
+// Class implements [tunnel.Stream].
+func (s *Stream) Class() tunnel.Class { return s.class }
+
+// LocalAddr returns the address of the carrier that the stream began on.
+func (s *Stream) LocalAddr() net.Addr { return s.local }
+
+// RemoteAddr returns the peer's address on that carrier.
+func (s *Stream) RemoteAddr() net.Addr { return s.remote }
+
+// SetDeadline sets both deadlines.
+func (s *Stream) SetDeadline(t time.Time) error { return s.deadlines(&t, &t) }
+
+// SetReadDeadline sets when reads fail with os.ErrDeadlineExceeded.
+func (s *Stream) SetReadDeadline(t time.Time) error { return s.deadlines(&t, nil) }
+
+// SetWriteDeadline sets when writes fail with os.ErrDeadlineExceeded.
+func (s *Stream) SetWriteDeadline(t time.Time) error { return s.deadlines(nil, &t) }
+
+func (s *Stream) deadlines(read, write *time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if read != nil {
+		s.readBy = *read
+	}
+	if write != nil {
+		s.writeBy = *write
+	}
+	s.changed.Broadcast()
+	return nil
+}

@@ -1,0 +1,158 @@
+package resume
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"slipway/tunnel"
+	"slipway/tunnel/frame"
+)
+
+// The kinds of frames.
+const (
+	kindResume = 'R'
+	kindRefuse = 'X'
+	kindData   = 'D'
+	kindEnd    = 'E'
+	kindClose  = 'C'
+	kindTaken  = 'T'
+)
+
+// Why a host refuses.
+const (
+	refusedUnknown = 1
+	refusedFull    = 2
+)
+
+const (
+	stall        = time.Minute // that a write may take
+	maxData      = 32 << 10    // bytes of one frame
+	idSize       = 16
+	greetingSize = idSize + 4*8 + 1
+)
+
+// Why a stream ended that neither side has closed. Both read as
+// io.ErrUnexpectedEOF too.
+var (
+	// ErrForgotten means that the other side does not have the stream any more.
+	ErrForgotten = errors.New("tunnel: the stream is not kept any more")
+	// ErrLost means that the connection did not come back in time.
+	ErrLost = errors.New("tunnel: the stream was cut and could not be resumed in time")
+)
+
+func lost(why error) error { return fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, why) }
+
+func broken(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{tunnel.ErrProtocol}, args...)...)
+}
+
+// check gives the length of each kind of frame.
+func check(kind byte, length uint32) error {
+	least, most := uint32(0), uint32(0)
+	switch kind {
+	case kindResume:
+		least, most = greetingSize, greetingSize
+	case kindRefuse:
+		least, most = 1, 1
+	case kindData:
+		least, most = 1, maxData
+	case kindTaken:
+		least, most = 8, 8
+	case kindEnd, kindClose:
+	default:
+		return broken("a frame of kind %q", kind)
+	}
+	if length < least || length > most {
+		return broken("a frame of kind %q with %d bytes", kind, length)
+	}
+	return nil
+}
+
+// greeting says where one side of a stream is.
+type greeting struct {
+	id       [idSize]byte
+	received uint64
+	window   uint64
+	age      time.Duration // 0: it begins
+	patience time.Duration
+	begun    bool // the caller has had an answer
+}
+
+func (g greeting) encode() []byte {
+	b := append(make([]byte, 0, greetingSize), g.id[:]...)
+	for _, n := range []uint64{g.received, g.window, uint64(g.age), uint64(g.patience)} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	if g.begun {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+func parseGreeting(b []byte) greeting {
+	var g greeting
+	b = b[copy(g.id[:], b):]
+	at := func(i int) uint64 { return binary.BigEndian.Uint64(b[8*i:]) }
+	g.received, g.window = at(0), at(1)
+	g.age, g.patience, g.begun = max(0, time.Duration(at(2))), max(0, time.Duration(at(3))), b[32] == 1
+	return g
+}
+
+// wire is the stream of a tunnel that a stream runs over. One goroutine reads and
+// one writes.
+type wire struct {
+	raw   tunnel.Stream
+	in    *bufio.Reader
+	frame []byte // that was read last
+
+	// The writer's own.
+	out      []byte
+	deadline time.Time
+}
+
+func newWire(raw tunnel.Stream) *wire { return &wire{raw: raw, in: bufio.NewReaderSize(raw, 512)} }
+
+// write writes a frame. The peer always reads, so a write that takes long goes
+// to nobody.
+func (w *wire) write(kind byte, payload []byte) error {
+	if now := time.Now(); w.deadline.Sub(now) < stall/2 {
+		w.deadline = now.Add(stall)
+		if err := w.raw.SetWriteDeadline(w.deadline); err != nil {
+			return err
+		}
+	}
+	w.out = frame.Append(w.out[:0], kind, payload)
+	_, err := w.raw.Write(w.out)
+	return err
+}
+
+// read reads a frame, whose payload is good until the next.
+func (w *wire) read() (kind byte, payload []byte, err error) {
+	kind, w.frame, err = frame.Read(w.in, w.frame, check)
+	return kind, w.frame, err
+}
+
+// greeted reads the first frame.
+func (w *wire) greeted() (greeting, error) {
+	kind, payload, err := w.read()
+	if err != nil {
+		return greeting{}, err
+	}
+	return greetingOf(kind, payload)
+}
+
+func greetingOf(kind byte, payload []byte) (greeting, error) {
+	switch {
+	case kind == kindResume:
+		return parseGreeting(payload), nil
+	case kind == kindRefuse && payload[0] == refusedFull:
+		return greeting{}, lost(tunnel.ErrTooManyStreams)
+	case kind == kindRefuse:
+		return greeting{}, lost(ErrForgotten)
+	}
+	return greeting{}, broken("a stream that begins with %q", kind)
+}
