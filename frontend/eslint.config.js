@@ -7,6 +7,11 @@ const allow = (from, ...to) => ({
   allow: { to: to.map((t) => ({ element: typeof t === 'string' ? { type: t } : t })) },
 })
 
+const exportsByName = [
+  { selector: 'ExportDefaultDeclaration', message: 'Export by name.' },
+  { selector: 'ExportAllDeclaration', message: 'No barrels: import from the file itself.' },
+]
+
 export default tseslint.config(
   {
     ignores: [
@@ -34,10 +39,20 @@ export default tseslint.config(
       'no-console': 'error',
       eqeqeq: 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
+      'no-restricted-syntax': ['error', ...exportsByName],
+    },
+  },
+  {
+    files: ['src/**/*.{ts,tsx}'],
+    ignores: ['**/*.test.{ts,tsx}', 'src/api/types.gen.ts'],
+    rules: {
       'no-restricted-syntax': [
         'error',
-        { selector: 'ExportDefaultDeclaration', message: 'Export by name.' },
-        { selector: 'ExportAllDeclaration', message: 'No barrels: import from the file itself.' },
+        ...exportsByName,
+        ...['Literal[value=/api.v1/]', 'TemplateElement[value.raw=/api.v1/]'].map((selector) => ({
+          selector,
+          message: 'Call a route of api/types.gen.ts by its name.',
+        })),
       ],
     },
   },

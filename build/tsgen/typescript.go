@@ -49,7 +49,15 @@ func (s *source) writeRoutes(out *bytes.Buffer) {
 	out.WriteString("\n/** Every endpoint of the API by its name. */\nexport const routes = {\n")
 	for _, one := range s.routes {
 		fmt.Fprintf(out, "  /** %s */\n", sentence(one.Summary))
-		fmt.Fprintf(out, "  %s: { method: %q, path: %q },\n", strconv.Quote(one.Name), one.Method, one.Path)
+		fmt.Fprintf(out, "  %q: { method: %q, path: %q", one.Name, one.Method, one.Path)
+		if len(one.Query) > 0 {
+			names := make([]string, len(one.Query))
+			for i, param := range one.Query {
+				names[i] = strconv.Quote(param.Name)
+			}
+			fmt.Fprintf(out, ", query: [%s]", strings.Join(names, ", "))
+		}
+		out.WriteString(" },\n")
 	}
 	out.WriteString("} as const;\n\n/** The name of an endpoint. */\nexport type RouteName = keyof typeof routes;\n")
 	out.WriteString("\n/** What each endpoint takes and answers; undefined where there is no JSON body. */\nexport " +

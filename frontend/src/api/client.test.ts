@@ -1,26 +1,26 @@
 import { describe, expect, it, vi } from 'vitest'
-import { address, ApiProblem, asProblem, request, UNREACHABLE } from './client'
+import { ApiProblem, asProblem, call, target, UNREACHABLE } from './client'
 
 function answer(status: number, body: string): void {
   vi.spyOn(globalThis, 'fetch').mockResolvedValue(new Response(status === 204 ? null : body, { status }))
 }
 
-describe('request', () => {
+describe('call', () => {
   it('gives the parsed answer', async () => {
     answer(200, '{"a":1}')
-    await expect(request('/x')).resolves.toEqual({ a: 1 })
+    await expect(call('version')).resolves.toEqual({ a: 1 })
   })
   it('sends a body as JSON with the cookie', async () => {
     answer(200, '{}')
-    await request('/x', { method: 'POST', body: { n: 1 } })
+    await call('setting-update', { path: { name: 'a/b' }, body: { value: '1' } })
     expect(fetch).toHaveBeenCalledWith(
-      '/x',
-      expect.objectContaining({ method: 'POST', body: '{"n":1}', credentials: 'same-origin' }),
+      '/api/v1/settings/file/a%2Fb',
+      expect.objectContaining({ method: 'PATCH', body: '{"value":"1"}', credentials: 'same-origin' }),
     )
   })
   it('takes no content for nothing', async () => {
     answer(204, '')
-    await expect(request('/x', { method: 'DELETE' })).resolves.toBeUndefined()
+    await expect(call('recent-delete', { path: { id: 'x' } })).resolves.toBeUndefined()
   })
   it('throws a refusal with its code, hint and fields', async () => {
     answer(
@@ -28,7 +28,7 @@ describe('request', () => {
       '{"code":"session_create_invalid","message":"No.","hint":"Do.",' +
         '"fields":[{"field":"name","code":"c","message":"m"}]}',
     )
-    const error = await request('/x').catch((e: unknown) => e)
+    const error = await call('version').catch((e: unknown) => e)
     expect(error).toBeInstanceOf(ApiProblem)
     expect(error).toMatchObject({
       code: 'session_create_invalid',
@@ -40,22 +40,27 @@ describe('request', () => {
   })
   it('says so when the answer is no problem document', async () => {
     answer(502, '<html>')
-    await expect(request('/x')).rejects.toMatchObject({ code: 'server_answer_invalid', status: 502 })
+    await expect(call('version')).rejects.toMatchObject({ code: 'server_answer_invalid', status: 502 })
   })
   it('tells silence from refusal', async () => {
     vi.spyOn(globalThis, 'fetch').mockRejectedValue(new TypeError('Load failed'))
-    await expect(request('/x')).rejects.toMatchObject({ code: UNREACHABLE, status: 0 })
+    await expect(call('version')).rejects.toMatchObject({ code: UNREACHABLE, status: 0 })
   })
   it('lets a cancelled request stay cancelled', async () => {
     vi.spyOn(globalThis, 'fetch').mockRejectedValue(new DOMException('stop', 'AbortError'))
-    await expect(request('/x')).rejects.toMatchObject({ name: 'AbortError' })
+    await expect(call('version')).rejects.toMatchObject({ name: 'AbortError' })
   })
 })
 
-describe('address', () => {
-  it('leaves out what is undefined and escapes the rest', () => {
-    expect(address('/p', { a: 'x y', b: undefined, c: 3 })).toBe('/p?a=x+y&c=3')
-    expect(address('/p', {})).toBe('/p')
+describe('target', () => {
+  it('leaves out what is undefined, empty or false and escapes the rest', () => {
+    expect(target('session', { path: { id: 'a b' } })).toBe('/api/v1/sessions/a%20b')
+    expect(target('sessions', { query: { state: 'x y', agent: undefined, limit: 3 } })).toBe(
+      '/api/v1/sessions?state=x+y&limit=3',
+    )
+    expect(target('logs', { path: { id: 'a' }, query: { follow: true, timestamps: false, kernel: '', tail: 0 } })).toBe(
+      '/api/v1/sessions/a/logs?follow=1&tail=0',
+    )
   })
 })
 

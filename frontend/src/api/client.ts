@@ -1,5 +1,5 @@
 import i18next from 'i18next'
-import type { FieldProblem, Problem } from './types.gen'
+import { routes, type FieldProblem, type Problem, type RouteName, type RouteTypes } from './types.gen'
 
 /** A refusal or failure as the server tells it: decide by `code`, show `message` and `hint`. */
 export class ApiProblem extends Error {
@@ -27,23 +27,45 @@ export class ApiProblem extends Error {
 /** The code of a failure to reach the control plane at all. */
 export const UNREACHABLE = 'server_connect_unavailable'
 
-export type QueryParams = Record<string, string | number | boolean | undefined>
+type QueryValue = string | number | boolean | undefined
 
-export interface Call {
-  method?: string
-  body?: unknown
-  query?: QueryParams
-  signal?: AbortSignal
-}
+/** The parameters in a path. */
+type ParamsIn<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamsIn<Rest> : never
+type PathOf<N extends RouteName> = ParamsIn<(typeof routes)[N]['path']>
+type QueryOf<N extends RouteName> = (typeof routes)[N] extends { query: readonly (infer Name extends string)[] }
+  ? Name
+  : never
 
-/** Writes a path with its query, leaving undefined parameters out. */
-export function address(path: string, query?: QueryParams): string {
+/** What fills a route's address. Parameters that are undefined, empty or false are left out, true is written as 1. */
+export type Address<N extends RouteName> = { query?: { [Name in QueryOf<N>]?: QueryValue } } & ([PathOf<N>] extends [
+  never,
+]
+  ? { path?: undefined }
+  : { path: Record<PathOf<N>, string> })
+
+/** What a call of a route is given. */
+export type Given<N extends RouteName> = Address<N> & { signal?: AbortSignal | undefined } & ([
+    RouteTypes[N]['request'],
+  ] extends [undefined]
+    ? { body?: undefined }
+    : { body: RouteTypes[N]['request'] })
+
+type Optional<T> = Record<string, never> extends T ? [given?: T] : [given: T]
+
+/** A route's path and query. */
+export function target<N extends RouteName>(name: N, ...[given]: Optional<Address<N>>): string {
+  const { path = {}, query = {} } = (given ?? {}) as {
+    path?: Record<string, string>
+    query?: Record<string, QueryValue>
+  }
+  const filled = routes[name].path.replace(/\{(\w+)\}/g, (_, param: string) => encodeURIComponent(path[param] ?? ''))
   const params = new URLSearchParams()
-  for (const [name, value] of Object.entries(query ?? {})) {
-    if (value !== undefined) params.set(name, String(value))
+  for (const [param, value] of Object.entries(query)) {
+    if (value === true) params.set(param, '1')
+    else if (value !== undefined && value !== '' && value !== false) params.set(param, String(value))
   }
   const text = params.toString()
-  return text ? `${path}?${text}` : path
+  return text ? `${filled}?${text}` : filled
 }
 
 function isProblem(value: unknown): value is Problem {
@@ -77,16 +99,16 @@ export const unanswered = (hint: string): ApiProblem =>
   new ApiProblem({ code: UNREACHABLE, message: i18next.t('problem.unanswered'), hint }, 0)
 
 /** Sends a request and returns the raw answer; throws ApiProblem for a status of 400 or more or no answer. */
-export async function send(path: string, call: Call = {}): Promise<Response> {
-  const init: RequestInit = { method: call.method ?? 'GET', credentials: 'same-origin' }
-  if (call.signal) init.signal = call.signal
-  if (call.body !== undefined) {
-    init.body = JSON.stringify(call.body)
+export async function send(method: string, address: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  const init: RequestInit = { method, credentials: 'same-origin' }
+  if (signal) init.signal = signal
+  if (body !== undefined) {
+    init.body = JSON.stringify(body)
     init.headers = { 'content-type': 'application/json' }
   }
   let response: Response
   try {
-    response = await fetch(address(path, call.query), init)
+    response = await fetch(address, init)
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === 'AbortError') throw cause
     throw unanswered(i18next.t('problem.unansweredHint'))
@@ -95,12 +117,24 @@ export async function send(path: string, call: Call = {}): Promise<Response> {
   return response
 }
 
-/** Sends a request and returns its JSON answer, or undefined where there is no content. */
-export async function request<T>(path: string, call: Call = {}): Promise<T> {
-  const response = await send(path, call)
+/** The JSON of an answer, or undefined where there is no content. */
+export async function content<T>(response: Response): Promise<T> {
   if (response.status === 204) return undefined as T
   const text = await response.text()
   return (text ? JSON.parse(text) : undefined) as T
+}
+
+/** Calls a route and returns the answer as it comes, for a stream. */
+export function open<N extends RouteName>(name: N, ...[given]: Optional<Given<N>>): Promise<Response> {
+  return send(routes[name].method, target(name, ...([given] as Optional<Address<N>>)), given?.body, given?.signal)
+}
+
+/** Calls a route and returns what it answers. */
+export async function call<N extends RouteName>(
+  name: N,
+  ...given: Optional<Given<N>>
+): Promise<RouteTypes[N]['response']> {
+  return content(await open(name, ...given))
 }
 
 /** Any thrown value as a problem that can be shown. */

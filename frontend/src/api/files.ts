@@ -1,7 +1,14 @@
 // The endpoints of files: those of a running session, and those of a folder.
 import i18next from 'i18next'
-import { address, ApiProblem, request, send, unanswered, unexplained } from './client'
-import type { FileInfo, FileListing, FinishRequest, UploadState } from './types.gen'
+import { ApiProblem, content, send, target, unanswered, unexplained } from './client'
+import {
+  routes,
+  type FileInfo,
+  type FileListing,
+  type FinishRequest,
+  type RouteTypes,
+  type UploadState,
+} from './types.gen'
 
 /** What becomes of a file that is there already. */
 export type Conflict = 'fail' | 'replace' | 'keep-both'
@@ -11,25 +18,49 @@ export type FilePlace = { session: string; kernel?: string } | { folder: string 
 
 export const placeKey = (place: FilePlace): string =>
   'folder' in place ? `folder:${place.folder}` : `session:${place.session}:${place.kernel ?? ''}`
-const base = (place: FilePlace): string =>
-  'folder' in place
-    ? `/api/v1/folders/${encodeURIComponent(place.folder)}/files`
-    : `/api/v1/sessions/${encodeURIComponent(place.session)}/files`
+
+/** The routes to files of sessions; those of folders are called the same after `folder-`. */
+type FileRoute =
+  | 'files'
+  | 'file-stat'
+  | 'file-read'
+  | 'file-zip'
+  | 'file-move'
+  | 'file-remove'
+  | 'directory-make'
+  | 'upload'
+  | 'upload-write'
+  | 'upload-finish'
+  | 'upload-drop'
 
 /**
- * A path as the query carries it: percent-encoded, with every byte. Names that
- * are no text come encoded from the server and stay so.
+ * A route's address for a path as the query carries it: percent-encoded, with
+ * every byte. Names that are no text come encoded from the server and stay so;
+ * tail is more of the query in that form.
  */
-export function filesAddress(
+function fileAddress(
   place: FilePlace,
-  call: string,
+  name: FileRoute,
   encodedPath: string,
-  more: Record<string, string | number | undefined> = {},
+  more: Record<string, string | number> = {},
+  tail = '',
 ): string {
-  const kernel = 'session' in place ? place.kernel : undefined
-  const rest = address('', { ...more, kernel }).slice(1)
-  return `${base(place)}${call}?path=${encodedPath}${rest ? `&${rest}` : ''}`
+  const at =
+    'folder' in place
+      ? target(`folder-${name}`, { path: { folder: place.folder } })
+      : target(name, { path: { id: place.session } })
+  const given = Object.entries('session' in place && place.kernel ? { ...more, kernel: place.kernel } : more)
+  const rest = given.map(([key, value]) => `&${key}=${encodeURIComponent(value)}`).join('')
+  return `${at}?path=${encodedPath}${rest}${tail}`
 }
+
+/** Calls a route to a file at its address. */
+const ask = async <N extends FileRoute>(
+  name: N,
+  address: string,
+  signal?: AbortSignal,
+  body?: RouteTypes[N]['request'],
+): Promise<RouteTypes[N]['response']> => content(await send(routes[name].method, address, body, signal))
 
 /** The name of an entry as it stands in an address. */
 export const encodedName = (file: Pick<FileInfo, 'name' | 'encoded'>): string =>
@@ -39,7 +70,7 @@ export const encodedName = (file: Pick<FileInfo, 'name' | 'encoded'>): string =>
 export const inside = (dir: string, name: string): string => (dir === '' ? name : `${dir}%2F${name}`)
 
 const listFiles = (place: FilePlace, dir: string, after: string, signal?: AbortSignal) =>
-  request<FileListing>(`${filesAddress(place, '', dir)}${after ? `&after=${after}` : ''}`, { signal })
+  ask('files', fileAddress(place, 'files', dir, {}, after && `&after=${after}`), signal)
 
 /** A directory as a whole, its parts put together. */
 export async function listAll(place: FilePlace, dir: string, signal: AbortSignal): Promise<FileListing> {
@@ -52,33 +83,32 @@ export async function listAll(place: FilePlace, dir: string, signal: AbortSignal
   return listing
 }
 export const statFile = (place: FilePlace, path: string, signal?: AbortSignal) =>
-  request<FileInfo>(filesAddress(place, '/stat', path), { signal })
+  ask('file-stat', fileAddress(place, 'file-stat', path), signal)
+export const contentAddress = (place: FilePlace, path: string) => fileAddress(place, 'file-read', path)
 export const readFile = (place: FilePlace, path: string, signal?: AbortSignal) =>
-  send(filesAddress(place, '/content', path), { signal })
-export const contentAddress = (place: FilePlace, path: string) => filesAddress(place, '/content', path)
-export const zipAddress = (place: FilePlace, paths: readonly string[], name: string) =>
-  `${filesAddress(place, '/zip', paths[0] ?? '', { name })}${paths
-    .slice(1)
-    .map((path) => `&path=${path}`)
-    .join('')}`
+  send('GET', contentAddress(place, path), undefined, signal)
+export const zipAddress = (place: FilePlace, paths: readonly string[], name: string) => {
+  const more = paths.slice(1).map((path) => `&path=${path}`)
+  return fileAddress(place, 'file-zip', paths[0] ?? '', { name }, more.join(''))
+}
 export const makeDirectory = (place: FilePlace, path: string, parents = false) =>
-  request<undefined>(filesAddress(place, '/directory', path, { parents: parents ? 1 : undefined }), { method: 'POST' })
+  ask('directory-make', fileAddress(place, 'directory-make', path, parents ? { parents: 1 } : {}))
 export const moveFile = (place: FilePlace, from: string, to: string) =>
-  request<undefined>(`${filesAddress(place, '/move', from)}&to=${to}`, { method: 'POST' })
+  ask('file-move', fileAddress(place, 'file-move', from, {}, `&to=${to}`))
 export const removeFile = (place: FilePlace, path: string, signal?: AbortSignal) =>
-  request<undefined>(filesAddress(place, '', path, { recursive: 1 }), { method: 'DELETE', signal })
+  ask('file-remove', fileAddress(place, 'file-remove', path, { recursive: 1 }), signal)
 
 export const uploadState = (place: FilePlace, path: string, key: string, signal?: AbortSignal) =>
-  request<UploadState>(filesAddress(place, '/upload', path, { key }), { signal })
+  ask('upload', fileAddress(place, 'upload', path, { key }), signal)
 export const dropUpload = (place: FilePlace, path: string, key: string) =>
-  request<undefined>(filesAddress(place, '/upload', path, { key }), { method: 'DELETE' })
+  ask('upload-drop', fileAddress(place, 'upload-drop', path, { key }))
 export const finishUpload = (
   place: FilePlace,
   path: string,
   key: string,
   body: FinishRequest & { conflict: Conflict },
   signal?: AbortSignal,
-) => request<FileInfo>(filesAddress(place, '/upload', path, { key }), { method: 'POST', body, signal })
+) => ask('upload-finish', fileAddress(place, 'upload-finish', path, { key }), signal, body)
 
 /** Adds a piece to an upload and says how it goes; fetch cannot, so it is an XMLHttpRequest. */
 export function writePiece(
@@ -94,7 +124,7 @@ export function writePiece(
     const call = new XMLHttpRequest()
     const stop = () => call.abort()
     signal.addEventListener('abort', stop, { once: true })
-    call.open('PUT', filesAddress(place, '/upload', path, { key, offset }))
+    call.open('PUT', fileAddress(place, 'upload-write', path, { key, offset }))
     call.upload.onprogress = (event) => progress(event.loaded)
     call.onloadend = () => signal.removeEventListener('abort', stop)
     call.onabort = () => reject(new DOMException('cancelled', 'AbortError'))

@@ -6,24 +6,9 @@ import {
   type UseQueryResult,
 } from '@tanstack/react-query'
 import { useCallback } from 'react'
-import {
-  fetchAgents,
-  fetchDevices,
-  fetchEnvironments,
-  fetchMachines,
-  fetchOperations,
-  fetchPresets,
-  fetchRecents,
-  fetchResources,
-  fetchSession,
-  fetchSessions,
-  fetchSettings,
-  fetchUsage,
-  fetchVersion,
-  putSettings,
-} from './calls'
+
 import type { SessionBook, UsageBook } from './book'
-import { ApiProblem } from './client'
+import { ApiProblem, call } from './client'
 import type { Connection } from './events'
 import { keys } from './keys'
 import type {
@@ -65,7 +50,7 @@ export function useSessionBook(): UseQueryResult<SessionBook> {
     queryKey: keys.sessions,
     queryFn: async ({ signal }) =>
       newest(
-        toBook(await fetchSessions({ state: 'all', limit: 400 }, signal)),
+        toBook(await call('sessions', { query: { state: 'all', limit: 400 }, signal })),
         client.getQueryData<SessionBook>(keys.sessions),
       ),
     ...always,
@@ -76,7 +61,7 @@ export function useSessionBook(): UseQueryResult<SessionBook> {
 export function useFinishedBook(enabled: boolean): UseQueryResult<SessionBook> {
   return useQuery({
     queryKey: keys.finished,
-    queryFn: async ({ signal }) => toBook(await fetchSessions({ state: 'finished' }, signal)),
+    queryFn: async ({ signal }) => toBook(await call('sessions', { query: { state: 'finished' }, signal })),
     enabled,
     staleTime: Infinity,
   })
@@ -88,7 +73,7 @@ export function useSession(id: string): { session: Session | undefined; query: U
   const known = book.data?.[id]
   const query = useQuery({
     queryKey: keys.session(id),
-    queryFn: ({ signal }) => fetchSession(id, signal),
+    queryFn: ({ signal }) => call('session', { path: { id }, signal }),
     enabled: Boolean(id) && book.data !== undefined && !known,
     staleTime: Infinity,
   })
@@ -103,30 +88,34 @@ export function useLatestUsage(id: string): Usage | undefined {
 
 /** Samples of the last hour, then live. */
 export function useUsage(id: string): UseQueryResult<Usage[]> {
-  return useQuery({ queryKey: keys.usage(id), queryFn: ({ signal }) => fetchUsage(id, signal), staleTime: Infinity })
+  return useQuery({
+    queryKey: keys.usage(id),
+    queryFn: ({ signal }) => call('usage', { path: { id }, signal }),
+    staleTime: Infinity,
+  })
 }
 
 export function useMachines(): UseQueryResult<Machine[]> {
-  return useQuery({ queryKey: keys.machines, queryFn: ({ signal }) => fetchMachines(signal), ...always })
+  return useQuery({ queryKey: keys.machines, queryFn: ({ signal }) => call('machines', { signal }), ...always })
 }
 
 /** Every agent and how it is reached, kept current by the event channel. */
 export function useAgents(): UseQueryResult<Agent[]> {
-  return useQuery({ queryKey: keys.agents, queryFn: ({ signal }) => fetchAgents(signal), ...always })
+  return useQuery({ queryKey: keys.agents, queryFn: ({ signal }) => call('agents', { signal }), ...always })
 }
 
 /** Long pieces of work, newest first, kept current by the event channel. */
 export function useOperations(): UseQueryResult<Operation[]> {
-  return useQuery({ queryKey: keys.operations, queryFn: ({ signal }) => fetchOperations(signal), ...always })
+  return useQuery({ queryKey: keys.operations, queryFn: ({ signal }) => call('operations', { signal }), ...always })
 }
 
 /** The devices of every agent with their load and holders, kept current by the event channel. */
 export function useDevices(): UseQueryResult<DeviceBoard[]> {
-  return useQuery({ queryKey: keys.devices, queryFn: ({ signal }) => fetchDevices(signal), ...always })
+  return useQuery({ queryKey: keys.devices, queryFn: ({ signal }) => call('devices', { signal }), ...always })
 }
 
 export function usePresets(): UseQueryResult<Preset[]> {
-  return useQuery({ queryKey: keys.presets, queryFn: ({ signal }) => fetchPresets(signal), ...always })
+  return useQuery({ queryKey: keys.presets, queryFn: ({ signal }) => call('presets', { signal }), ...always })
 }
 
 /**
@@ -136,7 +125,7 @@ export function usePresets(): UseQueryResult<Preset[]> {
 export function useResources(): UseQueryResult<ResourceSummary[]> {
   return useQuery({
     queryKey: keys.resources,
-    queryFn: ({ signal }) => fetchResources(signal),
+    queryFn: ({ signal }) => call('resources', { signal }),
     refetchInterval: 4_000,
     staleTime: 1_000,
   })
@@ -144,19 +133,19 @@ export function useResources(): UseQueryResult<ResourceSummary[]> {
 
 /** The families of images that the launcher offers. */
 export function useEnvironments(): UseQueryResult<Environment[]> {
-  return useQuery({ queryKey: keys.environments, queryFn: ({ signal }) => fetchEnvironments(signal) })
+  return useQuery({ queryKey: keys.environments, queryFn: ({ signal }) => call('environments', { signal }) })
 }
 
 export function useRecents(): UseQueryResult<Recent[]> {
-  return useQuery({ queryKey: keys.recents, queryFn: ({ signal }) => fetchRecents(signal), ...always })
+  return useQuery({ queryKey: keys.recents, queryFn: ({ signal }) => call('recents', { signal }), ...always })
 }
 
 export function useSettings(): UseQueryResult<Settings> {
-  return useQuery({ queryKey: keys.settings, queryFn: ({ signal }) => fetchSettings(signal), ...always })
+  return useQuery({ queryKey: keys.settings, queryFn: ({ signal }) => call('settings', { signal }), ...always })
 }
 
 export function useVersion(): UseQueryResult<Version> {
-  return useQuery({ queryKey: keys.version, queryFn: ({ signal }) => fetchVersion(signal), ...always })
+  return useQuery({ queryKey: keys.version, queryFn: ({ signal }) => call('version', { signal }), ...always })
 }
 
 export function useConnection(): Connection {
@@ -178,7 +167,7 @@ export function useLoggedOut(): boolean {
   const { state, lostAt } = useConnection()
   const probe = useQuery({
     queryKey: keys.probe(lostAt),
-    queryFn: ({ signal }) => fetchVersion(signal),
+    queryFn: ({ signal }) => call('version', { signal }),
     enabled: state !== 'open' && lostAt > 0,
     retry: false,
     gcTime: 0,
@@ -191,7 +180,7 @@ export function useLoggedOut(): boolean {
 export function useSaveSettings(onError?: (error: unknown) => void): UseMutationResult<Settings, unknown, Settings> {
   const client = useQueryClient()
   return useMutation<Settings, unknown, Settings>({
-    mutationFn: putSettings,
+    mutationFn: (settings) => call('settings-update', { body: settings }),
     onMutate: (next) => {
       client.setQueryData(keys.settings, next)
     },

@@ -2161,9 +2161,9 @@ export const routes = {
   /** Make an address for a browser's arguments. It leads this user's connections to a one-time address. */
   "login-pass": { method: "POST", path: "/api/v1/login/pass" },
   /** Probe the machine and say what is missing and how to mend it. */
-  "doctor": { method: "GET", path: "/api/v1/doctor" },
+  "doctor": { method: "GET", path: "/api/v1/doctor", query: ["agent"] },
   /** Follow every change. */
-  "events": { method: "GET", path: "/api/v1/events" },
+  "events": { method: "GET", path: "/api/v1/events", query: ["epoch", "after", "shell"] },
   /** List the agents and their machines. */
   "machines": { method: "GET", path: "/api/v1/machines" },
   /** List the agents that are known here and how each is reached. */
@@ -2189,7 +2189,7 @@ export const routes = {
   /** Let a device in no more and end its connections. */
   "device-revoke": { method: "DELETE", path: "/api/v1/agents/{agent}/devices/{fingerprint}" },
   /** Read who did what with an agent that one rules, oldest first. */
-  "agent-audit": { method: "GET", path: "/api/v1/agents/{agent}/audit" },
+  "agent-audit": { method: "GET", path: "/api/v1/agents/{agent}/audit", query: ["limit", "before", "owner", "text", "failed", "security"] },
   /** Read what each person may hold on an agent that one rules. */
   "agent-limits": { method: "GET", path: "/api/v1/agents/{agent}/limits" },
   /** Set what a person may hold on an agent that one rules. */
@@ -2211,17 +2211,17 @@ export const routes = {
   /** Cancel an operation. It ends a moment later and leaves nothing half done. */
   "operation-cancel": { method: "POST", path: "/api/v1/operations/{id}/cancel" },
   /** List the directories in a directory of an agent's machine. */
-  "directories": { method: "GET", path: "/api/v1/machines/{agent}/directories" },
+  "directories": { method: "GET", path: "/api/v1/machines/{agent}/directories", query: ["path"] },
   /** Bring an image from one agent to another without a registry, as an operation. Only the layers that are missing there travel. */
   "image-send": { method: "POST", path: "/api/v1/images/send" },
   /** List the images that are on the agents' machines. */
-  "images": { method: "GET", path: "/api/v1/images" },
+  "images": { method: "GET", path: "/api/v1/images", query: ["agent"] },
   /** Pull an image of a registry, as an operation. It goes on while nobody watches. */
   "image-pull": { method: "POST", path: "/api/v1/images/pull" },
   /** Remove images, as an operation. One that a session uses stays. */
   "image-remove": { method: "POST", path: "/api/v1/images/remove" },
   /** Say what images take on a machine's disk. */
-  "image-disk": { method: "GET", path: "/api/v1/images/disk" },
+  "image-disk": { method: "GET", path: "/api/v1/images/disk", query: ["agent"] },
   /** Make an image of a running interactive session, as an operation. Folders, mounts and /home/work are not part of it. */
   "commit": { method: "POST", path: "/api/v1/sessions/{id}/commit" },
   /** List the image families that the launcher offers. */
@@ -2237,25 +2237,25 @@ export const routes = {
   /** Forget a preset of one's own. */
   "preset-delete": { method: "DELETE", path: "/api/v1/presets/{id}" },
   /** Show the devices of every agent, their load, and who holds them. */
-  "devices": { method: "GET", path: "/api/v1/devices" },
+  "devices": { method: "GET", path: "/api/v1/devices", query: ["agent"] },
   /** Read the samples of a device, one a minute beyond the last hour. */
-  "device-history": { method: "GET", path: "/api/v1/machines/{agent}/devices/{device}/history" },
+  "device-history": { method: "GET", path: "/api/v1/machines/{agent}/devices/{device}/history", query: ["since"] },
   /** Sum up what each agent's machine has, promised and uses, and what one's own sessions hold. */
   "resources": { method: "GET", path: "/api/v1/resources" },
   /** Read what was used in a span of time. */
-  "accounts": { method: "GET", path: "/api/v1/usage" },
+  "accounts": { method: "GET", path: "/api/v1/usage", query: ["from", "to", "bucket", "by", "label", "agent"] },
   /** Read what was used in a span of time as a CSV table. */
-  "accounts-csv": { method: "GET", path: "/api/v1/usage.csv" },
+  "accounts-csv": { method: "GET", path: "/api/v1/usage.csv", query: ["from", "to", "bucket", "by", "label", "agent"] },
   /** List the sessions that wait, agent by agent in the order of their turn. */
-  "queue": { method: "GET", path: "/api/v1/queue" },
+  "queue": { method: "GET", path: "/api/v1/queue", query: ["agent"] },
   /** List sessions, newest first. */
-  "sessions": { method: "GET", path: "/api/v1/sessions" },
+  "sessions": { method: "GET", path: "/api/v1/sessions", query: ["state", "limit", "offset", "agent"] },
   /** Launch a session. */
   "launch": { method: "POST", path: "/api/v1/sessions" },
   /** Launch several sessions of one spec. Each has its own outcome, in the order of their numbers; a spec that is wrong launches none. */
   "launch-many": { method: "POST", path: "/api/v1/launches" },
   /** Say what a launch would do, with every field that is wrong. */
-  "preview": { method: "POST", path: "/api/v1/preview" },
+  "preview": { method: "POST", path: "/api/v1/preview", query: ["owner"] },
   /** Show one session, by id or by the name of a live one. */
   "session": { method: "GET", path: "/api/v1/sessions/{id}" },
   /** Rename a live session, change the priority of one that waits, or the tags of any. */
@@ -2267,11 +2267,11 @@ export const routes = {
   /** End a session. */
   "terminate": { method: "POST", path: "/api/v1/sessions/{id}/terminate" },
   /** Show the phases and steps a session went through. Filters are joined by and; each may hold several values separated by commas. */
-  "history": { method: "GET", path: "/api/v1/sessions/{id}/history" },
+  "history": { method: "GET", path: "/api/v1/sessions/{id}/history", query: ["id", "phase", "result", "from", "to", "code", "text", "sort"] },
   /** Read a kernel's log. It is kept after the session has ended. */
-  "logs": { method: "GET", path: "/api/v1/sessions/{id}/logs" },
+  "logs": { method: "GET", path: "/api/v1/sessions/{id}/logs", query: ["kernel", "follow", "tail", "timestamps"] },
   /** Read the samples of the last hour. */
-  "usage": { method: "GET", path: "/api/v1/sessions/{id}/usage" },
+  "usage": { method: "GET", path: "/api/v1/sessions/{id}/usage", query: ["since"] },
   /** List a session's shells. */
   "terminals": { method: "GET", path: "/api/v1/sessions/{id}/terminals" },
   /** Start a shell. */
@@ -2279,11 +2279,11 @@ export const routes = {
   /** End a shell. */
   "terminal-close": { method: "DELETE", path: "/api/v1/sessions/{id}/terminals/{terminal}" },
   /** Find a text in what the session's shells have printed, in letters of either case. */
-  "terminal-search": { method: "GET", path: "/api/v1/sessions/{id}/terminal-search" },
+  "terminal-search": { method: "GET", path: "/api/v1/sessions/{id}/terminal-search", query: ["q"] },
   /** Download what a shell has printed, as far as it is kept. */
-  "terminal-output": { method: "GET", path: "/api/v1/sessions/{id}/terminals/{terminal}/output" },
+  "terminal-output": { method: "GET", path: "/api/v1/sessions/{id}/terminals/{terminal}/output", query: ["form"] },
   /** Join a shell from an offset. Each binary message is one frame of the attach protocol without its length. A failure is one text message, a Problem, before the close with 4000 and its HTTP status. */
-  "terminal-attach": { method: "GET", path: "/api/v1/sessions/{id}/terminals/{terminal}/attach" },
+  "terminal-attach": { method: "GET", path: "/api/v1/sessions/{id}/terminals/{terminal}/attach", query: ["offset", "client"] },
   /** Run one command. The first message is an ExecRequest as text; each binary message is one frame of the exec protocol without its length. A failure is told as in attach. */
   "exec": { method: "GET", path: "/api/v1/sessions/{id}/exec" },
   /** List what a session can serve. */
@@ -2303,71 +2303,71 @@ export const routes = {
   /** Log in to a session as ssh would, and say how it went. */
   "ssh-test": { method: "POST", path: "/api/v1/sessions/{id}/ssh/test" },
   /** Connect to a session's ssh server. Each binary message is some bytes of the connection. A failure is told as in attach. */
-  "ssh-stream": { method: "GET", path: "/api/v1/sessions/{id}/ssh/stream" },
+  "ssh-stream": { method: "GET", path: "/api/v1/sessions/{id}/ssh/stream", query: ["kernel", "bulk"] },
   /** List a directory. That of a session is listed as its user sees it. */
-  "files": { method: "GET", path: "/api/v1/sessions/{id}/files" },
+  "files": { method: "GET", path: "/api/v1/sessions/{id}/files", query: ["path", "kernel", "after", "limit"] },
   /** Remove a file or an empty directory. */
-  "file-remove": { method: "DELETE", path: "/api/v1/sessions/{id}/files" },
+  "file-remove": { method: "DELETE", path: "/api/v1/sessions/{id}/files", query: ["path", "kernel", "recursive"] },
   /** Describe a file. */
-  "file-stat": { method: "GET", path: "/api/v1/sessions/{id}/files/stat" },
+  "file-stat": { method: "GET", path: "/api/v1/sessions/{id}/files/stat", query: ["path", "kernel"] },
   /** Read the checksum of a file. */
-  "file-checksum": { method: "GET", path: "/api/v1/sessions/{id}/files/checksum" },
+  "file-checksum": { method: "GET", path: "/api/v1/sessions/{id}/files/checksum", query: ["path", "kernel"] },
   /** Read a file. Range and If-Range with its ETag resume; a lost connection to the agent is waited for. */
-  "file-read": { method: "GET", path: "/api/v1/sessions/{id}/files/content" },
+  "file-read": { method: "GET", path: "/api/v1/sessions/{id}/files/content", query: ["path", "kernel"] },
   /** Rename a file or directory. Nothing is replaced. */
-  "file-move": { method: "POST", path: "/api/v1/sessions/{id}/files/move" },
+  "file-move": { method: "POST", path: "/api/v1/sessions/{id}/files/move", query: ["path", "kernel", "to"] },
   /** Make a directory. */
-  "directory-make": { method: "POST", path: "/api/v1/sessions/{id}/files/directory" },
+  "directory-make": { method: "POST", path: "/api/v1/sessions/{id}/files/directory", query: ["path", "kernel", "parents"] },
   /** Say how far an upload is. Its key, 1 to 64 letters and digits, is chosen by who uploads. */
-  "upload": { method: "GET", path: "/api/v1/sessions/{id}/files/upload" },
+  "upload": { method: "GET", path: "/api/v1/sessions/{id}/files/upload", query: ["path", "kernel", "key"] },
   /** Add the body's bytes to an upload, which gathers hidden until it is finished. A lost connection to the agent is waited for. */
-  "upload-write": { method: "PUT", path: "/api/v1/sessions/{id}/files/upload" },
+  "upload-write": { method: "PUT", path: "/api/v1/sessions/{id}/files/upload", query: ["path", "kernel", "key", "offset"] },
   /** Make an uploaded file appear, whole and at once. */
-  "upload-finish": { method: "POST", path: "/api/v1/sessions/{id}/files/upload" },
+  "upload-finish": { method: "POST", path: "/api/v1/sessions/{id}/files/upload", query: ["path", "kernel", "key"] },
   /** Forget an upload. */
-  "upload-drop": { method: "DELETE", path: "/api/v1/sessions/{id}/files/upload" },
+  "upload-drop": { method: "DELETE", path: "/api/v1/sessions/{id}/files/upload", query: ["path", "kernel", "key"] },
   /** Read files and directories as one archive, which is made while it is sent. Links are left out. */
-  "file-zip": { method: "GET", path: "/api/v1/sessions/{id}/files/zip" },
+  "file-zip": { method: "GET", path: "/api/v1/sessions/{id}/files/zip", query: ["path", "kernel", "name"] },
   /** List the data folders, also those in the trash. */
-  "folders": { method: "GET", path: "/api/v1/folders" },
+  "folders": { method: "GET", path: "/api/v1/folders", query: ["agent"] },
   /** Create a folder, or make a directory of the machine one. */
   "folder-create": { method: "POST", path: "/api/v1/folders" },
   /** Show a folder, by its id or the name of one that is not in the trash. */
-  "folder": { method: "GET", path: "/api/v1/folders/{folder}" },
+  "folder": { method: "GET", path: "/api/v1/folders/{folder}", query: ["agent"] },
   /** Rename a folder, or change its permission or mode. */
-  "folder-update": { method: "PATCH", path: "/api/v1/folders/{folder}" },
+  "folder-update": { method: "PATCH", path: "/api/v1/folders/{folder}", query: ["agent"] },
   /** Put a folder into the trash. One that a live session has mounted stays. */
-  "folder-trash": { method: "POST", path: "/api/v1/folders/{folder}/trash" },
+  "folder-trash": { method: "POST", path: "/api/v1/folders/{folder}/trash", query: ["agent"] },
   /** Take a folder out of the trash. */
-  "folder-restore": { method: "POST", path: "/api/v1/folders/{folder}/restore" },
+  "folder-restore": { method: "POST", path: "/api/v1/folders/{folder}/restore", query: ["agent"] },
   /** Delete a folder in the trash for ever, as an operation. What is linked stays where it is. */
-  "folder-delete": { method: "DELETE", path: "/api/v1/folders/{folder}" },
+  "folder-delete": { method: "DELETE", path: "/api/v1/folders/{folder}", query: ["agent"] },
   /** Stop deleting a folder. What is left of it is in the trash. */
-  "folder-delete-stop": { method: "POST", path: "/api/v1/folders/{folder}/stop" },
+  "folder-delete-stop": { method: "POST", path: "/api/v1/folders/{folder}/stop", query: ["agent"] },
   /** List a directory. That of a session is listed as its user sees it. */
-  "folder-files": { method: "GET", path: "/api/v1/folders/{folder}/files" },
+  "folder-files": { method: "GET", path: "/api/v1/folders/{folder}/files", query: ["path", "agent", "after", "limit"] },
   /** Remove a file or an empty directory. */
-  "folder-file-remove": { method: "DELETE", path: "/api/v1/folders/{folder}/files" },
+  "folder-file-remove": { method: "DELETE", path: "/api/v1/folders/{folder}/files", query: ["path", "agent", "recursive"] },
   /** Describe a file. */
-  "folder-file-stat": { method: "GET", path: "/api/v1/folders/{folder}/files/stat" },
+  "folder-file-stat": { method: "GET", path: "/api/v1/folders/{folder}/files/stat", query: ["path", "agent"] },
   /** Read the checksum of a file. */
-  "folder-file-checksum": { method: "GET", path: "/api/v1/folders/{folder}/files/checksum" },
+  "folder-file-checksum": { method: "GET", path: "/api/v1/folders/{folder}/files/checksum", query: ["path", "agent"] },
   /** Read a file. Range and If-Range with its ETag resume; a lost connection to the agent is waited for. */
-  "folder-file-read": { method: "GET", path: "/api/v1/folders/{folder}/files/content" },
+  "folder-file-read": { method: "GET", path: "/api/v1/folders/{folder}/files/content", query: ["path", "agent"] },
   /** Rename a file or directory. Nothing is replaced. */
-  "folder-file-move": { method: "POST", path: "/api/v1/folders/{folder}/files/move" },
+  "folder-file-move": { method: "POST", path: "/api/v1/folders/{folder}/files/move", query: ["path", "agent", "to"] },
   /** Make a directory. */
-  "folder-directory-make": { method: "POST", path: "/api/v1/folders/{folder}/files/directory" },
+  "folder-directory-make": { method: "POST", path: "/api/v1/folders/{folder}/files/directory", query: ["path", "agent", "parents"] },
   /** Say how far an upload is. Its key, 1 to 64 letters and digits, is chosen by who uploads. */
-  "folder-upload": { method: "GET", path: "/api/v1/folders/{folder}/files/upload" },
+  "folder-upload": { method: "GET", path: "/api/v1/folders/{folder}/files/upload", query: ["path", "agent", "key"] },
   /** Add the body's bytes to an upload, which gathers hidden until it is finished. A lost connection to the agent is waited for. */
-  "folder-upload-write": { method: "PUT", path: "/api/v1/folders/{folder}/files/upload" },
+  "folder-upload-write": { method: "PUT", path: "/api/v1/folders/{folder}/files/upload", query: ["path", "agent", "key", "offset"] },
   /** Make an uploaded file appear, whole and at once. */
-  "folder-upload-finish": { method: "POST", path: "/api/v1/folders/{folder}/files/upload" },
+  "folder-upload-finish": { method: "POST", path: "/api/v1/folders/{folder}/files/upload", query: ["path", "agent", "key"] },
   /** Forget an upload. */
-  "folder-upload-drop": { method: "DELETE", path: "/api/v1/folders/{folder}/files/upload" },
+  "folder-upload-drop": { method: "DELETE", path: "/api/v1/folders/{folder}/files/upload", query: ["path", "agent", "key"] },
   /** Read files and directories as one archive, which is made while it is sent. Links are left out. */
-  "folder-file-zip": { method: "GET", path: "/api/v1/folders/{folder}/files/zip" },
+  "folder-file-zip": { method: "GET", path: "/api/v1/folders/{folder}/files/zip", query: ["path", "agent", "name"] },
   /** List the launch history. */
   "recents": { method: "GET", path: "/api/v1/recents" },
   /** Pin, unpin or rename an entry of the launch history. */
@@ -2393,7 +2393,7 @@ export const routes = {
   /** Change one setting in the file, or take it out. */
   "setting-update": { method: "PATCH", path: "/api/v1/settings/file/{name}" },
   /** Read the end of Slipway's own log, without secrets. */
-  "log": { method: "GET", path: "/api/v1/log" },
+  "log": { method: "GET", path: "/api/v1/log", query: ["tail"] },
   /** Sum up versions, checks, settings and the log for somebody who helps, without secrets. */
   "diagnostics": { method: "GET", path: "/api/v1/diagnostics" },
   /** Say whether the desktop shows notices, or the pages do. */

@@ -2,8 +2,8 @@ import { useQueryClient } from '@tanstack/react-query'
 import { App } from 'antd'
 import { useCallback } from 'react'
 import { applyOperation } from './book'
-import { answerOperation, cancelOperation } from './calls'
-import { asProblem } from './client'
+
+import { asProblem, call } from './client'
 import type { Operation } from './types.gen'
 
 export interface OperationActions {
@@ -27,10 +27,10 @@ export function useOperationActions(id: string): OperationActions {
     [client, message],
   )
   const onAnswer = useCallback(
-    (prompt: string, text: string) => send(answerOperation(id, { prompt, text })),
+    (prompt: string, text: string) => send(call('operation-answer', { path: { id }, body: { prompt, text } })),
     [id, send],
   )
-  const onCancel = useCallback(() => send(cancelOperation(id)), [id, send])
+  const onCancel = useCallback(() => send(call('operation-cancel', { path: { id } })), [id, send])
   return { onAnswer, onCancel }
 }
 

@@ -3,7 +3,8 @@ import { Plug, RotateCw } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useNavigate } from 'react-router'
-import { reconnectAgent } from '@/api/calls'
+import { call } from '@/api/client'
+
 import { useAgents, useConnection } from '@/api/hooks'
 import type { Agent } from '@/api/types.gen'
 import { useStartOperation } from '@/api/useOperation'
@@ -25,7 +26,7 @@ function AgentLine({ agent, onClose }: { agent: Agent; onClose: () => void }) {
   const asks = needsPerson(agent)
   const page = `/agents/${encodeURIComponent(agent.name)}`
   const connect = () => {
-    void start(() => reconnectAgent(agent.name))
+    void start(() => call('agent-reconnect', { path: { agent: agent.name } }))
     if (!asks) return
     onClose()
     void navigate(page) // what it asks is answered there

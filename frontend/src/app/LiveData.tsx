@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, useContext, useEffect, useMemo, type ReactNode } from 'react'
 import { applyEvent } from '@/api/book'
+import { target } from '@/api/client'
 import { EventChannel, type Socket } from '@/api/events'
 import { keys } from '@/api/keys'
 import { browserNotice } from '@/lib/browserNotice'
@@ -13,7 +14,7 @@ export function useReconnect(): () => void {
 }
 
 function eventsUrl(): string {
-  return `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/api/v1/events`
+  return `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${target('events')}`
 }
 
 /** Holds the one event channel of the page and keeps Query current with it. */

@@ -4,8 +4,8 @@ import { lazy, Suspense, useCallback, useMemo, useState, type ReactNode } from '
 import { useTranslation } from 'react-i18next'
 import { useNavigate, useSearchParams } from 'react-router'
 import { applyAnswer } from '@/api/book'
-import { keepSession, setPriority, setTags } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import type { Session } from '@/api/types.gen'
 import { SessionActionsContext, type SessionActions } from '@/lib/actions'
 import { lazily } from '@/lib/lazily'
@@ -99,19 +99,27 @@ export function SessionActionsProvider({ children }: { children: ReactNode }) {
       commit: setCommitting,
       terminate: (ids, forced = false) => setEnding({ ids, forced }),
       keep: (ids, hours) =>
-        void changeAll(ids, (id) => keepSession(id, `${hours}h`), t('changes.kept', { count: hours })),
+        void changeAll(
+          ids,
+          (id) => call('keep', { path: { id }, body: { for: `${hours}h` } }),
+          t('changes.kept', { count: hours }),
+        ),
       setTags: (sessions, add, remove) => {
         const tagsOf = new Map(
           sessions.map((s) => [s.id, [...new Set([...s.tags, ...add])].filter((tag) => !remove.includes(tag))]),
         )
         void changeAll(
           [...tagsOf.keys()],
-          (id) => setTags(id, tagsOf.get(id) ?? []),
+          (id) => call('session-update', { path: { id }, body: { tags: tagsOf.get(id) ?? [] } }),
           t('changes.tagged', { count: tagsOf.size }),
         )
       },
       setPriority: (ids, priority) =>
-        void changeAll(ids, (id) => setPriority(id, priority), t('changes.priority', { priority })),
+        void changeAll(
+          ids,
+          (id) => call('session-update', { path: { id }, body: { priority } }),
+          t('changes.priority', { priority }),
+        ),
     }),
     [navigate, setApps, changeAll, t],
   )

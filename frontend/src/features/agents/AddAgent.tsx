@@ -3,8 +3,8 @@ import { AutoComplete, Button, Drawer, Input } from 'antd'
 import { Plus, ScanSearch } from 'lucide-react'
 import { useId, useState, type FormEvent, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { addAgent } from '@/api/calls'
-import { asProblem, type ApiProblem } from '@/api/client'
+
+import { asProblem, type ApiProblem, call } from '@/api/client'
 import { applyOperation } from '@/api/book'
 import { useOperations } from '@/api/hooks'
 import { useOperationActions } from '@/api/useOperation'
@@ -81,7 +81,7 @@ export function AddAgent({ groups, onClose, onShow }: AddAgentProps) {
     setSending(true)
     setProblem(null)
     try {
-      const started = await addAgent(body)
+      const started = await call('agent-add', { body })
       applyOperation(client, started)
       setId(started.id)
     } catch (error) {

@@ -3,8 +3,8 @@ import { Button, Skeleton } from 'antd'
 import { CircleCheck, CircleX, Stethoscope, TriangleAlert, type LucideIcon } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { fetchDoctor } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { Check } from '@/api/types.gen'
 import { CopyButton } from '@/ui/CopyButton'
@@ -44,7 +44,7 @@ export function AgentDoctor({ name, reached }: { name: string; reached: boolean 
   const [asked, setAsked] = useState(false)
   const doctor = useQuery({
     queryKey: [...keys.doctor, name],
-    queryFn: ({ signal }) => fetchDoctor(signal, name),
+    queryFn: ({ signal }) => call('doctor', { signal, query: { agent: name } }),
     enabled: asked && reached,
     retry: false,
   })

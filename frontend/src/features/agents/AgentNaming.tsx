@@ -1,8 +1,8 @@
 import { AutoComplete, Button, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { updateAgent } from '@/api/calls'
-import { asProblem, type ApiProblem } from '@/api/client'
+
+import { asProblem, type ApiProblem, call } from '@/api/client'
 import type { Agent, AgentUpdate } from '@/api/types.gen'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './agents.module.css'
@@ -30,7 +30,7 @@ export function AgentNaming({
     setBusy(true)
     setProblem(null)
     try {
-      const saved = await updateAgent(agent.name, change)
+      const saved = await call('agent-update', { path: { agent: agent.name }, body: change })
       if (saved.name !== agent.name) onRenamed(saved.name)
       else setGroup(saved.group)
     } catch (error) {

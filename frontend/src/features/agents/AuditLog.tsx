@@ -4,8 +4,8 @@ import { RefreshCw, ScrollText, Search } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
-import { fetchAudit } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { useSessionBook } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { AuditEntry } from '@/api/types.gen'
@@ -26,9 +26,9 @@ function useAudit(name: string, { person, failed, security }: Omit<AuditFilter, 
   return useInfiniteQuery({
     queryKey: keys.audit(name, person, failed, security),
     queryFn: ({ pageParam, signal }) =>
-      fetchAudit(
-        name,
-        {
+      call('agent-audit', {
+        path: { agent: name },
+        query: {
           limit: MOST,
           ...(person ? { owner: person } : {}),
           failed,
@@ -36,7 +36,7 @@ function useAudit(name: string, { person, failed, security }: Omit<AuditFilter, 
           ...(pageParam ? { before: pageParam } : {}),
         },
         signal,
-      ),
+      }),
     initialPageParam: '',
     getNextPageParam: (page: AuditEntry[]) => (page.length === MOST ? page[0]?.at : undefined),
     select: ({ pages }) => pages.toReversed().flat(),

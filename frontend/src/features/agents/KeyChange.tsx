@@ -3,8 +3,8 @@ import { App, Button } from 'antd'
 import { RefreshCcw } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { rotateAgent, rotateKey } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { KeyRotation } from '@/api/types.gen'
 import css from './agents.module.css'
@@ -23,7 +23,7 @@ export function KeyChange({ name, local }: { name: string; local: boolean }) {
       cancelText: t('common:action.cancel'),
       onOk: async () => {
         try {
-          setChanged(await (local ? rotateKey() : rotateAgent(name)))
+          setChanged(await (local ? call('key-rotate') : call('agent-rotate', { path: { agent: name } })))
           await client.invalidateQueries({ queryKey: keys.pairedDevices(name) })
         } catch (error) {
           const problem = asProblem(error)

@@ -1,8 +1,8 @@
 import { AutoComplete, Checkbox, InputNumber, Select } from 'antd'
 import { useId, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { setLimit } from '@/api/calls'
-import { asProblem, type ApiProblem } from '@/api/client'
+
+import { asProblem, type ApiProblem, call } from '@/api/client'
 import type { PersonLimit } from '@/api/types.gen'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
@@ -50,14 +50,17 @@ export function LimitDialog({ agent, owner, limit, people, taken, onClose, onSav
     setBusy(true)
     setProblem(null)
     try {
-      await setLimit(agent, person, {
-        ...(sessions ? { sessions } : {}),
-        ...(cpu ? { cpu } : {}),
-        ...(memory ? { memory } : {}),
-        ...(gpu ? { gpu } : {}),
-        ...(processes ? { processes } : {}),
-        ...(folders?.length ? { folders } : {}),
-        ...(logins ? { logins } : {}),
+      await call('agent-limit-set', {
+        path: { agent, owner: person },
+        body: {
+          ...(sessions ? { sessions } : {}),
+          ...(cpu ? { cpu } : {}),
+          ...(memory ? { memory } : {}),
+          ...(gpu ? { gpu } : {}),
+          ...(processes ? { processes } : {}),
+          ...(folders?.length ? { folders } : {}),
+          ...(logins ? { logins } : {}),
+        },
       })
       await onSaved()
     } catch (error) {

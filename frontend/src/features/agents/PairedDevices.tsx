@@ -3,8 +3,8 @@ import { App, Button, Input, Select, Skeleton, Tag } from 'antd'
 import { KeyRound, Laptop } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { fetchPairedDevices, makePairCode, revokeDevice } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { PairCode, PairedDevice, PairRequest } from '@/api/types.gen'
 import { useNow } from '@/lib/useNow'
@@ -92,7 +92,7 @@ export function PairedDevices({ name, reached, login }: { name: string; reached:
   const [busy, setBusy] = useState(false)
   const devices = useQuery({
     queryKey: keys.pairedDevices(name),
-    queryFn: ({ signal }) => fetchPairedDevices(name, signal),
+    queryFn: ({ signal }) => call('paired-devices', { path: { agent: name }, signal }),
     enabled: reached,
     retry: false,
     refetchInterval: code ? 3_000 : false,
@@ -105,9 +105,12 @@ export function PairedDevices({ name, reached, login }: { name: string; reached:
     setBusy(true)
     try {
       setCode(
-        await makePairCode(name, {
-          ...(request.owner.trim() ? { owner: request.owner.trim() } : {}),
-          ...(request.role ? { role: request.role } : {}),
+        await call('pair-code', {
+          path: { agent: name },
+          body: {
+            ...(request.owner.trim() ? { owner: request.owner.trim() } : {}),
+            ...(request.role ? { role: request.role } : {}),
+          },
         }),
       )
     } catch (error) {
@@ -125,7 +128,7 @@ export function PairedDevices({ name, reached, login }: { name: string; reached:
       okButtonProps: { danger: true },
       onOk: async () => {
         try {
-          await revokeDevice(name, device.fingerprint)
+          await call('device-revoke', { path: { agent: name, fingerprint: device.fingerprint } })
           await client.invalidateQueries({ queryKey: keys.pairedDevices(name) })
         } catch (error) {
           fail(error)

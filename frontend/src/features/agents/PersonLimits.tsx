@@ -3,8 +3,8 @@ import { App, Button, Skeleton } from 'antd'
 import { Gauge, Pencil, Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { fetchLimits, fetchPairedDevices, unsetLimit } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { PersonLimit } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
@@ -20,13 +20,13 @@ export function PersonLimits({ name, reached }: { name: string; reached: boolean
   const [editing, setEditing] = useState<string | null>(null) // the owner; empty: a new one
   const limits = useQuery({
     queryKey: keys.limits(name),
-    queryFn: ({ signal }) => fetchLimits(name, signal),
+    queryFn: ({ signal }) => call('agent-limits', { path: { agent: name }, signal }),
     enabled: reached,
     retry: false,
   })
   const devices = useQuery({
     queryKey: keys.pairedDevices(name),
-    queryFn: ({ signal }) => fetchPairedDevices(name, signal),
+    queryFn: ({ signal }) => call('paired-devices', { path: { agent: name }, signal }),
     enabled: reached,
     retry: false,
   })
@@ -47,7 +47,7 @@ export function PersonLimits({ name, reached }: { name: string; reached: boolean
       okButtonProps: { danger: true },
       onOk: async () => {
         try {
-          await unsetLimit(name, owner)
+          await call('agent-limit-unset', { path: { agent: name, owner } })
           await refresh()
         } catch (error) {
           const problem = asProblem(error)

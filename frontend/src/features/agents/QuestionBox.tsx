@@ -2,8 +2,8 @@ import { Button } from 'antd'
 import { ShieldQuestion } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { answerAgent, reconnectAgent } from '@/api/calls'
-import { asProblem, type ApiProblem } from '@/api/client'
+
+import { asProblem, type ApiProblem, call } from '@/api/client'
 import type { Question } from '@/api/types.gen'
 import { useStartOperation } from '@/api/useOperation'
 import { ErrorState } from '@/ui/ErrorState'
@@ -22,8 +22,8 @@ export function QuestionBox({ name, question }: { name: string; question: Questi
     setBusy(accept ? 'accept' : 'refuse')
     setProblem(null)
     try {
-      await answerAgent(name, { accept, found: question.found })
-      if (accept && host) await start(() => reconnectAgent(name))
+      await call('agent-answer', { path: { agent: name }, body: { accept, found: question.found } })
+      if (accept && host) await start(() => call('agent-reconnect', { path: { agent: name } }))
     } catch (error) {
       setProblem(asProblem(error))
     } finally {

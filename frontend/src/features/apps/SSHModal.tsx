@@ -2,8 +2,8 @@ import { Alert, Button, Skeleton } from 'antd'
 import { CodeXml, PlugZap } from 'lucide-react'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
-import { fetchSSHAccess, setSSHInstalled, testSSH } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { useSession } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { SSHAccess } from '@/api/types.gen'
@@ -24,7 +24,7 @@ export function SSHModal({ sessionId, onClose }: SSHModalProps) {
   const { session } = useSession(sessionId)
   const query = useQuery({
     queryKey: keys.ssh(sessionId),
-    queryFn: ({ signal }) => fetchSSHAccess(sessionId, signal),
+    queryFn: ({ signal }) => call('ssh-access', { path: { id: sessionId }, signal }),
     staleTime: 0,
     retry: false,
   })
@@ -72,7 +72,7 @@ function Setup({ sessionId, installed }: { sessionId: string; installed: boolean
   const { t } = useTranslation('apps')
   const client = useQueryClient()
   const change = useMutation({
-    mutationFn: setSSHInstalled,
+    mutationFn: (installed: boolean) => call('ssh-update', { body: { installed } }),
     onSuccess: () => client.invalidateQueries({ queryKey: keys.ssh(sessionId) }),
   })
   return (
@@ -89,7 +89,7 @@ function Setup({ sessionId, installed }: { sessionId: string; installed: boolean
 function Trial({ sessionId, editor }: { sessionId: string; editor?: string | undefined }) {
   const { t } = useTranslation('apps')
   const leaving = useLeaving()
-  const trial = useMutation({ mutationFn: () => testSSH(sessionId, leaving()) })
+  const trial = useMutation({ mutationFn: () => call('ssh-test', { path: { id: sessionId }, signal: leaving() }) })
   const problem = trial.isError ? asProblem(trial.error) : trial.data?.problem
   return (
     <>

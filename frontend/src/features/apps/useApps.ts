@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useCallback } from 'react'
-import { closeDoor, fetchApps, openApp, stopApp } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import { forgetOpening, type Opening, setOpening, useOpenings } from '@/api/openings'
 import type { App, OpenRequest } from '@/api/types.gen'
@@ -25,7 +25,7 @@ export function useApps(session: string, running: boolean, onInstead: (app: App)
   const openings = useOpenings()
   const query = useQuery({
     queryKey: keys.apps(session),
-    queryFn: ({ signal }) => fetchApps(session, signal),
+    queryFn: ({ signal }) => call('apps', { path: { id: session }, signal }),
     enabled: running,
     refetchInterval: LOOK_AGAIN,
     staleTime: 0,
@@ -42,7 +42,7 @@ export function useApps(session: string, running: boolean, onInstead: (app: App)
         set({ ...IDLE, since })
         try {
           // What ran before goes on running: it was only to be shown.
-          if (app.state !== 'ready') await stopApp(session, app.id)
+          if (app.state !== 'ready') await call('app-stop', { path: { id: session, app: app.id } })
           forgetOpening(session, app.id)
         } catch (error) {
           set({ ...IDLE, problem: asProblem(error) })
@@ -51,7 +51,11 @@ export function useApps(session: string, running: boolean, onInstead: (app: App)
       }
       set({ ...IDLE, since, giveUp: () => void giveUp() })
       try {
-        const opened = await openApp(session, app.id, { window: true, ...wish }, left.signal)
+        const opened = await call('app-open', {
+          path: { id: session, app: app.id },
+          body: { window: true, ...wish },
+          signal: left.signal,
+        })
         if (opened.app.door?.instead) onInstead(opened.app)
         const shown = opened.windowed || tab.show(opened.url)
         if (opened.windowed) tab.close()
@@ -66,13 +70,13 @@ export function useApps(session: string, running: boolean, onInstead: (app: App)
     [client, onInstead, session],
   )
   const stop = useMutation({
-    mutationFn: (app: App) => stopApp(session, app.id),
+    mutationFn: (app: App) => call('app-stop', { path: { id: session, app: app.id } }),
     onError: (error, app) => setOpening({ session, app: app.id, title: app.title, ...IDLE, problem: asProblem(error) }),
     onSuccess: (_, app) => forgetOpening(session, app.id),
     onSettled: () => client.invalidateQueries({ queryKey: keys.apps(session) }),
   })
   const shut = useMutation({
-    mutationFn: (app: App) => closeDoor(session, app.id),
+    mutationFn: (app: App) => call('app-door-close', { path: { id: session, app: app.id } }),
     onError: (error, app) => setOpening({ session, app: app.id, title: app.title, ...IDLE, problem: asProblem(error) }),
     onSettled: () => client.invalidateQueries({ queryKey: keys.apps(session) }),
   })

@@ -2,8 +2,8 @@ import { useMutation } from '@tanstack/react-query'
 import { App, Button, type ButtonProps } from 'antd'
 import { FlaskConical } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
-import { startDemo } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { openAppTab } from '@/lib/tab'
 import { useDemo } from './useDemo'
 
@@ -16,7 +16,7 @@ export function SeeDemo(props: Pick<ButtonProps, 'size'>) {
     mutationFn: async () => {
       const tab = openAppTab(t('badge'), t('starting'))
       try {
-        const started = await startDemo({ window: true })
+        const started = await call('demo-start', { body: { window: true } })
         if (started.windowed) tab.close()
         return { ...started, shown: started.windowed || tab.show(started.url) }
       } catch (error) {

@@ -1,12 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { fetchDemo, setDemoLid } from '@/api/calls'
+import { call } from '@/api/client'
+
 import { keys } from '@/api/keys'
 import type { Demo } from '@/api/types.gen'
 import { setClock } from '@/lib/now'
 
 /** Asks what is shown, and has the page go by its clock. */
 async function ask(signal: AbortSignal): Promise<Demo> {
-  const demo = await fetchDemo(signal)
+  const demo = await call('demo', { signal })
   setClock(demo.active ? { speed: demo.speed, real: Date.parse(demo.real), shown: Date.parse(demo.shown) } : undefined)
   return demo
 }
@@ -21,7 +22,7 @@ export function useDemo(): Demo | undefined {
 export function useLid() {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: (closed: boolean) => setDemoLid({ closed }),
+    mutationFn: (closed: boolean) => call('demo-lid', { body: { closed } }),
     onSuccess: (demo) => client.setQueryData(keys.demo, demo),
   })
 }

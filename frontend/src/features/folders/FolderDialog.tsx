@@ -1,8 +1,8 @@
 import { Input, Radio, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { asProblem, type ApiProblem } from '@/api/client'
-import { createFolder, updateFolder } from '@/api/folders'
+import { asProblem, type ApiProblem, call } from '@/api/client'
+
 import type { Agent, Folder } from '@/api/types.gen'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
@@ -36,12 +36,18 @@ export function FolderDialog({ folder, agents, onClose, onDone }: FolderDialogPr
     setProblem(null)
     try {
       if (folder)
-        await updateFolder(folder.id, {
-          ...(name === folder.name ? {} : { name }),
-          ...(permission === folder.permission ? {} : { permission }),
-          ...(mode === folder.mode ? {} : { mode }),
+        await call('folder-update', {
+          path: { folder: folder.id },
+          body: {
+            ...(name === folder.name ? {} : { name }),
+            ...(permission === folder.permission ? {} : { permission }),
+            ...(mode === folder.mode ? {} : { mode }),
+          },
         })
-      else await createFolder({ name, permission, mode, agent, ...(linked ? { path: path.trim() } : {}) })
+      else
+        await call('folder-create', {
+          body: { name, permission, mode, agent, ...(linked ? { path: path.trim() } : {}) },
+        })
       onDone()
       onClose()
     } catch (error) {

@@ -3,8 +3,8 @@ import { App, Button, Input, Skeleton } from 'antd'
 import { FolderOpen, FolderPlus, Trash2 } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { asProblem } from '@/api/client'
-import { restoreFolder, stopDeletingFolder, trashFolder, useFolders } from '@/api/folders'
+import { asProblem, call } from '@/api/client'
+import { useFolders } from '@/api/folders'
 import { useAgents } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { Folder } from '@/api/types.gen'
@@ -111,10 +111,16 @@ export function FoldersPage({ onOpen }: FoldersPageProps) {
             several={agents.length > 1}
             onOpen={onOpen}
             onEdit={setEditing}
-            onTrash={(f) => void change(f, trashFolder, 'trashed')}
-            onRestore={(f) => void change(f, restoreFolder, f.removed ? 'restoredPartly' : 'restored')}
+            onTrash={(f) => void change(f, (folder) => call('folder-trash', { path: { folder } }), 'trashed')}
+            onRestore={(f) =>
+              void change(
+                f,
+                (folder) => call('folder-restore', { path: { folder } }),
+                f.removed ? 'restoredPartly' : 'restored',
+              )
+            }
             onPurge={setPurging}
-            onStop={(f) => void change(f, stopDeletingFolder, 'stopped')}
+            onStop={(f) => void change(f, (folder) => call('folder-delete-stop', { path: { folder } }), 'stopped')}
           />
         )}
       </ListCard>

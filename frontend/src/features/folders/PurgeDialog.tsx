@@ -1,8 +1,8 @@
 import { Alert, Input } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { asProblem, type ApiProblem } from '@/api/client'
-import { deleteFolder } from '@/api/folders'
+import { asProblem, type ApiProblem, call } from '@/api/client'
+
 import type { Folder } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import { Dialog } from '@/ui/Dialog'
@@ -23,7 +23,7 @@ export function PurgeDialog({ folder, onClose, onDone }: { folder: Folder; onClo
     setBusy(true)
     setProblem(null)
     try {
-      await deleteFolder(folder.id)
+      await call('folder-delete', { path: { folder: folder.id } })
       onDone()
       onClose()
     } catch (error) {

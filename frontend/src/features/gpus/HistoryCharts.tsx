@@ -2,8 +2,8 @@ import { useQueries } from '@tanstack/react-query'
 import { Segmented, theme } from 'antd'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
-import { fetchDeviceHistory } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { DeviceBoard } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
@@ -38,12 +38,11 @@ export function HistoryCharts({ board }: { board: DeviceBoard }) {
     queries: devices.map((device) => ({
       queryKey: keys.deviceHistory(agent, device.uuid, kept),
       queryFn: ({ signal }: { signal: AbortSignal }) =>
-        fetchDeviceHistory(
-          agent,
-          device.uuid,
-          kept === '24h' ? new Date(clockNow() - spans['24h'] * 60_000).toISOString() : undefined,
+        call('device-history', {
+          path: { agent, device: device.uuid },
+          query: { since: kept === '24h' ? new Date(clockNow() - spans['24h'] * 60_000).toISOString() : undefined },
           signal,
-        ),
+        }),
       staleTime: Infinity,
     })),
   })

@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { App } from 'antd'
 import { useTranslation } from 'react-i18next'
-import { deleteRecent, updateRecent } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { Recent, RecentUpdate } from '@/api/types.gen'
 
@@ -37,9 +37,12 @@ export function useRecentChanges(): RecentChanges {
           recents.map((r) =>
             r.id === id ? { ...r, name: change.name ?? r.name, pinned: change.pinned ?? r.pinned } : r,
           ),
-        send: () => updateRecent(id, change),
+        send: () => call('recent-update', { path: { id }, body: change }),
       }),
     forget: (id) =>
-      mutation.mutate({ guess: (recents) => recents.filter((r) => r.id !== id), send: () => deleteRecent(id) }),
+      mutation.mutate({
+        guess: (recents) => recents.filter((r) => r.id !== id),
+        send: () => call('recent-delete', { path: { id } }),
+      }),
   }
 }

@@ -1,7 +1,8 @@
 import { Checkbox } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { removeImages } from '@/api/images'
+import { call } from '@/api/client'
+
 import { useStartOperation } from '@/api/useOperation'
 import { formatBytes } from '@/lib/bytes'
 import { Bytes } from '@/ui/Bytes'
@@ -37,7 +38,8 @@ export function CleanupDialog({
       return next
     })
   const go = async () => {
-    if (await start(() => removeImages({ images: chosen.map((row) => row.image.id), agent }))) onClose()
+    if (await start(() => call('image-remove', { body: { images: chosen.map((row) => row.image.id), agent } })))
+      onClose()
   }
   return (
     <Dialog

@@ -4,8 +4,8 @@ import { Brush, CloudDownload, Layers } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
-import { fetchImages } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { useAgents } from '@/api/hooks'
 import { useImageDisk } from '@/api/images'
 import { keys } from '@/api/keys'
@@ -31,7 +31,7 @@ export function ImagesPage() {
   const [params, setParams] = useSearchParams()
   const agents = useAgents().data ?? none
   const agent = params.get('agent') ?? agents.find((a) => a.local)?.name ?? agents[0]?.name ?? ''
-  const query = useQuery({ queryKey: keys.images, queryFn: ({ signal }) => fetchImages(signal) })
+  const query = useQuery({ queryKey: keys.images, queryFn: ({ signal }) => call('images', { signal }) })
   const disk = useImageDisk(agent)
   const rows = rowsOf(
     (query.data ?? none).filter((image) => image.agent === agent),

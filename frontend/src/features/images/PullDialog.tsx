@@ -3,8 +3,8 @@ import { Input, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { applyOperation } from '@/api/book'
-import { asProblem, type ApiProblem } from '@/api/client'
-import { pullImage } from '@/api/images'
+import { asProblem, type ApiProblem, call } from '@/api/client'
+
 import type { Agent } from '@/api/types.gen'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
@@ -32,7 +32,7 @@ export function PullDialog({ image: first, agent: chosen, agents, onClose }: Pul
     setBusy(true)
     setProblem(null)
     try {
-      applyOperation(client, await pullImage({ image: image.trim(), agent }))
+      applyOperation(client, await call('image-pull', { body: { image: image.trim(), agent } }))
       onClose()
     } catch (error) {
       setProblem(asProblem(error))

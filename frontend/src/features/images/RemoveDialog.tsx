@@ -1,5 +1,6 @@
 import { useTranslation } from 'react-i18next'
-import { removeImages } from '@/api/images'
+import { call } from '@/api/client'
+
 import { useStartOperation } from '@/api/useOperation'
 import { formatBytes } from '@/lib/bytes'
 import { Dialog } from '@/ui/Dialog'
@@ -11,7 +12,7 @@ export function RemoveDialog({ row, agent, onClose }: { row: ImageRow; agent: st
   const { t } = useTranslation(['images', 'common'])
   const start = useStartOperation()
   const go = async () => {
-    if (await start(() => removeImages({ images: [row.image.id], agent }))) onClose()
+    if (await start(() => call('image-remove', { body: { images: [row.image.id], agent } }))) onClose()
   }
   return (
     <Dialog

@@ -3,8 +3,8 @@ import { Button, Input, Tag } from 'antd'
 import { CornerLeftUp, Folder, LoaderCircle } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { fetchDirectory } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
@@ -28,7 +28,7 @@ export function DirectoryPicker({ agent, named, start, onPick, onClose }: Direct
   const [filter, setFilter] = useState('')
   const listing = useQuery({
     queryKey: keys.directory(agent, path),
-    queryFn: ({ signal }) => fetchDirectory(agent, path, signal),
+    queryFn: ({ signal }) => call('directories', { path: { agent }, query: { path }, signal }),
     placeholderData: keepPreviousData,
     staleTime: 2000,
     retry: false,

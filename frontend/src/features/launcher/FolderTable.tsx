@@ -3,8 +3,8 @@ import { Button, Checkbox, Input, Skeleton, Table, type TableProps, Tag } from '
 import { Folder as FolderIcon, FolderSymlink, RefreshCw } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { asProblem } from '@/api/client'
-import { createFolder, useFolders } from '@/api/folders'
+import { asProblem, call } from '@/api/client'
+import { useFolders } from '@/api/folders'
 import { keys } from '@/api/keys'
 import type { Folder } from '@/api/types.gen'
 import { Bytes } from '@/ui/Bytes'
@@ -45,7 +45,7 @@ export function FolderTable({ machine, any, isMounted, onMount, onUnmount, onOpe
     setAsking(false)
   }
   const make = async (name: string) => {
-    const made = await createFolder({ name, agent: machine ?? '' })
+    const made = await call('folder-create', { body: { name, agent: machine ?? '' } })
     await client.invalidateQueries({ queryKey: keys.folders })
     onMount(made)
   }

@@ -3,8 +3,8 @@ import { App, Button, Input, Modal, Popover, Select, Tooltip } from 'antd'
 import { BookmarkPlus, ListTodo, Trash2 } from 'lucide-react'
 import { type KeyboardEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { createPreset, deletePreset, updatePreset } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { usePresets } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { Preset, PresetRequest } from '@/api/types.gen'
@@ -55,7 +55,7 @@ function Save({ draft }: { draft: Draft }) {
   const { t } = useTranslation('launcher')
   const [open, setOpen] = useState(false)
   const [name, setName] = useState('')
-  const create = useChange((preset: PresetRequest) => createPreset(preset))
+  const create = useChange((preset: PresetRequest) => call('preset-create', { body: preset }))
   const save = () => {
     const { resources, accelerator } = toSpec(draft)
     create.mutate(
@@ -106,8 +106,8 @@ function PresetRow({ preset, amounts }: { preset: Preset; amounts: string }) {
   const { t } = useTranslation('launcher')
   const { modal } = App.useApp()
   const [name, setName] = useState(preset.name)
-  const rename = useChange((next: string) => updatePreset(preset.id, { name: next }))
-  const remove = useChange(() => deletePreset(preset.id))
+  const rename = useChange((next: string) => call('preset-update', { path: { id: preset.id }, body: { name: next } }))
+  const remove = useChange(() => call('preset-delete', { path: { id: preset.id } }))
   const keep = () => {
     const next = name.trim()
     if (next === '' || next === preset.name) setName(preset.name)

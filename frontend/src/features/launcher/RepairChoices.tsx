@@ -3,9 +3,9 @@ import { App, Button, Select } from 'antd'
 import { CloudDownload, FolderOpen, FolderPlus, X } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { asProblem } from '@/api/client'
+import { asProblem, call } from '@/api/client'
 import { normalReference } from '@/api/environment'
-import { createFolder, useFolders } from '@/api/folders'
+import { useFolders } from '@/api/folders'
 import { useAgents, useMachines, useSessionBook } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import { isLive } from '@/lib/status'
@@ -161,7 +161,7 @@ function MountChoices({ draft, lack, repairs, judgement }: ChoicesProps) {
     (f) => f.state === 'ready' && !f.auto && f.agent === agent && !draft.mounts.some((m) => m.folder === f.name),
   )
   const create = useMutation({
-    mutationFn: (name: string) => createFolder({ name, agent }),
+    mutationFn: (name: string) => call('folder-create', { body: { name, agent } }),
     onSuccess: async (made) => {
       // A folder is one machine's: it was made there, so the session goes there.
       const there = several && draft.agent === '' ? { agent: made.agent, group: '' } : {}

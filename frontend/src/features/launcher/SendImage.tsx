@@ -3,7 +3,8 @@ import { Button } from 'antd'
 import { Send } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { sendImage } from '@/api/calls'
+import { call } from '@/api/client'
+
 import { useAgents, useOperations } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { Image, Operation } from '@/api/types.gen'
@@ -40,7 +41,7 @@ export function SendImage({ image, to, images, onArrived }: SendImageProps) {
     if (arrived && asked && arrived !== started.image) onArrived(arrived)
   }, [arrived, asked, started, onArrived])
   const send = async (from: string) => {
-    const operation = await start(() => sendImage({ image: image.trim(), from, to }))
+    const operation = await start(() => call('image-send', { body: { image: image.trim(), from, to } }))
     if (operation) setStarted({ operation: operation.id, image: image.trim() })
   }
   if (!holder) return null

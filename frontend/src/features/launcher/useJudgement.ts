@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
-import { previewSpec } from '@/api/calls'
+import { call } from '@/api/client'
+
 import { findVersion } from '@/api/environment'
 import { useAgents, useSessionBook } from '@/api/hooks'
 import { keys } from '@/api/keys'
@@ -64,7 +65,7 @@ export function useJudgement(draft: Draft, owner: string, refusal: Refusal | nul
   const person = useSettled(owner)
   const preview = useQuery({
     queryKey: keys.preview(settled, person),
-    queryFn: ({ signal }) => previewSpec(JSON.parse(settled), person, signal),
+    queryFn: ({ signal }) => call('preview', { body: JSON.parse(settled), query: { owner: person }, signal }),
     enabled: toSpec(draft).image !== '',
     placeholderData: keepPreviousData,
     refetchInterval: AGAIN,

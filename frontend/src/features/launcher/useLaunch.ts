@@ -4,8 +4,8 @@ import { useCallback, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useNavigate } from 'react-router'
 import { applyAnswer } from '@/api/book'
-import { launchSession, launchSessions } from '@/api/calls'
-import { ApiProblem, asProblem } from '@/api/client'
+
+import { ApiProblem, asProblem, call } from '@/api/client'
 import type { Launched } from '@/api/types.gen'
 import type { Refusal } from './useJudgement'
 
@@ -38,7 +38,9 @@ export function useLaunch(onLaunched: () => void): LaunchUse {
       const asked = `${count} ${owner} ${spec}`
       if (key.current.spec !== asked) key.current = { spec: asked, key: crypto.randomUUID() }
       const body = { key: key.current.key, spec: JSON.parse(spec), ...(owner === '' ? {} : { owner }) }
-      return count > 1 ? launchSessions({ ...body, count }) : [{ session: await launchSession(body) }]
+      return count > 1
+        ? call('launch-many', { body: { ...body, count } })
+        : [{ session: await call('launch', { body }) }]
     },
     onMutate: () => setRefusal(null),
     onSuccess: (launched) => {

@@ -3,8 +3,8 @@ import { Select, Skeleton, Switch } from 'antd'
 import { GitCompareArrows } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { compareRecipes, fetchRecipe } from '@/api/calls'
-import { asProblem } from '@/api/client'
+import { fetchRecipe } from '@/api/recipes'
+import { asProblem, call } from '@/api/client'
 import { useRecents, useSessionBook } from '@/api/hooks'
 import { keys } from '@/api/keys'
 import type { RecipeField, Spec } from '@/api/types.gen'
@@ -117,7 +117,10 @@ export function CompareModal({ first, onClose }: { first: RecipeSource | null; o
   const result = useQuery({
     queryKey: ['recipe-compare', specs],
     queryFn: ({ signal }) =>
-      compareRecipes(specs ?? { left: { image: '', resources: {} }, right: { image: '', resources: {} } }, signal),
+      call('recipe-compare', {
+        body: specs ?? { left: { image: '', resources: {} }, right: { image: '', resources: {} } },
+        signal,
+      }),
     enabled: specs !== null,
   })
   const error = a?.error ?? b?.error ?? result.error

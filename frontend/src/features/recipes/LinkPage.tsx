@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Alert, Button, Skeleton } from 'antd'
 import { Link2, ShieldQuestion } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
-import { compareRecipes, fetchSession, readLink } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import type { Spec } from '@/api/types.gen'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
@@ -31,7 +31,8 @@ function RunLink({ spec, onLeave, onReview }: Asked & { spec: Spec; onReview: (s
   const { t } = useTranslation('recipes')
   const fields = useQuery({
     queryKey: ['recipe-fields', spec],
-    queryFn: ({ signal }) => compareRecipes({ left: spec, right: { image: '', resources: {} } }, signal),
+    queryFn: ({ signal }) =>
+      call('recipe-compare', { body: { left: spec, right: { image: '', resources: {} } }, signal }),
   })
   const outside = (spec.mounts ?? []).length > 0 || spec.command !== undefined
   return (
@@ -62,7 +63,10 @@ function RunLink({ spec, onLeave, onReview }: Asked & { spec: Spec; onReview: (s
 
 function OpenLink({ id, onLeave, onOpen }: Asked & { id: string; onOpen: (id: string) => void }) {
   const { t } = useTranslation('recipes')
-  const session = useQuery({ queryKey: ['link-session', id], queryFn: ({ signal }) => fetchSession(id, signal) })
+  const session = useQuery({
+    queryKey: ['link-session', id],
+    queryFn: ({ signal }) => call('session', { path: { id }, signal }),
+  })
   return (
     <>
       <h1 className={css.linkTitle}>{t('link.openTitle')}</h1>
@@ -110,7 +114,7 @@ export function LinkPage({ url, onLeave, onReview, onOpen }: LinkPageProps) {
   const { t } = useTranslation('recipes')
   const link = useQuery({
     queryKey: ['link', url],
-    queryFn: ({ signal }) => readLink(url ?? '', signal),
+    queryFn: ({ signal }) => call('link-read', { body: { url: url ?? '' }, signal }),
     enabled: url !== null,
   })
   if (url === null) {

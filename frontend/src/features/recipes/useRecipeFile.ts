@@ -1,8 +1,8 @@
 import { App } from 'antd'
 import { useCallback, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { readRecipe } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import type { Spec } from '@/api/types.gen'
 import { looksLikeRecipe, RECIPE_MOST } from '@/lib/recipe'
 
@@ -29,7 +29,7 @@ export function useRecipeFile(onRead: (file: RecipeFile) => void): {
       if (file.size > RECIPE_MOST) return refuse(file.name, t('tooLarge'))
       setReading(true)
       try {
-        const spec = await readRecipe(await file.text())
+        const spec = await call('recipe-read', { body: { yaml: await file.text() } })
         onRead({ name: file.name, spec })
       } catch (error) {
         const problem = asProblem(error)

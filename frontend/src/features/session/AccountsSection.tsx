@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
-import { fetchAccounts } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { Account, Session } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
@@ -33,7 +33,7 @@ export function AccountsSection({ session }: { session: Session }) {
   }
   const report = useQuery({
     queryKey: keys.accounts({ session: session.id, ...query }),
-    queryFn: ({ signal }) => fetchAccounts(query, signal),
+    queryFn: ({ signal }) => call('accounts', { query, signal }),
     enabled: session.startedAt !== undefined,
     staleTime: 5_000,
     refetchInterval: live ? 10_000 : false,

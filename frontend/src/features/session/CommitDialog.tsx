@@ -4,9 +4,9 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { applyOperation } from '@/api/book'
-import { asProblem, type ApiProblem } from '@/api/client'
+import { asProblem, type ApiProblem, call } from '@/api/client'
 import { useOperations, useSession } from '@/api/hooks'
-import { commitSession } from '@/api/images'
+
 import type { Operation, Session } from '@/api/types.gen'
 import { useOperationActions } from '@/api/useOperation'
 import { launchAddress } from '@/lib/image'
@@ -63,7 +63,7 @@ function Form({ session, onBegun, onClose }: { session: Session; onBegun: (id: s
     setBusy(true)
     setProblem(null)
     try {
-      const operation = await commitSession(session.id, { name })
+      const operation = await call('commit', { path: { id: session.id }, body: { name } })
       applyOperation(client, operation)
       onBegun(operation.id)
     } catch (error) {

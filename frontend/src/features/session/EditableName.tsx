@@ -4,8 +4,8 @@ import { Pencil } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { applyAnswer } from '@/api/book'
-import { renameSession } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import type { Session } from '@/api/types.gen'
 import { isLive } from '@/lib/status'
 import { nameIssue } from './name'
@@ -17,7 +17,7 @@ export function EditableName({ session }: { session: Session }) {
   const client = useQueryClient()
   const [draft, setDraft] = useState<string | null>(null)
   const rename = useMutation({
-    mutationFn: (name: string) => renameSession(session.id, name),
+    mutationFn: (name: string) => call('session-update', { path: { id: session.id }, body: { name } }),
     onSuccess: (renamed) => {
       applyAnswer(client, renamed)
       setDraft(null)

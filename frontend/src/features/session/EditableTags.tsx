@@ -4,8 +4,8 @@ import { Tag, Tags } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { applyAnswer } from '@/api/book'
-import { setTags } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { useSessionBook } from '@/api/hooks'
 import type { Session } from '@/api/types.gen'
 import css from './SessionDrawer.module.css'
@@ -17,7 +17,7 @@ export function EditableTags({ session }: { session: Session }) {
   const book = useSessionBook().data
   const [draft, setDraft] = useState<string[] | null>(null)
   const save = useMutation({
-    mutationFn: (tags: string[]) => setTags(session.id, tags),
+    mutationFn: (tags: string[]) => call('session-update', { path: { id: session.id }, body: { tags } }),
     onSuccess: (changed) => {
       applyAnswer(client, changed)
       setDraft(null)

@@ -5,8 +5,8 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { applyAnswer } from '@/api/book'
-import { terminateSession } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import type { EndImage as Made, Session } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { formatBytes } from '@/lib/bytes'
@@ -99,7 +99,7 @@ function DropDialog({ session, onClose }: { session: Session; onClose: () => voi
   const { t } = useTranslation(['session', 'common'])
   const client = useQueryClient()
   const drop = useMutation({
-    mutationFn: () => terminateSession(session.id, true),
+    mutationFn: () => call('terminate', { path: { id: session.id }, body: { forced: true } }),
     onSuccess: (answer) => {
       applyAnswer(client, answer)
       onClose()

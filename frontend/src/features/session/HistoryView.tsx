@@ -14,8 +14,8 @@ import {
 import { Fragment, useCallback, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
-import { fetchHistory } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { Outcome, Phase, Session } from '@/api/types.gen'
 import { messageText } from '@/lib/phrases'
@@ -145,7 +145,7 @@ export function HistoryView({ session }: { session: Session }) {
   )
   const history = useQuery({
     queryKey: keys.history(session.id),
-    queryFn: ({ signal }) => fetchHistory(session.id, signal),
+    queryFn: ({ signal }) => call('history', { path: { id: session.id }, signal }),
     staleTime: 2000,
   })
   const shown = useMemo(() => filterHistory(history.data ?? [], filter), [history.data, filter])

@@ -3,8 +3,8 @@ import { Button, Input, InputNumber, Segmented } from 'antd'
 import { FlaskConical } from 'lucide-react'
 import { useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { simulateIdle } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import type { IdlePolicy, Session } from '@/api/types.gen'
 import { formatExact } from '@/lib/time'
 import { ErrorState } from '@/ui/ErrorState'
@@ -105,7 +105,7 @@ function Outcome({ id, policy }: { id: string; policy: IdlePolicy }) {
   const { t } = useTranslation('session')
   const { data, error, refetch } = useQuery({
     queryKey: ['idle-simulation', id, policy],
-    queryFn: ({ signal }) => simulateIdle(id, policy, signal),
+    queryFn: ({ signal }) => call('idle-simulation', { path: { id }, body: policy, signal }),
     staleTime: 15_000,
     retry: false,
     placeholderData: (old) => old,

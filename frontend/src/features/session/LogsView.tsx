@@ -2,7 +2,7 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSearchParams } from 'react-router'
-import { address } from '@/api/client'
+import { target } from '@/api/client'
 import type { Session } from '@/api/types.gen'
 import { stripAnsi } from '@/lib/ansi'
 import { saveUrl } from '@/lib/save'
@@ -84,7 +84,7 @@ export function LogsView({ session }: { session: Session }) {
   const download = () =>
     saveUrl(
       `${session.name}-${kernel}-${new Date().toISOString().replaceAll(':', '')}.log`,
-      address(`/api/v1/sessions/${session.id}/logs`, { kernel, timestamps: view.times ? 1 : undefined }),
+      target('logs', { path: { id: session.id }, query: { kernel, timestamps: view.times } }),
     )
 
   const bar = (

@@ -3,8 +3,8 @@ import { Alert, Checkbox } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { applyAnswer, type SessionBook } from '@/api/book'
-import { terminateSession } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import { Dialog } from '@/ui/Dialog'
 import css from './TerminateDialog.module.css'
@@ -40,7 +40,7 @@ export function TerminateDialog({ ids, forced, onClose }: TerminateDialogProps) 
       await Promise.all(
         left.map(async (id) => {
           try {
-            applyAnswer(client, await terminateSession(id, force))
+            applyAnswer(client, await call('terminate', { path: { id }, body: { forced: force } }))
           } catch (error) {
             const problem = asProblem(error)
             failed.push({ id, message: problem.message, hint: problem.hint })

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
-import { openLogs } from '@/api/calls'
-import { asProblem, type ApiProblem } from '@/api/client'
+
+import { asProblem, type ApiProblem, open } from '@/api/client'
 import { LogBuffer, type LogLine } from './logBuffer'
 
 export interface LogState {
@@ -72,7 +72,7 @@ export function useLog(id: string, kernel: string, follow: boolean, stage: strin
           setState({ ...nothing, loading: false, lines: buffer.lines(), dropped: buffer.dropped(), ...change })
       }
       try {
-        const response = await openLogs(id, { kernel, follow, timestamps: true }, signal)
+        const response = await open('logs', { path: { id }, query: { kernel, follow, timestamps: true }, signal })
         quiet = setTimeout(() => setState((old) => ({ ...old, loading: false })), quietAfter)
         await readAll(response, buffer, () => show({}), signal)
         show({ complete: true })

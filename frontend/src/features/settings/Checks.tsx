@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Button, Skeleton } from 'antd'
 import { CircleCheck, CircleX, RotateCw, TriangleAlert, type LucideIcon } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
-import { fetchDoctor } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { Check } from '@/api/types.gen'
 import { CopyButton } from '@/ui/CopyButton'
@@ -40,7 +40,7 @@ function CheckRow({ check }: { check: Check }) {
 /** What slipway doctor finds, with the remedy of each trouble. */
 export function Checks() {
   const { t } = useTranslation('settings')
-  const doctor = useQuery({ queryKey: keys.doctor, queryFn: ({ signal }) => fetchDoctor(signal) })
+  const doctor = useQuery({ queryKey: keys.doctor, queryFn: ({ signal }) => call('doctor', { signal }) })
   return (
     <section className={css.section}>
       <div className={css.sectionHead}>

@@ -2,8 +2,8 @@ import { App, Button } from 'antd'
 import { ClipboardCopy } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { fetchDiagnostics } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { useLeaving } from '@/lib/useLeaving'
 
 /** Copies what somebody who helps needs to know, without secrets. */
@@ -16,7 +16,7 @@ export function CopyDiagnostics() {
     const signal = leaving() // it looks at the machine, which takes a while
     setBusy(true)
     try {
-      await navigator.clipboard.writeText((await fetchDiagnostics(signal)).text)
+      await navigator.clipboard.writeText((await call('diagnostics', { signal })).text)
       void message.success(t('log.copied'))
     } catch (error) {
       if (!signal?.aborted) void message.error(asProblem(error).message)

@@ -3,8 +3,8 @@ import { Button, Input, Skeleton } from 'antd'
 import { RotateCw, ScrollText, Search } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { fetchLog } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import { EmptyState } from '@/ui/EmptyState'
 import { ErrorState } from '@/ui/ErrorState'
@@ -16,7 +16,7 @@ import css from './settings.module.css'
 export function LogPage() {
   const { t } = useTranslation('settings')
   const [query, setQuery] = useState('')
-  const log = useQuery({ queryKey: keys.log, queryFn: ({ signal }) => fetchLog(signal) })
+  const log = useQuery({ queryKey: keys.log, queryFn: ({ signal }) => call('log', { signal }) })
   const shown = useMemo(
     () =>
       [...(log.data?.lines ?? [])].reverse().filter((line) => line.toLowerCase().includes(query.trim().toLowerCase())),

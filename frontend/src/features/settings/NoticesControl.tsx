@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { App, Button, Switch } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { fetchNotifier, tryNotice } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { keys } from '@/api/keys'
 import { askForNotices, browserNotice, noticePermission } from '@/lib/browserNotice'
 import css from './settings.module.css'
@@ -20,12 +20,12 @@ export function NoticesControl({
 }) {
   const { t } = useTranslation('settings')
   const { message } = App.useApp()
-  const notifier = useQuery({ queryKey: keys.notifier, queryFn: ({ signal }) => fetchNotifier(signal) })
+  const notifier = useQuery({ queryKey: keys.notifier, queryFn: ({ signal }) => call('notifier', { signal }) })
   const [permission, setPermission] = useState(noticePermission)
   const desktop = notifier.data?.desktop ?? false
   const attempt = async () => {
     if (desktop) {
-      await tryNotice().catch((error: unknown) => message.error(asProblem(error).message))
+      await call('notifier-try').catch((error: unknown) => message.error(asProblem(error).message))
       return
     }
     const answer = await askForNotices()

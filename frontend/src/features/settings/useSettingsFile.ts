@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { fetchSettingsFile, patchSetting } from '@/api/calls'
+import { call } from '@/api/client'
+
 import { useSettings } from '@/api/hooks'
 import { keys } from '@/api/keys'
 
@@ -11,11 +12,12 @@ export function useSettingsFile(onError: (error: unknown) => void) {
   useEffect(() => void client.invalidateQueries({ queryKey: keys.settingsFile }), [client, settings])
   const query = useQuery({
     queryKey: keys.settingsFile,
-    queryFn: ({ signal }) => fetchSettingsFile(signal),
+    queryFn: ({ signal }) => call('settings-file', { signal }),
     refetchOnWindowFocus: true,
   })
   const { mutate } = useMutation({
-    mutationFn: ({ name, value }: { name: string; value: string | null }) => patchSetting(name, value),
+    mutationFn: ({ name, value }: { name: string; value: string | null }) =>
+      call('setting-update', { path: { name }, body: { value } }),
     onSuccess: (file) => client.setQueryData(keys.settingsFile, file),
     onError: (error) => {
       void client.invalidateQueries({ queryKey: keys.settingsFile })

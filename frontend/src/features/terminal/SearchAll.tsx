@@ -3,8 +3,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Search } from 'lucide-react'
 import { useDeferredValue, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { searchTerminals } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import type { TerminalMatch } from '@/api/types.gen'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './terminal.module.css'
@@ -63,7 +63,7 @@ function Found({ session, labelOf, onShow }: SearchAllProps) {
   const query = useDeferredValue(wanted)
   const result = useQuery({
     queryKey: ['terminal-search', session, query],
-    queryFn: ({ signal }) => searchTerminals(session, query, signal),
+    queryFn: ({ signal }) => call('terminal-search', { path: { id: session }, query: { q: query }, signal }),
     enabled: query.length >= LEAST,
     staleTime: 0,
     gcTime: 0,

@@ -14,7 +14,8 @@ import {
 import { type RefObject, useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Terminal } from '@/api/types.gen'
-import { terminalOutputPath } from '@/api/calls'
+import { target } from '@/api/client'
+
 import { formatBytes } from '@/lib/bytes'
 import { saveUrl } from '@/lib/save'
 import { platformOf } from '@/lib/platform'
@@ -107,7 +108,8 @@ export function ShellView(props: ShellViewProps) {
   ]
   const choose = (key: string) => {
     if (key === 'close') props.onClose()
-    else if (key === 'download') saveUrl('', terminalOutputPath(props.session, props.terminal.id))
+    else if (key === 'download')
+      saveUrl('', target('terminal-output', { path: { id: props.session, terminal: props.terminal.id } }))
     else act(key as 'copy')
   }
   const style = box

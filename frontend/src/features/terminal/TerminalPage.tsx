@@ -3,8 +3,8 @@ import { ArrowLeft, Blocks, ExternalLink, SquareTerminal, Unplug } from 'lucide-
 import { useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useParams, useSearchParams } from 'react-router'
-import { reconnectAgent } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call } from '@/api/client'
 import { useSession } from '@/api/hooks'
 import type { Session } from '@/api/types.gen'
 import { useStartOperation } from '@/api/useOperation'
@@ -106,7 +106,7 @@ function Unheard({ agent, at }: { agent: string; at: string }) {
       <span>
         <b>{t('unheard', { agent })}</b> {t('unheardSince')} <RelativeTime at={at} />. {t('unheardText')}
       </span>
-      <Button size="small" onClick={() => void start(() => reconnectAgent(agent))}>
+      <Button size="small" onClick={() => void start(() => call('agent-reconnect', { path: { agent } }))}>
         {t('unheardRetry')}
       </Button>
     </div>

@@ -1,5 +1,4 @@
-import { fetchTerminals, terminalAttachPath } from '@/api/calls'
-import { address, ApiProblem } from '@/api/client'
+import { ApiProblem, target, call } from '@/api/client'
 import type { Terminal } from '@/api/types.gen'
 import type { Platform } from '@/lib/platform'
 import { Attachment, type AttachmentState } from './attachment'
@@ -89,9 +88,10 @@ export class Shell {
   #attach(): Attachment {
     const { session, terminal, fresh } = this.#config
     const client = crypto.randomUUID()
-    const path = terminalAttachPath(session, terminal.id)
+    const path = { id: session, terminal: terminal.id }
+    const origin = location.origin.replace(/^http/, 'ws')
     return new Attachment({
-      open: (offset) => new WebSocket(`${location.origin.replace(/^http/, 'ws')}${address(path, { offset, client })}`),
+      open: (offset) => new WebSocket(origin + target('terminal-attach', { path, query: { offset, client } })),
       exists: () => this.#exists(),
       offset: Math.max(terminal.start, terminal.end - REPLAY),
       replayUntil: fresh ? 0 : terminal.end,
@@ -108,7 +108,7 @@ export class Shell {
   async #exists(): Promise<boolean> {
     const { session, terminal } = this.#config
     try {
-      const all = await fetchTerminals(session)
+      const all = await call('terminals', { path: { id: session } })
       return all.some((other) => other.id === terminal.id)
     } catch (error) {
       return !(error instanceof ApiProblem && (error.status === 404 || error.status === 409))

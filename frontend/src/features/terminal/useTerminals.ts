@@ -6,7 +6,8 @@ import {
   type UseQueryResult,
 } from '@tanstack/react-query'
 import { type RefObject, useRef } from 'react'
-import { closeTerminal, fetchTerminals, openTerminal } from '@/api/calls'
+import { call } from '@/api/client'
+
 import { keys } from '@/api/keys'
 import type { Terminal } from '@/api/types.gen'
 
@@ -33,20 +34,23 @@ export function useTerminals(session: string, running: boolean): Terminals {
   const query = useQuery({
     queryKey: key,
     queryFn: async ({ signal }) =>
-      (await fetchTerminals(session, signal)).toSorted((a, b) => a.createdAt.localeCompare(b.createdAt)),
+      (await call('terminals', { path: { id: session }, signal })).toSorted((a, b) =>
+        a.createdAt.localeCompare(b.createdAt),
+      ),
     enabled: running,
     refetchInterval: LOOK_AGAIN,
     refetchOnWindowFocus: true,
   })
   const open = useMutation({
-    mutationFn: (kernel: string | undefined) => openTerminal(session, { ...FIRST_SIZE, ...(kernel ? { kernel } : {}) }),
+    mutationFn: (kernel: string | undefined) =>
+      call('terminal-open', { path: { id: session }, body: { ...FIRST_SIZE, ...(kernel ? { kernel } : {}) } }),
     onSuccess: (terminal) => {
       opened.current = new Set([...opened.current, terminal.id])
       client.setQueryData<Terminal[]>(key, (old = []) => [...old.filter((t) => t.id !== terminal.id), terminal])
     },
   })
   const close = useMutation({
-    mutationFn: (id: string) => closeTerminal(session, id),
+    mutationFn: (id: string) => call('terminal-close', { path: { id: session, terminal: id } }),
     onMutate: (id) => client.setQueryData<Terminal[]>(key, (old) => old?.filter((t) => t.id !== id)),
     onSettled: () => client.invalidateQueries({ queryKey: key }),
   })

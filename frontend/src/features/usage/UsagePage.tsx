@@ -4,8 +4,8 @@ import dayjs from 'dayjs'
 import { ChartColumn, Download, TriangleAlert } from 'lucide-react'
 import { useEffect, useMemo, useState, type ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { accountsCsv, fetchAccounts } from '@/api/calls'
-import { asProblem } from '@/api/client'
+
+import { asProblem, call, target } from '@/api/client'
 import { keys } from '@/api/keys'
 import type { UsageReport } from '@/api/types.gen'
 import { saveUrl } from '@/lib/save'
@@ -234,7 +234,7 @@ export function UsagePage() {
   )
   const report = useQuery({
     queryKey: keys.accounts(query),
-    queryFn: ({ signal }) => fetchAccounts(query, signal),
+    queryFn: ({ signal }) => call('accounts', { query, signal }),
     placeholderData: keepPreviousData,
     staleTime: 10_000,
     refetchInterval: 30_000,
@@ -242,7 +242,8 @@ export function UsagePage() {
   const { data } = report
   const by = report.isPlaceholderData && data ? (groupings.find((g) => g === data.by) ?? state.by) : state.by
   const groups = useMemo(() => groupRows(data?.rows ?? [], by), [data, by])
-  const download = () => saveUrl(`slipway-usage-${state.from}-${state.to}.csv`, accountsCsv(query))
+  const download = () =>
+    saveUrl(`slipway-usage-${state.from}-${state.to}.csv`, target('accounts-csv', { query: query }))
   return (
     <div className={css.page}>
       <PageHeader title={t('title')}>
