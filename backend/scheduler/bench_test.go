@@ -47,9 +47,9 @@ func crowded() Snapshot {
 		s.Promised = append(s.Promised, p)
 	}
 	for i := range 1000 {
-		q := Request{Session: session.ID(fmt.Sprintf("q%04d", i)), Name: fmt.Sprint("wait-", i), CPU: 1 + r.IntN(8),
-			Memory:   gpu.Bytes(1+r.IntN(64)) * gpu.GiB,
-			Priority: r.IntN(20), Kinds: []string{fmt.Sprint("kind", i%7)}}
+		q := Request{Session: session.ID(fmt.Sprintf("q%04d", i)), Name: fmt.Sprint("wait-", i),
+			Resources: session.Resources{CPU: 1 + r.IntN(8), Memory: gpu.Bytes(1+r.IntN(64)) * gpu.GiB},
+			Priority:  r.IntN(20), Kinds: []string{fmt.Sprint("kind", i%7)}}
 		switch r.IntN(4) {
 		case 0:
 			q.GPU.Shares = gpu.Share(1+r.IntN(10)) * 100

@@ -115,8 +115,9 @@ func read(t *testing.T, data []byte) Snapshot {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Request{Session: session.ID(q.Name), Name: q.Name, Owner: q.Owner, CPU: q.CPU, Memory: q.Mem, GPU: asked,
-			Kernels: q.Kernels, Priority: session.DefaultPriority,
+		r := Request{Session: session.ID(q.Name), Name: q.Name, Owner: q.Owner, GPU: asked,
+			Resources: session.Resources{CPU: q.CPU, Memory: q.Mem},
+			Kernels:   q.Kernels, Priority: session.DefaultPriority,
 			NotBefore: at(q.NotBefore), Deadline: at(q.Deadline), After: q.After, Kinds: q.Kinds}
 		if q.Priority != nil {
 			r.Priority = *q.Priority

@@ -25,7 +25,8 @@ func small(devices int) Snapshot {
 }
 
 func asks(name string, r gpu.Request) Request {
-	return Request{Session: session.ID(name), Name: name, CPU: 1, Memory: gpu.GiB, GPU: r}
+	return Request{Session: session.ID(name), Name: name,
+		Resources: session.Resources{CPU: 1, Memory: gpu.GiB}, GPU: r}
 }
 
 // holdPlan makes what a plan places held in the next snapshot.

@@ -10,9 +10,9 @@ import (
 // RequestOf is a session that waits for nothing but its turn.
 func RequestOf(s session.Session) Request {
 	return Request{
-		Session: s.ID, Name: s.Name, Owner: s.Owner, CPU: s.Spec.Resources.CPU, Memory: s.Spec.Resources.Memory,
-		GPU: s.Spec.Accelerator, Kernels: s.Spec.Cluster,
-		Priority: s.Priority, NotBefore: s.Spec.NotBefore, Timeout: time.Duration(s.Spec.Timeout), Kinds: KindsOf(s),
+		Resources: s.Spec.Resources, Session: s.ID, Name: s.Name, Owner: s.Owner, GPU: s.Spec.Accelerator,
+		Kernels: s.Spec.Cluster, Priority: s.Priority, NotBefore: s.Spec.NotBefore,
+		Timeout: time.Duration(s.Spec.Timeout), Kinds: KindsOf(s),
 	}
 }
 

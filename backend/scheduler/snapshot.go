@@ -114,13 +114,12 @@ type Promise struct {
 	Kinds   []string   // for the [History], most specific first
 }
 
-// Request is one waiting session. CPU, Memory and GPU are those of each kernel.
+// Request is one waiting session. Its resources and GPU are those of each kernel.
 type Request struct {
+	session.Resources
 	Session   session.ID
 	Name      string
 	Owner     string // empty: one who is told every name
-	CPU       int
-	Memory    gpu.Bytes
 	GPU       gpu.Request
 	Kernels   int // 0: 1
 	Priority  int
