@@ -40,7 +40,32 @@ type carrier struct {
 
 	mu   sync.Mutex // guards what follows and the sending part of its streams
 	gate gate
+	pending
+	err error // why it ended
 
+	socket socket
+	ends
+	streamBook
+
+	lastHeard atomic.Int64 // nanoseconds since 1970
+}
+
+// ends tells of the end of a carrier.
+type ends struct {
+	lost chan struct{} // closed when it has ended
+	over chan struct{} // closed when its streams know
+	know func()        // closes it
+}
+
+// streamBook has the streams of a carrier.
+type streamBook struct {
+	book  sync.Mutex       // guards what follows
+	flows map[uint32]*flow // nil once they were all lost
+	begun int              // streams of the peer without a class
+}
+
+// pending is what a carrier has to send.
+type pending struct {
 	control []*flow // have a signal of theirs to send; each is here once
 	urgent  []*flow // have bytes to send; each is in one of the two once
 	paced   []*flow
@@ -52,20 +77,8 @@ type carrier struct {
 	timer   *time.Timer // wakes the sender after a pause
 	bye     bool
 	byeSent bool
-	err     error    // why it ended
 	most    uint64   // bytes per second that the kernel keeps to; 0: as it likes
 	kind    pathKind // that the socket is set to
-
-	socket socket
-	lost   chan struct{} // closed when it has ended
-	over   chan struct{} // closed when its streams know
-	know   func()        // closes it
-
-	book  sync.Mutex       // guards what follows
-	flows map[uint32]*flow // nil once they were all lost
-	begun int              // streams of the peer without a class
-
-	lastHeard atomic.Int64 // nanoseconds since 1970
 }
 
 // voice is the stream that carries this side's signals.
@@ -92,7 +105,8 @@ type pendingAck struct {
 func newCarrier(t *Tunnel, conn net.Conn, index uint32) *carrier {
 	c := &carrier{
 		t: t, conn: conn, index: index, gate: newGate(t.start), socket: socketOf(conn),
-		wake: make(chan struct{}, 1), lost: make(chan struct{}), over: make(chan struct{}), flows: map[uint32]*flow{},
+		wake: make(chan struct{}, 1), ends: ends{lost: make(chan struct{}), over: make(chan struct{})},
+		streamBook: streamBook{flows: map[uint32]*flow{}},
 	}
 	c.know = sync.OnceFunc(func() { close(c.over) })
 	c.voice.allowed.begin()

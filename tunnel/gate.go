@@ -34,41 +34,65 @@ const (
 // in a window that aims at 5 ms of queue. See SPEC.md, "The gate". It is no more
 // than arithmetic: the carrier's mutex guards it and its clock is an argument.
 type gate struct {
-	start time.Time
-
+	start  time.Time
 	window int
+	flight
+	baseline
+	lossView
+	growth
+	lap
+	drainage
+
+	budget   float64   // bytes that may go at once
+	budgetAt time.Time // when budget was last filled up
+}
+
+// flight is what is on its way.
+type flight struct {
 	sent   uint64 // bytes, ever
 	marked uint64 // of them before the last mark
 	acked  uint64 // of them known to have arrived
 	marks  []mark // without an answer, oldest first
+}
 
+// baseline is what is known of the path.
+type baseline struct {
 	base   time.Duration // the path's round trip without a queue; 0 while unknown
 	way    time.Duration // the usual way there without a queue, on two clocks that were never compared
 	baseAt time.Time     // when both were learned in a drain, or the first time
 	rate   float64       // bytes per second of the last full round
+}
 
+// lossView is what is known of packets that the path loses.
+type lossView struct {
 	losses losses
 	lossy  time.Time // until when the path counts as one that loses packets
 	seen   seen      // what the kernel knew last
 	mended uint64    // bytes sent before the kernel last sent something again
+}
 
+// growth is how the window changes.
+type growth struct {
 	growing bool // still looking for the path's rate
 	limited bool // the window held bytes back in this round
 	low     int  // rounds in a row that were limited and saw an empty queue
 	high    int  // rounds in a row that saw a queue beyond the target
+	full    int  // samples in a row that saw a queue beyond the target, while growing
+	hold    bool // the next round says nothing about the window of now
+	peak    float64
+}
 
+// lap is what the round under way has seen.
+type lap struct {
 	roundEnd   uint64 // the round is over when this many bytes are acknowledged
 	roundStart time.Time
 	roundAcked uint64
 	roundLeast time.Duration   // the shortest round trip in this round; 0 if none
 	ways       []time.Duration // every way there in this round
+}
 
-	budget   float64   // bytes that may go at once
-	budgetAt time.Time // when budget was last filled up
-
-	full     int  // samples in a row that saw a queue beyond the target, while growing
-	hold     bool // the next round says nothing about the window of now
-	peak     float64
+// drainage is what drains have found, by which the baseline is learned again.
+type drainage struct {
 	draining int // rounds of a drain to go
 	undrain  int // the window to return to
 	drained  int
@@ -94,7 +118,7 @@ type mark struct {
 }
 
 func newGate(start time.Time) gate {
-	return gate{start: start, window: gateFirst, growing: true}
+	return gate{start: start, window: gateFirst, growth: growth{growing: true}}
 }
 
 // open reports whether a paced frame may go now, and notes if not.

@@ -17,46 +17,65 @@ import (
 // when its first carrier is lost it ends, and whatever must survive resumes on
 // another tunnel.
 type Tunnel struct {
-	cfg     Config
-	peer    Peer
+	cfg  Config
+	peer Peer
+	agreed
+	primary *carrier
+	buffers buffers
+	onEnd   func() // told once when the tunnel has ended
+	start   time.Time
+	measures
+
+	mu   sync.Mutex // guards what follows
+	bulk *carrier   // nil while there is only one
+	streamCounts
+	questions
+	err error
+
+	joining  chan struct{} // closed when the first try for a second carrier is over
+	accepted chan *flow
+	done     chan struct{}
+	all      sync.WaitGroup // the goroutines of the carriers
+}
+
+// agreed is what the handshake was about.
+type agreed struct {
 	version uint8
 	dialled bool // this side dialled
 	id      tunnelID
 	secret  secret
 	allowed int // streams that this side may have open
-	primary *carrier
-	buffers buffers
-	onEnd   func() // told once when the tunnel has ended
-	start   time.Time
+}
 
+// measures is what a tunnel has seen.
+type measures struct {
 	sent, received atomic.Uint64 // bytes on the carriers
 	lastHeard      atomic.Int64  // nanoseconds since 1970
 	smoothRTT      atomic.Int64  // nanoseconds
 	leastRTT       atomic.Int64  // nanoseconds
 	grownBy        atomic.Int64  // bytes by which all windows have grown
 	lossy, asked   atomic.Int64  // nanoseconds since 1970 until which copies are sent, see copy.go
+}
 
-	mu      sync.Mutex // guards what follows
-	bulk    *carrier   // nil while there is only one
-	ours    int        // flows that this side opened
-	theirs  int        // and the peer
-	probes  map[uint64]chan struct{}
-	pinged  uint64 // the last number asked
-	pingAt  map[uint64]time.Time
-	err     error
-	joining chan struct{} // closed when the first try for a second carrier is over
+// streamCounts counts the streams that are open.
+type streamCounts struct {
+	ours   int // that this side opened
+	theirs int // and the peer
+}
 
-	accepted chan *flow
-	done     chan struct{}
-	all      sync.WaitGroup // the goroutines of the carriers
+// questions are the pings without an answer.
+type questions struct {
+	probes map[uint64]chan struct{}
+	pinged uint64 // the last number asked
+	pingAt map[uint64]time.Time
 }
 
 func newTunnel(c Config, conn net.Conn, peer Peer, version uint8, allowed uint32, dialled bool) *Tunnel {
 	t := &Tunnel{
-		cfg: c, peer: peer, version: version, dialled: dialled, allowed: int(min(allowed, 1<<20)),
-		start:  time.Now(),
-		probes: map[uint64]chan struct{}{}, pingAt: map[uint64]time.Time{},
-		accepted: make(chan *flow, c.MaxStreams), done: make(chan struct{}), joining: make(chan struct{}),
+		cfg: c, peer: peer, start: time.Now(),
+		agreed:    agreed{version: version, dialled: dialled, allowed: int(min(allowed, 1<<20))},
+		questions: questions{probes: map[uint64]chan struct{}{}, pingAt: map[uint64]time.Time{}},
+		accepted:  make(chan *flow, c.MaxStreams), done: make(chan struct{}), joining: make(chan struct{}),
 	}
 	t.lastHeard.Store(t.start.UnixNano())
 	t.primary = newCarrier(t, conn, 0)
