@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -20,10 +21,10 @@ func (s folderRoutes) mount(m *mounts) {
 	answer(m, route.Folder, s.getFolder)
 	take(m, route.FolderCreate, s.createFolder)
 	take(m, route.FolderUpdate, s.updateFolder)
-	answer(m, route.FolderTrash, s.trashFolder)
-	answer(m, route.FolderRestore, s.restoreFolder)
+	answer(m, route.FolderTrash, s.inFolder(session.Folders.TrashFolder))
+	answer(m, route.FolderRestore, s.inFolder(session.Folders.RestoreFolder))
 	answer(m, route.FolderDelete, s.deleteFolder)
-	answer(m, route.FolderDeleteStop, s.stopDeletingFolder)
+	answer(m, route.FolderDeleteStop, s.inFolder(session.Folders.StopDeleting))
 }
 
 // folderOut is a folder as it leaves the server, without whose the sessions are
@@ -62,30 +63,18 @@ func (s folderRoutes) updateFolder(r *http.Request, change session.FolderChange)
 	return as(folderOut)(agent.UpdateFolder(r.Context(), f.ID, change))
 }
 
-func (s folderRoutes) trashFolder(r *http.Request) (api.Folder, error) {
-	agent, f, err := s.folderIn(r)
-	if err != nil {
-		return api.Folder{}, err
+// inFolder handles a request that has the agent of a folder do something with it.
+func (s folderRoutes) inFolder(do func(session.Folders, context.Context, session.FolderID) (session.Folder,
+	error)) func(*http.Request) (api.Folder, error) {
+	return func(r *http.Request) (api.Folder, error) {
+		agent, f, err := s.folderIn(r)
+		if err != nil {
+			return api.Folder{}, err
+		}
+		return as(folderOut)(do(agent, r.Context(), f.ID))
 	}
-	return as(folderOut)(agent.TrashFolder(r.Context(), f.ID))
-}
-
-func (s folderRoutes) restoreFolder(r *http.Request) (api.Folder, error) {
-	agent, f, err := s.folderIn(r)
-	if err != nil {
-		return api.Folder{}, err
-	}
-	return as(folderOut)(agent.RestoreFolder(r.Context(), f.ID))
 }
 
 func (s folderRoutes) deleteFolder(r *http.Request) (api.Operation, error) {
 	return starts(s.hub, r)(s.hub.PurgeFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent")))
-}
-
-func (s folderRoutes) stopDeletingFolder(r *http.Request) (api.Folder, error) {
-	agent, f, err := s.folderIn(r)
-	if err != nil {
-		return api.Folder{}, err
-	}
-	return as(folderOut)(agent.StopDeleting(r.Context(), f.ID))
 }

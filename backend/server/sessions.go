@@ -285,13 +285,9 @@ func (s sessionRoutes) terminate(r *http.Request, agent changer, id session.ID,
 }
 
 func (s sessionRoutes) usage(r *http.Request, agent teller, id session.ID) ([]session.Usage, error) {
-	var since time.Time
-	if text := r.FormValue("since"); text != "" {
-		var err error
-		if since, err = time.Parse(time.RFC3339, text); err != nil {
-			return nil, badQuery("since", fmt.Sprintf("since=%s is not a time.", clip(text)),
-				"Write for example 2031-05-01T12:00:00Z.")
-		}
+	since, err := timeIn(r, "since", time.Time{})
+	if err != nil {
+		return nil, err
 	}
 	return agent.Usage(r.Context(), id, since)
 }
