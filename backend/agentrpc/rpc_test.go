@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -34,15 +35,16 @@ func TestACallIsAnswered(t *testing.T) {
 		t.Errorf("%+v, %v", hello, err)
 	}
 	told := &session.Error{Code: "a_b_c", Message: "m", Hint: "h",
-		Fields: []session.FieldError{{Field: "f", Code: "d_e_f", Message: "n", Hint: "i"}},
-		Err:    errors.New("not for others")}
+		Fields: []session.FieldError{{Field: "f", Code: "d_e_f", Message: "n", Hint: "i",
+			Said: []session.Phrase{{Say: "n"}}}},
+		Err: errors.New("not for others")}
 	agent.machine = func(context.Context) (session.Machine, error) {
 		return session.Machine{}, fmt.Errorf("wrapped: %w", told)
 	}
 	_, err = client.Machine(t.Context())
 	var e *session.Error
 	if !errors.As(err, &e) || e.Code != "a_b_c" || e.Message != "m" || e.Hint != "h" || len(e.Fields) != 1 ||
-		e.Fields[0] != told.Fields[0] || e.Err != nil {
+		!reflect.DeepEqual(e.Fields, told.Fields) || e.Err != nil {
 		t.Errorf("the failure came as %#v", err)
 	}
 	agent.machine = func(context.Context) (session.Machine, error) {

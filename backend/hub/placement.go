@@ -67,14 +67,12 @@ func (pl *placement) previewAt(ctx context.Context, m *member, owner string, spe
 func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, wrong []session.FieldError) {
 	all := pl.list()
 	candidates = all
-	refuse := func(field, message, hint string) {
-		wrong = append(wrong, session.FieldError{Field: field, Code: "session_create_not-found", Message: message,
-			Hint: hint})
+	refuse := func(field string, said session.Phrase) {
+		wrong = append(wrong, session.Fault(field, "session_create_not-found", said))
 	}
 	if spec.Group != "" {
 		if candidates = pl.inGroup(slices.Clone(all), spec.Group); len(candidates) == 0 {
-			refuse("group", fmt.Sprintf("No agent is in a resource group %q.", clip(spec.Group)),
-				"Leave it empty to let Slipway choose among all.")
+			refuse("group", session.Say("groupGone", session.Fill("group", clip(spec.Group))))
 			candidates = all
 		}
 	}
@@ -84,11 +82,12 @@ func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, 
 				return m, candidates, wrong
 			}
 		}
-		message := fmt.Sprintf("There is no agent named %q.", clip(spec.Agent))
-		if len(candidates) < len(all) {
-			message = fmt.Sprintf("The resource group %s has no agent named %q.", spec.Group, clip(spec.Agent))
+		name := session.Fill("agent", clip(spec.Agent))
+		if said := session.Say("machineGone", name); len(candidates) == len(all) {
+			refuse("agent", said)
+		} else {
+			refuse("agent", session.Say("machineOutside", name, session.Fill("group", spec.Group)))
 		}
-		refuse("agent", message, "Leave it empty to let Slipway choose.")
 	}
 	if candidates = pl.trusted(candidates); len(candidates) == 1 {
 		m = candidates[0]

@@ -35,10 +35,12 @@ type PresetUpdate struct {
 	Accelerator *gpu.Request       `json:"accelerator,omitempty"`
 }
 
+// MaxPresetName is the most characters of the name of a preset.
+const MaxPresetName = 64
+
 const (
-	presetsKey    = "hub.presets"
-	presetsMost   = 100
-	presetNameMax = 64
+	presetsKey  = "hub.presets"
+	presetsMost = 100
 )
 
 // builtinPresets are offered to everybody.
@@ -136,10 +138,10 @@ func findPreset(operation string, own []Preset, id string) (int, error) {
 func checkPreset(operation string, p *Preset, own []Preset) error {
 	var wrong []session.FieldError
 	p.Name = strings.TrimSpace(p.Name)
-	if p.Name == "" || utf8.RuneCountInString(p.Name) > presetNameMax ||
+	if p.Name == "" || utf8.RuneCountInString(p.Name) > MaxPresetName ||
 		strings.ContainsFunc(p.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		wrong = append(wrong, session.FieldError{Field: "name", Code: session.Code(operation + "_invalid-name"),
-			Message: fmt.Sprintf("A name has 1 to %d characters, all of them printable.", presetNameMax),
+			Message: fmt.Sprintf("A name has 1 to %d characters, all of them printable.", MaxPresetName),
 			Hint:    "Choose another name."})
 	}
 	spec := session.Spec{Image: "preset", Resources: p.Resources, Accelerator: p.Accelerator}

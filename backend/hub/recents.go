@@ -31,10 +31,12 @@ type RecentUpdate struct {
 	Pinned *bool
 }
 
+// MaxRecentName is the most characters of the name of an entry.
+const MaxRecentName = 64
+
 const (
-	recentsKey    = "hub.recents"
-	recentsKept   = 5 // not counting pinned ones
-	recentNameMax = 64
+	recentsKey  = "hub.recents"
+	recentsKept = 5 // not counting pinned ones
 )
 
 // Recents returns the launch history, newest first.
@@ -97,9 +99,9 @@ func (ps *person) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
 func updateRecent(r *Recent, update RecentUpdate) error {
 	if update.Name != nil {
 		name := strings.TrimSpace(*update.Name)
-		if name == "" || utf8.RuneCountInString(name) > recentNameMax || strings.ContainsFunc(name, unicode.IsControl) {
+		if name == "" || utf8.RuneCountInString(name) > MaxRecentName || strings.ContainsFunc(name, unicode.IsControl) {
 			return wrongField("recent_update_invalid", "name",
-				fmt.Sprintf("A name has 1 to %d characters, all of them printable.", recentNameMax),
+				fmt.Sprintf("A name has 1 to %d characters, all of them printable.", MaxRecentName),
 				"Choose a shorter name.")
 		}
 		r.Name, r.Renamed = name, true

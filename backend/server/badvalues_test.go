@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,7 +103,7 @@ func TestBadValuesCreateNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var p session.Error
 			status := w.call(t, "POST", "/api/v1/sessions", `{"spec":`+c.spec+`}`, &p)
-			if status != c.status || p.Code == "" || p.Message == "" || p.Hint == "" {
+			if status != c.status || p.Code == "" || p.Message == "" || len(p.Fields) == 0 {
 				t.Fatalf("%d %+v, want %d and a whole Problem", status, p, c.status)
 			}
 			for _, field := range p.Fields {
@@ -156,5 +157,39 @@ func TestAllFaultsAreToldAtOnce(t *testing.T) {
 	if status := w.call(t, "POST", "/api/v1/preview", `{"name":"x","resources":{"memory":"lots"}}`,
 		&preview); status != 200 || len(preview.Errors) != 3 {
 		t.Errorf("preview %d %+v", status, preview.Errors)
+	}
+}
+
+func TestAPreviewJudgesWhateverADraftHolds(t *testing.T) {
+	w := start(t)
+	for name, c := range map[string]struct {
+		draft string
+		want  []string // fields with a fault, sorted
+	}{
+		"an empty draft":    {`{}`, []string{"image"}},
+		"no list, and more": {`{"image":"a","mounts":5,"env":[{"name":"1"}]}`, []string{"env[0].name", "mounts"}},
+		"half a CPU":        {`{"image":"a","name":"x","resources":{"cpu":1.5}}`, []string{"name", "resources.cpu"}},
+		"a text for a port": {`{"image":"a","ports":["x",80]}`, []string{"ports[0]"}},
+		"an unknown field":  {`{"image":"a","colour":"red"}`, []string{"colour"}},
+		"no length of time": {`{"image":"a","type":"batch","timeout":"1.5m"}`, []string{"command", "timeout"}},
+		"targets that overlap": {`{"image":"a","mounts":[{"source":"/data","target":"/a"},` +
+			`{"source":"/data","target":"/a/b"},{"source":"/data","target":"/usr/x"}]}`,
+			[]string{"mounts[1].target", "mounts[2].target"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var preview api.Preview
+			status := w.call(t, "POST", "/api/v1/preview", c.draft, &preview)
+			var got []string
+			for _, e := range preview.Errors {
+				got = append(got, e.Field)
+			}
+			if slices.Sort(got); status != 200 || !slices.Equal(got, c.want) {
+				t.Errorf("%d with faults at %q, want %q", status, got, c.want)
+			}
+		})
+	}
+	var p session.Error
+	if status := w.call(t, "POST", "/api/v1/preview", `[]`, &p); status != 400 {
+		t.Errorf("what is no draft at all: %d %+v", status, p)
 	}
 }

@@ -36,46 +36,65 @@ func decode[T any](r *http.Request) (T, error) {
 // decodeDraft reads a body as decode does, but leaves out amounts and lengths of
 // time that are none, and tells them by field, so that the rest can be judged all
 // the same.
-func decodeDraft[T any](r *http.Request) (value T, faults []session.FieldError, err error) {
+func decodeDraft[T any](r *http.Request) (T, []session.FieldError, error) {
+	value, found, err := decodeJudged[T](r)
+	return strictly(value, found, err)
+}
+
+// strictly is what was decoded, unless a field of it is not of its type.
+func strictly[T any](value T, found judge, err error) (T, []session.FieldError, error) {
+	if err == nil && len(found.wrong) > 0 {
+		err = failureOf(found.wrong)
+	}
+	return value, found.units, err
+}
+
+// decodeWhatFits reads a body as decode does, but leaves out whatever is wrong, and
+// tells it by field.
+func decodeWhatFits[T any](r *http.Request) (T, []session.FieldError, error) {
+	value, found, err := decodeJudged[T](r)
+	return value, slices.Concat(found.wrong, found.units), err
+}
+
+func decodeJudged[T any](r *http.Request) (value T, j judge, err error) {
 	data, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return value, nil, &session.Error{Code: codeTooLarge, Message: fmt.Sprintf("The request is longer than %d MiB.",
+		return value, j, &session.Error{Code: codeTooLarge, Message: fmt.Sprintf("The request is longer than %d MiB.",
 			maxBody>>20), Hint: "Send less."}
 	case err != nil:
-		return value, nil, malformed("The request ended too early.", err)
+		return value, j, malformed("The request ended too early.", err)
 	}
 	return decodeBytes[T](data)
 }
 
-func decodeBytes[T any](data []byte) (value T, faults []session.FieldError, err error) {
+func decodeBytes[T any](data []byte) (value T, j judge, err error) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return value, nil, nil
+		return value, j, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var tree any
 	if err := decoder.Decode(&tree); err != nil {
-		return value, nil, malformed("The request is not JSON.", err)
+		return value, j, malformed("The request is not JSON.", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return value, nil, malformed("Something follows the JSON of the request.", err)
+		return value, j, malformed("Something follows the JSON of the request.", err)
 	}
-	var j judge
 	j.value("", tree, reflect.TypeFor[T]())
-	if len(j.wrong) > 0 {
-		return value, nil, failureOf(j.wrong)
+	if len(j.wrong) > 0 && j.wrong[0].Field == "" {
+		return value, j, failureOf(j.wrong)
 	}
-	if len(j.units) > 0 {
+	if j.found() > 0 {
 		if data, err = json.Marshal(tree); err != nil {
-			return value, nil, err
+			return value, j, err
 		}
 	}
 	if err := json.Unmarshal(data, &value); err != nil {
-		return value, nil, malformed("The request is not what this endpoint takes.", err)
+		return value, j, malformed("The request is not what this endpoint takes.", err)
 	}
-	return value, j.units, nil
+	return value, j, nil
 }
 
 func malformed(message string, err error) error {
@@ -84,11 +103,13 @@ func malformed(message string, err error) error {
 }
 
 // judge compares a JSON value with a Go type, since encoding/json stops at the
-// first fault and does not say where it is.
+// first fault and does not say where it is. It takes what is wrong out of the value.
 type judge struct {
-	wrong []session.FieldError
-	units []session.FieldError // texts that are no amounts; they are taken out of the value
+	wrong []session.FieldError // fields that are not of their types, or unknown
+	units []session.FieldError // texts that are no amounts
 }
+
+func (j *judge) found() int { return len(j.wrong) + len(j.units) }
 
 func failureOf(wrong []session.FieldError) error {
 	first := wrong[0]
@@ -163,13 +184,15 @@ func (j *judge) object(path string, value any, t reflect.Type) {
 			at = path + "." + name
 		}
 		if fieldType, ok := fields[name]; ok {
-			known := len(j.units)
+			known := j.found()
 			j.value(at, object[name], fieldType)
-			if _, nested := object[name].(map[string]any); !nested && len(j.units) > known {
+			_, nested := object[name].(map[string]any)
+			if j.found() > known && !(nested && isStruct(fieldType)) {
 				delete(object, name)
 			}
 			continue
 		}
+		delete(object, name)
 		j.wrong = append(j.wrong, session.FieldError{Field: at, Code: codeUnknownField,
 			Message: fmt.Sprintf("There is no field %q here.", at),
 			Hint:    "Known here: " + strings.Join(sortedNames(fields), ", ") + "."})
@@ -219,6 +242,10 @@ func (j *judge) scalar(path string, value any, t reflect.Type) {
 			j.expect(path, value, "a whole number")
 		}
 	}
+}
+
+func isStruct(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
 }
 
 func isWhole(value any, bits int) bool {

@@ -17,7 +17,9 @@ func Handlers() []string {
 }
 
 // Decode reads a request body as an endpoint does.
-func Decode[T any](data []byte) (T, []session.FieldError, error) { return decodeBytes[T](data) }
+func Decode[T any](data []byte) (T, []session.FieldError, error) {
+	return strictly(decodeBytes[T](data))
+}
 
 // ArchiveName exports archiveName.
 var ArchiveName = archiveName

@@ -6,14 +6,11 @@ import (
 	"slipway/backend/session"
 )
 
-// hidden stands for the value of a secret-looking variable in every answer.
-const hidden = "••••••"
-
 // checkHidden refuses values that were hidden in an answer and came back.
 func checkHidden(env []session.EnvVar) []session.FieldError {
 	var wrong []session.FieldError
 	for i, v := range env {
-		if v.Value == hidden {
+		if v.Value == session.Hidden {
 			wrong = append(wrong, session.FieldError{Field: fmt.Sprintf("env[%d].value", i),
 				Code:    session.CodeInvalidEnvValue,
 				Message: fmt.Sprintf("The value of %s was hidden and is not known.", v.Name), Hint: "Enter it again."})

@@ -69,12 +69,13 @@ func take[In, Out any](m *mounts, at route.Route[In, Out], handle func(*http.Req
 	})
 }
 
-// takeDraft handles a route whose request may have amounts that are none, which
-// the handler is told; see [decodeDraft].
+// takeDraft handles a route whose request may have fields that are wrong, which
+// the handler is told: those that decode finds, [decodeDraft] or [decodeWhatFits].
 func takeDraft[In, Out any](m *mounts, at route.Route[In, Out],
+	decode func(*http.Request) (In, []session.FieldError, error),
 	handle func(*http.Request, In, []session.FieldError) (Out, error)) {
 	respond(m, at, func(r *http.Request) (any, error) {
-		in, wrong, err := decodeDraft[In](r)
+		in, wrong, err := decode(r)
 		if err != nil {
 			return nil, fromSpec(err)
 		}

@@ -23,16 +23,16 @@ type sessionRoutes struct {
 }
 
 func (s sessionRoutes) mount(m *mounts) {
-	takeDraft(m, route.PresetCreate, s.createPreset)
-	takeDraft(m, route.PresetUpdate, s.updatePreset)
+	takeDraft(m, route.PresetCreate, decodeDraft, s.createPreset)
+	takeDraft(m, route.PresetUpdate, decodeDraft, s.updatePreset)
 	answer(m, route.PresetDelete, s.deletePreset)
 	answer(m, route.Queue, s.queue)
-	takeDraft(m, route.LaunchMany, s.launchMany)
+	takeDraft(m, route.LaunchMany, decodeDraft, s.launchMany)
 	take(m, route.Keep, sendInSession(s.hub, s.keep))
-	takeDraft(m, route.IdleSimulation, s.simulateIdle)
+	takeDraft(m, route.IdleSimulation, decodeDraft, s.simulateIdle)
 	answer(m, route.Sessions, s.listSessions)
-	takeDraft(m, route.Launch, s.launch)
-	takeDraft(m, route.Preview, s.preview)
+	takeDraft(m, route.Launch, decodeDraft, s.launch)
+	takeDraft(m, route.Preview, decodeWhatFits, s.preview)
 	answer(m, route.Session, s.getSession)
 	take(m, route.SessionUpdate, sendInSession(s.hub, s.updateSession))
 	take(m, route.Terminate, sendInSession(s.hub, s.terminate))
@@ -180,7 +180,7 @@ func (s sessionRoutes) preview(r *http.Request, spec session.Spec, wrong []sessi
 		return api.Preview{}, err
 	}
 	out := api.Preview{Preview: p.Preview, Agent: p.Agent, Command: commandLine(spec), Rounded: s.rounded(p, spec)}
-	out.Spec, out.Errors = p.Spec.Redacted(hidden), append(wrong, p.Errors...)
+	out.Spec, out.Errors = p.Spec.Redacted(session.Hidden), append(wrong, p.Errors...)
 	for _, g := range p.GPUs {
 		out.Placements = append(out.Placements, api.Placement{Grant: g, Name: s.hub.DeviceName(p.Agent, g.Device)})
 	}

@@ -125,7 +125,7 @@ func (s terminalRoutes) exec(w http.ResponseWriter, r *http.Request) error {
 		if kind != websocket.TextMessage {
 			return nil, malformed("The first message is not an ExecRequest as text.", nil)
 		}
-		req, _, err := decodeBytes[session.ExecRequest](message)
+		req, _, err := strictly(decodeBytes[session.ExecRequest](message))
 		if err != nil {
 			return nil, err
 		}

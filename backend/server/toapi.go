@@ -31,7 +31,7 @@ func maybe[A, B any](p *A, turn func(A) B) *B {
 // there is one, and those that wait for it. The key of its spec goes with the
 // secrets: it is made of them.
 func sessionOut(s session.Session, usage *session.Usage, dependents []session.ID) api.Session {
-	s.Spec, s.SpecKey = s.Spec.Redacted(hidden), ""
+	s.Spec, s.SpecKey = s.Spec.Redacted(session.Hidden), ""
 	return api.Session{Session: s, Type: s.Spec.Type, Image: s.Spec.Image, Usage: usage, Dependents: dependents}
 }
 

@@ -55,7 +55,7 @@ func SeriesName(name string, number int) string {
 		return r
 	}, name)
 	ending := fmt.Sprintf("-%d", number)
-	return strings.TrimRight(slug[:min(len(slug), MaxCommitName-len(ending))], "-") + ending
+	return strings.TrimRight(slug[:min(len(slug), CommitNames.Max-len(ending))], "-") + ending
 }
 
 // validateCommitOnEnd checks how many images are to be kept.

@@ -53,6 +53,13 @@ type FieldError struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
+	// Message for other languages; nil: it is told only in English
+	Said []Phrase `json:"said,omitempty"`
+}
+
+// Fault is a [FieldError] whose message, which also says what to do, is a phrase.
+func Fault(field string, code Code, said Phrase) FieldError {
+	return FieldError{Field: field, Code: code, Message: said.English(), Said: []Phrase{said}}
 }
 
 func (e *Error) Error() string {

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -177,36 +176,6 @@ type FolderMount struct {
 
 // MaxFolders is how many folders one agent keeps.
 const MaxFolders = 10_000
-
-// maxFolderName is the most characters of a folder's name.
-const maxFolderName = 64
-
-var folderRule = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
-
-// ValidateFolderName checks the rule for names of folders: 1 to 64 letters,
-// digits, "-", "_" and "." of ASCII. One that begins with a dot is mounted at
-// that name in the home, so it must be free there. It returns nil where the
-// name keeps the rule.
-func ValidateFolderName(name string) *FieldError {
-	e := FieldError{Field: "name", Code: "folder_create_invalid-name",
-		Hint: "Use 1 to 64 letters, digits, -, _ and dots."}
-	switch {
-	case name == "":
-		e.Message = "A folder needs a name."
-	case len(name) > maxFolderName:
-		e.Message = fmt.Sprintf("The name is %d characters long; %d is the most.", len([]rune(name)), maxFolderName)
-	case !folderRule.MatchString(name):
-		e.Message = fmt.Sprintf("The name %q has a character where it may not stand.", clip(name))
-	case strings.Trim(name, ".") == "":
-		e.Message = "A name is more than dots."
-	case reservedTarget(Home + "/" + name):
-		e.Message = fmt.Sprintf("%s in the home belongs to the session's own files.", name)
-		e.Hint = "Choose another name."
-	default:
-		return nil
-	}
-	return &e
-}
 
 // Validate returns everything that is wrong with a request.
 func (r FolderRequest) Validate() []FieldError {

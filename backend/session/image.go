@@ -1,10 +1,10 @@
 package session
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // The grammar of an image reference, as the OCI distribution project defines
@@ -94,14 +94,13 @@ func SameImage(a, b string) bool {
 func (s Spec) validateImage(f *findings) {
 	switch {
 	case s.Image == "":
-		f.add("image", CodeMissingImage, "No image is chosen.",
-			"Choose an environment, or write an image such as python:3.13.")
+		f.say("image", CodeMissingImage, Say("imageRequired"))
 	case ValidImage(s.Image):
+	case strings.ContainsFunc(s.Image, unicode.IsSpace):
+		f.say("image", CodeInvalidImage, Say("imageSpaces"))
 	case strings.ToLower(s.Image) != s.Image && ValidImage(strings.ToLower(s.Image)):
-		f.add("image", CodeInvalidImage, fmt.Sprintf("%q is not an image: the name has capital letters.",
-			clip(s.Image)), "Write the name in lower case.")
+		f.say("image", CodeInvalidImage, Say("imageUpper"))
 	default:
-		f.add("image", CodeInvalidImage, fmt.Sprintf("%q is not an image.", clip(s.Image)),
-			"Write name:tag, for example python:3.13, with the registry's address in front where there is one.")
+		f.say("image", CodeInvalidImage, Say("imageForm"))
 	}
 }

@@ -286,28 +286,3 @@ type ImageRoom struct {
 	Alone      gpu.Bytes `json:"alone"`      // is free when this image goes and no other
 	Containers int       `json:"containers"` // that use it, anybody's
 }
-
-// The bounds of the name of a customized image.
-const (
-	MinCommitName = 4
-	MaxCommitName = 32
-)
-
-var commitNameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]+$`) })
-
-// ValidateCommitName checks the rule for names of customized images: 4 to 32
-// letters, digits, "_" and "-" of ASCII. It returns nil where the name keeps it.
-func ValidateCommitName(name string) *FieldError {
-	e := FieldError{Field: "name", Code: "image_commit_invalid-name", Hint: "Use 4 to 32 letters, digits, _ and -."}
-	switch {
-	case len(name) < MinCommitName:
-		e.Message = fmt.Sprintf("The name %q is shorter than %d characters.", name, MinCommitName)
-	case len(name) > MaxCommitName:
-		e.Message = fmt.Sprintf("The name is longer than %d characters.", MaxCommitName)
-	case !commitNameRule().MatchString(name):
-		e.Message = fmt.Sprintf("The name %q has a character that it may not have.", name)
-	default:
-		return nil
-	}
-	return &e
-}

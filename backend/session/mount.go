@@ -37,10 +37,7 @@ var (
 		"/root", "/run", "/sbin", "/sys", "/usr", "/var",
 	}
 	systemPlaces = []string{"/", "/home", "/media", "/mnt", "/opt", "/srv", "/tmp"}
-	// ownInHome are the names in the home that a session's own files have.
-	ownInHome  = []string{".ssh", ".jupyter", ".terminfo", ".tmux.conf"}
-	startFiles = regexp.MustCompile(`^\.[a-z0-9]+(rc|_profile)$`)
-	driveRule  = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
+	driveRule    = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
 )
 
 const maxPath = 4096
@@ -59,20 +56,17 @@ func (s Spec) validateMounts(f *findings) {
 				continue
 			}
 		} else if !absolute(m.Source) || !printable(m.Source) {
-			f.add(field+".source", CodeInvalidSource, fmt.Sprintf("%q is not an absolute path.", clip(m.Source)),
-				"Write the path of a directory from its root, for example /home/me/data.")
+			f.say(field+".source", CodeInvalidSource, Say("sourceAbsolute"))
 			continue
 		}
-		if e := checkTarget(m); e != nil {
-			e.Field = field + ".target"
-			*f = append(*f, *e)
+		if code, said := checkTarget(m); said.Say != "" {
+			f.say(field+".target", code, said)
 			continue
 		}
 		target := MountTarget(m)
 		for _, other := range targets {
-			if e := checkOverlap(target, other); e != nil {
-				e.Field = field + ".target"
-				*f = append(*f, *e)
+			if code, said := checkOverlap(target, other); said.Say != "" {
+				f.say(field+".target", code, said)
 				break
 			}
 		}
@@ -88,10 +82,9 @@ func (m Mount) validateFolder(f *findings, field string) bool {
 		f.add(field+".source", CodeInvalidSource,
 			"A mount is of a folder or of a directory of the machine, not of both.", hint)
 	case ValidateFolderName(m.Folder) != nil:
-		f.add(field+".folder", CodeNoFolder, fmt.Sprintf("%q is not the name of a folder.", clip(m.Folder)), hint)
+		f.say(field+".folder", CodeNoFolder, Say("folderGone", Fill("name", clip(m.Folder))))
 	case CheckSubPath(m.Path) != "":
-		f.add(field+".path", CodeInvalidSource, CheckSubPath(m.Path),
-			"Write the path of a directory in the folder, for example images/train.")
+		f.say(field+".path", CodeInvalidSource, Say("pathOutside"))
 	default:
 		return true
 	}
@@ -108,63 +101,46 @@ func printable(text string) bool {
 	})
 }
 
-// checkTarget judges the target of one mount by itself.
-func checkTarget(m Mount) *FieldError {
-	raw, target := m.Target, MountTarget(m)
-	if !printable(target) || strings.ContainsAny(target, `:\`) {
-		return &FieldError{Code: CodeInvalidTarget, Message: fmt.Sprintf("%q cannot be a path inside the session.",
-			clip(target)), Hint: `Use a path without ":", "\" and control characters.`}
+// checkTarget judges the target of one mount by itself. It says nothing where the
+// target is fine.
+func checkTarget(m Mount) (Code, Phrase) {
+	switch target := MountTarget(m); {
+	case !printable(target) || strings.ContainsAny(target, `:\`):
+		return CodeInvalidTarget, Say("targetCharacters")
+	case slices.Contains(strings.Split(m.Target, "/"), ".."):
+		return CodeInvalidTarget, Say("targetUp")
+	case target == Home:
+		return CodeReservedTarget, Say("targetHome")
+	case reservedTarget(target):
+		return CodeReservedTarget, Say("targetSystem", Fill("target", clip(target)))
 	}
-	if slices.Contains(strings.Split(raw, "/"), "..") {
-		return &FieldError{Code: CodeInvalidTarget, Message: fmt.Sprintf("The path %q goes upwards.", clip(raw)),
-			Hint: `Write it without "..".`}
-	}
-	if target == Home {
-		return &FieldError{Code: CodeReservedTarget, Message: Home + " is the session's own home.",
-			Hint: "Choose a path below it, for example " + Home + "/data."}
-	}
-	if reservedTarget(target) {
-		return &FieldError{Code: CodeReservedTarget,
-			Message: fmt.Sprintf("%s belongs to the system inside the session.", clip(target)),
-			Hint:    "Write an alias such as data, which lands under " + Home + "."}
-	}
-	return nil
+	return "", Phrase{}
 }
 
+// reservedTarget reports whether a mount target belongs to the system or to the
+// session's own files.
 func reservedTarget(target string) bool {
-	if slices.Contains(systemPlaces, target) || strings.HasPrefix(target, "/.slipway") {
+	if slices.Contains(systemPlaces, target) || strings.HasPrefix(target, "/.slipway") ||
+		slices.ContainsFunc(systemTrees, func(tree string) bool { return within(target, tree) }) {
 		return true
 	}
-	for _, tree := range systemTrees {
-		if within(target, tree) {
-			return true
-		}
-	}
 	inHome, ok := strings.CutPrefix(target, Home+"/")
-	if !ok {
-		return false
-	}
 	first, _, _ := strings.Cut(inHome, "/")
-	return slices.Contains(ownInHome, first) || startFiles.MatchString(first) || strings.HasPrefix(first, ".slipway")
+	return ok && ownInHomeRule().MatchString(first)
 }
 
 // checkOverlap judges a target against one of an earlier mount. A mount inside
 // another would have to create its mount point in the outer one's source.
-func checkOverlap(target, other string) *FieldError {
+func checkOverlap(target, other string) (Code, Phrase) {
 	switch {
 	case target == other:
-		return &FieldError{Code: CodeDuplicateTarget, Message: fmt.Sprintf("Another folder is mounted at %s already.",
-			clip(target)), Hint: "Give one of them another alias."}
+		return CodeDuplicateTarget, Say("targetDuplicate", Fill("target", clip(target)))
 	case within(target, other):
-		return &FieldError{Code: CodeOverlappingTarget,
-			Message: fmt.Sprintf("%s lies inside %s, where another folder is mounted.", clip(target), clip(other)),
-			Hint:    "Choose a path outside of it."}
+		return CodeOverlappingTarget, Say("targetInside", Fill("target", clip(target)), Fill("other", clip(other)))
 	case within(other, target):
-		return &FieldError{Code: CodeOverlappingTarget,
-			Message: fmt.Sprintf("%s contains %s, where another folder is mounted.", clip(target), clip(other)),
-			Hint:    "Choose another path."}
+		return CodeOverlappingTarget, Say("targetAround", Fill("target", clip(target)), Fill("other", clip(other)))
 	}
-	return nil
+	return "", Phrase{}
 }
 
 // Overlap reports whether two absolute, clean targets are one, or one lies in

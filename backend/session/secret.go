@@ -1,31 +1,26 @@
 package session
 
 import (
+	"regexp"
 	"slices"
-	"strings"
+	"sync"
 )
 
-// secretWords mark a variable's name as that of a secret wherever they appear
-// in it.
-var secretWords = []string{
-	"AUTH", "ACCESS", "SECRET", "KEY", "PASSWORD", "PASSWD", "PWD", "TOKEN", "PRIVATE", "CREDENTIAL", "JWT",
-	"CERTIFICATE", "SSH", "ENCRYPT", "SIGNATURE", "SALT", "PASSPHRASE",
-}
+// SecretPattern marks a variable's name as that of a secret, in any case of its
+// letters. It is written as a [NamePart] is.
+const SecretPattern = `AUTH|ACCESS|SECRET|KEY|PASSWORD|PASSWD|PWD|TOKEN|PRIVATE|CREDENTIAL|JWT|CERTIFICATE|SSH` +
+	`|ENCRYPT|SIGNATURE|SALT|PASSPHRASE|PASS$|_PW$|(^|_)PIN(_|$)`
+
+var secretRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?i)" + SecretPattern) })
 
 // SecretName reports whether a variable of this name looks as if its value
 // were secret. Such a value is never shown, and never written to history,
 // recipes or addresses. A name such as MONKEY is taken for a secret too: to
 // hide too much costs less than to show one.
-func SecretName(name string) bool {
-	upper := strings.ToUpper(name)
-	for _, word := range secretWords {
-		if strings.Contains(upper, word) {
-			return true
-		}
-	}
-	return strings.HasSuffix(upper, "PASS") || strings.HasSuffix(upper, "_PW") ||
-		slices.Contains(strings.Split(upper, "_"), "PIN")
-}
+func SecretName(name string) bool { return secretRule().MatchString(name) }
+
+// Hidden stands for the value of a secret in what is shown to people.
+const Hidden = "••••••"
 
 // Redacted returns spec with the value of every secret-looking variable
 // replaced by mask. An empty value stays empty. The receiver is left as it was.

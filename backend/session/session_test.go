@@ -153,7 +153,11 @@ func checkSentence(t *testing.T, e FieldError) {
 	if !codeForm.MatchString(string(e.Code)) {
 		t.Errorf("code %q is not domain_operation_detail", e.Code)
 	}
-	for _, text := range []string{e.Message, e.Hint} {
+	texts := []string{e.Message, e.Hint}
+	if len(e.Said) > 0 && e.Hint == "" { // then the message says what to do
+		texts = texts[:1]
+	}
+	for _, text := range texts {
 		if text == "" || !strings.ContainsAny(text[len(text)-1:], ".") && !strings.Contains(e.Hint, ": ") &&
 			!strings.Contains(text, "example") {
 			t.Errorf("%q is not a sentence", text)

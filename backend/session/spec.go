@@ -90,21 +90,21 @@ const (
 	DefaultProcesses = 4096
 	// MinMemory is what a session needs to hold the guest and a shell.
 	MinMemory = 64 * gpu.MiB
-	// smallShm and largeShm are the two amounts that automatic shared memory
-	// chooses from; largeShmFrom is the memory from which it takes the larger.
-	smallShm     = 64 * gpu.MiB
-	largeShm     = 1 * gpu.GiB
-	largeShmFrom = 4 * gpu.GiB
+	// SmallShm and LargeShm are the two amounts that automatic shared memory
+	// chooses from; LargeShmFrom is the memory from which it takes the larger.
+	SmallShm     = 64 * gpu.MiB
+	LargeShm     = 1 * gpu.GiB
+	LargeShmFrom = 4 * gpu.GiB
 )
 
 // AutomaticShm is the shared memory given where none is asked for: 1 GiB when
 // memory is at least 4 GiB and at least 1 GiB above what the image needs, else
 // 64 MiB, and never as much as the memory itself.
 func AutomaticShm(memory, imageMin gpu.Bytes) gpu.Bytes {
-	if memory >= largeShmFrom && memory >= imageMin+largeShm {
-		return largeShm
+	if memory >= LargeShmFrom && memory >= imageMin+LargeShm {
+		return LargeShm
 	}
-	return min(smallShm, memory/2)
+	return min(SmallShm, memory/2)
 }
 
 // Mount shows a directory of the agent's machine, or a folder, inside the

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,8 +62,6 @@ const (
 
 // Bounds of the fields of a [Spec].
 const (
-	MinName    = 4
-	MaxName    = 64
 	MaxThreads = 1000
 	MaxPorts   = 10
 	MinPort    = 1024
@@ -83,7 +82,6 @@ const (
 )
 
 var (
-	nameRule  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*[A-Za-z0-9_]$`)
 	envRule   = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 	agentRule = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?$`)
 )
@@ -95,6 +93,10 @@ func (f *findings) add(field string, code Code, message, hint string) {
 	*f = append(*f, FieldError{Field: field, Code: code, Message: message, Hint: hint})
 }
 
+func (f *findings) say(field string, code Code, said Phrase) {
+	*f = append(*f, Fault(field, code, said))
+}
+
 // Invalid is the failure of a request in which fields are wrong. It says what is
 // wrong with the first, and how many there are.
 func Invalid(wrong []FieldError) error {
@@ -102,7 +104,11 @@ func Invalid(wrong []FieldError) error {
 	if len(wrong) > 1 {
 		message = fmt.Sprintf("%d fields are wrong. %s", len(wrong), message)
 	}
-	return &Error{Code: CodeInvalid, Message: message, Hint: wrong[0].Hint, Fields: wrong}
+	e := &Error{Code: CodeInvalid, Message: message, Hint: wrong[0].Hint, Fields: wrong}
+	if len(wrong) == 1 {
+		e.Said = wrong[0].Said
+	}
+	return e
 }
 
 // Validate returns everything that is wrong with s at the time now on a machine
@@ -137,25 +143,6 @@ func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 	return f
 }
 
-// ValidateName checks the rule for names of sessions: 4 to 64 letters, digits,
-// "_", "." and "-" of ASCII, which begin and end with a letter, a digit or "_".
-// It returns nil where the name keeps it.
-func ValidateName(name string) *FieldError {
-	e := FieldError{Field: "name", Code: CodeInvalidName,
-		Hint: "Use 4 to 64 letters, digits, _, . and -; begin and end with a letter, a digit or _."}
-	switch {
-	case len(name) < MinName:
-		e.Message = fmt.Sprintf("The name %q is shorter than %d characters.", name, MinName)
-	case len(name) > MaxName:
-		e.Message = fmt.Sprintf("The name is %d characters long; %d is the most.", len([]rune(name)), MaxName)
-	case !nameRule.MatchString(name):
-		e.Message = fmt.Sprintf("The name %q has a character where it may not stand.", clip(name))
-	default:
-		return nil
-	}
-	return &e
-}
-
 func (s Spec) validateBatch(f *findings, now time.Time) {
 	if s.Type != Batch {
 		const hint = "Choose the type batch, or leave it empty."
@@ -172,8 +159,7 @@ func (s Spec) validateBatch(f *findings, now time.Time) {
 	}
 	switch {
 	case strings.TrimSpace(s.Command) == "":
-		f.add("command", CodeMissingCommand, "A batch session needs a startup command.",
-			"Write what it shall run, for example: python train.py")
+		f.say("command", CodeMissingCommand, Say("commandRequired"))
 	case len(s.Command) > maxText:
 		f.add("command", CodeInvalidCommand, fmt.Sprintf("The startup command is %s long; 128 KiB is the most.",
 			gpu.Bytes(len(s.Command))), "Put it into a script in a mounted folder.")
@@ -183,8 +169,7 @@ func (s Spec) validateBatch(f *findings, now time.Time) {
 	switch {
 	case s.NotBefore == nil:
 	case !s.NotBefore.After(now):
-		f.add("notBefore", CodeInvalidStart, "The start time is not in the future.",
-			"Choose a later time, or leave it empty to start at once.")
+		f.say("notBefore", CodeInvalidStart, Say("startPast"))
 	case s.NotBefore.After(now.Add(maxDuration)):
 		f.add("notBefore", CodeInvalidStart, "The start time is more than 520 weeks away.", "Choose an earlier time.")
 	}
@@ -206,14 +191,11 @@ func (s Spec) validateEnv(f *findings) {
 		field := fmt.Sprintf("env[%d]", i)
 		switch {
 		case !envRule.MatchString(v.Name):
-			f.add(field+".name", CodeInvalidEnvName, fmt.Sprintf("%q is not the name of a variable.", clip(v.Name)),
-				"Use letters, digits and _, and do not begin with a digit.")
+			f.say(field+".name", CodeInvalidEnvName, Say("envName"))
 		case strings.HasPrefix(strings.ToUpper(v.Name), "SLIPWAY_"):
-			f.add(field+".name", CodeReservedEnv, fmt.Sprintf("%s is set by Slipway itself.", clip(v.Name)),
-				"Choose a name that does not begin with SLIPWAY_.")
+			f.say(field+".name", CodeReservedEnv, Say("envReserved"))
 		case seen[v.Name]:
-			f.add(field+".name", CodeDuplicateEnv, fmt.Sprintf("The variable %s is there already.", clip(v.Name)),
-				"Remove one of the two.")
+			f.say(field+".name", CodeDuplicateEnv, Say("envDuplicate", Fill("name", clip(v.Name))))
 		}
 		seen[v.Name] = true
 		switch {
@@ -234,27 +216,20 @@ func (s Spec) validateResources(f *findings, limits Limits) {
 		f.add("resources.cpu", CodeInvalidCPU, fmt.Sprintf("%d is not a number of CPUs.", r.CPU),
 			"Ask for 1 CPU or more.")
 	case limits.CPUs > 0 && r.CPU > limits.CPUs:
-		f.add("resources.cpu", CodeTooManyCPUs, fmt.Sprintf("%d CPUs are more than the %d that the machine has.", r.CPU,
-			limits.CPUs), fmt.Sprintf("Ask for at most %d.", limits.CPUs))
+		f.say("resources.cpu", CodeTooManyCPUs, Phrase{Say: "cpuMax", Count: limits.CPUs})
 	}
 	switch {
 	case r.Memory < MinMemory:
-		f.add("resources.memory", CodeInvalidMemory,
-			fmt.Sprintf("%s of memory is less than the %s that a session needs.", r.Memory, MinMemory),
-			fmt.Sprintf("Ask for %s or more.", MinMemory))
+		f.say("resources.memory", CodeInvalidMemory, Say("memoryMin", Fill("amount", MinMemory.String())))
 	case limits.Memory > 0 && r.Memory > limits.Memory:
-		f.add("resources.memory", CodeTooMuchMemory,
-			fmt.Sprintf("%s of memory is more than the %s that the machine has.", r.Memory, limits.Memory),
-			fmt.Sprintf("Ask for at most %s.", limits.Memory))
+		f.say("resources.memory", CodeTooMuchMemory, Say("memoryMax", Fill("amount", limits.Memory.String())))
 	}
 	switch {
 	case r.Shm < 0:
 		f.add("resources.shm", CodeInvalidShm, "Shared memory cannot be negative.",
 			"Leave it empty for an automatic amount.")
 	case s.Resources.Shm > 0 && r.Shm >= r.Memory:
-		f.add("resources.shm", CodeInvalidShm,
-			fmt.Sprintf("%s of shared memory is not less than the %s of memory that it is part of.", r.Shm, r.Memory),
-			"Ask for less shared memory or more memory.")
+		f.say("resources.shm", CodeInvalidShm, Say("shmMax", Fill("amount", r.Memory.String())))
 	}
 	if s.Threads < 0 || s.Threads > MaxThreads {
 		f.add("threads", CodeInvalidThreads, fmt.Sprintf("%d is not between 1 and %d threads.", s.Threads, MaxThreads),
@@ -264,8 +239,7 @@ func (s Spec) validateResources(f *findings, limits Limits) {
 
 func (s Spec) validatePorts(f *findings) {
 	if len(s.Ports) > MaxPorts {
-		f.add("ports", CodeTooManyPorts, fmt.Sprintf("There are %d ports; %d is the most.", len(s.Ports), MaxPorts),
-			"Remove some. A program inside the session may use any port.")
+		f.say("ports", CodeTooManyPorts, Phrase{Say: "portCount", Count: MaxPorts})
 		return
 	}
 	seen := make(map[int]bool, len(s.Ports))
@@ -273,13 +247,13 @@ func (s Spec) validatePorts(f *findings) {
 		field := fmt.Sprintf("ports[%d]", i)
 		switch {
 		case port < MinPort || port > MaxPort:
-			f.add(field, CodeInvalidPort, fmt.Sprintf("%d is not a port between %d and %d.", port, MinPort, MaxPort),
-				"Choose a port in that range.")
+			f.say(field, CodeInvalidPort, Say("portRange", number("port", port), number("from", MinPort),
+				number("to", MaxPort)))
 		case ReservedPort(port):
-			f.add(field, CodeReservedPort, fmt.Sprintf("Port %d is used by Slipway inside the session.", port),
-				fmt.Sprintf("Choose a port outside %d–%d.", firstOwnPort, lastOwnPort))
+			f.say(field, CodeReservedPort, Say("portReserved", number("port", port), number("from", firstOwnPort),
+				number("to", lastOwnPort)))
 		case seen[port]:
-			f.add(field, CodeDuplicatePort, fmt.Sprintf("Port %d is there already.", port), "Remove one of the two.")
+			f.say(field, CodeDuplicatePort, Say("portDuplicate", number("port", port)))
 		}
 		seen[port] = true
 	}
@@ -288,6 +262,8 @@ func (s Spec) validatePorts(f *findings) {
 // ReservedPort reports whether a port inside sessions belongs to the services
 // that Slipway starts there.
 func ReservedPort(port int) bool { return port >= firstOwnPort && port <= lastOwnPort }
+
+func number(hole string, n int) Phrase { return Fill(hole, strconv.Itoa(n)) }
 
 // clip shortens text that a message repeats.
 func clip(text string) string {

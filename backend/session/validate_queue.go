@@ -132,8 +132,7 @@ func ValidateLabel(label string) *FieldError {
 	case label == "":
 		return nil
 	case utf8.RuneCountInString(label) > MaxLabel:
-		e.Message = fmt.Sprintf("The label is %d characters long; %d is the most.", utf8.RuneCountInString(label),
-			MaxLabel)
+		e = Fault("label", CodeInvalidLabel, Phrase{Say: "labelLong", Count: MaxLabel})
 	case !utf8.ValidString(label) || strings.ContainsFunc(label, func(r rune) bool { return !unicode.IsPrint(r) }):
 		e.Message = "The label has a character that cannot be printed."
 	case strings.TrimSpace(label) != label:
@@ -153,8 +152,7 @@ func (p IdlePolicy) Validate(path string) []FieldError {
 	}
 	bound := func(field string, d Duration) {
 		if d != 0 && !plausible(d, MinLifetime) {
-			f.add(path+field, CodeInvalidIdle, fmt.Sprintf("%s is not between 1 m and 520 w.", d),
-				"Write a whole number with m, h, d or w, for example 2h, or leave it empty.")
+			f.say(path+field, CodeInvalidIdle, Say("idleSpan"))
 		}
 	}
 	bound("lifetime", p.Lifetime)
@@ -174,9 +172,7 @@ func (p IdlePolicy) Validate(path string) []FieldError {
 		}
 		thresholds++
 		if v := *threshold.value; math.IsNaN(v) || v <= 0 || v > 100 {
-			f.add(path+"use."+threshold.name, CodeInvalidIdle,
-				fmt.Sprintf("%g is not a share above 0 and up to 100 percent.", v),
-				"Write a percentage of what is granted, for example 5, or leave it out.")
+			f.say(path+"use."+threshold.name, CodeInvalidIdle, Say("idlePercent"))
 		}
 	}
 	switch {
@@ -184,8 +180,7 @@ func (p IdlePolicy) Validate(path string) []FieldError {
 		f.add(path+"use.window", CodeInvalidIdle, "There are thresholds of use, and no window to average over.",
 			"Write a window such as 30m.")
 	case thresholds == 0 && (p.Use.Window != 0 || p.Use.Grace != 0 || p.Use.Any):
-		f.add(path+"use", CodeInvalidIdle, "The check of use has no threshold.",
-			"Set at least one of cpu, memory, gpu and vram, or leave use out.")
+		f.say(path+"use", CodeInvalidIdle, Say("idleThreshold"))
 	}
 	return f
 }

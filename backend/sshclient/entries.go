@@ -32,7 +32,7 @@ func alias(id session.ID, kernel string) string {
 // plain is a name that has no meaning to ssh or to a shell, and is no longer than
 // names are.
 func plain(name string) string {
-	name = name[:min(len(name), session.MaxName)]
+	name = name[:min(len(name), session.SessionNames.Max)]
 	return strings.Trim(strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '.', r == '_', r == '-':

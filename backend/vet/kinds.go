@@ -56,8 +56,9 @@ func validID(text string) bool {
 }
 
 func validName(text string) bool {
-	return len(text) >= session.MinName && made(text, session.MaxName, "_.-") && strings.IndexByte(".-",
-		text[0]) < 0 && strings.IndexByte(".-", text[len(text)-1]) < 0
+	rule := session.SessionNames
+	return len(text) >= rule.Min && made(text, rule.Max, "_.-") && strings.IndexByte(".-", text[0]) < 0 &&
+		strings.IndexByte(".-", text[len(text)-1]) < 0
 }
 
 func isDigest(text string) bool {

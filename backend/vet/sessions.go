@@ -72,8 +72,10 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.App](): {
 		"ID": app, "Title": title, "Kind": word, "Port": port, "Path": OrZero(Maybe(address)), "Dir": Line(mostPath),
 	},
-	reflect.TypeFor[session.SSHHost]():    {"Key": key},
-	reflect.TypeFor[session.FieldError](): {"Field": title, "Message": Message, "Hint": Message},
+	reflect.TypeFor[session.SSHHost](): {"Key": key},
+	reflect.TypeFor[session.FieldError](): {
+		"Field": title, "Message": Message, "Hint": Message, "Said": said,
+	},
 	reflect.TypeFor[session.Preview](): {
 		"Spec":   Free, // what a person has written, right or wrong: its caller judges it
 		"Errors": List(1000), "Warnings": List(1000), "Folders": List(session.MaxFolders),

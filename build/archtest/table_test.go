@@ -178,7 +178,7 @@ var table = []row{
 	{pkg: "build/docgen", imports: []string{"backend/api", "backend/api/route", "backend/cli", "backend/settings"}},
 	{pkg: "build/figures"},
 	{pkg: "build/rpcgen"},
-	{pkg: "build/tsgen", imports: []string{"backend/api", "backend/api/route", "backend/session", "gpu"}},
+	{pkg: "build/tsgen", imports: []string{"backend/api", "backend/api/route", "backend/hub", "backend/session", "gpu"}},
 	{pkg: "build/bench/gpuprobe", imports: []string{"gpu", "gpu/nvml", "gpu/procs"}},
 	{pkg: "build/bench", imports: []string{"backend/api", "backend/api/route", "backend/client", "backend/hub",
 		"backend/place", "backend/session", "gpu"}},

@@ -1,7 +1,9 @@
 // Command tsgen writes what is derived from the wire types of backend/api: the
 // types of the user interface (frontend/src/api/types.gen.ts) and the OpenAPI
-// document (backend/api/openapi.json); and the English words of what an agent
-// says in phrases (frontend/src/i18n/en/phrases.json), which are its own
+// document (backend/api/openapi.json); the bounds and patterns of fields that
+// the user interface needs while they are entered
+// (frontend/src/api/rules.gen.ts); and the English words of what an agent says
+// in phrases (frontend/src/i18n/en/phrases.json), which are its own
 // (backend/session/phrases.json). Run it in the module with
 //
 //	go run ./build/tsgen          write all
@@ -74,6 +76,7 @@ func generate(root string) ([]output, error) {
 	}
 	return []output{
 		{"frontend/src/api/types.gen.ts", typeScript(source)},
+		{"frontend/src/api/rules.gen.ts", typeScriptRules()},
 		{"frontend/src/i18n/en/phrases.json", phrases},
 		{"backend/api/openapi.json", document},
 	}, nil

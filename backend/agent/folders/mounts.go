@@ -48,9 +48,8 @@ func (f *Folders) Find(owner string, spec session.Spec) (session.Spec, []session
 		}
 		field := fmt.Sprintf("mounts[%d]", i)
 		if at < 0 {
-			wrong = append(wrong, session.FieldError{Field: field + ".folder", Code: session.CodeNoFolder,
-				Message: fmt.Sprintf("There is no folder %s on this machine.", quoted(m.Folder)),
-				Hint:    "Create it, or choose another; slipway folder ls lists them."})
+			wrong = append(wrong, session.Fault(field+".folder", session.CodeNoFolder,
+				session.Say("folderGone", session.Fill("name", quoted(m.Folder)))))
 			continue
 		}
 		if m.Folder = own[at].Name; m.Path != "" || own[at].Linked() {
@@ -103,9 +102,8 @@ func StillThere(tx *store.Tx, s session.Session) error {
 		return &session.Error{Code: session.CodeInvalid,
 			Message: fmt.Sprintf("The folder %s was put into the trash meanwhile.", m.Name),
 			Hint:    "Restore it, or choose another.",
-			Fields: []session.FieldError{{Field: "mounts", Code: session.CodeNoFolder,
-				Message: fmt.Sprintf("There is no folder %s on this machine.", m.Name),
-				Hint:    "Create it, or choose another."}}}
+			Fields: []session.FieldError{session.Fault("mounts", session.CodeNoFolder,
+				session.Say("folderGone", session.Fill("name", m.Name)))}}
 	}
 	return nil
 }

@@ -16,12 +16,11 @@ func (f *Folders) CheckSource(owner, source string) *session.FieldError {
 	e := &session.FieldError{Code: session.CodeInvalidSource}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e.Message, e.Hint = fmt.Sprintf("There is no directory %s on this machine.", source),
-			"Make it, or choose another."
+		*e = session.Fault("", e.Code, session.Say("sourceGone", session.Fill("path", source)))
 	case err != nil:
-		e.Message, e.Hint = fmt.Sprintf("The directory %s cannot be read.", source), "Check its permissions."
+		*e = session.Fault("", e.Code, session.Say("sourceUnreadable", session.Fill("path", source)))
 	case !info.IsDir():
-		e.Message, e.Hint = fmt.Sprintf("%s is not a directory.", source), "Choose the directory that it lies in."
+		*e = session.Fault("", e.Code, session.Say("sourceFile", session.Fill("path", source)))
 	default:
 		_, err := f.config.Machine.OffLimits().Look(source, owner != f.config.Owner)
 		if err == nil {

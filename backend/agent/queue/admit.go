@@ -73,7 +73,40 @@ func (q *Queue) checkDevices(spec session.Spec, devices []gpu.Device) []session.
 			fmt.Sprintf("The devices of this machine do not suffice for %d kernels with %s each.", spec.Cluster,
 				spec.Accelerator), "Ask for fewer kernels, or less for each.")
 	}
+	if said := tooMuch(spec.Accelerator, devices); said.Say != "" {
+		return []session.FieldError{session.Fault("accelerator", session.CodeTooManyDevices, said)}
+	}
 	return refuse(session.CodeTooManyDevices, e.Message, e.Hint)
+}
+
+// tooMuch says by which amount one kernel asks for more than the devices have;
+// nothing where each amount alone could be given.
+func tooMuch(r gpu.Request, devices []gpu.Device) session.Phrase {
+	instances, most := 0, gpu.Bytes(0)
+	for _, d := range devices {
+		if len(d.Instances) == 0 {
+			most = max(most, d.Usable())
+		}
+		for _, i := range d.Instances {
+			if i.Profile == r.Profile {
+				instances++
+			}
+		}
+	}
+	switch count := len(devices); {
+	case count == 0:
+		return session.Say("gpuNone")
+	case r.Devices > count || r.Shares > gpu.Share(count)*gpu.WholeDevice:
+		return session.Phrase{Say: "gpuMax", Count: count}
+	case r.Profile != "" && instances == 0:
+		return session.Say("migNone", session.Fill("profile", r.Profile))
+	case r.Count > instances:
+		return session.Phrase{Say: "migMax", Count: instances,
+			With: []session.Phrase{session.Fill("profile", r.Profile)}}
+	case r.Memory > most:
+		return session.Say("vramMax", session.Fill("amount", most.String()))
+	}
+	return session.Phrase{}
 }
 
 // Dependencies finds the sessions that a launch names to run after: a live one
@@ -100,8 +133,7 @@ func (q *Queue) Dependencies(owner string, after []string) ([]session.ID, []sess
 		e := session.FieldError{Field: fmt.Sprintf("after[%d]", i), Code: session.CodeUnknownDependency}
 		switch {
 		case !found:
-			e.Message, e.Hint = fmt.Sprintf("There is no session %s to wait for.", ref),
-				"Write the id or the name of one of your sessions."
+			e = session.Fault(e.Field, e.Code, session.Say("afterGone", session.Fill("id", ref)))
 		case s.Spec.Type != session.Batch:
 			e.Message, e.Hint = fmt.Sprintf("%s is interactive and never ends in success.", s.Name),
 				"Wait for batch sessions only."

@@ -146,9 +146,8 @@ func (m *Sessions) Preview(ctx context.Context, owner string, spec session.Spec)
 	}
 	for _, s := range live {
 		if spec.Name != "" && s.Name == spec.Name && s.Owner == owner {
-			p.Errors = append(p.Errors, session.FieldError{Field: "name", Code: session.CodeNameTaken,
-				Message: fmt.Sprintf("A live session named %q exists already.", spec.Name),
-				Hint:    "Choose another name, or leave it empty for a random one."})
+			p.Errors = append(p.Errors, session.Fault("name", session.CodeNameTaken,
+				session.Say("nameTaken", session.Fill("name", spec.Name))))
 		}
 	}
 	depends, wrong := m.config.Queue.Dependencies(owner, spec.After)
@@ -172,9 +171,8 @@ func (m *Sessions) Preview(ctx context.Context, owner string, spec session.Spec)
 func advise(spec session.Spec) []session.FieldError {
 	var advice []session.FieldError
 	if r := spec.Resources; r.Memory-r.Shm < 2*r.Shm && r.Shm > 64*gpu.MiB {
-		advice = append(advice, session.FieldError{Field: "resources.shm", Code: "session_create_little-memory",
-			Message: fmt.Sprintf("Shared memory may use up %s of the %s of memory.", r.Shm, r.Memory),
-			Hint:    "Programs fail when the rest is not enough for them."})
+		advice = append(advice,
+			session.Fault("resources.shm", "session_create_little-memory", session.Say("shmLarge")))
 	}
 	if len(spec.Mounts) == 0 {
 		advice = append(advice, session.FieldError{Field: "mounts", Code: "session_create_no-mounts",

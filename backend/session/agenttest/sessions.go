@@ -51,7 +51,7 @@ func caseGone(s *suite) {
 	missing := func(fields []session.FieldError) map[string]session.Code {
 		told := map[string]session.Code{}
 		for _, e := range fields {
-			if e.Message != "" && e.Hint != "" {
+			if e.Message != "" {
 				told[e.Field] = e.Code
 			}
 		}

@@ -821,6 +821,8 @@ export interface FieldProblem {
   code: string;
   message: string;
   hint?: string;
+  /** Message for other languages; absent: it is told only in English. */
+  said?: Phrase[];
 }
 
 /** FileInfo describes a file of a session. Of a link it describes what that leads to. */
