@@ -22,6 +22,7 @@ export default tseslint.config(
       'public',
       'e2e/results',
       'src/api/types.gen.ts',
+      'src/api/rules.gen.ts',
     ],
   },
   ...tseslint.configs.strict,

@@ -2,8 +2,9 @@ import { Input, Radio, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem, type ApiProblem, call } from '@/api/client'
-
+import { FOLDER_NAME } from '@/api/rules.gen'
 import type { Agent, Folder } from '@/api/types.gen'
+import { nameFault } from '@/lib/names'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './folders.module.css'
@@ -16,8 +17,6 @@ export interface FolderDialogProps {
   onDone: () => void
 }
 
-const rule = /^[\w.-]{1,64}$/
-
 /** Makes a folder, or changes one. */
 export function FolderDialog({ folder, agents, onClose, onDone }: FolderDialogProps) {
   const { t } = useTranslation(['folders', 'common'])
@@ -29,8 +28,9 @@ export function FolderDialog({ folder, agents, onClose, onDone }: FolderDialogPr
   const [path, setPath] = useState('')
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<ApiProblem | null>(null)
-  const wrong = name !== '' && !rule.test(name)
-  const able = rule.test(name) && (!linked || path.trim().startsWith('/'))
+  const fault = nameFault(FOLDER_NAME, name)
+  const wrong = name !== '' && fault !== ''
+  const able = fault === '' && (!linked || path.trim().startsWith('/'))
   const go = async () => {
     setBusy(true)
     setProblem(null)
@@ -77,9 +77,7 @@ export function FolderDialog({ folder, agents, onClose, onDone }: FolderDialogPr
             onChange={(event) => setName(event.target.value)}
             onPressEnter={() => able && void go()}
           />
-          <span className={wrong ? css.fault : css.hint}>
-            {t(wrong ? 'folders:dialog.nameFault' : 'folders:dialog.nameHint')}
-          </span>
+          <span className={wrong ? css.fault : css.hint}>{wrong ? fault : t('folders:dialog.nameHint')}</span>
         </label>
         {!folder && agents.length > 1 ? (
           <label>

@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { useRecents } from '@/api/hooks'
+import { MAX_RECENT_NAME } from '@/api/rules.gen'
 import type { Recent } from '@/api/types.gen'
 import { useSessionActions } from '@/lib/actions'
 import { Dialog } from '@/ui/Dialog'
@@ -63,7 +64,7 @@ function Row({ recent, changes, onUse }: RowProps) {
         <Input
           size="small"
           autoFocus
-          maxLength={64}
+          maxLength={MAX_RECENT_NAME}
           aria-label={t('renameField')}
           value={draft}
           onChange={(e) => setDraft(e.target.value)}

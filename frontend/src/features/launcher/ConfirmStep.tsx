@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { useAgents } from '@/api/hooks'
 import type { ApiProblem } from '@/api/client'
 import { findVersion } from '@/api/environment'
+import { HIDDEN, SECRET_NAME } from '@/api/rules.gen'
 import { formatBytes } from '@/lib/bytes'
 import { formatExact } from '@/lib/time'
 import { CopyButton } from '@/ui/CopyButton'
@@ -12,13 +13,12 @@ import css from './launcher.module.css'
 import { totalOf } from './accelerator'
 import { amountToBytes } from './amount'
 import { Card } from './Card'
-import { type Draft, type Step } from './draft'
+import { type Draft, shmOf, type Step } from './draft'
 import { IssueLine } from './Field'
 import { AcceleratorFacts, IdleWords, QueueWords } from './QueueFacts'
 import { issuesOf } from './issues'
 import { expandPorts } from './ports'
 import { ownerOf } from './owner'
-import { looksSecret } from './secrets'
 import { RepairCard } from './RepairCard'
 import type { Lack } from './repair'
 import type { StepProps } from './StepProps'
@@ -26,8 +26,7 @@ import { useImages } from './useImages'
 import type { Judgement } from './useJudgement'
 import { useNeeds } from './useNeeds'
 import type { RepairsUse } from './useRepairs'
-import { shmOf } from './validate'
-import { mountTarget } from './validateMounts'
+import { mountTarget } from './mountPath'
 
 export interface ConfirmStepProps extends StepProps {
   lacks: readonly Lack[]
@@ -231,7 +230,7 @@ function EnvironmentFacts({ draft, judgement, owner }: { draft: Draft; judgement
 }
 
 function Variables({ draft }: { draft: Draft }) {
-  const lines = draft.env.map(({ name, value }) => `${name}=${looksSecret(name) ? '••••••' : value}`)
+  const lines = draft.env.map(({ name, value }) => `${name}=${SECRET_NAME.test(name) ? HIDDEN : value}`)
   return <pre className={css.command}>{lines.join('\n')}</pre>
 }
 

@@ -1,8 +1,9 @@
 import { Checkbox, InputNumber } from 'antd'
 import { useTranslation } from 'react-i18next'
+import { MAX_COMMITS } from '@/api/rules.gen'
 import { Card } from './Card'
 import { Field } from './Field'
-import { MAX_COMMITS, START_COMMITS } from './queueDraft'
+import { START_COMMITS } from './queueDraft'
 import type { StepProps } from './StepProps'
 
 /** Whether an image is made of a session as it ends, and how many of them are kept. */

@@ -2,11 +2,11 @@ import { Button, Input } from 'antd'
 import { Eye, EyeOff, Lock, Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { SECRET_NAME } from '@/api/rules.gen'
 import css from './launcher.module.css'
 import { Card } from './Card'
 import type { EnvRow } from './draft'
 import { IssueLine } from './Field'
-import { looksSecret } from './secrets'
 import type { StepProps } from './StepProps'
 
 /** The environment variables of a session. */
@@ -49,7 +49,7 @@ interface EnvLineProps {
 function EnvLine({ row, index, issues, onChange, onRemove }: EnvLineProps) {
   const { t } = useTranslation('launcher')
   const [shown, setShown] = useState(false)
-  const secret = looksSecret(row.name)
+  const secret = SECRET_NAME.test(row.name)
   const nameIssue = issues.at(`env[${index}].name`)
   const valueIssue = issues.at(`env[${index}].value`)
   return (

@@ -6,7 +6,9 @@ import { useTranslation } from 'react-i18next'
 import { asProblem, call } from '@/api/client'
 import { useFolders } from '@/api/folders'
 import { keys } from '@/api/keys'
+import { FOLDER_NAME } from '@/api/rules.gen'
 import type { Folder } from '@/api/types.gen'
+import { nameFault } from '@/lib/names'
 import { Bytes } from '@/ui/Bytes'
 import { ErrorState } from '@/ui/ErrorState'
 import { RelativeTime } from '@/ui/Times'
@@ -51,7 +53,7 @@ export function FolderTable({ machine, any, isMounted, onMount, onUnmount, onOpe
   }
   const faultOf = (name: string) => {
     if (here.some((f) => f.name === name && f.agent === machine)) return t('folders.taken')
-    return /^[\w-][\w.-]{0,63}$/.test(name) ? '' : t('folders.fault')
+    return name.startsWith('.') ? t('folders.fault') : nameFault(FOLDER_NAME, name)
   }
   return (
     <div className={css.folders}>

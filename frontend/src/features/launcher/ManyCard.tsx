@@ -1,9 +1,9 @@
 import { InputNumber } from 'antd'
 import { useTranslation } from 'react-i18next'
+import { MAX_CLUSTER, MAX_LAUNCHES } from '@/api/rules.gen'
 import css from './accelerator.module.css'
 import { Card } from './Card'
 import { Field } from './Field'
-import { MAX_CLUSTER, MAX_COUNT } from './queueDraft'
 import type { StepProps } from './StepProps'
 
 /** How many sessions at once, and of how many containers each. */
@@ -26,7 +26,7 @@ export function ManyCard({ draft, issues, change }: StepProps) {
               {...control}
               style={{ width: 120 }}
               min={0}
-              max={MAX_COUNT}
+              max={MAX_LAUNCHES}
               precision={0}
               value={count}
               onChange={(value) => change({ count: value })}

@@ -5,7 +5,7 @@ import css from './launcher.module.css'
 import type { MountRow } from './draft'
 import { IssueLine } from './Field'
 import type { StepProps } from './StepProps'
-import { mountTarget } from './validateMounts'
+import { mountTarget } from './mountPath'
 
 export interface MountLineProps {
   mount: MountRow

@@ -1,9 +1,10 @@
 import { Checkbox, Select, Tag } from 'antd'
 import { useTranslation } from 'react-i18next'
+import { MAX_PORT, MAX_PORTS, MIN_PORT } from '@/api/rules.gen'
 import css from './launcher.module.css'
 import { Card } from './Card'
 import { Field, IssueLine } from './Field'
-import { MAX_PORT, MAX_PORTS, MIN_PORT, splitPorts } from './ports'
+import { splitPorts } from './ports'
 import type { StepProps } from './StepProps'
 
 export function NetworkStep({ draft, issues, change }: StepProps) {

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { type FilePlace, inside, makeDirectory, placeKey } from '@/api/files'
 import { NewName } from './NewName'
-import { subPathFault } from './validateMounts'
+import { subPathFault } from './mountPath'
 
 export interface NewDirectoryProps {
   place: FilePlace

@@ -13,7 +13,7 @@ import { useTranslation } from 'react-i18next'
 import { asProblem } from '@/api/client'
 import { useMachines } from '@/api/hooks'
 import { formatBytes } from '@/lib/bytes'
-import { messageText } from '@/lib/phrases'
+import { hintText, messageText } from '@/lib/phrases'
 import css from './launcher.module.css'
 import type { ImageState } from './images'
 import type { Issues } from './issueText'
@@ -38,11 +38,11 @@ export function Outlook({ judgement, shown, image }: { judgement: Judgement; sho
       </Line>
     )
   }
-  if (preview.isError && !preview.data) {
+  if (preview.isError) {
     const problem = asProblem(preview.error)
     return (
       <Line icon={TriangleAlert} kind="slow" title={t('outlook.unknown')}>
-        {problem.message} {problem.hint}
+        {messageText(problem)} {hintText(problem)} {t('outlook.unchecked')}
       </Line>
     )
   }

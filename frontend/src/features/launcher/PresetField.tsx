@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next'
 import { asProblem, call } from '@/api/client'
 import { usePresets } from '@/api/hooks'
 import { keys } from '@/api/keys'
+import { MAX_PRESET_NAME, MIN_MEMORY } from '@/api/rules.gen'
 import type { Preset, PresetRequest } from '@/api/types.gen'
 import { requestText } from '@/lib/accelerator'
 import { formatBytes } from '@/lib/bytes'
@@ -20,7 +21,6 @@ import { minimumOf } from './images'
 import launcher from './launcher.module.css'
 import type { StepProps } from './StepProps'
 import { useSeeded } from './useSeeded'
-import { MIN_MEMORY } from './validate'
 
 const CUSTOM = 'custom'
 const MINIMUM = 'minimum'
@@ -69,7 +69,7 @@ function Save({ draft }: { draft: Draft }) {
         autoFocus
         aria-label={t('presets.name')}
         placeholder={t('presets.name')}
-        maxLength={64}
+        maxLength={MAX_PRESET_NAME}
         value={name}
         onChange={(e) => setName(e.target.value)}
         onPressEnter={() => name.trim() && save()}
@@ -132,7 +132,7 @@ function PresetRow({ preset, amounts }: { preset: Preset; amounts: string }) {
       <Input
         variant="borderless"
         aria-label={t('presets.rename', { name: preset.name })}
-        maxLength={64}
+        maxLength={MAX_PRESET_NAME}
         value={name}
         onChange={(e) => setName(e.target.value)}
         onBlur={keep}

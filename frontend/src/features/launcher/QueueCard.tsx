@@ -2,6 +2,7 @@ import { Checkbox, Input, InputNumber, Select } from 'antd'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useSessionBook } from '@/api/hooks'
+import { MAX_AFTER, MAX_PRIORITY } from '@/api/rules.gen'
 import { isLive } from '@/lib/status'
 import { StatusBadge } from '@/ui/StatusBadge'
 import css from './accelerator.module.css'
@@ -24,7 +25,7 @@ export function QueueCard(props: StepProps) {
               {...control}
               style={{ width: 120 }}
               min={0}
-              max={100}
+              max={MAX_PRIORITY}
               precision={0}
               value={draft.priority}
               onChange={(priority) => change({ priority })}
@@ -97,7 +98,7 @@ function After({ draft, issues, change }: StepProps) {
         <Select
           {...control}
           mode="multiple"
-          maxCount={32}
+          maxCount={MAX_AFTER}
           style={{ width: '100%' }}
           placeholder={t(live.length > 0 ? 'queue.afterPlaceholder' : 'queue.afterNone')}
           value={draft.after}

@@ -1,5 +1,6 @@
 import { InputNumber, Segmented, Slider } from 'antd'
 import { useTranslation } from 'react-i18next'
+import { MIN_MEMORY } from '@/api/rules.gen'
 import type { Machine } from '@/api/types.gen'
 import { formatBytes } from '@/lib/bytes'
 import css from './launcher.module.css'
@@ -14,7 +15,7 @@ import { PresetField } from './PresetField'
 import { fromMib, memoryMax, memoryStep, remainingMarks } from './scale'
 import type { StepProps } from './StepProps'
 import { useMachinesFor } from './useMachinesFor'
-import { machineFor, MIN_MEMORY } from './validate'
+import { machineFor } from './waits'
 
 export function ResourceFields(props: StepProps) {
   const { t } = useTranslation('launcher')

@@ -13,7 +13,7 @@ import { MountLine } from './MountLine'
 import type { StepProps } from './StepProps'
 import { SubPathPicker } from './SubPathPicker'
 import { useMachinesFor } from './useMachinesFor'
-import { machineFor } from './validate'
+import { machineFor } from './waits'
 
 export interface StorageStepProps extends StepProps {
   /** The files of a folder, over the launcher. */

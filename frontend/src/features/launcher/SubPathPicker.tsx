@@ -11,7 +11,7 @@ import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './launcher.module.css'
 import { NewDirectory } from './NewDirectory'
-import { subPathFault } from './validateMounts'
+import { subPathFault } from './mountPath'
 
 export interface SubPathPickerProps {
   folder: Folder

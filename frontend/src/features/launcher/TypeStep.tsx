@@ -2,6 +2,7 @@ import { Checkbox, DatePicker, Input, InputNumber, Select, Space } from 'antd'
 import dayjs from 'dayjs'
 import { FileTerminal, SquareTerminal } from 'lucide-react'
 import { useTranslation } from 'react-i18next'
+import { SESSION_NAME } from '@/api/rules.gen'
 import { now as clockNow } from '@/lib/now'
 import { formatRelative } from '@/lib/time'
 import { useNow } from '@/lib/useNow'
@@ -13,7 +14,6 @@ import { IdleCard } from './IdleCard'
 import { QueueCard } from './QueueCard'
 import { TIMEOUT_UNITS } from './queueDraft'
 import type { StepProps } from './StepProps'
-import { NAME_MAX } from './validate'
 
 const TYPES = [
   { type: 'interactive', icon: SquareTerminal },
@@ -54,7 +54,7 @@ export function TypeStep({ draft, issues, change }: StepProps) {
               placeholder={t('name.placeholder')}
               spellCheck={false}
               autoComplete="off"
-              count={{ show: true, max: NAME_MAX }}
+              count={{ show: true, max: SESSION_NAME.max }}
               style={{ maxWidth: 420 }}
               onChange={(event) => change({ name: event.target.value })}
             />

@@ -3,7 +3,7 @@ import type { IdlePolicy, Mount, Preset, Resources, Spec, UsePolicy } from '@/ap
 import { amountFromBytes, amountToBytes, convertAmount, GIB, MIB, parseAmount } from './amount'
 import { applyPreset, automaticShm, type Draft, EMPTY_DRAFT, freeName, fromSpec, presetOf, toSpec } from './draft'
 import { decodeDraft, encodeDraft } from './draftUrl'
-import { MASK } from './secrets'
+import { HIDDEN } from '../../api/rules.gen'
 
 const presets: Preset[] = [
   { id: 'small', name: 'Small', builtin: true, resources: { cpu: 1, memory: 2 * GIB } },
@@ -115,7 +115,7 @@ describe('the spec of a draft', () => {
   it('loses nothing but the value of a secret', () => {
     const back = fromSpec({
       ...toSpec(draft),
-      env: [{ name: 'TOKEN', value: MASK }],
+      env: [{ name: 'TOKEN', value: HIDDEN }],
       agent: 'lab',
       group: 'gpus',
       after: ['prepare'],

@@ -1,10 +1,10 @@
+import { HIDDEN, LARGE_SHM, LARGE_SHM_FROM, SESSION_NAME, SMALL_SHM } from '../../api/rules.gen'
 import type { Preset, SessionType, Spec } from '../../api/types.gen'
 import { requestText } from '../../lib/accelerator'
 import { type AcceleratorDraft, NO_ACCELERATOR, parseAccelerator, requestOf } from './accelerator'
-import { type Amount, amountFromBytes, amountToBytes, GIB, MIB } from './amount'
+import { type Amount, amountFromBytes, amountToBytes, GIB } from './amount'
 import { expandPorts } from './ports'
 import { addQueue, EMPTY_QUEUE, parseSpan, type QueueDraft, queueFromSpec, type TimeoutUnit } from './queueDraft'
-import { isMasked } from './secrets'
 
 /** The steps in their order. Any may be visited at any time. */
 export const STEPS = ['type', 'environment', 'storage', 'network', 'confirm'] as const
@@ -141,7 +141,7 @@ export function fromSpec(spec: Spec): Draft {
     startAt: spec.notBefore ?? null,
     timeout: parseSpan(spec.timeout),
     image: spec.image,
-    env: (spec.env ?? []).map(({ name, value }) => ({ name, value: isMasked(value) ? '' : value })),
+    env: (spec.env ?? []).map(({ name, value }) => ({ name, value: value === HIDDEN ? '' : value })),
     agent: spec.agent ?? '',
     group: spec.group ?? '',
     cpu: spec.resources.cpu || EMPTY_DRAFT.cpu,
@@ -188,19 +188,21 @@ export function presetOf(draft: Draft, presets: readonly Preset[]): Preset | nul
   return presets.find(same) ?? null
 }
 
-/** The least memory that makes automatic shared memory the larger amount. */
-const LARGE_SHM_FROM = 4 * GIB
-
-/** What automatic shared memory comes to: the rule of the control plane. */
+/** What automatic shared memory comes to. */
 export function automaticShm(memory: number): number {
-  return memory >= LARGE_SHM_FROM ? GIB : Math.min(64 * MIB, Math.floor(memory / 2))
+  return memory >= LARGE_SHM_FROM ? LARGE_SHM : Math.min(SMALL_SHM, Math.floor(memory / 2))
+}
+
+/** The shared memory that a draft comes to, in bytes. */
+export function shmOf(draft: Draft): number {
+  return draft.shm ? (amountToBytes(draft.shm) ?? 0) : automaticShm(amountToBytes(draft.memory) ?? 0)
 }
 
 /** The name itself, or with a short ending where a live session bears it already. */
 export function freeName(name: string, taken: ReadonlySet<string>, random: () => number = Math.random): string {
   let free = name
   while (free !== '' && taken.has(free)) {
-    free = `${name.slice(0, 59)}-${Math.floor(random() * 36 ** 4)
+    free = `${name.slice(0, SESSION_NAME.max - 5)}-${Math.floor(random() * 36 ** 4)
       .toString(36)
       .padStart(4, '0')}`
   }

@@ -1,8 +1,8 @@
+import { MAX_ENV, SECRET_NAME } from '../../api/rules.gen'
 import { decodeAccelerator, encodeAccelerator } from './accelerator'
 import { parseAmount, writeAmount } from './amount'
 import { type Draft, EMPTY_DRAFT, type EnvRow, type MountRow } from './draft'
 import { decodeQueue, TIMEOUT_UNITS, type TimeoutUnit } from './queueDraft'
-import { looksSecret } from './secrets'
 
 /**
  * Writes a draft as the text that the address of the view carries: JSON of what
@@ -15,7 +15,7 @@ export function encodeDraft(draft: Draft): string {
     memory: writeAmount(draft.memory),
     shm: draft.shm ? writeAmount(draft.shm) : null,
     timeout: draft.timeout ? `${draft.timeout.value ?? ''}${draft.timeout.unit}` : null,
-    env: draft.env.map((row) => [row.name, looksSecret(row.name) ? '' : row.value]),
+    env: draft.env.map((row) => [row.name, SECRET_NAME.test(row.name) ? '' : row.value]),
     mounts: draft.mounts.map((m) => [
       m.source,
       m.target,
@@ -66,13 +66,11 @@ export function decodeDraft(text: string | null): Draft {
   }
 }
 
-/** No list of a spec may be longer: there are at most as many variables. */
-const MOST = 1000
-
 const str = (value: unknown): string => (typeof value === 'string' ? value : '')
 const num = <T>(value: unknown, otherwise: T): number | T =>
   typeof value === 'number' && Number.isFinite(value) ? value : otherwise
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, MOST) : [])
+// No list of a spec may be longer than that of its variables.
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, MAX_ENV) : [])
 
 function envRow(value: unknown): EnvRow {
   const [name, content] = list(value)

@@ -3,22 +3,12 @@ import { formatBytes } from '@/lib/bytes'
 import type { Step } from './draft'
 import { type Issue, issueAt, stepOf } from './issues'
 
-/** Faults of fields that nothing was entered in yet: pointed out once the step was left. */
-const NOT_YET = new Set([
-  'commandRequired',
-  'startRequired',
-  'timeoutNumber',
-  'imageRequired',
-  'envNameRequired',
-  'sourceRequired',
-])
-
 /** The sentence of an issue. */
 export function issueText(issue: Issue, t: TFunction<'launcher'>): string {
   if (issue.message !== undefined) return issue.message
   const { bytes, ...values } = issue.values ?? {}
   const amount = typeof bytes === 'number' ? formatBytes(bytes) : ''
-  return t(`issue.${issue.key as 'nameShort'}`, { ...values, amount })
+  return t(`issue.${issue.key as 'cpuWhole'}`, { ...values, amount })
 }
 
 /** What the fields of a step need to know of the issues. */
@@ -30,6 +20,6 @@ export interface Issues {
 
 /** The issues as they are shown: what was not entered yet waits until its step was left. */
 export function shownIssues(issues: readonly Issue[], left: ReadonlySet<Step>): Issues {
-  const shown = issues.filter((issue) => !NOT_YET.has(issue.key ?? '') || left.has(stepOf(issue.field)))
+  const shown = issues.filter((issue) => !issue.missing || left.has(stepOf(issue.field)))
   return { all: shown, at: (field) => issueAt(shown, field) }
 }

@@ -1,11 +1,12 @@
-import type { FieldProblem } from '../../api/types.gen'
+import type { FieldProblem, Spec } from '../../api/types.gen'
+import { messageText } from '../../lib/phrases'
 import { type Draft, type Step, STEPS } from './draft'
 import { tokenOfPort } from './ports'
 
 /**
  * What is wrong, or worth knowing, about one field. The field is its path in
- * the spec ("env[2].name"), the same that the server uses. Either key names a
- * text of this program, or message is the server's own sentence.
+ * the spec ("env[2].name"), the same that the server uses. Key names a text of
+ * this program, or where there is a message the phrase that the server said.
  */
 export interface Issue {
   field: string
@@ -14,9 +15,14 @@ export interface Issue {
   values?: Record<string, string | number>
   message?: string
   hint?: string
-  /** The code that the server gave it. */
-  code?: string
+  /** Nothing is entered yet: it is pointed out once the step was left. */
+  missing?: true
 }
+
+type Make = (field: string, key: string, values?: Issue['values']) => Issue
+export const error: Make = (field, key, values) => ({ field, severity: 'error', key, ...(values ? { values } : {}) })
+export const warning: Make = (field, key, values) => ({ ...error(field, key, values), severity: 'warning' })
+export const missing: Make = (field, key) => ({ ...error(field, key), missing: true })
 
 const STEP_OF: Record<string, Step> = {
   name: 'type',
@@ -68,8 +74,8 @@ export function stepsInError(issues: readonly Issue[]): Step[] {
 
 /**
  * Puts what the server found beside what was found here. A field whose fault is
- * known here already keeps its own text; a port's path is that of the token it
- * was typed in.
+ * known here already keeps its own text, and an error takes the place of a
+ * warning; a port's path is that of the token it was typed in.
  */
 export function mergeIssues(
   own: readonly Issue[],
@@ -77,29 +83,33 @@ export function mergeIssues(
   errors: readonly FieldProblem[],
   warnings: readonly FieldProblem[],
 ): Issue[] {
-  const merged = [...own]
+  let merged = [...own]
   const add = (problem: FieldProblem, severity: Issue['severity']) => {
     const field = fieldOf(problem.field, draft)
-    const known = merged.some(
-      (issue) => issue.field === field && (issue.severity === 'error' || severity === 'warning'),
-    )
-    if (!known) merged.push({ field, severity, code: problem.code, ...saidOf(problem, draft) })
+    const here = merged.filter((issue) => issue.field === field)
+    if (here.some((issue) => issue.severity === 'error' || severity === 'warning')) return
+    const key = problem.said?.[0]?.say
+    merged = merged.filter((issue) => !here.includes(issue))
+    merged.push({
+      field,
+      severity,
+      message: messageText(problem),
+      ...(key ? { key } : {}),
+      ...(problem.hint ? { hint: problem.hint } : {}),
+    })
   }
   errors.forEach((problem) => add(problem, 'error'))
   warnings.forEach((problem) => add(problem, 'warning'))
   return merged
 }
 
-/** In the reader's language where the code says all that there is to say, else the server's own sentence. */
-function saidOf(
-  { field, code, message, hint }: FieldProblem,
-  draft: Draft,
-): Pick<Issue, 'key' | 'values' | 'message' | 'hint'> {
-  const folder =
-    code === 'session_create_no-folder'
-      ? draft.mounts[Number(/^mounts\[(\d+)\]\.folder$/.exec(field)?.[1])]?.folder
-      : undefined
-  return folder ? { key: 'folderGone', values: { name: folder } } : { message, ...(hint === undefined ? {} : { hint }) }
+/**
+ * Whether what was found in a spec still says where it is in the next one. An
+ * entry of a list has its place as long as none is added or removed.
+ */
+export function stands({ field }: FieldProblem, found: Spec, next: Spec): boolean {
+  const list = /^(env|mounts|ports|after)\[/.exec(field)?.[1] as 'env' | undefined
+  return !list || found[list]?.length === next[list]?.length
 }
 
 function fieldOf(path: string, draft: Draft): string {

@@ -11,8 +11,9 @@ import {
 import { GIB } from './amount'
 import { EMPTY_DRAFT, fromSpec, toSpec } from './draft'
 import { decodeDraft, encodeDraft } from './draftUrl'
-import { EMPTY_QUEUE, START_IDLE, START_USE } from './queueDraft'
-import { validateAccelerator, validateQueue } from './validateQueue'
+import { START_IDLE, START_USE } from './queueDraft'
+import { validate } from './validate'
+import { advise } from './waits'
 
 describe('a request for devices', () => {
   it.each(['0.5', '1.0', '2', 'mig:1g.10gb', 'mig:1g.10gb:3', 'vram:512m', 'vram:12g'])(
@@ -68,60 +69,54 @@ describe('what machines offer', () => {
     expect(offerOf(boards, 'plain').devices).toEqual([])
   })
   const keys = (text: string, agent = '') =>
-    validateAccelerator(parseAccelerator(text), boards, agent).map((i) => `${i.severity} ${i.key}`)
+    advise({ ...EMPTY_DRAFT, agent, accelerator: parseAccelerator(text) }, { machines: [], boards }).map((i) => i.key)
   it.each([
     ['0.5', []],
     ['1.2', []],
-    ['1.5', ['warning gpuWaits']],
-    ['3.5', ['error gpuMax']],
-    ['2', ['warning gpuWholeWaits']],
-    ['4', ['error gpuMax']],
-    ['mig:1g.10gb:2', []],
-    ['mig:1g.10gb:3', ['error migMax']],
-    ['mig:7g.80gb', ['error migNone']],
+    ['1.5', ['gpuWaits']],
+    ['2', ['gpuWholeWaits']],
+    ['mig:1g.10gb:3', []],
     ['vram:40g', []],
-    ['vram:80g', ['error vramMax']],
-  ])('makes %s %j', (text, wanted) => {
+    ['vram:80g', ['vramWaits']],
+  ])('makes a session with %s wait for %j', (text, wanted) => {
     expect(keys(text)).toEqual(wanted)
   })
-  it('is an error where there is none, and unknown while nothing was told', () => {
-    expect(keys('0.5', 'plain')).toEqual(['error gpuNone'])
-    expect(validateAccelerator(parseAccelerator('9'), [], '')).toEqual([])
+  it('makes none wait where there is no device, or none is known yet', () => {
+    expect(keys('0.5', 'plain')).toEqual([])
   })
 })
 
 describe('how a session waits', () => {
-  const faults = (change: Partial<typeof EMPTY_QUEUE>, ids: ReadonlySet<string> | null = null) =>
-    validateQueue({ ...EMPTY_QUEUE, ...change }, ids).map((i) => `${i.field} ${i.key}`)
+  const faults = (change: Partial<typeof EMPTY_DRAFT>) =>
+    validate({ ...EMPTY_DRAFT, image: 'a:1', ...change }, 0).map((i) => `${i.field} ${i.key}`)
   it('is right as it begins', () => {
     expect(faults({})).toEqual([])
     expect(faults({ idle: { ...START_IDLE, use: START_USE } })).toEqual([])
   })
   it('has bounds', () => {
-    expect(faults({ priority: 101, cluster: 9, count: 0 })).toEqual([
+    expect(faults({ priority: 101, cluster: 9, count: 0, commitOnEnd: { keep: 51 } })).toEqual([
       'priority priority',
       'cluster cluster',
       'count count',
+      'commitOnEnd commitOnEnd',
     ])
-    expect(faults({ priority: null, cluster: 1.5, label: 'x'.repeat(65) })).toEqual([
-      'priority priority',
-      'cluster cluster',
-      'label labelLong',
-    ])
+    expect(faults({ priority: null, cluster: 1.5 })).toEqual(['priority priority', 'cluster cluster'])
   })
-  it('waits for no session that is gone', () => {
-    expect(faults({ after: ['a', 'b'] }, new Set(['a']))).toEqual(['after[1] afterGone'])
-  })
-  it('judges an idle policy as the control plane does', () => {
+  it('has whole lengths of time', () => {
+    const window = { value: null, unit: 'm' } as const
     expect(
-      faults({ idle: { lifetime: { value: 30, unit: 's' }, network: { value: null, unit: 'h' }, use: null } }),
-    ).toEqual(['idle.lifetime idleShort', 'idle.network timeoutNumber'])
-    expect(faults({ idle: { lifetime: null, network: null, use: { ...START_USE, cpu: null, gpu: null } } })).toEqual([
-      'idle.use idleThreshold',
-    ])
-    expect(faults({ idle: { lifetime: null, network: null, use: { ...START_USE, cpu: 0 } } })).toEqual([
-      'idle.use.cpu idlePercent',
-    ])
+      faults({
+        pendingTimeout: { value: 0, unit: 's' },
+        idle: { lifetime: { value: 1.5, unit: 'h' }, network: null, use: { ...START_USE, window } },
+      }),
+    ).toEqual(['pendingTimeout timeoutNumber', 'idle.lifetime timeoutNumber', 'idle.use.window timeoutNumber'])
+  })
+  it('asks for devices in numbers', () => {
+    const mode = (change: Partial<typeof NO_ACCELERATOR>) => faults({ accelerator: { ...NO_ACCELERATOR, ...change } })
+    expect(mode({ mode: 'shares', shares: 0 })).toEqual(['accelerator gpuShare'])
+    expect(mode({ mode: 'devices', devices: 1.5 })).toEqual(['accelerator gpuWhole'])
+    expect(mode({ mode: 'mig' })).toEqual(['accelerator migRequired'])
+    expect(mode({ mode: 'memory', memory: { value: null, unit: 'g' } })).toEqual(['accelerator vramRequired'])
   })
 })
 

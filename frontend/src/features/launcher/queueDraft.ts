@@ -1,3 +1,4 @@
+import { DEFAULT_PRIORITY, MAX_AFTER } from '../../api/rules.gen'
 import type { IdlePolicy, Spec, UsePolicy } from '../../api/types.gen'
 
 export type TimeoutUnit = 's' | 'm' | 'h' | 'd' | 'w'
@@ -44,11 +45,6 @@ export interface QueueDraft {
   commitOnEnd: { keep: number | null } | null
 }
 
-export const DEFAULT_PRIORITY = 10
-export const MAX_CLUSTER = 8
-export const MAX_COUNT = 10
-export const MAX_LABEL = 64
-export const MAX_COMMITS = 50
 export const START_COMMITS = 3
 
 export const EMPTY_QUEUE: QueueDraft = {
@@ -160,7 +156,7 @@ export function decodeQueue(from: Record<string, unknown>): QueueDraft {
   const commits = object(from.commitOnEnd)
   return {
     priority: from.priority === undefined ? DEFAULT_PRIORITY : num(from.priority),
-    after: Array.isArray(from.after) ? from.after.map(str).filter(Boolean).slice(0, 32) : [],
+    after: Array.isArray(from.after) ? from.after.map(str).filter(Boolean).slice(0, MAX_AFTER) : [],
     pendingTimeout: span(from.pendingTimeout),
     label: str(from.label),
     cluster: from.cluster === undefined ? 1 : num(from.cluster),

@@ -20,11 +20,11 @@ const lack = (kind: Lack['kind'], index = 0): Lack => ({ field: '', kind, index,
 describe('what is not there', () => {
   it('is found field by field, what depends on the machine after the machine', () => {
     const issues = [
-      issue('mounts[0].folder', { code: 'session_create_no-folder' }),
-      issue('mounts[2].path', { code: 'session_create_invalid-mount-source' }),
+      issue('mounts[0].folder', { key: 'folderGone' }),
+      issue('mounts[2].path', { message: 'No such directory.' }),
       issue('after[1]', { key: 'afterGone' }),
       issue('accelerator', { key: 'migNone' }),
-      issue('agent', { key: 'agentUnknown' }),
+      issue('agent', { key: 'machineGone' }),
       issue('group', { key: 'groupGone' }),
       issue('resources.cpu', { key: 'cpuMax' }),
     ]
@@ -41,8 +41,8 @@ describe('what is not there', () => {
 
   it('is not what somebody has yet to enter, nor what is written wrongly, nor a warning', () => {
     const issues = [
-      issue('accelerator', { key: 'gpuShare' }),
-      issue('mounts[0].path', { key: 'pathAstray' }),
+      issue('accelerator', { key: 'gpuShare', missing: true }),
+      issue('mounts[0].path', { key: 'pathOutside' }),
       issue('accelerator', { severity: 'warning', key: 'gpuWaits' }),
     ]
     expect(lacksOf(draft, issues, 'none', '')).toEqual([])

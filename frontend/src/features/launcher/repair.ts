@@ -1,6 +1,6 @@
 import type { Draft, MountRow } from './draft'
 import type { Issue } from './issues'
-import { mountTarget } from './validateMounts'
+import { mountTarget } from './mountPath'
 
 /** What a draft asks for and cannot be had here. */
 export interface Lack {
@@ -14,15 +14,17 @@ export interface Lack {
   issue: Issue
 }
 
-/** Faults of an accelerator that is not entered yet: nothing is lacking there. */
-const NOT_ENTERED = new Set(['gpuShare', 'gpuWhole', 'migRequired', 'vramRequired'])
+/** Faults of what is written wrongly: it is mended where it is entered. */
+const WRITTEN = new Set(['imageForm', 'imageSpaces', 'imageUpper', 'sourceAbsolute', 'pathOutside'])
 
 /** Whether the image is on no machine and in no environment, so that only a registry can have it. */
 export type ImageLack = 'none' | 'away'
 
 /** What of a draft cannot be had, in the order in which it is best repaired: what is there depends on the machine. */
 export function lacksOf(draft: Draft, issues: readonly Issue[], image: ImageLack, accelerator: string): Lack[] {
-  const errors = issues.filter((issue) => issue.severity === 'error')
+  const errors = issues.filter(
+    ({ severity, missing, key }) => severity === 'error' && !missing && !WRITTEN.has(key ?? ''),
+  )
   const lacks = errors.flatMap((issue) => lackOf(draft, issue, accelerator) ?? [])
   if (image !== 'none' && !lacks.some((lack) => lack.kind === 'image')) {
     lacks.push({
@@ -42,17 +44,14 @@ function lackOf(draft: Draft, issue: Issue, accelerator: string): Lack | null {
   const lack = (kind: Lack['kind'], asked: string, index = 0): Lack => ({ field, kind, index, asked, issue })
   if (field === 'agent' && draft.agent) return lack('agent', draft.agent)
   if (field === 'group' && draft.group) return lack('group', draft.group)
-  if (field === 'image' && issue.code === 'session_create_no-image') return lack('image', draft.image)
-  if (field === 'accelerator' && draft.accelerator.mode !== 'none' && !NOT_ENTERED.has(issue.key ?? ''))
-    return lack('accelerator', accelerator)
+  if (field === 'image') return lack('image', draft.image)
+  if (field === 'accelerator' && draft.accelerator.mode !== 'none') return lack('accelerator', accelerator)
   if (field === 'notBefore' && issue.key === 'startPast' && draft.startAt) return lack('notBefore', draft.startAt)
   const after = /^after\[(\d+)\]$/.exec(field)
   if (after) return lack('after', draft.after[Number(after[1])] ?? '', Number(after[1]))
   const mount = /^mounts\[(\d+)\]\.(folder|source|path)$/.exec(field)
   const row = mount ? draft.mounts[Number(mount[1])] : undefined
-  // Only who looks at the machine knows that something is not there; what is written wrongly is mended where it is
-  // entered.
-  if (!mount || !row || issue.code === undefined) return null
+  if (!mount || !row) return null
   return lack(mount[2] === 'path' ? 'part' : 'mount', mountName(row), Number(mount[1]))
 }
 

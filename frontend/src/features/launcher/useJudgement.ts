@@ -1,18 +1,16 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
 import { call } from '@/api/client'
-
 import { findVersion } from '@/api/environment'
-import { useAgents, useSessionBook } from '@/api/hooks'
 import { keys } from '@/api/keys'
-import type { FieldProblem, Preview } from '@/api/types.gen'
-import { isLive } from '@/lib/status'
+import type { FieldProblem, Preview, Spec } from '@/api/types.gen'
 import { useNow } from '@/lib/useNow'
 import { type Draft, toSpec } from './draft'
-import { type Issue, mergeIssues } from './issues'
+import { type Issue, mergeIssues, stands } from './issues'
 import { useImages } from './useImages'
 import { useMachinesFor } from './useMachinesFor'
 import { validate } from './validate'
+import { advise } from './waits'
 
 /** The server is asked when nothing was entered for this long, in milliseconds. */
 const SETTLE = 350
@@ -38,35 +36,21 @@ export interface Judgement {
   spec: string
 }
 
-/** Judges a draft for an owner, who is oneself where empty, here at once and by the server soon after. */
+/** Judges a draft for an owner, who is oneself where empty: by the server, once nothing was entered for a while. */
 export function useJudgement(draft: Draft, owner: string, refusal: Refusal | null): Judgement {
   const now = useNow(draft.startAt !== null)
   const { machines, boards } = useMachinesFor(draft.group)
-  const sessions = useSessionBook().data
-  const liveNames = useMemo(
-    () =>
-      new Set(
-        Object.values(sessions ?? {})
-          .filter((s) => isLive(s.status) && (owner === '' || s.owner === owner))
-          .map((s) => s.name),
-      ),
-    [sessions, owner],
-  )
-  const sessionIds = useMemo(
-    () => (sessions ? new Set(Object.values(sessions).flatMap((s) => [s.id, s.name])) : undefined),
-    [sessions],
-  )
-  const agents = useAgents().data
   const families = useImages().environments.data
   const environment = useMemo(() => findVersion(families ?? [], draft.image)?.family, [families, draft.image])
-  const groups = useMemo(() => (agents ? new Set(agents.map((a) => a.group)) : undefined), [agents])
   const spec = useMemo(() => JSON.stringify(toSpec(draft)), [draft])
   const settled = useSettled(spec)
   const person = useSettled(owner)
   const preview = useQuery({
     queryKey: keys.preview(settled, person),
-    queryFn: ({ signal }) => call('preview', { body: JSON.parse(settled), query: { owner: person }, signal }),
-    enabled: toSpec(draft).image !== '',
+    queryFn: async ({ signal }) => {
+      const asked: Spec = JSON.parse(settled)
+      return { ...(await call('preview', { body: asked, query: { owner: person }, signal })), asked }
+    },
     placeholderData: keepPreviousData,
     refetchInterval: AGAIN,
     staleTime: 1000,
@@ -74,40 +58,23 @@ export function useJudgement(draft: Draft, owner: string, refusal: Refusal | nul
     retry: false,
   })
   const current = spec === settled && owner === person && !preview.isPlaceholderData
+  const told = preview.data
   const issues = useMemo(() => {
-    const own = validate(draft, {
-      now,
-      liveNames,
-      machines: machines ?? [],
-      boards: boards ?? [],
-      ...(sessionIds ? { sessionIds } : {}),
-      ...(groups ? { groups } : {}),
-      ...(environment ? { environment } : {}),
-    })
-    const told = current ? preview.data : undefined
-    const stands = refusal?.spec === spec && !(told && preview.dataUpdatedAt > refusal.at)
-    const refused = stands ? refusal.fields : []
+    const own = [
+      ...validate(draft, now),
+      ...advise(draft, { machines: machines ?? [], boards: boards ?? [], environment }),
+    ]
+    const refused = refusal?.spec === spec && !(current && preview.dataUpdatedAt > refusal.at) ? refusal.fields : []
+    // What was found stays until the next answer, so that nothing flickers while it is entered.
+    const next: Spec = JSON.parse(spec)
+    const still = (problem: FieldProblem) => current || (told !== undefined && stands(problem, told.asked, next))
     return mergeIssues(
       own,
       draft,
-      [...refused, ...(told?.errors ?? [])],
-      (told?.warnings ?? []).filter((w) => !isNoMount(w, draft)),
+      [...refused, ...(told?.errors.filter(still) ?? [])],
+      (told?.warnings.filter(still) ?? []).filter((w) => !isNoMount(w, draft)),
     )
-  }, [
-    draft,
-    now,
-    liveNames,
-    machines,
-    boards,
-    sessionIds,
-    groups,
-    environment,
-    current,
-    preview.data,
-    preview.dataUpdatedAt,
-    refusal,
-    spec,
-  ])
+  }, [draft, now, machines, boards, environment, current, told, preview.dataUpdatedAt, refusal, spec])
   const errors = useMemo(() => issues.filter((issue) => issue.severity === 'error'), [issues])
   return { issues, errors, preview, current, spec }
 }

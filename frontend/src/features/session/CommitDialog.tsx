@@ -6,18 +6,19 @@ import { Link } from 'react-router'
 import { applyOperation } from '@/api/book'
 import { asProblem, type ApiProblem, call } from '@/api/client'
 import { useOperations, useSession } from '@/api/hooks'
-
+import { COMMIT_NAME } from '@/api/rules.gen'
 import type { Operation, Session } from '@/api/types.gen'
 import { useOperationActions } from '@/api/useOperation'
 import { launchAddress } from '@/lib/image'
 import { isRunning } from '@/lib/operation'
 import { isLive } from '@/lib/status'
 import { CopyButton } from '@/ui/CopyButton'
+import { nameFault } from '@/lib/names'
 import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import { OperationView } from '@/ui/OperationView'
 import css from './CommitDialog.module.css'
-import { commitNameOf, isCommitName } from './commitName'
+import { commitNameOf } from './commitName'
 
 /** Where what is not copied lies: the home, and whatever is mounted. */
 function leftOut(session: Session): string[] {
@@ -56,8 +57,9 @@ function Form({ session, onBegun, onClose }: { session: Session; onBegun: (id: s
   const [name, setName] = useState(() => (session.endImage?.kept ? session.endImage.name : commitNameOf(session.name)))
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<ApiProblem | null>(null)
-  const wrong = name !== '' && !isCommitName(name)
-  const able = isCommitName(name) && !busy
+  const fault = nameFault(COMMIT_NAME, name)
+  const wrong = name !== '' && fault !== ''
+  const able = fault === '' && !busy
   const go = async () => {
     if (!able) return
     setBusy(true)
@@ -85,7 +87,7 @@ function Form({ session, onBegun, onClose }: { session: Session; onBegun: (id: s
           onChange={(event) => setName(event.target.value)}
           onPressEnter={() => void go()}
         />
-        <span className={wrong ? css.fault : css.hint}>{t('session:commit.nameHint')}</span>
+        <span className={wrong ? css.fault : css.hint}>{wrong ? fault : t('session:commit.nameHint')}</span>
       </label>
       <Alert
         type="warning"

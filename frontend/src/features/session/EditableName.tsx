@@ -4,11 +4,12 @@ import { Pencil } from 'lucide-react'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { applyAnswer } from '@/api/book'
-
 import { asProblem, call } from '@/api/client'
+import { SESSION_NAME } from '@/api/rules.gen'
 import type { Session } from '@/api/types.gen'
+import { nameFault } from '@/lib/names'
+import { hintText, messageText } from '@/lib/phrases'
 import { isLive } from '@/lib/status'
-import { nameIssue } from './name'
 import css from './SessionDrawer.module.css'
 
 /** The name as a heading; the pencil turns it into a field. Enter saves, Escape leaves it as it was. */
@@ -43,19 +44,15 @@ export function EditableName({ session }: { session: Session }) {
       </div>
     )
   }
-  const issue = nameIssue(draft)
+  const fault = nameFault(SESSION_NAME, draft)
   const failure = rename.error ? asProblem(rename.error) : undefined
-  const message = issue
-    ? t(`rename.${issue}`)
-    : failure
-      ? [failure.message, failure.hint].filter(Boolean).join(' ')
-      : ''
+  const message = fault || (failure ? [messageText(failure), hintText(failure)].filter(Boolean).join(' ') : '')
   const leave = () => {
     rename.reset()
     setDraft(null)
   }
   const save = () => {
-    if (issue) return
+    if (fault) return
     if (draft === session.name) leave()
     else rename.mutate(draft)
   }
@@ -82,7 +79,7 @@ export function EditableName({ session }: { session: Session }) {
             leave()
           }
         }}
-        onBlur={() => (issue || failure ? undefined : save())}
+        onBlur={() => (fault || failure ? undefined : save())}
       />
       {message ? (
         <div className={css.nameIssue} role="alert">

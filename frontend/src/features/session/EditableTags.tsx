@@ -7,6 +7,7 @@ import { applyAnswer } from '@/api/book'
 
 import { asProblem, call } from '@/api/client'
 import { useSessionBook } from '@/api/hooks'
+import { MAX_TAGS } from '@/api/rules.gen'
 import type { Session } from '@/api/types.gen'
 import css from './SessionDrawer.module.css'
 
@@ -64,7 +65,7 @@ export function EditableTags({ session }: { session: Session }) {
           aria-label={t('session:tags.field')}
           status={failure ? 'error' : ''}
           tokenSeparators={[',']}
-          maxCount={20}
+          maxCount={MAX_TAGS}
           value={draft}
           onChange={setDraft}
           options={known.map((value) => ({ value }))}

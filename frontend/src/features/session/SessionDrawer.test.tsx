@@ -149,7 +149,7 @@ describe('SessionDrawer', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Rename' }))
     await userEvent.clear(screen.getByRole('textbox', { name: 'New name' }))
     await userEvent.type(screen.getByRole('textbox', { name: 'New name' }), 'a b{Enter}')
-    expect(screen.getByRole('alert')).toHaveTextContent('At least 4 characters.')
+    expect(screen.getByRole('alert')).toHaveTextContent('A name needs at least 4 characters.')
     await userEvent.keyboard('{Escape}')
     expect(screen.getByRole('heading', { name: 'sweep-b' })).toBeInTheDocument()
     expect(sent.filter((s) => s.method === 'PATCH')).toEqual([])

@@ -1,6 +1,7 @@
 import { Button, Select } from 'antd'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { MAX_TAGS } from '@/api/rules.gen'
 import type { Session } from '@/api/types.gen'
 import css from './SessionsPage.module.css'
 
@@ -32,7 +33,7 @@ export function TagForm({ sessions, known, onSet, onCancel }: TagFormProps) {
           autoFocus
           aria-label={t('sessions:tags.add')}
           tokenSeparators={[',']}
-          maxCount={20}
+          maxCount={MAX_TAGS}
           value={add}
           onChange={setAdd}
           options={options(known)}
