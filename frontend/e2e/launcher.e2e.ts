@@ -139,6 +139,18 @@ describe('the launcher', () => {
     [{ agent: 'nowhere' }, 'Machine nowhere not found.'],
     [{ mounts: [['relative', '', 0]] }, 'Enter an absolute path, starting with /.'],
     [{ mounts: [['/tmp', '/etc', 0]] }, '/etc is a system path of the session.'],
+    [{ mounts: [['/tmp', '/usr/local/x', 0]] }, '/usr/local/x is a system path of the session.'],
+    [{ mounts: [['/tmp', '.bashrc', 0]] }, '/home/work/.bashrc is a system path of the session.'],
+    [
+      {
+        mounts: [
+          ['/tmp', '/data', 0],
+          ['/opt', '/data/more', 0],
+        ],
+      },
+      /^\/data\/more is inside \/data, where something else is mounted/,
+    ],
+    [{ ports: ['7430'] }, /^Slipway uses the ports 7420 to 7439/],
     [{ mounts: [['/tmp', '/home/work', 0]] }, /^The home directory itself cannot be replaced/],
     [
       {
