@@ -208,7 +208,7 @@ func above(r Reading, percent int64) bool {
 }
 
 func alarmText(stage Stage, act Policy, r Reading) string {
-	text := fmt.Sprintf("The session uses %s of the %s of device memory that it was promised", *r.Used, r.Limit)
+	text := fmt.Sprintf("The session uses %s of its %s of device memory", *r.Used, r.Limit)
 	switch {
 	case act == PolicyEndSession:
 		return text + " and is ended."

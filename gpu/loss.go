@@ -30,13 +30,13 @@ type LostDevice struct {
 func (l Loss) Hint() string {
 	switch l.Kind {
 	case LossFallen:
-		return "Restart the computer; where it happens again, look after the card's power, cooling and seat."
+		return "Restart the computer. If it happens again, check the card's power, cooling and seating."
 	case LossReset:
-		return "End what uses it and reset it (nvidia-smi --gpu-reset), or restart the computer."
+		return "End the programs that use it and reset it (nvidia-smi --gpu-reset), or restart the computer."
 	case LossSilent:
-		return "It is asked again by itself; where nvidia-smi does not answer either, restart the computer."
+		return "Slipway keeps trying. If nvidia-smi does not answer either, restart the computer."
 	}
-	return "See whether it is plugged in and its driver is loaded; where it does not come back, restart the computer."
+	return "Check that it is plugged in and its driver is loaded. If it stays lost, restart the computer."
 }
 
 // Mended returns devices as they are once those that are lost are back.

@@ -31,13 +31,13 @@ func (r Request) Validate() error {
 	}
 	switch {
 	case modes > 1:
-		return invalid("A session asks for shares, whole devices, MIG instances or memory, and only one of them.")
+		return invalid("Ask for only one of shares, whole devices, MIG instances and memory.")
 	case r.Shares < 0 || r.Devices < 0 || r.Count < 0 || r.Memory < 0:
 		return invalid("A request for devices cannot be negative.")
 	case r.Shares > maxShare || r.Devices > int(maxShare/WholeDevice) || r.Count > int(maxShare):
 		return invalid("A request for devices cannot be larger than 1024 devices.")
 	case r.Count != 0 && r.Profile == "":
-		return invalid("A count belongs to a MIG profile, and no profile is named.")
+		return invalid("A count needs a MIG profile.")
 	}
 	return nil
 }

@@ -288,7 +288,7 @@ func (d *Depot) room(one *image, parts session.ImageParts, arrival session.Image
 	}
 	return &session.Error{
 		Code: CodeNoSpace, Message: fmt.Sprintf("The image needs %s there, and %s are free.", need, free),
-		Hint: "Make room on that machine, for example by removing images that are not used.",
+		Hint: "Free space on that machine, for example by removing unused images.",
 	}
 }
 
@@ -364,7 +364,7 @@ func (d *Depot) image(owner, id string) (*image, error) {
 
 func unknown(id string) error {
 	return &session.Error{Code: CodeNotFound, Message: "No image " + id + " is expected here.",
-		Hint: "Begin to send it again."}
+		Hint: "Send it again."}
 }
 
 // interrupt ends whoever receives an image and puts next in its place.
@@ -386,7 +386,7 @@ func (d *Depot) failed(err error) error {
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return &session.Error{Code: CodeNoSpace, Message: "The disk of that machine is full.",
-			Hint: "Make room there and send the image again; it goes on where it stopped.", Err: err}
+			Hint: "Free space there and send the image again. It resumes where it stopped.", Err: err}
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -178,8 +178,8 @@ func cut(err error) error {
 // corrupt says that what was received is not what was sent.
 func corrupt(format string, args ...any) error {
 	return &session.Error{
-		Code: CodeCorrupt, Message: "The image did not arrive as it was sent: " + fmt.Sprintf(format, args...) + ".",
-		Hint: "Send it again; what was damaged has been dropped.",
+		Code: CodeCorrupt, Message: "The image arrived damaged: " + fmt.Sprintf(format, args...) + ".",
+		Hint: "Send it again. The damaged part was removed.",
 	}
 }
 

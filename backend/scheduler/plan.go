@@ -92,7 +92,7 @@ func (p *planner) decide(q Request, ahead, line int) {
 		return
 	}
 	if p.head == nil {
-		const free = "Everything it needs is free, and nobody waits before it."
+		const free = "Everything it needs is free, and no session waits before it."
 		if grants := p.room.find(q, nil); grants != nil && p.place(q, grants, free, ahead, line) {
 			return
 		}

@@ -144,7 +144,7 @@ func (p *planner) goBeside(q Request) ([]session.Grants, string) {
 		if grants := p.room.find(q, nil); grants != nil {
 			v.beside.lose(q, grants)
 			return grants,
-				fmt.Sprintf("It ends within %s, and nobody knows yet when %s, which is first in line, can start.",
+				fmt.Sprintf("It ends within %s, and when %s, which is first in line, can start is unknown.",
 					session.Duration(Short), p.headFor(q).English())
 		}
 		return nil, ""

@@ -112,7 +112,7 @@ func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
 			if err == nil {
 				p.Start, p.Name, p.User, p.Container = who.Start, who.Name, who.User, strings.Join(who.Containers, ",")
 			} else if !errors.Is(err, procs.ErrGone) {
-				sample.Lost = append(sample.Lost, fmt.Sprintf("whose process %d is is unknown: %v", u.pid, err))
+				sample.Lost = append(sample.Lost, fmt.Sprintf("the owner of process %d is unknown: %v", u.pid, err))
 			}
 			sample.Processes = append(sample.Processes, p)
 		}

@@ -73,8 +73,8 @@ func (f deviceFacts) capabilities(cgroup2 bool) gpu.Capabilities {
 	if f.MIG {
 		c.Accounting = gpu.Probe{State: gpu.No, Why: "the driver keeps no records of a divided device"}
 		if c.ProcessUtil = probe("nvmlGpmMigSampleGet"); c.ProcessUtil.State == gpu.No {
-			c.ProcessUtil.Why = "the driver tells of no instance how busy it is (it does from the Hopper generation " +
-				"on): " + c.ProcessUtil.Why
+			c.ProcessUtil.Why = "the driver does not report how busy an instance is (it does from the Hopper " +
+				"generation on): " + c.ProcessUtil.Why
 		}
 		c.MemoryLimit = gpu.Probe{State: gpu.No, Why: "the instances of a divided device limit memory"}
 	}

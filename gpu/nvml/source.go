@@ -186,14 +186,14 @@ func (s *Source) describe(samples []gpu.ProcessSample, at gpu.Moment) (lost []st
 		case errors.Is(err, procs.ErrGone), err == nil && startedAt(who.Start) > at.Boot+time.Second:
 			gone++ // and the number may be another's already
 		case err != nil:
-			lost = append(lost, fmt.Sprintf("whose process %d is is unknown: %v", p.PID, err))
+			lost = append(lost, fmt.Sprintf("the owner of process %d is unknown: %v", p.PID, err))
 		default:
 			p.Start, p.Name, p.User, p.Container = who.Start, who.Name, who.User, strings.Join(who.Containers, ",")
 		}
 	}
 	s.config.Procs.Keep(pids)
 	if hidden > 0 {
-		lost = append(lost, fmt.Sprintf("whose %d processes on devices are is unknown: /proc is mounted with "+
+		lost = append(lost, fmt.Sprintf("the owners of %d processes on devices are unknown: /proc is mounted with "+
 			"hidepid, so that this user sees only its own", hidden))
 	}
 	if gone > 0 && gone == len(samples) {
@@ -202,7 +202,7 @@ func (s *Source) describe(samples []gpu.ProcessSample, at gpu.Moment) (lost []st
 		s.strange = 0
 	}
 	if s.strange >= strangeFor {
-		lost = append(lost, fmt.Sprintf("whose %d processes on devices are is unknown: the driver's numbers mean "+
+		lost = append(lost, fmt.Sprintf("the owners of %d processes on devices are unknown: the driver's numbers mean "+
 			"nothing here, as when Slipway runs in a container without the host's processes", gone))
 	}
 	return lost

@@ -78,8 +78,8 @@ func (s *Source) ask(ctx context.Context, r request) (answer, error) {
 		return a, nil
 	}
 	return answer{}, s.giveUp(&gpu.Error{Code: gpu.CodeSourceUnavailable,
-		Message: "The NVIDIA driver fails again and again.",
-		Hint:    "Restart the computer if nvidia-smi does not work either."})
+		Message: "The NVIDIA driver keeps failing.",
+		Hint:    "Run nvidia-smi. If it fails too, restart the computer."})
 }
 
 // ready starts a child unless one lives.
@@ -98,7 +98,7 @@ func (s *Source) ready() *gpu.Error {
 	if err != nil {
 		return &gpu.Error{Code: gpu.CodeSourceNotSupported,
 			Message: "The reader of NVIDIA devices cannot be started: " + err.Error() + ".",
-			Hint:    "Install Slipway anew."}
+			Hint:    "Reinstall Slipway."}
 	}
 	s.child = c
 	return nil
@@ -126,7 +126,7 @@ func (s *Source) bury(failure error) error {
 	if device == "" {
 		return s.giveUp(&gpu.Error{Code: gpu.CodeSourceUnavailable, Message: "NVIDIA devices cannot be read: " + why +
 			".",
-			Hint: "See whether nvidia-smi works; if it does not, restart the computer."})
+			Hint: "Run nvidia-smi. If it fails too, restart the computer."})
 	}
 	lesson := omission{Device: device, Call: call}
 	again := slices.ContainsFunc(s.avoided, func(a avoided) bool {

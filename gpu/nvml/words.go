@@ -99,21 +99,21 @@ func (f fault) problem() *gpu.Error {
 		e.Message = "There is an NVIDIA device, but its driver's library cannot be loaded: " + f.Text + "."
 		e.Hint = "Install the NVIDIA driver (the package that holds libnvidia-ml.so.1), and see that nvidia-smi works."
 	case codeMissing:
-		e.Message = "libnvidia-ml.so.1 is not a driver's library that can be used: it lacks " + f.Call + "."
-		e.Hint = "Install the NVIDIA driver anew."
+		e.Message = "libnvidia-ml.so.1 cannot be used: it lacks " + f.Call + "."
+		e.Hint = "Reinstall the NVIDIA driver."
 	case codeNoPermission:
 		e.Message = "This user may not open the NVIDIA devices."
-		e.Hint = "See who may read and write /dev/nvidia*, and join that group."
+		e.Hint = "Join the group that may read and write /dev/nvidia*."
 	case codeNotLoaded:
 		e.Message = "The NVIDIA driver is installed but not loaded into the kernel."
-		e.Hint = "Restart the computer. Where Secure Boot is on, the driver's module must be signed."
+		e.Hint = "Restart the computer. With Secure Boot, the driver's module must be signed."
 	case codeMismatch:
 		e.Message = "The NVIDIA driver was updated while it was running: its library and its kernel module are of " +
 			"different versions."
 		e.Hint = "Restart the computer."
 	default:
-		e.Message = "The NVIDIA driver is of no use: " + loss{Call: f.Call, Code: f.Code}.reason(nil) + "."
-		e.Hint = "See whether nvidia-smi works; if it does not, restart the computer."
+		e.Message = "The NVIDIA driver failed: " + loss{Call: f.Call, Code: f.Code}.reason(nil) + "."
+		e.Hint = "Run nvidia-smi. If it fails too, restart the computer."
 	}
 	return e
 }

@@ -193,7 +193,7 @@ func lossWarning(one lostDevice) session.Warning {
 	}
 	return session.Warning{Code: CodeLost, Device: one.device.UUID, Title: title,
 		Text: fmt.Sprintf(
-			"%s %s: %s. The session goes on, but what it computes there fails; save what can be saved. %s",
+			"%s %s: %s. The session keeps running, but its work there fails. Save what you can. %s",
 			lostName(one.device), verb, one.loss.Why, one.loss.Hint())}
 }
 

@@ -244,7 +244,7 @@ func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (
 		if len(all) >= session.MaxFolders {
 			return &session.Error{Code: "folder_create_too-many",
 				Message: fmt.Sprintf("There are %d folders on this machine already.", len(all)),
-				Hint:    "Delete some that nobody needs."}
+				Hint:    "Delete folders that are no longer needed."}
 		}
 		if err := nameFree("create", all, one); err != nil {
 			return err

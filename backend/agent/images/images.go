@@ -93,7 +93,7 @@ func Open(config Config) (*Images, error) {
 	depot, err := layers.Open(layers.Config{Dir: config.Dir, Free: config.Free, Quota: config.Quota})
 	if err != nil {
 		return nil, &session.Error{Code: "agent_open_failed",
-			Message: "The folder for images that arrive cannot be made.",
+			Message: "The folder for incoming images cannot be created.",
 			Hint:    "Check the permissions of " + filepath.Dir(config.Dir) + ".", Err: err}
 	}
 	book, err := openBook(config.Records, config.Engine)

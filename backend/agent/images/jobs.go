@@ -104,8 +104,8 @@ func (j *jobs) find(id string) (*job, error) {
 		}
 	}
 	return nil, &session.Error{Code: "image_work_not-found",
-		Message: "The agent knows nothing of that work on an image; it may have been started anew.",
-		Hint:    "List the images, and begin again if it is not there."}
+		Message: "The agent does not know that work on an image. It may have been restarted.",
+		Hint:    "List the images, and start again if it is not there."}
 }
 
 // await waits until a piece of work is beyond a revision or has ended.

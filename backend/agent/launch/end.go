@@ -366,7 +366,7 @@ func leftText(t *teardown, cause *session.Cause) string {
 	} else if ids := t.session.Containers(); len(ids) > 0 {
 		what = "The container " + strings.Join(ids, ", ")
 	}
-	return fmt.Sprintf("%s could not be removed: %s Slipway goes on trying while it runs.", what, cause.Message)
+	return fmt.Sprintf("%s could not be removed: %s Slipway keeps trying while it runs.", what, cause.Message)
 }
 
 // EndFor ends a RUNNING session for a reason that nobody asked for, with the

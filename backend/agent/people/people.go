@@ -139,10 +139,10 @@ func (p *People) SetAllowance(owner string, allowance *session.Allowance) error 
 // check says why owner's allowance cannot be among the others.
 func (p *People) check(owner string, list map[string]session.Allowance, linked []session.Folder) string {
 	if owner == "" || len(owner) > 256 || !session.IsPrintable(owner) {
-		return "A limit is somebody's: name them."
+		return "A limit needs the name of a person."
 	}
 	if len(list) > maxAllowances {
-		return fmt.Sprintf("There are limits for %d people already.", maxAllowances)
+		return fmt.Sprintf("Limits are set for %d people already, the most there can be.", maxAllowances)
 	}
 	if message := list[owner].Validate(); message != "" {
 		return message

@@ -23,7 +23,7 @@ func startHint(text string) string {
 	if hint := startHints.Of(text); hint != "" {
 		return hint
 	}
-	return "Try again; if it stays, read the Docker daemon's log."
+	return "Try again. If it fails again, read the Docker daemon's log."
 }
 
 // startFailure says why a container did not start. One that devices kept from

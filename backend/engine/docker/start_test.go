@@ -12,7 +12,7 @@ func TestStartHints(t *testing.T) {
 		"failed to write 9: write " +
 			"/sys/fs/cgroup/cpuset/docker/x/cpuset.cpus: invalid": "The machine refuses the CPU " +
 			"limit; check that its cgroups are set up.",
-		"a new reason nobody has heard of": "Try again; if it stays, " +
+		"a new reason nobody has heard of": "Try again. If it fails again, " +
 			"read the Docker daemon's log.",
 	} {
 		if got := startHint(text); got != want {

@@ -58,8 +58,8 @@ var attachFailures = map[reason]*session.Error{
 	reasonUnknownDevice: {
 		Code:    "engine_attach_unknown-device",
 		Message: "The CDI specification does not name the device that was granted.",
-		Hint: "Write it anew with `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`, which is due after " +
-			"every change of driver, devices or MIG instances.",
+		Hint: "Run `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`, and again after every change of " +
+			"driver, devices or MIG instances.",
 	},
 	reasonNoToolkit: {
 		Code:    "engine_attach_no-toolkit",

@@ -119,7 +119,7 @@ func (s *Store) ExportImage(ctx context.Context, id string, want func(part strin
 		if pass == 2 {
 			return &session.Error{Code: "engine_export_failed",
 				Message: fmt.Sprintf("Docker gave the image %s without %d of its parts.", id, len(x.want)),
-				Hint:    "Look whether the image runs here; pull it again if not."}
+				Hint:    "Check that the image runs here. If it does not, pull it again."}
 		}
 		if err := s.pass(ctx, id, said, x); err != nil {
 			return err
