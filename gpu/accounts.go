@@ -124,7 +124,7 @@ func (a *Accounts) Start(at Moment, holder Holder) {
 			h.Holder.Containers = holder.Containers
 			return
 		}
-		a.drop(h)
+		a.state.Holders = slices.DeleteFunc(a.state.Holders, func(other *Running) bool { return other == h })
 	}
 	a.state.Holders = append(a.state.Holders, &Running{Holder: holder, Upto: at})
 	for _, g := range holder.Grants {
@@ -202,10 +202,6 @@ func (a *Accounts) holder(session string) *Running {
 		}
 	}
 	return nil
-}
-
-func (a *Accounts) drop(h *Running) {
-	a.state.Holders = slices.DeleteFunc(a.state.Holders, func(other *Running) bool { return other == h })
 }
 
 // row finds or opens a row.

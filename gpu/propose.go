@@ -98,7 +98,11 @@ func (l *Ledger) choose(r Request, room Room, empty bool) []Grant {
 
 // refuse says why r is not to be had, given that it is not.
 func (l *Ledger) refuse(r Request) *Error {
-	switch free := l.sumFree(); {
+	var free Share
+	for _, s := range l.slots {
+		free += l.backed(l.part(s, false))
+	}
+	switch {
 	case l.choose(r, nil, true) == nil:
 		return l.impossible(r)
 	case r.Shares > 0 && free >= r.Shares:
@@ -128,13 +132,6 @@ func (l *Ledger) impossible(r Request) *Error {
 		e.Message = fmt.Sprintf("This machine does not have %s devices to give.", r)
 	}
 	return e
-}
-
-func (l *Ledger) sumFree() (sum Share) {
-	for _, s := range l.slots {
-		sum += l.backed(l.part(s, false))
-	}
-	return sum
 }
 
 // part is one device, and the share and the memory of it that may be taken.

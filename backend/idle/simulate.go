@@ -46,7 +46,10 @@ func Simulate(policy session.IdlePolicy, facts Facts, now time.Time) session.Idl
 	if ended.IsZero() {
 		reluctant.verdicts = Judge(policy, facts, reluctant.announced, now)
 	}
-	sim.Checks = checks(reluctant.verdicts)
+	sim.Checks = make([]session.IdleCheck, 0, len(reluctant.verdicts))
+	for _, v := range reluctant.verdicts {
+		sim.Checks = append(sim.Checks, v.Check)
+	}
 	switch {
 	case ended.IsZero() && len(eager.first) == 0:
 		sim.Message = stillRuns(facts, since, now, len(reluctant.verdicts) > 0)
@@ -133,13 +136,4 @@ func stillRuns(facts Facts, since, now time.Time, judged bool) string {
 			spell(now.Sub(facts.StartedAt)))
 	}
 	return would + ", as far as is known: nothing that was measured of it is kept."
-}
-
-// checks are the findings without what follows from them.
-func checks(verdicts []Verdict) []session.IdleCheck {
-	list := make([]session.IdleCheck, 0, len(verdicts))
-	for _, v := range verdicts {
-		list = append(list, v.Check)
-	}
-	return list
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"slipway/backend/session"
@@ -145,15 +146,13 @@ func (r *room) propose(q Request, avoid map[gpu.UUID]bool) ([][]gpu.Grant, bool)
 		if i+1 == len(found) {
 			break
 		}
-		if ledger.Hold(kernelName(q.Session, i), proposal.Grants) != nil {
+		if ledger.Hold(string(q.Session)+"/"+strconv.Itoa(i), proposal.Grants) != nil {
 			return nil, false
 		}
 		subtract(limits, proposal.Grants)
 	}
 	return found, true
 }
-
-func kernelName(id session.ID, kernel int) string { return string(id) + "/" + string(rune('0'+kernel)) }
 
 // limits is how much memory of each device may be given by the driver's book.
 // The ledger itself knows how far others may use a device without standing in

@@ -143,28 +143,19 @@ func (m *Machine) Sample(ctx context.Context) (gpu.Sample, error) {
 		all.Lost = append(all.Lost, one.Lost...)
 		all.Gone = append(all.Gone, one.Gone...)
 		all.Ended = append(all.Ended, one.Ended...)
-		m.setDriver(i, one.Epoch.Driver)
+		m.mu.Lock()
+		m.drivers[i] = one.Epoch.Driver
+		m.mu.Unlock()
 	}
 	if len(failures) > 0 && len(all.Devices) == 0 {
 		return gpu.Sample{}, failures[0]
 	}
 	all.At = m.now()
-	all.Epoch = gpu.Epoch{Boot: all.At.BootID, Driver: m.driver()}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// A source that fails for a moment keeps its part, so that the others' counters continue.
+	all.Epoch = gpu.Epoch{Boot: all.At.BootID, Driver: strings.Join(m.drivers, ";")}
 	return all, nil
-}
-
-func (m *Machine) setDriver(source int, driver string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.drivers[source] = driver
-}
-
-// driver names all drivers. A source that fails for a moment keeps its part, so
-// that the others' counters go on.
-func (m *Machine) driver() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return strings.Join(m.drivers, ";")
 }
 
 // sentence is a failure with what to do about it.

@@ -156,8 +156,8 @@ func (s *Source) scan(at gpu.Moment) (f findings) {
 				continue // closed meanwhile
 			}
 			c := parseClient(info)
-			if key := (clientKey{c.pdev, c.id}); c.valid() && !seen[key] {
-				seen[key] = true
+			if c.valid() && !seen[c.key()] {
+				seen[c.key()] = true
 				f.clients = append(f.clients, owned{pid, c})
 			}
 		}
@@ -198,13 +198,8 @@ func (f findings) lost() []string {
 	return nil
 }
 
-func (f findings) counters() map[clientKey]engines {
-	all := make(map[clientKey]engines, len(f.clients))
-	for _, c := range f.clients {
-		all[clientKey{c.pdev, c.id}] = c.engines
-	}
-	return all
-}
+// key names the client.
+func (c client) key() clientKey { return clientKey{c.pdev, c.id} }
 
 // use is what one process takes of one device.
 type use struct {
@@ -235,7 +230,7 @@ func (s *Source) uses(c card, f findings, elapsed time.Duration) []use {
 		if elapsed <= 0 {
 			continue
 		}
-		util := o.engines.since(s.clients[clientKey{o.pdev, o.id}], elapsed)
+		util := o.engines.since(s.clients[o.key()], elapsed)
 		if u.util != nil {
 			util += *u.util
 		}

@@ -118,7 +118,10 @@ func (s *Source) Sample(ctx context.Context) (gpu.Sample, error) {
 		}
 	}
 	sample.Lost = append(sample.Lost, found.lost()...)
-	s.clients, s.last = found.counters(), at
+	s.clients, s.last = make(map[clientKey]engines, len(found.clients)), at
+	for _, c := range found.clients {
+		s.clients[c.key()] = c.engines
+	}
 	return sample, nil
 }
 

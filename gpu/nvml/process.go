@@ -143,22 +143,14 @@ func (k *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 			if now, _, _ := lastCall(k.box); now != seq {
 				seq, moved = now, time.Now()
 			}
-			if time.Since(moved) > patience || k.silence() > max(patience, beatsMissed*beatEvery) {
+			silence := time.Since(k.since) - time.Duration(k.beat.Load())
+			if time.Since(moved) > patience || silence > max(patience, beatsMissed*beatEvery) {
 				return answer{}, errHang
 			}
 		case <-ctx.Done():
 			return answer{}, ctx.Err()
 		}
 	}
-}
-
-// silence is how long nothing was heard of the child.
-func (k *child) silence() time.Duration { return time.Since(k.since) - time.Duration(k.beat.Load()) }
-
-// lastWords are the call that the child was making and for which device.
-func (k *child) lastWords() (call, device string) {
-	_, call, device = lastCall(k.box)
-	return call, device
 }
 
 // end kills the child and reports whether it ended within a moment. A process

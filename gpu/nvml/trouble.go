@@ -119,7 +119,7 @@ func (s *Source) drop() {
 // or the device when it hung or failed twice. It answers a problem when there
 // is no lesson, so that asking again at once would end the same way.
 func (s *Source) bury(failure error) error {
-	call, device := s.child.lastWords()
+	_, call, device := lastCall(s.child.box)
 	why := s.child.obituary(failure, call)
 	s.drop()
 	s.config.Log.Warn("the reader of NVIDIA devices was replaced", "why", why, "device", device)

@@ -394,7 +394,9 @@ func (b *Books) save(now gpu.Moment, extras []Extra) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seal(now)
-	b.cpus.accrueAll(now)
+	for id, account := range b.cpus.state.Sessions {
+		b.cpus.accrue(now, id, account)
+	}
 	gpus := b.gpus.Checkpoint()
 	err := b.store.Update(func(tx *store.Tx) error { return b.put(tx, gpus, now, extras) })
 	b.at = now

@@ -101,14 +101,8 @@ func (b *cpuBook) used(wall time.Time, id session.ID, container string, counter 
 	b.charge(wall, id, account, cpuUse{UsedNs: int64(counter - before)})
 }
 
-// accrueAll counts what every session was granted up to a moment.
-func (b *cpuBook) accrueAll(at gpu.Moment) {
-	for id, account := range b.state.Sessions {
-		b.accrue(at, id, account)
-	}
-}
-
-// accrue leaves out time in which the machine slept, and time before its boot.
+// accrue counts what a session was granted up to a moment. It leaves out time in
+// which the machine slept, and time before its boot.
 func (b *cpuBook) accrue(at gpu.Moment, id session.ID, account *cpuAccount) {
 	if account.Upto.BootID != at.BootID {
 		account.Upto = at

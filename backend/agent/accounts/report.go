@@ -53,8 +53,7 @@ func (b *Books) Read(now gpu.Moment, span session.AccountSpan) ([]session.Accoun
 	for _, row := range sums {
 		name, known := names[row.Session]
 		if !known && row.Session != "" {
-			var err error
-			if name, err = b.nameOf(row.Session); err != nil {
+			if _, err := b.store.Account(keyName+string(row.Session), &name); err != nil {
 				return nil, err
 			}
 			names[row.Session] = name
@@ -67,12 +66,6 @@ func (b *Books) Read(now gpu.Moment, span session.AccountSpan) ([]session.Accoun
 			cmp.Compare(x.Device, y.Device))
 	})
 	return rows, nil
-}
-
-// nameOf returns what is kept of a session for its accounts.
-func (b *Books) nameOf(id session.ID) (name accountName, err error) {
-	_, err = b.store.Account(keyName+string(id), &name)
-	return name, err
 }
 
 // bucketLength is the shortest span whose buckets still reach back to the start of the

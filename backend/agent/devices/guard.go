@@ -46,7 +46,11 @@ func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 	}
 	text := s.devices.name(alarm.Device) + ": " + alarm.Message
 	if alarm.Act == gpu.PolicyEndProcess {
-		if err := s.endProcess(*alarm.Process); err != nil {
+		err := errors.New("processes cannot be ended here")
+		if end := s.config.EndProcess; end != nil {
+			err = end(alarm.Process.PID, alarm.Process.Start)
+		}
+		if err != nil {
 			s.config.Log.Warn("a process that takes too much of a device was not ended", "session", id, "pid",
 				alarm.Process.PID, "err", err)
 			text += " It cannot be ended: " + err.Error() + "."
@@ -65,14 +69,6 @@ func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 				Text:  text + " Others on the device may run out of it."})
 		}
 	})
-}
-
-// endProcess asks the process that the guard names to end.
-func (s *Sampler) endProcess(p gpu.ProcessSample) error {
-	if s.config.EndProcess == nil {
-		return errors.New("processes cannot be ended here")
-	}
-	return s.config.EndProcess(p.PID, p.Start)
 }
 
 // recallAlarms tells the guard what was said before the agent was started, so

@@ -251,12 +251,6 @@ func (c *course) kills() (sum int) {
 	return sum
 }
 
-func (c *course) setEnded() {
-	c.mu.Lock()
-	c.told = true
-	c.mu.Unlock()
-}
-
 // ended reports whether the guest has told of the end of the batch command.
 func (c *course) ended() bool {
 	c.mu.Lock()
@@ -277,7 +271,12 @@ type listener struct {
 	course *course
 }
 
-func (l listener) Ended()   { l.course.setEnded() }
+func (l listener) Ended() {
+	l.course.mu.Lock()
+	defer l.course.mu.Unlock()
+	l.course.told = true
+}
+
 func (l listener) Changed() { pace.Signal(l.course.poke) }
 
 // OutOfMemory warns of processes that the kernel killed for memory while their

@@ -10,6 +10,7 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"reflect"
@@ -297,7 +298,7 @@ func WaitSteps(p session.Phase, w *session.Wait) []session.Step {
 	last := step(scheduler.StepChoose, session.OutcomeNeedRetry, w.Message)
 	last.Code = w.Code
 	return []session.Step{
-		step(scheduler.StepOrder, session.OutcomeSuccess, positionText(w.Position)),
+		step(scheduler.StepOrder, session.OutcomeSuccess, fmt.Sprintf("Number %d in line.", w.Position)),
 		step(scheduler.StepValidate, session.OutcomeSuccess, "It waits for no time and no other session."), last,
 	}
 }

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"slipway/backend/agent/ledger"
@@ -99,6 +98,3 @@ func (q *Queue) enforcement(s session.Session, devices []gpu.Device, grants sess
 	return ledger.Level(gpu.Enforcement{HardLimit: attached.HardLimit, MPS: s.Spec.MPS && attached.MPS, Guard: true},
 		devices, grants)
 }
-
-// positionText says where a session stands in line.
-func positionText(position int) string { return fmt.Sprintf("Number %d in line.", position) }

@@ -90,7 +90,7 @@ func (w *Watch) lookAt(ctx context.Context, client Guest) activity {
 		return activity{}
 	}
 	for _, service := range services {
-		if !isJupyter(service.ID) || service.State != link.ServiceReady {
+		if service.ID != "jupyterlab" && service.ID != "notebook" || service.State != link.ServiceReady {
 			continue
 		}
 		at, busy, err := KernelsOf(ctx, client, service.Port, now)
@@ -120,8 +120,6 @@ func (w *Watch) lookAtSSH(ctx context.Context, id session.ID, client Guest, g *a
 		g.busy, g.busyAt = use.Program+" by ssh", w.config.Moment().Wall
 	}
 }
-
-func isJupyter(service string) bool { return service == "jupyterlab" || service == "notebook" }
 
 // KernelsOf asks a Jupyter server when one of its kernels last worked: now, if
 // one is busy.

@@ -29,7 +29,9 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 	for _, v := range verdicts {
 		if v.Warn {
 			code := session.Code(codeIdlePrefix + string(v.Check.Checker))
-			wanted[code] = session.Warning{Code: code, Title: "About to be reclaimed", Text: warningText(v)}
+			wanted[code] = session.Warning{Code: code, Title: "About to be reclaimed",
+				Text: fmt.Sprintf("It is ended as %s at %s UTC unless it is kept. %s", v.Reason,
+					v.Check.ExpiresAt.UTC().Format("15:04:05"), v.Check.Message)}
 			w.tellTerminals(ctx, s, v, now)
 		}
 	}
@@ -60,11 +62,6 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 			}
 		}
 	})
-}
-
-func warningText(v idle.Verdict) string {
-	return fmt.Sprintf("It is ended as %s at %s UTC unless it is kept. %s", v.Reason,
-		v.Check.ExpiresAt.UTC().Format("15:04:05"), v.Check.Message)
 }
 
 // tellTerminals shows a banner in the session's terminals when an end is

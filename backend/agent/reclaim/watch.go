@@ -145,24 +145,19 @@ func (w *Watch) Check(ctx context.Context, look bool) {
 	}
 }
 
-// policyOf is the idle policy of a session: its own, or else the agent's.
-func (w *Watch) policyOf(s session.Session) session.IdlePolicy {
-	if s.Spec.Idle != nil {
-		return *s.Spec.Idle
-	}
-	return w.config.Policy
-}
-
 // judge judges one session and does what follows.
 func (w *Watch) judge(ctx context.Context, s session.Session) {
-	now := w.config.Moment().Wall
+	now, policy := w.config.Moment().Wall, w.config.Policy
+	if s.Spec.Idle != nil {
+		policy = *s.Spec.Idle
+	}
 	w.mu.Lock()
 	k := w.of(s.ID)
 	facts := idle.Facts{Type: s.Spec.Type, StartedAt: *s.StartedAt, Series: &k.series}
 	if s.KeepUntil != nil {
 		facts.KeepUntil = *s.KeepUntil
 	}
-	verdicts := idle.Judge(w.policyOf(s), facts, k.announced, now)
+	verdicts := idle.Judge(policy, facts, k.announced, now)
 	k.checks = make([]session.IdleCheck, len(verdicts))
 	for i, v := range verdicts {
 		v.Check.CheckedAt = v.Check.CheckedAt.UTC()

@@ -1,6 +1,7 @@
 package devices
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -87,7 +88,9 @@ func (d *Devices) enforce(c engine.Container, found engine.Attachment, config *c
 		return
 	}
 	if found.HardLimit && allLimit(c.Devices, parts) {
-		config.Env = append(config.Env, envLimit+"="+strconv.FormatInt(int64(largest(parts)/gpu.MiB), 10))
+		// There is one limit for all of a container's devices, and less than was granted would break a promise.
+		largest := slices.MaxFunc(parts, func(a, b gpu.Grant) int { return cmp.Compare(a.Memory, b.Memory) }).Memory
+		config.Env = append(config.Env, envLimit+"="+strconv.FormatInt(int64(largest/gpu.MiB), 10))
 		return
 	}
 	if pipe := d.config.MPS; c.MPS {
@@ -134,16 +137,6 @@ func allLimit(devices []gpu.Device, parts []gpu.Grant) bool {
 		}
 	}
 	return true
-}
-
-// largest is the greatest part: there is one limit for all of a container's
-// devices, and less than was granted would break a promise.
-func largest(parts []gpu.Grant) gpu.Bytes {
-	var most gpu.Bytes
-	for _, part := range parts {
-		most = max(most, part.Memory)
-	}
-	return most
 }
 
 // mpsEnv limits each process under MPS: memory by device, threads by the

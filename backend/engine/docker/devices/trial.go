@@ -139,7 +139,9 @@ func anyDevice(facts *daemon.Facts, way engine.AttachWay) []string {
 		return []string{"all"}
 	}
 	for _, name := range facts.CDI {
-		if id := strings.TrimPrefix(name, daemon.CDIKind); isUUID(id) {
+		// An index may be another device's tomorrow.
+		id := strings.TrimPrefix(name, daemon.CDIKind)
+		if strings.HasPrefix(id, "GPU-") || strings.HasPrefix(id, "MIG-") {
 			return []string{id}
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -301,11 +300,6 @@ func granted(device gpu.UUID, grants []gpu.Grant) []string {
 		return []string{string(device)}
 	}
 	return instances
-}
-
-// isUUID reports whether an id names a device for ever, as an index does not.
-func isUUID(id string) bool {
-	return strings.HasPrefix(id, "GPU-") || strings.HasPrefix(id, "MIG-")
 }
 
 var errNoNodes = errors.New("the device is known without device nodes")
