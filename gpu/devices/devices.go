@@ -16,17 +16,13 @@ import (
 	"slipway/gpu/drm"
 	"slipway/gpu/nvml"
 	"slipway/gpu/nvml/payload"
-	"slipway/gpu/procs"
 )
 
 // Config of Open.
 type Config struct {
-	Dir        string       // where the reader of NVIDIA devices may be put, for a program that carries one
-	Library    string       // path of NVIDIA's library; empty: where the system keeps it
-	Env        []string     // added to the environment of the reader
-	Root       string       // where proc, sys and etc are; empty: /
-	Integrated bool         // list the graphics of Intel processors too
-	Log        *slog.Logger // told when the reader is replaced; nil: nobody
+	Dir     string       // where the reader of NVIDIA devices may be put, for a program that carries one
+	Library string       // path of NVIDIA's library; empty: where the system keeps it
+	Log     *slog.Logger // is told when the reader is replaced; may be nil
 }
 
 // Open returns the devices of this machine. It starts and reads nothing yet;
@@ -34,8 +30,7 @@ type Config struct {
 // again with nvml.ChildCommand as its first argument, for which it must call
 // nvml.ChildMain.
 func Open(c Config) (*Machine, error) {
-	table := procs.NewTable(procs.Config{Root: c.Root})
-	nv := nvml.Config{Library: c.Library, Env: c.Env, Root: c.Root, Procs: table, Log: c.Log}
+	nv := nvml.Config{Library: c.Library, Log: c.Log}
 	if !nvml.Built {
 		reader, err := payload.Extract(c.Dir)
 		switch {
@@ -45,9 +40,7 @@ func Open(c Config) (*Machine, error) {
 			return nil, err
 		}
 	}
-	return Join(clock.Now, nvml.Open(nv),
-		drm.Open(drm.Config{Root: c.Root, Integrated: c.Integrated,
-			Procs: procs.NewTable(procs.Config{Root: c.Root})})), nil
+	return Join(clock.Now, nvml.Open(nv), drm.Open(drm.Config{})), nil
 }
 
 // Machine is several sources as one.

@@ -48,7 +48,7 @@ func (s *Source) cards() []card {
 		c.vendor = vendor
 		c.pci, c.driver = uevent(c.text("uevent"))
 		nodes, err := filepath.Glob(filepath.Join(c.dir, "drm/renderD*"))
-		if err != nil || len(nodes) == 0 || c.pci == "" || c.integrated() && !s.integrated {
+		if err != nil || len(nodes) == 0 || c.pci == "" || c.integrated() {
 			continue
 		}
 		c.render = filepath.Base(nodes[0])
@@ -78,7 +78,8 @@ func uevent(text string) (pci, driver string) {
 }
 
 // integrated reports graphics that are part of an Intel processor: they sit on
-// the bus of the processor itself.
+// the bus of the processor itself and have no memory of their own. They are not
+// listed.
 func (c card) integrated() bool {
 	return c.vendor == gpu.Intel && strings.HasPrefix(c.pci, "0000:00:")
 }

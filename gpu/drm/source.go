@@ -24,18 +24,16 @@ import (
 
 // Config of a Source.
 type Config struct {
-	Root       string            // where proc, sys and dev are; empty: /
-	Procs      *procs.Table      // says whose a process is; nil: a table of its own
-	Now        func() gpu.Moment // reads the clocks; nil: clock.Now
-	Integrated bool              // list the graphics of Intel processors too, which have no memory of their own
+	Root  string            // where proc, sys and dev are; empty: /
+	Procs *procs.Table      // says whose a process is; nil: a table of its own
+	Now   func() gpu.Moment // reads the clocks; nil: clock.Now
 }
 
 // Source is the AMD and Intel devices of this machine.
 type Source struct {
-	root       string
-	procs      *procs.Table
-	now        func() gpu.Moment
-	integrated bool
+	root  string
+	procs *procs.Table
+	now   func() gpu.Moment
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
@@ -57,7 +55,7 @@ func Open(c Config) *Source {
 	if c.Now == nil {
 		c.Now = clock.Now
 	}
-	return &Source{root: c.Root, procs: c.Procs, now: c.Now, integrated: c.Integrated, scans: map[int]scan{}}
+	return &Source{root: c.Root, procs: c.Procs, now: c.Now, scans: map[int]scan{}}
 }
 
 // Inventory lists the devices by their place on the bus.

@@ -11,12 +11,6 @@ import (
 	"time"
 )
 
-// Options of a child.
-type Options struct {
-	Library string   // path or name of the driver's library; empty: libnvidia-ml.so.1
-	Box     *os.File // where to note each call before it is made; nil: nowhere
-}
-
 // ChildCommand is the hidden command by which a program with C linkage becomes
 // the child: its remaining arguments go to [ChildMain].
 const ChildCommand = "gpu-agent"
@@ -36,11 +30,11 @@ func ChildMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	opts := Options{Library: *library}
+	var notes *os.File
 	if *box {
-		opts.Box = os.NewFile(boxDescriptor, "box")
+		notes = os.NewFile(boxDescriptor, "box")
 	}
-	if err := RunChild(context.Background(), stdin, stdout, opts); err != nil {
+	if err := runChild(stdin, stdout, func() driver { return openDriver(*library, notes) }); err != nil {
 		fmt.Fprintln(stderr, err)
 		return 1
 	}
@@ -53,11 +47,11 @@ type driver interface {
 	sample(r request) (*reading, []loss, *fault)
 }
 
-// RunChild answers requests until stdin ends, which is how a parent ends it,
-// or ctx does. It returns at once then, even while a call hangs in the driver;
-// the caller must end the process. The library is loaded by the first request.
-func RunChild(ctx context.Context, stdin io.Reader, stdout io.Writer, opts Options) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+// runChild answers requests until stdin ends, which is how a parent ends it. It
+// returns at once then, even while a call hangs in the driver; the caller must
+// end the process. The library is loaded by the first request.
+func runChild(stdin io.Reader, stdout io.Writer, open func() driver) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	out := &frameWriter{w: stdout}
 	requests := make(chan request)
@@ -76,7 +70,7 @@ func RunChild(ctx context.Context, stdin io.Reader, stdout io.Writer, opts Optio
 		}
 	}()
 	go func() {
-		d := openDriver(opts)
+		d := open()
 		for {
 			select {
 			case r := <-requests:
@@ -96,7 +90,7 @@ func RunChild(ctx context.Context, stdin io.Reader, stdout io.Writer, opts Optio
 			}
 		case <-ctx.Done():
 			beat.Stop()
-			if err := context.Cause(ctx); !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
+			if err := context.Cause(ctx); !errors.Is(err, io.EOF) {
 				return err
 			}
 			return nil

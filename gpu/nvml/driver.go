@@ -3,8 +3,10 @@
 package nvml
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/NVIDIA/go-nvml/pkg/dl"
@@ -19,7 +21,7 @@ const defaultLibrary = "libnvidia-ml.so.1"
 
 // library is the driver's library, loaded by the first request and kept.
 type library struct {
-	opts  Options
+	path  string
 	box   blackBox
 	file  *dl.DynamicLibrary // kept open beside go-nvml's own handle, to look symbols up before Init
 	nvml  lib.Interface
@@ -31,11 +33,10 @@ type library struct {
 	performance map[place]performance // of the GPU instances that were read
 }
 
-func openDriver(opts Options) driver {
-	if opts.Library == "" {
-		opts.Library = defaultLibrary
-	}
-	return &library{opts: opts, box: blackBox{file: opts.Box}, ended: map[string]map[uint32]endedInfo{},
+// openDriver returns the driver's library at a path, or where the system keeps
+// it. Each call is noted in box before it is made, unless that is nil.
+func openDriver(path string, box *os.File) driver {
+	return &library{path: cmp.Or(path, defaultLibrary), box: blackBox{file: box}, ended: map[string]map[uint32]endedInfo{},
 		performance: map[place]performance{}}
 }
 
@@ -45,13 +46,13 @@ func (l *library) open() *fault {
 	if l.nvml != nil {
 		return nil
 	}
-	file := dl.New(l.opts.Library, dl.RTLD_LAZY|dl.RTLD_GLOBAL)
+	file := dl.New(l.path, dl.RTLD_LAZY|dl.RTLD_GLOBAL)
 	l.box.enter("dlopen", "")
 	if err := file.Open(); err != nil {
 		return &fault{Code: codeNoFile, Text: err.Error()}
 	}
 	l.file = file
-	nvml := lib.New(lib.WithLibraryPath(l.opts.Library))
+	nvml := lib.New(lib.WithLibraryPath(l.path))
 	if code := l.call("nvmlInit", "", nvml.Init); code != 0 {
 		return &fault{Call: "nvmlInit", Code: code}
 	}

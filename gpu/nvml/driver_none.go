@@ -2,12 +2,14 @@
 
 package nvml
 
+import "os"
+
 // Built says whether this program can be the child: it was built with C
 // linkage on Linux.
 const Built = false
 
 // openDriver answers every request by saying why it cannot.
-func openDriver(Options) driver { return noDriver{} }
+func openDriver(string, *os.File) driver { return noDriver{} }
 
 type noDriver struct{}
 
