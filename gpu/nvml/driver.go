@@ -36,8 +36,8 @@ type library struct {
 // openDriver returns the driver's library at a path, or where the system keeps
 // it. Each call is noted in box before it is made, unless that is nil.
 func openDriver(path string, box *os.File) driver {
-	return &library{path: cmp.Or(path, defaultLibrary), box: blackBox{file: box}, ended: map[string]map[uint32]endedInfo{},
-		performance: map[place]performance{}}
+	return &library{path: cmp.Or(path, defaultLibrary), box: blackBox{file: box},
+		ended: map[string]map[uint32]endedInfo{}, performance: map[place]performance{}}
 }
 
 // open loads and initialises the library once. A library that failed stays

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -221,6 +222,24 @@ func (c *course) setSteps(steps []session.Step) {
 	c.mu.Lock()
 	c.steps = steps
 	c.mu.Unlock()
+}
+
+// step runs one step of a phase, shows it after those that ended, and returns what
+// becomes of it in the history.
+func (r *Runner) step(ctx context.Context, c *course, ended []session.Step, name string, limit time.Duration,
+	do func(context.Context) error) (session.Step, error) {
+	step := session.Step{Step: name, Result: session.OutcomeRunning, StartedAt: r.config.Clock.Now().UTC()}
+	c.setSteps(append(slices.Clone(ended), step))
+	err := engine.Within(ctx, limit, name, do)
+	step.EndedAt, step.Result = new(r.config.Clock.Now().UTC()), session.OutcomeSuccess
+	switch {
+	case errors.Is(err, errSkipped):
+		step.Result, err = session.OutcomeSkipped, nil
+	case err != nil:
+		cause := session.CauseOf(err, session.Code("session_"+name+"_failed"))
+		step.Result, step.Code, step.Message, step.Said = session.OutcomeFailure, cause.Code, cause.Message, cause.Said
+	}
+	return step, err
 }
 
 func (c *course) currentSteps() []session.Step {

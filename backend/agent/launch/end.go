@@ -200,19 +200,14 @@ func (t *teardown) run(ctx context.Context) error {
 }
 
 func (t *teardown) step(ctx context.Context, name string, limit time.Duration, fn func(context.Context) error) error {
-	record := session.Step{Step: name, Result: session.OutcomeRunning, StartedAt: t.runner.config.Clock.Now().UTC()}
 	t.said = ""
-	t.course.setSteps(append(slices.Clone(t.steps), record))
-	err := engine.Within(ctx, limit, name, fn)
-	ended := t.runner.config.Clock.Now().UTC()
-	record.EndedAt, record.Result, record.Message = &ended, session.OutcomeSuccess, t.said
+	step, err := t.runner.step(ctx, t.course, t.steps, name, limit, fn)
 	if err != nil {
-		cause := session.CauseOf(err, session.Code("session_"+name+"_failed"))
-		record.Result, record.Code, record.Message, record.Said = session.OutcomeFailure, cause.Code, cause.Message,
-			cause.Said
 		t.failure = err
+	} else {
+		step.Message = t.said
 	}
-	t.steps = append(t.steps, record)
+	t.steps = append(t.steps, step)
 	t.course.setSteps(slices.Clone(t.steps))
 	return err
 }

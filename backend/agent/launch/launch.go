@@ -133,22 +133,12 @@ func (l *launch) change(fn func(*records.Draft) error) (session.Session, error) 
 
 // attempt runs the steps of a stage in order and records each.
 func (l *launch) attempt(ctx context.Context) *failedStep {
-	config := l.runner.config
 	for _, s := range l.stage.steps {
-		record := session.Step{Step: s.name, Result: session.OutcomeRunning, StartedAt: config.Clock.Now().UTC()}
-		l.course.setSteps(append(slices.Clone(l.steps), record))
-		err := engine.Within(ctx, s.limit(config.Limits), s.name,
+		record, err := l.runner.step(ctx, l.course, l.steps, s.name, s.limit(l.runner.config.Limits),
 			func(ctx context.Context) error { return s.do(l, ctx) })
-		ended := config.Clock.Now().UTC()
-		record.EndedAt, record.Result = &ended, session.OutcomeSuccess
 		var failed *failedStep
-		switch {
-		case errors.Is(err, errSkipped):
-			record.Result = session.OutcomeSkipped
-		case err != nil:
-			failed = &failedStep{step: s, cause: session.AsError(err, session.Code("session_"+s.name+"_failed"))}
-			record.Result, record.Code, record.Message, record.Said = session.OutcomeFailure, failed.cause.Code,
-				failed.cause.Message, failed.cause.Said
+		if err != nil {
+			failed = &failedStep{step: s, cause: session.AsError(err, record.Code)}
 			if failed.cause.Code.Detail() == session.DetailTimeout {
 				record.Result = session.OutcomeExpired
 			}
