@@ -155,7 +155,7 @@ type peak struct {
 const ForeignWindow = 10 * time.Second
 
 // Observe adds that used bytes were in foreign use at a time on the Boot
-// clock. A time before the last one begins anew.
+// clock. A time before the last one begins again.
 func (f Foreign) Observe(at time.Duration, used Bytes) Foreign {
 	var kept []peak
 	for _, p := range f.peaks {

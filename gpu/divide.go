@@ -116,7 +116,7 @@ func divideMemory(iv interval, parties []*party) ([]int64, bool) {
 }
 
 // maxPower bounds what is believed of a counter of energy. More than that is a
-// counter that went wrong, and it is started anew.
+// counter that went wrong, and it is started again.
 const maxPower MilliWatt = 20_000_000
 
 // energy is what a device burnt since energy was last divided.

@@ -1,7 +1,7 @@
 package gpu
 
 // Loss says that a device that the machine had cannot be used now, and why. It
-// may come back: after a reset, when the driver is loaded anew, or by itself.
+// may come back: after a reset, when the driver is loaded again, or by itself.
 type Loss struct {
 	Kind LossKind `json:"kind"`
 	Why  string   `json:"why"` // a clause, for example "it fell off the bus"

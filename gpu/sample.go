@@ -22,7 +22,7 @@ func (m Moment) Before(d time.Duration) Moment {
 }
 
 // Epoch is a stretch of time in which a device's counters only grow. Driver
-// changes whenever the driver is loaded anew.
+// changes whenever the driver is loaded again.
 type Epoch struct {
 	Boot   string `json:"boot"`
 	Driver string `json:"driver"`

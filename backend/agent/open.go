@@ -181,7 +181,7 @@ func (a *Agent) resumeAccounts() error {
 		err = errors.Join(a.reclaim.Resume(now, last, live), a.devices.Resume(books))
 	}
 	if err != nil {
-		a.config.Log.Warn("idle checks and device histories begin anew", "err", err)
+		a.config.Log.Warn("idle checks and device histories start over", "err", err)
 	}
 	a.accounts.Add(a.reclaim)
 	a.accounts.Add(a.devices)

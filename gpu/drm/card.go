@@ -104,7 +104,7 @@ func (c card) number(names ...string) (int64, bool) {
 }
 
 // sensor reads a number of the device's monitor, whose directory is numbered
-// anew at every boot.
+// again at every boot.
 func (c card) sensor(names ...string) (int64, bool) {
 	dirs, err := filepath.Glob(filepath.Join(c.dir, "hwmon/hwmon*"))
 	if err != nil {

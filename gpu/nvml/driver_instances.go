@@ -122,7 +122,7 @@ func (l *library) free(d device, sample lib.GpmSample) {
 
 // busy is for how much of the time since the sample before a GPU instance had
 // work, in hundredths of a percent; nil where that is not known. After a failure
-// the next comparison begins anew.
+// the next comparison begins again.
 func (l *library) busy(d device, at place) *int {
 	last, known := l.performance[at]
 	if known && time.Since(last.at) < apart {

@@ -203,7 +203,7 @@ func (m *Machine) Lose(device gpu.UUID, loss *gpu.Loss) {
 	}
 }
 
-// Reload loads the driver anew: every program on a device ends and counters of
+// Reload loads the driver again: every program on a device ends and counters of
 // energy begin at 0.
 func (m *Machine) Reload() {
 	to := m.config.Clock()

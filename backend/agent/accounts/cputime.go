@@ -87,7 +87,7 @@ func (b *cpuBook) stop(at gpu.Moment, id session.ID) {
 }
 
 // used takes the counter of one container. A counter that is new counts from 0,
-// because the container is new too; one that fell has begun anew.
+// because the container is new too; one that fell has begun again.
 func (b *cpuBook) used(wall time.Time, id session.ID, container string, counter time.Duration) {
 	account := b.state.Sessions[id]
 	if account == nil {

@@ -50,7 +50,7 @@ type State struct {
 // long memory that a foreign process gave back is still known as used.
 const recentFor = 15 * time.Second
 
-// inventoryEvery is how often the devices are listed anew: a driver may be
+// inventoryEvery is how often the devices are listed again: a driver may be
 // installed, or a device may fall off the bus, while the agent runs.
 const inventoryEvery = time.Minute
 
@@ -115,7 +115,7 @@ func fresh(samples []gpu.Sample, at gpu.Moment) []gpu.Sample {
 	})
 }
 
-// due reports whether it is time to list the devices anew.
+// due reports whether it is time to list the devices again.
 func (d *Devices) due() bool {
 	at := d.Moment()
 	d.mu.Lock()

@@ -93,7 +93,7 @@ func (d *Devices) judge(before []gpu.Device, held []gpu.UUID, at gpu.Moment) {
 
 // miss takes from a sample which devices are lost and which are back, and
 // reports whether that is news. Where the sample does not name the devices of
-// the list these are listed anew soon. d.mu is held.
+// the list these are listed again soon. d.mu is held.
 func (d *Devices) miss(s gpu.Sample) (news bool) {
 	agrees := true
 	for _, x := range s.Devices {

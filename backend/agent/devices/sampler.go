@@ -157,7 +157,7 @@ func (s *Sampler) interval(live []session.Session, any, watched bool) time.Durat
 	return inventoryEvery
 }
 
-// look lists the devices anew if it is time to, and tells the queue of a change.
+// look lists the devices again if it is time to, and tells the queue of a change.
 func (s *Sampler) look(ctx context.Context, live []session.Session) {
 	d := s.devices
 	if !d.due() {

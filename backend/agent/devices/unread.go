@@ -9,7 +9,7 @@ import (
 )
 
 // reading is whether the drivers tell what is free of their devices. What is
-// promised is one book only: while the other is closed nothing is promised anew,
+// promised is one book only: while the other is closed nothing is promised again,
 // since a program outside of Slipway may have taken what the first calls free.
 type reading struct {
 	failed bool              // the last try to sample failed

@@ -24,7 +24,7 @@ type course struct {
 
 	mu        sync.Mutex // guards everything below
 	interrupt context.CancelCauseFunc
-	again     bool           // placed anew while the goroutine was about to leave
+	again     bool           // placed again while the goroutine was about to leave
 	steps     []session.Step // of the phase under way
 	oom       map[string]int // processes killed for memory by kernel, as far as known
 	trouble   *session.Cause // what the guest has told of, nil if nothing
@@ -74,7 +74,7 @@ func (r *Runner) Interrupt(id session.ID) {
 	pace.Signal(c.poke)
 }
 
-// leave takes the course off the list unless its session was placed anew.
+// leave takes the course off the list unless its session was placed again.
 func (r *Runner) leave(c *course) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

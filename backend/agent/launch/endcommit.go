@@ -103,7 +103,7 @@ func (t *teardown) tellSize(size gpu.Bytes) {
 	t.storeImage()
 }
 
-// storeImage shows how far the image is. What a crash leaves of it is begun anew.
+// storeImage shows how far the image is. What a crash leaves of it is begun again.
 func (t *teardown) storeImage() {
 	image := t.image
 	_, err := t.runner.config.Records.Change(t.session.ID, func(d *records.Draft) error {

@@ -12,7 +12,7 @@ import (
 	"slipway/gpu"
 )
 
-// What is known of use outlives the agent: an agent that is started anew every
+// What is known of use outlives the agent: an agent that is started again every
 // hour must not be blind to a session that has been idle for a day, nor take one
 // that worked until a minute ago for idle since its start. It is stored with the
 // accounts.

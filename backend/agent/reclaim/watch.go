@@ -6,7 +6,7 @@
 // say runs in the foreground of terminals, by what notebook servers say of their
 // kernels, and by what it makes of its resources. An end is announced by a
 // warning and a banner in its terminals, and [Watch.Keep] puts it off. Warnings
-// and the time of the last traffic outlive the agent; averages begin anew.
+// and the time of the last traffic outlive the agent; averages begin again.
 package reclaim
 
 import (

@@ -54,7 +54,7 @@ func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
 }
 
 // kernel returns the kernel of a container, also of one that an earlier process
-// created: its link is then bound anew.
+// created: its link is then bound again.
 func (e *Engine) kernel(ctx context.Context, id string) (*kernel, error) {
 	if k := e.kernels.of(id); k != nil {
 		return k, nil

@@ -97,7 +97,7 @@ func (ks *kernels) path(name string) (string, error) {
 }
 
 // prepare writes the files of a container and listens for its guest. Doing it
-// again writes them anew and keeps the listener. It reports whether the
+// again writes them again and keeps the listener. It reports whether the
 // container's directory is new.
 func (ks *kernels) prepare(name string, files delivery) (k *kernel, fresh bool, err error) {
 	dir, err := ks.path(name)

@@ -21,7 +21,7 @@ type link struct {
 	current  net.Conn      // what was accepted last; belongs to whoever has the token
 }
 
-// listenLink binds the socket in dir anew, whatever an earlier process left there.
+// listenLink binds the socket in dir again, whatever an earlier process left there.
 func listenLink(dir string) (*link, error) {
 	listener, err := bindLink(dir)
 	if err != nil {
@@ -33,7 +33,7 @@ func listenLink(dir string) (*link, error) {
 }
 
 // accept returns the next connection that a guest made and breaks the one
-// before, so that a guest that still holds it dials anew. Connections of other
+// before, so that a guest that still holds it dials again. Connections of other
 // processes are closed.
 func (l *link) accept(ctx context.Context) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
