@@ -24,7 +24,7 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/wailsapp/wails/v2 v2.15.0
-	github.com/xtaci/smux v1.5.50 // not 1.5.55 or later, see tunnel/doc.go
+	github.com/xtaci/smux v1.5.34 // no later one, see tunnel/doc.go
 	go.etcd.io/bbolt v1.5.0
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/crypto v0.58.0
