@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/shirou/gopsutil/v4/disk"
+	"github.com/shirou/gopsutil/v3/disk"
 
 	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/devices"

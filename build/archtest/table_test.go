@@ -223,7 +223,7 @@ var fences = []fence{
 	{module: "github.com/gtank/ristretto255", pkgs: []string{"tunnel/cpace"}},
 	{module: "github.com/gorilla/websocket", pkgs: []string{"tunnel/secure", "backend/server", "backend/client",
 		"backend/cli", "build/bench"}, tests: []string{"backend"}},
-	{module: "github.com/shirou/gopsutil/v4", pkgs: []string{"backend/agent", "backend/agent/meter"}},
+	{module: "github.com/shirou/gopsutil/v3", pkgs: []string{"backend/agent", "backend/agent/meter"}},
 	{module: "github.com/pkg/sftp", pkgs: []string{"backend/guest"}},
 	{module: "golang.org/x/crypto", pkgs: []string{"backend/guest", "backend/sshclient"},
 		tests: []string{"backend/engine/docker", "backend/cli", "tunnel/sshstdio"}},

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { COMMIT_NAME, FOLDER_NAME, SECRET_NAME, SESSION_NAME } from '@/api/rules.gen'
-import { nameFault } from './names'
+import { nameFault } from '@/lib/names'
+import { COMMIT_NAME, FOLDER_NAME, SECRET_NAME, SESSION_NAME } from './rules.gen'
 
 describe('the name of a session', () => {
   it.each([
