@@ -241,12 +241,17 @@ func (a *attachment) run(ctx context.Context) (int, error) {
 			}
 		}
 	}()
+	var pause time.Duration // before the next connection; it grows while they end having shown nothing
 	for first := true; ; first = false {
-		conn, err := a.connect(ctx, first, viewer, id)
+		conn, err := a.connect(ctx, first, pause, viewer, id)
 		if err != nil {
 			return 0, a.cause(ctx, err)
 		}
+		shown := viewer.Offset()
 		code, err := viewer.Run(ctx, conn)
+		if pause = longer(pause); viewer.Offset() != shown {
+			pause = 0
+		}
 		if err == nil {
 			return code, nil
 		}
@@ -268,11 +273,16 @@ func (a *attachment) gap(from, to uint64) {
 	fmt.Fprintf(a.out, "\r\n[%s of output are no longer kept]\r\n", size(int64(to-from)))
 }
 
-// connect dials until it succeeds or there is no hope.
-func (a *attachment) connect(ctx context.Context, first bool, viewer *terminal.Viewer,
+// connect dials after a pause until it succeeds or there is no hope.
+func (a *attachment) connect(ctx context.Context, first bool, pause time.Duration, viewer *terminal.Viewer,
 	client string) (terminal.Conn, error) {
 	start, said := time.Now(), false
-	for pause := reconnectFirst; ; pause = min(2*pause, reconnectMost) {
+	for ; ; pause = longer(pause) {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 		conn, err := a.dial(ctx, first, viewer.Offset(), client)
 		if err == nil {
 			return conn, nil
@@ -285,11 +295,6 @@ func (a *attachment) connect(ctx context.Context, first bool, viewer *terminal.V
 		if away > outageShown && !said {
 			said = true
 			a.lost()
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -243,6 +244,31 @@ func TestAttachEndsWithItsContext(t *testing.T) {
 	if _, err := a.run(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("run = %v, want the end of the context", err)
 	}
+}
+
+// TestAttachDoesNotHammer has a hostile agent let a viewer in and cut it off at
+// once, again and again.
+func TestAttachDoesNotHammer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keyboard, keys := io.Pipe()
+		defer keys.Close()
+		a := attachmentTo(&httptest.Server{}, keyboard, io.Discard)
+		joined := 0
+		a.dial = func(context.Context, bool, uint64, string) (terminal.Conn, error) {
+			joined++
+			here, there := net.Pipe()
+			_ = there.Close()
+			return terminal.NewConn(here), nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := a.run(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("run = %v, want the end of the context", err)
+		}
+		if joined < 20 || joined > 40 {
+			t.Errorf("it was joined %d times in a minute", joined)
+		}
+	})
 }
 
 // blocked is a keyboard on which nobody types.

@@ -20,11 +20,16 @@ const (
 	reconnectFor = 30 * time.Second
 )
 
+// longer is the pause after one that did not help.
+func longer(pause time.Duration) time.Duration {
+	return min(max(2*pause, reconnectFirst), reconnectMost)
+}
+
 // again calls try until it succeeds, fails for another reason than a lost
 // connection, or the control plane has not answered for reconnectFor.
 func (p *program) again(ctx context.Context, try func(ctx context.Context, c *caller) error) error {
 	start := time.Now()
-	for pause := reconnectFirst; ; pause = min(2*pause, reconnectMost) {
+	for pause := reconnectFirst; ; pause = longer(pause) {
 		c, err := p.reconnect(ctx)
 		if err == nil {
 			err = try(ctx, c)
