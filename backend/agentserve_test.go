@@ -146,7 +146,7 @@ func TestPairedDevicesReachTheAgentUntilRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := control.PairCode(t.Context(), session.PairRequest{Owner: "somebody", Role: "god"}); session.CodeOf(
-		err) != "agent_pair_invalid" {
+		err) != "agent_pair_wrong-code" {
 		t.Errorf("a code for a role that there is not: %v", err)
 	}
 	address, err := secure.ParseAddress(code.Address)
@@ -176,7 +176,7 @@ func TestPairedDevicesReachTheAgentUntilRevoked(t *testing.T) {
 		devices[0].Live == 0 {
 		t.Fatalf("%+v, %v", devices, err)
 	}
-	if err := control.RevokeDevice(t.Context(), "desktop"); session.CodeOf(err) != "agent_revoke_not-found" {
+	if err := control.RevokeDevice(t.Context(), "desktop"); session.CodeOf(err) != "agent_find_not-found" {
 		t.Errorf("revoking what is not there: %v", err)
 	}
 	if err := control.RevokeDevice(t.Context(), "laptop"); err != nil {
@@ -199,7 +199,7 @@ func TestPersonsOwnSlipwayIsReachedAsAnAgent(t *testing.T) {
 	if status, err := c.Status(t.Context()); err != nil || status.Role != daemon.RolePlane {
 		t.Errorf("%+v, %v", status, err)
 	}
-	if err := c.Stop(t.Context()); session.CodeOf(err) != "agent_stop_conflict" {
+	if err := c.Stop(t.Context()); session.CodeOf(err) != "agent_call_conflict" {
 		t.Errorf("stopped from outside: %v", err)
 	}
 	far := reach(t, dialFunc(func(ctx context.Context) (net.Conn, error) { return daemon.Dial(ctx, r.home) }))
@@ -207,7 +207,7 @@ func TestPersonsOwnSlipwayIsReachedAsAnAgent(t *testing.T) {
 		t.Errorf("%+v, %v", machine, err)
 	}
 	if err := service.RunAgent(t.Context(), service.AgentConfig{Home: r.home, Log: discard(),
-		Settings: daemon.Settings{Engine: local.EngineSim}}); session.CodeOf(err) != "agent_start_conflict" {
+		Settings: daemon.Settings{Engine: local.EngineSim}}); session.CodeOf(err) != "server_start_conflict" {
 		t.Errorf("a second agent: %v", err)
 	}
 }

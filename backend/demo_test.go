@@ -112,7 +112,7 @@ func TestDemoHasALabBehindTheRealTunnel(t *testing.T) {
 			func() bool { return r.agentNamed(t, "lab").Connection.State != "connected" })
 		until(t, "nobody says why", func() bool {
 			e := r.agentNamed(t, "lab").Connection.Error
-			return e != nil && e.Code == "agent_connect_lid-closed" && e.Hint != ""
+			return e != nil && e.Code == "agent_connect_unavailable" && e.Hint != ""
 		})
 		if stale := len(r.sessions(t)); stale != before {
 			t.Errorf("%d sessions are shown, %d were", stale, before)
@@ -254,11 +254,11 @@ func TestWhatIsRealIsNoDemo(t *testing.T) {
 	}
 	var problem session.Error
 	if status := r.call(t, "PUT", "/api/v1/demo/lid", `{"closed":true}`, &problem); status < 400 ||
-		problem.Code != "demo_lid_unavailable" {
+		problem.Code != "server_request_unavailable" {
 		t.Errorf("%d %+v", status, problem)
 	}
 	err := run.Demo(t.Context(), run.Config{Keep: r.home.Dir})
-	if session.CodeOf(err) != "demo_start_conflict" {
+	if session.CodeOf(err) != "server_start_conflict" {
 		t.Errorf("a demo in a real folder: %v", err)
 	}
 }

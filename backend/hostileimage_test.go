@@ -48,7 +48,7 @@ func TestAHostileImageLeadsThePersonsAgentNowhere(t *testing.T) {
 				}
 			}
 			ended := p.visit(t, linkImage(t, docker, c.link, c.target), session.Mount{Source: folder, Target: "/data"})
-			if c.refused != "" && (ended.Error == nil || ended.Error.Code != "engine_guest_unsafe-image" ||
+			if c.refused != "" && (ended.Error == nil || ended.Error.Code != "engine_create_unsupported" ||
 				!strings.Contains(ended.Error.Message, c.refused) || ended.Error.Hint == "") {
 				t.Errorf("it ended as %s, %+v", ended.Status, ended.Error)
 			}

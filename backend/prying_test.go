@@ -330,18 +330,18 @@ func (p *strangeHome) refuses(agent session.Agent, whole string) {
 			Resources: session.Resources{CPU: 1, Memory: 256 * gpu.MiB}}
 		_, err := agent.Launch(ctx, session.LaunchRequest{Spec: spec})
 		fields := session.AsError(errors.Join(err, errors.New("none")), "").Fields
-		if len(fields) != 1 || fields[0].Code != session.CodeForbiddenSource &&
-			fields[0].Code != session.CodeInvalidSource || fields[0].Hint == "" && fields[0].Said == nil {
+		if len(fields) != 1 || fields[0].Kind != session.KindForbidden &&
+			fields[0].Kind != session.KindInvalid || fields[0].Hint == "" && fields[0].Said == nil {
 			p.t.Errorf("a mount of %s: %v, %+v", source, err, fields)
 		}
 	}
 	for _, path := range []string{whole, p.dir, filepath.Dir(p.dir), p.home.Dir, "/", "/run", "/proc", socket} {
 		if err := p.control.SetLimit(ctx, "bob", &session.Allowance{Folders: []string{path}}); session.CodeOf(
-			err) != "agent_limit_forbidden" && session.CodeOf(err) != "agent_limit_invalid" {
+			err) != "agent_call_forbidden" && session.CodeOf(err) != "agent_call_invalid" {
 			p.t.Errorf("%s is opened to others: %v", path, err)
 		}
 		if _, err := agent.CreateFolder(ctx, session.FolderRequest{Name: "of-bob", Path: path,
-			Owner: "bob"}); session.CodeOf(err) != "folder_create_invalid" {
+			Owner: "bob"}); session.CodeOf(err) != "file_use_invalid" {
 			p.t.Errorf("%s is linked for others: %v", path, err)
 		}
 	}
@@ -351,7 +351,7 @@ func (p *strangeHome) refuses(agent session.Agent, whole string) {
 	}
 	if _, err := agent.CreateFolder(ctx,
 		session.FolderRequest{Name: "around-bob", Path: filepath.Join(whole, "data", "deep"),
-			Owner: "ann"}); session.CodeOf(err) != "folder_create_invalid" {
+			Owner: "ann"}); session.CodeOf(err) != "file_use_invalid" {
 		p.t.Errorf("a directory in another person's is linked: %v", err)
 	}
 }

@@ -175,7 +175,7 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 	})
 	t.Run("what needs a login there says so", func(t *testing.T) {
 		upgrade, err := n.UpgradeAgent("box")
-		if upgrade = n.work(upgrade, err, nil); session.CodeOf(upgrade.Err) != "agent_upgrade_unavailable" {
+		if upgrade = n.work(upgrade, err, nil); session.CodeOf(upgrade.Err) != "agent_call_unavailable" {
 			t.Errorf("%+v", upgrade)
 		}
 		_, err = n.PairCode(t.Context(), "box", session.PairRequest{})
@@ -199,7 +199,7 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 			entries[0].Device != devices[0].Key {
 			t.Errorf("%+v, %v", entries, err)
 		}
-		if _, err := n.Audit(t.Context(), "box", session.AuditQuery{}); session.CodeOf(err) != "agent_audit_invalid" {
+		if _, err := n.Audit(t.Context(), "box", session.AuditQuery{}); session.CodeOf(err) != "agent_call_invalid" {
 			t.Error(err)
 		}
 	})
@@ -238,7 +238,7 @@ func TestUnknownKeyIsAQuestion(t *testing.T) {
 	if q := a.Link.Question; q.Kind != hub.QuestionRekeyed || q.Pinned != other || q.Found != status.Key {
 		t.Fatalf("%+v", q)
 	}
-	if _, err := n.AnswerAgent(t.Context(), "box", true, other); session.CodeOf(err) != "agent_answer_conflict" {
+	if _, err := n.AnswerAgent(t.Context(), "box", true, other); session.CodeOf(err) != "agent_call_conflict" {
 		t.Errorf("another key than was shown: %v", err)
 	}
 	if a, err := n.AnswerAgent(t.Context(), "box", true, status.Key); err != nil || a.Fingerprint != status.Key {

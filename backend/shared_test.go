@@ -179,7 +179,7 @@ func TestPeopleShareAnAgentWithoutSeeingOneAnother(t *testing.T) {
 			err) != session.CodeInvalid {
 			t.Errorf("mounted the agent's own folder: %v", err)
 		}
-		if _, err := bob.ListDirectories(t.Context(), home.Dir); session.CodeOf(err) != "directory_read_not-found" {
+		if _, err := bob.ListDirectories(t.Context(), home.Dir); session.CodeOf(err) != "file_use_not-found" {
 			t.Errorf("listed the agent's own folder: %v", err)
 		}
 		spec.Mounts, spec.After = nil, []string{string(theirs.ID)}
@@ -301,7 +301,7 @@ func TestWhatSomebodyHoldsIsLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := control.SetLimit(t.Context(), "bob",
-		&session.Allowance{Folders: []string{"not-absolute"}}); session.CodeOf(err) != "agent_limit_invalid" {
+		&session.Allowance{Folders: []string{"not-absolute"}}); session.CodeOf(err) != "agent_call_invalid" {
 		t.Errorf("%v", err)
 	}
 	if m, err := ann.Machine(t.Context()); err != nil || m.Allowance.CPU != 2 || m.Owner != "ann" ||

@@ -2,8 +2,8 @@ package gpu
 
 import "errors"
 
-// Error is a failure that a person can act on. Code is a
-// domain_operation_detail as everywhere in Slipway; Message is one sentence
+// Error is a failure that a person can act on. Code is
+// one of those below, which stay in the program; Message is one sentence
 // and Hint says what to do next.
 type Error struct {
 	Code    string
@@ -16,15 +16,15 @@ type Error struct {
 // free in sum but not on few enough devices; quantum that the request is
 // below the smallest share; conflict that a grant is not free any more.
 const (
-	CodeRequestInvalid     = "gpu_request_invalid"
-	CodeRequestQuantum     = "gpu_request_quantum"
-	CodeGrantUnavailable   = "gpu_grant_unavailable"
-	CodeGrantImpossible    = "gpu_grant_impossible"
-	CodeGrantFragmented    = "gpu_grant_fragmented"
-	CodeHoldConflict       = "gpu_hold_conflict"
-	CodeHoldInvalid        = "gpu_hold_invalid"
-	CodeSourceUnavailable  = "gpu_source_unavailable"
-	CodeSourceNotSupported = "gpu_source_not-supported"
+	CodeRequestInvalid     = "invalid request"
+	CodeRequestQuantum     = "below the quantum"
+	CodeGrantUnavailable   = "not free now"
+	CodeGrantImpossible    = "never here"
+	CodeGrantFragmented    = "fragmented"
+	CodeHoldConflict       = "held"
+	CodeHoldInvalid        = "invalid grant"
+	CodeSourceUnavailable  = "no answer"
+	CodeSourceNotSupported = "not supported"
 )
 
 // Error returns the message.

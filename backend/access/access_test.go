@@ -205,14 +205,14 @@ func TestUsersSeeTheirOwnOnly(t *testing.T) {
 			t.Errorf("%+v, %v", l, err)
 		}
 		if _, err := bob.ListDirectories(t.Context(), "/data/bob/../ann"); session.CodeOf(
-			err) != "directory_read_not-found" {
+			err) != "file_use_not-found" {
 			t.Errorf("%v", err)
 		}
 	})
 	entries, err := audit.Read(session.AuditQuery{Limit: 2})
 	if err != nil || len(entries) != 2 || entries[1].Method != "ListDirectories" || entries[1].Owner != "bob" ||
 		entries[1].Device != "key-of-bob" || entries[1].From != "10.0.0.7" ||
-		entries[1].Outcome != "directory_read_not-found" {
+		entries[1].Outcome != "file_use_not-found" {
 		t.Errorf("%+v, %v", entries, err)
 	}
 }
@@ -242,7 +242,7 @@ func TestFoldersAreTheirOwnersOnly(t *testing.T) {
 		t.Errorf("a folder of one's own opens another's session: %v", err)
 	}
 	if _, err := ann.CreateFolder(t.Context(), session.FolderRequest{Name: "etc", Path: "/etc"}); session.CodeOf(
-		err) != "folder_create_forbidden" {
+		err) != "agent_call_forbidden" {
 		t.Errorf("a user links a directory: %v", err)
 	}
 	if f, err := boss.CreateFolder(t.Context(), session.FolderRequest{Name: "data", Path: "/data",

@@ -10,11 +10,12 @@ func kept[T any](v *view, method, target string, changes bool,
 	call func(session.Admin) (T, error)) (result T, err error) {
 	switch {
 	case !v.all:
-		err = &session.Error{Code: "agent_call_forbidden", Message: "Only those who rule the agent may do that.",
+		err = &session.Error{Code: session.CodeAgentForbidden, Message: "Only those who rule the agent may do that.",
 			Hint: "Ask one of its admins."}
 	case v.gate.admin == nil:
-		err = &session.Error{Code: "agent_call_unsupported", Message: "This agent is not looked after from elsewhere.",
-			Hint: "Do it on its own machine."}
+		err = &session.Error{Code: session.CodeAgentUnsupported,
+			Message: "This agent is not looked after from elsewhere.",
+			Hint:    "Do it on its own machine."}
 	default:
 		result, err = call(v.gate.admin)
 	}

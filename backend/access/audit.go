@@ -76,8 +76,9 @@ func OpenAudit(path string, now func() time.Time, log *slog.Logger) (*Audit, err
 		err = errors.Join(err, a.of(strings.TrimSuffix(filepath.Base(one), logSuffix)).open())
 	}
 	if err = errors.Join(err, listErr); err != nil {
-		return nil, &session.Error{Code: "agent_audit_failed", Message: "The log of what is done cannot be opened.",
-			Hint: "Check the permissions of " + path + ".", Err: err}
+		return nil, &session.Error{Code: session.CodeAgentInternal,
+			Message: "The log of what is done cannot be opened.",
+			Hint:    "Check the permissions of " + path + ".", Err: err}
 	}
 	return a, nil
 }
@@ -131,7 +132,7 @@ func (a *Audit) Note(who Identity, act Act) {
 		Method: act.Method, Session: act.Session, Target: clip(act.Target), Outcome: "ok", Security: act.Security,
 	}
 	if act.Err != nil {
-		e.Outcome = string(session.AsError(act.Err, "agent_call_internal-error").Code)
+		e.Outcome = string(session.AsError(act.Err, session.CodeAgentInternal).Code)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -165,7 +166,7 @@ func (a *Audit) Read(asked session.AuditQuery) ([]Entry, error) {
 		}
 		if err != nil {
 			return nil, &session.Error{
-				Code: "agent_audit_failed", Message: "The log of what was done cannot be read.",
+				Code: session.CodeAgentInternal, Message: "The log of what was done cannot be read.",
 				Hint: "Look at " + one.path + ".", Err: err,
 			}
 		}

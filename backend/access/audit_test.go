@@ -111,7 +111,7 @@ func TestAuditIsReadInPages(t *testing.T) {
 		audit.of(securityLog).most = 600
 		if i%4 == 0 {
 			// or it would be counted only
-			act.Err = &session.Error{Code: session.Code(fmt.Sprint("file_read_failed-", i))}
+			act.Err = &session.Error{Code: session.Code(fmt.Sprint("file_use_failed-", i))}
 		}
 		audit.Note(user([]string{"ann", "bob"}[i%2]), act)
 	}

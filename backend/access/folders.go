@@ -56,7 +56,7 @@ func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (ses
 	var f session.Folder
 	var err error
 	if req.Path != "" && !v.all {
-		err = &session.Error{Code: "folder_create_forbidden", Message: "You may not link a directory of this machine.",
+		err = &session.Error{Code: session.CodeAgentForbidden, Message: "You may not link a directory of this machine.",
 			Hint: "Create a folder, or ask whoever rules the agent."}
 	} else {
 		f, err = v.inner.CreateFolder(ctx, req)

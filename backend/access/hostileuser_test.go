@@ -357,7 +357,7 @@ func refusesOwn(t *testing.T, a session.Agent, m reflect.Method, own stake, plac
 	t.Helper()
 	got := ask(t, a, m, own, place)
 	if code := session.CodeOf(got.err); code == "session_read_not-found" || code == "folder_read_not-found" ||
-		code == "image_work_not-found" ||
+		code == "operation_read_not-found" ||
 		code == "agent_call_forbidden" || code == "engine_image_not-found" {
 		t.Errorf("%s of one's own: %v", m.Name, got.err)
 	}
@@ -385,7 +385,7 @@ func state(t *testing.T, a *agent.Agent, of stake) string {
 		t.Fatal(err)
 	}
 	_, transfer := a.Arrivals(of.owner).InstallImage(t.Context(), of.transfer)
-	if session.CodeOf(transfer) != "engine_import_incomplete" {
+	if session.CodeOf(transfer) != "image_update_invalid" {
 		t.Fatalf("the transfer of %s: %v", of.owner, transfer)
 	}
 	offset, err := a.UploadOffset(t.Context(), session.Place{Session: of.session},
@@ -567,7 +567,7 @@ func TestHostileUserGetsNoMPSUnlessItIsAllowed(t *testing.T) {
 			t.Fatal(err)
 		}
 		preview := slices.ContainsFunc(p.Errors, func(e session.FieldError) bool {
-			return e.Field == "mps" && e.Code == "session_create_forbidden-mps" && e.Hint != ""
+			return e.Field == "mps" && e.Kind == "forbidden" && e.Hint != ""
 		})
 		s, err := gate.As(who).Launch(t.Context(), session.LaunchRequest{Spec: spec})
 		if launch := session.CodeOf(err) == session.CodeInvalid; launch != preview {

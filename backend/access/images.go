@@ -19,7 +19,7 @@ func (v imageRules) sees(i session.Image) bool {
 }
 
 func noImage(ref string) error {
-	return &session.Error{Code: "engine_image_not-found", Message: "The image " + ref + " is not on this machine.",
+	return &session.Error{Code: session.CodeNoImage, Message: "The image " + ref + " is not on this machine.",
 		Hint: "Pull it first."}
 }
 
@@ -41,7 +41,7 @@ func (v imageRules) hidden(ctx context.Context, ref string) (bool, error) {
 	}
 	i, err := v.inner.FindImage(ctx, ref)
 	switch code := session.CodeOf(err); {
-	case code == "engine_image_not-found", strings.HasSuffix(string(code), "_unavailable"):
+	case code == session.CodeNoImage, strings.HasSuffix(string(code), "_unavailable"):
 		return session.CustomizedRef(ref) && !session.OwnRef(v.who.Owner, ref) || byID.MatchString(ref), nil
 	case err != nil:
 		return false, err
@@ -54,7 +54,7 @@ var byID = regexp.MustCompile(`^(sha256:)?[0-9a-f]{4,64}$`)
 
 // forbiddenImage is what is wrong with a spec whose image is another's.
 func forbiddenImage(ref string) session.FieldError {
-	return session.FieldError{Field: "image", Code: "session_create_forbidden-image",
+	return session.FieldError{Field: "image", Kind: session.KindForbidden,
 		Message: "There is no image " + ref + " that you may use.", Hint: "Choose an environment that is listed."}
 }
 
@@ -126,10 +126,10 @@ func (v *view) PullImage(ctx context.Context, req session.PullRequest) (session.
 // mayPull fails for a name that the machine has.
 func (v imageRules) mayPull(ctx context.Context, ref string) error {
 	i, err := v.inner.FindImage(ctx, ref)
-	e := &session.Error{Code: "image_pull_forbidden", Message: "Only an admin may pull " + ref + ".",
+	e := &session.Error{Code: session.CodeAgentForbidden, Message: "Only an admin may pull " + ref + ".",
 		Hint: "Ask an admin of that machine."}
 	switch {
-	case session.CodeOf(err) == "engine_image_not-found":
+	case session.CodeOf(err) == session.CodeNoImage:
 		return nil
 	case err != nil:
 		return err
@@ -169,7 +169,7 @@ func (v *view) CancelImageWork(ctx context.Context, id string) (session.ImageWor
 func (v *view) RemoveImage(ctx context.Context, ref string) error {
 	i, err := v.images.image(ctx, ref)
 	if err == nil && !v.all && !i.OnlyOf(v.who.Owner) {
-		err = &session.Error{Code: "image_remove_forbidden",
+		err = &session.Error{Code: session.CodeAgentForbidden,
 			Message: "You may remove only images that you made of your sessions here, or brought here alone.",
 			Hint:    "Ask whoever rules the agent."}
 	}

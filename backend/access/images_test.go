@@ -49,10 +49,10 @@ func TestCustomizedImagesAreTheirOwners(t *testing.T) {
 	spec := session.Spec{Image: "python:3.12"}
 	s := running(t, ann, spec)
 	work, err := ann.CommitSession(t.Context(), s.ID, session.CommitRequest{Name: "Secret"})
-	if _, err := bob.AwaitImageWork(t.Context(), work.ID, 0); session.CodeOf(err) != "image_work_not-found" {
+	if _, err := bob.AwaitImageWork(t.Context(), work.ID, 0); session.CodeOf(err) != "operation_read_not-found" {
 		t.Errorf("bob reads of ann's work: %v", err)
 	}
-	if _, err := bob.CancelImageWork(t.Context(), work.ID); session.CodeOf(err) != "image_work_not-found" {
+	if _, err := bob.CancelImageWork(t.Context(), work.ID); session.CodeOf(err) != "operation_read_not-found" {
 		t.Errorf("bob cancels ann's work: %v", err)
 	}
 	if work = finished(t, ann, work, err); work.State != session.WorkDone {
@@ -112,7 +112,7 @@ func TestCustomizedImagesAreTheirOwners(t *testing.T) {
 	})
 	t.Run("its owner uses it and removes it", func(t *testing.T) {
 		mine := running(t, ann, session.Spec{Image: work.Ref})
-		if err := ann.RemoveImage(t.Context(), work.Ref); session.CodeOf(err) != "image_remove_conflict" ||
+		if err := ann.RemoveImage(t.Context(), work.Ref); session.CodeOf(err) != "image_update_conflict" ||
 			!strings.Contains(err.Error(), mine.Name) {
 			t.Errorf("ann removes what her session uses: %v", err)
 		}
@@ -123,7 +123,7 @@ func TestCustomizedImagesAreTheirOwners(t *testing.T) {
 		}
 		deadline := time.Now().Add(time.Minute)
 		for err = ann.RemoveImage(t.Context(), work.Ref); session.CodeOf(
-			err) == "image_remove_conflict" && time.Now().Before(deadline); err = ann.RemoveImage(t.Context(),
+			err) == "image_update_conflict" && time.Now().Before(deadline); err = ann.RemoveImage(t.Context(),
 			work.Ref) {
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -131,7 +131,7 @@ func TestCustomizedImagesAreTheirOwners(t *testing.T) {
 			t.Errorf("ann's image is there: %v, %v", there, err)
 		}
 	})
-	if err := bob.RemoveImage(t.Context(), "python:3.12"); session.CodeOf(err) != "image_remove_forbidden" {
+	if err := bob.RemoveImage(t.Context(), "python:3.12"); session.CodeOf(err) != "agent_call_forbidden" {
 		t.Errorf("bob removes everybody's image: %v", err)
 	}
 }

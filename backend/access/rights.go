@@ -22,7 +22,7 @@ func (v specRules) mps(spec session.Spec) []session.FieldError {
 		return nil
 	}
 	return []session.FieldError{{
-		Field: "mps", Code: "session_create_forbidden-mps",
+		Field: "mps", Kind: session.KindForbidden,
 		Message: "MPS is not open to users of this machine, because it shares the machine's memory in /dev/shm.",
 		Hint:    "Launch without MPS, or ask the machine's owner to set gpu.mps.",
 	}}

@@ -67,7 +67,7 @@ func (v specRules) mounts(spec session.Spec) []session.FieldError {
 		}
 		if !slices.Contains(folders, m.Source) {
 			wrong = append(wrong, session.FieldError{Field: fmt.Sprintf("mounts[%d].source", i),
-				Code:    session.CodeForbiddenSource,
+				Kind:    session.KindForbidden,
 				Message: "You may not mount that folder of this machine.", Hint: hint})
 		}
 	}

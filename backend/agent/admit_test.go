@@ -17,7 +17,7 @@ func TestMachineWithoutDevicesRefusesToGiveSome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(p.Errors) != 1 || p.Errors[0].Code != session.CodeTooManyDevices || p.Errors[0].Field != "accelerator" {
+		if len(p.Errors) != 1 || p.Errors[0].Kind != session.KindRange || p.Errors[0].Field != "accelerator" {
 			t.Errorf("errors %+v", p.Errors)
 		}
 	})

@@ -62,7 +62,7 @@ func (g *scriptedGuest) Close() error {
 	return nil
 }
 
-var errLost = &session.Error{Code: "guest_call_unavailable", Message: "The connection into the session was lost."}
+var errLost = &session.Error{Code: "session_use_unavailable", Message: "The connection into the session was lost."}
 
 func (g *scriptedGuest) Events(ctx context.Context, fn func(link.Event) error) error {
 	for {
@@ -100,7 +100,7 @@ func (g *scriptedGuest) AttachTerminal(context.Context, session.AttachRequest) (
 }
 func (g *scriptedGuest) CloseTerminal(context.Context, string) error { return g.alive() }
 func (g *scriptedGuest) Exec(context.Context, session.ExecRequest) (net.Conn, error) {
-	return nil, &session.Error{Code: "exec_create_not-found", Message: "There is no such program."}
+	return nil, &session.Error{Code: "process_start_not-found", Message: "There is no such program."}
 }
 func (g *scriptedGuest) Which(_ context.Context, names []string) (map[string]string, error) {
 	g.mu.Lock()
@@ -171,7 +171,7 @@ func (g *scriptedGuest) Dial(_ context.Context, port int) (net.Conn, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.listening[port] {
-		return nil, &session.Error{Code: "port_dial_refused", Message: "Nothing listens there."}
+		return nil, &session.Error{Code: "app_start_timeout", Message: "Nothing listens there."}
 	}
 	near, far := net.Pipe()
 	go io.Copy(far, far) //nolint:errcheck // an echo that ends with the pipe

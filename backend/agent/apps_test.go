@@ -31,7 +31,7 @@ func TestPortsThatNobodyAnnouncedAreFound(t *testing.T) {
 			t.Errorf("opened as %+v, %v", a, err)
 		}
 		if _, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: "port-7431"}); session.CodeOf(
-			err) != "app_start_not-found" {
+			err) != "app_open_not-found" {
 			t.Errorf("a port of Slipway's own: %v", err)
 		}
 		g.mu.Lock()
@@ -74,7 +74,7 @@ func TestAppShowsTheDirectoryThatWasChosen(t *testing.T) {
 		}
 		for app, dir := range map[string]string{"jupyterlab": "x", "tensorboard": "a\nb"} {
 			if _, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: app, Dir: dir}); session.CodeOf(
-				err) != "app_start_invalid" {
+				err) != "session_update_invalid" {
 				t.Errorf("%s with %q: %v", app, dir, err)
 			}
 		}
@@ -104,7 +104,7 @@ func TestAStartIsGivenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if err := <-failures; session.CodeOf(err) != "app_start_stopped" {
+			if err := <-failures; session.CodeOf(err) != "app_open_conflict" {
 				t.Errorf("whoever waits is told %v", err)
 			}
 		}

@@ -246,12 +246,12 @@ func TestKernelsAreReachedByName(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := w.agent.OpenTerminal(ctx, s.ID, session.TerminalRequest{Kernel: "sub7"}); session.CodeOf(
-			err) != "terminal_create_not-found" {
+			err) != "session_use_not-found" {
 			t.Errorf("%v", err)
 		}
 		if _, err := w.agent.Exec(ctx, s.ID,
 			session.ExecRequest{Kernel: "sub7", Command: []string{"ls"}}); session.CodeOf(
-			err) != "exec_start_not-found" {
+			err) != "session_use_not-found" {
 			t.Errorf("%v", err)
 		}
 		w.fake.WriteLog(s.Kernels[1].Container, "from sub1")
@@ -266,7 +266,7 @@ func TestKernelsAreReachedByName(t *testing.T) {
 			t.Errorf("the log of sub1 is %q", text[:n])
 		}
 		if _, err := w.agent.Logs(ctx, s.ID, session.LogOptions{Kernel: "sub2"}); session.CodeOf(
-			err) != "session_logs_not-found" {
+			err) != "session_use_not-found" {
 			t.Errorf("%v", err)
 		}
 	})

@@ -18,7 +18,6 @@ import (
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
-	"slipway/backend/store"
 	"slipway/gpu"
 )
 
@@ -294,7 +293,7 @@ func (v *voyage) settle() {
 	v.audit()
 	v.compare()
 	for _, id := range v.wishes {
-		if _, err := v.store.Get(id); session.CodeOf(err) == store.CodeNotFound {
+		if _, err := v.store.Get(id); session.CodeOf(err) == session.CodeSessionNotFound {
 			t.Errorf("session %s was accepted and is lost", id)
 		}
 	}

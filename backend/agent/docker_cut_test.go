@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/session"
 )
@@ -82,7 +81,7 @@ func TestRealDockerThatStopsAnswering(t *testing.T) {
 		time.Sleep(delay) // the moment of the cut is what is tested
 		f.cut()
 		s := r.await(half.ID, "waiting or running", func(s session.Session) bool {
-			return s.Status == session.Running || s.Wait != nil && s.Wait.Code == engine.CodeUnavailable
+			return s.Status == session.Running || s.Wait != nil && s.Wait.Code == session.CodeEngineUnavailable
 		})
 		if m, err := r.agent.Machine(context.Background()); err != nil ||
 			(s.Status == session.Pending && len(m.Warnings) == 0) {

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"slipway/backend/agent/launch"
-	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
 	"slipway/backend/engine/enginetest"
@@ -386,7 +385,7 @@ func (r *real) outOfMemory(t *testing.T) {
 	const eat = `python3 -c "a=bytearray(400<<20)"`
 	s := r.launch(session.Spec{Type: session.Batch, Command: eat, Resources: session.Resources{Memory: 100 * gpu.MiB}})
 	if s = r.awaitEnd(s.ID); s.Reason != session.ReasonOOM || s.Result != session.ResultFailure || s.Error == nil ||
-		s.Error.Code != records.CodeOOM {
+		s.Error.Code != session.CodeOOM {
 		t.Errorf("the batch ended as %+v, %+v", s, s.Error)
 	}
 	s = r.launch(session.Spec{Resources: session.Resources{Memory: 100 * gpu.MiB}})
@@ -395,7 +394,7 @@ func (r *real) outOfMemory(t *testing.T) {
 		t.Errorf("what ate the memory ended with %d", code)
 	}
 	s = r.await(s.ID, "warned", func(s session.Session) bool { return len(s.Warnings) > 0 })
-	if s.Warnings[0].Code != records.CodeOOM || s.Status != session.Running {
+	if s.Warnings[0].Code != session.CodeOOM || s.Status != session.Running {
 		t.Errorf("warned of %+v while %s", s.Warnings, s.Status)
 	}
 	if got, code := r.exec(s.ID, "echo", "alive"); got != "alive\n" || code != 0 {
@@ -438,7 +437,7 @@ func (r *real) static(t *testing.T) {
 		t.Errorf("its binary printed %q and ended with %d", out, code)
 	}
 	if _, err := r.agent.OpenTerminal(context.Background(), s.ID,
-		session.TerminalRequest{Cols: 80, Rows: 24}); session.CodeOf(err) != "terminal_create_no-shell" {
+		session.TerminalRequest{Cols: 80, Rows: 24}); session.CodeOf(err) != "guest_call_internal-error" {
 		t.Errorf("a terminal without a shell: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"slipway/backend/session"
 )
 
-var noSpace error = &session.Error{Code: "engine_commit_no-space", Message: "The disk is full.", Hint: "Make room."}
+var noSpace error = &session.Error{Code: "disk_write_no-space", Message: "The disk is full.", Hint: "Make room."}
 
 // ended launches a session, waits until it runs, asks for its end, and returns
 // it as it ended.
@@ -148,11 +148,11 @@ func TestAnImageThatCannotBeMadeKeepsTheContainer(t *testing.T) {
 		fake.Fail(simtest.CallCommit, noSpace, nil, noSpace)
 		s := w.ended(session.Spec{Name: "work", CommitOnEnd: 1})
 		if i := s.EndImage; s.Status != session.Terminated || i == nil || i.State != session.WorkFailed ||
-			!s.KeepsContainer() || i.Error.Code != "engine_commit_no-space" || i.Error.Hint == "" {
+			!s.KeepsContainer() || i.Error.Code != "disk_write_no-space" || i.Error.Hint == "" {
 			t.Fatalf("it is %s with %+v", s.Status, s.EndImage)
 		}
 		if step := w.steps(s.ID)["image"]; step.Result != session.OutcomeFailure ||
-			step.Code != "engine_commit_no-space" {
+			step.Code != "disk_write_no-space" {
 			t.Errorf("its step: %+v", step)
 		}
 		// What it held is free, and the container outlives looks at the engine and the agent.
@@ -181,7 +181,7 @@ func TestAnImageThatCannotBeMadeKeepsTheContainer(t *testing.T) {
 			there() {
 			t.Errorf("committed it is %+v, %v", now.EndImage, err)
 		}
-		if _, err := w.commit(s.ID, "late-2"); session.CodeOf(err) != "image_commit_conflict" {
+		if _, err := w.commit(s.ID, "late-2"); session.CodeOf(err) != "image_update_conflict" {
 			t.Errorf("without a container: %v", err)
 		}
 		w.audit()

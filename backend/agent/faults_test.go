@@ -14,7 +14,6 @@ import (
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/guest/link"
-	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -58,7 +57,7 @@ func TestLaunchFails(t *testing.T) {
 			session.ReasonPullFailed, session.PhasePrepare, session.OutcomeFailure, 1},
 		{"after five pulls", simtest.CallPull, five, session.ReasonPullFailed, session.PhasePrepare,
 			session.OutcomeGiveUp, 5},
-		{"at once where the disk is full", simtest.CallCreate, []error{lasting("engine_create_no-space")},
+		{"at once where the disk is full", simtest.CallCreate, []error{lasting("disk_write_no-space")},
 			session.ReasonCreateFailed, session.PhaseStart, session.OutcomeFailure, 1},
 		{"after five creations", simtest.CallCreate, five, session.ReasonCreateFailed, session.PhaseStart,
 			session.OutcomeGiveUp, 5},
@@ -124,10 +123,10 @@ func TestNothingHangsForEver(t *testing.T) {
 		reason session.Reason
 		code   session.Code
 	}{
-		{simtest.CallPull, session.ReasonPullFailed, "engine_pull_timeout"},
-		{simtest.CallCreate, session.ReasonCreateFailed, "engine_create_timeout"},
-		{simtest.CallStart, session.ReasonStartFailed, "engine_start_timeout"},
-		{simtest.CallGuest, session.ReasonStartFailed, "engine_guest_timeout"},
+		{simtest.CallPull, session.ReasonPullFailed, "engine_call_timeout"},
+		{simtest.CallCreate, session.ReasonCreateFailed, "engine_call_timeout"},
+		{simtest.CallStart, session.ReasonStartFailed, "engine_call_timeout"},
+		{simtest.CallGuest, session.ReasonStartFailed, "engine_call_timeout"},
 	} {
 		t.Run(string(c.call), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -195,7 +194,7 @@ func TestPendingSessionIsCancelled(t *testing.T) {
 		w.awaitStatus(first.ID, session.Running)
 		second := w.launch(session.Spec{})
 		s := w.await(second.ID, "waiting", func(s session.Session) bool { return s.Wait != nil })
-		if s.Wait.Code != scheduler.CodeWaitResources || !strings.Contains(s.Wait.Message, first.Name+" has 1") {
+		if s.Wait.Code != session.CodeWaitResources || !strings.Contains(s.Wait.Message, first.Name+" has 1") {
 			t.Errorf("waits for %+v", s.Wait)
 		}
 		s, err := w.agent.Terminate(context.Background(), second.ID, false)
@@ -326,21 +325,21 @@ func TestEngineThatIsAwayMakesLaunchesWaitAndRunningOnesStay(t *testing.T) {
 			return s.Status == session.Pending &&
 				s.Wait != nil
 		})
-		if s.Wait.Code != engine.CodeUnavailable || s.Wait.Position != 1 || len(s.Grants.CPUs) > 0 {
+		if s.Wait.Code != session.CodeEngineUnavailable || s.Wait.Position != 1 || len(s.Grants.CPUs) > 0 {
 			t.Errorf("waits for %+v with %+v", s.Wait, s.Grants)
 		}
 		late := w.launch(session.Spec{})
 		if s := w.await(late.ID, "waiting",
-			func(s session.Session) bool { return s.Wait != nil }); s.Wait.Code != engine.CodeUnavailable ||
+			func(s session.Session) bool { return s.Wait != nil }); s.Wait.Code != session.CodeEngineUnavailable ||
 			s.Wait.Position != 2 {
 			t.Errorf("waits for %+v", s.Wait)
 		}
 		if p, err := w.agent.Preview(ctx, "", session.Spec{Image: "debian"}); err != nil || p.Wait == nil ||
-			p.Wait.Code != engine.CodeUnavailable {
+			p.Wait.Code != session.CodeEngineUnavailable {
 			t.Errorf("preview %+v, %v", p, err)
 		}
 		m, err := w.agent.Machine(ctx)
-		if err != nil || len(m.Warnings) != 1 || m.Warnings[0].Code != engine.CodeUnavailable || m.CPUs != 8 {
+		if err != nil || len(m.Warnings) != 1 || m.Warnings[0].Code != session.CodeEngineUnavailable || m.CPUs != 8 {
 			t.Errorf("machine %+v, %v", m, err)
 		}
 		time.Sleep(3 * time.Hour)
@@ -461,7 +460,7 @@ func TestFullDiskDelaysAndLosesNothing(t *testing.T) {
 		full.Store(true)
 		_, err := w.agent.Launch(context.Background(),
 			session.LaunchRequest{Spec: session.Spec{Image: enginetest.ImageMinimal}})
-		if session.CodeOf(err) != "store_write_no-space" || !errors.Is(err, syscall.ENOSPC) {
+		if session.CodeOf(err) != "disk_write_no-space" || !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("a launch on a full disk: %v", err)
 		}
 		w.fake.Exit(first.Container(), 0)
@@ -470,7 +469,7 @@ func TestFullDiskDelaysAndLosesNothing(t *testing.T) {
 			t.Errorf("an end that could not be stored: %s", s.Status)
 		}
 		if m, err := w.agent.Machine(context.Background()); err != nil || len(m.Warnings) != 1 ||
-			m.Warnings[0].Code != "store_write_no-space" {
+			m.Warnings[0].Code != "disk_write_no-space" {
 			t.Errorf("the machine warns of %+v, %v", m.Warnings, err)
 		}
 		full.Store(false)

@@ -37,7 +37,7 @@ func TestFilesAreReachedAsTheUserOfTheSession(t *testing.T) {
 				_, err = io.Copy(&got, from)
 				from.Close()
 				t.Errorf("%s was read: %q, %v", path, got.String(), err)
-			} else if session.CodeOf(err) != "file_read_forbidden" {
+			} else if session.CodeOf(err) != "file_use_forbidden" {
 				t.Errorf("%s: %v", path, err)
 			}
 		}

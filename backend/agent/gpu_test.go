@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/agent/devices"
 	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -375,7 +374,7 @@ func TestTheGuard(t *testing.T) {
 			begun := time.Now()
 			s = g.await(s.ID, "warned", func(s session.Session) bool {
 				return slices.ContainsFunc(s.Warnings,
-					func(w session.Warning) bool { return w.Code == devices.CodeOverShare })
+					func(w session.Warning) bool { return w.Code == session.CodeMemoryOver })
 			})
 			if took := time.Since(begun) - 10*time.Second; took > 4*time.Second { // it loads for some seconds
 				t.Errorf("the warning took %s", took)
@@ -401,7 +400,7 @@ func TestTheGuard(t *testing.T) {
 				return g.await(s.ID, "warned", func(s session.Session) bool {
 					over := 0
 					for _, w := range s.Warnings {
-						if w.Code == devices.CodeOverShare {
+						if w.Code == session.CodeMemoryOver {
 							over++
 						}
 					}
@@ -461,7 +460,7 @@ func TestTheGuard(t *testing.T) {
 			s := g.run("greedy", 500)
 			over(g, s)
 			s = g.awaitStatus(s.ID, session.Terminated)
-			if s.Reason != session.ReasonDeviceMemory || s.Error == nil || s.Error.Code != devices.CodeOverShare {
+			if s.Reason != session.ReasonDeviceMemory || s.Error == nil || s.Error.Code != session.CodeMemoryOver {
 				t.Errorf("ended as %s, %+v", s.Reason, s.Error)
 			}
 			g.audit()

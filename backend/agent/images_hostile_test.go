@@ -70,7 +70,7 @@ func TestHostileUserMovesNoName(t *testing.T) {
 	}
 	again := packed(t, w.fake, enginetest.ImageMinimal, 2<<10, nil)
 	again.parts.Refs = []string{everybodys}
-	if _, err := again.send(t, mallory); session.CodeOf(err) != "image_receive_conflict" {
+	if _, err := again.send(t, mallory); session.CodeOf(err) != "image_update_conflict" {
 		t.Errorf("a name of one's own is moved: %v", err)
 	}
 	again.parts.Refs = nil
@@ -79,7 +79,7 @@ func TestHostileUserMovesNoName(t *testing.T) {
 		t.Errorf("one without a name arrives as %q, %v", image.Refs, err)
 	}
 	again.parts.Refs = []string{everybodys}
-	if _, err := again.send(t, boss); session.CodeOf(err) != "image_receive_conflict" || w.named(everybodys) != before {
+	if _, err := again.send(t, boss); session.CodeOf(err) != "image_update_conflict" || w.named(everybodys) != before {
 		t.Errorf("an admin moves a name without saying so: %v", err)
 	}
 	again.parts.Replace = true
@@ -95,7 +95,7 @@ func TestHostileUserUpdatesNoName(t *testing.T) {
 	w.fake.Publish(everybodys, simtest.PullScript{})
 	pulls := w.fake.Calls(simtest.CallPull)
 	if _, err := through(t, w.agent, "mallory", session.RoleUser).PullImage(t.Context(),
-		session.PullRequest{Ref: everybodys}); session.CodeOf(err) != "image_pull_forbidden" {
+		session.PullRequest{Ref: everybodys}); session.CodeOf(err) != "agent_call_forbidden" {
 		t.Errorf("mallory pulls it: %v", err)
 	}
 	if now := w.fake.Calls(simtest.CallPull); now != pulls {
@@ -129,13 +129,14 @@ func TestHostileUserTouchesNoTransfer(t *testing.T) {
 		full.parts.ID = fmt.Sprintf("sha256:%064x", i)
 		_, err := mallory.ExpectImage(t.Context(), full.parts)
 		if code := session.CodeOf(err); i < layers.DefaultImages && err != nil || i >= layers.DefaultImages &&
-			code != layers.CodeBusy {
+			code != session.CodeImageConflict {
 			t.Fatalf("image %d of mallory: %v", i, err)
 		}
 	}
 	stolen := theirs.parts
 	stolen.Refs = []string{"slipway-custom/ann/stolen:1"}
-	if _, err := mallory.ExpectImage(t.Context(), stolen); err != nil && session.CodeOf(err) != "image_receive_busy" {
+	if _, err := mallory.ExpectImage(t.Context(), stolen); err != nil &&
+		session.CodeOf(err) != "image_update_conflict" {
 		t.Fatal(err)
 	}
 	image, err := theirs.send(t, ann)
@@ -198,7 +199,7 @@ func TestForgedLabelsNeitherHideNorGiveAnImage(t *testing.T) {
 		if err != nil || at < 0 || images[at].Origin != nil {
 			t.Errorf("%s sees %+v, %v", owner, images, err)
 		}
-		if err := a.RemoveImage(t.Context(), everybodys.ID); session.CodeOf(err) != "image_remove_forbidden" {
+		if err := a.RemoveImage(t.Context(), everybodys.ID); session.CodeOf(err) != "agent_call_forbidden" {
 			t.Errorf("%s removes everybody's image: %v", owner, err)
 		}
 	}
@@ -379,7 +380,7 @@ func TestRegistryLoginsAreForThoseWhoMayUseThem(t *testing.T) {
 		sees(ann, private, false)
 		sees(ann, public, true)
 		if _, err := ann.PullImage(t.Context(), session.PullRequest{Ref: private}); session.CodeOf(
-			err) != "image_pull_forbidden" {
+			err) != "agent_call_forbidden" {
 			t.Errorf("ann pulls over what she may not see: %v", err)
 		}
 		if err := w.agent.SetAllowance("ann", &session.Allowance{Logins: true}); err != nil {

@@ -50,7 +50,7 @@ func TestCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-gate.Entered()
-		if _, err := w.commit(s.ID, "other"); session.CodeOf(err) != "image_commit_conflict" {
+		if _, err := w.commit(s.ID, "other"); session.CodeOf(err) != "image_update_conflict" {
 			t.Errorf("a second commit at a time: %v", err)
 		}
 		if _, err := w.agent.CancelImageWork(t.Context(), first.ID); err != nil {
@@ -120,11 +120,11 @@ func TestCommit(t *testing.T) {
 			}
 		}
 		{ // a failure is told and written down
-			fake.Fail(simtest.CallCommit, &session.Error{Code: "engine_commit_no-space",
+			fake.Fail(simtest.CallCommit, &session.Error{Code: "disk_write_no-space",
 				Message: "The disk is full.", Hint: "Make room."})
 			failed := w.finished(w.commit(s.ID, "Mine-3"))
 			rows := w.commits(s.ID)
-			if failed.State != session.WorkFailed || failed.Error.Code != "engine_commit_no-space" ||
+			if failed.State != session.WorkFailed || failed.Error.Code != "disk_write_no-space" ||
 				rows[len(rows)-1].Code != failed.Error.Code {
 				t.Errorf("it ended as %+v, history %+v", failed, rows)
 			}
@@ -188,7 +188,7 @@ func TestPullImage(t *testing.T) {
 			fake.Publish("still:1", simtest.PullScript{Steps: []session.Pull{{Current: 4, Total: 9}},
 				Hold: make(chan struct{})})
 			stuck := w.finished(w.agent.PullImage(t.Context(), session.PullRequest{Ref: "still:1", Owner: "ada"}))
-			if stuck.State != session.WorkFailed || stuck.Error.Code != "engine_pull_timeout" {
+			if stuck.State != session.WorkFailed || stuck.Error.Code != "engine_call_timeout" {
 				t.Errorf("it ended as %+v", stuck)
 			}
 		}
@@ -208,7 +208,7 @@ func TestRemoveImage(t *testing.T) {
 			t.Fatalf("it is %s", waiting.Status)
 		}
 		err := w.agent.RemoveImage(t.Context(), "waited:1")
-		if session.CodeOf(err) != "image_remove_conflict" || !strings.Contains(err.Error(), "waiting-one") {
+		if session.CodeOf(err) != "image_update_conflict" || !strings.Contains(err.Error(), "waiting-one") {
 			t.Errorf("an image that a session waits to use is removed: %v", err)
 		}
 		if _, err := w.agent.Terminate(t.Context(), waiting.ID, false); err != nil {

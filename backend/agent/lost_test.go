@@ -7,9 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/agent/devices"
 	"slipway/backend/engine/sim/simtest"
-	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/gpu"
 	"slipway/gpu/sim"
@@ -44,7 +42,7 @@ func TestADeviceIsLostAndComesBack(t *testing.T) {
 				time.Sleep(time.Minute)
 				g.machine.Lose(device, &gpu.Loss{Kind: kind, Why: "the test took it"})
 
-				w := g.told(holder.ID, devices.CodeLost)
+				w := g.told(holder.ID, session.CodeDeviceLost)
 				if w.Device != device || !strings.Contains(w.Text, "the test took it") ||
 					!strings.HasSuffix(w.Text, gpu.Loss{Kind: kind}.Hint()) {
 					t.Errorf("the warning is %+v", w)
@@ -52,12 +50,12 @@ func TestADeviceIsLostAndComesBack(t *testing.T) {
 				// Half of it is promised to nobody, and nobody is given it.
 				waits := g.launch(session.Spec{Name: "waits", Accelerator: gpu.Request{Shares: 500}})
 				g.await(waits.ID, "waiting", func(s session.Session) bool {
-					return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitResources &&
+					return s.Wait != nil && s.Wait.Code == session.CodeWaitResources &&
 						strings.Contains(s.Wait.Message, "lost: the test took it")
 				})
 				both := g.launch(session.Spec{Name: "both", Accelerator: gpu.Request{Devices: 2}})
 				g.await(both.ID, "waiting for the machine", func(s session.Session) bool {
-					return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitMachine &&
+					return s.Wait != nil && s.Wait.Code == session.CodeWaitMachine &&
 						strings.Contains(s.Wait.Message, "is lost: the test took it")
 				})
 				time.Sleep(10 * time.Minute)
@@ -83,7 +81,7 @@ func TestADeviceIsLostAndComesBack(t *testing.T) {
 				}
 
 				g.machine.Lose(device, nil)
-				if w := g.told(holder.ID, devices.CodeBack); w.Device != device ||
+				if w := g.told(holder.ID, session.CodeDeviceBack); w.Device != device ||
 					!strings.Contains(w.Text, "must be restarted") {
 					t.Errorf("the warning is %+v", w)
 				}
@@ -93,7 +91,7 @@ func TestADeviceIsLostAndComesBack(t *testing.T) {
 				// The plan that placed the one is told to the other a moment later.
 				g.await(both.ID, "waiting for what others hold", func(s session.Session) bool {
 					return s.Wait != nil &&
-						s.Wait.Code != scheduler.CodeWaitMachine
+						s.Wait.Code != session.CodeWaitMachine
 				})
 				g.accounts()
 				g.audit()
@@ -108,10 +106,10 @@ func TestALossOutlivesTheAgent(t *testing.T) {
 		s := g.run("holder", 500)
 		device := s.Grants.GPUs[0].Device
 		g.machine.Lose(device, &gpu.Loss{Kind: gpu.LossUnlisted, Why: "the test took it"})
-		first := g.told(s.ID, devices.CodeLost)
+		first := g.told(s.ID, session.CodeDeviceLost)
 		g.kill(time.Minute)
 		time.Sleep(3 * time.Minute)
-		if again := g.told(s.ID, devices.CodeLost); again != first {
+		if again := g.told(s.ID, session.CodeDeviceLost); again != first {
 			t.Errorf("after a restart the warning is %+v; it was %+v", again, first)
 		}
 		waits := g.launch(session.Spec{Name: "waits", Accelerator: gpu.Request{Shares: 300}})
@@ -120,7 +118,7 @@ func TestALossOutlivesTheAgent(t *testing.T) {
 			t.Errorf("it is %s", w.Status)
 		}
 		g.machine.Lose(device, nil)
-		g.told(s.ID, devices.CodeBack)
+		g.told(s.ID, session.CodeDeviceBack)
 		g.awaitStatus(waits.ID, session.Running)
 		g.audit()
 	})

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/session"
@@ -94,7 +93,7 @@ func TestImagesAreTheEngines(t *testing.T) {
 			t.Errorf("%+v, %v", p, err)
 		}
 		w.fake.SetDown(true)
-		if _, err := w.agent.ListImages(context.Background()); session.CodeOf(err) != engine.CodeUnavailable {
+		if _, err := w.agent.ListImages(context.Background()); session.CodeOf(err) != session.CodeEngineUnavailable {
 			t.Errorf("while the engine is away: %v", err)
 		}
 	})

@@ -126,11 +126,11 @@ func TestOthersAreGivenNothingThatHoldsWhatIsOurs(t *testing.T) {
 		if err := w.agent.SetAllowance("bob", &session.Allowance{Folders: []string{path}}); err == nil {
 			t.Errorf("%s is opened to others", path)
 		} else if e := session.AsError(err, ""); e.Code.Detail() != session.DetailForbidden &&
-			e.Code != "agent_limit_invalid" && path != "/run/user" || e.Hint == "" {
+			e.Code != "agent_call_invalid" && path != "/run/user" || e.Hint == "" {
 			t.Errorf("%s: %+v", path, e)
 		}
 		if _, err := w.agent.CreateFolder(t.Context(), session.FolderRequest{Name: "of-bob", Owner: "bob",
-			Path: path}); session.CodeOf(err) != "folder_create_invalid" {
+			Path: path}); session.CodeOf(err) != "file_use_invalid" {
 			t.Errorf("%s is linked for others: %v", path, err)
 		}
 		p, err := w.agent.Preview(t.Context(), "bob",
@@ -151,7 +151,7 @@ func TestOthersAreGivenNothingThatHoldsWhatIsOurs(t *testing.T) {
 	}
 	if err := w.agent.SetAllowance("eve",
 		&session.Allowance{Folders: []string{filepath.Join(data, "other")}}); session.CodeOf(
-		err) != "agent_limit_invalid" {
+		err) != "agent_call_invalid" {
 		t.Errorf("a directory in a linked one of another person is opened: %v", err)
 	}
 }

@@ -97,7 +97,7 @@ func TestNetworksAreLeftToNobody(t *testing.T) {
 	t.Run("after a launch that comes to nothing", func(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
 			w := newWorld(t, newFake(t, simtest.Config{}), nil)
-			w.fake.Fail(simtest.CallCreate, &session.Error{Code: "engine_create_invalid", Message: "No."})
+			w.fake.Fail(simtest.CallCreate, &session.Error{Code: "engine_call_invalid", Message: "No."})
 			s := w.launch(session.Spec{})
 			w.awaitStatus(s.ID, session.Failed)
 			clean(t, w)

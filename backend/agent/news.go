@@ -97,7 +97,7 @@ func (n *news) Watch(ctx context.Context, after session.Cursor, fn func(session.
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-n.closed:
-			return &session.Error{Code: "agent_watch_unavailable", Message: "The agent was closed.",
+			return &session.Error{Code: session.CodeAgentUnavailable, Message: "The agent was closed.",
 				Hint: "Connect again."}
 		}
 	}

@@ -92,7 +92,7 @@ func (g *sceneGuest) Dial(context.Context, int) (net.Conn, error) {
 	g.in.mu.Lock()
 	defer g.in.mu.Unlock()
 	if g.in.serve == nil {
-		return nil, &session.Error{Code: "port_dial_refused", Message: "Nothing listens there."}
+		return nil, &session.Error{Code: "app_start_timeout", Message: "Nothing listens there."}
 	}
 	near, far := net.Pipe()
 	go g.in.serve(far)

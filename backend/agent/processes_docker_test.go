@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/agent/people"
 	"slipway/backend/session"
 )
 
@@ -49,7 +48,7 @@ func TestForkBombOnDocker(t *testing.T) {
 	}()
 	limited := r.await(bomb.ID, "limited", func(s session.Session) bool {
 		return s.Status.Terminal() || slices.ContainsFunc(s.Warnings,
-			func(w session.Warning) bool { return w.Code == people.CodeProcesses })
+			func(w session.Warning) bool { return w.Code == session.CodeProcessLimit })
 	})
 	if out, code := r.exec(other.ID, "sh", "-c", "echo usable | cat"); code != 0 || strings.TrimSpace(out) != "usable" {
 		t.Errorf("another session: %q, %d", out, code)

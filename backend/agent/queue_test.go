@@ -31,12 +31,12 @@ func TestDependentsWaitForSuccess(t *testing.T) {
 		after.After = []string{string(second.ID), "first"}
 		third := w.launch(after)
 		s := w.await(second.ID, "waiting", func(s session.Session) bool { return s.Wait != nil })
-		if s.Wait.Code != scheduler.CodeWaitDependency || !strings.Contains(s.Wait.Message, "first (RUNNING)") {
+		if s.Wait.Code != session.CodeWaitDependency || !strings.Contains(s.Wait.Message, "first (RUNNING)") {
 			t.Errorf("it waits for %+v", s.Wait)
 		}
 		if history, err := w.agent.History(context.Background(), second.ID); err != nil ||
 			history[0].Steps[0].Step != scheduler.StepValidate ||
-			history[0].Steps[0].Code != scheduler.CodeWaitDependency {
+			history[0].Steps[0].Code != session.CodeWaitDependency {
 			t.Errorf("history %+v, %v", history, err)
 		}
 		w.fake.Exit(first.Container(), 0)
@@ -46,12 +46,12 @@ func TestDependentsWaitForSuccess(t *testing.T) {
 			t.Errorf("the second ended as %+v", s)
 		}
 		s = w.awaitStatus(third.ID, session.Cancelled)
-		if s.Reason != session.ReasonDependency || s.Error == nil || s.Error.Code != scheduler.CodeDependency ||
+		if s.Reason != session.ReasonDependency || s.Error == nil || s.Error.Code != session.CodeDependencyFailed ||
 			!strings.Contains(s.Error.Message, "second") {
 			t.Errorf("the third ended as %+v because of %+v", s.Reason, s.Error)
 		}
 		if p := w.phaseOf(third.ID, session.PhaseSchedule); p.Result != session.OutcomeFailure ||
-			p.Code != scheduler.CodeDependency || len(p.Steps) != 1 {
+			p.Code != session.CodeDependencyFailed || len(p.Steps) != 1 {
 			t.Errorf("history says %+v", p)
 		}
 		after.After, after.Name = []string{"second"}, "fourth"
@@ -105,7 +105,7 @@ func TestLaunchRefusesWhatNobodyCanWaitFor(t *testing.T) {
 			_, err := w.agent.Launch(context.Background(), session.LaunchRequest{Spec: spec})
 			e := session.AsError(err, "")
 			if e == nil || e.Code != session.CodeInvalid || len(e.Fields) != 1 || e.Fields[0].Field != "after[0]" ||
-				e.Fields[0].Code != session.CodeUnknownDependency {
+				e.Fields[0].Kind != session.KindNotFound {
 				t.Errorf("%s: %+v", name, err)
 			}
 			if p, err := w.agent.Preview(context.Background(), "", spec); err != nil || len(p.Errors) != 1 {
@@ -126,7 +126,7 @@ func TestWaitingEndsWithItsTimeout(t *testing.T) {
 			w.fake.SetDown(down)
 			s = w.awaitStatus(s.ID, session.Cancelled)
 			if s.Reason != session.ReasonPendingTimeout || time.Since(began).Round(time.Second) != 10*time.Minute ||
-				s.Error.Code != scheduler.CodeExpired {
+				s.Error.Code != session.CodeExpired {
 				t.Errorf("engine down %v: it ended as %s after %s because of %+v", down, s.Reason, time.Since(began),
 					s.Error)
 			}
@@ -210,7 +210,7 @@ func TestForeignUseMakesASessionWaitAndNamesIt(t *testing.T) {
 		s := w.launch(session.Spec{Accelerator: gpu.Request{Memory: 16 * gpu.GiB}})
 		s = w.await(s.ID, "waiting", func(s session.Session) bool {
 			return s.Wait != nil &&
-				s.Wait.Code == scheduler.CodeWaitResources
+				s.Wait.Code == session.CodeWaitResources
 		})
 		if want := "GPU 0: 11.2 GiB used by pid 4312 (python, another user), not a session; needs 16 " +
 			"GiB."; s.Wait.Message != want {
@@ -223,7 +223,7 @@ func TestForeignUseMakesASessionWaitAndNamesIt(t *testing.T) {
 		})
 		s = w.await(s.ID, "settling", func(s session.Session) bool {
 			return s.Wait != nil &&
-				s.Wait.Code == scheduler.CodeWaitSettle
+				s.Wait.Code == session.CodeWaitSettle
 		})
 		if s.Wait.Until == nil {
 			t.Errorf("it does not say until when: %+v", s.Wait)
@@ -240,28 +240,28 @@ func TestLaunchRefusesDevicesThatTheMachineCannotGive(t *testing.T) {
 		for name, c := range map[string]struct {
 			spec  session.Spec
 			field string
-			code  session.Code
+			kind  session.Kind
 		}{
 			"two devices": {session.Spec{Accelerator: gpu.Request{Devices: 2}}, "accelerator",
-				session.CodeTooManyDevices},
+				session.KindRange},
 			"too much memory": {session.Spec{Accelerator: gpu.Request{Memory: 25 * gpu.GiB}}, "accelerator",
-				session.CodeTooManyDevices},
+				session.KindRange},
 			"not a whole quantum": {session.Spec{Accelerator: gpu.Request{Shares: 250}}, "accelerator",
-				session.CodeRoundedAccelerator},
+				session.KindRounded},
 			"less than a quantum": {session.Spec{Accelerator: gpu.Request{Shares: 50}}, "accelerator",
-				session.CodeRoundedAccelerator},
+				session.KindRounded},
 			"a whole device each of two": {session.Spec{Accelerator: gpu.Request{Devices: 1}, Cluster: 2},
-				"accelerator", session.CodeTooManyDevices},
+				"accelerator", session.KindRange},
 			"more CPUs than there are": {session.Spec{Resources: session.Resources{CPU: 3}, Cluster: 2}, "cluster",
-				session.CodeTooManyCPUs},
+				session.KindRange},
 			"more memory than there is": {session.Spec{Resources: session.Resources{Memory: 9 * gpu.GiB}, Cluster: 2},
-				"cluster", session.CodeTooMuchMemory},
+				"cluster", session.KindRange},
 			"an instance that nobody has": {session.Spec{Accelerator: gpu.Request{Profile: "1g.10gb"}}, "accelerator",
-				session.CodeTooManyDevices},
+				session.KindRange},
 		} {
 			_, err := w.agent.Launch(context.Background(), session.LaunchRequest{Spec: withImage(c.spec)})
 			e := session.AsError(err, "")
-			if err == nil || len(e.Fields) != 1 || e.Fields[0].Field != c.field || e.Fields[0].Code != c.code {
+			if err == nil || len(e.Fields) != 1 || e.Fields[0].Field != c.field || e.Fields[0].Kind != c.kind {
 				t.Errorf("%s: %+v", name, err)
 			}
 		}

@@ -22,7 +22,6 @@ import (
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/engine/sim/simtest"
 	"slipway/backend/guest/link"
-	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -110,7 +109,7 @@ func TestStartTimeIsWaitedFor(t *testing.T) {
 		s := w.launch(spec)
 		s = w.await(s.ID, "waiting for its time", func(s session.Session) bool {
 			return s.Wait != nil &&
-				s.Wait.Code == scheduler.CodeWaitStart
+				s.Wait.Code == session.CodeWaitStart
 		})
 		if !s.Wait.Until.Equal(at) {
 			t.Errorf("waits until %v", s.Wait.Until)
@@ -136,7 +135,7 @@ func TestRename(t *testing.T) {
 			got.Status != session.Running {
 			t.Errorf("%+v, %v", got, err)
 		}
-		for name, code := range map[string]session.Code{"x": "session_rename_invalid", "other": session.CodeNameTaken} {
+		for name, code := range map[string]session.Code{"x": "session_update_invalid", "other": session.CodeNameTaken} {
 			if _, err := w.agent.Rename(ctx, s.ID, name); session.CodeOf(err) != code {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -145,7 +144,7 @@ func TestRename(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.await(other.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
-		if _, err := w.agent.Rename(ctx, other.ID, "again"); session.CodeOf(err) != "session_rename_conflict" {
+		if _, err := w.agent.Rename(ctx, other.ID, "again"); session.CodeOf(err) != "session_update_conflict" {
 			t.Errorf("an ended one: %v", err)
 		}
 		if _, err := w.agent.Rename(ctx, s.ID, "other"); err != nil {
@@ -352,7 +351,7 @@ func TestMemoryKillsAreWarnedOf(t *testing.T) {
 		s = w.awaitStatus(s.ID, session.Running)
 		w.guest().events <- link.Event{OOM: 1}
 		got := w.await(s.ID, "warned", func(s session.Session) bool { return len(s.Warnings) == 1 })
-		if got.Warnings[0].Code != records.CodeOOM || !strings.Contains(got.Warnings[0].Text, s.Name) {
+		if got.Warnings[0].Code != session.CodeOOM || !strings.Contains(got.Warnings[0].Text, s.Name) {
 			t.Errorf("%+v", got.Warnings)
 		}
 		w.fake.SetStats(s.Container(), engine.Stats{At: time.Now(), OOMKills: 3})
@@ -483,7 +482,7 @@ func TestAnAdoptedSessionKeepsItsFolders(t *testing.T) {
 		if !slices.Equal(lost.Folders, running.Folders) || len(lost.Folders) != 1 || !lost.Folders[0].ReadOnly {
 			t.Errorf("it has %+v mounted, not %+v", lost.Folders, running.Folders)
 		}
-		if _, err := w.agent.TrashFolder(ctx, folder.ID); session.CodeOf(err) != "folder_trash_in-use" {
+		if _, err := w.agent.TrashFolder(ctx, folder.ID); session.CodeOf(err) != "folder_update_conflict" {
 			t.Errorf("a folder in use goes into the trash: %v", err)
 		}
 		if _, err := w.agent.Terminate(ctx, lost.ID, true); err != nil {
@@ -585,7 +584,7 @@ func TestNobodyFillsTheQueueForOthers(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := w.agent.Launch(context.Background(),
-			session.LaunchRequest{Owner: "eve", Spec: spec}); session.CodeOf(err) != sessions.CodeTooMany {
+			session.LaunchRequest{Owner: "eve", Spec: spec}); session.CodeOf(err) != session.CodeTooManySessions {
 			t.Errorf("one more of eve's: %v", err)
 		}
 		w.launchAs("ann", spec)

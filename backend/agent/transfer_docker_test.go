@@ -140,7 +140,7 @@ func TestAReceivedImageIsItsReceiversOnDocker(t *testing.T) {
 	for _, ref := range []string{anns, made} {
 		preview, err := as("bob", session.RoleUser).Preview(t.Context(), "", session.Spec{Image: ref})
 		if err != nil || !slices.ContainsFunc(preview.Errors,
-			func(e session.FieldError) bool { return e.Code == "session_create_forbidden-image" }) {
+			func(e session.FieldError) bool { return e.Kind == "forbidden" }) {
 			t.Errorf("bob may use %s: %+v, %v", ref, preview.Errors, err)
 		}
 	}
@@ -160,7 +160,7 @@ func TestAReceivedImageIsItsReceiversOnDocker(t *testing.T) {
 		t.Errorf("carl sees it as %q", got)
 	}
 	if err := as("ann", session.RoleUser).RemoveImage(t.Context(),
-		made); session.CodeOf(err) != "image_remove_forbidden" {
+		made); session.CodeOf(err) != "agent_call_forbidden" {
 		t.Errorf("ann removes what is carl's as well: %v", err)
 	}
 	if err := as("root", session.RoleAdmin).RemoveImage(t.Context(), made); err != nil {
@@ -199,7 +199,7 @@ func TestANameOnDockerIsNotMovedByABroughtImage(t *testing.T) {
 				t.Errorf("%s is %s and was %s", sentImage, named(sentImage), everybodys)
 			}
 			boss := through(t, target.agent, "boss", session.RoleAdmin)
-			if _, err := forged.send(t, boss); session.CodeOf(err) != "image_receive_conflict" ||
+			if _, err := forged.send(t, boss); session.CodeOf(err) != "image_update_conflict" ||
 				named(sentImage) != everybodys {
 				t.Errorf("an admin moves it without saying so: %v", err)
 			}

@@ -8,7 +8,6 @@ import (
 
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/engine/sim/simtest"
-	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/gpu"
 	"slipway/gpu/sim"
@@ -35,7 +34,7 @@ func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
 		says := func(id session.ID) {
 			t.Helper()
 			g.await(id, "waiting for the driver", func(s session.Session) bool {
-				return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitDriver &&
+				return s.Wait != nil && s.Wait.Code == session.CodeWaitDriver &&
 					strings.Contains(s.Wait.Message, "does not report what is free") &&
 					strings.HasSuffix(s.Wait.Message,
 						"The NVIDIA driver was updated and is not the one that is loaded.")
@@ -77,7 +76,7 @@ func TestNothingIsGivenWhileTheDriverDoesNotAnswer(t *testing.T) {
 		time.Sleep(time.Minute)
 		g.machine.Break(nil)
 		g.await(waits.ID, "waiting for the other program", func(s session.Session) bool {
-			return s.Wait != nil && s.Wait.Code == scheduler.CodeWaitResources &&
+			return s.Wait != nil && s.Wait.Code == session.CodeWaitResources &&
 				strings.Contains(s.Wait.Message, "game, kim")
 		})
 		g.machine.End(pid)

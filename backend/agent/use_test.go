@@ -30,10 +30,10 @@ func TestTerminalsAndExecAreTheGuests(t *testing.T) {
 			t.Error(err)
 		}
 		if stream, err := w.agent.Exec(ctx, s.ID, session.ExecRequest{Command: []string{"nothing"}}); stream != nil ||
-			session.CodeOf(err) != "exec_create_not-found" {
+			session.CodeOf(err) != "process_start_not-found" {
 			t.Errorf("%v, %v", stream, err)
 		}
-		if _, err := w.agent.Exec(ctx, s.ID, session.ExecRequest{}); session.CodeOf(err) != "exec_create_invalid" {
+		if _, err := w.agent.Exec(ctx, s.ID, session.ExecRequest{}); session.CodeOf(err) != "session_update_invalid" {
 			t.Errorf("no command: %v", err)
 		}
 		w.fake.DropGuest(s.Container())
@@ -62,7 +62,7 @@ func TestUseNeedsARunningSession(t *testing.T) {
 		first := w.launch(session.Spec{})
 		w.awaitStatus(first.ID, session.Running)
 		waiting := w.launch(session.Spec{})
-		for id, code := range map[session.ID]session.Code{waiting.ID: "session_use_conflict",
+		for id, code := range map[session.ID]session.Code{waiting.ID: "session_update_conflict",
 			"nobodynobody": "session_read_not-found"} {
 			for name, use := range map[string]func() error{
 				"ListTerminals": func() error { _, err := w.agent.ListTerminals(ctx, id); return err },
@@ -158,8 +158,8 @@ func TestApps(t *testing.T) {
 			t.Errorf("stopped: %s, %v", states(), err)
 		}
 		for app, code := range map[string]session.Code{
-			"jupyterlab": "app_start_not-installed", "port-8000": "app_start_not-listening",
-			"port-9000": "app_start_not-found", "port-x": "app_start_not-found", "nothing": "app_start_not-found",
+			"jupyterlab": "app_start_not-installed", "port-8000": "app_start_timeout",
+			"port-9000": "app_open_not-found", "port-x": "app_open_not-found", "nothing": "app_open_not-found",
 		} {
 			if _, err := w.agent.StartApp(ctx, s.ID, session.AppRequest{App: app}); session.CodeOf(err) != code {
 				t.Errorf("%s: %v", app, err)
@@ -174,10 +174,10 @@ func TestApps(t *testing.T) {
 			t.Fatal(err)
 		}
 		conn.Close()
-		if _, err := w.agent.DialPort(ctx, s.ID, 70000); session.CodeOf(err) != "port_dial_invalid" {
+		if _, err := w.agent.DialPort(ctx, s.ID, 70000); session.CodeOf(err) != "session_update_invalid" {
 			t.Errorf("port 70000: %v", err)
 		}
-		if err := w.agent.StopApp(ctx, s.ID, "port-8001"); session.CodeOf(err) != "app_stop_not-found" {
+		if err := w.agent.StopApp(ctx, s.ID, "port-8001"); session.CodeOf(err) != "app_open_not-found" {
 			t.Errorf("%v", err)
 		}
 	})
@@ -216,7 +216,7 @@ func TestFollowedLogBeginsWhenTheSessionDoes(t *testing.T) {
 			t.Errorf("with timestamps %q", got)
 		}
 		if _, err := w.agent.Logs(context.Background(), s.ID,
-			session.LogOptions{Kernel: "../../agent.db"}); session.CodeOf(err) != "session_logs_not-found" {
+			session.LogOptions{Kernel: "../../agent.db"}); session.CodeOf(err) != "session_use_not-found" {
 			t.Errorf("another file: %v", err)
 		}
 	})

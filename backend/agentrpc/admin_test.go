@@ -82,7 +82,7 @@ func TestTheLogOfAnAgentOfBeforeIsAskedForWithAQuery(t *testing.T) {
 		}
 	}
 	_, err := c.Audit(t.Context(), session.AuditQuery{Limit: 2, Before: log[2].At})
-	if session.CodeOf(err) != CodeUnsupported {
+	if session.CodeOf(err) != session.CodeAgentUnsupported {
 		t.Errorf("an older page: %v", err)
 	}
 }

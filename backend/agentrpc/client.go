@@ -180,7 +180,7 @@ type wish struct {
 func (c *Client) wish(s spec, args any) (*wish, error) {
 	body, err := json.Marshal(args)
 	if err != nil {
-		return nil, &session.Error{Code: codeOf(s.verb, session.DetailInternal),
+		return nil, &session.Error{Code: session.CodeAgentInternal,
 			Message: "The call cannot be written down.", Err: err}
 	}
 	return &wish{client: c, spec: s, args: body}, nil
@@ -195,7 +195,7 @@ func (w *wish) frame(ctx context.Context) ([]byte, error) {
 	frame, err := w.client.codec.encode(kindRequest, req)
 	var large *tooLargeError
 	if errors.As(err, &large) {
-		return nil, &session.Error{Code: CodeTooLarge, Message: "This is more than can be sent to an agent at once.",
+		return nil, &session.Error{Code: session.CodeTooLarge, Message: "This is more than can be sent to an agent at once.",
 			Hint: "Ask for less at a time.", Err: err}
 	}
 	return frame, err
@@ -246,7 +246,7 @@ func (c *Client) waitUp(ctx context.Context, tries int) bool {
 
 // fail turns the failure of a call into what its caller gets: its own context's
 // end where it gave up, the handler's answer, or that nothing is known.
-func (c *Client) fail(ctx context.Context, s spec, err error) error {
+func (c *Client) fail(ctx context.Context, err error) error {
 	var answered *session.Error
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -260,7 +260,7 @@ func (c *Client) fail(ctx context.Context, s spec, err error) error {
 	case isTimeout(err):
 		err = errors.Join(context.DeadlineExceeded, err)
 	}
-	return unavailable(c.name(), s.verb, err)
+	return unavailable(c.name(), err)
 }
 
 // call makes a plain call whose answer is good and fits.
@@ -280,7 +280,7 @@ func (m plain[A, R]) call(ctx context.Context, c *Client, args A, fits ...fit[R]
 		if limited.Err() != nil {
 			err = errors.Join(limited.Err(), err)
 		}
-		return result, c.fail(ctx, m.spec, err)
+		return result, c.fail(ctx, err)
 	}
 	if call.release() {
 		call.wire.stream.Close()
@@ -323,7 +323,7 @@ func (m feed[A, V]) follow(ctx context.Context, c *Client, args A, fn, fits func
 		if cause := context.Cause(opening); cause != nil {
 			err = errors.Join(cause, err)
 		}
-		return c.fail(ctx, m.spec, err)
+		return c.fail(ctx, err)
 	}
 	err = watchFrames(call.wire, fn, fits)
 	if call.release() {
@@ -333,7 +333,7 @@ func (m feed[A, V]) follow(ctx context.Context, c *Client, args A, fn, fits func
 	if errors.As(err, &own) {
 		return own.err
 	}
-	return c.fail(ctx, m.spec, err)
+	return c.fail(ctx, err)
 }
 
 // ownError is what the caller's function failed with.
@@ -388,7 +388,7 @@ func (m duplex[A]) open(ctx context.Context, c *Client, args A) (net.Conn, error
 		if limited.Err() != nil {
 			err = errors.Join(limited.Err(), err)
 		}
-		return nil, c.fail(ctx, m.spec, err)
+		return nil, c.fail(ctx, err)
 	}
 	return &conn{wire: call.wire, client: c}, nil
 }

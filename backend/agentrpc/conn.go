@@ -123,7 +123,7 @@ type halfCloser interface{ CloseWrite() error }
 
 // farFailure is what the reader of a stream is told of the far side's failure.
 func farFailure(err error) error {
-	if session.CodeOf(err) == codeBroken {
+	if session.CodeOf(err) == session.CodeAgentBroken {
 		return fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)
 	}
 	return err

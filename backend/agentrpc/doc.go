@@ -46,7 +46,7 @@
 //
 // A stream is lost for good when the connection does not come back in time (15 s
 // for a call, an hour for others), or when the agent was started again meanwhile
-// and has forgotten it. Then the outcome is unknown, agent_<verb>_unavailable. A
+// and has forgotten it. Then the outcome is unknown, agent_call_unavailable. A
 // call of which a second one does no harm ([again] in the table of methods) is made
 // again: Launch has its Key, and others, such as Rename and StopApp, ask for a
 // state. A cut does not cancel a call that changes something, 'C' does.

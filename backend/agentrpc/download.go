@@ -38,7 +38,7 @@ func (m download[A]) open(ctx context.Context, c *Client, args A) (io.ReadCloser
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	if err := r.begin(args); err != nil {
 		r.cancel()
-		return nil, c.fail(ctx, m.spec, err)
+		return nil, c.fail(ctx, err)
 	}
 	return r, nil
 }
@@ -106,7 +106,7 @@ func (r *reader[A]) Read(p []byte) (int, error) {
 		case errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &told):
 			r.end = err
 		case r.ctx.Err() != nil || refused(err):
-			r.end = r.client.fail(r.ctx, r.method.spec, err)
+			r.end = r.client.fail(r.ctx, err)
 		default:
 			r.end = r.resume(err)
 		}
@@ -130,13 +130,13 @@ func (r *reader[A]) resume(cause error) error {
 		var lost *lostError
 		if !errors.As(err, &lost) {
 			if err != nil {
-				err = r.client.fail(r.ctx, r.method.spec, err)
+				err = r.client.fail(r.ctx, err)
 			}
 			return err
 		}
 		cause = err
 	}
-	return r.client.fail(r.ctx, r.method.spec, cause)
+	return r.client.fail(r.ctx, cause)
 }
 
 // drop closes the stream.

@@ -10,20 +10,6 @@ import (
 	"slipway/tunnel"
 )
 
-// Codes of failures of the protocol itself.
-const (
-	CodeUnsupported session.Code = "agent_call_unsupported"
-	CodeVersion     session.Code = "agent_connect_version"
-	CodeBusy        session.Code = "agent_call_busy"
-	CodeInvalid     session.Code = "agent_call_invalid"
-	CodeForbidden   session.Code = "agent_call_forbidden"
-	CodeTooLarge    session.Code = "agent_call_too-large"
-
-	// codeBroken is the end of a stream of bytes inside the far machine. The
-	// caller makes io.ErrUnexpectedEOF of it.
-	codeBroken session.Code = "agent_stream_broken"
-)
-
 // failure is a [session.Error] as it crosses the wire.
 type failure struct {
 	Code    session.Code         `json:"code"`
@@ -33,17 +19,17 @@ type failure struct {
 }
 
 // failureOf writes err as it crosses the wire. An error that has no code is
-// told under that of verb.
-func failureOf(err error, verb string) failure {
+// told as an internal error.
+func failureOf(err error) failure {
 	var known *session.Error
 	switch {
 	case errors.As(err, &known):
 	case errors.Is(err, context.DeadlineExceeded):
-		known = &session.Error{Code: codeOf(verb, session.DetailTimeout),
+		known = &session.Error{Code: session.CodeAgentTimeout,
 			Message: "The agent did not come to an end in time.",
 			Hint:    "Try again; if it goes on, look at the agent's log."}
 	default:
-		known = session.AsError(err, codeOf(verb, session.DetailInternal))
+		known = session.AsError(err, session.CodeAgentInternal)
 	}
 	return failure{Code: known.Code, Message: known.Message, Hint: known.Hint, Fields: known.Fields}
 }
@@ -65,13 +51,9 @@ func parseFailure(body []byte) error {
 	return &session.Error{Code: f.Code, Message: f.Message, Hint: f.Hint, Fields: f.Fields}
 }
 
-func codeOf(verb, detail string) session.Code {
-	return session.Code("agent_" + verb + "_" + detail)
-}
-
 // unavailable says that the agent was not reached and nothing is known of the outcome.
-func unavailable(agent, verb string, err error) error {
-	e := &session.Error{Code: codeOf(verb, session.DetailUnavailable), Err: err,
+func unavailable(agent string, err error) error {
+	e := &session.Error{Code: session.CodeAgentUnavailable, Err: err,
 		Message: "The agent " + agent + " is not reached.",
 		Hint:    "It is tried again by itself; look at the state of its connection."}
 	var down *tunnel.DownError
@@ -109,7 +91,7 @@ func lastHeard(at, now time.Time) string {
 }
 
 func unsupported(method string) error {
-	return &session.Error{Code: CodeUnsupported, Message: "The agent is too old for this: it does not know " + method +
+	return &session.Error{Code: session.CodeAgentUnsupported, Message: "The agent is too old for this: it does not know " + method +
 		".", Hint: "Upgrade the agent."}
 }
 
@@ -117,10 +99,10 @@ func unsupported(method string) error {
 func checkVersion(caller int) error {
 	switch {
 	case caller > Version+1:
-		return &session.Error{Code: CodeVersion, Message: "The agent is too old to be used from here.",
+		return &session.Error{Code: session.CodeConnectVersion, Message: "The agent is too old to be used from here.",
 			Hint: "Upgrade the agent."}
 	case caller < oldest:
-		return &session.Error{Code: CodeVersion, Message: "This program is too old to use the agent.",
+		return &session.Error{Code: session.CodeConnectVersion, Message: "This program is too old to use the agent.",
 			Hint: "Upgrade Slipway on this computer."}
 	}
 	return nil

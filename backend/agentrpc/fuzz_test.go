@@ -163,7 +163,7 @@ func TestFramesAreBounded(t *testing.T) {
 		client, _ := pair(t, &scripted{})
 		_, err := client.Launch(t.Context(),
 			session.LaunchRequest{Spec: session.Spec{Command: strings.Repeat("x", MaxRequest)}})
-		if session.CodeOf(err) != CodeTooLarge {
+		if session.CodeOf(err) != session.CodeTooLarge {
 			t.Errorf("it came as %v", err)
 		}
 	})

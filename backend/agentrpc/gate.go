@@ -14,7 +14,7 @@ import (
 )
 
 // CodeReply says that an agent sent data that nothing may use.
-const CodeReply = vet.CodeReply
+const CodeReply = session.CodeAgentReply
 
 // maxDecoded bounds the memory that one message becomes. The JSON of an element
 // may be three bytes long and its struct a kilobyte.

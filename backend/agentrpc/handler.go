@@ -173,7 +173,7 @@ func (h *Handler) answer(ctx context.Context, peer tunnel.Peer, stream tunnel.St
 		return
 	}
 	if v.agent, err = h.config.Resolve(peer); err != nil {
-		v.fail(session.AsError(err, CodeForbidden))
+		v.fail(session.AsError(err, session.CodeAgentForbidden))
 		return
 	}
 	if limit := v.request.Limit; limit > 0 {
@@ -196,7 +196,7 @@ func (v *visit) survive() {
 func (v *visit) broke(cause any) error {
 	v.handler.config.Log.Error("a call broke", "method", v.request.Method, "cause", cause, "stack",
 		string(debug.Stack()))
-	return &session.Error{Code: codeOf(v.verb(), session.DetailInternal),
+	return &session.Error{Code: session.CodeAgentInternal,
 		Message: "The agent met a mistake of its own.", Hint: "Look at the agent's log."}
 }
 
@@ -284,15 +284,7 @@ func (v *visit) heed(cancel context.CancelCauseFunc) <-chan struct{} {
 
 // fail tells the caller a failure, if it is still there.
 func (v *visit) fail(err error) {
-	_ = v.wire.send(kindFailure, failureOf(err, v.verb()))
-}
-
-// verb is that of the method, as far as it is known.
-func (v *visit) verb() string {
-	if m := v.handler.methods[v.request.Method]; m != nil {
-		return m.about().verb
-	}
-	return "call"
+	_ = v.wire.send(kindFailure, failureOf(err))
 }
 
 func (v *visit) close() {
@@ -356,7 +348,7 @@ func (v *visit) change(ctx context.Context, do func(context.Context) (any, error
 	case v.state.changes <- struct{}{}:
 		defer func() { <-v.state.changes }()
 	default:
-		v.fail(&session.Error{Code: CodeBusy, Message: "This computer has too many calls under way.",
+		v.fail(&session.Error{Code: session.CodeAgentBusy, Message: "This computer has too many calls under way.",
 			Hint: "Try again in a moment."})
 		return
 	}
@@ -383,13 +375,13 @@ func (v *visit) outcome(result any, err error) []byte {
 		}
 		var large *tooLargeError
 		if errors.As(err, &large) {
-			err = &session.Error{Code: CodeTooLarge, Message: "The answer is too large to be sent.",
+			err = &session.Error{Code: session.CodeTooLarge, Message: "The answer is too large to be sent.",
 				Hint: "Ask for less at a time.", Err: err}
 		}
 	}
-	frame, err := v.handler.codec.encode(kindFailure, failureOf(err, v.verb()))
+	frame, err := v.handler.codec.encode(kindFailure, failureOf(err))
 	if err != nil { // its texts are beyond all bounds
-		frame, _ = v.handler.codec.encode(kindFailure, failure{Code: codeOf(v.verb(), session.DetailInternal),
+		frame, _ = v.handler.codec.encode(kindFailure, failure{Code: session.CodeAgentInternal,
 			Message: "The failure is too large to be told."})
 	}
 	return frame

@@ -35,8 +35,9 @@ func openLogs(ctx context.Context, a session.Agent, args logsArgs) (downloaded, 
 	case args.Offset != nil:
 		offset = *args.Offset
 		if offset < 0 {
-			return downloaded{}, &session.Error{Code: CodeInvalid, Message: "A log has no bytes before its first.",
-				Hint: "Ask for it from the beginning."}
+			return downloaded{}, &session.Error{Code: session.CodeAgentInvalid,
+				Message: "A log has no bytes before its first.",
+				Hint:    "Ask for it from the beginning."}
 		}
 		args.Options.Tail = 0
 	case args.Options.Tail <= 0:

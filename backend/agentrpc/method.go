@@ -14,7 +14,6 @@ import (
 // spec is what both ends know of a method.
 type spec struct {
 	name   string        // on the wire
-	verb   string        // in the codes of its failures: agent_<verb>_unavailable
 	class  tunnel.Class  // of its streams
 	effect effect        // what becomes of a call that is cut
 	limit  time.Duration // until the answer, where the caller sets no earlier deadline
@@ -78,8 +77,9 @@ func decode[A any](v *visit) (A, error) {
 	raw := v.request.Args
 	v.request.Args = nil // a call may last, and needs them no more
 	if err := json.Unmarshal(raw, &args); err != nil {
-		return args, &session.Error{Code: CodeInvalid, Message: "The agent does not understand the arguments of " +
-			v.request.Method + ".", Hint: "Upgrade the older side.", Err: err}
+		return args, &session.Error{Code: session.CodeAgentInvalid,
+			Message: "The agent does not understand the arguments of " +
+				v.request.Method + ".", Hint: "Upgrade the older side.", Err: err}
 	}
 	return args, nil
 }

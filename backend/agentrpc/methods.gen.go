@@ -14,7 +14,7 @@ import (
 )
 
 var methodMachine = plain[none, session.Machine]{
-	spec{"machine", "read", tunnel.Control, read, short},
+	spec{"machine", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) (session.Machine, error) {
 		return a.Machine(ctx)
 	}}
@@ -29,7 +29,7 @@ type previewArgs struct {
 }
 
 var methodPreview = plain[previewArgs, session.Preview]{
-	spec{"preview", "preview", tunnel.Control, read, short},
+	spec{"preview", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r previewArgs) (session.Preview, error) {
 		return a.Preview(ctx, r.Owner, r.Spec)
 	}}
@@ -41,7 +41,7 @@ func (c *Client) Preview(ctx context.Context,
 }
 
 var methodLaunch = plain[session.LaunchRequest, session.Session]{
-	spec{"launch", "launch", tunnel.Control, again, short},
+	spec{"launch", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r session.LaunchRequest) (session.Session, error) {
 		return a.Launch(ctx, r)
 	}}
@@ -51,7 +51,7 @@ type getArgs struct {
 }
 
 var methodGet = plain[getArgs, session.Session]{
-	spec{"get", "read", tunnel.Control, read, short},
+	spec{"get", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r getArgs) (session.Session, error) {
 		return a.Get(ctx, r.ID)
 	}}
@@ -61,7 +61,7 @@ func (c *Client) Get(ctx context.Context, id session.ID) (session.Session, error
 }
 
 var methodList = plain[session.Filter, []session.Session]{
-	spec{"list", "read", tunnel.Control, read, long},
+	spec{"list", tunnel.Control, read, long},
 	func(ctx context.Context, a session.Agent, r session.Filter) ([]session.Session, error) {
 		return a.List(ctx, r)
 	}}
@@ -77,7 +77,7 @@ type renameArgs struct {
 }
 
 var methodRename = plain[renameArgs, session.Session]{
-	spec{"rename", "rename", tunnel.Control, again, short},
+	spec{"rename", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r renameArgs) (session.Session, error) {
 		return a.Rename(ctx, r.ID, r.Name)
 	}}
@@ -93,7 +93,7 @@ type setTagsArgs struct {
 }
 
 var methodSetTags = plain[setTagsArgs, session.Session]{
-	spec{"tags", "tag", tunnel.Control, again, short},
+	spec{"tags", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r setTagsArgs) (session.Session, error) {
 		return a.SetTags(ctx, r.ID, r.Tags)
 	}}
@@ -109,7 +109,7 @@ type terminateArgs struct {
 }
 
 var methodTerminate = plain[terminateArgs, session.Session]{
-	spec{"terminate", "terminate", tunnel.Control, again, short},
+	spec{"terminate", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r terminateArgs) (session.Session, error) {
 		return a.Terminate(ctx, r.ID, r.Forced)
 	}}
@@ -120,7 +120,7 @@ func (c *Client) Terminate(ctx context.Context,
 }
 
 var methodWatch = feed[session.Cursor, session.Event]{
-	spec{"watch", "watch", tunnel.Control, read, short},
+	spec{"watch", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r session.Cursor, fn func(session.Event) error) error {
 		return a.Watch(ctx, r, fn)
 	}}
@@ -135,7 +135,7 @@ type historyArgs struct {
 }
 
 var methodHistory = plain[historyArgs, []session.Phase]{
-	spec{"history", "read", tunnel.Control, read, short},
+	spec{"history", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r historyArgs) ([]session.Phase, error) {
 		return a.History(ctx, r.ID)
 	}}
@@ -146,7 +146,7 @@ func (c *Client) History(ctx context.Context, id session.ID) ([]session.Phase, e
 }
 
 var methodLogs = download[logsArgs]{
-	spec{"logs", "logs", tunnel.Bulk, read, long},
+	spec{"logs", tunnel.Bulk, read, long},
 	openLogs, logsArgs.at}
 
 func (c *Client) Logs(ctx context.Context,
@@ -160,7 +160,7 @@ type usageArgs struct {
 }
 
 var methodUsage = plain[usageArgs, []session.Usage]{
-	spec{"usage", "read", tunnel.Control, read, short},
+	spec{"usage", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r usageArgs) ([]session.Usage, error) {
 		return a.Usage(ctx, r.ID, r.Since)
 	}}
@@ -176,7 +176,7 @@ type listTerminalsArgs struct {
 }
 
 var methodListTerminals = plain[listTerminalsArgs, []session.Terminal]{
-	spec{"terminals", "read", tunnel.Control, read, short},
+	spec{"terminals", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r listTerminalsArgs) ([]session.Terminal, error) {
 		return a.ListTerminals(ctx, r.ID)
 	}}
@@ -191,7 +191,7 @@ type openTerminalArgs struct {
 }
 
 var methodOpenTerminal = plain[openTerminalArgs, session.Terminal]{
-	spec{"terminal.open", "open", tunnel.Control, once, short},
+	spec{"terminal.open", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r openTerminalArgs) (session.Terminal, error) {
 		return a.OpenTerminal(ctx, r.ID, r.Terminal)
 	}}
@@ -207,7 +207,7 @@ type attachTerminalArgs struct {
 }
 
 var methodAttachTerminal = duplex[attachTerminalArgs]{
-	spec{"terminal.attach", "attach", tunnel.Interactive, once, short},
+	spec{"terminal.attach", tunnel.Interactive, once, short},
 	func(ctx context.Context, a session.Agent, r attachTerminalArgs) (io.ReadWriteCloser, error) {
 		return a.AttachTerminal(ctx, r.ID, r.Attach)
 	}}
@@ -223,7 +223,7 @@ type closeTerminalArgs struct {
 }
 
 var methodCloseTerminal = plain[closeTerminalArgs, none]{
-	spec{"terminal.close", "close", tunnel.Control, once, short},
+	spec{"terminal.close", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r closeTerminalArgs) (none, error) {
 		return none{}, a.CloseTerminal(ctx, r.ID, r.Terminal)
 	}}
@@ -240,7 +240,7 @@ type execArgs struct {
 }
 
 var methodExec = duplex[execArgs]{
-	spec{"exec", "exec", tunnel.Interactive, once, short},
+	spec{"exec", tunnel.Interactive, once, short},
 	func(ctx context.Context, a session.Agent, r execArgs) (io.ReadWriteCloser, error) {
 		return a.Exec(ctx, r.ID, r.Exec)
 	}}
@@ -256,7 +256,7 @@ type sshHostArgs struct {
 }
 
 var methodSSHHost = plain[sshHostArgs, session.SSHHost]{
-	spec{"ssh.host", "read", tunnel.Control, read, short},
+	spec{"ssh.host", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r sshHostArgs) (session.SSHHost, error) {
 		return a.SSHHost(ctx, r.ID, r.Kernel)
 	}}
@@ -272,7 +272,7 @@ type dialSSHArgs struct {
 }
 
 var methodDialSSH = duplex[dialSSHArgs]{
-	spec{"ssh", "dial", tunnel.Interactive, once, short},
+	spec{"ssh", tunnel.Interactive, once, short},
 	func(ctx context.Context, a session.Agent, r dialSSHArgs) (io.ReadWriteCloser, error) {
 		return a.DialSSH(ctx, r.ID, r.Ssh)
 	}}
@@ -282,7 +282,7 @@ type listAppsArgs struct {
 }
 
 var methodListApps = plain[listAppsArgs, []session.App]{
-	spec{"apps", "read", tunnel.Control, read, short},
+	spec{"apps", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r listAppsArgs) ([]session.App, error) {
 		return a.ListApps(ctx, r.ID)
 	}}
@@ -297,7 +297,7 @@ type startAppArgs struct {
 }
 
 var methodStartApp = plain[startAppArgs, session.App]{
-	spec{"app.start", "start", tunnel.Control, again, long},
+	spec{"app.start", tunnel.Control, again, long},
 	func(ctx context.Context, a session.Agent, r startAppArgs) (session.App, error) {
 		return a.StartApp(ctx, r.ID, r.AppRequest)
 	}}
@@ -314,7 +314,7 @@ type stopAppArgs struct {
 }
 
 var methodStopApp = plain[stopAppArgs, none]{
-	spec{"app.stop", "stop", tunnel.Control, again, short},
+	spec{"app.stop", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r stopAppArgs) (none, error) {
 		return none{}, a.StopApp(ctx, r.ID, r.App)
 	}}
@@ -331,7 +331,7 @@ type dialPortArgs struct {
 }
 
 var methodDialPort = duplex[dialPortArgs]{
-	spec{"port.dial", "dial", tunnel.Interactive, once, short},
+	spec{"port.dial", tunnel.Interactive, once, short},
 	func(ctx context.Context, a session.Agent, r dialPortArgs) (io.ReadWriteCloser, error) {
 		return a.DialPort(ctx, r.ID, r.Port)
 	}}
@@ -342,7 +342,7 @@ func (c *Client) DialPort(ctx context.Context,
 }
 
 var methodListImages = plain[none, []session.Image]{
-	spec{"images", "read", tunnel.Control, read, short},
+	spec{"images", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) ([]session.Image, error) {
 		return a.ListImages(ctx)
 	}}
@@ -352,7 +352,7 @@ func (c *Client) ListImages(ctx context.Context) ([]session.Image, error) {
 }
 
 var methodPullImage = plain[session.PullRequest, session.ImageWork]{
-	spec{"image.pull", "pull", tunnel.Control, again, short},
+	spec{"image.pull", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r session.PullRequest) (session.ImageWork, error) {
 		return a.PullImage(ctx, r)
 	}}
@@ -367,7 +367,7 @@ type commitSessionArgs struct {
 }
 
 var methodCommitSession = plain[commitSessionArgs, session.ImageWork]{
-	spec{"image.commit", "commit", tunnel.Control, once, short},
+	spec{"image.commit", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r commitSessionArgs) (session.ImageWork, error) {
 		return a.CommitSession(ctx, r.ID, r.Commit)
 	}}
@@ -384,7 +384,7 @@ type awaitImageWorkArgs struct {
 }
 
 var methodAwaitImageWork = plain[awaitImageWorkArgs, session.ImageWork]{
-	spec{"image.work", "read", tunnel.Control, read, short},
+	spec{"image.work", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r awaitImageWorkArgs) (session.ImageWork, error) {
 		return a.AwaitImageWork(ctx, r.Work, r.After)
 	}}
@@ -399,7 +399,7 @@ type cancelImageWorkArgs struct {
 }
 
 var methodCancelImageWork = plain[cancelImageWorkArgs, session.ImageWork]{
-	spec{"image.cancel", "cancel", tunnel.Control, again, short},
+	spec{"image.cancel", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r cancelImageWorkArgs) (session.ImageWork, error) {
 		return a.CancelImageWork(ctx, r.Work)
 	}}
@@ -413,7 +413,7 @@ type removeImageArgs struct {
 }
 
 var methodRemoveImage = plain[removeImageArgs, none]{
-	spec{"image.remove", "remove", tunnel.Control, once, slow},
+	spec{"image.remove", tunnel.Control, once, slow},
 	func(ctx context.Context, a session.Agent, r removeImageArgs) (none, error) {
 		return none{}, a.RemoveImage(ctx, r.Ref)
 	}}
@@ -424,7 +424,7 @@ func (c *Client) RemoveImage(ctx context.Context, ref string) error {
 }
 
 var methodImageDisk = plain[none, session.ImageDisk]{
-	spec{"image.disk", "read", tunnel.Control, read, slow},
+	spec{"image.disk", tunnel.Control, read, slow},
 	func(ctx context.Context, a session.Agent, _ none) (session.ImageDisk, error) {
 		return a.ImageDisk(ctx)
 	}}
@@ -434,7 +434,7 @@ func (c *Client) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 }
 
 var methodExpectImage = plain[session.ImageParts, session.ImageArrival]{
-	spec{"image.expect", "receive", tunnel.Control, again, long},
+	spec{"image.expect", tunnel.Control, again, long},
 	func(ctx context.Context, a session.Agent, r session.ImageParts) (session.ImageArrival, error) {
 		return a.ExpectImage(ctx, r)
 	}}
@@ -449,7 +449,7 @@ type receiveImageArgs struct {
 }
 
 var methodReceiveImage = duplex[receiveImageArgs]{
-	spec{"image.receive", "receive", tunnel.Bulk, once, short},
+	spec{"image.receive", tunnel.Bulk, once, short},
 	func(ctx context.Context, a session.Agent, r receiveImageArgs) (io.ReadWriteCloser, error) {
 		return a.ReceiveImage(ctx, r.ID)
 	}}
@@ -463,7 +463,7 @@ type installImageArgs struct {
 }
 
 var methodInstallImage = plain[installImageArgs, session.Image]{
-	spec{"image.install", "install", tunnel.Control, again, slow},
+	spec{"image.install", tunnel.Control, again, slow},
 	func(ctx context.Context, a session.Agent, r installImageArgs) (session.Image, error) {
 		return a.InstallImage(ctx, r.ID)
 	}}
@@ -477,7 +477,7 @@ type forgetImageArgs struct {
 }
 
 var methodForgetImage = plain[forgetImageArgs, none]{
-	spec{"image.forget", "forget", tunnel.Control, again, short},
+	spec{"image.forget", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r forgetImageArgs) (none, error) {
 		return none{}, a.ForgetImage(ctx, r.ID)
 	}}
@@ -492,7 +492,7 @@ type describeImageArgs struct {
 }
 
 var methodDescribeImage = plain[describeImageArgs, session.ImageParts]{
-	spec{"image.describe", "read", tunnel.Control, read, long},
+	spec{"image.describe", tunnel.Control, read, long},
 	func(ctx context.Context, a session.Agent, r describeImageArgs) (session.ImageParts, error) {
 		return a.DescribeImage(ctx, r.Ref)
 	}}
@@ -502,7 +502,7 @@ func (c *Client) DescribeImage(ctx context.Context, ref string) (session.ImagePa
 }
 
 var methodSendImage = download[session.ImageWish]{
-	spec{"image.send", "send", tunnel.Bulk, read, long},
+	spec{"image.send", tunnel.Bulk, read, long},
 	func(ctx context.Context, a session.Agent, r session.ImageWish) (downloaded, error) {
 		stream, err := a.SendImage(ctx, r)
 		return downloaded{ReadCloser: stream, offset: -1}, err
@@ -513,7 +513,7 @@ func (c *Client) SendImage(ctx context.Context, wish session.ImageWish) (io.Read
 }
 
 var methodDevices = plain[none, session.DeviceBoard]{
-	spec{"devices", "read", tunnel.Control, read, short},
+	spec{"devices", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) (session.DeviceBoard, error) {
 		return a.Devices(ctx)
 	}}
@@ -528,7 +528,7 @@ type deviceHistoryArgs struct {
 }
 
 var methodDeviceHistory = plain[deviceHistoryArgs, []session.DevicePoint]{
-	spec{"device.history", "read", tunnel.Control, read, short},
+	spec{"device.history", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r deviceHistoryArgs) ([]session.DevicePoint, error) {
 		return a.DeviceHistory(ctx, r.Device, r.Since)
 	}}
@@ -539,7 +539,7 @@ func (c *Client) DeviceHistory(ctx context.Context,
 }
 
 var methodAccounts = plain[session.AccountSpan, []session.Account]{
-	spec{"accounts", "read", tunnel.Control, read, long},
+	spec{"accounts", tunnel.Control, read, long},
 	func(ctx context.Context, a session.Agent, r session.AccountSpan) ([]session.Account, error) {
 		return a.Accounts(ctx, r)
 	}}
@@ -554,7 +554,7 @@ type setPriorityArgs struct {
 }
 
 var methodSetPriority = plain[setPriorityArgs, session.Session]{
-	spec{"priority", "update", tunnel.Control, again, short},
+	spec{"priority", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r setPriorityArgs) (session.Session, error) {
 		return a.SetPriority(ctx, r.ID, r.Priority)
 	}}
@@ -570,7 +570,7 @@ type keepArgs struct {
 }
 
 var methodKeep = plain[keepArgs, session.Session]{
-	spec{"keep", "update", tunnel.Control, again, short},
+	spec{"keep", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r keepArgs) (session.Session, error) {
 		return a.Keep(ctx, r.ID, r.Length)
 	}}
@@ -586,7 +586,7 @@ type simulateIdleArgs struct {
 }
 
 var methodSimulateIdle = plain[simulateIdleArgs, session.IdleSimulation]{
-	spec{"idle.simulate", "read", tunnel.Control, read, short},
+	spec{"idle.simulate", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r simulateIdleArgs) (session.IdleSimulation, error) {
 		return a.SimulateIdle(ctx, r.ID, r.Policy)
 	}}
@@ -597,7 +597,7 @@ func (c *Client) SimulateIdle(ctx context.Context,
 }
 
 var methodDoctor = plain[none, []session.Check]{
-	spec{"doctor", "read", tunnel.Control, read, long},
+	spec{"doctor", tunnel.Control, read, long},
 	func(ctx context.Context, a session.Agent, _ none) ([]session.Check, error) {
 		return a.Doctor(ctx)
 	}}
@@ -611,7 +611,7 @@ type listDirectoriesArgs struct {
 }
 
 var methodListDirectories = plain[listDirectoriesArgs, session.DirectoryListing]{
-	spec{"directories", "read", tunnel.Control, read, short},
+	spec{"directories", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r listDirectoriesArgs) (session.DirectoryListing, error) {
 		return a.ListDirectories(ctx, r.Path)
 	}}
@@ -626,7 +626,7 @@ type listFilesArgs struct {
 }
 
 var methodListFiles = plain[listFilesArgs, session.FileListing]{
-	spec{"file.list", "read", tunnel.Control, read, short},
+	spec{"file.list", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r listFilesArgs) (session.FileListing, error) {
 		return a.ListFiles(ctx, r.Place, r.List)
 	}}
@@ -643,7 +643,7 @@ type statFileArgs struct {
 }
 
 var methodStatFile = plain[statFileArgs, session.FileInfo]{
-	spec{"file.stat", "read", tunnel.Control, read, short},
+	spec{"file.stat", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r statFileArgs) (session.FileInfo, error) {
 		return a.StatFile(ctx, r.Place, r.Path)
 	}}
@@ -654,7 +654,7 @@ func (c *Client) StatFile(ctx context.Context,
 }
 
 var methodReadFile = download[readFileArgs]{
-	spec{"file.read", "read", tunnel.Bulk, read, short},
+	spec{"file.read", tunnel.Bulk, read, short},
 	openReadFile, readFileArgs.at}
 
 type checksumFileArgs struct {
@@ -663,7 +663,7 @@ type checksumFileArgs struct {
 }
 
 var methodChecksumFile = plain[checksumFileArgs, checksum]{
-	spec{"file.checksum", "read", tunnel.Control, read, checking},
+	spec{"file.checksum", tunnel.Control, read, checking},
 	func(ctx context.Context, a session.Agent, r checksumFileArgs) (checksum, error) {
 		result, err := a.ChecksumFile(ctx, r.Place, r.Path)
 		return checksum(result), err
@@ -681,7 +681,7 @@ type uploadOffsetArgs struct {
 }
 
 var methodUploadOffset = plain[uploadOffsetArgs, position]{
-	spec{"file.offset", "read", tunnel.Control, read, short},
+	spec{"file.offset", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r uploadOffsetArgs) (position, error) {
 		result, err := a.UploadOffset(ctx, r.Place, r.Upload)
 		return position(result), err
@@ -699,7 +699,7 @@ type writeUploadArgs struct {
 }
 
 var methodWriteUpload = upload[writeUploadArgs, position]{
-	spec{"file.write", "write", tunnel.Bulk, once, short},
+	spec{"file.write", tunnel.Bulk, once, short},
 	func(ctx context.Context, a session.Agent, r writeUploadArgs, from io.Reader) (position, error) {
 		result, err := a.WriteUpload(ctx, r.Place, r.Upload, from)
 		return position(result), err
@@ -717,7 +717,7 @@ type finishUploadArgs struct {
 }
 
 var methodFinishUpload = plain[finishUploadArgs, session.FileInfo]{
-	spec{"file.finish", "write", tunnel.Control, again, checking},
+	spec{"file.finish", tunnel.Control, again, checking},
 	func(ctx context.Context, a session.Agent, r finishUploadArgs) (session.FileInfo, error) {
 		return a.FinishUpload(ctx, r.Place, r.Finish)
 	}}
@@ -733,7 +733,7 @@ type dropUploadArgs struct {
 }
 
 var methodDropUpload = plain[dropUploadArgs, none]{
-	spec{"file.drop", "write", tunnel.Control, again, short},
+	spec{"file.drop", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r dropUploadArgs) (none, error) {
 		return none{}, a.DropUpload(ctx, r.Place, r.Upload)
 	}}
@@ -751,7 +751,7 @@ type makeDirectoryArgs struct {
 }
 
 var methodMakeDirectory = plain[makeDirectoryArgs, none]{
-	spec{"file.mkdir", "create", tunnel.Control, once, short},
+	spec{"file.mkdir", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r makeDirectoryArgs) (none, error) {
 		return none{}, a.MakeDirectory(ctx, r.Place, r.Path, r.All)
 	}}
@@ -769,7 +769,7 @@ type moveFileArgs struct {
 }
 
 var methodMoveFile = plain[moveFileArgs, none]{
-	spec{"file.move", "move", tunnel.Control, once, short},
+	spec{"file.move", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r moveFileArgs) (none, error) {
 		return none{}, a.MoveFile(ctx, r.Place, r.Path, r.To)
 	}}
@@ -787,7 +787,7 @@ type removeFileArgs struct {
 }
 
 var methodRemoveFile = plain[removeFileArgs, none]{
-	spec{"file.remove", "remove", tunnel.Control, once, long},
+	spec{"file.remove", tunnel.Control, once, long},
 	func(ctx context.Context, a session.Agent, r removeFileArgs) (none, error) {
 		return none{}, a.RemoveFile(ctx, r.Place, r.Path, r.All)
 	}}
@@ -799,7 +799,7 @@ func (c *Client) RemoveFile(ctx context.Context,
 }
 
 var methodListFolders = plain[session.FolderFilter, []session.Folder]{
-	spec{"folders", "read", tunnel.Control, read, short},
+	spec{"folders", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r session.FolderFilter) ([]session.Folder, error) {
 		return a.ListFolders(ctx, r)
 	}}
@@ -813,7 +813,7 @@ type getFolderArgs struct {
 }
 
 var methodGetFolder = plain[getFolderArgs, session.Folder]{
-	spec{"folder.get", "read", tunnel.Control, read, short},
+	spec{"folder.get", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r getFolderArgs) (session.Folder, error) {
 		return a.GetFolder(ctx, r.ID)
 	}}
@@ -823,7 +823,7 @@ func (c *Client) GetFolder(ctx context.Context, id session.FolderID) (session.Fo
 }
 
 var methodCreateFolder = plain[session.FolderRequest, session.Folder]{
-	spec{"folder.create", "create", tunnel.Control, once, short},
+	spec{"folder.create", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r session.FolderRequest) (session.Folder, error) {
 		return a.CreateFolder(ctx, r)
 	}}
@@ -838,7 +838,7 @@ type updateFolderArgs struct {
 }
 
 var methodUpdateFolder = plain[updateFolderArgs, session.Folder]{
-	spec{"folder.update", "update", tunnel.Control, again, short},
+	spec{"folder.update", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r updateFolderArgs) (session.Folder, error) {
 		return a.UpdateFolder(ctx, r.ID, r.Change)
 	}}
@@ -853,7 +853,7 @@ type trashFolderArgs struct {
 }
 
 var methodTrashFolder = plain[trashFolderArgs, session.Folder]{
-	spec{"folder.trash", "trash", tunnel.Control, again, short},
+	spec{"folder.trash", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r trashFolderArgs) (session.Folder, error) {
 		return a.TrashFolder(ctx, r.ID)
 	}}
@@ -867,7 +867,7 @@ type restoreFolderArgs struct {
 }
 
 var methodRestoreFolder = plain[restoreFolderArgs, session.Folder]{
-	spec{"folder.restore", "restore", tunnel.Control, again, short},
+	spec{"folder.restore", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r restoreFolderArgs) (session.Folder, error) {
 		return a.RestoreFolder(ctx, r.ID)
 	}}
@@ -881,7 +881,7 @@ type deleteFolderArgs struct {
 }
 
 var methodDeleteFolder = plain[deleteFolderArgs, none]{
-	spec{"folder.delete", "delete", tunnel.Control, once, short},
+	spec{"folder.delete", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r deleteFolderArgs) (none, error) {
 		return none{}, a.DeleteFolder(ctx, r.ID)
 	}}
@@ -896,7 +896,7 @@ type stopDeletingArgs struct {
 }
 
 var methodStopDeleting = plain[stopDeletingArgs, session.Folder]{
-	spec{"folder.stop", "stop", tunnel.Control, again, short},
+	spec{"folder.stop", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r stopDeletingArgs) (session.Folder, error) {
 		return a.StopDeleting(ctx, r.ID)
 	}}
@@ -906,7 +906,7 @@ func (c *Client) StopDeleting(ctx context.Context, id session.FolderID) (session
 }
 
 var methodAudit = plain[session.AuditQuery, []session.AuditEntry]{
-	spec{"audit", "read", tunnel.Control, read, short},
+	spec{"audit", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r session.AuditQuery) ([]session.AuditEntry, error) {
 		return kept(a, "audit", func(k session.Admin) ([]session.AuditEntry, error) {
 			return k.Audit(ctx, r)
@@ -914,7 +914,7 @@ var methodAudit = plain[session.AuditQuery, []session.AuditEntry]{
 	}}
 
 var methodLimits = plain[none, map[string]session.Allowance]{
-	spec{"limits", "read", tunnel.Control, read, short},
+	spec{"limits", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) (map[string]session.Allowance, error) {
 		return kept(a, "limits", func(k session.Admin) (map[string]session.Allowance, error) {
 			return k.Limits(ctx)
@@ -931,7 +931,7 @@ type setLimitArgs struct {
 }
 
 var methodSetLimit = plain[setLimitArgs, none]{
-	spec{"limit.set", "update", tunnel.Control, again, short},
+	spec{"limit.set", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r setLimitArgs) (none, error) {
 		return kept(a, "limit.set", func(k session.Admin) (none, error) {
 			return none{}, k.SetLimit(ctx, r.Owner, r.Limit)
@@ -945,7 +945,7 @@ func (c *Client) SetLimit(ctx context.Context,
 }
 
 var methodPairedDevices = plain[none, []session.PairedDevice]{
-	spec{"known", "read", tunnel.Control, read, short},
+	spec{"known", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) ([]session.PairedDevice, error) {
 		return kept(a, "known", func(k session.Admin) ([]session.PairedDevice, error) {
 			return k.PairedDevices(ctx)
@@ -961,7 +961,7 @@ type revokeDeviceArgs struct {
 }
 
 var methodRevokeDevice = plain[revokeDeviceArgs, none]{
-	spec{"known.revoke", "revoke", tunnel.Control, once, short},
+	spec{"known.revoke", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r revokeDeviceArgs) (none, error) {
 		return kept(a, "known.revoke", func(k session.Admin) (none, error) {
 			return none{}, k.RevokeDevice(ctx, r.Key)

@@ -24,10 +24,10 @@ const (
 )
 
 // methodHello is answered by the handler itself.
-var methodHello = plain[none, Hello]{spec: spec{"hello", "connect", tunnel.Control, read, short}}
+var methodHello = plain[none, Hello]{spec: spec{"hello", tunnel.Control, read, short}}
 
 // methodDialSSHBulk is DialSSH for connections that carry files.
-var methodDialSSHBulk = duplex[dialSSHArgs]{spec{"ssh.bulk", "dial", tunnel.Bulk, once, short}, methodDialSSH.do}
+var methodDialSSHBulk = duplex[dialSSHArgs]{spec{"ssh.bulk", tunnel.Bulk, once, short}, methodDialSSH.do}
 
 // methods are those that a handler answers.
 var methods = slices.Concat(table, []served{methodDialSSHBulk})

@@ -291,7 +291,7 @@ func liveThrough(t *testing.T, length time.Duration) {
 	calling.Wait()
 	// A call that was cut is answered from memory; one whose patience was
 	// longer than the deadline of the method says that nothing is known.
-	if opened != 1 || terminalErr != nil && session.CodeOf(terminalErr) != "agent_open_unavailable" {
+	if opened != 1 || terminalErr != nil && session.CodeOf(terminalErr) != "agent_call_unavailable" {
 		t.Errorf("a terminal was opened %d times, and told as %v", opened, terminalErr)
 	}
 	log.add("", true)

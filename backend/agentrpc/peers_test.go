@@ -52,7 +52,7 @@ func TestOnePeerKeepsNoOtherFromCalling(t *testing.T) {
 	for range maxChanges {
 		<-entered
 	}
-	if _, err := eve.Rename(t.Context(), "aaaaaaaaaaaa", "x"); session.CodeOf(err) != CodeBusy {
+	if _, err := eve.Rename(t.Context(), "aaaaaaaaaaaa", "x"); session.CodeOf(err) != session.CodeAgentBusy {
 		t.Errorf("one more call of the same: %v", err)
 	}
 	if _, err := ann.Rename(t.Context(), "aaaaaaaaaaaa", "x"); err != nil {

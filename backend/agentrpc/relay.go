@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"slipway/backend/session"
 	"slipway/tunnel/resume"
 )
 
@@ -120,7 +121,7 @@ func (r *relay) down(ctx context.Context, far io.ReadWriteCloser) {
 			}
 			return
 		default:
-			frame, _ := w.codec.encode(kindFailure, failure{Code: codeBroken, Message: err.Error()})
+			frame, _ := w.codec.encode(kindFailure, failure{Code: session.CodeAgentBroken, Message: err.Error()})
 			_ = w.put(frame) // the caller may have left
 			return
 		}

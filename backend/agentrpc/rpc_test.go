@@ -35,7 +35,7 @@ func TestACallIsAnswered(t *testing.T) {
 		t.Errorf("%+v, %v", hello, err)
 	}
 	told := &session.Error{Code: "a_b_c", Message: "m", Hint: "h",
-		Fields: []session.FieldError{{Field: "f", Code: "d_e_f", Message: "n", Hint: "i",
+		Fields: []session.FieldError{{Field: "f", Kind: "d_e_f", Message: "n", Hint: "i",
 			Said: []session.Phrase{{Say: "n"}}}},
 		Err: errors.New("not for others")}
 	agent.machine = func(context.Context) (session.Machine, error) {
@@ -51,11 +51,11 @@ func TestACallIsAnswered(t *testing.T) {
 		return session.Machine{},
 			errors.New("without a code")
 	}
-	if _, err = client.Machine(t.Context()); session.CodeOf(err) != "agent_read_internal-error" {
+	if _, err = client.Machine(t.Context()); session.CodeOf(err) != "agent_call_internal-error" {
 		t.Errorf("an error without a code came as %v", err)
 	}
 	agent.machine = func(context.Context) (session.Machine, error) { panic("a mistake") }
-	if _, err = client.Machine(t.Context()); session.CodeOf(err) != "agent_read_internal-error" {
+	if _, err = client.Machine(t.Context()); session.CodeOf(err) != "agent_call_internal-error" {
 		t.Errorf("a mistake came as %v", err)
 	}
 	agent.machine = machineOf("lab")
@@ -111,7 +111,7 @@ func TestAnEndedContextEndsTheCallOnBothSides(t *testing.T) {
 		ctx := newExpiring(t.Context())
 		go func() { <-entered; ctx.expire() }()
 		_, err := client.OpenTerminal(ctx, "a", session.TerminalRequest{})
-		if session.CodeOf(err) != "agent_open_unavailable" || !errors.Is(err, context.DeadlineExceeded) {
+		if session.CodeOf(err) != "agent_call_unavailable" || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the call ended as %v", err)
 		}
 		await(t, left, "the far call goes on")
@@ -235,7 +235,7 @@ func TestACallWhoseAgentForgotIt(t *testing.T) {
 		"what must happen once is not made again": {func(c *Client) error {
 			_, err := c.OpenTerminal(t.Context(), "a", session.TerminalRequest{})
 			return err
-		}, "agent_open_unavailable", 1},
+		}, "agent_call_unavailable", 1},
 		"what asks for a state is": {func(c *Client) error {
 			_, err := c.Rename(t.Context(), "aaaaaaaaaaaa", "x")
 			return err
@@ -269,13 +269,13 @@ func TestWhatIsNotReachedIsUnavailable(t *testing.T) {
 	opened := l.opened
 	_, err := client.Machine(t.Context())
 	var down *tunnel.DownError
-	if session.CodeOf(err) != "agent_read_unavailable" || !errors.As(err, &down) || l.opened != opened+1 {
+	if session.CodeOf(err) != "agent_call_unavailable" || !errors.As(err, &down) || l.opened != opened+1 {
 		t.Errorf("a line that is down: %v after %d tries", err, l.opened-opened)
 	}
-	if _, err = client.Launch(t.Context(), session.LaunchRequest{}); session.CodeOf(err) != "agent_launch_unavailable" {
+	if _, err = client.Launch(t.Context(), session.LaunchRequest{}); session.CodeOf(err) != "agent_call_unavailable" {
 		t.Errorf("a launch: %v", err)
 	}
-	if err = client.Watch(t.Context(), session.Cursor{}, nil); session.CodeOf(err) != "agent_watch_unavailable" {
+	if err = client.Watch(t.Context(), session.Cursor{}, nil); session.CodeOf(err) != "agent_call_unavailable" {
 		t.Errorf("a watch: %v", err)
 	}
 	name = "attic"
@@ -319,24 +319,24 @@ func TestVersionsAndMethodsApart(t *testing.T) {
 		}
 		return err
 	}
-	for version, want := range map[int]session.Code{oldest - 1: CodeVersion, Version: "", Version + 1: "",
-		Version + 2: CodeVersion} {
+	for version, want := range map[int]session.Code{oldest - 1: session.CodeConnectVersion, Version: "", Version + 1: "",
+		Version + 2: session.CodeConnectVersion} {
 		if err := ask(request{Version: version, Method: "machine"}); session.CodeOf(err) != want {
 			t.Errorf("version %d: %v", version, err)
 		}
 	}
-	if err := ask(request{Version: Version, Method: "of.tomorrow"}); session.CodeOf(err) != CodeUnsupported ||
+	if err := ask(request{Version: Version, Method: "of.tomorrow"}); session.CodeOf(err) != session.CodeAgentUnsupported ||
 		session.AsError(err, "").Hint == "" {
 		t.Errorf("a method of tomorrow: %v", err)
 	}
 	if err := ask(request{Version: Version, Method: "machine", Args: []byte(`{"unknown":1}`)}); err != nil {
 		t.Errorf("a field of tomorrow: %v", err)
 	}
-	if err := ask(request{Version: Version, Method: "get", Args: []byte(`[1]`)}); session.CodeOf(err) != CodeInvalid {
+	if err := ask(request{Version: Version, Method: "get", Args: []byte(`[1]`)}); session.CodeOf(err) != session.CodeAgentInvalid {
 		t.Errorf("arguments of another shape: %v", err)
 	}
 	h.config.Resolve = func(tunnel.Peer) (session.Agent, error) { return nil, errors.New("a stranger") }
-	if _, err := client.Machine(t.Context()); session.CodeOf(err) != CodeForbidden {
+	if _, err := client.Machine(t.Context()); session.CodeOf(err) != session.CodeAgentForbidden {
 		t.Errorf("a stranger: %v", err)
 	}
 }

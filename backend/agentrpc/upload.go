@@ -61,7 +61,7 @@ func (m upload[A, R]) send(ctx context.Context, c *Client, args A, from io.Reade
 	}
 	stream, err := c.open(ctx, m.class, streamPatience)
 	if err != nil {
-		return result, c.fail(ctx, m.spec, err)
+		return result, c.fail(ctx, err)
 	}
 	w := newWire(stream, &c.codec)
 	stop := context.AfterFunc(ctx, w.abandon)
@@ -90,7 +90,7 @@ func (m upload[A, R]) send(ctx context.Context, c *Client, args A, from io.Reade
 			return result, own
 		default:
 		}
-		return result, c.fail(ctx, m.spec, err)
+		return result, c.fail(ctx, err)
 	}
 	return judge[R](c, m.spec, answer, nil)
 }

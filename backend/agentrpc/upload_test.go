@@ -15,7 +15,7 @@ import (
 // methodTake is an upload for tests: it takes bytes up to a limit.
 func methodTake(name string, take func(ctx context.Context, limit int64, from io.Reader) (int64,
 	error)) upload[int64, position] {
-	return upload[int64, position]{spec{name, "take", tunnel.Bulk, once, short},
+	return upload[int64, position]{spec{name, tunnel.Bulk, once, short},
 		func(ctx context.Context, _ session.Agent, limit int64, from io.Reader) (position, error) {
 			n, err := take(ctx, limit, from)
 			return position(n), err
@@ -26,7 +26,7 @@ func TestAnUploadIsTakenWhole(t *testing.T) {
 	take := methodTake("test.take", func(_ context.Context, limit int64, from io.Reader) (int64, error) {
 		n, err := io.Copy(io.Discard, io.LimitReader(from, limit))
 		if n == limit {
-			return n, &session.Error{Code: "file_write_no-space", Message: "It is full.", Hint: "Make room."}
+			return n, &session.Error{Code: "disk_write_no-space", Message: "It is full.", Hint: "Make room."}
 		}
 		return n, err
 	})
@@ -61,7 +61,7 @@ func TestAnUploadIsTakenWhole(t *testing.T) {
 		}
 	}
 	t.Run("and may be refused before its end", func(t *testing.T) {
-		if n, err := take.send(t.Context(), client, 1000, endless{}); session.CodeOf(err) != "file_write_no-space" {
+		if n, err := take.send(t.Context(), client, 1000, endless{}); session.CodeOf(err) != "disk_write_no-space" {
 			t.Errorf("it took %d, %v", n, err)
 		}
 	})
@@ -75,7 +75,7 @@ func TestAnUploadIsTakenWhole(t *testing.T) {
 	t.Run("a caller that leaves is noticed", func(t *testing.T) {
 		ctx := newExpiring(t.Context())
 		go func() { <-entered; ctx.expire() }()
-		if _, err := leave.send(ctx, client, 0, endless{}); session.CodeOf(err) != "agent_take_unavailable" {
+		if _, err := leave.send(ctx, client, 0, endless{}); session.CodeOf(err) != "agent_call_unavailable" {
 			t.Errorf("told %v", err)
 		}
 		await(t, left, "the far call goes on")
@@ -88,7 +88,7 @@ func TestAnUploadIsTakenWhole(t *testing.T) {
 	})
 	t.Run("an agent that forgot it leaves the outcome unknown", func(t *testing.T) {
 		cutOff = func() { l.cut(); l.handler = handlerFor(&scripted{}); l.join() }
-		if _, err := cut.send(t.Context(), client, 0, endless{}); session.CodeOf(err) != "agent_take_unavailable" {
+		if _, err := cut.send(t.Context(), client, 0, endless{}); session.CodeOf(err) != "agent_call_unavailable" {
 			t.Errorf("told %v", err)
 		}
 		outcome <- nil

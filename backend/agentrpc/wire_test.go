@@ -37,9 +37,9 @@ func TestWire(t *testing.T) {
 			}
 			full, zero := sent(t, m, bulk, true), sent(t, m, bulk, false)
 			s := methods[full.request.Method]
-			const format = "%s: %s class=%d asked=%d verb=%s code=%s effect=%d limit=%s asked=%s resumes=%t\n" +
+			const format = "%s: %s class=%d asked=%d code=%s effect=%d limit=%s asked=%s resumes=%t\n" +
 				"\t%s\n\t%s\n"
-			lines = append(lines, fmt.Sprintf(format, m.Name, full.request.Method, s.class, full.class, s.verb,
+			lines = append(lines, fmt.Sprintf(format, m.Name, full.request.Method, s.class, full.class,
 				full.code, s.effect, s.limit, full.request.Limit.Round(time.Second),
 				full.resumes, sorted(t, full.request.Args), sorted(t, zero.request.Args)))
 		}

@@ -37,7 +37,7 @@ func (s *Server) Status(ctx context.Context) (daemon.Status, error) {
 
 func (s *Server) Stop(context.Context) error {
 	if s.config.Role != daemon.RoleAgent || s.config.Stop == nil {
-		return &session.Error{Code: "agent_stop_conflict",
+		return &session.Error{Code: session.CodeAgentConflict,
 			Message: fmt.Sprintf("The agent is ruled by a control plane (process %d).", os.Getpid()),
 			Hint:    "End that: slipway shutdown. Sessions go on."}
 	}
@@ -92,7 +92,7 @@ func (s *Server) note(method, target string, err error) {
 }
 
 func notListening() error {
-	return &session.Error{Code: "agent_pair_unavailable",
+	return &session.Error{Code: session.CodePairUnavailable,
 		Message: "The agent takes no devices, because it listens on no port.",
 		Hint:    "slipway agent stop && slipway agent start --listen 0.0.0.0:7442"}
 }

@@ -34,19 +34,22 @@ func openPairedDevices(home place.Home, listen string, audit *access.Audit) (*pa
 	d := &pairedDevices{pairings: secure.NewPairings(time.Now), keyFile: home.Join("agent.key"), audit: audit}
 	var err error
 	if d.identity, err = secure.OpenIdentity(d.keyFile); err != nil {
-		return nil, &session.Error{Code: "agent_start_invalid", Message: "The agent's key cannot be read.",
+		return nil, &session.Error{Code: session.CodeServerInvalid, Message: "The agent's key cannot be read.",
 			Hint: "Mend or remove " + home.Join("agent.key") + "; without it devices must be paired anew.", Err: err}
 	}
 	if d.list, err = secure.OpenDevices(home.Join("devices.json"), time.Now); err != nil {
-		return nil, &session.Error{Code: "agent_start_invalid", Message: "The list of paired devices cannot be read.",
-			Hint: "Mend or remove " + home.Join("devices.json") + "; without it devices must be paired anew.", Err: err}
+		return nil, &session.Error{Code: session.CodeServerInvalid,
+			Message: "The list of paired devices cannot be read.",
+			Hint: "Mend or remove " + home.Join("devices.json") +
+				"; without it devices must be paired anew.", Err: err}
 	}
 	host, _ := os.Hostname() // a name for people
 	d.listener, err = secure.Listen(listen, secure.ListenConfig{Identity: d.identity, Devices: d.list,
 		Pairings: d.pairings, Name: host, Observe: d.observe})
 	if err != nil {
-		return nil, &session.Error{Code: "agent_listen_conflict", Message: fmt.Sprintf("The agent cannot listen on %s.",
-			listen),
+		return nil, &session.Error{Code: session.CodeListenConflict,
+			Message: fmt.Sprintf("The agent cannot listen on %s.",
+				listen),
 			Hint: "Another program may have the port: slipway agent start --listen 0.0.0.0:PORT, or --listen off.",
 			Err:  err}
 	}
@@ -65,15 +68,15 @@ func (d *pairedDevices) observe(e secure.Event) {
 	case secure.EventPaired:
 		act.Method = "PairDevice"
 	case secure.EventWrongCode:
-		act.Method, act.Err = "TryCode", &session.Error{Code: "agent_pair_wrong-code"}
+		act.Method, act.Err = "TryCode", &session.Error{Code: session.CodePairCode}
 	case secure.EventNoCode:
-		act.Method, act.Err, act.Stranger = "TryCode", &session.Error{Code: "agent_pair_expired"}, true
+		act.Method, act.Err, act.Stranger = "TryCode", &session.Error{Code: session.CodePairExpired}, true
 	case secure.EventKeyMoved:
 		act.Method, act.Target = "MoveKey", e.Before
 	case secure.EventRefused:
-		act.Method, act.Err, act.Stranger = "Connect", &session.Error{Code: "agent_connect_not-paired"}, true
+		act.Method, act.Err, act.Stranger = "Connect", &session.Error{Code: session.CodeNotPaired}, true
 		if known {
-			act.Err = &session.Error{Code: "agent_connect_busy"}
+			act.Err = &session.Error{Code: session.CodeUnreachable}
 		}
 	default:
 		return
@@ -118,7 +121,7 @@ func (d *pairedDevices) rotate() (session.KeyRotation, error) {
 	}
 	d.mu.Unlock()
 	if err != nil {
-		return session.KeyRotation{}, &session.Error{Code: "agent_rotate_internal-error",
+		return session.KeyRotation{}, &session.Error{Code: session.CodeAgentInternal,
 			Message: "The new key cannot be kept, so the old one stays.", Hint: "Look at the disk that has " +
 				d.keyFile + ".", Err: err}
 	}
@@ -163,12 +166,13 @@ func (d *pairedDevices) revoke(device string) error {
 	}
 	switch len(keys) {
 	case 0:
-		return &session.Error{Code: "agent_revoke_not-found", Message: fmt.Sprintf("There is no device %q.", device),
+		return &session.Error{Code: session.CodeAgentNotFound, Message: fmt.Sprintf("There is no device %q.", device),
 			Hint: "List them: slipway agent devices"}
 	case 1:
 		return agentrpc.FaultError(d.list.Revoke(keys[0]))
 	}
-	return &session.Error{Code: "agent_revoke_conflict", Message: fmt.Sprintf("%d devices have the name %q.", len(keys),
+	return &session.Error{Code: session.CodeAgentConflict, Message: fmt.Sprintf("%d devices have the name %q.",
+		len(keys),
 		device), Hint: "Name it by its key: slipway agent devices"}
 }
 

@@ -14,7 +14,7 @@ import (
 func (s *Server) resolve(peer tunnel.Peer) (session.Agent, error) {
 	who, known := s.identify(peer)
 	if !known {
-		return nil, &session.Error{Code: "agent_call_forbidden", Message: "This device may not use the agent.",
+		return nil, &session.Error{Code: session.CodeAgentForbidden, Message: "This device may not use the agent.",
 			Hint: "Ask the agent's person to pair it anew: slipway agent pair"}
 	}
 	return s.gate.As(who), nil
@@ -54,11 +54,12 @@ func granted(request session.PairRequest, user string) (secure.Grant, error) {
 	case grant.Role == "":
 		grant.Role = secure.RoleUser
 	case grant.Role != secure.RoleAdmin && grant.Role != secure.RoleUser:
-		return grant, &session.Error{Code: "agent_pair_invalid", Message: fmt.Sprintf("%q is no role.", request.Role),
+		return grant, &session.Error{Code: session.CodeAgentInvalid, Message: fmt.Sprintf("%q is no role.",
+			request.Role),
 			Hint: "Write admin or user."}
 	}
 	if grant.Owner == session.DefaultOwner {
-		return grant, &session.Error{Code: "agent_pair_invalid",
+		return grant, &session.Error{Code: session.CodeAgentInvalid,
 			Message: fmt.Sprintf("%q stands for everybody and cannot be a person.", grant.Owner),
 			Hint:    "Choose another name."}
 	}

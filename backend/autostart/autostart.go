@@ -84,12 +84,12 @@ func quote(arg string) string {
 
 // Set writes the entry or removes it. One that the person turned off in the
 // settings of the desktop is left as it is. It fails with
-// settings_update_unsupported where the system has no entries, and with
+// settings_update_failed where the system has no entries, and with
 // settings_update_failed.
 func (e *Entry) Set(on bool) error {
 	switch {
 	case e.path == "" && on:
-		return &session.Error{Code: "settings_update_unsupported",
+		return &session.Error{Code: session.CodeSettingsFailed,
 			Message: "Slipway cannot start itself at login on this system.",
 			Hint:    "Add “slipway serve --quiet” to the programs that your system starts at login."}
 	case e.path == "":
@@ -125,6 +125,7 @@ func turnedOff(entry string) bool {
 }
 
 func (e *Entry) failed(err error) error {
-	return &session.Error{Code: "settings_update_failed", Message: "What starts Slipway at login could not be changed.",
-		Hint: "Check the permissions of " + filepath.Dir(e.path) + ".", Err: err}
+	return &session.Error{Code: session.CodeSettingsFailed,
+		Message: "What starts Slipway at login could not be changed.",
+		Hint:    "Check the permissions of " + filepath.Dir(e.path) + ".", Err: err}
 }

@@ -101,7 +101,7 @@ func TestWhereThereIsNoEntryThatIsSaid(t *testing.T) {
 	for _, system := range []string{"darwin", "windows"} {
 		e := New(Config{System: system, Home: place.Home{Dir: t.TempDir()},
 			Env: func(string) string { return "/somewhere" }})
-		if err := e.Set(true); session.CodeOf(err) != "settings_update_unsupported" {
+		if err := e.Set(true); session.CodeOf(err) != "settings_update_failed" {
 			t.Errorf("%s: %v", system, err)
 		}
 		set(t, e, false)

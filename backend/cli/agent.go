@@ -13,6 +13,7 @@ import (
 
 	"slipway/backend/daemon"
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 // daemonCommands are the commands for the agent of this machine.
@@ -105,8 +106,9 @@ computers. The flags are saved: the next start does not need them.`,
 
 func (p daemonCommands) runAgent(ctx context.Context, opts AgentOptions, quiet bool) error {
 	if p.Agent == nil {
-		return &failure{code: "cli_agent_unavailable", exit: ExitFailure, message: "This program cannot be an agent.",
-			hint: "Use the slipway program."}
+		return &failure{code: session.CodeServerUnavailable, exit: ExitFailure,
+			message: "This program cannot be an agent.",
+			hint:    "Use the slipway program."}
 	}
 	if !quiet {
 		opts.Ready = func(status daemon.Status) {

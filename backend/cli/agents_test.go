@@ -33,7 +33,7 @@ func sampleAgents() []api.Agent {
 			Connection: api.Connection{State: "down", Transport: "tls", Since: *ago(3 * time.Minute),
 				LastHeard: ago(3 * time.Minute), NextTry: pointer(noon.Add(9 * time.Second)),
 				Waits: "The machine does not answer. It is tried again by itself.",
-				Error: &session.Error{Code: "agent_connect_timeout", Message: "The machine does not answer.",
+				Error: &session.Error{Code: "agent_connect_unavailable", Message: "The machine does not answer.",
 					Hint: "Switch it on."}}},
 		{Name: "attic", Address: "wss://attic.example/a", Group: "default", Fingerprint: "aaaa",
 			Connection: api.Connection{State: "question", Transport: "wss", Since: noon, LastHeard: ago(time.Hour)},

@@ -15,6 +15,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
+	"slipway/backend/session"
 )
 
 // appCommands are the commands for apps and links.
@@ -166,7 +167,7 @@ func chooseApp(s api.Session, apps []api.App, named []string) (string, error) {
 			return app.ID, nil
 		}
 	}
-	return "", &failure{code: "app_open_not-found", exit: ExitNotFound,
+	return "", &failure{code: session.CodeAppNotFound, exit: ExitNotFound,
 		message: fmt.Sprintf("%s has no web app: Jupyter is not installed in %s and no port is open.", s.Name, s.Image),
 		hint:    "Launch an image with Jupyter, or open a port with --port."}
 }

@@ -88,7 +88,7 @@ func (p terminalCommands) attach(ctx context.Context, ref string, choice shellCh
 	shell, found := choice.among(shells)
 	if !found {
 		if choice.id != "" {
-			return &failure{code: "terminal_read_not-found", exit: ExitNotFound,
+			return &failure{code: session.CodeUseNotFound, exit: ExitNotFound,
 				message: fmt.Sprintf("%s has no live terminal %q.", s.Name, choice.id),
 				hint:    "Leave --terminal out to open one."}
 		}

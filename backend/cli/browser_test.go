@@ -64,7 +64,7 @@ func TestNoCodeIsAmongAProcesssArguments(t *testing.T) {
 					t.Errorf("a pass is asked for %+v, %v", asked, err)
 				}
 				if !known {
-					refuse(w, http.StatusConflict, session.Error{Code: "login_pass_unsupported", Message: "Unknown."})
+					refuse(w, http.StatusConflict, session.Error{Code: "server_start_failed", Message: "Unknown."})
 					return
 				}
 				reply(w, http.StatusCreated, api.Pass{URL: "http://127.0.0.1:7421/pass/p"})

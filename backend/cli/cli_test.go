@@ -129,7 +129,7 @@ func TestFailuresSayCodeSentenceAndHint(t *testing.T) {
 	f := newPlane(t)
 	invalid := session.Error{Code: "session_create_invalid", Message: "The spec has a value that is wrong.",
 		Fields: []session.FieldError{
-			{Field: "name", Code: "session_create_invalid", Message: "The name is too short.",
+			{Field: "name", Kind: "invalid", Message: "The name is too short.",
 				Hint: "Write 4 to 64 characters."}}}
 	f.handle("POST /api/v1/sessions",
 		func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusUnprocessableEntity, invalid) })

@@ -147,7 +147,7 @@ func (j *copying) stat(ctx context.Context, path string) (api.FileInfo, error) {
 
 func isNotFound(err error) bool {
 	problem, _ := describe(err)
-	return hasDetail(problem.Code, "not-found")
+	return problem.Code.Detail() == session.DetailNotFound
 }
 
 // up copies to the session.
@@ -183,8 +183,9 @@ func orDot(path string) string {
 }
 
 func noLocal(name string, err error) error {
-	return &failure{code: "cli_copy_failed", exit: ExitFailure, message: sentence(fmt.Sprintf("%s: %v", name, err)),
-		hint: "Check the path and its permissions."}
+	return &failure{code: session.CodeCommandFailed, exit: ExitFailure,
+		message: sentence(fmt.Sprintf("%s: %v", name, err)),
+		hint:    "Check the path and its permissions."}
 }
 
 func (j *copying) uploadTree(ctx context.Context, source, target string) error {
@@ -254,7 +255,7 @@ const deepest = 250
 
 func (j *copying) downloadTree(ctx context.Context, root *os.Root, source, target string) error {
 	if strings.Count(target, string(filepath.Separator)) > deepest {
-		return &failure{code: "cli_copy_too-deep", exit: ExitFailure, message: "The directories lie too deep.",
+		return &failure{code: session.CodeCommandFailed, exit: ExitFailure, message: "The directories lie too deep.",
 			hint: "Copy parts of it."}
 	}
 	if err := root.MkdirAll(target, 0o755); err != nil {

@@ -47,7 +47,7 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 	if !j.force { // before all of it is sent
 		switch _, err := j.stat(ctx, target); {
 		case err == nil:
-			return &failure{code: "cli_copy_already-exists", exit: ExitFailure, message: target + " is there already.",
+			return &failure{code: session.CodeFileExists, exit: ExitFailure, message: target + " is there already.",
 				hint: "Add -f to replace it."}
 		case !isNotFound(err):
 			return err
@@ -66,7 +66,8 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 	}
 	checksum := <-sum
 	if now, err := os.Stat(source); err != nil || now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()) {
-		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " changed while it was copied.",
+		return &failure{code: session.CodeFileChanged, exit: ExitFailure, message: source +
+			" changed while it was copied.",
 			hint: "Copy it again."}
 	}
 	finish := api.FinishRequest{
@@ -123,7 +124,7 @@ func (j *copying) send(ctx context.Context, source string, size int64, target, k
 // download copies one file from the session.
 func (j *copying) download(ctx context.Context, root *os.Root, source, target string, info api.FileInfo) error {
 	if _, err := root.Lstat(target); err == nil && !j.force {
-		return &failure{code: "cli_copy_already-exists", exit: ExitFailure, message: target + " is there already.",
+		return &failure{code: session.CodeFileExists, exit: ExitFailure, message: target + " is there already.",
 			hint: "Add -f to replace it."}
 	}
 	key := keyOf(j.files.List.At(j.place).Target(), source, info.Version)
@@ -138,7 +139,7 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 		return err
 	}
 	if got != wanted {
-		err := &failure{code: "cli_copy_checksum", exit: ExitFailure,
+		err := &failure{code: session.CodeFileChanged, exit: ExitFailure,
 			message: source + " changed while it was copied: the checksums differ.", hint: "Copy it again."}
 		return errors.Join(err, root.Remove(part))
 	}
@@ -204,7 +205,8 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 	defer response.Body.Close()
 	switch {
 	case response.Header.Get("ETag") != strconv.Quote(info.Version):
-		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " changed while it was copied.",
+		return &failure{code: session.CodeFileChanged, exit: ExitFailure, message: source +
+			" changed while it was copied.",
 			hint: "Copy it again."}
 	case response.StatusCode != http.StatusPartialContent:
 		if err := into.restart(); err != nil {
@@ -222,7 +224,7 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 		return &client.Lost{Err: lost}
 	}
 	if more, _ := io.ReadFull(response.Body, make([]byte, 1)); more > 0 {
-		return &failure{code: "cli_copy_changed", exit: ExitFailure, message: source + " is longer than it was.",
+		return &failure{code: session.CodeFileChanged, exit: ExitFailure, message: source + " is longer than it was.",
 			hint: "Copy it again."}
 	}
 	return nil

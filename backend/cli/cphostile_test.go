@@ -144,7 +144,7 @@ func TestACopyOfAnEndlessDirectoryEnds(t *testing.T) {
 	again := []api.FileInfo{{FileInfo: session.FileInfo{Kind: "directory"}, Name: "again"}}
 	serveFiles(f, again, again, evil)
 	got := f.run(t, "cp", "-r", "train-a:results", t.TempDir())
-	if got.code != ExitFailure || !strings.Contains(got.stderr, "(cli_copy_too-deep)") {
+	if got.code != ExitFailure || !strings.Contains(got.stderr, "(cli_command_failed)") {
 		t.Errorf("%+.500v", got)
 	}
 }

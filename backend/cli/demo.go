@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 // DemoOptions says which demonstration to serve.
@@ -48,8 +49,9 @@ reclaimed), failure (sessions end in different ways, each with its reason).`,
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()
 		if p.Demo == nil {
-			return &failure{code: "cli_demo_unavailable", exit: ExitFailure, message: "This program has no demo.",
-				hint: "Use the slipway program."}
+			return &failure{code: session.CodeServerUnavailable, exit: ExitFailure,
+				message: "This program has no demo.",
+				hint:    "Use the slipway program."}
 		}
 		if opts.Port < 0 || opts.Port > 65535 {
 			return usagef("invalid port %d: use a number from 1 to 65535", opts.Port)

@@ -164,7 +164,7 @@ func TestKeysAreChangedWithoutAQuestion(t *testing.T) {
 	})
 	t.Run("a login is needed to change that of another machine", func(t *testing.T) {
 		if got := near.do("agent", "rotate", "--on", "box"); got.code == ExitOK ||
-			!strings.Contains(got.stderr, "agent_rotate_unavailable") &&
+			!strings.Contains(got.stderr, "agent_call_unavailable") &&
 				!strings.Contains(got.stderr, "on its own machine") {
 			t.Errorf("%+v", got)
 		}

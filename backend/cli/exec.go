@@ -122,7 +122,7 @@ func (p terminalCommands) execute(ctx context.Context, c *caller, s api.Session,
 	}
 	code, err := terminal.RunExec(ctx, conn, streams)
 	if err != nil && client.IsLost(err) {
-		return 0, errors.Join(&failure{code: "exec_run_unavailable", exit: ExitUnavailable,
+		return 0, errors.Join(&failure{code: session.CodeSessionUnavailable, exit: ExitUnavailable,
 			message: "The connection was lost; the command was ended with it.",
 			hint:    "A terminal outlives lost connections: slipway attach " + s.Name + "."}, err)
 	}

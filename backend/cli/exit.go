@@ -50,13 +50,13 @@ func usagef(format string, args ...any) error {
 
 // failure is a failure that the command line itself found.
 type failure struct {
-	code    string
+	code    session.Code
 	message string
 	hint    string
 	exit    int
 }
 
-func (e *failure) Error() string { return e.code + ": " + e.message }
+func (e *failure) Error() string { return string(e.code) + ": " + e.message }
 
 // exitError ends the program with a code and prints nothing: all was said.
 type exitError struct{ code int }
@@ -89,11 +89,7 @@ func (p *program) finish(err error) int {
 		if field.Message == problem.Message {
 			continue // it is the only one and was just said
 		}
-		said := strings.TrimSpace(field.Message + " " + field.Hint)
-		if field.Code != problem.Code {
-			said += " (" + string(field.Code) + ")"
-		}
-		fmt.Fprintf(p.Stderr, "  %s: %s\n", field.Field, said)
+		fmt.Fprintf(p.Stderr, "  %s: %s\n", field.Field, strings.TrimSpace(field.Message+" "+field.Hint))
 	}
 	if problem.Hint != "" {
 		fmt.Fprintf(p.Stderr, "  %s\n", problem.Hint)
@@ -113,33 +109,31 @@ func describe(err error) (session.Error, int) {
 	case errors.As(err, &told):
 		return told.Problem, exitOf(told)
 	case errors.As(err, &own):
-		return session.Error{Code: session.Code(own.code), Message: own.message, Hint: own.hint}, own.exit
+		return session.Error{Code: own.code, Message: own.message, Hint: own.hint}, own.exit
 	case errors.As(err, &usage):
-		return session.Error{Code: "cli_usage_invalid", Message: usage.message, Hint: usage.hint}, ExitUsage
+		return session.Error{Code: session.CodeUsage, Message: usage.message, Hint: usage.hint}, ExitUsage
 	case errors.As(err, &about):
 		return session.Error{Code: about.Code, Message: about.Message, Hint: about.Hint}, ExitFailure
 	case errors.Is(err, daemon.ErrNotRunning):
-		return session.Error{Code: "agent_find_not-found", Message: "No agent runs on this machine.",
+		return session.Error{Code: session.CodeAgentNotFound, Message: "No agent runs on this machine.",
 			Hint: "Start it: slipway agent start"}, ExitUnavailable
 	case errors.As(err, &start):
 		return startProblem(start), ExitUnavailable
 	case errors.Is(err, client.ErrNotServing), client.IsLost(err):
-		return session.Error{Code: "cli_connect_unavailable", Message: "The control plane does not answer.",
+		return session.Error{Code: session.CodeServerUnreachable, Message: "The control plane does not answer.",
 			Hint: "slipway doctor says why; slipway serve starts it."}, ExitUnavailable
 	}
-	return session.Error{Code: "cli_command_internal-error", Message: sentence(err.Error())}, ExitFailure
+	return session.Error{Code: session.CodeCommandFailed, Message: sentence(err.Error())}, ExitFailure
 }
 
 func exitOf(e *client.Refused) int {
-	if strings.HasPrefix(string(e.Problem.Code), "exec_create_") { // as shells do
-		switch {
-		case hasDetail(e.Problem.Code, "not-found"):
-			return ExitNoCommand
-		case hasDetail(e.Problem.Code, "forbidden"):
-			return ExitNoProgram
-		}
+	switch e.Problem.Code { // as shells do
+	case session.CodeProcessNotFound:
+		return ExitNoCommand
+	case session.CodeProcessForbidden:
+		return ExitNoProgram
 	}
-	switch cmp.Or(e.Status, statusOfCode(e.Problem.Code)) {
+	switch cmp.Or(e.Status, e.Problem.Code.Status()) {
 	case http.StatusNotFound:
 		return ExitNotFound
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
@@ -156,7 +150,7 @@ func startProblem(e *client.StartError) session.Error {
 		lines := strings.Split(e.Log, "\n")
 		message += " It wrote: " + lines[len(lines)-1]
 	}
-	return session.Error{Code: "cli_serve_unavailable", Message: message,
+	return session.Error{Code: session.CodeServerFailed, Message: message,
 		Hint: "Its log is " + e.LogFile + "; slipway serve shows the failure here."}
 }
 

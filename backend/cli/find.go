@@ -19,17 +19,6 @@ import (
 // ended reports whether a session has a status that it never leaves.
 func ended(s api.Session) bool { return s.Status.Terminal() }
 
-// detailStatus gives the last part of a code the status of HTTP it is told with.
-var detailStatus = map[string]int{
-	"not-found":   http.StatusNotFound,
-	"invalid":     http.StatusUnprocessableEntity,
-	"unavailable": http.StatusServiceUnavailable,
-}
-
-func hasDetail(code session.Code, detail string) bool {
-	return strings.HasSuffix(string(code), "_"+detail)
-}
-
 // find returns the session that ref names: its id, the name of a live one, the
 // name of the newest finished one, or a beginning of an id that only one has.
 func (c *caller) find(ctx context.Context, ref string) (api.Session, error) {
@@ -76,12 +65,12 @@ func match(all []api.Session, ref string) (session.ID, error) {
 	}
 	switch len(beginning) {
 	case 0:
-		return "", &failure{code: "session_read_not-found", exit: ExitNotFound,
+		return "", &failure{code: session.CodeSessionNotFound, exit: ExitNotFound,
 			message: fmt.Sprintf("There is no session %q.", ref), hint: "slipway ps -a lists all of them."}
 	case 1:
 		return session.ID(beginning[0]), nil
 	}
-	return "", &failure{code: "session_read_ambiguous", exit: ExitUsage,
+	return "", &failure{code: session.CodeSessionAmbiguous, exit: ExitUsage,
 		message: fmt.Sprintf("%q is the beginning of %d ids: %s.", ref, len(beginning),
 			strings.Join(beginning[:min(len(beginning), 5)], ", ")),
 		hint: "Write more of the id, or the name."}

@@ -214,7 +214,7 @@ func (c *caller) anyFolder(ctx context.Context, ref string) (api.Folder, error) 
 	case 1:
 		return found[0], nil
 	}
-	return f, &failure{code: "folder_read_ambiguous", exit: ExitUsage,
+	return f, &failure{code: session.CodeFolderConflict, exit: ExitUsage,
 		message: fmt.Sprintf("There are %d folders named %s in the trash.", len(found), ref),
 		hint:    "Use the id: slipway folder ls --trash shows it."}
 }

@@ -90,7 +90,7 @@ func (c *caller) follow(ctx context.Context, id session.ID, fn func(api.Session)
 			return &client.Lost{Err: err}
 		}
 		if event.Removed == string(id) {
-			return &failure{code: "session_read_not-found", exit: ExitNotFound,
+			return &failure{code: session.CodeSessionNotFound, exit: ExitNotFound,
 				message: "The session's record was removed while it was watched."}
 		}
 		if s := sessionIn(event, id); s != nil && s.Revision >= now.Revision && fn(*s) {
@@ -118,7 +118,7 @@ func limited(ctx context.Context, timeout time.Duration, what string) (context.C
 	if timeout <= 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, timeout, &failure{code: "cli_wait_timeout", exit: ExitTimeout,
+	return context.WithTimeoutCause(ctx, timeout, &failure{code: session.CodeOperationTimeout, exit: ExitTimeout,
 		message: fmt.Sprintf("%s did not happen within %s.", what, timeout),
 		hint:    "slipway show and slipway history say where the session stands."})
 }

@@ -51,7 +51,7 @@ func (c *caller) findDevice(ctx context.Context, ref, agent string) (api.DeviceB
 			}
 		}
 	}
-	return api.DeviceBoard{}, api.DeviceState{}, &failure{code: "accelerator_read_not-found", exit: ExitNotFound,
+	return api.DeviceBoard{}, api.DeviceState{}, &failure{code: session.CodeDeviceNotFound, exit: ExitNotFound,
 		message: fmt.Sprintf("There is no device %q.", ref), hint: "slipway gpu lists all of them."}
 }
 

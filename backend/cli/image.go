@@ -222,7 +222,7 @@ another container uses. It first shows what it would remove and how much space t
 			}
 		}
 		if len(req.Images) == 0 {
-			return api.Operation{}, &failure{code: "cli_prune_not-found", exit: ExitOK,
+			return api.Operation{}, &failure{code: session.CodeNoImage, exit: ExitOK,
 				message: "There is nothing to remove."}
 		}
 		if !yes {

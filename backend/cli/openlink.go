@@ -12,6 +12,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/recipe"
+	"slipway/backend/session"
 )
 
 func (p appCommands) openLinkCommand() *cobra.Command {
@@ -27,7 +28,7 @@ Nothing happens before you confirm.`,
 		if _, err := recipe.ParseLink(args[0]); err != nil {
 			var fault *recipe.Fault
 			if errors.As(err, &fault) {
-				return &failure{code: "link_parse_invalid", exit: ExitInvalid, message: sentence(fault.Message),
+				return &failure{code: session.CodeRecipeInvalid, exit: ExitInvalid, message: sentence(fault.Message),
 					hint: fault.Hint}
 			}
 			return err

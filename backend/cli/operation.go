@@ -63,7 +63,7 @@ func (p *program) operates(begin func(context.Context, *caller, []string) (api.O
 		}
 		switch {
 		case ended.State == "cancelled":
-			return &failure{code: "operation_run_cancelled", exit: ExitInterrupted, message: "It was cancelled."}
+			return &failure{code: session.CodeOperationCancelled, exit: ExitInterrupted, message: "It was cancelled."}
 		case ended.State == "failed" && ended.Error != nil:
 			return &client.Refused{Problem: *ended.Error}
 		case ended.State == "failed":
@@ -74,16 +74,6 @@ func (p *program) operates(begin func(context.Context, *caller, []string) (api.O
 		}
 		return nil
 	})
-}
-
-// statusOfCode is the status of HTTP that a failure of that code is told with.
-func statusOfCode(code session.Code) int {
-	for detail, status := range detailStatus {
-		if hasDetail(code, detail) {
-			return status
-		}
-	}
-	return 0
 }
 
 // cancelPatience is how long a cancelled operation is waited for.
@@ -184,7 +174,7 @@ func (p *program) answerPrompt(ctx context.Context, c *caller, id string, prompt
 	}
 	_, err = route.OperationAnswer.At(id).Body(api.PromptAnswer{Prompt: prompt.ID, Text: answer}).Ask(ctx, c)
 	var told *client.Refused
-	if errors.As(err, &told) && told.Problem.Code == "operation_answer_conflict" {
+	if errors.As(err, &told) && told.Problem.Code == session.CodeOperationConflict {
 		return nil // somebody else was quicker, or it is moot
 	}
 	return err
@@ -197,7 +187,7 @@ func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 		if err != nil {
-			return "", &failure{code: "cli_ask_unavailable", exit: ExitFailure,
+			return "", &failure{code: session.CodeCommandFailed, exit: ExitFailure,
 				message: "It asks: " + session.Printable(prompt.Text),
 				hint:    "Run this where you can type, or answer in the user interface."}
 		}
@@ -232,7 +222,8 @@ func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
 		return line, nil
 	case err := <-failed:
 		if errors.Is(err, io.EOF) {
-			return "", &failure{code: "cli_ask_cancelled", exit: ExitInterrupted, message: "Nothing was answered."}
+			return "", &failure{code: session.CodeOperationCancelled, exit: ExitInterrupted,
+				message: "Nothing was answered."}
 		}
 		return "", err
 	case <-ctx.Done():
@@ -261,7 +252,7 @@ func (p *program) confirm(ctx context.Context, question string) error {
 		return err
 	}
 	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
-		return &failure{code: "cli_confirm_cancelled", exit: ExitInterrupted, message: "Nothing was changed."}
+		return &failure{code: session.CodeOperationCancelled, exit: ExitInterrupted, message: "Nothing was changed."}
 	}
 	return nil
 }

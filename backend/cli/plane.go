@@ -78,7 +78,7 @@ within ten minutes. To get a new one, press Enter in the terminal or run slipway
 // log, where no login code may stand.
 func (p planeCommands) serve(ctx context.Context, opts ServeOptions, open, quiet bool) error {
 	if p.Serve == nil {
-		return &failure{code: "cli_serve_unavailable", exit: ExitFailure, message: "This program cannot serve.",
+		return &failure{code: session.CodeServerFailed, exit: ExitFailure, message: "This program cannot serve.",
 			hint: "Use the slipway program."}
 	}
 	if !quiet {
@@ -89,7 +89,7 @@ func (p planeCommands) serve(ctx context.Context, opts ServeOptions, open, quiet
 	}
 	err := p.Serve(ctx, opts)
 	if errors.Is(err, place.ErrLocked) {
-		return &failure{code: "cli_serve_already-exists", exit: ExitFailure,
+		return &failure{code: session.CodeStartConflict, exit: ExitFailure,
 			message: "Another control plane holds " + opts.Home.Dir + " and does not answer.",
 			hint:    "It may be starting or stopping: try again. SLIPWAY_HOME chooses another folder."}
 	}
@@ -117,7 +117,7 @@ func (p planeCommands) sayServing(ready Ready) {
 // was asked for than it has.
 func (p planeCommands) alreadyServing(ctx context.Context, running *client.Client, asked string, open bool) error {
 	if have := running.Serving.Engine; asked != "" && asked != "auto" && have != "" && asked != have {
-		return &failure{code: "cli_serve_conflict", exit: ExitFailure,
+		return &failure{code: session.CodeStartConflict, exit: ExitFailure,
 			message: fmt.Sprintf("A control plane runs already, with the engine %s.", have),
 			hint:    "slipway shutdown stops it; sessions go on."}
 	}

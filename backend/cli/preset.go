@@ -11,6 +11,7 @@ import (
 
 	"slipway/backend/api/route"
 	"slipway/backend/hub"
+	"slipway/backend/session"
 )
 
 func (p recipeCommands) presetCommand() *cobra.Command {
@@ -59,7 +60,7 @@ func (p recipeCommands) presetSaveCommand() *cobra.Command {
 		wrong := readUnits(unitFlag{"resources.memory", memory, &request.Resources.Memory},
 			unitFlag{"resources.shm", shm, &request.Resources.Shm},
 			unitFlag{"accelerator", devices, &request.Accelerator})
-		if err := invalid("preset_create_invalid", wrong); err != nil {
+		if err := invalid(session.CodeSettingsInvalid, wrong); err != nil {
 			return err
 		}
 		request.Name = args[0]
@@ -101,6 +102,6 @@ func (c *caller) findPreset(ctx context.Context, ref string) (hub.Preset, error)
 			return preset, nil
 		}
 	}
-	return hub.Preset{}, &failure{code: "preset_read_not-found", exit: ExitNotFound,
+	return hub.Preset{}, &failure{code: session.CodeRecipeNotFound, exit: ExitNotFound,
 		message: fmt.Sprintf("There is no preset %q.", ref), hint: "slipway preset ls lists all of them."}
 }

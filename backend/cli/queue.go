@@ -133,7 +133,7 @@ checks with the recorded data of the session. It changes nothing.`,
 		for i := range wrong {
 			wrong[i].Field = strings.TrimPrefix(wrong[i].Field, "idle.")
 		}
-		if err = errors.Join(err, invalid("session_simulate_invalid", wrong)); err != nil {
+		if err = errors.Join(err, invalid(session.CodeSessionInvalid, wrong)); err != nil {
 			return err
 		}
 		return p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {

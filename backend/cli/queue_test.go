@@ -289,7 +289,7 @@ func TestWrongQueueFlagsLaunchNothing(t *testing.T) {
 		"idle.use.window", "count"} {
 		t.Run("the server refuses "+field, func(t *testing.T) {
 			refusal := session.Error{Code: "session_create_invalid", Message: "2 fields are wrong.", Hint: "See below.",
-				Fields: []session.FieldError{{Field: field, Code: "session_create_invalid-x", Message: "It is wrong.",
+				Fields: []session.FieldError{{Field: field, Kind: "session_create_invalid-x", Message: "It is wrong.",
 					Hint: "Write it otherwise."}}}
 			refusing := newPlane(t)
 			for _, path := range []string{"sessions", "launches"} {

@@ -33,7 +33,7 @@ func (p recipeCommands) readSpec(path string) (session.Spec, error) {
 	} else {
 		file, err := os.Open(path)
 		if err != nil {
-			return session.Spec{}, &failure{code: "recipe_read_not-found", exit: ExitUsage,
+			return session.Spec{}, &failure{code: session.CodeRecipeNotFound, exit: ExitUsage,
 				message: sentence(err.Error()),
 				hint:    "-f takes the path of a YAML file."}
 		}
@@ -60,7 +60,7 @@ func recipeFailure(name string, err error) error {
 	if fault.Line > 0 {
 		where = fmt.Sprintf("%s, line %d", name, fault.Line)
 	}
-	return &failure{code: "recipe_parse_invalid", exit: ExitInvalid, message: where + ": " + fault.Message,
+	return &failure{code: session.CodeRecipeInvalid, exit: ExitInvalid, message: where + ": " + fault.Message,
 		hint: fault.Hint}
 }
 
@@ -85,7 +85,7 @@ func (p recipeCommands) addSecrets(spec *session.Spec, given []string) error {
 	if len(missing) > 1 {
 		verb = "have no values"
 	}
-	return &failure{code: "recipe_run_missing-secret", exit: ExitInvalid,
+	return &failure{code: session.CodeRecipeInvalid, exit: ExitInvalid,
 		message: fmt.Sprintf("%s %s: recipes keep no secrets.", strings.Join(missing, ", "), verb),
 		hint: fmt.Sprintf("Set it in the environment, or add -e %s=VALUE; -e %s= leaves it empty.", missing[0],
 			missing[0])}

@@ -71,7 +71,7 @@ func (p runCommands) createMissing(ctx context.Context, c *caller, spec session.
 	var names []string
 	for _, e := range preview.Errors {
 		i, part := mountField(e.Field)
-		if part != "folder" || i >= len(spec.Mounts) || e.Code != session.CodeNoFolder {
+		if part != "folder" || i >= len(spec.Mounts) || e.Kind != session.KindNotFound {
 			return nil
 		}
 		if name := spec.Mounts[i].Folder; !slices.Contains(names, name) {

@@ -27,16 +27,16 @@ after: [prepare]
 
 // gone is what a server says of goneRecipe where none of it is.
 var gone = session.Error{Code: "session_create_invalid", Message: "6 fields are wrong.", Fields: []session.FieldError{
-	{Field: "group", Code: "session_create_not-found", Message: "No agent is in a resource group \"lab\"."},
-	{Field: "agent", Code: "session_create_not-found", Message: "There is no agent named \"lab-2\".",
+	{Field: "group", Kind: "not-found", Message: "No agent is in a resource group \"lab\"."},
+	{Field: "agent", Kind: "not-found", Message: "There is no agent named \"lab-2\".",
 		Hint: "Leave it empty to let Slipway choose."},
-	{Field: "accelerator", Code: "session_create_accelerator-over-machine",
+	{Field: "accelerator", Kind: "out-of-range",
 		Message: "No device has instances 9g.99gb."},
-	{Field: "mounts[0].folder", Code: session.CodeNoFolder,
+	{Field: "mounts[0].folder", Kind: session.KindNotFound,
 		Message: "There is no folder sets on this machine."},
-	{Field: "mounts[2].source", Code: "session_create_invalid-mount-source",
+	{Field: "mounts[2].source", Kind: "invalid",
 		Message: "There is no directory /data/old on this machine."},
-	{Field: "after[0]", Code: "session_create_unknown-dependency", Message: "There is no session prepare to wait for."},
+	{Field: "after[0]", Kind: "not-found", Message: "There is no session prepare to wait for."},
 }}
 
 func written(t *testing.T, text string) string {
@@ -61,14 +61,13 @@ func TestWhatAFileNamesAndIsNotThereIsToldWithItsRepair(t *testing.T) {
 			t.Errorf("%v: code %d, %q", args, got.code, got.stdout)
 		}
 		for _, want := range []string{
-			"group: No agent is in a resource group \"lab\". Or add --group NAME, or --group= for any. " +
-				"(session_create_not-found)",
+			"group: No agent is in a resource group \"lab\". Or add --group NAME, or --group= for any.",
 			"agent: There is no agent named \"lab-2\". Leave it empty to let Slipway choose. Or add --on NAME, or " +
-				"--on= for any agent. (session_create_not-found)",
-			"--gpu none. (session_create_accelerator-over-machine)",
-			"add --create-folders, -v OTHER:/home/work/sets, or --no-volume sets. (session_create_no-folder)",
-			"add -v OTHER:/home/work/old, or --no-volume /data/old. (session_create_invalid-mount-source)",
-			"add --no-after prepare. (session_create_unknown-dependency)",
+				"--on= for any agent.",
+			"--gpu none.",
+			"add --create-folders, -v OTHER:/home/work/sets, or --no-volume sets.",
+			"add -v OTHER:/home/work/old, or --no-volume /data/old.",
+			"add --no-after prepare.",
 		} {
 			if !strings.Contains(got.stderr, want) {
 				t.Errorf("%v lacks %q in\n%s", args, want, got.stderr)
@@ -107,10 +106,10 @@ func TestMissingFoldersAreCreatedWhereNothingElseIsWrong(t *testing.T) {
 		wrong []session.FieldError
 		made  []string
 	}{
-		"nothing else is": {[]session.FieldError{{Field: "mounts[0].folder", Code: session.CodeNoFolder},
-			{Field: "mounts[1].folder", Code: session.CodeNoFolder}}, []string{"sets on lab"}},
-		"an agent is": {[]session.FieldError{{Field: "agent", Code: "session_create_not-found"},
-			{Field: "mounts[0].folder", Code: session.CodeNoFolder}}, nil},
+		"nothing else is": {[]session.FieldError{{Field: "mounts[0].folder", Kind: session.KindNotFound},
+			{Field: "mounts[1].folder", Kind: session.KindNotFound}}, []string{"sets on lab"}},
+		"an agent is": {[]session.FieldError{{Field: "agent", Kind: "not-found"},
+			{Field: "mounts[0].folder", Kind: session.KindNotFound}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plane := newPlane(t)

@@ -325,11 +325,11 @@ func (p runCommands) endOfBatch(ctx context.Context, c *caller, s api.Session) e
 
 // noResult is the failure of a session that ended before its command did.
 func noResult(s api.Session) error {
-	f := &failure{code: "session_run_failed", exit: ExitNoResult,
+	f := &failure{code: session.CodeRunFailed, exit: ExitNoResult,
 		message: fmt.Sprintf("%s ended as %s: %s.", s.Name, s.Status, s.Reason), hint: "slipway history " + s.Name +
 			" shows its course."}
 	if s.Error != nil {
-		f.code, f.message = string(s.Error.Code), fmt.Sprintf("%s ended as %s: %s", s.Name, s.Status, s.Error.Message)
+		f.code, f.message = s.Error.Code, fmt.Sprintf("%s ended as %s: %s", s.Name, s.Status, s.Error.Message)
 		if s.Error.Hint != "" {
 			f.hint = s.Error.Hint
 		}

@@ -313,10 +313,10 @@ func TestExecThatIsRefusedOrCutSaysSo(t *testing.T) {
 	f := newPlane(t)
 	f.sessions = sampleSessions()
 	f.commanding(t, func(session.ExecRequest, terminal.Conn) *session.Error {
-		return &session.Error{Code: "exec_create_not-found", Message: "There is no program nope."}
+		return &session.Error{Code: "process_start_not-found", Message: "There is no program nope."}
 	})
 	if got := f.run(t, "exec", "train-a", "nope"); got.code != ExitNoCommand ||
-		!strings.Contains(got.stderr, "(exec_create_not-found)") {
+		!strings.Contains(got.stderr, "(process_start_not-found)") {
 		t.Errorf("refused: %+v", got)
 	}
 	f.commanding(t, func(_ session.ExecRequest, conn terminal.Conn) *session.Error { _ = conn.Close(); return nil })

@@ -16,6 +16,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/client"
+	"slipway/backend/session"
 )
 
 func (p terminalCommands) sshCommand() *cobra.Command {
@@ -83,7 +84,7 @@ ssh, sftp and scp. For rsync, the image needs rsync.`,
 func (p terminalCommands) runSSH(ctx context.Context, c *caller, s api.Session, options, command []string) error {
 	path, err := exec.LookPath("ssh")
 	if err != nil {
-		return &failure{code: "ssh_run_not-installed", exit: ExitNoCommand, message: "This computer has no ssh.",
+		return &failure{code: session.CodeConnectInvalid, exit: ExitNoCommand, message: "This computer has no ssh.",
 			hint: "Install OpenSSH's client, or use slipway attach."}
 	}
 	access, err := route.SSHAccess.At(string(s.ID)).Ask(ctx, c)
@@ -95,7 +96,8 @@ func (p terminalCommands) runSSH(ctx context.Context, c *caller, s api.Session, 
 		return err
 	}
 	if len(access.Names) == 0 {
-		return &failure{code: "ssh_run_unavailable", exit: ExitUnavailable, message: "ssh does not know of " + s.Name +
+		return &failure{code: session.CodeSessionUnavailable, exit: ExitUnavailable, message: "ssh does not know of " +
+			s.Name +
 			" yet.", hint: "Try again in a moment."}
 	}
 	args := slices.Concat([]string{"-F", setup.ConfigFile}, options, access.Names[len(access.Names)-1:], command)

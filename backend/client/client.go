@@ -99,7 +99,7 @@ func (c *Client) Call(ctx context.Context, method, target string, in, out any) e
 		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return &session.Error{Code: "cli_answer_invalid",
+		return &session.Error{Code: session.CodeServerAnswer,
 			Message: fmt.Sprintf("The control plane's answer to %s %s is not understood: %v.", method, target, err),
 			Hint:    "The running control plane may be of another version: slipway shutdown, then try again."}
 	}
@@ -149,7 +149,7 @@ func readRefused(response *http.Response) error {
 	refused := &Refused{Status: response.StatusCode}
 	data, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil || json.Unmarshal(data, &refused.Problem) != nil || refused.Problem.Code == "" {
-		refused.Problem = session.Error{Code: "cli_answer_invalid", Message: "The control plane answered " +
+		refused.Problem = session.Error{Code: session.CodeServerAnswer, Message: "The control plane answered " +
 			response.Status + "."}
 	}
 	return refused

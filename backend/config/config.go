@@ -37,6 +37,6 @@ func ReadAgent(env func(string) string) (Agent, error) {
 
 // invalid is the failure of a variable of the agent.
 func invalid(env func(string) string, name, hint string) error {
-	return &session.Error{Code: "agent_open_invalid", Message: fmt.Sprintf("%s=%s is not valid.", name, env(name)),
+	return &session.Error{Code: session.CodeServerInvalid, Message: fmt.Sprintf("%s=%s is not valid.", name, env(name)),
 		Hint: hint}
 }

@@ -60,7 +60,7 @@ func readIdle(env func(string) string) (session.IdlePolicy, error) {
 		threshold("SLIPWAY_IDLE_GPU", &policy.Use.GPU), threshold("SLIPWAY_IDLE_VRAM", &policy.Use.VRAM))
 	policy.Use.Any = env("SLIPWAY_IDLE_ANY") == "1"
 	if faults := policy.Validate(""); err == nil && len(faults) > 0 {
-		err = &session.Error{Code: "agent_open_invalid",
+		err = &session.Error{Code: session.CodeServerInvalid,
 			Message: "The policy of SLIPWAY_IDLE variables cannot be used: " + faults[0].Message, Hint: faults[0].Hint}
 	}
 	return policy, err

@@ -21,11 +21,11 @@ import (
 // room are what a person wants, and a wait that says why is better than parts
 // of 1, 0.3 and 0.2. A share of one device or less stays on one in any case.
 //
-// It fails with accelerator_open_invalid.
+// It fails with server_start_invalid.
 func readShares(env func(string) string) (gpu.Config, error) {
 	var config gpu.Config
 	wrong := func(name, hint string) error {
-		return &session.Error{Code: "accelerator_open_invalid",
+		return &session.Error{Code: session.CodeServerInvalid,
 			Message: fmt.Sprintf("%s=%s is not valid.", name, env(name)), Hint: hint}
 	}
 	if text := env("SLIPWAY_GPU_QUANTUM"); text != "" {

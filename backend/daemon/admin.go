@@ -15,8 +15,9 @@ func serveAdmin(mux *http.ServeMux, d session.Admin) {
 	mux.HandleFunc("POST /audit", answer(func(r *http.Request) (any, error) {
 		var asked session.AuditQuery
 		if err := readBody(r, &asked); err != nil {
-			return nil, &session.Error{Code: "agent_audit_invalid", Message: "What is asked of the log cannot be read.",
-				Hint: "Use the same version on both sides.", Err: err}
+			return nil, &session.Error{Code: session.CodeAgentInvalid,
+				Message: "What is asked of the log cannot be read.",
+				Hint:    "Use the same version on both sides.", Err: err}
 		}
 		return d.Audit(r.Context(), asked)
 	}))
@@ -24,7 +25,7 @@ func serveAdmin(mux *http.ServeMux, d session.Admin) {
 	mux.HandleFunc("PUT /limits/{owner}", answer(func(r *http.Request) (any, error) {
 		var limit session.Allowance
 		if err := readBody(r, &limit); err != nil {
-			return nil, &session.Error{Code: "agent_limit_invalid", Message: "The limit cannot be read.",
+			return nil, &session.Error{Code: session.CodeAgentInvalid, Message: "The limit cannot be read.",
 				Hint: "Use the same version on both sides.", Err: err}
 		}
 		return struct{}{}, d.SetLimit(r.Context(), r.PathValue("owner"), &limit)
@@ -43,8 +44,9 @@ func servePairing(mux *http.ServeMux, d session.Pairing) {
 	mux.HandleFunc("POST /pair", answer(func(r *http.Request) (any, error) {
 		var request session.PairRequest
 		if err := readBody(r, &request); err != nil {
-			return nil, &session.Error{Code: "agent_pair_invalid", Message: "The request for a code cannot be read.",
-				Hint: "Use the same version on both sides.", Err: err}
+			return nil, &session.Error{Code: session.CodeAgentInvalid,
+				Message: "The request for a code cannot be read.",
+				Hint:    "Use the same version on both sides.", Err: err}
 		}
 		return d.PairCode(r.Context(), request)
 	}))

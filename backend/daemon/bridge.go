@@ -32,11 +32,11 @@ func Bridge(ctx context.Context, home place.Home, in io.Reader, out io.Writer) e
 		}
 		conn, err = Dial(ctx, home)
 	}
-	if session.CodeOf(err) == "agent_connect_forbidden" {
+	if session.CodeOf(err) == session.CodeConnectForbidden {
 		return err
 	}
 	if err != nil {
-		return &session.Error{Code: "agent_connect_unavailable", Message: "The agent of " + home.Dir +
+		return &session.Error{Code: session.CodeUnreachable, Message: "The agent of " + home.Dir +
 			" cannot be reached.", Hint: "Look at its log, " + LogFile(home) + ".", Err: err}
 	}
 	defer conn.Close() //nolint:errcheck // both directions have ended

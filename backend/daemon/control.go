@@ -69,7 +69,7 @@ func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 		w.Header().Set("Content-Type", "application/json")
 		value, err := do(r)
 		if err != nil {
-			told := session.AsError(err, "agent_call_internal-error")
+			told := session.AsError(err, session.CodeAgentInternal)
 			w.WriteHeader(http.StatusConflict)
 			value = problem{Code: told.Code, Message: told.Message, Hint: told.Hint}
 		}
@@ -125,7 +125,7 @@ func (c *Client) StopAndWait(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return &session.Error{Code: "agent_stop_timeout", Message: "The agent did not end in time.",
+			return &session.Error{Code: session.CodeAgentTimeout, Message: "The agent did not end in time.",
 				Hint: "Look at its log, " + LogFile(c.home) + ".", Err: ctx.Err()}
 		case <-time.After(lookPause):
 		}
@@ -156,7 +156,7 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 	if response.StatusCode != http.StatusOK {
 		var p problem
 		if json.Unmarshal(data, &p) != nil || p.Code == "" {
-			return &session.Error{Code: "agent_call_invalid", Message: "The agent answers " + response.Status + ".",
+			return &session.Error{Code: session.CodeAgentInvalid, Message: "The agent answers " + response.Status + ".",
 				Hint: "It may be another version: slipway agent status"}
 		}
 		return &session.Error{Code: p.Code, Message: p.Message, Hint: p.Hint}

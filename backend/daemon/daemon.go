@@ -99,7 +99,8 @@ func LoadSettings(home place.Home) (Settings, error) {
 		err = json.Unmarshal(data, &s)
 	}
 	if err != nil {
-		return Settings{}, &session.Error{Code: "agent_start_invalid", Message: "The file " + home.Join(settingsFile) +
+		return Settings{}, &session.Error{Code: session.CodeServerInvalid, Message: "The file " +
+			home.Join(settingsFile) +
 			" cannot be read.", Hint: "Mend or remove it.", Err: err}
 	}
 	return s, nil

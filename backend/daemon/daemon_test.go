@@ -65,7 +65,7 @@ func TestDaemonIsStartedOnceAndFound(t *testing.T) {
 		if err := c.RevokeDevice(t.Context(), "a/b"); err != nil {
 			t.Error(err)
 		}
-		if err := c.RevokeDevice(t.Context(), "x"); session.CodeOf(err) != "agent_revoke_not-found" ||
+		if err := c.RevokeDevice(t.Context(), "x"); session.CodeOf(err) != "agent_find_not-found" ||
 			session.AsError(err, "").Hint == "" {
 			t.Errorf("revoking a stranger: %v", err)
 		}
@@ -92,12 +92,12 @@ func TestDaemonIsStartedOnceAndFound(t *testing.T) {
 func TestFailedStartSaysWhatTheDaemonSaid(t *testing.T) {
 	home := newHome(t)
 	_, err := Start(t.Context(), home, StartOptions{Program: program(t, home, "dying")})
-	if session.CodeOf(err) != "agent_start_failed" || !strings.Contains(session.AsError(err, "").Hint,
+	if session.CodeOf(err) != "server_start_failed" || !strings.Contains(session.AsError(err, "").Hint,
 		"I cannot go on") {
 		t.Errorf("dying: %v, %+v", err, session.AsError(err, ""))
 	}
 	_, err = Start(t.Context(), home, StartOptions{Program: program(t, home, "mute"), Timeout: time.Second / 2})
-	if session.CodeOf(err) != "agent_start_failed" {
+	if session.CodeOf(err) != "server_start_failed" {
 		t.Errorf("mute: %v", err)
 	}
 	lock, err := home.Lock()
@@ -108,7 +108,7 @@ func TestFailedStartSaysWhatTheDaemonSaid(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := Start(t.Context(), home, StartOptions{Program: home.Join("none")}); session.CodeOf(
-		err) != "agent_start_failed" {
+		err) != "server_start_failed" {
 		t.Errorf("no program: %v", err)
 	}
 }

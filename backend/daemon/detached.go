@@ -39,7 +39,7 @@ func Detached(ctx context.Context, home place.Home, program string, args []strin
 	cmd.Stdout, cmd.Stderr = out, diag
 	cmd.SysProcAttr = detached()
 	if err := cmd.Start(); err != nil {
-		return 0, &session.Error{Code: "agent_start_failed", Message: "The program " + program + " cannot be run.",
+		return 0, &session.Error{Code: session.CodeServerFailed, Message: "The program " + program + " cannot be run.",
 			Hint: "Check that its folder is not mounted noexec.", Err: err}
 	}
 	ended := make(chan error, 1)

@@ -67,7 +67,7 @@ func (f *fake) RotateKey(context.Context) (session.KeyRotation, error) {
 }
 func (f *fake) RevokeDevice(_ context.Context, device string) error {
 	if device != "a/b" {
-		return &session.Error{Code: "agent_revoke_not-found", Message: "There is no device " + device + ".",
+		return &session.Error{Code: "agent_find_not-found", Message: "There is no device " + device + ".",
 			Hint: "List them."}
 	}
 	return nil

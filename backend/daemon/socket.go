@@ -52,7 +52,7 @@ func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 	for _, name := range []string{tunnelSocket, controlSocket} {
 		g := &guarded{home: home, name: name, users: append([]int{0, os.Getuid()}, users...), log: log}
 		if err := g.open(); err != nil {
-			return nil, errors.Join(&session.Error{Code: "agent_start_failed",
+			return nil, errors.Join(&session.Error{Code: session.CodeServerFailed,
 				Message: "The socket " + name + " cannot be made.",
 				Hint:    "Check the permissions and the free space of " + home.Dir + " and of " + os.TempDir() + ".",
 				Err:     err}, s.Close())
@@ -288,7 +288,7 @@ func dialUnix(ctx context.Context, home place.Home, socket string) (*net.UnixCon
 		err = errors.Join(process.Beside(), process.Close())
 	}
 	if errors.Is(err, peer.ErrElsewhere) {
-		err = &session.Error{Code: "agent_connect_forbidden",
+		err = &session.Error{Code: session.CodeConnectForbidden,
 			Message: "The agent of " + home.Dir +
 				" cannot be reached from here: this program or the agent is in a container or sandbox.",
 			Hint: "Use a terminal of the machine itself, not of a container, Snap or Flatpak.", Err: err}
@@ -311,7 +311,7 @@ func shortPath(path string) (name string, release func(), err error) {
 	}
 	name, ok := descriptorPath(folder, filepath.Base(path))
 	if !ok {
-		return "", nil, errors.Join(&session.Error{Code: "agent_start_invalid",
+		return "", nil, errors.Join(&session.Error{Code: session.CodeServerInvalid,
 			Message: "The path " + path + " is too long for a socket.", Hint: "Set SLIPWAY_HOME to a shorter one."},
 			folder.Close())
 	}

@@ -79,7 +79,7 @@ func keepSettings(home place.Home, wanted Settings) error {
 		return err
 	}
 	if err := kept.Merge(wanted).Save(home); err != nil {
-		return &session.Error{Code: "agent_start_no-space", Message: "The folder " + home.Dir +
+		return &session.Error{Code: session.CodeDiskFull, Message: "The folder " + home.Dir +
 			" cannot be written to.", Hint: "Check its permissions and its free space: df -h " + home.Dir, Err: err}
 	}
 	return nil
@@ -132,7 +132,7 @@ func startDetached(ctx context.Context, home place.Home, program string) (Status
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = detached()
 	if err := cmd.Start(); err != nil {
-		return Status{}, &session.Error{Code: "agent_start_failed", Message: "The program " + program +
+		return Status{}, &session.Error{Code: session.CodeServerFailed, Message: "The program " + program +
 			" cannot be run.", Hint: "Check that its folder is not mounted noexec.", Err: err}
 	}
 	exited := make(chan struct{})
@@ -179,5 +179,6 @@ func startFault(home place.Home, logStart int64, what string) error {
 			hint = fmt.Sprintf("It said: %s (%s)", lines[len(lines)-1], LogFile(home))
 		}
 	}
-	return &session.Error{Code: "agent_start_failed", Message: "The agent was started but " + what + ".", Hint: hint}
+	return &session.Error{Code: session.CodeServerFailed, Message: "The agent was started but " + what + ".",
+		Hint: hint}
 }

@@ -47,7 +47,7 @@ const (
 // Switch replaces what rules the agent of a folder by another program. Sessions
 // go on and are adopted. Where the new program does not come to answer, the old
 // one is put back with its books, and the call fails with
-// agent_upgrade_rolled-back. A control plane of a person at that machine is left
+// agent_install_failed. A control plane of a person at that machine is left
 // as it is, and only reached by the new program. One switch of a folder goes on at a time; the
 // second waits and finds it done.
 func Switch(ctx context.Context, home place.Home, opts SwitchOptions) (Switched, error) {
@@ -60,12 +60,12 @@ func Switch(ctx context.Context, home place.Home, opts SwitchOptions) (Switched,
 	}
 	sum, err := fileSum(opts.Program)
 	if err != nil {
-		return Switched{}, &session.Error{Code: "agent_upgrade_not-found", Message: "The program " + opts.Program +
+		return Switched{}, &session.Error{Code: session.CodeInstallFailed, Message: "The program " + opts.Program +
 			" cannot be read.", Hint: "Upload it again.", Err: err}
 	}
 	lock := flock.New(home.Join(switchLock), flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, lookPause); err != nil {
-		return Switched{}, &session.Error{Code: "agent_upgrade_conflict",
+		return Switched{}, &session.Error{Code: session.CodeAgentConflict,
 			Message: "Another upgrade of this agent goes on.", Hint: "Wait until it has ended.", Err: err}
 	}
 	defer lock.Close() //nolint:errcheck // the end of the process gives it up too
@@ -120,7 +120,7 @@ func (s *switching) run(ctx context.Context) (Switched, error) {
 	done.To, err = Start(ctx, s.home, StartOptions{Program: ProgramLink(s.home), Settings: s.opts.Settings,
 		Timeout: s.opts.Timeout, Keeper: s.opts.Keeper})
 	if err == nil && done.To.SHA256 != s.sum {
-		err = &session.Error{Code: "agent_upgrade_conflict",
+		err = &session.Error{Code: session.CodeAgentConflict,
 			Message: "Another program than the new one came to rule the agent.",
 			Hint:    "See what runs there: slipway agent status"}
 	}
@@ -177,7 +177,7 @@ func (s *switching) backUp() (books []string, err error) {
 			continue
 		}
 		if err := copyFile(path, path+backupSuffix); err != nil {
-			return books, &session.Error{Code: "agent_upgrade_no-space",
+			return books, &session.Error{Code: session.CodeDiskFull,
 				Message: "The agent's books cannot be copied, so nothing was changed.",
 				Hint:    "Make room: df -h " + s.home.Dir, Err: err}
 		}
@@ -200,7 +200,7 @@ func (s *switching) back(ctx context.Context, books []string, cause error) error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime+startTime)
 	defer cancel()
 	failed := func(err error) error {
-		return &session.Error{Code: "agent_upgrade_failed",
+		return &session.Error{Code: session.CodeInstallFailed,
 			Message: "The new version did not start, and the old one could not be put back: " + session.AsError(err,
 				"").Message,
 			Hint: "Start it by hand on that machine: " + ProgramLink(s.home) + " agent start",
@@ -226,8 +226,8 @@ func (s *switching) back(ctx context.Context, books []string, cause error) error
 	if err != nil {
 		return failed(err)
 	}
-	told := session.AsError(cause, "agent_upgrade_failed")
-	return &session.Error{Code: "agent_upgrade_rolled-back",
+	told := session.AsError(cause, session.CodeInstallFailed)
+	return &session.Error{Code: session.CodeInstallFailed,
 		Message: fmt.Sprintf("The new version did not work, so %s is back; sessions went on. %s", status.Version,
 			told.Message), Hint: told.Hint, Err: cause}
 }

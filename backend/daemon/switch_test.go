@@ -90,7 +90,7 @@ func TestSwitchGoesBackToWhatWorked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			home, old := oldOne(t)
 			_, err := Switch(t.Context(), home, SwitchOptions{Program: program(t, home, name), Timeout: time.Second})
-			if session.CodeOf(err) != "agent_upgrade_rolled-back" {
+			if session.CodeOf(err) != "agent_install_failed" {
 				t.Fatalf("%v", err)
 			}
 			c, err := Connect(t.Context(), home)
@@ -109,7 +109,7 @@ func TestSwitchGoesBackToWhatWorked(t *testing.T) {
 	t.Run("where nothing worked before", func(t *testing.T) {
 		home := newHome(t)
 		_, err := Switch(t.Context(), home, SwitchOptions{Program: program(t, home, "dying"), Timeout: time.Second})
-		if session.CodeOf(err) != "agent_start_failed" {
+		if session.CodeOf(err) != "server_start_failed" {
 			t.Errorf("%v", err)
 		}
 	})
@@ -130,7 +130,7 @@ func TestSwitchLeavesAPersonsOwnSlipwayAlone(t *testing.T) {
 		t.Errorf("%+v, %v", status, err)
 	}
 	if _, err := Uninstall(t.Context(), home, UninstallOptions{EndSessions: true}); session.CodeOf(
-		err) != "agent_remove_conflict" {
+		err) != "agent_call_conflict" {
 		t.Errorf("uninstall: %v", err)
 	}
 }
@@ -191,7 +191,7 @@ func TestUninstallKeepsTheBooksOfWhatCannotBeAsked(t *testing.T) {
 	}
 	t.Setenv("FAKE_BROKEN", "1")
 	if _, err := Uninstall(t.Context(), home, UninstallOptions{EndSessions: true}); session.CodeOf(
-		err) != "agent_start_failed" {
+		err) != "server_start_failed" {
 		t.Errorf("with its sessions: %v", err)
 	}
 	left, err := Uninstall(t.Context(), home, UninstallOptions{})

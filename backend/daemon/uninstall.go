@@ -33,7 +33,7 @@ const endTimeout = 2 * time.Minute
 
 // Uninstall stops the daemon of a folder, makes nothing start it again, and
 // removes its programs; its files too where nothing needs them. It fails with
-// agent_remove_conflict where a control plane rules the agent.
+// agent_call_conflict where a control plane rules the agent.
 func Uninstall(ctx context.Context, home place.Home, opts UninstallOptions) (Uninstalled, error) {
 	var left Uninstalled
 	c, err := Connect(ctx, home)
@@ -81,7 +81,7 @@ func end(ctx context.Context, c *Client, all bool) (live int, err error) {
 		return 0, err
 	}
 	if status.Role == RolePlane {
-		return status.Live, &session.Error{Code: "agent_remove_conflict",
+		return status.Live, &session.Error{Code: session.CodeAgentConflict,
 			Message: "A person at that machine uses Slipway, which rules its agent.",
 			Hint:    "Forget the agent here only, or end it there first: slipway shutdown"}
 	}
@@ -99,7 +99,7 @@ func end(ctx context.Context, c *Client, all bool) (live int, err error) {
 		}
 		select {
 		case <-ctx.Done():
-			return status.Live, &session.Error{Code: "agent_remove_timeout",
+			return status.Live, &session.Error{Code: session.CodeAgentTimeout,
 				Message: fmt.Sprintf("%d sessions have not ended in time, so nothing was removed.", status.Live),
 				Hint:    "Try again, or end them with: slipway stop --force"}
 		case <-time.After(lookPause * 5):
@@ -115,7 +115,7 @@ func sweep(home place.Home, keep bool) (kept []string, err error) {
 		if err == nil || !isThere(home.Dir) {
 			return nil, nil
 		}
-		return []string{home.Dir}, &session.Error{Code: "agent_remove_failed",
+		return []string{home.Dir}, &session.Error{Code: session.CodeInstallFailed,
 			Message: "Not everything in " + home.Dir + " could be removed.", Hint: "Remove it by hand: rm -rf " +
 				home.Dir, Err: err}
 	}

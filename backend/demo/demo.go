@@ -57,10 +57,10 @@ func (o Options) withDefaults() Options {
 // MostSpeed is how much faster time may go by.
 const MostSpeed = 60
 
-// check fails with demo_start_invalid where there is no such story or speed.
+// check fails with server_start_invalid where there is no such story or speed.
 func (o Options) check() error {
 	if o.Speed < 0 || o.Speed > MostSpeed {
-		return &session.Error{Code: "demo_start_invalid",
+		return &session.Error{Code: session.CodeServerInvalid,
 			Message: fmt.Sprintf("A demo cannot go by at %d times the usual speed.", o.Speed),
 			Hint:    fmt.Sprintf("Choose a speed from 1 to %d.", MostSpeed)}
 	}
@@ -71,7 +71,7 @@ func (o Options) check() error {
 	for i, story := range Stories {
 		names[i] = string(story)
 	}
-	return &session.Error{Code: "demo_start_invalid", Message: fmt.Sprintf("There is no story %q.", o.Story),
+	return &session.Error{Code: session.CodeServerInvalid, Message: fmt.Sprintf("There is no story %q.", o.Story),
 		Hint: "Choose one of " + strings.Join(names, ", ") + "."}
 }
 

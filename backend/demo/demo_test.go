@@ -38,12 +38,12 @@ func TestClaim(t *testing.T) {
 		"goes on with what a kept one was begun with": {dir: dir, want: Options{Seed: 3, Story: StoryIdle}},
 		"goes on where the same is asked for": {dir: dir, asked: Options{Seed: 3},
 			want: Options{Seed: 3, Story: StoryIdle}},
-		"refuses another seed": {dir: dir, asked: Options{Seed: 4}, code: "demo_start_conflict"},
+		"refuses another seed": {dir: dir, asked: Options{Seed: 4}, code: "server_start_conflict"},
 		"refuses another story": {dir: dir, asked: Options{Story: StoryLab},
-			code: "demo_start_conflict"},
+			code: "server_start_conflict"},
 		"refuses a story that there is not": {dir: t.TempDir(), asked: Options{Story: "heist"},
-			code: "demo_start_invalid"},
-		"refuses a folder with other things in it": {dir: full, code: "demo_start_conflict"},
+			code: "server_start_invalid"},
+		"refuses a folder with other things in it": {dir: full, code: "server_start_conflict"},
 		"has a usual seed and story":               {dir: t.TempDir(), want: Options{Seed: 1, Story: StoryLab}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,7 @@ func Fill(ctx context.Context, on Keeper) error {
 	}
 	for _, folder := range entries {
 		made, err := on.CreateFolder(ctx, session.FolderRequest{Owner: Person, Name: folder.Name()})
-		if session.CodeOf(err) == "folder_create_already-exists" {
+		if session.CodeOf(err) == session.CodeFolderExists {
 			continue
 		}
 		if err != nil {

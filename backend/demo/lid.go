@@ -62,7 +62,7 @@ func (d *lidDialer) Dial(ctx context.Context, silent bool) (net.Conn, error) {
 }
 
 func shut() error {
-	return &tunnel.Fault{Code: "agent_connect_lid-closed", Message: "The lid of the laptop is closed.",
+	return &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: "The lid of the laptop is closed.",
 		Hint: "Open it: the button stands beside the mark of the demo."}
 }
 

@@ -24,8 +24,8 @@ const temporary = "slipway-demo-"
 
 // Claim makes a folder one of a demonstration and returns what that follows from:
 // what was asked for, or, in a folder that was kept, what it was begun with. It
-// fails with demo_start_conflict where the folder has other things in it or was
-// begun with something else, and with demo_start_invalid.
+// fails with server_start_conflict where the folder has other things in it or was
+// begun with something else, and with server_start_invalid.
 func Claim(dir string, asked Options) (Options, error) {
 	if err := asked.check(); err != nil {
 		return asked, err
@@ -44,7 +44,7 @@ func Claim(dir string, asked Options) (Options, error) {
 		return asked, unusable(dir, err)
 	}
 	if len(entries) > 0 {
-		return asked, &session.Error{Code: "demo_start_conflict",
+		return asked, &session.Error{Code: session.CodeStartConflict,
 			Message: fmt.Sprintf("The folder %s has other things in it.", dir),
 			Hint:    "Name an empty folder, or one that a demo was kept in."}
 	}
@@ -56,7 +56,7 @@ func agree(dir string, kept, asked Options) error {
 	if (asked.Seed == 0 || asked.Seed == kept.Seed) && (asked.Story == "" || asked.Story == kept.Story) {
 		return nil
 	}
-	return &session.Error{Code: "demo_start_conflict",
+	return &session.Error{Code: session.CodeStartConflict,
 		Message: fmt.Sprintf("The demo in %s was begun with seed %d and the story %s.", dir, kept.Seed, kept.Story),
 		Hint:    "Leave --seed and --story out to go on with it, or name another folder."}
 }
@@ -77,7 +77,7 @@ func keep(dir, name string, known any) error {
 }
 
 func unusable(dir string, err error) error {
-	return &session.Error{Code: "demo_start_no-space", Message: fmt.Sprintf("The folder %s cannot be used.", dir),
+	return &session.Error{Code: session.CodeDiskFull, Message: fmt.Sprintf("The folder %s cannot be used.", dir),
 		Hint: "Make it writable, or name another: slipway demo --keep DIR", Err: err}
 }
 
@@ -95,7 +95,7 @@ func Marked(dir string) (Options, bool, error) {
 		err = o.check()
 	}
 	if err != nil {
-		return o, false, &session.Error{Code: "demo_start_conflict",
+		return o, false, &session.Error{Code: session.CodeStartConflict,
 			Message: fmt.Sprintf("The mark of the demo in %s cannot be read.", dir), Hint: "Name another folder.",
 			Err: err}
 	}

@@ -41,7 +41,7 @@ func TestTheTimeOfADemoNeverGoesBack(t *testing.T) {
 func TestTheSpeedOfADemoHasBounds(t *testing.T) {
 	for speed, ok := range map[int]bool{-1: false, 0: true, 1: true, 60: true, 61: false} {
 		_, err := Claim(t.TempDir(), Options{Speed: speed})
-		if (err == nil) != ok || !ok && session.CodeOf(err) != "demo_start_invalid" {
+		if (err == nil) != ok || !ok && session.CodeOf(err) != "server_start_invalid" {
 			t.Errorf("%d: %v", speed, err)
 		}
 	}

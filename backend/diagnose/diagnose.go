@@ -122,7 +122,7 @@ func (r Redactor) Tail(path string, lines int) ([]string, error) {
 		return []string{}, nil
 	}
 	if err != nil {
-		return nil, &session.Error{Code: "log_read_failed", Message: "The log cannot be read.",
+		return nil, &session.Error{Code: session.CodeServerInternal, Message: "The log cannot be read.",
 			Hint: "Check the permissions of " + path + ".", Err: err}
 	}
 	defer file.Close() //nolint:errcheck // it was only read
@@ -135,7 +135,7 @@ func (r Redactor) Tail(path string, lines int) ([]string, error) {
 		data, err = io.ReadAll(io.LimitReader(file, 2*tailMost))
 	}
 	if err != nil {
-		return nil, &session.Error{Code: "log_read_failed", Message: "The log cannot be read.",
+		return nil, &session.Error{Code: session.CodeServerInternal, Message: "The log cannot be read.",
 			Hint: "Look at " + path + " yourself.", Err: err}
 	}
 	if info.Size() > tailMost { // the first line is cut

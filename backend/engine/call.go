@@ -9,14 +9,11 @@ import (
 	"slipway/backend/session"
 )
 
-// CodeUnavailable is what an engine that does not answer fails with.
-const CodeUnavailable = session.Code("engine_connect_unavailable")
-
 // Unavailable reports whether a call failed because the engine does not answer.
-func Unavailable(err error) bool { return session.CodeOf(err) == CodeUnavailable }
+func Unavailable(err error) bool { return session.CodeOf(err) == session.CodeEngineUnavailable }
 
 // Within calls fn with a time limit of its own and turns running out of it into
-// an error with the detail timeout.
+// engine_call_timeout.
 func Within(ctx context.Context, limit time.Duration, what string, fn func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -24,7 +21,7 @@ func Within(ctx context.Context, limit time.Duration, what string, fn func(conte
 	if err != nil && ctx.Err() == nil && (errors.Is(limited.Err(), context.DeadlineExceeded) ||
 		errors.Is(err, context.DeadlineExceeded)) {
 		return &session.Error{
-			Code: session.Code("engine_" + what + "_timeout"), Message: "The container engine did not finish within " +
+			Code: session.CodeEngineTimeout, Message: "The container engine did not finish within " +
 				limit.String() + " (" + what + ").",
 			Hint: "Look at the engine's log; it may be overloaded.", Err: err,
 		}

@@ -35,8 +35,8 @@ type Containers interface {
 	// Create makes a container without starting it, delivers the guest into it
 	// and prepares its home volume. The name in c is unique: a container of
 	// that name that is there already, with the same labels, is returned as it is.
-	// Fails with engine_create_no-image, engine_create_name-taken,
-	// engine_create_invalid, engine_create_no-space.
+	// Fails with engine_image_not-found, engine_call_conflict,
+	// engine_call_invalid, disk_write_no-space.
 	Create(ctx context.Context, c Container) (id string, err error)
 	// Start starts a created container and returns when its init runs.
 	// Starting a running container does nothing. engine_start_failed.
@@ -45,7 +45,7 @@ type Containers interface {
 	// for it until ctx ends. A container has one such connection at a time;
 	// asking again after a loss, or after a restart of this process, gives a
 	// fresh one. Fails with engine_guest_exited if the container ended first, and
-	// with engine_guest_unsafe-image where its guest would not work in its image.
+	// with engine_create_unsupported where its guest would not work in its image.
 	Guest(ctx context.Context, id string) (net.Conn, error)
 	// Stop asks the container to end and kills it after grace.
 	// Stopping what is stopped or gone does nothing.
@@ -82,7 +82,7 @@ type Images interface {
 	// concurrently. Without logins it asks as anybody could; with them it uses
 	// the registry logins of the agent's person, and says of an image that cannot
 	// be had without that it is private. Fails with engine_pull_not-found,
-	// engine_pull_forbidden, engine_pull_unavailable or engine_pull_no-space.
+	// engine_pull_forbidden, engine_pull_unavailable or disk_write_no-space.
 	// Cancelling ctx stops it.
 	Pull(ctx context.Context, ref string, logins bool, progress func(session.Pull)) (private bool, err error)
 	// Changed says how much a container has changed of its image; mounts and
@@ -92,11 +92,11 @@ type Images interface {
 	// that runs is paused meanwhile. The image starts what the container's own
 	// image starts. It has its name as soon as it is whole; when ctx ends before
 	// that there is no such image, now or later.
-	// Fails with engine_read_not-found, engine_commit_already-exists where the
-	// name is another image's, and engine_commit_no-space.
+	// Fails with engine_read_not-found, image_commit_already-exists where the
+	// name is another image's, and disk_write_no-space.
 	Commit(ctx context.Context, id string, c Commit) (session.Image, error)
 	// RemoveImage removes an image under all its names; engine_image_not-found,
-	// or engine_image_conflict where a container uses it.
+	// or image_update_conflict where a container uses it.
 	RemoveImage(ctx context.Context, ref string) error
 	// DiskUse says what images take, those without a name included.
 	DiskUse(ctx context.Context) (session.ImageDisk, error)
@@ -124,9 +124,9 @@ type Transfers interface {
 		fn func(part string, content io.Reader) error) error
 	// ImportImage puts an image together of its configuration and its layers.
 	// Those that PresentLayers counts may be absent from content. A name that is
-	// another image's stays that one's, and it is engine_import_conflict, unless
+	// another image's stays that one's, and it is image_update_conflict, unless
 	// parts say to replace it.
-	// Fails with engine_import_incomplete and engine_import_no-space.
+	// Fails with image_update_invalid and disk_write_no-space.
 	ImportImage(ctx context.Context, parts session.ImageParts, content map[string]Content) (session.Image, error)
 }
 

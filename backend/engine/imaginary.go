@@ -95,7 +95,7 @@ func CommonLayers(a, b []session.ImageLayer) int {
 }
 
 // CheckImport says which of an image's parts is neither among the first layers
-// that are present nor in content: engine_import_incomplete.
+// that are present nor in content: image_update_invalid.
 func CheckImport(parts session.ImageParts, present int, content map[string]Content) error {
 	if _, ok := content[session.ImageConfig]; !ok {
 		return Incomplete("its configuration was not sent")
@@ -108,16 +108,16 @@ func CheckImport(parts session.ImageParts, present int, content map[string]Conte
 	return nil
 }
 
-// Incomplete is engine_import_incomplete: what keeps an image from being put together.
+// Incomplete is image_update_invalid: what keeps an image from being put together.
 func Incomplete(what string) error {
-	return &session.Error{Code: "engine_import_incomplete", Message: "The image cannot be put together: " + what + ".",
+	return &session.Error{Code: session.CodeImageInvalid, Message: "The image cannot be put together: " + what + ".",
 		Hint: "Send it again; what is missing follows."}
 }
 
-// NameTaken is engine_import_conflict: a name is another image's.
+// NameTaken is image_update_conflict: a name is another image's.
 func NameTaken(ref string) error {
 	return &session.Error{
-		Code: "engine_import_conflict", Message: "There is another image named " + ref + " on that machine.",
+		Code: session.CodeImageConflict, Message: "There is another image named " + ref + " on that machine.",
 		Hint: "Remove it there first, or give this one another name. An admin replaces it with slipway image send " +
 			"--replace.",
 	}

@@ -27,8 +27,6 @@ var defaults []byte
 // FileName is what the file is called in the folder of the control plane.
 const FileName = "environments.yaml"
 
-const codeInvalid = session.Code("environment_read_invalid")
-
 // File is a person's catalogue. It is read whenever it is asked for, so that a
 // change needs no restart.
 type File struct{ path string }
@@ -141,7 +139,8 @@ func (f File) problem(err error) error {
 	if errors.As(err, &typed) && len(typed.Errors) > 0 {
 		what = typed.Errors[0]
 	}
-	return &session.Error{Code: codeInvalid, Message: fmt.Sprintf("%s cannot be used: %s.", f.path, what),
+	return &session.Error{Code: session.CodeSettingsBroken, Message: fmt.Sprintf("%s cannot be used: %s.", f.path,
+		what),
 		Hint: "Mend it; until then Slipway offers its own environments.", Err: err}
 }
 

@@ -97,7 +97,7 @@ func TestABrokenFileNamesTheLineAndLeavesSlipwaysOwn(t *testing.T) {
 		"environments:\n  - id: a\n    title: A\n    versions:\n      - {title: a, immage: a}\n": "line 5",
 	} {
 		list, err := written(t, content)
-		if session.CodeOf(err) != codeInvalid || !strings.Contains(err.Error(), want) ||
+		if session.CodeOf(err) != session.CodeSettingsBroken || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), FileName) {
 			t.Errorf("%q gives %v, want %s", content, err, want)
 		}

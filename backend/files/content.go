@@ -17,26 +17,28 @@ import (
 
 // ReadFile opens a part of a regular file.
 func (t Tree) ReadFile(_ context.Context, req session.ReadRequest) (io.ReadCloser, error) {
-	full, err := t.resolve("read", req.Path)
+	full, err := t.resolve(req.Path)
 	if err != nil {
 		return nil, err
 	}
 	if req.Offset < 0 || req.Length < 0 {
-		return nil, &session.Error{Code: "file_read_invalid", Message: "A part of a file begins at 0 at the earliest.",
-			Hint: "Ask for another part."}
+		return nil, &session.Error{Code: session.CodeFileInvalid,
+			Message: "A part of a file begins at 0 at the earliest.",
+			Hint:    "Ask for another part."}
 	}
 	file, info, err := t.openRegular(full)
 	if err != nil {
-		return nil, failure("read", full, err)
+		return nil, failure(full, err)
 	}
 	if req.Version != "" && req.Version != version(info) {
 		_ = file.Close()
-		return nil, &session.Error{Code: "file_read_changed", Message: fmt.Sprintf("%q has changed meanwhile.", full),
+		return nil, &session.Error{Code: session.CodeFileChanged, Message: fmt.Sprintf("%q has changed meanwhile.",
+			full),
 			Hint: "Read it from the beginning."}
 	}
 	if _, err := file.Seek(req.Offset, io.SeekStart); err != nil {
 		_ = file.Close()
-		return nil, failure("read", full, err)
+		return nil, failure(full, err)
 	}
 	if req.Length == 0 {
 		return file, nil
@@ -56,7 +58,7 @@ func (t Tree) openRegular(full string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, nil, notRegular("read", full)
+		return nil, nil, notRegular(full)
 	}
 	file, err := t.FS.OpenFile(full, os.O_RDONLY, 0)
 	if err != nil {
@@ -64,7 +66,7 @@ func (t Tree) openRegular(full string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err = file.Stat()
 	if err == nil && !info.Mode().IsRegular() { // it was exchanged meanwhile
-		err = notRegular("read", full)
+		err = notRegular(full)
 	}
 	if err != nil {
 		_ = file.Close()
@@ -73,25 +75,25 @@ func (t Tree) openRegular(full string) (*os.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-func notRegular(op, full string) error {
-	return &session.Error{Code: session.Code("file_" + op + "_wrong-kind"),
+func notRegular(full string) error {
+	return &session.Error{Code: session.CodeFileConflict,
 		Message: fmt.Sprintf("%q is not a plain file.", full),
 		Hint:    "Choose a file; a directory is copied with what is in it."}
 }
 
 // ChecksumFile returns the SHA-256 of a regular file in hexadecimal.
 func (t Tree) ChecksumFile(ctx context.Context, p session.FilePath) (string, error) {
-	full, err := t.resolve("read", p)
+	full, err := t.resolve(p)
 	if err != nil {
 		return "", err
 	}
 	file, _, err := t.openRegular(full)
 	if err != nil {
-		return "", failure("read", full, err)
+		return "", failure(full, err)
 	}
 	defer file.Close()
 	sum, err := checksum(ctx, file)
-	return sum, failure("read", full, err)
+	return sum, failure(full, err)
 }
 
 func checksum(ctx context.Context, from io.Reader) (string, error) {
@@ -122,15 +124,15 @@ func isPart(name string) bool {
 }
 
 // place returns where an upload's file will be and where its part lies.
-func (t Tree) place(op string, up session.Upload) (full, hidden string, err error) {
-	if err := up.Check(op); err != nil {
+func (t Tree) place(up session.Upload) (full, hidden string, err error) {
+	if err := up.Check(); err != nil {
 		return "", "", err
 	}
-	if full, err = t.resolve(op, up.Path); err != nil {
+	if full, err = t.resolve(up.Path); err != nil {
 		return "", "", err
 	}
 	if strings.HasSuffix(string(up.Path), "/") || isPart(path.Base(full)) || full == "/" {
-		return "", "", &session.Error{Code: session.Code("file_" + op + "_invalid"),
+		return "", "", &session.Error{Code: session.CodeFileInvalid,
 			Message: fmt.Sprintf("A file cannot be called %q.", full), Hint: "Choose another name."}
 	}
 	return full, path.Join(path.Dir(full), partPrefix+up.Key+partSuffix), nil
@@ -138,7 +140,7 @@ func (t Tree) place(op string, up session.Upload) (full, hidden string, err erro
 
 // UploadOffset says how many bytes of an upload are there.
 func (t Tree) UploadOffset(_ context.Context, up session.Upload) (int64, error) {
-	_, hidden, err := t.place("write", up)
+	_, hidden, err := t.place(up)
 	if err != nil {
 		return 0, err
 	}
@@ -147,9 +149,9 @@ func (t Tree) UploadOffset(_ context.Context, up session.Upload) (int64, error) 
 	case errors.Is(err, fs.ErrNotExist):
 		return 0, nil
 	case err != nil:
-		return 0, failure("write", hidden, err)
+		return 0, failure(hidden, err)
 	case !info.Mode().IsRegular():
-		return 0, notRegular("write", hidden)
+		return 0, notRegular(hidden)
 	}
 	return info.Size(), nil
 }
@@ -158,7 +160,7 @@ func (t Tree) UploadOffset(_ context.Context, up session.Upload) (int64, error) 
 // may be written twice, also at the same time: a caller that was cut off begins
 // again while what it sent before still arrives.
 func (t Tree) WriteUpload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
-	full, hidden, err := t.place("write", up)
+	full, hidden, err := t.place(up)
 	if err != nil {
 		return 0, err
 	}
@@ -167,12 +169,12 @@ func (t Tree) WriteUpload(ctx context.Context, up session.Upload, from io.Reader
 		return 0, err
 	}
 	if up.Offset > there {
-		return there, &session.Error{Code: "file_write_conflict",
+		return there, &session.Error{Code: session.CodeFileConflict,
 			Message: fmt.Sprintf("The upload stands at %d bytes, not %d.", there, up.Offset),
 			Hint:    "Go on where it stands."}
 	}
 	if info, err := t.FS.Stat(full); err == nil && info.IsDir() {
-		return 0, failure("write", full, &fs.PathError{Op: "open", Path: full, Err: fs.ErrExist})
+		return 0, failure(full, &fs.PathError{Op: "open", Path: full, Err: fs.ErrExist})
 	}
 	if there == 0 {
 		if entries, err := t.FS.ReadDir(path.Dir(full)); err == nil { // one that cannot be listed may be written to
@@ -181,24 +183,24 @@ func (t Tree) WriteUpload(ctx context.Context, up session.Upload, from io.Reader
 	}
 	file, err := t.FS.OpenFile(hidden, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
-		return 0, failure("write", hidden, err)
+		return 0, failure(hidden, err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return 0, errors.Join(notRegular("write", hidden), err)
+		return 0, errors.Join(notRegular(hidden), err)
 	}
 	sum, end := t.Sums.begin(info, up.Offset)
 	err = copyAt(&placed{file: file, offset: up.Offset}, from, sum)
 	if end(file); err != nil {
-		return 0, failure("write", full, err)
+		return 0, failure(full, err)
 	}
 	return t.UploadOffset(ctx, up)
 }
 
 // DropUpload forgets an upload.
 func (t Tree) DropUpload(_ context.Context, up session.Upload) error {
-	_, hidden, err := t.place("remove", up)
+	_, hidden, err := t.place(up)
 	if err != nil {
 		return err
 	}
@@ -206,7 +208,7 @@ func (t Tree) DropUpload(_ context.Context, up session.Upload) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return failure("remove", hidden, err)
+	return failure(hidden, err)
 }
 
 // newMode is that of new files.
@@ -214,14 +216,14 @@ const newMode = 0o644
 
 // FinishUpload makes the file of an upload appear.
 func (t Tree) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
-	full, hidden, err := t.place("finish", req.Upload)
+	full, hidden, err := t.place(req.Upload)
 	if err != nil {
 		return session.FileInfo{}, err
 	}
 	switch req.Conflict {
 	case session.ConflictFail, session.ConflictReplace, session.ConflictKeep, "":
 	default:
-		return session.FileInfo{}, &session.Error{Code: "file_finish_invalid",
+		return session.FileInfo{}, &session.Error{Code: session.CodeFileInvalid,
 			Message: fmt.Sprintf("%q says nothing of a file that is there already.", req.Conflict),
 			Hint:    "Write fail, replace or keep-both."}
 	}
@@ -230,7 +232,7 @@ func (t Tree) FinishUpload(ctx context.Context, req session.FinishRequest) (sess
 		return t.finished(ctx, full, req)
 	}
 	if err != nil {
-		return session.FileInfo{}, failure("finish", full, err)
+		return session.FileInfo{}, failure(full, err)
 	}
 	if req.Conflict == session.ConflictReplace {
 		err = t.FS.Rename(hidden, full)
@@ -238,7 +240,7 @@ func (t Tree) FinishUpload(ctx context.Context, req session.FinishRequest) (sess
 		full, err = t.settle(hidden, full, req.Conflict == session.ConflictKeep)
 	}
 	if err != nil {
-		return session.FileInfo{}, failure("finish", full, err)
+		return session.FileInfo{}, failure(full, err)
 	}
 	t.syncDirectory(path.Dir(full))
 	return t.Stat(session.FilePath(full))
@@ -256,7 +258,8 @@ func (t Tree) seal(ctx context.Context, hidden string, req session.FinishRequest
 		return err
 	}
 	if info.Size() != req.Size {
-		return &session.Error{Code: "file_finish_conflict", Message: fmt.Sprintf("%d bytes came, not %d.", info.Size(),
+		return &session.Error{Code: session.CodeFileConflict, Message: fmt.Sprintf("%d bytes came, not %d.",
+			info.Size(),
 			req.Size), Hint: "Go on with the upload, or begin it anew."}
 	}
 	mode := fs.FileMode(newMode)
@@ -289,7 +292,7 @@ func (t Tree) checkSum(ctx context.Context, part io.Reader, info fs.FileInfo, wa
 		sum, err = checksum(ctx, part)
 	}
 	if err == nil && !strings.EqualFold(sum, wanted) {
-		err = &session.Error{Code: "file_finish_checksum",
+		err = &session.Error{Code: session.CodeFileChanged,
 			Message: "What came is not what was sent: the checksum is another.",
 			Hint:    "Begin the upload anew; the file may have changed while it was read."}
 	}
@@ -307,7 +310,7 @@ func (t Tree) finished(ctx context.Context, full string, req session.FinishReque
 			return info, nil
 		}
 	}
-	return session.FileInfo{}, &session.Error{Code: "file_finish_not-found",
+	return session.FileInfo{}, &session.Error{Code: session.CodeFileNotFound,
 		Message: fmt.Sprintf("There is no upload for %q.", full), Hint: "Begin it anew."}
 }
 

@@ -41,8 +41,8 @@ type Tree struct {
 }
 
 // resolve makes a path absolute and clean.
-func (t Tree) resolve(op string, p session.FilePath) (string, error) {
-	if err := session.CheckPath(op, p); err != nil {
+func (t Tree) resolve(p session.FilePath) (string, error) {
+	if err := session.CheckPath(p); err != nil {
 		return "", err
 	}
 	if path.IsAbs(string(p)) {
@@ -58,13 +58,13 @@ func (t Tree) StatFile(_ context.Context, p session.FilePath) (session.FileInfo,
 
 // Stat is StatFile for who waits for nothing.
 func (t Tree) Stat(p session.FilePath) (session.FileInfo, error) {
-	full, err := t.resolve("read", p)
+	full, err := t.resolve(p)
 	if err != nil {
 		return session.FileInfo{}, err
 	}
 	own, err := t.FS.Lstat(full)
 	if err != nil {
-		return session.FileInfo{}, failure("read", full, err)
+		return session.FileInfo{}, failure(full, err)
 	}
 	return t.describe(full, own), nil
 }
@@ -98,13 +98,13 @@ const listedBytes = 200 << 10
 
 // ListFiles returns a part of a directory.
 func (t Tree) ListFiles(_ context.Context, req session.ListRequest) (session.FileListing, error) {
-	full, err := t.resolve("list", req.Path)
+	full, err := t.resolve(req.Path)
 	if err != nil {
 		return session.FileListing{}, err
 	}
 	entries, err := t.FS.ReadDir(full)
 	if err != nil {
-		return session.FileListing{}, failure("list", full, err)
+		return session.FileListing{}, failure(full, err)
 	}
 	t.sweep(full, entries)
 	names := make([]sortable, 0, len(entries))
@@ -157,14 +157,14 @@ func (s sortable) compare(other sortable) int {
 
 // MakeDirectory makes a directory.
 func (t Tree) MakeDirectory(_ context.Context, p session.FilePath, parents bool) error {
-	full, err := t.resolve("create", p)
+	full, err := t.resolve(p)
 	if err != nil {
 		return err
 	}
 	if !parents {
-		return failure("create", full, t.FS.Mkdir(full))
+		return failure(full, t.FS.Mkdir(full))
 	}
-	return failure("create", full, t.mkdirAll(full))
+	return failure(full, t.mkdirAll(full))
 }
 
 func (t Tree) mkdirAll(full string) error {
@@ -185,25 +185,25 @@ func (t Tree) mkdirAll(full string) error {
 
 // MoveFile renames what is at from. Nothing is replaced.
 func (t Tree) MoveFile(_ context.Context, from, to session.FilePath) error {
-	source, err := t.resolve("move", from)
+	source, err := t.resolve(from)
 	if err != nil {
 		return err
 	}
-	target, err := t.resolve("move", to)
+	target, err := t.resolve(to)
 	if err != nil {
 		return err
 	}
 	info, err := t.FS.Lstat(source)
 	if err != nil {
-		return failure("move", source, err)
+		return failure(source, err)
 	}
 	if info.Mode().IsRegular() {
-		return failure("move", target, t.appear(source, target))
+		return failure(target, t.appear(source, target))
 	}
 	if _, err := t.FS.Lstat(target); err == nil {
-		return failure("move", target, fs.ErrExist)
+		return failure(target, fs.ErrExist)
 	}
-	return failure("move", target, t.FS.Rename(source, target))
+	return failure(target, t.FS.Rename(source, target))
 }
 
 // appear renames a file to a name that must not be taken.
@@ -225,27 +225,27 @@ func (t Tree) appear(from, to string) error {
 // RemoveFile removes what is at a path. Where much is in it, it can be cancelled on
 // the way; the rest stays then.
 func (t Tree) RemoveFile(ctx context.Context, p session.FilePath, recursive bool) error {
-	full, err := t.resolve("remove", p)
+	full, err := t.resolve(p)
 	if err != nil {
 		return err
 	}
 	if full == "/" || full == path.Clean(t.Home) {
-		return &session.Error{Code: "file_remove_in-use",
+		return &session.Error{Code: session.CodeFileConflict,
 			Message: "The root and the home of a session are not removed.", Hint: "Name what is in it."}
 	}
 	if !recursive {
-		return failure("remove", full, t.FS.Remove(full))
+		return failure(full, t.FS.Remove(full))
 	}
 	info, err := t.FS.Lstat(full)
 	if err != nil {
-		return failure("remove", full, err)
+		return failure(full, err)
 	}
 	if info.IsDir() {
 		if err := t.clear(ctx, full); err != nil {
 			return err
 		}
 	}
-	return failure("remove", full, t.FS.RemoveAll(full))
+	return failure(full, t.FS.RemoveAll(full))
 }
 
 // clear removes what is in a directory until ctx ends, with which it fails. What
@@ -268,7 +268,7 @@ func (t Tree) clear(ctx context.Context, dir string) error {
 }
 
 // failure tells a failure of the file system as a person can read it.
-func failure(op, full string, err error) error {
+func failure(full string, err error) error {
 	var known *session.Error
 	if err == nil || errors.As(err, &known) {
 		return err
@@ -276,36 +276,40 @@ func failure(op, full string, err error) error {
 	for _, c := range causes {
 		for _, match := range c.errs {
 			if errors.Is(err, match) {
-				return &session.Error{Code: session.Code("file_" + op + "_" + c.detail),
+				return &session.Error{Code: c.code,
 					Message: fmt.Sprintf("%q: %s", full, c.message), Hint: c.hint, Err: err}
 			}
 		}
 	}
-	return &session.Error{Code: session.Code("file_" + op + "_failed"),
+	return &session.Error{Code: session.CodeFileFailed,
 		Message: fmt.Sprintf("%q: %v.", full, root(err)), Hint: "Look whether the file system is in order.", Err: err}
 }
 
 // causes are looked through in order: the more exact come first.
 var causes = []struct {
-	detail, message, hint string
-	errs                  []error
+	code          session.Code
+	message, hint string
+	errs          []error
 }{
-	{"not-empty", "The directory is not empty.", "Remove what is in it, or ask for all of it to be removed.",
+	{session.CodeFileConflict, "The directory is not empty.",
+		"Remove what is in it, or ask for all of it to be removed.",
 		[]error{syscall.ENOTEMPTY}},
-	{"already-exists", "There is something of that name already.", "Choose another name, or replace it.",
+	{session.CodeFileExists, "There is something of that name already.", "Choose another name, or replace it.",
 		[]error{fs.ErrExist}},
-	{"not-found", "There is no such file or directory.", "Check the path; it may have been moved.",
+	{session.CodeFileNotFound, "There is no such file or directory.", "Check the path; it may have been moved.",
 		[]error{fs.ErrNotExist}},
-	{"read-only", "It lies on what can only be read.", "Choose another place.", []error{syscall.EROFS}},
-	{"forbidden", "The session's user may not do this.", "Check its permissions, or choose another place.",
+	{session.CodeFileForbidden, "It lies on what can only be read.", "Choose another place.", []error{syscall.EROFS}},
+	{session.CodeFileForbidden, "The session's user may not do this.",
+		"Check its permissions, or choose another place.",
 		[]error{fs.ErrPermission}},
-	{"no-space", "There is no room left.", "Remove something, or choose a place on another disk.",
+	{session.CodeDiskFull, "There is no room left.", "Remove something, or choose a place on another disk.",
 		[]error{syscall.ENOSPC, syscall.EDQUOT}},
-	{"wrong-kind", "It is not of the kind that this needs.", "Look whether it is a file or a directory.",
+	{session.CodeFileConflict, "It is not of the kind that this needs.", "Look whether it is a file or a directory.",
 		[]error{syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP}},
-	{"in-use", "It is in use.", "End what uses it; a mount stays as long as its session.",
+	{session.CodeFileConflict, "It is in use.", "End what uses it; a mount stays as long as its session.",
 		[]error{syscall.EBUSY, syscall.EXDEV}},
-	{"invalid", "There can be no such name.", "Choose a shorter one.", []error{syscall.ENAMETOOLONG, syscall.EINVAL}},
+	{session.CodeFileInvalid, "There can be no such name.", "Choose a shorter one.",
+		[]error{syscall.ENAMETOOLONG, syscall.EINVAL}},
 }
 
 // root is the innermost cause, which says it in the fewest words.

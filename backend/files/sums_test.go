@@ -79,7 +79,7 @@ func TestWhatIsUploadedIsNotReadAgainForItsChecksum(t *testing.T) {
 			}
 			u.write(int64(from), data[from:to])
 		}
-		if err := u.finish(len(data), other); session.CodeOf(err) != "file_finish_checksum" {
+		if err := u.finish(len(data), other); session.CodeOf(err) != "file_use_changed" {
 			t.Errorf("another checksum: %v", err)
 		}
 		u.tree.Sums = new(files.Sums)
@@ -131,7 +131,7 @@ func TestAChecksumIsOfWhatIsThere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := newUploading(t, readable)
 			come(u)
-			if err := u.finish(len(data), otherSum); session.CodeOf(err) != "file_finish_checksum" {
+			if err := u.finish(len(data), otherSum); session.CodeOf(err) != "file_use_changed" {
 				t.Errorf("the checksum of what is not there: %v", err)
 			}
 			if err := u.finish(len(data), sum); err != nil {

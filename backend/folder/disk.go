@@ -43,15 +43,15 @@ func (d Disk) Path(f session.Folder) string {
 // Make makes the directory of a fresh folder.
 func (d Disk) Make(f session.Folder) error {
 	if err := os.MkdirAll(d.Dir, 0o700); err != nil {
-		return diskError("create", d.Dir, err)
+		return diskError(d.Dir, err)
 	}
 	dir := d.Path(f)
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return diskError("create", dir, err)
+		return diskError(dir, err)
 	}
 	if d.gives() {
 		if err := os.Chown(dir, d.UID, d.GID); err != nil {
-			return errors.Join(diskError("create", dir, err), os.Remove(dir))
+			return errors.Join(diskError(dir, err), os.Remove(dir))
 		}
 	}
 	return nil
@@ -70,8 +70,8 @@ func (d Disk) gives() bool { return os.Geteuid() == 0 && (d.UID > 0 || d.GID > 0
 
 // InvalidLink is the failure of linking a directory that cannot be a folder.
 func InvalidLink(message, hint string) error {
-	return &session.Error{Code: "folder_create_invalid", Message: message, Hint: hint,
-		Fields: []session.FieldError{{Field: "path", Code: "folder_create_invalid-path", Message: message, Hint: hint}}}
+	return &session.Error{Code: session.CodeFileInvalid, Message: message, Hint: hint,
+		Fields: []session.FieldError{{Field: "path", Kind: session.KindInvalid, Message: message, Hint: hint}}}
 }
 
 // CheckLink says why a path of the machine cannot be linked as a folder: it leads
@@ -91,12 +91,10 @@ func (d Disk) CheckLink(path string) error {
 	return nil
 }
 
-const codeChanged = session.Code("folder_open_changed")
-
 // Changed is the failure of opening a linked folder at whose path there is
 // something else than the directory that was linked.
 func Changed(f session.Folder) error {
-	return &session.Error{Code: codeChanged,
+	return &session.Error{Code: session.CodeFolderChanged,
 		Message: fmt.Sprintf("%s is not the directory that was linked as the folder %s.", f.Path, f.Name),
 		Hint: "Put the directory back or mount its disk. To use what is there now, delete the folder and link it " +
 			"again."}
@@ -115,14 +113,14 @@ func (d Disk) Missing(f session.Folder) bool {
 	if err == nil {
 		err = root.Close()
 	}
-	return session.CodeOf(err) == codeChanged
+	return session.CodeOf(err) == session.CodeFolderChanged
 }
 
 // root opens the directory of a folder. No part of the path of one that is linked
 // may be a link: whoever may write beside it could have it lead elsewhere.
 func (d Disk) root(f session.Folder) (*os.Root, error) {
 	missing := func(err error) error {
-		return &session.Error{Code: "folder_open_missing",
+		return &session.Error{Code: session.CodeFileNotFound,
 			Message: fmt.Sprintf("The directory of the folder %s cannot be opened.", f.Name),
 			Hint:    "Look whether its disk is there and readable.", Err: err}
 	}
@@ -187,7 +185,7 @@ func (d Disk) Find(f session.Folder, sub string) (Source, error) {
 	}
 	defer tree.Close()
 	missing := func(format string, args ...any) error {
-		return &session.Error{Code: "folder_open_invalid-path", Message: fmt.Sprintf(format, args...),
+		return &session.Error{Code: session.CodeFileInvalid, Message: fmt.Sprintf(format, args...),
 			Hint: "Choose a directory inside of the folder."}
 	}
 	if message := session.CheckSubPath(sub); message != "" {
@@ -223,15 +221,15 @@ func (d Disk) Remove(ctx context.Context, f session.Folder, gone func(files int,
 		return nil
 	}
 	if err != nil {
-		return diskError("delete", d.Dir, err)
+		return diskError(d.Dir, err)
 	}
 	defer root.Close()
 	aside := deleted + string(f.ID)
 	if err := root.Rename(string(f.ID), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diskError("delete", d.Path(f), err)
+		return diskError(d.Path(f), err)
 	}
 	if err := removeAll(ctx, root, aside, gone); err != nil {
-		return diskError("delete", d.Path(f), err)
+		return diskError(d.Path(f), err)
 	}
 	return nil
 }
@@ -244,7 +242,7 @@ func (d Disk) PutBack(f session.Folder) error {
 	}
 	err := os.Rename(filepath.Join(d.Dir, deleted+string(f.ID)), d.Path(f))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diskError("restore", d.Path(f), err)
+		return diskError(d.Path(f), err)
 	}
 	return nil
 }
@@ -329,10 +327,10 @@ func someNames(root *os.Root) ([]string, error) {
 	return nil, nil
 }
 
-func diskError(op, path string, err error) error {
+func diskError(path string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &session.Error{Code: session.Code("folder_" + op + "_failed"), Message: fmt.Sprintf("%s cannot be changed.",
+	return &session.Error{Code: session.CodeFileFailed, Message: fmt.Sprintf("%s cannot be changed.",
 		path), Hint: "Check its permissions and the room on its disk.", Err: err}
 }

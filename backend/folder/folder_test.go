@@ -233,7 +233,7 @@ func TestAFolderToReadIsNotChanged(t *testing.T) {
 		"remove":     tree.RemoveFile(context.Background(), "plain", false),
 		"remove all": tree.RemoveFile(context.Background(), "plain", true),
 	} {
-		if session.CodeOf(err).Detail() != "read-only" {
+		if session.CodeOf(err) != session.CodeFileForbidden {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -333,7 +333,7 @@ func TestWhatIsLinkedIsADirectory(t *testing.T) {
 	w.must(os.Symlink(w.outside, link))
 	w.must(w.disk.CheckLink(link))
 	for _, path := range []string{filepath.Join(w.outside, "none"), filepath.Join(w.outside, "secret")} {
-		if err := w.disk.CheckLink(path); session.CodeOf(err) != "folder_create_invalid" {
+		if err := w.disk.CheckLink(path); session.CodeOf(err) != "file_use_invalid" {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -371,7 +371,7 @@ func TestALinkedFolderIsTheDirectoryThatWasLinked(t *testing.T) {
 			}
 			w.must(errors.Join(os.Rename(linked.Path, linked.Path+"-away"), replace(linked.Path)))
 			for _, sub := range []string{"", filepath.Base(w.outside)} {
-				if source, err := w.disk.Find(linked, sub); session.CodeOf(err) != codeChanged {
+				if source, err := w.disk.Find(linked, sub); session.CodeOf(err) != session.CodeFolderChanged {
 					t.Errorf("%q is mounted from %+v, %v", sub, source, err)
 				}
 			}

@@ -39,7 +39,7 @@ func (g *Guest) foregrounds() []link.Foreground {
 // notice shows a line in every terminal. One that is being closed is passed over.
 func (g *Guest) notice(text string) error {
 	if text == "" || len(text) > maxNotice || strings.ContainsFunc(text, unicode.IsControl) {
-		return &session.Error{Code: "guest_call_invalid", Message: "A notice is one line of at most 500 bytes.",
+		return &session.Error{Code: session.CodeGuestInvalid, Message: "A notice is one line of at most 500 bytes.",
 			Hint: "Say it shorter."}
 	}
 	for _, held := range g.terminals.all() {

@@ -25,7 +25,7 @@ func (c *container) joinCluster(ctx context.Context, cluster Cluster) error {
 		if err == nil {
 			return nil
 		}
-		return &session.Error{Code: "session_start_no-ssh",
+		return &session.Error{Code: session.CodeNoSSH,
 			Message: fmt.Sprintf("The kernels of this session may not reach %s by ssh: %v.", cluster.Self, err),
 			Hint:    "Start the session again; if it stays, read its log.", Err: err}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"slipway/backend/session"
 	"slipway/backend/terminal"
 )
 
@@ -129,7 +130,7 @@ func (c *container) Script(text string) []string {
 func (c *container) OpenTerminal(cmd Command, cols, rows int) (terminal.TTY, error) {
 	if len(cmd.Argv) == 0 {
 		if !c.HasShell() {
-			return nil, noShell("process_start_no-shell")
+			return nil, noShell(session.CodeGuestInternal)
 		}
 		cmd.Argv = c.shell.interactive()
 	}

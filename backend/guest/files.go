@@ -16,7 +16,7 @@ import (
 func (g *Guest) files(ctx context.Context, stream net.Conn, call link.FileCall) error {
 	far, err := g.cfg.Processes.Files(ctx)
 	if err != nil {
-		return &session.Error{Code: "file_call_unavailable", Message: "The session's files cannot be reached.",
+		return &session.Error{Code: session.CodeSessionUnavailable, Message: "The session's files cannot be reached.",
 			Hint: "Try again; if it goes on, the session may lack memory.", Err: err}
 	}
 	defer far.Close()
@@ -75,7 +75,7 @@ func serveFiles(ctx context.Context, conn net.Conn, tree files.Tree, call link.F
 }
 
 func unknownCall() error {
-	return &session.Error{Code: "file_call_invalid", Message: "The session does not know this call for files.",
+	return &session.Error{Code: session.CodeFileInvalid, Message: "The session does not know this call for files.",
 		Hint: "Start the session again with this version of Slipway."}
 }
 

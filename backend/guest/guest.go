@@ -175,7 +175,7 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 	select {
 	case <-g.ready:
 	case <-ctx.Done():
-		return &session.Error{Code: "guest_call_timeout", Message: "The container was not set up in time.",
+		return &session.Error{Code: session.CodeOperationTimeout, Message: "The container was not set up in time.",
 			Hint: "Try again in a moment."}
 	}
 	switch {
@@ -197,7 +197,7 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 		started, err := g.startService(ctx, *req.Service)
 		return replyTo(stream, started, err)
 	}
-	return &session.Error{Code: "guest_call_invalid", Message: fmt.Sprintf("The guest does not know the call %q.",
+	return &session.Error{Code: session.CodeGuestInvalid, Message: fmt.Sprintf("The guest does not know the call %q.",
 		req.Op), Hint: "Start the session again with this version of Slipway."}
 }
 
@@ -211,7 +211,7 @@ func replyTo(stream net.Conn, value any, err error) error {
 func (g *Guest) hello(stream net.Conn, req link.Request) error {
 	if req.Version != link.Version {
 		return &session.Error{
-			Code: "guest_connect_version",
+			Code: session.CodeGuestVersion,
 			Message: fmt.Sprintf("The session's guest speaks version %d of the link and the agent version %d.",
 				link.Version, req.Version),
 			Hint: "The session was started by another version of Slipway; end it and start it again.",
@@ -223,12 +223,12 @@ func (g *Guest) hello(stream net.Conn, req link.Request) error {
 // exec starts a command and connects it to the caller.
 func (g *Guest) exec(ctx context.Context, stream net.Conn, req session.ExecRequest) error {
 	if len(req.Command) == 0 {
-		return &session.Error{Code: "exec_create_invalid", Message: "No command was given.",
+		return &session.Error{Code: session.CodeSessionInvalid, Message: "No command was given.",
 			Hint: "Write the command after --."}
 	}
 	process, err := g.cfg.Processes.Start(Command{Argv: req.Command, Env: req.Env, Dir: req.Dir, Stdin: req.Stdin})
 	if err != nil {
-		return as("exec_create", err)
+		return session.AsError(err, session.CodeGuestInternal)
 	}
 	if err := link.ReplyOK(stream, struct{}{}); err != nil {
 		process.Kill()
@@ -238,10 +238,4 @@ func (g *Guest) exec(ctx context.Context, stream net.Conn, req session.ExecReque
 	// as it likes.
 	_ = terminal.ServeExec(context.WithoutCancel(ctx), stream, process)
 	return nil
-}
-
-// as tells a failure of [Processes] under the domain of the call.
-func as(domain string, err error) error {
-	e := session.AsError(err, "process_start_internal-error")
-	return &session.Error{Code: session.Code(domain + "_" + e.Code.Detail()), Message: e.Message, Hint: e.Hint, Err: e}
 }

@@ -122,7 +122,7 @@ func TestCallsWaitForTheContainer(t *testing.T) {
 	client := join(t, g)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := client.OpenTerminal(ctx, session.TerminalRequest{}); session.CodeOf(err) != "guest_call_timeout" {
+	if _, err := client.OpenTerminal(ctx, session.TerminalRequest{}); session.CodeOf(err) != "operation_run_timeout" {
 		t.Errorf("before it is ready: %v", err)
 	}
 	if list, err := client.ListTerminals(t.Context()); err != nil || len(list) != 0 {
@@ -187,7 +187,7 @@ func TestTerminalsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := open(); session.CodeOf(err) != "terminal_create_too-many" {
+	if err := open(); session.CodeOf(err) != "session_use_too-many" {
 		t.Errorf("the 65th: %v", err)
 	}
 	for _, one := range p.all() {
@@ -201,11 +201,11 @@ func TestTerminalsAreBounded(t *testing.T) {
 		t.Errorf("after their ends: %v", err)
 	}
 	if _, err := client.OpenTerminal(t.Context(), session.TerminalRequest{Cols: 10_000, Rows: 1}); session.CodeOf(
-		err) != "terminal_create_invalid" {
+		err) != "session_update_invalid" {
 		t.Errorf("a screen as wide as a house: %v", err)
 	}
 	if _, err := client.AttachTerminal(t.Context(), session.AttachRequest{Terminal: "nowhere"}); session.CodeOf(
-		err) != "terminal_read_not-found" {
+		err) != "session_use_not-found" {
 		t.Errorf("attaching to nothing: %v", err)
 	}
 }
@@ -233,7 +233,7 @@ func TestServiceThatIsStoppedWhileItStarts(t *testing.T) {
 	if err := client.StopService(t.Context(), "slow"); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-started; session.CodeOf(err) != "app_start_stopped" {
+	if err := <-started; session.CodeOf(err) != "app_open_conflict" {
 		t.Errorf("the start ended with %v", err)
 	}
 	if list, err := client.Services(t.Context()); err != nil || len(list) != 0 {
@@ -286,7 +286,7 @@ func TestCommandsEndWithTheLink(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("the command goes on")
 	}
-	if _, err := client.ListTerminals(t.Context()); session.CodeOf(err) != "guest_call_unavailable" {
+	if _, err := client.ListTerminals(t.Context()); session.CodeOf(err) != "session_use_unavailable" {
 		t.Errorf("a call on a lost link: %v", err)
 	}
 }

@@ -237,7 +237,7 @@ func TestUserFilesThatAreNone(t *testing.T) {
 				must(t, make(path))
 				client := b.start().connect()
 				told := settled(t, client)
-				want := session.Code("session_start_no-user")
+				want := session.CodeNoUser
 				if strings.Contains(file, "skel") || name == "a directory" && file == "etc" {
 					want = ""
 				}

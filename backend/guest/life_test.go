@@ -22,7 +22,7 @@ func TestContainerWithOneStaticProgram(t *testing.T) {
 			t.Error("hello claims a shell")
 		}
 		_, err := client.OpenTerminal(t.Context(), session.TerminalRequest{Cols: 80, Rows: 24})
-		if code := session.CodeOf(err); code != "terminal_create_no-shell" {
+		if code := session.CodeOf(err); code != "guest_call_internal-error" {
 			t.Errorf("opening a terminal gave %v", err)
 		}
 	})

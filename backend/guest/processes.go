@@ -11,9 +11,9 @@ import (
 // Processes starts programs in one container. The real one makes Linux
 // processes; a simulated container brings its own. All methods are safe for
 // concurrent use. A program that cannot be started fails with
-// process_start_not-found, process_start_forbidden, process_start_no-directory,
-// process_start_no-shell or process_start_internal-error; the guest tells its
-// caller under the domain of the call, for example exec_create_not-found.
+// process_start_not-found, process_start_forbidden, guest_call_internal-error,
+// guest_call_internal-error or guest_call_internal-error; the guest tells its
+// caller under the domain of the call, for example process_start_not-found.
 type Processes interface {
 	// OpenTerminal starts a program, or the user's shell where cmd.Argv is empty,
 	// on a terminal of the given size, which is valid.

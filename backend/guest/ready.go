@@ -91,7 +91,7 @@ func get(conn net.Conn, port int, path string) (int, error) {
 func (g *Guest) dial(ctx context.Context, stream net.Conn, port int) error {
 	conn, err := g.cfg.Processes.DialPort(ctx, port)
 	if err != nil {
-		return &session.Error{Code: "port_dial_refused",
+		return &session.Error{Code: session.CodeAppTimeout,
 			Message: fmt.Sprintf("Nothing in the session answers on port %d.", port),
 			Hint:    "Start the program that serves it and try again.", Err: err}
 	}

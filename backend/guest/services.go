@@ -59,7 +59,7 @@ func (s *service) alive() bool {
 // it is ready. The start goes on when the caller leaves.
 func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link.Service, error) {
 	if req.ID == "" || len(req.Argv) == 0 || req.Port < 1 || req.Port > 65535 {
-		return link.Service{}, &session.Error{Code: "app_start_invalid",
+		return link.Service{}, &session.Error{Code: session.CodeSessionInvalid,
 			Message: "An app needs a name, a command and a port.",
 			Hint:    "Report this: the app's description is incomplete."}
 	}
@@ -77,8 +77,9 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 	select {
 	case <-s.settled:
 	case <-ctx.Done():
-		return link.Service{}, &session.Error{Code: "guest_call_timeout", Message: fmt.Sprintf("%s is still starting.",
-			s.req.ID), Hint: "Ask again in a moment."}
+		return link.Service{}, &session.Error{Code: session.CodeOperationTimeout,
+			Message: fmt.Sprintf("%s is still starting.",
+				s.req.ID), Hint: "Ask again in a moment."}
 	}
 	described := s.describe()
 	if described.Error != nil {
@@ -98,7 +99,7 @@ func (l *services) enter(req link.ServiceRequest) (s *service, fresh bool, err e
 		}
 		l.order = slices.DeleteFunc(l.order, func(id string) bool { return id == req.ID })
 	} else if len(l.order) >= maxServices {
-		return nil, false, &session.Error{Code: "app_start_too-many",
+		return nil, false, &session.Error{Code: session.CodeUseTooMany,
 			Message: fmt.Sprintf("The session holds %d apps, which is the most there may be.", maxServices),
 			Hint:    "Stop some of them."}
 	}
@@ -149,7 +150,7 @@ func (g *Guest) launch(ctx context.Context, s *service) error {
 	if conn, err := g.cfg.Processes.DialPort(probe, s.req.Port); err == nil {
 		_ = conn.Close()
 		return &session.Error{
-			Code: "app_start_port-in-use",
+			Code: session.CodeAppConflict,
 			Message: fmt.Sprintf("Port %d, which %s needs, is already served by another program in the session.",
 				s.req.Port, path.Base(name)),
 			Hint: "End that program in a terminal, or open the port itself from the app launcher.",
@@ -160,7 +161,7 @@ func (g *Guest) launch(ctx context.Context, s *service) error {
 		if session.CodeOf(err).Detail() == session.DetailNotFound {
 			return notInstalled(name)
 		}
-		return as("app_start", err)
+		return session.AsError(err, session.CodeGuestInternal)
 	}
 	s.mu.Lock()
 	s.process = process
@@ -170,7 +171,7 @@ func (g *Guest) launch(ctx context.Context, s *service) error {
 
 func notInstalled(name string) error {
 	return &session.Error{
-		Code:    "app_start_not-installed",
+		Code:    session.CodeAppNotInstalled,
 		Message: fmt.Sprintf("%s is not installed in this image.", path.Base(name)),
 		Hint:    "Choose an image that has it, or install it in a terminal.",
 	}
@@ -178,7 +179,7 @@ func notInstalled(name string) error {
 
 func (s *service) timeoutError(last error) error {
 	return &session.Error{
-		Code: "app_start_timeout",
+		Code: session.CodeAppTimeout,
 		Message: fmt.Sprintf("%s did not answer on port %d within %s%s", path.Base(s.req.Argv[0]), s.req.Port,
 			s.req.Timeout, s.output.sentence()),
 		Hint: "Look at the session's log; a slow start may succeed when tried again.",
@@ -207,7 +208,7 @@ func (g *Guest) watchService(s *service) {
 		g.servicesChanged()
 	} else {
 		g.settle(s, link.ServiceFailed, &session.Error{
-			Code: "app_start_exited",
+			Code: session.CodeAppExited,
 			Message: fmt.Sprintf("%s ended with code %d before it answered%s", path.Base(s.req.Argv[0]), code,
 				s.output.sentence()),
 			Hint: "Its last lines say why; try the command in a terminal.",
@@ -258,14 +259,15 @@ func (g *Guest) stopService(ctx context.Context, id string) error {
 // started is first waited for.
 func (g *Guest) end(ctx context.Context, s *service) error {
 	g.settle(s, link.ServiceFailed,
-		&session.Error{Code: "app_start_stopped", Message: fmt.Sprintf("%s was stopped before it answered.",
+		&session.Error{Code: session.CodeAppConflict, Message: fmt.Sprintf("%s was stopped before it answered.",
 			path.Base(s.req.Argv[0])), Hint: "Start it again."})
 	for {
 		select {
 		case <-s.ended:
 			return nil
 		case <-ctx.Done():
-			return &session.Error{Code: "app_stop_timeout", Message: fmt.Sprintf("%s did not end in time.", s.req.ID),
+			return &session.Error{Code: session.CodeAppTimeout, Message: fmt.Sprintf("%s did not end in time.",
+				s.req.ID),
 				Hint: "Try again, or end it in a terminal.", Err: ctx.Err()}
 		default:
 		}

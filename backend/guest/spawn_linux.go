@@ -38,7 +38,7 @@ func spawn(args []string) int {
 	err := become(args)
 	var failure *session.Error
 	if !errors.As(err, &failure) {
-		failure = &session.Error{Code: "process_start_internal-error",
+		failure = &session.Error{Code: session.CodeGuestInternal,
 			Message: fmt.Sprintf("The program cannot be started safely: %v.", err),
 			Hint:    "Look at the agent's log; the container may lack a privilege that the guest needs."}
 	}
@@ -67,7 +67,7 @@ func become(args []string) error {
 	}
 	dir, argv := args[2], args[3:]
 	if err := os.Chdir(dir); err != nil {
-		return &session.Error{Code: "process_start_no-directory",
+		return &session.Error{Code: session.CodeGuestInternal,
 			Message: fmt.Sprintf("The folder %s cannot be entered: %v.", dir, errno(err)),
 			Hint:    "Create it first, or choose another."}
 	}
@@ -166,10 +166,11 @@ func execute(argv []string) error {
 	err := syscall.Exec(path, argv, os.Environ())
 	switch {
 	case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR):
-		return &session.Error{Code: "process_start_forbidden", Message: fmt.Sprintf("%s cannot be executed: %v.", path,
+		return &session.Error{Code: session.CodeProcessForbidden, Message: fmt.Sprintf("%s cannot be executed: %v.",
+			path,
 			errno(err)), Hint: "Check that it is a program for this machine and may be executed."}
 	case executable(path):
-		return &session.Error{Code: "process_start_forbidden",
+		return &session.Error{Code: session.CodeProcessForbidden,
 			Message: fmt.Sprintf("%s cannot be executed: the interpreter it asks for is missing.", path),
 			Hint:    "Install its interpreter or dynamic loader, or use an image that has it."}
 	}
@@ -177,7 +178,7 @@ func execute(argv []string) error {
 }
 
 func noProgram(name string) error {
-	return &session.Error{Code: "process_start_not-found",
+	return &session.Error{Code: session.CodeProcessNotFound,
 		Message: fmt.Sprintf("There is no program %q in this session.", name),
 		Hint:    "Check its name or path, or install it."}
 }

@@ -139,7 +139,7 @@ func (g *Guest) sshHostKey() (session.SSHHost, error) {
 func (g *Guest) serveSSH(ctx context.Context, stream net.Conn, req session.SSHRequest) error {
 	allowed, _, _, _, err := ssh.ParseAuthorizedKey([]byte(req.Key))
 	if err != nil {
-		return &session.Error{Code: "ssh_open_invalid",
+		return &session.Error{Code: session.CodeSSHInvalid,
 			Message: "The key of who may log in is not a public key of ssh.",
 			Hint:    "Send a line as authorized_keys has it.", Err: err}
 	}
@@ -151,7 +151,7 @@ func (g *Guest) serveSSH(ctx context.Context, stream net.Conn, req session.SSHRe
 	case g.host.turns <- struct{}{}:
 		defer func() { <-g.host.turns }()
 	default:
-		return &session.Error{Code: "ssh_open_too-many",
+		return &session.Error{Code: session.CodeUseTooMany,
 			Message: fmt.Sprintf("The session has %d ssh connections, which is the most there may be.", maxSSH),
 			Hint:    "Close some of them."}
 	}

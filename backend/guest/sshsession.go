@@ -150,7 +150,7 @@ func (c *sshSession) begin(request *ssh.Request) bool {
 		}
 		err = c.beginSFTP()
 	case !c.server.processes.HasShell():
-		err = noShell("process_start_no-shell")
+		err = noShell(session.CodeGuestInternal)
 	case request.Type == "shell" && c.tty != nil:
 		err = c.beginTTY(nil)
 	case c.tty != nil:
@@ -163,7 +163,7 @@ func (c *sshSession) begin(request *ssh.Request) bool {
 		err = c.beginPipes(Command{Argv: c.server.processes.Script(v.Text), Env: c.env, Stdin: true}, v.Text)
 	}
 	if err != nil {
-		e := session.AsError(err, "process_start_internal-error")
+		e := session.AsError(err, session.CodeGuestInternal)
 		c.refuse(codeUnstarted, strings.TrimSpace(e.Message+" "+e.Hint))
 	}
 	return true
@@ -209,7 +209,7 @@ type SFTPServer interface {
 func (c *sshSession) beginSFTP() error {
 	server, ok := c.server.processes.(SFTPServer)
 	if !ok {
-		return &session.Error{Code: "process_start_not-found", Message: "This session does not serve files by sftp.",
+		return &session.Error{Code: session.CodeProcessNotFound, Message: "This session does not serve files by sftp.",
 			Hint: "Copy them with slipway cp."}
 	}
 	process, err := server.SFTP()

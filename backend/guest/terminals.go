@@ -62,7 +62,7 @@ func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, err
 		req.Cols, req.Rows = defaultCols, defaultRows
 	}
 	if req.Cols < 1 || req.Rows < 1 || req.Cols > maxSide || req.Rows > maxSide {
-		return session.Terminal{}, &session.Error{Code: "terminal_create_invalid",
+		return session.Terminal{}, &session.Error{Code: session.CodeSessionInvalid,
 			Message: fmt.Sprintf("A terminal cannot have %d columns and %d rows.", req.Cols, req.Rows),
 			Hint:    "Give 1 to 4096 of each."}
 	}
@@ -73,13 +73,13 @@ func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, err
 		}
 	}
 	if running >= maxTerminals {
-		return session.Terminal{}, &session.Error{Code: "terminal_create_too-many",
+		return session.Terminal{}, &session.Error{Code: session.CodeUseTooMany,
 			Message: fmt.Sprintf("The session has %d open terminals, which is the most there may be.", running),
 			Hint:    "Close some of them."}
 	}
 	tty, err := g.cfg.Processes.OpenTerminal(Command{Argv: req.Command}, req.Cols, req.Rows)
 	if err != nil {
-		return session.Terminal{}, as("terminal_create", err)
+		return session.Terminal{}, session.AsError(err, session.CodeGuestInternal)
 	}
 	held := g.hold(req, tty)
 	go func() {
@@ -119,14 +119,14 @@ func (t *terminals) all() []*heldTerminal {
 	return slices.Clone(t.list)
 }
 
-// find returns a terminal; terminal_read_not-found.
+// find returns a terminal; session_use_not-found.
 func (t *terminals) find(id string) (*heldTerminal, error) {
 	for _, held := range t.all() {
 		if held.id == id {
 			return held, nil
 		}
 	}
-	return nil, &session.Error{Code: "terminal_read_not-found", Message: fmt.Sprintf("The session has no terminal %q.",
+	return nil, &session.Error{Code: session.CodeUseNotFound, Message: fmt.Sprintf("The session has no terminal %q.",
 		id), Hint: "It was closed; open a new one."}
 }
 

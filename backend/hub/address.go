@@ -37,7 +37,7 @@ var (
 
 // ParseAddress reads ssh://user@host:port, slipway://host:port,
 // wss://host:port/path, or a bare host or user@host, which is reached by ssh.
-// It fails with agent_add_invalid-address and the field address.
+// It fails with agent_call_invalid and the field address.
 func ParseAddress(text string) (Address, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -98,13 +98,13 @@ func (a Address) check() error {
 
 func badAddress(message string) error {
 	const hint = "Write ssh://user@host:port, slipway://host:port or wss://host:port/path."
-	return wrongField("agent_add_invalid-address", "address", message, hint)
+	return wrongField(session.CodeAgentInvalid, "address", session.KindInvalid, message, hint)
 }
 
 // wrongField is an error about one field of what was asked.
-func wrongField(code session.Code, field, message, hint string) error {
+func wrongField(code session.Code, field string, kind session.Kind, message, hint string) error {
 	return &session.Error{Code: code, Message: message, Hint: hint,
-		Fields: []session.FieldError{{Field: field, Code: code, Message: message, Hint: hint}}}
+		Fields: []session.FieldError{{Field: field, Kind: kind, Message: message, Hint: hint}}}
 }
 
 // String returns the address in the form that ParseAddress reads.

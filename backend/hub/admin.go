@@ -66,7 +66,7 @@ func (a *administration) PairedDevices(ctx context.Context, name string) ([]Pair
 	return devices, err
 }
 
-// RevokeDevice has an agent let a device in no more; agent_pair_not-found.
+// RevokeDevice has an agent let a device in no more; agent_find_not-found.
 func (a *administration) RevokeDevice(ctx context.Context, name, fingerprint string) error {
 	m, _, err := a.remoteOf(name)
 	if err != nil {
@@ -85,16 +85,16 @@ func (a *administration) PairCode(ctx context.Context, name string,
 	switch request.Role {
 	case "", session.RoleUser, session.RoleAdmin: // empty: as that agent does
 	default:
-		return session.PairCode{}, &session.Error{Code: "agent_pair_invalid",
+		return session.PairCode{}, &session.Error{Code: session.CodeAgentInvalid,
 			Message: fmt.Sprintf("%q is not a role.", clip(string(request.Role))), Hint: "Choose admin or user.",
-			Fields: []session.FieldError{{Field: "role", Code: "agent_pair_invalid", Message: "It is not a role.",
+			Fields: []session.FieldError{{Field: "role", Kind: session.KindInvalid, Message: "It is not a role.",
 				Hint: "Choose admin or user."}}}
 	}
 	if request.Owner != "" && !userRule.MatchString(request.Owner) {
-		return session.PairCode{}, &session.Error{Code: "agent_pair_invalid",
+		return session.PairCode{}, &session.Error{Code: session.CodeAgentInvalid,
 			Message: fmt.Sprintf("%q is not a name for an owner.", clip(request.Owner)),
 			Hint:    "Use letters and digits.",
-			Fields: []session.FieldError{{Field: "owner", Code: "agent_pair_invalid",
+			Fields: []session.FieldError{{Field: "owner", Kind: session.KindInvalid,
 				Message: "It is not a name for an owner."}}}
 	}
 	return m.remote.PairCode(ctx, request)
@@ -109,7 +109,7 @@ type Rotation struct {
 	Told, Later []string
 }
 
-// RotateAgentKey has an agent change its key; agent_rotate_unavailable where
+// RotateAgentKey has an agent change its key; agent_call_unavailable where
 // that is done on its own machine.
 func (a *administration) RotateAgentKey(ctx context.Context, name string) (Rotation, error) {
 	m, _, err := a.remoteOf(name)
@@ -123,7 +123,7 @@ func (a *administration) RotateAgentKey(ctx context.Context, name string) (Rotat
 // RotateOwnKey changes the key by which agents know this computer.
 func (a *administration) RotateOwnKey(ctx context.Context) (Rotation, error) {
 	if a.connector == nil {
-		return Rotation{}, &session.Error{Code: "agent_rotate_unavailable",
+		return Rotation{}, &session.Error{Code: session.CodeAgentUnavailable,
 			Message: "This Slipway reaches no other machines, so it has no key.", Hint: "Use the slipway program."}
 	}
 	rotation, err := a.connector.Rotate(ctx)

@@ -13,7 +13,7 @@ import (
 type AgentUpdate struct{ Name, Group *string }
 
 // UpdateAgent renames an agent or puts it into another resource group:
-// agent_update_invalid, agent_update_already-exists, agent_update_conflict.
+// agent_call_invalid, agent_call_conflict, agent_call_conflict.
 func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) {
 	m, err := d.member(name)
 	if err != nil {
@@ -60,26 +60,26 @@ func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) 
 
 func (d *directory) checkUpdate(m *member, update AgentUpdate) error {
 	if update.Name == nil && update.Group == nil {
-		return &session.Error{Code: "agent_update_invalid", Message: "Nothing is to be changed.",
+		return &session.Error{Code: session.CodeAgentInvalid, Message: "Nothing is to be changed.",
 			Hint: "Send a name, a group, or both."}
 	}
 	if update.Name != nil {
-		if err := checkWord("name", *update.Name, "agent_update_invalid"); err != nil {
+		if err := checkWord("name", *update.Name); err != nil {
 			return err
 		}
 		if m.remote == nil && *update.Name != m.Name() {
-			return &session.Error{Code: "agent_update_conflict",
+			return &session.Error{Code: session.CodeAgentConflict,
 				Message: fmt.Sprintf("The agent of this computer is always called %s.", m.Name()),
 				Hint:    "Only its resource group can be chosen."}
 		}
 		for _, other := range d.list() {
 			if other != m && other.Name() == *update.Name {
-				return taken(*update.Name, "agent_update_already-exists")
+				return taken(*update.Name)
 			}
 		}
 	}
 	if update.Group != nil {
-		return checkWord("group", *update.Group, "agent_update_invalid")
+		return checkWord("group", *update.Group)
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (d *directory) pin(m *member, fingerprint string) error {
 	return nil
 }
 
-// refuseDuplicate fails with agent_add_already-exists where the agent of an instance is
+// refuseDuplicate fails with agent_call_conflict where the agent of an instance is
 // known already, however it is reached. The member itself is left out; nil: none.
 func (d *directory) refuseDuplicate(itself *member, instance string) error {
 	d.mu.Lock()
@@ -239,10 +239,10 @@ func (d *directory) refuseDuplicate(itself *member, instance string) error {
 			continue
 		}
 		if m.remote == nil {
-			return &session.Error{Code: "agent_add_already-exists", Message: "That is the agent of this computer.",
+			return &session.Error{Code: session.CodeAgentConflict, Message: "That is the agent of this computer.",
 				Hint: "It is here already, as " + m.Name() + "."}
 		}
-		return &session.Error{Code: "agent_add_already-exists",
+		return &session.Error{Code: session.CodeAgentConflict,
 			Message: fmt.Sprintf("That machine is known already: its agent is %s, at %s.", m.Name(), m.entry.Address),
 			Hint: "Use that one, or remove it first to reach it this way; its sessions go on. If this machine is a " +
 				"copy of that one, uninstall Slipway on the copy."}

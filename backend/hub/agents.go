@@ -56,7 +56,8 @@ const (
 var wordRule = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,62}[a-zA-Z0-9])?$`)
 
 func noSuchAgent(name string) error {
-	return &session.Error{Code: "agent_find_not-found", Message: fmt.Sprintf("There is no agent named %q.", clip(name)),
+	return &session.Error{Code: session.CodeAgentNotFound, Message: fmt.Sprintf("There is no agent named %q.",
+		clip(name)),
 		Hint: "slipway agent list shows those that are known."}
 }
 
@@ -98,8 +99,8 @@ type directory struct {
 	connector  Connector // nil: this Slipway reaches no other machines
 }
 
-// AddAgent begins to add an agent: agent_add_invalid… with Fields,
-// agent_add_already-exists, agent_add_unavailable.
+// AddAgent begins to add an agent: agent_call_invalid… with Fields,
+// agent_call_conflict, agent_call_unavailable.
 func (d *directory) AddAgent(req AgentRequest) (Operation, error) {
 	entry, err := d.newEntry(req)
 	if err != nil {
@@ -116,7 +117,7 @@ func (d *directory) AddAgent(req AgentRequest) (Operation, error) {
 			return err
 		}
 		if err := m.remote.Reconnect(ctx, work); err != nil {
-			e := session.AsError(err, "agent_connect_failed")
+			e := session.AsError(err, session.CodeUnreachable)
 			work.Tell(Step{Name: "connect", Title: "Connect", State: StepWarning, Detail: e.Message, Remedy: e.Hint})
 		} else if err := d.checkDuplicate(ctx, m); err != nil {
 			return errors.Join(err, d.part(m))
@@ -143,7 +144,7 @@ func (d *directory) ProbeAddress(address, dir string) (Operation, error) {
 func (d *directory) reachable(address, dir string) (Address, error) {
 	parsed, err := ParseAddress(address)
 	if err == nil && d.connector == nil {
-		err = &session.Error{Code: "agent_add_unavailable", Message: "This Slipway reaches no other machines.",
+		err = &session.Error{Code: session.CodeAgentUnavailable, Message: "This Slipway reaches no other machines.",
 			Hint: "Use slipway serve or the desktop application."}
 	}
 	if err == nil {
@@ -187,7 +188,7 @@ func checkDir(address Address, dir string) error {
 		return nil
 	}
 	const hint = "Write an absolute path of printable ASCII such as /var/tmp/slipway-ada."
-	return wrongField("agent_add_invalid", "dir", message, hint)
+	return wrongField(session.CodeAgentInvalid, "dir", session.KindInvalid, message, hint)
 }
 
 // freeName needs mu: a name made from a host, with a number where it is taken.
@@ -219,27 +220,27 @@ func (d *directory) freeName(host string) string {
 
 // mayJoin needs mu.
 func (d *directory) mayJoin(entry Entry) error {
-	if err := checkWord("name", entry.Name, "agent_add_invalid"); err != nil {
+	if err := checkWord("name", entry.Name); err != nil {
 		return err
 	}
-	if err := checkWord("group", entry.Group, "agent_add_invalid"); err != nil {
+	if err := checkWord("group", entry.Group); err != nil {
 		return err
 	}
 	if len(d.members) >= agentsMost {
-		return &session.Error{Code: "agent_add_conflict", Message: fmt.Sprintf("%d agents are known already.",
+		return &session.Error{Code: session.CodeAgentConflict, Message: fmt.Sprintf("%d agents are known already.",
 			len(d.members)), Hint: "Remove one first."}
 	}
 	for _, m := range d.members {
 		switch {
 		case m.Name() == entry.Name:
-			return taken(entry.Name, "agent_add_already-exists")
+			return taken(entry.Name)
 		case m.entry.Address == entry.Address:
-			return &session.Error{Code: "agent_add_already-exists", Message: fmt.Sprintf("%s is known already, as %s.",
+			return &session.Error{Code: session.CodeAgentConflict, Message: fmt.Sprintf("%s is known already, as %s.",
 				entry.Address, m.Name()), Hint: "Use that one, or remove it first.",
-				Fields: []session.FieldError{{Field: "address", Code: "agent_add_already-exists",
+				Fields: []session.FieldError{{Field: "address", Kind: session.KindDuplicate,
 					Message: "It is known already, as " + m.Name() + "."}}}
 		case entry.Fingerprint != "" && m.entry.Fingerprint == entry.Fingerprint:
-			return &session.Error{Code: "agent_add_already-exists",
+			return &session.Error{Code: session.CodeAgentConflict,
 				Message: fmt.Sprintf("The agent at %s is known already, as %s.", entry.Address, m.Name()),
 				Hint:    "Use that one, or remove it first."}
 		}
@@ -247,19 +248,19 @@ func (d *directory) mayJoin(entry Entry) error {
 	return nil
 }
 
-func taken(name string, code session.Code) error {
+func taken(name string) error {
 	message := fmt.Sprintf("There is an agent named %q already.", name)
-	return wrongField(code, "name", message, "Choose another name.")
+	return wrongField(session.CodeAgentConflict, "name", session.KindDuplicate, message, "Choose another name.")
 }
 
-func checkWord(field, text string, code session.Code) error {
+func checkWord(field, text string) error {
 	if len(text) <= nameMost && wordRule.MatchString(text) {
 		return nil
 	}
 	message := fmt.Sprintf(
 		"A %s has 1 to %d letters, digits, dots, dashes and underscores, and begins and ends with a letter or digit.",
 		field, nameMost)
-	return wrongField(code, field, message, "lab-2 is one.")
+	return wrongField(session.CodeAgentInvalid, field, session.KindInvalid, message, "lab-2 is one.")
 }
 
 // join puts an agent into the directory and begins to follow it.

@@ -171,8 +171,9 @@ func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, 
 			n, err = f.Agent.UploadOffset(ctx, f.Place, up)
 		}
 		if n < up.Offset {
-			return again, &session.Error{Code: "file_write_conflict", Message: "What had come of the upload is gone.",
-				Hint: "Begin it anew."}
+			return again, &session.Error{Code: session.CodeFileConflict,
+				Message: "What had come of the upload is gone.",
+				Hint:    "Begin it anew."}
 		}
 		*there = n
 		came := min(n-up.Offset, int64(len(piece)))
@@ -184,7 +185,7 @@ func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, 
 }
 
 // Read reads a part of a file. A version should be named: a file that changes
-// while its agent is away is then told as file_read_changed. ctx bounds all of it.
+// while its agent is away is then told as file_use_changed. ctx bounds all of it.
 func (f *Files) Read(ctx context.Context, req session.ReadRequest) (io.ReadCloser, error) {
 	r := &download{files: f, ctx: ctx, req: req}
 	if err := r.open(); err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"slipway/backend/session"
-	"slipway/backend/vet"
 )
 
 // folders finds, makes and deletes the folders of the agents.
@@ -49,7 +48,7 @@ func (fs *folders) foldersOf(ctx context.Context, members []*member) ([][]sessio
 // FindFolder returns a folder with the agent that keeps it. Ref is an id, or
 // the name of a folder that is not in the trash. Where an agent is named only
 // its folders are meant. It fails with folder_read_not-found, or with
-// folder_read_conflict where several folders have the name.
+// folder_update_conflict where several folders have the name.
 func (fs *folders) FindFolder(ctx context.Context, ref, agent string) (session.Folders, session.Folder, error) {
 	m, f, err := fs.findFolder(ctx, ref, agent)
 	if err != nil {
@@ -102,7 +101,7 @@ func (fs *folders) findFolder(ctx context.Context, ref, agent string) (*member, 
 		fs.settleFolder(found[0].folder.ID, found[0].member)
 		return found[0].member, found[0].folder, nil
 	}
-	return nil, session.Folder{}, &session.Error{Code: "folder_read_conflict",
+	return nil, session.Folder{}, &session.Error{Code: session.CodeFolderConflict,
 		Message: fmt.Sprintf("There are %d folders named %s.", len(found), ref),
 		Hint:    "Use the id: slipway folder ls shows it."}
 }
@@ -142,7 +141,7 @@ func (fs *folders) CreateFolder(ctx context.Context, agent string, req session.F
 	}
 	f, err := m.Agent.CreateFolder(ctx, req)
 	if err == nil && !fs.settleFolder(f.ID, m) {
-		return session.Folder{}, &session.Error{Code: vet.CodeReply,
+		return session.Folder{}, &session.Error{Code: session.CodeAgentReply,
 			Message: fmt.Sprintf("The agent %s answered with a folder of another agent.", m.Name()),
 			Hint:    "Look at the agents: " + m.Name() + " is not to be trusted."}
 	}

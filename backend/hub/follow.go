@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"slipway/backend/session"
-	"slipway/backend/vet"
 )
 
 // The pause before an agent that went silent is asked again grows from
@@ -94,7 +93,7 @@ func (f *follower) follow(ctx context.Context, m *member) {
 			f.log.Warn("an agent is not reached", "agent", m.Name(), "error", err)
 		}
 		f.offline(m)
-		if session.CodeOf(err) == vet.CodeReply {
+		if session.CodeOf(err) == session.CodeAgentReply {
 			wary = f.leaveAlone(ctx, m, wary)
 			continue
 		}

@@ -304,7 +304,7 @@ func TestWatchersLearnThatTheHubStops(t *testing.T) {
 	<-done
 	for {
 		_, err := watcher.Next(t.Context())
-		if session.CodeOf(err) == "hub_watch_unavailable" {
+		if session.CodeOf(err) == "server_request_unavailable" {
 			return
 		}
 		if err != nil {
@@ -398,7 +398,7 @@ func TestHubWithoutAgentsSaysSo(t *testing.T) {
 	w := open(t)
 	s := spec("a:1")
 	for _, s.Agent = range []string{"", "lab"} {
-		if _, err := w.Preview(t.Context(), "", s); session.CodeOf(err) != "agent_find_unavailable" {
+		if _, err := w.Preview(t.Context(), "", s); session.CodeOf(err) != "agent_call_unavailable" {
 			t.Errorf("preview fails with %v", err)
 		}
 		if _, err := w.Launch(t.Context(), hub.LaunchRequest{Spec: s}); err == nil {

@@ -61,10 +61,10 @@ func (im *images) ImagesOn(ctx context.Context, agent string) ([]Image, error) {
 }
 
 // PullImage begins to fetch an image of a registry to an agent's machine.
-// Fails with image_pull_invalid, agent_find_not-found.
+// Fails with image_update_invalid, agent_find_not-found.
 func (im *images) PullImage(agent, ref string) (Operation, error) {
 	if !session.ValidImage(ref) || strings.HasPrefix(ref, "sha256:") {
-		return Operation{}, &session.Error{Code: "image_pull_invalid",
+		return Operation{}, &session.Error{Code: session.CodeImageInvalid,
 			Message: fmt.Sprintf("%q is not the name of an image.", clip(ref)),
 			Hint:    "Write it as for docker pull, for example python:3.13."}
 	}
@@ -163,11 +163,11 @@ func (f *following) cancel(ctx context.Context, now session.ImageWork) error {
 
 // goesOn says that work goes on at an agent that is not reached.
 func goesOn(err error) string {
-	return session.AsError(err, "image_work_failed").Message + " It goes on there by itself."
+	return session.AsError(err, session.CodeOperationFailed).Message + " It goes on there by itself."
 }
 
 func (f *following) failed(err error) error {
-	e := session.AsError(err, "image_work_failed")
+	e := session.AsError(err, session.CodeOperationFailed)
 	f.work.Tell(Step{Name: f.step, State: StepFailed, Detail: e.Message, Remedy: e.Hint})
 	return err
 }
@@ -202,7 +202,7 @@ func (im *images) RemoveImages(agent string, refs []string) (Operation, error) {
 	refs = slices.Compact(slices.Clone(refs))
 	if len(refs) == 0 || len(refs) > stepsMost ||
 		slices.ContainsFunc(refs, func(ref string) bool { return !session.ValidImage(ref) }) {
-		return Operation{}, &session.Error{Code: "image_remove_invalid",
+		return Operation{}, &session.Error{Code: session.CodeImageInvalid,
 			Message: fmt.Sprintf("Between 1 and %d images can be removed at a time, by their names or ids.", stepsMost),
 			Hint:    "slipway image ls lists them."}
 	}

@@ -56,7 +56,7 @@ func TestPullIsFollowedOverAnOutage(t *testing.T) {
 		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationDone || len(lab.Works()) != 1 {
 			t.Errorf("it ended as %+v after %d tries", o, len(lab.Works()))
 		}
-		if _, err := w.PullImage("", "Not A Name"); session.CodeOf(err) != "image_pull_invalid" {
+		if _, err := w.PullImage("", "Not A Name"); session.CodeOf(err) != "image_update_invalid" {
 			t.Errorf("what is no name is pulled: %v", err)
 		}
 		if _, err := w.PullImage("nobody", "a:1"); session.CodeOf(err) != "agent_find_not-found" {
@@ -90,11 +90,11 @@ func TestCommitIsAnOperation(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.MoveWork(func(work *session.ImageWork) {
-			work.State, work.Error = session.WorkFailed, &session.Cause{Code: "engine_commit_no-space",
+			work.State, work.Error = session.WorkFailed, &session.Cause{Code: "disk_write_no-space",
 				Message: "The disk is full.", Hint: "Make room."}
 		})
 		if o := w.operation(t, again.ID, ended); o.State != hub.OperationFailed ||
-			session.CodeOf(o.Err) != "engine_commit_no-space" || o.Steps[0].Remedy != "Make room." {
+			session.CodeOf(o.Err) != "disk_write_no-space" || o.Steps[0].Remedy != "Make room." {
 			t.Errorf("failed it is %+v: %v", o, o.Err)
 		}
 	})
@@ -117,7 +117,7 @@ func TestImagesAreRemovedOneByOne(t *testing.T) {
 		for _, step := range o.Steps {
 			states = append(states, step.State)
 		}
-		if o.State != hub.OperationFailed || session.CodeOf(o.Err) != "image_remove_conflict" ||
+		if o.State != hub.OperationFailed || session.CodeOf(o.Err) != "image_update_conflict" ||
 			!slices.Equal(states, []hub.StepState{hub.StepOK, hub.StepFailed, hub.StepOK, hub.StepOK}) ||
 			o.Steps[3].Detail != "6 MiB freed" {
 			t.Errorf("it ended as %+v", o)

@@ -24,14 +24,15 @@ const corruptMost = 3
 // SendImage begins to bring an image from one agent to another, without a
 // registry: only what is missing there travels. While an agent is not reached
 // the operation waits. Cancelled it drops what has arrived, failed it keeps it
-// for another try. Fails with image_send_invalid, agent_find_not-found.
+// for another try. Fails with image_update_invalid, agent_find_not-found.
 func (im *images) SendImage(req ImageSending) (Operation, error) {
 	if !session.ValidImage(req.Image) {
-		return Operation{}, &session.Error{Code: "image_send_invalid", Hint: "slipway image ls shows them.",
+		return Operation{}, &session.Error{Code: session.CodeImageInvalid, Hint: "slipway image ls shows them.",
 			Message: fmt.Sprintf("%q is not the name of an image.", req.Image)}
 	}
 	if req.From == req.To {
-		return Operation{}, &session.Error{Code: "image_send_invalid", Message: "The image would go from " + req.From +
+		return Operation{}, &session.Error{Code: session.CodeImageInvalid, Message: "The image would go from " +
+			req.From +
 			" to itself.", Hint: "Choose another agent."}
 	}
 	from, err := im.member(req.From)
@@ -103,7 +104,7 @@ func asked(image string, parts session.ImageParts) ([]string, error) {
 	if session.ValidImageID(image) {
 		if !strings.HasPrefix(parts.ID, image) {
 			return nil, &session.Error{
-				Code:    "image_send_invalid",
+				Code:    session.CodeImageInvalid,
 				Message: "The agent describes another image than the one that was asked for.",
 				Hint:    "Do not trust that machine until you know why.",
 			}
@@ -135,7 +136,7 @@ func (s *sending) carry(ctx context.Context, parts session.ImageParts) error {
 		Again: s.again,
 	})
 	if err != nil {
-		e := session.AsError(err, "image_send_failed")
+		e := session.AsError(err, session.CodeOperationFailed)
 		s.work.Tell(Step{Name: "send", State: StepFailed, Detail: e.Message, Remedy: e.Hint})
 		return err
 	}
@@ -180,15 +181,15 @@ func (r *retries) reached() {
 func (s *sending) again(ctx context.Context, err error) error {
 	code := session.CodeOf(err)
 	switch {
-	case code == layers.CodeCorrupt:
+	case code == session.CodeImageCorrupt:
 		if s.corrupt++; s.corrupt > corruptMost {
 			return err
 		}
-	case code == "", code == layers.CodeReplaced, strings.HasSuffix(string(code), "_unavailable"):
+	case code == "", code == session.CodeImageReplaced, strings.HasSuffix(string(code), "_unavailable"):
 	default:
 		return err
 	}
-	return s.retries.again(ctx, session.AsError(err, "image_send_failed").Message+" It goes on by itself.")
+	return s.retries.again(ctx, session.AsError(err, session.CodeOperationFailed).Message+" It goes on by itself.")
 }
 
 // install gives the image to the engine over there. A cut may hide that it was
@@ -206,7 +207,7 @@ func (s *sending) install(ctx context.Context, id string) error {
 				return name, nil
 			}
 			if !strings.HasSuffix(string(session.CodeOf(err)), "_unavailable") ||
-				session.CodeOf(err) == "engine_connect_unavailable" {
+				session.CodeOf(err) == session.CodeEngineUnavailable {
 				return "", err
 			}
 			if err := s.again(ctx, err); err != nil {

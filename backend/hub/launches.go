@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"slipway/backend/session"
-	"slipway/backend/vet"
 )
 
 // MostLaunches is how many sessions can be launched at once.
@@ -68,7 +67,7 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 		return session.Session{}, err
 	}
 	if !l.finder.settle(s.ID, m) {
-		return session.Session{}, &session.Error{Code: vet.CodeReply,
+		return session.Session{}, &session.Error{Code: session.CodeAgentReply,
 			Message: fmt.Sprintf("The agent %s answered with a session of another agent.", m.Name()),
 			Hint:    "Look at the agents: " + m.Name() + " is not to be trusted."}
 	}
@@ -93,7 +92,7 @@ func (l *launches) learn(m *member, s session.Session) {
 // returns the sessions of the first time and launches what failed then.
 func (l *launches) LaunchMany(ctx context.Context, req LaunchRequest, count int) ([]Launched, error) {
 	if count < 1 || count > MostLaunches {
-		return nil, session.Invalid([]session.FieldError{{Field: "count", Code: "session_create_invalid-count",
+		return nil, session.Invalid([]session.FieldError{{Field: "count", Kind: session.KindRange,
 			Message: fmt.Sprintf("%d is not between 1 and %d sessions.", count, MostLaunches),
 			Hint:    "Launch more after these."}})
 	}
@@ -202,12 +201,12 @@ func (l *launches) SessionRecipe(ctx context.Context, ref string) (Recipe, error
 }
 
 // RecentRecipe returns the recipe of an entry of the launch history;
-// recent_read_not-found.
+// recipe_read_not-found.
 func (l *launches) RecentRecipe(ctx context.Context, id string) (Recipe, error) {
 	recents := l.person.Recents()
 	i := slices.IndexFunc(recents, func(r Recent) bool { return r.ID == id })
 	if i < 0 {
-		return Recipe{}, recentNotFound("recent_read_not-found", id)
+		return Recipe{}, recentNotFound(session.CodeRecipeNotFound, id)
 	}
 	r := recents[i]
 	pinned, agent := "", r.Spec.Agent

@@ -122,14 +122,14 @@ func (st *state) on(name string) ([]*member, error) {
 }
 
 // remoteOf returns an agent of another machine; agent_find_not-found or
-// agent_update_conflict for the local one.
+// agent_call_conflict for the local one.
 func (st *state) remoteOf(name string) (*member, Entry, error) {
 	m, err := st.member(name)
 	if err != nil {
 		return nil, Entry{}, err
 	}
 	if m.remote == nil {
-		return nil, Entry{}, &session.Error{Code: "agent_update_conflict",
+		return nil, Entry{}, &session.Error{Code: session.CodeAgentConflict,
 			Message: fmt.Sprintf("%s is the agent of this computer and belongs to it.", name),
 			Hint:    "Choose an agent of another machine."}
 	}

@@ -105,10 +105,10 @@ func (nt *notices) Notifies(ctx context.Context) bool {
 }
 
 // TryNotice shows a notice that says that notices are shown. It fails with
-// notice_show_unavailable.
+// server_request_unavailable.
 func (nt *notices) TryNotice(ctx context.Context) error {
 	if nt.notifier == nil {
-		return &session.Error{Code: "notice_show_unavailable", Message: "The desktop shows no notifications.",
+		return &session.Error{Code: session.CodeServerUnavailable, Message: "The desktop shows no notifications.",
 			Hint: "A browser may show them instead: allow it on the Settings page."}
 	}
 	ctx, cancel := context.WithTimeout(ctx, showTime)

@@ -174,7 +174,7 @@ func (o *operations) close() {
 }
 
 // start begins work and returns it as it begins. One piece of work for a
-// subject goes on at a time: operation_start_conflict.
+// subject goes on at a time: operation_answer_conflict.
 func (o *operations) start(kind OperationKind, subject string,
 	do func(context.Context, *Work) error) (Operation, error) {
 	return o.startOn(subject, kind, subject, do)
@@ -211,7 +211,7 @@ func (o *operations) startOn(key string, kind OperationKind, subject string,
 // mayStart needs mu.
 func (o *operations) mayStart(key, subject string) error {
 	if o.closed {
-		return &session.Error{Code: "operation_start_unavailable", Message: "Slipway is shutting down.",
+		return &session.Error{Code: session.CodeServerUnavailable, Message: "Slipway is shutting down.",
 			Hint: "Start it again."}
 	}
 	live := 0
@@ -220,14 +220,14 @@ func (o *operations) mayStart(key, subject string) error {
 			continue
 		}
 		if other.key == key {
-			return &session.Error{Code: "operation_start_conflict",
+			return &session.Error{Code: session.CodeOperationConflict,
 				Message: fmt.Sprintf("Something is being done with %s already (%s).", subject, other.Kind),
 				Hint:    "Wait until it has ended, or cancel it."}
 		}
 		live++
 	}
 	if live >= operationsMost {
-		return &session.Error{Code: "operation_start_conflict", Message: fmt.Sprintf("%d operations go on already.",
+		return &session.Error{Code: session.CodeOperationConflict, Message: fmt.Sprintf("%d operations go on already.",
 			live), Hint: "Wait until one has ended."}
 	}
 	return nil
@@ -276,7 +276,7 @@ func (o *operations) byID(id string) (*operation, error) {
 			return one, nil
 		}
 	}
-	return nil, &session.Error{Code: "operation_read_not-found", Message: fmt.Sprintf("There is no operation %q.",
+	return nil, &session.Error{Code: session.CodeOperationNotFound, Message: fmt.Sprintf("There is no operation %q.",
 		clip(id)), Hint: fmt.Sprintf("The last %d are kept.", operationsKept)}
 }
 
@@ -303,7 +303,7 @@ func (o *operations) Operation(id string) (Operation, error) {
 // asked and kept nowhere.
 func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error) {
 	if len(text) > answerMost {
-		return Operation{}, &session.Error{Code: "operation_answer_invalid", Message: "The answer is too long.",
+		return Operation{}, &session.Error{Code: session.CodeRequestInvalid, Message: "The answer is too long.",
 			Hint: "Answer what is asked."}
 	}
 	o.mu.Lock()
@@ -313,7 +313,7 @@ func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error)
 		return Operation{}, err
 	}
 	if one.Prompt == nil || one.Prompt.ID != prompt || one.Prompt.Kind == PromptNotice {
-		return Operation{}, &session.Error{Code: "operation_answer_conflict",
+		return Operation{}, &session.Error{Code: session.CodeOperationConflict,
 			Message: "The operation does not ask that any more.", Hint: "Look at what it asks now."}
 	}
 	one.answer <- text // has room for the one answer of the prompt that is taken away here
@@ -346,9 +346,10 @@ func problemOf(err error, kind OperationKind) error {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
-		return &session.Error{Code: "operation_run_timeout", Message: "It took too long.", Hint: "Try again.", Err: err}
+		return &session.Error{Code: session.CodeOperationTimeout, Message: "It took too long.", Hint: "Try again.",
+			Err: err}
 	}
-	return &session.Error{Code: "operation_run_internal-error",
+	return &session.Error{Code: session.CodeOperationFailed,
 		Message: fmt.Sprintf("Something went wrong inside Slipway (%s).", kind),
 		Hint:    "The log file says more: slipway doctor names it.", Err: err}
 }
@@ -366,7 +367,7 @@ func (o *operations) Accompany(ctx context.Context, kind OperationKind, subject 
 		err := do(joint, work)
 		ended <- err
 		if err != nil && ctx.Err() != nil {
-			err = &session.Error{Code: "operation_run_broken-off", Message: "Whoever asked for it has gone.",
+			err = &session.Error{Code: session.CodeOperationCancelled, Message: "Whoever asked for it has gone.",
 				Hint: "Ask for it again.", Err: err}
 		}
 		return err

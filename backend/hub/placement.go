@@ -68,7 +68,7 @@ func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, 
 	all := pl.list()
 	candidates = all
 	refuse := func(field string, said session.Phrase) {
-		wrong = append(wrong, session.Fault(field, "session_create_not-found", said))
+		wrong = append(wrong, session.Fault(field, session.KindNotFound, said))
 	}
 	if spec.Group != "" {
 		if candidates = pl.inGroup(slices.Clone(all), spec.Group); len(candidates) == 0 {
@@ -158,7 +158,7 @@ func firstError(errs []error) error {
 			return err
 		}
 	}
-	return &session.Error{Code: "agent_find_unavailable", Message: "No agent is known.",
+	return &session.Error{Code: session.CodeAgentUnavailable, Message: "No agent is known.",
 		Hint: "Add an agent, or start Slipway where Docker runs."}
 }
 
@@ -213,13 +213,13 @@ func (pl *placement) ownerAt(m *member, asked string) (string, error) {
 	pl.mu.Unlock()
 	switch {
 	case asked != "" && !userRule.MatchString(asked):
-		return "", wrongField("session_create_invalid-owner", "owner",
+		return "", wrongField(session.CodeInvalid, "owner", session.KindInvalid,
 			fmt.Sprintf("%q is not a name for an owner.", clip(asked)),
 			"Use letters and digits.")
 	case m.remote == nil:
 		return cmp.Or(asked, pl.owner), nil
 	case asked != "" && asked != owner && role == session.RoleUser:
-		return "", wrongField("session_create_forbidden-owner", "owner",
+		return "", wrongField(session.CodeInvalid, "owner", session.KindForbidden,
 			fmt.Sprintf("You use the agent %s and do not rule it, so you launch there for nobody else.", m.Name()),
 			"Choose an agent that you rule, or leave the owner out.")
 	}

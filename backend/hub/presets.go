@@ -65,29 +65,29 @@ func (ps *person) Presets() []Preset {
 }
 
 // AddPreset saves a preset of the person's own. It fails with
-// preset_create_invalid and Fields, preset_create_already-exists, or
-// preset_create_conflict when there are too many.
+// settings_update_invalid and Fields, settings_update_conflict, or
+// settings_update_conflict when there are too many.
 func (ps *person) AddPreset(content PresetContent) (Preset, error) {
 	p := Preset{ID: "p-" + strings.ToLower(rand.Text()[:12]), PresetContent: content}
 	err := ps.changePresets(func(own []Preset) ([]Preset, error) {
 		if len(own) >= presetsMost {
-			return nil, &session.Error{Code: "preset_create_conflict",
+			return nil, &session.Error{Code: session.CodeSettingsConflict,
 				Message: fmt.Sprintf("There are %d presets already.", len(own)), Hint: "Remove one first."}
 		}
 		own = append(own, p)
-		return own, checkPreset("preset_create", &own[len(own)-1], own)
+		return own, checkPreset(&own[len(own)-1], own)
 	})
 	p.Name = strings.TrimSpace(p.Name)
 	return p, err
 }
 
 // UpdatePreset renames or changes a preset of the person's own. It fails with
-// preset_update_not-found, preset_update_forbidden for one that is built in,
-// preset_update_invalid and Fields, or preset_update_already-exists.
+// recipe_read_not-found, settings_update_conflict for one that is built in,
+// settings_update_invalid and Fields, or settings_update_conflict.
 func (ps *person) UpdatePreset(id string, update PresetUpdate) (Preset, error) {
 	var updated Preset
 	err := ps.changePresets(func(own []Preset) ([]Preset, error) {
-		i, err := findPreset("preset_update", own, id)
+		i, err := findPreset(own, id)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (ps *person) UpdatePreset(id string, update PresetUpdate) (Preset, error) {
 		if update.Accelerator != nil {
 			p.Accelerator = *update.Accelerator
 		}
-		if err := checkPreset("preset_update", p, own); err != nil {
+		if err := checkPreset(p, own); err != nil {
 			return nil, err
 		}
 		updated = *p
@@ -110,11 +110,11 @@ func (ps *person) UpdatePreset(id string, update PresetUpdate) (Preset, error) {
 	return updated, err
 }
 
-// DeletePreset forgets a preset of the person's own; preset_delete_not-found or
-// preset_delete_forbidden.
+// DeletePreset forgets a preset of the person's own; recipe_read_not-found or
+// settings_update_conflict.
 func (ps *person) DeletePreset(id string) error {
 	return ps.changePresets(func(own []Preset) ([]Preset, error) {
-		i, err := findPreset("preset_delete", own, id)
+		i, err := findPreset(own, id)
 		if err != nil {
 			return nil, err
 		}
@@ -122,39 +122,38 @@ func (ps *person) DeletePreset(id string) error {
 	})
 }
 
-func findPreset(operation string, own []Preset, id string) (int, error) {
+func findPreset(own []Preset, id string) (int, error) {
 	if i := slices.IndexFunc(own, func(p Preset) bool { return p.ID == id }); i >= 0 {
 		return i, nil
 	}
 	if slices.ContainsFunc(builtinPresets(), func(p Preset) bool { return p.ID == id }) {
-		return -1, &session.Error{Code: session.Code(operation + "_forbidden"), Message: "This preset is built in.",
+		return -1, &session.Error{Code: session.CodeSettingsConflict, Message: "This preset is built in.",
 			Hint: "Save one of your own beside it."}
 	}
-	return -1, &session.Error{Code: session.Code(operation + "_not-found"),
+	return -1, &session.Error{Code: session.CodeRecipeNotFound,
 		Message: fmt.Sprintf("There is no preset %q.", id), Hint: "It may have been removed; look at the list again."}
 }
 
 // checkPreset judges p, one of own, by the rules of a spec. It trims its name.
-func checkPreset(operation string, p *Preset, own []Preset) error {
+func checkPreset(p *Preset, own []Preset) error {
 	var wrong []session.FieldError
 	p.Name = strings.TrimSpace(p.Name)
 	if p.Name == "" || utf8.RuneCountInString(p.Name) > MaxPresetName ||
 		strings.ContainsFunc(p.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		wrong = append(wrong, session.FieldError{Field: "name", Code: session.Code(operation + "_invalid-name"),
+		wrong = append(wrong, session.FieldError{Field: "name", Kind: session.KindInvalid,
 			Message: fmt.Sprintf("A name has 1 to %d characters, all of them printable.", MaxPresetName),
 			Hint:    "Choose another name."})
 	}
 	spec := session.Spec{Image: "preset", Resources: p.Resources, Accelerator: p.Accelerator}
 	wrong = append(wrong, spec.Validate(time.Time{}, session.Limits{})...)
 	if len(wrong) > 0 {
-		return &session.Error{Code: session.Code(operation + "_invalid"), Message: wrong[0].Message,
+		return &session.Error{Code: session.CodeSettingsInvalid, Message: wrong[0].Message,
 			Hint: wrong[0].Hint, Fields: wrong}
 	}
 	for _, other := range append(builtinPresets(), own...) {
 		if other.ID != p.ID && strings.EqualFold(other.Name, p.Name) {
-			code := session.Code(operation + "_already-exists")
 			message, hint := fmt.Sprintf("There is a preset named %s already.", other.Name), "Choose another name."
-			return wrongField(code, "name", message, hint)
+			return wrongField(session.CodeSettingsConflict, "name", session.KindDuplicate, message, hint)
 		}
 	}
 	return nil
@@ -188,7 +187,7 @@ func (ps *person) loadPresets() {
 	var own []Preset
 	for _, p := range read[[]Preset](ps.shared, presetsKey, "the presets cannot be read and begin anew") {
 		if p.ID == "" || slices.ContainsFunc(own, func(other Preset) bool { return other.ID == p.ID }) ||
-			checkPreset("preset_load", &p, own) != nil {
+			checkPreset(&p, own) != nil {
 			ps.log.Warn("a saved preset cannot be used and is left out", "preset", p.Name)
 			continue
 		}

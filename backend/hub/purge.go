@@ -69,7 +69,7 @@ func (p *purging) run(ctx context.Context) error {
 			p.stopped(now)
 			return errStopped
 		case now.Problem != "":
-			return p.failed(&session.Error{Code: "folder_delete_failed", Message: now.Problem,
+			return p.failed(&session.Error{Code: session.CodeFileFailed, Message: now.Problem,
 				Hint: "It is tried again every minute."})
 		}
 		p.reached()
@@ -109,7 +109,7 @@ func (p *purging) stop(ctx context.Context) error {
 		p.work.Tell(Step{Name: p.step, State: StepOK})
 		return nil // it was too late
 	case err != nil:
-		e := session.AsError(err, "folder_stop_failed")
+		e := session.AsError(err, session.CodeFileFailed)
 		p.work.Tell(Step{Name: p.step, State: StepWarning, Detail: e.Message + " Deleting goes on there.",
 			Remedy: e.Hint})
 		return errors.Join(ctx.Err(), err)

@@ -42,7 +42,7 @@ func (s *slowFolders) change(with func()) (session.Folder, error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.down:
-		return session.Folder{}, &session.Error{Code: "agent_read_unavailable", Message: "The agent is not reached.",
+		return session.Folder{}, &session.Error{Code: "agent_call_unavailable", Message: "The agent is not reached.",
 			Hint: "Wait."}
 	case s.gone:
 		return session.Folder{}, session.NoFolder(string(s.one.ID))
@@ -101,7 +101,7 @@ func TestAPurgeIsFollowedCancelledAndFinished(t *testing.T) {
 			t.Errorf("it is told as %+v, %+v", o, o.Progress)
 		}
 		if _, err := w.PurgeFolder(t.Context(), string(slow.one.ID),
-			"lab"); session.CodeOf(err) != "operation_start_conflict" {
+			"lab"); session.CodeOf(err) != "operation_answer_conflict" {
 			t.Errorf("twice at a time: %v", err)
 		}
 		slow.turn(true)

@@ -162,7 +162,7 @@ func TestPresetsAreKept(t *testing.T) {
 	t.Run("only so many", func(t *testing.T) {
 		for n := range 100 {
 			_, err := w.AddPreset(hub.PresetContent{Name: "p" + strings.Repeat("x", n%60) + string(rune('a'+n/60))})
-			if (n == 99) != (session.CodeOf(err) == "preset_create_conflict") {
+			if (n == 99) != (session.CodeOf(err) == "settings_update_conflict") {
 				t.Fatalf("preset %d: %v", n, err)
 			}
 		}

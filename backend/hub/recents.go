@@ -79,13 +79,13 @@ func pruneRecents(recents []Recent) []Recent {
 }
 
 // UpdateRecent pins, unpins or renames an entry. It fails with
-// recent_update_not-found or recent_update_invalid.
+// recipe_read_not-found or session_update_invalid.
 func (ps *person) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
 	var updated Recent
 	err := ps.changeRecents(func(recents []Recent) ([]Recent, error) {
 		i := slices.IndexFunc(recents, func(r Recent) bool { return r.ID == id })
 		if i < 0 {
-			return nil, recentNotFound("recent_update_not-found", id)
+			return nil, recentNotFound(session.CodeRecipeNotFound, id)
 		}
 		if err := updateRecent(&recents[i], update); err != nil {
 			return nil, err
@@ -100,7 +100,7 @@ func updateRecent(r *Recent, update RecentUpdate) error {
 	if update.Name != nil {
 		name := strings.TrimSpace(*update.Name)
 		if name == "" || utf8.RuneCountInString(name) > MaxRecentName || strings.ContainsFunc(name, unicode.IsControl) {
-			return wrongField("recent_update_invalid", "name",
+			return wrongField(session.CodeSessionInvalid, "name", session.KindInvalid,
 				fmt.Sprintf("A name has 1 to %d characters, all of them printable.", MaxRecentName),
 				"Choose a shorter name.")
 		}
@@ -112,12 +112,12 @@ func updateRecent(r *Recent, update RecentUpdate) error {
 	return nil
 }
 
-// DeleteRecent forgets an entry; recent_delete_not-found.
+// DeleteRecent forgets an entry; recipe_read_not-found.
 func (ps *person) DeleteRecent(id string) error {
 	return ps.changeRecents(func(recents []Recent) ([]Recent, error) {
 		rest := slices.DeleteFunc(recents, func(r Recent) bool { return r.ID == id })
 		if len(rest) == len(recents) {
-			return nil, recentNotFound("recent_delete_not-found", id)
+			return nil, recentNotFound(session.CodeRecipeNotFound, id)
 		}
 		return rest, nil
 	})

@@ -110,14 +110,14 @@ func TestRecentFaults(t *testing.T) {
 		"an empty name": {Name: ptr("  ")}, "a long name": {Name: ptr(strings.Repeat("x", 65))},
 		"a control character": {Name: ptr("a\x1bb")},
 	} {
-		if _, err := w.UpdateRecent(id, update); session.CodeOf(err) != "recent_update_invalid" {
+		if _, err := w.UpdateRecent(id, update); session.CodeOf(err) != "session_update_invalid" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := w.UpdateRecent("none", hub.RecentUpdate{}); session.CodeOf(err) != "recent_update_not-found" {
+	if _, err := w.UpdateRecent("none", hub.RecentUpdate{}); session.CodeOf(err) != "recipe_read_not-found" {
 		t.Errorf("unknown entry: %v", err)
 	}
-	if err := w.DeleteRecent("none"); session.CodeOf(err) != "recent_delete_not-found" {
+	if err := w.DeleteRecent("none"); session.CodeOf(err) != "recipe_read_not-found" {
 		t.Errorf("unknown entry: %v", err)
 	}
 	if err := w.DeleteRecent(id); err != nil || len(w.Recents()) != 0 {

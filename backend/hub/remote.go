@@ -61,7 +61,7 @@ type Remote interface {
 	// failed. It may ask through work.
 	Reconnect(context.Context, *Work) error
 	// Answer answers the question of the link and returns what is to be
-	// remembered as pinned; agent_answer_conflict when there is no such question.
+	// remembered as pinned; agent_call_conflict when there is no such question.
 	Answer(ctx context.Context, accept bool, found string) (pinned string, err error)
 
 	session.Admin

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"slipway/backend/session"
-	"slipway/backend/vet"
 )
 
 // Usage returns the newest sample of a live session, nil if there is none.
@@ -26,7 +25,7 @@ type finder struct{ *state }
 
 // Find returns the agent that keeps a session and the session's id. Ref is an
 // id, or the name of a live session. It fails with session_read_not-found, or
-// with session_read_conflict where agents have live sessions of one name.
+// with session_read_ambiguous where agents have live sessions of one name.
 func (f *finder) Find(ctx context.Context, ref string) (session.Agent, session.ID, error) {
 	m, id, err := f.find(ctx, ref)
 	if err != nil {
@@ -65,13 +64,14 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 		f.settle(id, found[0])
 		return found[0], id, nil
 	case len(found) > 1:
-		return nil, "", &session.Error{Code: "session_read_conflict",
+		return nil, "", &session.Error{Code: session.CodeSessionAmbiguous,
 			Message: fmt.Sprintf("%s and %s both have a session named %q.", found[0].Name(), found[1].Name(), ref),
 			Hint:    "Use the id: slipway ps shows it."}
 	case trouble != nil && len(members) == 1:
 		return nil, "", trouble
 	}
-	return nil, "", &session.Error{Code: "session_read_not-found", Message: fmt.Sprintf("There is no session %q.", ref),
+	return nil, "", &session.Error{Code: session.CodeSessionNotFound, Message: fmt.Sprintf("There is no session %q.",
+		ref),
 		Hint: "List sessions with: slipway ps -a", Err: trouble}
 }
 
@@ -85,7 +85,7 @@ func (f *finder) Get(ctx context.Context, ref string) (session.Session, *time.Ti
 	ask, cancel := within(ctx, m)
 	defer cancel()
 	s, err := m.Agent.Get(ask, id)
-	if err == nil || !unreached(ask, err) && session.CodeOf(err) != vet.CodeReply || ctx.Err() != nil {
+	if err == nil || !unreached(ask, err) && session.CodeOf(err) != session.CodeAgentReply || ctx.Err() != nil {
 		return s, nil, err
 	}
 	f.mu.Lock()
@@ -187,7 +187,7 @@ func (f *finder) listOf(ctx context.Context, m *member, filter session.Filter) (
 	if err == nil {
 		return f.own(m, sessions), nil
 	}
-	if !unreached(ctx, err) && session.CodeOf(err) != vet.CodeReply {
+	if !unreached(ctx, err) && session.CodeOf(err) != session.CodeAgentReply {
 		return nil, err
 	}
 	f.mu.Lock()

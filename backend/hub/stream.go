@@ -268,7 +268,7 @@ func (w *Watcher) Close() {
 }
 
 // Next waits for the next event. It fails when ctx ends or, with
-// hub_watch_unavailable, when the hub has stopped.
+// server_request_unavailable, when the hub has stopped.
 func (w *Watcher) Next(ctx context.Context) (Event, error) {
 	for {
 		if e, ok, err := w.take(); ok || err != nil {
@@ -290,7 +290,7 @@ func (w *Watcher) take() (Event, bool, error) {
 	defer from.mu.Unlock()
 	s := &from.stream
 	if s.closed {
-		return Event{}, false, &session.Error{Code: "hub_watch_unavailable", Message: "Slipway is shutting down."}
+		return Event{}, false, &session.Error{Code: session.CodeServerUnavailable, Message: "Slipway is shutting down."}
 	}
 	if w.fresh || w.cursor.Seq+1 < s.first {
 		w.fresh = false

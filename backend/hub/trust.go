@@ -35,7 +35,7 @@ const (
 func (st *state) distrust(m *member, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.suspect(m, session.AsError(err, vet.CodeReply))
+	st.suspect(m, session.AsError(err, session.CodeAgentReply))
 }
 
 // suspect needs mu.
@@ -89,7 +89,7 @@ func (st *state) claimsFolder(m *member, id session.FolderID) bool {
 
 // foreign is the fault of an agent that tells of what is another's.
 func foreign(m *member, what, id string, home *member) *session.Error {
-	return &session.Error{Code: vet.CodeReply,
+	return &session.Error{Code: session.CodeAgentReply,
 		Message: fmt.Sprintf("The agent %s claims the %s %s, which belongs to %s.", m.Name(), what, id, home.Name()),
 		Hint: "The claim is ignored. If these are two ways to one machine, remove one of the two; otherwise ask " +
 			"who runs it."}
@@ -105,7 +105,7 @@ func (st *state) fits(m *member, s session.Session) bool {
 	if m.remote == nil || kept < mostKept && bulk <= mostBulk {
 		return true
 	}
-	st.suspect(m, &session.Error{Code: vet.CodeReply,
+	st.suspect(m, &session.Error{Code: session.CodeAgentReply,
 		Message: fmt.Sprintf("The agent %s tells of more sessions than this program keeps.", m.Name()),
 		Hint:    "Some of its sessions are not shown. If it really has so many, end or remove some."})
 	return false

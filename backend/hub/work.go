@@ -92,7 +92,7 @@ func (w *Work) Do(name, title string, do func() (detail string, err error)) erro
 	w.Begin(name, title)
 	detail, err := do()
 	if err != nil {
-		e := session.AsError(err, "operation_run_failed")
+		e := session.AsError(err, session.CodeOperationFailed)
 		w.Tell(Step{Name: name, State: StepFailed, Detail: e.Message, Remedy: e.Hint})
 		return err
 	}
@@ -124,7 +124,7 @@ func (w *Work) Progress(done, total int64) {
 }
 
 // Ask asks a person and waits for the answer, askMost at the longest. It fails
-// with operation_ask_timeout, or when ctx ends. The answer is never written
+// with operation_run_timeout, or when ctx ends. The answer is never written
 // down, here or in a log.
 func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
 	prompt.ID = strings.ToLower(rand.Text()[:12])
@@ -142,7 +142,7 @@ func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
 		return "", context.Cause(ctx)
 	case <-timer.C:
 		w.unask(prompt.ID)
-		return "", &session.Error{Code: "operation_ask_timeout", Message: "Nobody answered: " + prompt.Text,
+		return "", &session.Error{Code: session.CodeOperationTimeout, Message: "Nobody answered: " + prompt.Text,
 			Hint: "Begin again when you are there to answer."}
 	}
 }

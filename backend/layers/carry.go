@@ -331,7 +331,7 @@ const mostTold = 64 << 10
 func readTold(lines *bufio.Reader) (line told, err error) {
 	data, err := lines.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
-		err = &session.Error{Code: CodeInvalid, Message: "What the other agent answers is too long.",
+		err = &session.Error{Code: session.CodeImageInvalid, Message: "What the other agent answers is too long.",
 			Hint: "Upgrade the older side."}
 	}
 	if err == nil {

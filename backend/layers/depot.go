@@ -157,7 +157,8 @@ func (d *Depot) Expect(owner string, parts session.ImageParts, present int) (ses
 		if count, _ := d.held(owner); count >= d.config.Quota.Images {
 			d.mu.Unlock()
 			return session.ImageArrival{}, &session.Error{
-				Code: CodeBusy, Message: fmt.Sprintf("%d of your images are on their way to this agent already.",
+				Code: session.CodeImageConflict, Message: fmt.Sprintf("%d of your images are on their way to this "+
+					"agent already.",
 					count),
 				Hint: "Wait for one, or cancel one.",
 			}
@@ -198,7 +199,7 @@ func (d *Depot) grow(one *image, by gpu.Bytes) error {
 
 func (d *Depot) tooLarge() error {
 	return &session.Error{
-		Code: CodeTooLarge, Message: fmt.Sprintf("Your images on their way to this agent may take %s together.",
+		Code: session.CodeTooLarge, Message: fmt.Sprintf("Your images on their way to this agent may take %s together.",
 			d.config.Quota.Size),
 		Hint: "Cancel the transfer of another image, or ask an admin of that machine for more.",
 	}
@@ -287,7 +288,7 @@ func (d *Depot) room(one *image, parts session.ImageParts, arrival session.Image
 		return err
 	}
 	return &session.Error{
-		Code: CodeNoSpace, Message: fmt.Sprintf("The image needs %s there, and %s are free.", need, free),
+		Code: session.CodeDiskFull, Message: fmt.Sprintf("The image needs %s there, and %s are free.", need, free),
 		Hint: "Free space on that machine, for example by removing unused images.",
 	}
 }
@@ -363,7 +364,7 @@ func (d *Depot) image(owner, id string) (*image, error) {
 }
 
 func unknown(id string) error {
-	return &session.Error{Code: CodeNotFound, Message: "No image " + id + " is expected here.",
+	return &session.Error{Code: session.CodeImageUnexpected, Message: "No image " + id + " is expected here.",
 		Hint: "Send it again."}
 }
 
@@ -385,12 +386,12 @@ func (d *Depot) failed(err error) error {
 	case err == nil, errors.As(err, &e):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &session.Error{Code: CodeNoSpace, Message: "The disk of that machine is full.",
+		return &session.Error{Code: session.CodeDiskFull, Message: "The disk of that machine is full.",
 			Hint: "Free space there and send the image again. It resumes where it stopped.", Err: err}
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		return &session.Error{Code: "image_receive_failed", Message: "The image cannot be kept on that machine: " +
+		return &session.Error{Code: session.CodeOperationFailed, Message: "The image cannot be kept on that machine: " +
 			path.Err.Error() + ".", Hint: "Look at the disk and the permissions of the agent's folder.", Err: err}
 	}
 	return err

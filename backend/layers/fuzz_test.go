@@ -14,7 +14,7 @@ import (
 
 func TestATargetThatNeverEndsItsLineIsNotHeardOut(t *testing.T) {
 	endless := bufio.NewReaderSize(strings.NewReader(`{"part":"`+strings.Repeat("x", 2*mostTold)), mostTold)
-	if _, err := readTold(endless); session.CodeOf(err) != CodeInvalid {
+	if _, err := readTold(endless); session.CodeOf(err) != session.CodeImageInvalid {
 		t.Errorf("%v", err)
 	}
 	if left := endless.Buffered(); left > mostTold {
@@ -24,7 +24,7 @@ func TestATargetThatNeverEndsItsLineIsNotHeardOut(t *testing.T) {
 
 func FuzzTold(f *testing.F) {
 	f.Add([]byte(`{"part":"config","offset":2,"whole":true}` + "\n" +
-		`{"failure":{"code":"image_receive_failed","message":"x"}}` + "\n"))
+		`{"failure":{"code":"operation_run_failed","message":"x"}}` + "\n"))
 	f.Add([]byte(`{"offset":-1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lines := bufio.NewReaderSize(bytes.NewReader(data), mostTold)

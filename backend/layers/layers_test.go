@@ -165,7 +165,7 @@ func patient(between func()) layers.Report {
 		Again: func(_ context.Context, err error) error {
 
 			var e *session.Error
-			if errors.As(err, &e) && e.Code != layers.CodeReplaced {
+			if errors.As(err, &e) && e.Code != session.CodeImageReplaced {
 				return err
 			}
 			between()
@@ -285,17 +285,17 @@ func TestReceivedImageIsRefused(t *testing.T) {
 		config layers.Config
 		change func(*pictured)
 	}{
-		"when a layer is another": {code: layers.CodeCorrupt,
+		"when a layer is another": {code: session.CodeImageCorrupt,
 			change: func(p *pictured) { p.content[p.parts.Layers[0].Digest][77]++ }},
 		"when the disk has no room": {
-			code: layers.CodeNoSpace, change: func(*pictured) {},
+			code: session.CodeDiskFull, change: func(*pictured) {},
 			config: layers.Config{Free: func(string) (gpu.Bytes, error) { return gpu.MiB, nil }},
 		},
-		"when a layer is named like a path": {code: layers.CodeInvalid,
+		"when a layer is named like a path": {code: session.CodeImageInvalid,
 			change: func(p *pictured) { p.parts.Layers[0].Digest = "../../etc/passwd" }},
-		"when its id is none": {code: layers.CodeInvalid,
+		"when its id is none": {code: session.CodeImageInvalid,
 			change: func(p *pictured) { p.parts.ID = "example" }},
-		"when it has no layers": {code: layers.CodeInvalid,
+		"when it has no layers": {code: session.CodeImageInvalid,
 			change: func(p *pictured) { p.parts.Layers = nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -365,7 +365,7 @@ func TestImageNobodyGoesOnWithIsDroppedAfterAWeek(t *testing.T) {
 	if err := s.current().Sweep(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.current().Parts(owner, p.parts.ID); session.CodeOf(err) != layers.CodeNotFound {
+	if _, _, err := s.current().Parts(owner, p.parts.ID); session.CodeOf(err) != session.CodeImageUnexpected {
 		t.Errorf("after a week: %v", err)
 	}
 }
@@ -398,12 +398,12 @@ func TestTransfersAreTheirOwners(t *testing.T) {
 		!slices.Equal(parts.Refs, theirs.parts.Refs) {
 		t.Errorf("after another brought and forgot the same, ann's is called %q, %v", parts.Refs, err)
 	}
-	if _, _, err := depot.Parts("bob", theirs.parts.ID); session.CodeOf(err) != layers.CodeNotFound {
+	if _, _, err := depot.Parts("bob", theirs.parts.ID); session.CodeOf(err) != session.CodeImageUnexpected {
 		t.Errorf("another has it: %v", err)
 	}
 	for i, p := range images[1:] {
 		_, err := depot.Expect("bob", p.parts, 0)
-		if full := i == 2; full != (session.CodeOf(err) == layers.CodeBusy) {
+		if full := i == 2; full != (session.CodeOf(err) == session.CodeImageConflict) {
 			t.Errorf("bob's image %d: %v", i, err)
 		}
 	}
@@ -417,14 +417,14 @@ func TestWhatOnePersonSendsIsBounded(t *testing.T) {
 	p := picture(rand.New(rand.NewPCG(30, 31)), 2<<20, 2<<20)
 	quota := layers.Config{Quota: layers.Quota{Size: 3 * gpu.MiB}}
 	s := newShore(t, quota)
-	if _, err := s.ExpectImage(t.Context(), p.parts); session.CodeOf(err) != layers.CodeTooLarge {
+	if _, err := s.ExpectImage(t.Context(), p.parts); session.CodeOf(err) != session.CodeTooLarge {
 		t.Errorf("4 MiB are expected of one who may have 3: %v", err)
 	}
 	for i := range p.parts.Layers {
 		p.parts.Layers[i].Size = 0
 	}
 	err := layers.Carry(t.Context(), p, s, p.parts, patient(func() {}))
-	if session.CodeOf(err) != layers.CodeTooLarge {
+	if session.CodeOf(err) != session.CodeTooLarge {
 		t.Errorf("layers of a size that is a lie: %v", err)
 	}
 	var kept int64

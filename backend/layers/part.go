@@ -6,17 +6,6 @@ import (
 	"slipway/backend/session"
 )
 
-// The codes of what can go wrong.
-const (
-	CodeCorrupt  session.Code = "image_receive_corrupt"
-	CodeNotFound session.Code = "image_receive_not-found"
-	CodeNoSpace  session.Code = "image_receive_no-space"
-	CodeBusy     session.Code = "image_receive_busy"
-	CodeInvalid  session.Code = "image_receive_invalid"
-	CodeReplaced session.Code = "image_receive_replaced"
-	CodeTooLarge session.Code = "image_receive_too-large"
-)
-
 // digestRule is what names a layer; a name that keeps it is safe as that of a file.
 var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
@@ -32,7 +21,7 @@ func validPart(name string) bool { return name == session.ImageConfig || digestR
 // Check says what is wrong with a description of an image.
 func Check(parts session.ImageParts) error {
 	wrong := func(what string) error {
-		return &session.Error{Code: CodeInvalid, Message: "The image cannot be received: " + what + ".",
+		return &session.Error{Code: session.CodeImageInvalid, Message: "The image cannot be received: " + what + ".",
 			Hint: "Upgrade the older side."}
 	}
 	switch {

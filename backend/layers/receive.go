@@ -38,7 +38,7 @@ func (d *Depot) Receive(owner, id string, conn io.ReadWriteCloser) error {
 	d.interrupt(one, conn)
 	one.turn.Lock()
 	defer one.turn.Unlock()
-	replaced := &session.Error{Code: CodeReplaced, Message: "Another stream for the same image took over.",
+	replaced := &session.Error{Code: session.CodeImageReplaced, Message: "Another stream for the same image took over.",
 		Hint: "Nothing is lost."}
 	if !d.receiving(one, conn) || one.gone {
 		return replaced
@@ -61,7 +61,7 @@ func (d *Depot) receiving(one *image, conn io.Closer) bool {
 
 // answer tells a failure as the last line.
 func (d *Depot) answer(conn io.Writer, err error) error {
-	e := session.AsError(d.failed(err), "image_receive_failed")
+	e := session.AsError(d.failed(err), session.CodeOperationFailed)
 	// One that is gone is told nothing; the failure is what counts.
 	_ = json.NewEncoder(conn).Encode(told{Failure: &failure{Code: e.Code, Message: e.Message, Hint: e.Hint}})
 	return e

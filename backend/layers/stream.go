@@ -178,7 +178,7 @@ func cut(err error) error {
 // corrupt says that what was received is not what was sent.
 func corrupt(format string, args ...any) error {
 	return &session.Error{
-		Code: CodeCorrupt, Message: "The image arrived damaged: " + fmt.Sprintf(format, args...) + ".",
+		Code: session.CodeImageCorrupt, Message: "The image arrived damaged: " + fmt.Sprintf(format, args...) + ".",
 		Hint: "Send it again. The damaged part was removed.",
 	}
 }

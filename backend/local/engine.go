@@ -53,8 +53,9 @@ func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, er
 		return choice{kind: kind}, nil
 	case EngineAuto, "":
 	default:
-		return choice{}, &session.Error{Code: "engine_open_invalid", Message: fmt.Sprintf("%q is not an engine.", kind),
-			Hint: "Choose docker, sim or auto."}
+		return choice{}, &session.Error{Code: session.CodeServerInvalid,
+			Message: fmt.Sprintf("%q is not an engine.", kind),
+			Hint:    "Choose docker, sim or auto."}
 	}
 	reason := probeDocker(ctx, home)
 	if reason == "" {
@@ -73,18 +74,18 @@ func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, er
 func probeDocker(ctx context.Context, home place.Home) string {
 	e, err := docker.Open(docker.Config{Dir: home.Dir, Guest: payload.Binary})
 	if err != nil {
-		return session.AsError(err, "engine_open_invalid").Message
+		return session.AsError(err, session.CodeServerInvalid).Message
 	}
 	defer e.Close() //nolint:errcheck // nothing was asked of it that could be lost
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	info, err := e.Info(ctx)
 	if err != nil {
-		return session.AsError(err, "engine_connect_unavailable").Message
+		return session.AsError(err, session.CodeEngineUnavailable).Message
 	}
 	for _, warning := range info.Warnings {
 		switch warning.Code {
-		case "engine_info_remote-engine", "engine_info_too-old", "engine_info_not-linux":
+		case session.CodeRemoteEngine, session.CodeTooOld, session.CodeNotLinux:
 			return warning.Title + "."
 		}
 	}
@@ -133,7 +134,7 @@ func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.De
 	if err != nil || c.note == "" {
 		return e, err
 	}
-	return &noted{Engine: e, warning: session.Warning{Code: "engine_choose_" + session.Code(c.kind),
+	return &noted{Engine: e, warning: session.Warning{Code: session.CodeSimulated,
 		Title: noteTitle(c.kind), Text: c.note, At: time.Now()}}, nil
 }
 

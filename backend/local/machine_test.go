@@ -22,7 +22,7 @@ func TestChooseEngine(t *testing.T) {
 			}
 		}
 		if _, err := chooseEngine(t.Context(), place.Home{Dir: t.TempDir()}, "podman"); session.CodeOf(
-			err) != "engine_open_invalid" {
+			err) != "server_start_invalid" {
 			t.Errorf("podman: %v", err)
 		}
 	})

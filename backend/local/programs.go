@@ -86,7 +86,7 @@ func (p *programs) Compute(container, name string, grants []gpu.Grant) (pids []i
 
 // noReader is the failure to put the reader of devices into a folder.
 func noReader(dir string, err error) error {
-	return &session.Error{Code: "accelerator_open_no-space",
+	return &session.Error{Code: session.CodeDiskFull,
 		Message: "The reader of devices cannot be put into " + dir + ".",
 		Hint:    "Make room there, or set SLIPWAY_HOME to another folder.", Err: err}
 }

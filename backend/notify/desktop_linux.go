@@ -92,7 +92,7 @@ const (
 )
 
 // Show shows a notice, in place of an earlier one of the same session. It fails
-// with notice_show_unavailable.
+// with server_request_unavailable.
 func (d *Desktop) Show(ctx context.Context, n Notice) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,7 +118,7 @@ func (d *Desktop) Show(ctx context.Context, n Notice) error {
 }
 
 func unavailable(err error) error {
-	return &session.Error{Code: "notice_show_unavailable", Message: "The desktop shows no notifications.",
+	return &session.Error{Code: session.CodeServerUnavailable, Message: "The desktop shows no notifications.",
 		Hint: "A browser may show them instead: allow it on the Settings page.", Err: err}
 }
 

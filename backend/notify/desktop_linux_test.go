@@ -75,7 +75,7 @@ func TestTheDesktopShowsNotices(t *testing.T) {
 	if d.Available(t.Context()) {
 		t.Fatal("it is available while nobody shows notices")
 	}
-	if err := d.Show(t.Context(), Notice{Title: "x"}); session.CodeOf(err) != "notice_show_unavailable" {
+	if err := d.Show(t.Context(), Notice{Title: "x"}); session.CodeOf(err) != "server_request_unavailable" {
 		t.Fatalf("Show: %v", err)
 	}
 	conn, err := dbus.Connect(address)
@@ -143,7 +143,7 @@ func TestABusThatDoesNotAnswerIsNotWaitedFor(t *testing.T) {
 	if <-answered {
 		t.Fatal("it is available")
 	}
-	if err := d.Show(ctx, Notice{Title: "x"}); session.CodeOf(err) != "notice_show_unavailable" {
+	if err := d.Show(ctx, Notice{Title: "x"}); session.CodeOf(err) != "server_request_unavailable" {
 		t.Fatalf("Show: %v", err)
 	}
 }

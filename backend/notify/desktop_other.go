@@ -17,9 +17,9 @@ func NewDesktop(func(string) string) *Desktop { return &Desktop{} }
 // Available is always false.
 func (*Desktop) Available(context.Context) bool { return false }
 
-// Show fails with notice_show_unavailable.
+// Show fails with server_request_unavailable.
 func (*Desktop) Show(context.Context, Notice) error {
-	return &session.Error{Code: "notice_show_unavailable", Message: "The desktop shows no notifications.",
+	return &session.Error{Code: session.CodeServerUnavailable, Message: "The desktop shows no notifications.",
 		Hint: "A browser may show them instead: allow it on the Settings page."}
 }
 

@@ -149,13 +149,10 @@ func (p Places) refuseStranger(f Found, known mounts) error {
 	return forbidden(fmt.Sprintf("%s contains %s, which must not be shared with other people.", f.Path, held), hintData)
 }
 
-// CodeForbidden is that of a directory that may not be mounted.
-const CodeForbidden = session.Code("session_create_forbidden")
-
 const hintData = "Choose a directory that contains only data."
 
 func forbidden(message, hint string) error {
-	return &session.Error{Code: CodeForbidden, Message: message, Hint: hint}
+	return &session.Error{Code: session.CodeMountForbidden, Message: message, Hint: hint}
 }
 
 // in reports whether a clean path is dir or lies in it.

@@ -73,11 +73,11 @@ func (c finding) fail(code session.Code, text, remedy string) finding {
 func (f Findings) system() finding {
 	c := ok("system", "Operating system", fmt.Sprintf("%s %s on %s, %s.", f.OS, f.Kernel, f.Arch, f.Host))
 	if f.OS != "linux" {
-		return c.fail("agent_probe_unsupported-system", fmt.Sprintf("The machine runs %s; sessions need Linux.", f.OS),
+		return c.fail(session.CodeInstallFailed, fmt.Sprintf("The machine runs %s; sessions need Linux.", f.OS),
 			"Choose a machine with Linux")
 	}
 	if f.Arch != "amd64" && f.Arch != "arm64" {
-		return c.fail("agent_probe_unsupported-processor", fmt.Sprintf("There is no Slipway for the processor %s.",
+		return c.fail(session.CodeInstallFailed, fmt.Sprintf("There is no Slipway for the processor %s.",
 			f.Arch), "Choose a machine with x86-64 or arm64")
 	}
 	return c
@@ -87,10 +87,11 @@ func (f Findings) folder() finding {
 	c := ok("folder", "Folder for Slipway", f.Dir+".")
 	switch f.Folder {
 	case FolderNoexec:
-		return c.fail("agent_probe_noexec", "Programs may not run from "+f.Dir+": its file system is mounted noexec.",
+		return c.fail(session.CodeInstallFailed,
+			"Programs may not run from "+f.Dir+": its file system is mounted noexec.",
 			"slipway agent add … --dir /var/tmp/slipway-"+f.User)
 	case FolderReadonly:
-		return c.fail("agent_probe_forbidden", "The folder "+f.Dir+" cannot be made or written.",
+		return c.fail(session.CodeInstallFailed, "The folder "+f.Dir+" cannot be made or written.",
 			"slipway agent add … --dir /var/tmp/slipway-"+f.User)
 	}
 	return c
@@ -102,7 +103,7 @@ func (f Findings) disk() finding {
 	case f.DiskTotal == 0:
 		return c.warn("How much is free there is not known.", "df -h "+f.Dir)
 	case f.DiskFree < leastDisk:
-		return c.fail("agent_probe_no-space", fmt.Sprintf("Only %s are free in %s; Slipway needs %s.", f.DiskFree,
+		return c.fail(session.CodeDiskFull, fmt.Sprintf("Only %s are free in %s; Slipway needs %s.", f.DiskFree,
 			f.Dir, leastDisk), "docker image prune")
 	case f.DiskFree < fewDisk:
 		return c.warn(fmt.Sprintf("Only %s are free, which images and homes soon fill.", f.DiskFree),
@@ -116,21 +117,21 @@ func (f Findings) docker() finding {
 	at := strings.TrimPrefix(f.DockerHost, "unix://")
 	switch {
 	case f.Socket == SocketMissing:
-		return c.fail("agent_probe_no-docker", "Docker is not installed there.",
+		return c.fail(session.CodeInstallFailed, "Docker is not installed there.",
 			`sudo apt-get install -y docker.io && sudo usermod -aG docker "$USER"`)
 	case f.Socket == SocketStopped:
-		return c.fail("agent_probe_docker-stopped", "Docker is installed there and does not run.",
+		return c.fail(session.CodeInstallFailed, "Docker is installed there and does not run.",
 			"sudo systemctl start docker")
 	case f.Socket == SocketForbidden:
-		return c.fail("agent_probe_docker-forbidden", fmt.Sprintf("The user %s may not use %s.", f.User, at),
+		return c.fail(session.CodeInstallFailed, fmt.Sprintf("The user %s may not use %s.", f.User, at),
 			"sudo usermod -aG docker "+f.User)
 	case f.Socket == SocketRemote:
-		return c.fail("agent_probe_docker-remote", "Docker is not on that machine but at "+at+".",
+		return c.fail(session.CodeInstallFailed, "Docker is not on that machine but at "+at+".",
 			"unset DOCKER_HOST there, or add that machine instead")
 	case f.Docker == "":
 		return c.warn("Docker's socket is open; its version could not be asked.", "docker version")
 	case old(f.Docker):
-		return c.fail("agent_probe_docker-too-old", "Docker "+f.Docker+" is too old; 20.10 or newer is needed.",
+		return c.fail(session.CodeInstallFailed, "Docker "+f.Docker+" is too old; 20.10 or newer is needed.",
 			"sudo apt-get update && sudo apt-get install -y docker.io")
 	}
 	return c

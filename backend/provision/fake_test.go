@@ -49,7 +49,7 @@ func beProgram(args []string) int {
 		fmt.Fprintln(os.Stderr, "a word of the loader's")
 		if os.Getenv("FAKE_FAILS") != "" {
 			fmt.Fprintln(os.Stderr,
-				`{"code":"agent_upgrade_rolled-back","message":"The new version did not work.","hint":"Look."}`)
+				`{"code":"agent_install_failed","message":"The new version did not work.","hint":"Look."}`)
 			return 1
 		}
 		_ = os.Remove(filepath.Join(home, "bin/slipway"))

@@ -173,7 +173,7 @@ func plain(value string) bool {
 }
 
 func unreadable(why string) error {
-	return &session.Error{Code: "agent_probe_unreadable", Message: "What the machine answered cannot be read: " + why +
+	return &session.Error{Code: session.CodeInstallFailed, Message: "What the machine answered cannot be read: " + why +
 		".",
 		Hint: "Look at what its login shell prints when nobody is at a terminal; ~/.bashrc should print nothing then."}
 }
@@ -229,7 +229,7 @@ func (f *Findings) complete(seen map[string]int) error {
 		}
 	}
 	if f.Dir == "" {
-		return &session.Error{Code: "agent_probe_unsupported-folder",
+		return &session.Error{Code: session.CodeInstallFailed,
 			Message: "The home folder there has a name that Slipway cannot work with.",
 			Hint:    "slipway agent add … --dir /var/tmp/slipway"}
 	}

@@ -97,7 +97,7 @@ func TestProbeIsReadStrictly(t *testing.T) {
 			strings.Repeat("gpu=NVIDIA A100\n", 10_000), 1),
 		"a fact longer than allowed": strings.Replace(server, "host=lab", "host="+strings.Repeat("x", factMost+1), 1),
 	} {
-		if _, err := parse([]byte(text), noon); session.CodeOf(err) != "agent_probe_unreadable" {
+		if _, err := parse([]byte(text), noon); session.CodeOf(err) != "agent_install_failed" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -110,19 +110,19 @@ func TestEveryFaultHasACauseAndARemedy(t *testing.T) {
 		id     string
 		code   session.Code // empty: a warning
 	}{
-		"macOS": {func(f *Findings) { f.OS = "darwin" }, "system", "agent_probe_unsupported-system"},
+		"macOS": {func(f *Findings) { f.OS = "darwin" }, "system", "agent_install_failed"},
 		"a strange processor": {func(f *Findings) { f.Arch = "riscv64" }, "system",
-			"agent_probe_unsupported-processor"},
-		"noexec":         {func(f *Findings) { f.Folder = FolderNoexec }, "folder", "agent_probe_noexec"},
-		"read-only":      {func(f *Findings) { f.Folder = FolderReadonly }, "folder", "agent_probe_forbidden"},
-		"a full disk":    {func(f *Findings) { f.DiskFree = gpu.MiB }, "disk", "agent_probe_no-space"},
+			"agent_install_failed"},
+		"noexec":         {func(f *Findings) { f.Folder = FolderNoexec }, "folder", "agent_install_failed"},
+		"read-only":      {func(f *Findings) { f.Folder = FolderReadonly }, "folder", "agent_install_failed"},
+		"a full disk":    {func(f *Findings) { f.DiskFree = gpu.MiB }, "disk", "disk_write_no-space"},
 		"little room":    {func(f *Findings) { f.DiskFree = gpu.GiB }, "disk", ""},
-		"no Docker":      {func(f *Findings) { f.Socket = SocketMissing }, "docker", "agent_probe_no-docker"},
-		"Docker stopped": {func(f *Findings) { f.Socket = SocketStopped }, "docker", "agent_probe_docker-stopped"},
+		"no Docker":      {func(f *Findings) { f.Socket = SocketMissing }, "docker", "agent_install_failed"},
+		"Docker stopped": {func(f *Findings) { f.Socket = SocketStopped }, "docker", "agent_install_failed"},
 		"not in the group": {func(f *Findings) { f.Socket = SocketForbidden }, "docker",
-			"agent_probe_docker-forbidden"},
-		"Docker elsewhere": {func(f *Findings) { f.Socket = SocketRemote }, "docker", "agent_probe_docker-remote"},
-		"an old Docker":    {func(f *Findings) { f.Docker = "19.03.1" }, "docker", "agent_probe_docker-too-old"},
+			"agent_install_failed"},
+		"Docker elsewhere": {func(f *Findings) { f.Socket = SocketRemote }, "docker", "agent_install_failed"},
+		"an old Docker":    {func(f *Findings) { f.Docker = "19.03.1" }, "docker", "agent_install_failed"},
 		"no version":       {func(f *Findings) { f.Docker = "" }, "docker", ""},
 		"no live-restore":  {func(f *Findings) { f.LiveRestore = &no }, "live-restore", ""},
 		"cgroup v1":        {func(f *Findings) { f.Cgroup = 1 }, "cgroup", ""},

@@ -10,7 +10,6 @@ import (
 
 	"slipway/backend/daemon"
 	"slipway/backend/session"
-	"slipway/backend/vet"
 	"slipway/tunnel/sshstdio"
 )
 
@@ -49,7 +48,8 @@ func TestHostileMachineIsNotBelieved(t *testing.T) {
 		`{"to":{"version":"1","pid":-1}}`:          &daemon.Switched{},
 		`{"live":-1}`:                              &daemon.Uninstalled{},
 	} {
-		if err := Ask(t.Context(), saying{text: text}, "/x", into, "it"); session.CodeOf(err) != vet.CodeReply {
+		if err := Ask(t.Context(), saying{text: text}, "/x", into,
+			"it"); session.CodeOf(err) != session.CodeAgentReply {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func FuzzProblem(f *testing.F) {
-	f.Add([]byte("warning\n{\"code\":\"agent_stop_conflict\",\"message\":\"It is ruled.\",\"hint\":\"End that.\"}\n"),
+	f.Add([]byte("warning\n{\"code\":\"agent_call_conflict\",\"message\":\"It is ruled.\",\"hint\":\"End that.\"}\n"),
 		1)
 	f.Add([]byte("sh: \x1b[2Jslipway: Exec format error"), 126)
 	f.Add([]byte(`{"code":"\u009b2J","message":"`+strings.Repeat("x", 1000)+`"}`), 1)

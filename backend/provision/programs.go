@@ -49,7 +49,7 @@ func (b Beside) Program(os, arch string) (string, error) {
 			tried = errors.Join(tried, err)
 		}
 	}
-	return "", &session.Error{Code: "agent_upgrade_no-program",
+	return "", &session.Error{Code: session.CodeInstallFailed,
 		Message: fmt.Sprintf("There is no Slipway for %s/%s on this computer.", os, arch),
 		Hint: fmt.Sprintf("Put slipway from the package for %s as slipway-%s-%s into %s, or build it: make agents",
 			arch, os, arch, b.Dir), Err: tried}
@@ -143,7 +143,7 @@ func (w *work) bring(ctx context.Context, found Findings, p program) error {
 // stallTime is how long an upload may stand still, or what follows it take.
 const stallTime = time.Minute
 
-var errStalled = &session.Error{Code: "agent_upload_stalled", Message: "The upload stands still.",
+var errStalled = &session.Error{Code: session.CodeInstallFailed, Message: "The upload stands still.",
 	Hint: "Look at the connection to the machine and at its disks, then try again."}
 
 // carry uploads a program.
@@ -181,7 +181,7 @@ func (w *work) bringPacked(ctx context.Context, p program) (string, error) {
 		return "", err
 	}
 	if result.Exit != 0 {
-		return "", &session.Error{Code: "agent_upload_failed", Message: "The program could not be unpacked there.",
+		return "", &session.Error{Code: session.CodeInstallFailed, Message: "The program could not be unpacked there.",
 			Hint: "Look at the disk and the quota there: df -h. It said: " + clip(string(result.Stderr))}
 	}
 	return sizeText(size) + " compressed", nil

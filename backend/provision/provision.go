@@ -90,7 +90,7 @@ type Options struct {
 	Admit func(Findings) error
 }
 
-// Programs finds programs to install. It fails with agent_upgrade_no-program.
+// Programs finds programs to install. It fails with agent_install_failed.
 type Programs interface {
 	// Program returns the path on this machine of the program without a window
 	// for an operating system and an architecture, as Go names them.
@@ -126,7 +126,7 @@ func Probe(ctx context.Context, remote Remote, opts Options) (Findings, error) {
 // Install makes the agent of a machine run with the program that Options name:
 // it probes, uploads what is not there yet, and starts it or replaces what
 // runs. Sessions go on. It can be repeated after any failure. A new program that
-// does not answer is taken back over there: agent_upgrade_rolled-back.
+// does not answer is taken back over there: agent_install_failed.
 func Install(ctx context.Context, remote Remote, opts Options) (Installed, error) {
 	w := work{remote: remote, opts: opts}
 	found, err := w.probe(ctx)
@@ -223,7 +223,7 @@ func (w *work) step(name, title string, do func() (detail string, err error)) er
 	w.tell(Step{Name: name, Title: title, State: StepRunning})
 	detail, err := do()
 	if err != nil {
-		err = asError(err, session.Code("agent_"+name+"_failed"))
+		err = asError(err)
 		told := session.AsError(err, "")
 		w.tell(Step{Name: name, Title: title, State: StepFailed, Detail: told.Message, Remedy: told.Hint})
 		return err
@@ -233,7 +233,7 @@ func (w *work) step(name, title string, do func() (detail string, err error)) er
 }
 
 // asError gives every failure a code and a hint. A context's end stays what it is.
-func asError(err error, code session.Code) error {
+func asError(err error) error {
 	var fault *tunnel.Fault
 	var told *session.Error
 	switch {
@@ -244,10 +244,10 @@ func asError(err error, code session.Code) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return &session.Error{Code: code, Message: "The machine did not answer in time.",
+		return &session.Error{Code: session.CodeInstallFailed, Message: "The machine did not answer in time.",
 			Hint: "Look at its load and its disks, then try again.", Err: err}
 	}
-	return &session.Error{Code: code, Message: "The connection to the machine failed.",
+	return &session.Error{Code: session.CodeInstallFailed, Message: "The connection to the machine failed.",
 		Hint: "Try again; what was done already is not done twice.", Err: err}
 }
 
@@ -331,7 +331,7 @@ func Ask(ctx context.Context, remote Remote, dir string, into any, args ...strin
 	w := work{remote: remote}
 	err := w.ask(ctx, Command(dir, "", append([]string{"-o", "json", "agent"}, args...)...), into)
 	if err != nil {
-		return asError(err, "agent_run_failed")
+		return asError(err)
 	}
 	return nil
 }
@@ -363,13 +363,13 @@ func problemOf(result sshstdio.Result) error {
 			return &session.Error{Code: session.Code(code), Message: clip(p.Message), Hint: clip(p.Hint)}
 		}
 	}
-	e := &session.Error{Code: "agent_run_failed", Message: fmt.Sprintf("The program ended there with code %d.",
+	e := &session.Error{Code: session.CodeInstallFailed, Message: fmt.Sprintf("The program ended there with code %d.",
 		result.Exit), Hint: "It said nothing."}
 	if last := strings.TrimSpace(string(lines[len(lines)-1])); last != "" {
 		e.Hint = "It said: " + clip(last)
 	}
 	if result.Exit == 126 || strings.Contains(strings.ToLower(e.Hint), "exec format") {
-		e.Code, e.Message = "agent_run_forbidden", "The program cannot be run there."
+		e.Code, e.Message = session.CodeInstallFailed, "The program cannot be run there."
 	}
 	return e
 }

@@ -55,7 +55,7 @@ func TestInstallBringsAndStartsOnce(t *testing.T) {
 	t.Run("a failure there is told as it was there", func(t *testing.T) {
 		a.env = append(a.env, "FAKE_FAILS=1")
 		_, err := Install(t.Context(), a, opts)
-		if session.CodeOf(err) != "agent_upgrade_rolled-back" || r.steps["start"].State != StepFailed ||
+		if session.CodeOf(err) != "agent_install_failed" || r.steps["start"].State != StepFailed ||
 			r.steps["start"].Remedy != "Look." {
 			t.Errorf("%v; told %+v", err, r.steps["start"])
 		}
@@ -102,7 +102,7 @@ func TestUploadThatStandsStillIsGivenUp(t *testing.T) {
 		w := work{remote: a, opts: options(r)}
 		began := time.Now()
 		err := w.bring(t.Context(), found, program{here: self, there: a.home + "/program", name: "slipway-1"})
-		if session.CodeOf(err) != "agent_upload_stalled" || r.steps["upload"].State != StepFailed ||
+		if session.CodeOf(err) != "agent_install_failed" || r.steps["upload"].State != StepFailed ||
 			time.Since(began) != stallTime {
 			t.Errorf("%v after %s; told %+v", err, time.Since(began), r.steps)
 		}
@@ -127,7 +127,7 @@ func TestProbeIsOneRoundTripAndChangesNothing(t *testing.T) {
 	}
 	t.Run("without Docker it says how to get it", func(t *testing.T) {
 		err := found.Err()
-		if code := session.CodeOf(err); code != "agent_probe_no-docker" && code != "agent_probe_docker-stopped" ||
+		if code := session.CodeOf(err); code != "agent_install_failed" ||
 			session.AsError(err, "").Hint == "" {
 			t.Errorf("%v", err)
 		}
@@ -138,7 +138,7 @@ func TestProbeIsOneRoundTripAndChangesNothing(t *testing.T) {
 	})
 	t.Run("a shell that talks is told of", func(t *testing.T) {
 		a.noise = "Welcome!\n"
-		if _, err := Probe(t.Context(), a, Options{}); session.CodeOf(err) != "agent_probe_unreadable" {
+		if _, err := Probe(t.Context(), a, Options{}); session.CodeOf(err) != "agent_install_failed" {
 			t.Errorf("%v", err)
 		}
 	})
@@ -160,7 +160,7 @@ func TestProbeIsOneRoundTripAndChangesNothing(t *testing.T) {
 
 func TestProgramMustFitTheMachine(t *testing.T) {
 	if _, err := (Beside{Dir: t.TempDir()}).Program("linux", "arm64"); session.CodeOf(
-		err) != "agent_upgrade_no-program" || session.AsError(err, "").Hint == "" {
+		err) != "agent_install_failed" || session.AsError(err, "").Hint == "" {
 		t.Errorf("%v", err)
 	}
 	dir := t.TempDir()
@@ -193,7 +193,7 @@ func TestProgramMustFitTheMachine(t *testing.T) {
 		filepath.Join(dir, "slipway-linux-arm64")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (Beside{Dir: dir}).Program("linux", "arm64"); session.CodeOf(err) != "agent_upgrade_no-program" {
+	if _, err := (Beside{Dir: dir}).Program("linux", "arm64"); session.CodeOf(err) != "agent_install_failed" {
 		t.Errorf("another machine's under that name: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ func (a *agent) PairedDevices(ctx context.Context) ([]session.PairedDevice, erro
 
 func (a *agent) PairCode(ctx context.Context, request session.PairRequest) (code session.PairCode, err error) {
 	if a.ssh == nil {
-		return code, &session.Error{Code: "agent_pair_unavailable",
+		return code, &session.Error{Code: session.CodePairUnavailable,
 			Message: "Devices are paired with this agent on its own machine.",
 			Hint:    "Log in there: slipway agent pair."}
 	}
@@ -37,7 +37,7 @@ func (a *agent) PairCode(ctx context.Context, request session.PairRequest) (code
 
 func (a *agent) RotateKey(ctx context.Context) (rotated session.KeyRotation, err error) {
 	if a.ssh == nil {
-		return rotated, &session.Error{Code: "agent_rotate_unavailable",
+		return rotated, &session.Error{Code: session.CodeAgentUnavailable,
 			Message: "The key of this agent is changed on its own machine.",
 			Hint:    "Log in there: slipway agent rotate"}
 	}

@@ -111,7 +111,7 @@ func (a *agent) greet(ctx context.Context) {
 	a.trouble = nil
 	if err == nil {
 		a.program = hello.Program
-	} else if session.CodeOf(err) == agentrpc.CodeVersion {
+	} else if session.CodeOf(err) == session.CodeConnectVersion {
 		a.trouble = err
 	}
 	a.mu.Unlock()
@@ -125,7 +125,7 @@ func (a *agent) Reconnect(ctx context.Context, work *hub.Work) error {
 	}
 	return work.Do("connect", "Connect", func() (string, error) {
 		err := a.line.Reconnect(ctx)
-		if a.tls != nil && isCode(err, "agent_connect_not-paired") {
+		if a.tls != nil && isCode(err, tunnel.CodeNotPaired) {
 			if err = a.pairAgain(ctx, work); err == nil {
 				err = a.line.Reconnect(ctx)
 			}
@@ -150,7 +150,7 @@ func (a *agent) Answer(ctx context.Context, accept bool, found string) (string, 
 	a.mu.Unlock()
 	switch {
 	case question == nil || question.Found != found:
-		return "", &session.Error{Code: "agent_answer_conflict", Message: "That is not what is asked of this agent.",
+		return "", &session.Error{Code: session.CodeAgentConflict, Message: "That is not what is asked of this agent.",
 			Hint: "Look at its question again."}
 	case !accept:
 		return a.entry.Fingerprint, nil
@@ -174,7 +174,7 @@ func (a *agent) forgetHostKey(ctx context.Context) error {
 	status, _ := a.line.Status()
 	var changed *sshstdio.HostKeyError
 	if !errors.As(status.Err, &changed) {
-		return &session.Error{Code: "agent_answer_conflict",
+		return &session.Error{Code: session.CodeAgentConflict,
 			Message: "That is not what is asked of this agent any more.", Hint: "Reconnect it."}
 	}
 	return agentrpc.FaultError(a.ssh.Forget(ctx, changed))

@@ -139,7 +139,7 @@ func (c *Connector) identity() (*secure.Identity, error) {
 	path := c.config.Home.Join(deviceKey)
 	identity, err := secure.OpenIdentity(path)
 	if err != nil {
-		return nil, &session.Error{Code: "agent_connect_no-key", Message: "This computer's key cannot be read.",
+		return nil, &session.Error{Code: session.CodeConnectAuth, Message: "This computer's key cannot be read.",
 			Hint: "Mend or remove " + path + "; without it this computer must be paired anew.", Err: err}
 	}
 	c.key = identity

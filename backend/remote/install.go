@@ -81,7 +81,7 @@ func (c *Connector) Remove(ctx context.Context, work *hub.Work, entry hub.Entry,
 func (c *Connector) withSSH(work *hub.Work, entry hub.Entry, do func(*sshConnection) error) (err error) {
 	if known := c.of(entry); known != nil {
 		if known.ssh == nil {
-			return &session.Error{Code: "agent_upgrade_unavailable",
+			return &session.Error{Code: session.CodeAgentUnavailable,
 				Message: "This agent is reached as a paired device, by which no program can be run on its machine.",
 				Hint:    "Log in there and do it with slipway agent."}
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"slipway/backend/agentrpc"
 	"slipway/backend/hub"
 	"slipway/backend/place"
 	"slipway/backend/session"
@@ -78,9 +77,7 @@ func (a *agent) Link() (hub.Link, <-chan struct{}) {
 
 // personCodes are the failures that trying again does not mend, or makes worse.
 var personCodes = []string{
-	"agent_connect_host-key-changed", "agent_connect_host-key", "agent_connect_auth", "agent_connect_key-changed",
-	"agent_connect_not-paired", "agent_connect_invalid", "agent_connect_config", "agent_connect_no-ssh",
-	"agent_connect_cancelled",
+	tunnel.CodeConnectHostKey, tunnel.CodeConnectAuth, tunnel.CodeNotPaired, tunnel.CodeConnectInvalid,
 }
 
 func needsPerson(err error) bool {
@@ -107,23 +104,23 @@ func connectError(err error) *session.Error {
 		code := session.Code(fault.Code)
 		return &session.Error{Code: code, Message: fault.Message, Hint: cmp.Or(fault.Hint, "Try again."), Err: err}
 	case errors.As(err, &version) && version.Older():
-		return &session.Error{Code: agentrpc.CodeVersion, Message: "The agent is too old to be used from here.",
+		return &session.Error{Code: session.CodeConnectVersion, Message: "The agent is too old to be used from here.",
 			Hint: "Upgrade the agent.", Err: err}
 	case errors.As(err, &version):
-		return &session.Error{Code: agentrpc.CodeVersion, Message: "This program is too old to use the agent.",
+		return &session.Error{Code: session.CodeConnectVersion, Message: "This program is too old to use the agent.",
 			Hint: "Upgrade Slipway on this computer.", Err: err}
 	case errors.Is(err, tunnel.ErrSilent), errors.Is(err, context.DeadlineExceeded):
-		return &session.Error{Code: "agent_connect_timeout", Message: "The machine does not answer.",
+		return &session.Error{Code: session.CodeUnreachable, Message: "The machine does not answer.",
 			Hint: "Check that it is switched on and that this computer is in the right network.", Err: err}
 	case errors.Is(err, tunnel.ErrClosedByPeer):
-		return &session.Error{Code: "agent_connect_closed", Message: "The agent ended the connection.",
+		return &session.Error{Code: session.CodeUnreachable, Message: "The agent ended the connection.",
 			Hint: "It may be starting anew; wait a moment.", Err: err}
 	case errors.Is(err, tunnel.ErrDowngrade), errors.Is(err, tunnel.ErrHandshake):
-		return &session.Error{Code: "agent_connect_protocol",
+		return &session.Error{Code: session.CodeConnectVersion,
 			Message: "What answers there is not a Slipway agent of this or a near version.",
 			Hint:    "Upgrade the older side.", Err: err}
 	}
-	return &session.Error{Code: "agent_connect_failed", Message: "The connection was lost.",
+	return &session.Error{Code: session.CodeUnreachable, Message: "The connection was lost.",
 		Hint: "Look at the network of both machines.", Err: err}
 }
 

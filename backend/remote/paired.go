@@ -18,8 +18,7 @@ import (
 const pairTries = 3
 
 // mistyped are the failures after which the code is asked for once more.
-var mistyped = []session.Code{"agent_pair_wrong-code", "agent_pair_invalid", "agent_pair_expired", "agent_pair_closed",
-	"agent_pair_wait"}
+var mistyped = []session.Code{session.CodePairCode, session.CodePairExpired}
 
 // pinnedDialer dials an agent that this computer is paired with, and can be told
 // to expect another key.
@@ -67,7 +66,7 @@ func (d *pinnedDialer) set(identity *secure.Identity, key string) error {
 	var err error
 	dialer, err = secure.NewDialer(config)
 	if err != nil {
-		return &session.Error{Code: "agent_connect_invalid", Message: "The key of the agent cannot be read.",
+		return &session.Error{Code: session.CodeConnectInvalid, Message: "The key of the agent cannot be read.",
 			Hint: "Remove the agent and add it again.", Err: err}
 	}
 	d.identity, d.key, d.now = identity, key, dialer

@@ -57,7 +57,7 @@ func (c *Connector) replaceIdentity() (before, next *secure.Identity, err error)
 		err = next.Save(path)
 	}
 	if err != nil {
-		return nil, nil, &session.Error{Code: "agent_rotate_internal-error",
+		return nil, nil, &session.Error{Code: session.CodeAgentInternal,
 			Message: "The new key cannot be kept, so the old one stays.", Hint: "Look at the disk that has " + path +
 				".", Err: err}
 	}

@@ -163,7 +163,7 @@ func (p *planner) overAllowance(q Request, asked amounts) bool {
 	if len(said) == 0 {
 		return false
 	}
-	p.wait(q, waitFor(CodeWaitLimit, said...))
+	p.wait(q, waitFor(session.CodeWaitLimit, said...))
 	if len(p.allowances.kept[q.Owner]) == 0 {
 		p.allowances.keep(q, asked)
 	}

@@ -155,7 +155,7 @@ func (p *planner) audit() (refused []string) {
 		}
 		if wrong := a.accept(d.Session, d.Place.Total()); wrong != "" {
 			refused = append(refused, fmt.Sprintf("%s is not placed: %s", d.Session, wrong))
-			wait := waitFor(CodeWaitBooks, spoken(session.Say("booksWrong")))
+			wait := waitFor(session.CodeWaitBooks, spoken(session.Say("booksWrong")))
 			d.Place, d.Wait = nil, &wait
 		}
 	}

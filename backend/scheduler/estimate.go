@@ -86,7 +86,7 @@ func (p *planner) estimate(line []*Request) {
 	for _, request := range line {
 		q := *request
 		d := p.decisions[q.Session]
-		if d.Wait == nil || d.Wait.Code == CodeWaitLimit {
+		if d.Wait == nil || d.Wait.Code == session.CodeWaitLimit {
 			continue
 		}
 		if given++; given > most {

@@ -36,13 +36,14 @@ func (p *planner) end() {
 func (p *planner) endOf(q Request) *End {
 	for _, d := range q.After {
 		if how := p.failure(d); how.Say != "" {
-			return &End{Reason: session.ReasonDependency, Cause: *session.Because(CodeDependency,
+			return &End{Reason: session.ReasonDependency, Cause: *session.Because(session.CodeDependencyFailed,
 				session.Say("dependencyFailed", session.Fill("name", d.Name), as("how", how)),
 				session.Say("dependencyFailedHint"))}
 		}
 	}
 	if q.Deadline != nil && !p.now.Before(*q.Deadline) {
-		return &End{Reason: session.ReasonPendingTimeout, Cause: *session.Because(CodeExpired, session.Say("waitedOut"),
+		return &End{Reason: session.ReasonPendingTimeout, Cause: *session.Because(session.CodeExpired,
+			session.Say("waitedOut"),
 			session.Say("waitedOutHint"))}
 	}
 	return nil
@@ -98,7 +99,7 @@ func (p *planner) outside(q Request) (session.Wait, bool) {
 	if q.NotBefore != nil && q.NotBefore.After(p.now) {
 		at := *q.NotBefore
 		p.lookAgain(at)
-		w := waitFor(CodeWaitStart, spoken(session.Say("notBefore",
+		w := waitFor(session.CodeWaitStart, spoken(session.Say("notBefore",
 			as("at", plain(at.UTC().Format("2006-01-02 15:04:05 UTC"))))))
 		w.Until = &at
 		return w, true
@@ -111,16 +112,16 @@ func (p *planner) outside(q Request) (session.Wait, bool) {
 		}
 	}
 	if len(open) > 0 {
-		return waitFor(CodeWaitDependency,
+		return waitFor(session.CodeWaitDependency,
 				spoken(count("dependency", len(q.After), as("open", number(len(open))),
 					as("sessions", list(", ", open))))),
 			true
 	}
 	if said := p.never(q); len(said) > 0 {
-		return waitFor(CodeWaitMachine, said...), true
+		return waitFor(session.CodeWaitMachine, said...), true
 	}
 	if said := p.neverAllowed(q); len(said) > 0 {
-		return waitFor(CodeWaitLimit, said...), true
+		return waitFor(session.CodeWaitLimit, said...), true
 	}
 	return session.Wait{}, false
 }

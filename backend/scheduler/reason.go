@@ -224,7 +224,7 @@ func deviceName(d gpu.Device) string { return fmt.Sprintf("GPU %d", d.Index) }
 // explain says in numbers what q lacks and who holds it.
 func (r *room) explain(q Request) session.Wait {
 	t := r.describe(r.viewer(q.Owner))
-	code := CodeWaitResources
+	code := session.CodeWaitResources
 	said := make([]sentence, 0, 4)
 	if q.cpus() > len(r.free) {
 		said = append(said, r.clause(t, amount{n: int64(q.cpus()), kernels: q.kernels()}))
@@ -295,19 +295,19 @@ func (t *texts) explainDevices(q Request) lack {
 	}
 	need := needText(q)
 	if len(parts) == 0 {
-		return lack{[]sentence{spoken(session.Say("noFit", as("need", need)))}, CodeWaitResources}
+		return lack{[]sentence{spoken(session.Say("noFit", as("need", need)))}, session.CodeWaitResources}
 	}
 	if left > 0 {
 		parts = append(parts, count("othersTaken", left))
 	}
 	l := lack{[]sentence{spoken(session.Say("devices", as("devices", list("; ", parts)), as("need", need)))},
-		CodeWaitResources}
+		session.CodeWaitResources}
 	for code := range codes {
 		if len(codes) == 1 {
 			l.code = code
 		}
 	}
-	if codes[CodeWaitDriver] && t.unread != "" {
+	if codes[session.CodeWaitDriver] && t.unread != "" {
 		l.said = append(l.said, spoken(plain(t.unread)))
 	}
 	return l
@@ -322,12 +322,12 @@ func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Co
 	case q.GPU.Profile != "" && len(v.Device.Instances) == 0:
 		return nil, ""
 	case d.unread:
-		return []session.Phrase{session.Say(unread)}, CodeWaitDriver
+		return []session.Phrase{session.Say(unread)}, session.CodeWaitDriver
 	case v.Device.Lost != nil:
-		return []session.Phrase{session.Say("lost", as("why", plain(v.Device.Lost.Why)))}, CodeWaitResources
+		return []session.Phrase{session.Say("lost", as("why", plain(v.Device.Lost.Why)))}, session.CodeWaitResources
 	case v.Over != "":
 		return append([]session.Phrase{session.Say("overAllocated", as("why", plain(v.Over)))}, d.held...),
-			CodeWaitResources
+			session.CodeWaitResources
 	}
 	var lacksPromise bool
 	var need gpu.Bytes
@@ -366,9 +366,9 @@ func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Co
 			reasons = []session.Phrase{session.Say("byDriverAlone", as("memory", claim))}
 		}
 	}
-	code = CodeWaitResources
+	code = session.CodeWaitResources
 	if len(reasons) == 0 {
-		code = CodeWaitSettle
+		code = session.CodeWaitSettle
 	}
 	if !lacksPromise {
 		reasons = append(reasons, d.returned...)
@@ -413,7 +413,7 @@ func (p *planner) waitTurn(q Request) session.Wait {
 	if v.at != nil {
 		said = session.Say("turnAt", needs, name, first, as("at", plain(v.at.UTC().Format("2006-01-02 15:04:05 UTC"))))
 	}
-	w := waitFor(CodeWaitTurn, spoken(said))
+	w := waitFor(session.CodeWaitTurn, spoken(said))
 	w.Until = v.at
 	return w
 }

@@ -185,10 +185,10 @@ func (w *world) plan() {
 	checkPlan(w.t, s, plan)
 	var head *job
 	for i, d := range plan.Decisions {
-		if d.Wait != nil && d.Wait.Code == CodeWaitLimit {
+		if d.Wait != nil && d.Wait.Code == session.CodeWaitLimit {
 			w.limited[w.queue[i].Owner]++
 		}
-		if j := w.queue[i]; d.Wait != nil && d.Wait.Position == 1 && (d.Wait.Code == CodeWaitResources) {
+		if j := w.queue[i]; d.Wait != nil && d.Wait.Position == 1 && (d.Wait.Code == session.CodeWaitResources) {
 			head = j
 		}
 	}

@@ -210,21 +210,3 @@ type End struct {
 	Reason session.Reason
 	Cause  session.Cause
 }
-
-// The codes of a [session.Wait] and of an [End].
-const (
-	// what it needs is promised to others, or used by others
-	CodeWaitResources  = session.Code("scheduler_wait_resources")
-	CodeWaitTurn       = session.Code("scheduler_wait_turn")       // it would take from the one before it
-	CodeWaitStart      = session.Code("scheduler_wait_start")      // its start time has not come
-	CodeWaitDependency = session.Code("scheduler_wait_dependency") // sessions that it waits for have not ended
-	CodeWaitMachine    = session.Code("scheduler_wait_machine")    // the machine is smaller than it needs
-	CodeWaitSettle     = session.Code("scheduler_wait_settle")     // what it needs was given back a moment ago
-	// the driver does not tell what is free of the devices
-	CodeWaitDriver = session.Code("scheduler_wait_driver")
-	CodeWaitBooks  = session.Code("scheduler_wait_books")      // the audit refused the placement
-	CodeWaitLimit  = session.Code("scheduler_wait_limit")      // its person holds as much as they may
-	CodeExpired    = session.Code("scheduler_pending_timeout") // it waited too long
-	// a session that it waits for did not end in success
-	CodeDependency = session.Code("scheduler_dependency_failed")
-)

@@ -67,7 +67,7 @@ func (w *world) upstream(t *testing.T) *httptest.Server {
 		session.App{ID: "sshd", Title: "SSH", Kind: "tcp", State: session.AppStopped})
 	w.agent.Dial = func(ctx context.Context, id session.ID, port int) (net.Conn, error) {
 		if id != "aaaaaaaaaaaa" || port != 8888 {
-			return nil, &session.Error{Code: "app_dial_unavailable", Message: "Nothing listens there.",
+			return nil, &session.Error{Code: "app_open_unavailable", Message: "Nothing listens there.",
 				Hint: "Start it."}
 		}
 		return (&net.Dialer{}).DialContext(ctx, "tcp", server.Listener.Addr().String())

@@ -107,7 +107,7 @@ func TestBadValuesCreateNothing(t *testing.T) {
 				t.Fatalf("%d %+v, want %d and a whole Problem", status, p, c.status)
 			}
 			for _, field := range p.Fields {
-				if field.Field == c.field && field.Code != "" && field.Message != "" {
+				if field.Field == c.field && field.Kind != "" && field.Message != "" {
 					return
 				}
 			}

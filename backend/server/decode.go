@@ -61,7 +61,7 @@ func decodeJudged[T any](r *http.Request) (value T, j judge, err error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return value, j, &session.Error{Code: codeTooLarge, Message: fmt.Sprintf("The request is longer than %d MiB.",
+		return value, j, &session.Error{Code: session.CodeTooLarge, Message: fmt.Sprintf("The request is longer than %d MiB.",
 			maxBody>>20), Hint: "Send less."}
 	case err != nil:
 		return value, j, malformed("The request ended too early.", err)
@@ -98,7 +98,7 @@ func decodeBytes[T any](data []byte) (value T, j judge, err error) {
 }
 
 func malformed(message string, err error) error {
-	return &session.Error{Code: codeMalformed, Message: message,
+	return &session.Error{Code: session.CodeRequestInvalid, Message: message,
 		Hint: "GET " + route.OpenAPI.Target() + " describes every request.", Err: err}
 }
 
@@ -113,7 +113,7 @@ func (j *judge) found() int { return len(j.wrong) + len(j.units) }
 
 func failureOf(wrong []session.FieldError) error {
 	first := wrong[0]
-	e := &session.Error{Code: first.Code, Message: first.Message, Hint: first.Hint, Fields: wrong}
+	e := &session.Error{Code: session.CodeRequestInvalid, Message: first.Message, Hint: first.Hint, Fields: wrong}
 	if len(wrong) > 1 {
 		e.Message = fmt.Sprintf("%s There are %d such faults.", first.Message, len(wrong))
 	}
@@ -193,7 +193,7 @@ func (j *judge) object(path string, value any, t reflect.Type) {
 			continue
 		}
 		delete(object, name)
-		j.wrong = append(j.wrong, session.FieldError{Field: at, Code: codeUnknownField,
+		j.wrong = append(j.wrong, session.FieldError{Field: at, Kind: session.KindInvalid,
 			Message: fmt.Sprintf("There is no field %q here.", at),
 			Hint:    "Known here: " + strings.Join(sortedNames(fields), ", ") + "."})
 	}
@@ -271,7 +271,7 @@ func (j *judge) expect(path string, value any, what string) {
 	if path != "" {
 		subject = path
 	}
-	j.wrong = append(j.wrong, session.FieldError{Field: path, Code: codeWrongType,
+	j.wrong = append(j.wrong, session.FieldError{Field: path, Kind: session.KindInvalid,
 		Message: fmt.Sprintf("%s is %s, not %s.", subject, describe(value), what), Hint: "Send " + what + "."})
 }
 

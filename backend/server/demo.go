@@ -56,7 +56,7 @@ func (s demoRoutes) demoOut() api.Demo {
 
 func (s demoRoutes) setLid(r *http.Request, req api.DemoLid) (api.Demo, error) {
 	if s.demo == nil || s.demo.State().Lab == "" {
-		return api.Demo{}, &session.Error{Code: "demo_lid_unavailable",
+		return api.Demo{}, &session.Error{Code: session.CodeServerUnavailable,
 			Message: "There is no tunnel of a demo that could be cut.", Hint: "Start one: slipway demo"}
 	}
 	s.demo.SetLid(req.Closed)
@@ -66,14 +66,15 @@ func (s demoRoutes) setLid(r *http.Request, req api.DemoLid) (api.Demo, error) {
 // DemoStarter starts a demonstration beside what is real.
 type DemoStarter interface {
 	// Start starts it unless it runs, and returns an address that logs a browser in
-	// to it, once. It fails with demo_start_failed.
+	// to it, once. It fails with server_start_failed.
 	Start(ctx context.Context) (string, error)
 }
 
 func (s demoRoutes) startDemo(r *http.Request, req api.DemoStart) (api.DemoStarted, error) {
 	if s.demoStarter == nil {
-		return api.DemoStarted{}, &session.Error{Code: "demo_start_unavailable", Message: "This is a demo already.",
-			Hint: "Close it to come back to what is real."}
+		return api.DemoStarted{}, &session.Error{Code: session.CodeServerUnavailable,
+			Message: "This is a demo already.",
+			Hint:    "Close it to come back to what is real."}
 	}
 	address, err := s.demoStarter.Start(r.Context())
 	if err != nil {

@@ -57,10 +57,10 @@ type doorWish struct {
 
 func wishOf(req api.OpenRequest) (doorWish, error) {
 	if req.Port != 0 && (req.Port < firstDoor || req.Port > lastDoor) {
-		e := session.FieldError{Field: "port", Code: "app_open_invalid",
+		e := session.FieldError{Field: "port", Kind: session.KindInvalid,
 			Message: fmt.Sprintf("Port %d cannot be opened on this computer.", req.Port),
 			Hint:    fmt.Sprintf("Choose one from %d to %d, or none.", firstDoor, lastDoor)}
-		return doorWish{}, &session.Error{Code: e.Code, Message: e.Message, Hint: e.Hint,
+		return doorWish{}, &session.Error{Code: session.CodeSessionInvalid, Message: e.Message, Hint: e.Hint,
 			Fields: []session.FieldError{e}}
 	}
 	return doorWish{public: req.Public, port: req.Port}, nil
@@ -85,7 +85,7 @@ func (d *doors) ensure(host appHost, wish doorWish) (*door, error) {
 	}
 	listener, err := listenDoor(wish)
 	if err != nil {
-		return nil, &session.Error{Code: "app_open_no-port",
+		return nil, &session.Error{Code: session.CodeAppConflict,
 			Message: "No port of this computer could be opened for the app.",
 			Hint:    "Look whether a firewall or a limit forbids it.", Err: err}
 	}
@@ -225,7 +225,8 @@ func (d *doors) handler(one *door) http.Handler {
 }
 
 func badDoor(host string) error {
-	return &session.Error{Code: codeBadHost, Message: fmt.Sprintf("%q is not a name of this app.", clip(host)),
+	return &session.Error{Code: session.CodeOriginForbidden, Message: fmt.Sprintf("%q is not a name of this app.",
+		clip(host)),
 		Hint: "Use the address that Slipway names."}
 }
 

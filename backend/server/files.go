@@ -120,7 +120,7 @@ func (s fileRoutes) readFile(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if info.Kind != session.KindFile {
-		return &session.Error{Code: "file_read_wrong-kind", Message: fmt.Sprintf("%q is not a plain file.",
+		return &session.Error{Code: session.CodeFileConflict, Message: fmt.Sprintf("%q is not a plain file.",
 			string(name)), Hint: "List a directory instead."}
 	}
 	header := w.Header()
@@ -223,7 +223,7 @@ func (s fileRoutes) uploadIn(r *http.Request) (*hub.Files, session.Upload, error
 				"Write a whole number, or leave it out.")
 		}
 	}
-	if err := up.Check("write"); err != nil {
+	if err := up.Check(); err != nil {
 		return nil, up, err
 	}
 	files, _, err := s.filesIn(r)
@@ -263,7 +263,7 @@ func (s fileRoutes) finishUpload(r *http.Request, body api.FinishRequest) (api.F
 	if body.Mode != "" {
 		mode, err := strconv.ParseUint(body.Mode, 8, 9)
 		if err != nil {
-			return api.FileInfo{}, &session.Error{Code: "file_finish_invalid",
+			return api.FileInfo{}, &session.Error{Code: session.CodeFileInvalid,
 				Message: fmt.Sprintf("%q are no permissions.", body.Mode), Hint: "Write them in octal, such as 644."}
 		}
 		req.Mode = uint32(mode)

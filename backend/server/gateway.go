@@ -96,8 +96,9 @@ func (g *gateway) forget(host appHost) {
 // serve admits a request to the app that its host names, and carries it there.
 func (g *gateway) serve(w http.ResponseWriter, r *http.Request, host appHost) {
 	if !fromOwnPage(r) && !isNavigation(r) {
-		g.server.fail(w, r, &session.Error{Code: codeBadOrigin, Message: "This request comes from another page.",
-			Hint: "Open the app from Slipway."})
+		g.server.fail(w, r, &session.Error{Code: session.CodeOriginForbidden,
+			Message: "This request comes from another page.",
+			Hint:    "Open the app from Slipway."})
 		return
 	}
 	purpose := "app " + host.name()
@@ -210,7 +211,8 @@ func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 			continue
 		}
 		if app.State == session.AppStopped && !strings.HasPrefix(app.ID, portApp) {
-			return 0, &session.Error{Code: "app_open_conflict", Message: fmt.Sprintf("%s is not running.", app.Title),
+			return 0, &session.Error{Code: session.CodeAppConflict, Message: fmt.Sprintf("%s is not running.",
+				app.Title),
 				Hint: "Open it from Slipway."}
 		}
 		if app.State == session.AppFailed || app.State == session.AppStarting {
@@ -224,7 +226,8 @@ func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 		g.ports[host] = foundPort{port: app.Port, until: time.Now().Add(portLife)}
 		return app.Port, nil
 	}
-	return 0, &session.Error{Code: "app_open_not-found", Message: fmt.Sprintf("The session has no app %q.", host.app),
+	return 0, &session.Error{Code: session.CodeAppNotFound, Message: fmt.Sprintf("The session has no app %q.",
+		host.app),
 		Hint: "Look at its apps in Slipway."}
 }
 
@@ -376,8 +379,8 @@ func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appH
 	e := asError(err)
 	p := page{Title: "The app does not answer", Text: strings.TrimSpace(e.Message + " " + e.Hint), Link: g.home(r),
 		Retry: 3}
-	status := statusOf(e)
-	if e.Code == codeInternal {
+	status := e.Code.Status()
+	if e.Code == session.CodeServerInternal {
 		p.Text, status = "It may be busy or starting. This page tries again by itself.", http.StatusBadGateway
 	}
 	one, findErr := g.sessionOf(r.Context(), host)
@@ -396,7 +399,7 @@ func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appH
 	case one.Status != session.Running:
 		p.Title, status = "The session is not running", http.StatusServiceUnavailable
 		p.Text = fmt.Sprintf("%s is %s. This page tries again by itself.", one.Name, one.Status)
-	case e.Code == "app_open_conflict" || e.Code == "app_open_not-found":
+	case e.Code == session.CodeAppConflict || e.Code == session.CodeAppNotFound:
 		p.Title, p.Retry = "The app is not running", 0
 	}
 	g.explain(w, r, status, p)
@@ -445,9 +448,9 @@ func (g *gateway) explain(w http.ResponseWriter, r *http.Request, status int, p 
 		showPage(w, status, p)
 		return
 	}
-	problem := &session.Error{Code: "app_open_unavailable", Message: p.Title + ".", Hint: p.Text}
+	problem := &session.Error{Code: session.CodeAppUnavailable, Message: p.Title + ".", Hint: p.Text}
 	if status == http.StatusForbidden {
-		problem.Code = codeLogin
+		problem.Code = session.CodeLoginRequired
 	}
 	writeJSON(w, status, problem)
 }

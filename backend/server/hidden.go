@@ -12,7 +12,7 @@ func checkHidden(env []session.EnvVar) []session.FieldError {
 	for i, v := range env {
 		if v.Value == session.Hidden {
 			wrong = append(wrong, session.FieldError{Field: fmt.Sprintf("env[%d].value", i),
-				Code:    session.CodeInvalidEnvValue,
+				Kind:    session.KindInvalid,
 				Message: fmt.Sprintf("The value of %s was hidden and is not known.", v.Name), Hint: "Enter it again."})
 		}
 	}

@@ -25,6 +25,6 @@ func keepIn(text string) (session.Duration, error) {
 		return d, nil
 	}
 	const hint = "Write for example 4h."
-	return 0, &session.Error{Code: "session_keep_invalid", Message: message, Hint: hint,
-		Fields: []session.FieldError{{Field: "for", Code: "session_keep_invalid", Message: message, Hint: hint}}}
+	return 0, &session.Error{Code: session.CodeSessionInvalid, Message: message, Hint: hint,
+		Fields: []session.FieldError{{Field: "for", Kind: session.KindInvalid, Message: message, Hint: hint}}}
 }

@@ -25,11 +25,12 @@ const passPath = "/pass/"
 func (s *Server) createPass(r *http.Request, req api.PassRequest) (api.Pass, error) {
 	_, port, _ := strings.Cut(r.Host, ":")
 	if !s.own(req.URL, port) {
-		return api.Pass{}, &session.Error{Code: "login_pass_invalid", Message: "This is not an address of this server.",
-			Hint: "Use one that it has answered with."}
+		return api.Pass{}, &session.Error{Code: session.CodeRequestInvalid,
+			Message: "This is not an address of this server.",
+			Hint:    "Use one that it has answered with."}
 	}
 	if !fromOwnUser(r.Context()) {
-		return api.Pass{}, &session.Error{Code: "login_pass_unsupported",
+		return api.Pass{}, &session.Error{Code: session.CodeServerFailed,
 			Message: "The operating system does not tell whose a connection is.",
 			Hint:    "Hand the address to the browser in a file that only you can read."}
 	}

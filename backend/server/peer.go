@@ -55,6 +55,7 @@ func fromStranger(r *http.Request) bool {
 const noOwner = -1
 
 func strangerError() error {
-	return &session.Error{Code: codeStranger, Message: "This Slipway belongs to another user of this computer.",
-		Hint: "Start your own: slipway serve"}
+	return &session.Error{Code: session.CodeOriginForbidden,
+		Message: "This Slipway belongs to another user of this computer.",
+		Hint:    "Start your own: slipway serve"}
 }

@@ -22,7 +22,8 @@ func TestOtherUsersOfTheComputerAreTurnedAway(t *testing.T) {
 	t.Run("another one does not, even with the token", func(t *testing.T) {
 		w := startFor(t, os.Getuid()+1)
 		var p session.Error
-		if status := w.call(t, "GET", "/api/v1/version", "", &p); status != 403 || p.Code != "request_user_forbidden" {
+		if status := w.call(t, "GET", "/api/v1/version", "", &p); status != 403 ||
+			p.Code != "request_origin_forbidden" {
 			t.Errorf("%d %+v", status, p)
 		}
 		for _, host := range []string{"", notebook + ":" + w.port} {

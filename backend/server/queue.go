@@ -27,7 +27,7 @@ func (s sessionRoutes) simulateIdle(r *http.Request, policy session.IdlePolicy,
 		wrong = policy.Validate("")
 	}
 	if len(wrong) > 0 {
-		return session.IdleSimulation{}, refusal("session_simulate_invalid", wrong)
+		return session.IdleSimulation{}, refusal(session.CodeSessionInvalid, wrong)
 	}
 	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -39,7 +39,7 @@ func (s sessionRoutes) simulateIdle(r *http.Request, policy session.IdlePolicy,
 func (s sessionRoutes) createPreset(r *http.Request, req hub.PresetContent, wrong []session.FieldError) (hub.Preset,
 	error) {
 	if len(wrong) > 0 {
-		return hub.Preset{}, refusal("preset_create_invalid", wrong)
+		return hub.Preset{}, refusal(session.CodeSettingsInvalid, wrong)
 	}
 	return s.hub.AddPreset(req)
 }
@@ -47,7 +47,7 @@ func (s sessionRoutes) createPreset(r *http.Request, req hub.PresetContent, wron
 func (s sessionRoutes) updatePreset(r *http.Request, req hub.PresetUpdate, wrong []session.FieldError) (hub.Preset,
 	error) {
 	if len(wrong) > 0 {
-		return hub.Preset{}, refusal("preset_update_invalid", wrong)
+		return hub.Preset{}, refusal(session.CodeSettingsInvalid, wrong)
 	}
 	return s.hub.UpdatePreset(r.PathValue("id"), req)
 }

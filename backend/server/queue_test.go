@@ -281,7 +281,7 @@ func TestKeepAndIdleSimulation(t *testing.T) {
 	for _, text := range []string{"", "0s", "-4h", "2w", "long", "4 h"} {
 		var p session.Error
 		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/keep", fmt.Sprintf(`{"for":%q}`, text),
-			&p); status != 422 || p.Code != "session_keep_invalid" || p.Hint == "" || p.Fields[0].Field != "for" {
+			&p); status != 422 || p.Code != "session_update_invalid" || p.Hint == "" || p.Fields[0].Field != "for" {
 			t.Errorf("keep for %q: %d %+v", text, status, p)
 		}
 	}
@@ -295,7 +295,7 @@ func TestKeepAndIdleSimulation(t *testing.T) {
 		"use": `{"use":{"any":true}}`} {
 		var p session.Error
 		if status := w.call(t, "POST", "/api/v1/sessions/aaaaaaaaaaaa/idle-simulation", body, &p); status != 422 ||
-			p.Code != "session_simulate_invalid" || p.Fields[0].Field != field {
+			p.Code != "session_update_invalid" || p.Fields[0].Field != field {
 			t.Errorf("%s: %d %+v", body, status, p)
 		}
 	}
@@ -442,8 +442,8 @@ func TestPresetsOfOnesOwn(t *testing.T) {
 		"of no memory":         {"POST", "", `{"name":"abc","resources":{"memory":"1m"}}`, "resources.memory", 422},
 		"of an odd amount":     {"POST", "", `{"name":"abc","resources":{"memory":"lots"}}`, "resources.memory", 422},
 		"of odd devices":       {"POST", "", `{"name":"abc","accelerator":"x"}`, "accelerator", 422},
-		"built in":             {"PATCH", "/small", `{"name":"abc"}`, "", 403},
-		"built in, to go":      {"DELETE", "/small", ``, "", 403},
+		"built in":             {"PATCH", "/small", `{"name":"abc"}`, "", 409},
+		"built in, to go":      {"DELETE", "/small", ``, "", 409},
 		"that is not there":    {"PATCH", "/p-none", `{"name":"abc"}`, "", 404},
 		"gone":                 {"DELETE", "/p-none", ``, "", 404},
 		"changed to no CPUs":   {"PATCH", "/" + p.ID, `{"resources":{"cpu":-1}}`, "resources.cpu", 422},
@@ -476,7 +476,7 @@ func TestHistoryIsFilteredAndSorted(t *testing.T) {
 			Steps: []session.Step{{Step: "pull", Message: "There is no such image.", Code: "image_pull_not-found"}}},
 		session.Phase{ID: "3", Phase: session.PhaseTerminate, Result: session.OutcomeSuccess, From: session.Preparing,
 			To: session.Failed, CreatedAt: at(3), UpdatedAt: at(4),
-			Steps: []session.Step{{Step: "remove", Code: "engine_remove_timeout"}}},
+			Steps: []session.Step{{Step: "remove", Code: "engine_call_timeout"}}},
 	)
 	for query, want := range map[string]string{
 		"": "123", "sort=created": "123", "sort=-created": "321", "sort=updated": "231", "sort=-updated": "132",

@@ -93,16 +93,16 @@ func (s recipeRoutes) folderPaths(r *http.Request, spec session.Spec) map[string
 func (s recipeRoutes) readRecipe(r *http.Request, req api.RecipeText) (session.Spec, error) {
 	spec, err := recipe.Parse([]byte(req.YAML))
 	if err != nil {
-		return session.Spec{}, recipeFault(err, "recipe_parse_invalid")
+		return session.Spec{}, recipeFault(err, session.CodeRecipeInvalid)
 	}
-	return judged(spec, "recipe_parse_invalid")
+	return judged(spec, session.CodeRecipeInvalid)
 }
 
 // judged is a spec without secrets, or says what of it cannot be understood.
 func judged(spec session.Spec, code session.Code) (session.Spec, error) {
 	wrong := checkHidden(spec.Env)
 	if kind := spec.WithDefaults().Type; kind != session.Interactive && kind != session.Batch {
-		wrong = append(wrong, session.FieldError{Field: "type", Code: session.CodeInvalidType,
+		wrong = append(wrong, session.FieldError{Field: "type", Kind: session.KindInvalid,
 			Message: fmt.Sprintf("%q is not a type of session.", spec.Type), Hint: "Write interactive or batch."})
 	}
 	if len(wrong) > 0 {
@@ -135,12 +135,12 @@ func recipeFault(err error, code session.Code) error {
 func (s recipeRoutes) readLink(r *http.Request, req api.LinkText) (recipe.Link, error) {
 	link, err := recipe.ParseLink(req.URL)
 	if err != nil {
-		return recipe.Link{}, recipeFault(err, "link_parse_invalid")
+		return recipe.Link{}, recipeFault(err, session.CodeRecipeInvalid)
 	}
 	if link.Spec == nil {
 		return link, nil
 	}
-	spec, err := judged(*link.Spec, "link_parse_invalid")
+	spec, err := judged(*link.Spec, session.CodeRecipeInvalid)
 	link.Spec = &spec
 	return link, err
 }

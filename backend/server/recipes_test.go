@@ -95,7 +95,7 @@ func TestRecipeFaults(t *testing.T) {
 	}{
 		"a session that is not there": {"GET", "/api/v1/sessions/aaaaaaaaaaaa/recipe", "", "session_read_not-found",
 			404, ""},
-		"a launch that is not there": {"GET", "/api/v1/recents/nobody/recipe", "", "recent_read_not-found", 404, ""},
+		"a launch that is not there": {"GET", "/api/v1/recents/nobody/recipe", "", "recipe_read_not-found", 404, ""},
 		"a field that is none": {"POST", "/api/v1/recipes/read", `{"yaml":"image: a\nimagge: b"}`,
 			"recipe_parse_invalid", 422, "Line 2"},
 		"no YAML": {"POST", "/api/v1/recipes/read", `{"yaml":""}`, "recipe_parse_invalid", 422,
@@ -144,7 +144,7 @@ func TestLinksAreReadAndNothingIsDone(t *testing.T) {
 		`{"url":"https://example.org"}`: "no link", `{"url":"slipway://run?image=a&memory=lots"}`: "memory"} {
 		var p session.Error
 		if status := w.call(t, "POST", "/api/v1/links/read", body, &p); status != 422 ||
-			p.Code != "link_parse_invalid" || !strings.Contains(p.Message, says) ||
+			p.Code != "recipe_parse_invalid" || !strings.Contains(p.Message, says) ||
 			strings.Contains(p.Message, "hush") {
 			t.Errorf("%s: %d %+v", body, status, p)
 		}

@@ -245,11 +245,11 @@ func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 		t.Errorf("%d %+v", status, p)
 	}
 	if status := w.call(t, "DELETE", "/api/v1/sessions", "", &p); status != 405 ||
-		p.Code != "request_route_wrong-method" || !strings.Contains(p.Hint, "GET, POST") {
+		p.Code != "request_route_unsupported" || !strings.Contains(p.Hint, "GET, POST") {
 		t.Errorf("%d %+v", status, p)
 	}
-	if status := w.call(t, "GET", "/api/v1/events", "", &p); status != 426 ||
-		p.Code != "request_route_upgrade-required" {
+	if status := w.call(t, "GET", "/api/v1/events", "", &p); status != 405 ||
+		p.Code != "request_route_unsupported" {
 		t.Errorf("%d %+v", status, p)
 	}
 	if status := w.call(t, "GET", "/api/v1/sessions/none", "", &p); status != 404 ||

@@ -114,7 +114,7 @@ func (s sessionRoutes) launch(r *http.Request, req hub.LaunchRequest, wrong []se
 func checkLaunch(req hub.LaunchRequest) []session.FieldError {
 	wrong := checkHidden(req.Spec.Env)
 	if len(req.Key) > maxKey {
-		wrong = append(wrong, session.FieldError{Field: "key", Code: "session_create_invalid-key",
+		wrong = append(wrong, session.FieldError{Field: "key", Kind: session.KindInvalid,
 			Message: fmt.Sprintf("The key is longer than %d bytes.", maxKey),
 			Hint:    "A random text of 20 letters is enough."})
 	}
@@ -198,7 +198,7 @@ func (s sessionRoutes) rounded(p hub.Preview, spec session.Spec) *api.Rounding {
 	if p.Rounded != nil || quantum == 0 || spec.Accelerator.Shares == 0 {
 		return maybe(p.Rounded, roundingOut)
 	}
-	i := slices.IndexFunc(p.Errors, func(e session.FieldError) bool { return e.Code == session.CodeRoundedAccelerator })
+	i := slices.IndexFunc(p.Errors, func(e session.FieldError) bool { return e.Kind == session.KindRounded })
 	if i < 0 {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (s sessionRoutes) updateSession(r *http.Request, agent changer, id session.
 func checkUpdate(req api.SessionUpdate) error {
 	var wrong []session.FieldError
 	if req.Name == nil && req.Priority == nil && req.Tags == nil {
-		wrong = append(wrong, session.FieldError{Field: "name", Code: "session_update_invalid",
+		wrong = append(wrong, session.FieldError{Field: "name", Kind: session.KindInvalid,
 			Message: "Nothing is to be changed.", Hint: "Send a name, a priority or tags."})
 	}
 	if req.Name != nil {
@@ -272,11 +272,8 @@ func checkUpdate(req api.SessionUpdate) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	code := session.CodeInvalid
-	if wrong[0].Code == "session_update_invalid" {
-		code = wrong[0].Code
-	}
-	return &session.Error{Code: code, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+	return &session.Error{Code: session.CodeSessionInvalid, Message: wrong[0].Message, Hint: wrong[0].Hint,
+		Fields: wrong}
 }
 
 func (s sessionRoutes) terminate(r *http.Request, agent changer, id session.ID,

@@ -53,7 +53,7 @@ type sockets struct {
 func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, patient bool) (*socket, context.Context, error) {
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")
-		return nil, nil, &session.Error{Code: codeNoUpgrade, Message: "This address speaks WebSocket only.",
+		return nil, nil, &session.Error{Code: session.CodeWrongMethod, Message: "This address speaks WebSocket only.",
 			Hint: "Connect with ws:// in place of http://."}
 	}
 	upgrader := websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 33 << 10, WriteBufferPool: &s.buffers,
@@ -137,7 +137,7 @@ func (k *socket) discard() {
 
 // reject closes because a message is against the protocol.
 func (k *socket) reject() {
-	message := websocket.FormatCloseMessage(closeStatus+http.StatusBadRequest, string(codeMalformed))
+	message := websocket.FormatCloseMessage(closeStatus+http.StatusBadRequest, string(session.CodeRequestInvalid))
 	_ = k.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second)) // it is closed either way
 }
 
@@ -164,5 +164,5 @@ func (k *socket) refuse(err error, gone <-chan struct{}) {
 		k.cancel()
 		return
 	}
-	k.end(closeStatus+statusOf(e), string(e.Code), gone)
+	k.end(closeStatus+e.Code.Status(), string(e.Code), gone)
 }

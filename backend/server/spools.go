@@ -87,11 +87,11 @@ func cutShort(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return &session.Error{Code: "terminal_read_unavailable", Message: "The shell's output was cut off.",
+	return &session.Error{Code: session.CodeSessionUnavailable, Message: "The shell's output was cut off.",
 		Hint: "Try again.", Err: err}
 }
 
-// terminalOf returns a session's shell of that id; terminal_read_not-found.
+// terminalOf returns a session's shell of that id; session_use_not-found.
 func (s terminalRoutes) terminalOf(ctx context.Context, ref, id string) (session.ID, session.Terminal, error) {
 	agent, owner, err := s.hub.Find(ctx, ref)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s terminalRoutes) terminalOf(ctx context.Context, ref, id string) (session
 			return owner, t, nil
 		}
 	}
-	return "", session.Terminal{}, &session.Error{Code: "terminal_read_not-found",
+	return "", session.Terminal{}, &session.Error{Code: session.CodeUseNotFound,
 		Message: "The session has no such terminal.", Hint: "It may have been closed in another window."}
 }
 

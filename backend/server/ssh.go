@@ -34,7 +34,7 @@ func (s sshRoutes) mount(m *mounts) {
 
 // noSSH says that the control plane has nothing for ssh.
 func noSSH() error {
-	return &session.Error{Code: "ssh_open_unsupported", Message: "This control plane could not set ssh up.",
+	return &session.Error{Code: session.CodeSSHFailed, Message: "This control plane could not set ssh up.",
 		Hint: "Its log says why; the terminal works without it."}
 }
 

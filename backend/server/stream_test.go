@@ -186,13 +186,14 @@ func TestStreamsTellWhyTheyFail(t *testing.T) {
 		path, first, code string
 		close             int
 	}{
-		"no such session":         {fmt.Sprintf(attach, "none"), "", "session_read_not-found", 4404},
-		"no such terminal":        {fmt.Sprintf(attach, "aaaaaaaaaaaa"), "", "terminal_attach_not-found", 4404},
-		"a session that is over":  {fmt.Sprintf(attach, "bbbbbbbbbbbb"), "", "session_enter_not-running", 4409},
-		"a command without words": {"/api/v1/sessions/aaaaaaaaaaaa/exec", `{"command":[]}`, "exec_start_invalid", 4422},
-		"a wrong field": {"/api/v1/sessions/aaaaaaaaaaaa/exec", `{"cmd":[]}`, "request_decode_unknown-field",
+		"no such session":        {fmt.Sprintf(attach, "none"), "", "session_read_not-found", 4404},
+		"no such terminal":       {fmt.Sprintf(attach, "aaaaaaaaaaaa"), "", "session_use_not-found", 4404},
+		"a session that is over": {fmt.Sprintf(attach, "bbbbbbbbbbbb"), "", "session_update_conflict", 4409},
+		"a command without words": {"/api/v1/sessions/aaaaaaaaaaaa/exec", `{"command":[]}`, "session_update_invalid",
+			4422},
+		"a wrong field": {"/api/v1/sessions/aaaaaaaaaaaa/exec", `{"cmd":[]}`, "request_decode_invalid",
 			4400},
-		"no JSON": {"/api/v1/sessions/aaaaaaaaaaaa/exec", `{`, "request_decode_malformed", 4400},
+		"no JSON": {"/api/v1/sessions/aaaaaaaaaaaa/exec", `{`, "request_decode_invalid", 4400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := w.dial(t, c.path)
@@ -417,7 +418,7 @@ func FuzzLaunchDecoding(f *testing.F) {
 			return
 		}
 		for _, field := range wrong {
-			if field.Field == "" || field.Code == "" || field.Message == "" || field.Hint == "" {
+			if field.Field == "" || field.Kind == "" || field.Message == "" || field.Hint == "" {
 				t.Fatalf("a fault is not whole: %+v", field)
 			}
 		}

@@ -39,7 +39,7 @@ func (s terminalRoutes) listTerminals(r *http.Request, agent session.Terminals, 
 func (s terminalRoutes) openTerminal(r *http.Request, agent session.Terminals, id session.ID,
 	req session.TerminalRequest) (session.Terminal, error) {
 	if wrong := terminalFaults(req); len(wrong) > 0 {
-		return session.Terminal{}, refusal(wrong[0].Code, wrong)
+		return session.Terminal{}, refusal(session.CodeSessionInvalid, wrong)
 	}
 	return agent.OpenTerminal(r.Context(), id, req)
 }
@@ -53,7 +53,7 @@ const (
 func terminalFaults(req session.TerminalRequest) []session.FieldError {
 	var wrong []session.FieldError
 	bad := func(field, message, hint string) {
-		wrong = append(wrong, session.FieldError{Field: field, Code: "terminal_create_invalid", Message: message,
+		wrong = append(wrong, session.FieldError{Field: field, Kind: session.KindInvalid, Message: message,
 			Hint: hint})
 	}
 	if req.Cols < 0 || req.Cols > sizeMost {

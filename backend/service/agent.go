@@ -34,7 +34,7 @@ type AgentConfig struct {
 
 // RunAgent runs the agent of this machine without a hub until ctx ends or
 // somebody asks it to stop. Sessions keep running. It fails with
-// agent_start_conflict while another process uses the folder.
+// server_start_conflict while another process uses the folder.
 func RunAgent(ctx context.Context, config AgentConfig) error {
 	if config.Machine == nil {
 		if err := notADemo(config.Home); err != nil {
@@ -43,7 +43,7 @@ func RunAgent(ctx context.Context, config AgentConfig) error {
 	}
 	folder, err := open(ctx, config.Home, daemon.LogFile(config.Home), config.Log)
 	if err != nil {
-		return asStart(err)
+		return err
 	}
 	config.Log = folder.log
 	err = runAgent(ctx, config)
@@ -116,7 +116,7 @@ func agentSettings(config AgentConfig) (daemon.Settings, error) {
 	}
 	for name, value := range settings.Env {
 		if err := os.Setenv(name, value); err != nil {
-			return settings, &session.Error{Code: "agent_start_invalid",
+			return settings, &session.Error{Code: session.CodeServerInvalid,
 				Message: fmt.Sprintf("The variable %q of the agent's settings cannot be set.", name),
 				Hint:    "Correct its settings: slipway agent start --env", Err: err}
 		}

@@ -24,17 +24,17 @@ func hold(ctx context.Context, home place.Home) (*place.Lock, error) {
 			return lock, nil
 		}
 		if !errors.Is(err, place.ErrLocked) {
-			return nil, &session.Error{Code: "server_start_failed", Message: "The folder " + home.Dir +
+			return nil, &session.Error{Code: session.CodeServerFailed, Message: "The folder " + home.Dir +
 				" cannot be used.", Hint: "Check its permissions, or set SLIPWAY_HOME to another one.", Err: err}
 		}
 		if status, ok := alone(ctx, home); ok {
-			return nil, &session.Error{Code: "server_start_conflict",
+			return nil, &session.Error{Code: session.CodeStartConflict,
 				Message: fmt.Sprintf("The agent of %s runs by itself (process %d).", home.Dir, status.PID),
 				Hint:    "End it first: slipway agent stop. Sessions go on.", Err: err}
 		}
 		_, servingErr := home.Serving()
 		if servingErr == nil || ctx.Err() != nil {
-			return nil, &session.Error{Code: "server_start_conflict", Message: "Another Slipway uses the folder " +
+			return nil, &session.Error{Code: session.CodeStartConflict, Message: "Another Slipway uses the folder " +
 				home.Dir + ".", Hint: "Use that one, or end it first: slipway shutdown", Err: err}
 		}
 		select {
@@ -54,20 +54,12 @@ func alone(ctx context.Context, home place.Home) (daemon.Status, bool) {
 	return status, err == nil && status.Role == daemon.RoleAgent
 }
 
-// asStart tells of a folder that is held in the words of an agent's start.
-func asStart(err error) error {
-	if e := session.AsError(err, ""); e.Code == "server_start_conflict" {
-		return &session.Error{Code: "agent_start_conflict", Message: e.Message, Hint: e.Hint, Err: err}
-	}
-	return err
-}
-
 // notADemo fails where a folder belongs to a demonstration: what is real never
 // mixes with one.
 func notADemo(home place.Home) error {
 	_, marked, err := demo.Marked(home.Dir)
 	if err == nil && marked {
-		err = &session.Error{Code: "server_start_conflict", Message: fmt.Sprintf("The folder %s is one of a demo.",
+		err = &session.Error{Code: session.CodeStartConflict, Message: fmt.Sprintf("The folder %s is one of a demo.",
 			home.Dir), Hint: "Go on with the demo: slipway demo --keep " + home.Dir +
 			". SLIPWAY_HOME chooses another folder."}
 	}

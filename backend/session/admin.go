@@ -11,26 +11,26 @@ import (
 // with agent_call_forbidden.
 type Admin interface {
 	// Audit returns the newest entries of the log of what was done that are
-	// asked for, oldest first; agent_audit_invalid unless 1 to [MostAudit] are.
+	// asked for, oldest first; agent_call_invalid unless 1 to [MostAudit] are.
 	//
-	//rpc:method name=audit verb=read effect=read who=admin
+	//rpc:method name=audit effect=read who=admin
 	Audit(ctx context.Context, asked AuditQuery) ([]AuditEntry, error)
 	// Limits returns what each person may hold, by owner.
 	//
-	//rpc:method name=limits verb=read effect=read who=admin
+	//rpc:method name=limits effect=read who=admin
 	Limits(ctx context.Context) (map[string]Allowance, error)
 	// SetLimit sets what a person may hold, nil: nothing of their own;
-	// agent_limit_invalid.
+	// agent_call_invalid.
 	//
-	//rpc:method name=limit.set verb=update effect=again args=owner,limit? who=admin audit=owner
+	//rpc:method name=limit.set effect=again args=owner,limit? who=admin audit=owner
 	SetLimit(ctx context.Context, owner string, limit *Allowance) error
 	// PairedDevices lists the devices that are paired with the agent.
 	//
-	//rpc:method name=known verb=read effect=read who=admin
+	//rpc:method name=known effect=read who=admin
 	PairedDevices(ctx context.Context) ([]PairedDevice, error)
-	// RevokeDevice takes a device's access, at once; agent_revoke_not-found.
+	// RevokeDevice takes a device's access, at once; agent_find_not-found.
 	//
-	//rpc:method name=known.revoke verb=revoke effect=once who=admin audit=key as=Revoke
+	//rpc:method name=known.revoke effect=once who=admin audit=key as=Revoke
 	RevokeDevice(ctx context.Context, key string) error
 }
 
@@ -84,7 +84,7 @@ type AuditQuery struct {
 // Check says what is wrong with a query.
 func (q AuditQuery) Check() error {
 	if q.Limit < 1 || q.Limit > MostAudit {
-		return &Error{Code: "agent_audit_invalid",
+		return &Error{Code: CodeAgentInvalid,
 			Message: fmt.Sprintf("Between 1 and %d entries can be read at a time.", MostAudit), Hint: "Ask for fewer."}
 	}
 	return nil

@@ -30,58 +30,58 @@ type Agent interface {
 type Sessions interface {
 	// Machine reports the machine as it is now.
 	//
-	//rpc:method name=machine verb=read effect=read who=custom
+	//rpc:method name=machine effect=read who=custom
 	Machine(ctx context.Context) (Machine, error)
 	// Preview says what Launch would do for an owner, including every field
 	// that is wrong. No owner is oneself, as in a LaunchRequest.
 	//
-	//rpc:method name=preview verb=preview effect=read args=owner?,+ who=custom
+	//rpc:method name=preview effect=read args=owner?,+ who=custom
 	Preview(ctx context.Context, owner string, spec Spec) (Preview, error)
 	// Launch stores a PENDING session and returns it. A second call with the
 	// same Key returns the session of the first and creates nothing.
 	// It fails with session_create_invalid and Fields, or session_create_already-exists.
 	//
-	//rpc:method name=launch verb=launch effect=again who=custom
+	//rpc:method name=launch effect=again who=custom
 	Launch(ctx context.Context, req LaunchRequest) (Session, error)
 	// Get returns one session, live or finished; session_read_not-found.
 	//
-	//rpc:method name=get verb=read effect=read who=owner
+	//rpc:method name=get effect=read who=owner
 	Get(ctx context.Context, id ID) (Session, error)
 	// List returns sessions, newest first.
 	//
-	//rpc:method name=list verb=read effect=read limit=long who=custom
+	//rpc:method name=list effect=read limit=long who=custom
 	List(ctx context.Context, filter Filter) ([]Session, error)
 	// Rename gives a live session another name under the rule for names.
 	//
-	//rpc:method name=rename verb=rename effect=again who=owner audit=name
+	//rpc:method name=rename effect=again who=owner audit=name
 	Rename(ctx context.Context, id ID, name string) (Session, error)
 	// SetTags gives a session, live or finished, these tags in place of those it
 	// has; see [CleanTags].
 	//
-	//rpc:method name=tags verb=tag effect=again who=owner audit=tags
+	//rpc:method name=tags effect=again who=owner audit=tags
 	SetTags(ctx context.Context, id ID, tags []string) (Session, error)
 	// Terminate asks for the end of a live session and returns it at once,
 	// TERMINATING or ended. Forced removes the containers without waiting, also
 	// the one that an ended session has kept; see [EndImage].
 	//
-	//rpc:method name=terminate verb=terminate effect=again args=id,forced? who=owner audit=forced
+	//rpc:method name=terminate effect=again args=id,forced? who=owner audit=forced
 	Terminate(ctx context.Context, id ID, forced bool) (Session, error)
 	// Watch calls fn for every event after cursor until ctx ends or fn fails.
 	// fn is never called concurrently, and a slow fn delays only itself.
 	//
-	//rpc:method name=watch verb=watch effect=read who=custom
+	//rpc:method name=watch effect=read who=custom
 	Watch(ctx context.Context, after Cursor, fn func(Event) error) error
 	// History returns the phases of a session in the order of their creation.
 	//
-	//rpc:method name=history verb=read effect=read who=owner
+	//rpc:method name=history effect=read who=owner
 	History(ctx context.Context, id ID) ([]Phase, error)
 	// Logs writes a kernel's log to the returned reader, which the caller closes.
 	//
-	//rpc:method name=logs verb=logs effect=read limit=long args=id,options who=owner audit=opts.Kernel
+	//rpc:method name=logs effect=read limit=long args=id,options who=owner audit=opts.Kernel
 	Logs(ctx context.Context, id ID, opts LogOptions) (io.ReadCloser, error)
 	// Usage returns samples of the last hour that are newer than since.
 	//
-	//rpc:method name=usage verb=read effect=read who=owner
+	//rpc:method name=usage effect=read who=owner
 	Usage(ctx context.Context, id ID, since time.Time) ([]Usage, error)
 }
 
@@ -115,28 +115,28 @@ type LogOptions struct {
 
 // Terminals holds shells inside running sessions and runs commands there.
 type Terminals interface {
-	//rpc:method name=terminals verb=read effect=read who=owner
+	//rpc:method name=terminals effect=read who=owner
 	ListTerminals(ctx context.Context, id ID) ([]Terminal, error)
-	// OpenTerminal starts a shell; terminal_create_no-shell where the image has none.
+	// OpenTerminal starts a shell; guest_call_internal-error where the image has none.
 	//
-	//rpc:method name=terminal.open verb=open effect=once args=id,terminal who=owner audit=req.Kernel
+	//rpc:method name=terminal.open effect=once args=id,terminal who=owner audit=req.Kernel
 	OpenTerminal(ctx context.Context, id ID, req TerminalRequest) (Terminal, error)
 	// AttachTerminal joins a shell from an offset. The stream speaks the
 	// attach protocol of package terminal. The caller closes it; the shell goes on.
 	//
-	//rpc:method name=terminal.attach verb=attach effect=once args=id,attach who=owner audit=req.Terminal
+	//rpc:method name=terminal.attach effect=once args=id,attach who=owner audit=req.Terminal
 	AttachTerminal(ctx context.Context, id ID, req AttachRequest) (io.ReadWriteCloser, error)
-	//rpc:method name=terminal.close verb=close effect=once who=owner audit=terminal
+	//rpc:method name=terminal.close effect=once who=owner audit=terminal
 	CloseTerminal(ctx context.Context, id ID, terminal string) error
 	// Exec runs one command. The stream speaks the exec protocol of package
 	// terminal. Closing it ends the command.
 	//
-	//rpc:method name=exec verb=exec effect=once args=id,exec who=owner audit=req.Kernel
+	//rpc:method name=exec effect=once args=id,exec who=owner audit=req.Kernel
 	Exec(ctx context.Context, id ID, req ExecRequest) (io.ReadWriteCloser, error)
 }
 
 // TerminalRequest asks for a shell in one kernel, main1 where none is named;
-// terminal_create_not-found where the session has no such kernel.
+// session_use_not-found where the session has no such kernel.
 type TerminalRequest struct {
 	Kernel  string   `json:"kernel,omitempty"`
 	Command []string `json:"command,omitempty"` // empty: the user's login shell
@@ -154,7 +154,7 @@ type AttachRequest struct {
 }
 
 // ExecRequest asks for one command in one kernel, main1 where none is named;
-// exec_start_not-found where the session has no such kernel.
+// session_use_not-found where the session has no such kernel.
 type ExecRequest struct {
 	Kernel  string   `json:"kernel,omitempty"`
 	Command []string `json:"command"`
@@ -165,20 +165,20 @@ type ExecRequest struct {
 
 // Apps starts what a running session can serve and reaches it.
 type Apps interface {
-	//rpc:method name=apps verb=read effect=read who=owner
+	//rpc:method name=apps effect=read who=owner
 	ListApps(ctx context.Context, id ID) ([]App, error)
 	// StartApp starts an app and waits until it answers, at most 30 s. One that
 	// runs is returned as it is, unless another directory is asked for.
 	// Its failures are distinct: app_start_not-installed, app_start_exited,
-	// app_start_timeout, app_start_port-in-use.
+	// app_start_timeout, app_open_conflict.
 	//
-	//rpc:method name=app.start verb=start effect=again limit=long args=id,+ who=owner audit=req.App
+	//rpc:method name=app.start effect=again limit=long args=id,+ who=owner audit=req.App
 	StartApp(ctx context.Context, id ID, req AppRequest) (App, error)
-	//rpc:method name=app.stop verb=stop effect=again who=owner audit=app
+	//rpc:method name=app.stop effect=again who=owner audit=app
 	StopApp(ctx context.Context, id ID, app string) error
 	// DialPort connects to a port on the session's own loopback.
 	//
-	//rpc:method name=port.dial verb=dial effect=once who=owner audit=port
+	//rpc:method name=port.dial effect=once who=owner audit=port
 	DialPort(ctx context.Context, id ID, port int) (net.Conn, error)
 }
 

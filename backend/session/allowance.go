@@ -80,18 +80,18 @@ type Ask struct {
 func (a Allowance) Refuse(ask Ask) []FieldError {
 	const hint = "Ask for less, or ask whoever rules the agent for more."
 	var wrong []FieldError
-	refuse := func(field string, code Code, limit, asked string) {
-		wrong = append(wrong, FieldError{Field: field, Code: code,
+	refuse := func(field string, kind Kind, limit, asked string) {
+		wrong = append(wrong, FieldError{Field: field, Kind: kind,
 			Message: fmt.Sprintf("Your limit here is %s, and this asks for %s.", limit, asked), Hint: hint})
 	}
 	if a.CPU > 0 && ask.CPU > a.CPU {
-		refuse("resources.cpu", CodeTooManyCPUs, CPUs(a.CPU), fmt.Sprint(ask.CPU))
+		refuse("resources.cpu", KindRange, CPUs(a.CPU), fmt.Sprint(ask.CPU))
 	}
 	if a.Memory > 0 && ask.Memory > a.Memory {
-		refuse("resources.memory", CodeTooMuchMemory, a.Memory.String()+" of memory", ask.Memory.String())
+		refuse("resources.memory", KindRange, a.Memory.String()+" of memory", ask.Memory.String())
 	}
 	if a.GPU > 0 && ask.GPU > a.GPU {
-		refuse("accelerator", CodeTooManyDevices, a.GPU.String()+" of devices", ask.GPU.String())
+		refuse("accelerator", KindRange, a.GPU.String()+" of devices", ask.GPU.String())
 	}
 	return wrong
 }
@@ -107,6 +107,6 @@ func CPUs(n int) string {
 // NoSession is the failure of asking for a session that there is not, or that
 // is not shown to whoever asks: the two cannot be told apart.
 func NoSession(id ID) *Error {
-	return &Error{Code: "session_read_not-found", Message: fmt.Sprintf("There is no session %s.", id),
+	return &Error{Code: CodeSessionNotFound, Message: fmt.Sprintf("There is no session %s.", id),
 		Hint: "List the sessions to find it; records of old sessions are removed after a while."}
 }

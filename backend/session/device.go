@@ -11,18 +11,18 @@ import (
 type Accelerators interface {
 	// Devices describes every device with its newest sample and its holders.
 	//
-	//rpc:method name=devices verb=read effect=read who=custom
+	//rpc:method name=devices effect=read who=custom
 	Devices(ctx context.Context) (DeviceBoard, error)
 	// DeviceHistory returns the samples of a device since a time, at most one
 	// each minute beyond the last hour.
 	//
-	//rpc:method name=device.history verb=read effect=read who=anyone
+	//rpc:method name=device.history effect=read who=anyone
 	DeviceHistory(ctx context.Context, device gpu.UUID, since time.Time) ([]DevicePoint, error)
 	// Accounts returns what was used in a span of time, one row for each
 	// session, device and bucket; devices that no session held are rows without
 	// a session.
 	//
-	//rpc:method name=accounts verb=read effect=read limit=long who=custom
+	//rpc:method name=accounts effect=read limit=long who=custom
 	Accounts(ctx context.Context, span AccountSpan) ([]Account, error)
 }
 
@@ -31,16 +31,16 @@ type Queue interface {
 	// SetPriority changes the priority of a PENDING session;
 	// session_update_conflict for any other.
 	//
-	//rpc:method name=priority verb=update effect=again who=owner audit=priority
+	//rpc:method name=priority effect=again who=owner audit=priority
 	SetPriority(ctx context.Context, id ID, priority int) (Session, error)
 	// Keep protects a session from being reclaimed as idle for so long.
 	//
-	//rpc:method name=keep verb=update effect=again who=owner audit=length
+	//rpc:method name=keep effect=again who=owner audit=length
 	Keep(ctx context.Context, id ID, length Duration) (Session, error)
 	// SimulateIdle says what an idle policy would have made of a session, from
 	// what was measured of it. It changes nothing.
 	//
-	//rpc:method name=idle.simulate verb=read effect=read who=owner
+	//rpc:method name=idle.simulate effect=read who=owner
 	SimulateIdle(ctx context.Context, id ID, policy IdlePolicy) (IdleSimulation, error)
 }
 

@@ -6,11 +6,6 @@ import (
 	"strings"
 )
 
-// Code names a failure as domain_operation_detail, for example
-// "session_create_already-exists". Programs decide by code, never by text;
-// codes cross HTTP and the tunnel unchanged.
-type Code string
-
 // The details that decide how a failure is treated by a caller.
 const (
 	DetailInvalid     = "invalid"
@@ -46,11 +41,29 @@ type Error struct {
 	Err    error    `json:"-"`                // the cause, for logs; it does not cross the wire
 }
 
+// Kind is what is wrong with a field.
+type Kind string
+
+// The kinds of faults of fields.
+const (
+	KindRequired  Kind = "required"     // it is empty
+	KindInvalid   Kind = "invalid"      // it breaks the rule for such values
+	KindRange     Kind = "out-of-range" // it is less or more than allowed, or than the machine has
+	KindRounded   Kind = "rounded"      // it is not a multiple of what can be given
+	KindTooMany   Kind = "too-many"     // the list is too long
+	KindDuplicate Kind = "duplicate"    // something else has this value
+	KindReserved  Kind = "reserved"     // Slipway or the system uses it
+	KindForbidden Kind = "forbidden"    // the person may not use it
+	KindNotFound  Kind = "not-found"    // what it names does not exist
+	KindConflict  Kind = "conflict"     // it does not go with another field
+	KindUnknown   Kind = "unknown"      // there is no such field
+)
+
 // FieldError says what is wrong with one field of a [Spec]. Field is the JSON
 // path of the field, for example "env[2].name".
 type FieldError struct {
 	Field   string `json:"field"`
-	Code    Code   `json:"code"`
+	Kind    Kind   `json:"kind"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 	// Message for other languages; nil: it is told only in English
@@ -58,8 +71,8 @@ type FieldError struct {
 }
 
 // Fault is a [FieldError] whose message, which also says what to do, is a phrase.
-func Fault(field string, code Code, said Phrase) FieldError {
-	return FieldError{Field: field, Code: code, Message: said.English(), Said: []Phrase{said}}
+func Fault(field string, kind Kind, said Phrase) FieldError {
+	return FieldError{Field: field, Kind: kind, Message: said.English(), Said: []Phrase{said}}
 }
 
 func (e *Error) Error() string {

@@ -19,57 +19,57 @@ type Files interface {
 	// ListFiles returns a part of a directory, sorted by name without regard to
 	// case. Parts of uploads are not listed.
 	//
-	//rpc:method name=file.list verb=read effect=read args=place,list who=owner
+	//rpc:method name=file.list effect=read args=place,list who=owner
 	ListFiles(ctx context.Context, place Place, req ListRequest) (FileListing, error)
 	// StatFile describes what a path leads to.
 	//
-	//rpc:method name=file.stat verb=read effect=read who=owner
+	//rpc:method name=file.stat effect=read who=owner
 	StatFile(ctx context.Context, place Place, path FilePath) (FileInfo, error)
-	// ReadFile reads a regular file from an offset; file_read_changed where it is
+	// ReadFile reads a regular file from an offset; file_use_changed where it is
 	// not of the version asked for any more. The caller closes the reader.
 	//
-	//rpc:method name=file.read verb=read effect=read args=place,read who=owner audit=req.Path
+	//rpc:method name=file.read effect=read args=place,read who=owner audit=req.Path
 	ReadFile(ctx context.Context, place Place, req ReadRequest) (io.ReadCloser, error)
 	// ChecksumFile returns the SHA-256 of a regular file in hexadecimal.
 	//
-	//rpc:method name=file.checksum verb=read effect=read limit=checking reply=checksum who=owner
+	//rpc:method name=file.checksum effect=read limit=checking reply=checksum who=owner
 	ChecksumFile(ctx context.Context, place Place, path FilePath) (string, error)
 
 	// UploadOffset says how many bytes of an upload are there, 0 where it is not
 	// known. They outlive connections and restarts of the agent.
 	//
-	//rpc:method name=file.offset verb=read effect=read args=place,upload reply=position who=owner
+	//rpc:method name=file.offset effect=read args=place,upload reply=position who=owner
 	UploadOffset(ctx context.Context, place Place, up Upload) (int64, error)
 	// WriteUpload adds what from gives at the upload's Offset, which must not lie
-	// beyond what is there (file_write_conflict), and returns how many bytes are
+	// beyond what is there (file_use_conflict), and returns how many bytes are
 	// there then. What had come before a failure stays.
 	//
-	//rpc:method name=file.write verb=write effect=once args=place,upload reply=position who=owner audit=up.Path
+	//rpc:method name=file.write effect=once args=place,upload reply=position who=owner audit=up.Path
 	WriteUpload(ctx context.Context, place Place, up Upload, from io.Reader) (int64, error)
 	// FinishUpload makes the file of an upload appear at its path, whole and at
-	// once, and durable. It fails with file_finish_conflict where the size is
-	// another, file_finish_checksum where the checksum is, and
-	// file_finish_already-exists. To finish again what is finished does no harm.
+	// once, and durable. It fails with file_use_conflict where the size is
+	// another, file_use_changed where the checksum is, and
+	// file_use_already-exists. To finish again what is finished does no harm.
 	//
-	//rpc:method name=file.finish verb=write effect=again limit=checking args=place,finish who=owner audit=req.Path
+	//rpc:method name=file.finish effect=again limit=checking args=place,finish who=owner audit=req.Path
 	FinishUpload(ctx context.Context, place Place, req FinishRequest) (FileInfo, error)
 	// DropUpload forgets an upload.
 	//
-	//rpc:method name=file.drop verb=write effect=again args=place,upload who=owner audit=up.Path
+	//rpc:method name=file.drop effect=again args=place,upload who=owner audit=up.Path
 	DropUpload(ctx context.Context, place Place, up Upload) error
 
 	// MakeDirectory makes a directory and those above it. One that is there
-	// already is file_create_already-exists unless parents is asked for.
+	// already is file_use_already-exists unless parents is asked for.
 	//
-	//rpc:method name=file.mkdir verb=create effect=once args=place,path,all? who=owner audit=path
+	//rpc:method name=file.mkdir effect=once args=place,path,all? who=owner audit=path
 	MakeDirectory(ctx context.Context, place Place, path FilePath, parents bool) error
 	// MoveFile renames within a place. What is at the new path is never replaced.
 	//
-	//rpc:method name=file.move verb=move effect=once args=place,path,to? who=owner audit=from
+	//rpc:method name=file.move effect=once args=place,path,to? who=owner audit=from
 	MoveFile(ctx context.Context, place Place, from, to FilePath) error
 	// RemoveFile removes a file or an empty directory, or all that is in it.
 	//
-	//rpc:method name=file.remove verb=remove effect=once limit=long args=place,path,all? who=owner audit=path
+	//rpc:method name=file.remove effect=once limit=long args=place,path,all? who=owner audit=path
 	RemoveFile(ctx context.Context, place Place, path FilePath, recursive bool) error
 }
 
@@ -196,19 +196,18 @@ type Finish struct {
 // longestPath is the most bytes of a path, as Linux has it.
 const longestPath = 4096
 
-// CheckPath says what is wrong with a path that nobody can have, under
-// file_<op>_invalid.
-func CheckPath(op string, path FilePath) error {
+// CheckPath says what is wrong with a path that nobody can have.
+func CheckPath(path FilePath) error {
 	if strings.ContainsRune(string(path), 0) || len(path) > longestPath {
-		return &Error{Code: Code("file_" + op + "_" + DetailInvalid), Message: "There can be no such path.",
+		return &Error{Code: CodeFileInvalid, Message: "There can be no such path.",
 			Hint: "Paths have at most 4096 bytes, none of which is zero."}
 	}
 	return nil
 }
 
-// Check says what is wrong with an upload, under file_<op>_invalid.
-func (u Upload) Check(op string) error {
-	if err := CheckPath(op, u.Path); err != nil {
+// Check says what is wrong with an upload.
+func (u Upload) Check() error {
+	if err := CheckPath(u.Path); err != nil {
 		return err
 	}
 	plain := len(u.Key) >= 1 && len(u.Key) <= 64
@@ -216,7 +215,7 @@ func (u Upload) Check(op string) error {
 		plain = plain && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
 	}
 	if !plain || u.Offset < 0 {
-		return &Error{Code: Code("file_" + op + "_" + DetailInvalid), Message: fmt.Sprintf("%q at %d is no upload.",
+		return &Error{Code: CodeFileInvalid, Message: fmt.Sprintf("%q at %d is no upload.",
 			u.Key, u.Offset), Hint: "A key has 1 to 64 letters and digits, and an offset is not negative."}
 	}
 	return nil

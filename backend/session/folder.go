@@ -15,44 +15,44 @@ import (
 type Folders interface {
 	// ListFolders returns folders in whatever state, sorted by name.
 	//
-	//rpc:method name=folders verb=read effect=read who=custom
+	//rpc:method name=folders effect=read who=custom
 	ListFolders(ctx context.Context, filter FolderFilter) ([]Folder, error)
 	// GetFolder returns one folder; folder_read_not-found.
 	//
-	//rpc:method name=folder.get verb=read effect=read who=owner
+	//rpc:method name=folder.get effect=read who=owner
 	GetFolder(ctx context.Context, id FolderID) (Folder, error)
 	// CreateFolder makes a folder, or links a directory of the machine. It fails
-	// with folder_create_invalid and Fields, folder_create_already-exists, and
-	// folder_create_forbidden for a directory that may not be linked.
+	// with file_use_invalid and Fields, folder_create_already-exists, and
+	// agent_call_forbidden for a directory that may not be linked.
 	//
-	//rpc:method name=folder.create verb=create effect=once who=custom
+	//rpc:method name=folder.create effect=once who=custom
 	CreateFolder(ctx context.Context, req FolderRequest) (Folder, error)
-	// UpdateFolder changes what is set. It fails with folder_update_invalid,
-	// folder_update_already-exists, and folder_update_conflict in the trash.
+	// UpdateFolder changes what is set. It fails with file_use_invalid,
+	// folder_create_already-exists, and folder_update_conflict in the trash.
 	//
-	//rpc:method name=folder.update verb=update effect=again who=owner audit=id
+	//rpc:method name=folder.update effect=again who=owner audit=id
 	UpdateFolder(ctx context.Context, id FolderID, change FolderChange) (Folder, error)
 	// TrashFolder puts a folder into the trash, where it cannot be mounted. It
-	// fails with folder_trash_in-use while a live session has it mounted.
+	// fails with folder_update_conflict while a live session has it mounted.
 	//
-	//rpc:method name=folder.trash verb=trash effect=again who=owner audit=id
+	//rpc:method name=folder.trash effect=again who=owner audit=id
 	TrashFolder(ctx context.Context, id FolderID) (Folder, error)
 	// RestoreFolder takes a folder out of the trash. It fails with
-	// folder_restore_already-exists where another has its name by now.
+	// folder_create_already-exists where another has its name by now.
 	//
-	//rpc:method name=folder.restore verb=restore effect=again who=owner audit=id
+	//rpc:method name=folder.restore effect=again who=owner audit=id
 	RestoreFolder(ctx context.Context, id FolderID) (Folder, error)
 	// DeleteFolder deletes a folder in the trash for ever, in the background. Of
 	// a linked directory only the link is forgotten. It fails with
-	// folder_delete_conflict outside of the trash.
+	// folder_update_conflict outside of the trash.
 	//
-	//rpc:method name=folder.delete verb=delete effect=once who=owner audit=id
+	//rpc:method name=folder.delete effect=once who=owner audit=id
 	DeleteFolder(ctx context.Context, id FolderID) error
 	// StopDeleting stops deleting a folder and puts what is left of it back into
 	// the trash. One that is not being deleted stays as it is. It fails with
 	// folder_read_not-found where all of it is gone.
 	//
-	//rpc:method name=folder.stop verb=stop effect=again who=owner audit=id
+	//rpc:method name=folder.stop effect=again who=owner audit=id
 	StopDeleting(ctx context.Context, id FolderID) (Folder, error)
 }
 
@@ -190,7 +190,7 @@ func (r FolderRequest) Validate() []FieldError {
 		f = append(f, r.Mode.check()...)
 	}
 	if r.Path != "" && (!absolute(r.Path) || !printable(r.Path)) {
-		f.add("path", "folder_create_invalid-path", fmt.Sprintf("%q is not an absolute path.", clip(r.Path)),
+		f.add("path", KindInvalid, fmt.Sprintf("%q is not an absolute path.", clip(r.Path)),
 			"Write the path of a directory from its root, for example /data/images.")
 	}
 	return f
@@ -217,7 +217,7 @@ func (p FolderPermission) check() []FieldError {
 	if p == FolderReadOnly || p == FolderReadWrite {
 		return nil
 	}
-	return []FieldError{{Field: "permission", Code: "folder_create_invalid-permission",
+	return []FieldError{{Field: "permission", Kind: KindInvalid,
 		Message: fmt.Sprintf("%q is not a permission.", clip(string(p))), Hint: "Choose rw or ro."}}
 }
 
@@ -225,14 +225,14 @@ func (m FolderMode) check() []FieldError {
 	if m == FolderGeneral || m == FolderModel {
 		return nil
 	}
-	return []FieldError{{Field: "mode", Code: "folder_create_invalid-mode",
+	return []FieldError{{Field: "mode", Kind: KindInvalid,
 		Message: fmt.Sprintf("%q is not what a folder can be for.", clip(string(m))), Hint: "Choose general or model."}}
 }
 
 // NoFolder is the failure of asking for a folder that there is not, or that is
 // not shown to whoever asks: the two cannot be told apart.
 func NoFolder(ref string) *Error {
-	return &Error{Code: "folder_read_not-found", Message: fmt.Sprintf("There is no folder %s.", clip(ref)),
+	return &Error{Code: CodeFolderNotFound, Message: fmt.Sprintf("There is no folder %s.", clip(ref)),
 		Hint: "List the folders to find it."}
 }
 

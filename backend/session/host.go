@@ -7,13 +7,13 @@ type Host interface {
 	// Doctor probes what sessions need of the machine. A probe that fails is a
 	// [Check] with its cause and one remedy, never an error of the call.
 	//
-	//rpc:method name=doctor verb=read effect=read limit=long who=anyone
+	//rpc:method name=doctor effect=read limit=long who=anyone
 	Doctor(ctx context.Context) ([]Check, error)
 	// ListDirectories lists the directories in a directory, for choosing what to
 	// mount. path is absolute; empty: the person's home. Fails with
-	// directory_read_invalid, directory_read_not-found or directory_read_forbidden.
+	// file_use_invalid, file_use_not-found or file_use_forbidden.
 	//
-	//rpc:method name=directories verb=read effect=read args=path? who=custom
+	//rpc:method name=directories effect=read args=path? who=custom
 	ListDirectories(ctx context.Context, path string) (DirectoryListing, error)
 }
 

@@ -94,13 +94,13 @@ func SameImage(a, b string) bool {
 func (s Spec) validateImage(f *findings) {
 	switch {
 	case s.Image == "":
-		f.say("image", CodeMissingImage, Say("imageRequired"))
+		f.say("image", KindRequired, Say("imageRequired"))
 	case ValidImage(s.Image):
 	case strings.ContainsFunc(s.Image, unicode.IsSpace):
-		f.say("image", CodeInvalidImage, Say("imageSpaces"))
+		f.say("image", KindInvalid, Say("imageSpaces"))
 	case strings.ToLower(s.Image) != s.Image && ValidImage(strings.ToLower(s.Image)):
-		f.say("image", CodeInvalidImage, Say("imageUpper"))
+		f.say("image", KindInvalid, Say("imageUpper"))
 	default:
-		f.say("image", CodeInvalidImage, Say("imageForm"))
+		f.say("image", KindInvalid, Say("imageForm"))
 	}
 }

@@ -20,44 +20,44 @@ import (
 // asked has left: each is an [ImageWork], which the agent remembers for a while
 // after its end, and not over a restart.
 type Images interface {
-	//rpc:method name=images verb=read effect=read who=custom
+	//rpc:method name=images effect=read who=custom
 	ListImages(ctx context.Context) ([]Image, error)
 	// PullImage begins to fetch an image, or joins the fetching that goes on.
 	// The codes of its failures are those of the engine: engine_pull_not-found,
-	// engine_pull_forbidden and so on. image_pull_invalid for what is no name, or
+	// engine_pull_forbidden and so on. image_update_invalid for what is no name, or
 	// names a customized image, which no registry has.
 	//
-	//rpc:method name=image.pull verb=pull effect=again who=custom
+	//rpc:method name=image.pull effect=again who=custom
 	PullImage(ctx context.Context, req PullRequest) (ImageWork, error)
 	// CommitSession begins to make an image of what a RUNNING interactive
 	// session, or an ended one that kept its container, changed in its main
-	// kernel; folders, mounts and /home/work are not part of it. Fails with image_commit_invalid,
-	// image_commit_conflict where
+	// kernel; folders, mounts and /home/work are not part of it. Fails with image_update_invalid,
+	// image_update_conflict where
 	// the session is not one of that kind or is being committed already, and
 	// image_commit_already-exists where its owner has an image of that name.
 	//
-	//rpc:method name=image.commit verb=commit effect=once args=id,commit who=owner audit=req.Name
+	//rpc:method name=image.commit effect=once args=id,commit who=owner audit=req.Name
 	CommitSession(ctx context.Context, id ID, req CommitRequest) (ImageWork, error)
 	// AwaitImageWork returns a piece of work as soon as its revision is above
 	// after, at once where it has ended, and else as it is after [ImageWorkWait].
-	// image_work_not-found.
+	// operation_read_not-found.
 	//
-	//rpc:method name=image.work verb=read effect=read args=work,after? who=custom
+	//rpc:method name=image.work effect=read args=work,after? who=custom
 	AwaitImageWork(ctx context.Context, id string, after uint64) (ImageWork, error)
 	// CancelImageWork asks a piece of work to end. What it has made so far is
 	// dropped. One that has ended stays as it is.
 	//
-	//rpc:method name=image.cancel verb=cancel effect=again args=work who=custom
+	//rpc:method name=image.cancel effect=again args=work who=custom
 	CancelImageWork(ctx context.Context, id string) (ImageWork, error)
 	// RemoveImage removes an image under all its names. Fails with
-	// engine_image_not-found, and with image_remove_conflict where a live
+	// engine_image_not-found, and with image_update_conflict where a live
 	// session, or any container, uses it.
 	//
-	//rpc:method name=image.remove verb=remove effect=once limit=slow who=custom
+	//rpc:method name=image.remove effect=once limit=slow who=custom
 	RemoveImage(ctx context.Context, ref string) error
 	// ImageDisk says what images take on the disk, those without a name included.
 	//
-	//rpc:method name=image.disk verb=read effect=read limit=slow who=custom
+	//rpc:method name=image.disk effect=read limit=slow who=custom
 	ImageDisk(ctx context.Context) (ImageDisk, error)
 }
 

@@ -44,7 +44,7 @@ const maxPath = 4096
 
 func (s Spec) validateMounts(f *findings) {
 	if len(s.Mounts) > MaxMounts {
-		f.add("mounts", CodeInvalidSource, fmt.Sprintf("There are %d mounts; %d is the most.", len(s.Mounts),
+		f.add("mounts", KindInvalid, fmt.Sprintf("There are %d mounts; %d is the most.", len(s.Mounts),
 			MaxMounts), "Mount a directory that holds several of them.")
 		return
 	}
@@ -56,7 +56,7 @@ func (s Spec) validateMounts(f *findings) {
 				continue
 			}
 		} else if !absolute(m.Source) || !printable(m.Source) {
-			f.say(field+".source", CodeInvalidSource, Say("sourceAbsolute"))
+			f.say(field+".source", KindInvalid, Say("sourceAbsolute"))
 			continue
 		}
 		if code, said := checkTarget(m); said.Say != "" {
@@ -79,12 +79,12 @@ func (m Mount) validateFolder(f *findings, field string) bool {
 	const hint = "Write the name of a folder, or the path of a directory of the machine."
 	switch {
 	case m.Source != "":
-		f.add(field+".source", CodeInvalidSource,
+		f.add(field+".source", KindInvalid,
 			"A mount is of a folder or of a directory of the machine, not of both.", hint)
 	case ValidateFolderName(m.Folder) != nil:
-		f.say(field+".folder", CodeNoFolder, Say("folderGone", Fill("name", clip(m.Folder))))
+		f.say(field+".folder", KindNotFound, Say("folderGone", Fill("name", clip(m.Folder))))
 	case CheckSubPath(m.Path) != "":
-		f.say(field+".path", CodeInvalidSource, Say("pathOutside"))
+		f.say(field+".path", KindInvalid, Say("pathOutside"))
 	default:
 		return true
 	}
@@ -103,16 +103,16 @@ func printable(text string) bool {
 
 // checkTarget judges the target of one mount by itself. It says nothing where the
 // target is fine.
-func checkTarget(m Mount) (Code, Phrase) {
+func checkTarget(m Mount) (Kind, Phrase) {
 	switch target := MountTarget(m); {
 	case !printable(target) || strings.ContainsAny(target, `:\`):
-		return CodeInvalidTarget, Say("targetCharacters")
+		return KindInvalid, Say("targetCharacters")
 	case slices.Contains(strings.Split(m.Target, "/"), ".."):
-		return CodeInvalidTarget, Say("targetUp")
+		return KindInvalid, Say("targetUp")
 	case target == Home:
-		return CodeReservedTarget, Say("targetHome")
+		return KindReserved, Say("targetHome")
 	case reservedTarget(target):
-		return CodeReservedTarget, Say("targetSystem", Fill("target", clip(target)))
+		return KindReserved, Say("targetSystem", Fill("target", clip(target)))
 	}
 	return "", Phrase{}
 }
@@ -131,14 +131,14 @@ func reservedTarget(target string) bool {
 
 // checkOverlap judges a target against one of an earlier mount. A mount inside
 // another would have to create its mount point in the outer one's source.
-func checkOverlap(target, other string) (Code, Phrase) {
+func checkOverlap(target, other string) (Kind, Phrase) {
 	switch {
 	case target == other:
-		return CodeDuplicateTarget, Say("targetDuplicate", Fill("target", clip(target)))
+		return KindDuplicate, Say("targetDuplicate", Fill("target", clip(target)))
 	case within(target, other):
-		return CodeOverlappingTarget, Say("targetInside", Fill("target", clip(target)), Fill("other", clip(other)))
+		return KindConflict, Say("targetInside", Fill("target", clip(target)), Fill("other", clip(other)))
 	case within(other, target):
-		return CodeOverlappingTarget, Say("targetAround", Fill("target", clip(target)), Fill("other", clip(other)))
+		return KindConflict, Say("targetAround", Fill("target", clip(target)), Fill("other", clip(other)))
 	}
 	return "", Phrase{}
 }

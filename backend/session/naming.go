@@ -64,8 +64,8 @@ var (
 
 func (p NamePart) allows(name string) bool { return p.compiled().MatchString(name) != p.Not }
 
-// Check says what is wrong with a name, under a code; nil where the rule allows it.
-func (r NameRule) Check(code Code, name string) *FieldError {
+// Check says what is wrong with a name; nil where the rule allows it.
+func (r NameRule) Check(name string) *FieldError {
 	var said Phrase
 	length := utf8.RuneCountInString(name)
 	broken := slices.IndexFunc(r.Parts, func(p NamePart) bool { return !p.allows(name) })
@@ -79,21 +79,21 @@ func (r NameRule) Check(code Code, name string) *FieldError {
 	default:
 		return nil
 	}
-	wrong := Fault("name", code, said)
+	wrong := Fault("name", KindInvalid, said)
 	return &wrong
 }
 
 // ValidateName checks the rule for names of sessions; nil where a name keeps it.
-func ValidateName(name string) *FieldError { return SessionNames.Check(CodeInvalidName, name) }
+func ValidateName(name string) *FieldError { return SessionNames.Check(name) }
 
 // ValidateFolderName checks the rule for names of folders; nil where a name
 // keeps it.
 func ValidateFolderName(name string) *FieldError {
-	return FolderNames.Check("folder_create_invalid-name", name)
+	return FolderNames.Check(name)
 }
 
 // ValidateCommitName checks the rule for names of customized images; nil where a
 // name keeps it.
 func ValidateCommitName(name string) *FieldError {
-	return CommitNames.Check("image_commit_invalid-name", name)
+	return CommitNames.Check(name)
 }

@@ -10,15 +10,15 @@ import (
 // holds. It listens nowhere: a connection goes the way that terminals go.
 type SSH interface {
 	// SSHHost says by which key a kernel proves who it is, main1 where none is
-	// named. It fails with ssh_open_forbidden where the session was launched
+	// named. It fails with session_update_conflict where the session was launched
 	// without ssh.
 	//
-	//rpc:method name=ssh.host verb=read effect=read args=id,kernel? who=owner
+	//rpc:method name=ssh.host effect=read args=id,kernel? who=owner
 	SSHHost(ctx context.Context, id ID, kernel string) (SSHHost, error)
 	// DialSSH opens one connection to a kernel's ssh server, which lets in whoever
-	// has the private key to req.Key. ssh_open_forbidden, ssh_open_invalid.
+	// has the private key to req.Key. session_update_conflict, ssh_open_invalid.
 	//
-	//rpc:method name=ssh verb=dial effect=once args=id,ssh who=owner audit=req.Kernel
+	//rpc:method name=ssh effect=once args=id,ssh who=owner audit=req.Kernel
 	DialSSH(ctx context.Context, id ID, req SSHRequest) (net.Conn, error)
 }
 

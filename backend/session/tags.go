@@ -14,11 +14,8 @@ const (
 	MaxTag  = 32 // characters of one
 )
 
-// CodeInvalidTags says that a tag breaks the rule for tags.
-const CodeInvalidTags = Code("session_tag_invalid")
-
 // CleanTags returns tags as they are kept: without blanks around them, sorted,
-// each once. It fails with session_tag_invalid for more than [MaxTags], and for
+// each once. It fails with session_update_invalid for more than [MaxTags], and for
 // one that is empty, longer than [MaxTag], or holds a comma or what does not print.
 func CleanTags(tags []string) ([]string, error) {
 	clean := make([]string, 0, len(tags))
@@ -40,6 +37,6 @@ func CleanTags(tags []string) ([]string, error) {
 }
 
 func tagFault(message, hint string) error {
-	return &Error{Code: CodeInvalidTags, Message: message, Hint: hint,
-		Fields: []FieldError{{Field: "tags", Code: CodeInvalidTags, Message: message, Hint: hint}}}
+	return &Error{Code: CodeSessionInvalid, Message: message, Hint: hint,
+		Fields: []FieldError{{Field: "tags", Kind: KindInvalid, Message: message, Hint: hint}}}
 }

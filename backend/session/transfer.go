@@ -16,12 +16,12 @@ type ImageTransfers interface {
 	ImageArrivals
 	// DescribeImage says what an image is made of; engine_image_not-found.
 	//
-	//rpc:method name=image.describe verb=read effect=read limit=long who=custom
+	//rpc:method name=image.describe effect=read limit=long who=custom
 	DescribeImage(ctx context.Context, ref string) (ImageParts, error)
 	// SendImage returns the parts wished for, each from its offset, as a stream
 	// of package layers. The caller closes it. engine_image_not-found.
 	//
-	//rpc:method name=image.send verb=send effect=read limit=long who=custom
+	//rpc:method name=image.send effect=read limit=long who=custom
 	SendImage(ctx context.Context, wish ImageWish) (io.ReadCloser, error)
 }
 
@@ -29,30 +29,30 @@ type ImageTransfers interface {
 // person brings is theirs until it is installed.
 type ImageArrivals interface {
 	// ExpectImage makes ready for an image and says how far each of its parts
-	// is. Asked again it says so again. Fails with image_receive_no-space,
-	// image_receive_arch for an image of another kind of processor,
-	// image_receive_busy or image_receive_too-large beyond what one person may have
-	// on the way, and image_receive_conflict where one of its names is another
+	// is. Asked again it says so again. Fails with disk_write_no-space,
+	// engine_create_unsupported for an image of another kind of processor,
+	// image_update_conflict or request_decode_too-large beyond what one person may have
+	// on the way, and image_update_conflict where one of its names is another
 	// image's. A person who is no admin gets it under names of their own.
 	//
-	//rpc:method name=image.expect verb=receive effect=again limit=long who=custom
+	//rpc:method name=image.expect effect=again limit=long who=custom
 	ExpectImage(ctx context.Context, parts ImageParts) (ImageArrival, error)
 	// ReceiveImage takes a stream of package layers for an image that is
 	// expected: the caller writes it, and reads how far each part is kept for
 	// good. A second caller ends the stream of the first.
 	// Fails with image_receive_not-found and image_receive_corrupt.
 	//
-	//rpc:method name=image.receive verb=receive effect=once class=bulk who=custom
+	//rpc:method name=image.receive effect=once class=bulk who=custom
 	ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error)
 	// InstallImage gives an image whose parts are all there to the engine and
-	// forgets them. engine_import_incomplete while some are not;
-	// image_receive_conflict as ExpectImage.
+	// forgets them. image_update_invalid while some are not;
+	// image_update_conflict as ExpectImage.
 	//
-	//rpc:method name=image.install verb=install effect=again limit=slow who=custom
+	//rpc:method name=image.install effect=again limit=slow who=custom
 	InstallImage(ctx context.Context, id string) (Image, error)
 	// ForgetImage drops what has arrived of an image.
 	//
-	//rpc:method name=image.forget verb=forget effect=again who=custom
+	//rpc:method name=image.forget effect=again who=custom
 	ForgetImage(ctx context.Context, id string) error
 }
 

@@ -7,7 +7,7 @@ import (
 
 // unit is how the text of one field is judged.
 type unit struct {
-	code Code
+	kind Kind
 	what string // a length of time, by the name that a person knows; empty: 0 is fine
 	hint string
 	none string // the hint where it is 0; empty: as hint
@@ -16,18 +16,18 @@ type unit struct {
 // units are the fields of a [Spec] that people write with a unit, by their JSON
 // paths. Those of an idle policy are usualUnit.
 var units = map[string]unit{
-	"timeout": {CodeInvalidTimeout, "A timeout", "Write for example 30m, or leave it empty.",
+	"timeout": {KindInvalid, "A timeout", "Write for example 30m, or leave it empty.",
 		"Leave it empty for no timeout."},
-	"pendingTimeout": {CodeInvalidPendingTimeout, "The longest wait",
+	"pendingTimeout": {KindRange, "The longest wait",
 		"Write for example 2h, or leave it empty to wait for ever.", ""},
-	"resources.memory": {CodeInvalidMemory, "", "Write for example 2g.", ""},
-	"resources.shm": {CodeInvalidShm, "", "Write for example 64m, or leave it empty for an automatic amount.",
+	"resources.memory": {KindRange, "", "Write for example 2g.", ""},
+	"resources.shm": {KindRange, "", "Write for example 64m, or leave it empty for an automatic amount.",
 		""},
-	"accelerator": {CodeInvalidAccelerator, "",
+	"accelerator": {KindInvalid, "",
 		"Write for example 0.5, 2, mig:1g.10gb or vram:12g, or leave it empty.", ""},
 }
 
-var usualUnit = unit{CodeInvalidIdle, "A length of time", "Write for example 30m, or leave it empty.", ""}
+var usualUnit = unit{KindInvalid, "A length of time", "Write for example 30m, or leave it empty.", ""}
 
 // ReadUnit reads an amount or a length of time as people write it into a field
 // of a [Spec], and says what is wrong with it; nil where it is fine. An empty text
@@ -40,7 +40,7 @@ func ReadUnit(field, text string, into encoding.TextUnmarshaler) *FieldError {
 	if !ok {
 		rule = usualUnit
 	}
-	fault := &FieldError{Field: field, Code: rule.code, Hint: rule.hint}
+	fault := &FieldError{Field: field, Kind: rule.kind, Hint: rule.hint}
 	if err := into.UnmarshalText([]byte(text)); err != nil {
 		fault.Message = strings.TrimSuffix(err.Error(), ".") + "."
 		if first := fault.Message[:1]; first != `"` {

@@ -12,29 +12,6 @@ import (
 	"slipway/gpu"
 )
 
-// The codes of a [FieldError] about devices, the queue, the accounts and idle
-// checks. Those that only an agent can find say so.
-const (
-	CodeInvalidAccelerator = Code("session_create_invalid-accelerator") // not a request for devices
-	// more than the machine's devices could ever give; found by an agent
-	CodeTooManyDevices = Code("session_create_accelerator-over-machine")
-	// not a whole number of quanta, or less would be given; found by an agent
-	CodeRoundedAccelerator = Code("session_create_accelerator-rounded")
-	CodeInvalidMPS         = Code("session_create_invalid-mps")      // MPS where nothing is shared by it
-	CodeInvalidCluster     = Code("session_create_invalid-cluster")  // number of kernels outside 1..8
-	CodeInvalidPriority    = Code("session_create_invalid-priority") // priority outside 0..100
-	// not an id or a name, twice, itself, or too many
-	CodeInvalidDependency = Code("session_create_invalid-dependency")
-	// no such session, or one that ended without success; found by an agent
-	CodeUnknownDependency     = Code("session_create_unknown-dependency")
-	CodeInvalidPendingTimeout = Code("session_create_invalid-pending-timeout") // below one second or beyond ten years
-	CodeInvalidLabel          = Code("session_create_invalid-label")           // too long or not printable
-	// an idle policy that judges nothing or cannot be met
-	CodeInvalidIdle = Code("session_create_invalid-idle")
-	// number of images to keep outside 0..50
-	CodeInvalidCommitOnEnd = Code("session_create_invalid-commit-on-end")
-)
-
 // Bounds of the fields that [Spec.Validate] checks here.
 const (
 	MaxPriority = 100
@@ -50,7 +27,7 @@ const (
 func (s Spec) validateQueue(f *findings) {
 	s.validateAccelerator(f)
 	if s.Cluster < 0 || s.Cluster > MaxCluster {
-		f.add("cluster", CodeInvalidCluster, fmt.Sprintf("%d is not between 1 and %d kernels.", s.Cluster, MaxCluster),
+		f.add("cluster", KindRange, fmt.Sprintf("%d is not between 1 and %d kernels.", s.Cluster, MaxCluster),
 			"Leave it empty for a single kernel.")
 	}
 	if s.Priority != nil {
@@ -60,7 +37,7 @@ func (s Spec) validateQueue(f *findings) {
 	}
 	s.validateAfter(f)
 	if s.PendingTimeout != 0 && !plausible(s.PendingTimeout, Duration(time.Second)) {
-		f.add("pendingTimeout", CodeInvalidPendingTimeout, "The longest wait is not between 1 s and 520 w.",
+		f.add("pendingTimeout", KindRange, "The longest wait is not between 1 s and 520 w.",
 			"Write a whole number with s, m, h, d or w, for example 2h, or leave it empty to wait for ever.")
 	}
 	if wrong := ValidateLabel(s.Label); wrong != nil {
@@ -79,14 +56,14 @@ func (s Spec) validateAccelerator(f *findings) {
 		if errors.As(err, &e) {
 			message = e.Message
 		}
-		f.add("accelerator", CodeInvalidAccelerator, message,
+		f.add("accelerator", KindInvalid, message,
 			"Write for example 0.5, 2, mig:1g.10gb or vram:12g, or leave it empty.")
 		return
 	}
 	switch {
 	case !s.MPS:
 	case s.Accelerator.Shares == 0 && s.Accelerator.Memory == 0:
-		f.add("mps", CodeInvalidMPS, "MPS shares a part of a device, and the session asks for none.",
+		f.add("mps", KindInvalid, "MPS shares a part of a device, and the session asks for none.",
 			"Ask for a share such as 0.5, or leave MPS out.")
 	}
 }
@@ -96,14 +73,14 @@ func ValidatePriority(priority int) *FieldError {
 	if priority >= 0 && priority <= MaxPriority {
 		return nil
 	}
-	return &FieldError{Field: "priority", Code: CodeInvalidPriority,
+	return &FieldError{Field: "priority", Kind: KindRange,
 		Message: fmt.Sprintf("%d is not a priority between 0 and %d.", priority, MaxPriority),
 		Hint:    fmt.Sprintf("Higher goes first; %d is the usual one.", DefaultPriority)}
 }
 
 func (s Spec) validateAfter(f *findings) {
 	if len(s.After) > MaxAfter {
-		f.add("after", CodeInvalidDependency, fmt.Sprintf("There are %d sessions to wait for; %d is the most.",
+		f.add("after", KindInvalid, fmt.Sprintf("There are %d sessions to wait for; %d is the most.",
 			len(s.After), MaxAfter), "Wait for the last of them.")
 		return
 	}
@@ -112,12 +89,12 @@ func (s Spec) validateAfter(f *findings) {
 		field := fmt.Sprintf("after[%d]", i)
 		switch {
 		case !ValidID(ref) && ValidateName(ref) != nil:
-			f.add(field, CodeInvalidDependency, fmt.Sprintf("%q is neither an id nor a name of a session.", clip(ref)),
+			f.add(field, KindInvalid, fmt.Sprintf("%q is neither an id nor a name of a session.", clip(ref)),
 				"Write the id or the name of a session to wait for.")
 		case seen[ref]:
-			f.add(field, CodeInvalidDependency, fmt.Sprintf("%s is there already.", ref), "Remove one of the two.")
+			f.add(field, KindInvalid, fmt.Sprintf("%s is there already.", ref), "Remove one of the two.")
 		case s.Name != "" && ref == s.Name:
-			f.add(field, CodeInvalidDependency, "A session cannot wait for itself.", "Name another session.")
+			f.add(field, KindInvalid, "A session cannot wait for itself.", "Name another session.")
 		}
 		seen[ref] = true
 	}
@@ -127,12 +104,12 @@ func (s Spec) validateAfter(f *findings) {
 // without blanks around them. It returns nil where the label keeps it; an empty
 // one does.
 func ValidateLabel(label string) *FieldError {
-	e := FieldError{Field: "label", Code: CodeInvalidLabel, Hint: "Use a short name of a project, or leave it empty."}
+	e := FieldError{Field: "label", Kind: KindInvalid, Hint: "Use a short name of a project, or leave it empty."}
 	switch {
 	case label == "":
 		return nil
 	case utf8.RuneCountInString(label) > MaxLabel:
-		e = Fault("label", CodeInvalidLabel, Phrase{Say: "labelLong", Count: MaxLabel})
+		e = Fault("label", KindInvalid, Phrase{Say: "labelLong", Count: MaxLabel})
 	case !utf8.ValidString(label) || strings.ContainsFunc(label, func(r rune) bool { return !unicode.IsPrint(r) }):
 		e.Message = "The label has a character that cannot be printed."
 	case strings.TrimSpace(label) != label:
@@ -152,14 +129,14 @@ func (p IdlePolicy) Validate(path string) []FieldError {
 	}
 	bound := func(field string, d Duration) {
 		if d != 0 && !plausible(d, MinLifetime) {
-			f.say(path+field, CodeInvalidIdle, Say("idleSpan"))
+			f.say(path+field, KindInvalid, Say("idleSpan"))
 		}
 	}
 	bound("lifetime", p.Lifetime)
 	bound("network", p.Network)
 	bound("use.window", p.Use.Window)
 	if p.Use.Grace != 0 && !plausible(p.Use.Grace, Duration(time.Second)) {
-		f.add(path+"use.grace", CodeInvalidIdle, "The grace is not between 1 s and 520 w.",
+		f.add(path+"use.grace", KindInvalid, "The grace is not between 1 s and 520 w.",
 			"Write a whole number with s, m, h, d or w, for example 10m, or leave it empty.")
 	}
 	thresholds := 0
@@ -172,15 +149,15 @@ func (p IdlePolicy) Validate(path string) []FieldError {
 		}
 		thresholds++
 		if v := *threshold.value; math.IsNaN(v) || v <= 0 || v > 100 {
-			f.say(path+"use."+threshold.name, CodeInvalidIdle, Say("idlePercent"))
+			f.say(path+"use."+threshold.name, KindInvalid, Say("idlePercent"))
 		}
 	}
 	switch {
 	case thresholds > 0 && p.Use.Window == 0:
-		f.add(path+"use.window", CodeInvalidIdle, "There are thresholds of use, and no window to average over.",
+		f.add(path+"use.window", KindInvalid, "There are thresholds of use, and no window to average over.",
 			"Write a window such as 30m.")
 	case thresholds == 0 && (p.Use.Window != 0 || p.Use.Grace != 0 || p.Use.Any):
-		f.say(path+"use", CodeInvalidIdle, Say("idleThreshold"))
+		f.say(path+"use", KindInvalid, Say("idleThreshold"))
 	}
 	return f
 }

@@ -64,7 +64,7 @@ func (f *File) Exists() bool {
 	return err == nil
 }
 
-// Read returns what is in force now. It fails with settings_read_failed when
+// Read returns what is in force now. It fails with settings_read_invalid when
 // the file cannot be opened; what stands in it is told as Problems.
 func (f *File) Read() (State, error) {
 	d, broken, err := f.load()
@@ -77,7 +77,7 @@ func (f *File) Read() (State, error) {
 func (f *File) load() (document, *Problem, error) {
 	data, err := os.ReadFile(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return document{}, nil, &session.Error{Code: "settings_read_failed",
+		return document{}, nil, &session.Error{Code: session.CodeSettingsBroken,
 			Message: "The settings file cannot be read.", Hint: "Check the permissions of " + f.path + ".", Err: err}
 	}
 	d, broken := readDocument(data)
@@ -134,7 +134,7 @@ func (f *File) Save(changes map[string]any) (State, error) {
 		return State{}, err
 	}
 	if broken != nil {
-		return State{}, &session.Error{Code: "settings_update_conflict",
+		return State{}, &session.Error{Code: session.CodeSettingsConflict,
 			Message: fmt.Sprintf("The settings file is broken at line %d.", broken.Line),
 			Hint:    "Mend " + f.path + " first, or remove it."}
 	}
@@ -143,7 +143,7 @@ func (f *File) Save(changes map[string]any) (State, error) {
 	}
 	d.values[schemaName] = "./" + schemaFile
 	if err := f.write(d.values); err != nil {
-		return State{}, &session.Error{Code: "settings_update_failed", Message: "The settings could not be written.",
+		return State{}, &session.Error{Code: session.CodeSettingsFailed, Message: "The settings could not be written.",
 			Hint: "Check the permissions and the free space of " + filepath.Dir(f.path) + ".", Err: err}
 	}
 	return f.state(d, nil), nil
@@ -162,14 +162,14 @@ func (f *File) apply(values, changes map[string]any) error {
 			value, message = field.check(value)
 		}
 		if message != "" {
-			wrong = append(wrong, session.FieldError{Field: name, Code: "settings_update_invalid", Message: message,
+			wrong = append(wrong, session.FieldError{Field: name, Kind: session.KindInvalid, Message: message,
 				Hint: field.hint()})
 			continue
 		}
 		values[name] = value
 	}
 	if len(wrong) > 0 {
-		return &session.Error{Code: "settings_update_invalid", Message: wrong[0].Field + ": " + wrong[0].Message,
+		return &session.Error{Code: session.CodeSettingsInvalid, Message: wrong[0].Field + ": " + wrong[0].Message,
 			Hint: wrong[0].Hint, Fields: wrong}
 	}
 	return nil
@@ -204,8 +204,8 @@ func Parse(name, text string) (any, error) {
 		value, wrong = field.parse(text)
 	}
 	if wrong != "" {
-		return nil, &session.Error{Code: "settings_update_invalid", Message: name + ": " + wrong, Hint: field.hint(),
-			Fields: []session.FieldError{{Field: name, Code: "settings_update_invalid", Message: wrong,
+		return nil, &session.Error{Code: session.CodeSettingsInvalid, Message: name + ": " + wrong, Hint: field.hint(),
+			Fields: []session.FieldError{{Field: name, Kind: session.KindInvalid, Message: wrong,
 				Hint: field.hint()}}}
 	}
 	return value, nil
@@ -256,7 +256,7 @@ func (f *File) Env() (func(string) string, error) {
 	for _, problem := range s.Problems {
 		field, known := f.field(problem.Name)
 		if problem.Line > 0 && (problem.Broken || !known || field.Restart) {
-			return nil, &session.Error{Code: "settings_read_invalid",
+			return nil, &session.Error{Code: session.CodeSettingsBroken,
 				Message: fmt.Sprintf("The settings file is wrong at line %d: %s", problem.Line,
 					strings.TrimPrefix(problem.Name+": ", ": ")+problem.Message),
 				Hint: "Mend " + f.path + " and start Slipway again."}

@@ -18,8 +18,8 @@ import (
 const checkTimeout = 20 * time.Second
 
 // Check logs in over conn, which it closes, as ssh would, and runs a command that does
-// nothing. It fails with ssh_check_host-changed, ssh_check_refused,
-// ssh_check_no-shell, ssh_check_timeout and ssh_check_unavailable.
+// nothing. It fails with ssh_open_conflict, ssh_setup_failed,
+// ssh_setup_failed, session_use_unavailable and session_use_unavailable.
 func (c *Client) Check(ctx context.Context, conn net.Conn, host session.SSHHost) error {
 	defer conn.Close() //nolint:errcheck // it was only tried
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -28,7 +28,7 @@ func (c *Client) Check(ctx context.Context, conn net.Conn, host session.SSHHost)
 	defer stop()
 	wanted, _, _, _, err := ssh.ParseAuthorizedKey([]byte(host.Key))
 	if err != nil {
-		return &session.Error{Code: "ssh_check_invalid", Message: "The session told a key that is none.",
+		return &session.Error{Code: session.CodeAgentReply, Message: "The session told a key that is none.",
 			Hint: "Start the session again with this version of Slipway.", Err: err}
 	}
 	heard := &hearing{Conn: conn}
@@ -58,7 +58,7 @@ func (c *Client) Check(ctx context.Context, conn net.Conn, host session.SSHHost)
 	case err == nil:
 		return nil
 	case errors.As(err, &exit):
-		return &session.Error{Code: "ssh_check_no-shell",
+		return &session.Error{Code: session.CodeSSHFailed,
 			Message: "The login works, but the session's image has no shell to run commands with.",
 			Hint:    "Files can be copied with sftp and scp; commands need an image with a shell.", Err: err}
 	}
@@ -70,19 +70,19 @@ var errOtherHost = errors.New("another key than the one that is known")
 func loginFailure(ctx context.Context, err error, refused bool) error {
 	switch {
 	case errors.Is(err, errOtherHost):
-		return &session.Error{Code: "ssh_check_host-changed",
+		return &session.Error{Code: session.CodeSSHConflict,
 			Message: "The session answers by another key than its agent told.",
 			Hint:    "Do not log in; somebody may have put another container in its place.", Err: err}
 	case ctx.Err() != nil:
-		return &session.Error{Code: "ssh_check_timeout",
+		return &session.Error{Code: session.CodeSessionUnavailable,
 			Message: fmt.Sprintf("The session's ssh server did not answer within %s.", checkTimeout),
 			Hint:    "Try again; a machine that is very busy may take longer.", Err: err}
 	case refused:
-		return &session.Error{Code: "ssh_check_refused",
+		return &session.Error{Code: session.CodeSSHFailed,
 			Message: "The session's ssh server refused the key of this installation.",
 			Hint:    "Start the session again with this version of Slipway.", Err: err}
 	}
-	return &session.Error{Code: "ssh_check_unavailable",
+	return &session.Error{Code: session.CodeSessionUnavailable,
 		Message: "The connection to the session's ssh server was lost.", Hint: "Try again; it is made again by itself.",
 		Err: err}
 }

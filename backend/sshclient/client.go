@@ -80,7 +80,7 @@ func ownKey(path string) (ssh.Signer, error) {
 	}
 	signer, err := ssh.ParsePrivateKey(data)
 	if err != nil {
-		return nil, &session.Error{Code: "ssh_setup_invalid", Message: path + " is not a private key.",
+		return nil, &session.Error{Code: session.CodeSSHFailed, Message: path + " is not a private key.",
 			Hint: "Remove it; a new one is made at the next start.", Err: err}
 	}
 	return signer, os.Chmod(path, 0o600) // ssh refuses a key that others may read

@@ -49,7 +49,7 @@ func TestTheKeyIsMadeOnce(t *testing.T) {
 		t.Errorf("%q, then %q", first.Key(), second.Key())
 	}
 	must(t, os.WriteFile(first.KeyFile(), []byte("no key"), 0o600))
-	if _, err := sshclient.Open(config); session.CodeOf(err) != "ssh_setup_invalid" {
+	if _, err := sshclient.Open(config); session.CodeOf(err) != "ssh_setup_failed" {
 		t.Errorf("a broken key: %v", err)
 	}
 }

@@ -69,7 +69,7 @@ func TestTheConfigurationHoldsNothingElse(t *testing.T) {
 			err := client.Keep([]sshclient.Session{bad,
 				{ID: goodID, Name: "good", Agent: "local", Kernels: []string{"sub1"}}})
 			refused := strings.HasPrefix(name, "id") || strings.HasPrefix(name, "kernel") && len(bad.Kernels) == 1
-			if (session.CodeOf(err) == "ssh_write_invalid") != refused {
+			if (session.CodeOf(err) == "agent_reply_invalid") != refused {
 				t.Errorf("what could not be written: %v", err)
 			}
 			if text := read(t, client.ConfigFile()); len(text) > 16<<10 {

@@ -114,7 +114,7 @@ func (c *Client) trouble(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &session.Error{Code: "ssh_setup_failed", Message: fmt.Sprintf("The file %s cannot be changed.",
+	return &session.Error{Code: session.CodeSSHFailed, Message: fmt.Sprintf("The file %s cannot be changed.",
 		c.PersonFile()),
 		Hint: "Check who owns it, or put this line at its top yourself: " + c.include(), Err: err}
 }

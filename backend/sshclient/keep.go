@@ -17,7 +17,7 @@ import (
 
 // Keep has the configuration say what can be reached now. Keys of hosts that
 // are gone are forgotten. Ids and kernels that are not valid are left out, with
-// ssh_write_invalid; all else is written.
+// agent_reply_invalid; all else is written.
 func (c *Client) Keep(sessions []Session) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func writable(sessions []Session) ([]Session, error) {
 	slices.Sort(bad)
 	from := strings.Join(slices.Compact(bad), ", ")
 	return good, &session.Error{
-		Code: "ssh_write_invalid", Message: fmt.Sprintf("The configuration for ssh leaves out invalid data from %s.",
+		Code: session.CodeAgentReply, Message: fmt.Sprintf("The configuration for ssh leaves out invalid data from %s.",
 			from),
 		Hint: "Do not trust that machine until you know why it sends such data.",
 	}
@@ -123,11 +123,11 @@ func (c *Client) editKnown(edit func([]string) []string) error {
 func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(host.Key))
 	if err != nil {
-		return &session.Error{Code: "ssh_open_invalid", Message: "The session told a key that is none.",
+		return &session.Error{Code: session.CodeSSHInvalid, Message: "The session told a key that is none.",
 			Hint: "Start the session again with this version of Slipway.", Err: err}
 	}
 	if !session.ValidID(string(id)) || kernel != "" && !session.ValidKernel(kernel) {
-		return &session.Error{Code: "ssh_open_invalid", Message: "The session has an invalid id or kernel.",
+		return &session.Error{Code: session.CodeSSHInvalid, Message: "The session has an invalid id or kernel.",
 			Hint: "Do not trust its machine until you know why it sends such data."}
 	}
 	c.mu.Lock()
@@ -139,7 +139,7 @@ func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
 		for _, known := range lines {
 			if strings.HasPrefix(known, name+" ") {
 				if known != line {
-					conflict = &session.Error{Code: "ssh_open_conflict",
+					conflict = &session.Error{Code: session.CodeSSHConflict,
 						Message: "The session proves who it is by another key than before.",
 						Hint: "Somebody may have put another container in its place. If you know why, remove the " +
 							"line of " + name + " from " + c.knownFile() + "."}

@@ -14,7 +14,7 @@ import (
 // CheckOwn logs in as the person would: with this computer's ssh, by the person's own
 // configuration and the session's shortest name there. It reports whether that
 // was tried, which needs an ssh and a configuration that includes ours, and fails
-// with ssh_check_own-failed where their ssh does not come through.
+// with ssh_setup_failed where their ssh does not come through.
 func (c *Client) CheckOwn(ctx context.Context, id session.ID) (bool, error) {
 	installed, err := c.Installed()
 	names := c.Names(id)
@@ -41,7 +41,7 @@ func (c *Client) ownFailure(name, said string, err error) error {
 	if lines := strings.FieldsFunc(said, func(r rune) bool { return r == '\n' || r == '\r' }); len(lines) > 0 {
 		why = lines[len(lines)-1]
 	}
-	return &session.Error{Code: "ssh_check_own-failed",
+	return &session.Error{Code: session.CodeSSHFailed,
 		Message: fmt.Sprintf("The session lets this installation in, but ssh %s does not come through: %s", name, why),
 		Hint:    "ssh -v " + name + " says more. An entry of your own in " + c.PersonFile() + " may stand in the way.",
 		Err:     err}

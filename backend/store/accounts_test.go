@@ -54,7 +54,7 @@ func TestAccountsChangeTogetherOrNotAtAll(t *testing.T) {
 		}
 	}
 	var text string
-	if _, err := s.Account("state", &text); session.CodeOf(err) != CodeRead {
+	if _, err := s.Account("state", &text); session.CodeOf(err) != session.CodeStoreRead {
 		t.Errorf("a number read as a text: %v", err)
 	}
 }

@@ -41,8 +41,9 @@ func (t *Tx) Books() uint64 { return number(t.tx.Bucket(bucketMeta).Get(metaBook
 // Expect fails with [CodeConflict] unless the books have the revision.
 func (t *Tx) Expect(books uint64) error {
 	if now := t.Books(); now != books {
-		return &session.Error{Code: CodeConflict, Message: fmt.Sprintf("The books changed from revision %d to %d.",
-			books, now)}
+		return &session.Error{Code: session.CodeStoreConflict,
+			Message: fmt.Sprintf("The books changed from revision %d to %d.",
+				books, now)}
 	}
 	return nil
 }
@@ -68,11 +69,12 @@ func (t *Tx) ByKey(owner, key string) (session.Session, bool, error) {
 // the owner has the name, and [CodeConflict] where the id or the key is in use.
 func (t *Tx) Create(s *session.Session, key string) error {
 	if t.tx.Bucket(bucketSessions).Get([]byte(s.ID)) != nil {
-		return &session.Error{Code: CodeConflict, Message: fmt.Sprintf("There is a session %s already.", s.ID)}
+		return &session.Error{Code: session.CodeStoreConflict, Message: fmt.Sprintf("There is a session %s already.",
+			s.ID)}
 	}
 	if key != "" {
 		if t.tx.Bucket(bucketKeys).Get(pair(s.Owner, key)) != nil {
-			return &session.Error{Code: CodeConflict, Message: "The key of this launch is in use."}
+			return &session.Error{Code: session.CodeStoreConflict, Message: "The key of this launch is in use."}
 		}
 		if err := t.tx.Bucket(bucketKeys).Put(pair(s.Owner, key), []byte(s.ID)); err != nil {
 			return err
@@ -114,11 +116,13 @@ func (t *Tx) Put(s *session.Session) error {
 	}
 	old := r.Session
 	if old.Revision != s.Revision {
-		return &session.Error{Code: CodeConflict, Message: fmt.Sprintf("Session %s changed meanwhile.", s.ID)}
+		return &session.Error{Code: session.CodeStoreConflict, Message: fmt.Sprintf("Session %s changed meanwhile.",
+			s.ID)}
 	}
 	if old.Status != s.Status && !old.Status.CanBecome(s.Status) {
-		return &session.Error{Code: CodeTransition, Message: fmt.Sprintf("A session cannot go from %s to %s.",
-			old.Status, s.Status)}
+		return &session.Error{Code: session.CodeStoreTransition,
+			Message: fmt.Sprintf("A session cannot go from %s to %s.",
+				old.Status, s.Status)}
 	}
 	if old.Name != s.Name && s.Status.Live() {
 		if err := t.claimName(s.Owner, s.Name, s.ID); err != nil {
@@ -170,7 +174,8 @@ func (t *Tx) claimName(owner, name string, id session.ID) error {
 			Code: CodeNameTaken, Message: fmt.Sprintf("A live session named %q exists already.", name),
 			Hint: "Choose another name, or leave it empty for a random one.",
 			Fields: []session.FieldError{{
-				Field: "name", Code: CodeNameTaken, Message: fmt.Sprintf("A live session named %q exists already.",
+				Field: "name", Kind: session.KindDuplicate, Message: fmt.Sprintf("A live session named %q exists "+
+					"already.",
 					name), Hint: "Choose another name.",
 			}},
 		}
@@ -238,7 +243,7 @@ func (t *Tx) Purge(surplus []session.ID) ([]session.Session, error) {
 	var removed []session.Session
 	for _, id := range surplus {
 		r, err := load(t.tx, id)
-		if session.CodeOf(err) == CodeNotFound {
+		if session.CodeOf(err) == session.CodeSessionNotFound {
 			continue // purged already
 		}
 		if err != nil {

@@ -89,7 +89,8 @@ func prepare(db *bolt.DB, migrations []migration) error {
 		schema := number(meta.Get(metaSchema))
 		if schema == 0 || schema > current {
 			return &session.Error{
-				Code: CodeNewer, Message: fmt.Sprintf("The session store has schema %d; this Slipway knows up to %d.",
+				Code: session.CodeStoreFailed, Message: fmt.Sprintf("The session store has schema %d; this Slipway "+
+					"knows up to %d.",
 					schema, current),
 				Hint: "Use the newer Slipway that wrote it.",
 			}
@@ -108,7 +109,7 @@ func prepare(db *bolt.DB, migrations []migration) error {
 	return writeError(err)
 }
 
-var errOutdated = &session.Error{Code: CodeConflict, Message: "The schema is not the current one."}
+var errOutdated = &session.Error{Code: session.CodeStoreConflict, Message: "The schema is not the current one."}
 
 // layOut makes the buckets of a new file.
 func layOut(tx *bolt.Tx, schema uint64) error {

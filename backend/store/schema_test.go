@@ -143,7 +143,8 @@ func TestMigrationsRunInOrderOrNotAtAll(t *testing.T) {
 		return text
 	}
 	with := func(steps ...migration) []migration { return append(slices.Clone(migrations), steps...) }
-	if err := prepare(db, with(step(1, nil), step(2, errors.New("no")))); session.CodeOf(err) != CodeWrite ||
+	if err := prepare(db,
+		with(step(1, nil), step(2, errors.New("no")))); session.CodeOf(err) != session.CodeStoreWrite ||
 		trace() != "" {
 		t.Fatalf("a failed migration left %q, %v", trace(), err)
 	}
@@ -153,7 +154,7 @@ func TestMigrationsRunInOrderOrNotAtAll(t *testing.T) {
 	if err := prepare(db, with(step(1, nil), step(2, nil))); err != nil || trace() != "12" {
 		t.Errorf("migrations ran again: %q, %v", trace(), err)
 	}
-	if err := prepare(db, nil); session.CodeOf(err) != CodeNewer {
+	if err := prepare(db, nil); session.CodeOf(err) != session.CodeStoreFailed {
 		t.Errorf("a newer schema passes: %v", err)
 	}
 }

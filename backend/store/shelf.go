@@ -46,8 +46,9 @@ func (s *Shelf) Load(key string, v any) (bool, error) {
 			return false, nil
 		}
 		if err := json.Unmarshal(data, v); err != nil {
-			return true, &session.Error{Code: CodeRead, Message: fmt.Sprintf("What is kept as %q cannot be read.", key),
-				Hint: "It was written by another version of Slipway.", Err: err}
+			return true, &session.Error{Code: session.CodeStoreRead,
+				Message: fmt.Sprintf("What is kept as %q cannot be read.", key),
+				Hint:    "It was written by another version of Slipway.", Err: err}
 		}
 		return true, nil
 	})
@@ -57,7 +58,7 @@ func (s *Shelf) Load(key string, v any) (bool, error) {
 func (s *Shelf) Save(key string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return &session.Error{Code: CodeWrite, Message: fmt.Sprintf("%q cannot be kept.", key), Err: err}
+		return &session.Error{Code: session.CodeStoreWrite, Message: fmt.Sprintf("%q cannot be kept.", key), Err: err}
 	}
 	return writeError(s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bucketShelf).Put([]byte(key), data) }))
 }

@@ -53,17 +53,7 @@ type Store struct {
 
 // The codes that a store fails with.
 const (
-	CodeNotFound   = session.Code("session_read_not-found")
-	CodeNameTaken  = session.CodeNameTaken
-	CodeConflict   = session.Code("store_write_conflict")
-	CodeTransition = session.Code("store_write_transition")
-	CodeNoSpace    = session.Code("store_write_no-space")
-	CodeWrite      = session.Code("store_write_failed")
-	CodeRead       = session.Code("store_read_failed")
-	CodeLocked     = session.Code("store_open_locked")
-	CodeNewer      = session.Code("store_open_newer")
-	CodeCorrupt    = session.Code("store_open_corrupt")
-	CodeOpen       = session.Code("store_open_failed")
+	CodeNameTaken = session.CodeNameTaken
 )
 
 // The buckets. Numbers in keys are big-endian, so that their order is kept.
@@ -127,15 +117,15 @@ func openFile(path string) (*bolt.DB, error) {
 }
 
 func openError(path string, err error) error {
-	e := &session.Error{Code: CodeOpen, Message: fmt.Sprintf("The file %s cannot be opened.", path),
+	e := &session.Error{Code: session.CodeStoreFailed, Message: fmt.Sprintf("The file %s cannot be opened.", path),
 		Hint: "Check the permissions of its directory and the room on its disk.", Err: err}
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		e.Code, e.Message, e.Hint = CodeLocked, fmt.Sprintf("Another Slipway is using %s.", path),
+		e.Code, e.Message, e.Hint = session.CodeStoreLocked, fmt.Sprintf("Another Slipway is using %s.", path),
 			"Use that one, or end it first."
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum),
 		errors.Is(err, bolterrors.ErrVersionMismatch):
-		e.Code, e.Message, e.Hint = CodeCorrupt, fmt.Sprintf("The file %s is damaged.", path),
+		e.Code, e.Message, e.Hint = session.CodeStoreFailed, fmt.Sprintf("The file %s is damaged.", path),
 			"Move it away and start again; running sessions are found by their labels."
 	}
 	return e
@@ -281,8 +271,9 @@ func view[T any](db *bolt.DB, read func(*bolt.Tx) (T, error)) (found T, err erro
 // decoded reads the record of a kind under a key.
 func decoded[T any](kind string, key, data []byte) (value T, err error) {
 	if err := json.Unmarshal(data, &value); err != nil {
-		return value, &session.Error{Code: CodeRead, Message: fmt.Sprintf("The record of the %s %s cannot be read.",
-			kind, key), Hint: "It was written by another version of Slipway.", Err: err}
+		return value, &session.Error{Code: session.CodeStoreRead,
+			Message: fmt.Sprintf("The record of the %s %s cannot be read.",
+				kind, key), Hint: "It was written by another version of Slipway.", Err: err}
 	}
 	return value, nil
 }
@@ -323,8 +314,9 @@ func readError(err error) error {
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return &session.Error{Code: CodeRead, Message: "The session store cannot be read.", Hint: "Look at Slipway's log.",
-		Err: err}
+	return &session.Error{Code: session.CodeStoreRead, Message: "The session store cannot be read.",
+		Hint: "Look at Slipway's log.",
+		Err:  err}
 }
 
 func writeError(err error) error {
@@ -333,10 +325,10 @@ func writeError(err error) error {
 		return err
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return &session.Error{Code: CodeNoSpace, Message: "The disk that holds Slipway's files is full.",
+		return &session.Error{Code: session.CodeDiskFull, Message: "The disk that holds Slipway's files is full.",
 			Hint: "Free some room on it and try again.", Err: err}
 	}
-	return &session.Error{Code: CodeWrite, Message: "The change could not be stored.",
+	return &session.Error{Code: session.CodeStoreWrite, Message: "The change could not be stored.",
 		Hint: "Check the disk that holds Slipway's files.", Err: err}
 }
 

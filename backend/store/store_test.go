@@ -102,7 +102,7 @@ func TestWhatIsStoredIsThereAfterReopening(t *testing.T) {
 func TestOneFileHasOneUser(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent.db")
 	open(t, path, nil)
-	if _, err := Open(Config{Path: path}); session.CodeOf(err) != CodeLocked {
+	if _, err := Open(Config{Path: path}); session.CodeOf(err) != session.CodeStoreLocked {
 		t.Errorf("a second user got %v", err)
 	}
 }
@@ -112,17 +112,17 @@ func TestDamagedFileIsNamed(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, 1<<16), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Config{Path: path}); session.CodeOf(err) != CodeCorrupt {
+	if _, err := Open(Config{Path: path}); session.CodeOf(err) != session.CodeStoreFailed {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestUnknownSessionIsNotFound(t *testing.T) {
 	s := fresh(t)
-	if _, err := s.Get("nobody"); session.CodeOf(err) != CodeNotFound {
+	if _, err := s.Get("nobody"); session.CodeOf(err) != session.CodeSessionNotFound {
 		t.Errorf("Get: %v", err)
 	}
-	if _, err := s.History("nobody"); session.CodeOf(err) != CodeNotFound {
+	if _, err := s.History("nobody"); session.CodeOf(err) != session.CodeSessionNotFound {
 		t.Errorf("History: %v", err)
 	}
 }
@@ -138,7 +138,10 @@ func TestKeyLeadsToTheFirstLaunch(t *testing.T) {
 		t.Errorf("another owner's key leads to it: %v", err)
 	}
 	second := pending("bbbbbbbbbbbb")
-	if err := s.Update(func(tx *Tx) error { return tx.Create(&second, "wish") }); session.CodeOf(err) != CodeConflict {
+	if err := s.Update(func(tx *Tx) error {
+		return tx.Create(&second,
+			"wish")
+	}); session.CodeOf(err) != session.CodeStoreConflict {
 		t.Errorf("the key was taken twice: %v", err)
 	}
 	sound(t, s)
@@ -182,18 +185,18 @@ func TestPutComparesRevisionsAndStatuses(t *testing.T) {
 	if err := put(now); err != nil {
 		t.Fatal(err)
 	}
-	if err := put(now); session.CodeOf(err) != CodeConflict {
+	if err := put(now); session.CodeOf(err) != session.CodeStoreConflict {
 		t.Errorf("an outdated record was stored: %v", err)
 	}
 	now, _ = s.Get(old.ID)
 	now.Status = session.Running
-	if err := put(now); session.CodeOf(err) != CodeTransition {
+	if err := put(now); session.CodeOf(err) != session.CodeStoreTransition {
 		t.Errorf("PENDING became RUNNING: %v", err)
 	}
 	move(t, s, old.ID, session.Cancelled)
 	now, _ = s.Get(old.ID)
 	now.Status = session.Pending
-	if err := put(now); session.CodeOf(err) != CodeTransition {
+	if err := put(now); session.CodeOf(err) != session.CodeStoreTransition {
 		t.Errorf("a terminal status was left: %v", err)
 	}
 	sound(t, s)
@@ -234,7 +237,8 @@ func TestBooksMoveWithQueueAndGrantsOnly(t *testing.T) {
 	if err := s.Update(func(tx *Tx) error { return tx.Expect(b) }); err != nil {
 		t.Error(err)
 	}
-	if err := s.Update(func(tx *Tx) error { return tx.Expect(b - 1) }); session.CodeOf(err) != CodeConflict {
+	err := s.Update(func(tx *Tx) error { return tx.Expect(b - 1) })
+	if session.CodeOf(err) != session.CodeStoreConflict {
 		t.Errorf("outdated books pass: %v", err)
 	}
 	sound(t, s)
@@ -325,7 +329,7 @@ func TestPurgeRemovesTheOldestAndAllOfTheirs(t *testing.T) {
 	if _, found, _ := s.ByKey("ada", "key0"); found {
 		t.Error("the key of a purged session is kept")
 	}
-	if _, err := s.Get(removed[2].ID); session.CodeOf(err) != CodeNotFound {
+	if _, err := s.Get(removed[2].ID); session.CodeOf(err) != session.CodeSessionNotFound {
 		t.Errorf("a purged session is there: %v", err)
 	}
 	if err := s.Update(func(tx *Tx) (err error) { removed, err = purge(tx, 6, 100); return err }); err != nil ||
@@ -453,7 +457,7 @@ func TestFailureStoresNothing(t *testing.T) {
 			fail = fmt.Errorf("write: %w", syscall.ENOSPC)
 			record := pending("bbbbbbbbbbbb")
 			if err := s.Update(func(tx *Tx) error { return tx.Create(&record, "key") }); session.CodeOf(
-				err) != CodeNoSpace || !errors.Is(err, syscall.ENOSPC) {
+				err) != session.CodeDiskFull || !errors.Is(err, syscall.ENOSPC) {
 				t.Errorf("a full disk is %v", err)
 			}
 			fail = nil
@@ -613,7 +617,7 @@ func TestShelf(t *testing.T) {
 	if err := shelf.Save("settings", map[string]int{"a": 2}); err != nil {
 		t.Fatal(err)
 	}
-	if err := shelf.Save("bad", func() {}); session.CodeOf(err) != CodeWrite {
+	if err := shelf.Save("bad", func() {}); session.CodeOf(err) != session.CodeStoreWrite {
 		t.Errorf("what JSON cannot hold: %v", err)
 	}
 	if err := shelf.Close(); err != nil {
@@ -628,7 +632,7 @@ func TestShelf(t *testing.T) {
 		t.Errorf("saved: %v %v %v", found, err, value)
 	}
 	var number int
-	if _, err := shelf.Load("settings", &number); session.CodeOf(err) != CodeRead {
+	if _, err := shelf.Load("settings", &number); session.CodeOf(err) != session.CodeStoreRead {
 		t.Errorf("another type: %v", err)
 	}
 }

@@ -178,6 +178,7 @@ var common = Tables{
 		reflect.TypeFor[session.ID]():       id,
 		reflect.TypeFor[session.FolderID](): folderID,
 		reflect.TypeFor[session.Code]():     code,
+		reflect.TypeFor[session.Kind]():     Maybe(word),
 		reflect.TypeFor[session.Duration](): Whole(0, int64(520*7*24*time.Hour)),
 		reflect.TypeFor[session.Phrase]():   Each(phrase),
 		reflect.TypeFor[session.Type]():     OneOf("", session.Interactive, session.Batch),

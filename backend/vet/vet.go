@@ -17,12 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"slipway/backend/session"
 )
-
-// CodeReply is the code of every failure of a machine that sent invalid data.
-const CodeReply session.Code = "agent_reply_invalid"
 
 // Fault says what is wrong with a value. Both texts are safe to print.
 type Fault struct {

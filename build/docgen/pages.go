@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"slipway/backend/session"
 	"slipway/backend/settings"
 )
 
@@ -32,21 +33,22 @@ func writeSettings(b *bytes.Buffer) error {
 }
 
 func writeErrors(b *bytes.Buffer) error {
-	found, err := findErrors(".")
-	if err != nil {
-		return err
-	}
-	fmt.Fprint(b, "This page lists every code that Slipway reports, with its message and what to do. For common\n"+
-		"problems see [Troubleshooting](troubleshooting.md). A code has the form `domain_operation_detail`;\n"+
-		"reasons to wait and warnings have codes, too. Parts that vary are written as …: look for\n"+
-		"`agent_pull_unavailable` under `agent_…_unavailable`.\n")
+	fmt.Fprint(b, "This page lists every code that Slipway reports, its usual cause and what to do. For common\n"+
+		"problems see [Troubleshooting](troubleshooting.md). A code has the form `domain_operation_detail`\n"+
+		"and names the class of a failure; the message beside it says what happened. A field that is\n"+
+		"wrong has a kind, such as `required` or `out-of-range`, instead of a code.\n")
 	domain := ""
-	for _, row := range rowsOf(found) {
-		if head, _, _ := strings.Cut(row.codes[0], "_"); head != domain {
+	for _, class := range session.Errors {
+		if head, _, _ := strings.Cut(string(class.Code), "_"); head != domain {
 			domain = head
-			fmt.Fprintf(b, "\n## %s\n\n| code | says | what to do |\n|---|---|---|\n", domain)
+			fmt.Fprintf(b, "\n## %s\n\n| code | HTTP | cause | what to do |\n|---|---|---|---|\n", domain)
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", strings.Join(row.codes, "`, `"), cell(row.says), cell(row.hint))
+		fmt.Fprintf(b, "| `%s` | %d | %s | %s |\n", class.Code, class.Status, cell(class.Cause), cell(class.Remedy))
+	}
+	fmt.Fprint(b,
+		"\n## Reasons to wait, ends of sessions and warnings\n\n| code | meaning | what to do |\n|---|---|---|\n")
+	for _, class := range session.Notices {
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", class.Code, cell(class.Cause), cell(class.Remedy))
 	}
 	return nil
 }

@@ -50,14 +50,6 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
-func TestCodesOfTheCatalogueAreCountedOnce(t *testing.T) {
-	n := countCodes([]byte("| code | message |\n| `a_b_c`, `image_pull_no-space` | It is `x_y_z`. |\n| `a_b_c` | " +
-		"again |\n"))
-	if n != 2 {
-		t.Errorf("%d codes, want 2", n)
-	}
-}
-
 func TestTheRecordIsReadAsItIsWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "figures.txt")
 	if known, err := load(path); err != nil || len(known) != 0 {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -13,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"slipway/backend/session"
 )
 
 // source is one file of the tree.
@@ -32,7 +33,6 @@ func (s source) lines() int        { return strings.Count(s.text, "\n") }
 type sources struct {
 	files []source
 	set   *token.FileSet
-	codes int
 }
 
 // read takes in every Go and TypeScript file that git knows or would add.
@@ -64,27 +64,7 @@ func read(root string) (*sources, error) {
 		}
 		t.files = append(t.files, s)
 	}
-	catalogue, err := os.ReadFile(filepath.Join(root, "build/docs/errors.md"))
-	if err != nil {
-		return nil, err
-	}
-	t.codes = countCodes(catalogue)
 	return t, nil
-}
-
-var codeRule = regexp.MustCompile("`[a-z]+(_[a-z-]+)+`")
-
-// countCodes counts the codes in the first column of the tables of the catalogue.
-func countCodes(catalogue []byte) int {
-	found := map[string]bool{}
-	for line := range bytes.Lines(catalogue) {
-		if cells := bytes.SplitN(line, []byte("|"), 3); len(cells) == 3 {
-			for _, code := range codeRule.FindAll(cells[1], -1) {
-				found[string(code)] = true
-			}
-		}
-	}
-	return len(found)
 }
 
 // count is the largest of something, and where it is.
@@ -132,7 +112,8 @@ func (t *sources) figures() []figure {
 		{"lines of generated Go", generated, 10_000, ""},
 		{"wide lines of Go", wideGo, 0, "more than 120 columns, a tab is 4"},
 		{"wide lines of TypeScript", wideTS, 0, "more than 120 columns"},
-		{"error codes", t.codes, 120, "build/docs/errors.md"},
+		{"error codes", len(session.Errors), 120, "the table of backend/session"},
+		{"codes of waits, ends and warnings", len(session.Notices), 50, "the table of backend/session"},
 	}
 }
 

@@ -7,10 +7,9 @@
 //
 // Each method ends its comment with a directive:
 //
-//	//rpc:method name=rename verb=rename effect=again who=owner audit=name
+//	//rpc:method name=rename effect=again who=owner audit=name
 //
 //	name    on the wire; agents in use know it by that
-//	verb    in the codes of its failures: agent_<verb>_unavailable
 //	effect  what a call does that is cut: read changes nothing, again asks for a state, once is never repeated
 //	class   of its stream: control, interactive or bulk, where it is not that of calls of its shape
 //	limit   until the answer: short (the default), long, checking or slow

@@ -27,8 +27,8 @@ type method struct {
 
 // words are those of the directive of a method; see the comment of the command.
 type words struct {
-	wire, verb, class, effect, limit, reply string
-	who, audit, as                          string
+	wire, class, effect, limit, reply string
+	who, audit, as                    string
 }
 
 // param is one parameter, with the field of the arguments that it becomes.
@@ -137,7 +137,7 @@ func (r *reader) method(m *method, entry *ast.Field) error {
 		return err
 	}
 	args := ""
-	fields := map[string]*string{"name": &m.wire, "verb": &m.verb, "class": &m.class, "effect": &m.effect,
+	fields := map[string]*string{"name": &m.wire, "class": &m.class, "effect": &m.effect,
 		"limit": &m.limit, "args": &args, "reply": &m.reply, "who": &m.who, "audit": &m.audit,
 		"as": &m.as}
 	for _, pair := range values {
@@ -226,8 +226,8 @@ func (m *method) last() param {
 
 // check says what the directive lacks.
 func (m *method) check() error {
-	if m.wire == "" || m.verb == "" {
-		return fmt.Errorf("its directive has no name or no verb")
+	if m.wire == "" {
+		return fmt.Errorf("its directive has no name")
 	}
 	if m.who == "" {
 		return fmt.Errorf("nobody has decided who may call it; add who=owner, admin, anyone or custom")

@@ -58,13 +58,13 @@ func TestOneMethodIsInFewFiles(t *testing.T) {
 func TestDirectivesThatLackSomethingAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ directive, problem string }{
 		"none":         {"\n", "no line that begins with //rpc:method"},
-		"nobody":       {"name=get verb=read effect=read", "nobody has decided who may call it"},
-		"no name":      {"verb=read effect=read who=owner", "no name or no verb"},
-		"no effect":    {"name=get verb=read who=owner", `effect is ""`},
-		"a wrong role": {"name=get verb=read effect=read who=root", `who is "root"`},
-		"a wrong word": {"name=get verb=read effect=read who=owner colour=red", `"colour=red" means nothing`},
-		"an admin":     {"name=get verb=read effect=read who=admin", "for the methods of Admin"},
-		"few names":    {"name=get verb=read effect=read who=owner args=id,name", "2 names for 1 parameters"},
+		"nobody":       {"name=get effect=read", "nobody has decided who may call it"},
+		"no name":      {"effect=read who=owner", "no name"},
+		"no effect":    {"name=get who=owner", `effect is ""`},
+		"a wrong role": {"name=get effect=read who=root", `who is "root"`},
+		"a wrong word": {"name=get effect=read who=owner colour=red", `"colour=red" means nothing`},
+		"an admin":     {"name=get effect=read who=admin", "for the methods of Admin"},
+		"few names":    {"name=get effect=read who=owner args=id,name", "2 names for 1 parameters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -123,7 +123,7 @@ func (w *writer) entry(m method) {
 	case "duplex":
 		types, gives = m.argsType(), "(io.ReadWriteCloser, error)"
 	}
-	w.f("var method%s = %s[%s]{\nspec{%q, %q, tunnel.%s, %s, %s},\n", m.name, from, types, m.wire, m.verb,
+	w.f("var method%s = %s[%s]{\nspec{%q, tunnel.%s, %s, %s},\n", m.name, from, types, m.wire,
 		strings.ToUpper(m.class[:1])+m.class[1:], m.effect, m.limit)
 	if open := "open" + m.name; from == "download" && w.hand[open] {
 		w.f("%s, %s.at}\n\n", open, m.argsType())

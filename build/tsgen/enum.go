@@ -70,6 +70,8 @@ var constantEnums = []struct {
 	name, goType, doc string
 	orEmpty           bool
 }{
+	{"Code", "session.Code", "What happened: a failure, a reason to wait, an end or a warning.", false},
+	{"FaultKind", "session.Kind", "What is wrong with a field.", false},
 	{"SessionType", "session.Type", "What a session is for.", false},
 	{"Status", "session.Status", "Where a session stands in its life.", false},
 	{"Result", "session.Result", "How a session's work ended.", false},

@@ -76,7 +76,7 @@ describe('a session that becomes an image as it ends', () => {
     gate.full = true
     await endOne(page, session.id)
     await page.getByText('Could not create an image. The container is kept').waitFor()
-    await page.getByText('engine_commit_no-space').waitFor()
+    await page.getByText('disk_write_no-space').waitFor()
     await picture(page, 'ends-kept')
     await program.kill()
     await program.start()

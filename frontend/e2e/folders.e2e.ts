@@ -77,7 +77,7 @@ describe('a folder', () => {
     const row = page.locator(`[data-row-key="${folder.id}"]`)
     await row.getByRole('link', { name: 'user' }).waitFor()
     expect(await row.getByRole('button', { name: 'Move to trash: used' }).isDisabled()).toBe(true)
-    await expect(program.call('POST', `/folders/${folder.id}/trash`)).rejects.toThrow('folder_trash_in-use')
+    await expect(program.call('POST', `/folders/${folder.id}/trash`)).rejects.toThrow('folder_update_conflict')
     await program.call('POST', `/sessions/${session.id}/terminate`, { forced: true })
     await eventually('it can be trashed', () => row.getByRole('button', { name: 'Move to trash: used' }).isEnabled())
   })

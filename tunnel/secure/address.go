@@ -28,7 +28,7 @@ type Address struct {
 // ParseAddress reads "host", "host:port", "tls://host:port" or
 // "wss://host:port/path". A wss address without a port means 443.
 func ParseAddress(text string) (Address, error) {
-	invalid := &tunnel.Fault{Code: "agent_connect_invalid", Message: "The address of the agent cannot be read.",
+	invalid := &tunnel.Fault{Code: tunnel.CodeConnectInvalid, Message: "The address of the agent cannot be read.",
 		Hint: "Write for example lab.example.org:7442, or wss://lab.example.org where only HTTPS passes."}
 	text = strings.TrimSpace(text)
 	if !strings.Contains(text, "://") {

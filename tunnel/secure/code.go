@@ -56,7 +56,7 @@ func parseCode(text string) (code, error) {
 		return 'x'
 	}, strings.TrimSpace(text))
 	if len(digits) != plateDigits+secretDigits || strings.Contains(digits, "x") {
-		return code{}, &tunnel.Fault{Code: "agent_pair_invalid", Message: "A pairing code has ten digits.",
+		return code{}, &tunnel.Fault{Code: tunnel.CodePairCode, Message: "A pairing code has ten digits.",
 			Hint: "Type it as the agent's machine shows it, for example 42-4821-7390."}
 	}
 	return code{digits[:plateDigits], digits[plateDigits:]}, nil

@@ -213,7 +213,7 @@ func TestADeviceHasABoundedNumberOfConnections(t *testing.T) {
 	}
 	defer third.Close()
 	_, err = third.Read(make([]byte, 1))
-	wantCode(t, err, "agent_connect_busy")
+	wantCode(t, err, "agent_connect_unavailable")
 	_ = first.Close()
 	_ = carrier.Close()
 	a.connect(t, d)

@@ -13,19 +13,19 @@ import (
 )
 
 func notPaired() *tunnel.Fault {
-	return &tunnel.Fault{Code: "agent_connect_not-paired",
+	return &tunnel.Fault{Code: tunnel.CodeNotPaired,
 		Message: "The agent does not know this device, or no longer.",
 		Hint:    "Pair it: slipway agent pair on the agent's machine shows a code.", Err: ErrUnknownDevice}
 }
 
 func busy() *tunnel.Fault {
-	return &tunnel.Fault{Code: "agent_connect_busy", Message: "This device has too many connections to the agent.",
+	return &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: "This device has too many connections to the agent.",
 		Hint: "Close another Slipway of this device and try again.", Err: errBusyDevice}
 }
 
 // connectFault explains why a connection could not be made.
 func connectFault(ctx context.Context, address string, err error) error {
-	fault := &tunnel.Fault{Code: "agent_connect_failed", Message: fmt.Sprintf("The connection to %s failed.", address),
+	fault := &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: fmt.Sprintf("The connection to %s failed.", address),
 		Hint: "Check that the agent there runs and listens at this address.", Err: err}
 	var already *tunnel.Fault
 	var key *KeyError
@@ -35,25 +35,25 @@ func connectFault(ctx context.Context, address string, err error) error {
 	case errors.As(err, &already):
 		return err
 	case errors.As(err, &key):
-		fault.Code, fault.Message = "agent_connect_key-changed",
+		fault.Code, fault.Message = tunnel.CodeConnectHostKey,
 			"The agent shows another key than the one it was paired with."
 		fault.Hint = "If the agent was set up anew, pair with it again; if not, another machine answers in its place."
 	case errors.Is(err, context.Canceled):
-		fault.Code, fault.Message, fault.Hint = "agent_connect_cancelled", "Connecting was cancelled.", ""
+		fault.Code, fault.Message, fault.Hint = tunnel.CodeConnectAuth, "Connecting was cancelled.", ""
 	case errors.As(err, &unresolved):
-		fault.Code, fault.Message = "agent_connect_unresolved", "The agent's host name is not known."
+		fault.Code, fault.Message = tunnel.CodeUnreachable, "The agent's host name is not known."
 		fault.Hint = "Check the spelling, and whether the name needs a VPN."
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), ctx.Err() != nil,
 		isTimeout(err):
-		fault.Code, fault.Message = "agent_connect_timeout", "The agent did not answer in time."
+		fault.Code, fault.Message = tunnel.CodeUnreachable, "The agent did not answer in time."
 		fault.Hint = "Check that its machine is switched on and that this computer is in the right network or VPN."
 	case errors.Is(err, syscall.ECONNREFUSED):
-		fault.Code, fault.Message = "agent_connect_refused", "The machine is there but no agent listens at that port."
+		fault.Code, fault.Message = tunnel.CodeUnreachable, "The machine is there but no agent listens at that port."
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		fault.Code, fault.Message = "agent_connect_unreachable", "The machine cannot be reached."
+		fault.Code, fault.Message = tunnel.CodeUnreachable, "The machine cannot be reached."
 		fault.Hint = "Check that this computer is in the right network or VPN."
 	case isAlert(err), errors.As(err, &notTLS), errors.Is(err, errProtocol), errors.Is(err, errCertificate):
-		fault.Code, fault.Message = "agent_connect_protocol",
+		fault.Code, fault.Message = tunnel.CodeConnectVersion,
 			"What answers there is not a Slipway agent of this or a near version."
 		fault.Hint = "Check the address and port, and upgrade the older side."
 	}

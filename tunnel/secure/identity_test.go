@@ -122,10 +122,10 @@ func TestARotatedAgentIsAcceptedAndExpectedFromThenOn(t *testing.T) {
 		t.Errorf("it moved to %v", moved)
 	}
 	_, err = strict.Dial(soon(t), false)
-	wantCode(t, err, "agent_connect_key-changed")
+	wantCode(t, err, "agent_connect_host-key")
 	a.SetIdentity(a.identity) // whoever stole the old key
 	_, err = d.Dial(soon(t), false)
-	wantCode(t, err, "agent_connect_key-changed")
+	wantCode(t, err, "agent_connect_host-key")
 	refuse := errors.New("the disk is full")
 	careful := a.dialer(t, laptop, func(c *DialConfig) { c.Moved = func(string) error { return refuse } })
 	a.SetIdentity(next)

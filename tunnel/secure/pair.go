@@ -46,7 +46,7 @@ func Pair(ctx context.Context, config PairConfig) (Paired, error) {
 		return Paired{}, err
 	}
 	if !validName(config.Name) || config.Name == "" {
-		return Paired{}, &tunnel.Fault{Code: "agent_pair_invalid",
+		return Paired{}, &tunnel.Fault{Code: tunnel.CodePairCode,
 			Message: "The name of this device must have 1 to 64 printable characters."}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pairTimeout)
@@ -234,8 +234,8 @@ func channelOf(dialer, listener string) []byte {
 func pairConnectFault(ctx context.Context, address Address, err error) error {
 	fault := connectFault(ctx, address.String(), err)
 	var f *tunnel.Fault
-	if errors.As(fault, &f) && f.Code == "agent_connect_protocol" {
-		return &tunnel.Fault{Code: "agent_pair_closed", Message: "No pairing code is out on that machine.",
+	if errors.As(fault, &f) && f.Code == tunnel.CodeConnectVersion {
+		return &tunnel.Fault{Code: tunnel.CodePairExpired, Message: "No pairing code is out on that machine.",
 			Hint: "Show one there with slipway agent pair, and type it here within ten minutes.", Err: err}
 	}
 	return fault
@@ -248,14 +248,15 @@ func pairFault(ctx context.Context, address Address, err error) error {
 	}
 	if errors.Is(err, cpace.ErrReflected) {
 		return &tunnel.Fault{
-			Code: "agent_pair_reflected", Message: "What answers there sends this computer's own messages back.",
+			Code: tunnel.CodePairRefused, Message: "What answers there sends this computer's own messages back.",
 			Err:  err,
 			Hint: "Another machine answers in place of the agent. Check the address and the network, then try again.",
 		}
 	}
 	if errors.Is(err, errMessage) || errors.Is(err, cpace.ErrShare) {
-		return &tunnel.Fault{Code: "agent_pair_protocol", Message: "What answers there does not pair as Slipway does.",
-			Hint: "Upgrade the older side.", Err: err}
+		return &tunnel.Fault{Code: tunnel.CodeConnectVersion,
+			Message: "What answers there does not pair as Slipway does.",
+			Hint:    "Upgrade the older side.", Err: err}
 	}
 	return connectFault(ctx, address.String(), err)
 }

@@ -114,7 +114,7 @@ func TestACodeIsGoodOnce(t *testing.T) {
 		t.Errorf("another code is no longer good: %v", err)
 	}
 	_, err = a.pair(t, newIdentity(t), other.Code)
-	wantCode(t, err, "agent_pair_closed")
+	wantCode(t, err, "agent_pair_expired")
 	if n := len(a.devices.List()); n != 2 {
 		t.Errorf("%d devices are listed", n)
 	}
@@ -125,7 +125,7 @@ func TestCodesExpire(t *testing.T) {
 	old := a.offer(t)
 	a.clock.add(OfferTTL)
 	_, err := a.pair(t, newIdentity(t), old.Code)
-	wantCode(t, err, "agent_pair_closed")
+	wantCode(t, err, "agent_pair_expired")
 	a.offer(t)
 	if _, err = a.pair(t, newIdentity(t), old.Code); err == nil {
 		t.Error("an expired code was accepted")
@@ -145,7 +145,7 @@ func TestGuessingEndsTheOffer(t *testing.T) {
 		wantCode(t, err, "agent_pair_wrong-code")
 		if i == 0 {
 			_, err := a.pair(t, newIdentity(t), offer.Code)
-			wantCode(t, err, "agent_pair_wait")
+			wantCode(t, err, "agent_pair_expired")
 		}
 		a.clock.add(time.Duration(i+1) * failureWait)
 	}
@@ -172,7 +172,7 @@ func TestGuessesAtOneTimeAreCountedOneByOne(t *testing.T) {
 		switch err := <-results; codeOf(err) {
 		case "agent_pair_wrong-code":
 			wrongs++
-		case "agent_pair_wait", "agent_pair_expired":
+		case "agent_pair_expired":
 		default:
 			t.Errorf("a guess ended with %v", err)
 		}
@@ -187,7 +187,7 @@ func TestGuessingAtManyOffersStopsPairing(t *testing.T) {
 	for a.clock.now().Before(newClock().now().Add(30 * time.Minute)) {
 		offer, err := a.pairings.Offer(Grant{})
 		if err != nil {
-			wantCode(t, err, "agent_pair_locked")
+			wantCode(t, err, "agent_pair_refused")
 			break
 		}
 		for range maxFailures {
@@ -421,13 +421,13 @@ func TestPairingEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	_, err = Pair(ctx, PairConfig{Dial: DialConfig{Identity: newIdentity(t),
 		Address: Address{Host: "127.0.0.1", Port: silent.Addr().(*net.TCPAddr).Port}}, Code: "42-4821-7390", Name: "x"})
-	wantCode(t, err, "agent_connect_timeout")
+	wantCode(t, err, "agent_connect_unavailable")
 }
 
 func TestMistypedCodesAreToldBeforeAnythingIsSent(t *testing.T) {
 	for _, text := range []string{"", "42-4821-739", "42-4821-73900", "42-4821-739O", "drop table"} {
 		_, err := Pair(t.Context(), PairConfig{Dial: DialConfig{}, Code: text, Name: "x"})
-		wantCode(t, err, "agent_pair_invalid")
+		wantCode(t, err, "agent_pair_wrong-code")
 		if text != "" && err != nil && strings.Contains(err.Error(), text) {
 			t.Errorf("the error repeats the code: %v", err)
 		}

@@ -86,7 +86,7 @@ func TestAReflectedPairingIsNotTrusted(t *testing.T) {
 				if answer(conn, change) == nil { // the share is the dialer's own
 					_ = answer(conn, message{"status": statusOK, "role": RoleAdmin}) // and so is the tag
 				}
-			}), "agent_pair_reflected")
+			}), "agent_pair_refused")
 		})
 	}
 }
@@ -173,7 +173,7 @@ func TestADialerSendsNoTagForABadShare(t *testing.T) {
 			deceive(t, impostor(t, func(conn net.Conn) {
 				_ = answer(conn, message{"status": statusOK, "share": share})
 				heard <- readMessage(conn, &pairConfirm{})
-			}), "agent_pair_protocol")
+			}), "agent_connect_version")
 			if err := <-heard; err == nil {
 				t.Error("the dialer sent a tag, which a guess could be tested against")
 			}
@@ -363,7 +363,7 @@ func TestVersionsThatDoNotPairSaySo(t *testing.T) {
 		}
 		deceive(t, impostor(t, func(conn net.Conn) {
 			_ = answer(conn, message{"status": statusOK, "version": version})
-		}), "agent_pair_version")
+		}), "agent_connect_version")
 	}
 	if got := statusError("of a later version").fault(); got.Code != "agent_pair_refused" || got.Hint == "" {
 		t.Errorf("an unknown status says %+v", got)

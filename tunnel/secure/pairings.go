@@ -74,12 +74,12 @@ func (p *Pairings) Offer(grant Grant) (Offer, error) {
 	defer p.mu.Unlock()
 	p.prune()
 	if len(p.failures) >= maxAllFailures {
-		return Offer{}, &tunnel.Fault{Code: "agent_pair_locked",
+		return Offer{}, &tunnel.Fault{Code: tunnel.CodePairRefused,
 			Message: "Too many wrong codes were tried; pairing is stopped for an hour.",
 			Hint:    "Somebody may be guessing. Find out from where before you offer another code."}
 	}
 	if len(p.offers) >= maxOffers {
-		return Offer{}, &tunnel.Fault{Code: "agent_pair_busy", Message: "Too many pairing codes are out.",
+		return Offer{}, &tunnel.Fault{Code: tunnel.CodePairRefused, Message: "Too many pairing codes are out.",
 			Hint: "Use or withdraw one of them first."}
 	}
 	for {

@@ -249,7 +249,7 @@ func TestAnotherKeyIsNeverSilent(t *testing.T) {
 			c.Address, c.Key, c.Fallback = a.address(web), expected, true
 			c.Moved = func(string) error { t.Error("a stranger counts as moved"); return nil }
 		}).Dial(soon(t), false)
-		wantCode(t, err, "agent_connect_key-changed")
+		wantCode(t, err, "agent_connect_host-key")
 		var key *KeyError
 		if !errors.As(err, &key) || key.Expected != expected || key.Got != a.identity.Fingerprint() {
 			t.Errorf("the error holds %+v", key)

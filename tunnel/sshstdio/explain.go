@@ -26,61 +26,61 @@ type reason struct {
 // it did to the connection behind it.
 var reasons = []reason{
 	{pattern: regexp.MustCompile(`REMOTE HOST IDENTIFICATION HAS CHANGED|Host key for .* has changed`),
-		code:    "agent_connect_host-key-changed",
+		code:    tunnel.CodeConnectHostKey,
 		message: "The host shows another key than before.",
 		hint: "If the machine was set up anew, remove its old key with ssh-keygen -R and connect again; if not, " +
 			"somebody may be in between."},
 	{pattern: regexp.MustCompile(`Host key verification failed|host key is known for|authenticity of host`),
-		code: "agent_connect_host-key", asks: true,
+		code: tunnel.CodeConnectHostKey, asks: true,
 		message: "The host's key is not known yet, or was not confirmed.",
 		hint:    "Compare the fingerprint with what the machine's administrator says, and confirm it."},
-	{pattern: regexp.MustCompile(`Too many authentication failures`), code: "agent_connect_auth",
+	{pattern: regexp.MustCompile(`Too many authentication failures`), code: tunnel.CodeConnectAuth,
 		message: "The host refused to try more keys.",
 		hint:    "Name the right key for this host with IdentityFile and IdentitiesOnly yes in ~/.ssh/config."},
 	{pattern: regexp.MustCompile(`(?i)password change required|password has expired|must change your password`),
-		code:    "agent_connect_password-expired",
+		code:    tunnel.CodeConnectAuth,
 		message: "The host wants a new password before it lets anybody in.",
 		hint:    "Log in once with ssh in a terminal and change it there."},
 	{pattern: regexp.MustCompile(
 		`Permission denied|Authentication failed|No more authentication methods|sign_and_send_pubkey`),
-		code: "agent_connect_auth", asks: true,
+		code: tunnel.CodeConnectAuth, asks: true,
 		message: "The host did not accept the login.",
 		hint:    "Check the user name, and that ssh to this host works in a terminal."},
 	{pattern: regexp.MustCompile(`Could not resolve hostname|Name or service not known|nodename nor servname`),
-		code:    "agent_connect_unresolved",
+		code:    tunnel.CodeUnreachable,
 		message: "The host's name is not known.",
 		hint:    "Check the spelling, and whether the name needs a VPN or a Host entry in ~/.ssh/config."},
 	{pattern: regexp.MustCompile(
 		`(?i)Bad configuration option|Bad owner or permissions|bad configuration options|keyword .* extra arguments|` +
-			`missing argument`), code: "agent_connect_config",
+			`missing argument`), code: tunnel.CodeConnectInvalid,
 		message: "The ssh configuration of this computer has a mistake.",
 		hint:    "Run ssh to this host in a terminal and correct what it says."},
-	{pattern: regexp.MustCompile(`Connection refused`), code: "agent_connect_refused",
+	{pattern: regexp.MustCompile(`Connection refused`), code: tunnel.CodeUnreachable,
 		message: "The host is there but no ssh server answers at that port.",
 		hint:    "Check the port, and that the ssh server runs."},
 	{pattern: regexp.MustCompile(
 		`Connection timed out|Operation timed out|No route to host|Network is unreachable|Host is down`),
-		code:    "agent_connect_unreachable",
+		code:    tunnel.CodeUnreachable,
 		message: "The host cannot be reached.",
 		hint:    "Check that it is switched on and that this computer is in the right network or VPN."},
-	{pattern: regexp.MustCompile(`no matching .* found|Unable to negotiate`), code: "agent_connect_algorithms",
+	{pattern: regexp.MustCompile(`no matching .* found|Unable to negotiate`), code: tunnel.CodeConnectVersion,
 		message: "This computer's ssh and the host's have no common way to encrypt.",
 		hint:    "Update the older one, or allow its algorithms for this host in ~/.ssh/config."},
 	{pattern: regexp.MustCompile(`administratively prohibited|stdio forwarding failed|open failed`),
-		code:    "agent_connect_jump",
+		code:    tunnel.CodeUnreachable,
 		message: "The jump host does not pass the connection on.",
 		hint:    "Ask its administrator whether TCP forwarding is allowed."},
 	{pattern: regexp.MustCompile(
 		`(?i)allows sftp connections only|account is (currently )?not available|shell request failed|exec request ` +
-			`failed|PTY allocation request failed|This account`), code: "agent_connect_no-shell",
+			`failed|PTY allocation request failed|This account`), code: tunnel.CodeUnreachable,
 		message: "The account may not run programs on the host.",
 		hint:    "Ask for an account with a login shell."},
-	{pattern: regexp.MustCompile(`is not recognized as`), code: "agent_connect_no-shell",
+	{pattern: regexp.MustCompile(`is not recognized as`), code: tunnel.CodeUnreachable,
 		message: "The host is not a Linux or Unix machine, or its login shell is not one of theirs.",
 		hint:    "Use a host with Linux."},
 	{pattern: regexp.MustCompile(
 		`kex_exchange_identification|Connection (closed|reset) by|banner exchange|Broken pipe|client_loop|Software ` +
-			`caused connection abort`), code: "agent_connect_closed",
+			`caused connection abort`), code: tunnel.CodeUnreachable,
 		message: "The host closed the connection.",
 		hint: "It may be overloaded, block this computer after failed logins, or not be an ssh server; try again " +
 			"in a few minutes."},
@@ -92,7 +92,7 @@ const hintTerminal = "Run ssh to this host in a terminal to see what happens."
 // last messages.
 func explain(ctx context.Context, c *child, asking *questions, err error) error {
 	if refusal := asking.refusal(); refusal != nil {
-		return &tunnel.Fault{Code: "agent_connect_cancelled", Message: "The login was cancelled.",
+		return &tunnel.Fault{Code: tunnel.CodeConnectAuth, Message: "The login was cancelled.",
 			Hint: "Connect again when you have what it asks for.", Err: refusal}
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
@@ -108,10 +108,10 @@ func explain(ctx context.Context, c *child, asking *questions, err error) error 
 
 // explainTimeout says what ssh was about when ctx ended.
 func explainTimeout(c *child, err error) error {
-	fault := &tunnel.Fault{Code: "agent_connect_timeout", Message: "The host did not answer in time.",
+	fault := &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: "The host did not answer in time.",
 		Hint: "Check that it is switched on and that this computer is in the right network or VPN.", Err: err}
 	if errors.Is(err, context.Canceled) {
-		fault.Code, fault.Message, fault.Hint = "agent_connect_cancelled", "Connecting was cancelled.", ""
+		fault.Code, fault.Message, fault.Hint = tunnel.CodeConnectAuth, "Connecting was cancelled.", ""
 	}
 	if said := lastMessage(c.messages.String()); said != "" {
 		fault.Err = fmt.Errorf("%w (ssh: %s)", err, said)
@@ -133,11 +133,11 @@ func faultOf(messages string, exit int, silent bool) *tunnel.Fault {
 		}
 		fault := &tunnel.Fault{Code: why.code, Message: why.message, Hint: why.hint, Err: cause}
 		switch {
-		case why.code == "agent_connect_host-key-changed":
+		case why.code == tunnel.CodeConnectHostKey:
 			fault.Err = changedKey(messages)
 		case why.asks && silent:
-			if why.code == "agent_connect_auth" {
-				fault = &tunnel.Fault{Code: "agent_connect_asks",
+			if why.code == tunnel.CodeConnectAuth {
+				fault = &tunnel.Fault{Code: tunnel.CodeConnectAsks,
 					Message: "The host lets this computer in only when somebody answers what it asks.",
 					Hint:    "Connect, and answer it: a password, a passphrase or a one-time code."}
 			}
@@ -147,14 +147,14 @@ func faultOf(messages string, exit int, silent bool) *tunnel.Fault {
 	}
 	switch exit {
 	case missingExit, 126:
-		return &tunnel.Fault{Code: "agent_connect_no-agent",
+		return &tunnel.Fault{Code: tunnel.CodeUnreachable,
 			Message: "Slipway is not installed on the host, or may not run there.",
 			Hint:    "Add the host again to install it.", Err: cause}
 	case 255, -1, 0:
-		return &tunnel.Fault{Code: "agent_connect_failed", Message: "The connection through ssh ended: " +
+		return &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: "The connection through ssh ended: " +
 			orSilence(said) + ".", Hint: hintTerminal, Err: cause}
 	}
-	return &tunnel.Fault{Code: "agent_connect_no-agent",
+	return &tunnel.Fault{Code: tunnel.CodeUnreachable,
 		Message: fmt.Sprintf("The program on the host ended with code %d: %s.", exit, orSilence(said)),
 		Hint:    "Upgrade the agent on the host, or start it there and look at its log.", Err: cause}
 }
@@ -217,10 +217,10 @@ func (c *child) lastFault(err error) error {
 func explainLocal(waited error, messages string, err error) error {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return &tunnel.Fault{Code: "agent_connect_no-ssh", Message: "There is no ssh program on this computer.",
+		return &tunnel.Fault{Code: tunnel.CodeConnectInvalid, Message: "There is no ssh program on this computer.",
 			Hint: "Install the OpenSSH client.", Err: err}
 	case waited != nil:
-		return &tunnel.Fault{Code: "agent_connect_timeout",
+		return &tunnel.Fault{Code: tunnel.CodeUnreachable,
 			Message: "The ssh program of this computer does not answer.", Hint: hintTerminal, Err: waited}
 	}
 	fault := faultOf(messages, 255, false)

@@ -48,7 +48,7 @@ func TestJumpHostsAreTheConfigurations(t *testing.T) {
 		p.configure(t, fmt.Sprintf("Host lab\n  HostName 127.0.0.1\n  Port %d\n  ProxyJump jump\nHost jump\n  "+
 			"HostName 127.0.0.1\n  Port %d\n", lab.port, closed.port))
 		_, err = p.remote(t, "lab", nil).Dial(soon(t), true)
-		wantCode(t, err, "agent_connect_jump")
+		wantCode(t, err, "agent_connect_unavailable")
 	})
 	t.Run("a jump host that is not known asks", func(t *testing.T) {
 		write(t, p.known, fmt.Sprintf("[127.0.0.1]:%d %s", lab.port, labKey))

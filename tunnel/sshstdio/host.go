@@ -32,7 +32,7 @@ var (
 // read as an option or a command, and a password in the address.
 func ParseHost(text string) (Host, error) {
 	invalid := func(message string) (Host, error) {
-		return Host{}, &tunnel.Fault{Code: "agent_connect_invalid", Message: message,
+		return Host{}, &tunnel.Fault{Code: tunnel.CodeConnectInvalid, Message: message,
 			Hint: "Write for example ssh://me@lab.example.org, me@lab or the name of a Host in your ~/.ssh/config."}
 	}
 	rest, isURL := strings.CutPrefix(strings.TrimSpace(text), "ssh://")

@@ -110,6 +110,6 @@ func (r *Remote) lookedUp(ctx context.Context, destination []string) (hosts []st
 }
 
 func forgetFault(changed *HostKeyError, err error) error {
-	return &tunnel.Fault{Code: "agent_connect_host-key", Message: "The old key of the host could not be removed.",
+	return &tunnel.Fault{Code: tunnel.CodeConnectHostKey, Message: "The old key of the host could not be removed.",
 		Hint: "Remove it by hand: ssh-keygen -R " + changed.Host, Err: err}
 }

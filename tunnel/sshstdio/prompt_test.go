@@ -241,7 +241,7 @@ func TestRefusingToAnswerEndsTheLogin(t *testing.T) {
 	address := askingServer(t, p, byPassword)
 	person := &asker{}
 	_, err := p.remote(t, address, person).Dial(soon(t), false)
-	wantCode(t, err, "agent_connect_cancelled")
+	wantCode(t, err, "agent_connect_auth")
 	if person.kinds() != "password" {
 		t.Errorf("asked %s", person.kinds())
 	}
@@ -258,7 +258,7 @@ func TestAQuestionEndsWithTheDial(t *testing.T) {
 		close(withdrawn)
 		return "", asking.Err()
 	})).Dial(ctx, false)
-	wantCode(t, err, "agent_connect_cancelled")
+	wantCode(t, err, "agent_connect_auth")
 	<-withdrawn
 }
 

@@ -99,7 +99,7 @@ func (r *Remote) stream(ctx context.Context, command []string, stdin io.Reader,
 		return c.messages.String(), exit, nil
 	}
 	if tooMuch {
-		return "", 0, &tunnel.Fault{Code: "agent_run_too-long", Message: "The host prints more than expected.",
+		return "", 0, &tunnel.Fault{Code: tunnel.CodeInstallFailed, Message: "The host prints more than expected.",
 			Hint: "Look at what its login shell prints when nobody is at a terminal.", Err: err}
 	}
 	return "", 0, explain(ctx, c, asking, io.ErrUnexpectedEOF)

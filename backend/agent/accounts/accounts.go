@@ -220,7 +220,7 @@ func (b *Books) endOf(id session.ID) (time.Time, bool) {
 	switch {
 	case err == nil && s.Status.Terminal() && s.TerminatedAt != nil:
 		return *s.TerminatedAt, true
-	case session.CodeOf(err) == store.CodeNotFound:
+	case session.CodeOf(err) == session.CodeSessionNotFound:
 		return b.clock.Now(), true
 	}
 	return time.Time{}, false

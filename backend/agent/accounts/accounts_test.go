@@ -120,7 +120,7 @@ func TestAccountsAreToldByBucket(t *testing.T) {
 			t.Errorf("the last hour has %d ms", late.AllocCPUMs)
 		}
 		_, err := k.books.Read(k.clock.now(), session.AccountSpan{From: time.Now(), To: from})
-		if session.CodeOf(err) != "account_read_invalid" {
+		if session.CodeOf(err) != "agent_call_invalid" {
 			t.Errorf("backwards: %v", err)
 		}
 	})

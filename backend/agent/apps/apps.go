@@ -114,7 +114,7 @@ func (a *Apps) ListApps(ctx context.Context, id session.ID) ([]session.App, erro
 // is too old to tell.
 func listening(ctx context.Context, g Guest) ([]int, error) {
 	ports, err := g.Listening(ctx)
-	if session.CodeOf(err) == "guest_call_invalid" {
+	if session.CodeOf(err) == session.CodeGuestInvalid {
 		return nil, nil
 	}
 	return ports, err
@@ -216,8 +216,8 @@ type starting struct {
 // StartApp implements [session.Apps]. Asking again while it starts waits for
 // the same start; one that died is started anew, and so is one that shows another
 // directory. A port is awaited.
-// It also fails with app_start_not-found and app_start_not-listening, and with
-// app_start_stopped where StopApp came before it answered.
+// It also fails with app_open_not-found and app_start_timeout, and with
+// app_open_conflict where StopApp came before it answered.
 func (a *Apps) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
 	key := string(id) + " " + req.App
 	a.mu.Lock()
@@ -234,7 +234,7 @@ func (a *Apps) StartApp(ctx context.Context, id session.ID, req session.AppReque
 			a.mu.Lock()
 			delete(a.starts, key)
 			a.mu.Unlock()
-			if why := context.Cause(under); session.CodeOf(why) == codeStopped {
+			if why := context.Cause(under); session.CodeOf(why) == session.CodeAppConflict {
 				s.err = why
 			}
 			giveUp(nil)
@@ -298,7 +298,7 @@ func (a *Apps) startProgram(ctx context.Context, g Guest, p program, asked strin
 	}
 	at := installed[p.command]
 	if at == "" {
-		return app, &session.Error{Code: "app_start_not-installed",
+		return app, &session.Error{Code: session.CodeAppNotInstalled,
 			Message: p.title + " is not installed in this session.",
 			Hint:    "Install it in the session, or choose an image that has it."}
 	}
@@ -382,12 +382,12 @@ func awaitDeclared(ctx context.Context, g Guest, p program) (session.App, error)
 }
 
 func silent(where string) error {
-	return &session.Error{Code: "app_start_not-listening", Message: "Nothing in the session listens on " + where + ".",
+	return &session.Error{Code: session.CodeAppTimeout, Message: "Nothing in the session listens on " + where + ".",
 		Hint: "Start your program there, on 127.0.0.1 or 0.0.0.0, and open it again."}
 }
 
 func unknownApp(name string) error {
-	return &session.Error{Code: "app_start_not-found", Message: fmt.Sprintf("There is no app %q.", name),
+	return &session.Error{Code: session.CodeAppNotFound, Message: fmt.Sprintf("There is no app %q.", name),
 		Hint: "List the session's apps."}
 }
 
@@ -404,7 +404,8 @@ func (a *Apps) StopApp(ctx context.Context, id session.ID, app string) error {
 	}
 	p, known := a.programOf(ctx, s, app)
 	if !known || p.command == "" {
-		return &session.Error{Code: "app_stop_not-found", Message: fmt.Sprintf("Slipway does not run an app %q.", app),
+		return &session.Error{Code: session.CodeAppNotFound, Message: fmt.Sprintf("Slipway does not run an app %q.",
+			app),
 			Hint: "A program that you have started yourself is ended in the session itself."}
 	}
 	if err := a.giveUpStart(ctx, id, p); err != nil {
@@ -412,8 +413,6 @@ func (a *Apps) StopApp(ctx context.Context, id session.ID, app string) error {
 	}
 	return g.StopService(ctx, app)
 }
-
-const codeStopped = session.Code("app_start_stopped")
 
 // giveUpStart ends the start of an app that is under way, and returns once
 // nothing of it can begin anything any more.
@@ -424,7 +423,7 @@ func (a *Apps) giveUpStart(ctx context.Context, id session.ID, p program) error 
 	if s == nil {
 		return nil
 	}
-	s.giveUp(&session.Error{Code: codeStopped, Message: p.title + " was stopped before it answered.",
+	s.giveUp(&session.Error{Code: session.CodeAppConflict, Message: p.title + " was stopped before it answered.",
 		Hint: "Start it again."})
 	select {
 	case <-s.done:
@@ -436,7 +435,7 @@ func (a *Apps) giveUpStart(ctx context.Context, id session.ID, p program) error 
 
 func (a *Apps) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
-		return nil, &session.Error{Code: "port_dial_invalid", Message: "There is no such port.",
+		return nil, &session.Error{Code: session.CodeSessionInvalid, Message: "There is no such port.",
 			Hint: "Use a port between 1 and 65535."}
 	}
 	g, err := a.config.Guest(ctx, id)

@@ -48,7 +48,7 @@ func (a *Apps) declaredIn(ctx context.Context, s session.Session) []program {
 		return list
 	}
 	image, err := a.config.Engine.Image(ctx, s.Spec.Image)
-	if err != nil && session.CodeOf(err) != "engine_image_not-found" {
+	if err != nil && session.CodeOf(err) != session.CodeNoImage {
 		return nil // asked again the next time
 	}
 	list = declaredBy(image.Labels)

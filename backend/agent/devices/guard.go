@@ -10,12 +10,6 @@ import (
 	"slipway/gpu"
 )
 
-// The codes of what the guard says on a session.
-const (
-	CodeNearShare = session.Code("session_run_device-memory-near")
-	CodeOverShare = session.Code("session_run_device-memory-over")
-)
-
 // guardDevices lets the guard look at one sample and does what it says. The
 // guard belongs to the goroutine that samples.
 func (s *Sampler) guardDevices(sample gpu.Sample, live []session.Session) {
@@ -35,7 +29,7 @@ func (s *Sampler) guardDevices(sample gpu.Sample, live []session.Session) {
 func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 	id := session.ID(alarm.Session)
 	if alarm.Act == gpu.PolicyEndSession {
-		cause := session.Because(CodeOverShare,
+		cause := session.Because(session.CodeMemoryOver,
 			session.Say("overShare", session.Fill("device", s.devices.name(alarm.Device)),
 				session.Fill("used", alarm.Used.String()), session.Fill("limit", alarm.Limit.String())),
 			session.Say("overShareHint"))
@@ -57,14 +51,14 @@ func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 		}
 	}
 	records.Warn(s.config.Sessions, s.config.Log, id, func(d *records.Draft) {
-		d.UnwarnDevice(CodeNearShare, alarm.Device)
-		d.UnwarnDevice(CodeOverShare, alarm.Device)
+		d.UnwarnDevice(session.CodeMemoryNear, alarm.Device)
+		d.UnwarnDevice(session.CodeMemoryOver, alarm.Device)
 		switch alarm.Stage {
 		case gpu.StageWarn:
-			d.Warn(session.Warning{Code: CodeNearShare, Device: alarm.Device,
+			d.Warn(session.Warning{Code: session.CodeMemoryNear, Device: alarm.Device,
 				Title: "Nearly all of its device memory is used", Text: text})
 		case gpu.StageOver:
-			d.Warn(session.Warning{Code: CodeOverShare, Device: alarm.Device,
+			d.Warn(session.Warning{Code: session.CodeMemoryOver, Device: alarm.Device,
 				Title: "More device memory is used than was granted",
 				Text:  text + " Others on the device may run out of it."})
 		}
@@ -77,9 +71,9 @@ func (s *Sampler) recallAlarms(live []session.Session) {
 	for _, one := range live {
 		for _, w := range one.Warnings {
 			switch w.Code {
-			case CodeNearShare:
+			case session.CodeMemoryNear:
 				s.guard.Recall(string(one.ID), w.Device, gpu.StageWarn)
-			case CodeOverShare:
+			case session.CodeMemoryOver:
 				s.guard.Recall(string(one.ID), w.Device, gpu.StageOver)
 			}
 		}

@@ -12,13 +12,6 @@ import (
 	"slipway/gpu"
 )
 
-// The codes of what a session is told of its devices: that one cannot be used
-// now, and that it was lost for a while and is back.
-const (
-	CodeLost = session.Code("session_run_device-lost")
-	CodeBack = session.Code("session_run_device-back")
-)
-
 // lostDevice is a device that was there and cannot be used now.
 type lostDevice struct {
 	device gpu.Device // as it was last seen
@@ -158,7 +151,7 @@ func (s *Sampler) tellLosses(live []session.Session) {
 		}
 		for _, uuid := range heldBy([]session.Session{one}) {
 			device, gone := lost[uuid]
-			told := warned(one, CodeLost, uuid)
+			told := warned(one, session.CodeDeviceLost, uuid)
 			var warning session.Warning
 			switch {
 			case gone && told == nil:
@@ -169,8 +162,8 @@ func (s *Sampler) tellLosses(live []session.Session) {
 				continue
 			}
 			records.Warn(s.config.Sessions, s.config.Log, one.ID, func(d *records.Draft) {
-				d.UnwarnDevice(CodeLost, uuid)
-				d.UnwarnDevice(CodeBack, uuid)
+				d.UnwarnDevice(session.CodeDeviceLost, uuid)
+				d.UnwarnDevice(session.CodeDeviceBack, uuid)
 				d.Warn(warning)
 			})
 		}
@@ -191,14 +184,15 @@ func lossWarning(one lostDevice) session.Warning {
 	if one.loss.Kind == gpu.LossSilent {
 		title, verb = "A GPU of the session does not answer", "does not answer"
 	}
-	return session.Warning{Code: CodeLost, Device: one.device.UUID, Title: title,
+	return session.Warning{Code: session.CodeDeviceLost, Device: one.device.UUID, Title: title,
 		Text: fmt.Sprintf(
 			"%s %s: %s. The session keeps running, but its work there fails. Save what you can. %s",
 			lostName(one.device), verb, one.loss.Why, one.loss.Hint())}
 }
 
 func backWarning(name string, device gpu.UUID, since time.Time) session.Warning {
-	return session.Warning{Code: CodeBack, Device: device, Title: "A GPU of the session was lost and is back",
+	return session.Warning{Code: session.CodeDeviceBack, Device: device,
+		Title: "A GPU of the session was lost and is back",
 		Text: fmt.Sprintf("%s was lost at %s and answers again. Programs that used it must be restarted.", name,
 			since.UTC().Format("2006-01-02 15:04:05 UTC"))}
 }

@@ -57,7 +57,7 @@ func judgeAttachment(found engine.Attachment, err error) session.Check {
 	c := session.Check{ID: "attachment", Title: "NVIDIA devices in containers", Result: session.CheckOK}
 	switch {
 	case err != nil:
-		failed := session.AsError(err, "engine_attach_internal-error")
+		failed := session.AsError(err, session.CodeEngineInternal)
 		c.Result, c.Text, c.Remedy = session.CheckFailed, failed.Message, failed.Hint
 	case found.Way == engine.AttachNone:
 		c.Result = session.CheckFailed

@@ -78,7 +78,7 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 			checks = append(checks, liveRestoreCheck(info))
 		}
 		for _, w := range info.Warnings {
-			if w.Code.Detail() != simulated { // the first check has said it
+			if w.Code != session.CodeSimulated { // the first check has said it
 				checks = append(checks, session.Check{ID: string(w.Code), Title: w.Title, Result: session.CheckWarning,
 					Text: w.Text, Remedy: warningRemedy(w.Code)})
 			}
@@ -107,19 +107,19 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 // warningRemedy is what helps against a warning of the engine's, as far as one
 // command or sentence does.
 func warningRemedy(code session.Code) string {
-	switch code.Detail() {
-	case "remote-engine":
+	switch code {
+	case session.CodeRemoteEngine:
 		return "unset DOCKER_HOST && docker context use default"
-	case "too-old":
+	case session.CodeTooOld:
 		return "sudo apt-get update && sudo apt-get install -y docker.io"
-	case "not-linux":
+	case session.CodeNotLinux:
 		return "Switch Docker Desktop to Linux containers"
-	case "no-filter":
+	case session.CodeNoFilter:
 		return `Remove "iptables": false from /etc/docker/daemon.json, or --iptables=false from where dockerd is ` +
 			`started, then: sudo systemctl restart docker`
-	case "not-apart":
+	case session.CodeNotApart:
 		return "sudo modprobe br_netfilter"
-	case "no-limits", "no-process-limit":
+	case session.CodeNoLimits, session.CodeNoProcessLimit:
 		return "docker info 2>&1 | grep WARNING"
 	}
 	return ""
@@ -130,7 +130,7 @@ func (d Doctor) engineCheck(info engine.Info, err error) session.Check {
 	path, _ := dockerSocket(os.Getenv("DOCKER_HOST"))
 	switch note := d.Note; {
 	case err != nil:
-		c.Result, c.Text = session.CheckFailed, session.AsError(err, engine.CodeUnavailable).Message
+		c.Result, c.Text = session.CheckFailed, session.AsError(err, session.CodeEngineUnavailable).Message
 		c.Remedy = dockerRemedy(socketState(path))
 	case info.Name == simulated:
 		c.Result, c.Text = session.CheckWarning, "Sessions are simulated."
@@ -246,7 +246,7 @@ func (d Doctor) diskCheck(ctx context.Context) session.Check {
 	free, total, err := d.Disk(ctx)
 	switch {
 	case err != nil:
-		c.Result, c.Text = session.CheckWarning, session.AsError(err, "agent_read_unavailable").Message
+		c.Result, c.Text = session.CheckWarning, session.AsError(err, session.CodeAgentUnavailable).Message
 	case total == 0:
 		c.Result, c.Text = session.CheckWarning, "How much is free where images are kept is not known."
 	default:

@@ -110,7 +110,7 @@ func (f *Folders) delete(ctx context.Context, id session.FolderID) error {
 	case stopping.Err() != nil:
 		return f.putBack(going.folder, going.removed())
 	}
-	return errors.Join(f.storeProgress(going, session.AsError(err, "folder_delete_failed").Message), err)
+	return errors.Join(f.storeProgress(going, session.AsError(err, session.CodeFileFailed).Message), err)
 }
 
 // claim makes a folder the one that is deleted now. It returns nil where it is
@@ -176,7 +176,7 @@ func (f *Folders) DeleteFolder(_ context.Context, id session.FolderID) error {
 			return errNothing
 		}
 		if one.State != session.FolderTrashed {
-			return &session.Error{Code: "folder_delete_conflict",
+			return &session.Error{Code: session.CodeFolderConflict,
 				Message: fmt.Sprintf("The folder %s is not in the trash.", one.Name), Hint: "Put it there first."}
 		}
 		if err := unused(tx, "delete", one); err != nil {

@@ -145,7 +145,7 @@ func TestDeletingAFolderIsToldOfStoppedAndFinished(t *testing.T) {
 			*got.Removed != (session.FolderRemoval{Files: 2, Bytes: 200, OfFiles: 5, OfBytes: 500}) {
 			t.Errorf("being deleted is %+v, %+v", got, got.Removed)
 		}
-		if _, err := w.folders.RestoreFolder(ctx, f.ID); session.CodeOf(err) != "folder_restore_conflict" {
+		if _, err := w.folders.RestoreFolder(ctx, f.ID); session.CodeOf(err) != "folder_update_conflict" {
 			t.Errorf("restored meanwhile: %v", err)
 		}
 		got, err := w.folders.StopDeleting(ctx, f.ID)

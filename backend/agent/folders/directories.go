@@ -30,7 +30,7 @@ func ListDirectories(ctx context.Context, path string) (session.DirectoryListing
 		}
 	}
 	if len(path) > maxPath || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
-		return session.DirectoryListing{}, &session.Error{Code: "directory_read_invalid",
+		return session.DirectoryListing{}, &session.Error{Code: session.CodeFileInvalid,
 			Message: "What was asked for is not an absolute path.", Hint: "Begin with /."}
 	}
 	path = filepath.Clean(path)
@@ -69,17 +69,17 @@ func isDirectory(at string, entry fs.DirEntry) bool {
 }
 
 func directoryError(path string, err error) error {
-	e := &session.Error{Code: "directory_read_conflict", Message: fmt.Sprintf("%s cannot be read.", path),
+	e := &session.Error{Code: session.CodeFileConflict, Message: fmt.Sprintf("%s cannot be read.", path),
 		Hint: "Choose another directory.", Err: err}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e.Code, e.Message = "directory_read_not-found", fmt.Sprintf("There is no directory %s.", path)
+		e.Code, e.Message = session.CodeFileNotFound, fmt.Sprintf("There is no directory %s.", path)
 	case errors.Is(err, fs.ErrPermission):
-		e.Code, e.Message, e.Hint = "directory_read_forbidden", fmt.Sprintf("You may not read %s.", path),
+		e.Code, e.Message, e.Hint = session.CodeFileForbidden, fmt.Sprintf("You may not read %s.", path),
 			"Choose a directory of your own, or ask its owner."
 	default:
 		if info, statErr := os.Stat(path); statErr == nil && !info.IsDir() {
-			e.Code, e.Message = "directory_read_not-found", fmt.Sprintf("%s is not a directory.", path)
+			e.Code, e.Message = session.CodeFileNotFound, fmt.Sprintf("%s is not a directory.", path)
 		}
 	}
 	return e

@@ -47,16 +47,16 @@ func TestDirectoriesAreListed(t *testing.T) {
 		}
 	})
 	for path, want := range map[string]session.Code{
-		dir + "/none": "directory_read_not-found", dir + "/file": "directory_read_not-found",
-		"relative": "directory_read_invalid", dir + "/\x00": "directory_read_invalid",
-		"/" + strings.Repeat("x", maxPath): "directory_read_invalid",
+		dir + "/none": "file_use_not-found", dir + "/file": "file_use_not-found",
+		"relative": "file_use_invalid", dir + "/\x00": "file_use_invalid",
+		"/" + strings.Repeat("x", maxPath): "file_use_invalid",
 	} {
 		if _, err := ListDirectories(t.Context(), path); session.CodeOf(err) != want ||
 			session.AsError(err, "").Hint == "" {
 			t.Errorf("%.40q: %v, want %s", path, err, want)
 		}
 	}
-	if err := directoryError("/closed", fs.ErrPermission); session.CodeOf(err) != "directory_read_forbidden" {
+	if err := directoryError("/closed", fs.ErrPermission); session.CodeOf(err) != "file_use_forbidden" {
 		t.Errorf("a closed directory: %v", err)
 	}
 }

@@ -215,7 +215,7 @@ func (f *Folders) GetFolder(_ context.Context, id session.FolderID) (session.Fol
 
 func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
 	if wrong := req.Validate(); len(wrong) > 0 {
-		return session.Folder{}, folderInvalid("create", wrong)
+		return session.Folder{}, folderInvalid(wrong)
 	}
 	one := session.Folder{
 		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: cmp.Or(req.Owner, f.config.Owner),
@@ -242,11 +242,11 @@ func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (
 			return err
 		}
 		if len(all) >= session.MaxFolders {
-			return &session.Error{Code: "folder_create_too-many",
+			return &session.Error{Code: session.CodeFolderConflict,
 				Message: fmt.Sprintf("There are %d folders on this machine already.", len(all)),
 				Hint:    "Delete folders that are no longer needed."}
 		}
-		if err := nameFree("create", all, one); err != nil {
+		if err := nameFree(all, one); err != nil {
 			return err
 		}
 		delete(opened, one.Owner)
@@ -268,28 +268,28 @@ func (f *Folders) link(one *session.Folder, path string) error {
 	}
 	found, err := f.config.Machine.OffLimits().Look(path, one.Owner != f.config.Owner)
 	if err != nil {
-		e := session.AsError(err, session.CodeInvalidSource)
+		e := session.AsError(err, session.CodeFileInvalid)
 		return folder.InvalidLink(e.Message, e.Hint)
 	}
 	one.Path, one.Inode = found.Path, found.Inode
 	return nil
 }
 
-func folderInvalid(op string, wrong []session.FieldError) error {
-	return &session.Error{Code: session.Code("folder_" + op + "_invalid"), Message: wrong[0].Message,
+func folderInvalid(wrong []session.FieldError) error {
+	return &session.Error{Code: session.CodeFileInvalid, Message: wrong[0].Message,
 		Hint: wrong[0].Hint, Fields: wrong}
 }
 
 // nameFree fails where another folder of the same person has one's name and is
 // not in the trash.
-func nameFree(op string, all []session.Folder, one session.Folder) error {
+func nameFree(all []session.Folder, one session.Folder) error {
 	for _, other := range all {
 		if other.ID != one.ID && other.Owner == one.Owner && other.Name == one.Name &&
 			other.State == session.FolderReady {
 			message := fmt.Sprintf("There is a folder %s already.", one.Name)
-			return &session.Error{Code: session.Code("folder_" + op + "_" + session.DetailExists), Message: message,
+			return &session.Error{Code: session.CodeFolderExists, Message: message,
 				Hint: "Choose another name.",
-				Fields: []session.FieldError{{Field: "name", Code: "folder_create_already-exists", Message: message,
+				Fields: []session.FieldError{{Field: "name", Kind: session.KindDuplicate, Message: message,
 					Hint: "Choose another name."}}}
 		}
 	}
@@ -318,12 +318,13 @@ func (f *Folders) changeFolder(ctx context.Context, id session.FolderID,
 func (f *Folders) UpdateFolder(ctx context.Context, id session.FolderID,
 	change session.FolderChange) (session.Folder, error) {
 	if wrong := change.Validate(); len(wrong) > 0 {
-		return session.Folder{}, folderInvalid("update", wrong)
+		return session.Folder{}, folderInvalid(wrong)
 	}
 	return f.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
 		if one.State != session.FolderReady {
-			return &session.Error{Code: "folder_update_conflict", Message: fmt.Sprintf("The folder %s is in the trash.",
-				one.Name), Hint: "Restore it first."}
+			return &session.Error{Code: session.CodeFolderConflict,
+				Message: fmt.Sprintf("The folder %s is in the trash.",
+					one.Name), Hint: "Restore it first."}
 		}
 		if change.Permission != nil {
 			one.Permission = *change.Permission
@@ -339,7 +340,7 @@ func (f *Folders) UpdateFolder(ctx context.Context, id session.FolderID,
 		if err != nil {
 			return err
 		}
-		return nameFree("update", all, *one)
+		return nameFree(all, *one)
 	})
 }
 
@@ -370,7 +371,7 @@ func unused(tx *store.Tx, op string, one session.Folder) error {
 	if len(users) > 1 {
 		who = fmt.Sprintf("%d sessions, %s among them, have", len(users), users[0].Name)
 	}
-	return &session.Error{Code: session.Code("folder_" + op + "_in-use"),
+	return &session.Error{Code: session.CodeFolderConflict,
 		Message: fmt.Sprintf("%s the folder %s mounted.", who, one.Name), Hint: "End it first."}
 }
 
@@ -380,7 +381,7 @@ func (f *Folders) RestoreFolder(ctx context.Context, id session.FolderID) (sessi
 		case session.FolderReady:
 			return errNothing
 		case session.FolderDeleting:
-			return &session.Error{Code: "folder_restore_conflict",
+			return &session.Error{Code: session.CodeFolderConflict,
 				Message: fmt.Sprintf("The folder %s is being deleted.", one.Name),
 				Hint:    "Cancel that first, to have back what is left of it."}
 		case session.FolderTrashed:
@@ -389,7 +390,7 @@ func (f *Folders) RestoreFolder(ctx context.Context, id session.FolderID) (sessi
 		if err != nil {
 			return err
 		}
-		if err := nameFree("restore", all, *one); err != nil {
+		if err := nameFree(all, *one); err != nil {
 			return err
 		}
 		one.State, one.TrashedAt, one.Removed = session.FolderReady, nil, nil

@@ -48,14 +48,14 @@ func (f *Folders) Find(owner string, spec session.Spec) (session.Spec, []session
 		}
 		field := fmt.Sprintf("mounts[%d]", i)
 		if at < 0 {
-			wrong = append(wrong, session.Fault(field+".folder", session.CodeNoFolder,
+			wrong = append(wrong, session.Fault(field+".folder", session.KindNotFound,
 				session.Say("folderGone", session.Fill("name", quoted(m.Folder)))))
 			continue
 		}
 		if m.Folder = own[at].Name; m.Path != "" || own[at].Linked() {
 			if _, err := f.disk.Find(own[at], m.Path); err != nil {
-				e := session.AsError(err, session.CodeInvalidSource)
-				wrong = append(wrong, session.FieldError{Field: field + ".path", Code: session.CodeInvalidSource,
+				e := session.AsError(err, session.CodeFileInvalid)
+				wrong = append(wrong, session.FieldError{Field: field + ".path", Kind: session.KindInvalid,
 					Message: e.Message, Hint: e.Hint})
 				continue
 			}
@@ -102,7 +102,7 @@ func StillThere(tx *store.Tx, s session.Session) error {
 		return &session.Error{Code: session.CodeInvalid,
 			Message: fmt.Sprintf("The folder %s was put into the trash meanwhile.", m.Name),
 			Hint:    "Restore it, or choose another.",
-			Fields: []session.FieldError{session.Fault("mounts", session.CodeNoFolder,
+			Fields: []session.FieldError{session.Fault("mounts", session.KindNotFound,
 				session.Say("folderGone", session.Fill("name", m.Name)))}}
 	}
 	return nil
@@ -137,7 +137,7 @@ func (f *Folders) Mounts(s session.Session) (Mounted, error) {
 		}
 		found, err := places.Look(m.Source, stranger)
 		if err != nil && session.CodeOf(err) == "" {
-			err = &session.Error{Code: "engine_create_mount-missing", Message: "The directory " + m.Source +
+			err = &session.Error{Code: session.CodeEngineInvalid, Message: "The directory " + m.Source +
 				" does not exist on this machine.", Hint: "Create it or choose another one.", Err: err}
 		}
 		if err != nil {

@@ -13,21 +13,21 @@ import (
 // CheckSource looks whether a directory is there and somebody may mount it.
 func (f *Folders) CheckSource(owner, source string) *session.FieldError {
 	info, err := os.Stat(source)
-	e := &session.FieldError{Code: session.CodeInvalidSource}
+	e := &session.FieldError{Kind: session.KindInvalid}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		*e = session.Fault("", e.Code, session.Say("sourceGone", session.Fill("path", source)))
+		*e = session.Fault("", e.Kind, session.Say("sourceGone", session.Fill("path", source)))
 	case err != nil:
-		*e = session.Fault("", e.Code, session.Say("sourceUnreadable", session.Fill("path", source)))
+		*e = session.Fault("", e.Kind, session.Say("sourceUnreadable", session.Fill("path", source)))
 	case !info.IsDir():
-		*e = session.Fault("", e.Code, session.Say("sourceFile", session.Fill("path", source)))
+		*e = session.Fault("", e.Kind, session.Say("sourceFile", session.Fill("path", source)))
 	default:
 		_, err := f.config.Machine.OffLimits().Look(source, owner != f.config.Owner)
 		if err == nil {
 			return nil
 		}
-		told := session.AsError(err, session.CodeInvalidSource)
-		e.Code, e.Message, e.Hint = session.CodeForbiddenSource, told.Message, told.Hint
+		told := session.AsError(err, session.CodeFileInvalid)
+		e.Kind, e.Message, e.Hint = session.KindForbidden, told.Message, told.Hint
 	}
 	return e
 }

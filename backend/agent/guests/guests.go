@@ -135,7 +135,7 @@ func (g *Guests) Now(id session.ID, kernel string) Client {
 
 // Guest returns the client of the guest of a running session's kernel, the
 // main one where none is named, waiting for it if it was lost a moment ago. It
-// fails with session_use_conflict where the session does not run,
+// fails with session_update_conflict where the session does not run,
 // session_use_not-found where it has no such kernel, and session_use_unavailable.
 func (g *Guests) Guest(ctx context.Context, id session.ID, kernel string) (Client, error) {
 	const patience = 10 * time.Second
@@ -144,12 +144,12 @@ func (g *Guests) Guest(ctx context.Context, id session.ID, kernel string) (Clien
 		return nil, err
 	}
 	if s.Status != session.Running {
-		return nil, &session.Error{Code: "session_use_conflict", Message: "The session is " + string(s.Status) +
+		return nil, &session.Error{Code: session.CodeSessionConflict, Message: "The session is " + string(s.Status) +
 			", not RUNNING.", Hint: "Wait until it runs, or launch it again."}
 	}
 	k, known := s.Kernel(kernel)
 	if !known {
-		return nil, noKernel("session_use_not-found", s, kernel)
+		return nil, noKernel(session.CodeUseNotFound, s, kernel)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -179,6 +179,6 @@ func useError(ctx context.Context, err error) error {
 	if err == nil || (session.CodeOf(err) != "" && ctx.Err() == nil) {
 		return err
 	}
-	return &session.Error{Code: "session_use_unavailable", Message: "The session cannot be reached at the moment.",
+	return &session.Error{Code: session.CodeSessionUnavailable, Message: "The session cannot be reached at the moment.",
 		Hint: "Its connection is made again by itself; try again.", Err: err}
 }

@@ -158,7 +158,7 @@ func (l *Links) connect(ctx context.Context, k *Link) {
 		}
 		switch code := session.CodeOf(err); {
 		case ctx.Err() != nil:
-		case code == "engine_guest_exited" || code == "engine_read_not-found" || l.guests.config.Lasting(code):
+		case code == session.CodeGuestExited || code == session.CodeNoContainer || l.guests.config.Lasting(code):
 			k.update(func() { k.failure = err })
 			l.listener.Changed()
 			return
@@ -170,7 +170,7 @@ func (l *Links) connect(ctx context.Context, k *Link) {
 	}
 	k.update(func() {
 		if k.failure == nil {
-			k.failure = &session.Error{Code: "session_use_unavailable",
+			k.failure = &session.Error{Code: session.CodeSessionUnavailable,
 				Message: "The connection into the session was closed.", Hint: "Look whether the session still runs."}
 		}
 	})

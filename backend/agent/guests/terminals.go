@@ -61,7 +61,7 @@ func (g *Guests) OpenTerminal(ctx context.Context, id session.ID,
 		return session.Terminal{}, err
 	}
 	if _, known := s.Kernel(req.Kernel); !known && s.Status == session.Running {
-		return session.Terminal{}, noKernel("terminal_create_not-found", s, req.Kernel)
+		return session.Terminal{}, noKernel(session.CodeUseNotFound, s, req.Kernel)
 	}
 	client, err := g.Guest(ctx, id, req.Kernel)
 	if err != nil {
@@ -98,7 +98,7 @@ func (g *Guests) CloseTerminal(ctx context.Context, id session.ID, terminal stri
 
 func (g *Guests) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
 	if len(req.Command) == 0 {
-		return nil, &session.Error{Code: "exec_create_invalid", Message: "There is no command to run.",
+		return nil, &session.Error{Code: session.CodeSessionInvalid, Message: "There is no command to run.",
 			Hint: "Name a program and its arguments."}
 	}
 	s, err := g.config.Records.Get(id)
@@ -106,7 +106,7 @@ func (g *Guests) Exec(ctx context.Context, id session.ID, req session.ExecReques
 		return nil, err
 	}
 	if _, known := s.Kernel(req.Kernel); !known && s.Status == session.Running {
-		return nil, noKernel("exec_start_not-found", s, req.Kernel)
+		return nil, noKernel(session.CodeUseNotFound, s, req.Kernel)
 	}
 	client, err := g.Guest(ctx, id, req.Kernel)
 	if err != nil {

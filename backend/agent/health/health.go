@@ -124,7 +124,7 @@ func (w *Watch) Wait() *session.Wait {
 }
 
 func engineWait(said session.Phrase) *session.Wait {
-	return &session.Wait{Code: engine.CodeUnavailable, Message: said.English(), Said: []session.Phrase{said}}
+	return &session.Wait{Code: session.CodeEngineUnavailable, Message: said.English(), Said: []session.Phrase{said}}
 }
 
 // outage is a time in which the engine did not answer.
@@ -159,7 +159,7 @@ func (w *Watch) Heed(err error) error {
 
 // down makes the trouble known.
 func (w *Watch) down(err error) {
-	if w.set(false, nil, session.AsError(err, engine.CodeUnavailable)) {
+	if w.set(false, nil, session.AsError(err, session.CodeEngineUnavailable)) {
 		w.config.Log.Warn("the engine does not answer", "err", err)
 		w.config.Machine.PublishMachine()
 		w.config.Machine.PlanAgain()

@@ -106,7 +106,7 @@ func (b *book) settle(ctx context.Context) error {
 	for ref, claim := range b.claims {
 		image, err := b.engine.Image(ctx, ref)
 		switch {
-		case session.CodeOf(err) == "engine_image_not-found":
+		case session.CodeOf(err) == session.CodeNoImage:
 			err = b.records.Update(func(tx *store.Tx) error { return tx.DropImageClaim(ref) })
 		case err == nil:
 			err = b.put(image.ID, func(known *store.Image) {

@@ -20,11 +20,11 @@ func (m *Images) CommitSession(ctx context.Context, id session.ID,
 		return session.ImageWork{}, err
 	}
 	if wrong := session.ValidateCommitName(req.Name); wrong != nil {
-		return session.ImageWork{}, &session.Error{Code: "image_commit_invalid", Message: wrong.Message,
+		return session.ImageWork{}, &session.Error{Code: session.CodeImageInvalid, Message: wrong.Message,
 			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
 	}
 	if !s.KeepsContainer() && (s.Spec.Type != session.Interactive || s.Status != session.Running) {
-		return session.ImageWork{}, &session.Error{Code: "image_commit_conflict",
+		return session.ImageWork{}, &session.Error{Code: session.CodeImageConflict,
 			Message: "Only an interactive session that runs is made an image.", Hint: "Wait until it runs."}
 	}
 	ref := session.CommitRef(s.Owner, req.Name)
@@ -36,7 +36,7 @@ func (m *Images) CommitSession(ctx context.Context, id session.ID,
 		switch {
 		case other.Kind != session.WorkCommit:
 		case other.Session == id:
-			return &session.Error{Code: "image_commit_conflict",
+			return &session.Error{Code: session.CodeImageConflict,
 				Message: fmt.Sprintf("The session %s is being made an image already.", s.Name),
 				Hint:    "Wait until that has ended, or cancel it."}
 		case other.Ref == ref:
@@ -60,17 +60,18 @@ func (m *Images) mayCommit(ctx context.Context, ref, name string) error {
 	switch {
 	case err == nil:
 		return nameTaken(name)
-	case session.CodeOf(err) == "engine_image_not-found":
+	case session.CodeOf(err) == session.CodeNoImage:
 		return nil
 	}
 	return m.config.Health.Heed(err)
 }
 
 func nameTaken(name string) error {
-	e := session.FieldError{Field: "name", Code: "image_commit_already-exists",
+	e := session.FieldError{Field: "name", Kind: session.KindDuplicate,
 		Message: fmt.Sprintf("There is a customized image named %s already.", name),
 		Hint:    "Choose another name, or remove that image."}
-	return &session.Error{Code: e.Code, Message: e.Message, Hint: e.Hint, Fields: []session.FieldError{e}}
+	return &session.Error{Code: session.CodeImageExists, Message: e.Message, Hint: e.Hint,
+		Fields: []session.FieldError{e}}
 }
 
 // commitAndRecord makes an image of a session and writes it down in its history.
@@ -116,7 +117,7 @@ func (m *Images) commitClaimed(ctx context.Context, container string, origin ses
 	if err == nil {
 		return m.book.made(made, ref, origin)
 	}
-	if session.CodeOf(err) == "engine_commit_already-exists" {
+	if session.CodeOf(err) == session.CodeImageExists {
 		err = nameTaken(origin.Name)
 	}
 	return errors.Join(err, m.config.Records.Update(func(tx *store.Tx) error { return tx.DropImageClaim(ref) }))
@@ -147,7 +148,7 @@ func commitStep(name string, began, ended time.Time, failed error) session.Step 
 	step := session.Step{Step: "commit", Result: session.OutcomeSuccess, Message: name, StartedAt: began,
 		EndedAt: &ended}
 	if failed != nil {
-		cause := session.CauseOf(failed, "image_commit_failed")
+		cause := session.CauseOf(failed, session.CodeOperationFailed)
 		step.Result, step.Code, step.Message = session.OutcomeFailure, cause.Code, cause.Message
 	}
 	return step

@@ -92,7 +92,7 @@ type Images struct {
 func Open(config Config) (*Images, error) {
 	depot, err := layers.Open(layers.Config{Dir: config.Dir, Free: config.Free, Quota: config.Quota})
 	if err != nil {
-		return nil, &session.Error{Code: "agent_open_failed",
+		return nil, &session.Error{Code: session.CodeAgentInternal,
 			Message: "The folder for incoming images cannot be created.",
 			Hint:    "Check the permissions of " + filepath.Dir(config.Dir) + ".", Err: err}
 	}
@@ -232,10 +232,6 @@ func (m *Images) RemoveImage(ctx context.Context, ref string) error {
 	if err == nil {
 		err = m.book.drop(image.ID)
 	}
-	if session.CodeOf(err) == "engine_image_conflict" {
-		e := session.AsError(err, "")
-		err = &session.Error{Code: "image_remove_conflict", Message: e.Message, Hint: e.Hint, Err: err}
-	}
 	return m.config.Health.Heed(err)
 }
 
@@ -249,7 +245,7 @@ func imageInUse(ref string, used []session.ImageUser) error {
 	if len(names) > 1 {
 		who = "The sessions " + strings.Join(names, ", ") + " use"
 	}
-	return &session.Error{Code: "image_remove_conflict", Message: fmt.Sprintf("%s the image %s.", who, ref),
+	return &session.Error{Code: session.CodeImageConflict, Message: fmt.Sprintf("%s the image %s.", who, ref),
 		Hint: "End them first."}
 }
 

@@ -91,7 +91,7 @@ func (j *jobs) end(one *job, err error) {
 		case one.dropped || j.life().Err() != nil:
 			one.State = session.WorkCancelled
 		default:
-			one.State, one.Error = session.WorkFailed, session.CauseOf(err, "image_work_failed")
+			one.State, one.Error = session.WorkFailed, session.CauseOf(err, session.CodeOperationFailed)
 		}
 	})
 }
@@ -103,7 +103,7 @@ func (j *jobs) find(id string) (*job, error) {
 			return one, nil
 		}
 	}
-	return nil, &session.Error{Code: "image_work_not-found",
+	return nil, &session.Error{Code: session.CodeOperationNotFound,
 		Message: "The agent does not know that work on an image. It may have been restarted.",
 		Hint:    "List the images, and start again if it is not there."}
 }

@@ -21,7 +21,7 @@ func (m *Images) PullImage(_ context.Context, req session.PullRequest) (session.
 		return session.ImageWork{}, err
 	}
 	if !session.ValidImage(req.Ref) || strings.HasPrefix(req.Ref, "sha256:") {
-		return session.ImageWork{}, &session.Error{Code: "image_pull_invalid",
+		return session.ImageWork{}, &session.Error{Code: session.CodeImageInvalid,
 			Message: fmt.Sprintf("%q is not the name of an image.", req.Ref),
 			Hint:    "Write it as for docker pull, for example python:3.13."}
 	}
@@ -53,7 +53,7 @@ func NoRegistry(ref string) error {
 		return nil
 	}
 	return &session.Error{
-		Code: "engine_pull_not-found",
+		Code: session.CodePullNotFound,
 		Message: fmt.Sprintf("The customized image %s is no longer on this machine, and no registry is asked for it.",
 			ref),
 		Hint: "Choose another image, or make it again from a session.",
@@ -72,7 +72,7 @@ func (m *Images) MayUse(s session.Session, image session.Image) error {
 		m.book.tell(image).ShownTo(s.Owner, m.config.People.Allowance(s.Owner).Logins) {
 		return nil
 	}
-	return &session.Error{Code: "session_start_forbidden", Message: "There is no image " + s.Spec.Image +
+	return &session.Error{Code: session.CodeImageForbidden, Message: "There is no image " + s.Spec.Image +
 		" that you may use.", Hint: "Choose an environment that is listed."}
 }
 
@@ -85,7 +85,7 @@ func (m *Images) Fetch(ctx context.Context, ref string, logins bool, progress fu
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stalled := time.AfterFunc(m.config.Limits.PullStall, func() {
-		cancel(&session.Error{Code: "engine_pull_timeout",
+		cancel(&session.Error{Code: session.CodeEngineTimeout,
 			Message: fmt.Sprintf("The pull of %s made no progress for %s.", ref, m.config.Limits.PullStall),
 			Hint:    "Check the connection to the registry."})
 	})
@@ -128,7 +128,7 @@ func (m *Images) Preview(ctx context.Context, p *session.Preview) error {
 	if err == nil {
 		p.Image = &image
 	}
-	if session.CodeOf(err) == "engine_image_not-found" {
+	if session.CodeOf(err) == session.CodeNoImage {
 		if wrong := notPulled(ref); wrong != nil {
 			p.Errors = append(p.Errors, *wrong)
 		}
@@ -141,13 +141,13 @@ func (m *Images) Preview(ctx context.Context, p *session.Preview) error {
 func notPulled(ref string) *session.FieldError {
 	if err := NoRegistry(ref); err != nil {
 		e := session.AsError(err, "")
-		return &session.FieldError{Field: "image", Code: session.CodeNoImage, Message: e.Message, Hint: e.Hint}
+		return &session.FieldError{Field: "image", Kind: session.KindNotFound, Message: e.Message, Hint: e.Hint}
 	}
 	if !session.ValidImageID(ref) {
 		return nil
 	}
 	return &session.FieldError{
-		Field: "image", Code: session.CodeNoImage,
+		Field: "image", Kind: session.KindNotFound,
 		Message: fmt.Sprintf("The image %s is not on this machine, and an id cannot be pulled.", ref),
 		Hint:    "Choose an image by its name.",
 	}
@@ -160,7 +160,7 @@ func (m *Images) Check(ctx context.Context, ref string) []session.FieldError {
 	if wrong == nil {
 		return nil
 	}
-	if _, err := m.image(ctx, ref); session.CodeOf(err) != "engine_image_not-found" {
+	if _, err := m.image(ctx, ref); session.CodeOf(err) != session.CodeNoImage {
 		return nil
 	}
 	return []session.FieldError{*wrong}

@@ -73,9 +73,9 @@ func (m *Images) DropOlder(ctx context.Context, s session.Session) (said string,
 		switch err := m.RemoveImage(ctx, image.ID); session.CodeOf(err) {
 		case "":
 			gone = append(gone, image.Origin.Name)
-		case "image_remove_conflict":
+		case session.CodeImageConflict:
 			used = append(used, image.Origin.Name)
-		case "engine_image_not-found":
+		case session.CodeNoImage:
 		default:
 			failure = errors.Join(failure, err)
 		}
@@ -115,8 +115,8 @@ func (m *Images) noteKept(id session.ID, name string, one *job, failed error) er
 		switch {
 		case failed == nil:
 			image = session.EndImage{State: session.WorkDone, Name: name, Ref: one.Ref, Size: one.Size, Kept: true}
-		case session.CodeOf(failed) == "engine_read_not-found":
-			image.Kept, image.Error = false, session.CauseOf(failed, "image_commit_failed")
+		case session.CodeOf(failed) == session.CodeNoContainer:
+			image.Kept, image.Error = false, session.CauseOf(failed, session.CodeOperationFailed)
 		}
 		d.EndImage = &image
 		return nil

@@ -109,7 +109,7 @@ func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (se
 		}
 		if arch := cmp.Or(info.Arch, runtime.GOARCH); parts.Arch != "" && parts.Arch != arch {
 			return &session.Error{
-				Code: "image_receive_arch", Message: fmt.Sprintf(
+				Code: session.CodeEngineUnsupported, Message: fmt.Sprintf(
 					"The image is for %s processors, and this machine has %s ones.", parts.Arch, arch),
 				Hint: "Build or pull the image for " + arch + ".",
 			}
@@ -135,24 +135,15 @@ func (m *Images) mayName(ctx context.Context, parts session.ImageParts) error {
 	for _, ref := range parts.Refs {
 		there, err := m.config.Engine.DescribeImage(ctx, ref)
 		switch {
-		case session.CodeOf(err) == "engine_image_not-found":
+		case session.CodeOf(err) == session.CodeNoImage:
 		case err != nil:
 			return err
 		case !parts.Replace && engine.CommonLayers(there.Layers, parts.Layers) != max(len(there.Layers),
 			len(parts.Layers)):
-			return received(engine.NameTaken(ref))
+			return engine.NameTaken(ref)
 		}
 	}
 	return nil
-}
-
-// received gives a failure to install an image the code that its sender knows.
-func received(err error) error {
-	if session.CodeOf(err) != "engine_import_conflict" {
-		return err
-	}
-	e := session.AsError(err, "")
-	return &session.Error{Code: "image_receive_conflict", Message: e.Message, Hint: e.Hint, Err: err}
 }
 
 func (r arrivals) ReceiveImage(_ context.Context, id string) (io.ReadWriteCloser, error) {
@@ -185,7 +176,7 @@ func (r arrivals) InstallImage(ctx context.Context, id string) (session.Image, e
 	m.installing.Lock()
 	defer m.installing.Unlock()
 	parts, stored, err := m.depot.Parts(r.owner, id)
-	if session.CodeOf(err) == layers.CodeNotFound {
+	if session.CodeOf(err) == session.CodeImageUnexpected {
 		if image, known := m.config.Engine.Image(ctx, id); known == nil {
 			return m.book.tell(image), nil
 		}
@@ -199,7 +190,7 @@ func (r arrivals) InstallImage(ctx context.Context, id string) (session.Image, e
 	}
 	image, err := m.config.Engine.ImportImage(ctx, parts, content)
 	if err != nil {
-		return session.Image{}, received(m.config.Health.Heed(err))
+		return session.Image{}, m.config.Health.Heed(err)
 	}
 	err = m.book.change(image.ID, func(known *store.Image) {
 		if len(known.Owners) > 0 {

@@ -148,7 +148,7 @@ func (r *Runner) stretch(ctx context.Context, c *course) (done bool, err error) 
 	// Read only now: whoever changes the record after this can interrupt.
 	s, err := r.config.Records.Get(c.id)
 	if err != nil {
-		return session.CodeOf(err) == "session_read_not-found", err
+		return session.CodeOf(err) == session.CodeSessionNotFound, err
 	}
 	switch {
 	case s.Status.Terminal() || s.Status == session.Pending:
@@ -206,7 +206,7 @@ func (r *Runner) firstEnded(ctx context.Context, s session.Session) (number int,
 		state, err := engine.Ask(ctx, r.config.Limits.Call, "inspect",
 			func(ctx context.Context) (engine.State, error) { return r.config.Engine.Inspect(ctx, k.Container) })
 		switch {
-		case session.CodeOf(err) == "engine_read_not-found":
+		case session.CodeOf(err) == session.CodeNoContainer:
 			return number, nil, nil
 		case err != nil:
 			return -1, nil, err
@@ -311,7 +311,7 @@ func (l listener) OutOfMemory(kernel string, count int) {
 		if count > 1 {
 			what = fmt.Sprintf("%d processes were killed", count)
 		}
-		d.Warn(session.Warning{Code: records.CodeOOM, Title: "oom-killed",
+		d.Warn(session.Warning{Code: session.CodeOOM, Title: "oom-killed",
 			Text: fmt.Sprintf("%s in %s because it used up its %s of memory. Launch it with more memory.", what, d.Name,
 				d.Spec.Resources.Memory)})
 	})

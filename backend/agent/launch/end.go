@@ -23,21 +23,20 @@ func (r *Runner) takenAway(c *course, s session.Session, number int, state *engi
 		return nil
 	}
 	if boot, err := r.config.Machine.Boot(); err == nil && state.StartedAt.Before(boot) {
-		return session.Because("session_run_machine-restarted", session.Say("machineRestarted"),
+		return session.Because(session.CodeMachineRestarted, session.Say("machineRestarted"),
 			session.Say("launchAgain"))
 	}
 	if r.config.Health.During(state.FinishedAt) {
-		return session.Because("session_run_engine-stopped", session.Say("engineStopped"),
+		return session.Because(session.CodeEngineStopped, session.Say("engineStopped"),
 			session.Say("engineStoppedHint"))
 	}
 	return nil
 }
 
 // neverBegan reports whether the guest could not even begin the startup command.
-// Of a missing user or home it warns and begins all the same.
 func neverBegan(trouble *session.Cause) bool {
-	return trouble != nil && strings.HasPrefix(string(trouble.Code), "session_start_") &&
-		trouble.Code != "session_start_no-user" && trouble.Code != "session_start_no-home"
+	return trouble != nil && slices.Contains([]session.Code{session.CodeNoShell, session.CodeProcessNotFound,
+		session.CodeProcessForbidden, session.CodeGuestInternal}, trouble.Code)
 }
 
 // ended stores that one of a RUNNING session's containers has ended, or vanished
@@ -48,7 +47,7 @@ func (r *Runner) ended(ctx context.Context, c *course, s session.Session, number
 	}
 	kills, trouble := c.heard()
 	oom := kills > 0 || slices.ContainsFunc(s.Warnings,
-		func(w session.Warning) bool { return w.Code == records.CodeOOM })
+		func(w session.Warning) bool { return w.Code == session.CodeOOM })
 	v := records.Judge(s, number, state, oom)
 	if cause := r.takenAway(c, s, number, state); cause != nil {
 		v.Reason, v.Result, v.Cause = session.ReasonLost, records.LostResult(s), cause
@@ -135,7 +134,7 @@ func (r *Runner) tearDown(ctx context.Context, c *course, s session.Session) err
 				return nil
 			}
 			return d.End(session.PhaseTerminate, session.OutcomeNeedRetry, t.steps,
-				session.CauseOf(t.failure, "session_terminate_failed"))
+				session.CauseOf(t.failure, session.CodeStepFailed))
 		}); changeErr != nil {
 			return changeErr
 		}
@@ -258,7 +257,7 @@ func (t *teardown) find(ctx context.Context) error {
 		for i, id := range ids {
 			state, err := r.config.Engine.Inspect(ctx, id)
 			switch {
-			case session.CodeOf(err) == "engine_read_not-found":
+			case session.CodeOf(err) == session.CodeNoContainer:
 				// It is gone; to remove it all the same takes what it left behind.
 				state = engine.State{ID: id, Name: id, Created: true,
 					Labels: map[string]string{engine.LabelKernel: s.Kernels[i].Name}}
@@ -331,13 +330,13 @@ func (r *Runner) finish(s session.Session, t *teardown, failure error) error {
 	ended, err := r.config.Records.Change(s.ID, func(d *records.Draft) error {
 		outcome, cause := session.OutcomeSuccess, (*session.Cause)(nil)
 		if failure != nil {
-			outcome, cause = session.OutcomeGiveUp, session.CauseOf(failure, "session_terminate_failed")
-			d.Warn(session.Warning{Code: "session_terminate_left-behind", Title: "Something was left behind",
+			outcome, cause = session.OutcomeGiveUp, session.CauseOf(failure, session.CodeStepFailed)
+			d.Warn(session.Warning{Code: session.CodeLeftBehind, Title: "Something was left behind",
 				Text: leftText(t, cause)})
 		}
 		if t.logLost != nil {
-			d.Warn(session.Warning{Code: "session_terminate_log-lost", Title: "The log is incomplete",
-				Text: session.CauseOf(t.logLost, "session_logs_failed").Message})
+			d.Warn(session.Warning{Code: session.CodeLogLost, Title: "The log is incomplete",
+				Text: session.CauseOf(t.logLost, session.CodeStepFailed).Message})
 		}
 		t.concludeImage(d, failure)
 		if err := d.End(session.PhaseTerminate, outcome, t.steps, cause); err != nil {

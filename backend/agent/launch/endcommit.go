@@ -53,7 +53,7 @@ func (t *teardown) makeImage(ctx context.Context) error {
 // where there is one.
 func (t *teardown) keepMain(err error) {
 	main := t.main()
-	t.image.State, t.image.Error = session.WorkFailed, session.CauseOf(err, "image_commit_failed")
+	t.image.State, t.image.Error = session.WorkFailed, session.CauseOf(err, session.CodeOperationFailed)
 	t.image.Kept = main != nil && !main.Created
 }
 
@@ -81,7 +81,7 @@ func (t *teardown) commitMain(ctx context.Context) error {
 		}
 	}
 	if main := t.main(); main == nil || main.Created {
-		return &session.Error{Code: "image_commit_not-found",
+		return &session.Error{Code: session.CodeNoImage,
 			Message: "The session's container is gone, and what it changed with it.", Hint: "Launch the session again."}
 	}
 	for number := images.NextNumber(series); ; number++ {
@@ -90,7 +90,7 @@ func (t *teardown) commitMain(ctx context.Context) error {
 			session.WorkRunning
 		t.storeImage()
 		err := r.config.Commits.Commit(ctx, s, origin, t.tellSize)
-		if session.CodeOf(err) != "image_commit_already-exists" {
+		if session.CodeOf(err) != session.CodeImageExists {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func (t *teardown) concludeImage(d *records.Draft, failure error) {
 	switch {
 	case failure != nil && d.EndsInImage() && t.image.State != session.WorkDone:
 		t.image.State, t.image.Kept, t.image.Error = session.WorkFailed, true,
-			session.CauseOf(failure, "session_terminate_failed")
+			session.CauseOf(failure, session.CodeStepFailed)
 	case t.image.State == session.WorkRunning:
 		t.image.State = session.WorkCancelled
 	}

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
-	"slipway/backend/agent/others"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
-	"slipway/backend/offlimits"
 	"slipway/backend/session"
 )
 
@@ -159,7 +156,7 @@ func (l *launch) failed(ctx context.Context, failed *failedStep) error {
 	if engine.Unavailable(l.runner.config.Health.Heed(failed.cause)) {
 		return l.requeue(cause)
 	}
-	if failed.cause.Code == others.CodeTaken {
+	if failed.cause.Code == session.CodeDevicesTaken {
 		return l.standBack(ctx, cause)
 	}
 	if !Lasting(failed.cause.Code) {
@@ -211,7 +208,7 @@ func (l *launch) prepareRetry(cause *session.Cause) (attempts int, err error) {
 func (l *launch) retry(ctx context.Context, attempts int) error {
 	if err := l.undo(ctx); err != nil {
 		if engine.Unavailable(l.runner.config.Health.Heed(err)) {
-			return l.requeue(session.CauseOf(err, engine.CodeUnavailable))
+			return l.requeue(session.CauseOf(err, session.CodeEngineUnavailable))
 		}
 		l.runner.config.Log.Warn("a failed attempt could not be undone", "session", l.session.ID, "err", err)
 	}
@@ -268,18 +265,12 @@ func (l *launch) standBack(ctx context.Context, cause *session.Cause) error {
 // Lasting reports whether a failure will be the same the next time.
 func Lasting(code session.Code) bool {
 	switch code {
-	case "engine_pull_not-found", "engine_start_failed", "engine_guest_exited", "engine_guest_unsafe-image",
-		"guest_connect_version", "folder_open_changed", offlimits.CodeForbidden:
+	case session.CodePullNotFound, session.CodePullForbidden, session.CodeNoImage, session.CodeImageForbidden,
+		session.CodeEngineInvalid, session.CodeEngineUnsupported, session.CodeDiskFull, session.CodeStartFailed,
+		session.CodeGuestExited, session.CodeGuestVersion, session.CodeFolderChanged, session.CodeMountForbidden:
 		return true
 	}
-	if strings.HasPrefix(string(code), "engine_") {
-		switch code.Detail() {
-		case session.DetailInvalid, session.DetailForbidden, "no-space", "no-image", "no-guest", "mount-missing",
-			"remote-engine", "wrong-platform", "rate-limited":
-			return true
-		}
-	}
-	return strings.HasPrefix(string(code), "session_start_")
+	return false
 }
 
 // prepared stores that the image is there.

@@ -202,7 +202,7 @@ func adopted(state engine.State, family []engine.State, now time.Time) (session.
 		},
 		Kernels:   kernels,
 		CreatedAt: started, ScheduledAt: &started, StartedAt: &started,
-		Warnings: []session.Warning{{Code: "session_adopt_no-record", Title: "Adopted without a record",
+		Warnings: []session.Warning{{Code: session.CodeAdopted, Title: "Adopted without a record",
 			Text: "Slipway had lost the record of this session and took it up again from its containers; what it was " +
 				"launched with is known only in part.", At: now.UTC()}},
 	}

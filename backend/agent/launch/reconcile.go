@@ -7,7 +7,6 @@ import (
 	"slipway/backend/engine"
 	"slipway/backend/pace"
 	"slipway/backend/session"
-	"slipway/backend/store"
 )
 
 // ContainerChanged passes a change of a container on to its session.
@@ -39,7 +38,7 @@ func (r *Runner) Reconcile(ctx context.Context) error {
 		id := session.ID(state.Labels[engine.LabelSession])
 		s, err := r.config.Records.Get(id)
 		switch {
-		case session.CodeOf(err) == store.CodeNotFound:
+		case session.CodeOf(err) == session.CodeSessionNotFound:
 			unknown[state.ID] = true
 			if keep, err := r.leftovers.stray(state, family[id]); err != nil {
 				return err

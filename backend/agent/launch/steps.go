@@ -18,7 +18,7 @@ func (l *launch) findImage(ctx context.Context) error {
 		l.pinned = session.PinImage(l.session.Spec.Image, found)
 		err = l.runner.config.Images.MayUse(l.session, found)
 	}
-	if session.CodeOf(err) == "engine_image_not-found" {
+	if session.CodeOf(err) == session.CodeNoImage {
 		l.missing = true
 		return nil
 	}
@@ -154,7 +154,7 @@ func (l *launch) greetGuests(ctx context.Context) error {
 func (l *launch) greetGuest(ctx context.Context, number int, g *guests.Link) error {
 	err := g.AwaitReady(ctx)
 	if err == nil || number > 0 || l.session.Spec.Type != session.Batch ||
-		session.CodeOf(err) != "engine_guest_exited" {
+		session.CodeOf(err) != session.CodeGuestExited {
 		return err
 	}
 	state, inspectErr := l.runner.config.Engine.Inspect(ctx, l.containers[number])

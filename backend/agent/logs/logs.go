@@ -44,7 +44,7 @@ type Logs struct{ config Config }
 // Open returns the logs of a machine.
 func Open(config Config) (*Logs, error) {
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
-		return nil, &session.Error{Code: "agent_open_failed", Message: "The folder for logs cannot be made.",
+		return nil, &session.Error{Code: session.CodeAgentInternal, Message: "The folder for logs cannot be made.",
 			Hint: "Check the permissions of " + filepath.Dir(config.Dir) + ".", Err: err}
 	}
 	return &Logs{config: config}, nil
@@ -65,7 +65,7 @@ func (l *Logs) Remove(id session.ID) {
 // Copy copies what a container wrote. Of a long log the end is kept.
 func (l *Logs) Copy(ctx context.Context, id session.ID, kernel, container string) (err error) {
 	source, err := l.config.Engine.Logs(ctx, container, session.LogOptions{Timestamps: true})
-	if session.CodeOf(err) == "engine_read_not-found" {
+	if session.CodeOf(err) == session.CodeNoContainer {
 		return nil
 	}
 	if err != nil {
@@ -95,7 +95,7 @@ func logError(err error) error {
 		errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &session.Error{Code: "session_logs_failed", Message: "The session's log could not be kept whole.",
+	return &session.Error{Code: session.CodeStepFailed, Message: "The session's log could not be kept whole.",
 		Hint: "Check the room on the disk that holds Slipway's files.", Err: err}
 }
 
@@ -111,7 +111,7 @@ func (l *Logs) Read(ctx context.Context, id session.ID, opts session.LogOptions)
 		return nil, err
 	}
 	if !session.ValidKernel(opts.Kernel) || !hasKernel(s, opts.Kernel) {
-		return nil, &session.Error{Code: "session_logs_not-found", Message: fmt.Sprintf("The session has no kernel %q.",
+		return nil, &session.Error{Code: session.CodeUseNotFound, Message: fmt.Sprintf("The session has no kernel %q.",
 			opts.Kernel), Hint: "Leave the kernel out, or use main1."}
 	}
 	if log, err := l.openLog(ctx, s, opts); log != nil || err != nil || !opts.Follow || s.Status.Terminal() {
@@ -190,7 +190,7 @@ func (l *Logs) openLog(ctx context.Context, s session.Session, opts session.LogO
 		return nil, nil
 	}
 	log, err := l.config.Engine.Logs(ctx, container, opts)
-	if session.CodeOf(err) == "engine_read_not-found" {
+	if session.CodeOf(err) == session.CodeNoContainer {
 		return l.openKept(s.ID, opts) // it was removed this moment
 	}
 	return log, l.config.Health.Heed(err)

@@ -66,9 +66,6 @@ func Open(config Config) (*Networks, error) {
 	return n, nil
 }
 
-// codeInUse says that a container still uses a network.
-const codeInUse = session.Code("engine_network_in-use")
-
 // Of is the network of a session's containers. The kernels of a cluster
 // have one of their own, in which they reach each other. The single kernels of
 // one person share one in which nobody reaches anybody: Docker's usual address
@@ -115,7 +112,7 @@ func (n *Networks) leave(ctx context.Context, name string, leaves session.ID) er
 		}
 		err = n.config.Engine.RemoveNetwork(ctx, name)
 		switch {
-		case session.CodeOf(err) == codeInUse:
+		case session.CodeOf(err) == session.CodeEngineConflict:
 			return nil
 		case err != nil:
 			return err

@@ -30,8 +30,6 @@ import (
 //     trusted with the promise that two sessions never get the same.
 
 const (
-	// CodeTaken says that what a session was to get is another agent's by now.
-	CodeTaken = session.Code("engine_create_devices-taken")
 	// LookAgain is how soon others are looked at again while somebody waits.
 	LookAgain = 5 * time.Second
 	// unstarted is how long a container of others counts that was created and is
@@ -234,7 +232,7 @@ func (x *Others) fits(s session.Session, others []ledger.Other) error {
 		return err
 	}
 	if o, taken := l.TakenBy(s.ID); taken {
-		return &session.Error{Code: CodeTaken, Message: o.String() + " was given the same device first.",
+		return &session.Error{Code: session.CodeDevicesTaken, Message: o.String() + " was given the same device first.",
 			Hint: "The session waits in line again."}
 	}
 	return nil
@@ -247,7 +245,7 @@ func (x *Others) Warning() (session.Warning, bool) {
 	if x.hogged.IsZero() || x.config.Clock.Since(x.hogged) > crowdTold {
 		return session.Warning{}, false
 	}
-	return session.Warning{Code: "agent_devices_lock-held",
+	return session.Warning{Code: session.CodeLockHeld,
 		Title: "Another user's program keeps the lock on this machine's GPUs",
 		Text: "Sessions start all the same: what others hold is checked again after each start. A start may take " +
 			"longer or be tried twice.", At: x.hogged}, true

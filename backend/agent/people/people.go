@@ -103,7 +103,7 @@ func (p *People) Opened() (dirs map[string][]string, release func()) {
 
 // SetAllowance sets what somebody may hold, or [session.DefaultOwner]; nil: nothing of
 // their own. What they hold already stays theirs. It fails with
-// agent_limit_invalid.
+// agent_call_invalid.
 func (p *People) SetAllowance(owner string, allowance *session.Allowance) error {
 	p.write.Lock()
 	defer p.write.Unlock()
@@ -116,7 +116,7 @@ func (p *People) SetAllowance(owner string, allowance *session.Allowance) error 
 		}
 		list[owner] = *allowance
 		if message := p.check(owner, list, linked); message != "" {
-			return &session.Error{Code: "agent_limit_invalid", Message: message,
+			return &session.Error{Code: session.CodeAgentInvalid, Message: message,
 				Hint: "See slipway agent limit set --help."}
 		}
 		for _, folder := range allowance.Folders {
@@ -159,9 +159,9 @@ func (p *People) check(owner string, list map[string]session.Allowance, linked [
 // that is not there yet is judged when it is mounted.
 func (p *People) checkOpening(folder string) error {
 	_, err := p.config.OffLimits().Look(folder, true)
-	if session.CodeOf(err) == offlimits.CodeForbidden {
+	if session.CodeOf(err) == session.CodeMountForbidden {
 		told := session.AsError(err, "")
-		return &session.Error{Code: "agent_limit_forbidden", Message: told.Message, Hint: told.Hint, Err: err}
+		return &session.Error{Code: session.CodeAgentForbidden, Message: told.Message, Hint: told.Hint, Err: err}
 	}
 	return nil
 }

@@ -9,9 +9,6 @@ import (
 	"slipway/backend/session"
 )
 
-// CodeProcesses warns of a container that has nearly as many processes as it may.
-const CodeProcesses = session.Code("session_run_process-limit")
-
 // Processes is the most processes in each container of a person's sessions: their
 // own limit, else the machine's.
 func (p *People) Processes(owner string) int {
@@ -22,12 +19,12 @@ func (p *People) Processes(owner string) int {
 // as it may.
 func (p *People) SawProcesses(s session.Session, count int) {
 	const nearly = 20 // one in so many is left
-	told := slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == CodeProcesses })
+	told := slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == session.CodeProcessLimit })
 	if s.Processes == 0 || count < s.Processes-s.Processes/nearly || told {
 		return
 	}
 	records.Warn(p.config.Records, p.config.Log, s.ID, func(d *records.Draft) {
-		d.Warn(session.Warning{Code: CodeProcesses, Title: "Too many processes",
+		d.Warn(session.Warning{Code: session.CodeProcessLimit, Title: "Too many processes",
 			Text: fmt.Sprintf("It reached its limit of %d processes and threads. New ones fail to start.",
 				s.Processes)})
 	})

@@ -20,13 +20,13 @@ func (q *Queue) Check(spec session.Spec, info engine.Info) []session.FieldError 
 	if cpus, memory := spec.Resources.CPU*kernels, spec.Resources.Memory*gpu.Bytes(kernels); kernels > 1 &&
 		kernels <= session.MaxCluster {
 		if info.CPUs > 0 && spec.Resources.CPU <= info.CPUs && cpus > info.CPUs {
-			wrong = append(wrong, session.FieldError{Field: "cluster", Code: session.CodeTooManyCPUs,
+			wrong = append(wrong, session.FieldError{Field: "cluster", Kind: session.KindRange,
 				Message: fmt.Sprintf("%d kernels of %d CPUs are %d CPUs, more than the %d that the machine has.",
 					kernels, spec.Resources.CPU, cpus, info.CPUs),
 				Hint: "Ask for fewer kernels, or fewer CPUs for each."})
 		}
 		if info.Memory > 0 && spec.Resources.Memory <= info.Memory && memory > info.Memory {
-			wrong = append(wrong, session.FieldError{Field: "cluster", Code: session.CodeTooMuchMemory,
+			wrong = append(wrong, session.FieldError{Field: "cluster", Kind: session.KindRange,
 				Message: fmt.Sprintf("%d kernels of %s are %s of memory, more than the %s that the machine has.",
 					kernels, spec.Resources.Memory, memory, info.Memory),
 				Hint: "Ask for fewer kernels, or less memory for each."})
@@ -44,8 +44,8 @@ func (q *Queue) Check(spec session.Spec, info engine.Info) []session.FieldError 
 
 // checkDevices says why the machine's devices can never give what is asked.
 func (q *Queue) checkDevices(spec session.Spec, devices []gpu.Device) []session.FieldError {
-	refuse := func(code session.Code, message, hint string) []session.FieldError {
-		return []session.FieldError{{Field: "accelerator", Code: code, Message: message, Hint: hint}}
+	refuse := func(kind session.Kind, message, hint string) []session.FieldError {
+		return []session.FieldError{{Field: "accelerator", Kind: kind, Message: message, Hint: hint}}
 	}
 	// one that is lost may come back: it waits and says so
 	ledger, err := gpu.NewLedger(gpu.Mended(devices), q.config.Giving)
@@ -55,7 +55,7 @@ func (q *Queue) checkDevices(spec session.Spec, devices []gpu.Device) []session.
 			break
 		}
 		if r := proposal.Rounded; r != nil && r.Less {
-			return refuse(session.CodeRoundedAccelerator, r.Why,
+			return refuse(session.KindRounded, r.Why,
 				fmt.Sprintf("Ask for %s, which is what would be given, or for more.", r.Given))
 		}
 		err = ledger.Hold(session.KernelName(kernel), proposal.Grants)
@@ -65,18 +65,18 @@ func (q *Queue) checkDevices(spec session.Spec, devices []gpu.Device) []session.
 	case err == nil:
 		return nil
 	case !errors.As(err, &e):
-		return refuse(session.CodeTooManyDevices, err.Error(), "")
+		return refuse(session.KindRange, err.Error(), "")
 	case e.Code == gpu.CodeRequestQuantum:
-		return refuse(session.CodeRoundedAccelerator, e.Message, e.Hint)
+		return refuse(session.KindRounded, e.Message, e.Hint)
 	case spec.Cluster > 1 && gpu.Waits(err):
-		return refuse(session.CodeTooManyDevices,
+		return refuse(session.KindRange,
 			fmt.Sprintf("The devices of this machine do not suffice for %d kernels with %s each.", spec.Cluster,
 				spec.Accelerator), "Ask for fewer kernels, or less for each.")
 	}
 	if said := tooMuch(spec.Accelerator, devices); said.Say != "" {
-		return []session.FieldError{session.Fault("accelerator", session.CodeTooManyDevices, said)}
+		return []session.FieldError{session.Fault("accelerator", session.KindRange, said)}
 	}
-	return refuse(session.CodeTooManyDevices, e.Message, e.Hint)
+	return refuse(session.KindRange, e.Message, e.Hint)
 }
 
 // tooMuch says by which amount one kernel asks for more than the devices have;
@@ -119,7 +119,7 @@ func (q *Queue) Dependencies(owner string, after []string) ([]session.ID, []sess
 	live, _, err := q.config.Records.Live()
 	ended, endedErr := q.config.Records.List(session.Filter{Finished: true, Owner: owner, Limit: lately})
 	if err = errors.Join(err, endedErr); err != nil {
-		return nil, []session.FieldError{{Field: "after", Code: session.CodeUnknownDependency,
+		return nil, []session.FieldError{{Field: "after", Kind: session.KindNotFound,
 			Message: "The sessions to wait for cannot be looked up.", Hint: "Try again."}}
 	}
 	var ids []session.ID
@@ -130,10 +130,10 @@ func (q *Queue) Dependencies(owner string, after []string) ([]session.ID, []sess
 			other, err := q.config.Records.Get(session.ID(ref))
 			s, found = other, err == nil && other.Owner == owner
 		}
-		e := session.FieldError{Field: fmt.Sprintf("after[%d]", i), Code: session.CodeUnknownDependency}
+		e := session.FieldError{Field: fmt.Sprintf("after[%d]", i), Kind: session.KindNotFound}
 		switch {
 		case !found:
-			e = session.Fault(e.Field, e.Code, session.Say("afterGone", session.Fill("id", ref)))
+			e = session.Fault(e.Field, e.Kind, session.Say("afterGone", session.Fill("id", ref)))
 		case s.Spec.Type != session.Batch:
 			e.Message, e.Hint = fmt.Sprintf("%s is interactive and never ends in success.", s.Name),
 				"Wait for batch sessions only."
@@ -192,12 +192,12 @@ func (q *Queue) Preview(p *session.Preview, would session.Session, live []sessio
 // SetPriority changes the priority of a session that waits.
 func (q *Queue) SetPriority(_ context.Context, id session.ID, priority int) (session.Session, error) {
 	if wrong := session.ValidatePriority(priority); wrong != nil {
-		return session.Session{}, &session.Error{Code: "session_update_invalid", Message: wrong.Message,
+		return session.Session{}, &session.Error{Code: session.CodeSessionInvalid, Message: wrong.Message,
 			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
 	}
 	s, err := q.config.Records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Pending {
-			return &session.Error{Code: "session_update_conflict", Message: "The session is " + string(d.Status) +
+			return &session.Error{Code: session.CodeSessionConflict, Message: "The session is " + string(d.Status) +
 				" and does not wait any more.", Hint: "Only a session that waits has a priority to change."}
 		}
 		d.Priority = priority

@@ -10,9 +10,6 @@ import (
 	"slipway/backend/session"
 )
 
-// codeRefused says that the audit of a plan refused a placement.
-const codeRefused = session.Code("agent_plan_refused")
-
 // refusedTold is how long people are told of a refused placement.
 const refusedTold = time.Hour
 
@@ -56,7 +53,7 @@ func (q *Queue) Warning() (session.Warning, bool) {
 		return session.Warning{}, false
 	}
 	return session.Warning{
-		Code: codeRefused, At: found.at,
+		Code: session.CodePlanRefused, At: found.at,
 		Title: "A session was not started, because its resources are allocated already",
 		Text: "This is an error in Slipway. Nothing was allocated twice. Report it with the agent's log: " +
 			strings.Join(found.refused, "; ") + ".",

@@ -191,7 +191,7 @@ func (q *Queue) place(ctx context.Context) (next time.Time, err error) {
 		plan = scheduler.Ends(snapshot, now)
 	}
 	if err := q.storePlan(ctx, snapshot, plan.Decisions); err != nil {
-		if session.CodeOf(err) == store.CodeConflict {
+		if session.CodeOf(err) == session.CodeStoreConflict {
 			q.Wake() // the books changed meanwhile: plan again
 			return next, nil
 		}
@@ -290,7 +290,7 @@ func WaitSteps(p session.Phase, w *session.Wait) []session.Step {
 		return session.Step{Step: name, Result: result, Message: message, StartedAt: at}
 	}
 	switch w.Code {
-	case scheduler.CodeWaitStart, scheduler.CodeWaitDependency, scheduler.CodeWaitMachine:
+	case session.CodeWaitStart, session.CodeWaitDependency, session.CodeWaitMachine:
 		last := step(scheduler.StepValidate, session.OutcomeNeedRetry, w.Message)
 		last.Code = w.Code
 		return []session.Step{last}

@@ -7,7 +7,6 @@ import (
 	"slipway/backend/agent/ledger"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
-	"slipway/backend/store"
 	"slipway/gpu"
 )
 
@@ -82,7 +81,7 @@ func (q *Queue) request(s session.Session) (scheduler.Request, error) {
 	}
 	for _, id := range s.DependsOn {
 		other, err := q.config.Records.Get(id)
-		if err != nil && session.CodeOf(err) != store.CodeNotFound {
+		if err != nil && session.CodeOf(err) != session.CodeSessionNotFound {
 			return asks, err
 		}
 		asks.After = append(asks.After, scheduler.Dependency{Session: id, Name: cmp.Or(other.Name, string(id)),

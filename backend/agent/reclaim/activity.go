@@ -112,7 +112,7 @@ func (w *Watch) lookAtSSH(ctx context.Context, id session.ID, client Guest, g *a
 	}
 	use, err := client.SSHUse(ctx)
 	if err != nil {
-		g.known = session.CodeOf(err) == "guest_call_invalid"
+		g.known = session.CodeOf(err) == session.CodeGuestInvalid
 		return
 	}
 	w.usedBySSH(id, use)

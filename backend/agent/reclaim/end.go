@@ -3,7 +3,8 @@ package reclaim
 import (
 	"context"
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
 	"time"
 
 	"slipway/backend/agent/records"
@@ -12,10 +13,14 @@ import (
 	"slipway/backend/session"
 )
 
+// idleCodes are the codes of the warnings that a session is about to be reclaimed.
+var idleCodes = map[session.IdleChecker]session.Code{
+	session.CheckLifetime: session.CodeIdleLifetime,
+	session.CheckNetwork:  session.CodeIdleNetwork,
+	session.CheckUse:      session.CodeIdleUtilization,
+}
+
 const (
-	// codeIdlePrefix is before the checker's name in the code of a warning that
-	// a session is about to be reclaimed.
-	codeIdlePrefix = "session_idle_"
 	// longestKeep is the longest that a session can be kept at one wish.
 	longestKeep = 30 * 24 * time.Hour
 	// lastCall is how long before the end terminals are told once more.
@@ -28,7 +33,7 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 	wanted := map[session.Code]session.Warning{}
 	for _, v := range verdicts {
 		if v.Warn {
-			code := session.Code(codeIdlePrefix + string(v.Check.Checker))
+			code := idleCodes[v.Check.Checker]
 			wanted[code] = session.Warning{Code: code, Title: "About to be reclaimed",
 				Text: fmt.Sprintf("It is ended as %s at %s UTC unless it is kept. %s", v.Reason,
 					v.Check.ExpiresAt.UTC().Format("15:04:05"), v.Check.Message)}
@@ -38,7 +43,7 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 	has := map[session.Code]bool{}
 	changed := false
 	for _, w := range s.Warnings {
-		if strings.HasPrefix(string(w.Code), codeIdlePrefix) {
+		if slices.Contains(slices.Collect(maps.Values(idleCodes)), w.Code) {
 			has[w.Code] = true
 			_, still := wanted[w.Code]
 			changed = changed || !still
@@ -105,7 +110,7 @@ func roundLeft(d time.Duration) string {
 // end ends an idle session and reports whether it did. A wish to keep it
 // that came meanwhile wins.
 func (w *Watch) end(s session.Session, v idle.Verdict) bool {
-	cause := session.Because(session.Code("session_run_"+string(v.Reason)), session.Say("reclaimed", v.Said),
+	cause := session.Because(session.CodeReclaimed, session.Say("reclaimed", v.Said),
 		session.Say("reclaimedHint"))
 	ended, err := w.config.Agent.EndSession(s.ID, v.Reason, cause, func(now session.Session) bool {
 		return now.KeepUntil == nil || s.KeepUntil != nil && now.KeepUntil.Equal(*s.KeepUntil)
@@ -121,13 +126,13 @@ func (w *Watch) end(s session.Session, v idle.Verdict) bool {
 // an earlier wish back.
 func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	if length < 0 || time.Duration(length) > longestKeep || length > 0 && time.Duration(length) < time.Minute {
-		return session.Session{}, &session.Error{Code: "session_update_invalid",
+		return session.Session{}, &session.Error{Code: session.CodeSessionInvalid,
 			Message: fmt.Sprintf("A session cannot be kept for %s.", length),
 			Hint:    "Keep it for a time between 1m and 30d; 0 takes it back."}
 	}
 	s, err := w.config.Sessions.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Running {
-			return &session.Error{Code: "session_update_conflict", Message: "The session is " + string(d.Status) +
+			return &session.Error{Code: session.CodeSessionConflict, Message: "The session is " + string(d.Status) +
 				", not RUNNING.", Hint: "Only a running session can be kept from being reclaimed."}
 		}
 		d.KeepUntil = nil
@@ -135,8 +140,8 @@ func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) 
 			until := d.Now.Add(time.Duration(length))
 			d.KeepUntil = &until
 		}
-		for _, checker := range []session.IdleChecker{session.CheckLifetime, session.CheckNetwork, session.CheckUse} {
-			d.Unwarn(session.Code(codeIdlePrefix + string(checker)))
+		for _, code := range idleCodes {
+			d.Unwarn(code)
 		}
 		return nil
 	})
@@ -157,7 +162,7 @@ func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) 
 func (w *Watch) SimulateIdle(_ context.Context, id session.ID,
 	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	if wrong := policy.Validate(""); len(wrong) > 0 {
-		return session.IdleSimulation{}, &session.Error{Code: "session_update_invalid", Message: wrong[0].Message,
+		return session.IdleSimulation{}, &session.Error{Code: session.CodeSessionInvalid, Message: wrong[0].Message,
 			Hint: wrong[0].Hint, Fields: wrong}
 	}
 	s, err := w.config.Store.Get(id)
@@ -165,7 +170,7 @@ func (w *Watch) SimulateIdle(_ context.Context, id session.ID,
 		return session.IdleSimulation{}, err
 	}
 	if s.StartedAt == nil {
-		return session.IdleSimulation{}, &session.Error{Code: "session_update_conflict",
+		return session.IdleSimulation{}, &session.Error{Code: session.CodeSessionConflict,
 			Message: "The session has not run yet.", Hint: "Ask again when it runs."}
 	}
 	now := w.config.Moment().Wall

@@ -98,8 +98,10 @@ func (w *Watch) Resume(now, last gpu.Moment, live []session.Session) error {
 // agent, and so does the time since it was given.
 func (k *watchedSession) resumeWarnings(warnings []session.Warning) {
 	for _, warning := range warnings {
-		if checker, ok := strings.CutPrefix(string(warning.Code), codeIdlePrefix); ok {
-			k.announced[session.IdleChecker(checker)] = warning.At
+		for checker, code := range idleCodes {
+			if warning.Code == code {
+				k.announced[checker] = warning.At
+			}
 		}
 	}
 }

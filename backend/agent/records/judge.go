@@ -7,9 +7,6 @@ import (
 	"slipway/backend/session"
 )
 
-// CodeOOM is of what the kernel killed for memory.
-const CodeOOM = session.Code("session_run_oom-killed")
-
 // Verdict is how a container's end counts.
 type Verdict struct {
 	Reason   session.Reason
@@ -27,7 +24,7 @@ func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict
 	}
 	if state == nil {
 		return Verdict{Reason: session.ReasonLost, Result: LostResult(s),
-			Cause: session.Because("session_run_container-lost",
+			Cause: session.Because(session.CodeContainerLost,
 				session.Say("containerLost"), session.Say("containerLostHint"))}
 	}
 	code := state.ExitCode
@@ -41,7 +38,7 @@ func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict
 			v.Reason, v.Result, v.Cause = session.ReasonOOM, session.ResultFailure, memoryCause(s)
 		default:
 			v.Reason, v.Result = session.ReasonTaskFailed, session.ResultFailure
-			v.Cause = session.Because("session_run_task-failed", session.Say("taskFailed", exitCode(code)),
+			v.Cause = session.Because(session.CodeTaskFailed, session.Say("taskFailed", exitCode(code)),
 				session.Say("readLog"))
 		}
 		return v
@@ -51,7 +48,7 @@ func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict
 	case oom && code == 137:
 		v.Reason, v.Cause = session.ReasonOOM, memoryCause(s)
 	case code != 0:
-		v.Cause = session.Because("session_run_exited", session.Say("exited", exitCode(code)),
+		v.Cause = session.Because(session.CodeExited, session.Say("exited", exitCode(code)),
 			session.Say("exitedHint"))
 	}
 	return v
@@ -63,10 +60,10 @@ func judgeOther(s session.Session, number int, state *engine.State, oom bool) Ve
 	name := s.Kernels[number].Name
 	if state == nil {
 		return Verdict{Reason: session.ReasonLost, Result: LostResult(s),
-			Cause: session.Because("session_run_container-lost",
+			Cause: session.Because(session.CodeContainerLost,
 				session.Say("kernelLost", session.Fill("name", name)), session.Say("containerLostHint"))}
 	}
-	v := Verdict{Reason: session.ReasonSelf, Result: LostResult(s), Cause: session.Because("session_run_kernel-ended",
+	v := Verdict{Reason: session.ReasonSelf, Result: LostResult(s), Cause: session.Because(session.CodeKernelEnded,
 		session.Say("kernelEnded", session.Fill("name", name), exitCode(state.ExitCode)),
 		session.Say("kernelEndedHint"))}
 	if s.Spec.Type == session.Batch {
@@ -87,7 +84,7 @@ func LostResult(s session.Session) session.Result {
 }
 
 func memoryCause(s session.Session) *session.Cause {
-	return session.Because(CodeOOM,
+	return session.Because(session.CodeOOM,
 		session.Say("outOfMemory", session.Fill("memory", s.Spec.Resources.Memory.String())),
 		session.Say("outOfMemoryHint"))
 }

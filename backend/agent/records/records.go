@@ -87,7 +87,7 @@ func (r *Records) Update(fn func(*store.Tx) error) error {
 	err := r.Store.Update(fn)
 	var trouble *session.Error
 	switch code := session.CodeOf(err); {
-	case code == store.CodeNoSpace || code == store.CodeWrite:
+	case code == session.CodeDiskFull || code == session.CodeStoreWrite:
 		trouble = session.AsError(err, code)
 	case err != nil:
 		return err // refused for its content, or not tried

@@ -137,7 +137,7 @@ func (d *Draft) AskEnd(reason session.Reason, forced bool) error {
 	d.Stopping, d.Forced = reason, forced
 	if reason == session.ReasonTaskTimeout {
 		d.Result = session.ResultFailure
-		d.Error = session.Because("session_run_timeout",
+		d.Error = session.Because(session.CodeRunTimeout,
 			session.Say("timedOut", session.Fill("timeout", d.Spec.Timeout.String())), session.Say("timedOutHint"))
 	}
 	return d.BeginEnd()

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/health"
@@ -22,8 +23,6 @@ import (
 )
 
 const (
-	// CodeTooMany refuses a launch of somebody who has too many sessions.
-	CodeTooMany = session.Code("session_create_too-many")
 	// MostLive is how many sessions of one person may wait or run at a time, so
 	// that one person cannot slow the queue down for all.
 	MostLive = 2000
@@ -107,13 +106,13 @@ func (m *Sessions) check(owner string, spec session.Spec) []session.FieldError {
 	info := m.config.Health.State().Info
 	wrong := spec.Validate(m.config.Clock.Now(), session.Limits{CPUs: info.CPUs, Memory: info.Memory})
 	if spec.Agent != "" && spec.Agent != m.config.Agent {
-		wrong = append(wrong, session.FieldError{Field: "agent", Code: session.CodeInvalidAgent,
+		wrong = append(wrong, session.FieldError{Field: "agent", Kind: session.KindInvalid,
 			Message: fmt.Sprintf("This agent is %s, not %s.", m.config.Agent, spec.Agent),
 			Hint:    "Leave it empty to let Slipway choose."})
 	}
 	wrong = append(wrong, m.config.Queue.Check(spec.WithDefaults(), info)...)
 	for _, e := range wrong {
-		if e.Code == session.CodeInvalidSource {
+		if strings.HasSuffix(e.Field, ".source") {
 			return wrong
 		}
 	}
@@ -146,7 +145,7 @@ func (m *Sessions) Preview(ctx context.Context, owner string, spec session.Spec)
 	}
 	for _, s := range live {
 		if spec.Name != "" && s.Name == spec.Name && s.Owner == owner {
-			p.Errors = append(p.Errors, session.Fault("name", session.CodeNameTaken,
+			p.Errors = append(p.Errors, session.Fault("name", session.KindDuplicate,
 				session.Say("nameTaken", session.Fill("name", spec.Name))))
 		}
 	}
@@ -172,10 +171,10 @@ func advise(spec session.Spec) []session.FieldError {
 	var advice []session.FieldError
 	if r := spec.Resources; r.Memory-r.Shm < 2*r.Shm && r.Shm > 64*gpu.MiB {
 		advice = append(advice,
-			session.Fault("resources.shm", "session_create_little-memory", session.Say("shmLarge")))
+			session.Fault("resources.shm", session.KindRange, session.Say("shmLarge")))
 	}
 	if len(spec.Mounts) == 0 {
-		advice = append(advice, session.FieldError{Field: "mounts", Code: "session_create_no-mounts",
+		advice = append(advice, session.FieldError{Field: "mounts", Kind: session.KindRequired,
 			Message: "No folder is mounted.", Hint: "The session's home is deleted when it ends."})
 	}
 	return advice
@@ -244,7 +243,8 @@ func (m *Sessions) create(s session.Session, key string) (session.Session, error
 		}
 		if tx.LiveOf(s.Owner) >= MostLive {
 			message := fmt.Sprintf("%d of your sessions have not ended.", MostLive)
-			return &session.Error{Code: CodeTooMany, Message: message, Hint: "Terminate some of them first."}
+			return &session.Error{Code: session.CodeTooManySessions, Message: message,
+				Hint: "Terminate some of them first."}
 		}
 		if err := folders.StillThere(tx, s); err != nil {
 			return err
@@ -270,17 +270,17 @@ func (m *Sessions) List(_ context.Context, filter session.Filter) ([]session.Ses
 	return list, err
 }
 
-// Rename implements [session.Sessions]. It fails with session_rename_invalid,
-// session_rename_conflict where the session has ended, or
+// Rename implements [session.Sessions]. It fails with session_update_invalid,
+// session_update_conflict where the session has ended, or
 // session_create_already-exists.
 func (m *Sessions) Rename(_ context.Context, id session.ID, name string) (session.Session, error) {
 	if wrong := session.ValidateName(name); wrong != nil {
-		return session.Session{}, &session.Error{Code: "session_rename_invalid", Message: wrong.Message,
+		return session.Session{}, &session.Error{Code: session.CodeSessionInvalid, Message: wrong.Message,
 			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
 	}
 	return m.config.Records.Change(id, func(d *records.Draft) error {
 		if !d.Status.Live() {
-			return &session.Error{Code: "session_rename_conflict", Message: "The session has ended.",
+			return &session.Error{Code: session.CodeSessionConflict, Message: "The session has ended.",
 				Hint: "Only a live session can be renamed."}
 		}
 		d.Name = name

@@ -45,7 +45,7 @@ const usualPort = 7431
 // Demo serves the whole control plane over simulated machines until ctx ends
 // or somebody asks it to shut down: a workstation in this process and, behind the
 // tunnel, a lab server in a second one. It fails as [service.Run] does, and with
-// demo_start_conflict where the folder has anything else in it.
+// server_start_conflict where the folder has anything else in it.
 func Demo(ctx context.Context, config Config) (err error) {
 	dir := config.Keep
 	if dir == "" {
@@ -233,7 +233,7 @@ func finish(ctx context.Context, h *hub.Hub,
 		case now.State == hub.OperationDone:
 			return nil
 		case now.State.Ended():
-			return session.AsError(now.Err, "demo_start_failed")
+			return session.AsError(now.Err, session.CodeServerFailed)
 		case now.Prompt != nil && now.Prompt.ID != answered && answer != nil:
 			answered = now.Prompt.ID
 			text, err := answer(ctx)

@@ -75,7 +75,7 @@ func (l *lab) code(ctx context.Context) (string, error) {
 }
 
 func labFailed(home place.Home, err error) error {
-	return &session.Error{Code: "demo_start_failed", Message: "The demo's lab server does not start.",
+	return &session.Error{Code: session.CodeServerFailed, Message: "The demo's lab server does not start.",
 		Hint: "Look at its log, " + daemon.LogFile(home) + ".", Err: err}
 }
 
@@ -103,8 +103,9 @@ func serveLab(ctx context.Context, home place.Home, notebook fs.FS, stdout io.Wr
 		return err
 	}
 	if !marked {
-		return &session.Error{Code: "demo_start_conflict", Message: fmt.Sprintf("The folder %s is not one of a demo.",
-			home.Dir), Hint: "Use slipway demo."}
+		return &session.Error{Code: session.CodeStartConflict,
+			Message: fmt.Sprintf("The folder %s is not one of a demo.",
+				home.Dir), Hint: "Use slipway demo."}
 	}
 	kept, err := daemon.LoadSettings(home)
 	if err != nil {
@@ -125,7 +126,7 @@ func serveLab(ctx context.Context, home place.Home, notebook fs.FS, stdout io.Wr
 	}
 	if kept.Listen != "" {
 		err := service.RunAgent(ctx, config)
-		if session.CodeOf(err) != "agent_listen_conflict" || errors.Is(err, context.Canceled) {
+		if session.CodeOf(err) != session.CodeListenConflict || errors.Is(err, context.Canceled) {
 			return err
 		}
 	}

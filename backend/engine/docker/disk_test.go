@@ -61,11 +61,11 @@ func TestFullDisk(t *testing.T) {
 
 	t.Run("create says so and leaves nothing", func(t *testing.T) {
 		_, err := e.Create(t.Context(), c)
-		wantCode(t, err, "engine_create_no-space")
+		wantCode(t, err, "disk_write_no-space")
 	})
 	t.Run("pull says so", func(t *testing.T) {
 		_, err := e.Pull(t.Context(), r.ref, true, func(session.Pull) {})
-		wantCode(t, err, "engine_pull_no-space")
+		wantCode(t, err, "disk_write_no-space")
 	})
 	t.Run("once there is room again everything goes on", func(t *testing.T) {
 		if out, err := asRoot("rm", filepath.Join(data, "ballast")).CombinedOutput(); err != nil {

@@ -63,8 +63,8 @@ type Config struct {
 
 // Open prepares an engine. It does not ask the daemon anything, so that a
 // daemon that is down now may come up later. It fails with
-// engine_open_invalid where the address makes no sense and with
-// engine_open_remote-engine where it is one that Slipway does not use.
+// server_start_invalid where the address makes no sense and with
+// engine_create_unsupported where it is one that Slipway does not use.
 func Open(config Config) (*Engine, error) {
 	connection, err := daemon.Open(config.Host, config.Log)
 	if err != nil {

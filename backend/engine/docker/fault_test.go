@@ -176,7 +176,7 @@ func TestGuest(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := open(t, docker.Config{Dir: dir, Instance: "held"}).Guest(t.Context(), id)
-		wantCode(t, err, "engine_guest_lost")
+		wantCode(t, err, "session_use_unavailable")
 	})
 	t.Run("is not mistaken for a process without its powers", func(t *testing.T) {
 		e := open(t, docker.Config{Instance: instanceOf(t)})

@@ -19,7 +19,7 @@ import (
 
 // errExited is the cause of giving up on the guest of a container that ended.
 var errExited = &session.Error{
-	Code: "engine_guest_exited", Message: "The container ended before its guest could be reached.",
+	Code: session.CodeGuestExited, Message: "The container ended before its guest could be reached.",
 	Hint: "Read the session's log.",
 }
 
@@ -50,7 +50,7 @@ func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
 	case ctx.Err() == nil && errors.As(cause, &failed):
 		return nil, failed
 	}
-	return nil, daemon.Failure(ctx, "guest", err)
+	return nil, daemon.Failure(ctx, err)
 }
 
 // kernel returns the kernel of a container, also of one that an earlier process
@@ -69,7 +69,8 @@ func (e *Engine) kernel(ctx context.Context, id string) (*kernel, error) {
 	}
 	if err != nil {
 		return nil, &session.Error{
-			Code: "engine_guest_lost", Message: "The files that connect to container " + state.Name + " are gone.",
+			Code: session.CodeSessionUnavailable, Message: "The files that connect to container " + state.Name +
+				" are gone.",
 			Hint: "Terminate the session; its container cannot be reached any more.", Err: err,
 		}
 	}
@@ -101,7 +102,7 @@ func (e *Engine) exit(ctx context.Context, id string) error {
 	case result := <-results:
 		return e.whyExited(ctx, id, int(result.StatusCode))
 	case err := <-errs:
-		return daemon.ContainerFailure(ctx, "guest", id, err)
+		return daemon.ContainerFailure(ctx, id, err)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -126,7 +127,7 @@ func (e *Engine) whyExited(ctx context.Context, id string, code int) error {
 		return errExited
 	}
 	return &session.Error{
-		Code: "engine_guest_unsafe-image", Message: "This image cannot be used: " + reason + ".",
+		Code: session.CodeEngineUnsupported, Message: "This image cannot be used: " + reason + ".",
 		Hint: "Choose another image, or change it so that this is a directory of its own.",
 	}
 }

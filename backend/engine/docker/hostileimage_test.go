@@ -136,7 +136,7 @@ func (s *shared) state(t testing.TB) map[string]string {
 // the container, into a folder that is mounted there.
 func TestHostileImagesLeadTheGuestNowhere(t *testing.T) {
 	t.Parallel()
-	const unsafe = session.Code("engine_guest_unsafe-image")
+	const unsafe = session.CodeEngineUnsupported
 	for _, c := range []struct {
 		name   string
 		image  []entry

@@ -68,11 +68,11 @@ type delivery struct {
 
 const daemonFile = "daemon"
 
-var errClosed = &session.Error{Code: daemon.CodeUnavailable, Message: "The engine is closed."}
+var errClosed = &session.Error{Code: session.CodeEngineUnavailable, Message: "The engine is closed."}
 
 func openKernels(dir string) (*kernels, error) {
 	if dir == "" {
-		return nil, &session.Error{Code: "engine_open_invalid",
+		return nil, &session.Error{Code: session.CodeServerInvalid,
 			Message: "The Docker engine needs a directory for its state."}
 	}
 	dir, err := filepath.Abs(dir)
@@ -80,7 +80,7 @@ func openKernels(dir string) (*kernels, error) {
 		err = os.MkdirAll(filepath.Join(dir, "kernels"), 0o700)
 	}
 	if err != nil {
-		return nil, daemon.FileFailure("open", "its data folder", err)
+		return nil, daemon.FileFailure("its data folder", err)
 	}
 	return &kernels{dir: dir, byName: map[string]*kernel{}, byID: map[string]*kernel{}, guests: map[string]string{}},
 		nil
@@ -90,7 +90,7 @@ func openKernels(dir string) (*kernels, error) {
 // lead elsewhere.
 func (ks *kernels) path(name string) (string, error) {
 	if name == "" || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || len(name) > 128 {
-		return "", &session.Error{Code: "engine_create_invalid", Message: "The container name \"" + name +
+		return "", &session.Error{Code: session.CodeEngineInvalid, Message: "The container name \"" + name +
 			"\" cannot be used."}
 	}
 	return filepath.Join(ks.dir, "kernels", name), nil
@@ -123,19 +123,19 @@ func (ks *kernels) write(dir string, files delivery) error {
 	}
 	data, err := json.Marshal(files.config)
 	if err != nil {
-		return daemon.FileFailure("create", "the guest's configuration", err)
+		return daemon.FileFailure("the guest's configuration", err)
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "link"), 0o700); err != nil {
-		return daemon.FileFailure("create", "the container's files", err)
+		return daemon.FileFailure("the container's files", err)
 	}
 	if err := engine.ReplaceFile(filepath.Join(dir, "config.json"), data); err != nil {
-		return daemon.FileFailure("create", "the guest's configuration", err)
+		return daemon.FileFailure("the guest's configuration", err)
 	}
 	if err := linkFile(guest, filepath.Join(dir, "guest")); err != nil {
-		return daemon.FileFailure("create", "the guest", err)
+		return daemon.FileFailure("the guest", err)
 	}
 	if err := engine.ReplaceFile(filepath.Join(dir, daemonFile), []byte(files.daemon)); err != nil {
-		return daemon.FileFailure("create", "the container's files", err)
+		return daemon.FileFailure("the container's files", err)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (stri
 	data, err := binary(arch)
 	if err != nil {
 		return "", &session.Error{
-			Code: "engine_create_no-guest", Message: "This Slipway has no guest for " + arch + " containers.",
+			Code: session.CodeEngineUnsupported, Message: "This Slipway has no guest for " + arch + " containers.",
 			Hint: "Choose an image for another architecture.", Err: err,
 		}
 	}
@@ -159,10 +159,10 @@ func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (stri
 	path := filepath.Join(ks.dir, "guest", "slipway-guest-"+arch+"-"+hex.EncodeToString(sum[:6]))
 	if have, err := os.Stat(path); err != nil || have.Size() != int64(len(data)) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return "", daemon.FileFailure("create", "the guest", err)
+			return "", daemon.FileFailure("the guest", err)
 		}
 		if err := atomicwriter.WriteFile(path, data, 0o755); err != nil {
-			return "", daemon.FileFailure("create", "the guest", err)
+			return "", daemon.FileFailure("the guest", err)
 		}
 	}
 	ks.mu.Lock()
@@ -258,7 +258,7 @@ func (ks *kernels) discard(name string) error {
 		there.link.close()
 	}
 	if err := os.RemoveAll(dir); err != nil {
-		return daemon.FileFailure("remove", "the container's files", err)
+		return daemon.FileFailure("the container's files", err)
 	}
 	return nil
 }
@@ -268,7 +268,7 @@ func (ks *kernels) discard(name string) error {
 func (ks *kernels) names(owner string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(ks.dir, "kernels"))
 	if err != nil {
-		return nil, daemon.FileFailure("list", "its data folder", err)
+		return nil, daemon.FileFailure("its data folder", err)
 	}
 	names := make([]string, 0, len(entries))
 	for _, entry := range entries {

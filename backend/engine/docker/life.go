@@ -15,7 +15,7 @@ import (
 )
 
 // Start starts a created container. Besides engine_start_failed it fails
-// with engine_start_no-space, with engine_attach_… where a device could not be
+// with disk_write_no-space, with engine_attach_… where a device could not be
 // handed in, in which case the container is removed, and, for a container that
 // is gone, with engine_read_not-found.
 func (e *Engine) Start(ctx context.Context, id string) error {
@@ -23,9 +23,10 @@ func (e *Engine) Start(ctx context.Context, id string) error {
 	if err == nil {
 		return nil
 	}
-	failed := daemon.ContainerFailure(ctx, "start", id, err)
+	failed := daemon.ContainerFailure(ctx, id, err)
 	switch code := session.CodeOf(failed); {
-	case ctx.Err() != nil, code == daemon.CodeUnavailable, code == daemon.CodeNotFound, code == "engine_start_no-space":
+	case ctx.Err() != nil, code == session.CodeEngineUnavailable, code == session.CodeNoContainer,
+		code == session.CodeDiskFull:
 		return failed
 	}
 	return e.startFailure(ctx, id, err)
@@ -39,14 +40,14 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 	if errdefs.IsNotFound(err) {
 		return nil
 	}
-	return daemon.ContainerFailure(ctx, "stop", id, err)
+	return daemon.ContainerFailure(ctx, id, err)
 }
 
 // Remove removes a container with its anonymous volumes, then its home unless
 // another kernel still uses it, then its files here.
 func (e *Engine) Remove(ctx context.Context, id string) error {
 	state, err := e.Inspect(ctx, id)
-	if session.CodeOf(err) == daemon.CodeNotFound {
+	if session.CodeOf(err) == session.CodeNoContainer {
 		return e.removeLeftovers(ctx, id)
 	}
 	if err != nil {
@@ -85,7 +86,7 @@ func (e *Engine) removeVolumes(ctx context.Context, label string, keep map[strin
 	selection.Add("label", label)
 	found, err := e.daemon.API.VolumeList(ctx, volume.ListOptions{Filters: selection})
 	if err != nil {
-		return daemon.Failure(ctx, "remove", err)
+		return daemon.Failure(ctx, err)
 	}
 	for _, v := range found.Volumes {
 		if keep[v.Name] {
@@ -104,5 +105,5 @@ func (e *Engine) removeVolume(ctx context.Context, name string) error {
 	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
 		return nil
 	}
-	return daemon.Failure(ctx, "remove", err)
+	return daemon.Failure(ctx, err)
 }

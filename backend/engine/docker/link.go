@@ -25,7 +25,7 @@ type link struct {
 func listenLink(dir string) (*link, error) {
 	listener, err := bindLink(dir)
 	if err != nil {
-		return nil, daemon.FileFailure("guest", "the guest's socket", err)
+		return nil, daemon.FileFailure("the guest's socket", err)
 	}
 	l := &link{listener: listener, turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}
@@ -68,8 +68,9 @@ func (l *link) accept(ctx context.Context) (net.Conn, error) {
 		case err != nil && ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
-			return nil, &session.Error{Code: "engine_guest_closed", Message: "The container's link was closed.",
-				Err: err}
+			return nil, &session.Error{Code: session.CodeSessionUnavailable,
+				Message: "The container's link was closed.",
+				Err:     err}
 		case trusted(conn):
 			l.current = conn
 			return conn, nil

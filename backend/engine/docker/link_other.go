@@ -13,7 +13,7 @@ import (
 // virtual machine that runs Linux containers here.
 func bindLink(dir string) (*net.UnixListener, error) {
 	return nil, &session.Error{
-		Code: "engine_create_remote-engine", Message: "Docker on this system runs in a machine of its own, which " +
+		Code: session.CodeEngineUnsupported, Message: "Docker on this system runs in a machine of its own, which " +
 			filepath.Join(dir, linkSocket) + " does not reach.",
 		Hint: "Run a Slipway agent on a Linux machine.",
 	}

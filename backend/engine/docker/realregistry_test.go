@@ -230,7 +230,7 @@ func TestPullThatStaysCutFailsAndIsPulledWhenTriedAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	_, err := e.Pull(ctx, ref, true, func(session.Pull) {})
-	if code := session.CodeOf(err); code != "engine_pull_unavailable" && code != "engine_pull_failed" {
+	if code := session.CodeOf(err); code != "engine_pull_unavailable" && code != "engine_call_internal-error" {
 		t.Fatalf("got %v", err)
 	}
 	if _, err := e.Image(t.Context(), ref); session.CodeOf(err) != "engine_image_not-found" {

@@ -156,7 +156,7 @@ func TestMounts(t *testing.T) {
 		c := newContainer(instanceOf(t), "")
 		c.Mounts = []session.Mount{{Source: "/no/such/place", Target: "/data"}}
 		_, err := e.Create(t.Context(), c)
-		wantCode(t, err, "engine_create_mount-missing")
+		wantCode(t, err, "engine_call_invalid")
 		if err == nil || !strings.Contains(err.Error(), "/no/such/place") {
 			t.Errorf("%v does not name the directory", err)
 		}
@@ -189,21 +189,21 @@ func TestCreateRefusesWhatDockerWould(t *testing.T) {
 		change func(*engine.Container)
 		want   session.Code
 	}{
-		{"a CPU that is not there", func(c *engine.Container) { c.CPUs = []int{9999} }, "engine_create_invalid"},
-		{"too little memory", func(c *engine.Container) { c.Memory = 1000 }, "engine_create_invalid"},
-		{"a name that leads elsewhere", func(c *engine.Container) { c.Name = "../../etc" }, "engine_create_invalid"},
-		{"an image name with spaces", func(c *engine.Container) { c.Image = "not an image" }, "engine_create_invalid"},
+		{"a CPU that is not there", func(c *engine.Container) { c.CPUs = []int{9999} }, "engine_call_invalid"},
+		{"too little memory", func(c *engine.Container) { c.Memory = 1000 }, "engine_call_invalid"},
+		{"a name that leads elsewhere", func(c *engine.Container) { c.Name = "../../etc" }, "engine_call_invalid"},
+		{"an image name with spaces", func(c *engine.Container) { c.Image = "not an image" }, "engine_call_invalid"},
 		{"two mounts on one target", func(c *engine.Container) {
 			c.Mounts = []session.Mount{{Source: "/tmp", Target: "/d"}, {Source: "/tmp", Target: "/d"}}
-		}, "engine_create_invalid"},
+		}, "engine_call_invalid"},
 		{"two ways to write one target", func(c *engine.Container) {
 			c.Mounts = []session.Mount{{Source: "/tmp", Target: "/d/"}, {Source: "/var", Target: "//d"}}
-		}, "engine_create_invalid"},
+		}, "engine_call_invalid"},
 		{"a mount over the home", func(c *engine.Container) {
 			c.Mounts = []session.Mount{{Source: "/tmp", Target: session.Home}}
-		}, "engine_create_invalid"},
+		}, "engine_call_invalid"},
 		{"a relative target", func(c *engine.Container) { c.Mounts = []session.Mount{{Source: "/tmp", Target: "d"}} },
-			"engine_create_invalid"},
+			"engine_call_invalid"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

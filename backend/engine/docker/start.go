@@ -33,12 +33,12 @@ func (e *Engine) startFailure(ctx context.Context, id string, err error) error {
 	failed := e.Devices.Failure(err)
 	if failed == nil {
 		text := daemon.Text(err)
-		return &session.Error{Code: "engine_start_failed", Message: "Docker could not start the container: " +
+		return &session.Error{Code: session.CodeStartFailed, Message: "Docker could not start the container: " +
 			daemon.Sentence(text), Hint: startHint(text), Err: err}
 	}
 	cleaning, cancel := e.daemon.Brief(context.WithoutCancel(ctx))
 	defer cancel()
-	if gone := e.daemon.RemoveContainer(cleaning, id); gone != nil && session.CodeOf(gone) != daemon.CodeNotFound {
+	if gone := e.daemon.RemoveContainer(cleaning, id); gone != nil && session.CodeOf(gone) != session.CodeNoContainer {
 		e.daemon.Log.Warn("a container that did not start stays", "container", daemon.ShortID(id), "error", gone)
 	}
 	return failed

@@ -20,7 +20,7 @@ func (s *suite) commitOf() engine.Commit {
 	s.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), s.Patience)
 		defer cancel()
-		if err := s.engine.RemoveImage(ctx, c.Ref); err != nil && session.CodeOf(err) != "engine_image_not-found" {
+		if err := s.engine.RemoveImage(ctx, c.Ref); err != nil && session.CodeOf(err) != session.CodeNoImage {
 			s.Errorf("removing the image that the case made: %v", err)
 		}
 	})
@@ -49,7 +49,7 @@ func caseCommit(s *suite) {
 		s.Errorf("the container does not run any more: %+v", state)
 	}
 	_, err = s.engine.Commit(s.ctx, id, c)
-	s.wantCode(err, "engine_commit_already-exists")
+	s.wantCode(err, session.CodeImageExists)
 	s.begins(c.Ref)
 
 	if err := s.engine.Stop(s.ctx, id, 0); err != nil {
@@ -59,14 +59,14 @@ func caseCommit(s *suite) {
 		s.Errorf("a container that has ended is not committed: %v", err)
 	}
 	_, err = s.engine.Commit(s.ctx, "nonexistent", s.commitOf())
-	s.wantCode(err, "engine_read_not-found")
+	s.wantCode(err, session.CodeNoContainer)
 
 	if err := s.engine.RemoveImage(s.ctx, c.Ref); err != nil {
 		s.Fatal(err)
 	}
 	_, err = s.engine.Image(s.ctx, c.Ref)
-	s.wantCode(err, "engine_image_not-found")
-	s.wantCode(s.engine.RemoveImage(s.ctx, c.Ref), "engine_image_not-found")
+	s.wantCode(err, session.CodeNoImage)
+	s.wantCode(s.engine.RemoveImage(s.ctx, c.Ref), session.CodeNoImage)
 }
 
 // begins starts a container of an image and removes it. Nothing of the container
@@ -93,7 +93,7 @@ func (s *suite) begins(ref string) {
 	if at < 0 || disk.Images[at].Containers != 1 || disk.Images[at].Origin == nil || disk.Total <= 0 {
 		s.Errorf("the disk holds %+v", disk)
 	}
-	s.wantCode(s.engine.RemoveImage(s.ctx, ref), "engine_image_conflict")
+	s.wantCode(s.engine.RemoveImage(s.ctx, ref), session.CodeImageConflict)
 	if err := s.engine.Remove(s.ctx, id); err != nil {
 		s.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func caseCommitCancel(s *suite) {
 	_, err := s.engine.Commit(ctx, id, c)
 	s.wantCancelled("Commit", err)
 	_, err = s.engine.Image(s.ctx, c.Ref)
-	s.wantCode(err, "engine_image_not-found")
+	s.wantCode(err, session.CodeNoImage)
 	if !s.inspect(id).Running {
 		s.Error("a commit that was given up touched the container")
 	}
@@ -116,7 +116,7 @@ func caseCommitCancel(s *suite) {
 // caseRemoveUsed wants an image to keep every name while a container uses it.
 func caseRemoveUsed(s *suite) {
 	s.create(s.container(""))
-	s.wantCode(s.engine.RemoveImage(s.ctx, s.Image), "engine_image_conflict")
+	s.wantCode(s.engine.RemoveImage(s.ctx, s.Image), session.CodeImageConflict)
 	image, err := s.engine.Image(s.ctx, s.Image)
 	if err != nil || !slices.ContainsFunc(image.Refs,
 		func(ref string) bool { return strings.HasSuffix(ref, s.Image) }) {

@@ -40,14 +40,14 @@ func caseNameTaken(s *suite) {
 	c.Labels = maps.Clone(c.Labels)
 	c.Labels[engine.LabelAttempt] = "2"
 	_, err := s.engine.Create(s.ctx, c)
-	s.wantCode(err, "engine_create_name-taken")
+	s.wantCode(err, session.CodeEngineConflict)
 }
 
 func caseCreateNoImage(s *suite) {
 	c := s.container("")
 	c.Image = s.NoImage
 	_, err := s.engine.Create(s.ctx, c)
-	s.wantCode(err, "engine_create_no-image")
+	s.wantCode(err, session.CodeNoImage)
 	s.wantListed(c.Name, false)
 }
 
@@ -55,7 +55,7 @@ func caseCreateInvalid(s *suite) {
 	c := s.container("")
 	c.Name = ""
 	_, err := s.engine.Create(s.ctx, c)
-	s.wantCode(err, "engine_create_invalid")
+	s.wantCode(err, session.CodeEngineInvalid)
 }
 
 func caseCreated(s *suite) {
@@ -85,7 +85,7 @@ func caseStartTwice(s *suite) {
 }
 
 func caseStartGone(s *suite) {
-	s.wantCode(s.engine.Start(s.ctx, "nonexistent"), "engine_read_not-found")
+	s.wantCode(s.engine.Start(s.ctx, "nonexistent"), session.CodeNoContainer)
 }
 
 func caseStop(s *suite) {
@@ -125,7 +125,7 @@ func caseRemoveRunning(s *suite) {
 		s.Fatal(err)
 	}
 	_, err := s.engine.Inspect(s.ctx, id)
-	s.wantCode(err, "engine_read_not-found")
+	s.wantCode(err, session.CodeNoContainer)
 	s.wantListed(c.Name, false)
 }
 
@@ -171,7 +171,7 @@ func (s *suite) wantListed(name string, want bool) {
 
 func caseInspectGone(s *suite) {
 	_, err := s.engine.Inspect(s.ctx, "nonexistent")
-	s.wantCode(err, "engine_read_not-found")
+	s.wantCode(err, session.CodeNoContainer)
 }
 
 func caseExitCode(s *suite) {
@@ -260,7 +260,7 @@ func caseConcurrent(s *suite) {
 		return s.engine.Remove(s.ctx, ids[i])
 	})
 	for i, id := range ids {
-		if _, err := s.engine.Inspect(s.ctx, id); session.CodeOf(err) != "engine_read_not-found" {
+		if _, err := s.engine.Inspect(s.ctx, id); session.CodeOf(err) != session.CodeNoContainer {
 			s.Errorf("container %d is still there: %v", i, err)
 		}
 	}

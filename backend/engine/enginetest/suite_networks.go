@@ -6,6 +6,7 @@ import (
 
 	"slipway/backend/engine"
 	"slipway/backend/guest/link"
+	"slipway/backend/session"
 )
 
 // network makes a private network for c that the case's end removes, after the
@@ -50,7 +51,7 @@ func caseNetwork(s *suite) {
 	}
 	c.Network = name
 	_, err := s.engine.Create(s.ctx, c)
-	s.wantCode(err, "engine_create_no-network")
+	s.wantCode(err, session.CodeEngineConflict)
 }
 
 func caseNetworkTaken(s *suite) {
@@ -58,12 +59,12 @@ func caseNetworkTaken(s *suite) {
 	name := s.network(c)
 	other := maps.Clone(networkLabels(c))
 	other[engine.LabelSession] = "somebodyelse"
-	s.wantCode(s.engine.CreateNetwork(s.ctx, engine.Network{Name: name, Labels: other}), "engine_network_name-taken")
+	s.wantCode(s.engine.CreateNetwork(s.ctx, engine.Network{Name: name, Labels: other}), session.CodeEngineConflict)
 }
 
 func caseNetworkInvalid(s *suite) {
 	s.wantCode(s.engine.CreateNetwork(s.ctx, engine.Network{Labels: networkLabels(s.container(""))}),
-		"engine_network_invalid")
+		session.CodeEngineInvalid)
 }
 
 func caseNetworkInUse(s *suite) {
@@ -73,7 +74,7 @@ func caseNetworkInUse(s *suite) {
 	if err := s.engine.Start(s.ctx, id); err != nil {
 		s.Fatal(err)
 	}
-	s.wantCode(s.engine.RemoveNetwork(s.ctx, c.Network), "engine_network_in-use")
+	s.wantCode(s.engine.RemoveNetwork(s.ctx, c.Network), session.CodeEngineConflict)
 	if !s.inspect(id).Running {
 		s.Error("the container does not run any more")
 	}
@@ -112,7 +113,7 @@ func caseNetworkApart(s *suite) {
 	if err := s.engine.Remove(s.ctx, first); err != nil {
 		s.Fatal(err)
 	}
-	s.wantCode(s.engine.RemoveNetwork(s.ctx, network), "engine_network_in-use")
+	s.wantCode(s.engine.RemoveNetwork(s.ctx, network), session.CodeEngineConflict)
 	if !s.inspect(second).Running {
 		s.Error("the other container does not run any more")
 	}
@@ -149,7 +150,7 @@ func caseCreateNoNetwork(s *suite) {
 	for _, name := range []string{"slipway-none", "host", "bridge", "none", "container:" + c.Name} {
 		c.Network = name
 		_, err := s.engine.Create(s.ctx, c)
-		s.wantCode(err, "engine_create_no-network")
+		s.wantCode(err, session.CodeEngineConflict)
 		s.wantListed(c.Name, false)
 	}
 }

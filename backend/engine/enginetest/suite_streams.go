@@ -24,7 +24,7 @@ func caseImage(s *suite) {
 		s.Errorf("by its id behind its name it is %q (%v), want %q", pinned.ID, err, image.ID)
 	}
 	_, err = s.engine.Image(s.ctx, s.Image+"@sha256:"+strings.Repeat("0", 64))
-	s.wantCode(err, "engine_image_not-found")
+	s.wantCode(err, session.CodeNoImage)
 	images, err := s.engine.Images(s.ctx)
 	if err != nil {
 		s.Fatal(err)
@@ -39,7 +39,7 @@ func caseImage(s *suite) {
 
 func caseNoImage(s *suite) {
 	_, err := s.engine.Image(s.ctx, s.NoImage)
-	s.wantCode(err, "engine_image_not-found")
+	s.wantCode(err, session.CodeNoImage)
 }
 
 func casePullUnknown(s *suite) {
@@ -47,7 +47,7 @@ func casePullUnknown(s *suite) {
 	switch code := session.CodeOf(err); code {
 	// An engine without a way to any registry cannot know better, and one whose
 	// registry hides what it lacks is told that it may not look.
-	case "engine_pull_not-found", "engine_pull_unavailable", "engine_pull_forbidden":
+	case session.CodePullNotFound, session.CodePullUnavailable, session.CodePullForbidden:
 	default:
 		s.Errorf("got code %q (%v), want engine_pull_not-found", code, err)
 	}
@@ -55,7 +55,7 @@ func casePullUnknown(s *suite) {
 
 func casePull(s *suite) {
 	s.Evict(s.T, s.PullImage)
-	if _, err := s.engine.Image(s.ctx, s.PullImage); session.CodeOf(err) != "engine_image_not-found" {
+	if _, err := s.engine.Image(s.ctx, s.PullImage); session.CodeOf(err) != session.CodeNoImage {
 		s.Fatalf("the image is there before the pull: %v", err)
 	}
 	var steps []session.Pull
@@ -87,7 +87,7 @@ func casePullCancel(s *suite) {
 	defer cancel()
 	_, err := s.engine.Pull(ctx, s.PullImage, false, func(session.Pull) { cancel() })
 	s.wantCancelled("Pull", err)
-	if _, err := s.engine.Image(s.ctx, s.PullImage); session.CodeOf(err) != "engine_image_not-found" {
+	if _, err := s.engine.Image(s.ctx, s.PullImage); session.CodeOf(err) != session.CodeNoImage {
 		s.Errorf("the image is there after a pull that was given up (%v)", err)
 	}
 }
@@ -127,7 +127,7 @@ func caseLogs(s *suite) {
 	s.ended(id)
 	s.wantText(s.readLogs(id, session.LogOptions{}), printed(1, 10))
 	_, err := s.engine.Logs(s.ctx, "nonexistent", session.LogOptions{})
-	s.wantCode(err, "engine_read_not-found")
+	s.wantCode(err, session.CodeNoContainer)
 }
 
 func caseLogsTail(s *suite) {
@@ -189,7 +189,7 @@ func caseGuestExited(s *suite) {
 	if err == nil {
 		conn.Close() //nolint:errcheck // it should not be there
 	}
-	s.wantCode(err, "engine_guest_exited")
+	s.wantCode(err, session.CodeGuestExited)
 }
 
 func caseGuestWaits(s *suite) {

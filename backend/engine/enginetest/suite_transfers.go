@@ -47,7 +47,7 @@ func caseTransfer(s *suite) {
 		s.Errorf("the image put together is %s and should be %s (%v)", image.ID, parts.ID, err)
 	}
 	parts.Layers = append(parts.Layers, session.ImageLayer{Digest: "sha256:" + strings.Repeat("0", 64)})
-	if _, err := s.engine.ImportImage(s.ctx, parts, content); session.CodeOf(err) != "engine_import_incomplete" {
+	if _, err := s.engine.ImportImage(s.ctx, parts, content); session.CodeOf(err) != session.CodeImageInvalid {
 		s.Errorf("with a layer that nobody has it fails with %v", err)
 	}
 }
@@ -67,7 +67,7 @@ func caseTransferEnds(s *suite) {
 	if !errors.Is(err, enough) || calls != 1 {
 		s.Errorf("it ends with %v after %d parts", err, calls)
 	}
-	if _, err := s.engine.DescribeImage(s.ctx, s.NoImage); session.CodeOf(err) != "engine_image_not-found" {
+	if _, err := s.engine.DescribeImage(s.ctx, s.NoImage); session.CodeOf(err) != session.CodeNoImage {
 		s.Errorf("an image that is not there is described: %v", err)
 	}
 }

@@ -56,7 +56,7 @@ func (s *containers) Commit(ctx context.Context, id string, c engine.Commit) (se
 		return session.Image{}, err
 	}
 	if _, taken := s.images.find(c.Ref); taken {
-		return session.Image{}, &session.Error{Code: "engine_commit_already-exists",
+		return session.Image{}, &session.Error{Code: session.CodeImageExists,
 			Message: fmt.Sprintf("There is an image named %s already.", c.Ref),
 			Hint:    "Choose another name, or remove it."}
 	}

@@ -115,13 +115,13 @@ func (s *containers) same(id string, c engine.Container) (string, error) {
 	if other, ok := s.byID[id]; ok && maps.Equal(other.Spec.Labels, c.Labels) {
 		return id, nil
 	}
-	return "", &session.Error{Code: "engine_create_name-taken", Message: fmt.Sprintf("Another container is named %s.",
+	return "", &session.Error{Code: session.CodeEngineConflict, Message: fmt.Sprintf("Another container is named %s.",
 		c.Name), Hint: "End the session that has it, or choose another name."}
 }
 
 func (s *containers) creatable(c engine.Container) error {
 	invalid := func(format string, args ...any) error {
-		return &session.Error{Code: "engine_create_invalid", Message: fmt.Sprintf(format, args...),
+		return &session.Error{Code: session.CodeEngineInvalid, Message: fmt.Sprintf(format, args...),
 			Hint: "Change it and launch again."}
 	}
 	switch {
@@ -139,11 +139,11 @@ func (s *containers) creatable(c engine.Container) error {
 		return invalid("A simulated session cannot have a directory mounted that holds Slipway's own files.")
 	}
 	if _, ok := s.images.find(c.Image); !ok {
-		return &session.Error{Code: "engine_create_no-image",
+		return &session.Error{Code: session.CodeNoImage,
 			Message: fmt.Sprintf("The image %s is not on this machine.", c.Image), Hint: "Pull it first."}
 	}
 	if !s.networks.has(c.Network) {
-		return &session.Error{Code: "engine_create_no-network", Message: fmt.Sprintf("The network %s does not exist.",
+		return &session.Error{Code: session.CodeEngineConflict, Message: fmt.Sprintf("The network %s does not exist.",
 			c.Network), Hint: "Launch the session again."}
 	}
 	return nil
@@ -162,7 +162,7 @@ func (s *containers) prepare(id string, c engine.Container) (*logFile, error) {
 }
 
 func noSpace(err error) error {
-	return &session.Error{Code: "engine_create_no-space", Message: "The files of the session cannot be written.",
+	return &session.Error{Code: session.CodeDiskFull, Message: "The files of the session cannot be written.",
 		Hint: "Make room on the disk.", Err: err}
 }
 
@@ -307,7 +307,7 @@ func (c *container) state() engine.State {
 }
 
 func notFound(id string) error {
-	return &session.Error{Code: "engine_read_not-found", Message: fmt.Sprintf("There is no container %s.", id),
+	return &session.Error{Code: session.CodeNoContainer, Message: fmt.Sprintf("There is no container %s.", id),
 		Hint: "It may have been removed."}
 }
 

@@ -139,7 +139,7 @@ func (s *images) Image(ctx context.Context, ref string) (session.Image, error) {
 	}
 	image, ok := s.find(ref)
 	if !ok {
-		return session.Image{}, &session.Error{Code: "engine_image_not-found",
+		return session.Image{}, &session.Error{Code: session.CodeNoImage,
 			Message: fmt.Sprintf("The image %s is not on this machine.", ref), Hint: "Pull it first."}
 	}
 	return image, nil
@@ -153,7 +153,7 @@ func (s *images) RemoveImage(ctx context.Context, ref string) error {
 	s.mu.Lock()
 	if users := s.users(image); len(users) > 0 {
 		s.mu.Unlock()
-		return &session.Error{Code: "engine_image_conflict",
+		return &session.Error{Code: session.CodeImageConflict,
 			Message: fmt.Sprintf("The image %s is used by the container %s.", ref, users[0]),
 			Hint:    "End that session first."}
 	}

@@ -64,12 +64,12 @@ func (s *containers) begin(id string) error {
 	s.mu.Unlock()
 	world, err := s.world(id, spec, started)
 	if err != nil {
-		return &session.Error{Code: "engine_start_failed", Message: "The files of the session cannot be opened.",
+		return &session.Error{Code: session.CodeStartFailed, Message: "The files of the session cannot be opened.",
 			Hint: "Look whether its folders are still there.", Err: err}
 	}
 	spools := filepath.Join(s.containerDir(id), "spool")
 	if err := os.MkdirAll(spools, 0o700); err != nil {
-		return &session.Error{Code: "engine_start_no-space",
+		return &session.Error{Code: session.CodeDiskFull,
 			Message: "The folder for the session's terminals cannot be made.", Hint: "Look whether the disk is full.",
 			Err: err}
 	}
@@ -226,7 +226,7 @@ func (s *containers) Guest(ctx context.Context, id string) (net.Conn, error) {
 			return nil, notFound(id)
 		case !c.State.Created && !c.State.Running:
 			s.mu.Unlock()
-			return nil, &session.Error{Code: "engine_guest_exited",
+			return nil, &session.Error{Code: session.CodeGuestExited,
 				Message: "The container ended before its guest could be reached.", Hint: "Read the session's log."}
 		case c.life != nil:
 			conn := s.serve(c.life)

@@ -31,14 +31,14 @@ func (m *machine) check(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.",
+		return &session.Error{Code: session.CodeEngineUnavailable, Message: "The simulated engine is closed.",
 			Hint: "Start Slipway again."}
 	}
 	return nil
 }
 
 func cancelled(ctx context.Context) error {
-	return &session.Error{Code: "engine_call_timeout", Message: "The call was given up before it was done.",
+	return &session.Error{Code: session.CodeEngineTimeout, Message: "The call was given up before it was done.",
 		Err: errors.Join(ctx.Err(), context.Cause(ctx))}
 }
 
@@ -56,7 +56,7 @@ func (m *machine) pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return cancelled(ctx)
 	case <-m.ctx.Done():
-		return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.",
+		return &session.Error{Code: session.CodeEngineUnavailable, Message: "The simulated engine is closed.",
 			Hint: "Start Slipway again."}
 	}
 }

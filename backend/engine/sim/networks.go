@@ -23,7 +23,7 @@ func (s *networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 		return err
 	}
 	if name == "" || labels[engine.LabelInstance] == "" {
-		return &session.Error{Code: "engine_network_invalid", Message: "A network needs a name and the label " +
+		return &session.Error{Code: session.CodeEngineInvalid, Message: "A network needs a name and the label " +
 			engine.LabelInstance + "."}
 	}
 	s.mu.Lock()
@@ -38,7 +38,7 @@ func (s *networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 	case maps.Equal(there, labels):
 		return nil
 	}
-	return &session.Error{Code: "engine_network_name-taken", Message: fmt.Sprintf("Another network is named %s.", name),
+	return &session.Error{Code: session.CodeEngineConflict, Message: fmt.Sprintf("Another network is named %s.", name),
 		Hint: "End the session that has it, or launch again."}
 }
 
@@ -58,7 +58,7 @@ func (s *networks) RemoveNetwork(ctx context.Context, name string) error {
 	case !there:
 		return nil
 	case busy:
-		return &session.Error{Code: "engine_network_in-use",
+		return &session.Error{Code: session.CodeEngineConflict,
 			Message: fmt.Sprintf("Containers still use the network %s.", name), Hint: "Remove them first."}
 	}
 	return s.save()

@@ -63,7 +63,7 @@ func (p *processes) Start(cmd guest.Command) (terminal.Process, error) {
 			dir = shell.Clean(cmd.Dir)
 		}
 		if info, err := p.world.FS.Stat(dir); err != nil || !info.IsDir() {
-			return nil, &session.Error{Code: "process_start_no-directory",
+			return nil, &session.Error{Code: session.CodeGuestInternal,
 				Message: fmt.Sprintf("There is no directory %s in the session.", dir),
 				Hint:    "Make it first, or choose another."}
 		}
@@ -99,18 +99,18 @@ func (p *processes) find(argv []string) error {
 			return nil
 		}
 		if err == nil {
-			return &session.Error{Code: "process_start_forbidden",
+			return &session.Error{Code: session.CodeProcessForbidden,
 				Message: fmt.Sprintf("%s is not a program.", argv[0]), Hint: "Make it executable with chmod +x."}
 		}
 	}
 	return &session.Error{
-		Code: "process_start_not-found", Message: fmt.Sprintf("%s is not in this simulated session.", argv[0]),
+		Code: session.CodeProcessNotFound, Message: fmt.Sprintf("%s is not in this simulated session.", argv[0]),
 		Hint: "A simulated session has a shell and its utilities only; with Docker it has what its image holds.",
 	}
 }
 
 func broken(err error) error {
-	return &session.Error{Code: "process_start_internal-error", Message: "The simulated program could not be started.",
+	return &session.Error{Code: session.CodeGuestInternal, Message: "The simulated program could not be started.",
 		Err: err}
 }
 

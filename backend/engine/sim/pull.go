@@ -28,7 +28,7 @@ func (s *images) pull(ctx context.Context, ref string, progress func(session.Pul
 	}
 	image, ok := s.published(ref)
 	if !ok {
-		return session.Because("engine_pull_not-found", session.Say("simPullNotFound", session.Fill("image", ref)),
+		return session.Because(session.CodePullNotFound, session.Say("simPullNotFound", session.Fill("image", ref)),
 			session.Say("simPullNotFoundHint")).Failure(nil)
 	}
 	if err := s.pause(ctx, pullDelay); err != nil {

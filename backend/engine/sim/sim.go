@@ -68,7 +68,7 @@ func Open(config Config) (*Sim, error) {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
 	if err := os.MkdirAll(filepath.Join(config.Dir, "containers"), 0o700); err != nil {
-		return nil, &session.Error{Code: "engine_open_no-space", Message: fmt.Sprintf("The folder %s cannot be made.",
+		return nil, &session.Error{Code: session.CodeDiskFull, Message: fmt.Sprintf("The folder %s cannot be made.",
 			config.Dir), Hint: "Make it writable or choose another with SLIPWAY_HOME.", Err: err}
 	}
 	m := &machine{config: config, changed: make(chan struct{})}

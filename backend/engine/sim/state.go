@@ -58,7 +58,7 @@ func (s *Sim) load() error {
 		err = fmt.Errorf("version %d of the file is not known", saved.Version)
 	}
 	if err != nil {
-		return &session.Error{Code: "engine_open_invalid",
+		return &session.Error{Code: session.CodeServerInvalid,
 			Message: fmt.Sprintf("The simulated engine's file %s cannot be read.", s.statePath()),
 			Hint:    "Move it away to begin anew.", Err: err}
 	}
@@ -102,7 +102,7 @@ func (s *Sim) write() error {
 		err = engine.ReplaceFile(s.statePath(), data)
 	}
 	if err != nil {
-		return &session.Error{Code: "engine_create_no-space", Message: "The simulated engine cannot write its state.",
+		return &session.Error{Code: session.CodeDiskFull, Message: "The simulated engine cannot write its state.",
 			Hint: "Make room on the disk.", Err: err}
 	}
 	return nil

@@ -58,7 +58,7 @@ func (s *images) ExportImage(ctx context.Context, id string, want func(part stri
 	}
 	imaginary := engine.Imagine(image)
 	if !slices.Equal(imaginary.Parts.Layers, parts.Layers) {
-		return &session.Error{Code: "engine_export_failed",
+		return &session.Error{Code: session.CodeOperationFailed,
 			Message: "This machine is simulated and kept only the name of the image.",
 			Hint:    "Send it from a machine with Docker."}
 	}

@@ -23,6 +23,6 @@ func (s *containers) Watch(ctx context.Context, fn func(engine.State)) error {
 	if err := changes.Follow(ctx, fn); err != nil {
 		return cancelled(ctx)
 	}
-	return &session.Error{Code: "engine_connect_unavailable", Message: "The simulated engine is closed.",
+	return &session.Error{Code: session.CodeEngineUnavailable, Message: "The simulated engine is closed.",
 		Hint: "Start Slipway again."}
 }

@@ -33,8 +33,6 @@ const (
 	maxSide      = 4096 // columns or rows of a terminal
 )
 
-const codeNonsense = session.Code("guest_call_invalid-answer")
-
 var (
 	idRule   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 	codeRule = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*(_[a-z0-9]+(-[a-z0-9]+)*){1,3}$`)
@@ -42,7 +40,7 @@ var (
 )
 
 func nonsense(what string) error {
-	return &session.Error{Code: codeNonsense, Message: "The session sends " + what + " that makes no sense.",
+	return &session.Error{Code: session.CodeAgentReply, Message: "The session sends " + what + " that makes no sense.",
 		Hint: "Something in the session interferes with Slipway. Start it again, and do not trust its image."}
 }
 
@@ -86,7 +84,7 @@ func checkCause(c *session.Cause) *session.Cause {
 	}
 	code := c.Code
 	if len(code) > 100 || !codeRule.MatchString(string(code)) {
-		code = codeNonsense
+		code = session.CodeAgentReply
 	}
 	told := session.Error{Code: code, Message: lines(c.Message, maxMessage), Hint: lines(c.Hint, maxMessage)}
 	return told.Cause()

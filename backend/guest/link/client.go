@@ -16,7 +16,7 @@ import (
 
 // Client calls the guest of one container. All methods are safe for concurrent
 // use and fail with a [session.Error]: the guest's own, or
-// guest_call_unavailable when the link is lost and guest_call_timeout when ctx
+// session_use_unavailable when the link is lost and operation_run_timeout when ctx
 // ends first.
 type Client struct {
 	mux   *tunnel.Mux
@@ -24,24 +24,24 @@ type Client struct {
 }
 
 // Connect takes conn over, also when it fails, and greets the guest. It fails
-// with guest_connect_unavailable or guest_connect_version.
+// with session_use_unavailable or guest_connect_version.
 func Connect(ctx context.Context, conn net.Conn) (*Client, error) {
 	mux, err := tunnel.NewMux(conn, tunnel.Opener)
 	if err != nil {
-		return nil, unavailable("guest_connect_unavailable", err)
+		return nil, unavailable(session.CodeSessionUnavailable, err)
 	}
 	c := &Client{mux: mux}
 	if err := c.call(ctx, Request{Op: OpHello, Version: Version}, &c.hello); err != nil {
 		_ = mux.Close()
-		if session.CodeOf(err) == "guest_connect_version" {
+		if session.CodeOf(err) == session.CodeGuestVersion {
 			return nil, err
 		}
-		return nil, unavailable("guest_connect_unavailable", err)
+		return nil, unavailable(session.CodeSessionUnavailable, err)
 	}
 	if c.hello.Version != Version {
 		_ = mux.Close()
 		return nil, &session.Error{
-			Code: "guest_connect_version",
+			Code: session.CodeGuestVersion,
 			Message: fmt.Sprintf("The session's guest speaks version %d of the link and this program version %d.",
 				c.hello.Version, Version),
 			Hint: "The session was started by another version of Slipway; end it and start it again.",
@@ -89,27 +89,27 @@ func (c *Client) ListTerminals(ctx context.Context) ([]session.Terminal, error) 
 	return ask[terminalList](ctx, c, Request{Op: OpTerminalList})
 }
 
-// OpenTerminal starts a shell; terminal_create_no-shell where the image has
-// none, terminal_create_not-found when the command does not exist.
+// OpenTerminal starts a shell; guest_call_internal-error where the image has
+// none, session_use_not-found when the command does not exist.
 func (c *Client) OpenTerminal(ctx context.Context, req session.TerminalRequest) (session.Terminal, error) {
 	opened, err := ask[oneTerminal](ctx, c, Request{Op: OpTerminalOpen, Open: &req})
 	return session.Terminal(opened), err
 }
 
 // AttachTerminal joins a shell; the stream speaks the attach protocol of
-// package terminal. terminal_read_not-found.
+// package terminal. session_use_not-found.
 func (c *Client) AttachTerminal(ctx context.Context, req session.AttachRequest) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpTerminalAttach, Attach: &req}, nil)
 }
 
-// CloseTerminal ends a shell and forgets it; terminal_read_not-found.
+// CloseTerminal ends a shell and forgets it; session_use_not-found.
 func (c *Client) CloseTerminal(ctx context.Context, id string) error {
 	return c.call(ctx, Request{Op: OpTerminalClose, ID: id}, nil)
 }
 
 // Exec starts one command; the stream speaks the exec protocol of package
-// terminal, and closing it ends the command. exec_create_not-found,
-// exec_create_forbidden, exec_create_no-directory.
+// terminal, and closing it ends the command. process_start_not-found,
+// process_start_forbidden, guest_call_internal-error.
 func (c *Client) Exec(ctx context.Context, req session.ExecRequest) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpExec, Exec: &req}, nil)
 }
@@ -123,7 +123,7 @@ func (c *Client) Which(ctx context.Context, names []string) (map[string]string, 
 
 // StartService starts a service and waits until it is ready. A service of the
 // same id that is ready is returned as it is. app_start_not-installed,
-// app_start_exited, app_start_timeout, app_start_port-in-use.
+// app_start_exited, app_start_timeout, app_open_conflict.
 func (c *Client) StartService(ctx context.Context, req ServiceRequest) (Service, error) {
 	started, err := ask[oneService](ctx, c, Request{Op: OpServiceStart, Service: &req})
 	return Service(started), err
@@ -158,7 +158,7 @@ func (c *Client) Notice(ctx context.Context, text string) error {
 	return c.call(ctx, Request{Op: OpNotice, Text: text}, nil)
 }
 
-// Dial connects to a port on the container's loopback; port_dial_refused.
+// Dial connects to a port on the container's loopback; app_start_timeout.
 // ctx bounds only the making of the connection.
 func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpDial, Port: port}, nil)
@@ -171,7 +171,7 @@ func (c *Client) SSHHost(ctx context.Context) (session.SSHHost, error) {
 }
 
 // DialSSH opens one connection to the guest's ssh server; ssh_open_invalid,
-// ssh_open_too-many. ctx bounds only the opening.
+// session_use_too-many. ctx bounds only the opening.
 func (c *Client) DialSSH(ctx context.Context, req session.SSHRequest) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpSSH, SSH: &req}, nil)
 }
@@ -237,17 +237,19 @@ func callError(ctx context.Context, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &session.Error{Code: "guest_call_timeout", Message: "The session's guest did not answer in time.",
-			Hint: "Try again; if it goes on, look at the session's log.", Err: ctx.Err()}
+		return &session.Error{Code: session.CodeOperationTimeout,
+			Message: "The session's guest did not answer in time.",
+			Hint:    "Try again; if it goes on, look at the session's log.", Err: ctx.Err()}
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, tunnel.ErrTooManyStreams):
-		return &session.Error{Code: "guest_call_busy", Message: "The session has too many open connections.",
-			Hint: "Close some of its apps or terminals.", Err: err}
+		return &session.Error{Code: session.CodeSessionUnavailable,
+			Message: "The session has too many open connections.",
+			Hint:    "Close some of its apps or terminals.", Err: err}
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
-	return unavailable("guest_call_unavailable", err)
+	return unavailable(session.CodeSessionUnavailable, err)
 }
 
 func unavailable(code session.Code, err error) error {

@@ -177,7 +177,7 @@ func ReplyError(w io.Writer, failure error) error {
 
 // CauseOf writes failure the way it crosses the link.
 func CauseOf(failure error) *session.Cause {
-	return session.AsError(failure, "guest_call_internal-error").Cause()
+	return session.AsError(failure, session.CodeGuestInternal).Cause()
 }
 
 // readReply reads the answer to a request into value, which may be nil.

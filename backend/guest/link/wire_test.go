@@ -96,7 +96,7 @@ func TestConnectToSomethingElse(t *testing.T) {
 		_, _ = theirs.Write([]byte("SSH-2.0-nonsense\r\n"))
 		_ = theirs.Close()
 	}()
-	if _, err := link.Connect(t.Context(), ours); session.CodeOf(err) != "guest_connect_unavailable" {
+	if _, err := link.Connect(t.Context(), ours); session.CodeOf(err) != "session_use_unavailable" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -63,7 +63,7 @@ func New(name string) *Agent {
 }
 
 func unsupported(method string) error {
-	return failed("agent_call_unsupported", method+" is not a part of this agent.")
+	return failed(session.CodeAgentUnsupported, method+" is not a part of this agent.")
 }
 
 func failed(code session.Code, message string) error {
@@ -71,7 +71,7 @@ func failed(code session.Code, message string) error {
 }
 
 func (a *base) unavailable() error {
-	return failed("agent_call_unavailable", "The agent "+a.Name+" is not reached.")
+	return failed(session.CodeAgentUnavailable, "The agent "+a.Name+" is not reached.")
 }
 
 // enter begins a call. It returns with mu held, but where it fails.

@@ -43,9 +43,9 @@ func (a *images) removeImage(_ context.Context, ref string) error {
 	at := slices.IndexFunc(a.all, func(i session.Image) bool { return i.ID == ref || slices.Contains(i.Refs, ref) })
 	switch {
 	case at < 0:
-		return failed("engine_image_not-found", "The image "+ref+" is not on this machine.")
+		return failed(session.CodeNoImage, "The image "+ref+" is not on this machine.")
 	case len(a.all[at].UsedBy) > 0:
-		return failed("image_remove_conflict", "A session uses the image "+ref+".")
+		return failed(session.CodeImageConflict, "A session uses the image "+ref+".")
 	}
 	a.all = slices.Delete(slices.Clone(a.all), at, at+1)
 	return nil
@@ -79,7 +79,7 @@ func (a *images) work(id string) (*session.ImageWork, error) {
 			return &a.works[i], nil
 		}
 	}
-	return &session.ImageWork{}, failed("image_work_not-found", "There is no such work.")
+	return &session.ImageWork{}, failed(session.CodeOperationNotFound, "There is no such work.")
 }
 
 func (a *images) awaitImageWork(ctx context.Context, id string, after uint64) (session.ImageWork, error) {

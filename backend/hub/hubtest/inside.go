@@ -43,7 +43,7 @@ func (a *inside) Starts() (n int) {
 func (a *inside) running(ctx context.Context, id session.ID) error {
 	s, err := a.sessions.get(ctx, id)
 	if err == nil && s.Status != session.Running {
-		err = failed("session_enter_not-running", fmt.Sprintf("%s is %s.", s.Name, s.Status))
+		err = failed(session.CodeSessionConflict, fmt.Sprintf("%s is %s.", s.Name, s.Status))
 	}
 	return err
 }
@@ -70,7 +70,7 @@ func (a *inside) attachTerminal(ctx context.Context, id session.ID,
 		return nil, err
 	}
 	if a.Attach == nil {
-		return nil, failed("terminal_attach_not-found", fmt.Sprintf("There is no terminal %q.", req.Terminal))
+		return nil, failed(session.CodeUseNotFound, fmt.Sprintf("There is no terminal %q.", req.Terminal))
 	}
 	near, far := net.Pipe()
 	go a.Attach(req, far)
@@ -89,8 +89,9 @@ func (a *inside) exec(ctx context.Context, id session.ID, req session.ExecReques
 		return nil, err
 	}
 	if len(req.Command) == 0 {
-		return nil, &session.Error{Code: "exec_start_invalid", Message: "There is no command.", Hint: "Write one.",
-			Fields: []session.FieldError{{Field: "command", Code: "exec_start_invalid",
+		return nil, &session.Error{Code: session.CodeSessionInvalid, Message: "There is no command.",
+			Hint: "Write one.",
+			Fields: []session.FieldError{{Field: "command", Kind: session.KindInvalid,
 				Message: "There is no command."}}}
 	}
 	near, far := net.Pipe()
@@ -107,7 +108,7 @@ func (a *inside) dialSSH(ctx context.Context, id session.ID, req session.SSHRequ
 		return nil, err
 	}
 	if a.SSH == nil {
-		return nil, failed("ssh_open_forbidden", "The session was launched without ssh.")
+		return nil, failed(session.CodeSessionConflict, "The session was launched without ssh.")
 	}
 	return a.SSH(ctx, req)
 }
@@ -132,7 +133,7 @@ func (a *inside) setApp(ctx context.Context, id session.ID, app string, state se
 	}
 	i := slices.IndexFunc(a.apps[id], func(known session.App) bool { return known.ID == app })
 	if i < 0 {
-		return session.App{}, failed("app_start_not-installed", app+" is not installed in this image.")
+		return session.App{}, failed(session.CodeAppNotInstalled, app+" is not installed in this image.")
 	}
 	known := &a.apps[id][i]
 	if state == session.AppReady && known.State != session.AppReady {
@@ -150,7 +151,7 @@ func (a *inside) dialPort(ctx context.Context, id session.ID, port int) (net.Con
 		return nil, err
 	}
 	if a.Dial == nil {
-		return nil, failed("app_dial_unavailable", fmt.Sprintf("Nothing listens on port %d.", port))
+		return nil, failed(session.CodeAppUnavailable, fmt.Sprintf("Nothing listens on port %d.", port))
 	}
 	return a.Dial(ctx, id, port)
 }

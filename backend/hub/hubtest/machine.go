@@ -53,7 +53,7 @@ func (a *machine) deviceHistory(ctx context.Context, device gpu.UUID, since time
 				Power: d.Power, Temperature: d.Temperature}}, nil
 		}
 	}
-	return nil, failed("accelerator_read_not-found", fmt.Sprintf("There is no device %q.", device))
+	return nil, failed(session.CodeDeviceNotFound, fmt.Sprintf("There is no device %q.", device))
 }
 
 func (a *machine) accounts(_ context.Context, span session.AccountSpan) ([]session.Account, error) {
@@ -84,5 +84,5 @@ func (a *machine) listDirectories(_ context.Context, path string) (session.Direc
 	case "", "/data":
 		return session.DirectoryListing{Path: "/data", Parent: "/", Entries: []session.DirectoryEntry{}}, nil
 	}
-	return session.DirectoryListing{}, failed("directory_read_not-found", "There is no directory "+path+".")
+	return session.DirectoryListing{}, failed(session.CodeFileNotFound, "There is no directory "+path+".")
 }

@@ -52,7 +52,7 @@ func (r *Connector) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
 	defer r.mu.Unlock()
 	agent := r.agents[entry.Address]
 	if agent == nil {
-		return nil, &session.Error{Code: "agent_connect_not-found", Message: "There is no such machine.",
+		return nil, &session.Error{Code: session.CodeAgentNotFound, Message: "There is no such machine.",
 			Hint: "Choose another."}
 	}
 	remote := &Remote{id: entry.ID, agent: agent, changed: make(chan struct{}), up: true}
@@ -152,7 +152,7 @@ func (r *Remote) move(up bool) {
 	if !up {
 		link = hub.Link{State: hub.LinkDown, Since: now, LastHeard: now, Transport: "ssh",
 			NextTry: now.Add(time.Second), Waits: "The network does not answer.",
-			Err: &session.Error{Code: "agent_connect_unreachable", Message: "No route to the host.",
+			Err: &session.Error{Code: session.CodeUnreachable, Message: "No route to the host.",
 				Hint: "Look at the network."}}
 	}
 	r.mu.Lock()
@@ -190,7 +190,7 @@ func (r *Remote) Answer(_ context.Context, accept bool, found string) (string, e
 	question := r.link.Question
 	r.mu.Unlock()
 	if question == nil || question.Found != found {
-		return "", &session.Error{Code: "agent_answer_conflict", Message: "That is not what is asked.",
+		return "", &session.Error{Code: session.CodeAgentConflict, Message: "That is not what is asked.",
 			Hint: "Look again."}
 	}
 	if accept {
@@ -221,7 +221,7 @@ func (r *Remote) RevokeDevice(_ context.Context, fingerprint string) error {
 			return nil
 		}
 	}
-	return &session.Error{Code: "agent_pair_not-found", Message: "There is no such device.", Hint: "List them."}
+	return &session.Error{Code: session.CodeAgentNotFound, Message: "There is no such device.", Hint: "List them."}
 }
 
 func (r *Remote) Audit(_ context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {

@@ -81,7 +81,7 @@ func (a *sessions) preview(_ context.Context, _ string, spec session.Spec) (sess
 	p := session.Preview{Spec: spec.WithDefaults(),
 		Errors: spec.Validate(time.Now(), session.Limits{CPUs: m.CPUs, Memory: m.Memory})}
 	if share := p.Spec.Accelerator.Shares; share%gpu.DefaultQuantum != 0 {
-		p.Errors = append(p.Errors, session.FieldError{Field: "accelerator", Code: session.CodeRoundedAccelerator,
+		p.Errors = append(p.Errors, session.FieldError{Field: "accelerator", Kind: session.KindRounded,
 			Message: "Shares are given in multiples of 0.1.", Hint: "Ask for such a one."})
 	}
 	for _, image := range a.images.all {
@@ -185,7 +185,7 @@ func (a *sessions) terminate(ctx context.Context, id session.ID, forced bool) (s
 
 func (a *sessions) setPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
 	if s, err := a.get(ctx, id); err == nil && s.Status != session.Pending {
-		return s, failed("session_update_conflict", s.Name+" is "+string(s.Status)+" and waits no more.")
+		return s, failed(session.CodeSessionConflict, s.Name+" is "+string(s.Status)+" and waits no more.")
 	}
 	return a.change(ctx, id, func(s *session.Session) { s.Priority = priority })
 }

@@ -88,16 +88,16 @@ func caseUpload(s *suite) {
 	_, err := try(s, func(ctx context.Context) (int64, error) {
 		return s.agent.WriteUpload(ctx, place, beyond, bytes.NewReader(nil))
 	})
-	s.wantCode("a gap", err, "file_write_conflict")
+	s.wantCode("a gap", err, session.CodeFileConflict)
 	req := session.FinishRequest{Upload: up,
 		Finish: session.Finish{Size: int64(len(data)), SHA256: sumOf(data), Mode: 0o640}}
 	_, err = s.finish(place, req)
-	s.wantCode("half of it", err, "file_finish_conflict")
+	s.wantCode("half of it", err, session.CodeFileConflict)
 	s.upload(place, up, data)
 	wrong := req
 	wrong.SHA256 = sumOf(nil)
 	_, err = s.finish(place, wrong)
-	s.wantCode("another checksum", err, "file_finish_checksum")
+	s.wantCode("another checksum", err, session.CodeFileChanged)
 	info, err := s.finish(place, req)
 	if err != nil || info.Name != "loaded.bin" || info.Kind != session.KindFile || info.Size != req.Size ||
 		info.Mode != 0o640 {
@@ -146,7 +146,7 @@ func (s *suite) conflicts(place session.Place) {
 				s.Errorf("kept beside the other as %q, %v", info.Name, err)
 			}
 		default:
-			s.wantCode("a name that is taken", err, "file_finish_already-exists")
+			s.wantCode("a name that is taken", err, session.CodeFileExists)
 			if err := s.void(func(ctx context.Context) error {
 				return s.agent.DropUpload(ctx, place,
 					up)
@@ -194,10 +194,10 @@ func caseRead(s *suite) {
 		})
 		return err
 	}
-	s.wantCode("another version", read(session.ReadRequest{Path: up.Path, Version: "1"}), "file_read_changed")
-	s.wantCode("nothing", read(session.ReadRequest{Path: "/tmp/nothing"}), "file_read_not-found")
-	s.wantCode("a directory", read(session.ReadRequest{Path: "/tmp"}), "file_read_wrong-kind")
-	s.wantCode("no path", read(session.ReadRequest{Path: "a\x00b"}), "file_read_invalid")
+	s.wantCode("another version", read(session.ReadRequest{Path: up.Path, Version: "1"}), session.CodeFileChanged)
+	s.wantCode("nothing", read(session.ReadRequest{Path: "/tmp/nothing"}), session.CodeFileNotFound)
+	s.wantCode("a directory", read(session.ReadRequest{Path: "/tmp"}), session.CodeFileConflict)
+	s.wantCode("no path", read(session.ReadRequest{Path: "a\x00b"}), session.CodeFileInvalid)
 	_, err = s.describe(session.Place{Session: place.Session, Kernel: "sub9"}, "/tmp")
 	s.wantDetail("a kernel that is not there", err, session.DetailNotFound)
 }
@@ -223,7 +223,7 @@ func caseFiles(s *suite) {
 			s.Fatal(err)
 		}
 	}
-	s.wantCode("no parents", mkdir("none/of/these", false), "file_create_not-found")
+	s.wantCode("no parents", mkdir("none/of/these", false), session.CodeFileNotFound)
 	listing := must(s, func(ctx context.Context) (session.FileListing, error) {
 		return s.agent.ListFiles(ctx, place, session.ListRequest{Path: "tree", Limit: 2})
 	})
@@ -239,21 +239,21 @@ func caseFiles(s *suite) {
 		s.Errorf("after it %+v", listing)
 	}
 	if !s.Mortal { // where a repetition may not be known, it is refused
-		s.wantCode("onto another", move("tree/a", "tree/B"), "file_move_already-exists")
-		s.wantCode("what is not empty", remove("tree/a", false), "file_remove_not-empty")
-		s.wantCode("a second time", mkdir("tree/B", false), "file_create_already-exists")
+		s.wantCode("onto another", move("tree/a", "tree/B"), session.CodeFileExists)
+		s.wantCode("what is not empty", remove("tree/a", false), session.CodeFileConflict)
+		s.wantCode("a second time", mkdir("tree/B", false), session.CodeFileExists)
 		if err := move(odd, "tree/plain"); err != nil {
 			s.Error(err)
 		}
-		s.wantCode("what was moved", remove(odd, false), "file_remove_not-found")
+		s.wantCode("what was moved", remove(odd, false), session.CodeFileNotFound)
 		if err := remove("tree", true); err != nil {
 			s.Error(err)
 		}
-		s.wantCode("what is gone", remove("tree", true), "file_remove_not-found")
+		s.wantCode("what is gone", remove("tree", true), session.CodeFileNotFound)
 	}
-	s.wantCode("the home", remove("/home/work", true), "file_remove_in-use")
+	s.wantCode("the home", remove("/home/work", true), session.CodeFileConflict)
 	_, err := try(s, func(ctx context.Context) (session.FileListing, error) {
 		return s.agent.ListFiles(ctx, place, session.ListRequest{Path: "nowhere"})
 	})
-	s.wantCode("nowhere", err, "file_list_not-found")
+	s.wantCode("nowhere", err, session.CodeFileNotFound)
 }

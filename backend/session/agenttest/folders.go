@@ -56,9 +56,9 @@ func caseFolders(s *suite) {
 	_, err := try(s, func(ctx context.Context) (session.Folder, error) {
 		return s.agent.CreateFolder(ctx, session.FolderRequest{Name: "a/b"})
 	})
-	s.wantCode("a name with a slash", err, "folder_create_invalid")
+	s.wantCode("a name with a slash", err, session.CodeFileInvalid)
 	_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.GetFolder(ctx, "nothing12345") })
-	s.wantCode("none", err, "folder_read_not-found")
+	s.wantCode("none", err, session.CodeFolderNotFound)
 	inside := session.Place{Folder: f.ID}
 	if err := s.void(func(ctx context.Context) error {
 		return s.agent.MakeDirectory(ctx, inside, "sub",
@@ -68,7 +68,7 @@ func caseFolders(s *suite) {
 	}
 	s.store(inside, "sub/file", "content")
 	_, err = s.describe(session.Place{Folder: f.ID, Session: "abcdefghijkl"}, "sub")
-	s.wantCode("two places", err, "file_call_invalid")
+	s.wantCode("two places", err, session.CodeFileInvalid)
 	s.mountFolder(f, inside)
 	s.endFolder(f)
 }
@@ -96,10 +96,10 @@ func (s *suite) mountFolder(f session.Folder, inside session.Place) {
 	for _, path := range []session.FilePath{"all/no", ".auto-1/no"} {
 		s.wantCode("what is only to be read",
 			s.void(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, place, path, false) }),
-			"file_create_read-only")
+			session.CodeFileForbidden)
 	}
 	_, err := try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, f.ID) })
-	s.wantCode("a folder in use", err, "folder_trash_in-use")
+	s.wantCode("a folder in use", err, session.CodeFolderConflict)
 	name := "data-2"
 	renamed := must(s, func(ctx context.Context) (session.Folder, error) {
 		return s.agent.UpdateFolder(ctx, f.ID, session.FolderChange{Name: &name})
@@ -127,7 +127,7 @@ func (s *suite) endFolder(f session.Folder) {
 		return must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, f.ID) })
 	}
 	if !s.Mortal {
-		s.wantCode("what is not in the trash", s.agent.DeleteFolder(s.ctx, f.ID), "folder_delete_conflict")
+		s.wantCode("what is not in the trash", s.agent.DeleteFolder(s.ctx, f.ID), session.CodeFolderConflict)
 	}
 	if got := trash(); got.State != session.FolderTrashed || got.TrashedAt == nil {
 		s.Errorf("in the trash is %+v", got)
@@ -135,10 +135,10 @@ func (s *suite) endFolder(f session.Folder) {
 	err := s.void(func(ctx context.Context) error {
 		return s.agent.MakeDirectory(ctx, session.Place{Folder: f.ID}, "more", false)
 	})
-	s.wantCode("a change in the trash", err, "file_create_read-only")
+	s.wantCode("a change in the trash", err, session.CodeFileForbidden)
 	other := s.folder(session.FolderRequest{Name: "data-2"})
 	_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.RestoreFolder(ctx, f.ID) })
-	s.wantCode("a name that is taken", err, "folder_restore_already-exists")
+	s.wantCode("a name that is taken", err, session.CodeFolderExists)
 	must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, other.ID) })
 	if got := must(s, func(ctx context.Context) (session.Folder,
 		error) {
@@ -163,7 +163,7 @@ func (s *suite) endFolder(f session.Folder) {
 	for err = nil; err == nil && s.ctx.Err() == nil; s.pause() {
 		_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.GetFolder(ctx, f.ID) })
 	}
-	s.wantCode("what was deleted", err, "folder_read_not-found")
+	s.wantCode("what was deleted", err, session.CodeFolderNotFound)
 	_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.StopDeleting(ctx, f.ID) })
-	s.wantCode("what was deleted cannot be stopped", err, "folder_read_not-found")
+	s.wantCode("what was deleted cannot be stopped", err, session.CodeFolderNotFound)
 }

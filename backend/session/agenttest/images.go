@@ -53,8 +53,9 @@ func caseCommit(s *suite) {
 			return s.agent.CommitSession(ctx, id, session.CommitRequest{Name: name})
 		})
 	}
-	for name, want := range map[string]session.Code{"abc": "image_commit_invalid", "no blanks": "image_commit_invalid",
-		strings.Repeat("x", 33): "image_commit_invalid"} {
+	for name, want := range map[string]session.Code{"abc": session.CodeImageInvalid,
+		"no blanks":             session.CodeImageInvalid,
+		strings.Repeat("x", 33): session.CodeImageInvalid} {
 		if _, err := commit(id, name); session.CodeOf(err) != want {
 			s.Errorf("the name %q gives %v", name, err)
 		}
@@ -66,7 +67,7 @@ func caseCommit(s *suite) {
 		if w = s.work(w); w.State != session.WorkDone {
 			s.Fatalf("the commit ended as %+v", w)
 		}
-	case !s.Mortal || code != "image_commit_conflict" && code != "image_commit_already-exists":
+	case !s.Mortal || code != session.CodeImageConflict && code != session.CodeImageExists:
 		s.Fatal(err)
 	default: // a try that was thought to be lost was heard
 		for _, there := s.custom(name); !there && s.ctx.Err() == nil; _, there = s.custom(name) {
@@ -77,7 +78,7 @@ func caseCommit(s *suite) {
 	if made.Origin == nil || made.Origin.Session != id || !strings.HasSuffix(made.Origin.Base, s.Image) {
 		s.Fatalf("made %+v", made)
 	}
-	if _, err := commit(id, name); session.CodeOf(err) != "image_commit_already-exists" {
+	if _, err := commit(id, name); session.CodeOf(err) != session.CodeImageExists {
 		s.Errorf("a second image of that name: %v", err)
 	}
 	again := s.launch(session.Spec{Image: made.Refs[0]})
@@ -89,7 +90,7 @@ func caseCommit(s *suite) {
 		})
 		return err
 	}
-	if err := remove(); session.CodeOf(err) != "image_remove_conflict" {
+	if err := remove(); session.CodeOf(err) != session.CodeImageConflict {
 		s.Errorf("an image that a session uses is removed: %v", err)
 	}
 	disk := must(s, s.agent.ImageDisk)
@@ -101,13 +102,13 @@ func caseCommit(s *suite) {
 	}
 	s.terminate(again.ID, true)
 	s.await(again.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
-	if err := remove(); err != nil && (!s.Mortal || session.CodeOf(err) != "engine_image_not-found") {
+	if err := remove(); err != nil && (!s.Mortal || session.CodeOf(err) != session.CodeNoImage) {
 		s.Error(err)
 	}
 	if _, there := s.custom(name); there {
 		s.Error("the image is still there")
 	}
-	if _, err := commit(again.ID, name); session.CodeOf(err) != "image_commit_conflict" {
+	if _, err := commit(again.ID, name); session.CodeOf(err) != session.CodeImageConflict {
 		s.Errorf("a session that has ended is made an image: %v", err)
 	}
 }
@@ -139,7 +140,7 @@ func caseCommitOnEnd(s *suite) {
 			return struct{}{},
 				s.agent.RemoveImage(ctx, image.ID)
 		})
-		if err != nil && (!s.Mortal || session.CodeOf(err) != "engine_image_not-found") {
+		if err != nil && (!s.Mortal || session.CodeOf(err) != session.CodeNoImage) {
 			s.Error(err)
 		}
 	}
@@ -151,7 +152,7 @@ func casePullImage(s *suite) {
 			return s.agent.PullImage(ctx, session.PullRequest{Ref: ref})
 		})
 	}
-	if _, err := pull("Not An Image"); session.CodeOf(err) != "image_pull_invalid" {
+	if _, err := pull("Not An Image"); session.CodeOf(err) != session.CodeImageInvalid {
 		s.Errorf("what is no name gives %v", err)
 	}
 	w, err := pull("localhost:1/nobody/has-this:1")
@@ -169,7 +170,7 @@ func casePullImage(s *suite) {
 		func(ctx context.Context) (session.ImageWork, error) { return s.agent.AwaitImageWork(ctx, "nothing", 0) },
 		func(ctx context.Context) (session.ImageWork, error) { return s.agent.CancelImageWork(ctx, "nothing") },
 	} {
-		if _, err := try(s, call); session.CodeOf(err) != "image_work_not-found" {
+		if _, err := try(s, call); session.CodeOf(err) != session.CodeOperationNotFound {
 			s.Errorf("work that there is not gives %v", err)
 		}
 	}

@@ -125,9 +125,9 @@ func caseApps(s *suite) {
 func casePort(s *suite) {
 	id := s.running()
 	_, err := try(s, func(ctx context.Context) (net.Conn, error) { return s.agent.DialPort(ctx, id, 1) })
-	s.wantCode("a port where nothing listens", err, "port_dial_refused")
+	s.wantCode("a port where nothing listens", err, session.CodeAppTimeout)
 	_, err = try(s, func(ctx context.Context) (net.Conn, error) { return s.agent.DialPort(ctx, id, 70000) })
-	s.wantCode("a port that does not exist", err, "port_dial_invalid")
+	s.wantCode("a port that does not exist", err, session.CodeSessionInvalid)
 	shell := s.view(id, s.openTerminal(id), "server", 0)
 	// 1 MiB, so that it does not fit into any buffer on the way.
 	fmt.Fprintf(shell,
@@ -163,7 +163,7 @@ func (s *suite) fetch(client *http.Client, path string) int {
 		if err == nil {
 			return n
 		}
-		if !s.Mortal && session.CodeOf(err) != "port_dial_refused" {
+		if !s.Mortal && session.CodeOf(err) != session.CodeAppTimeout {
 			s.Errorf("%s: %v", path, err)
 			return -1
 		}
@@ -196,7 +196,7 @@ func caseTransfer(s *suite) {
 	err := layers.Carry(s.ctx, s.agent, s.agent, parts, layers.Report{
 		Progress: func(_, _ gpu.Bytes) {},
 		Again: func(_ context.Context, err error) error {
-			if code := session.CodeOf(err); !s.Mortal || code != "" && code != layers.CodeReplaced && !lost(err) {
+			if code := session.CodeOf(err); !s.Mortal || code != "" && code != session.CodeImageReplaced && !lost(err) {
 				return err
 			}
 			s.pause()
@@ -213,7 +213,7 @@ func caseTransfer(s *suite) {
 	must(s, func(ctx context.Context) (bool, error) { return true, s.agent.ForgetImage(ctx, parts.ID) })
 	if _, err := try(s, func(ctx context.Context) (session.ImageArrival, error) {
 		return s.agent.ExpectImage(ctx, session.ImageParts{ID: "example"})
-	}); session.CodeOf(err) != layers.CodeInvalid {
+	}); session.CodeOf(err) != session.CodeImageInvalid {
 		s.Errorf("an image without an id is expected: %v", err)
 	}
 }
@@ -255,8 +255,8 @@ func caseHost(s *suite) {
 	if root.Path != "/" || root.Parent != "" || len(root.Entries) == 0 {
 		s.Errorf("the root is %+v", root)
 	}
-	for path, code := range map[string]session.Code{"relative": "directory_read_invalid",
-		"/no/such/directory": "directory_read_not-found"} {
+	for path, code := range map[string]session.Code{"relative": session.CodeFileInvalid,
+		"/no/such/directory": session.CodeFileNotFound} {
 		_, err := try(s, func(ctx context.Context) (session.DirectoryListing,
 			error) {
 			return s.agent.ListDirectories(ctx, path)

@@ -37,7 +37,7 @@ func casePreview(s *suite) {
 	p = must(s, func(ctx context.Context) (session.Preview, error) { return s.agent.Preview(ctx, "", bad) })
 	fields := map[string]bool{}
 	for _, e := range p.Errors {
-		fields[e.Field] = e.Code != "" && e.Message != ""
+		fields[e.Field] = e.Kind != "" && e.Message != ""
 	}
 	if !fields["image"] || len(fields) < 2 {
 		s.Errorf("a bad one: %+v", p.Errors)
@@ -48,17 +48,17 @@ func casePreview(s *suite) {
 func caseGone(s *suite) {
 	gone := s.spec(session.Spec{Mounts: []session.Mount{{Folder: "no-such-folder"}, {Source: "/no/such/directory"}},
 		After: []string{"no-such-session"}})
-	missing := func(fields []session.FieldError) map[string]session.Code {
-		told := map[string]session.Code{}
+	missing := func(fields []session.FieldError) map[string]session.Kind {
+		told := map[string]session.Kind{}
 		for _, e := range fields {
 			if e.Message != "" {
-				told[e.Field] = e.Code
+				told[e.Field] = e.Kind
 			}
 		}
 		return told
 	}
-	want := map[string]session.Code{"mounts[0].folder": session.CodeNoFolder,
-		"mounts[1].source": session.CodeInvalidSource, "after[0]": session.CodeUnknownDependency}
+	want := map[string]session.Kind{"mounts[0].folder": session.KindNotFound,
+		"mounts[1].source": session.KindInvalid, "after[0]": session.KindNotFound}
 	_, err := try(s, func(ctx context.Context) (session.Session, error) {
 		return s.agent.Launch(ctx, session.LaunchRequest{Key: rand.Text(), Spec: gone})
 	})
@@ -66,7 +66,7 @@ func caseGone(s *suite) {
 		s.Errorf("a launch is refused with %v, want %v", told, want)
 	}
 	gone.Image = "sha256:" + strings.Repeat("0", 64)
-	want["image"] = session.CodeNoImage
+	want["image"] = session.KindNotFound
 	p := must(s, func(ctx context.Context) (session.Preview, error) { return s.agent.Preview(ctx, "", gone) })
 	if told := missing(p.Errors); !maps.Equal(told, want) {
 		s.Errorf("a preview tells %v, want %v", told, want)
@@ -154,7 +154,7 @@ func caseRefused(s *suite) {
 		return s.agent.Launch(ctx, session.LaunchRequest{Key: rand.Text(),
 			Spec: s.spec(session.Spec{Name: first.Name})})
 	})
-	s.wantCode("a name that is taken", err, "session_create_already-exists")
+	s.wantCode("a name that is taken", err, session.CodeNameTaken)
 	s.terminate(first.ID, true)
 }
 
@@ -329,7 +329,7 @@ func casePriority(s *suite) {
 func caseKeep(s *suite) {
 	id := s.running()
 	_, err := try(s, func(ctx context.Context) (session.Session, error) { return s.agent.SetPriority(ctx, id, 3) })
-	s.wantCode("the priority of what runs", err, "session_update_conflict")
+	s.wantCode("the priority of what runs", err, session.CodeSessionConflict)
 	kept := must(s, func(ctx context.Context) (session.Session, error) {
 		return s.agent.Keep(ctx, id, session.Duration(time.Hour))
 	})

@@ -31,7 +31,7 @@ func caseSSH(s *suite) {
 	_, err = try(s, func(ctx context.Context) (net.Conn, error) {
 		return s.agent.DialSSH(ctx, closed.ID, session.SSHRequest{Key: anyKey})
 	})
-	s.wantCode("a session that was launched without ssh", err, "ssh_open_forbidden")
+	s.wantCode("a session that was launched without ssh", err, session.CodeSessionConflict)
 	s.terminate(closed.ID, true)
 }
 

@@ -31,7 +31,7 @@ async function call(path: string, query: Record<string, string>, init: RequestIn
   })
   if (response.ok) return response
   const problem = (await response.json().catch(() => ({}))) as { code?: string; message?: string; hint?: string }
-  throw new Refused(problem.code ?? 'notebook_call_failed', problem.message ?? response.statusText, problem.hint ?? '')
+  throw new Refused(problem.code ?? 'server_answer_invalid', problem.message ?? response.statusText, problem.hint ?? '')
 }
 
 export async function listDirectory(path: string): Promise<Entry[]> {

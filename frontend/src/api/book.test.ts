@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { appendSample, applyAnswer, applyEvent, type SessionBook, type UsageBook } from './book'
 import { keys } from './keys'
 import { makeAgent, makeBoard, makeDevice, makeMachine, makeSession, testSettings } from './testing/session'
-import type { Agent, DeviceBoard, DevicePoint, Event, Operation, Session, Usage } from './types.gen'
+import type { Agent, DeviceBoard, DevicePoint, Event, Operation, Session, Usage, Wait } from './types.gen'
 
 const usage = (session: string, at: string): Usage => ({
   session,
@@ -87,7 +87,7 @@ describe('applyEvent', () => {
     expect(book()?.a?.name).toBe('calm-reef')
   })
   it('keeps why a session waits when the answer to its launch comes after the event', () => {
-    const wait = { code: 'scheduler_wait_resources', message: 'needs 4 CPUs', position: 1 }
+    const wait: Wait = { code: 'scheduler_wait_resources', message: 'needs 4 CPUs', position: 1 }
     applyEvent(client, first)
     applyEvent(client, event({ session: makeSession({ id: 'w', status: 'PENDING', revision: 1, wait }) }))
     applyAnswer(client, makeSession({ id: 'w', status: 'PENDING', revision: 1 }))

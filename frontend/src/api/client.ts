@@ -1,9 +1,9 @@
 import i18next from 'i18next'
-import { routes, type FieldProblem, type Problem, type RouteName, type RouteTypes } from './types.gen'
+import { type Code, routes, type FieldProblem, type Problem, type RouteName, type RouteTypes } from './types.gen'
 
 /** A refusal or failure as the server tells it: decide by `code`, show `message` and `hint`. */
 export class ApiProblem extends Error {
-  readonly code: string
+  readonly code: Code
   readonly hint: string
   readonly fields: FieldProblem[]
   /** The message and the hint for other languages. */
@@ -141,5 +141,5 @@ export async function call<N extends RouteName>(
 export function asProblem(error: unknown): ApiProblem {
   if (error instanceof ApiProblem) return error
   const message = error instanceof Error ? error.message : String(error)
-  return new ApiProblem({ code: 'page_run_internal-error', message }, 0)
+  return new ApiProblem({ code: 'server_request_internal-error', message }, 0)
 }

@@ -6,6 +6,7 @@ import {
   type FileInfo,
   type FileListing,
   type FinishRequest,
+  type Problem,
   type RouteTypes,
   type UploadState,
 } from './types.gen'
@@ -131,7 +132,7 @@ export function writePiece(
     call.onerror = () => reject(unanswered(i18next.t('problem.uploadHint')))
     call.onload = () => {
       try {
-        const answer = JSON.parse(call.responseText) as UploadState & { code: string; message: string }
+        const answer = JSON.parse(call.responseText) as UploadState & Problem
         if (call.status < 400) resolve(answer)
         else reject(new ApiProblem(answer, call.status))
       } catch {

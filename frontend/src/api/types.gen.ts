@@ -7,6 +7,189 @@ export type Time = string;
 /** An amount in bytes. */
 export type Bytes = number;
 
+/** What happened: a failure, a reason to wait, an end or a warning. */
+export type Code =
+  | "agent_find_not-found"
+  | "agent_call_unavailable"
+  | "agent_call_timeout"
+  | "agent_call_busy"
+  | "agent_call_conflict"
+  | "agent_call_forbidden"
+  | "agent_call_invalid"
+  | "agent_call_internal-error"
+  | "agent_call_unsupported"
+  | "agent_stream_broken"
+  | "agent_reply_invalid"
+  | "agent_connect_unavailable"
+  | "agent_connect_auth"
+  | "agent_connect_asks"
+  | "agent_connect_host-key"
+  | "agent_connect_not-paired"
+  | "agent_connect_version"
+  | "agent_connect_invalid"
+  | "agent_connect_forbidden"
+  | "agent_pair_wrong-code"
+  | "agent_pair_expired"
+  | "agent_pair_refused"
+  | "agent_pair_unavailable"
+  | "agent_install_failed"
+  | "app_open_not-found"
+  | "app_open_conflict"
+  | "app_open_unavailable"
+  | "app_start_not-installed"
+  | "app_start_exited"
+  | "app_start_timeout"
+  | "cli_usage_invalid"
+  | "cli_command_failed"
+  | "device_read_not-found"
+  | "disk_write_no-space"
+  | "engine_connect_unavailable"
+  | "engine_call_timeout"
+  | "engine_call_conflict"
+  | "engine_call_invalid"
+  | "engine_call_internal-error"
+  | "engine_read_not-found"
+  | "engine_image_not-found"
+  | "engine_create_unsupported"
+  | "engine_create_devices-taken"
+  | "engine_attach_failed"
+  | "engine_guest_exited"
+  | "engine_start_failed"
+  | "engine_pull_not-found"
+  | "engine_pull_forbidden"
+  | "engine_pull_unavailable"
+  | "file_use_already-exists"
+  | "file_use_conflict"
+  | "file_use_changed"
+  | "file_use_failed"
+  | "file_use_forbidden"
+  | "file_use_invalid"
+  | "file_use_not-found"
+  | "folder_read_not-found"
+  | "folder_create_already-exists"
+  | "folder_update_conflict"
+  | "folder_open_changed"
+  | "guest_call_invalid"
+  | "guest_call_internal-error"
+  | "guest_connect_version"
+  | "image_commit_already-exists"
+  | "image_update_conflict"
+  | "image_update_invalid"
+  | "image_receive_corrupt"
+  | "image_receive_not-found"
+  | "image_receive_replaced"
+  | "operation_read_not-found"
+  | "operation_answer_conflict"
+  | "operation_run_cancelled"
+  | "operation_run_failed"
+  | "operation_run_timeout"
+  | "process_start_not-found"
+  | "process_start_forbidden"
+  | "recipe_parse_invalid"
+  | "recipe_read_not-found"
+  | "request_decode_invalid"
+  | "request_decode_too-large"
+  | "request_route_not-found"
+  | "request_route_unsupported"
+  | "request_login_required"
+  | "request_origin_forbidden"
+  | "request_wait_cancelled"
+  | "server_request_internal-error"
+  | "server_request_unavailable"
+  | "server_answer_invalid"
+  | "server_connect_unavailable"
+  | "server_listen_conflict"
+  | "server_start_conflict"
+  | "server_start_failed"
+  | "server_start_invalid"
+  | "session_create_invalid"
+  | "session_create_already-exists"
+  | "session_create_forbidden"
+  | "session_create_too-many"
+  | "session_read_not-found"
+  | "session_read_ambiguous"
+  | "session_update_conflict"
+  | "session_update_invalid"
+  | "session_use_not-found"
+  | "session_use_too-many"
+  | "session_use_unavailable"
+  | "session_step_failed"
+  | "settings_read_invalid"
+  | "settings_update_invalid"
+  | "settings_update_conflict"
+  | "settings_update_failed"
+  | "ssh_open_conflict"
+  | "ssh_setup_failed"
+  | "ssh_open_invalid"
+  | "store_open_failed"
+  | "store_open_locked"
+  | "store_read_failed"
+  | "store_write_conflict"
+  | "store_write_failed"
+  | "store_write_transition"
+  | "scheduler_wait_resources"
+  | "scheduler_wait_turn"
+  | "scheduler_wait_start"
+  | "scheduler_wait_dependency"
+  | "scheduler_wait_machine"
+  | "scheduler_wait_settle"
+  | "scheduler_wait_driver"
+  | "scheduler_wait_books"
+  | "scheduler_wait_limit"
+  | "scheduler_pending_timeout"
+  | "scheduler_dependency_failed"
+  | "session_start_forbidden"
+  | "session_start_no-shell"
+  | "session_run_container-lost"
+  | "session_run_engine-stopped"
+  | "session_run_exited"
+  | "session_run_kernel-ended"
+  | "session_run_machine-restarted"
+  | "session_run_oom-killed"
+  | "session_run_reclaimed"
+  | "session_run_failed"
+  | "session_run_task-failed"
+  | "session_run_timeout"
+  | "session_run_device-memory-over"
+  | "agent_devices_lock-held"
+  | "agent_plan_refused"
+  | "engine_choose_sim"
+  | "engine_info_not-apart"
+  | "engine_info_no-filter"
+  | "engine_info_no-limits"
+  | "engine_info_no-process-limit"
+  | "engine_info_not-linux"
+  | "engine_info_remote-engine"
+  | "engine_info_too-old"
+  | "session_adopt_no-record"
+  | "session_idle_lifetime"
+  | "session_idle_network"
+  | "session_idle_utilization"
+  | "session_run_device-back"
+  | "session_run_device-lost"
+  | "session_run_device-memory-near"
+  | "session_run_process-limit"
+  | "session_start_no-home"
+  | "session_start_no-ssh"
+  | "session_start_no-user"
+  | "session_start_uncooperative"
+  | "session_terminate_left-behind"
+  | "session_terminate_log-lost";
+
+/** What is wrong with a field. */
+export type FaultKind =
+  | "required"
+  | "invalid"
+  | "out-of-range"
+  | "rounded"
+  | "too-many"
+  | "duplicate"
+  | "reserved"
+  | "forbidden"
+  | "not-found"
+  | "conflict"
+  | "unknown";
+
 /** What a session is for. */
 export type SessionType =
   | "interactive"
@@ -482,7 +665,7 @@ export interface Capability {
 
 /** Cause is an Error as it is kept with a session. */
 export interface Cause {
-  code: string;
+  code: Code;
   message: string;
   hint?: string;
   /** The sentences of Message, for other languages. */
@@ -805,7 +988,7 @@ export interface Event {
   operation?: Operation;
 }
 
-/** ExecRequest asks for one command in one kernel, main1 where none is named; exec_start_not-found where the session has no such kernel. */
+/** ExecRequest asks for one command in one kernel, main1 where none is named; session_use_not-found where the session has no such kernel. */
 export interface ExecRequest {
   kernel?: string;
   command: string[];
@@ -818,7 +1001,7 @@ export interface ExecRequest {
 /** FieldError says what is wrong with one field of a Spec. Field is the JSON path of the field, for example "env2.name". */
 export interface FieldProblem {
   field: string;
-  code: string;
+  kind: FaultKind;
   message: string;
   hint?: string;
   /** Message for other languages; absent: it is told only in English. */
@@ -1426,7 +1609,7 @@ export interface Phase {
   from: Status;
   to: Status;
   attempts: number;
-  code?: string;
+  code?: Code;
   message?: string;
   /** The sentences of Message, for other languages. */
   said?: Phrase[];
@@ -1511,7 +1694,7 @@ export interface Preview {
 
 /** Error is a failure that a person can act on. Message is one sentence, Hint says what to do next. Fields is set when the failure is about what was entered; each names one field and what is wrong with it. */
 export interface Problem {
-  code: string;
+  code: Code;
   message: string;
   hint?: string;
   fields?: FieldProblem[];
@@ -1973,7 +2156,7 @@ export interface Step {
   message?: string;
   /** As of a phase. */
   said?: Phrase[];
-  code?: string;
+  code?: Code;
   startedAt: Time;
   endedAt?: Time;
 }
@@ -2004,7 +2187,7 @@ export interface TerminalMatch {
   after: string;
 }
 
-/** TerminalRequest asks for a shell in one kernel, main1 where none is named; terminal_create_not-found where the session has no such kernel. */
+/** TerminalRequest asks for a shell in one kernel, main1 where none is named; session_use_not-found where the session has no such kernel. */
 export interface TerminalRequest {
   kernel?: string;
   /** Empty: the user's login shell. */
@@ -2107,7 +2290,7 @@ export interface Version {
 
 /** Wait explains why a PENDING session is not placed. Message gives numbers: "needs 4 CPUs, 1 of 8 is free; train-a holds 6 until it ends". */
 export interface Wait {
-  code: string;
+  code: Code;
   message: string;
   /** The sentences of Message, for other languages. */
   said?: Phrase[];
@@ -2123,7 +2306,7 @@ export interface Wait {
 
 /** Warning is trouble that stands without ending the session. */
 export interface Warning {
-  code: string;
+  code: Code;
   title: string;
   text: string;
   at: Time;

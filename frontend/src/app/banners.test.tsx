@@ -2,6 +2,7 @@ import { act, screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Connection } from '@/api/events'
+import type { Warning } from '@/api/types.gen'
 import { keys } from '@/api/keys'
 import { refusal, renderView, serve } from '@/api/testing/render'
 import { makeMachine } from '@/api/testing/session'
@@ -10,7 +11,7 @@ import { MachineBanner } from './MachineBanner'
 import { Shell } from './Shell'
 
 const open: Connection = { state: 'open', heardAt: 1, lostAt: 0 }
-const warning = {
+const warning: Warning = {
   code: 'engine_connect_unavailable',
   title: 'Docker does not answer',
   text: 'New sessions wait.',

@@ -42,7 +42,7 @@ func Open(host string, log *slog.Logger) (*Daemon, error) {
 	api, err := client.NewClientWithOpts(endpoint.options()...)
 	if err != nil {
 		return nil, &session.Error{
-			Code: "engine_open_invalid", Message: "The address of the Docker daemon, " + endpoint.host +
+			Code: session.CodeServerInvalid, Message: "The address of the Docker daemon, " + endpoint.host +
 				", cannot be used.",
 			Hint: "Check DOCKER_HOST and `docker context ls`.", Err: err,
 		}
@@ -97,7 +97,7 @@ func (d *Daemon) RemoveContainer(ctx context.Context, id string) error {
 	case errdefs.IsConflict(err):
 		return d.awaitRemoval(ctx, id) // somebody else is removing it
 	}
-	return ContainerFailure(ctx, "remove", id, err)
+	return ContainerFailure(ctx, id, err)
 }
 
 // awaitRemoval waits for a removal that is under way already.
@@ -110,6 +110,6 @@ func (d *Daemon) awaitRemoval(ctx context.Context, id string) error {
 		if errdefs.IsNotFound(err) {
 			return nil
 		}
-		return ContainerFailure(ctx, "remove", id, err)
+		return ContainerFailure(ctx, id, err)
 	}
 }

@@ -20,16 +20,9 @@ import (
 // answer within [answerTime].
 var errSilent = errors.New("the daemon did not answer in time")
 
-// The codes that callers and this package decide by.
-const (
-	CodeUnavailable session.Code = "engine_connect_unavailable"
-	CodeNotFound    session.Code = "engine_read_not-found"
-)
-
-// Failure makes a [session.Error] of what went wrong in op, the middle part of
-// the code. It decides by the class of the error; the few cases in which
+// Failure makes a [session.Error] of what went wrong. It decides by the class of the error; the few cases in which
 // Docker tells only by text are in reasons.go. Errors that are one already stay.
-func Failure(ctx context.Context, op string, err error) error {
+func Failure(ctx context.Context, err error) error {
 	var failed *session.Error
 	switch {
 	case err == nil:
@@ -37,52 +30,49 @@ func Failure(ctx context.Context, op string, err error) error {
 	case errors.As(err, &failed):
 		return err
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSilent):
-		return Ended(ctx, op, err)
+		return Ended(ctx, err)
 	case Silent(ctx, err):
 		return Unavailable(err)
 	}
 	text := Text(err)
-	e := &session.Error{Code: session.Code("engine_" + op + "_" + session.DetailInternal),
+	e := &session.Error{Code: session.CodeEngineInternal,
 		Message: "Docker reports: " + Sentence(text), Err: err}
 	switch reason := ReasonOf(text, err); {
 	case reason == ReasonNoSpace:
-		e.Code = session.Code("engine_" + op + "_no-space")
+		e.Code = session.CodeDiskFull
 		e.Message = "The disk that Docker keeps its data on is full."
 		e.Hint = "Free space there, for example with slipway image prune."
-	case errdefs.IsNotFound(err):
-		e.Code = session.Code("engine_" + op + "_" + session.DetailNotFound)
-	case errdefs.IsInvalidArgument(err):
-		e.Code = session.Code("engine_" + op + "_" + session.DetailInvalid)
+	case errdefs.IsInvalidArgument(err), errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
+		e.Code = session.CodeEngineInvalid
 	case errdefs.IsConflict(err), errdefs.IsAlreadyExists(err):
-		e.Code = session.Code("engine_" + op + "_" + session.DetailConflict)
-	case errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
-		e.Code = session.Code("engine_" + op + "_" + session.DetailForbidden)
+		e.Code = session.CodeEngineConflict
 	}
 	return e
 }
 
 // ContainerFailure is [Failure] for calls about one container: what is gone is
 // engine_read_not-found, whatever was asked of it.
-func ContainerFailure(ctx context.Context, op, id string, err error) error {
-	err = Failure(ctx, op, err)
-	if errdefs.IsNotFound(err) && session.CodeOf(err) != CodeNotFound {
-		return &session.Error{Code: CodeNotFound, Message: "The container " + ShortID(id) + " does not exist any more.",
+func ContainerFailure(ctx context.Context, id string, err error) error {
+	err = Failure(ctx, err)
+	if errdefs.IsNotFound(err) && session.CodeOf(err) != session.CodeNoContainer {
+		return &session.Error{Code: session.CodeNoContainer, Message: "The container " + ShortID(id) +
+			" does not exist any more.",
 			Err: err}
 	}
 	return err
 }
 
 // Ended says that the caller gave up. The context's error stays in the chain.
-func Ended(ctx context.Context, op string, err error) error {
-	detail, message := "cancelled", "It was cancelled."
+func Ended(ctx context.Context, err error) error {
+	code, message := session.CodeOperationCancelled, "It was cancelled."
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		detail, message = session.DetailTimeout, "Docker took longer than allowed."
+		code, message = session.CodeEngineTimeout, "Docker took longer than allowed."
 	}
 	cause := ctx.Err()
 	if !errors.Is(err, cause) {
 		cause = fmt.Errorf("%w: %w", cause, err)
 	}
-	return &session.Error{Code: session.Code("engine_" + op + "_" + detail), Message: message, Err: cause}
+	return &session.Error{Code: code, Message: message, Err: cause}
 }
 
 // Silent reports whether the daemon was not reached or broke off.
@@ -97,7 +87,7 @@ func Silent(ctx context.Context, err error) bool {
 // Unavailable is the error of a daemon that was not reached.
 func Unavailable(err error) error {
 	e := &session.Error{
-		Code: CodeUnavailable, Message: "The Docker daemon does not answer.",
+		Code: session.CodeEngineUnavailable, Message: "The Docker daemon does not answer.",
 		Hint: "Start Docker, for example with `sudo systemctl start docker`, and check DOCKER_HOST.", Err: err,
 	}
 	if errors.Is(err, os.ErrPermission) {
@@ -108,16 +98,16 @@ func Unavailable(err error) error {
 }
 
 // FileFailure is the error of work on this machine's own files.
-func FileFailure(op, what string, err error) error {
-	e := &session.Error{Code: session.Code("engine_" + op + "_" + session.DetailInternal),
+func FileFailure(what string, err error) error {
+	e := &session.Error{Code: session.CodeEngineInternal,
 		Message: "Slipway could not write " + what + ".", Err: err}
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		e.Code = session.Code("engine_" + op + "_no-space")
+		e.Code = session.CodeDiskFull
 		e.Message = "The disk that Slipway keeps its data on is full."
 		e.Hint = "Free space there and try again."
 	case errors.Is(err, os.ErrPermission):
-		e.Code = session.Code("engine_" + op + "_" + session.DetailForbidden)
+		e.Code = session.CodeEngineInvalid
 		e.Hint = "Check who owns Slipway's data folder."
 	}
 	return e
@@ -143,5 +133,5 @@ func ShortID(id string) string {
 // IsGone reports whether an error says that a container does not exist.
 func IsGone(err error) bool {
 	var failed *session.Error
-	return errors.As(err, &failed) && failed.Code == CodeNotFound
+	return errors.As(err, &failed) && failed.Code == session.CodeNoContainer
 }

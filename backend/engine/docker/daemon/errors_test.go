@@ -29,32 +29,34 @@ func TestFailureDecidesByClass(t *testing.T) {
 		err  error
 		want session.Code
 	}{
-		{"not found", said(errdefs.ErrNotFound, "No such volume"), "engine_test_not-found"},
-		{"invalid", said(errdefs.ErrInvalidArgument, "bad"), "engine_test_invalid"},
-		{"conflict", said(errdefs.ErrConflict, "in use"), "engine_test_conflict"},
-		{"unauthorized", said(errdefs.ErrUnauthenticated, "who"), "engine_test_forbidden"},
-		{"forbidden", said(errdefs.ErrPermissionDenied, "no"), "engine_test_forbidden"},
-		{"internal", said(errdefs.ErrInternal, "boom"), "engine_test_internal-error"},
-		{"unavailable", said(errdefs.ErrUnavailable, "shutting down"), CodeUnavailable},
+		{"not found", said(errdefs.ErrNotFound, "No such volume"), "engine_call_internal-error"},
+		{"invalid", said(errdefs.ErrInvalidArgument, "bad"), "engine_call_invalid"},
+		{"conflict", said(errdefs.ErrConflict, "in use"), "engine_call_conflict"},
+		{"unauthorized", said(errdefs.ErrUnauthenticated, "who"), "engine_call_invalid"},
+		{"forbidden", said(errdefs.ErrPermissionDenied, "no"), "engine_call_invalid"},
+		{"internal", said(errdefs.ErrInternal, "boom"), "engine_call_internal-error"},
+		{"unavailable", said(errdefs.ErrUnavailable, "shutting down"), session.CodeEngineUnavailable},
 		{"a disk that is full", said(errdefs.ErrInternal, "mkdir /var/lib/docker/overlay2/x: no space left on device"),
-			"engine_test_no-space"},
-		{"a connection that breaks", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), CodeUnavailable},
-		{"a connection that is reset", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, CodeUnavailable},
-		{"a socket that refuses this user", &net.OpError{Op: "dial", Err: os.ErrPermission}, CodeUnavailable},
+			"disk_write_no-space"},
+		{"a connection that breaks", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), session.CodeEngineUnavailable},
+		{"a connection that is reset", &net.OpError{Op: "read", Err: syscall.ECONNRESET},
+			session.CodeEngineUnavailable},
+		{"a socket that refuses this user", &net.OpError{Op: "dial", Err: os.ErrPermission},
+			session.CodeEngineUnavailable},
 		{"an error of ours stays", &session.Error{Code: "engine_other_thing"}, "engine_other_thing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := Failure(t.Context(), "test", c.err)
+			got := Failure(t.Context(), c.err)
 			var e *session.Error
 			if !errors.As(got, &e) || e.Code != c.want {
 				t.Fatalf("got %v, want %s", got, c.want)
 			}
-			if e.Code == CodeUnavailable && e.Hint == "" {
+			if e.Code == session.CodeEngineUnavailable && e.Hint == "" {
 				t.Error("no hint")
 			}
 		})
 	}
-	if Failure(t.Context(), "test", nil) != nil {
+	if Failure(t.Context(), nil) != nil {
 		t.Error("success became a failure")
 	}
 }
@@ -64,9 +66,9 @@ func TestFailureUnderAnEndedContextKeepsItsError(t *testing.T) {
 	cancel()
 	late, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancel()
-	for want, ctx := range map[session.Code]context.Context{"engine_test_cancelled": cancelled,
-		"engine_test_timeout": late} {
-		got := Failure(ctx, "test", errors.New("broken pipe"))
+	for want, ctx := range map[session.Code]context.Context{"operation_run_cancelled": cancelled,
+		"engine_call_timeout": late} {
+		got := Failure(ctx, errors.New("broken pipe"))
 		if session.CodeOf(got) != want || !errors.Is(got, ctx.Err()) {
 			t.Errorf("got %v, want %s around %v", got, want, ctx.Err())
 		}
@@ -74,7 +76,7 @@ func TestFailureUnderAnEndedContextKeepsItsError(t *testing.T) {
 	silent, cancel := context.WithTimeoutCause(t.Context(), 0, errSilent)
 	defer cancel()
 	<-silent.Done()
-	if got := Failure(silent, "test", silent.Err()); session.CodeOf(got) != CodeUnavailable {
+	if got := Failure(silent, silent.Err()); session.CodeOf(got) != session.CodeEngineUnavailable {
 		t.Errorf("a daemon that did not answer in time: got %v", got)
 	}
 }
@@ -93,14 +95,14 @@ func TestDaemonThatNeverAnswersIsUnavailable(t *testing.T) {
 	defer d.Close() //nolint:errcheck // nothing to lose
 	d.answerTime = 50 * time.Millisecond
 	for range 2 {
-		if _, err := d.Facts(t.Context()); session.CodeOf(err) != CodeUnavailable {
+		if _, err := d.Facts(t.Context()); session.CodeOf(err) != session.CodeEngineUnavailable {
 			t.Errorf("got %v", err)
 		}
 	}
 	brief, cancel := d.Brief(t.Context())
 	defer cancel()
 	_, err = d.API.ContainerList(brief, container.ListOptions{})
-	if err := Failure(brief, "list", err); session.CodeOf(err) != CodeUnavailable {
+	if err := Failure(brief, err); session.CodeOf(err) != session.CodeEngineUnavailable {
 		t.Errorf("got %v", err)
 	}
 }

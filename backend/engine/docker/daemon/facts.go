@@ -55,7 +55,7 @@ func (d *Daemon) AskFacts(ctx context.Context) (*Facts, error) {
 	defer cancel()
 	said, err := d.API.Info(ctx)
 	if err != nil {
-		return nil, Failure(ctx, "info", err)
+		return nil, Failure(ctx, err)
 	}
 	host, _ := os.Hostname() //nolint:errcheck // no name, no match
 	f := readFacts(said, d.API.ClientVersion(), d.API.DaemonHost(), machine{name: host, kernel: kernelRelease()},
@@ -94,25 +94,25 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 		f.Info.Warnings = append(f.Info.Warnings, session.Warning{Code: code, Title: title, Text: text, At: now})
 	}
 	if !f.Here {
-		warn("engine_info_remote-engine", "Docker runs on another machine",
+		warn(session.CodeRemoteEngine, "Docker runs on another machine",
 			"Sessions need a Docker daemon that shares this machine's files, and the one at "+host+" does not. Run "+
 				"a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.")
 	}
 	if versions.LessThan(api, oldestAPI) {
-		warn("engine_info_too-old", "Docker is too old",
+		warn(session.CodeTooOld, "Docker is too old",
 			"Docker "+said.ServerVersion+" is older than 20.10; update it.")
 	}
 	if said.OSType != "linux" {
-		warn("engine_info_not-linux", "Docker runs "+said.OSType+" containers",
+		warn(session.CodeNotLinux, "Docker runs "+said.OSType+" containers",
 			"Sessions need Linux containers; switch Docker to them.")
 	}
 	if !said.PidsLimit {
-		warn("engine_info_no-process-limit", "Docker cannot limit processes", "This daemon has no pids cgroup, so a "+
+		warn(session.CodeNoProcessLimit, "Docker cannot limit processes", "This daemon has no pids cgroup, so a "+
 			"session can start so many processes that the machine has none left. A rootless daemon needs cgroup v2 "+
 			"with delegated controllers.")
 	}
 	if !said.MemoryLimit || !said.CPUSet {
-		warn("engine_info_no-limits", "Docker cannot limit sessions", "This daemon has no memory or CPU set cgroup, "+
+		warn(session.CodeNoLimits, "Docker cannot limit sessions", "This daemon has no memory or CPU set cgroup, "+
 			"so sessions are not held to what they asked for. A rootless daemon needs cgroup v2 with delegated "+
 			"controllers.")
 	}

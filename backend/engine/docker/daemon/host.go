@@ -92,7 +92,7 @@ func resolveHost(host string, env environment) (endpoint, error) {
 	}
 	if strings.HasPrefix(found.host, "ssh://") {
 		return endpoint{}, &session.Error{
-			Code: "engine_open_remote-engine", Message: "The Docker daemon at " + found.host +
+			Code: session.CodeEngineUnsupported, Message: "The Docker daemon at " + found.host +
 				" is on another machine.",
 			Hint: "Run a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.",
 		}
@@ -160,7 +160,7 @@ func contextEndpoint(dir, name string) (endpoint, error) {
 	host := meta.Endpoints["docker"].Host
 	if err != nil || host == "" {
 		return endpoint{}, &session.Error{
-			Code: "engine_open_invalid", Message: "The Docker context " + name + " has no address.",
+			Code: session.CodeServerInvalid, Message: "The Docker context " + name + " has no address.",
 			Hint: "See `docker context ls`, then choose one with `docker context use`.", Err: err,
 		}
 	}

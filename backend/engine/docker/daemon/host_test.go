@@ -76,8 +76,8 @@ func TestHostIsFoundAsTheDockerCommandFindsIt(t *testing.T) {
 }
 
 func TestHostThatCannotBeUsedSaysWhy(t *testing.T) {
-	for name, want := range map[string]session.Code{"ssh": "engine_open_remote-engine",
-		"missing": "engine_open_invalid"} {
+	for name, want := range map[string]session.Code{"ssh": "engine_create_unsupported",
+		"missing": "server_start_invalid"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			writeContext(t, dir, "ssh", "ssh://ada@lab", false)
@@ -88,7 +88,7 @@ func TestHostThatCannotBeUsedSaysWhy(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Open("nonsense", nil); session.CodeOf(err) != "engine_open_invalid" {
+	if _, err := Open("nonsense", nil); session.CodeOf(err) != "server_start_invalid" {
 		t.Errorf("got %v for an address that makes no sense", err)
 	}
 }

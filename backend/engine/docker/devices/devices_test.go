@@ -24,29 +24,29 @@ func said(class error, text string) error {
 
 func TestFailuresOfDevicesAreUnderstood(t *testing.T) {
 	for text, want := range map[string]session.Code{
-		`could not select device driver "" with capabilities: [[gpu]]`:       "engine_attach_no-toolkit",
-		`could not select device driver "nvidia" with capabilities: [[gpu]]`: "engine_attach_no-toolkit",
-		`could not select device driver "cdi" with capabilities: []`:         "engine_attach_no-cdi",
-		`Unknown runtime specified nvidia`:                                   "engine_attach_no-runtime",
-		`unknown or invalid runtime name: nvidia`:                            "engine_attach_no-runtime",
-		`AMD CDI spec not found`:                                             "engine_attach_no-spec",
-		`failed to discover GPU vendor from CDI: no known GPU vendor found`:  "engine_attach_no-spec",
+		`could not select device driver "" with capabilities: [[gpu]]`:       "engine_attach_failed",
+		`could not select device driver "nvidia" with capabilities: [[gpu]]`: "engine_attach_failed",
+		`could not select device driver "cdi" with capabilities: []`:         "engine_attach_failed",
+		`Unknown runtime specified nvidia`:                                   "engine_attach_failed",
+		`unknown or invalid runtime name: nvidia`:                            "engine_attach_failed",
+		`AMD CDI spec not found`:                                             "engine_attach_failed",
+		`failed to discover GPU vendor from CDI: no known GPU vendor found`:  "engine_attach_failed",
 		`CDI device injection failed: unresolvable CDI devices ` +
-			`nvidia.com/gpu=GPU-1`: "engine_attach_unknown-device",
-		`unexpected count in CDI device request`:                "engine_attach_malformed",
-		`cannot set both Count and DeviceIDs on device request`: "engine_attach_malformed",
+			`nvidia.com/gpu=GPU-1`: "engine_attach_failed",
+		`unexpected count in CDI device request`:                "engine_attach_failed",
+		`cannot set both Count and DeviceIDs on device request`: "engine_attach_failed",
 		`failed to create task: OCI runtime create failed: invoking the NVIDIA Container Runtime Hook directly ` +
 			`(e.g. specifying the docker --gpus flag) is not supported. Please use the NVIDIA Container Runtime ` +
-			`(e.g. specify the --runtime=nvidia flag) instead`: "engine_attach_hook-refused",
+			`(e.g. specify the --runtime=nvidia flag) instead`: "engine_attach_failed",
 		`error running createContainer hook: setting GPU memory limits is ` +
-			`only supported in cgroup v2`: "engine_attach_no-limit",
+			`only supported in cgroup v2`: "engine_attach_failed",
 		`error gathering device information while adding custom device ` +
-			`"/dev/kfd": no such file or directory`: "engine_attach_no-node",
+			`"/dev/kfd": no such file or directory`: "engine_attach_failed",
 		`nvidia-container-cli: mount error: failed to add device rules: bpf_prog_query(BPF_CGROUP_DEVICE) failed: ` +
-			`operation not permitted`: "engine_attach_rootless",
+			`operation not permitted`: "engine_attach_failed",
 		`nvidia-container-cli: initialization error: nvml ` +
-			`error: driver not loaded`: "engine_attach_driver",
-		`nvidia-container-cli: device error: GPU-1: unknown device`: "engine_attach_unknown-device",
+			`error: driver not loaded`: "engine_attach_failed",
+		`nvidia-container-cli: device error: GPU-1: unknown device`: "engine_attach_failed",
 	} {
 		failed := failureOf(said(errdefs.ErrInternal, text))
 		if failed == nil || failed.Code != want || failed.Message == "" || failed.Hint == "" ||
@@ -73,17 +73,17 @@ func TestWaysAreExcludedByWhatTheDaemonSays(t *testing.T) {
 		ids  []string
 		want session.Code // "": it must be tried
 	}{
-		{"CDI on 20.10", of(false, nil, nil), engine.AttachCDI, nil, "engine_attach_no-cdi"},
-		{"CDI that is switched off", of(true, nil, nil), engine.AttachCDI, nil, "engine_attach_no-cdi"},
+		{"CDI on 20.10", of(false, nil, nil), engine.AttachCDI, nil, "engine_attach_failed"},
+		{"CDI that is switched off", of(true, nil, nil), engine.AttachCDI, nil, "engine_attach_failed"},
 		{"CDI without NVIDIA devices", of(true, dirs, nil), engine.AttachCDI, nil,
-			"engine_attach_no-spec"},
+			"engine_attach_failed"},
 		{"CDI without this device", of(true, dirs, named), engine.AttachCDI, []string{"GPU-2"},
-			"engine_attach_unknown-device"},
+			"engine_attach_failed"},
 		{"CDI with this device", of(true, dirs, named), engine.AttachCDI, []string{"GPU-1"}, ""},
 		{"CDI of a daemon that does not list devices", of(false, dirs, nil), engine.AttachCDI,
 			[]string{"GPU-1"}, ""},
 		{"a request", of(false, nil, nil, "runc"), engine.AttachRequest, nil, ""},
-		{"no runtime", of(false, nil, nil, "runc"), engine.AttachRuntime, nil, "engine_attach_no-runtime"},
+		{"no runtime", of(false, nil, nil, "runc"), engine.AttachRuntime, nil, "engine_attach_failed"},
 		{"a runtime", of(false, nil, nil, "runc", "nvidia"), engine.AttachRuntime, nil, ""},
 	} {
 		failed := excludes(c.said, c.way, c.ids)

@@ -46,57 +46,57 @@ var attachTexts = daemon.Wordings[reason]{
 // one remedy.
 var attachFailures = map[reason]*session.Error{
 	reasonNoCDI: {
-		Code: "engine_attach_no-cdi", Message: "This Docker does not hand in devices by CDI.",
+		Code: session.CodeAttachFailed, Message: "This Docker does not hand in devices by CDI.",
 		Hint: `Update Docker to 28.2 or newer; for 25 to 28.1 put {"features": {"cdi": true}} into ` +
 			`/etc/docker/daemon.json and restart it.`,
 	},
 	reasonNoSpec: {
-		Code: "engine_attach_no-spec", Message: "No CDI specification names NVIDIA devices of this machine.",
+		Code: session.CodeAttachFailed, Message: "No CDI specification names NVIDIA devices of this machine.",
 		Hint: "Install nvidia-container-toolkit, then run `sudo nvidia-ctk cdi generate " +
 			"--output=/etc/cdi/nvidia.yaml`.",
 	},
 	reasonUnknownDevice: {
-		Code:    "engine_attach_unknown-device",
+		Code:    session.CodeAttachFailed,
 		Message: "The CDI specification does not name the device that was granted.",
 		Hint: "Run `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`, and again after every change of " +
 			"driver, devices or MIG instances.",
 	},
 	reasonNoToolkit: {
-		Code:    "engine_attach_no-toolkit",
+		Code:    session.CodeAttachFailed,
 		Message: "Docker cannot hand in NVIDIA devices, because it does not find the NVIDIA container toolkit.",
 		Hint: "Install nvidia-container-toolkit, then run `sudo nvidia-ctk runtime configure --runtime=docker && " +
 			"sudo systemctl restart docker`.",
 	},
 	reasonNoRuntime: {
-		Code: "engine_attach_no-runtime", Message: "Docker has no runtime named nvidia.",
+		Code: session.CodeAttachFailed, Message: "Docker has no runtime named nvidia.",
 		Hint: "Run `sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker`.",
 	},
 	reasonHookRefused: {
-		Code:    "engine_attach_hook-refused",
+		Code:    session.CodeAttachFailed,
 		Message: "The NVIDIA container toolkit is set to CDI and refuses to be called by Docker as a hook.",
 		Hint: "Run `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`, so that Docker uses CDI, or set the " +
 			"toolkit's mode to auto with `sudo nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto`.",
 	},
 	reasonNoLimit: {
-		Code:    "engine_attach_no-limit",
+		Code:    session.CodeAttachFailed,
 		Message: "The driver limits the memory of containers only under cgroups of version 2.",
 		Hint:    "Start the machine with systemd.unified_cgroup_hierarchy=1.",
 	},
 	reasonRootless: {
-		Code:    "engine_attach_rootless",
+		Code:    session.CodeAttachFailed,
 		Message: "A rootless Docker may not change the device rules that the NVIDIA hook wants to change.",
 		Hint:    "Use CDI, or run `sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups`.",
 	},
 	reasonDriver: {
-		Code: "engine_attach_driver", Message: "The NVIDIA driver does not answer the container toolkit.",
+		Code: session.CodeAttachFailed, Message: "The NVIDIA driver does not answer the container toolkit.",
 		Hint: "Run `nvidia-smi`; after an update of the driver restart the machine.",
 	},
 	reasonNoNode: {
-		Code: "engine_attach_no-node", Message: "A device node that was to be handed in is not on this machine.",
+		Code: session.CodeAttachFailed, Message: "A device node that was to be handed in is not on this machine.",
 		Hint: "Load the device's driver, for example with `sudo modprobe amdgpu`, and start the session again.",
 	},
 	reasonMalformed: {
-		Code: "engine_attach_malformed", Message: "Docker refused the way in which Slipway asked for devices.",
+		Code: session.CodeAttachFailed, Message: "Docker refused the way in which Slipway asked for devices.",
 		Hint: "Update Slipway; this Docker is newer than it knows.",
 	},
 }

@@ -79,8 +79,8 @@ func (d *Devices) judge(ctx context.Context, err error) (*session.Error, error) 
 	if failed := failureOf(err); failed != nil && ctx.Err() == nil {
 		return failed, nil
 	}
-	failed := session.AsError(daemon.Failure(ctx, "attach", err), "engine_attach_internal-error")
-	if ctx.Err() != nil || failed.Code == daemon.CodeUnavailable {
+	failed := session.AsError(daemon.Failure(ctx, err), session.CodeEngineInternal)
+	if ctx.Err() != nil || failed.Code == session.CodeEngineUnavailable {
 		return nil, failed
 	}
 	return failed, nil
@@ -101,7 +101,7 @@ func (d *Devices) SweepTrials(ctx context.Context) error {
 		container.ListOptions{All: true,
 			Filters: filters.NewArgs(filters.Arg("label", LabelTrial+"="+d.config.Instance))})
 	if err != nil {
-		return daemon.Failure(ctx, "list", err)
+		return daemon.Failure(ctx, err)
 	}
 	for _, c := range left {
 		if !slices.ContainsFunc(c.Names, func(name string) bool { return strings.HasPrefix(name, "/"+trialName) }) {

@@ -95,7 +95,7 @@ func (d *Devices) Attachment(ctx context.Context, fresh bool) (engine.Attachment
 		d.forget()
 	}
 	if err := ctx.Err(); err != nil {
-		return engine.Attachment{}, daemon.Failure(ctx, "attach", err)
+		return engine.Attachment{}, daemon.Failure(ctx, err)
 	}
 	found, err := d.attachment(ctx, nil)
 	if found.Way == engine.AttachNone {
@@ -123,7 +123,7 @@ func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachme
 	case <-d.turn:
 		defer func() { d.turn <- struct{}{} }()
 	case <-ctx.Done():
-		return engine.Attachment{}, daemon.Failure(ctx, "attach", ctx.Err())
+		return engine.Attachment{}, daemon.Failure(ctx, ctx.Err())
 	}
 	if found, err, ok := d.cached(facts.ID, time.Now()); ok { // another call was quicker
 		return found, err
@@ -149,7 +149,7 @@ func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachme
 func (d *Devices) try(ctx context.Context, facts *daemon.Facts,
 	ids []string) (found engine.Attachment, why *session.Error, err error) {
 	if !facts.Here {
-		remote := &session.Error{Code: "engine_attach_remote-engine",
+		remote := &session.Error{Code: session.CodeEngineUnsupported,
 			Message: "The Docker daemon at " + d.daemon.Host() + " does not share this machine's devices.",
 			Hint:    "Run a Slipway agent on the machine where Docker runs."}
 		return engine.Attachment{Way: engine.AttachNone, Tried: []engine.Attempt{attempt(engine.AttachNone, remote)}},
@@ -180,8 +180,8 @@ func attempt(way engine.AttachWay, failed *session.Error) engine.Attempt {
 
 // absent are the failures of a way that nobody has set up. Any other failure
 // says more of what is wrong.
-var absent = []session.Code{"engine_attach_no-cdi", "engine_attach_no-runtime", "engine_attach_no-spec",
-	"engine_attach_no-toolkit"}
+var absent = []session.Code{session.CodeAttachFailed, session.CodeAttachFailed, session.CodeAttachFailed,
+	session.CodeAttachFailed}
 
 // nearest is the failure that helps more: one of a way that is set up and does
 // not work, else the absence of the toolkit, which all ways need.
@@ -262,7 +262,7 @@ func CheckGrants(c engine.Container) error {
 		known := func(device gpu.Device) bool { return device.UUID == grant.Device && device.Vendor != "" }
 		if !slices.ContainsFunc(c.Devices, known) {
 			return &session.Error{
-				Code:    "engine_attach_unknown-device",
+				Code:    session.CodeAttachFailed,
 				Message: fmt.Sprintf("The granted device %s is not on this machine any more.", grant.Device),
 				Hint:    "Check its driver, for example with `nvidia-smi`, and launch again.",
 			}

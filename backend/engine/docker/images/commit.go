@@ -29,7 +29,7 @@ func (s *Store) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
 	defer cancel()
 	said, _, err := s.daemon.API.ContainerInspectWithRaw(ctx, id, true)
 	if err != nil {
-		return 0, daemon.ContainerFailure(ctx, "commit", id, err)
+		return 0, daemon.ContainerFailure(ctx, id, err)
 	}
 	if said.SizeRw == nil {
 		return 0, nil
@@ -60,7 +60,7 @@ func (s *Store) Commit(ctx context.Context, id string, c engine.Commit) (session
 	select {
 	case o := <-made:
 		if o.err != nil {
-			return session.Image{}, daemon.ContainerFailure(ctx, "commit", id, o.err)
+			return session.Image{}, daemon.ContainerFailure(ctx, id, o.err)
 		}
 		return s.name(ctx, o.id, c.Ref)
 	case <-ctx.Done():
@@ -69,7 +69,7 @@ func (s *Store) Commit(ctx context.Context, id string, c engine.Commit) (session
 				s.drop(working, o.id)
 			}
 		}()
-		return session.Image{}, daemon.Ended(ctx, "commit", context.Cause(ctx))
+		return session.Image{}, daemon.Ended(ctx, context.Cause(ctx))
 	}
 }
 
@@ -77,9 +77,9 @@ func (s *Store) Commit(ctx context.Context, id string, c engine.Commit) (session
 func (s *Store) mayName(ctx context.Context, ref string) error {
 	switch _, err := s.Image(ctx, ref); {
 	case err == nil:
-		return &session.Error{Code: "engine_commit_already-exists", Message: "There is an image named " + ref +
+		return &session.Error{Code: session.CodeImageExists, Message: "There is an image named " + ref +
 			" already.", Hint: "Choose another name, or remove it."}
-	case session.CodeOf(err) != "engine_image_not-found":
+	case session.CodeOf(err) != session.CodeNoImage:
 		return err
 	}
 	return nil
@@ -93,11 +93,11 @@ func (s *Store) commitConfig(ctx context.Context, id string, origin session.Imag
 	defer cancel()
 	said, err := s.daemon.API.ContainerInspect(ctx, id)
 	if err != nil {
-		return nil, daemon.ContainerFailure(ctx, "commit", id, err)
+		return nil, daemon.ContainerFailure(ctx, id, err)
 	}
 	base, err := s.daemon.API.ImageInspect(ctx, said.Image)
 	if err != nil {
-		return nil, daemon.Failure(ctx, "commit", err)
+		return nil, daemon.Failure(ctx, err)
 	}
 	config := &container.Config{Entrypoint: strslice.StrSlice{}, Cmd: strslice.StrSlice{}, WorkingDir: "/",
 		Labels: map[string]string{}}
@@ -123,7 +123,7 @@ func (s *Store) commitConfig(ctx context.Context, id string, origin session.Imag
 func (s *Store) name(ctx context.Context, id, ref string) (session.Image, error) {
 	err := s.mayName(ctx, ref)
 	if err == nil {
-		err = daemon.Failure(ctx, "commit", s.daemon.API.ImageTag(ctx, id, ref))
+		err = daemon.Failure(ctx, s.daemon.API.ImageTag(ctx, id, ref))
 	}
 	if err != nil {
 		s.drop(context.WithoutCancel(ctx), id)
@@ -163,7 +163,7 @@ func (s *Store) RemoveImage(ctx context.Context, ref string) error {
 	}
 	all, err := s.daemon.API.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
-		return daemon.Failure(ctx, "image", err)
+		return daemon.Failure(ctx, err)
 	}
 	for _, c := range all {
 		if c.ImageID == found.ID {
@@ -172,7 +172,7 @@ func (s *Store) RemoveImage(ctx context.Context, ref string) error {
 	}
 	said, err := s.daemon.API.ImageInspect(ctx, found.ID)
 	if err != nil {
-		return daemon.Failure(ctx, "image", err)
+		return daemon.Failure(ctx, err)
 	}
 	for _, name := range append(slices.Concat(said.RepoTags, said.RepoDigests), found.ID) {
 		_, err := s.daemon.API.ImageRemove(ctx, name, image.RemoveOptions{PruneChildren: true})
@@ -182,7 +182,7 @@ func (s *Store) RemoveImage(ctx context.Context, ref string) error {
 		case errdefs.IsConflict(err):
 			return inUse(ref, "")
 		default:
-			return daemon.Failure(ctx, "image", err)
+			return daemon.Failure(ctx, err)
 		}
 	}
 	s.mu.Lock()
@@ -192,7 +192,7 @@ func (s *Store) RemoveImage(ctx context.Context, ref string) error {
 }
 
 func inUse(ref, by string) error {
-	return &session.Error{Code: "engine_image_conflict",
+	return &session.Error{Code: session.CodeImageConflict,
 		Message: strings.TrimSpace("The image "+ref+" is used by the container "+by) + ".",
 		Hint:    "Remove that container first; docker ps -a lists all of them."}
 }
@@ -202,7 +202,7 @@ func (s *Store) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 	defer cancel()
 	said, err := s.daemon.API.DiskUsage(ctx, types.DiskUsageOptions{Types: []types.DiskUsageObject{types.ImageObject}})
 	if err != nil {
-		return session.ImageDisk{}, daemon.Failure(ctx, "image", err)
+		return session.ImageDisk{}, daemon.Failure(ctx, err)
 	}
 	disk := session.ImageDisk{Total: gpu.Bytes(said.LayersSize)}
 	for _, i := range said.Images {

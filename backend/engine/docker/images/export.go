@@ -32,11 +32,11 @@ func (s *Store) DescribeImage(ctx context.Context, ref string) (session.ImagePar
 	defer cancel()
 	said, err := s.daemon.API.ImageInspect(ctx, found.ID)
 	if err != nil {
-		return session.ImageParts{}, daemon.Failure(ctx, "image", err)
+		return session.ImageParts{}, daemon.Failure(ctx, err)
 	}
 	history, err := s.daemon.API.ImageHistory(ctx, found.ID)
 	if err != nil {
-		return session.ImageParts{}, daemon.Failure(ctx, "image", err)
+		return session.ImageParts{}, daemon.Failure(ctx, err)
 	}
 	parts := session.ImageParts{ID: found.ID, Refs: found.Refs, Arch: found.Arch, OS: said.Os}
 	sizes := layerSizes(history)
@@ -76,7 +76,7 @@ func (s *Store) nearest(ctx context.Context, layers []session.ImageLayer) (prese
 	defer cancel()
 	found, err := s.daemon.API.ImageList(listing, image.ListOptions{All: true})
 	if err != nil {
-		return 0, "", daemon.Failure(listing, "image", err)
+		return 0, "", daemon.Failure(listing, err)
 	}
 	for _, summary := range found {
 		said, err := s.daemon.API.ImageInspect(listing, summary.ID)
@@ -84,7 +84,7 @@ func (s *Store) nearest(ctx context.Context, layers []session.ImageLayer) (prese
 			continue // removed meanwhile
 		}
 		if err != nil {
-			return 0, "", daemon.Failure(listing, "image", err)
+			return 0, "", daemon.Failure(listing, err)
 		}
 		var its []session.ImageLayer
 		for _, digest := range said.RootFS.Layers {
@@ -104,10 +104,10 @@ func (s *Store) ExportImage(ctx context.Context, id string, want func(part strin
 	fn func(part string, content io.Reader) error) error {
 	said, err := s.daemon.API.ImageInspect(ctx, id)
 	if errdefs.IsNotFound(err) {
-		return NotHere("engine_image_not-found", id, err)
+		return NotHere(session.CodeNoImage, id, err)
 	}
 	if err != nil {
-		return daemon.Failure(ctx, "image", err)
+		return daemon.Failure(ctx, err)
 	}
 	x := &export{want: map[string]bool{}, files: map[string]string{}, give: fn}
 	for _, part := range append([]string{session.ImageConfig}, said.RootFS.Layers...) {
@@ -117,7 +117,7 @@ func (s *Store) ExportImage(ctx context.Context, id string, want func(part strin
 	}
 	for pass := 0; len(x.want) > 0; pass++ {
 		if pass == 2 {
-			return &session.Error{Code: "engine_export_failed",
+			return &session.Error{Code: session.CodeOperationFailed,
 				Message: fmt.Sprintf("Docker gave the image %s without %d of its parts.", id, len(x.want)),
 				Hint:    "Check that the image runs here. If it does not, pull it again."}
 		}
@@ -139,7 +139,7 @@ type export struct {
 func (s *Store) pass(ctx context.Context, id string, said image.InspectResponse, x *export) error {
 	stream, err := s.daemon.API.ImageSave(ctx, []string{id})
 	if err != nil {
-		return daemon.Failure(ctx, "export", err)
+		return daemon.Failure(ctx, err)
 	}
 	defer stream.Close() //nolint:errcheck // read to its end, or given up
 	archive := tar.NewReader(stream)
@@ -149,7 +149,7 @@ func (s *Store) pass(ctx context.Context, id string, said image.InspectResponse,
 			return nil
 		}
 		if err != nil {
-			return daemon.Failure(ctx, "export", err)
+			return daemon.Failure(ctx, err)
 		}
 		if header.Typeflag != tar.TypeReg {
 			continue
@@ -190,7 +190,7 @@ func (x *export) learn(r io.Reader, layers []string) error {
 	}
 	if err := json.NewDecoder(io.LimitReader(r, 16<<20)).Decode(&manifests); err != nil || len(manifests) != 1 ||
 		len(manifests[0].Layers) != len(layers) {
-		return &session.Error{Code: "engine_export_failed",
+		return &session.Error{Code: session.CodeOperationFailed,
 			Message: "Docker gave the image in a form that is not known.",
 			Hint:    "Say which version of Docker it is when you report this.", Err: err}
 	}
@@ -209,7 +209,7 @@ func (x *export) take(ctx context.Context, part string, r io.Reader) error {
 	}
 	content, err := inflated(r)
 	if err != nil {
-		return daemon.Failure(ctx, "export", err)
+		return daemon.Failure(ctx, err)
 	}
 	defer content.Close() //nolint:errcheck // of a reader
 	delete(x.want, part)

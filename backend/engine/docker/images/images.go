@@ -43,13 +43,13 @@ func (s *Store) Images(ctx context.Context) ([]session.Image, error) {
 	defer cancel()
 	found, err := s.daemon.API.ImageList(ctx, image.ListOptions{})
 	if err != nil {
-		return nil, daemon.Failure(ctx, "image", err)
+		return nil, daemon.Failure(ctx, err)
 	}
 	found = slices.DeleteFunc(found, func(i image.Summary) bool { return len(s.names(i.RepoTags, i.RepoDigests)) == 0 })
 	images, errs := make([]session.Image, len(found)), make([]error, len(found))
 	daemon.Each(len(found), func(i int) { images[i], errs[i] = s.listed(ctx, found[i]) })
 	for _, err := range errs {
-		if err != nil && session.CodeOf(err) != "engine_image_not-found" {
+		if err != nil && session.CodeOf(err) != session.CodeNoImage {
 			return nil, err
 		}
 	}
@@ -74,12 +74,12 @@ func (s *Store) listed(ctx context.Context, summary image.Summary) (session.Imag
 }
 
 // Image returns one image. A text that cannot be the name of an image
-// is engine_image_invalid.
+// is engine_call_invalid.
 func (s *Store) Image(ctx context.Context, ref string) (session.Image, error) {
 	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()
 	if _, err := reference.ParseAnyReference(ref); err != nil {
-		return session.Image{}, notName("engine_image_invalid", ref, err)
+		return session.Image{}, notName(session.CodeEngineInvalid, ref, err)
 	}
 	said, err := s.daemon.API.ImageInspect(ctx, ref)
 	if id := session.ImageDigest(ref); errdefs.IsNotFound(err) && id != "" {
@@ -87,10 +87,10 @@ func (s *Store) Image(ctx context.Context, ref string) (session.Image, error) {
 		said, err = s.daemon.API.ImageInspect(ctx, id)
 	}
 	if errdefs.IsNotFound(err) {
-		return session.Image{}, NotHere("engine_image_not-found", ref, err)
+		return session.Image{}, NotHere(session.CodeNoImage, ref, err)
 	}
 	if err != nil {
-		return session.Image{}, daemon.Failure(ctx, "image", err)
+		return session.Image{}, daemon.Failure(ctx, err)
 	}
 	found := s.imageOf(said)
 	s.mu.Lock()

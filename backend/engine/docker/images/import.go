@@ -75,7 +75,7 @@ func (s *Store) install(ctx context.Context, a *archive) (made session.Image, er
 		// an image that has no other name goes with it
 		_, gone := s.daemon.API.ImageRemove(untagging, a.name, image.RemoveOptions{})
 		if gone != nil && !errdefs.IsNotFound(gone) && err == nil {
-			err = daemon.Failure(untagging, "import", gone)
+			err = daemon.Failure(untagging, gone)
 		}
 	}()
 	if made, err = s.load(ctx, a); err != nil {
@@ -89,7 +89,7 @@ func (s *Store) install(ctx context.Context, a *archive) (made session.Image, er
 	}
 	for _, ref := range refs {
 		if err := s.daemon.API.ImageTag(ctx, made.ID, ref); err != nil {
-			return session.Image{}, daemon.Failure(ctx, "import", err)
+			return session.Image{}, daemon.Failure(ctx, err)
 		}
 	}
 	return s.Image(ctx, made.ID)
@@ -101,7 +101,7 @@ func (s *Store) install(ctx context.Context, a *archive) (made session.Image, er
 func (s *Store) mayMove(ctx context.Context, ref, id string, a *archive) error {
 	taken, err := s.Image(ctx, ref)
 	switch {
-	case session.CodeOf(err) == "engine_image_not-found":
+	case session.CodeOf(err) == session.CodeNoImage:
 		return nil
 	case err != nil || taken.ID == id || a.parts.Replace:
 		return err
@@ -166,10 +166,10 @@ func (s *Store) load(ctx context.Context, a *archive) (session.Image, error) {
 		err = broken
 	}
 	if err != nil {
-		return session.Image{}, daemon.Failure(ctx, "import", err)
+		return session.Image{}, daemon.Failure(ctx, err)
 	}
 	image, err := s.Image(ctx, a.name)
-	if session.CodeOf(err) == "engine_image_not-found" {
+	if session.CodeOf(err) == session.CodeNoImage {
 		err = engine.Incomplete("Docker took it and does not have it")
 	}
 	return image, err

@@ -34,7 +34,7 @@ func loginHeader(ctx context.Context, dir, domain string) (string, error) {
 	kept, err := config.Load(dir)
 	if err != nil {
 		return "", &session.Error{
-			Code: "engine_pull_forbidden", Message: "Docker's configuration " + kept.Filename + " cannot be read.",
+			Code: session.CodePullForbidden, Message: "Docker's configuration " + kept.Filename + " cannot be read.",
 			Hint: "Mend it, or remove it and log in again.", Err: err,
 		}
 	}
@@ -71,7 +71,7 @@ func findLogin(ctx context.Context, kept *configfile.ConfigFile, domain, server 
 		return credentials.NewFileStore(kept).Get(server)
 	case err != nil:
 		return types.AuthConfig{}, &session.Error{
-			Code: "engine_pull_forbidden", Message: "The login for " + server + " could not be read: " + program +
+			Code: session.CodePullForbidden, Message: "The login for " + server + " could not be read: " + program +
 				" failed.",
 			Hint: "Try `docker pull` by hand, or log in again.", Err: err,
 		}

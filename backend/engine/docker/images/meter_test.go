@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"slipway/backend/engine/docker/daemon"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -137,11 +136,11 @@ func TestFollowStopsAtAnErrorInTheStream(t *testing.T) {
 	if !errors.As(err, &said) {
 		t.Fatalf("got %v", err)
 	}
-	if got := session.CodeOf(pullFailure(t.Context(), "x", err)); got != "engine_pull_no-space" {
+	if got := session.CodeOf(pullFailure(t.Context(), "x", err)); got != "disk_write_no-space" {
 		t.Errorf("got %s", got)
 	}
 	if got := session.CodeOf(pullFailure(t.Context(), "x",
-		follow(strings.NewReader(`{"status":`), func(session.Pull) {}))); got != daemon.CodeUnavailable {
+		follow(strings.NewReader(`{"status":`), func(session.Pull) {}))); got != session.CodeEngineUnavailable {
 		t.Errorf("a stream that breaks off: got %s", got)
 	}
 }

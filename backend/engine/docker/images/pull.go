@@ -17,13 +17,13 @@ import (
 )
 
 // Pull fetches an image. Besides the codes that it promises it fails
-// with engine_pull_invalid for a text that is no image name,
-// engine_pull_rate-limited and engine_pull_wrong-platform.
+// with engine_call_invalid for a text that is no image name,
+// engine_pull_forbidden and engine_create_unsupported.
 func (s *Store) Pull(ctx context.Context, ref string, logins bool,
 	progress func(session.Pull)) (private bool, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
-		return false, notName("engine_pull_invalid", ref, err)
+		return false, notName(session.CodeEngineInvalid, ref, err)
 	}
 	login := ""
 	if logins {
@@ -148,34 +148,34 @@ func pullFailure(ctx context.Context, ref string, err error) error {
 	}
 	var said *streamError
 	if ctx.Err() != nil || !errors.As(err, &said) && daemon.Silent(ctx, err) {
-		return daemon.Failure(ctx, "pull", err)
+		return daemon.Failure(ctx, err)
 	}
 	text := daemon.Text(err)
 	image := session.Fill("image", ref)
 	var cause *session.Cause
 	switch why := daemon.ReasonOf(text, err); {
 	case why == daemon.ReasonNoSpace:
-		return daemon.Failure(ctx, "pull", err)
+		return daemon.Failure(ctx, err)
 	case why == daemon.ReasonRateLimited:
-		cause = session.Because("engine_pull_rate-limited", session.Say("pullRateLimited", image),
+		cause = session.Because(session.CodePullForbidden, session.Say("pullRateLimited", image),
 			session.Say("pullRateLimitedHint"))
 	case why == daemon.ReasonWrongPlatform:
-		cause = session.Because("engine_pull_wrong-platform", session.Say("pullWrongPlatform", image),
+		cause = session.Because(session.CodeEngineUnsupported, session.Say("pullWrongPlatform", image),
 			session.Say("pullWrongPlatformHint"))
 	case why == daemon.ReasonForbidden, errdefs.IsUnauthorized(err), errdefs.IsPermissionDenied(err):
-		cause = session.Because("engine_pull_forbidden", session.Say("pullForbidden", image),
+		cause = session.Because(session.CodePullForbidden, session.Say("pullForbidden", image),
 			session.Say("pullForbiddenHint"))
 	case why == daemon.ReasonNoManifest, errdefs.IsNotFound(err):
-		cause = session.Because("engine_pull_not-found", session.Say("pullNotFound", image),
+		cause = session.Because(session.CodePullNotFound, session.Say("pullNotFound", image),
 			session.Say("pullNotFoundHint"))
 	case why == daemon.ReasonUnreachable:
-		cause = session.Because("engine_pull_unavailable", session.Say("pullUnreachable", image),
+		cause = session.Because(session.CodePullUnavailable, session.Say("pullUnreachable", image),
 			session.Say("pullUnreachableHint"))
 	case errdefs.IsInvalidArgument(err):
-		cause = session.Because("engine_pull_invalid", session.Say("pullInvalid", image),
+		cause = session.Because(session.CodeEngineInvalid, session.Say("pullInvalid", image),
 			session.Say("pullInvalidHint"))
 	default:
-		cause = session.Because("engine_pull_failed",
+		cause = session.Because(session.CodeEngineInternal,
 			session.Say("pullFailed", image, session.Fill("why", daemon.Sentence(text))), session.Say("pullFailedHint"))
 	}
 	return cause.Failure(err)

@@ -39,12 +39,12 @@ func New(d *daemon.Daemon, instance string) *Networks {
 }
 
 // CreateNetwork makes a private network, or leaves the one of that name with the
-// same labels as it is. It fails with engine_network_invalid,
-// engine_network_name-taken and, where the daemon has no addresses left to give,
-// engine_network_no-addresses.
+// same labels as it is. It fails with engine_call_invalid,
+// engine_call_conflict and, where the daemon has no addresses left to give,
+// engine_call_conflict.
 func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 	if n.Name == "" || n.Labels[engine.LabelInstance] == "" {
-		return &session.Error{Code: "engine_network_invalid", Message: "A network needs a name and the label " +
+		return &session.Error{Code: session.CodeEngineInvalid, Message: "A network needs a name and the label " +
 			engine.LabelInstance + "."}
 	}
 	ns.made.Store(n.Name, true)
@@ -69,12 +69,12 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 		}
 	case daemon.ReasonOf(daemon.Text(err), err) == daemon.ReasonNoAddresses:
 		return &session.Error{
-			Code: "engine_network_no-addresses", Message: "Docker has no addresses left for another network.",
+			Code: session.CodeEngineConflict, Message: "Docker has no addresses left for another network.",
 			Hint: "Remove networks that nobody uses with `docker network prune`, or give the daemon more " +
 				"default-address-pools.", Err: err,
 		}
 	}
-	return daemon.Failure(ctx, "network", err)
+	return daemon.Failure(ctx, err)
 }
 
 // makeNetwork asks the daemon for a network. Where the machine cannot keep the
@@ -106,7 +106,7 @@ func (ns *Networks) network(ctx context.Context, name string) (*network.Inspect,
 	case errdefs.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, daemon.Failure(ctx, "network", err)
+		return nil, daemon.Failure(ctx, err)
 	case there.Name != name: // Docker also finds networks by their ids
 		return nil, nil
 	}
@@ -118,13 +118,13 @@ func sameNetwork(there network.Inspect, labels map[string]string) error {
 		return nil
 	}
 	return &session.Error{
-		Code: "engine_network_name-taken", Message: "Another network is named " + there.Name + ".",
+		Code: session.CodeEngineConflict, Message: "Another network is named " + there.Name + ".",
 		Hint: "Remove it with `docker network rm " + there.Name + "` or launch again.",
 	}
 }
 
 // RemoveNetwork removes a network. One of somebody else is left alone; one that
-// a container still uses is engine_network_in-use.
+// a container still uses is engine_call_conflict.
 func (ns *Networks) RemoveNetwork(ctx context.Context, name string) error {
 	there, err := ns.network(ctx, name)
 	if err != nil {
@@ -140,11 +140,11 @@ func (ns *Networks) RemoveNetwork(ctx context.Context, name string) error {
 		return nil
 	case errdefs.IsPermissionDenied(err), errdefs.IsConflict(err):
 		return &session.Error{
-			Code: "engine_network_in-use", Message: "Containers still use the network " + name + ".",
+			Code: session.CodeEngineConflict, Message: "Containers still use the network " + name + ".",
 			Hint: "Remove them first.", Err: err,
 		}
 	}
-	return daemon.Failure(ctx, "network", err)
+	return daemon.Failure(ctx, err)
 }
 
 // SweepNetworks removes our networks of sessions and persons that have no
@@ -157,7 +157,7 @@ func (ns *Networks) SweepNetworks(ctx context.Context, states []engine.State) er
 	found, err := ns.daemon.API.NetworkList(ctx,
 		network.ListOptions{Filters: filters.NewArgs(filters.Arg("label", engine.LabelInstance+"="+ns.instance))})
 	if err != nil {
-		return daemon.Failure(ctx, "network", err)
+		return daemon.Failure(ctx, err)
 	}
 	for _, n := range found {
 		used := sessions[n.Labels[engine.LabelSession]]
@@ -168,7 +168,7 @@ func (ns *Networks) SweepNetworks(ctx context.Context, states []engine.State) er
 			continue
 		}
 		if err := ns.daemon.API.NetworkRemove(ctx, n.ID); err != nil && !errdefs.IsNotFound(err) {
-			return daemon.Failure(ctx, "network", err)
+			return daemon.Failure(ctx, err)
 		}
 	}
 	return nil
@@ -178,12 +178,12 @@ func (ns *Networks) SweepNetworks(ctx context.Context, states []engine.State) er
 func (ns *Networks) NetworkWarnings(facts *daemon.Facts) []session.Warning {
 	switch {
 	case facts.Here && unfiltered(ns.daemon.Host()):
-		return []session.Warning{{Code: "engine_info_no-filter",
+		return []session.Warning{{Code: session.CodeNoFilter,
 			Title: "Sessions are not kept apart", At: time.Now(),
 			Text: "This Docker was told to leave the packet filter alone (iptables is off), so a server in one " +
 				"session is reached from every other session of the machine, also of other people."}}
 	case ns.together.Load():
-		return []session.Warning{{Code: "engine_info_not-apart",
+		return []session.Warning{{Code: session.CodeNotApart,
 			Title: "Sessions of one person reach each other", At: time.Now(),
 			Text: "The kernel does not filter what goes through a bridge, so a server in one session is reached from " +
 				"the others of the same person. Those of other people are kept out."}}
@@ -204,7 +204,7 @@ func Join(c engine.Container) *network.NetworkingConfig {
 	return &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{c.Network: {Aliases: names}}}
 }
 
-// CheckNetwork fails with engine_create_no-network where the network of a
+// CheckNetwork fails with engine_call_conflict where the network of a
 // container is not there, which Docker would say only when the container starts.
 func (ns *Networks) CheckNetwork(ctx context.Context, name string) error {
 	if name == "" {
@@ -213,7 +213,7 @@ func (ns *Networks) CheckNetwork(ctx context.Context, name string) error {
 	there, err := ns.network(ctx, name)
 	// That of the machine itself is Docker's own.
 	if err == nil && (there == nil || len(daemon.OwnLabels(there.Labels)) == 0) {
-		return &session.Error{Code: "engine_create_no-network", Message: "The network " + name +
+		return &session.Error{Code: session.CodeEngineConflict, Message: "The network " + name +
 			" does not exist.", Hint: "Launch the session again."}
 	}
 	return err

@@ -38,7 +38,7 @@ func (r *Reader) Stats(ctx context.Context, ids []string) (map[string]engine.Sta
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, daemon.Failure(ctx, "stats", err)
+		return nil, daemon.Failure(ctx, err)
 	}
 	samples := make(map[string]engine.Stats, len(ids))
 	unknown := r.gauges.sample(ids, samples)
@@ -68,7 +68,7 @@ func (r *Reader) sampleAsked(ctx context.Context, id string, here bool) (engine.
 	defer cancel()
 	c, err := r.daemon.API.ContainerInspect(short, id)
 	if err != nil {
-		return engine.Stats{}, false, daemon.ContainerFailure(short, "stats", id, err)
+		return engine.Stats{}, false, daemon.ContainerFailure(short, id, err)
 	}
 	if c.State == nil || !c.State.Running {
 		return engine.Stats{}, false, nil
@@ -85,12 +85,12 @@ func (r *Reader) sampleAsked(ctx context.Context, id string, here bool) (engine.
 func (r *Reader) sampleAPI(ctx context.Context, id string) (engine.Stats, bool, error) {
 	reply, err := r.daemon.API.ContainerStatsOneShot(ctx, id)
 	if err != nil {
-		return engine.Stats{}, false, daemon.ContainerFailure(ctx, "stats", id, err)
+		return engine.Stats{}, false, daemon.ContainerFailure(ctx, id, err)
 	}
 	defer reply.Body.Close() //nolint:errcheck // read to its end
 	var said container.StatsResponse
 	if err := json.NewDecoder(reply.Body).Decode(&said); err != nil {
-		return engine.Stats{}, false, daemon.Failure(ctx, "stats", err)
+		return engine.Stats{}, false, daemon.Failure(ctx, err)
 	}
 	if said.Read.IsZero() {
 		return engine.Stats{}, false, nil // it ended meanwhile

@@ -24,9 +24,9 @@ const (
 
 // problem is a failure as the page shows it.
 type problem struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Hint    string `json:"hint"`
+	Code    session.Code `json:"code"`
+	Message string       `json:"message"`
+	Hint    string       `json:"hint"`
 }
 
 // statuses are those of failures by what their codes end with.
@@ -38,12 +38,12 @@ var statuses = map[string]int{
 }
 
 func fail(w http.ResponseWriter, err error) {
-	e := session.AsError(err, "file_read_failed")
+	e := session.AsError(err, session.CodeFileFailed)
 	status := statuses[e.Code.Detail()]
 	if status == 0 {
 		status = http.StatusBadRequest
 	}
-	writeJSON(w, status, problem{Code: string(e.Code), Message: e.Message, Hint: e.Hint})
+	writeJSON(w, status, problem{Code: e.Code, Message: e.Message, Hint: e.Hint})
 }
 
 // inside is the path of the session that a request means. Whatever it says, it
@@ -78,7 +78,7 @@ func (s *server) read(w http.ResponseWriter, r *http.Request) {
 	at := s.inside(r.URL.Query().Get("path"))
 	info, err := s.tree.Stat(at)
 	if err == nil && info.Size > mostContent {
-		err = tooLarge("read")
+		err = tooLarge()
 	}
 	var file io.ReadCloser
 	if err == nil {
@@ -93,8 +93,8 @@ func (s *server) read(w http.ResponseWriter, r *http.Request) {
 	sendFile(w, file)
 }
 
-func tooLarge(op string) error {
-	return &session.Error{Code: session.Code("file_" + op + "_too-large"), Message: "The file is larger than 32 MiB.",
+func tooLarge() error {
+	return &session.Error{Code: session.CodeTooLarge, Message: "The file is larger than 32 MiB.",
 		Hint: "Read it in a cell, part by part."}
 }
 
@@ -129,7 +129,7 @@ func (s *server) replace(ctx context.Context, at session.FilePath, version strin
 	}
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		return info, tooLarge("write")
+		return info, tooLarge()
 	}
 	if err != nil {
 		return info, err
@@ -148,21 +148,21 @@ func (s *server) unchanged(ctx context.Context, at session.FilePath, version str
 		return nil
 	}
 	info, err := s.tree.Stat(at)
-	gone := session.CodeOf(err) == "file_read_not-found"
+	gone := session.CodeOf(err) == session.CodeFileNotFound
 	switch {
 	case err != nil && !gone:
 		return err
 	case gone && version == versionNew:
 		return nil
 	case gone:
-		return &session.Error{Code: "file_write_changed", Message: fmt.Sprintf("%q is no longer there.", at),
+		return &session.Error{Code: session.CodeFileChanged, Message: fmt.Sprintf("%q is no longer there.", at),
 			Hint: "Save it under another name, or write it anew."}
 	case version == versionNew:
-		return &session.Error{Code: "file_write_already-exists",
+		return &session.Error{Code: session.CodeFileExists,
 			Message: fmt.Sprintf("There is something called %q already.", path.Base(string(at))),
 			Hint:    "Choose another name."}
 	case info.Version != version:
-		return &session.Error{Code: "file_write_changed", Message: fmt.Sprintf("%q has changed meanwhile.",
+		return &session.Error{Code: session.CodeFileChanged, Message: fmt.Sprintf("%q has changed meanwhile.",
 			path.Base(string(at))), Hint: "Read it again, or replace it."}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"slipway/backend/pace"
+	"slipway/backend/session"
 )
 
 const (
@@ -64,7 +65,7 @@ func (k *kernels) put(w http.ResponseWriter, r *http.Request) {
 	if err != nil || told.State != "busy" && told.State != "idle" || len(id) > 64 ||
 		strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' }) {
 		writeJSON(w, http.StatusBadRequest,
-			problem{Code: "notebook_kernel_invalid", Message: "A kernel is busy or idle.", Hint: "Reload the page."})
+			problem{Code: session.CodeRequestInvalid, Message: "A kernel is busy or idle.", Hint: "Reload the page."})
 		return
 	}
 	now, worked := time.Now(), k.clock.Now()
@@ -75,7 +76,7 @@ func (k *kernels) put(w http.ResponseWriter, r *http.Request) {
 	if one == nil {
 		if len(k.byID) >= mostKernels {
 			writeJSON(w, http.StatusTooManyRequests,
-				problem{Code: "notebook_kernel_too-many", Message: "Too many pages of this notebook are open.",
+				problem{Code: session.CodeUseTooMany, Message: "Too many pages of this notebook are open.",
 					Hint: "Close some of them."})
 			return
 		}

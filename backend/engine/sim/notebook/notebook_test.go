@@ -209,7 +209,7 @@ func TestThePageSavesNothingOverWhatItHasNotSeen(t *testing.T) {
 	}
 	t.Run("an old version is refused and nothing changes", func(t *testing.T) {
 		if got := d.ask("PUT", "/api/contents", at, "yours", "Slipway-Version",
-			version); got.status != http.StatusPreconditionFailed || got.code(t) != "file_write_changed" ||
+			version); got.status != http.StatusPreconditionFailed || got.code(t) != "file_use_changed" ||
 			d.file("data.csv") != "mine" {
 			t.Errorf("got %+v", got)
 		}
@@ -222,7 +222,7 @@ func TestThePageSavesNothingOverWhatItHasNotSeen(t *testing.T) {
 	})
 	t.Run("a new file does not replace an old one", func(t *testing.T) {
 		if got := d.ask("PUT", "/api/contents", at, "new", "Slipway-Version",
-			"new"); got.status != http.StatusPreconditionFailed || got.code(t) != "file_write_already-exists" ||
+			"new"); got.status != http.StatusPreconditionFailed || got.code(t) != "file_use_already-exists" ||
 			d.file("data.csv") != "more" {
 			t.Errorf("got %+v", got)
 		}
@@ -233,7 +233,7 @@ func TestThePageSavesNothingOverWhatItHasNotSeen(t *testing.T) {
 	})
 	t.Run("one that has gone is not made again unasked", func(t *testing.T) {
 		if got := d.ask("PUT", "/api/contents", url.Values{"path": {"gone.ipynb"}}, "{}", "Slipway-Version",
-			version); got.code(t) != "file_write_changed" {
+			version); got.code(t) != "file_use_changed" {
 			t.Errorf("got %+v", got)
 		}
 	})

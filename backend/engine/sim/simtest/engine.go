@@ -237,7 +237,7 @@ func (e *Engine) Pull(ctx context.Context, ref string, logins bool, progress fun
 		case !ok:
 			return e.Sim.Pull(ctx, ref, logins, progress)
 		case script.Private && !logins:
-			return false, &session.Error{Code: "engine_pull_forbidden",
+			return false, &session.Error{Code: session.CodePullForbidden,
 				Message: fmt.Sprintf("The registry does not let you pull %s.", ref), Hint: "Log in."}
 		}
 		if err := script.play(ctx, progress); err != nil {

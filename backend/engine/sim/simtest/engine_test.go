@@ -167,7 +167,7 @@ func TestFaults(t *testing.T) {
 		}
 	})
 	bubble("a pull fails after the progress that was scripted", func(t *testing.T, e *Engine) {
-		full := &session.Error{Code: "engine_pull_no-space", Message: "The disk is full."}
+		full := &session.Error{Code: "disk_write_no-space", Message: "The disk is full."}
 		e.Publish("registry.test/a", PullScript{Steps: []session.Pull{{Current: 5, Total: 9}}, Err: full})
 		var seen []session.Pull
 		_, err := e.Pull(t.Context(), "registry.test/a:latest", false, func(p session.Pull) { seen = append(seen, p) })

@@ -34,7 +34,7 @@ const (
 
 // Unavailable is what every call fails with while an engine does not answer.
 var Unavailable error = &session.Error{
-	Code: "engine_connect_unavailable", Message: "The container engine does not answer.",
+	Code: session.CodeEngineUnavailable, Message: "The container engine does not answer.",
 	Hint: "Start it and try again.",
 }
 

@@ -7,7 +7,7 @@ import { vi } from 'vitest'
 import { SessionActionsContext, type SessionActions } from '@/lib/actions'
 import { toBook } from '../hooks'
 import { keys } from '../keys'
-import type { Agent, DeviceBoard, Machine, Operation, Preset, Recent, Session, Settings } from '../types.gen'
+import type { Agent, Code, DeviceBoard, Machine, Operation, Preset, Recent, Session, Settings } from '../types.gen'
 
 export interface Known {
   sessions?: Session[]
@@ -93,13 +93,13 @@ export function serve(answers: Record<string, unknown | ((body: unknown) => Resp
     sent.push({ method, path, body })
     const answer = answers[`${method} ${path}`]
     if (typeof answer === 'function') return (answer as (body: unknown) => Response)(body)
-    if (answer === undefined) return refusal(404, 'server_route_not-found', `no answer for ${method} ${path}`)
+    if (answer === undefined) return refusal(404, 'request_route_not-found', `no answer for ${method} ${path}`)
     return new Response(JSON.stringify(answer), { status: 200 })
   })
   return sent
 }
 
 /** A refusal as the server writes it. */
-export function refusal(status: number, code: string, message: string, hint = ''): Response {
+export function refusal(status: number, code: Code, message: string, hint = ''): Response {
   return new Response(JSON.stringify({ code, message, hint }), { status })
 }

@@ -33,7 +33,7 @@ const down: Agent = {
     ...lab.connection,
     state: 'down',
     waits: 'It is tried again.',
-    error: { code: 'agent_connect_timeout', message: 'lab does not answer.', hint: 'Is it on?' },
+    error: { code: 'agent_connect_unavailable', message: 'lab does not answer.', hint: 'Is it on?' },
   },
 }
 const machines = [makeMachine(), makeMachine({ agent: 'lab', hostname: 'lab-1' })]
@@ -146,7 +146,7 @@ describe('the Agents page', () => {
     expect(screen.getByText('No other machines yet')).toBeInTheDocument()
     serve({
       'GET /api/v1/agents': () =>
-        refusal(503, 'hub_read_unavailable', 'The agents cannot be read.', 'Look at the log.'),
+        refusal(503, 'agent_call_unavailable', 'The agents cannot be read.', 'Look at the log.'),
     })
     renderView(<AgentsPage />)
     expect(await screen.findByText('Look at the log.')).toBeInTheDocument()
@@ -221,10 +221,10 @@ describe('adding an agent that fails', () => {
         state: 'failed',
         revision: 2,
         steps: [{ name: 'probe', title: 'Look', state: 'failed', detail: why, remedy: 'Check the port.' }],
-        error: { code: 'agent_connect_refused', message: why, hint: 'Check the port.' },
+        error: { code: 'agent_connect_unavailable', message: why, hint: 'Check the port.' },
       }),
     })
-    expect(await screen.findByText('agent_connect_refused')).toBeInTheDocument()
+    expect(await screen.findByText('agent_connect_unavailable')).toBeInTheDocument()
     expect(screen.getAllByText(why)).toHaveLength(1)
     expect(screen.getAllByText('Check the port.')).toHaveLength(1)
   })

@@ -38,7 +38,7 @@ function starting(state: App['state'], stop: () => Response = () => new Response
   return {
     close,
     stops,
-    fail: () => answer(refusal(409, 'app_start_stopped', 'Notebook was stopped before it answered.')),
+    fail: () => answer(refusal(409, 'app_open_conflict', 'Notebook was stopped before it answered.')),
   }
 }
 
@@ -61,7 +61,7 @@ describe('the start of an app', () => {
   })
   it('says why it could not be given up', async () => {
     const { stops, fail } = starting('stopped', () =>
-      refusal(503, 'agent_stop_unavailable', 'The agent lab is not connected.'),
+      refusal(503, 'agent_call_unavailable', 'The agent lab is not connected.'),
     )
     renderView(<AppsModal sessionId={session.id} onClose={vi.fn()} />, { known: { sessions: [session] } })
     await userEvent.click(await screen.findByText('Notebook'))

@@ -39,7 +39,7 @@ describe('SeeDemo', () => {
     vi.spyOn(window, 'open').mockReturnValue(null)
     serve({
       'GET /api/v1/demo': real,
-      'POST /api/v1/demo/start': () => refusal(500, 'demo_start_failed', 'The demo does not start.'),
+      'POST /api/v1/demo/start': () => refusal(500, 'server_start_failed', 'The demo does not start.'),
     })
     renderView(<SeeDemo />)
     await userEvent.click(screen.getByRole('button', { name: 'Try the demo' }))

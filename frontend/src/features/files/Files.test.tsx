@@ -92,7 +92,7 @@ describe('the editor', () => {
     const question = await screen.findByRole('dialog')
     expect(question).toHaveTextContent('The file has changed')
     await userEvent.click(within(question).getByRole('button', { name: 'Cancel' }))
-    now = () => refusal(503, 'agent_stat_unavailable', 'The agent is not connected.', 'Wait.')
+    now = () => refusal(503, 'agent_call_unavailable', 'The agent is not connected.', 'Wait.')
     await userEvent.click(screen.getByRole('button', { name: 'Save' }))
     expect(await screen.findByText(/The agent is not connected/)).toBeInTheDocument()
     expect(closed).not.toHaveBeenCalled()

@@ -43,9 +43,9 @@ describe('what is deleted', () => {
       'DELETE /api/v1/folders/f/files': () =>
         [
           gone(),
-          refusal(403, 'file_remove_forbidden', 'You may not delete b.'),
+          refusal(403, 'file_use_forbidden', 'You may not delete b.'),
           gone(),
-          refusal(404, 'file_remove_not-found', 'There is no a.'),
+          refusal(404, 'file_use_not-found', 'There is no a.'),
           gone(),
           gone(),
         ][tries++] ?? gone(),

@@ -24,7 +24,7 @@ const server: UploadServer = {
   statFile: (_place, path) =>
     there.has(path)
       ? Promise.resolve(fileAt(path))
-      : Promise.reject(new ApiProblem({ code: 'file_read_not-found', message: '' }, 404)),
+      : Promise.reject(new ApiProblem({ code: 'file_use_not-found', message: '' }, 404)),
   makeDirectory: (_place, path) => Promise.resolve(void made.push(path)),
   uploadState: () => Promise.resolve({ offset: 0 }),
   writePiece: (_place, _path, _key, from, piece) => Promise.resolve({ offset: from + piece.size }),

@@ -234,7 +234,7 @@ export class Uploads {
         signal,
       )
     } catch (error) {
-      const taken = asProblem(error).code === 'file_finish_already-exists' ? await this.#isThere(job) : undefined
+      const taken = asProblem(error).code === 'file_use_already-exists' ? await this.#isThere(job) : undefined
       if (!taken) throw error
       this.#collide(job, taken)
     }

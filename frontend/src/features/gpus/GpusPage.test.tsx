@@ -111,7 +111,7 @@ describe('the GPUs page', () => {
     serve({
       'GET /api/v1/devices': () =>
         ++tries === 1
-          ? refusal(500, 'server_devices_failed', 'The devices cannot be read.', 'Look into the log.')
+          ? refusal(500, 'server_request_internal-error', 'The devices cannot be read.', 'Look into the log.')
           : new Response('[]'),
     })
     renderView(<GpusPage />)

@@ -73,7 +73,7 @@ describe('RecentsModal', () => {
   })
   it('takes a pin back and says why when it is refused', async () => {
     serve({
-      'PATCH /api/v1/recents/a': () => refusal(500, 'hub_update_internal-error', 'The disk is full.'),
+      'PATCH /api/v1/recents/a': () => refusal(500, 'settings_update_failed', 'The disk is full.'),
       'GET /api/v1/recents': known.recents,
     })
     renderView(<RecentsModal onClose={vi.fn()} onUse={vi.fn()} />, { known })

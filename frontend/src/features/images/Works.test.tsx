@@ -21,7 +21,7 @@ const failed: Operation = {
   id: 'op2',
   image: 'torch:2',
   state: 'failed',
-  error: { code: 'image_pull_unavailable', message: 'The registry went away.', hint: 'Pull it again.' },
+  error: { code: 'engine_pull_unavailable', message: 'The registry went away.', hint: 'Pull it again.' },
 }
 
 describe('what goes on with images', () => {

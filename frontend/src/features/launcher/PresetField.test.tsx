@@ -54,7 +54,7 @@ function show(start: Partial<Draft> = {}, images: Image[] = []) {
     'GET /api/v1/environments': [],
     'POST /api/v1/presets': own,
     'PATCH /api/v1/presets/p1': () =>
-      refusal(409, 'preset_update_name-taken', 'There is a preset of that name.', 'Choose another.'),
+      refusal(409, 'settings_update_conflict', 'There is a preset of that name.', 'Choose another.'),
     'DELETE /api/v1/presets/p1': undefined,
   })
   const view = renderView(<Form />, { known: { presets: [small, own] } })

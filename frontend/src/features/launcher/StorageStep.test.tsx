@@ -97,7 +97,7 @@ describe('the data folders of a launch', () => {
   })
 
   it('say why they are not there, and are asked for again', async () => {
-    show(() => refusal(503, 'folder_list_unreachable', 'The machine does not answer.', 'Wait a little.'))
+    show(() => refusal(503, 'agent_call_unavailable', 'The machine does not answer.', 'Wait a little.'))
     expect(await screen.findByText('The machine does not answer.')).toBeInTheDocument()
     expect(screen.getByRole('button', { name: 'Try again' })).toBeInTheDocument()
     // Directories of the machine need no list.

@@ -79,7 +79,7 @@ describe('issues', () => {
     expect(shownIssues(issues, new Set(['environment'])).all.map((i) => i.key)).toEqual(['envNameRequired', 'cpuWhole'])
   })
 
-  const fault = (field: string, message: string) => ({ field, code: '', message })
+  const fault = (field: string, message: string) => ({ field, kind: 'invalid' as const, message })
 
   it('of the server join those found here, one of each field', () => {
     const draft = { ...good, cpu: 0, ports: ['9000:9001', '8080'] }

@@ -56,7 +56,12 @@ describe('the cards of sessions', () => {
     await userEvent.click(await screen.findByRole('button', { name: 'Dismiss the notification of train-a' }))
     tell({ ...fresh, status: 'RUNNING' })
     expect(screen.queryByText('train-a')).not.toBeInTheDocument()
-    tell({ ...fresh, status: 'ERROR', reason: 'oom-killed', error: { code: 'c', message: 'It needed more memory.' } })
+    tell({
+      ...fresh,
+      status: 'ERROR',
+      reason: 'oom-killed',
+      error: { code: 'session_run_oom-killed', message: 'It needed more memory.' },
+    })
     expect(await screen.findByText('It needed more memory.')).toBeInTheDocument()
   })
   it('show three and say how many more there are', async () => {

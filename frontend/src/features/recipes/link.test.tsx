@@ -42,7 +42,7 @@ describe('LinkPage', () => {
     expect(act.onOpen).not.toHaveBeenCalled()
   })
   it('says what is wrong with a link', async () => {
-    serve({ 'POST /api/v1/links/read': () => refusal(422, 'link_parse_invalid', 'The link names no image.') })
+    serve({ 'POST /api/v1/links/read': () => refusal(422, 'recipe_parse_invalid', 'The link names no image.') })
     show()
     expect(await screen.findByText('The link names no image.')).toBeInTheDocument()
   })

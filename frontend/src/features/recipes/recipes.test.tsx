@@ -45,7 +45,7 @@ describe('RecipeModal', () => {
     serve({
       'GET /api/v1/recents/r/recipe': () =>
         asked++ === 0
-          ? refusal(404, 'recent_read_not-found', 'The launch history has no such entry.')
+          ? refusal(404, 'recipe_read_not-found', 'The launch history has no such entry.')
           : new Response(JSON.stringify(recipe)),
     })
     renderView(<RecipeModal source={{ kind: 'recent', id: 'r' }} onClose={vi.fn()} onCompare={vi.fn()} />)

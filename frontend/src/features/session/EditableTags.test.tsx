@@ -27,7 +27,7 @@ describe('EditableTags', () => {
     expect(sent).toHaveLength(0)
   })
   it('says why a tag was refused', async () => {
-    serve({ 'PATCH /api/v1/sessions/a': () => refusal(422, 'session_tag_invalid', '"x" is not a tag.') })
+    serve({ 'PATCH /api/v1/sessions/a': () => refusal(422, 'session_update_invalid', '"x" is not a tag.') })
     renderView(<EditableTags session={session} />, { known: { sessions: [session] } })
     await userEvent.click(screen.getByRole('button', { name: 'Edit tags' }))
     await userEvent.click(screen.getByRole('button', { name: 'Save' }))

@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event'
 import { describe, expect, it } from 'vitest'
 import { refusal, renderView, serve } from '@/api/testing/render'
 import { makeSession } from '@/api/testing/session'
-import type { EndImage as Made, Session } from '@/api/types.gen'
+import type { Cause, EndImage as Made, Session } from '@/api/types.gen'
 import { EndImage } from './EndImage'
 
 const image = (change: Partial<Made>): Made => ({
@@ -16,7 +16,7 @@ const image = (change: Partial<Made>): Made => ({
 })
 const session = (change: Partial<Made>, status: Session['status'] = 'TERMINATED') =>
   makeSession({ id: 'one', name: 'work', status, endImage: image(change) })
-const error = { code: 'engine_commit_no-space', message: 'The disk is full.', hint: 'Make room.' }
+const error: Cause = { code: 'disk_write_no-space', message: 'The disk is full.', hint: 'Make room.' }
 
 describe('the image of an end', () => {
   it('is nothing where none was asked for', () => {
@@ -39,7 +39,7 @@ describe('the image of an end', () => {
     const sent = serve({ 'POST /api/v1/sessions/one/terminate': session({ state: 'cancelled', error }) })
     renderView(<EndImage session={session({ state: 'failed', kept: true, error })} />)
     expect(screen.getByRole('alert')).toHaveTextContent(
-      'Could not create an image. The container is keptThe disk is full. Make room.engine_commit_no-space',
+      'Could not create an image. The container is keptThe disk is full. Make room.disk_write_no-space',
     )
     expect(screen.getByRole('button', { name: 'Create image…' })).toBeEnabled()
     await userEvent.click(screen.getByRole('button', { name: 'Delete container' }))

@@ -35,7 +35,7 @@ describe('the log of a session', () => {
     expect(await screen.findByText('The session wrote no output.')).toBeInTheDocument()
   })
   it('leaves the way to another container open when one cannot be read', async () => {
-    serve({ 'GET /api/v1/sessions/s/logs': () => refusal(404, 'log_read_not-found', 'There is no log of main1.') })
+    serve({ 'GET /api/v1/sessions/s/logs': () => refusal(404, 'session_use_not-found', 'There is no log of main1.') })
     const { where } = renderView(<LogsView session={session} />)
     expect(await screen.findByText('There is no log of main1.')).toBeInTheDocument()
     await userEvent.click(screen.getByRole('combobox', { name: 'Container' }))

@@ -11,7 +11,7 @@ const pending = makeSession({
   id: 'p',
   name: 'sweep-b',
   status: 'PENDING',
-  wait: { code: 'c', message: 'needs 12 CPUs, 3 of 16 are free', position: 2 },
+  wait: { code: 'scheduler_wait_resources', message: 'needs 12 CPUs, 3 of 16 are free', position: 2 },
 })
 Reflect.deleteProperty(pending, 'startedAt')
 const failed = makeSession({
@@ -157,7 +157,7 @@ describe('SessionDrawer', () => {
   it('keeps the field open with what the server says against the name', async () => {
     serve({
       'PATCH /api/v1/sessions/p': () =>
-        refusal(409, 'session_update_already-exists', 'Another live session has it.', 'Choose another.'),
+        refusal(409, 'session_create_already-exists', 'Another live session has it.', 'Choose another.'),
     })
     open()
     await userEvent.click(screen.getByRole('button', { name: 'Rename' }))
@@ -186,7 +186,7 @@ describe('SessionDrawer', () => {
           from: 'SCHEDULED',
           to: 'PREPARED',
           attempts: 2,
-          code: 'image_pull_timeout',
+          code: 'engine_call_timeout',
           message: 'The registry is silent.',
           createdAt: '2026-01-01T00:00:00Z',
           updatedAt: '2026-01-01T00:00:42Z',

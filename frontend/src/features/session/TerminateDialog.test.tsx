@@ -30,7 +30,7 @@ describe('TerminateDialog', () => {
   it('ends the others when one refuses, and stays with what is left', async () => {
     const sent = serve({
       'POST /api/v1/sessions/one/terminate': () =>
-        refusal(409, 'session_terminate_conflict', 'It is being committed.', 'Wait a moment.'),
+        refusal(409, 'session_update_conflict', 'It is being committed.', 'Wait a moment.'),
       'POST /api/v1/sessions/two/terminate': { ...two, status: 'TERMINATING', revision: 2 },
     })
     const onClose = vi.fn()

@@ -21,7 +21,7 @@ const phases = [
     createdAt: '2026-01-01T00:00:02Z',
     updatedAt: '2026-01-01T00:00:03Z',
     result: 'FAILURE',
-    code: 'image_pull_timeout',
+    code: 'engine_call_timeout',
     message: 'The registry is silent.',
   }),
   phase('p3', {
@@ -42,7 +42,7 @@ describe('filterHistory', () => {
   })
   it.each([
     ['p2', ['p2']],
-    ['PULL_TIME', ['p2']],
+    ['CALL_TIME', ['p2']],
     ['registry silent', ['p2']],
     ['attach cdi', ['p3']],
     ['nothing', []],

@@ -68,9 +68,9 @@ describe('useLog', () => {
   it('does not ask again what was refused, until it is told to', async () => {
     const ask = vi
       .spyOn(globalThis, 'fetch')
-      .mockImplementation(async () => refusal(404, 'log_read_not-found', 'There is no log.'))
+      .mockImplementation(async () => refusal(404, 'session_use_not-found', 'There is no log.'))
     const { result } = renderHook(() => useLog('s', 'main1', true, 'live'))
-    await waitFor(() => expect(result.current.problem?.code).toBe('log_read_not-found'))
+    await waitFor(() => expect(result.current.problem?.code).toBe('session_use_not-found'))
     expect(ask).toHaveBeenCalledTimes(1)
     act(() => result.current.retry())
     await waitFor(() => expect(ask).toHaveBeenCalledTimes(2))

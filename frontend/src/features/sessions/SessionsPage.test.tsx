@@ -13,7 +13,7 @@ const waiting = makeSession({
   name: 'sweep-b',
   type: 'batch',
   status: 'PENDING',
-  wait: { code: 'c', message: 'needs 12 CPUs, 3 of 16 are free', position: 1 },
+  wait: { code: 'scheduler_wait_resources', message: 'needs 12 CPUs, 3 of 16 are free', position: 1 },
 })
 const ended = makeSession({
   id: 'end',
@@ -53,7 +53,14 @@ describe('SessionsPage', () => {
     const other = makeSession({
       id: 'other',
       name: 'hit-e',
-      warnings: [{ code: 'else', title: 'Another title', text: 'Of no known code.', at: '2026-01-02T00:00:00Z' }],
+      warnings: [
+        {
+          code: 'session_run_process-limit',
+          title: 'Another title',
+          text: 'Of no known code.',
+          at: '2026-01-02T00:00:00Z',
+        },
+      ],
     })
     renderView(<SessionsPage openId={undefined} />, { known: { ...known, sessions: [lost, other] } })
     expect(screen.getByText('A GPU of the session is lost')).toBeInTheDocument()
@@ -211,12 +218,12 @@ describe('SessionsPage', () => {
     serve({
       'GET /api/v1/sessions': () =>
         broken
-          ? refusal(503, 'hub_read_unavailable', 'The store cannot be read.', 'Look at the log.')
+          ? refusal(503, 'agent_call_unavailable', 'The store cannot be read.', 'Look at the log.')
           : new Response('[]'),
     })
     renderView(<SessionsPage openId={undefined} />, { known: { machines: [makeMachine()] } })
     const alert = await screen.findByRole('alert')
-    expect(alert).toHaveTextContent('The store cannot be read.Look at the log.hub_read_unavailable')
+    expect(alert).toHaveTextContent('The store cannot be read.Look at the log.agent_call_unavailable')
     broken = false
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }))
     await screen.findByText('No running sessions')

@@ -77,7 +77,7 @@ describe('SettingsPage', () => {
       'GET /api/v1/settings/file': file,
       'GET /api/v1/doctor': checks,
       'GET /api/v1/version': version,
-      'PUT /api/v1/settings': () => refusal(500, 'hub_update_internal-error', 'The disk is full.'),
+      'PUT /api/v1/settings': () => refusal(500, 'settings_update_failed', 'The disk is full.'),
       'GET /api/v1/settings': testSettings,
     })
     const { client } = renderView(<SettingsPage />, { known: { settings: testSettings, machines: [makeMachine()] } })

@@ -102,7 +102,7 @@ describe('the Usage page', () => {
     serve({
       [usage]: () =>
         ++tries === 1
-          ? refusal(500, 'server_usage_failed', 'The books cannot be read.', 'Look into the log.')
+          ? refusal(500, 'server_request_internal-error', 'The books cannot be read.', 'Look into the log.')
           : new Response(JSON.stringify(report([train]))),
     })
     renderView(<UsagePage />)
