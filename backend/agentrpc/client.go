@@ -195,8 +195,8 @@ func (w *wish) frame(ctx context.Context) ([]byte, error) {
 	frame, err := w.client.codec.encode(kindRequest, req)
 	var large *tooLargeError
 	if errors.As(err, &large) {
-		return nil, &session.Error{Code: session.CodeTooLarge, Message: "This is more than can be sent to an agent at once.",
-			Hint: "Ask for less at a time.", Err: err}
+		return nil, &session.Error{Code: session.CodeTooLarge, Err: err,
+			Message: "This is more than can be sent to an agent at once.", Hint: "Ask for less at a time."}
 	}
 	return frame, err
 }

@@ -91,8 +91,8 @@ func lastHeard(at, now time.Time) string {
 }
 
 func unsupported(method string) error {
-	return &session.Error{Code: session.CodeAgentUnsupported, Message: "The agent is too old for this: it does not know " + method +
-		".", Hint: "Upgrade the agent."}
+	return &session.Error{Code: session.CodeAgentUnsupported,
+		Message: "The agent is too old for this: it does not know " + method + ".", Hint: "Upgrade the agent."}
 }
 
 // checkVersion refuses a caller of a version that is not tolerated.

@@ -319,20 +319,21 @@ func TestVersionsAndMethodsApart(t *testing.T) {
 		}
 		return err
 	}
-	for version, want := range map[int]session.Code{oldest - 1: session.CodeConnectVersion, Version: "", Version + 1: "",
-		Version + 2: session.CodeConnectVersion} {
+	for version, want := range map[int]session.Code{oldest - 1: session.CodeConnectVersion, Version: "",
+		Version + 1: "", Version + 2: session.CodeConnectVersion} {
 		if err := ask(request{Version: version, Method: "machine"}); session.CodeOf(err) != want {
 			t.Errorf("version %d: %v", version, err)
 		}
 	}
-	if err := ask(request{Version: Version, Method: "of.tomorrow"}); session.CodeOf(err) != session.CodeAgentUnsupported ||
-		session.AsError(err, "").Hint == "" {
+	err := ask(request{Version: Version, Method: "of.tomorrow"})
+	if session.CodeOf(err) != session.CodeAgentUnsupported || session.AsError(err, "").Hint == "" {
 		t.Errorf("a method of tomorrow: %v", err)
 	}
 	if err := ask(request{Version: Version, Method: "machine", Args: []byte(`{"unknown":1}`)}); err != nil {
 		t.Errorf("a field of tomorrow: %v", err)
 	}
-	if err := ask(request{Version: Version, Method: "get", Args: []byte(`[1]`)}); session.CodeOf(err) != session.CodeAgentInvalid {
+	err = ask(request{Version: Version, Method: "get", Args: []byte(`[1]`)})
+	if session.CodeOf(err) != session.CodeAgentInvalid {
 		t.Errorf("arguments of another shape: %v", err)
 	}
 	h.config.Resolve = func(tunnel.Peer) (session.Agent, error) { return nil, errors.New("a stranger") }

@@ -61,8 +61,8 @@ func decodeJudged[T any](r *http.Request) (value T, j judge, err error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return value, j, &session.Error{Code: session.CodeTooLarge, Message: fmt.Sprintf("The request is longer than %d MiB.",
-			maxBody>>20), Hint: "Send less."}
+		return value, j, &session.Error{Code: session.CodeTooLarge, Hint: "Send less.",
+			Message: fmt.Sprintf("The request is longer than %d MiB.", maxBody>>20)}
 	case err != nil:
 		return value, j, malformed("The request ended too early.", err)
 	}

@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
@@ -245,13 +246,17 @@ func (w *world) notebookApp(t *testing.T) api.App {
 	return api.App{}
 }
 
-// freed is a port that nobody listened on a moment ago.
+// freed is a port that nobody listened on a moment ago. It is none that the system
+// gives to connections of programs beside this one.
 func freed(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := 20000 + rand.IntN(12000)
+		if listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			_ = listener.Close()
+			return port
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it is one
+	t.Fatal("no port is free")
+	return 0
 }

@@ -3,7 +3,6 @@ package session
 import (
 	"encoding/json"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -146,7 +145,6 @@ func TestValidateRefusesEachField(t *testing.T) {
 	}
 }
 
-var codeForm = regexp.MustCompile(`^[a-z]+_[a-z]+_[a-z-]+$`)
 
 func checkSentence(t *testing.T, e FieldError) {
 	t.Helper()
