@@ -145,7 +145,6 @@ func TestValidateRefusesEachField(t *testing.T) {
 	}
 }
 
-
 func checkSentence(t *testing.T, e FieldError) {
 	t.Helper()
 	if e.Kind == "" {
