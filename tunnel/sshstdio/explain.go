@@ -133,7 +133,7 @@ func faultOf(messages string, exit int, silent bool) *tunnel.Fault {
 		}
 		fault := &tunnel.Fault{Code: why.code, Message: why.message, Hint: why.hint, Err: cause}
 		switch {
-		case why.code == tunnel.CodeConnectHostKey:
+		case why.code == tunnel.CodeConnectHostKey && !why.asks:
 			fault.Err = changedKey(messages)
 		case why.asks && silent:
 			if why.code == tunnel.CodeConnectAuth {
