@@ -25,12 +25,12 @@ import (
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/guests"
 	"slipway/backend/agent/health"
+	"slipway/backend/agent/host"
 	"slipway/backend/agent/images"
 	"slipway/backend/agent/launch"
+	"slipway/backend/agent/ledger"
 	"slipway/backend/agent/logs"
 	"slipway/backend/agent/meter"
-	"slipway/backend/agent/networks"
-	"slipway/backend/agent/others"
 	"slipway/backend/agent/people"
 	"slipway/backend/agent/queue"
 	"slipway/backend/agent/reclaim"
@@ -72,7 +72,7 @@ type Config struct {
 
 // SessionConfig says how sessions are treated.
 type SessionConfig struct {
-	Limits launch.Limits
+	Limits host.Limits
 	App    time.Duration // until an app answers; 0: 30 s
 	// Idle is the policy for sessions that have none of their own.
 	Idle session.IdlePolicy
@@ -134,40 +134,21 @@ type parts struct {
 	session.SSH
 	session.Files
 	session.Queue
-	session.Accelerators
-	session.Host
 	*sessions.Sessions
-	allowances
-}
-
-// allowances are what people may hold.
-type allowances interface {
-	// Allowance is the most that somebody may hold.
-	Allowance(owner string) session.Allowance
-	// Allowances returns what was set, by owner.
-	Allowances() map[string]session.Allowance
-	// SetAllowance sets what somebody may hold; nil: nothing of their own.
-	SetAllowance(owner string, allowance *session.Allowance) error
-	// MPSForUsers reports whether people who do not rule the agent may share
-	// devices through MPS.
-	MPSForUsers() bool
+	*people.People
 }
 
 // rooms are what the agent is made of.
 type rooms struct {
-	health   *health.Watch
-	records  *records.Records
-	people   *people.People
-	reclaim  *reclaim.Watch
-	meter    *meter.Meter
-	folders  *folders.Folders
-	guests   *guests.Guests
-	apps     *apps.Apps
-	images   *images.Images
-	logs     *logs.Logs
-	networks *networks.Networks
-	launch   *launch.Runner
-	queue    *queue.Queue
+	reclaim *reclaim.Watch
+	meter   *meter.Meter
+	folders *folders.Folders
+	guests  *guests.Guests
+	apps    *apps.Apps
+	images  *images.Images
+	logs    *logs.Logs
+	launch  *launch.Runner
+	queue   *queue.Queue
 }
 
 // deviceRooms are what the agent knows of devices, and the accounts of their use.
@@ -175,7 +156,7 @@ type deviceRooms struct {
 	devices  *devices.Devices
 	sampler  *devices.Sampler
 	attached *devices.Attachment // how devices are handed to containers
-	others   *others.Others
+	others   *ledger.Others
 	accounts *accounts.Books
 }
 
@@ -186,7 +167,8 @@ type Agent struct {
 	rooms
 	deviceRooms
 	config  Config
-	machine *machine
+	records *records.Records
+	health  *health.Watch
 	news    *news
 	stream  *stream
 	tasks   sync.WaitGroup // everything that Run started
@@ -230,12 +212,10 @@ func (config Config) withDefaults() Config {
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.images.Stop()
 	defer context.AfterFunc(ctx, a.images.Stop)()
-	a.tasks.Go(func() { a.health.Run(ctx) })
-	a.tasks.Go(func() { a.queue.Run(ctx) })
-	a.tasks.Go(func() { a.meter.Run(ctx) })
-	a.tasks.Go(func() { a.sampler.Run(ctx) })
-	a.tasks.Go(func() { a.reclaim.Run(ctx) })
-	a.tasks.Go(func() { a.folders.Run(ctx) })
+	for _, room := range []interface{ Run(ctx context.Context) }{a.health, a.queue, a.meter, a.sampler, a.reclaim,
+		a.folders} {
+		a.tasks.Go(func() { room.Run(ctx) })
+	}
 	<-ctx.Done()
 	a.tasks.Wait()
 	a.launch.Wait()
@@ -248,9 +228,6 @@ func (a *Agent) Close() error {
 	a.news.close()
 	return nil
 }
-
-// Machine describes the machine, which is measured for it.
-func (a *Agent) Machine(ctx context.Context) (session.Machine, error) { return a.machine.Machine(ctx) }
 
 // Watch tells fn of every event after a cursor, until ctx ends or fn fails.
 func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/agent/launch"
+	"slipway/backend/agent/host"
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
 	"slipway/backend/engine/enginetest"
@@ -42,22 +42,22 @@ type real struct {
 	stop   func()
 }
 
-// openReal opens an agent on the daemon at host with its data in dir, and runs
+// openReal opens an agent on the daemon at address with its data in dir, and runs
 // it. The daemon's containers of this instance stay when it stops.
-func openReal(dir, host string) (*real, error) {
+func openReal(dir, address string) (*real, error) {
 	s, err := store.Open(store.Config{Path: filepath.Join(dir, "agent.db")})
 	if err != nil {
 		return nil, err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	e, err := docker.Open(docker.Config{Host: host, Dir: filepath.Join(dir, "kernels"), Instance: s.Instance(),
+	e, err := docker.Open(docker.Config{Host: address, Dir: filepath.Join(dir, "kernels"), Instance: s.Instance(),
 		Guest: payload.Binary, Log: log})
 	if err != nil {
 		return nil, err
 	}
 	a, err := Open(context.Background(), Config{Name: "local", Dir: dir, Engine: e, Store: s, Owner: "ada",
 		UID: os.Getuid(), GID: os.Getgid(), Version: "test", Log: log, Sessions: SessionConfig{App: patience,
-			Limits: launch.Limits{Grace: 2 * time.Second, Guest: patience, Backoff: []time.Duration{time.Second / 5}}}})
+			Limits: host.Limits{Grace: 2 * time.Second, Guest: patience, Backoff: []time.Duration{time.Second / 5}}}})
 	if err != nil {
 		return nil, err
 	}

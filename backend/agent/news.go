@@ -4,20 +4,15 @@ import (
 	"context"
 	"sync"
 
-	"slipway/backend/agent/queue"
-	"slipway/backend/agent/sessions"
 	"slipway/backend/session"
 )
 
 // news tells watchers what has changed, and has the queue look at it.
 type news struct {
 	*stream
-	machine  *machine
-	sessions *sessions.Sessions
-	queue    *queue.Queue
-	measure  func() // is called when more is to be measured, or less
-	closed   chan struct{}
-	once     sync.Once
+	agent  *Agent
+	closed chan struct{}
+	once   sync.Once
 }
 
 // Watched reports whether somebody watches.
@@ -27,16 +22,16 @@ func (n *news) Watched() bool { return n.watched() }
 func (n *news) Publish(e session.Event) { n.publish(e) }
 
 // PlanAgain has the queue plan: what can start may have changed.
-func (n *news) PlanAgain() { n.queue.Wake() }
+func (n *news) PlanAgain() { n.agent.queue.Wake() }
 
 // PublishMachine tells watchers of the machine as it is now.
 func (n *news) PublishMachine() {
 	if !n.watched() {
 		return
 	}
-	m, err := n.machine.describe()
+	m, err := n.agent.describe()
 	if err != nil {
-		n.machine.config.Log.Warn("the machine cannot be described", "err", err)
+		n.agent.config.Log.Warn("the machine cannot be described", "err", err)
 		return
 	}
 	n.publish(session.Event{Machine: &m})
@@ -44,20 +39,15 @@ func (n *news) PublishMachine() {
 
 // PublishBoard tells watchers who holds which device.
 func (n *news) PublishBoard(live []session.Session) {
-	board := n.machine.board(live)
+	board := n.agent.board(live)
 	n.publish(session.Event{Devices: &board})
-}
-
-// Pulling tells watchers that the pull of a session has come on.
-func (n *news) Pulling(s session.Session) {
-	s = n.sessions.Dress(s)
-	n.publish(session.Event{Session: &s})
 }
 
 // PublishSession tells watchers of new findings on a session.
 func (n *news) PublishSession(s session.Session) {
 	if n.watched() {
-		n.Pulling(s)
+		s = n.agent.Dress(s)
+		n.publish(session.Event{Session: &s})
 	}
 }
 
@@ -106,23 +96,47 @@ func (n *news) Watch(ctx context.Context, after session.Cursor, fn func(session.
 // watchers counts those who watch. For more of them more is measured.
 func (n *news) watchers(more int) {
 	n.watch(more)
-	n.measure()
+	n.agent.meter.Wake()
+	n.agent.sampler.Wake()
 }
 
 // reset returns the whole state.
 func (n *news) reset(ctx context.Context) (session.Reset, error) {
-	machine, err := n.machine.Machine(ctx)
+	machine, err := n.agent.Machine(ctx)
 	if err != nil {
 		return session.Reset{}, err
 	}
-	live, err := n.sessions.List(ctx, session.Filter{Live: true})
+	live, err := n.agent.List(ctx, session.Filter{Live: true})
 	if err != nil {
 		return session.Reset{}, err
 	}
-	finished, err := n.sessions.List(ctx, session.Filter{Finished: true, Limit: session.ResetFinished})
+	finished, err := n.agent.List(ctx, session.Filter{Finished: true, Limit: session.ResetFinished})
 	if err != nil {
 		return session.Reset{}, err
 	}
-	board := n.machine.board(live)
+	board := n.agent.board(live)
 	return session.Reset{Sessions: append(live, finished...), Machine: machine, Devices: &board}, nil
+}
+
+// publishVersions passes on what was stored of sessions.
+func (a *Agent) publishVersions(versions []session.Session) {
+	for _, v := range versions {
+		if v.Status.Terminal() {
+			a.queue.Forget(v.ID)
+			a.apps.Forget(v.ID)
+			a.meter.Forget(v.ID)
+		}
+		if v.Status == session.Running && v.StartedAt != nil {
+			a.accounts.Begin(a.devices.Moment(), v) // it may end before the next sample
+		}
+		if v.Status == session.Running || v.Status == session.Terminating {
+			a.meter.Wake() // its first and last seconds count
+		}
+		if v.Status == session.Running || v.Status == session.Terminating || v.Status.Terminal() {
+			a.sampler.Wake()
+			a.folders.Used(v)
+		}
+		v = a.Dress(v)
+		a.stream.publish(session.Event{Session: &v})
+	}
 }

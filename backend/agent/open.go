@@ -3,10 +3,11 @@ package agent
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"path/filepath"
 	"slices"
+
+	"github.com/shirou/gopsutil/v3/disk"
 
 	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/apps"
@@ -14,17 +15,18 @@ import (
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/guests"
 	"slipway/backend/agent/health"
+	"slipway/backend/agent/host"
 	"slipway/backend/agent/images"
 	"slipway/backend/agent/launch"
+	"slipway/backend/agent/ledger"
 	"slipway/backend/agent/logs"
 	"slipway/backend/agent/meter"
-	"slipway/backend/agent/networks"
-	"slipway/backend/agent/others"
 	"slipway/backend/agent/people"
 	"slipway/backend/agent/queue"
 	"slipway/backend/agent/reclaim"
 	"slipway/backend/agent/records"
 	"slipway/backend/agent/sessions"
+	"slipway/backend/engine"
 	"slipway/backend/offlimits"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -32,140 +34,162 @@ import (
 
 // Open returns an agent that answers questions and accepts launches. The engine
 // need not answer yet.
+//
+// Rooms that need one another are opened with functions that look up the other
+// when they are called: nothing is called before Open returns.
 func Open(_ context.Context, config Config) (*Agent, error) {
 	a := &Agent{config: config.withDefaults()}
-	n := newNeeds()
-	a.news, a.stream = n.news, n.news.stream
-	for _, open := range []func(*needs) error{a.openRecords, a.openDevices, a.openGuests, a.openImages, a.openLaunch} {
-		if err := open(n); err != nil {
-			return nil, err
+	a.stream = newStream(rand.Text())
+	a.news = &news{stream: a.stream, agent: a, closed: make(chan struct{})}
+	h, err := a.openHost()
+	for _, open := range []func(host.Host) error{a.openPeople, a.openDevices, a.openGuests, a.openImages,
+		a.openLaunch} {
+		if err == nil {
+			err = open(h)
 		}
 	}
-	a.connect(n)
-	if err := a.resumeAccounts(); err != nil {
+	if err == nil {
+		err = a.resumeAccounts()
+	}
+	if err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-// openRecords opens what the agent knows of sessions, people and the engine.
-func (a *Agent) openRecords(n *needs) (err error) {
+// openHost opens what all rooms share.
+func (a *Agent) openHost() (h host.Host, err error) {
 	c := &a.config
 	if a.accounts, err = accounts.Open(c.Store, c.Clock, c.Log); err != nil {
-		return err
+		return h, err
 	}
 	a.devices = devices.New(c.Devices.Source, c.Host.Moment)
-	a.health = health.New(health.Config{Engine: c.Engine, Machine: n.health, Clock: c.Clock, Log: c.Log,
-		Sweep: n.sweep, Call: c.Sessions.Limits.Call, Every: c.Sessions.Limits.Reconcile})
+	a.attached = &devices.Attachment{Engine: c.Engine, Devices: a.devices, Log: c.Log, Call: c.Sessions.Limits.Call}
+	a.health = health.New(health.Config{Engine: c.Engine, News: a.news, Reconcile: a.reconcile,
+		Changed: func(container engine.State) { a.launch.ContainerChanged(container) },
+		Clock:   c.Clock, Log: c.Log, Call: c.Sessions.Limits.Call, Every: c.Sessions.Limits.Reconcile})
 	a.records = records.New(records.Config{Store: c.Store, Clock: c.Clock, Ended: a.accounts.Ending,
-		Tell:    a.publishVersions,
-		Dress:   func(s session.Session) session.Session { return a.Dress(s) }, // it is opened later
-		Trouble: a.news.PublishMachine})
-	a.people, err = people.Open(people.Config{Owner: c.Owner, Processes: c.Sessions.Processes,
-		MPSForUsers: c.Devices.MPSForUsers, Giving: c.Devices.Giving, Records: a.records,
-		Devices: func() []gpu.Device { return a.devices.Now().Devices }, OffLimits: a.offLimits, Log: c.Log,
-		Changed: func() {
-			a.news.PlanAgain()
-			a.news.PublishMachine()
-		}})
+		Tell: a.publishVersions, Trouble: a.news.PublishMachine,
+		Dress: func(s session.Session) session.Session { return a.Dress(s) }})
+	return host.Host{Agent: c.Name, Owner: c.Owner, UID: c.UID, GID: c.GID, Engine: c.Engine, Records: a.records,
+		Health: a.health, Limits: c.Sessions.Limits, Clock: c.Clock, Log: c.Log, News: a.news}, nil
+}
+
+// reconcile compares records and containers, and looks how devices are handed to
+// containers.
+func (a *Agent) reconcile(ctx context.Context) error {
+	if err := a.launch.Reconcile(ctx); err != nil {
+		return err
+	}
+	return a.attached.Ask(ctx)
+}
+
+// openPeople opens what people may have, and the watch of how they use it.
+func (a *Agent) openPeople(h host.Host) (err error) {
+	c := &a.config
+	a.People, err = people.Open(people.Config{Host: h, Processes: c.Sessions.Processes,
+		MPSForUsers: c.Devices.MPSForUsers, Giving: c.Devices.Giving, Devices: a.devices, OffLimits: a.offLimits})
 	if err != nil {
 		return err
 	}
-	a.reclaim, err = reclaim.Open(reclaim.Config{Agent: n.reclaim, Sessions: a.records, Store: c.Store,
-		Clock: c.Clock, Moment: a.devices.Moment, Log: c.Log, Policy: c.Sessions.Idle})
+	a.reclaim, err = reclaim.Open(reclaim.Config{Host: h, Moment: a.devices.Moment, Policy: c.Sessions.Idle,
+		Guest:      func(id session.ID, kernel string) reclaim.Guest { return a.guests.Now(id, kernel) },
+		EndSession: a.endSession})
 	return err
 }
 
+// endSession is [host.EndSession] for rooms that are opened before launch.
+func (a *Agent) endSession(id session.ID, reason session.Reason, cause *session.Cause,
+	still func(session.Session) bool) (session.Session, error) {
+	return a.launch.EndSession(id, reason, cause, still)
+}
+
 // openDevices opens what measures the machine and shares it with other agents.
-func (a *Agent) openDevices(n *needs) error {
+func (a *Agent) openDevices(h host.Host) error {
 	c := &a.config
-	a.attached = &devices.Attachment{Engine: c.Engine, Devices: a.devices, Log: c.Log, Call: c.Sessions.Limits.Call}
-	a.sampler = devices.NewSampler(a.devices, devices.Config{Agent: n.sampler, Sessions: a.records,
-		Store: c.Store, Books: a.accounts, Clock: c.Clock, Log: c.Log, Call: c.Sessions.Limits.Call,
-		Guard: c.Devices.Guard, EndProcess: c.Devices.EndProcess})
-	a.others = others.New(others.Config{Machine: othersNeeds{c.Store, a.devices, c.Devices.Giving, c.Clock},
-		Engine: c.Engine, Health: a.health, Clock: c.Clock, Log: c.Log, Call: c.Sessions.Limits.Call,
+	a.sampler = devices.NewSampler(a.devices, devices.Config{Host: h, Attached: a.attached, Books: a.accounts,
+		Guard: c.Devices.Guard, EndProcess: c.Devices.EndProcess, EndSession: a.endSession,
+		Used: a.reclaim.DevicesUsed})
+	a.others = ledger.NewOthers(ledger.Config{Host: h, Devices: a.devices, Giving: c.Devices.Giving,
 		Alone: c.Devices.Alone})
-	a.meter = meter.New(meter.Config{Agent: n.meter, Engine: c.Engine, Health: a.health, Clock: c.Clock,
-		Log: c.Log, Dir: c.Dir, Load: c.Host.Load, Call: c.Sessions.Limits.Call})
+	a.meter = meter.New(meter.Config{Host: h, Dir: c.Dir, Load: c.Host.Load, Devices: a.devices.Loads,
+		Measured: a.measured, Sampled: a.reclaim.Sampled})
 	return nil
 }
 
+// measured hands on what containers used.
+func (a *Agent) measured(live, running []session.Session, stats map[string]engine.Stats) {
+	a.accounts.Follow(a.devices.Moment(), live)
+	for _, s := range running {
+		for _, k := range s.Kernels {
+			if of, ok := stats[k.Container]; ok {
+				a.accounts.Used(of.At, s.ID, k.Container, of.CPU)
+				a.launch.OutOfMemory(s.ID, k.Name, of.OOMKills)
+				a.SawProcesses(s, of.Pids)
+			}
+		}
+	}
+}
+
+// directories says which directories of the machine sessions and folders may have.
+type directories struct {
+	*people.People
+	offLimits func() offlimits.Places
+}
+
+func (d directories) OffLimits() offlimits.Places { return d.offLimits() }
+
 // openGuests opens what people reach in their sessions, and their folders.
-func (a *Agent) openGuests(*needs) error {
+func (a *Agent) openGuests(h host.Host) error {
 	c := &a.config
-	a.folders = folders.New(folders.Config{Dir: filepath.Join(c.Dir, "folders"), UID: c.UID, GID: c.GID,
-		Agent: c.Name, Owner: c.Owner, Records: a.records, Machine: directories{a.people, a.offLimits},
-		Clock: c.Clock, Log: c.Log})
-	a.guests = guests.New(guests.Config{Engine: c.Engine, Records: a.records, Health: a.health, Use: a.reclaim,
-		Connect: c.Sessions.Link, Lasting: launch.Lasting, Limit: c.Sessions.Limits.Guest})
-	a.apps = apps.New(apps.Config{Guest: func(ctx context.Context, id session.ID) (apps.Guest, error) {
-		return a.guests.Guest(ctx, id, "")
-	}, Engine: c.Engine, Records: a.records, Use: a.reclaim, Limit: c.Sessions.App, Root: c.UID == 0})
+	a.folders = folders.New(folders.Config{Host: h, Dir: filepath.Join(c.Dir, "folders"),
+		Machine: directories{a.People, a.offLimits}})
+	a.guests = guests.New(guests.Config{Host: h, Use: a.reclaim, Connect: c.Sessions.Link})
+	a.apps = apps.New(apps.Config{Host: h, Use: a.reclaim, Limit: c.Sessions.App,
+		Guest: func(ctx context.Context, id session.ID) (apps.Guest, error) { return a.guests.Guest(ctx, id, "") }})
 	a.Files = guests.NewFiles(guests.FilesConfig{Guests: a.guests, Use: a.reclaim,
 		Folder: func(id session.FolderID) (guests.Tree, error) { return a.folders.Files(id) }})
+	a.Terminals, a.SSH, a.Apps, a.Folders = a.guests, a.guests, a.apps, a.folders
 	return nil
 }
 
 // openImages opens what sessions start from and what they leave.
-func (a *Agent) openImages(*needs) (err error) {
+func (a *Agent) openImages(h host.Host) (err error) {
 	c := &a.config
-	a.images, err = images.Open(images.Config{Dir: filepath.Join(c.Dir, "transfers"), Free: diskFree,
-		Quota: c.Sessions.Arriving, Owner: c.Owner, Engine: c.Engine, Records: a.records, People: a.people,
-		Health: a.health, Limits: c.Sessions.Limits.Limits, Clock: c.Clock, Log: c.Log})
+	a.images, err = images.Open(images.Config{Host: h, Dir: filepath.Join(c.Dir, "transfers"), Free: diskFree,
+		Quota: c.Sessions.Arriving, People: a.People})
 	if err != nil {
 		return err
 	}
-	a.logs, err = logs.Open(logs.Config{Dir: filepath.Join(c.Dir, "logs"), Cap: c.Sessions.LogCap,
-		Engine: c.Engine, Records: a.records, Health: a.health, Changed: a.stream.next, Log: c.Log})
-	if err != nil {
-		return err
-	}
-	a.networks, err = networks.Open(networks.Config{Agent: c.Name, Engine: c.Engine, Records: c.Store,
-		Limit: c.Sessions.Limits.Call, Log: c.Log})
+	a.Images, a.ImageTransfers = a.images, a.images
+	a.logs, err = logs.Open(logs.Config{Host: h, Dir: filepath.Join(c.Dir, "logs"), Cap: c.Sessions.LogCap,
+		Changed: a.stream.next})
 	return err
 }
 
+// asked is what people ask of the queue and of the watch for idle sessions.
+type asked struct {
+	*queue.Queue
+	*reclaim.Watch
+}
+
 // openLaunch opens the way of a session from its launch to its end.
-func (a *Agent) openLaunch(n *needs) error {
+func (a *Agent) openLaunch(h host.Host) (err error) {
 	c := &a.config
-	a.launch = launch.New(launch.Config{Self: launch.Self{Agent: c.Name, UID: c.UID, GID: c.GID}, Engine: c.Engine,
-		Records: a.records, Networks: a.networks, Images: a.images, Commits: a.images, Health: a.health,
-		Machine: launchNeeds{a.news, c.Host.Boot, a.meter, n.sweep}, Folders: a.folders, Guests: a.guests, Logs: a.logs,
-		Devices: launchDevices{a.devices, a.others}, Limits: c.Sessions.Limits, Clock: c.Clock, Log: c.Log})
-	a.queue = queue.New(queue.Config{Owner: c.Owner, Giving: c.Devices.Giving, Records: a.records, Health: a.health,
-		Others: a.others, Launch: a.launch, People: a.people, Machine: a.news, Devices: a.devices.Now,
-		Attached: a.attached.Now, Busy: a.meter.Busy, Purge: func() error { return a.Purge() },
-		Pause: c.Sessions.Limits.Pause, Clock: c.Clock, Log: c.Log})
-	a.Sessions = sessions.New(sessions.Config{Agent: c.Name, Owner: c.Owner, KeepFinished: c.Sessions.KeepFinished,
-		NewID: c.Sessions.NewID, Store: c.Store, Records: a.records, Folders: a.folders, Queue: a.queue,
-		Images: a.images, Launch: a.launch, Health: a.health, People: a.people, Idle: a.reclaim, Clock: c.Clock,
+	a.launch, err = launch.Open(launch.Config{Host: h, Images: a.images, Folders: a.folders, Guests: a.guests,
+		Logs: a.logs, Devices: a.devices, Others: a.others, Boot: c.Host.Boot,
+		Ended: func(s session.Session) { a.queue.Ended(s) }})
+	a.queue = queue.New(queue.Config{Host: h, Giving: c.Devices.Giving, Others: a.others, Launch: a.launch,
+		People: a.People, Devices: a.devices, Attached: a.attached, Busy: a.meter.Busy,
+		Purge: func() error { return a.Purge() }})
+	a.Queue = asked{a.queue, a.reclaim}
+	a.Sessions = sessions.New(sessions.Config{Host: h, KeepFinished: c.Sessions.KeepFinished, NewID: c.Sessions.NewID,
+		Folders: a.folders, Queue: a.queue, Images: a.images, Launch: a.launch, People: a.People, Idle: a.reclaim,
 		Removed: func(s session.Session) {
 			a.logs.Remove(s.ID)
 			a.news.Publish(session.Event{Removed: &s.ID, Owner: s.Owner})
 		}})
-	return nil
-}
-
-// connect tells rooms of those that were opened after them, and says which of
-// them answer calls themselves.
-func (a *Agent) connect(n *needs) {
-	a.machine = &machine{config: &a.config, health: a.health, records: a.records, people: a.people, queue: a.queue,
-		meter: a.meter, devices: a.devices, attached: a.attached, others: a.others, accounts: a.accounts}
-	a.news.machine, a.news.sessions, a.news.queue = a.machine, a.Sessions, a.queue
-	a.news.measure = func() {
-		a.meter.Wake()
-		a.sampler.Wake()
-	}
-	n.ending.launch = a.launch
-	n.health.launch, n.health.attached, n.health.networks = a.launch, a.attached, a.networks
-	n.sampler.attached, n.sampler.reclaim = a.attached, a.reclaim
-	n.meter.store, n.meter.devices, n.meter.accounts = a.config.Store, a.devices, a.accounts
-	n.meter.launch, n.meter.people, n.meter.reclaim = a.launch, a.people, a.reclaim
-	n.reclaim.guests = a.guests
-	a.Terminals, a.SSH, a.Apps, a.Folders = a.guests, a.guests, a.apps, a.folders
-	a.Images, a.ImageTransfers, a.Queue = a.images, a.images, asked{a.queue, a.reclaim}
-	a.Accelerators, a.Host, a.allowances = a.machine, a.machine, a.people
+	return err
 }
 
 // resumeAccounts goes on with the accounts, and with what is stored beside them.
@@ -197,8 +221,11 @@ func (a *Agent) offLimits() offlimits.Places {
 	return places
 }
 
-func randomHex() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails: see the documentation of crypto/rand
-	return hex.EncodeToString(b[:])
+// diskFree is the room on the disk of a folder.
+func diskFree(dir string) (gpu.Bytes, error) {
+	usage, err := disk.Usage(dir)
+	if err != nil {
+		return 0, err
+	}
+	return gpu.Bytes(usage.Free), nil
 }

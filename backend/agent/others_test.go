@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"slipway/backend/agent/others"
+	"slipway/backend/agent/ledger"
 	"slipway/backend/engine"
 	"slipway/backend/engine/enginetest"
 	"slipway/backend/engine/sim/simtest"
@@ -167,7 +167,7 @@ func TestOtherAgentsSessionsCount(t *testing.T) {
 		a.fake.Exit(first.Container(), 0) // nobody tells the second agent
 		began := time.Now()
 		b.awaitStatus(second.ID, session.Running)
-		if took := time.Since(began); took > 2*others.LookAgain {
+		if took := time.Since(began); took > 2*ledger.LookAgain {
 			t.Errorf("it waited %s after the end", took)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"slipway/backend/agent"
-	"slipway/backend/agent/launch"
+	"slipway/backend/agent/host"
 	"slipway/backend/agent/simulated"
 	"slipway/backend/engine"
 	"slipway/backend/engine/docker"
@@ -35,7 +35,7 @@ type far struct {
 func newFar(t *testing.T, open func(dir, instance string) (engine.Engine, error)) *far {
 	t.Helper()
 	a := simulated.Open(t, func(c *agent.Config) {
-		c.Sessions.Limits = launch.Limits{Grace: 2 * time.Second}
+		c.Sessions.Limits = host.Limits{Grace: 2 * time.Second}
 		if open == nil {
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/agent/host"
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
 )
@@ -28,20 +29,14 @@ type Guest interface {
 
 // Config says whose apps these are.
 type Config struct {
+	host.Host
 	// Guest returns the guest of a running session's main kernel.
-	Guest  func(ctx context.Context, id session.ID) (Guest, error)
-	Engine interface {
-		Image(ctx context.Context, ref string) (session.Image, error)
-	}
-	Records interface {
-		Get(id session.ID) (session.Session, error)
-	}
+	Guest func(ctx context.Context, id session.ID) (Guest, error)
 	// Use notes what goes through an app.
 	Use interface {
 		App(id session.ID, conn net.Conn) net.Conn
 	}
 	Limit time.Duration // until an app answers
-	Root  bool          // sessions run as root
 }
 
 // Apps are the apps of a machine's sessions.
@@ -310,7 +305,7 @@ func (a *Apps) startProgram(ctx context.Context, g Guest, p program, asked strin
 	if err != nil {
 		return app, err
 	}
-	args := p.args(setting{port: p.port, root: a.config.Root, dir: dir})
+	args := p.args(setting{port: p.port, root: a.config.UID == 0, dir: dir})
 	service, err := g.StartService(ctx, link.ServiceRequest{
 		ID: p.id, Argv: append([]string{at}, args...), Port: p.port, Ready: p.ready, Dir: dir, Timeout: a.config.Limit,
 	})

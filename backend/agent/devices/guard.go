@@ -33,7 +33,7 @@ func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 			session.Say("overShare", session.Fill("device", s.devices.name(alarm.Device)),
 				session.Fill("used", alarm.Used.String()), session.Fill("limit", alarm.Limit.String())),
 			session.Say("overShareHint"))
-		if _, err := s.config.Agent.EndSession(id, session.ReasonDeviceMemory, cause, nil); err != nil {
+		if _, err := s.config.EndSession(id, session.ReasonDeviceMemory, cause, nil); err != nil {
 			s.config.Log.Warn("a session that takes too much of a device was not ended", "session", id, "err", err)
 		}
 		return
@@ -50,7 +50,7 @@ func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 			text += " It cannot be ended: " + err.Error() + "."
 		}
 	}
-	records.Warn(s.config.Sessions, s.config.Log, id, func(d *records.Draft) {
+	records.Warn(s.config.Records, s.config.Log, id, func(d *records.Draft) {
 		d.UnwarnDevice(session.CodeMemoryNear, alarm.Device)
 		d.UnwarnDevice(session.CodeMemoryOver, alarm.Device)
 		switch alarm.Stage {

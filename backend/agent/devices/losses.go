@@ -161,7 +161,7 @@ func (s *Sampler) tellLosses(live []session.Session) {
 			default:
 				continue
 			}
-			records.Warn(s.config.Sessions, s.config.Log, one.ID, func(d *records.Draft) {
+			records.Warn(s.config.Records, s.config.Log, one.ID, func(d *records.Draft) {
 				d.UnwarnDevice(session.CodeDeviceLost, uuid)
 				d.UnwarnDevice(session.CodeDeviceBack, uuid)
 				d.Warn(warning)

@@ -2,16 +2,14 @@ package devices
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"time"
 
 	"slipway/backend/agent/accounts"
-	"slipway/backend/agent/records"
+	"slipway/backend/agent/host"
 	"slipway/backend/engine"
 	"slipway/backend/pace"
 	"slipway/backend/session"
-	"slipway/backend/store"
 	"slipway/gpu"
 )
 
@@ -26,38 +24,19 @@ const (
 	samplePatience = 5 * time.Second
 )
 
-// Agent is what the sampler needs of the agent.
-type Agent interface {
-	Watched() bool                       // somebody watches
-	PublishBoard(live []session.Session) // who holds which device, as it is now
-	PlanAgain()                          // what can start may have changed
-	DevicesChanged(ctx context.Context)  // the machine has other devices than before
-	// DevicesUsed is called with what sessions make of their devices.
-	DevicesUsed(at gpu.Moment, live []session.Session, uses []gpu.Live)
-	// EndSession ends a RUNNING session for a reason that nobody asked for.
-	EndSession(id session.ID, reason session.Reason, cause *session.Cause,
-		still func(session.Session) bool) (session.Session, error)
-}
-
-// Sessions changes the records of sessions.
-type Sessions interface {
-	Change(id session.ID, fn func(*records.Draft) error) (session.Session, error)
-}
-
 // Config is what a Sampler is made of.
 type Config struct {
-	Agent    Agent
-	Sessions Sessions
-	Store    *store.Store
+	host.Host
+	Attached *Attachment
 	Books    *accounts.Books
-	Clock    *pace.Clock
-	Log      *slog.Logger
-	Call     time.Duration // limit of an inventory
 	// Guard is what happens to a session that stays above its share of a device's
 	// memory.
 	Guard gpu.Policy
 	// EndProcess asks a process to end. nil: none can be asked.
 	EndProcess func(pid int, start uint64) error
+	EndSession host.EndSession
+	// Used is called with what sessions make of their devices.
+	Used func(at gpu.Moment, live []session.Session, uses []gpu.Live)
 }
 
 // Sampler measures the devices at regular intervals and hands each sample to
@@ -84,7 +63,7 @@ func (s *Sampler) Wake() {
 // Run finds the devices, samples them and keeps the accounts until ctx
 // ends. A last checkpoint is made then.
 func (s *Sampler) Run(ctx context.Context) {
-	if live, err := s.config.Store.LiveSessions(); err == nil { // else it is said again
+	if live, err := s.config.Records.LiveSessions(); err == nil { // else it is said again
 		s.recallAlarms(live)
 	}
 	for ctx.Err() == nil {
@@ -103,7 +82,7 @@ func (s *Sampler) Run(ctx context.Context) {
 
 // Collect does one round and returns when the next is due.
 func (s *Sampler) Collect(ctx context.Context) time.Duration {
-	live, err := s.config.Store.LiveSessions()
+	live, err := s.config.Records.LiveSessions()
 	if err != nil {
 		s.config.Log.Warn("devices cannot be accounted for", "err", err)
 		return sampleSeldom
@@ -120,7 +99,7 @@ func (s *Sampler) Collect(ctx context.Context) time.Duration {
 	if s.config.Books.Active() && s.config.Books.Due(s.devices.Moment()) {
 		_ = s.config.Books.Checkpoint(s.devices.Moment(), false) // it has said so, and is tried again
 	}
-	watched := s.config.Agent.Watched()
+	watched := s.config.Watched()
 	s.tellBoard(live, any, watched)
 	return min(s.interval(live, any, watched), s.config.Books.Soon())
 }
@@ -134,7 +113,7 @@ func (s *Sampler) tellBoard(live []session.Session, any, watched bool) {
 		}
 		return
 	}
-	s.config.Agent.PublishBoard(live)
+	s.config.PublishBoard(live)
 	s.noneTold = ""
 	if !any {
 		s.noneTold = s.devices.Now().Text
@@ -165,7 +144,7 @@ func (s *Sampler) look(ctx context.Context, live []session.Session) {
 	}
 	before := d.Now().Devices
 	look := func(ctx context.Context) error { return d.Look(ctx, heldBy(live)) }
-	if err := engine.Within(ctx, s.config.Call, "inventory", look); err != nil && ctx.Err() == nil {
+	if err := engine.Within(ctx, s.config.Limits.Call, "inventory", look); err != nil && ctx.Err() == nil {
 		s.config.Log.Debug("the devices cannot be listed", "err", err) // the board says it
 	}
 	after := d.Now().Devices
@@ -174,7 +153,8 @@ func (s *Sampler) look(ctx context.Context, live []session.Session) {
 	}) {
 		return
 	}
-	s.config.Agent.DevicesChanged(ctx)
+	_ = s.config.Attached.Ask(ctx) // it is asked again when the engine answers
+	s.config.PlanAgain()
 }
 
 // sample takes one sample and hands it to everybody who lives by it: the
@@ -186,7 +166,7 @@ func (s *Sampler) sample(ctx context.Context, live []session.Session) {
 	if err != nil {
 		if ctx.Err() == nil && s.devices.Fail(err) {
 			s.config.Log.Warn("devices cannot be sampled", "err", err)
-			s.config.Agent.PlanAgain() // nothing of them is given until they can be
+			s.config.PlanAgain() // nothing of them is given until they can be
 		}
 		return
 	}
@@ -195,8 +175,8 @@ func (s *Sampler) sample(ctx context.Context, live []session.Session) {
 		return
 	}
 	if s.devices.Add(sample, report.Live) {
-		s.config.Agent.PlanAgain()
+		s.config.PlanAgain()
 	}
 	s.guardDevices(sample, live)
-	s.config.Agent.DevicesUsed(sample.At, live, report.Live)
+	s.config.Used(sample.At, live, report.Live)
 }

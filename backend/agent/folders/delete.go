@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -173,7 +174,7 @@ func (f *Folders) DeleteFolder(_ context.Context, id session.FolderID) error {
 			return err
 		}
 		if one.State == session.FolderDeleting {
-			return errNothing
+			return records.ErrUnchanged
 		}
 		if one.State != session.FolderTrashed {
 			return &session.Error{Code: session.CodeFolderConflict,
@@ -194,7 +195,7 @@ func (f *Folders) DeleteFolder(_ context.Context, id session.FolderID) error {
 		}
 		return tx.PutFolder(one)
 	})
-	if err != nil && !errors.Is(err, errNothing) {
+	if err != nil {
 		return err
 	}
 	f.counter.Forget(id)

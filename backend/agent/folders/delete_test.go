@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"slipway/backend/agent/host"
+	"slipway/backend/agent/records"
 	"slipway/backend/offlimits"
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -48,8 +50,9 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	w.store = s
-	w.folders = New(Config{Dir: filepath.Join(w.dir, "folders"), UID: os.Getuid(), GID: os.Getgid(), Agent: "local",
-		Owner: "ada", Records: s, Machine: w, Log: slog.New(slog.DiscardHandler), Remove: w.remove})
+	w.folders = New(Config{Host: host.Host{Agent: "local", Owner: "ada", UID: os.Getuid(), GID: os.Getgid(),
+		Records: records.New(records.Config{Store: s, Trouble: func() {}}), Log: slog.New(slog.DiscardHandler)},
+		Dir: filepath.Join(w.dir, "folders"), Machine: w, Remove: w.remove})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

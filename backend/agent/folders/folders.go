@@ -7,14 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
+	"slipway/backend/agent/host"
+	"slipway/backend/agent/records"
 	"slipway/backend/folder"
 	"slipway/backend/offlimits"
-	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -22,14 +22,6 @@ import (
 
 // maxAge is how old a count of what a folder holds may be when it is shown.
 const maxAge = 10 * time.Minute
-
-// Records hold the folders and the sessions that use them.
-type Records interface {
-	Update(change func(*store.Tx) error) error
-	Folder(id session.FolderID) (session.Folder, error)
-	Folders() ([]session.Folder, error)
-	Live() ([]session.Session, uint64, error)
-}
 
 // Machine says which directories of the machine folders and sessions may have.
 type Machine interface {
@@ -40,23 +32,14 @@ type Machine interface {
 	Opened() (dirs map[string][]string, release func())
 }
 
-// Config says whose folders these are and where they lie.
+// Config says where the folders lie.
 type Config struct {
-	Dir      string // that the folders lie in
-	UID, GID int    // of whom they belong to on the disk
-	Agent    string // name of the agent
-	Owner    string // the agent's own person
-	Records  Records
-	Machine  Machine
-	Clock    *pace.Clock
-	Log      *slog.Logger
+	host.Host
+	Dir     string // that the folders lie in
+	Machine Machine
 	// Remove deletes what a folder holds. nil: from the disk.
 	Remove func(ctx context.Context, f session.Folder, gone func(files int, bytes gpu.Bytes)) error
 }
-
-// errNothing rolls back a transaction that has changed nothing: it would cost a
-// sync of the disk all the same.
-var errNothing = errors.New("nothing changed")
 
 // Folders keeps the data folders of a machine.
 type Folders struct {
@@ -309,7 +292,7 @@ func (f *Folders) changeFolder(ctx context.Context, id session.FolderID,
 		}
 		return tx.PutFolder(one)
 	})
-	if err != nil && !errors.Is(err, errNothing) {
+	if err != nil {
 		return session.Folder{}, err
 	}
 	return f.GetFolder(ctx, id)
@@ -347,7 +330,7 @@ func (f *Folders) UpdateFolder(ctx context.Context, id session.FolderID,
 func (f *Folders) TrashFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return f.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
 		if one.State != session.FolderReady {
-			return errNothing
+			return records.ErrUnchanged
 		}
 		if err := unused(tx, "trash", *one); err != nil {
 			return err
@@ -379,7 +362,7 @@ func (f *Folders) RestoreFolder(ctx context.Context, id session.FolderID) (sessi
 	return f.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
 		switch one.State {
 		case session.FolderReady:
-			return errNothing
+			return records.ErrUnchanged
 		case session.FolderDeleting:
 			return &session.Error{Code: session.CodeFolderConflict,
 				Message: fmt.Sprintf("The folder %s is being deleted.", one.Name),

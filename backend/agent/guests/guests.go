@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/agent/host"
 	"slipway/backend/guest/link"
 	"slipway/backend/pace"
 	"slipway/backend/session"
@@ -71,23 +72,13 @@ type Listener interface {
 
 // Config says how guests are reached.
 type Config struct {
-	Engine interface {
-		Guest(ctx context.Context, container string) (net.Conn, error)
-	}
-	Records interface {
-		Get(id session.ID) (session.Session, error)
-	}
-	// Health learns of an engine that does not answer.
-	Health interface{ Heed(err error) error }
+	host.Host
 	// Use notes what goes through a terminal.
 	Use interface {
 		Terminal(id session.ID, stream io.ReadWriteCloser) io.ReadWriteCloser
 	}
 	// Connect makes the client of a guest over a fresh connection.
 	Connect func(ctx context.Context, conn net.Conn) (Client, error)
-	// Lasting reports whether a failure will be the same the next time.
-	Lasting func(session.Code) bool
-	Limit   time.Duration // until a guest answers
 }
 
 // Guests are the guests of a machine's sessions.

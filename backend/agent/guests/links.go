@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/agent/host"
 	"slipway/backend/engine"
 	"slipway/backend/guest/link"
 	"slipway/backend/pace"
@@ -158,7 +159,7 @@ func (l *Links) connect(ctx context.Context, k *Link) {
 		}
 		switch code := session.CodeOf(err); {
 		case ctx.Err() != nil:
-		case code == session.CodeGuestExited || code == session.CodeNoContainer || l.guests.config.Lasting(code):
+		case code == session.CodeGuestExited || code == session.CodeNoContainer || host.Lasting(code):
 			k.update(func() { k.failure = err })
 			l.listener.Changed()
 			return
@@ -181,7 +182,7 @@ func (g *Guests) dial(ctx context.Context, container string) (Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.config.Limit)
+	ctx, cancel := context.WithTimeout(ctx, g.config.Limits.Guest)
 	defer cancel()
 	return g.config.Connect(ctx, conn)
 }

@@ -19,34 +19,32 @@ type Engine interface {
 	Watch(ctx context.Context, fn func(engine.State)) error
 }
 
-// Machine is what is done when the engine answers, does not, or tells of a change.
-type Machine interface {
-	// Reconcile compares records and containers. It is called whenever the engine
-	// begins to answer, and regularly while it does.
-	Reconcile(ctx context.Context) error
-	// Sweep is called for a token in Config.Sweep.
-	Sweep(ctx context.Context) error
-	ContainerChanged(state engine.State)
-	PublishMachine() // the engine answers again, or does not any more
-	PlanAgain()      // what can start may have changed
+// News is what is told when the engine answers again, or does not any more.
+type News interface {
+	PublishMachine()
+	PlanAgain() // what can start may have changed
 }
 
 // Config is what a Watch is made of.
 type Config struct {
-	Engine  Engine
-	Machine Machine
-	Clock   *pace.Clock
-	Log     *slog.Logger
-	Sweep   <-chan struct{}
-	Call    time.Duration // limit of a question to the engine
-	Every   time.Duration // between two calls of Reconcile
+	Engine Engine
+	News   News
+	// Reconcile compares records and containers. It is called whenever the engine
+	// begins to answer, and regularly while it does.
+	Reconcile func(ctx context.Context) error
+	Changed   func(container engine.State) // is called when a container has changed
+	Clock     *pace.Clock
+	Log       *slog.Logger
+	Call      time.Duration // limit of a question to the engine
+	Every     time.Duration // between two calls of Reconcile
 }
 
 // Watch is what is known of the engine. Its methods are safe for concurrent use.
 type Watch struct {
-	config Config
-	probe  chan struct{}  // of capacity 1: ask the engine now
-	tasks  sync.WaitGroup // everything that Run started
+	config  Config
+	probe   chan struct{}  // of capacity 1: ask the engine now
+	compare chan struct{}  // of capacity 1: call Reconcile now
+	tasks   sync.WaitGroup // everything that Run started
 
 	mu      sync.Mutex // guards everything below
 	state   State
@@ -65,7 +63,8 @@ type State struct {
 
 // New returns a watch of an engine of which nothing is known yet.
 func New(config Config) *Watch {
-	return &Watch{config: config, probe: make(chan struct{}, 1), changed: make(chan struct{})}
+	return &Watch{config: config, probe: make(chan struct{}, 1), compare: make(chan struct{}, 1),
+		changed: make(chan struct{})}
 }
 
 func (w *Watch) set(up bool, info *engine.Info, trouble *session.Error) (changed bool) {
@@ -161,8 +160,8 @@ func (w *Watch) Heed(err error) error {
 func (w *Watch) down(err error) {
 	if w.set(false, nil, session.AsError(err, session.CodeEngineUnavailable)) {
 		w.config.Log.Warn("the engine does not answer", "err", err)
-		w.config.Machine.PublishMachine()
-		w.config.Machine.PlanAgain()
+		w.config.News.PublishMachine()
+		w.config.News.PlanAgain()
 	}
 }
 
@@ -170,10 +169,13 @@ func (w *Watch) down(err error) {
 func (w *Watch) Up(info engine.Info) {
 	if w.set(true, &info, nil) {
 		w.config.Log.Info("the engine answers", "engine", info.Name, "version", info.Version)
-		w.config.Machine.PublishMachine()
+		w.config.News.PublishMachine()
 	}
-	w.config.Machine.PlanAgain()
+	w.config.News.PlanAgain()
 }
+
+// CompareSoon has records and containers compared as soon as the engine answers.
+func (w *Watch) CompareSoon() { pace.Signal(w.compare) }
 
 // Await waits until the engine answers.
 func (w *Watch) Await(ctx context.Context) error {
@@ -235,8 +237,8 @@ func (w *Watch) attend(ctx context.Context) error {
 	default:
 	}
 	broken := make(chan error, 1)
-	w.tasks.Go(func() { broken <- w.config.Engine.Watch(ctx, w.config.Machine.ContainerChanged) })
-	if err := w.config.Machine.Reconcile(ctx); err != nil {
+	w.tasks.Go(func() { broken <- w.config.Engine.Watch(ctx, w.config.Changed) })
+	if err := w.config.Reconcile(ctx); err != nil {
 		return err
 	}
 	w.Up(info)
@@ -251,15 +253,12 @@ func (w *Watch) attend(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-w.probe:
 			return nil // someone found it unavailable: begin anew
-		case <-w.config.Sweep:
-			if err := w.config.Machine.Sweep(ctx); err != nil {
-				return err
-			}
+		case <-w.compare:
 		case <-timer.C:
-			if err := w.config.Machine.Reconcile(ctx); err != nil {
-				return err
-			}
-			timer.Reset(w.config.Clock.Real(w.config.Every))
 		}
+		if err := w.config.Reconcile(ctx); err != nil {
+			return err
+		}
+		timer.Reset(w.config.Clock.Real(w.config.Every))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -15,7 +16,7 @@ import (
 // book is what the agent itself has written down of images. Labels are not
 // believed: whoever builds an image writes what they like into them.
 type book struct {
-	records Records
+	records *records.Records
 	engine  engine.Images
 
 	mu     sync.Mutex // guards list
@@ -24,7 +25,7 @@ type book struct {
 	claims map[string]session.ImageOrigin // by reference, to be compared with the images; guarded by write
 }
 
-func openBook(records Records, images engine.Images) (*book, error) {
+func openBook(records *records.Records, images engine.Images) (*book, error) {
 	list, err := records.Images()
 	if err != nil {
 		return nil, err

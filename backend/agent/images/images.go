@@ -6,78 +6,37 @@ package images
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"slipway/backend/agent/records"
+	"slipway/backend/agent/host"
 	"slipway/backend/engine"
 	"slipway/backend/layers"
-	"slipway/backend/pace"
 	"slipway/backend/session"
-	"slipway/backend/store"
 	"slipway/gpu"
 )
-
-// Engine has the images, and the containers that they are made of.
-type Engine interface {
-	engine.Images
-	engine.Transfers
-	Info(ctx context.Context) (engine.Info, error)
-	Remove(ctx context.Context, container string) error
-}
-
-// Records hold the sessions and what is known of images.
-type Records interface {
-	Change(id session.ID, change func(*records.Draft) error) (session.Session, error)
-	Update(change func(*store.Tx) error) error
-	Get(id session.ID) (session.Session, error)
-	Live() ([]session.Session, uint64, error)
-	Instance() string
-	Images() (map[string]store.Image, error)
-	ImageClaims() (map[string]session.ImageOrigin, error)
-}
 
 // People says what somebody may have.
 type People interface {
 	Allowance(owner string) session.Allowance
 }
 
-// Health learns of an engine that does not answer.
-type Health interface {
-	// Heed returns err.
-	Heed(err error) error
-}
-
-// Limits are the times after which something counts as failed.
-type Limits struct {
-	Call      time.Duration // any short question to the engine; 30 s
-	PullStall time.Duration // a pull without progress; 5 min
-	Commit    time.Duration // to make an image of a session; 1 h
-	Remove    time.Duration // to remove an image, or to measure all of them; 5 min
-}
-
 // Config says whose images these are.
 type Config struct {
-	Dir     string // for images that arrive
-	Free    func(dir string) (gpu.Bytes, error)
-	Quota   layers.Quota
-	Owner   string // the agent's own person
-	Engine  Engine
-	Records Records
-	People  People
-	Health  Health
-	Limits  Limits
-	Clock   *pace.Clock
-	Log     *slog.Logger
+	host.Host
+	Dir    string // for images that arrive
+	Free   func(dir string) (gpu.Bytes, error)
+	Quota  layers.Quota
+	People People
 }
 
 // Images are the images of a machine.
 type Images struct {
+	session.ImageArrivals // of the agent's own person
+
 	config     Config
 	book       *book
 	jobs       *jobs
@@ -100,8 +59,9 @@ func Open(config Config) (*Images, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Images{config: config, book: book, jobs: newJobs(config.Clock), depot: depot,
-		closed: make(chan struct{})}, nil
+	m := &Images{config: config, book: book, jobs: newJobs(config.Clock), depot: depot, closed: make(chan struct{})}
+	m.ImageArrivals = m.Arrivals(config.Owner)
+	return m, nil
 }
 
 // Stop ends pulls and commits and waits for them.

@@ -69,25 +69,6 @@ type arrivals struct {
 // image's stays that one's, unless the person says to replace it.
 func (m *Images) Arrivals(owner string) session.ImageArrivals { return arrivals{m, owner} }
 
-// own are the arrivals of the agent's own person.
-func (m *Images) own() session.ImageArrivals { return m.Arrivals(m.config.Owner) }
-
-func (m *Images) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
-	return m.own().ExpectImage(ctx, parts)
-}
-
-func (m *Images) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser, error) {
-	return m.own().ReceiveImage(ctx, id)
-}
-
-func (m *Images) InstallImage(ctx context.Context, id string) (session.Image, error) {
-	return m.own().InstallImage(ctx, id)
-}
-
-func (m *Images) ForgetImage(ctx context.Context, id string) error {
-	return m.own().ForgetImage(ctx, id)
-}
-
 // ExpectImage implements [session.ImageArrivals]. A customized image gets a name
 // of whoever brings it: the one it has is a person's of another machine.
 func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {

@@ -16,7 +16,7 @@ import (
 // clusterOf lets the kernels of a session reach each other by ssh. The keys are
 // made from the agent's secret, so that making a container again, after a crash
 // too, gives the same.
-func (b containers) clusterOf(s session.Session, k session.Kernel) *engine.Cluster {
+func (r *Runner) clusterOf(s session.Session, k session.Kernel) *engine.Cluster {
 	if s.Spec.Cluster < 2 {
 		return nil
 	}
@@ -27,14 +27,14 @@ func (b containers) clusterOf(s session.Session, k session.Kernel) *engine.Clust
 	attempt := strconv.Itoa(s.Attempt)
 	return &engine.Cluster{
 		Self: k.Hostname, Hosts: hosts,
-		HostKey: b.sshKey("host", string(s.ID), attempt), UserKey: b.sshKey("user", string(s.ID), attempt),
+		HostKey: r.sshKey("host", string(s.ID), attempt), UserKey: r.sshKey("user", string(s.ID), attempt),
 	}
 }
 
 // sshKey makes a private key of Ed25519 in OpenSSH's format from the agent's
 // secret and a purpose.
-func (b containers) sshKey(purpose ...string) string {
-	mac := hmac.New(sha256.New, b.records.Secret())
+func (r *Runner) sshKey(purpose ...string) string {
+	mac := hmac.New(sha256.New, r.config.Records.Secret())
 	mac.Write([]byte(strings.Join(purpose, "\x00"))) // a hash never fails
 	key := ed25519.NewKeyFromSeed(mac.Sum(nil))
 	return string(pem.EncodeToMemory(&pem.Block{Type: "OPENSSH PRIVATE KEY", Bytes: openSSH(key)}))

@@ -16,27 +16,14 @@ import (
 // start.
 var threadVars = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}
 
-// containers says what the containers of sessions are made of.
-type containers struct {
-	self    Self
-	records interface {
-		Instance() string
-		Secret() []byte
-	}
-	networks interface {
-		Of(s session.Session) engine.Network
-	}
-	devices func() []gpu.Device
-}
-
-// of returns what the engine needs to create one kernel of a session.
+// container is what the engine needs to create one kernel of a session.
 // The same session and attempt give the same container. What is mounted is
 // still missing.
-func (b containers) of(s session.Session, number int) engine.Container {
+func (r *Runner) container(s session.Session, number int) engine.Container {
 	k := s.Kernels[number]
 	guest := engine.GuestConfig{
-		Session: s.ID, Kernel: k.Name, UID: b.self.UID, GID: b.self.GID, Env: b.environment(s, number),
-		Ports: s.Spec.Ports, Cluster: b.clusterOf(s, k),
+		Session: s.ID, Kernel: k.Name, UID: r.config.UID, GID: r.config.GID, Env: r.environment(s, number),
+		Ports: s.Spec.Ports, Cluster: r.clusterOf(s, k),
 	}
 	if s.Spec.Type == session.Batch && number == 0 {
 		guest.Command = s.Spec.Command
@@ -45,14 +32,14 @@ func (b containers) of(s session.Session, number int) engine.Container {
 		Name:      fmt.Sprintf("slipway-%s-%s-%d", s.ID, k.Name, s.Attempt),
 		Hostname:  k.Hostname,
 		Image:     s.Spec.Image,
-		Labels:    b.labels(s, k),
+		Labels:    r.labels(s, k),
 		Guest:     guest,
 		CPUs:      k.Grants.CPUs,
 		Memory:    k.Grants.Memory,
 		Shm:       s.Spec.Resources.Shm,
 		Processes: s.Processes,
-		Network:   b.networks.Of(s).Name,
-		Devices:   b.devicesOf(k.Grants.GPUs),
+		Network:   r.networks.of(s).Name,
+		Devices:   r.devicesOf(k.Grants.GPUs),
 		Grants:    k.Grants.GPUs,
 		MPS:       s.Spec.MPS,
 	}
@@ -60,11 +47,11 @@ func (b containers) of(s session.Session, number int) engine.Container {
 
 // devicesOf describes the devices that grants name. One that is not found any
 // more is described by its name only: the engine says what is wrong with it.
-func (b containers) devicesOf(grants []gpu.Grant) []gpu.Device {
+func (r *Runner) devicesOf(grants []gpu.Grant) []gpu.Device {
 	if len(grants) == 0 {
 		return nil
 	}
-	known := b.devices()
+	known := r.config.Devices.Now().Devices
 	var list []gpu.Device
 	for _, g := range grants {
 		if slices.ContainsFunc(list, func(d gpu.Device) bool { return d.UUID == g.Device }) {
@@ -83,7 +70,7 @@ func (b containers) devicesOf(grants []gpu.Grant) []gpu.Device {
 
 // labels are enough to adopt a container whose record is lost. The name is the
 // one at creation: a rename does not reach them.
-func (b containers) labels(s session.Session, k session.Kernel) map[string]string {
+func (r *Runner) labels(s session.Session, k session.Kernel) map[string]string {
 	grants, err := json.Marshal(k.Grants)
 	if err != nil {
 		grants = []byte("{}") // numbers can always be written: not reached
@@ -93,8 +80,8 @@ func (b containers) labels(s session.Session, k session.Kernel) map[string]strin
 		engine.LabelKernel:   k.Name,
 		engine.LabelAttempt:  strconv.Itoa(s.Attempt),
 		engine.LabelOwner:    s.Owner,
-		engine.LabelAgent:    b.self.Agent,
-		engine.LabelInstance: b.records.Instance(),
+		engine.LabelAgent:    r.config.Agent,
+		engine.LabelInstance: r.config.Records.Instance(),
 		engine.LabelGrants:   string(grants),
 		engine.LabelName:     s.Spec.Name,
 		engine.LabelSpec:     s.SpecKey,
@@ -108,7 +95,7 @@ func (b containers) labels(s session.Session, k session.Kernel) map[string]strin
 // environment is the whole environment that Slipway adds: what it says of the
 // session, the number of threads, what makes frameworks keep to their share of a
 // device, and what the person asked for, which wins over those two.
-func (b containers) environment(s session.Session, number int) []session.EnvVar {
+func (r *Runner) environment(s session.Session, number int) []session.EnvVar {
 	k := s.Kernels[number]
 	cpus := max(len(k.Grants.CPUs), 1)
 	ports := make([]string, len(s.Spec.Ports))
@@ -142,7 +129,7 @@ func (b containers) environment(s session.Session, number int) []session.EnvVar 
 			env = append(env, session.EnvVar{Name: name, Value: strconv.Itoa(threads)})
 		}
 	}
-	for _, v := range deviceEnv(s, b.devicesOf(k.Grants.GPUs), k.Grants.GPUs) {
+	for _, v := range deviceEnv(s, r.devicesOf(k.Grants.GPUs), k.Grants.GPUs) {
 		if !own[v.Name] {
 			env = append(env, v)
 		}

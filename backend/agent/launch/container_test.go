@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"slipway/backend/agent/host"
 	"slipway/backend/agent/records"
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -22,7 +23,7 @@ func TestKeysAreReadByOpenSSH(t *testing.T) {
 		t.Fatal(openErr)
 	}
 	defer books.Close()
-	r := containers{records: records.New(records.Config{Store: books})}
+	r := &Runner{config: Config{Host: host.Host{Records: records.New(records.Config{Store: books})}}}
 	key := r.sshKey("user", "abc", "1")
 	if again := r.sshKey("user", "abc", "1"); again != key {
 		t.Error("the same purpose gives another key")

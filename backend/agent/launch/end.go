@@ -22,7 +22,7 @@ func (r *Runner) takenAway(c *course, s session.Session, number int, state *engi
 		(s.Spec.Type == session.Batch && !slices.Contains([]int{137, 143, 255}, state.ExitCode)) {
 		return nil
 	}
-	if boot, err := r.config.Machine.Boot(); err == nil && state.StartedAt.Before(boot) {
+	if boot, err := r.config.Boot(); err == nil && state.StartedAt.Before(boot) {
 		return session.Because(session.CodeMachineRestarted, session.Say("machineRestarted"),
 			session.Say("launchAgain"))
 	}
@@ -91,9 +91,9 @@ func (r *Runner) Terminate(id session.ID, reason session.Reason, forced bool) (s
 		return session.Session{}, err
 	}
 	r.Interrupt(id)
-	r.config.Machine.PlanAgain()
+	r.config.PlanAgain()
 	if s.Status == session.Cancelled && s.Attempt > 0 {
-		r.config.Machine.SweepNetworks()
+		r.config.Health.CompareSoon()
 	}
 	return s, nil
 }
@@ -165,7 +165,7 @@ type teardown struct {
 
 func (t *teardown) run(ctx context.Context) error {
 	r := t.runner
-	if work := r.config.Commits.Committing(t.session.ID); work != "" {
+	if work := r.config.Images.Committing(t.session.ID); work != "" {
 		if err := t.step(ctx, "commit", r.config.Limits.Commit,
 			func(ctx context.Context) error { return t.awaitCommit(ctx, work) }); err != nil {
 			return err
@@ -194,7 +194,7 @@ func (t *teardown) run(ctx context.Context) error {
 		return err
 	}
 	return t.step(ctx, stepNetwork, r.config.Limits.Call, func(ctx context.Context) error {
-		return r.config.Networks.Leave(ctx, t.session)
+		return r.networks.leave(ctx, r.networks.of(t.session).Name, t.session.ID)
 	})
 }
 
@@ -347,9 +347,9 @@ func (r *Runner) finish(s session.Session, t *teardown, failure error) error {
 	if err != nil {
 		return err
 	}
-	r.config.Machine.Ended(ended)
-	r.config.Machine.PublishMachine()
-	r.config.Machine.PlanAgain()
+	r.config.Ended(ended)
+	r.config.PublishMachine()
+	r.config.PlanAgain()
 	return nil
 }
 
@@ -363,10 +363,10 @@ func leftText(t *teardown, cause *session.Cause) string {
 	return fmt.Sprintf("%s could not be removed: %s Slipway keeps trying while it runs.", what, cause.Message)
 }
 
-// EndFor ends a RUNNING session for a reason that nobody asked for, with the
+// EndSession ends a RUNNING session for a reason that nobody asked for, with the
 // cause that people are told. still, if given, is asked within the transaction
 // whether it is to be so.
-func (r *Runner) EndFor(id session.ID, reason session.Reason, cause *session.Cause,
+func (r *Runner) EndSession(id session.ID, reason session.Reason, cause *session.Cause,
 	still func(session.Session) bool) (session.Session, error) {
 	s, err := r.config.Records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Running || still != nil && !still(d.Session) {
@@ -382,6 +382,6 @@ func (r *Runner) EndFor(id session.ID, reason session.Reason, cause *session.Cau
 		return session.Session{}, err
 	}
 	r.Interrupt(id)
-	r.config.Machine.PlanAgain()
+	r.config.PlanAgain()
 	return s, nil
 }

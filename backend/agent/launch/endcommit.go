@@ -16,11 +16,11 @@ import (
 // and gives it up where the end is forced.
 func (t *teardown) awaitCommit(ctx context.Context, work string) error {
 	if t.session.Forced {
-		if _, err := t.runner.config.Commits.CancelImageWork(ctx, work); err != nil {
+		if _, err := t.runner.config.Images.CancelImageWork(ctx, work); err != nil {
 			return err
 		}
 	}
-	return t.runner.config.Commits.AwaitEnd(ctx, work)
+	return t.runner.config.Images.AwaitEnd(ctx, work)
 }
 
 // makeImage makes the image that the session asks for at its end, out of its
@@ -37,7 +37,7 @@ func (t *teardown) makeImage(ctx context.Context) error {
 		t.image.State, t.image.Error = session.WorkDone, nil
 		// its failure is in the history, and the end goes on
 		_ = t.step(ctx, "older-images", t.runner.config.Limits.Remove, func(ctx context.Context) error {
-			said, err := t.runner.config.Commits.DropOlder(ctx, s)
+			said, err := t.runner.config.Images.DropOlder(ctx, s)
 			t.say(said)
 			return err
 		})
@@ -70,7 +70,7 @@ func (t *teardown) main() *engine.State {
 // commitMain makes the image, or finds the one that an earlier try has made.
 func (t *teardown) commitMain(ctx context.Context) error {
 	r, s := t.runner, t.session
-	series, err := r.config.Commits.Series(ctx, s)
+	series, err := r.config.Images.Series(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (t *teardown) commitMain(ctx context.Context) error {
 		t.image.Name, t.image.Ref, t.image.State = origin.Name, session.CommitRef(s.Owner, origin.Name),
 			session.WorkRunning
 		t.storeImage()
-		err := r.config.Commits.Commit(ctx, s, origin, t.tellSize)
+		err := r.config.Images.Commit(ctx, s, origin, t.tellSize)
 		if session.CodeOf(err) != session.CodeImageExists {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"slipway/backend/agent/host"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/session"
@@ -17,7 +18,7 @@ import (
 type step struct {
 	name   string
 	reason session.Reason // of the end, if the step fails for good
-	limit  func(Limits) time.Duration
+	limit  time.Duration
 	do     func(*launch, context.Context) error
 	undo   func(*launch, context.Context) error
 }
@@ -38,37 +39,26 @@ const (
 // stage is a phase of a launch with its steps.
 type stage struct {
 	phase session.PhaseName
-	limit func(Limits) time.Duration // of all attempts together
+	limit time.Duration // of all attempts together
 	steps []step
 	done  func(*launch) (session.Session, error) // stores the way into the next status
 }
 
-var (
-	prepareStage = stage{
-		phase: session.PhasePrepare, limit: func(l Limits) time.Duration { return l.Prepare }, done: (*launch).prepared,
-		steps: []step{
-			{name: stepImage, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Call },
-				do: (*launch).findImage},
-			{name: stepPull, reason: session.ReasonPullFailed, limit: func(l Limits) time.Duration { return l.Pull },
-				do: (*launch).pullImage},
-		},
+// stageOf is the stage that a session of a status is in.
+func stageOf(status session.Status, l host.Limits) stage {
+	if status == session.Prepared || status == session.Creating {
+		return stage{phase: session.PhaseStart, limit: l.Launch, done: (*launch).started, steps: []step{
+			{stepNetwork, session.ReasonCreateFailed, l.Call, (*launch).createNetwork, (*launch).undoNetwork},
+			{stepCreate, session.ReasonCreateFailed, l.Create, (*launch).createContainers, (*launch).removeContainers},
+			{stepStart, session.ReasonStartFailed, l.Start, (*launch).startContainers, nil},
+			{stepGuest, session.ReasonStartFailed, l.Guest, (*launch).greetGuests, (*launch).dismissGuests},
+		}}
 	}
-	startStage = stage{
-		phase: session.PhaseStart, limit: func(l Limits) time.Duration { return l.Launch }, done: (*launch).started,
-		steps: []step{
-			{name: stepNetwork, reason: session.ReasonCreateFailed,
-				limit: func(l Limits) time.Duration { return l.Call }, do: (*launch).createNetwork,
-				undo: (*launch).undoNetwork},
-			{name: stepCreate, reason: session.ReasonCreateFailed,
-				limit: func(l Limits) time.Duration { return l.Create }, do: (*launch).createContainers,
-				undo: (*launch).removeContainers},
-			{name: stepStart, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Start },
-				do: (*launch).startContainers},
-			{name: stepGuest, reason: session.ReasonStartFailed, limit: func(l Limits) time.Duration { return l.Guest },
-				do: (*launch).greetGuests, undo: (*launch).dismissGuests},
-		},
-	}
-)
+	return stage{phase: session.PhasePrepare, limit: l.Prepare, done: (*launch).prepared, steps: []step{
+		{stepImage, session.ReasonPullFailed, l.Call, (*launch).findImage, nil},
+		{stepPull, session.ReasonPullFailed, l.Pull, (*launch).pullImage, nil},
+	}}
+}
 
 // launch is one attempt at a stage.
 type launch struct {
@@ -94,10 +84,7 @@ type failedStep struct {
 // launch brings a placed session through the stage that its status is in. It
 // returns nil when the record has moved on.
 func (r *Runner) launch(ctx context.Context, c *course, s session.Session) error {
-	st := prepareStage
-	if s.Status == session.Prepared || s.Status == session.Creating {
-		st = startStage
-	}
+	st := stageOf(s.Status, r.config.Limits)
 	l := &launch{runner: r, course: c, stage: st, session: s}
 	var err error
 	if l.session, err = l.change(func(d *records.Draft) error { return d.Enter(st.phase) }); err != nil {
@@ -131,7 +118,7 @@ func (l *launch) change(fn func(*records.Draft) error) (session.Session, error) 
 // attempt runs the steps of a stage in order and records each.
 func (l *launch) attempt(ctx context.Context) *failedStep {
 	for _, s := range l.stage.steps {
-		record, err := l.runner.step(ctx, l.course, l.steps, s.name, s.limit(l.runner.config.Limits),
+		record, err := l.runner.step(ctx, l.course, l.steps, s.name, s.limit,
 			func(ctx context.Context) error { return s.do(l, ctx) })
 		var failed *failedStep
 		if err != nil {
@@ -159,7 +146,7 @@ func (l *launch) failed(ctx context.Context, failed *failedStep) error {
 	if failed.cause.Code == session.CodeDevicesTaken {
 		return l.standBack(ctx, cause)
 	}
-	if !Lasting(failed.cause.Code) {
+	if !host.Lasting(failed.cause.Code) {
 		retry, err := l.prepareRetry(cause)
 		if err != nil {
 			return err
@@ -194,7 +181,7 @@ func (l *launch) prepareRetry(cause *session.Cause) (attempts int, err error) {
 		attempts = 0
 		p, found, err := d.Phase(l.stage.phase)
 		if err != nil || !found || p.Attempts >= session.MaxAttempts ||
-			d.Now.Sub(p.CreatedAt) > l.stage.limit(l.runner.config.Limits) {
+			d.Now.Sub(p.CreatedAt) > l.stage.limit {
 			return err
 		}
 		attempts = p.Attempts
@@ -244,7 +231,7 @@ func (l *launch) requeue(cause *session.Cause) error {
 		}
 		return d.Begin(session.PhaseSchedule, session.Scheduled)
 	})
-	l.runner.config.Machine.PlanAgain()
+	l.runner.config.PlanAgain()
 	return err
 }
 
@@ -262,17 +249,6 @@ func (l *launch) standBack(ctx context.Context, cause *session.Cause) error {
 	return l.requeue(cause)
 }
 
-// Lasting reports whether a failure will be the same the next time.
-func Lasting(code session.Code) bool {
-	switch code {
-	case session.CodePullNotFound, session.CodePullForbidden, session.CodeNoImage, session.CodeImageForbidden,
-		session.CodeEngineInvalid, session.CodeEngineUnsupported, session.CodeDiskFull, session.CodeStartFailed,
-		session.CodeGuestExited, session.CodeGuestVersion, session.CodeFolderChanged, session.CodeMountForbidden:
-		return true
-	}
-	return false
-}
-
 // prepared stores that the image is there.
 func (l *launch) prepared() (session.Session, error) {
 	return l.change(func(d *records.Draft) error {
@@ -282,7 +258,6 @@ func (l *launch) prepared() (session.Session, error) {
 
 // started stores that the session runs.
 func (l *launch) started() (session.Session, error) {
-	defer l.runner.config.Machine.Started(l.session.ID)
 	return l.change(func(d *records.Draft) error {
 		_, trouble := l.course.heard()
 		d.WarnOfTrouble(trouble)

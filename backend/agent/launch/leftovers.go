@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"slipway/backend/agent/host"
 	"slipway/backend/engine"
-	"slipway/backend/pace"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/backend/store"
@@ -21,18 +20,7 @@ import (
 // leftovers are containers that no session needs: those that could not be
 // removed, and those without a record.
 type leftovers struct {
-	engine interface {
-		Stop(ctx context.Context, id string, grace time.Duration) error
-		Remove(ctx context.Context, id string) error
-	}
-	records interface {
-		Update(change func(*store.Tx) error) error
-		Tell(versions []session.Session)
-	}
-	planAgain func()
-	limits    Limits
-	clock     *pace.Clock
-	log       *slog.Logger
+	host host.Host
 
 	mu     sync.Mutex           // guards everything below
 	strays map[string]time.Time // containers without a record, by id, since when
@@ -51,15 +39,15 @@ type held struct {
 // it could not remove. They are tried again at the next comparison.
 func (l *leftovers) remove(ctx context.Context, states []engine.State) (left []engine.State) {
 	for _, state := range states {
-		err := engine.Within(ctx, l.limits.Call, "remove",
-			func(ctx context.Context) error { return l.engine.Remove(ctx, state.ID) })
+		err := engine.Within(ctx, l.host.Limits.Call, "remove",
+			func(ctx context.Context) error { return l.host.Engine.Remove(ctx, state.ID) })
 		if err != nil {
-			l.log.Warn("a container that no session needs could not be removed", "container", state.Name,
+			l.host.Log.Warn("a container that no session needs could not be removed", "container", state.Name,
 				"err", err)
 			left = append(left, state)
 			continue
 		}
-		l.log.Info("removed a container that no session needs", "container", state.Name)
+		l.host.Log.Info("removed a container that no session needs", "container", state.Name)
 	}
 	return left
 }
@@ -68,10 +56,10 @@ func (l *leftovers) remove(ctx context.Context, states []engine.State) (left []e
 // run on.
 func (l *leftovers) halt(ctx context.Context, states []engine.State) (left []engine.State) {
 	for _, state := range states {
-		err := engine.Within(ctx, l.limits.Call+l.limits.Grace, "stop",
-			func(ctx context.Context) error { return l.engine.Stop(ctx, state.ID, l.limits.Grace) })
+		err := engine.Within(ctx, l.host.Limits.Call+l.host.Limits.Grace, "stop",
+			func(ctx context.Context) error { return l.host.Engine.Stop(ctx, state.ID, l.host.Limits.Grace) })
 		if err != nil {
-			l.log.Warn("a container that is kept could not be stopped", "container", state.Name, "err", err)
+			l.host.Log.Warn("a container that is kept could not be stopped", "container", state.Name, "err", err)
 			left = append(left, state)
 		}
 	}
@@ -106,7 +94,7 @@ func (l *leftovers) set(since uint64, states []engine.State) {
 	l.held = left
 	l.mu.Unlock()
 	if fewer {
-		l.planAgain()
+		l.host.PlanAgain()
 	}
 }
 
@@ -137,7 +125,7 @@ func (l *leftovers) list() []scheduler.Promise {
 // same session.
 func (l *leftovers) stray(state engine.State, family []engine.State) (keep bool, err error) {
 	if state.Running {
-		if s, ok := adopted(state, family, l.clock.Now()); ok {
+		if s, ok := adopted(state, family, l.host.Clock.Now()); ok {
 			return true, l.adopt(s)
 		}
 	}
@@ -145,10 +133,10 @@ func (l *leftovers) stray(state engine.State, family []engine.State) (keep bool,
 	defer l.mu.Unlock()
 	since, seen := l.strays[state.ID]
 	if !seen {
-		l.strays[state.ID] = l.clock.Now()
+		l.strays[state.ID] = l.host.Clock.Now()
 		return true, nil
 	}
-	return l.clock.Since(since) < l.limits.Stray, nil
+	return l.host.Clock.Since(since) < l.host.Limits.Stray, nil
 }
 
 func (l *leftovers) forgetStrays(unknown map[string]bool) {
@@ -218,7 +206,7 @@ func adopted(state engine.State, family []engine.State, now time.Time) (session.
 }
 
 func (l *leftovers) adopt(s session.Session) error {
-	err := l.records.Update(func(tx *store.Tx) error {
+	err := l.host.Records.Update(func(tx *store.Tx) error {
 		err := tx.Create(&s, "")
 		if session.CodeOf(err) == store.CodeNameTaken {
 			s.Name = "adopted-" + string(s.ID)
@@ -229,7 +217,7 @@ func (l *leftovers) adopt(s session.Session) error {
 	if err != nil {
 		return err
 	}
-	l.log.Info("adopted a running session without a record", "session", s.ID, "name", s.Name)
-	l.records.Tell([]session.Session{s})
+	l.host.Log.Info("adopted a running session without a record", "session", s.ID, "name", s.Name)
+	l.host.Records.Tell([]session.Session{s})
 	return nil
 }

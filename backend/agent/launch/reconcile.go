@@ -61,7 +61,7 @@ func (r *Runner) Reconcile(ctx context.Context) error {
 	}
 	r.leftovers.forgetStrays(unknown)
 	r.leftovers.set(since, append(r.leftovers.remove(ctx, remove), r.leftovers.halt(ctx, halt)...))
-	if err := r.config.Networks.Sweep(ctx); err != nil {
+	if err := r.networks.sweep(ctx); err != nil {
 		return err
 	}
 	return r.resume(ctx, running)

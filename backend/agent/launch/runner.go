@@ -41,152 +41,54 @@ package launch
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
+	"slipway/backend/agent/devices"
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/guests"
-	"slipway/backend/agent/records"
-	"slipway/backend/engine"
-	"slipway/backend/pace"
+	"slipway/backend/agent/host"
+	"slipway/backend/agent/images"
+	"slipway/backend/agent/ledger"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
-	"slipway/backend/store"
-	"slipway/gpu"
 )
-
-// Engine has the containers.
-type Engine interface {
-	Create(ctx context.Context, c engine.Container) (id string, err error)
-	Start(ctx context.Context, id string) error
-	Stop(ctx context.Context, id string, grace time.Duration) error
-	Remove(ctx context.Context, id string) error
-	List(ctx context.Context) ([]engine.State, error)
-	Inspect(ctx context.Context, id string) (engine.State, error)
-	Image(ctx context.Context, ref string) (session.Image, error)
-}
-
-// Records hold the sessions.
-type Records interface {
-	Change(id session.ID, change func(*records.Draft) error) (session.Session, error)
-	Update(change func(*store.Tx) error) error
-	Tell(versions []session.Session)
-	Get(id session.ID) (session.Session, error)
-	Live() ([]session.Session, uint64, error)
-	Instance() string
-	Secret() []byte
-}
-
-// Networks are the networks of sessions' containers.
-type Networks interface {
-	Of(s session.Session) engine.Network
-	Create(ctx context.Context, s session.Session) error
-	Leave(ctx context.Context, s session.Session) error
-	Sweep(ctx context.Context) error
-}
-
-// Images are the images that sessions start from.
-type Images interface {
-	MayUse(s session.Session, image session.Image) error
-	MayLogin(owner string, byAdmin bool) bool
-	Fetch(ctx context.Context, ref string, logins bool, progress func(session.Pull)) error
-}
-
-// Commits makes images of sessions at their ends.
-type Commits interface {
-	Committing(id session.ID) (job string)
-	AwaitEnd(ctx context.Context, job string) error
-	CancelImageWork(ctx context.Context, job string) (session.ImageWork, error)
-	Series(ctx context.Context, s session.Session) ([]session.Image, error)
-	Commit(ctx context.Context, s session.Session, origin session.ImageOrigin, tell func(gpu.Bytes)) error
-	DropOlder(ctx context.Context, s session.Session) (said string, err error)
-}
-
-// Health is whether the engine answers.
-type Health interface {
-	// Heed learns of a failure of the engine, and returns it.
-	Heed(err error) error
-	// Await waits until the engine answers.
-	Await(ctx context.Context) error
-	// During reports whether the engine did not answer at a time.
-	During(at time.Time) bool
-}
-
-// Devices are those of the machine.
-type Devices interface {
-	List() []gpu.Device
-	// Alone creates the containers of a session with devices while no other agent
-	// of the machine does. It fails with engine_create_devices-taken where another
-	// has given them.
-	Alone(ctx context.Context, s session.Session,
-		create func(context.Context) (containers []string, err error)) error
-}
-
-// Machine is what a launch and an end need of the machine, and have others do.
-type Machine interface {
-	// Boot is when the machine was started.
-	Boot() (time.Time, error)
-	PlanAgain()
-	PublishMachine()
-	SweepNetworks()
-	// Pulling tells watchers that the pull of a session has come on.
-	Pulling(s session.Session)
-	Started(id session.ID)
-	Ended(s session.Session)
-}
-
-// Self is whose sessions these are.
-type Self struct {
-	Agent    string // its name
-	UID, GID int    // of the agent's own person
-}
 
 // Config says how sessions are launched.
 type Config struct {
-	Self
-	Engine   Engine
-	Records  Records
-	Networks Networks
-	Images   Images
-	Commits  Commits
-	Health   Health
-	Machine  Machine
-	Folders  interface {
+	host.Host
+	Images  *images.Images
+	Folders interface {
 		Mounts(s session.Session) (folders.Mounted, error)
 	}
-	Guests interface {
-		Follow(id session.ID, listener guests.Listener) *guests.Links
-	}
-	Logs interface {
+	Guests *guests.Guests
+	Logs   interface {
 		Copy(ctx context.Context, id session.ID, kernel, container string) error
 	}
-	Devices Devices
-	Limits  Limits
-	Clock   *pace.Clock
-	Log     *slog.Logger
+	Devices *devices.Devices
+	Others  *ledger.Others
+	Boot    func() (time.Time, error) // when the machine was started
+	Ended   func(s session.Session)
 }
 
 // Runner launches, watches over and ends the sessions of a machine.
 type Runner struct {
-	config     Config
-	containers containers
-	leftovers  *leftovers
-	tasks      sync.WaitGroup
+	config    Config
+	networks  *networks
+	leftovers *leftovers
+	tasks     sync.WaitGroup
 
 	mu      sync.Mutex // guards everything below
 	courses map[session.ID]*course
 	pulls   map[session.ID]*session.Pull
 }
 
-// New returns a runner of no session yet.
-func New(config Config) *Runner {
-	return &Runner{config: config, courses: map[session.ID]*course{}, pulls: map[session.ID]*session.Pull{},
-		containers: containers{self: config.Self, records: config.Records, networks: config.Networks,
-			devices: config.Devices.List},
-		leftovers: &leftovers{engine: config.Engine, records: config.Records, planAgain: config.Machine.PlanAgain,
-			limits: config.Limits, clock: config.Clock, log: config.Log, strays: map[string]time.Time{},
-			held: map[string]held{}}}
+// Open returns a runner of no session yet.
+func Open(config Config) (*Runner, error) {
+	networks, err := openNetworks(config.Host)
+	return &Runner{config: config, networks: networks, courses: map[session.ID]*course{},
+		pulls:     map[session.ID]*session.Pull{},
+		leftovers: &leftovers{host: config.Host, strays: map[string]time.Time{}, held: map[string]held{}}}, err
 }
 
 // Wait waits until nothing is done any more for any session.
@@ -227,7 +129,7 @@ func (r *Runner) showPull(s session.Session, progress *session.Pull) {
 	}
 	r.mu.Unlock()
 	if progress != nil {
-		r.config.Machine.Pulling(s)
+		r.config.PublishSession(s)
 	}
 }
 

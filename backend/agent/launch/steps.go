@@ -55,7 +55,7 @@ func (l *launch) createContainers(ctx context.Context) error {
 		return l.containers, err
 	}
 	if len(l.session.Grants.GPUs) > 0 {
-		return l.runner.config.Devices.Alone(ctx, l.session, create)
+		return l.runner.config.Others.Create(ctx, l.session, create)
 	}
 	_, err := create(ctx)
 	return err
@@ -68,7 +68,7 @@ func (l *launch) createAll(ctx context.Context) error {
 		return err
 	}
 	for number := range l.session.Kernels {
-		c := l.runner.containers.of(l.session, number)
+		c := l.runner.container(l.session, number)
 		c.Mounts, c.Hidden, c.Guest.Pins = mounts.List, mounts.Hidden, mounts.Pins
 		id, err := l.runner.config.Engine.Create(ctx, c)
 		if err != nil {
@@ -115,11 +115,11 @@ func (l *launch) removeContainers(ctx context.Context) error {
 }
 
 func (l *launch) createNetwork(ctx context.Context) error {
-	return l.runner.config.Networks.Create(ctx, l.session)
+	return l.runner.networks.create(ctx, l.session)
 }
 
 func (l *launch) undoNetwork(ctx context.Context) error {
-	return l.runner.config.Networks.Leave(ctx, l.session)
+	return l.runner.networks.leave(ctx, l.runner.networks.of(l.session).Name, l.session.ID)
 }
 
 // removeAll removes every container of the session.

@@ -1,5 +1,5 @@
-// Package ledger tells who holds what of a machine's devices, and compares that
-// with what is measured of them.
+// Package ledger tells who holds what of a machine's devices, other agents
+// included, and compares that with what is measured of them.
 package ledger
 
 import (

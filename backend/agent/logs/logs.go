@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"slipway/backend/agent/host"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -23,19 +23,11 @@ const DefaultCap = 64 * gpu.MiB
 
 // Config says whose logs these are and where they are kept.
 type Config struct {
-	Dir    string    // that holds a folder for each session
-	Cap    gpu.Bytes // of one kept log
-	Engine interface {
-		Logs(ctx context.Context, container string, opts session.LogOptions) (io.ReadCloser, error)
-	}
-	Records interface {
-		Get(id session.ID) (session.Session, error)
-	}
-	// Health learns of an engine that does not answer.
-	Health interface{ Heed(err error) error }
+	host.Host
+	Dir string    // that holds a folder for each session
+	Cap gpu.Bytes // of one kept log
 	// Changed returns a channel that is closed when a session changes.
 	Changed func() <-chan struct{}
-	Log     *slog.Logger
 }
 
 // Logs are the logs of a machine's sessions.

@@ -3,12 +3,11 @@ package meter
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
-	"slipway/backend/agent/health"
+	"slipway/backend/agent/host"
 	"slipway/backend/engine"
 	"slipway/backend/pace"
 	"slipway/backend/session"
@@ -31,35 +30,19 @@ type Load struct {
 	Busy map[int]float64 // of each CPU by number, 0 to 1
 }
 
-// Agent is what a Meter needs to know, and who learns what it measured.
-type Agent interface {
-	// LiveSessions are the live sessions. They must not be changed.
-	LiveSessions() ([]session.Session, error)
-	Watched() bool // somebody watches
-	// DeviceLoads is what a session makes of the devices that it was granted.
-	DeviceLoads(grants []gpu.Grant, id session.ID) []session.DeviceLoad
-	// Measured is called with what the containers of those that run used. live are
-	// all sessions as they were when that was asked.
-	Measured(live, running []session.Session, stats map[string]engine.Stats)
-	// Sampled is called with what a session used in all of its containers.
-	Sampled(s session.Session, u session.Usage)
-	Publish(e session.Event)
-	PublishMachine()
-}
-
 // Config is what a Meter is made of.
 type Config struct {
-	Agent  Agent
-	Engine interface {
-		Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error)
-	}
-	Health *health.Watch
-	Clock  *pace.Clock
-	Log    *slog.Logger
-	Dir    string // on the disk that is measured where the engine names none
+	host.Host
+	Dir string // on the disk that is measured where the engine names none
 	// Load measures the machine. nil: what the operating system says.
 	Load func(dataRoot string) (Load, error)
-	Call time.Duration // limit of a question to the engine
+	// Devices is what a session makes of the devices that it was granted.
+	Devices func(grants []gpu.Grant, id session.ID) []session.DeviceLoad
+	// Measured is called with what the containers of those that run used. live are
+	// all sessions as they were when that was asked.
+	Measured func(live, running []session.Session, stats map[string]engine.Stats)
+	// Sampled is called with what a session used in all of its containers.
+	Sampled func(u session.Usage, grants session.Grants)
 }
 
 // Meter keeps what was measured. Its methods are safe for concurrent use.
@@ -155,12 +138,12 @@ func (m *Meter) Since(id session.ID, since time.Time) []session.Usage {
 func (m *Meter) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		running := m.SampleSessions(ctx)
-		watched := m.config.Agent.Watched()
+		watched := m.config.Watched()
 		if watched || running {
 			m.sampleMachine()
 		}
 		if watched {
-			m.config.Agent.PublishMachine()
+			m.config.PublishMachine()
 		}
 		interval := sampleAlone
 		switch {
@@ -184,7 +167,7 @@ func (m *Meter) Run(ctx context.Context) {
 // SampleSessions samples every running session, tells watchers, and reports
 // whether there is one.
 func (m *Meter) SampleSessions(ctx context.Context) bool {
-	live, err := m.config.Agent.LiveSessions()
+	live, err := m.config.Records.LiveSessions()
 	if err != nil {
 		m.config.Log.Warn("usage cannot be sampled", "err", err)
 		return false
@@ -201,7 +184,7 @@ func (m *Meter) SampleSessions(ctx context.Context) bool {
 	if len(ids) == 0 || !m.config.Health.State().Up {
 		return len(ids) > 0
 	}
-	stats, err := engine.Ask(ctx, m.config.Call, "stats",
+	stats, err := engine.Ask(ctx, m.config.Limits.Call, "stats",
 		func(ctx context.Context) (map[string]engine.Stats, error) { return m.config.Engine.Stats(ctx, ids) })
 	if err != nil {
 		if ctx.Err() == nil {
@@ -209,17 +192,17 @@ func (m *Meter) SampleSessions(ctx context.Context) bool {
 		}
 		return true
 	}
-	m.config.Agent.Measured(live, running, stats)
+	m.config.Measured(live, running, stats)
 	var samples []session.Usage
 	for _, s := range running {
 		if sum, ok := sumOf(s, stats); ok {
-			u := m.add(s.ID, sum, m.config.Agent.DeviceLoads(s.Grants.GPUs, s.ID))
-			m.config.Agent.Sampled(s, u)
+			u := m.add(s.ID, sum, m.config.Devices(s.Grants.GPUs, s.ID))
+			m.config.Sampled(u, s.Grants)
 			samples = append(samples, u)
 		}
 	}
-	if len(samples) > 0 && m.config.Agent.Watched() {
-		m.config.Agent.Publish(session.Event{Usage: samples})
+	if len(samples) > 0 && m.config.Watched() {
+		m.config.Publish(session.Event{Usage: samples})
 	}
 	return true
 }

@@ -4,13 +4,13 @@ package people
 
 import (
 	"fmt"
-	"log/slog"
 	"maps"
 	"sync"
 
+	"slipway/backend/agent/devices"
 	"slipway/backend/agent/folders"
+	"slipway/backend/agent/host"
 	"slipway/backend/agent/queue"
-	"slipway/backend/agent/records"
 	"slipway/backend/offlimits"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
@@ -24,25 +24,14 @@ const (
 	maxAllowances = 1000
 )
 
-// Records hold the sessions, and the allowances.
-type Records interface {
-	Account(name string, into any) (found bool, err error)
-	Folders() ([]session.Folder, error)
-	Update(change func(*store.Tx) error) error
-	Change(id session.ID, change func(*records.Draft) error) (session.Session, error)
-}
-
-// Config says whose machine it is, and what all people may have.
+// Config says what all people may have.
 type Config struct {
-	Owner       string // the agent's own person
-	Processes   int    // the most processes and threads in a container; 0: no limit
-	MPSForUsers bool   // people who do not rule the agent may share devices through MPS
+	host.Host
+	Processes   int  // the most processes and threads in a container; 0: no limit
+	MPSForUsers bool // people who do not rule the agent may share devices through MPS
 	Giving      gpu.Config
-	Records     Records
-	Devices     func() []gpu.Device
+	Devices     *devices.Devices
 	OffLimits   func() offlimits.Places
-	Changed     func() // is called when an allowance has changed
-	Log         *slog.Logger
 }
 
 // People are those whose sessions a machine runs. Its methods are safe for
@@ -132,7 +121,8 @@ func (p *People) SetAllowance(owner string, allowance *session.Allowance) error 
 	p.mu.Lock()
 	p.list = list
 	p.mu.Unlock()
-	p.config.Changed()
+	p.config.PlanAgain()
+	p.config.PublishMachine()
 	return nil
 }
 
@@ -175,7 +165,7 @@ func (p *People) Check(owner string, spec session.Spec) []session.FieldError {
 	kernels := max(1, spec.Cluster)
 	ask := session.Ask{CPU: spec.Resources.CPU * kernels, Memory: spec.Resources.Memory * gpu.Bytes(kernels)}
 	if allowance.GPU > 0 {
-		ask.GPU = scheduler.ShareOf(scheduler.Machine{Devices: p.config.Devices(), Giving: p.config.Giving},
+		ask.GPU = scheduler.ShareOf(scheduler.Machine{Devices: p.config.Devices.Now().Devices, Giving: p.config.Giving},
 			spec.Accelerator, kernels)
 	}
 	return allowance.Refuse(ask)

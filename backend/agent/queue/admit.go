@@ -35,7 +35,7 @@ func (q *Queue) Check(spec session.Spec, info engine.Info) []session.FieldError 
 	if spec.Accelerator.IsZero() || spec.Accelerator.Validate() != nil {
 		return wrong
 	}
-	book := q.config.Devices()
+	book := q.config.Devices.Now()
 	if len(book.Devices) == 0 && book.Unlisted {
 		return wrong // they may be found later: it waits and says so
 	}

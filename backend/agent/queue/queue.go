@@ -11,50 +11,21 @@ package queue
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"reflect"
 	"sync"
 	"time"
 
 	"slipway/backend/agent/devices"
-	"slipway/backend/agent/health"
+	"slipway/backend/agent/host"
 	"slipway/backend/agent/ledger"
-	"slipway/backend/agent/others"
 	"slipway/backend/agent/records"
-	"slipway/backend/engine"
 	"slipway/backend/pace"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
 )
-
-// Records hold the sessions.
-type Records interface {
-	Change(id session.ID, change func(*records.Draft) error) (session.Session, error)
-	Update(change func(*store.Tx) error) error
-	Draft(tx *store.Tx, s session.Session) *records.Draft
-	Tell(versions []session.Session)
-	Get(id session.ID) (session.Session, error)
-	Live() ([]session.Session, uint64, error)
-	List(filter session.Filter) ([]session.Session, error)
-}
-
-// Health is whether the engine answers.
-type Health interface {
-	State() health.State
-	// Wait says that a session waits for the engine.
-	Wait() *session.Wait
-}
-
-// Others are the other agents of the machine.
-type Others interface {
-	List() []ledger.Other
-	// Look looks what others hold where somebody waits for devices. It reports
-	// whether others hold any.
-	Look(ctx context.Context, live []session.Session) bool
-}
 
 // Launch takes over what was placed.
 type Launch interface {
@@ -70,29 +41,17 @@ type People interface {
 	Processes(owner string) int
 }
 
-// Machine tells watchers.
-type Machine interface {
-	Publish(e session.Event)
-	PublishMachine()
-}
-
 // Config says whose queue this is.
 type Config struct {
-	Owner    string // the agent's own person, who goes first
+	host.Host
 	Giving   gpu.Config
-	Records  Records
-	Health   Health
-	Others   Others
+	Others   *ledger.Others
 	Launch   Launch
 	People   People
-	Machine  Machine
-	Devices  func() devices.State
-	Attached func() engine.Attachment
+	Devices  *devices.Devices
+	Attached *devices.Attachment
 	Busy     func() map[int]float64 // of each CPU
 	Purge    func() error           // is called after each plan
-	Pause    func(attempt int) time.Duration
-	Clock    *pace.Clock
-	Log      *slog.Logger
 }
 
 // Queue places the sessions of a machine that wait.
@@ -149,7 +108,7 @@ func (q *Queue) Run(ctx context.Context) {
 		wait := longest
 		if err != nil {
 			q.config.Log.Warn("the queue is held up", "err", err)
-			wait = q.config.Pause(1)
+			wait = q.config.Limits.Pause(1)
 		} else if !next.IsZero() {
 			wait = min(wait, max(0, q.config.Clock.Until(next)))
 		}
@@ -185,7 +144,7 @@ func (q *Queue) place(ctx context.Context) (next time.Time, err error) {
 	if up {
 		plan = scheduler.Plan(snapshot, now)
 		if q.heedAudit(plan) {
-			q.config.Machine.PublishMachine()
+			q.config.PublishMachine()
 		}
 	} else {
 		plan = scheduler.Ends(snapshot, now)
@@ -210,7 +169,7 @@ func (q *Queue) place(ctx context.Context) (next time.Time, err error) {
 			q.showWait(pending[d.Session], d.Wait)
 		}
 	}
-	if soon := now.Add(others.LookAgain); watched && (plan.Next.IsZero() || plan.Next.After(soon)) {
+	if soon := now.Add(ledger.LookAgain); watched && (plan.Next.IsZero() || plan.Next.After(soon)) {
 		plan.Next = soon // nobody tells when another agent's session ends
 	}
 	return plan.Next, nil
@@ -279,7 +238,7 @@ func (q *Queue) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan
 			q.Wake() // someone may have waited for it
 		}
 	}
-	q.config.Machine.PublishMachine()
+	q.config.PublishMachine()
 	return nil
 }
 
@@ -311,7 +270,7 @@ func (q *Queue) showWait(s session.Session, wait *session.Wait) {
 	q.mu.Unlock()
 	if news {
 		s.Wait = wait
-		q.config.Machine.Publish(session.Event{Session: &s})
+		q.config.Publish(session.Event{Session: &s})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/agent/records"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
 )
@@ -29,7 +30,7 @@ type ownRun struct {
 const keepRuns = 500
 
 // history is what the scheduler estimates by.
-func (r *runs) history(records Records) (*scheduler.History, error) {
+func (r *runs) history(records *records.Records) (*scheduler.History, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.known {

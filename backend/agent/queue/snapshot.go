@@ -42,7 +42,7 @@ func (q *Queue) snapshot(live []session.Session, books uint64) (scheduler.Snapsh
 		snapshot.Promised = append(snapshot.Promised, scheduler.Promise{Session: o.Holder(), Name: o.String(),
 			Grants: session.Grants{GPUs: o.Grants}, Since: o.Since()})
 	}
-	book := q.config.Devices()
+	book := q.config.Devices.Now()
 	snapshot.Machine.Devices, snapshot.Machine.NoDevices = book.Devices, book.Text
 	snapshot.Machine.Unread, snapshot.Machine.WhyUnread = book.Unread, book.WhyUnread
 	snapshot.Machine.Measured = ledger.New(book, q.config.Giving, live, others, now).Measured()
@@ -93,7 +93,7 @@ func (q *Queue) request(s session.Session) (scheduler.Request, error) {
 // enforcement is the weakest level by which the grants of a session are kept,
 // empty where it holds no devices.
 func (q *Queue) enforcement(s session.Session, devices []gpu.Device, grants session.Grants) gpu.Level {
-	attached := q.config.Attached()
+	attached := q.config.Attached.Now()
 	return ledger.Level(gpu.Enforcement{HardLimit: attached.HardLimit, MPS: s.Spec.MPS && attached.MPS, Guard: true},
 		devices, grants)
 }

@@ -55,7 +55,7 @@ func (w *Watch) look(ctx context.Context, s session.Session) activity {
 	defer cancel()
 	all := activity{known: len(s.Kernels) > 0}
 	for _, k := range s.Kernels {
-		client := w.config.Agent.Guest(s.ID, k.Name)
+		client := w.config.Guest(s.ID, k.Name)
 		g := w.lookAt(ctx, client)
 		w.lookAtSSH(ctx, s.ID, client, &g)
 		all.known = all.known && g.known

@@ -55,7 +55,7 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 	if !changed {
 		return false
 	}
-	return records.Warn(w.config.Sessions, w.config.Log, s.ID, func(d *records.Draft) {
+	return records.Warn(w.config.Records, w.config.Log, s.ID, func(d *records.Draft) {
 		for code := range has {
 			if _, still := wanted[code]; !still {
 				d.Unwarn(code)
@@ -89,7 +89,7 @@ func (w *Watch) tellTerminals(ctx context.Context, s session.Session, v idle.Ver
 	text := fmt.Sprintf("slipway: this session is ended as %s in %s unless it is kept: slipway keep %s 4h", v.Reason,
 		roundLeft(left), s.Name)
 	for _, kernel := range s.Kernels {
-		client := w.config.Agent.Guest(s.ID, kernel.Name)
+		client := w.config.Guest(s.ID, kernel.Name)
 		if client == nil {
 			continue
 		}
@@ -112,7 +112,7 @@ func roundLeft(d time.Duration) string {
 func (w *Watch) end(s session.Session, v idle.Verdict) bool {
 	cause := session.Because(session.CodeReclaimed, session.Say("reclaimed", v.Said),
 		session.Say("reclaimedHint"))
-	ended, err := w.config.Agent.EndSession(s.ID, v.Reason, cause, func(now session.Session) bool {
+	ended, err := w.config.EndSession(s.ID, v.Reason, cause, func(now session.Session) bool {
 		return now.KeepUntil == nil || s.KeepUntil != nil && now.KeepUntil.Equal(*s.KeepUntil)
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) 
 			Message: fmt.Sprintf("A session cannot be kept for %s.", length),
 			Hint:    "Keep it for a time between 1m and 30d; 0 takes it back."}
 	}
-	s, err := w.config.Sessions.Change(id, func(d *records.Draft) error {
+	s, err := w.config.Records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Running {
 			return &session.Error{Code: session.CodeSessionConflict, Message: "The session is " + string(d.Status) +
 				", not RUNNING.", Hint: "Only a running session can be kept from being reclaimed."}
@@ -165,7 +165,7 @@ func (w *Watch) SimulateIdle(_ context.Context, id session.ID,
 		return session.IdleSimulation{}, &session.Error{Code: session.CodeSessionInvalid, Message: wrong[0].Message,
 			Hint: wrong[0].Hint, Fields: wrong}
 	}
-	s, err := w.config.Store.Get(id)
+	s, err := w.config.Records.Get(id)
 	if err != nil {
 		return session.IdleSimulation{}, err
 	}

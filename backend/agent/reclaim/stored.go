@@ -75,7 +75,7 @@ func (w *Watch) Resume(now, last gpu.Moment, live []session.Session) error {
 	if last.BootID == now.BootID {
 		w.at = last // a machine that slept meanwhile did not idle
 	}
-	return w.config.Store.EachAccount(keySeries, keySeries+"~", func(key string, data []byte) error {
+	return w.config.Records.EachAccount(keySeries, keySeries+"~", func(key string, data []byte) error {
 		id, _, _ := strings.Cut(strings.TrimPrefix(key, keySeries), "/")
 		var p idle.Point
 		err := json.Unmarshal(data, &p)

@@ -11,32 +11,17 @@ package reclaim
 
 import (
 	"context"
-	"log/slog"
 	"net"
 	"slices"
 	"sync"
 	"time"
 
-	"slipway/backend/agent/records"
+	"slipway/backend/agent/host"
 	"slipway/backend/guest/link"
 	"slipway/backend/idle"
-	"slipway/backend/pace"
 	"slipway/backend/session"
-	"slipway/backend/store"
 	"slipway/gpu"
 )
-
-// Agent is what the watch needs of the agent.
-type Agent interface {
-	// Guest is the guest of a kernel if there is a link to it now, else nil.
-	Guest(id session.ID, kernel string) Guest
-	// EndSession ends a RUNNING session for a reason that nobody asked for. still
-	// is asked within the transaction whether it is to be so.
-	EndSession(id session.ID, reason session.Reason, cause *session.Cause,
-		still func(session.Session) bool) (session.Session, error)
-	// PublishSession tells watchers of new findings on a session.
-	PublishSession(s session.Session)
-}
 
 // Guest is what is asked of the guest in a container.
 type Guest interface {
@@ -47,20 +32,14 @@ type Guest interface {
 	Notice(ctx context.Context, text string) error
 }
 
-// Sessions changes the records of sessions.
-type Sessions interface {
-	Change(id session.ID, fn func(*records.Draft) error) (session.Session, error)
-}
-
 // Config is what a Watch is made of.
 type Config struct {
-	Agent    Agent
-	Sessions Sessions
-	Store    *store.Store
-	Clock    *pace.Clock
-	Moment   func() gpu.Moment
-	Log      *slog.Logger
-	Policy   session.IdlePolicy // of sessions that have none of their own
+	host.Host
+	Moment func() gpu.Moment
+	Policy session.IdlePolicy // of sessions that have none of their own
+	// Guest is the guest of a kernel if there is a link to it now, else nil.
+	Guest      func(id session.ID, kernel string) Guest
+	EndSession host.EndSession
 }
 
 // Watch knows how sessions are used. Its methods are safe for concurrent use.
@@ -96,7 +75,7 @@ type watchedSession struct {
 func Open(config Config) (*Watch, error) {
 	w := &Watch{config: config, known: map[session.ID]*watchedSession{}, used: map[session.ID]traffic{},
 		notify: make(chan struct{}, 1)}
-	_, err := config.Store.Account(keyTraffic, &w.used)
+	_, err := config.Records.Account(keyTraffic, &w.used)
 	return w, err
 }
 
@@ -126,7 +105,7 @@ func (w *Watch) Run(ctx context.Context) {
 // Check judges every session that runs. With look, what was measured since
 // the last time becomes a point of its own.
 func (w *Watch) Check(ctx context.Context, look bool) {
-	live, err := w.config.Store.LiveSessions()
+	live, err := w.config.Records.LiveSessions()
 	if err != nil {
 		w.config.Log.Warn("it is not known which sessions are idle", "err", err)
 		return
@@ -177,7 +156,7 @@ func (w *Watch) judge(ctx context.Context, s session.Session) {
 		return // what was stored was published with the checks
 	}
 	if news {
-		w.config.Agent.PublishSession(s)
+		w.config.PublishSession(s)
 	}
 }
 

@@ -41,9 +41,9 @@ type Records struct {
 // New returns records of a store.
 func New(config Config) *Records { return &Records{Store: config.Store, config: config} }
 
-// errNothing rolls back a transaction that has changed nothing: it would cost a
-// sync of the disk all the same.
-var errNothing = errors.New("nothing changed")
+// ErrUnchanged rolls back an update that changes nothing, which then succeeds:
+// storing it would cost a sync of the disk all the same.
+var ErrUnchanged = errors.New("nothing changed")
 
 // Change applies fn to a session in one transaction and tells of what came of
 // it. Where fn fails, nothing is stored and its error is returned.
@@ -62,11 +62,11 @@ func (r *Records) Change(id session.ID, fn func(*Draft) error) (session.Session,
 			return err
 		}
 		if !d.wrote {
-			return errNothing
+			return ErrUnchanged
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errNothing) {
+	if err != nil {
 		return session.Session{}, err
 	}
 	r.config.Tell(d.versions)
@@ -87,6 +87,8 @@ func (r *Records) Update(fn func(*store.Tx) error) error {
 	err := r.Store.Update(fn)
 	var trouble *session.Error
 	switch code := session.CodeOf(err); {
+	case errors.Is(err, ErrUnchanged):
+		return nil
 	case code == session.CodeDiskFull || code == session.CodeStoreWrite:
 		trouble = session.AsError(err, code)
 	case err != nil:

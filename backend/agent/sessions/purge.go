@@ -14,11 +14,11 @@ const (
 
 // Purge removes the records of ended sessions that are too many.
 func (m *Sessions) Purge() error {
-	count, err := m.config.Store.Finished()
+	count, err := m.config.Records.Finished()
 	if err != nil || count < m.config.KeepFinished+PurgeSlack {
 		return err
 	}
-	surplus, err := m.config.Store.Surplus(m.config.KeepFinished, purgeMost)
+	surplus, err := m.config.Records.Surplus(m.config.KeepFinished, purgeMost)
 	if err != nil || len(surplus) == 0 {
 		return err
 	}

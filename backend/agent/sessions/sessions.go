@@ -12,11 +12,10 @@ import (
 	"strings"
 
 	"slipway/backend/agent/folders"
-	"slipway/backend/agent/health"
+	"slipway/backend/agent/host"
 	"slipway/backend/agent/queue"
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
-	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -27,13 +26,6 @@ const (
 	// that one person cannot slow the queue down for all.
 	MostLive = 2000
 )
-
-// Records change what is stored of sessions.
-type Records interface {
-	Change(id session.ID, change func(*records.Draft) error) (session.Session, error)
-	Update(change func(*store.Tx) error) error
-	Tell(versions []session.Session)
-}
 
 // Folders are what sessions mount.
 type Folders interface {
@@ -64,26 +56,15 @@ type Launch interface {
 	Steps(id session.ID) []session.Step
 }
 
-// Health is whether the engine answers.
-type Health interface {
-	State() health.State
-	// Wait says that a session waits for the engine.
-	Wait() *session.Wait
-}
-
 // Config says whose sessions these are.
 type Config struct {
-	Agent        string // its name
-	Owner        string // of launches that name none
-	KeepFinished int    // records of ended sessions that are kept
+	host.Host
+	KeepFinished int // records of ended sessions that are kept
 	NewID        func(session.LaunchRequest) session.ID
-	Store        *store.Store
-	Records      Records
 	Folders      Folders
 	Queue        Queue
 	Images       Images
 	Launch       Launch
-	Health       Health
 	People       interface {
 		Check(owner string, spec session.Spec) []session.FieldError
 	}
@@ -91,7 +72,6 @@ type Config struct {
 		Checks(id session.ID) []session.IdleCheck
 	}
 	Removed func(session.Session) // is called when a record was removed
-	Clock   *pace.Clock
 }
 
 // Sessions are those of a machine. Its methods are safe for concurrent use.
@@ -139,7 +119,7 @@ func (m *Sessions) Preview(ctx context.Context, owner string, spec session.Spec)
 	full := spec.WithDefaults()
 	p := session.Preview{Spec: full, Folders: mounted, Errors: slices.Concat(m.check(owner, spec), missing,
 		m.config.People.Check(owner, full)), Warnings: advise(full)}
-	live, books, err := m.config.Store.Live()
+	live, books, err := m.config.Records.Live()
 	if err != nil {
 		return p, err
 	}
@@ -217,7 +197,7 @@ func (m *Sessions) launched(req session.LaunchRequest) bool {
 	if req.Key == "" {
 		return false
 	}
-	_, found, err := m.config.Store.ByKey(req.Owner, req.Key)
+	_, found, err := m.config.Records.ByKey(req.Owner, req.Key)
 	return err == nil && found
 }
 
@@ -258,12 +238,12 @@ func (m *Sessions) create(s session.Session, key string) (session.Session, error
 }
 
 func (m *Sessions) Get(_ context.Context, id session.ID) (session.Session, error) {
-	s, err := m.config.Store.Get(id)
+	s, err := m.config.Records.Get(id)
 	return m.Dress(s), err
 }
 
 func (m *Sessions) List(_ context.Context, filter session.Filter) ([]session.Session, error) {
-	list, err := m.config.Store.List(filter)
+	list, err := m.config.Records.List(filter)
 	for i := range list {
 		list[i] = m.Dress(list[i])
 	}
@@ -314,7 +294,7 @@ func (m *Sessions) Terminate(ctx context.Context, id session.ID, forced bool) (s
 // History implements [session.Sessions]. The steps of the phase under way are
 // as they are now.
 func (m *Sessions) History(_ context.Context, id session.ID) ([]session.Phase, error) {
-	phases, err := m.config.Store.History(id)
+	phases, err := m.config.Records.History(id)
 	if err != nil || len(phases) == 0 {
 		return phases, err
 	}

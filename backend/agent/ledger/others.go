@@ -1,16 +1,14 @@
-// Package others sees to it that several agents share one machine's devices.
-package others
+package ledger
 
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
-	"slipway/backend/agent/health"
-	"slipway/backend/agent/ledger"
+	"slipway/backend/agent/devices"
+	"slipway/backend/agent/host"
 	"slipway/backend/engine"
 	"slipway/backend/pace"
 	"slipway/backend/session"
@@ -43,26 +41,11 @@ const (
 	crowdTold = 10 * time.Minute
 )
 
-// Machine is what is needed of the agent.
-type Machine interface {
-	// Ledger is who holds what, a session and other agents what is given.
-	Ledger(s session.Session, others []ledger.Other) (*ledger.Ledger, error)
-}
-
-// Engine is what is asked of the engine.
-type Engine interface {
-	Others(ctx context.Context) ([]engine.State, error)
-	Inspect(ctx context.Context, id string) (engine.State, error)
-}
-
 // Config is what Others are made of.
 type Config struct {
-	Machine Machine
-	Engine  Engine
-	Health  *health.Watch
-	Clock   *pace.Clock
-	Log     *slog.Logger
-	Call    time.Duration // limit of a question to the engine
+	host.Host
+	Devices *devices.Devices
+	Giving  gpu.Config
 	// Alone takes the lock of the machine's devices. nil: there is none.
 	Alone func(ctx context.Context) (release func(), err error)
 }
@@ -72,31 +55,27 @@ type Others struct {
 	config Config
 
 	mu     sync.Mutex // guards everything below
-	list   []ledger.Other
+	list   []Other
 	hogged time.Time // when the lock could not be had; zero: never
 }
 
-// New returns others of whom nothing is known yet.
-func New(config Config) *Others { return &Others{config: config} }
+// NewOthers returns others of whom nothing is known yet.
+func NewOthers(config Config) *Others { return &Others{config: config} }
 
 // List is what others hold, as last seen.
-func (x *Others) List() []ledger.Other {
+func (x *Others) List() []Other {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Clone(x.list)
 }
 
 // ask asks what other agents hold now, and remembers it.
-func (x *Others) ask(ctx context.Context) ([]ledger.Other, error) {
-	var states []engine.State
-	err := engine.Within(ctx, x.config.Call, "list", func(ctx context.Context) (err error) {
-		states, err = x.config.Engine.Others(ctx)
-		return err
-	})
+func (x *Others) ask(ctx context.Context) ([]Other, error) {
+	states, err := engine.Ask(ctx, x.config.Limits.Call, "list", x.config.Engine.Others)
 	if err != nil {
 		return nil, err
 	}
-	var list []ledger.Other
+	var list []Other
 	for _, state := range states {
 		var grants session.Grants
 		if json.Unmarshal([]byte(state.Labels[engine.LabelGrants]), &grants) != nil || len(grants.GPUs) == 0 {
@@ -108,7 +87,7 @@ func (x *Others) ask(ctx context.Context) ([]ledger.Other, error) {
 		if state.Created && x.config.Clock.Since(state.CreatedAt) > unstarted {
 			continue
 		}
-		list = append(list, ledger.Other{State: state, Grants: grants.GPUs})
+		list = append(list, Other{State: state, Grants: grants.GPUs})
 	}
 	x.mu.Lock()
 	x.list = list
@@ -180,10 +159,8 @@ func (x *Others) settle(ctx context.Context, s session.Session, containers []str
 		return err
 	}
 	for began := time.Now(); ; {
-		keep := slices.DeleteFunc(slices.Clone(others), func(n ledger.Other) bool {
-			return !n.State.Running &&
-				!before(n.State, first)
-		})
+		keep := slices.DeleteFunc(slices.Clone(others),
+			func(n Other) bool { return !n.State.Running && !before(n.State, first) })
 		if err := x.fits(s, keep); err != nil {
 			return err
 		}
@@ -223,14 +200,16 @@ func before(x, y engine.State) bool {
 }
 
 // fits fails where what a session was granted is others' too.
-func (x *Others) fits(s session.Session, others []ledger.Other) error {
+func (x *Others) fits(s session.Session, others []Other) error {
 	if len(others) == 0 {
 		return nil
 	}
-	l, err := x.config.Machine.Ledger(s, others)
+	live, _, err := x.config.Records.Live()
 	if err != nil {
 		return err
 	}
+	live = append(slices.DeleteFunc(live, func(l session.Session) bool { return l.ID == s.ID }), s)
+	l := New(x.config.Devices.Now(), x.config.Giving, live, others, x.config.Clock.Now())
 	if o, taken := l.TakenBy(s.ID); taken {
 		return &session.Error{Code: session.CodeDevicesTaken, Message: o.String() + " was given the same device first.",
 			Hint: "The session waits in line again."}
