@@ -69,7 +69,6 @@ func (p daemonCommands) agentCommand() *cobra.Command {
 machine without a user interface until it is interrupted. Its sessions keep running. Other
 computers connect by SSH, which starts the agent when needed, or with --listen as paired
 computers. The flags are saved: the next start does not need them.`,
-		Args: exactly(0, "no argument"),
 	}
 	flags.add(cmd)
 	cmd.Flags().BoolVar(&stdio, "stdio", false,
@@ -106,9 +105,8 @@ computers. The flags are saved: the next start does not need them.`,
 
 func (p daemonCommands) runAgent(ctx context.Context, opts AgentOptions, quiet bool) error {
 	if p.Agent == nil {
-		return &failure{code: session.CodeServerUnavailable, exit: ExitFailure,
-			message: "This program cannot be an agent.",
-			hint:    "Use the slipway program."}
+		return failAs(ExitFailure, session.CodeServerUnavailable, "This program cannot be an agent.",
+			"Use the slipway program.")
 	}
 	if !quiet {
 		opts.Ready = func(status daemon.Status) {
@@ -159,7 +157,6 @@ func (p daemonCommands) agentStartCommand() *cobra.Command {
 		Short: "Start the agent of this machine in the background",
 		Long: `Start keeps the agent running after you log out: as a service of your own systemd if it
 keeps running after logout, otherwise as a process of its own.`,
-		Args: exactly(0, "no argument"),
 	}
 	flags.add(cmd)
 	cmd.Flags().StringVar(&keeper, "keeper", "",
@@ -180,60 +177,56 @@ keeps running after logout, otherwise as a process of its own.`,
 }
 
 func (p daemonCommands) agentStatusCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "status",
 		Short: "Show the status of this machine's agent",
 		Long:  "Exits with 5 if no agent is running.",
-		Args:  exactly(0, "no argument"),
+		RunE: p.atDaemon(func(ctx context.Context, c *daemon.Client) error {
+			status, err := c.Status(ctx)
+			if err != nil {
+				return err
+			}
+			return p.printStatus(status)
+		}),
 	}
-	cmd.RunE = p.atDaemon(func(ctx context.Context, c *daemon.Client) error {
-		status, err := c.Status(ctx)
-		if err != nil {
-			return err
-		}
-		return p.printStatus(status)
-	})
-	return cmd
 }
 
 func (p daemonCommands) printStatus(status daemon.Status) error {
 	return p.print(status, func(w io.Writer) {
-		rows := [][2]string{
-			{"Version", fmt.Sprintf("%s (%s)", status.Version, status.Commit)}, {"Process", fmt.Sprint(status.PID)},
-			{"Engine", status.Engine},
-			{"Sessions", fmt.Sprintf("%d live", status.Live)}, {"Running for", span(p.Now().Sub(status.Started))},
-			{"Files", status.Home},
+		rows := []string{
+			"Version", fmt.Sprintf("%s (%s)", status.Version, status.Commit), "Process", fmt.Sprint(status.PID),
+			"Engine", status.Engine,
+			"Sessions", fmt.Sprintf("%d live", status.Live), "Running for", span(p.Now().Sub(status.Started)),
+			"Files", status.Home,
 		}
 		if status.Role == daemon.RolePlane {
-			rows = append(rows, [2]string{"Ruled by", "a control plane"})
+			rows = append(rows, "Ruled by", "a control plane")
 		} else if status.Keeper == daemon.KeeperSystemd {
-			rows = append(rows, [2]string{"Kept by", "systemd"})
+			rows = append(rows, "Kept by", "systemd")
 		}
 		if status.Listen != "" {
-			rows = append(rows, [2]string{"Listens on", status.Listen}, [2]string{"Key", status.Key})
+			rows = append(rows, "Listens on", status.Listen, "Key", status.Key)
 		}
-		fields(w, rows)
+		fields(w, rows...)
 	})
 }
 
 func (p daemonCommands) agentStopCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "stop",
 		Short: "Stop the agent of this machine; sessions keep running",
-		Args:  exactly(0, "no argument"),
+		RunE: p.here(func(ctx context.Context, home place.Home) error {
+			c, err := daemon.Connect(ctx, home)
+			if errors.Is(err, daemon.ErrNotRunning) {
+				p.notice("No agent is running.")
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			return c.StopAndWait(ctx)
+		}),
 	}
-	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
-		c, err := daemon.Connect(ctx, home)
-		if errors.Is(err, daemon.ErrNotRunning) {
-			p.notice("No agent is running.")
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return c.StopAndWait(ctx)
-	})
-	return cmd
 }
 
 // switchTime is how long a replacement may take.
@@ -246,7 +239,6 @@ func (p daemonCommands) agentSwitchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "switch [--to PROGRAM]",
 		Short:  "Replace the agent of this machine with this program; sessions keep running",
-		Args:   exactly(0, "no argument"),
 		Hidden: true, // how an upgrade is done from afar
 	}
 	flags.add(cmd)
@@ -290,7 +282,6 @@ func (p daemonCommands) agentUninstallCommand() *cobra.Command {
 		Short: "Stop the agent of this machine and remove Slipway's files",
 		Long: `Uninstall stops the agent and removes its programs. If sessions are live, or with
 --keep-data, its data stays, so that a reinstalled agent finds everything again.`,
-		Args: exactly(0, "no argument"),
 	}
 	cmd.Flags().BoolVar(&end, "end-sessions", false,
 		"end the sessions that live; what is in their home folders goes with them")

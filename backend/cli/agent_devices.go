@@ -21,7 +21,6 @@ func (p daemonCommands) agentPairCommand() *cobra.Command {
 		Short: "Create a code to pair a computer with the agent of this machine",
 		Long: `The code pairs one computer and expires after ten minutes. On that computer, run
 slipway agent add with the printed address and enter the code.`,
-		Args: exactly(0, "no argument"),
 	}
 	p.onFlag(cmd, &on, "the agent of another machine")
 	cmd.Flags().StringVar(&req.Owner, "owner", "",
@@ -33,8 +32,8 @@ slipway agent add with the printed address and enter the code.`,
 			return err
 		}
 		return p.print(code, func(w io.Writer) {
-			fields(w, [][2]string{{"Code", code.Code}, {"Address", "slipway://" + code.Address}, {"Key", code.Key},
-				{"Good for", code.Expires.Sub(p.Now()).Round(time.Minute).String()}})
+			fields(w, "Code", code.Code, "Address", "slipway://"+code.Address, "Key", code.Key,
+				"Good for", code.Expires.Sub(p.Now()).Round(time.Minute).String())
 		})
 	})
 	return cmd
@@ -45,7 +44,6 @@ func (p daemonCommands) agentDevicesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "devices [--on AGENT]",
 		Short: "List the computers that are paired with the agent of this machine",
-		Args:  exactly(0, "no argument"),
 	}
 	p.onFlag(cmd, &on, "the agent of another machine")
 	cmd.RunE = p.hereOr(&on, p.devicesNear, func(ctx context.Context, c *daemon.Client) error {
@@ -54,18 +52,16 @@ func (p daemonCommands) agentDevicesCommand() *cobra.Command {
 			return err
 		}
 		return p.print(devices, func(w io.Writer) {
-			rows := [][]string{{"NAME", "KEY", "ROLE", "PAIRED", "SEEN"}}
-			for _, d := range devices {
+			table(w, "NAME,KEY,ROLE,PAIRED,SEEN", devices, func(d session.PairedDevice) []string {
 				seen := "never"
 				switch {
 				case d.Live > 0:
 					seen = "connected"
 				case !d.Seen.IsZero():
-					seen = span(p.Now().Sub(d.Seen)) + " ago"
+					seen = p.age(d.Seen)
 				}
-				rows = append(rows, []string{d.Name, d.Key, string(d.Role), span(p.Now().Sub(d.Added)) + " ago", seen})
-			}
-			columns(w, rows)
+				return []string{d.Name, d.Key, string(d.Role), p.age(d.Added), seen}
+			})
 		})
 	})
 	return cmd
@@ -76,7 +72,6 @@ func (p daemonCommands) agentRevokeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke DEVICE [--on AGENT]",
 		Short: "Revoke the access of a paired computer",
-		Args:  exactly(1, "the key or the name of one device"),
 	}
 	p.onFlag(cmd, &on, "the agent of another machine")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

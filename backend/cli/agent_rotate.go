@@ -24,7 +24,6 @@ accept it automatically: at once if they are connected, otherwise when they reco
 Nothing needs to be paired again, and copies of the old key no longer work.
 
 With --device, rotate changes the key of this computer.`,
-		Args: exactly(0, "no argument"),
 	}
 	p.onFlag(cmd, &on, "the agent of another machine")
 	cmd.Flags().BoolVar(&device, "device", false, "change the key of this computer")
@@ -52,8 +51,8 @@ func (p daemonCommands) rotateHere(ctx context.Context, c *daemon.Client) error 
 		return err
 	}
 	return p.print(rotated, func(w io.Writer) {
-		fields(w, [][2]string{{"Old key", rotated.Before}, {"New key", rotated.Key},
-			{"Told at once", fmt.Sprintf("%d devices", rotated.Devices)}})
+		fields(w, "Old key", rotated.Before, "New key", rotated.Key,
+			"Told at once", fmt.Sprintf("%d devices", rotated.Devices))
 	})
 }
 
@@ -61,7 +60,7 @@ func (p daemonCommands) rotateHere(ctx context.Context, c *daemon.Client) error 
 func (p daemonCommands) rotateNear(ctx context.Context, c *caller,
 	at route.Route[route.None, api.KeyRotation]) error {
 	return show(ctx, c, at, func(w io.Writer, rotated api.KeyRotation) {
-		fields(w, [][2]string{{"Old key", rotated.Before}, {"New key", rotated.Fingerprint},
-			{"Told at once", strings.Join(rotated.Told, ", ")}, {"Told later", strings.Join(rotated.Later, ", ")}})
+		fields(w, "Old key", rotated.Before, "New key", rotated.Fingerprint,
+			"Told at once", strings.Join(rotated.Told, ", "), "Told later", strings.Join(rotated.Later, ", "))
 	})
 }

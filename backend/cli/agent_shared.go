@@ -29,7 +29,6 @@ agent's directory: security events in audit.jsonl (up to 40 MiB), everything els
 (up to 8 MiB per person). Security events are pairing codes that were created, used or wrong,
 computers that were refused or revoked, changed keys, and limits. Repeated entries within a
 minute are counted as one. Commands and typed text are not recorded.`,
-		Args: exactly(0, "no argument"),
 	}
 	cmd.Flags().IntVar(&asked.Limit, "tail", 100, fmt.Sprintf("number of newest entries, at most %d",
 		session.MostAudit))
@@ -61,20 +60,14 @@ minute are counted as one. Commands and typed text are not recorded.`,
 }
 
 func auditTable(w io.Writer, entries []session.AuditEntry) {
-	rows := [][]string{{"AT", "OWNER", "ROLE", "FROM", "WHAT", "SESSION", "OF", "OUTCOME"}}
-	for _, e := range entries {
-		rows = append(rows, []string{e.At.Local().Format(time.DateTime), e.Owner, e.Role, e.From, e.Method,
-			string(e.Session), e.Target, e.Outcome + times(e.Count)})
-	}
-	columns(w, rows)
-}
-
-// times is how often something was done, where that is more than once.
-func times(count int) string {
-	if count < 2 {
-		return ""
-	}
-	return fmt.Sprintf(" ×%d", count)
+	table(w, "AT,OWNER,ROLE,FROM,WHAT,SESSION,OF,OUTCOME", entries, func(e session.AuditEntry) []string {
+		outcome := e.Outcome
+		if e.Count > 1 {
+			outcome += fmt.Sprintf(" ×%d", e.Count)
+		}
+		return []string{e.At.Local().Format(time.DateTime), e.Owner, e.Role, e.From, e.Method, string(e.Session),
+			e.Target, outcome}
+	})
 }
 
 func (p daemonCommands) agentLimitCommand() *cobra.Command {
@@ -88,18 +81,19 @@ func (p daemonCommands) agentLimitCommand() *cobra.Command {
 
 func (p daemonCommands) agentLimitListCommand() *cobra.Command {
 	var on string
-	cmd := &cobra.Command{Use: "list [--on AGENT]", Short: "List the limits", Args: exactly(0, "no argument")}
+	cmd := &cobra.Command{Use: "list [--on AGENT]", Short: "List the limits"}
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
 	tell := func(limits map[string]session.Allowance) error {
 		return p.print(limits, func(w io.Writer) {
-			rows := [][]string{{"OWNER", "SESSIONS", "CPUS", "MEMORY", "GPUS", "PROCESSES", "LOGINS", "FOLDERS"}}
-			for _, owner := range slices.Sorted(maps.Keys(limits)) {
-				l := limits[owner]
-				rows = append(rows, []string{owner, limitCell(l.Sessions), limitCell(l.CPU), limitCell(l.Memory),
-					limitCell(l.GPU),
-					limitCell(l.Processes), loginCell(l.Logins), strings.Join(l.Folders, " ")})
-			}
-			columns(w, rows)
+			table(w, "OWNER,SESSIONS,CPUS,MEMORY,GPUS,PROCESSES,LOGINS,FOLDERS", slices.Sorted(maps.Keys(limits)),
+				func(owner string) []string {
+					l, logins := limits[owner], "-"
+					if l.Logins {
+						logins = "yes"
+					}
+					return []string{owner, limitCell(l.Sessions), limitCell(l.CPU), limitCell(l.Memory),
+						limitCell(l.GPU), limitCell(l.Processes), logins, strings.Join(l.Folders, " ")}
+				})
 		})
 	}
 	near := func(ctx context.Context, c *caller, agent string) error {
@@ -127,14 +121,6 @@ func limitCell[T int | gpu.Bytes | gpu.Share](amount T) string {
 	return fmt.Sprint(amount)
 }
 
-// loginCell says whether a person may use the registry logins.
-func loginCell(open bool) string {
-	if open {
-		return "yes"
-	}
-	return "-"
-}
-
 func (p daemonCommands) agentLimitSetCommand() *cobra.Command {
 	var limit session.Allowance
 	var memory, share, on string
@@ -148,7 +134,6 @@ this machine.
 
 Admins pull images with the registry logins that docker login saved on this machine. With
 --registry-logins this person does so, too, and can see and launch the pulled images.`,
-		Args: exactly(1, "the name of one person, or default"),
 	}
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
 	cmd.Flags().IntVar(&limit.Sessions, "sessions", 0, "sessions at the same time")
@@ -184,8 +169,7 @@ Admins pull images with the registry logins that docker login saved on this mach
 
 func (p daemonCommands) agentLimitUnsetCommand() *cobra.Command {
 	var on string
-	cmd := &cobra.Command{Use: "unset OWNER [--on AGENT]", Short: "Remove the limits of one person",
-		Args: exactly(1, "the name of one person, or default")}
+	cmd := &cobra.Command{Use: "unset OWNER [--on AGENT]", Short: "Remove the limits of one person"}
 	p.onFlag(cmd, &on, "the agent of another machine, which you rule")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		near := func(ctx context.Context, c *caller, agent string) error {

@@ -29,8 +29,8 @@ func (p daemonCommands) hereOr(on *string, near func(context.Context, *caller, s
 func (p daemonCommands) pairNear(req *api.PairRequest) func(context.Context, *caller, string) error {
 	return func(ctx context.Context, c *caller, agent string) error {
 		return show(ctx, c, route.PairCode.At(agent).Body(*req), func(w io.Writer, code api.PairCode) {
-			fields(w, [][2]string{{"Code", code.Code}, {"Address", code.Address},
-				{"Good for", code.ExpiresAt.Sub(p.Now()).Round(time.Minute).String()}})
+			fields(w, "Code", code.Code, "Address", code.Address,
+				"Good for", code.ExpiresAt.Sub(p.Now()).Round(time.Minute).String())
 		})
 	}
 }
@@ -38,20 +38,17 @@ func (p daemonCommands) pairNear(req *api.PairRequest) func(context.Context, *ca
 // devicesNear lists the devices of another agent.
 func (p daemonCommands) devicesNear(ctx context.Context, c *caller, agent string) error {
 	return show(ctx, c, route.PairedDevices.At(agent), func(w io.Writer, devices []api.PairedDevice) {
-		rows := [][]string{{"NAME", "KEY", "OWNER", "ROLE", "PAIRED", "SEEN"}}
-		for _, d := range devices {
+		table(w, "NAME,KEY,OWNER,ROLE,PAIRED,SEEN", devices, func(d api.PairedDevice) []string {
 			seen := "never"
 			if d.LastSeen != nil {
-				seen = span(p.Now().Sub(*d.LastSeen)) + " ago"
+				seen = p.age(*d.LastSeen)
 			}
 			name := d.Name
 			if d.This {
 				name += " (this computer)"
 			}
-			rows = append(rows, []string{name, d.Fingerprint, d.Owner, d.Role, span(p.Now().Sub(d.AddedAt)) + " ago",
-				seen})
-		}
-		columns(w, rows)
+			return []string{name, d.Fingerprint, d.Owner, d.Role, p.age(d.AddedAt), seen}
+		})
 	})
 }
 

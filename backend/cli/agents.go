@@ -26,9 +26,14 @@ const (
 // nearCommands are about agents of other machines as this computer knows them.
 func (p agentCommands) nearCommands() []*cobra.Command {
 	return []*cobra.Command{
-		p.agentAddCommand(), p.agentListCommand(), p.agentShowCommand(), p.agentProbeCommand(), p.agentRenameCommand(),
-		p.agentGroupCommand(),
-		p.agentUpgradeCommand(), p.agentReconnectCommand(), p.agentTrustCommand(), p.agentRemoveCommand(),
+		p.agentAddCommand(), p.agentListCommand(), p.agentShowCommand(), p.agentRenameCommand(), p.agentGroupCommand(),
+		p.agentTrustCommand(), p.agentRemoveCommand(),
+		p.agentOperation("probe", "Check an agent's machine and show what is missing", "%s is checked.",
+			route.AgentProbe),
+		p.agentOperation("upgrade", "Upgrade an agent to this version; its sessions keep running",
+			"%s runs this version.", route.AgentUpgrade),
+		p.agentOperation("reconnect", "Reconnect to an agent now; it may ask for a password", "%s is connected.",
+			route.AgentReconnect),
 	}
 }
 
@@ -48,7 +53,6 @@ wss://host:port/path if only HTTPS gets through.`,
   slipway agent add ssh://ada@gpu1.example.org:2222 --name gpu1 --group gpus
   slipway agent add slipway://gpu2.example.org --name gpu2
   slipway agent add lab --probe`,
-		Args: exactly(1, "one address"),
 	}
 	cmd.Flags().StringVar(&req.Name, "name", "", "name (default: the host name)")
 	cmd.Flags().StringVar(&req.Group, "group", "", "resource group (default: default)")
@@ -67,24 +71,19 @@ wss://host:port/path if only HTTPS gets through.`,
 }
 
 func (p agentCommands) agentListCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List agents and their connections",
-		Args:    exactly(0, "no argument"),
+		RunE: p.command(func(ctx context.Context, c *caller, _ []string) error {
+			return show(ctx, c, route.Agents, func(w io.Writer, agents []api.Agent) {
+				table(w, "NAME,GROUP,STATE, RTT, LIVE,VERSION,ADDRESS,DETAIL", agents, func(a api.Agent) []string {
+					return []string{a.Name, a.Group, a.Connection.State, rttText(a.Connection), strconv.Itoa(a.Live),
+						cmp.Or(a.Version, "-"), cmp.Or(a.Address, "this computer"), p.connectionDetail(a)}
+				})
+			})
+		}),
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
-		return show(ctx, c, route.Agents, func(w io.Writer, agents []api.Agent) {
-			rows := [][]string{{"NAME", "GROUP", "STATE", " RTT", " LIVE", "VERSION", "ADDRESS", "DETAIL"}}
-			for _, a := range agents {
-				rows = append(rows, []string{a.Name, a.Group, a.Connection.State, rttText(a.Connection),
-					strconv.Itoa(a.Live), cmp.Or(a.Version, "-"),
-					cmp.Or(a.Address, "this computer"), p.connectionDetail(a)})
-			}
-			columns(w, rows)
-		})
-	})
-	return cmd
 }
 
 func rttText(c api.Connection) string {
@@ -98,7 +97,7 @@ func rttText(c api.Connection) string {
 func (p agentCommands) connectionDetail(a api.Agent) string {
 	var parts []string
 	if a.Connection.State != "connected" && a.Connection.LastHeard != nil {
-		parts = append(parts, "last heard "+span(p.Now().Sub(*a.Connection.LastHeard))+" ago")
+		parts = append(parts, "last heard "+p.age(*a.Connection.LastHeard))
 	}
 	if a.Untrusted != nil {
 		parts = append(parts, "not trustworthy: sends invalid data. "+a.Untrusted.Error.Message)
@@ -116,74 +115,69 @@ func (p agentCommands) connectionDetail(a api.Agent) string {
 }
 
 func (p agentCommands) agentShowCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use: "show AGENT", Short: "Show one agent: connection, machine and devices",
-		Args: exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
+		RunE: p.command(func(ctx context.Context, c *caller, args []string) error {
+			machines, err := route.Machines.Ask(ctx, c)
+			if err != nil {
+				return err
+			}
+			return show(ctx, c, route.Agent.At(args[0]),
+				func(w io.Writer, a api.Agent) { p.agentFields(w, a, machines) })
+		}),
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		machines, err := route.Machines.Ask(ctx, c)
-		if err != nil {
-			return err
-		}
-		return show(ctx, c, route.Agent.At(args[0]), func(w io.Writer, a api.Agent) { p.agentFields(w, a, machines) })
-	})
-	return cmd
 }
 
 func (p agentCommands) agentFields(w io.Writer, a api.Agent, machines []api.Machine) {
 	c := a.Connection
-	pairs := [][2]string{
-		{"Name", a.Name}, {"Address", cmp.Or(a.Address, "this computer")}, {"Group", a.Group}, {"State", c.State},
-		{"Since", p.moment(&c.Since)},
-		{"Last heard", p.moment(c.LastHeard)}, {"Transport", c.Transport},
+	pairs := []string{
+		"Name", a.Name, "Address", cmp.Or(a.Address, "this computer"), "Group", a.Group, "State", c.State,
+		"Since", p.moment(&c.Since),
+		"Last heard", p.moment(c.LastHeard), "Transport", c.Transport,
 	}
 	if c.RTTMs != nil {
-		pairs = append(pairs, [2]string{"Round trip", rttText(c)}, [2]string{"Connections", strconv.Itoa(c.Carriers)})
+		pairs = append(pairs, "Round trip", rttText(c), "Connections", strconv.Itoa(c.Carriers))
 	}
-	pairs = append(pairs, [2]string{"Next try", p.moment(c.NextTry)}, [2]string{"Waits", c.Waits})
+	pairs = append(pairs, "Next try", p.moment(c.NextTry), "Waits", c.Waits)
 	if c.Error != nil {
-		pairs = append(pairs, [2]string{"Error", strings.TrimSpace(c.Error.Message + " " + c.Error.Hint)})
+		pairs = append(pairs, "Error", strings.TrimSpace(c.Error.Message+" "+c.Error.Hint))
 	}
 	if u := a.Untrusted; u != nil {
-		pairs = append(pairs, [2]string{"Not trustworthy",
+		pairs = append(pairs, "Not trustworthy",
 			fmt.Sprintf("%s sends invalid data (%s, %d times since %s)\n%s\n%s", a.Name, u.Error.Code, u.Count,
-				p.moment(&u.Since), u.Error.Message, u.Error.Hint)})
+				p.moment(&u.Since), u.Error.Message, u.Error.Hint))
 	}
 	if a.Question != nil {
-		pairs = append(pairs, [2]string{"Question", a.Question.Text + "\nexpected " + a.Question.Pinned +
-			"\nfound    " + a.Question.Found})
+		pairs = append(pairs, "Question", a.Question.Text+"\nexpected "+a.Question.Pinned+
+			"\nfound    "+a.Question.Found)
 	}
-	pairs = append(pairs, [2]string{"Role", a.Role}, [2]string{"Owner", a.Owner}, [2]string{"Key", a.Fingerprint},
-		[2]string{"Version", a.Version}, [2]string{"Upgrade", a.Upgrade},
-		[2]string{"Live sessions", strconv.Itoa(a.Live)})
+	pairs = append(pairs, "Role", a.Role, "Owner", a.Owner, "Key", a.Fingerprint,
+		"Version", a.Version, "Upgrade", a.Upgrade,
+		"Live sessions", strconv.Itoa(a.Live))
 	for _, m := range machines {
 		if m.Agent == a.Name && m.CPUs > 0 {
-			pairs = append(pairs, [2]string{"Machine", fmt.Sprintf("%s, %s/%s, %s %s", m.Hostname, m.OS, m.Arch,
-				m.Engine, m.EngineVersion)},
-				[2]string{"CPUs", fmt.Sprintf("%d, %d promised", m.CPUs, m.UsedCPUs)},
-				[2]string{"Memory", size(m.Memory) + ", " + size(m.UsedMemory) + " promised"},
-				[2]string{"Disk", size(m.DiskFree) + " free of " + size(m.DiskTotal)})
+			pairs = append(pairs, "Machine", fmt.Sprintf("%s, %s/%s, %s %s", m.Hostname, m.OS, m.Arch,
+				m.Engine, m.EngineVersion),
+				"CPUs", fmt.Sprintf("%d, %d promised", m.CPUs, m.UsedCPUs),
+				"Memory", size(m.Memory)+", "+size(m.UsedMemory)+" promised",
+				"Disk", size(m.DiskFree)+" free of "+size(m.DiskTotal))
 		}
 	}
-	fields(w, pairs)
+	fields(w, pairs...)
 }
 
 func (p agentCommands) agentRenameCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "rename AGENT NAME", Short: "Rename an agent", Args: exactly(2, "an agent and its new name"),
-		ValidArgsFunction: p.completeAgents,
+	return &cobra.Command{
+		Use: "rename AGENT NAME", Short: "Rename an agent",
+		RunE: p.updatesAgent(func(name string) api.AgentUpdate { return api.AgentUpdate{Name: &name} }),
 	}
-	cmd.RunE = p.updatesAgent(func(name string) api.AgentUpdate { return api.AgentUpdate{Name: &name} })
-	return cmd
 }
 
 func (p agentCommands) agentGroupCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "group AGENT GROUP", Short: "Move an agent to a resource group", Args: exactly(2, "an agent and a group"),
-		ValidArgsFunction: p.completeAgents,
+	return &cobra.Command{
+		Use: "group AGENT GROUP", Short: "Move an agent to a resource group",
+		RunE: p.updatesAgent(func(group string) api.AgentUpdate { return api.AgentUpdate{Group: &group} }),
 	}
-	cmd.RunE = p.updatesAgent(func(group string) api.AgentUpdate { return api.AgentUpdate{Group: &group} })
-	return cmd
 }
 
 func (p agentCommands) updatesAgent(update func(string) api.AgentUpdate) func(*cobra.Command, []string) error {
@@ -196,53 +190,32 @@ func (p agentCommands) updatesAgent(update func(string) api.AgentUpdate) func(*c
 // agentOperation is a command that begins an operation with one agent.
 func (p agentCommands) agentOperation(use, short, done string,
 	at route.Route[route.None, api.Operation]) *cobra.Command {
-	cmd := &cobra.Command{Use: use + " AGENT", Short: short, Args: exactly(1, "one agent"),
-		ValidArgsFunction: p.completeAgents}
-	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
-		return begin(ctx, c, at.At(args[0]))
-	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, done+"\n", o.Subject) })
-	return cmd
-}
-
-func (p agentCommands) agentProbeCommand() *cobra.Command {
-	return p.agentOperation("probe", "Look at an agent's machine and say what is missing", "%s was looked at.",
-		route.AgentProbe)
-}
-
-func (p agentCommands) agentUpgradeCommand() *cobra.Command {
-	return p.agentOperation("upgrade", "Bring this version to an agent's machine; its sessions go on",
-		"%s runs this version.", route.AgentUpgrade)
-}
-
-func (p agentCommands) agentReconnectCommand() *cobra.Command {
-	return p.agentOperation("reconnect", "Try at once to reach an agent; it may ask for a password",
-		"%s is reached.", route.AgentReconnect)
+	return &cobra.Command{Use: use + " AGENT", Short: short,
+		RunE: p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+			return begin(ctx, c, at.At(args[0]))
+		}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, done+"\n", o.Subject) }),
+	}
 }
 
 func (p agentCommands) agentRemoveCommand() *cobra.Command {
 	var removal api.AgentRemoval
-	var yes bool
 	cmd := &cobra.Command{
 		Use:     "rm AGENT [--uninstall]",
 		Aliases: []string{"remove"},
 		Short:   "Remove an agent from this computer; its sessions keep running unless you uninstall it",
-		Args:    exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
 	}
 	cmd.Flags().BoolVar(&removal.Uninstall, "uninstall", false,
 		"end its sessions and remove Slipway and its files from its machine")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	run := p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
-		return begin(ctx, c, route.AgentRemove.At(args[0]).Body(removal))
-	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is forgotten.\n", o.Subject) })
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if removal.Uninstall && !yes {
-			if err := p.confirm(cmd.Context(), fmt.Sprintf("End every session of %s and remove its files?",
-				args[0])); err != nil {
-				return err
+	p.yesFlag(cmd)
+	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+		if removal.Uninstall {
+			question := fmt.Sprintf("Terminate all sessions of %s and remove its files?", args[0])
+			if err := p.confirm(ctx, question); err != nil {
+				return api.Operation{}, err
 			}
 		}
-		return run(cmd, args)
-	}
+		return begin(ctx, c, route.AgentRemove.At(args[0]).Body(removal))
+	}, func(w io.Writer, o api.Operation) { fmt.Fprintf(w, "%s is removed.\n", o.Subject) })
 	return cmd
 }
 
@@ -254,7 +227,6 @@ func (p agentCommands) agentTrustCommand() *cobra.Command {
 		Short: "Accept the new key of a reinstalled agent",
 		Long: `An agent whose key has changed stays disconnected until you answer. Compare the key with
 the output of slipway agent status on its machine.`,
-		Args: exactly(1, "one agent"), ValidArgsFunction: p.completeAgents,
 	}
 	cmd.Flags().StringVar(&answer.Found, "found", "", "the new key, as slipway agent show prints it")
 	cmd.Flags().BoolVar(&refuse, "refuse", false, "reject the new key")

@@ -22,33 +22,28 @@ import (
 type appCommands struct{ *program }
 
 func (p appCommands) appsCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "apps SESSION",
-		Short:             "List the apps of a session",
-		Args:              exactly(1, "one session"),
-		ValidArgsFunction: p.completeSessions(liveSessions),
-	}
-	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
-		return show(ctx, c, route.Apps.At(string(s.ID)), func(w io.Writer, apps []api.App) {
-			if len(apps) == 0 {
-				fmt.Fprintln(w, "Nothing that Slipway knows is installed, and no port is open.")
-				return
-			}
-			rows := [][]string{{"ID", "TITLE", "KIND", " PORT", "STATE", "ADDRESS"}}
-			for _, app := range apps {
-				port := strconv.Itoa(app.Port)
-				if app.Port == 0 {
-					port = "-"
+	return &cobra.Command{
+		Use:   "apps SESSION",
+		Short: "List the apps of a session",
+		RunE: p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
+			return show(ctx, c, route.Apps.At(string(s.ID)), func(w io.Writer, apps []api.App) {
+				if len(apps) == 0 {
+					fmt.Fprintln(w, "Nothing that Slipway knows is installed, and no port is open.")
+					return
 				}
-				rows = append(rows, []string{app.ID, app.Title, app.Kind, port, string(app.State), app.URL})
-			}
-			columns(w, rows)
-			for _, app := range apps {
-				tellLostDoor(w, app)
-			}
-		})
-	})
-	return cmd
+				table(w, "ID,TITLE,KIND, PORT,STATE,ADDRESS", apps, func(app api.App) []string {
+					port := strconv.Itoa(app.Port)
+					if app.Port == 0 {
+						port = "-"
+					}
+					return []string{app.ID, app.Title, app.Kind, port, string(app.State), app.URL}
+				})
+				for _, app := range apps {
+					tellLostDoor(w, app)
+				}
+			})
+		}),
+	}
 }
 
 // tellLostDoor says that a port does not lead to an app any more.
@@ -80,13 +75,6 @@ With --port the app is also on that port of this computer, or on another one if 
 use, until --close or the end of the session. With --public everyone who can reach this
 computer can use it without a login, until --close, the end of the session or the end of
 Slipway. slipway apps lists ports that closed with Slipway.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				return notEmpty(args)
-			}
-			return exactly(1, "a session, and an app or none")(cmd, args)
-		},
-		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
 	cmd.Flags().IntVar(&req.Port, "port", 0, "preferred port of this computer, 1024 to 65535")
 	cmd.Flags().BoolVar(&req.Public, "public", false, "open it to everyone on the network, without a login")
@@ -167,9 +155,9 @@ func chooseApp(s api.Session, apps []api.App, named []string) (string, error) {
 			return app.ID, nil
 		}
 	}
-	return "", &failure{code: session.CodeAppNotFound, exit: ExitNotFound,
-		message: fmt.Sprintf("%s has no web app: Jupyter is not installed in %s and no port is open.", s.Name, s.Image),
-		hint:    "Launch an image with Jupyter, or open a port with --port."}
+	return "", fail(session.CodeAppNotFound,
+		fmt.Sprintf("%s has no web app: Jupyter is not installed in %s and no port is open.", s.Name, s.Image),
+		"Launch an image with Jupyter, or open a port with --port.")
 }
 
 // onDesktop reports whether a person sits before a display here.

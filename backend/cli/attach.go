@@ -35,8 +35,6 @@ func (p terminalCommands) attachCommand() *cobra.Command {
 		Long: `Attach opens the newest shell of a session, or starts one. Press Ctrl-P Ctrl-Q to leave it
 running. When the shell ends, attach exits with its exit code. After a lost connection,
 attach resumes where it stopped.`,
-		Args:              atLeast(1, "a session"),
-		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
 	cmd.Flags().StringVar(&id, "terminal", "", "return to this shell")
 	cmd.Flags().StringVar(&kernel, "kernel", "",
@@ -54,8 +52,10 @@ attach resumes where it stopped.`,
 		if id != "" && kernel != "" {
 			return usagef("--terminal already names a shell: remove --kernel")
 		}
-		return p.attach(cmd.Context(), args[0], shellChoice{id: id, kernel: kernel, fresh: fresh || len(words) > 0},
-			words)
+		choice := shellChoice{id: id, kernel: kernel, fresh: fresh || len(words) > 0}
+		return p.besideSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
+			return exitWith(p.attach(ctx, c, s, choice, words))
+		})(cmd, args)
 	}
 	return cmd
 }
@@ -67,35 +67,22 @@ type shellChoice struct {
 	fresh      bool
 }
 
-func (p terminalCommands) attach(ctx context.Context, ref string, choice shellChoice, words []string) error {
-	finding, cancel := interruptible(ctx)
-	defer cancel()
-	c, err := p.connect(finding)
-	if err != nil {
-		return err
-	}
-	s, err := c.find(finding, ref)
-	if err != nil {
-		return err
-	}
-	var shells []session.Terminal
+func (p terminalCommands) attach(ctx context.Context, c *caller, s api.Session, choice shellChoice,
+	words []string) (int, error) {
 	if !choice.fresh {
-		if shells, err = route.Terminals.At(string(s.ID)).Ask(finding, c); err != nil {
-			return err
+		shells, err := route.Terminals.At(string(s.ID)).Ask(ctx, c)
+		if err != nil {
+			return 0, err
+		}
+		if shell, found := choice.among(shells); found {
+			return p.join(ctx, c, s, shell)
 		}
 	}
-	cancel()
-	shell, found := choice.among(shells)
-	if !found {
-		if choice.id != "" {
-			return &failure{code: session.CodeUseNotFound, exit: ExitNotFound,
-				message: fmt.Sprintf("%s has no live terminal %q.", s.Name, choice.id),
-				hint:    "Leave --terminal out to open one."}
-		}
-		return exitWith(p.openTerminal(ctx, c, s, choice.kernel, words))
+	if choice.id != "" {
+		return 0, fail(session.CodeUseNotFound, fmt.Sprintf("%s has no live terminal %q.", s.Name, choice.id),
+			"Omit --terminal to open one.")
 	}
-	code, err := p.join(ctx, c, s, shell)
-	return exitWith(code, err)
+	return p.openTerminal(ctx, c, s, choice.kernel, words)
 }
 
 // mainKernel is the first container of a session.
@@ -155,15 +142,12 @@ func (p terminalCommands) join(ctx context.Context, c *caller, s api.Session, sh
 		dial: func(ctx context.Context, first bool, offset uint64, viewer string) (terminal.Conn, error) {
 			at := route.TerminalAttach.At(string(s.ID), shell.ID).With("offset", strconv.FormatUint(offset, 10)).
 				With("client", viewer).Target()
-			if first {
-				return c.Frames(ctx, at, nil)
+			if !first {
+				if err := c.reconnect(ctx); err != nil {
+					return nil, err
+				}
 			}
-			var conn terminal.Conn
-			again, err := p.reconnect(ctx)
-			if err == nil {
-				conn, err = again.Frames(ctx, at, nil)
-			}
-			return conn, err
+			return c.Frames(ctx, at, nil)
 		},
 		lost: func() {
 			fmt.Fprint(p.raw.err, "\r\n[the connection is lost; trying again, Ctrl-P Ctrl-Q leaves]\r\n")

@@ -10,7 +10,8 @@ import (
 	"slipway/backend/place"
 )
 
-// caller speaks the API to one control plane.
+// caller speaks the API to one control plane, over a new connection after
+// [caller.reconnect]. Goroutines use copies of their own.
 type caller struct {
 	*client.Client
 	program *program
@@ -55,15 +56,21 @@ func (p *program) running(ctx context.Context) (*caller, error) {
 // reconnect finds the control plane again after a connection was lost. One that
 // was killed is started again, on the engine it had; one that stopped in good
 // order is waited for.
-func (p *program) reconnect(ctx context.Context) (*caller, error) {
-	home, err := place.FindHome(p.Env)
+func (c *caller) reconnect(ctx context.Context) error {
+	home, err := place.FindHome(c.program.Env)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if serving, err := home.Serving(); err == nil {
-		return p.connectOrStart(ctx, home, serving.Engine, nil)
+	var found *caller
+	if serving, readErr := home.Serving(); readErr == nil {
+		found, err = c.program.connectOrStart(ctx, home, serving.Engine, nil)
+	} else {
+		found, err = c.program.running(ctx)
 	}
-	return p.running(ctx)
+	if err == nil {
+		c.Client = found.Client
+	}
+	return err
 }
 
 // notice tells a person what goes on, on stderr.

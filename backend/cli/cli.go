@@ -18,6 +18,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 // Config is what the command line is given by the program it is part of.
@@ -83,6 +84,7 @@ type program struct {
 	Config
 	raw    screens
 	output string // table or json
+	yes    bool   // confirm nothing
 }
 
 // Kinds of output.
@@ -116,8 +118,6 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 
 		SuggestionsMinimumDistance: 2,
 
-		Args: noSuchCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if p.output != outputTable && p.output != outputJSON {
 				return usagef("Unknown output format %q: use table or json", p.output)
@@ -127,7 +127,7 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 	}
 	root.PersistentFlags().StringVarP(&p.output, "output", "o", outputTable, "output format: table or json")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{message: sentence(err.Error()), hint: "See " + cmd.CommandPath() + " --help."}
+		return failAs(ExitUsage, session.CodeUsage, sentence(err.Error()), "See "+cmd.CommandPath()+" --help.")
 	})
 	root.AddGroup(&cobra.Group{ID: groupSessions, Title: "Sessions:"},
 		&cobra.Group{ID: groupPlane, Title: "Slipway itself:"})
@@ -151,6 +151,7 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 	addTo(root, groupPlane, plane.serveCommand(), plane.demoCommand(), daemon.agentCommand(), plane.loginCommand(),
 		apps.openLinkCommand(), plane.shutdownCommand(), plane.doctorCommand(), plane.settingsCommand(),
 		plane.diagnosticsCommand(), plane.versionCommand(), terminals.sshConfigCommand(), terminals.sshProxyCommand())
+	p.withDefaults(root)
 	return root
 }
 
@@ -163,7 +164,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "Did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return &usageError{message: "There is no command " + cmd.CommandPath() + " " + args[0] + ".", hint: hint}
+	return failAs(ExitUsage, session.CodeUsage, "There is no command "+cmd.CommandPath()+" "+args[0]+".", hint)
 }
 
 // The groups of the help.
@@ -198,32 +199,4 @@ func (p *program) command(work func(ctx context.Context, c *caller, args []strin
 		}
 		return work(ctx, c, args)
 	}
-}
-
-// exactly takes n arguments, each of which is something.
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return &usageError{message: "This command takes " + what + ".", hint: "Usage: " + cmd.UseLine()}
-		}
-		return notEmpty(args)
-	}
-}
-
-func atLeast(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < n {
-			return &usageError{message: "This command takes " + what + ".", hint: "Usage: " + cmd.UseLine()}
-		}
-		return notEmpty(args)
-	}
-}
-
-func notEmpty(args []string) error {
-	for _, arg := range args {
-		if arg == "" {
-			return usagef("an argument is empty")
-		}
-	}
-	return nil
 }

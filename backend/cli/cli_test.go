@@ -158,7 +158,7 @@ func TestFailuresSayCodeSentenceAndHint(t *testing.T) {
 		"a near command":      {[]string{"shwo"}, ExitUsage, "Did you mean show"},
 		"no such flag":        {[]string{"ps", "--wide"}, ExitUsage, "--wide"},
 		"no such output":      {[]string{"ps", "-o", "xml"}, ExitUsage, `"xml"`},
-		"no session":          {[]string{"show"}, ExitUsage, "one session"},
+		"no session":          {[]string{"show"}, ExitUsage, "Missing argument: SESSION"},
 		"an empty session":    {[]string{"show", ""}, ExitUsage, "empty"},
 		"no image":            {[]string{"run"}, ExitUsage, "--image"},
 		"no command to run":   {[]string{"exec", "train-a", "--"}, ExitUsage, "after --"},

@@ -30,7 +30,6 @@ is named folder, use its ID. To resume an interrupted copy, run the same command
 compares all checksums. With -r it skips links.`,
 		Example: "  slipway cp data.tar train-a:\n  slipway cp -r train-a:results .\n  slipway cp -r ./images " +
 			"folder:data/",
-		Args: exactly(2, "a source and a destination"),
 	}
 	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy directories recursively")
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "overwrite existing files")
@@ -128,21 +127,8 @@ func fileAt[In, Out any](j *copying, at route.Route[In, Out], path string) route
 	return at.At(j.place).With("path", path)
 }
 
-// askOfFile asks a route to a file, again where the control plane was lost.
-func askOfFile[In, Out any](ctx context.Context, j *copying, at route.Route[In, Out]) (Out, error) {
-	answer, err := at.Ask(ctx, j.caller)
-	if err != nil && worthTrying(err) && ctx.Err() == nil {
-		err = j.again(ctx, func(ctx context.Context, c *caller) error {
-			j.caller = c
-			answer, err = at.Ask(ctx, c)
-			return err
-		})
-	}
-	return answer, err
-}
-
 func (j *copying) stat(ctx context.Context, path string) (api.FileInfo, error) {
-	return askOfFile(ctx, j, fileAt(j, j.files.Stat, path))
+	return askAgain(ctx, j.caller, fileAt(j, j.files.Stat, path))
 }
 
 func isNotFound(err error) bool {
@@ -183,9 +169,8 @@ func orDot(path string) string {
 }
 
 func noLocal(name string, err error) error {
-	return &failure{code: session.CodeCommandFailed, exit: ExitFailure,
-		message: sentence(fmt.Sprintf("%s: %v", name, err)),
-		hint:    "Check the path and its permissions."}
+	return fail(session.CodeCommandFailed, sentence(fmt.Sprintf("%s: %v", name, err)),
+		"Check the path and its permissions.")
 }
 
 func (j *copying) uploadTree(ctx context.Context, source, target string) error {
@@ -200,7 +185,7 @@ func (j *copying) uploadTree(ctx context.Context, source, target string) error {
 		to := path.Join(target, filepath.ToSlash(rel))
 		switch {
 		case entry.IsDir():
-			_, err := askOfFile(ctx, j, fileAt(j, j.files.MakeDirectory, to).With("parents", "1"))
+			_, err := askAgain(ctx, j.caller, fileAt(j, j.files.MakeDirectory, to).With("parents", "1"))
 			return err
 		case entry.Type().IsRegular():
 			return j.upload(ctx, name, to)
@@ -255,14 +240,13 @@ const deepest = 250
 
 func (j *copying) downloadTree(ctx context.Context, root *os.Root, source, target string) error {
 	if strings.Count(target, string(filepath.Separator)) > deepest {
-		return &failure{code: session.CodeCommandFailed, exit: ExitFailure, message: "The directories lie too deep.",
-			hint: "Copy parts of it."}
+		return fail(session.CodeCommandFailed, "The directories lie too deep.", "Copy parts of it.")
 	}
 	if err := root.MkdirAll(target, 0o755); err != nil {
 		return noLocal(target, err)
 	}
 	for after, more := "", true; more; {
-		listing, err := askOfFile(ctx, j, fileAt(j, j.files.List, source).With("after", after))
+		listing, err := askAgain(ctx, j.caller, fileAt(j, j.files.List, source).With("after", after))
 		if err != nil {
 			return err
 		}

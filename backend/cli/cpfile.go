@@ -47,8 +47,7 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 	if !j.force { // before all of it is sent
 		switch _, err := j.stat(ctx, target); {
 		case err == nil:
-			return &failure{code: session.CodeFileExists, exit: ExitFailure, message: target + " is there already.",
-				hint: "Add -f to replace it."}
+			return fail(session.CodeFileExists, target+" is there already.", "Add -f to replace it.")
 		case !isNotFound(err):
 			return err
 		}
@@ -66,9 +65,7 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 	}
 	checksum := <-sum
 	if now, err := os.Stat(source); err != nil || now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()) {
-		return &failure{code: session.CodeFileChanged, exit: ExitFailure, message: source +
-			" changed while it was copied.",
-			hint: "Copy it again."}
+		return fail(session.CodeFileChanged, source+" changed while it was copied.", "Copy it again.")
 	}
 	finish := api.FinishRequest{
 		Finish: session.Finish{Size: info.Size(), SHA256: checksum, Modified: info.ModTime()},
@@ -77,7 +74,7 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 		finish.Conflict = "replace"
 	}
 	at := fileAt(j, j.files.UploadFinish, target).With("key", key).Body(finish)
-	if _, err := askOfFile(ctx, j, at); err != nil {
+	if _, err := askAgain(ctx, j.caller, at); err != nil {
 		return err
 	}
 	j.copied(info.Size())
@@ -86,8 +83,8 @@ func (j *copying) upload(ctx context.Context, source, target string) error {
 
 // send sends what the session lacks of a file.
 func (j *copying) send(ctx context.Context, source string, size int64, target, key string) error {
-	once := func(ctx context.Context, c *caller) error {
-		j.caller = c
+	return j.caller.resume(ctx, func(ctx context.Context) error {
+		c := j.caller
 		state, err := fileAt(j, j.files.Upload, target).With("key", key).Ask(ctx, c)
 		if err != nil {
 			return err
@@ -113,19 +110,13 @@ func (j *copying) send(ctx context.Context, source string, size int64, target, k
 			return err
 		}
 		return response.Body.Close()
-	}
-	err := once(ctx, j.caller)
-	for client.IsLost(err) && ctx.Err() == nil {
-		err = j.again(ctx, once)
-	}
-	return err
+	})
 }
 
 // download copies one file from the session.
 func (j *copying) download(ctx context.Context, root *os.Root, source, target string, info api.FileInfo) error {
 	if _, err := root.Lstat(target); err == nil && !j.force {
-		return &failure{code: session.CodeFileExists, exit: ExitFailure, message: target + " is there already.",
-			hint: "Add -f to replace it."}
+		return fail(session.CodeFileExists, target+" is there already.", "Add -f to replace it.")
 	}
 	key := keyOf(j.files.List.At(j.place).Target(), source, info.Version)
 	part := filepath.Join(filepath.Dir(target), ".slipway-"+key+".part")
@@ -139,8 +130,8 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 		return err
 	}
 	if got != wanted {
-		err := &failure{code: session.CodeFileChanged, exit: ExitFailure,
-			message: source + " changed while it was copied: the checksums differ.", hint: "Copy it again."}
+		err := fail(session.CodeFileChanged, source+" changed while it was copied: the checksums differ.",
+			"Copy it again.")
 		return errors.Join(err, root.Remove(part))
 	}
 	mode, _ := strconv.ParseUint(info.Mode, 8, 9) // without one, the file is the person's own
@@ -168,14 +159,7 @@ func (j *copying) receiveSummed(ctx context.Context, file *os.File, source strin
 	}
 	defer func() { into.sum.end(false) }()
 	early := j.farSum(ctx, source)
-	once := func(ctx context.Context, c *caller) error {
-		j.caller = c
-		return j.receive(ctx, into, source, info)
-	}
-	err = once(ctx, j.caller)
-	for client.IsLost(err) && ctx.Err() == nil {
-		err = j.again(ctx, once)
-	}
+	err = j.caller.resume(ctx, func(ctx context.Context) error { return j.receive(ctx, into, source, info) })
 	if err != nil {
 		return "", "", nil, err
 	}
@@ -184,7 +168,7 @@ func (j *copying) receiveSummed(ctx context.Context, file *os.File, source strin
 	wanted, told := <-early
 	if !told {
 		var sum api.Checksum
-		sum, err = askOfFile(ctx, j, fileAt(j, j.files.Checksum, source))
+		sum, err = askAgain(ctx, j.caller, fileAt(j, j.files.Checksum, source))
 		wanted = sum.SHA256
 	}
 	return into.sum.finish(), wanted, <-durable, err
@@ -205,9 +189,7 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 	defer response.Body.Close()
 	switch {
 	case response.Header.Get("ETag") != strconv.Quote(info.Version):
-		return &failure{code: session.CodeFileChanged, exit: ExitFailure, message: source +
-			" changed while it was copied.",
-			hint: "Copy it again."}
+		return fail(session.CodeFileChanged, source+" changed while it was copied.", "Copy it again.")
 	case response.StatusCode != http.StatusPartialContent:
 		if err := into.restart(); err != nil {
 			return noLocal(into.file.Name(), err)
@@ -224,15 +206,14 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 		return &client.Lost{Err: lost}
 	}
 	if more, _ := io.ReadFull(response.Body, make([]byte, 1)); more > 0 {
-		return &failure{code: session.CodeFileChanged, exit: ExitFailure, message: source + " is longer than it was.",
-			hint: "Copy it again."}
+		return fail(session.CodeFileChanged, source+" is longer than it was.", "Copy it again.")
 	}
 	return nil
 }
 
 // copyBar shows how far one file is, on one line of a terminal.
 type copyBar struct {
-	w io.Writer // nil: nothing is shown
+	line statusLine
 
 	mu                sync.Mutex // guards what follows
 	name              string
@@ -241,10 +222,7 @@ type copyBar struct {
 }
 
 func newCopyBar(p *program) *copyBar {
-	if p.output == outputJSON || !isTerminal(p.raw.err) {
-		return &copyBar{}
-	}
-	return &copyBar{w: p.raw.err}
+	return &copyBar{line: p.newStatusLine()}
 }
 
 func (b *copyBar) begin(name string, done, size int64) {
@@ -266,7 +244,7 @@ func (b *copyBar) add(n int64) {
 // draw draws the line unless that was just done; the caller holds mu.
 func (b *copyBar) draw() {
 	now := time.Now()
-	if b.w == nil || now.Sub(b.shown) < barEvery {
+	if b.line.w == nil || now.Sub(b.shown) < barEvery {
 		return
 	}
 	b.shown = now
@@ -276,12 +254,12 @@ func (b *copyBar) draw() {
 		left := float64(b.size-b.done) / rate
 		progress.Rate, progress.Left = int64(rate), &left
 	}
-	fmt.Fprintf(b.w, "\r\x1b[K%s  %s", inLine(b.name), progressBar(progress))
+	b.line.show(inLine(b.name) + "  " + progressBar(progress))
 }
 
 // watch shows how far a file is read until it is stopped.
 func (b *copyBar) watch(file io.Seeker) (stop func()) {
-	if b.w == nil {
+	if b.line.w == nil {
 		return func() {}
 	}
 	ticker, done := time.NewTicker(barEvery), make(chan struct{})
@@ -313,7 +291,5 @@ func (b *copyBar) watch(file io.Seeker) (stop func()) {
 func (b *copyBar) clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.w != nil && !b.shown.IsZero() {
-		fmt.Fprint(b.w, "\r\x1b[K")
-	}
+	b.line.clear()
 }

@@ -80,10 +80,10 @@ func (b *sumBehind) Read(p []byte) (int, error) {
 // farSum asks for the checksum of the far file while it is copied. Nothing
 // comes where it was not told: one asks again then, when it has come.
 func (j *copying) farSum(ctx context.Context, source string) <-chan string {
-	told, c := make(chan string, 1), j.caller
+	told, c := make(chan string, 1), *j.caller
 	go func() {
 		defer close(told)
-		if sum, err := fileAt(j, j.files.Checksum, source).Ask(ctx, c); err == nil {
+		if sum, err := fileAt(j, j.files.Checksum, source).Ask(ctx, &c); err == nil {
 			told <- sum.SHA256
 		}
 	}()

@@ -37,7 +37,6 @@ use --keep.
 Stories: lab (default: everyday work on both machines), workstation (this machine only),
 shortage (the lab server is full and sessions wait), idle (a session is about to be
 reclaimed), failure (sessions end in different ways, each with its reason).`,
-		Args: exactly(0, "no argument"),
 	}
 	cmd.Flags().StringVar(&opts.Story, "story", "", "lab, workstation, shortage, idle or failure (default lab)")
 	cmd.Flags().Uint64Var(&opts.Seed, "seed", 0, "random seed (default 1)")
@@ -49,9 +48,8 @@ reclaimed), failure (sessions end in different ways, each with its reason).`,
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()
 		if p.Demo == nil {
-			return &failure{code: session.CodeServerUnavailable, exit: ExitFailure,
-				message: "This program has no demo.",
-				hint:    "Use the slipway program."}
+			return failAs(ExitFailure, session.CodeServerUnavailable, "This program has no demo.",
+				"Use the slipway program.")
 		}
 		if opts.Port < 0 || opts.Port > 65535 {
 			return usagef("invalid port %d: use a number from 1 to 65535", opts.Port)

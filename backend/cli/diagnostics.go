@@ -11,14 +11,12 @@ import (
 )
 
 func (p planeCommands) diagnosticsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "diagnostics",
 		Short: "Print a support report with secrets removed",
-		Args:  exactly(0, "no argument"),
+		RunE: p.command(func(ctx context.Context, c *caller, _ []string) error {
+			return show(ctx, c, route.Diagnostics,
+				func(w io.Writer, report api.Diagnostics) { _, _ = io.WriteString(w, report.Text) })
+		}),
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
-		return show(ctx, c, route.Diagnostics,
-			func(w io.Writer, report api.Diagnostics) { _, _ = io.WriteString(w, report.Text) })
-	})
-	return cmd
 }

@@ -24,8 +24,6 @@ func (p terminalCommands) execCommand() *cobra.Command {
 		Short: "Run a command in a session",
 		Long: `Exec runs a command in a running session as its user, passes its output and errors
 through unchanged, and exits with its exit code. It passes signals to the command.`,
-		Args:              atLeast(1, "a session and a command"),
-		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
 	cmd.Flags().BoolVarP(&stdin, "interactive", "i", false, "pass standard input to the command")
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "run the command in a terminal")
@@ -52,30 +50,14 @@ through unchanged, and exits with its exit code. It passes signals to the comman
 		if tty && !p.hasTerminal() {
 			return usagef("--tty needs a terminal: remove it")
 		}
-		return p.exec(cmd.Context(), args[0], request, tty)
+		return p.besideSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
+			if tty {
+				return exitWith(p.openTerminal(ctx, c, s, request.Kernel, request.Command))
+			}
+			return exitWith(p.execute(ctx, c, s, request))
+		})(cmd, args)
 	}
 	return cmd
-}
-
-func (p terminalCommands) exec(ctx context.Context, ref string, request session.ExecRequest, tty bool) error {
-	finding, cancel := interruptible(ctx)
-	defer cancel()
-	c, err := p.connect(finding)
-	if err != nil {
-		return err
-	}
-	s, err := c.find(finding, ref)
-	if err != nil {
-		return err
-	}
-	cancel()
-	var code int
-	if tty {
-		code, err = p.openTerminal(ctx, c, s, request.Kernel, request.Command)
-	} else {
-		code, err = p.execute(ctx, c, s, request)
-	}
-	return exitWith(code, err)
 }
 
 // impatience is how many interrupts a command may ignore before exec leaves,
@@ -122,9 +104,8 @@ func (p terminalCommands) execute(ctx context.Context, c *caller, s api.Session,
 	}
 	code, err := terminal.RunExec(ctx, conn, streams)
 	if err != nil && client.IsLost(err) {
-		return 0, errors.Join(&failure{code: session.CodeSessionUnavailable, exit: ExitUnavailable,
-			message: "The connection was lost; the command was ended with it.",
-			hint:    "A terminal outlives lost connections: slipway attach " + s.Name + "."}, err)
+		return 0, errors.Join(fail(session.CodeSessionUnavailable, "The connection was lost, which ended the command.",
+			"A terminal outlives lost connections: slipway attach "+s.Name+"."), err)
 	}
 	return code, err
 }

@@ -38,25 +38,28 @@ run --wait, exec and attach exit with the exit code of the command.`
 // Told makes an error of a problem that [Config.Serve] wants told as it is.
 func Told(problem session.Error) error { return &client.Refused{Problem: problem} }
 
-// usageError is a wrong command line.
-type usageError struct{ message, hint string }
-
-func (e *usageError) Error() string { return e.message }
-
-func usagef(format string, args ...any) error {
-	return &usageError{message: sentence(fmt.Sprintf(format, args...)),
-		hint: "Add --help to the command for its usage."}
-}
-
 // failure is a failure that the command line itself found.
 type failure struct {
-	code    session.Code
-	message string
-	hint    string
+	problem session.Error
 	exit    int
 }
 
-func (e *failure) Error() string { return string(e.code) + ": " + e.message }
+func (e *failure) Error() string { return e.problem.Error() }
+
+// fail is a failure with the exit code of all failures with its code.
+func fail(code session.Code, message, hint string) error {
+	return failAs(exitOf(code, code.Status()), code, message, hint)
+}
+
+func failAs(exit int, code session.Code, message, hint string) error {
+	return &failure{session.Error{Code: code, Message: message, Hint: hint}, exit}
+}
+
+// usagef is a wrong command line.
+func usagef(format string, args ...any) error {
+	return failAs(ExitUsage, session.CodeUsage, sentence(fmt.Sprintf(format, args...)),
+		"Add --help to the command for its usage.")
+}
 
 // exitError ends the program with a code and prints nothing: all was said.
 type exitError struct{ code int }
@@ -101,17 +104,14 @@ func (p *program) finish(err error) int {
 // describe turns any failure into a problem and its exit code.
 func describe(err error) (session.Error, int) {
 	var told *client.Refused
-	var usage *usageError
 	var own *failure
 	var start *client.StartError
 	var about *session.Error
 	switch {
 	case errors.As(err, &told):
-		return told.Problem, exitOf(told)
+		return told.Problem, exitOf(told.Problem.Code, cmp.Or(told.Status, told.Problem.Code.Status()))
 	case errors.As(err, &own):
-		return session.Error{Code: own.code, Message: own.message, Hint: own.hint}, own.exit
-	case errors.As(err, &usage):
-		return session.Error{Code: session.CodeUsage, Message: usage.message, Hint: usage.hint}, ExitUsage
+		return own.problem, own.exit
 	case errors.As(err, &about):
 		return session.Error{Code: about.Code, Message: about.Message, Hint: about.Hint}, ExitFailure
 	case errors.Is(err, daemon.ErrNotRunning):
@@ -126,14 +126,15 @@ func describe(err error) (session.Error, int) {
 	return session.Error{Code: session.CodeCommandFailed, Message: sentence(err.Error())}, ExitFailure
 }
 
-func exitOf(e *client.Refused) int {
-	switch e.Problem.Code { // as shells do
+// exitOf is the exit code of a failure with an HTTP status.
+func exitOf(code session.Code, status int) int {
+	switch code { // as shells do
 	case session.CodeProcessNotFound:
 		return ExitNoCommand
 	case session.CodeProcessForbidden:
 		return ExitNoProgram
 	}
-	switch cmp.Or(e.Status, e.Problem.Code.Status()) {
+	switch status {
 	case http.StatusNotFound:
 		return ExitNotFound
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:

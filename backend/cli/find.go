@@ -50,6 +50,26 @@ func (p *program) inSession(work func(ctx context.Context, c *caller, s api.Sess
 	})
 }
 
+// besideSession is a command about the session that its first argument names,
+// which has other uses for Ctrl-C once the session is found.
+func (p *program) besideSession(work func(ctx context.Context, c *caller, s api.Session,
+	args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		finding, cancel := interruptible(cmd.Context())
+		defer cancel()
+		c, err := p.connect(finding)
+		if err != nil {
+			return err
+		}
+		s, err := c.find(finding, args[0])
+		if err != nil {
+			return err
+		}
+		cancel()
+		return work(cmd.Context(), c, s, args[1:])
+	}
+}
+
 // match chooses among sessions, which are sorted newest first.
 func match(all []api.Session, ref string) (session.ID, error) {
 	for _, s := range all {
@@ -65,15 +85,13 @@ func match(all []api.Session, ref string) (session.ID, error) {
 	}
 	switch len(beginning) {
 	case 0:
-		return "", &failure{code: session.CodeSessionNotFound, exit: ExitNotFound,
-			message: fmt.Sprintf("There is no session %q.", ref), hint: "slipway ps -a lists all of them."}
+		return "", fail(session.CodeSessionNotFound, fmt.Sprintf("There is no session %q.", ref),
+			"slipway ps -a lists all of them.")
 	case 1:
 		return session.ID(beginning[0]), nil
 	}
-	return "", &failure{code: session.CodeSessionAmbiguous, exit: ExitUsage,
-		message: fmt.Sprintf("%q is the beginning of %d ids: %s.", ref, len(beginning),
-			strings.Join(beginning[:min(len(beginning), 5)], ", ")),
-		hint: "Write more of the id, or the name."}
+	return "", failAs(ExitUsage, session.CodeSessionAmbiguous, fmt.Sprintf("%q is the beginning of %d ids: %s.", ref,
+		len(beginning), strings.Join(beginning[:min(len(beginning), 5)], ", ")), "Write more of the id, or the name.")
 }
 
 // offers completes arguments from the answer of a route: the shell is given

@@ -25,8 +25,6 @@ func (p folderCommands) folderCommand() *cobra.Command {
 		Long: `A folder is on the machine of an agent and outlives sessions. Mount it by its name:
 slipway run -v NAME[/PATH][:ALIAS][:ro]. A folder whose name starts with a dot is mounted in
 every session, in the home directory. slipway cp copies to and from folder:NAME/PATH.`,
-		Args: noSuchCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	parent.AddCommand(p.folderListCommand(), p.folderCreateCommand(), p.folderLinkCommand(), p.folderRenameCommand(),
 		p.folderPermissionCommand(),
@@ -39,7 +37,7 @@ every session, in the home directory. slipway cp copies to and from folder:NAME/
 func (p folderCommands) folderListCommand() *cobra.Command {
 	var agent string
 	var trash bool
-	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List folders", Args: exactly(0, "no argument")}
+	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List folders"}
 	p.onFlag(cmd, &agent, "only those of this agent")
 	cmd.Flags().BoolVar(&trash, "trash", false, "list the trash instead")
 	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
@@ -56,13 +54,12 @@ func (p folderCommands) folderListCommand() *cobra.Command {
 }
 
 func folderTable(w io.Writer, folders []api.Folder) {
-	rows := [][]string{{"NAME", "ID", "PERMISSION", " SIZE", " FILES", "OWNER", "AGENT", "STATE", "USED BY"}}
-	for _, f := range folders {
+	table(w, "NAME,ID,PERMISSION, SIZE, FILES,OWNER,AGENT,STATE,USED BY", folders, func(f api.Folder) []string {
 		bytes, files := "-", "-"
 		if f.Usage != nil {
 			bytes, files = size(f.Usage.Bytes), fmt.Sprint(f.Usage.Files)
 		}
-		state := f.State
+		state := string(f.State)
 		if f.Missing {
 			state = "missing"
 		}
@@ -70,17 +67,15 @@ func folderTable(w io.Writer, folders []api.Folder) {
 		for _, u := range f.UsedBy {
 			users = append(users, u.Name)
 		}
-		rows = append(rows, []string{f.Name, string(f.ID), string(f.Permission), bytes, files, f.Owner, f.Agent,
-			string(state),
-			strings.Join(users, ", ")})
-	}
-	columns(w, rows)
+		return []string{f.Name, string(f.ID), string(f.Permission), bytes, files, f.Owner, f.Agent, state,
+			strings.Join(users, ", ")}
+	})
 }
 
 func (p folderCommands) folderCreateCommand() *cobra.Command {
 	var req api.FolderRequest
 	var readOnly bool
-	cmd := &cobra.Command{Use: "create NAME", Short: "Create a folder", Args: exactly(1, "a name")}
+	cmd := &cobra.Command{Use: "create NAME", Short: "Create a folder"}
 	p.onFlag(cmd, &req.Agent, "agent on whose machine it is (default this computer's)")
 	cmd.Flags().BoolVar(&readOnly, "ro", false, "mount read-only")
 	cmd.Flags().StringVar((*string)(&req.Mode), "mode", "", "general or model (default general)")
@@ -99,7 +94,6 @@ func (p folderCommands) folderLinkCommand() *cobra.Command {
 		Short: "Use an existing directory as a folder",
 		Long: `Link gives an existing directory of a machine a name for mounting. Its files stay where
 they are, even if you delete the folder permanently.`,
-		Args: exactly(2, "a name and a directory"),
 	}
 	p.onFlag(cmd, &req.Agent, "agent on whose machine it is (default this computer's)")
 	cmd.Flags().BoolVar(&readOnly, "ro", false, "mount read-only")
@@ -127,59 +121,54 @@ func (p folderCommands) createFolder(ctx context.Context, c *caller, req api.Fol
 func folderName(w io.Writer, f api.Folder) { fmt.Fprintln(w, f.Name) }
 
 func (p folderCommands) folderRenameCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "rename FOLDER NAME", Short: "Rename a folder",
-		Args: exactly(2, "a folder and its new name"), ValidArgsFunction: p.completeFolders}
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		return show(ctx, c, route.FolderUpdate.At(args[0]).Body(session.FolderChange{Name: &args[1]}), folderName)
-	})
-	return cmd
+	return &cobra.Command{Use: "rename FOLDER NAME", Short: "Rename a folder",
+		RunE: p.command(func(ctx context.Context, c *caller, args []string) error {
+			return show(ctx, c, route.FolderUpdate.At(args[0]).Body(session.FolderChange{Name: &args[1]}), folderName)
+		}),
+	}
 }
 
 func (p folderCommands) folderPermissionCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "permission FOLDER rw|ro", Short: "Make a folder writable or read-only",
-		Args: exactly(2, "a folder and rw or ro"), ValidArgsFunction: p.completeFolders}
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		change := session.FolderChange{Permission: (*session.FolderPermission)(&args[1])}
-		return show(ctx, c, route.FolderUpdate.At(args[0]).Body(change), folderName)
-	})
-	return cmd
+	return &cobra.Command{Use: "permission FOLDER rw|ro", Short: "Make a folder writable or read-only",
+		RunE: p.command(func(ctx context.Context, c *caller, args []string) error {
+			change := session.FolderChange{Permission: (*session.FolderPermission)(&args[1])}
+			return show(ctx, c, route.FolderUpdate.At(args[0]).Body(change), folderName)
+		}),
+	}
 }
 
 // folderStateCommand moves folders into the trash or out of it.
 func (p folderCommands) folderStateCommand(name, short, done string,
 	at route.Route[route.None, api.Folder]) *cobra.Command {
-	cmd := &cobra.Command{Use: name + " FOLDER", Short: short, Args: exactly(1, "a folder"),
-		ValidArgsFunction: p.completeFolders}
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		f, err := c.anyFolder(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return show(ctx, c, at.At(string(f.ID)),
-			func(w io.Writer, f api.Folder) { fmt.Fprintf(w, "%s is %s.\n", f.Name, done) })
-	})
-	return cmd
+	return &cobra.Command{Use: name + " FOLDER", Short: short,
+		RunE: p.command(func(ctx context.Context, c *caller, args []string) error {
+			f, err := c.anyFolder(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return show(ctx, c, at.At(string(f.ID)),
+				func(w io.Writer, f api.Folder) { fmt.Fprintf(w, "%s is %s.\n", f.Name, done) })
+		}),
+	}
 }
 
 func (p folderCommands) folderPurgeCommand() *cobra.Command {
-	var yes bool
 	cmd := &cobra.Command{
 		Use:   "purge FOLDER",
 		Short: "Permanently delete a folder in the trash",
 		Long: `Purge permanently deletes the folder and everything in it, and shows its progress. Press
 Ctrl-C to cancel: the remaining files stay in the trash, and you can restore or purge them.`,
-		Args: exactly(1, "a folder"), ValidArgsFunction: p.completeFolders,
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	p.yesFlag(cmd)
 	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		f, err := c.anyFolder(ctx, args[0])
 		if err != nil {
 			return api.Operation{}, err
 		}
-		if !yes && f.State != "deleting" {
-			question := fmt.Sprintf("Delete the folder %s with all that is in it for ever?", session.Printable(f.Name))
+		if f.State != "deleting" {
+			question := fmt.Sprintf("Permanently delete the folder %s and everything in it?", session.Printable(f.Name))
 			if f.Path != "" {
-				question = fmt.Sprintf("Forget the folder %s? What is in %s stays.",
+				question = fmt.Sprintf("Remove the folder %s? The files in %s stay.",
 					session.Printable(f.Name), session.Printable(f.Path))
 			}
 			if err := p.confirm(ctx, question); err != nil {
@@ -214,17 +203,13 @@ func (c *caller) anyFolder(ctx context.Context, ref string) (api.Folder, error) 
 	case 1:
 		return found[0], nil
 	}
-	return f, &failure{code: session.CodeFolderConflict, exit: ExitUsage,
-		message: fmt.Sprintf("There are %d folders named %s in the trash.", len(found), ref),
-		hint:    "Use the id: slipway folder ls --trash shows it."}
+	return f, failAs(ExitUsage, session.CodeFolderConflict, fmt.Sprintf("There are %d folders named %s in the trash.",
+		len(found), ref), "Use the id: slipway folder ls --trash shows it.")
 }
 
 // completeFolders offers the names of folders.
-func (p folderCommands) completeFolders(cmd *cobra.Command, args []string,
-	word string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return offersEach(p.program, route.Folders, func(f api.Folder) string { return f.Name + "\t" + string(f.State) })(
-		cmd, args, word)
+func (p *program) completeFolders(cmd *cobra.Command, args []string, word string) ([]string,
+	cobra.ShellCompDirective) {
+	return offersEach(p, route.Folders,
+		func(f api.Folder) string { return f.Name + "\t" + string(f.State) })(cmd, args, word)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -25,14 +24,14 @@ func longer(pause time.Duration) time.Duration {
 	return min(max(2*pause, reconnectFirst), reconnectMost)
 }
 
-// again calls try until it succeeds, fails for another reason than a lost
-// connection, or the control plane has not answered for reconnectFor.
-func (p *program) again(ctx context.Context, try func(ctx context.Context, c *caller) error) error {
+// again reconnects and calls try until it succeeds, fails for another reason
+// than a lost connection, or the control plane has not answered for reconnectFor.
+func (c *caller) again(ctx context.Context, try func(context.Context) error) error {
 	start := time.Now()
 	for pause := reconnectFirst; ; pause = longer(pause) {
-		c, err := p.reconnect(ctx)
+		err := c.reconnect(ctx)
 		if err == nil {
-			err = try(ctx, c)
+			err = try(ctx)
 		}
 		if err == nil || !worthTrying(err) || time.Since(start) > reconnectFor {
 			return err
@@ -45,31 +44,37 @@ func (p *program) again(ctx context.Context, try func(ctx context.Context, c *ca
 	}
 }
 
-// follow calls fn with the session as it is and after each of its changes until
-// fn returns true. It goes on over a lost connection.
-func (p *program) follow(ctx context.Context, c *caller, id session.ID, fn func(api.Session) bool) error {
-	err := c.follow(ctx, id, fn)
+// resume calls try, which starts where it stopped, until the connection lasts.
+func (c *caller) resume(ctx context.Context, try func(context.Context) error) error {
+	err := try(ctx)
 	for client.IsLost(err) && ctx.Err() == nil {
-		lost := err
-		err = p.again(ctx, func(ctx context.Context, again *caller) error {
-			c = again
-			_, err := route.Session.At(string(id)).Ask(ctx, c)
-			return err
-		})
-		if err != nil {
-			return errors.Join(err, lost)
-		}
-		err = c.follow(ctx, id, fn)
+		err = c.again(ctx, try)
 	}
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// follow does the same over one connection. The stream is opened before the
-// session is read, so that no change falls between the two.
+// askAgain asks, and asks again where the answer was lost: only what may be done
+// twice.
+func askAgain[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out]) (answer Out, err error) {
+	ask := func(ctx context.Context) error { answer, err = at.Ask(ctx, c); return err }
+	if err = ask(ctx); err != nil && worthTrying(err) && ctx.Err() == nil {
+		err = c.again(ctx, ask)
+	}
+	return answer, err
+}
+
+// follow calls fn with the session as it is and after each of its changes until
+// fn returns true. It continues after a lost connection.
 func (c *caller) follow(ctx context.Context, id session.ID, fn func(api.Session) bool) error {
+	return c.resume(ctx, func(ctx context.Context) error { return c.followOnce(ctx, id, fn) })
+}
+
+// followOnce does the same over one connection. The stream is opened before the
+// session is read, so that no change falls between the two.
+func (c *caller) followOnce(ctx context.Context, id session.ID, fn func(api.Session) bool) error {
 	conn, err := c.Dial(ctx, route.Events.Target())
 	if err != nil {
 		return err
@@ -90,8 +95,7 @@ func (c *caller) follow(ctx context.Context, id session.ID, fn func(api.Session)
 			return &client.Lost{Err: err}
 		}
 		if event.Removed == string(id) {
-			return &failure{code: session.CodeSessionNotFound, exit: ExitNotFound,
-				message: "The session's record was removed while it was watched."}
+			return fail(session.CodeSessionNotFound, "The session's record was removed while it was watched.", "")
 		}
 		if s := sessionIn(event, id); s != nil && s.Revision >= now.Revision && fn(*s) {
 			return nil
@@ -118,51 +122,38 @@ func limited(ctx context.Context, timeout time.Duration, what string) (context.C
 	if timeout <= 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, timeout, &failure{code: session.CodeOperationTimeout, exit: ExitTimeout,
-		message: fmt.Sprintf("%s did not happen within %s.", what, timeout),
-		hint:    "slipway show and slipway history say where the session stands."})
+	return context.WithTimeoutCause(ctx, timeout, failAs(ExitTimeout, session.CodeOperationTimeout,
+		fmt.Sprintf("%s did not happen within %s.", what, timeout),
+		"slipway show and slipway history say where the session stands."))
 }
 
-// progress shows a session's way on one line of a terminal, or a line for each
-// status where stderr is none.
+// progress shows the status of a session on one line of a terminal, or a line
+// for each status where standard error is not one.
 type progress struct {
-	w       io.Writer
-	oneLine bool
-	last    string
+	statusLine
+	w    io.Writer
+	last string
 }
 
 func (p *program) newProgress() *progress {
+	g := &progress{statusLine: p.newStatusLine(), w: p.raw.err}
 	if p.output == outputJSON {
-		return &progress{w: io.Discard}
+		g.w = io.Discard
 	}
-	return &progress{w: p.raw.err, oneLine: isTerminal(p.raw.err)}
+	return g
 }
 
 func (g *progress) show(s api.Session) {
-	text := s.Name + ": " + string(s.Status)
-	if detail := stateDetail(s); detail != "" && !ended(s) {
-		if g.oneLine || s.Status == "PENDING" {
-			text += ", " + detail
-		}
+	oneLine, text := g.statusLine.w != nil, s.Name+": "+string(s.Status)
+	if detail := stateDetail(s); detail != "" && !ended(s) && (oneLine || s.Status == session.Pending) {
+		text += ", " + detail
 	}
-	text = inLine(text)
-	if text == g.last {
-		return
+	if text = inLine(text); oneLine {
+		g.statusLine.show(text)
+	} else if text != g.last {
+		g.last = text
+		fmt.Fprintln(g.w, text)
 	}
-	g.last = text
-	if g.oneLine {
-		fmt.Fprint(g.w, "\r\x1b[K"+text)
-		return
-	}
-	fmt.Fprintln(g.w, text)
-}
-
-// clear removes the line.
-func (g *progress) clear() {
-	if g.oneLine && g.last != "" {
-		fmt.Fprint(g.w, "\r\x1b[K")
-	}
-	g.last = ""
 }
 
 // stateDetail says in a few words why a session is where it is.

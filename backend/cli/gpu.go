@@ -20,7 +20,6 @@ func (p usageCommands) gpuCommand() *cobra.Command {
 		Use:     "gpu [--on AGENT]",
 		Aliases: []string{"gpus"},
 		Short:   "Show devices, their load and who uses them",
-		Args:    noSuchCommand,
 	}
 	p.onFlag(cmd, &on, "only devices of this agent")
 	cmd.AddCommand(p.gpuHistoryCommand())

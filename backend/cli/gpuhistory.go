@@ -20,7 +20,6 @@ func (p usageCommands) gpuHistoryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history DEVICE",
 		Short: "Show the load history of a device, one line per minute",
-		Args:  exactly(1, "one device"),
 	}
 	cmd.Flags().StringVar(&since, "since", "1h", "start time, or how long ago, such as 6h")
 	cmd.Flags().StringVar(&agent, "on", "", "agent of the device (default: the first agent with a device)")
@@ -51,8 +50,8 @@ func (c *caller) findDevice(ctx context.Context, ref, agent string) (api.DeviceB
 			}
 		}
 	}
-	return api.DeviceBoard{}, api.DeviceState{}, &failure{code: session.CodeDeviceNotFound, exit: ExitNotFound,
-		message: fmt.Sprintf("There is no device %q.", ref), hint: "slipway gpu lists all of them."}
+	return api.DeviceBoard{}, api.DeviceState{}, fail(session.CodeDeviceNotFound,
+		fmt.Sprintf("There is no device %q.", ref), "slipway gpu lists all of them.")
 }
 
 // pointTable writes one line for each minute: the last sample in it.

@@ -25,12 +25,9 @@ func (p imageCommands) imageCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "image",
 		Short: "Manage images",
-		Args:  noSuchCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var on string
-	list := &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"}, Short: "List images",
-		Args: exactly(0, "no argument")}
+	list := &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"}, Short: "List images"}
 	p.onFlag(list, &on, "only images on this agent's machine")
 	list.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
 		return show(ctx, c, route.Images.With("agent", on), p.imageTable)
@@ -52,7 +49,6 @@ image is on this computer; without --to it is sent to this computer.
 On a machine where you are not an admin the image is only yours, and its name there begins
 with slipway-custom/ and your name. If another image already has the name, remove that image
 first or, as an admin, use --replace.`,
-		Args: exactly(1, "one image"),
 	}
 	cmd.Flags().StringVar(&req.From, "from", "", "source agent (default: this computer)")
 	cmd.Flags().StringVar(&req.To, "to", "", "target agent (default: this computer)")
@@ -77,7 +73,6 @@ func (p imageCommands) imagePullCommand() *cobra.Command {
 		Long: `The agent uses the registry logins that docker login saved on its machine if you are an
 admin, or if an admin allowed them with "slipway agent limit set". Otherwise it pulls without
 a login. To resume an interrupted pull, run the same command again.`,
-		Args: exactly(1, "one image"),
 	}
 	p.onFlag(cmd, &req.Agent, "the agent whose machine gets it (default this computer's)")
 	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
@@ -89,19 +84,16 @@ a login. To resume an interrupted pull, run the same command again.`,
 
 func (p imageCommands) imageRemoveCommand() *cobra.Command {
 	var req api.ImageRemoval
-	var yes bool
 	cmd := &cobra.Command{
-		Use: "rm IMAGE… [--on AGENT]", Aliases: []string{"remove"}, Short: "Remove images", Args: cobra.MinimumNArgs(1),
+		Use: "rm IMAGE… [--on AGENT]", Aliases: []string{"remove"}, Short: "Remove images",
 		Long: "Removes all names of an image. Images in use by a session are kept.",
 	}
 	p.onFlag(cmd, &req.Agent, "the agent whose machine has them (default this computer's)")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	p.yesFlag(cmd)
 	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
 		req.Images = args
-		if !yes {
-			if err := p.confirm(ctx, "Remove "+strings.Join(args, ", ")+"?"); err != nil {
-				return api.Operation{}, err
-			}
+		if err := p.confirm(ctx, "Remove "+strings.Join(args, ", ")+"?"); err != nil {
+			return api.Operation{}, err
 		}
 		return begin(ctx, c, route.ImageRemove.Body(req))
 	}, func(io.Writer, api.Operation) {})
@@ -110,8 +102,7 @@ func (p imageCommands) imageRemoveCommand() *cobra.Command {
 
 func (p imageCommands) imageDiskCommand() *cobra.Command {
 	var on string
-	cmd := &cobra.Command{Use: "df [--on AGENT]", Short: "Show the disk space of images",
-		Args: exactly(0, "no argument")}
+	cmd := &cobra.Command{Use: "df [--on AGENT]", Short: "Show the disk space of images"}
 	p.onFlag(cmd, &on, "the agent whose machine is looked at (default this computer's)")
 	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
 		return show(ctx, c, route.ImageDisk.With("agent", on), func(w io.Writer, disk api.ImageDisk) {
@@ -125,7 +116,7 @@ func (p imageCommands) imageDiskCommand() *cobra.Command {
 					fmt.Sprint(room.Containers), strings.Join(users, ", "), shortImageID(room.Image.ID)})
 			}
 			columns(w, rows)
-			fmt.Fprintf(w, "All of it together: %s. ALONE is what is free when that image goes and no other.\n",
+			fmt.Fprintf(w, "Total: %s. ALONE is the space that removing only this image frees.\n",
 				size(disk.Total))
 		})
 	})
@@ -190,17 +181,15 @@ func (c cleaning) takes(room session.ImageRoom, now time.Time) bool {
 
 func (p imageCommands) imageCleanCommand() *cobra.Command {
 	var on string
-	var yes bool
 	var unused, custom string
 	cmd := &cobra.Command{
 		Use: "prune [--unused AGE] [--customized AGE] [--on AGENT]", Short: "Remove unused images",
-		Args: exactly(0, "no argument"),
 		Long: `Without flags, prune removes untagged images only. It never removes images that a session or
 another container uses. It first shows what it would remove and how much space that frees.`,
 		Example: "  slipway image prune\n  slipway image prune --unused 90d --customized 30d",
 	}
 	p.onFlag(cmd, &on, "the agent whose machine is cleaned (default this computer's)")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	p.yesFlag(cmd)
 	cmd.Flags().StringVar(&unused, "unused", "", "also unused images of this age, such as 90d")
 	cmd.Flags().StringVar(&custom, "customized", "", "also customized images of this age, such as 30d")
 	cmd.RunE = p.operates(func(ctx context.Context, c *caller, _ []string) (api.Operation, error) {
@@ -222,14 +211,11 @@ another container uses. It first shows what it would remove and how much space t
 			}
 		}
 		if len(req.Images) == 0 {
-			return api.Operation{}, &failure{code: session.CodeNoImage, exit: ExitOK,
-				message: "There is nothing to remove."}
+			return api.Operation{}, failAs(ExitOK, session.CodeNoImage, "Nothing to remove.", "")
 		}
-		if !yes {
-			if err := p.confirm(ctx, fmt.Sprintf("Remove these %d images? It makes room for at least %s.",
-				len(req.Images), size(alone))); err != nil {
-				return api.Operation{}, err
-			}
+		if err := p.confirm(ctx, fmt.Sprintf("Remove these %d images? This frees at least %s.", len(req.Images),
+			size(alone))); err != nil {
+			return api.Operation{}, err
 		}
 		return begin(ctx, c, route.ImageRemove.Body(req))
 	}, func(w io.Writer, o api.Operation) {
@@ -241,25 +227,23 @@ another container uses. It first shows what it would remove and how much space t
 }
 
 func (p imageCommands) commitCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "commit SESSION NAME",
 		Short: "Create an image from a running interactive session",
 		Long: `Commit saves what the session installed and changed as an image that the launcher offers
 next to the original. Folders, mounts and /home/work are not included. The session is paused
 while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
-		Args: exactly(2, "a session and a name"), ValidArgsFunction: p.completeSessions(liveSessions),
+		RunE: p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
+			return begin(ctx, c, route.Commit.At(args[0]).Body(api.Commit{Name: args[1]}))
+		}, func(w io.Writer, o api.Operation) {
+			fmt.Fprintf(w, "%s is on %s. Launch it with: slipway run --image %s\n", o.Image, o.Agent, o.Image)
+		}),
 	}
-	cmd.RunE = p.operates(func(ctx context.Context, c *caller, args []string) (api.Operation, error) {
-		return begin(ctx, c, route.Commit.At(args[0]).Body(api.Commit{Name: args[1]}))
-	}, func(w io.Writer, o api.Operation) {
-		fmt.Fprintf(w, "%s is on %s. Launch it with: slipway run --image %s\n", o.Image, o.Agent, o.Image)
-	})
-	return cmd
 }
 
 func (p imageCommands) environmentCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "environment", Aliases: []string{"environments", "env"},
-		Short: "List the environments that the launcher offers", Args: exactly(0, "no argument"),
+	return &cobra.Command{Use: "environment", Aliases: []string{"environments", "env"},
+		Short: "List the environments that the launcher offers",
 		Long: `Lists what the launcher offers: Slipway's own environments, those of environments.yaml in
 Slipway's directory, and the images on the machines. The file can add environments, replace
 those with the same id, and hide those with hidden: true.`,
@@ -270,34 +254,34 @@ those with the same id, and hide those with hidden: true.`,
       minimum: {cpu: 2, memory: 4g}
       accelerator: optional
       versions:
-        - {title: "2", image: "registry.example.com/team/all:2", size: 3g}`}
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
-		file, err := route.EnvironmentFile.Ask(ctx, c)
-		if err != nil {
-			return err
-		}
-		if file.Problem != nil {
-			p.notice("%s %s", file.Problem.Message, file.Problem.Hint)
-		}
-		return show(ctx, c, route.Environments, func(w io.Writer, families []hub.Environment) {
-			rows := [][]string{{"ENVIRONMENT", "VERSION", " SIZE", "ON", "IMAGE"}}
-			for _, f := range families {
-				for _, v := range f.Versions {
-					on := strings.Join(v.Agents, ", ")
-					if on == "" {
-						on = "to be pulled"
-					}
-					title := v.Title
-					if v.Custom != nil {
-						title += " (customized)"
-					}
-					rows = append(rows, []string{f.Title, title, size(v.Size), on, v.Image})
-				}
+        - {title: "2", image: "registry.example.com/team/all:2", size: 3g}`,
+		RunE: p.command(func(ctx context.Context, c *caller, _ []string) error {
+			file, err := route.EnvironmentFile.Ask(ctx, c)
+			if err != nil {
+				return err
 			}
-			columns(w, rows)
-		})
-	})
-	return cmd
+			if file.Problem != nil {
+				p.notice("%s %s", file.Problem.Message, file.Problem.Hint)
+			}
+			return show(ctx, c, route.Environments, func(w io.Writer, families []hub.Environment) {
+				rows := [][]string{{"ENVIRONMENT", "VERSION", " SIZE", "ON", "IMAGE"}}
+				for _, f := range families {
+					for _, v := range f.Versions {
+						on := strings.Join(v.Agents, ", ")
+						if on == "" {
+							on = "to be pulled"
+						}
+						title := v.Title
+						if v.Custom != nil {
+							title += " (customized)"
+						}
+						rows = append(rows, []string{f.Title, title, size(v.Size), on, v.Image})
+					}
+				}
+				columns(w, rows)
+			})
+		}),
+	}
 }
 
 func (p imageCommands) imageTable(w io.Writer, images []hub.Image) {
@@ -313,7 +297,7 @@ func (p imageCommands) imageTable(w io.Writer, images []hub.Image) {
 		}
 		id := shortImageID(image.ID)
 		for _, ref := range refs {
-			rows = append(rows, []string{ref, size(image.Size), image.Arch, span(p.Now().Sub(image.CreatedAt)) + " ago",
+			rows = append(rows, []string{ref, size(image.Size), image.Arch, p.age(image.CreatedAt),
 				image.Agent, id})
 		}
 	}

@@ -26,7 +26,6 @@ func (p sessionCommands) logsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "logs [-f] [--tail N] [-t] SESSION",
 		Short:             "Print the log of a session",
-		Args:              exactly(1, "one session"),
 		ValidArgsFunction: p.completeSessions(allSessions),
 	}
 	cmd.Flags().BoolVarP(&opts.follow, "follow", "f", false, "follow the log until the session ends")
@@ -34,50 +33,44 @@ func (p sessionCommands) logsCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&opts.timestamps, "timestamps", "t", false, "start each line with its time")
 	cmd.Flags().StringVar(&opts.kernel, "kernel", "", "container of a cluster (default main1)")
 	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
-		return p.copyLogs(ctx, c, s.ID, opts, p.raw.out)
+		return c.copyLogs(ctx, s.ID, opts, p.raw.out)
 	})
 	return cmd
 }
 
-// copyLogs writes a log to w. A log that is followed from its beginning goes on
-// after a lost connection where it stopped; of one that is not, the rest would
-// be a guess, so that the loss is an error.
-func (p sessionCommands) copyLogs(ctx context.Context, c *caller, id session.ID, opts logOptions, w io.Writer) error {
-	var written int64
-	err := c.copyLogs(ctx, string(id), opts, 0, w, &written)
-	for opts.follow && opts.tail < 0 && client.IsLost(err) && ctx.Err() == nil {
-		err = p.again(ctx, func(ctx context.Context, again *caller) error {
-			return again.copyLogs(ctx, string(id), opts, written, w, &written)
-		})
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// copyLogs copies from one answer what follows the first skip bytes and adds
-// what it wrote to written.
-func (c *caller) copyLogs(ctx context.Context, id string, opts logOptions, skip int64, w io.Writer,
-	written *int64) error {
+// copyLogs writes a log to w. A log that is followed from its beginning resumes
+// after a lost connection. Of any other the rest would be a guess, so the loss is
+// an error.
+func (c *caller) copyLogs(ctx context.Context, id session.ID, opts logOptions, w io.Writer) error {
 	if opts.tail == 0 && !opts.follow {
 		return nil
 	}
-	at := route.Logs.At(id).Flag("follow", opts.follow).Flag("timestamps", opts.timestamps).With("kernel", opts.kernel)
+	at := route.Logs.At(string(id)).Flag("follow", opts.follow).Flag("timestamps", opts.timestamps).
+		With("kernel", opts.kernel)
 	if opts.tail >= 0 {
 		at = at.With("tail", strconv.Itoa(opts.tail))
 	}
-	response, err := c.Transfer(ctx, at.Method(), at.Target(), nil, nil)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if _, err := io.CopyN(io.Discard, response.Body, skip); err != nil {
+	var written int64
+	copyRest := func(ctx context.Context) error {
+		response, err := c.Transfer(ctx, at.Method(), at.Target(), nil, nil)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if _, err := io.CopyN(io.Discard, response.Body, written); err != nil {
+			return ending(err)
+		}
+		n, err := io.Copy(w, response.Body)
+		written += n
 		return ending(err)
 	}
-	n, err := io.Copy(w, response.Body)
-	*written += n
-	return ending(err)
+	if opts.follow && opts.tail < 0 {
+		return c.resume(ctx, copyRest)
+	}
+	if err := copyRest(ctx); ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
 }
 
 // ending tells a body that ended from one that broke off.

@@ -17,8 +17,7 @@ import (
 
 func (p appCommands) openLinkCommand() *cobra.Command {
 	var print bool
-	cmd := &cobra.Command{Use: "open-link slipway://…", Short: "Open a slipway:// link",
-		Args: exactly(1, "one link"),
+	cmd := &cobra.Command{Use: "open-link LINK", Short: "Open a slipway:// link",
 		Long: `Open-link opens a link in the desktop window, or in the browser if there is none.
 slipway://run?image=… fills in the launcher and slipway://open/SESSION shows a session.
 Nothing happens before you confirm.`,
@@ -28,8 +27,7 @@ Nothing happens before you confirm.`,
 		if _, err := recipe.ParseLink(args[0]); err != nil {
 			var fault *recipe.Fault
 			if errors.As(err, &fault) {
-				return &failure{code: session.CodeRecipeInvalid, exit: ExitInvalid, message: sentence(fault.Message),
-					hint: fault.Hint}
+				return fail(session.CodeRecipeInvalid, sentence(fault.Message), fault.Hint)
 			}
 			return err
 		}

@@ -46,8 +46,9 @@ func (p *program) operates(begin func(context.Context, *caller, []string) (api.O
 		if err != nil {
 			return err
 		}
-		show := &operationView{
-			w: p.raw.err, oneLine: isTerminal(p.raw.err), quiet: p.output == outputJSON, shown: map[string]string{},
+		show := &operationView{statusLine: p.newStatusLine(), w: p.raw.err, shown: map[string]string{}}
+		if p.output == outputJSON {
+			show.w = io.Discard
 		}
 		ended, err := p.watchOperation(ctx, c, begun, show)
 		if ctx.Err() != nil {
@@ -63,7 +64,7 @@ func (p *program) operates(begin func(context.Context, *caller, []string) (api.O
 		}
 		switch {
 		case ended.State == "cancelled":
-			return &failure{code: session.CodeOperationCancelled, exit: ExitInterrupted, message: "It was cancelled."}
+			return failAs(ExitInterrupted, session.CodeOperationCancelled, "It was cancelled.", "")
 		case ended.State == "failed" && ended.Error != nil:
 			return &client.Refused{Problem: *ended.Error}
 		case ended.State == "failed":
@@ -187,9 +188,8 @@ func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 		if err != nil {
-			return "", &failure{code: session.CodeCommandFailed, exit: ExitFailure,
-				message: "It asks: " + session.Printable(prompt.Text),
-				hint:    "Run this where you can type, or answer in the user interface."}
+			return "", fail(session.CodeCommandFailed, "It asks: "+session.Printable(prompt.Text),
+				"Run this where you can type, or answer in the user interface.")
 		}
 		defer tty.Close()
 		in = tty
@@ -222,8 +222,7 @@ func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
 		return line, nil
 	case err := <-failed:
 		if errors.Is(err, io.EOF) {
-			return "", &failure{code: session.CodeOperationCancelled, exit: ExitInterrupted,
-				message: "Nothing was answered."}
+			return "", failAs(ExitInterrupted, session.CodeOperationCancelled, "Nothing was answered.", "")
 		}
 		return "", err
 	case <-ctx.Done():
@@ -245,35 +244,39 @@ func readAnswer(in *os.File, secret bool) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
+// yesFlag gives a command the flag that answers every question of [program.confirm].
+func (p *program) yesFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&p.yes, "yes", "y", false, "do not ask for confirmation")
+}
+
 // confirm asks for a yes.
 func (p *program) confirm(ctx context.Context, question string) error {
+	if p.yes {
+		return nil
+	}
 	answer, err := p.ask(ctx, api.Prompt{Text: question + " (yes/no)"})
 	if err != nil {
 		return err
 	}
 	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
-		return &failure{code: session.CodeOperationCancelled, exit: ExitInterrupted, message: "Nothing was changed."}
+		return failAs(ExitInterrupted, session.CodeOperationCancelled, "Nothing was changed.", "")
 	}
 	return nil
 }
 
 // operationView shows the steps of an operation, each once it has ended, and
-// the one that goes on with its progress on one line of a terminal.
+// the running one with its progress on one line of a terminal.
 type operationView struct {
-	w              io.Writer
-	oneLine, quiet bool
-	left           bool // nobody is there to answer any more
-	shown          map[string]string
-	line           string
+	statusLine
+	w     io.Writer
+	left  bool // nobody is there to answer any more
+	shown map[string]string
 }
 
 // marks are the signs of steps; the words beside them say the same.
 var marks = map[string]string{"ok": "✓", "warning": "!", "failed": "✗", "skipped": "-"}
 
 func (v *operationView) show(o api.Operation) {
-	if v.quiet {
-		return
-	}
 	running := ""
 	for _, step := range o.Steps {
 		mark, over := marks[step.State]
@@ -293,25 +296,14 @@ func (v *operationView) show(o api.Operation) {
 			}
 		}
 	}
-	if !v.oneLine || running == "" || o.Prompt != nil {
+	if running == "" || o.Prompt != nil {
 		return
 	}
 	text := "… " + session.Printable(running)
 	if p := o.Progress; p != nil && p.Done < p.Total {
 		text += "  " + progressBar(*p)
 	}
-	if text != v.line {
-		v.line = text
-		fmt.Fprint(v.w, "\r\x1b[K"+text)
-	}
-}
-
-// clear removes the line.
-func (v *operationView) clear() {
-	if v.line != "" {
-		fmt.Fprint(v.w, "\r\x1b[K")
-	}
-	v.line = ""
+	v.statusLine.show(text)
 }
 
 const progressWidth = 24

@@ -88,18 +88,58 @@ func columns(w io.Writer, rows [][]string) {
 	}
 }
 
-// fields writes names and values, the values aligned. Empty values are left out.
-func fields(w io.Writer, pairs [][2]string) {
-	width := 0
-	for _, pair := range pairs {
-		width = max(width, cells.StringWidth(pair[0]))
+// table writes a line of cells for each item below a header, the names of the
+// columns separated by commas.
+func table[T any](w io.Writer, header string, items []T, cells func(T) []string) {
+	rows := [][]string{strings.Split(header, ",")}
+	for _, item := range items {
+		rows = append(rows, cells(item))
 	}
-	for _, pair := range pairs {
-		if pair[1] != "" {
-			value := strings.ReplaceAll(pair[1], "\n", "\n"+strings.Repeat(" ", width+2))
-			fmt.Fprintf(w, "%s  %s\n", cells.FillRight(pair[0], width), value)
+	columns(w, rows)
+}
+
+// fields writes names and values in turn, the values aligned. Empty values are
+// left out.
+func fields(w io.Writer, pairs ...string) {
+	width := 0
+	for i := 0; i < len(pairs); i += 2 {
+		width = max(width, cells.StringWidth(pairs[i]))
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		if value := pairs[i+1]; value != "" {
+			value = strings.ReplaceAll(value, "\n", "\n"+strings.Repeat(" ", width+2))
+			fmt.Fprintf(w, "%s  %s\n", cells.FillRight(pairs[i], width), value)
 		}
 	}
+}
+
+// statusLine is one line of a terminal that is written over.
+type statusLine struct {
+	w    io.Writer // nil: nothing is shown
+	text string
+}
+
+// newStatusLine is a line of standard error where that is a terminal that
+// people read.
+func (p *program) newStatusLine() statusLine {
+	if p.output == outputJSON || !isTerminal(p.raw.err) {
+		return statusLine{}
+	}
+	return statusLine{w: p.raw.err}
+}
+
+func (l *statusLine) show(text string) {
+	if l.w != nil && text != l.text {
+		l.text = text
+		fmt.Fprint(l.w, "\r\x1b[K"+text)
+	}
+}
+
+func (l *statusLine) clear() {
+	if l.text != "" {
+		fmt.Fprint(l.w, "\r\x1b[K")
+	}
+	l.text = ""
 }
 
 // size writes an amount of bytes in binary units: "1.5 GiB".
@@ -147,12 +187,15 @@ func (p *program) moment(at *time.Time) string {
 	if at == nil || at.IsZero() {
 		return ""
 	}
-	ago := p.Now().Sub(*at)
-	relation := span(ago) + " ago"
-	if ago < 0 {
-		relation = "in " + span(-ago)
+	return at.In(p.Now().Location()).Format(time.DateTime) + " (" + p.age(*at) + ")"
+}
+
+// age says how long ago a time was, or how far ahead it is.
+func (p *program) age(at time.Time) string {
+	if ago := p.Now().Sub(at); ago >= 0 {
+		return span(ago) + " ago"
 	}
-	return at.In(p.Now().Location()).Format("2006-01-02 15:04:05") + " (" + relation + ")"
+	return "in " + span(at.Sub(p.Now()))
 }
 
 func percent[N ~int64](part, whole N) string {

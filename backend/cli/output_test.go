@@ -26,7 +26,7 @@ train-20   128
 
 func TestFieldsAreAlignedAsATerminalShowsThem(t *testing.T) {
 	var out strings.Builder
-	fields(&out, [][2]string{{"이름", "실험"}, {"empty", ""}, {"mounts", "/data\n/home"}})
+	fields(&out, "이름", "실험", "empty", "", "mounts", "/data\n/home")
 	if want := "이름    실험\nmounts  /data\n        /home\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}

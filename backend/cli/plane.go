@@ -33,7 +33,6 @@ func (p planeCommands) serveCommand() *cobra.Command {
 		Long: `Serve runs Slipway on 127.0.0.1 until it is interrupted. Sessions keep running without it. If
 Slipway is already running, serve prints a login link for it and exits. The link works once,
 within ten minutes. To get a new one, press Enter in the terminal or run slipway login.`,
-		Args: exactly(0, "no argument"),
 	}
 	cmd.Flags().StringVar(&engine, "engine", p.Env("SLIPWAY_ENGINE"),
 		"what runs the containers: docker, sim, or auto: docker if it answers, else sim (default docker)")
@@ -78,8 +77,7 @@ within ten minutes. To get a new one, press Enter in the terminal or run slipway
 // log, where no login code may stand.
 func (p planeCommands) serve(ctx context.Context, opts ServeOptions, open, quiet bool) error {
 	if p.Serve == nil {
-		return &failure{code: session.CodeServerFailed, exit: ExitFailure, message: "This program cannot serve.",
-			hint: "Use the slipway program."}
+		return fail(session.CodeServerFailed, "This program cannot serve.", "Use the slipway program.")
 	}
 	if !quiet {
 		opts.Ready = func(ready Ready) {
@@ -89,9 +87,8 @@ func (p planeCommands) serve(ctx context.Context, opts ServeOptions, open, quiet
 	}
 	err := p.Serve(ctx, opts)
 	if errors.Is(err, place.ErrLocked) {
-		return &failure{code: session.CodeStartConflict, exit: ExitFailure,
-			message: "Another control plane holds " + opts.Home.Dir + " and does not answer.",
-			hint:    "It may be starting or stopping: try again. SLIPWAY_HOME chooses another folder."}
+		return fail(session.CodeStartConflict, "Another control plane holds "+opts.Home.Dir+" and does not answer.",
+			"It may be starting or stopping: try again. SLIPWAY_HOME chooses another folder.")
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil // stopped as asked
@@ -117,9 +114,8 @@ func (p planeCommands) sayServing(ready Ready) {
 // was asked for than it has.
 func (p planeCommands) alreadyServing(ctx context.Context, running *client.Client, asked string, open bool) error {
 	if have := running.Serving.Engine; asked != "" && asked != "auto" && have != "" && asked != have {
-		return &failure{code: session.CodeStartConflict, exit: ExitFailure,
-			message: fmt.Sprintf("A control plane runs already, with the engine %s.", have),
-			hint:    "slipway shutdown stops it; sessions go on."}
+		return fail(session.CodeStartConflict, fmt.Sprintf("A control plane runs already, with the engine %s.", have),
+			"slipway shutdown stops it; sessions go on.")
 	}
 	p.notice("A control plane runs already (process %d).", running.Serving.PID)
 	return p.printLogin(ctx, &caller{running, p.program}, open)
@@ -145,7 +141,6 @@ func (p planeCommands) loginCommand() *cobra.Command {
 		Short: "Print a single-use login link and, on a desktop, open it",
 		Long: `Login prints a login link for a browser. It works once, within one minute. On a desktop,
 login also opens the browser.`,
-		Args: exactly(0, "no argument"),
 	}
 	cmd.Flags().BoolVar(&open, "open", false, "open the browser, even without a desktop")
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address without opening it")
@@ -167,45 +162,43 @@ login also opens the browser.`,
 const shutdownPause = 20 * time.Millisecond
 
 func (p planeCommands) shutdownCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "shutdown",
 		Short: "Stop Slipway; sessions keep running",
-		Args:  exactly(0, "no argument"),
-	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ctx, cancel := interruptible(cmd.Context())
-		defer cancel()
-		home, err := place.FindHome(p.Env)
-		if err != nil {
-			return err
-		}
-		connection, err := client.Connect(ctx, home)
-		if errors.Is(err, client.ErrNotServing) {
-			p.notice("No control plane is running.")
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := route.Shutdown.Ask(ctx, connection); err != nil {
-			return err
-		}
-		for { // the next command must find either none or a new one
-			lock, err := home.Lock()
-			if err == nil {
-				return lock.Close()
-			}
-			if !errors.Is(err, place.ErrLocked) {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := interruptible(cmd.Context())
+			defer cancel()
+			home, err := place.FindHome(p.Env)
+			if err != nil {
 				return err
 			}
-			select {
-			case <-time.After(shutdownPause):
-			case <-ctx.Done():
-				return ctx.Err()
+			connection, err := client.Connect(ctx, home)
+			if errors.Is(err, client.ErrNotServing) {
+				p.notice("No control plane is running.")
+				return nil
 			}
-		}
+			if err != nil {
+				return err
+			}
+			if _, err := route.Shutdown.Ask(ctx, connection); err != nil {
+				return err
+			}
+			for { // the next command must find either none or a new one
+				lock, err := home.Lock()
+				if err == nil {
+					return lock.Close()
+				}
+				if !errors.Is(err, place.ErrLocked) {
+					return err
+				}
+				select {
+				case <-time.After(shutdownPause):
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		},
 	}
-	return cmd
 }
 
 func (p planeCommands) doctorCommand() *cobra.Command {
@@ -214,7 +207,6 @@ func (p planeCommands) doctorCommand() *cobra.Command {
 		Use:   "doctor [--on AGENT]",
 		Short: "Check a machine and show how to fix problems",
 		Long:  "Exits with 1 if a check failed.",
-		Args:  exactly(0, "no argument"),
 	}
 	p.onFlag(cmd, &on, "the machine of this agent (default this computer)")
 	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
@@ -245,36 +237,34 @@ func checkTable(w io.Writer, checks []session.Check) {
 }
 
 func (p planeCommands) versionCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program and of the running Slipway",
-		Args:  exactly(0, "no argument"),
-	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		answer := struct {
-			api.Version
-			Server *api.Version `json:"server"` // null: none is running
-		}{Version: p.Version}
-		home, err := place.FindHome(p.Env)
-		if err != nil {
-			return err
-		}
-		if connection, err := client.Connect(cmd.Context(), home); err == nil {
-			version, err := route.Version.Ask(cmd.Context(), connection)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			answer := struct {
+				api.Version
+				Server *api.Version `json:"server"` // null: none is running
+			}{Version: p.Version}
+			home, err := place.FindHome(p.Env)
 			if err != nil {
 				return err
 			}
-			answer.Server = &version
-		}
-		return p.print(answer, func(w io.Writer) {
-			rows := [][2]string{{"Slipway", versionText(p.Version)}}
-			if answer.Server != nil {
-				rows = append(rows, [2]string{"Control plane", versionText(*answer.Server)})
+			if connection, err := client.Connect(cmd.Context(), home); err == nil {
+				version, err := route.Version.Ask(cmd.Context(), connection)
+				if err != nil {
+					return err
+				}
+				answer.Server = &version
 			}
-			fields(w, rows)
-		})
+			return p.print(answer, func(w io.Writer) {
+				rows := []string{"Slipway", versionText(p.Version)}
+				if answer.Server != nil {
+					rows = append(rows, "Control plane", versionText(*answer.Server))
+				}
+				fields(w, rows...)
+			})
+		},
 	}
-	return cmd
 }
 
 func versionText(v api.Version) string {

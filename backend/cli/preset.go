@@ -18,15 +18,12 @@ func (p recipeCommands) presetCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "preset",
 		Short: "Manage resource presets",
-		Args:  noSuchCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	list := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List presets", Args: exactly(0, "no argument")}
+	list := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List presets"}
 	list.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
 		return show(ctx, c, route.Presets, presetTable)
 	})
-	rename := &cobra.Command{Use: "rename PRESET NAME", Short: "Rename one of your presets",
-		Args: exactly(2, "a preset and its new name")}
+	rename := &cobra.Command{Use: "rename PRESET NAME", Short: "Rename one of your presets"}
 	rename.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		found, err := c.findPreset(ctx, args[0])
 		if err != nil {
@@ -34,7 +31,7 @@ func (p recipeCommands) presetCommand() *cobra.Command {
 		}
 		return show(ctx, c, route.PresetUpdate.At(found.ID).Body(hub.PresetUpdate{Name: &args[1]}), presetName)
 	})
-	remove := &cobra.Command{Use: "rm PRESET", Short: "Delete one of your presets", Args: exactly(1, "one preset")}
+	remove := &cobra.Command{Use: "rm PRESET", Short: "Delete one of your presets"}
 	remove.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		found, err := c.findPreset(ctx, args[0])
 		if err != nil {
@@ -50,8 +47,7 @@ func (p recipeCommands) presetCommand() *cobra.Command {
 func (p recipeCommands) presetSaveCommand() *cobra.Command {
 	request := hub.PresetContent{}
 	var memory, shm, devices string
-	cmd := &cobra.Command{Use: "save NAME [--cpu N] [--mem SIZE] [--shm SIZE] [--gpu WHAT]", Short: "Save a preset",
-		Args: exactly(1, "a name")}
+	cmd := &cobra.Command{Use: "save NAME [--cpu N] [--mem SIZE] [--shm SIZE] [--gpu WHAT]", Short: "Save a preset"}
 	cmd.Flags().IntVar(&request.Resources.CPU, "cpu", 0, "whole CPUs (default 1)")
 	cmd.Flags().StringVar(&memory, "mem", "", "memory with m, g or t (default 1g)")
 	cmd.Flags().StringVar(&shm, "shm", "", "shared memory (default automatic)")
@@ -72,8 +68,7 @@ func (p recipeCommands) presetSaveCommand() *cobra.Command {
 func presetName(w io.Writer, preset hub.Preset) { fmt.Fprintln(w, preset.Name) }
 
 func presetTable(w io.Writer, presets []hub.Preset) {
-	rows := [][]string{{"NAME", " CPU", " MEMORY", " SHARED", "GPU", "KIND"}}
-	for _, preset := range presets {
+	table(w, "NAME, CPU, MEMORY, SHARED,GPU,KIND", presets, func(preset hub.Preset) []string {
 		shared, devices, kind := "automatic", "", "your own"
 		if !preset.Accelerator.IsZero() {
 			devices = preset.Accelerator.String()
@@ -84,11 +79,9 @@ func presetTable(w io.Writer, presets []hub.Preset) {
 		if preset.Builtin {
 			kind = "built in"
 		}
-		rows = append(rows, []string{preset.Name, strconv.Itoa(preset.Resources.CPU),
-			size(int64(preset.Resources.Memory)),
-			shared, devices, kind})
-	}
-	columns(w, rows)
+		return []string{preset.Name, strconv.Itoa(preset.Resources.CPU), size(int64(preset.Resources.Memory)), shared,
+			devices, kind}
+	})
 }
 
 // findPreset finds a preset by its id or its name, whatever its case.
@@ -102,6 +95,6 @@ func (c *caller) findPreset(ctx context.Context, ref string) (hub.Preset, error)
 			return preset, nil
 		}
 	}
-	return hub.Preset{}, &failure{code: session.CodeRecipeNotFound, exit: ExitNotFound,
-		message: fmt.Sprintf("There is no preset %q.", ref), hint: "slipway preset ls lists all of them."}
+	return hub.Preset{}, fail(session.CodeRecipeNotFound, fmt.Sprintf("There is no preset %q.", ref),
+		"slipway preset ls lists all of them.")
 }

@@ -21,7 +21,6 @@ func (p sessionCommands) queueCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "queue [--on AGENT]",
 		Short: "List waiting sessions in order, and why they wait",
-		Args:  exactly(0, "no argument"),
 	}
 	p.onFlag(cmd, &on, "only sessions of this agent")
 	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
@@ -35,8 +34,7 @@ func (p sessionCommands) queueTable(w io.Writer, waiting []api.Session) {
 		fmt.Fprintln(w, "No session waits.")
 		return
 	}
-	rows := [][]string{{" TURN", "AGENT", "ID", "NAME", " PRIORITY", "NEEDS", " WAITED", "START", "WHY"}}
-	for _, s := range waiting {
+	table(w, " TURN,AGENT,ID,NAME, PRIORITY,NEEDS, WAITED,START,WHY", waiting, func(s api.Session) []string {
 		turn, why, start := "-", "not planned yet", "-"
 		if s.Wait != nil {
 			why, start = s.Wait.Message, p.startText(*s.Wait)
@@ -44,10 +42,9 @@ func (p sessionCommands) queueTable(w io.Writer, waiting []api.Session) {
 				turn = strconv.Itoa(s.Wait.Position)
 			}
 		}
-		rows = append(rows, []string{turn, s.Agent, string(s.ID), s.Name, strconv.Itoa(s.Priority), needs(s.Spec),
-			span(p.Now().Sub(s.CreatedAt)), start, why})
-	}
-	columns(w, rows)
+		return []string{turn, s.Agent, string(s.ID), s.Name, strconv.Itoa(s.Priority), needs(s.Spec),
+			span(p.Now().Sub(s.CreatedAt)), start, why}
+	})
 }
 
 // startText says when a session that waits will start: a known moment, or an
@@ -79,41 +76,35 @@ func needs(spec session.Spec) string {
 }
 
 func (p sessionCommands) priorityCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "priority SESSION N",
-		Short:             "Change the priority of a waiting session, 0 to 100",
-		Args:              exactly(2, "a session and its priority"),
-		ValidArgsFunction: p.completeSessions(liveSessions),
+	return &cobra.Command{
+		Use:   "priority SESSION N",
+		Short: "Change the priority of a waiting session, 0 to 100",
+		RunE: p.command(func(ctx context.Context, c *caller, args []string) error {
+			priority, err := strconv.Atoi(args[1])
+			if err != nil {
+				return usagef("invalid priority %q: use a whole number from 0 to 100", args[1])
+			}
+			s, err := c.find(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return show(ctx, c, route.SessionUpdate.At(string(s.ID)).Body(api.SessionUpdate{Priority: &priority}),
+				func(w io.Writer, s api.Session) { fmt.Fprintf(w, "%s has priority %d.\n", s.Name, s.Priority) })
+		}),
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		priority, err := strconv.Atoi(args[1])
-		if err != nil {
-			return usagef("invalid priority %q: use a whole number from 0 to 100", args[1])
-		}
-		s, err := c.find(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return show(ctx, c, route.SessionUpdate.At(string(s.ID)).Body(api.SessionUpdate{Priority: &priority}),
-			func(w io.Writer, s api.Session) { fmt.Fprintf(w, "%s has priority %d.\n", s.Name, s.Priority) })
-	})
-	return cmd
 }
 
 func (p sessionCommands) keepCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "keep SESSION TIME",
-		Short:             "Keep an idle session, for example for 4h",
-		Args:              exactly(2, "a session and a length of time"),
-		ValidArgsFunction: p.completeSessions(liveSessions),
+	return &cobra.Command{
+		Use:   "keep SESSION TIME",
+		Short: "Keep an idle session, for example for 4h",
+		RunE: p.inSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {
+			return show(ctx, c, route.Keep.At(string(s.ID)).Body(api.KeepRequest{For: args[1]}),
+				func(w io.Writer, s api.Session) {
+					fmt.Fprintf(w, "%s is kept until %s.\n", s.Name, p.moment(s.KeepUntil))
+				})
+		}),
 	}
-	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {
-		return show(ctx, c, route.Keep.At(string(s.ID)).Body(api.KeepRequest{For: args[1]}),
-			func(w io.Writer, s api.Session) {
-				fmt.Fprintf(w, "%s is kept until %s.\n", s.Name, p.moment(s.KeepUntil))
-			})
-	})
-	return cmd
 }
 
 func (p sessionCommands) idleCommand() *cobra.Command {
@@ -123,7 +114,6 @@ func (p sessionCommands) idleCommand() *cobra.Command {
 		Short: "Show the idle checks of a session, or simulate others",
 		Long: `Idle shows the latest results of the idle checks. With --idle flags it simulates these
 checks with the recorded data of the session. It changes nothing.`,
-		Args:              exactly(1, "one session"),
 		ValidArgsFunction: p.completeSessions(allSessions),
 	}
 	flags.add(cmd)
@@ -156,8 +146,8 @@ func (p sessionCommands) idle(ctx context.Context, c *caller, s api.Session, pol
 			verdict = "It would have been reclaimed: " + p.moment(simulation.At) + ", by the check of " +
 				string(simulation.Checker) + "."
 		}
-		fields(w, [][2]string{{"Verdict", verdict}, {"Because", simulation.Message},
-			{"Judged since", p.moment(&simulation.Since)}})
+		fields(w, "Verdict", verdict, "Because", simulation.Message,
+			"Judged since", p.moment(&simulation.Since))
 	})
 }
 
@@ -169,8 +159,7 @@ func (p sessionCommands) idleTable(w io.Writer, checks []session.IdleCheck, keep
 		fmt.Fprintln(w, "No idle check watches this session.")
 		return
 	}
-	rows := [][]string{{"CHECK", "STATE", "RECLAIMED", "USE", "MESSAGE"}}
-	for _, check := range checks {
+	table(w, "CHECK,STATE,RECLAIMED,USE,MESSAGE", checks, func(check session.IdleCheck) []string {
 		at := "-"
 		if check.ExpiresAt != nil {
 			at = "in " + span(check.ExpiresAt.Sub(p.Now()))
@@ -182,8 +171,6 @@ func (p sessionCommands) idleTable(w io.Writer, checks []session.IdleCheck, keep
 		for _, m := range check.Metrics {
 			metrics = append(metrics, fmt.Sprintf("%s %.1f of %g %%", m.Name, m.Average, m.Threshold))
 		}
-		rows = append(rows, []string{string(check.Checker), string(check.State), at, strings.Join(metrics, ", "),
-			check.Message})
-	}
-	columns(w, rows)
+		return []string{string(check.Checker), string(check.State), at, strings.Join(metrics, ", "), check.Message}
+	})
 }

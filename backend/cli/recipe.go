@@ -33,9 +33,8 @@ func (p recipeCommands) readSpec(path string) (session.Spec, error) {
 	} else {
 		file, err := os.Open(path)
 		if err != nil {
-			return session.Spec{}, &failure{code: session.CodeRecipeNotFound, exit: ExitUsage,
-				message: sentence(err.Error()),
-				hint:    "-f takes the path of a YAML file."}
+			return session.Spec{}, failAs(ExitUsage, session.CodeRecipeNotFound, sentence(err.Error()),
+				"-f takes the path of a YAML file.")
 		}
 		defer file.Close()
 		from = file
@@ -60,8 +59,7 @@ func recipeFailure(name string, err error) error {
 	if fault.Line > 0 {
 		where = fmt.Sprintf("%s, line %d", name, fault.Line)
 	}
-	return &failure{code: session.CodeRecipeInvalid, exit: ExitInvalid, message: where + ": " + fault.Message,
-		hint: fault.Hint}
+	return fail(session.CodeRecipeInvalid, where+": "+fault.Message, fault.Hint)
 }
 
 // addSecrets takes the values that a recipe does not keep from here, but for
@@ -85,10 +83,9 @@ func (p recipeCommands) addSecrets(spec *session.Spec, given []string) error {
 	if len(missing) > 1 {
 		verb = "have no values"
 	}
-	return &failure{code: session.CodeRecipeInvalid, exit: ExitInvalid,
-		message: fmt.Sprintf("%s %s: recipes keep no secrets.", strings.Join(missing, ", "), verb),
-		hint: fmt.Sprintf("Set it in the environment, or add -e %s=VALUE; -e %s= leaves it empty.", missing[0],
-			missing[0])}
+	return fail(session.CodeRecipeInvalid, fmt.Sprintf("%s %s: recipes keep no secrets.", strings.Join(missing, ", "),
+		verb), fmt.Sprintf("Set it in the environment, or add -e %s=VALUE; -e %s= leaves it empty.", missing[0],
+		missing[0]))
 }
 
 func (p recipeCommands) recipeCommand() *cobra.Command {
@@ -98,8 +95,6 @@ func (p recipeCommands) recipeCommand() *cobra.Command {
 		Long: `A recipe is a YAML file that describes a session, with its image pinned by digest. Launch it
 with slipway run -f, or drop it on the launcher. It never contains the values of variables
 with secret-looking names: run takes them from the environment.`,
-		Args: noSuchCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	parent.AddCommand(p.recipeExportCommand(), p.recipeCheckCommand(), p.recipeDiffCommand())
 	return parent
@@ -108,7 +103,6 @@ with secret-looking names: run takes them from the environment.`,
 func (p recipeCommands) recipeExportCommand() *cobra.Command {
 	as := "yaml"
 	cmd := &cobra.Command{Use: "export SESSION", Short: "Print the recipe of a session or recent launch",
-		Args:              exactly(1, "a session or the name of a recent launch"),
 		ValidArgsFunction: p.completeSessions(allSessions),
 		Example:           "  slipway recipe export train-a > train.yaml\n  slipway recipe export train-a --as docker"}
 	cmd.Flags().StringVar(&as, "as", as, "yaml, run (slipway run command) or docker (similar docker run command)")
@@ -164,20 +158,20 @@ func (c *caller) recipeOf(ctx context.Context, ref string) (route.Route[route.No
 }
 
 func (p recipeCommands) recipeCheckCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "check FILE", Short: "Check whether a recipe can be launched here",
-		Args: exactly(1, "a file, - for stdin"),
+	return &cobra.Command{Use: "check FILE", Short: "Check whether a recipe can be launched here",
 		Long: "Check reads a recipe and asks what a launch would do. It launches nothing. What does not\nfit here " +
 			"(an image, folder, agent or device that is not there) is named field by field, with the\nflags of " +
-			"slipway run that mend it."}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		spec, err := p.readSpec(args[0])
-		if err != nil {
-			return err
-		}
-		return p.command(func(ctx context.Context, c *caller, _ []string) error { return p.checkRecipe(ctx, c, spec) })(
-			cmd, args)
+			"slipway run that mend it.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			spec, err := p.readSpec(args[0])
+			if err != nil {
+				return err
+			}
+			return p.command(func(ctx context.Context, c *caller, _ []string) error {
+				return p.checkRecipe(ctx, c, spec)
+			})(cmd, args)
+		},
 	}
-	return cmd
 }
 
 func (p recipeCommands) checkRecipe(ctx context.Context, c *caller, spec session.Spec) error {
@@ -209,7 +203,6 @@ func (p recipeCommands) checkRecipe(ctx context.Context, c *caller, spec session
 func (p recipeCommands) recipeDiffCommand() *cobra.Command {
 	all := false
 	cmd := &cobra.Command{Use: "diff FILE FILE", Short: "Compare two recipes field by field",
-		Args: exactly(2, "two files"),
 		Long: "Prints the fields that differ. Exits with 1 if any do, as diff does."}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "also print identical fields")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {

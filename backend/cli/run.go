@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -187,19 +188,6 @@ func launchKey() string {
 	return hex.EncodeToString(key)
 }
 
-// askAgain asks for a launch. A lost answer is asked for again under the same
-// key, which cannot launch twice.
-func askAgain[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out]) (Out, error) {
-	answer, err := at.Ask(ctx, c)
-	if client.IsLost(err) && ctx.Err() == nil {
-		err = c.program.again(ctx, func(ctx context.Context, c *caller) error {
-			answer, err = at.Ask(ctx, c)
-			return err
-		})
-	}
-	return answer, err
-}
-
 // launchMany launches several sessions and prints the ids of those that there
 // are; each failure is told, and the last one decides the exit code.
 func (p runCommands) launchMany(ctx context.Context, c *caller, spec session.Spec, opts runOptions) error {
@@ -243,7 +231,7 @@ func (p runCommands) waitRunning(ctx context.Context, c *caller, s api.Session,
 	ctx, cancel := limited(ctx, timeout, "The start of "+s.Name)
 	defer cancel()
 	progress := p.newProgress()
-	err := p.follow(ctx, c, s.ID, func(now api.Session) bool {
+	err := c.follow(ctx, s.ID, func(now api.Session) bool {
 		s = now
 		progress.show(now)
 		return now.Status == session.Running || ended(now)
@@ -267,15 +255,13 @@ func (p runCommands) runBatch(ctx context.Context, c *caller, s api.Session, opt
 	progress := p.newProgress()
 	logs := make(chan error, 1)
 	showing := false
-	err := p.follow(ctx, c, s.ID, func(now api.Session) bool {
+	err := c.follow(ctx, s.ID, func(now api.Session) bool {
 		s = now
 		if p.output == outputTable && !showing && now.StartedAt != nil {
 			progress.clear()
 			showing = true
-			id := now.ID
-			go func() {
-				logs <- sessionCommands(p).copyLogs(ctx, c, id, logOptions{follow: true, tail: -1}, p.raw.out)
-			}()
+			own := *c
+			go func() { logs <- own.copyLogs(ctx, now.ID, logOptions{follow: true, tail: -1}, p.raw.out) }()
 		}
 		if !showing {
 			progress.show(now)
@@ -325,14 +311,12 @@ func (p runCommands) endOfBatch(ctx context.Context, c *caller, s api.Session) e
 
 // noResult is the failure of a session that ended before its command did.
 func noResult(s api.Session) error {
-	f := &failure{code: session.CodeRunFailed, exit: ExitNoResult,
-		message: fmt.Sprintf("%s ended as %s: %s.", s.Name, s.Status, s.Reason), hint: "slipway history " + s.Name +
-			" shows its course."}
+	problem := session.Error{Code: session.CodeRunFailed, Message: string(s.Reason) + ".",
+		Hint: "slipway history " + s.Name + " shows what happened."}
 	if s.Error != nil {
-		f.code, f.message = s.Error.Code, fmt.Sprintf("%s ended as %s: %s", s.Name, s.Status, s.Error.Message)
-		if s.Error.Hint != "" {
-			f.hint = s.Error.Hint
-		}
+		problem.Code, problem.Message = s.Error.Code, s.Error.Message
+		problem.Hint = cmp.Or(s.Error.Hint, problem.Hint)
 	}
-	return f
+	problem.Message = fmt.Sprintf("%s ended as %s: %s", s.Name, s.Status, problem.Message)
+	return &failure{problem, ExitNoResult}
 }

@@ -28,16 +28,15 @@ func (p sessionCommands) psCommand() *cobra.Command {
 		Use:     "ps [-a] [--on AGENT]",
 		Aliases: []string{"ls"},
 		Short:   "List live sessions, or all with -a, newest first",
-		Args:    exactly(0, "no argument"),
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "include finished sessions")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print IDs only")
 	p.onFlag(cmd, &on, "only sessions of this agent")
 	cmd.Flags().StringVar(&tag, "tag", "", "only sessions with this tag")
 	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
-		state := "live"
+		state := liveSessions
 		if all {
-			state = "all"
+			state = allSessions
 		}
 		sessions, err := route.Sessions.With("state", state).With("agent", on).Ask(ctx, c)
 		if err != nil {
@@ -61,22 +60,19 @@ func (p sessionCommands) psCommand() *cobra.Command {
 
 func (p sessionCommands) sessionTable(w io.Writer, sessions []api.Session, all bool) {
 	if len(sessions) == 0 {
-		what := "No session is live. slipway ps -a lists finished ones."
+		what := "No live sessions. slipway ps -a lists finished ones."
 		if all {
-			what = "There is no session yet. slipway run --image IMAGE launches one."
+			what = "No sessions yet. slipway run --image IMAGE launches one."
 		}
 		fmt.Fprintln(w, what)
 		return
 	}
-	rows := [][]string{{"ID", "NAME", "TYPE", "STATUS", "AGENT", " CPU", " MEMORY", "GPU", " ELAPSED", "IMAGE",
-		"DETAIL"}}
-	for _, s := range sessions {
-		rows = append(rows, []string{string(s.ID), s.Name, string(s.Type), string(s.Status), s.Agent,
-			strconv.Itoa(s.Spec.Resources.CPU),
-			size(int64(s.Spec.Resources.Memory)),
-			acceleratorText(s.Spec.Accelerator), p.elapsed(s), s.Image, p.heardDetail(s)})
-	}
-	columns(w, rows)
+	table(w, "ID,NAME,TYPE,STATUS,AGENT, CPU, MEMORY,GPU, ELAPSED,IMAGE,DETAIL", sessions,
+		func(s api.Session) []string {
+			return []string{string(s.ID), s.Name, string(s.Type), string(s.Status), s.Agent,
+				strconv.Itoa(s.Spec.Resources.CPU), size(int64(s.Spec.Resources.Memory)),
+				acceleratorText(s.Spec.Accelerator), p.elapsed(s), s.Image, p.heardDetail(s)}
+		})
 }
 
 // heardDetail is why a session is where it is, and when that was heard where its
@@ -103,16 +99,14 @@ func (p sessionCommands) elapsed(s api.Session) string {
 }
 
 func (p sessionCommands) showCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:               "show SESSION",
 		Short:             "Show the details of a session",
-		Args:              exactly(1, "one session"),
 		ValidArgsFunction: p.completeSessions(allSessions),
+		RunE: p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
+			return show(ctx, c, route.Session.At(string(s.ID)), p.sessionFields)
+		}),
 	}
-	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
-		return show(ctx, c, route.Session.At(string(s.ID)), p.sessionFields)
-	})
-	return cmd
 }
 
 func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
@@ -120,54 +114,53 @@ func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
 	if s.Error != nil && ended(s) {
 		detail = string(s.Reason) // the error has a line of its own
 	}
-	pairs := [][2]string{
-		{"Name", s.Name}, {"Id", string(s.ID)}, {"Type", string(s.Type)}, {"Status", string(s.Status)}, {"Detail",
-			detail},
-		{"Result", string(s.Result)},
-		{"Image", s.Image}, {"Agent", s.Agent}, {"Command", s.Spec.Command},
-		{"CPU", cpuText(s)}, {"Memory", memoryText(s)}, {"Shared memory", size(int64(s.Spec.Resources.Shm))},
-		{"Mounts", mountText(s.Spec.Mounts)}, {"Variables", envText(s.Spec.Env)},
-		{"Ports", strings.Trim(fmt.Sprint(s.Spec.Ports), "[]")},
-		{"GPU", gpuText(s)}, {"Label", s.Spec.Label}, {"Waits for", joined(s.DependsOn)},
-		{"Waited for by", joined(s.Dependents)},
-		{"Created", p.moment(&s.CreatedAt)}, {"Started", p.moment(s.StartedAt)}, {"Ended", p.moment(s.TerminatedAt)},
+	pairs := []string{
+		"Name", s.Name, "Id", string(s.ID), "Type", string(s.Type), "Status", string(s.Status),
+		"Detail", detail, "Result", string(s.Result),
+		"Image", s.Image, "Agent", s.Agent, "Command", s.Spec.Command,
+		"CPU", cpuText(s), "Memory", memoryText(s), "Shared memory", size(int64(s.Spec.Resources.Shm)),
+		"Mounts", mountText(s.Spec.Mounts), "Variables", envText(s.Spec.Env),
+		"Ports", strings.Trim(fmt.Sprint(s.Spec.Ports), "[]"),
+		"GPU", gpuText(s), "Label", s.Spec.Label, "Waits for", joined(s.DependsOn),
+		"Waited for by", joined(s.Dependents),
+		"Created", p.moment(&s.CreatedAt), "Started", p.moment(s.StartedAt), "Ended", p.moment(s.TerminatedAt),
 	}
 	if s.StartedAt != nil {
-		pairs = append(pairs, [2]string{"Elapsed", p.elapsed(s)})
+		pairs = append(pairs, "Elapsed", p.elapsed(s))
 	}
 	if s.Status == "PENDING" {
-		pairs = append(pairs, [2]string{"Priority", strconv.Itoa(s.Priority)})
+		pairs = append(pairs, "Priority", strconv.Itoa(s.Priority))
 	}
 	if s.Wait != nil && (s.Wait.Start != nil || s.Wait.Until != nil) {
-		pairs = append(pairs, [2]string{"Start", p.startText(*s.Wait)})
+		pairs = append(pairs, "Start", p.startText(*s.Wait))
 	}
 	if s.KeepUntil != nil && s.KeepUntil.After(p.Now()) && !ended(s) {
-		pairs = append(pairs, [2]string{"Kept until", p.moment(s.KeepUntil)})
+		pairs = append(pairs, "Kept until", p.moment(s.KeepUntil))
 	}
 	if s.Processes > 0 {
-		pairs = append(pairs, [2]string{"Processes", fmt.Sprintf("at most %d in each container", s.Processes)})
+		pairs = append(pairs, "Processes", fmt.Sprintf("at most %d in each container", s.Processes))
 	}
 	for _, check := range s.Idle {
 		found := string(check.State) + ": " + check.Message
 		if check.JudgedFrom != nil {
 			found += " Judged from " + p.moment(check.JudgedFrom) + "."
 		}
-		pairs = append(pairs, [2]string{"Idle, " + string(check.Checker), found})
+		pairs = append(pairs, "Idle, "+string(check.Checker), found)
 	}
 	for _, k := range s.Kernels {
-		pairs = append(pairs, [2]string{"Kernel " + k.Name,
-			strings.Join([]string{string(k.Status), k.Container[:min(len(k.Container), 12)]}, "  ")})
+		pairs = append(pairs, "Kernel "+k.Name,
+			strings.Join([]string{string(k.Status), k.Container[:min(len(k.Container), 12)]}, "  "))
 	}
 	if s.Error != nil {
-		pairs = append(pairs, [2]string{"Error", strings.TrimSpace(s.Error.Message + "\n" + s.Error.Hint)})
+		pairs = append(pairs, "Error", strings.TrimSpace(s.Error.Message+"\n"+s.Error.Hint))
 	}
 	if s.EndImage != nil {
-		pairs = append(pairs, [2]string{"Image at end", endImageText(s)})
+		pairs = append(pairs, "Image at end", endImageText(s))
 	}
 	for _, warning := range s.Warnings {
-		pairs = append(pairs, [2]string{"Warning", warning.Title + "\n" + warning.Text})
+		pairs = append(pairs, "Warning", warning.Title+"\n"+warning.Text)
 	}
-	fields(w, pairs)
+	fields(w, pairs...)
 }
 
 // endImageText is what becomes of the image that is made as a session ends, and
@@ -299,10 +292,8 @@ func (p sessionCommands) stopCommand() *cobra.Command {
 	var force, wait bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use:               "stop [--force] [--wait] SESSION…",
-		Short:             "Terminate sessions; their home directories are deleted",
-		Args:              atLeast(1, "at least one session"),
-		ValidArgsFunction: p.completeSessions(liveSessions),
+		Use:   "stop [--force] [--wait] SESSION…",
+		Short: "Terminate sessions; their home directories are deleted",
 	}
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "remove the containers at once")
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until the sessions have ended")
@@ -342,7 +333,7 @@ func (p sessionCommands) stop(ctx context.Context, c *caller, ref string, reques
 	if wait {
 		ctx, cancel := limited(ctx, timeout, "The end of "+s.Name)
 		defer cancel()
-		if err := p.follow(ctx, c, s.ID, func(now api.Session) bool { s = now; return ended(now) }); err != nil {
+		if err := c.follow(ctx, s.ID, func(now api.Session) bool { s = now; return ended(now) }); err != nil {
 			return s, err
 		}
 		if s, err = route.Session.At(string(s.ID)).Ask(ctx, c); err != nil {
@@ -356,17 +347,14 @@ func (p sessionCommands) stop(ctx context.Context, c *caller, ref string, reques
 }
 
 func (p sessionCommands) renameCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "rename SESSION NAME",
-		Short:             "Rename a live session",
-		Args:              exactly(2, "a session and its new name"),
-		ValidArgsFunction: p.completeSessions(liveSessions),
+	return &cobra.Command{
+		Use:   "rename SESSION NAME",
+		Short: "Rename a live session",
+		RunE: p.inSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {
+			return show(ctx, c, route.SessionUpdate.At(string(s.ID)).Body(api.SessionUpdate{Name: &args[1]}),
+				func(w io.Writer, s api.Session) { fmt.Fprintln(w, s.Name) })
+		}),
 	}
-	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {
-		return show(ctx, c, route.SessionUpdate.At(string(s.ID)).Body(api.SessionUpdate{Name: &args[1]}),
-			func(w io.Writer, s api.Session) { fmt.Fprintln(w, s.Name) })
-	})
-	return cmd
 }
 
 func (p sessionCommands) historyCommand() *cobra.Command {
@@ -374,16 +362,15 @@ func (p sessionCommands) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "history SESSION [--phase … --result … --from … --to … --code … --text … --sort …]",
 		Short:             "Show the scheduling history of a session",
-		Args:              exactly(1, "one session"),
 		ValidArgsFunction: p.completeSessions(allSessions),
 	}
-	for _, filter := range [][2]string{
-		{"phase", "only these, separated by commas: schedule, prepare, start, terminate"},
-		{"result", "only these, such as FAILURE,GIVE_UP"},
-		{"from", "only from these statuses"}, {"to", "only to these statuses"},
-		{"code", "only with this in an error code"}, {"text", "only with this in a message or a step"},
-		{"sort", "created, updated, -created or -updated"}} {
-		filters[filter[0]] = cmd.Flags().String(filter[0], "", filter[1])
+	for name, usage := range map[string]string{
+		"phase":  "only these, separated by commas: schedule, prepare, start, terminate",
+		"result": "only these, such as FAILURE,GIVE_UP",
+		"from":   "only from these statuses", "to": "only to these statuses",
+		"code": "only with this in an error code", "text": "only with this in a message or a step",
+		"sort": "created, updated, -created or -updated"} {
+		filters[name] = cmd.Flags().String(name, "", usage)
 	}
 	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
 		at := route.History.At(string(s.ID))

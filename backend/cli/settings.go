@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,13 +20,10 @@ func (p planeCommands) settingsCommand() *cobra.Command {
 		Long: `All settings are in settings.json in Slipway's directory, next to its JSON schema. SLIPWAY_*
 variables override the file. Settings with a group, such as gpu.quantum, apply to the agent
 of this computer, which reads them when it starts.`,
-		Args: noSuchCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	list := &cobra.Command{Use: "ls", Aliases: []string{"list"},
 		Short: "List all settings and errors in the settings file",
-		Long:  "Exits with 1 if the file or a variable has an error.",
-		Args:  exactly(0, "no argument")}
+		Long:  "Exits with 1 if the file or a variable has an error."}
 	list.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
 		file, err := route.SettingsFile.Ask(ctx, c)
 		if err != nil {
@@ -39,13 +37,13 @@ of this computer, which reads them when it starts.`,
 		}
 		return nil
 	})
-	set := &cobra.Command{Use: "set NAME VALUE", Short: "Change a setting", Args: exactly(2, "a setting and its value"),
+	set := &cobra.Command{Use: "set NAME VALUE", Short: "Change a setting",
 		ValidArgsFunction: p.completeSettings}
 	set.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		return p.changeSetting(ctx, c, args[0], &args[1])
 	})
 	unset := &cobra.Command{Use: "unset NAME", Short: "Reset a setting to its default",
-		Args: exactly(1, "a setting"), ValidArgsFunction: p.completeSettings}
+		ValidArgsFunction: p.completeSettings}
 	unset.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		return p.changeSetting(ctx, c, args[0], nil)
 	})
@@ -60,7 +58,7 @@ func (p planeCommands) changeSetting(ctx context.Context, c *caller, name string
 			if s.Name != name {
 				continue
 			}
-			fmt.Fprintf(w, "%s is %s.\n", name, orNone(s.Value))
+			fmt.Fprintf(w, "%s is %s.\n", name, cmp.Or(s.Value, "not set"))
 			if s.Override != "" {
 				p.notice("%s overrides what the file says.", s.Variable)
 			}
@@ -71,16 +69,8 @@ func (p planeCommands) changeSetting(ctx context.Context, c *caller, name string
 	})
 }
 
-func orNone(value string) string {
-	if value == "" {
-		return "not set"
-	}
-	return value
-}
-
 func settingsTable(w io.Writer, file api.SettingsFile) {
-	rows := [][]string{{"SETTING", "VALUE", "FROM", "ABOUT"}}
-	for _, s := range file.Settings {
+	table(w, "SETTING,VALUE,FROM,ABOUT", file.Settings, func(s api.Setting) []string {
 		from := "default"
 		switch {
 		case s.Override != "":
@@ -88,9 +78,8 @@ func settingsTable(w io.Writer, file api.SettingsFile) {
 		case s.Set:
 			from = "file"
 		}
-		rows = append(rows, []string{s.Name, orNone(s.Value), from, s.Text})
-	}
-	columns(w, rows)
+		return []string{s.Name, cmp.Or(s.Value, "not set"), from, s.Text}
+	})
 	fmt.Fprintf(w, "\n%s\n", file.Path)
 	for _, problem := range file.Problems {
 		where := "variable"

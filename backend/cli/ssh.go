@@ -22,7 +22,6 @@ func (p terminalCommands) sshProxyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "ssh-proxy SESSION",
 		Short:  "Forward an SSH connection (used by slipway ssh-config)",
-		Args:   exactly(1, "a session"),
 		Hidden: true,
 	}
 	cmd.Flags().StringVar(&home, "home", "", "Slipway's directory")

@@ -28,8 +28,6 @@ func (p terminalCommands) sshCommand() *cobra.Command {
 		Long: `Ssh runs the ssh of this computer with the options it needs to reach a session, with or
 without slipway ssh-config install, and exits with its exit code. The image needs nothing for
 ssh, sftp and scp. For rsync, the image needs rsync.`,
-		Args:              atLeast(1, "a session"),
-		ValidArgsFunction: p.completeSessions(liveSessions),
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&local, "local", "L", nil,
@@ -44,18 +42,8 @@ ssh, sftp and scp. For rsync, the image needs rsync.`,
 	flags.BoolVar(&test, "test", false, "only test the login")
 	flags.SetInterspersed(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		finding, cancel := interruptible(cmd.Context())
-		defer cancel()
-		c, err := p.connect(finding)
-		if err != nil {
-			return err
-		}
-		s, err := c.find(finding, args[0])
-		if err != nil {
-			return err
-		}
 		if test {
-			return p.testSSH(finding, c, s)
+			return p.inSession(p.testSSH)(cmd, args)
 		}
 		var words []string
 		for _, forward := range []struct {
@@ -74,8 +62,9 @@ ssh, sftp and scp. For rsync, the image needs rsync.`,
 				words = append(words, flag.name)
 			}
 		}
-		cancel()
-		return p.runSSH(cmd.Context(), c, s, words, args[1:])
+		return p.besideSession(func(ctx context.Context, c *caller, s api.Session, command []string) error {
+			return p.runSSH(ctx, c, s, words, command)
+		})(cmd, args)
 	}
 	return cmd
 }
@@ -84,8 +73,8 @@ ssh, sftp and scp. For rsync, the image needs rsync.`,
 func (p terminalCommands) runSSH(ctx context.Context, c *caller, s api.Session, options, command []string) error {
 	path, err := exec.LookPath("ssh")
 	if err != nil {
-		return &failure{code: session.CodeConnectInvalid, exit: ExitNoCommand, message: "This computer has no ssh.",
-			hint: "Install OpenSSH's client, or use slipway attach."}
+		return failAs(ExitNoCommand, session.CodeConnectInvalid, "This computer has no ssh.",
+			"Install OpenSSH's client, or use slipway attach.")
 	}
 	access, err := route.SSHAccess.At(string(s.ID)).Ask(ctx, c)
 	if err != nil {
@@ -96,9 +85,8 @@ func (p terminalCommands) runSSH(ctx context.Context, c *caller, s api.Session, 
 		return err
 	}
 	if len(access.Names) == 0 {
-		return &failure{code: session.CodeSessionUnavailable, exit: ExitUnavailable, message: "ssh does not know of " +
-			s.Name +
-			" yet.", hint: "Try again in a moment."}
+		return fail(session.CodeSessionUnavailable, "ssh does not know of "+s.Name+" yet.",
+			"Try again in a moment.")
 	}
 	args := slices.Concat([]string{"-F", setup.ConfigFile}, options, access.Names[len(access.Names)-1:], command)
 	cmd := exec.Command(path, args...) //nolint:noctx // it ends by its own signals
@@ -114,7 +102,7 @@ func (p terminalCommands) runSSH(ctx context.Context, c *caller, s api.Session, 
 	return err
 }
 
-func (p terminalCommands) testSSH(ctx context.Context, c *caller, s api.Session) error {
+func (p terminalCommands) testSSH(ctx context.Context, c *caller, s api.Session, _ []string) error {
 	test, err := route.SSHTest.At(string(s.ID)).Ask(ctx, c)
 	if err != nil {
 		return err
@@ -145,11 +133,10 @@ func (p terminalCommands) sshConfigCommand() *cobra.Command {
 each session, which Slipway updates as sessions start, end and are renamed. Then ssh NAME
 works, and so do scp, sftp, rsync and editors. Names that your own configuration already uses
 keep their meaning; NAME.slipway always works.`,
-		Args: noSuchCommand,
 		RunE: p.command(func(ctx context.Context, c *caller, _ []string) error { return p.showSSH(ctx, c) }),
 	}
 	part := func(use, short string, work func(ctx context.Context, c *caller) error) {
-		cmd.AddCommand(&cobra.Command{Use: use, Short: short, Args: exactly(0, "no argument"),
+		cmd.AddCommand(&cobra.Command{Use: use, Short: short,
 			RunE: p.command(func(ctx context.Context, c *caller, _ []string) error { return work(ctx, c) })})
 	}
 	part("install", "Include the sessions in your configuration of ssh", func(ctx context.Context, c *caller) error {
@@ -173,15 +160,12 @@ func (p terminalCommands) showSSH(ctx context.Context, c *caller) error {
 		if setup.Installed {
 			state = "yes, in " + setup.PersonFile
 		}
-		fields(w, [][2]string{{"Installed", state}, {"Configuration", setup.ConfigFile}, {"Key", setup.KeyFile},
-			{"Public key", setup.PublicKey}})
-		rows := [][]string{{"SESSION", "NAMES"}}
-		for _, host := range setup.Hosts {
-			rows = append(rows, []string{host.Session, strings.Join(host.Names, ", ")})
-		}
-		if len(rows) > 1 {
+		fields(w, "Installed", state, "Configuration", setup.ConfigFile, "Key", setup.KeyFile,
+			"Public key", setup.PublicKey)
+		if len(setup.Hosts) > 0 {
 			fmt.Fprintln(w)
-			columns(w, rows)
+			table(w, "SESSION,NAMES", setup.Hosts,
+				func(h api.SSHHost) []string { return []string{h.Session, strings.Join(h.Names, ", ")} })
 		}
 	})
 }

@@ -16,7 +16,6 @@ import (
 func (p sessionCommands) tagCommand() *cobra.Command {
 	var add, remove []string
 	cmd := &cobra.Command{Use: "tag SESSION…", Short: "Tag sessions",
-		Args: atLeast(1, "one or more sessions"),
 		Long: "Adds and removes tags, also of finished sessions, and prints the result.",
 		Example: "  slipway tag train-a train-b --add paper\n  slipway tag train-a --remove paper\n  " +
 			"slipway ps -a --tag paper",

@@ -36,7 +36,6 @@ what the devices counted. MEASURED is the part of the time in which a device was
 measured.`,
 		Example: `  slipway usage --from 7d
   slipway usage --from 2026-05-01 --to 2026-05-31 --by label --csv > may.csv`,
-		Args: exactly(0, "no argument"),
 	}
 	cmd.Flags().StringVar(&opts.from, "from", "",
 		"a day, a time, or how long ago, such as 2026-05-01 or 7d (default 30 days before --to)")
