@@ -146,7 +146,7 @@ func TestPairedDevicesReachTheAgentUntilRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := control.PairCode(t.Context(), session.PairRequest{Owner: "somebody", Role: "god"}); session.CodeOf(
-		err) != "agent_pair_wrong-code" {
+		err) != session.CodeAgentInvalid {
 		t.Errorf("a code for a role that there is not: %v", err)
 	}
 	address, err := secure.ParseAddress(code.Address)
