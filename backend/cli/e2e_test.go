@@ -528,7 +528,7 @@ func (p *installed) refusesBadInput(t *testing.T) {
 			got.code == ExitOK || got.stdout != "" {
 			t.Errorf("run %q: %+v, want a problem", args, got)
 		}
-		if told.Hint == "" && (len(told.Fields) == 0 || told.Fields[0].Hint == "") {
+		if told.Hint == "" && (len(told.Fields) == 0 || told.Fields[0].Hint == "" && told.Fields[0].Said == nil) {
 			t.Errorf("run %q: %+v says not what to do", args, told)
 		}
 	}
