@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 const source = resolve('../gpu/nvml/testdata/nvml.c')
 
 /** A process that holds memory of a device, as the driver tells. */
-export interface Held {
+interface Held {
   gpu: number
   pid: number
   /** Bytes. */

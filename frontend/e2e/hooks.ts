@@ -28,7 +28,7 @@ export function watchOver(browser: () => Browser): void {
   })
 }
 
-export interface StageOptions {
+interface StageOptions {
   /** What the tests find: sessions that run, folders. The program runs, the browser is there. */
   prepare?: () => Promise<unknown>
   /**

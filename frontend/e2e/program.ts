@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Agent, App, LoginLink, Machine, Recent, Session, Spec } from '@/api/types.gen'
 
-export type Engine = 'docker' | 'sim'
+type Engine = 'docker' | 'sim'
 
 export const binary = resolve(process.env.SLIPWAY_BIN ?? '../build/bin/slipway')
 export const notebookImage = 'slipway-test/notebook:1'

@@ -27,7 +27,7 @@ const look = EditorView.theme({
   '&.cm-focused .cm-matchingBracket': { backgroundColor: 'var(--ant-color-fill-secondary)' },
 })
 
-export interface EditorProps {
+interface EditorProps {
   label: string
   text: string
   /** Whether it is Python; else text. */

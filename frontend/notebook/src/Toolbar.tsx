@@ -33,7 +33,7 @@ function SavingText({ saving }: { saving: Saving }) {
   )
 }
 
-export function KernelBadge({ state }: { state: KernelState }) {
+function KernelBadge({ state }: { state: KernelState }) {
   const { t } = useTranslation()
   return (
     <span className={styles.badge} data-kernel={state} role="status">
@@ -55,7 +55,7 @@ export function Where() {
   )
 }
 
-export interface ToolbarProps {
+interface ToolbarProps {
   path: string
   files: boolean
   onFiles: (shown: boolean) => void

@@ -1,7 +1,7 @@
 // The files of the session as the page itself reads and writes them: whole, and
 // never over what it has not seen.
 
-export interface Entry {
+interface Entry {
   name: string
   kind: string
   size: number

@@ -6,7 +6,7 @@ import type { Action } from './sheet'
 /** How often the page tells that its Python is there: the session counts a busy one as use. */
 const tellEvery = 10_000
 
-export interface KernelHold {
+interface KernelHold {
   state: KernelState
   detail: string
   interruptible: boolean

@@ -6,7 +6,7 @@ const calm = 1500
 
 export type Saving = { state: 'saved' | 'unsaved' | 'saving' | 'conflict' } | { state: 'failed'; error: unknown }
 
-export interface SavingHold {
+interface SavingHold {
   saving: Saving
   /** Saves now; over what is there where force says so. */
   save: (force?: boolean) => Promise<void>

@@ -64,7 +64,7 @@ function applySnapshot(client: QueryClient, snapshot: Snapshot): void {
 }
 
 /** Puts a session where it is shown, unless what is there is newer. */
-export function applySession(client: QueryClient, session: Session): void {
+function applySession(client: QueryClient, session: Session): void {
   const before = client.getQueryData<SessionBook>(keys.sessions)?.[session.id]
   if (before && before.revision > session.revision) return
   client.setQueryData<SessionBook>(keys.sessions, (book) => (book ? { ...book, [session.id]: session } : book))
@@ -142,7 +142,7 @@ function pointOf(device: DeviceState, at: string): DevicePoint {
 }
 
 /** Adds a point unless the last one is younger than it by less than apart ms. */
-export function appendPoint(points: DevicePoint[], point: DevicePoint, apart: number): DevicePoint[] {
+function appendPoint(points: DevicePoint[], point: DevicePoint, apart: number): DevicePoint[] {
   const last = points.at(-1)
   if (last && Date.parse(point.at) - Date.parse(last.at) < apart) return points
   return [...points.slice(-(usageKept - 1)), point]

@@ -44,7 +44,7 @@ export type Address<N extends RouteName> = { query?: { [Name in QueryOf<N>]?: Qu
   : { path: Record<PathOf<N>, string> })
 
 /** What a call of a route is given. */
-export type Given<N extends RouteName> = Address<N> & { signal?: AbortSignal | undefined } & ([
+type Given<N extends RouteName> = Address<N> & { signal?: AbortSignal | undefined } & ([
     RouteTypes[N]['request'],
   ] extends [undefined]
     ? { body?: undefined }

@@ -20,7 +20,7 @@ export interface Socket {
   close(): void
 }
 
-export interface EventChannelConfig {
+interface EventChannelConfig {
   url: () => string
   open: (url: string) => Socket
   onEvent: (event: Event) => void

@@ -28,7 +28,7 @@ import type {
 
 const always = { staleTime: Infinity, gcTime: Infinity } as const
 
-export const initialConnection: Connection = { state: 'connecting', heardAt: 0, lostAt: 0 }
+const initialConnection: Connection = { state: 'connecting', heardAt: 0, lostAt: 0 }
 
 export function toBook(sessions: Session[]): SessionBook {
   return Object.fromEntries(sessions.map((s) => [s.id, s]))

@@ -47,14 +47,8 @@ export const MAX_RECENT_NAME = 64;
 /** Most characters of the name of a preset. */
 export const MAX_PRESET_NAME = 64;
 
-/** Most characters of a label. */
-export const MAX_LABEL = 64;
-
 /** Most tags of a session. */
 export const MAX_TAGS = 20;
-
-/** Most characters of a tag. */
-export const MAX_TAG = 32;
 
 /** First port that a session may open. */
 export const MIN_PORT = 1024;

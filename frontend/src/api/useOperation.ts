@@ -6,7 +6,7 @@ import { applyOperation } from './book'
 import { asProblem, call } from './client'
 import type { Operation } from './types.gen'
 
-export interface OperationActions {
+interface OperationActions {
   onAnswer: (prompt: string, text: string) => Promise<void>
   onCancel: () => Promise<void>
 }

@@ -5,7 +5,7 @@ import { lazily } from '@/lib/lazily'
 
 const Explorer = lazy(async () => ({ default: (await lazily(() => import('@/features/files/Explorer'))).Explorer }))
 
-export interface FolderFilesProps {
+interface FolderFilesProps {
   folder: Folder
   dir: string
   onVisit: (dir: string) => void

@@ -132,7 +132,7 @@ function ThemeToggle() {
   )
 }
 
-export interface HeaderProps {
+interface HeaderProps {
   onNotices: () => void
   onRecents: () => void
   onPalette: () => void

@@ -5,7 +5,7 @@ import { en } from './en'
 import { withParticles } from './particles'
 
 export const languages = ['en', 'ko'] as const
-export type Language = (typeof languages)[number]
+type Language = (typeof languages)[number]
 
 export function isLanguage(value: string): value is Language {
   return (languages as readonly string[]).includes(value)

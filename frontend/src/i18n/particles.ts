@@ -31,7 +31,7 @@ const words: [RegExp, Ending][] = [
 ]
 
 /** How text ends when it is read; undefined where nobody can tell. */
-export function endingOf(text: string): Ending | undefined {
+function endingOf(text: string): Ending | undefined {
   // Tags and quotes are silent, and so is what stands in brackets behind a word.
   const word = text.normalize('NFC').replace(/(<[^<>]*>|["'`”’»」』]|\s*\([^()]*\))+$/u, '')
   const last = word.at(-1) ?? ''

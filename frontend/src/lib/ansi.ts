@@ -1,7 +1,7 @@
 import Anser from 'anser'
 
 /** A piece of text with the look that its codes gave it. */
-export interface AnsiSpan {
+interface AnsiSpan {
   text: string
   /** 0 to 15, as terminals number their colours, for the theme to choose; else a colour of CSS. */
   colour?: number | string

@@ -1,5 +1,5 @@
 /** What the browser is to show outside of the page. */
-export interface BrowserNotice {
+interface BrowserNotice {
   session: string
   title: string
   text: string
@@ -10,7 +10,7 @@ export interface BrowserNotice {
 /** How old a notice may be that a page hears of when it reconnects, in ms. */
 const fresh = 60_000
 
-export type NoticePermission = 'granted' | 'denied' | 'default' | 'unsupported'
+type NoticePermission = 'granted' | 'denied' | 'default' | 'unsupported'
 
 /** Whether this browser may show notices. */
 export function noticePermission(): NoticePermission {

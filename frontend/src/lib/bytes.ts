@@ -1,6 +1,6 @@
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
 
-export interface Amount {
+interface Amount {
   value: string
   unit: string
 }

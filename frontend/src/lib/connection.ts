@@ -2,7 +2,7 @@
 export type ConnectionTone = 'good' | 'busy' | 'bad' | 'asks' | 'off'
 
 /** The part of an agent that says how it is reached. An api Agent fits. */
-export interface ReachSubject {
+interface ReachSubject {
   local: boolean
   question?: unknown
   connection: { state: string }

@@ -13,9 +13,9 @@ export type IdleTone = 'kept' | 'bad' | 'warn' | 'good' | 'none'
 const hour = 3_600_000
 
 /** Ends within 1 h: bad; within 4 h: warn; later: good. */
-export const toneLimits = { bad: hour, warn: 4 * hour } as const
+const toneLimits = { bad: hour, warn: 4 * hour } as const
 
-export interface IdleOutlook {
+interface IdleOutlook {
   tone: IdleTone
   /** The check that ends the session first; absent where none would. */
   check?: IdleSubject

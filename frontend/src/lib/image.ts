@@ -1,5 +1,5 @@
 /** A reference such as "ghcr.io/team/torch:2.4" in its parts; the registry may be empty. */
-export interface ImageParts {
+interface ImageParts {
   registry: string
   name: string
   tag: string

@@ -1,7 +1,7 @@
 import { messageText, type Phrase } from './phrases'
 
 /** The rule for the names of one kind of thing. One of api/rules.gen fits. */
-export interface NameRule {
+interface NameRule {
   min: number
   max: number
   parts: readonly { pattern: RegExp; not: boolean; say: string }[]

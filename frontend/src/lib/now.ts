@@ -1,5 +1,5 @@
 /** How the clock goes by which people read times: that of the computer, or a demo's, which may run faster. */
-export interface Clock {
+interface Clock {
   /** How much faster than the computer's it runs. */
   speed: number
   /** What it showed, in ms since 1970, when the computer's showed `real`. */

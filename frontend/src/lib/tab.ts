@@ -3,7 +3,7 @@
  * click itself, which no popup blocker minds, and shows that something is
  * starting until the app's address is known.
  */
-export interface AppTab {
+interface AppTab {
   /** Goes to the app. Reports whether the tab is there. */
   show(address: string): boolean
   /** Nothing is going to appear in it. */

@@ -11,7 +11,7 @@ export interface BarLayer {
   values: readonly number[]
 }
 
-export interface BarChartProps {
+interface BarChartProps {
   label: string
   /** Names of the bars, as read on the axis. */
   bars: readonly string[]
@@ -23,7 +23,7 @@ export interface BarChartProps {
 }
 
 /** A top of the axis that halves well in tens. */
-export function niceTop(high: number): number {
+function niceTop(high: number): number {
   if (high <= 0) return 1
   const power = 10 ** Math.floor(Math.log10(high))
   return ([1, 2, 4, 6, 8, 10].find((n) => n * power >= high * 1.02) ?? 10) * power

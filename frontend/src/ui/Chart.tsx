@@ -9,7 +9,7 @@ export interface ChartSeries {
   values: (number | null)[]
 }
 
-export interface ChartProps {
+interface ChartProps {
   title: string
   /** Seconds since 1970, one for each value. */
   times: number[]

@@ -3,7 +3,7 @@ import { Check, Copy } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
-export interface CopyButtonProps {
+interface CopyButtonProps {
   text: string
   /** What is copied, for the screen reader: "Copy session id". */
   label?: string

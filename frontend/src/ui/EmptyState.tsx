@@ -2,7 +2,7 @@ import type { LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
 import css from './States.module.css'
 
-export interface EmptyStateProps {
+interface EmptyStateProps {
   icon: LucideIcon
   title: string
   text?: string

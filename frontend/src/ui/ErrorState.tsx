@@ -5,12 +5,12 @@ import { hintText, messageText, type Told } from '@/lib/phrases'
 import css from './States.module.css'
 
 /** What is shown of a failure; an ApiProblem fits. */
-export interface ProblemShown extends Told {
+interface ProblemShown extends Told {
   message: string
   code?: string
 }
 
-export interface ErrorStateProps {
+interface ErrorStateProps {
   problem: ProblemShown
   onRetry?: () => void
   /** A line with less air, for a failure inside a panel. */

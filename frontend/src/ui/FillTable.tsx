@@ -15,7 +15,7 @@ export type FillColumn<Row> = TableColumnType<Row> & {
   grow?: number
 }
 
-export interface FillTableProps<Row> extends Omit<
+interface FillTableProps<Row> extends Omit<
   TableProps<Row>,
   'virtual' | 'size' | 'pagination' | 'scroll' | 'className' | 'columns'
 > {

@@ -40,7 +40,7 @@ export function shortTime(ms: number): string {
   return formatElapsed(ms)
 }
 
-export interface IdleProps {
+interface IdleProps {
   checks: readonly IdleShown[]
   keepUntil: string | undefined
   /** Checks are on that have not judged the session yet. */

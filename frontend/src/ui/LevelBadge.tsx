@@ -11,7 +11,7 @@ const icons: Record<string, LucideIcon> = {
   none: CircleSlash,
 }
 
-export interface LevelProps {
+interface LevelProps {
   /** hardware, hard, per-process, watched or none. */
   level: string
 }

@@ -95,7 +95,7 @@ export function useOperationTitle(): (operation: OperationSubject) => string {
     })
 }
 
-export interface OperationViewProps {
+interface OperationViewProps {
   operation: OperationSubject
   onAnswer: (prompt: string, text: string) => Promise<unknown>
   onCancel: () => Promise<unknown>

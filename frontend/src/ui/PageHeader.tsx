@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import css from './PageHeader.module.css'
 
-export interface PageHeaderProps {
+interface PageHeaderProps {
   title: string
   /** One short line beside the title. */
   note?: ReactNode

@@ -7,7 +7,7 @@ import css from './OperationView.module.css'
 
 const yesOrNo = new Set(['host-key', 'confirm'])
 
-export interface PromptFormProps {
+interface PromptFormProps {
   prompt: PromptSubject
   onAnswer: (text: string) => Promise<unknown>
 }

@@ -1,6 +1,6 @@
 import css from './ResourceBar.module.css'
 
-export interface ResourceBarProps {
+interface ResourceBarProps {
   /** For the screen reader: "Memory: 3.1 GiB of 16 GiB promised". */
   label: string
   /** What is promised or granted, between 0 and total. */

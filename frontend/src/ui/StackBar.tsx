@@ -14,7 +14,7 @@ export interface StackPart {
   ghost?: boolean
 }
 
-export interface StackBarProps {
+interface StackBarProps {
   label: string
   parts: readonly StackPart[]
   total: number

@@ -25,7 +25,7 @@ const icons: Record<StatusFamily, LucideIcon> = {
   unknown: CircleHelp,
 }
 
-export interface StatusBadgeProps {
+interface StatusBadgeProps {
   status: string
   /** It ended, and not in success. */
   failed?: boolean | undefined

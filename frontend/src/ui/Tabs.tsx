@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useRef } from 'react'
 import css from './Tabs.module.css'
 
-export interface TabsProps<Key extends string> {
+interface TabsProps<Key extends string> {
   /** What is chosen by them. */
   label: string
   tabs: readonly { key: Key; label: string; count?: number | undefined }[]

@@ -2,7 +2,7 @@ import 'uplot/dist/uPlot.min.css'
 import uPlot from 'uplot'
 import { formatClock } from '@/lib/time'
 
-export interface PlotConfig {
+interface PlotConfig {
   width: number
   height: number
   count: number

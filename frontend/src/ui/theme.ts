@@ -1,7 +1,7 @@
 import { theme as antdTheme, type ThemeConfig } from 'antd'
 
 export type Mode = 'light' | 'dark'
-export type Density = 'comfortable' | 'compact'
+type Density = 'comfortable' | 'compact'
 
 const sans =
   "'Inter Variable', 'Pretendard Variable', -apple-system, 'Segoe UI', 'Noto Sans CJK KR', 'Noto Color Emoji', " +

@@ -3,7 +3,7 @@ import { interrupt, interruptAt, lengthAt, lineAt, sharedBytes, type Emitted, ty
 export type KernelState = 'fetching' | 'starting' | 'idle' | 'busy' | 'failed'
 
 /** What a kernel tells whoever holds it. */
-export interface KernelEvents {
+interface KernelEvents {
   state(state: KernelState, detail: string): void
   queued(id: string, count: number): void
   started(id: string): void

@@ -9,7 +9,7 @@ import { toBook } from '../hooks'
 import { keys } from '../keys'
 import type { Agent, Code, DeviceBoard, Machine, Operation, Preset, Recent, Session, Settings } from '../types.gen'
 
-export interface Known {
+interface Known {
   sessions?: Session[]
   machines?: Machine[]
   recents?: Recent[]
@@ -20,7 +20,7 @@ export interface Known {
   operations?: Operation[]
 }
 
-export interface Rendered extends RenderResult {
+interface Rendered extends RenderResult {
   client: QueryClient
   actions: { [K in keyof SessionActions]: ReturnType<typeof vi.fn> }
   /** Path and query of the address now. */
@@ -74,7 +74,7 @@ export function renderView(view: ReactNode, options: { at?: string; path?: strin
   return { ...result, client, actions, where: () => router.state.location.pathname + router.state.location.search }
 }
 
-export interface Sent {
+interface Sent {
   method: string
   path: string
   body: unknown

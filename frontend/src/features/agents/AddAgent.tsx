@@ -21,7 +21,7 @@ const examples = [
   'wss://lab.example.com/slipway',
 ] as const
 
-export interface AddAgentProps {
+interface AddAgentProps {
   groups: readonly string[]
   onClose: () => void
   /** Shows the agent that was added. */

@@ -101,7 +101,7 @@ export function Meters({ row }: { row: Row }) {
 }
 
 /** When an agent was heard last: what is shown of it is as old as that. */
-export function LastHeard({ agent }: { agent: Agent }) {
+function LastHeard({ agent }: { agent: Agent }) {
   const { t } = useTranslation()
   const at = agent.connection.lastHeard
   if (!at) return <>{t('reach.never')}</>

@@ -27,7 +27,7 @@ import { RemoveDialog } from './RemoveDialog'
 import { UntrustedAlert } from './UntrustedAlert'
 import { useAgentActions } from './useAgentActions'
 
-export interface AgentDrawerProps {
+interface AgentDrawerProps {
   name: string
   /** Undefined: no agent has this name. */
   row: Row | undefined

@@ -13,7 +13,7 @@ const GIB = 1024 ** 3
 /** Stands for everybody who has no limits of their own. */
 export const EVERYBODY = 'default'
 
-export interface LimitDialogProps {
+interface LimitDialogProps {
   agent: string
   /** Whose limits are changed; empty: one is chosen here. */
   owner: string

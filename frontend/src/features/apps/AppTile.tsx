@@ -40,7 +40,7 @@ function iconOf(id: string): LucideIcon {
   return ICONS.find(([pattern]) => pattern.test(id))?.[1] ?? Globe
 }
 
-export interface AppTileProps {
+interface AppTileProps {
   app: App
   deed: Deed
   onOpen: (wish?: OpenWish) => void

@@ -5,7 +5,7 @@ import type { Door, LostDoor } from '@/api/types.gen'
 import { CopyButton } from '@/ui/CopyButton'
 import css from './apps.module.css'
 
-export interface DoorLineProps {
+interface DoorLineProps {
   door: Door
   title: string
   onClose: () => void
@@ -38,7 +38,7 @@ export function DoorLine({ door, title, onClose }: DoorLineProps) {
   )
 }
 
-export interface LostDoorLineProps {
+interface LostDoorLineProps {
   door: LostDoor
   title: string
   onOpen: () => void

@@ -5,7 +5,7 @@ import type { App } from '@/api/types.gen'
 import css from './apps.module.css'
 import type { OpenWish } from './useApps'
 
-export interface OpenFormProps {
+interface OpenFormProps {
   app: App
   onOpen: (wish: OpenWish) => void
   onCancel: () => void

@@ -4,12 +4,12 @@ import css from './commands.module.css'
 import { Shortcut } from './Shortcut'
 
 /** A line of the cheat sheet: what happens, and each way to ask for it. */
-export interface KeyLine {
+interface KeyLine {
   label: string
   keys: string[]
 }
 
-export interface CheatSheetProps {
+interface CheatSheetProps {
   sections: readonly string[]
   mac: boolean
   onClose: () => void

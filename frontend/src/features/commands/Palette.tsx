@@ -10,7 +10,7 @@ import { Shortcut } from './Shortcut'
 /** How many are shown at once: more are found by another letter. */
 const shownMost = 60
 
-export interface PaletteProps {
+interface PaletteProps {
   commands: readonly Command[]
   onClose: () => void
 }

@@ -1,5 +1,5 @@
 /** What a key press means to the whole application. */
-export type KeyCommand =
+type KeyCommand =
   { kind: 'palette' } | { kind: 'new' } | { kind: 'filter' } | { kind: 'help' } | { kind: 'section'; place: number }
 
 export interface Press {

@@ -4,7 +4,7 @@ import css from './files.module.css'
 import { crumbsOf } from './paths'
 import type { Moves } from './useMoves'
 
-export interface CrumbsProps {
+interface CrumbsProps {
   /** What the root is called. */
   root: string
   dir: string

@@ -8,7 +8,7 @@ import type { FileInfo } from '@/api/types.gen'
 import css from './files.module.css'
 import { visible } from './paths'
 
-export interface EditorProps {
+interface EditorProps {
   place: FilePlace
   /** Encoded. */
   path: string

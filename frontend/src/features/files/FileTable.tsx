@@ -11,7 +11,7 @@ import css from './files.module.css'
 import { visible } from './paths'
 import { RenameField } from './RenameField'
 
-export interface FileTableProps {
+interface FileTableProps {
   rows: FileInfo[]
   selected: string[]
   onSelect: (names: string[]) => void

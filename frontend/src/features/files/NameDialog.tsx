@@ -10,7 +10,7 @@ import { nameFault } from './paths'
 
 export type Naming = 'directory' | 'file'
 
-export interface NameDialogProps {
+interface NameDialogProps {
   place: FilePlace
   dir: string
   naming: Naming

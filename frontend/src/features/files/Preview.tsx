@@ -21,7 +21,7 @@ const most = 1024 ** 2
 const mostImage = 32 * 1024 ** 2
 const mostRows = 500
 
-export interface PreviewProps {
+interface PreviewProps {
   place: FilePlace
   /** Encoded. */
   path: string

@@ -7,13 +7,13 @@ import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './files.module.css'
 
-export interface Doomed {
+interface Doomed {
   path: string
   /** As people see it. */
   name: string
 }
 
-export interface RemoveDialogProps {
+interface RemoveDialogProps {
   place: FilePlace
   some: readonly Doomed[]
   onClose: () => void

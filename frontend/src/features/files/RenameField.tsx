@@ -6,7 +6,7 @@ import type { FileInfo } from '@/api/types.gen'
 import css from './files.module.css'
 import { nameFault, visible } from './paths'
 
-export interface RenameFieldProps {
+interface RenameFieldProps {
   file: FileInfo
   taken: readonly string[]
   /** Renames; fails with why it was refused. */

@@ -1,13 +1,13 @@
 import { inside } from '@/api/files'
 
 /** One step of a breadcrumb: its name as a person reads it, and its encoded path. */
-export interface Crumb {
+interface Crumb {
   name: string
   path: string
 }
 
 /** A name as a person reads it; bytes that are no text stay encoded. */
-export function readable(encoded: string): string {
+function readable(encoded: string): string {
   try {
     return decodeURIComponent(encoded)
   } catch {
@@ -49,7 +49,7 @@ export function nameFault(
   return taken.includes(name) ? 'nameTaken' : ''
 }
 
-export type PreviewKind = 'image' | 'csv' | 'notebook' | 'text'
+type PreviewKind = 'image' | 'csv' | 'notebook' | 'text'
 
 const images: Record<string, string> = {
   png: 'image/png',

@@ -25,7 +25,7 @@ export interface UploadItem {
 }
 
 /** What becomes of a file that is there already; skip: the new one is left out. */
-export type ConflictAnswer = Conflict | 'skip'
+type ConflictAnswer = Conflict | 'skip'
 
 /** Most bytes of one request. What came of one that was cut off stays. */
 const pieceSize = 64 * 1024 ** 2

@@ -9,7 +9,7 @@ import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './folders.module.css'
 
-export interface FolderDialogProps {
+interface FolderDialogProps {
   /** Undefined: a new one is made. */
   folder: Folder | undefined
   agents: readonly Agent[]

@@ -19,7 +19,7 @@ import { PurgeDialog } from './PurgeDialog'
 
 const none: never[] = []
 
-export interface FoldersPageProps {
+interface FoldersPageProps {
   onOpen: (folder: Folder) => void
 }
 

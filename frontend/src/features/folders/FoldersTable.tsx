@@ -10,7 +10,7 @@ import css from './folders.module.css'
 import { Mark } from './Mark'
 import { Removal } from './Removal'
 
-export interface FoldersTableProps {
+interface FoldersTableProps {
   rows: Folder[]
   trash: boolean
   /** There are several machines: say whose each folder is. */

@@ -173,7 +173,7 @@ function Holders({ device, numbers }: { device: DeviceState; numbers: Numbers })
   )
 }
 
-export interface DeviceCardProps {
+interface DeviceCardProps {
   device: DeviceState
   numbers: Numbers
   /** What is shown is from earlier. */

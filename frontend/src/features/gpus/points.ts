@@ -1,7 +1,7 @@
 import type { DevicePoint } from '@/api/types.gen'
 
 /** Values of several devices over one time axis, in seconds since 1970; what a device did not tell is null. */
-export interface PointColumns {
+interface PointColumns {
   times: number[]
   util: (number | null)[][]
   memory: (number | null)[][]

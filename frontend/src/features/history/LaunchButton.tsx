@@ -5,7 +5,7 @@ import { useRecents } from '@/api/hooks'
 import css from './history.module.css'
 import { orderRecents, resourcesText } from './order'
 
-export interface LaunchButtonProps {
+interface LaunchButtonProps {
   onNew: () => void
   onUse: (id: string) => void
   onAll: () => void

@@ -52,7 +52,7 @@ function Users({ row }: { row: ImageRow }) {
   ))
 }
 
-export interface ImagesTableProps {
+interface ImagesTableProps {
   rows: ImageRow[]
   onRemove: (row: ImageRow) => void
 }

@@ -10,7 +10,7 @@ import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './images.module.css'
 
-export interface PullDialogProps {
+interface PullDialogProps {
   /** What is filled in. */
   image: string
   agent: string

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next'
 import { type Amount, AMOUNT_UNITS, convertAmount } from './amount'
 import type { Control } from './Field'
 
-export interface AmountInputProps {
+interface AmountInputProps {
   control: Control
   label: string
   amount: Amount

@@ -1,7 +1,7 @@
 import { type ReactNode, useId } from 'react'
 import css from './launcher.module.css'
 
-export interface CardProps {
+interface CardProps {
   title: string
   text?: string
   aside?: ReactNode

@@ -28,7 +28,7 @@ import { useNeeds } from './useNeeds'
 import type { RepairsUse } from './useRepairs'
 import { mountTarget } from './mountPath'
 
-export interface ConfirmStepProps extends StepProps {
+interface ConfirmStepProps extends StepProps {
   lacks: readonly Lack[]
   repairs: RepairsUse
   judgement: Judgement

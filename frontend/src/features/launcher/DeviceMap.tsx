@@ -6,7 +6,7 @@ import { StackBar, type StackPart } from '@/ui/StackBar'
 import { foreignColour, partColour } from '@/ui/palette'
 import css from './accelerator.module.css'
 
-export interface DeviceMapProps {
+interface DeviceMapProps {
   boards: readonly DeviceBoard[]
   placements: readonly Placement[]
   /** The preview is of the draft as it stands. */

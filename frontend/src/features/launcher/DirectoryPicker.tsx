@@ -10,7 +10,7 @@ import { Dialog } from '@/ui/Dialog'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './launcher.module.css'
 
-export interface DirectoryPickerProps {
+interface DirectoryPickerProps {
   agent: string
   /** There are several machines: say which one is shown. */
   named?: boolean

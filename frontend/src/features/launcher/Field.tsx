@@ -13,7 +13,7 @@ export interface Control {
   status: '' | 'error' | 'warning'
 }
 
-export interface FieldProps {
+interface FieldProps {
   label: string
   /** Said beside the label: that a field may stay empty. */
   note?: string

@@ -15,7 +15,7 @@ import { RelativeTime } from '@/ui/Times'
 import css from './folderTable.module.css'
 import { NewName } from './NewName'
 
-export interface FolderTableProps {
+interface FolderTableProps {
   /** The agent on whose machine a new folder is made; undefined: none is known yet. */
   machine: string | undefined
   /** The session may land on any machine: folders of all are offered. */

@@ -28,7 +28,7 @@ import { useSummary } from './useSummary'
 
 const none: never[] = []
 
-export interface LauncherPageProps {
+interface LauncherPageProps {
   tools?: ReactNode
   /** The files of a folder, over the launcher. */
   files: (folder: Folder, onClose: () => void) => ReactNode

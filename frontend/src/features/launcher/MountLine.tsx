@@ -7,7 +7,7 @@ import { IssueLine } from './Field'
 import type { StepProps } from './StepProps'
 import { mountTarget } from './mountPath'
 
-export interface MountLineProps {
+interface MountLineProps {
   mount: MountRow
   index: number
   issues: StepProps['issues']

@@ -4,7 +4,7 @@ import { type FilePlace, inside, makeDirectory, placeKey } from '@/api/files'
 import { NewName } from './NewName'
 import { subPathFault } from './mountPath'
 
-export interface NewDirectoryProps {
+interface NewDirectoryProps {
   place: FilePlace
   /** Encoded path of the directory in which the new one is made. */
   dir: string

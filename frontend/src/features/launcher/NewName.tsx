@@ -7,7 +7,7 @@ import { asProblem } from '@/api/client'
 import { ErrorState } from '@/ui/ErrorState'
 import css from './launcher.module.css'
 
-export interface NewNameProps {
+interface NewNameProps {
   /** The button that opens the field. */
   open: string
   /** The field. */

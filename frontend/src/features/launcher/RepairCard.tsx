@@ -13,7 +13,7 @@ import type { Lack, Repair } from './repair'
 import type { Judgement } from './useJudgement'
 import type { RepairsUse } from './useRepairs'
 
-export interface RepairCardProps {
+interface RepairCardProps {
   draft: Draft
   lacks: readonly Lack[]
   repairs: RepairsUse

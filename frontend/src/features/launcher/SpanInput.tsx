@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next'
 import type { Control } from './Field'
 import { type Span, TIMEOUT_UNITS } from './queueDraft'
 
-export interface SpanInputProps {
+interface SpanInputProps {
   control: Control
   label: string
   span: Span

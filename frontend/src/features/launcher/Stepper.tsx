@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next'
 import css from './launcher.module.css'
 import { type Step, STEPS } from './draft'
 
-export interface StepperProps {
+interface StepperProps {
   step: Step
   left: ReadonlySet<Step>
   /** The steps that hold a fault which is shown. */

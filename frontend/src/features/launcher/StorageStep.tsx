@@ -15,7 +15,7 @@ import { SubPathPicker } from './SubPathPicker'
 import { useMachinesFor } from './useMachinesFor'
 import { machineFor } from './waits'
 
-export interface StorageStepProps extends StepProps {
+interface StorageStepProps extends StepProps {
   /** The files of a folder, over the launcher. */
   files: (folder: Folder, onClose: () => void) => ReactNode
 }

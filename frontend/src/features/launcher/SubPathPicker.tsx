@@ -13,7 +13,7 @@ import css from './launcher.module.css'
 import { NewDirectory } from './NewDirectory'
 import { subPathFault } from './mountPath'
 
-export interface SubPathPickerProps {
+interface SubPathPickerProps {
   folder: Folder
   /** Where to begin; empty: the folder itself. */
   start: string

@@ -81,7 +81,7 @@ const minimumLabels = {
   memory: ['slipway.min.memory', 'ai.backend.resource.min.mem'],
 } as const
 
-export interface Minimum {
+interface Minimum {
   cpu: number
   /** Bytes. */
   memory: number

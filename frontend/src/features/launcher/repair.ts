@@ -56,7 +56,7 @@ function lackOf(draft: Draft, issue: Issue, accelerator: string): Lack | null {
 }
 
 /** What a mount is of, in one word. */
-export function mountName({ source, folder, path }: Pick<MountRow, 'source' | 'folder' | 'path'>): string {
+function mountName({ source, folder, path }: Pick<MountRow, 'source' | 'folder' | 'path'>): string {
   return folder === undefined ? source.trim() : [folder, path?.trim()].filter(Boolean).join('/')
 }
 

@@ -1,7 +1,7 @@
 import { GIB, MIB } from './amount'
 
 /** Marks on a slider, by its values. */
-export type Marks = Record<number, string>
+type Marks = Record<number, string>
 
 /** A label that shows nothing and still keeps its dot. */
 const blank = '\u200b'

@@ -10,7 +10,7 @@ const SETTLE = 400
 
 export type Change = (change: Partial<Draft> | ((draft: Draft) => Draft)) => void
 
-export interface DraftUse {
+interface DraftUse {
   draft: Draft
   change: Change
   reset: () => void

@@ -5,7 +5,7 @@ import type { Draft } from './draft'
 import { type Issue, warning } from './issues'
 
 /** What is known of the machines that a draft may land on, and of its environment. */
-export interface Surroundings {
+interface Surroundings {
   /** The machines of the agents that are reached. */
   machines: readonly Machine[]
   boards: readonly DeviceBoard[]

@@ -115,7 +115,7 @@ function Card({ notice, session }: { notice: Notice; session: Session }) {
   )
 }
 
-export interface NoticeCardsProps {
+interface NoticeCardsProps {
   /** Room that something else takes at the right, in pixels. */
   inset: number
   /** A session that is in full view already: its card would only be in the way. */

@@ -6,7 +6,7 @@ import { isLive } from '@/lib/status'
 import { readStored, writeStored } from '@/lib/stored'
 import { kept, nextNotices, type Notice } from './notices'
 
-export interface Notices {
+interface Notices {
   notices: Notice[]
   unread: number
   dismiss: (id: string) => void

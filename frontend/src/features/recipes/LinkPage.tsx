@@ -102,7 +102,7 @@ function OpenLink({ id, onLeave, onOpen }: Asked & { id: string; onOpen: (id: st
   )
 }
 
-export interface LinkPageProps extends Asked {
+interface LinkPageProps extends Asked {
   /** The link; null where the address has none. */
   url: string | null
   onReview: (spec: Spec) => void

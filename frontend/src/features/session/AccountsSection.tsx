@@ -13,12 +13,12 @@ import css from './SessionDrawer.module.css'
 const hours = (ms: number) => `${digits(toHours(ms))} h`
 
 /** The rows of one session: those of its devices, and the one that counts CPU. */
-export function ownRows(rows: readonly Account[], session: string): Account[] {
+function ownRows(rows: readonly Account[], session: string): Account[] {
   return rows.filter((row) => row.kind === 'session' && row.session === session)
 }
 
 /** How much of the device time of an account was measured, in percent; undefined where there was none. */
-export function measured(row: Account): number | undefined {
+function measured(row: Account): number | undefined {
   const all = row.coveredMs + row.estimatedMs + row.gapMs
   return all > 0 ? (row.coveredMs / all) * 100 : undefined
 }

@@ -6,7 +6,7 @@ import type { Phase } from '@/api/types.gen'
 import { historySorts, valuesOf, type HistoryFilter } from './historyFilter'
 import css from './SessionDrawer.module.css'
 
-export interface HistoryBarProps {
+interface HistoryBarProps {
   phases: readonly Phase[]
   filter: HistoryFilter
   onFilter: (filter: HistoryFilter) => void

@@ -4,7 +4,7 @@ import type { LogLine } from './logBuffer'
 import css from './LogsView.module.css'
 
 /** Cuts text where it holds what is looked for, whatever its case; every second piece is a hit. */
-export function splitHits(text: string, needle: string): string[] {
+function splitHits(text: string, needle: string): string[] {
   if (!needle) return [text]
   const pieces: string[] = []
   const lower = text.toLowerCase()

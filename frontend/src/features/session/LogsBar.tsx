@@ -44,7 +44,7 @@ export interface LogView {
   wrap: boolean
 }
 
-export interface LogsBarProps {
+interface LogsBarProps {
   kernels: Kernel[]
   kernel: string
   onKernel: (name: string) => void

@@ -1,7 +1,7 @@
 import type { Session } from '@/api/types.gen'
 import { isLive } from '@/lib/status'
 
-export interface CliLine {
+interface CliLine {
   key: 'attach' | 'ssh' | 'logs' | 'exec' | 'stop' | 'show'
   line: string
 }

@@ -1,7 +1,7 @@
 import type { Usage } from '@/api/types.gen'
 
 /** Columns of numbers over time, as charts want them. Rates are bytes a second. */
-export interface Columns {
+interface Columns {
   times: number[]
   cpu: (number | null)[]
   memory: (number | null)[]

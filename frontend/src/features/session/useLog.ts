@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'react'
 import { asProblem, type ApiProblem, open } from '@/api/client'
 import { LogBuffer, type LogLine } from './logBuffer'
 
-export interface LogState {
+interface LogState {
   lines: LogLine[]
   dropped: number
   /** The log is being read for the first time. */

@@ -22,7 +22,7 @@ export interface LineAmount {
   bar: { promised: number; load?: number; total: number }
 }
 
-export interface AmountLineProps {
+interface AmountLineProps {
   /** For the screen reader. */
   label: string
   title: ReactNode

@@ -6,7 +6,7 @@ import type { Session } from '@/api/types.gen'
 import { filterProperties, suggest, type TitleOf } from './filter'
 import css from './SessionsPage.module.css'
 
-export interface FilterFieldProps {
+interface FilterFieldProps {
   query: string
   onQuery: (query: string) => void
   sessions: readonly Session[]

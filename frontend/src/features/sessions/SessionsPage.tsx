@@ -97,7 +97,7 @@ function useSessions(state: ListState) {
   }
 }
 
-export interface SessionsPageProps {
+interface SessionsPageProps {
   /** The session whose detail is open over the list. */
   openId: string | undefined
   /** Stands below the first step that an empty list offers. */

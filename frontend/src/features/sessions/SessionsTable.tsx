@@ -9,7 +9,7 @@ import type { Sort } from './listState'
 import type { SortKey } from './order'
 import css from './SessionsPage.module.css'
 
-export interface SessionsTableProps {
+interface SessionsTableProps {
   rows: Session[]
   shown: ColumnKey[]
   sort: Sort

@@ -5,7 +5,7 @@ import { MAX_TAGS } from '@/api/rules.gen'
 import type { Session } from '@/api/types.gen'
 import css from './SessionsPage.module.css'
 
-export interface TagFormProps {
+interface TagFormProps {
   sessions: Session[]
   /** Every tag that there is, to choose from. */
   known: string[]

@@ -123,7 +123,7 @@ function SessionsTile({ sessions }: { sessions: Session[] }) {
   )
 }
 
-export interface ResourceTileProps {
+interface ResourceTileProps {
   resource: Resource
   machine: Machine
   sum: Sum

@@ -11,7 +11,7 @@ import { FilterField } from './FilterField'
 import { type ListState, type StateTab, type TypeTab, types } from './listState'
 import css from './SessionsPage.module.css'
 
-export interface ToolbarProps {
+interface ToolbarProps {
   state: ListState
   onChange: (change: Partial<ListState>) => void
   counts: Record<TypeTab, number> | undefined

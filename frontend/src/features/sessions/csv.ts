@@ -7,7 +7,7 @@ import { kernelsOf } from './amounts'
 import { deviceUse } from './deviceUse'
 
 /** What is known of sessions besides themselves. */
-export interface Around {
+interface Around {
   environments: readonly Environment[]
   usage: UsageBook
 }

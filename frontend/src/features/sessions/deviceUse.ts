@@ -1,6 +1,6 @@
 import type { Session, Usage } from '@/api/types.gen'
 
-export interface DeviceUse {
+interface DeviceUse {
   /** Time with its work on devices, in hundredths of a percent of one device, over all; undefined where none tells. */
   load: number | undefined
   /** Bytes held on all devices. */

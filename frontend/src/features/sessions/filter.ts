@@ -60,7 +60,7 @@ export function parseFilter(query: string, titleOf: TitleOf = untitled): Test {
   return (session) => tests.every((test) => test(session))
 }
 
-export interface Suggestion {
+interface Suggestion {
   /** The whole filter after it was taken. */
   query: string
   /** The term that it writes. */

@@ -62,7 +62,7 @@ export function useListState(): [ListState, (change: Partial<ListState>) => void
   return [state, change]
 }
 
-export interface Selected {
+interface Selected {
   rows: Session[]
   /** How many sessions of the chosen state each type tab holds, before the filter. */
   counts: Record<TypeTab, number>

@@ -5,7 +5,7 @@ import { AmountLine, type LineAmount } from './AmountLine'
 import { write, type Countable } from './panelText'
 import { sumOf, type Sum } from './panels'
 
-export interface MyLineProps {
+interface MyLineProps {
   sum: Sum
   /** What a session of one's own would find. */
   left: Amount
@@ -34,7 +34,7 @@ export function MyLine({ sum, left, live, shown }: MyLineProps) {
   )
 }
 
-export interface GroupLineProps {
+interface GroupLineProps {
   group: string
   groups: readonly string[]
   onGroup: (group: string) => void

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next'
 import type { Setting } from '@/api/types.gen'
 import css from './settings.module.css'
 
-export interface SettingControlProps {
+interface SettingControlProps {
   setting: Setting
   label: string
   onChange: (value: string | null) => void

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next'
 import { type Divider, dividersOf, type Layout } from './layout'
 import css from './terminal.module.css'
 
-export interface DividersProps {
+interface DividersProps {
   layout: Layout
   onMove: (path: Divider['path'], ratio: number) => void
 }

@@ -4,7 +4,7 @@ import { useSessionActions } from '@/lib/actions'
 import type { PrintedLink } from './link'
 import css from './terminal.module.css'
 
-export interface LinkQuestionProps {
+interface LinkQuestionProps {
   session: string
   link: PrintedLink | null
   onClose: () => void

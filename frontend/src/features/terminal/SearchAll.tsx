@@ -12,7 +12,7 @@ import css from './terminal.module.css'
 /** One letter is found everywhere. */
 const LEAST = 2
 
-export interface SearchAllProps {
+interface SearchAllProps {
   session: string
   running: boolean
   labelOf: (terminal: string) => string

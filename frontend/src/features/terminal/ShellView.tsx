@@ -28,7 +28,7 @@ import { SearchBar } from './SearchBar'
 import type { Box } from './layout'
 import { type Look, type ShellTold, type ShellUse, useShell } from './useShell'
 
-export interface ShellViewProps extends ShellTold {
+interface ShellViewProps extends ShellTold {
   session: string
   terminal: Terminal
   /** Ids of the shells that this page has opened itself. */

@@ -18,7 +18,7 @@ import { useLook } from './useLook'
 import { useTabs } from './useTabs'
 import { useTerminals } from './useTerminals'
 
-export interface ShellsProps {
+interface ShellsProps {
   session: string
   running: boolean
   /** Shown while there is no shell and the session holds none. */

@@ -8,7 +8,7 @@ import type { Side } from './layout'
 import css from './terminal.module.css'
 import { TerminalSettings } from './TerminalSettings'
 
-export interface TabItem {
+interface TabItem {
   /** Id of the shell that stands for the tab. */
   id: string
   label: string
@@ -17,7 +17,7 @@ export interface TabItem {
   rung: boolean
 }
 
-export interface TabBarProps {
+interface TabBarProps {
   items: TabItem[]
   running: boolean
   opening: boolean

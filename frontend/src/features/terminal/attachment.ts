@@ -14,7 +14,7 @@ export interface Socket {
 /** How an attachment stands. */
 export type AttachmentState = 'connecting' | 'live' | 'reconnecting' | 'exited' | 'gone' | 'closed'
 
-export interface AttachmentEvents {
+interface AttachmentEvents {
   /** Output to show. done is called when it has been parsed. */
   output(bytes: Uint8Array, replayed: boolean, done: () => void): void
   /** Escape sequences that restore the screen's modes; they have no offset. */
@@ -25,7 +25,7 @@ export interface AttachmentEvents {
   state(state: AttachmentState, exitCode: number | null): void
 }
 
-export interface AttachmentConfig {
+interface AttachmentConfig {
   /** Opens a socket that begins at offset. */
   open(offset: number): Socket
   /** Asked when the server refused or was not reached: does the shell still exist? */
@@ -38,10 +38,10 @@ export interface AttachmentConfig {
 }
 
 /** Waits between attempts, in milliseconds; the last one repeats. */
-export const BACKOFF = [0, 250, 500, 1000, 2000, 4000]
+const BACKOFF = [0, 250, 500, 1000, 2000, 4000]
 
 /** An acknowledgement is sent after this many parsed bytes, and when all is parsed. */
-export const ACK_EVERY = 64 * 1024
+const ACK_EVERY = 64 * 1024
 
 /**
  * Attachment follows one shell over as many connections as it takes. Output

@@ -10,7 +10,7 @@ export function hasGraphics(): boolean {
   return known
 }
 
-export function probe(canvas: HTMLCanvasElement): boolean {
+function probe(canvas: HTMLCanvasElement): boolean {
   const gl = canvas.getContext('webgl2', { failIfMajorPerformanceCaveat: true })
   if (!gl) return false
   const info = gl.getExtension('WEBGL_debug_renderer_info')

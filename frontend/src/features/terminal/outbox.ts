@@ -1,8 +1,8 @@
 /** Input bytes are sent in pieces of at most this size. */
-export const INPUT_PIECE = 16 * 1024
+const INPUT_PIECE = 16 * 1024
 
 /** At most this many input bytes are under way without an acknowledgement. */
-export const INPUT_WINDOW = 256 * 1024
+const INPUT_WINDOW = 256 * 1024
 
 /**
  * What a person has typed and the shell has not acknowledged yet. Every byte

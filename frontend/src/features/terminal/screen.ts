@@ -12,7 +12,7 @@ const FAMILY =
   "Color Emoji', monospace"
 
 /** Lines above the screen that can be scrolled back to. */
-export const SCROLLBACK = 20_000
+const SCROLLBACK = 20_000
 
 export interface ScreenConfig {
   fontSize: number

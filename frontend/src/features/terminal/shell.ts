@@ -6,7 +6,7 @@ import { type KeyAction, keyAction } from './keys'
 import { familyOf, Screen, type ScreenConfig } from './screen'
 
 /** On opening a shell that has printed more than this, only its newest bytes are asked for. */
-export const REPLAY = 4 * 1024 * 1024
+const REPLAY = 4 * 1024 * 1024
 
 /** A resize is sent when the window has kept its size for this long, in milliseconds. */
 const SETTLE = 80
@@ -14,7 +14,7 @@ const SETTLE = 80
 /** Answers to programs' questions are sent by the viewer that was typed in within this time, in milliseconds. */
 const RECENT = 10_000
 
-export interface ShellConfig extends ScreenConfig {
+interface ShellConfig extends ScreenConfig {
   session: string
   terminal: Terminal
   /** It was opened by this page just now: nobody has seen its output yet. */

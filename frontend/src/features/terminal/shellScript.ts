@@ -47,7 +47,7 @@ export class ScriptedShell {
   }
 }
 
-export class ScriptedSocket implements Socket {
+class ScriptedSocket implements Socket {
   binaryType: BinaryType = 'blob'
   onopen: Socket['onopen'] = null
   onmessage: Socket['onmessage'] = null

@@ -19,7 +19,7 @@ function isLayout(value: unknown, depth = 0): value is Layout {
   )
 }
 
-export interface Layouts {
+interface Layouts {
   tabs: Layout[]
   splitAt: (at: string, side: Side, added: string) => void
   move: (tab: Layout, path: Divider['path'], ratio: number) => void

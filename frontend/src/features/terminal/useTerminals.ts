@@ -17,7 +17,7 @@ const FIRST_SIZE = { cols: 120, rows: 32 }
 /** Another window may open or close a shell: the list is read again this often, in milliseconds. */
 const LOOK_AGAIN = 10_000
 
-export interface Terminals {
+interface Terminals {
   /** Ids of the shells that this page has opened itself. */
   opened: RefObject<ReadonlySet<string>>
   query: UseQueryResult<Terminal[]>

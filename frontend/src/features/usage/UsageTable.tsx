@@ -29,7 +29,7 @@ export function Measured({ sums }: { sums: Sums }) {
   )
 }
 
-export interface UsageTableProps {
+interface UsageTableProps {
   groups: Group[]
   by: Grouping
   loading: boolean

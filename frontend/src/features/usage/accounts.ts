@@ -87,7 +87,7 @@ export interface Group {
   days: Map<string, Sums>
 }
 
-export const dayOf = (start: string): string => dayjs(start).format('YYYY-MM-DD')
+const dayOf = (start: string): string => dayjs(start).format('YYYY-MM-DD')
 
 function nameOf(row: Account, by: Grouping): string {
   switch (by) {
@@ -160,7 +160,7 @@ export interface Stack {
 }
 
 /** How many groups of sessions are drawn by themselves. */
-export const drawn = 7
+const drawn = 7
 
 /**
  * The layers of the chart, one value a day: the largest groups of sessions, the
