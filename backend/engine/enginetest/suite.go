@@ -213,24 +213,33 @@ func (s *suite) create(c engine.Container) string {
 	if err != nil {
 		s.Fatalf("create: %v", err)
 	}
-	s.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), s.Patience)
-		defer cancel()
-		if err := s.engine.Remove(ctx, id); err != nil {
-			s.Errorf("removing what the case created: %v", err)
-		}
-	})
+	s.atEnd("what the case created", func(ctx context.Context) error { return s.engine.Remove(ctx, id) })
 	return id
 }
 
-// start creates and starts a container.
+// atEnd removes what the case made, if it is still there.
+func (s *suite) atEnd(what string, remove func(context.Context) error) {
+	s.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), s.Patience)
+		defer cancel()
+		if err := remove(ctx); err != nil && session.CodeOf(err) != session.CodeNoImage {
+			s.Errorf("removing %s: %v", what, err)
+		}
+	})
+}
+
+// run creates and starts a container.
+func (s *suite) run(c engine.Container) string {
+	s.Helper()
+	id := s.create(c)
+	s.ok(s.engine.Start(s.ctx, id))
+	return id
+}
+
+// start is run for a command.
 func (s *suite) start(command string) string {
 	s.Helper()
-	id := s.create(s.container(command))
-	if err := s.engine.Start(s.ctx, id); err != nil {
-		s.Fatalf("start: %v", err)
-	}
-	return id
+	return s.run(s.container(command))
 }
 
 func (s *suite) inspect(id string) engine.State {
@@ -264,6 +273,17 @@ func (s *suite) await(what string, done func() bool) {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
+
+// ok ends the case where something failed.
+func (s *suite) ok(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// failure is the error of a call of which nothing else matters.
+func failure[T any](_ T, err error) error { return err }
 
 func (s *suite) wantCode(err error, code session.Code) {
 	s.Helper()

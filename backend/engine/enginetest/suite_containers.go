@@ -14,9 +14,7 @@ import (
 
 func caseInfo(s *suite) {
 	info, err := s.engine.Info(s.ctx)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	if info.Name == "" || info.Version == "" || info.OS != "linux" || info.Arch == "" {
 		s.Errorf("name, version, linux and an architecture are expected, got %+v", info)
 	}
@@ -39,23 +37,20 @@ func caseNameTaken(s *suite) {
 	s.create(c)
 	c.Labels = maps.Clone(c.Labels)
 	c.Labels[engine.LabelAttempt] = "2"
-	_, err := s.engine.Create(s.ctx, c)
-	s.wantCode(err, session.CodeEngineConflict)
+	s.wantCode(failure(s.engine.Create(s.ctx, c)), session.CodeEngineConflict)
 }
 
 func caseCreateNoImage(s *suite) {
 	c := s.container("")
 	c.Image = s.NoImage
-	_, err := s.engine.Create(s.ctx, c)
-	s.wantCode(err, session.CodeNoImage)
+	s.wantCode(failure(s.engine.Create(s.ctx, c)), session.CodeNoImage)
 	s.wantListed(c.Name, false)
 }
 
 func caseCreateInvalid(s *suite) {
 	c := s.container("")
 	c.Name = ""
-	_, err := s.engine.Create(s.ctx, c)
-	s.wantCode(err, session.CodeEngineInvalid)
+	s.wantCode(failure(s.engine.Create(s.ctx, c)), session.CodeEngineInvalid)
 }
 
 func caseCreated(s *suite) {
@@ -76,9 +71,7 @@ func caseStartTwice(s *suite) {
 	if !first.Running || first.Created || first.StartedAt.Before(before) {
 		s.Fatalf("want running since now, got %+v", first)
 	}
-	if err := s.engine.Start(s.ctx, id); err != nil {
-		s.Fatalf("second start: %v", err)
-	}
+	s.ok(s.engine.Start(s.ctx, id))
 	if second := s.inspect(id); !second.Running || !second.StartedAt.Equal(first.StartedAt) {
 		s.Errorf("second start changed the container: %+v, before %+v", second, first)
 	}
@@ -90,9 +83,7 @@ func caseStartGone(s *suite) {
 
 func caseStop(s *suite) {
 	id := s.start("")
-	if err := s.engine.Stop(s.ctx, id, 5*time.Second); err != nil {
-		s.Fatal(err)
-	}
+	s.ok(s.engine.Stop(s.ctx, id, 5*time.Second))
 	first := s.inspect(id)
 	if first.Running || first.FinishedAt.Before(first.StartedAt) {
 		s.Errorf("want ended, got %+v", first)
@@ -117,15 +108,9 @@ func caseStopBusy(s *suite) {
 
 func caseRemoveRunning(s *suite) {
 	c := s.container("")
-	id := s.create(c)
-	if err := s.engine.Start(s.ctx, id); err != nil {
-		s.Fatal(err)
-	}
-	if err := s.engine.Remove(s.ctx, id); err != nil {
-		s.Fatal(err)
-	}
-	_, err := s.engine.Inspect(s.ctx, id)
-	s.wantCode(err, session.CodeNoContainer)
+	id := s.run(c)
+	s.ok(s.engine.Remove(s.ctx, id))
+	s.wantCode(failure(s.engine.Inspect(s.ctx, id)), session.CodeNoContainer)
 	s.wantListed(c.Name, false)
 }
 
@@ -146,9 +131,7 @@ func caseList(s *suite) {
 	foreign.Labels[engine.LabelInstance] = s.Instance + "-other"
 	s.create(stopped)
 	s.create(foreign)
-	if err := s.engine.Start(s.ctx, s.create(running)); err != nil {
-		s.Fatal(err)
-	}
+	s.ok(s.engine.Start(s.ctx, s.create(running)))
 	s.wantListed(stopped.Name, true)
 	s.wantListed(running.Name, true)
 	s.wantListed(foreign.Name, false)
@@ -157,9 +140,7 @@ func caseList(s *suite) {
 func (s *suite) wantListed(name string, want bool) {
 	s.Helper()
 	states, err := s.engine.List(s.ctx)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	found := false
 	for _, state := range states {
 		found = found || state.Name == name
@@ -170,8 +151,7 @@ func (s *suite) wantListed(name string, want bool) {
 }
 
 func caseInspectGone(s *suite) {
-	_, err := s.engine.Inspect(s.ctx, "nonexistent")
-	s.wantCode(err, session.CodeNoContainer)
+	s.wantCode(failure(s.engine.Inspect(s.ctx, "nonexistent")), session.CodeNoContainer)
 }
 
 func caseExitCode(s *suite) {
@@ -198,9 +178,7 @@ func caseStats(s *suite) {
 	var first engine.Stats
 	s.await("a sample", func() bool {
 		samples, err := s.engine.Stats(s.ctx, []string{running, created, "nonexistent"})
-		if err != nil {
-			s.Fatal(err)
-		}
+		s.ok(err)
 		if len(samples) > 1 {
 			s.Fatalf("samples of containers that do not run: %v", samples)
 		}
@@ -219,16 +197,11 @@ func caseStats(s *suite) {
 
 func caseHome(s *suite) {
 	c := s.container("")
-	id := s.create(c)
-	if err := s.engine.Start(s.ctx, id); err != nil {
-		s.Fatal(err)
-	}
+	id := s.run(c)
 	if !s.HomeExists(s.T, c) {
 		s.Fatal("a running container has no home")
 	}
-	if err := s.engine.Remove(s.ctx, id); err != nil {
-		s.Fatal(err)
-	}
+	s.ok(s.engine.Remove(s.ctx, id))
 	if s.HomeExists(s.T, c) {
 		s.Error("the home is still there")
 	}
@@ -332,10 +305,7 @@ func caseWatchCancel(s *suite) {
 func caseWatch(s *suite) {
 	seen := s.watch()
 	c := s.container(s.Commands.Exit)
-	id := s.create(c)
-	if err := s.engine.Start(s.ctx, id); err != nil {
-		s.Fatal(err)
-	}
+	id := s.run(c)
 	last := s.expect(seen, fmt.Sprintf("the end of %s", c.Name), func(state engine.State) bool {
 		return state.ID == id && !state.Running && !state.Created
 	})

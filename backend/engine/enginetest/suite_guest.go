@@ -98,9 +98,7 @@ func caseGuestBreaks(s *suite) {
 	id := s.start("")
 	client := s.connect(id)
 	s.ready(client)
-	if err := s.engine.Stop(s.ctx, id, 2*time.Second); err != nil {
-		s.Fatal(err)
-	}
+	s.ok(s.engine.Stop(s.ctx, id, 2*time.Second))
 	s.lost(client)
 }
 
@@ -108,8 +106,6 @@ func caseGuestRemoved(s *suite) {
 	id := s.start("")
 	client := s.connect(id)
 	s.ready(client)
-	if err := s.engine.Remove(s.ctx, id); err != nil {
-		s.Fatal(err)
-	}
+	s.ok(s.engine.Remove(s.ctx, id))
 	s.lost(client)
 }

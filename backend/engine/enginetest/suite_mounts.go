@@ -29,9 +29,7 @@ func caseMounts(s *suite) {
 		os.Symlink(beside, filepath.Join(folder, "absolute")),
 		os.Symlink("../beside", filepath.Join(folder, "relative")),
 		os.Symlink("part/deep", filepath.Join(folder, "within")))
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	c := s.container("")
 	c.Mounts = []session.Mount{
 		{Source: folder, Target: "/home/work/data"}, {Source: folder, Target: "/home/work/fixed", ReadOnly: true},
@@ -70,10 +68,7 @@ func caseMounts(s *suite) {
 // mounted starts a container and waits until it is set up.
 func (s *suite) mounted(c engine.Container) *link.Client {
 	s.Helper()
-	id := s.create(c)
-	if err := s.engine.Start(s.ctx, id); err != nil {
-		s.Fatalf("start: %v", err)
-	}
+	id := s.run(c)
 	client := s.connect(id)
 	s.ready(client)
 	return client

@@ -9,38 +9,27 @@ import (
 	"slipway/backend/session"
 )
 
-// network makes a private network for c that the case's end removes, after the
+// network makes a private network that the case's end removes, after the
 // containers in it.
-func (s *suite) network(c engine.Container) string {
+func (s *suite) network(n engine.Network) string {
 	s.Helper()
-	name := networkFor(c).Name
-	s.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), s.Patience)
-		defer cancel()
-		if err := s.engine.RemoveNetwork(ctx, name); err != nil {
-			s.Errorf("removing the network that the case made: %v", err)
-		}
-	})
-	if err := s.engine.CreateNetwork(s.ctx, networkFor(c)); err != nil {
-		s.Fatalf("create network: %v", err)
-	}
-	return name
+	s.atEnd("the network that the case made",
+		func(ctx context.Context) error { return s.engine.RemoveNetwork(ctx, n.Name) })
+	s.ok(s.engine.CreateNetwork(s.ctx, n))
+	return n.Name
 }
 
+// networkFor is a network for a container.
 func networkFor(c engine.Container) engine.Network {
-	return engine.Network{Name: "slipway-" + c.Labels[engine.LabelSession], Labels: networkLabels(c)}
-}
-
-func networkLabels(c engine.Container) map[string]string {
-	return map[string]string{
+	return engine.Network{Name: "slipway-" + c.Labels[engine.LabelSession], Labels: map[string]string{
 		engine.LabelSession:  c.Labels[engine.LabelSession],
 		engine.LabelInstance: c.Labels[engine.LabelInstance],
-	}
+	}}
 }
 
 func caseNetwork(s *suite) {
 	c := s.container("")
-	name := s.network(c)
+	name := s.network(networkFor(c))
 	if err := s.engine.CreateNetwork(s.ctx, networkFor(c)); err != nil {
 		s.Errorf("second create: %v", err)
 	}
@@ -50,30 +39,27 @@ func caseNetwork(s *suite) {
 		}
 	}
 	c.Network = name
-	_, err := s.engine.Create(s.ctx, c)
-	s.wantCode(err, session.CodeEngineConflict)
+	s.wantCode(failure(s.engine.Create(s.ctx, c)), session.CodeEngineConflict)
 }
 
 func caseNetworkTaken(s *suite) {
-	c := s.container("")
-	name := s.network(c)
-	other := maps.Clone(networkLabels(c))
-	other[engine.LabelSession] = "somebodyelse"
-	s.wantCode(s.engine.CreateNetwork(s.ctx, engine.Network{Name: name, Labels: other}), session.CodeEngineConflict)
+	n := networkFor(s.container(""))
+	s.network(n)
+	n.Labels = maps.Clone(n.Labels)
+	n.Labels[engine.LabelSession] = "somebodyelse"
+	s.wantCode(s.engine.CreateNetwork(s.ctx, n), session.CodeEngineConflict)
 }
 
 func caseNetworkInvalid(s *suite) {
-	s.wantCode(s.engine.CreateNetwork(s.ctx, engine.Network{Labels: networkLabels(s.container(""))}),
-		session.CodeEngineInvalid)
+	n := networkFor(s.container(""))
+	n.Name = ""
+	s.wantCode(s.engine.CreateNetwork(s.ctx, n), session.CodeEngineInvalid)
 }
 
 func caseNetworkInUse(s *suite) {
 	c := s.container("")
-	c.Network = s.network(c)
-	id := s.create(c)
-	if err := s.engine.Start(s.ctx, id); err != nil {
-		s.Fatal(err)
-	}
+	c.Network = s.network(networkFor(c))
+	id := s.run(c)
 	s.wantCode(s.engine.RemoveNetwork(s.ctx, c.Network), session.CodeEngineConflict)
 	if !s.inspect(id).Running {
 		s.Error("the container does not run any more")
@@ -86,33 +72,16 @@ func (s *suite) apart() (network string, first, second string) {
 	c, d := s.container(""), s.container("")
 	n := networkFor(c)
 	n.Apart = true
-	s.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), s.Patience)
-		defer cancel()
-		if err := s.engine.RemoveNetwork(ctx, n.Name); err != nil {
-			s.Errorf("removing the network that the case made: %v", err)
-		}
-	})
 	for range 2 {
-		if err := s.engine.CreateNetwork(s.ctx, n); err != nil {
-			s.Fatalf("create network: %v", err)
-		}
+		s.network(n)
 	}
 	c.Network, d.Network = n.Name, n.Name
-	first, second = s.create(c), s.create(d)
-	for _, id := range []string{first, second} {
-		if err := s.engine.Start(s.ctx, id); err != nil {
-			s.Fatal(err)
-		}
-	}
-	return n.Name, first, second
+	return n.Name, s.run(c), s.run(d)
 }
 
 func caseNetworkApart(s *suite) {
 	network, first, second := s.apart()
-	if err := s.engine.Remove(s.ctx, first); err != nil {
-		s.Fatal(err)
-	}
+	s.ok(s.engine.Remove(s.ctx, first))
 	s.wantCode(s.engine.RemoveNetwork(s.ctx, network), session.CodeEngineConflict)
 	if !s.inspect(second).Running {
 		s.Error("the other container does not run any more")
@@ -149,8 +118,7 @@ func caseCreateNoNetwork(s *suite) {
 	// machine's, its loopback would be theirs.
 	for _, name := range []string{"slipway-none", "host", "bridge", "none", "container:" + c.Name} {
 		c.Network = name
-		_, err := s.engine.Create(s.ctx, c)
-		s.wantCode(err, session.CodeEngineConflict)
+		s.wantCode(failure(s.engine.Create(s.ctx, c)), session.CodeEngineConflict)
 		s.wantListed(c.Name, false)
 	}
 }

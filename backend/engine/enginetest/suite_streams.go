@@ -13,9 +13,7 @@ import (
 
 func caseImage(s *suite) {
 	image, err := s.engine.Image(s.ctx, s.Image)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	if image.ID == "" || !slices.Contains(image.Refs, s.Image) || image.Size <= 0 || image.Arch == "" {
 		s.Errorf("want an id, the reference, a size and an architecture, got %+v", image)
 	}
@@ -23,12 +21,9 @@ func caseImage(s *suite) {
 	if err != nil || pinned.ID != image.ID {
 		s.Errorf("by its id behind its name it is %q (%v), want %q", pinned.ID, err, image.ID)
 	}
-	_, err = s.engine.Image(s.ctx, s.Image+"@sha256:"+strings.Repeat("0", 64))
-	s.wantCode(err, session.CodeNoImage)
+	s.wantCode(failure(s.engine.Image(s.ctx, s.Image+"@sha256:"+strings.Repeat("0", 64))), session.CodeNoImage)
 	images, err := s.engine.Images(s.ctx)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	if !slices.ContainsFunc(images, func(other session.Image) bool {
 		return other.ID == image.ID &&
 			slices.Contains(other.Refs, s.Image)
@@ -38,8 +33,7 @@ func caseImage(s *suite) {
 }
 
 func caseNoImage(s *suite) {
-	_, err := s.engine.Image(s.ctx, s.NoImage)
-	s.wantCode(err, session.CodeNoImage)
+	s.wantCode(failure(s.engine.Image(s.ctx, s.NoImage)), session.CodeNoImage)
 }
 
 func casePullUnknown(s *suite) {
@@ -85,8 +79,7 @@ func casePullCancel(s *suite) {
 	s.Evict(s.T, s.PullImage)
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
-	_, err := s.engine.Pull(ctx, s.PullImage, false, func(session.Pull) { cancel() })
-	s.wantCancelled("Pull", err)
+	s.wantCancelled("Pull", failure(s.engine.Pull(ctx, s.PullImage, false, func(session.Pull) { cancel() })))
 	if _, err := s.engine.Image(s.ctx, s.PullImage); session.CodeOf(err) != session.CodeNoImage {
 		s.Errorf("the image is there after a pull that was given up (%v)", err)
 	}
@@ -96,14 +89,10 @@ func casePullCancel(s *suite) {
 func (s *suite) readLogs(id string, opts session.LogOptions) string {
 	s.Helper()
 	reader, err := s.engine.Logs(s.ctx, id, opts)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	defer reader.Close() //nolint:errcheck // read to its end
 	text, err := io.ReadAll(reader)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	return string(text)
 }
 
@@ -126,8 +115,7 @@ func caseLogs(s *suite) {
 	id := s.start(s.Commands.Print)
 	s.ended(id)
 	s.wantText(s.readLogs(id, session.LogOptions{}), printed(1, 10))
-	_, err := s.engine.Logs(s.ctx, "nonexistent", session.LogOptions{})
-	s.wantCode(err, session.CodeNoContainer)
+	s.wantCode(failure(s.engine.Logs(s.ctx, "nonexistent", session.LogOptions{})), session.CodeNoContainer)
 }
 
 func caseLogsTail(s *suite) {
@@ -165,9 +153,7 @@ func caseLogsCancel(s *suite) {
 	id := s.start(s.Commands.Sleep)
 	ctx, cancel := context.WithCancel(s.ctx)
 	reader, err := s.engine.Logs(ctx, id, session.LogOptions{Follow: true})
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	defer reader.Close() //nolint:errcheck // what it held is given up
 	done := make(chan struct{})
 	go func() {
@@ -196,6 +182,5 @@ func caseGuestWaits(s *suite) {
 	id := s.create(s.container(""))
 	ctx, cancel := context.WithTimeout(s.ctx, 100*time.Millisecond)
 	defer cancel()
-	_, err := s.engine.Guest(ctx, id)
-	s.wantCancelled("Guest", err)
+	s.wantCancelled("Guest", failure(s.engine.Guest(ctx, id)))
 }

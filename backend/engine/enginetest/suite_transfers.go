@@ -16,9 +16,7 @@ import (
 // caseTransfer gives an image away in parts and puts it together again.
 func caseTransfer(s *suite) {
 	parts, err := s.engine.DescribeImage(s.ctx, s.Image)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	if present, err := s.engine.PresentLayers(s.ctx, parts.Layers); err != nil || present != len(parts.Layers) {
 		s.Fatalf("%d of its own %d layers are present (%v)", present, len(parts.Layers), err)
 	}
@@ -33,9 +31,7 @@ func caseTransfer(s *suite) {
 				Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 			return err
 		})
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	if len(content) != 1+len(parts.Layers) {
 		s.Fatalf("%d parts were given of an image with %d layers", len(content), len(parts.Layers))
 	}
@@ -55,9 +51,7 @@ func caseTransfer(s *suite) {
 // caseTransferEnds gives up in the middle of an image.
 func caseTransferEnds(s *suite) {
 	parts, err := s.engine.DescribeImage(s.ctx, s.Image)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	enough := errors.New("that is enough")
 	calls := 0
 	err = s.engine.ExportImage(s.ctx, parts.ID, func(string) bool { return true }, func(string, io.Reader) error {

@@ -12,12 +12,6 @@ import (
 	"slipway/backend/session"
 )
 
-// void is [try] for a call without a result.
-func (s *suite) void(call func(context.Context) error) error {
-	_, err := try(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
-	return err
-}
-
 // noise is content that no mistake reproduces.
 func noise(size int, seed uint64) []byte {
 	data := make([]byte, size)
@@ -35,7 +29,7 @@ func sumOf(data []byte) string {
 func (s *suite) upload(place session.Place, up session.Upload, data []byte) {
 	s.Helper()
 	for s.ctx.Err() == nil {
-		up.Offset = must(s, func(ctx context.Context) (int64, error) { return s.agent.UploadOffset(ctx, place, up) })
+		up.Offset = must(s, with2(s.agent.UploadOffset, place, up))
 		n, err := s.agent.WriteUpload(s.ctx, place, up, bytes.NewReader(data[up.Offset:]))
 		if err == nil {
 			if n != int64(len(data)) {
@@ -65,29 +59,22 @@ func (s *suite) content(place session.Place, req session.ReadRequest) []byte {
 }
 
 func (s *suite) finish(place session.Place, req session.FinishRequest) (session.FileInfo, error) {
-	return try(s, func(ctx context.Context) (session.FileInfo, error) { return s.agent.FinishUpload(ctx, place, req) })
+	return try(s, with2(s.agent.FinishUpload, place, req))
 }
 
 func caseUpload(s *suite) {
 	place := session.Place{Session: s.running()}
 	data := noise(3_000_000, 1)
 	up := session.Upload{Path: "up/loaded.bin", Key: "key1"}
-	if err := s.void(func(ctx context.Context) error {
-		return s.agent.MakeDirectory(ctx, place, "up",
-			true)
-	}); err != nil {
-		s.Fatal(err)
-	}
+	s.do(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, place, "up", true) })
 	s.upload(place, up, data[:1_000_001])
-	offset := must(s, func(ctx context.Context) (int64, error) { return s.agent.UploadOffset(ctx, place, up) })
+	offset := must(s, with2(s.agent.UploadOffset, place, up))
 	if offset != 1_000_001 {
 		s.Errorf("it stands at %d", offset)
 	}
 	beyond := up
 	beyond.Offset = offset + 1
-	_, err := try(s, func(ctx context.Context) (int64, error) {
-		return s.agent.WriteUpload(ctx, place, beyond, bytes.NewReader(nil))
-	})
+	_, err := try(s, with3(s.agent.WriteUpload, place, beyond, io.Reader(bytes.NewReader(nil))))
 	s.wantCode("a gap", err, session.CodeFileConflict)
 	req := session.FinishRequest{Upload: up,
 		Finish: session.Finish{Size: int64(len(data)), SHA256: sumOf(data), Mode: 0o640}}
@@ -106,13 +93,11 @@ func caseUpload(s *suite) {
 	if again, err := s.finish(place, req); err != nil || again.Version != info.Version {
 		s.Errorf("finished again as %+v, %v", again, err)
 	}
-	sum := must(s, func(ctx context.Context) (string, error) { return s.agent.ChecksumFile(ctx, place, up.Path) })
+	sum := must(s, with2(s.agent.ChecksumFile, place, up.Path))
 	if sum != req.SHA256 {
 		s.Error("the checksum is another")
 	}
-	listing := must(s, func(ctx context.Context) (session.FileListing, error) {
-		return s.agent.ListFiles(ctx, place, session.ListRequest{Path: "/home/work/up"})
-	})
+	listing := must(s, with2(s.agent.ListFiles, place, session.ListRequest{Path: "/home/work/up"}))
 	if len(listing.Entries) != 1 || listing.Total != 1 || listing.Path != "/home/work/up" ||
 		listing.Entries[0].Name != "loaded.bin" {
 		s.Errorf("beside it lies %+v", listing)
@@ -147,12 +132,7 @@ func (s *suite) conflicts(place session.Place) {
 			}
 		default:
 			s.wantCode("a name that is taken", err, session.CodeFileExists)
-			if err := s.void(func(ctx context.Context) error {
-				return s.agent.DropUpload(ctx, place,
-					up)
-			}); err != nil {
-				s.Error(err)
-			}
+			s.do(func(ctx context.Context) error { return s.agent.DropUpload(ctx, place, up) })
 			if got := s.content(place, session.ReadRequest{Path: up.Path}); !bytes.Equal(got, old) {
 				s.Errorf("what was there is %q", got)
 			}
@@ -166,9 +146,7 @@ func caseRead(s *suite) {
 	up := session.Upload{Path: "/tmp/read me", Key: "key3"}
 	s.upload(place, up, data)
 	info, err := s.finish(place, session.FinishRequest{Upload: up, Finish: session.Finish{Size: int64(len(data))}})
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	for _, part := range [][2]int64{{0, 0}, {1_234_567, 0}, {10, 5}, {1_000_000, 999_999}, {1_999_999, 100},
 		{2_000_000, 0}, {3_000_000, 7}} {
 		end := int64(len(data))
@@ -203,7 +181,7 @@ func caseRead(s *suite) {
 }
 
 func (s *suite) describe(place session.Place, path session.FilePath) (session.FileInfo, error) {
-	return try(s, func(ctx context.Context) (session.FileInfo, error) { return s.agent.StatFile(ctx, place, path) })
+	return try(s, with2(s.agent.StatFile, place, path))
 }
 
 func caseFiles(s *suite) {
@@ -224,16 +202,12 @@ func caseFiles(s *suite) {
 		}
 	}
 	s.wantCode("no parents", mkdir("none/of/these", false), session.CodeFileNotFound)
-	listing := must(s, func(ctx context.Context) (session.FileListing, error) {
-		return s.agent.ListFiles(ctx, place, session.ListRequest{Path: "tree", Limit: 2})
-	})
+	listing := must(s, with2(s.agent.ListFiles, place, session.ListRequest{Path: "tree", Limit: 2}))
 	if len(listing.Entries) != 2 || !listing.More || listing.Total != 3 || listing.Entries[0].Name != "a" ||
 		listing.Entries[1].Name != "B" {
 		s.Errorf("listed %+v", listing)
 	}
-	listing = must(s, func(ctx context.Context) (session.FileListing, error) {
-		return s.agent.ListFiles(ctx, place, session.ListRequest{Path: "tree", After: "B"})
-	})
+	listing = must(s, with2(s.agent.ListFiles, place, session.ListRequest{Path: "tree", After: "B"}))
 	if len(listing.Entries) != 1 || listing.More || "tree/"+listing.Entries[0].Name != odd ||
 		listing.Entries[0].Kind != session.KindDirectory {
 		s.Errorf("after it %+v", listing)
@@ -252,8 +226,6 @@ func caseFiles(s *suite) {
 		s.wantCode("what is gone", remove("tree", true), session.CodeFileNotFound)
 	}
 	s.wantCode("the home", remove("/home/work", true), session.CodeFileConflict)
-	_, err := try(s, func(ctx context.Context) (session.FileListing, error) {
-		return s.agent.ListFiles(ctx, place, session.ListRequest{Path: "nowhere"})
-	})
+	_, err := try(s, with2(s.agent.ListFiles, place, session.ListRequest{Path: "nowhere"}))
 	s.wantCode("nowhere", err, session.CodeFileNotFound)
 }

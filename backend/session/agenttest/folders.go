@@ -18,18 +18,14 @@ func (s *suite) folder(req session.FolderRequest) session.Folder {
 		s.pause()
 		f, err = s.agent.CreateFolder(s.ctx, req)
 	}
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	return f
 }
 
 // folderNamed is the folder of a name; zero where there is none.
 func (s *suite) folderNamed(name string) session.Folder {
 	s.Helper()
-	list := must(s, func(ctx context.Context) ([]session.Folder, error) {
-		return s.agent.ListFolders(ctx, session.FolderFilter{})
-	})
+	list := must(s, with(s.agent.ListFolders, session.FolderFilter{}))
 	if i := slices.IndexFunc(list, func(f session.Folder) bool { return f.Name == name }); i >= 0 {
 		return list[i]
 	}
@@ -53,19 +49,12 @@ func caseFolders(s *suite) {
 		f.Permission != session.FolderReadWrite {
 		s.Fatalf("made %+v", f)
 	}
-	_, err := try(s, func(ctx context.Context) (session.Folder, error) {
-		return s.agent.CreateFolder(ctx, session.FolderRequest{Name: "a/b"})
-	})
+	_, err := try(s, with(s.agent.CreateFolder, session.FolderRequest{Name: "a/b"}))
 	s.wantCode("a name with a slash", err, session.CodeFileInvalid)
-	_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.GetFolder(ctx, "nothing12345") })
+	_, err = try(s, with(s.agent.GetFolder, "nothing12345"))
 	s.wantCode("none", err, session.CodeFolderNotFound)
 	inside := session.Place{Folder: f.ID}
-	if err := s.void(func(ctx context.Context) error {
-		return s.agent.MakeDirectory(ctx, inside, "sub",
-			true)
-	}); err != nil {
-		s.Fatal(err)
-	}
+	s.do(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, inside, "sub", true) })
 	s.store(inside, "sub/file", "content")
 	_, err = s.describe(session.Place{Folder: f.ID, Session: "abcdefghijkl"}, "sub")
 	s.wantCode("two places", err, session.CodeFileInvalid)
@@ -98,22 +87,18 @@ func (s *suite) mountFolder(f session.Folder, inside session.Place) {
 			s.void(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, place, path, false) }),
 			session.CodeFileForbidden)
 	}
-	_, err := try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, f.ID) })
+	_, err := try(s, with(s.agent.TrashFolder, f.ID))
 	s.wantCode("a folder in use", err, session.CodeFolderConflict)
 	name := "data-2"
-	renamed := must(s, func(ctx context.Context) (session.Folder, error) {
-		return s.agent.UpdateFolder(ctx, f.ID, session.FolderChange{Name: &name})
-	})
+	renamed := must(s, with2(s.agent.UpdateFolder, f.ID, session.FolderChange{Name: &name}))
 	if renamed.Name != name || len(renamed.UsedBy) != 1 || renamed.UsedBy[0].Session != launched.ID {
 		s.Errorf("renamed to %+v", renamed)
 	}
 	s.terminate(launched.ID, true)
 	s.awaitEnd(launched.ID)
-	must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, auto.ID) })
+	must(s, with(s.agent.TrashFolder, auto.ID))
 	for _, mount := range []session.Mount{{Folder: "none"}, {Folder: name, Path: "nowhere"}, {Folder: auto.Name}} {
-		p := must(s, func(ctx context.Context) (session.Preview, error) {
-			return s.agent.Preview(ctx, "", s.spec(session.Spec{Mounts: []session.Mount{mount}}))
-		})
+		p := must(s, with2(s.agent.Preview, "", s.spec(session.Spec{Mounts: []session.Mount{mount}})))
 		if len(p.Errors) != 1 {
 			s.Errorf("%+v would be mounted: %+v", mount, p.Errors)
 		}
@@ -124,7 +109,7 @@ func (s *suite) mountFolder(f session.Folder, inside session.Place) {
 func (s *suite) endFolder(f session.Folder) {
 	s.Helper()
 	trash := func() session.Folder {
-		return must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, f.ID) })
+		return must(s, with(s.agent.TrashFolder, f.ID))
 	}
 	if !s.Mortal {
 		s.wantCode("what is not in the trash", s.agent.DeleteFolder(s.ctx, f.ID), session.CodeFolderConflict)
@@ -137,23 +122,17 @@ func (s *suite) endFolder(f session.Folder) {
 	})
 	s.wantCode("a change in the trash", err, session.CodeFileForbidden)
 	other := s.folder(session.FolderRequest{Name: "data-2"})
-	_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.RestoreFolder(ctx, f.ID) })
+	_, err = try(s, with(s.agent.RestoreFolder, f.ID))
 	s.wantCode("a name that is taken", err, session.CodeFolderExists)
-	must(s, func(ctx context.Context) (session.Folder, error) { return s.agent.TrashFolder(ctx, other.ID) })
-	if got := must(s, func(ctx context.Context) (session.Folder,
-		error) {
-		return s.agent.RestoreFolder(ctx, f.ID)
-	}); got.State != session.FolderReady || got.TrashedAt != nil {
+	must(s, with(s.agent.TrashFolder, other.ID))
+	if got := must(s, with(s.agent.RestoreFolder, f.ID)); got.State != session.FolderReady || got.TrashedAt != nil {
 		s.Errorf("restored is %+v", got)
 	}
 	if got := s.content(session.Place{Folder: f.ID}, session.ReadRequest{Path: "sub/made"}); string(got) != "inside" {
 		s.Errorf("restored holds %q", got)
 	}
 	trash()
-	if got := must(s, func(ctx context.Context) (session.Folder,
-		error) {
-		return s.agent.StopDeleting(ctx, f.ID)
-	}); got.State != session.FolderTrashed || got.Removed != nil {
+	if got := must(s, with(s.agent.StopDeleting, f.ID)); got.State != session.FolderTrashed || got.Removed != nil {
 		s.Errorf("what nobody deletes is stopped as %+v", got)
 	}
 	if err := s.void(func(ctx context.Context) error { return s.agent.DeleteFolder(ctx, f.ID) }); err != nil &&
@@ -161,9 +140,9 @@ func (s *suite) endFolder(f session.Folder) {
 		s.Fatal(err)
 	}
 	for err = nil; err == nil && s.ctx.Err() == nil; s.pause() {
-		_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.GetFolder(ctx, f.ID) })
+		_, err = try(s, with(s.agent.GetFolder, f.ID))
 	}
 	s.wantCode("what was deleted", err, session.CodeFolderNotFound)
-	_, err = try(s, func(ctx context.Context) (session.Folder, error) { return s.agent.StopDeleting(ctx, f.ID) })
+	_, err = try(s, with(s.agent.StopDeleting, f.ID))
 	s.wantCode("what was deleted cannot be stopped", err, session.CodeFolderNotFound)
 }

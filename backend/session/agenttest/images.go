@@ -28,9 +28,7 @@ func caseImages(s *suite) {
 func (s *suite) work(w session.ImageWork) session.ImageWork {
 	s.Helper()
 	for w.State == session.WorkRunning {
-		w = must(s, func(ctx context.Context) (session.ImageWork, error) {
-			return s.agent.AwaitImageWork(ctx, w.ID, w.Revision)
-		})
+		w = must(s, with2(s.agent.AwaitImageWork, w.ID, w.Revision))
 	}
 	return w
 }
@@ -49,9 +47,7 @@ func (s *suite) custom(name string) (session.Image, bool) {
 func caseCommit(s *suite) {
 	id := s.running()
 	commit := func(id session.ID, name string) (session.ImageWork, error) {
-		return try(s, func(ctx context.Context) (session.ImageWork, error) {
-			return s.agent.CommitSession(ctx, id, session.CommitRequest{Name: name})
-		})
+		return try(s, with2(s.agent.CommitSession, id, session.CommitRequest{Name: name}))
 	}
 	for name, want := range map[string]session.Code{"abc": session.CodeImageInvalid,
 		"no blanks":             session.CodeImageInvalid,
@@ -84,10 +80,7 @@ func caseCommit(s *suite) {
 	again := s.launch(session.Spec{Image: made.Refs[0]})
 	s.awaitStatus(again.ID, session.Running)
 	remove := func() error {
-		_, err := try(s, func(ctx context.Context) (struct{}, error) {
-			return struct{}{},
-				s.agent.RemoveImage(ctx, made.ID)
-		})
+		err := s.void(func(ctx context.Context) error { return s.agent.RemoveImage(ctx, made.ID) })
 		return err
 	}
 	if err := remove(); session.CodeOf(err) != session.CodeImageConflict {
@@ -136,10 +129,7 @@ func caseCommitOnEnd(s *suite) {
 		s.Errorf("the series holds %+v", images)
 	}
 	for _, image := range images {
-		_, err := try(s, func(ctx context.Context) (struct{}, error) {
-			return struct{}{},
-				s.agent.RemoveImage(ctx, image.ID)
-		})
+		err := s.void(func(ctx context.Context) error { return s.agent.RemoveImage(ctx, image.ID) })
 		if err != nil && (!s.Mortal || session.CodeOf(err) != session.CodeNoImage) {
 			s.Error(err)
 		}
@@ -148,27 +138,23 @@ func caseCommitOnEnd(s *suite) {
 
 func casePullImage(s *suite) {
 	pull := func(ref string) (session.ImageWork, error) {
-		return try(s, func(ctx context.Context) (session.ImageWork, error) {
-			return s.agent.PullImage(ctx, session.PullRequest{Ref: ref})
-		})
+		return try(s, with(s.agent.PullImage, session.PullRequest{Ref: ref}))
 	}
 	if _, err := pull("Not An Image"); session.CodeOf(err) != session.CodeImageInvalid {
 		s.Errorf("what is no name gives %v", err)
 	}
 	w, err := pull("localhost:1/nobody/has-this:1")
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	if w = s.work(w); w.State != session.WorkFailed || w.Error == nil || w.Error.Code == "" || w.EndedAt == nil {
 		s.Errorf("an image that nobody has is pulled as %+v", w)
 	}
-	ended := must(s, func(ctx context.Context) (session.ImageWork, error) { return s.agent.CancelImageWork(ctx, w.ID) })
+	ended := must(s, with(s.agent.CancelImageWork, w.ID))
 	if ended.State != session.WorkFailed {
 		s.Errorf("cancelling what has ended makes it %+v", ended)
 	}
 	for _, call := range []func(context.Context) (session.ImageWork, error){
-		func(ctx context.Context) (session.ImageWork, error) { return s.agent.AwaitImageWork(ctx, "nothing", 0) },
-		func(ctx context.Context) (session.ImageWork, error) { return s.agent.CancelImageWork(ctx, "nothing") },
+		with2(s.agent.AwaitImageWork, "nothing", 0),
+		with(s.agent.CancelImageWork, "nothing"),
 	} {
 		if _, err := try(s, call); session.CodeOf(err) != session.CodeOperationNotFound {
 			s.Errorf("work that there is not gives %v", err)

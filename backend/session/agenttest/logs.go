@@ -55,9 +55,7 @@ func caseLogs(s *suite) {
 	if len(timed) != 5 {
 		s.Errorf("%d lines with times", len(timed))
 	}
-	_, err := try(s, func(ctx context.Context) (io.ReadCloser, error) {
-		return s.agent.Logs(ctx, id, session.LogOptions{Kernel: "sub7"})
-	})
+	_, err := try(s, with2(s.agent.Logs, id, session.LogOptions{Kernel: "sub7"}))
 	s.wantDetail("a kernel that is not there", err, session.DetailNotFound)
 }
 
@@ -73,7 +71,7 @@ func caseLogsFollow(s *suite) {
 	var all sync.WaitGroup
 	for _, opts := range []session.LogOptions{{Follow: true}, {Follow: true, Tail: 1000}} {
 		all.Go(func() {
-			log, err := try(s, func(ctx context.Context) (io.ReadCloser, error) { return s.agent.Logs(ctx, id, opts) })
+			log, err := try(s, with2(s.agent.Logs, id, opts))
 			if err != nil {
 				s.Error(err)
 				return
@@ -102,9 +100,7 @@ func caseLogsClose(s *suite) {
 		log, err := try(s, func(context.Context) (io.ReadCloser, error) {
 			return s.agent.Logs(ctx, id, session.LogOptions{Follow: true})
 		})
-		if err != nil {
-			s.Fatal(err)
-		}
+		s.ok(err)
 		ended := make(chan error, 1)
 		go func() {
 			_, err := io.Copy(io.Discard, log)
@@ -128,7 +124,7 @@ func caseUsage(s *suite) {
 	id := s.running()
 	since := time.Now().Add(-time.Hour)
 	for s.ctx.Err() == nil {
-		samples := must(s, func(ctx context.Context) ([]session.Usage, error) { return s.agent.Usage(ctx, id, since) })
+		samples := must(s, with2(s.agent.Usage, id, since))
 		if len(samples) == 0 {
 			s.pause()
 			continue
@@ -137,10 +133,7 @@ func caseUsage(s *suite) {
 		if last.Session != id || last.MemLimit == 0 {
 			s.Errorf("a sample is %+v", last)
 		}
-		for _, later := range must(s, func(ctx context.Context) ([]session.Usage,
-			error) {
-			return s.agent.Usage(ctx, id, last.At)
-		}) {
+		for _, later := range must(s, with2(s.agent.Usage, id, last.At)) {
 			if !later.At.After(last.At) {
 				s.Errorf("a sample of %v is not after %v", later.At, last.At)
 			}

@@ -59,13 +59,9 @@ func caseExec(s *suite) {
 	if got := s.exec(id, nil, "sh", "-c", "echo out; echo err >&2; exit 5"); got != (executed{"out\n", "err\n", 5}) {
 		s.Errorf("it did %+v", got)
 	}
-	_, err := try(s, func(ctx context.Context) (io.ReadWriteCloser, error) {
-		return s.agent.Exec(ctx, id, session.ExecRequest{Command: []string{"no-such-program"}})
-	})
+	_, err := try(s, with2(s.agent.Exec, id, session.ExecRequest{Command: []string{"no-such-program"}}))
 	s.wantDetail("a program that is not there", err, session.DetailNotFound)
-	_, err = try(s, func(ctx context.Context) (io.ReadWriteCloser, error) {
-		return s.agent.Exec(ctx, id, session.ExecRequest{})
-	})
+	_, err = try(s, with2(s.agent.Exec, id, session.ExecRequest{}))
 	s.wantDetail("no program", err, session.DetailInvalid)
 }
 
@@ -89,10 +85,8 @@ func caseExecClose(s *suite) {
 		return size() == before
 	}
 	begin := func() io.Closer {
-		return must(s, func(ctx context.Context) (io.ReadWriteCloser, error) {
-			return s.agent.Exec(ctx, id, session.ExecRequest{Command: []string{"sh", "-c",
-				"while true; do echo x >> " + mark + "; sleep 0.1; done"}})
-		})
+		return must(s, with2(s.agent.Exec, id, session.ExecRequest{Command: []string{"sh", "-c",
+			"while true; do echo x >> " + mark + "; sleep 0.1; done"}}))
 	}
 	stream := begin()
 	for s.ctx.Err() == nil && quiet() {
@@ -110,23 +104,21 @@ func caseExecClose(s *suite) {
 
 func caseApps(s *suite) {
 	id := s.running()
-	for _, app := range must(s, func(ctx context.Context) ([]session.App, error) { return s.agent.ListApps(ctx, id) }) {
+	for _, app := range must(s, with(s.agent.ListApps, id)) {
 		if app.ID == "" || app.Title == "" || app.State == "" {
 			s.Errorf("an app is %+v", app)
 		}
 	}
-	_, err := try(s, func(ctx context.Context) (session.App, error) {
-		return s.agent.StartApp(ctx, id, session.AppRequest{App: "no-such-app"})
-	})
+	_, err := try(s, with2(s.agent.StartApp, id, session.AppRequest{App: "no-such-app"}))
 	s.wantDetail("an app that nobody knows", err, session.DetailNotFound)
-	must(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.agent.StopApp(ctx, id, "notebook") })
+	s.do(func(ctx context.Context) error { return s.agent.StopApp(ctx, id, "notebook") })
 }
 
 func casePort(s *suite) {
 	id := s.running()
-	_, err := try(s, func(ctx context.Context) (net.Conn, error) { return s.agent.DialPort(ctx, id, 1) })
+	_, err := try(s, with2(s.agent.DialPort, id, 1))
 	s.wantCode("a port where nothing listens", err, session.CodeAppTimeout)
-	_, err = try(s, func(ctx context.Context) (net.Conn, error) { return s.agent.DialPort(ctx, id, 70000) })
+	_, err = try(s, with2(s.agent.DialPort, id, 70000))
 	s.wantCode("a port that does not exist", err, session.CodeSessionInvalid)
 	shell := s.view(id, s.openTerminal(id), "server", 0)
 	// 1 MiB, so that it does not fit into any buffer on the way.
@@ -189,10 +181,7 @@ func (s *suite) fetchOnce(client *http.Client, path string) (int, error) {
 // caseTransfer sends an image to where it is already: of what it is made of only
 // the configuration travels.
 func caseTransfer(s *suite) {
-	parts := must(s, func(ctx context.Context) (session.ImageParts,
-		error) {
-		return s.agent.DescribeImage(ctx, s.Image)
-	})
+	parts := must(s, with(s.agent.DescribeImage, s.Image))
 	err := layers.Carry(s.ctx, s.agent, s.agent, parts, layers.Report{
 		Progress: func(_, _ gpu.Bytes) {},
 		Again: func(_ context.Context, err error) error {
@@ -203,19 +192,14 @@ func caseTransfer(s *suite) {
 			return nil
 		},
 	})
-	if err != nil {
-		s.Fatal(err)
-	}
-	image := must(s, func(ctx context.Context) (session.Image, error) { return s.agent.InstallImage(ctx, parts.ID) })
+	s.ok(err)
+	image := must(s, with(s.agent.InstallImage, parts.ID))
 	if image.ID != parts.ID {
 		s.Errorf("the image put together is %s and should be %s", image.ID, parts.ID)
 	}
 	must(s, func(ctx context.Context) (bool, error) { return true, s.agent.ForgetImage(ctx, parts.ID) })
-	if _, err := try(s, func(ctx context.Context) (session.ImageArrival, error) {
-		return s.agent.ExpectImage(ctx, session.ImageParts{ID: "example"})
-	}); session.CodeOf(err) != session.CodeImageInvalid {
-		s.Errorf("an image without an id is expected: %v", err)
-	}
+	_, err = try(s, with(s.agent.ExpectImage, session.ImageParts{ID: "example"}))
+	s.wantCode("an image without an id", err, session.CodeImageInvalid)
 }
 
 func caseDevices(s *suite) {
@@ -224,14 +208,11 @@ func caseDevices(s *suite) {
 		s.Errorf("the board is %+v", board)
 	}
 	for _, d := range board.Devices {
-		must(s, func(ctx context.Context) ([]session.DevicePoint, error) {
-			return s.agent.DeviceHistory(ctx, d.Device.UUID, time.Now().Add(-time.Hour))
-		})
+		must(s, with2(s.agent.DeviceHistory, d.Device.UUID, time.Now().Add(-time.Hour)))
 	}
 	now := time.Now()
-	for _, a := range must(s, func(ctx context.Context) ([]session.Account, error) {
-		return s.agent.Accounts(ctx, session.AccountSpan{From: now.Add(-time.Hour), To: now.Add(time.Minute)})
-	}) {
+	span := session.AccountSpan{From: now.Add(-time.Hour), To: now.Add(time.Minute)}
+	for _, a := range must(s, with(s.agent.Accounts, span)) {
 		if a.Kind == "" {
 			s.Errorf("an account is %+v", a)
 		}
@@ -248,19 +229,13 @@ func caseHost(s *suite) {
 	if len(checks) == 0 {
 		s.Error("nothing was checked")
 	}
-	root := must(s, func(ctx context.Context) (session.DirectoryListing,
-		error) {
-		return s.agent.ListDirectories(ctx, "/")
-	})
+	root := must(s, with(s.agent.ListDirectories, "/"))
 	if root.Path != "/" || root.Parent != "" || len(root.Entries) == 0 {
 		s.Errorf("the root is %+v", root)
 	}
 	for path, code := range map[string]session.Code{"relative": session.CodeFileInvalid,
 		"/no/such/directory": session.CodeFileNotFound} {
-		_, err := try(s, func(ctx context.Context) (session.DirectoryListing,
-			error) {
-			return s.agent.ListDirectories(ctx, path)
-		})
+		_, err := try(s, with(s.agent.ListDirectories, path))
 		s.wantCode(path, err, code)
 	}
 }

@@ -29,12 +29,12 @@ func caseMachine(s *suite) {
 
 func casePreview(s *suite) {
 	good := s.spec(session.Spec{})
-	p := must(s, func(ctx context.Context) (session.Preview, error) { return s.agent.Preview(ctx, "", good) })
+	p := must(s, with2(s.agent.Preview, "", good))
 	if len(p.Errors) > 0 || p.Image == nil || p.Spec.Type == "" {
 		s.Errorf("a good one: %+v", p)
 	}
 	bad := session.Spec{Image: "No Such/Image", Resources: session.Resources{CPU: -1, Memory: 1}}
-	p = must(s, func(ctx context.Context) (session.Preview, error) { return s.agent.Preview(ctx, "", bad) })
+	p = must(s, with2(s.agent.Preview, "", bad))
 	fields := map[string]bool{}
 	for _, e := range p.Errors {
 		fields[e.Field] = e.Kind != "" && e.Message != ""
@@ -59,15 +59,13 @@ func caseGone(s *suite) {
 	}
 	want := map[string]session.Kind{"mounts[0].folder": session.KindNotFound,
 		"mounts[1].source": session.KindInvalid, "after[0]": session.KindNotFound}
-	_, err := try(s, func(ctx context.Context) (session.Session, error) {
-		return s.agent.Launch(ctx, session.LaunchRequest{Key: rand.Text(), Spec: gone})
-	})
+	_, err := try(s, with(s.agent.Launch, session.LaunchRequest{Key: rand.Text(), Spec: gone}))
 	if told := missing(session.AsError(err, session.CodeInvalid).Fields); !maps.Equal(told, want) {
 		s.Errorf("a launch is refused with %v, want %v", told, want)
 	}
 	gone.Image = "sha256:" + strings.Repeat("0", 64)
 	want["image"] = session.KindNotFound
-	p := must(s, func(ctx context.Context) (session.Preview, error) { return s.agent.Preview(ctx, "", gone) })
+	p := must(s, with2(s.agent.Preview, "", gone))
 	if told := missing(p.Errors); !maps.Equal(told, want) {
 		s.Errorf("a preview tells %v, want %v", told, want)
 	}
@@ -88,7 +86,7 @@ func caseLife(s *suite) {
 	if ended.Status != session.Terminated || ended.Reason != session.ReasonUser || ended.TerminatedAt == nil {
 		s.Errorf("it ended as %+v", ended)
 	}
-	phases := must(s, func(ctx context.Context) ([]session.Phase, error) { return s.agent.History(ctx, launched.ID) })
+	phases := must(s, with(s.agent.History, launched.ID))
 	var names []session.PhaseName
 	for i, p := range phases {
 		names = append(names, p.Phase)
@@ -110,10 +108,7 @@ func caseKey(s *suite) {
 	var all sync.WaitGroup
 	for i := range callers {
 		all.Go(func() {
-			launched, err := try(s, func(ctx context.Context) (session.Session,
-				error) {
-				return s.agent.Launch(ctx, req)
-			})
+			launched, err := try(s, with(s.agent.Launch, req))
 			if err != nil {
 				s.Error(err)
 			}
@@ -123,12 +118,9 @@ func caseKey(s *suite) {
 	all.Wait()
 	s.note(ids[0])
 	s.awaitEnd(ids[0])
-	again := must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Launch(ctx, req) })
+	again := must(s, with(s.agent.Launch, req))
 	found := 0
-	for _, x := range must(s, func(ctx context.Context) ([]session.Session,
-		error) {
-		return s.agent.List(ctx, session.Filter{})
-	}) {
+	for _, x := range must(s, with(s.agent.List, session.Filter{})) {
 		if x.Name == req.Spec.Name {
 			found++
 		}
@@ -141,68 +133,41 @@ func caseKey(s *suite) {
 }
 
 func caseRefused(s *suite) {
-	_, err := try(s, func(ctx context.Context) (session.Session, error) {
-		return s.agent.Launch(ctx, session.LaunchRequest{Key: rand.Text(),
-			Spec: session.Spec{Name: "-", Image: "No Such/Image"}})
-	})
+	_, err := try(s, with(s.agent.Launch, session.LaunchRequest{Key: rand.Text(),
+		Spec: session.Spec{Name: "-", Image: "No Such/Image"}}))
 	s.wantCode("a spec that is wrong", err, session.CodeInvalid)
 	if e := session.AsError(err, ""); len(e.Fields) < 2 || e.Fields[0].Field == "" || e.Fields[0].Message == "" {
 		s.Errorf("its fields are %+v", e.Fields)
 	}
 	first := s.launch(session.Spec{Name: "taken-" + suffix()})
-	_, err = try(s, func(ctx context.Context) (session.Session, error) {
-		return s.agent.Launch(ctx, session.LaunchRequest{Key: rand.Text(),
-			Spec: s.spec(session.Spec{Name: first.Name})})
-	})
+	_, err = try(s, with(s.agent.Launch, session.LaunchRequest{Key: rand.Text(),
+		Spec: s.spec(session.Spec{Name: first.Name})}))
 	s.wantCode("a name that is taken", err, session.CodeNameTaken)
 	s.terminate(first.ID, true)
 }
 
 func caseUnknown(s *suite) {
 	for name, call := range map[string]func(context.Context) error{
-		"get":       func(ctx context.Context) error { _, err := s.agent.Get(ctx, nobody); return err },
-		"history":   func(ctx context.Context) error { _, err := s.agent.History(ctx, nobody); return err },
-		"rename":    func(ctx context.Context) error { _, err := s.agent.Rename(ctx, nobody, "other"); return err },
-		"tags":      func(ctx context.Context) error { _, err := s.agent.SetTags(ctx, nobody, nil); return err },
-		"terminate": func(ctx context.Context) error { _, err := s.agent.Terminate(ctx, nobody, false); return err },
-		"priority":  func(ctx context.Context) error { _, err := s.agent.SetPriority(ctx, nobody, 5); return err },
-		"keep": func(ctx context.Context) error {
-			_, err := s.agent.Keep(ctx, nobody, session.Duration(time.Hour))
-			return err
-		},
-		"simulate": func(ctx context.Context) error {
-			_, err := s.agent.SimulateIdle(ctx, nobody, session.IdlePolicy{})
-			return err
-		},
-		"logs": func(ctx context.Context) error {
-			_,
-				err := s.agent.Logs(ctx, nobody, session.LogOptions{})
-			return err
-		},
-		"terminals": func(ctx context.Context) error { _, err := s.agent.ListTerminals(ctx, nobody); return err },
-		"attach": func(ctx context.Context) error {
-			_, err := s.agent.AttachTerminal(ctx, nobody, session.AttachRequest{Terminal: "t1"})
-			return err
-		},
-		"exec": func(ctx context.Context) error {
-			_, err := s.agent.Exec(ctx, nobody, session.ExecRequest{Command: []string{"true"}})
-			return err
-		},
-		"apps": func(ctx context.Context) error { _, err := s.agent.ListApps(ctx, nobody); return err },
-		"start": func(ctx context.Context) error {
-			_, err := s.agent.StartApp(ctx, nobody, session.AppRequest{App: "notebook"})
-			return err
-		},
-		"stop": func(ctx context.Context) error { return s.agent.StopApp(ctx, nobody, "notebook") },
-		"host": func(ctx context.Context) error { _, err := s.agent.SSHHost(ctx, nobody, ""); return err },
-		"ssh": func(ctx context.Context) error {
-			_, err := s.agent.DialSSH(ctx, nobody, session.SSHRequest{})
-			return err
-		},
-		"dial": func(ctx context.Context) error { _, err := s.agent.DialPort(ctx, nobody, 80); return err },
+		"get":       failure(with(s.agent.Get, nobody)),
+		"history":   failure(with(s.agent.History, nobody)),
+		"rename":    failure(with2(s.agent.Rename, nobody, "other")),
+		"tags":      failure(with2(s.agent.SetTags, nobody, nil)),
+		"terminate": failure(with2(s.agent.Terminate, nobody, false)),
+		"priority":  failure(with2(s.agent.SetPriority, nobody, 5)),
+		"keep":      failure(with2(s.agent.Keep, nobody, session.Duration(time.Hour))),
+		"simulate":  failure(with2(s.agent.SimulateIdle, nobody, session.IdlePolicy{})),
+		"logs":      failure(with2(s.agent.Logs, nobody, session.LogOptions{})),
+		"terminals": failure(with(s.agent.ListTerminals, nobody)),
+		"attach":    failure(with2(s.agent.AttachTerminal, nobody, session.AttachRequest{Terminal: "t1"})),
+		"exec":      failure(with2(s.agent.Exec, nobody, session.ExecRequest{Command: []string{"true"}})),
+		"apps":      failure(with(s.agent.ListApps, nobody)),
+		"start":     failure(with2(s.agent.StartApp, nobody, session.AppRequest{App: "notebook"})),
+		"stop":      func(ctx context.Context) error { return s.agent.StopApp(ctx, nobody, "notebook") },
+		"host":      failure(with2(s.agent.SSHHost, nobody, "")),
+		"ssh":       failure(with2(s.agent.DialSSH, nobody, session.SSHRequest{})),
+		"dial":      failure(with2(s.agent.DialPort, nobody, 80)),
 	} {
-		_, err := try(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
-		s.wantDetail(name, err, session.DetailNotFound)
+		s.wantDetail(name, s.void(call), session.DetailNotFound)
 	}
 }
 
@@ -214,7 +179,7 @@ func caseList(s *suite) {
 		s.awaitEnd(launched.ID)
 	}
 	list := func(f session.Filter) []session.Session {
-		return must(s, func(ctx context.Context) ([]session.Session, error) { return s.agent.List(ctx, f) })
+		return must(s, with(s.agent.List, f))
 	}
 	newest := list(session.Filter{Finished: true, Limit: 3})
 	if len(newest) != 3 || newest[0].ID != ids[2] || newest[1].ID != ids[1] || newest[2].ID != ids[0] {
@@ -241,24 +206,19 @@ func idsOf(list []session.Session) []session.ID {
 func caseTags(s *suite) {
 	launched := s.launch(session.Spec{})
 	set := func(tags ...string) session.Session {
-		return must(s, func(ctx context.Context) (session.Session, error) {
-			return s.agent.SetTags(ctx, launched.ID,
-				tags)
-		})
+		return must(s, with2(s.agent.SetTags, launched.ID, tags))
 	}
 	for range 2 { // the second time changes nothing
 		if tagged := set("paper", " baseline ", "paper"); !slices.Equal(tagged.Tags, []string{"baseline", "paper"}) {
 			s.Errorf("its tags are %q", tagged.Tags)
 		}
 	}
-	_, err := try(s, func(ctx context.Context) (session.Session, error) {
-		return s.agent.SetTags(ctx, launched.ID, []string{"a,b"})
-	})
+	_, err := try(s, with2(s.agent.SetTags, launched.ID, []string{"a,b"}))
 	s.wantDetail("a tag with a comma", err, session.DetailInvalid)
 	s.terminate(launched.ID, true)
 	s.awaitEnd(launched.ID)
 	set("old")
-	ended := must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Get(ctx, launched.ID) })
+	ended := must(s, with(s.agent.Get, launched.ID))
 	if !slices.Equal(ended.Tags, []string{"old"}) || ended.Status.Live() {
 		s.Errorf("after its end it is %s with the tags %q", ended.Status, ended.Tags)
 	}
@@ -271,17 +231,12 @@ func caseRename(s *suite) {
 	launched := s.launch(session.Spec{})
 	name := "renamed-" + suffix()
 	for range 2 { // the second time changes nothing
-		renamed := must(s, func(ctx context.Context) (session.Session, error) {
-			return s.agent.Rename(ctx, launched.ID,
-				name)
-		})
+		renamed := must(s, with2(s.agent.Rename, launched.ID, name))
 		if renamed.Name != name {
 			s.Errorf("it is called %q", renamed.Name)
 		}
 	}
-	_, err := try(s, func(ctx context.Context) (session.Session, error) {
-		return s.agent.Rename(ctx, launched.ID, "no such name!")
-	})
+	_, err := try(s, with2(s.agent.Rename, launched.ID, "no such name!"))
 	s.wantDetail("a bad name", err, session.DetailInvalid)
 	if e := session.AsError(err, ""); len(e.Fields) != 1 {
 		s.Errorf("its fields are %+v", e.Fields)
@@ -304,17 +259,11 @@ func caseTerminateTwice(s *suite) {
 func casePriority(s *suite) {
 	later := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	waiting := s.launch(session.Spec{Type: session.Batch, Command: "true", NotBefore: &later})
-	raised := must(s, func(ctx context.Context) (session.Session, error) {
-		return s.agent.SetPriority(ctx, waiting.ID,
-			77)
-	})
+	raised := must(s, with2(s.agent.SetPriority, waiting.ID, 77))
 	if raised.Priority != 77 || raised.Status != session.Pending {
 		s.Errorf("it is %+v", raised)
 	}
-	_, err := try(s, func(ctx context.Context) (session.Session, error) {
-		return s.agent.SetPriority(ctx, waiting.ID,
-			-1)
-	})
+	_, err := try(s, with2(s.agent.SetPriority, waiting.ID, -1))
 	s.wantDetail("a priority below all", err, session.DetailInvalid)
 	found := s.await(waiting.ID, "explained", func(x session.Session) bool { return x.Wait != nil })
 	if found.Wait.Message == "" || found.Wait.Code == "" {
@@ -328,21 +277,17 @@ func casePriority(s *suite) {
 
 func caseKeep(s *suite) {
 	id := s.running()
-	_, err := try(s, func(ctx context.Context) (session.Session, error) { return s.agent.SetPriority(ctx, id, 3) })
+	_, err := try(s, with2(s.agent.SetPriority, id, 3))
 	s.wantCode("the priority of what runs", err, session.CodeSessionConflict)
-	kept := must(s, func(ctx context.Context) (session.Session, error) {
-		return s.agent.Keep(ctx, id, session.Duration(time.Hour))
-	})
+	kept := must(s, with2(s.agent.Keep, id, session.Duration(time.Hour)))
 	if kept.KeepUntil == nil || time.Until(*kept.KeepUntil) < 50*time.Minute {
 		s.Errorf("it is kept until %v", kept.KeepUntil)
 	}
-	kept = must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Keep(ctx, id, 0) })
+	kept = must(s, with2(s.agent.Keep, id, 0))
 	if kept.KeepUntil != nil {
 		s.Errorf("it is kept until %v", kept.KeepUntil)
 	}
-	sim := must(s, func(ctx context.Context) (session.IdleSimulation, error) {
-		return s.agent.SimulateIdle(ctx, id, session.IdlePolicy{Lifetime: session.Duration(time.Hour)})
-	})
+	sim := must(s, with2(s.agent.SimulateIdle, id, session.IdlePolicy{Lifetime: session.Duration(time.Hour)}))
 	if sim.Ended || sim.Message == "" {
 		s.Errorf("simulated: %+v", sim)
 	}

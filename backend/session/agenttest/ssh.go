@@ -2,8 +2,6 @@ package agenttest
 
 import (
 	"bufio"
-	"context"
-	"net"
 	"strings"
 
 	"slipway/backend/session"
@@ -15,7 +13,7 @@ const anyKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA4dFxhTNkEG3nLkFj5bCFKbFFu7
 func caseSSH(s *suite) {
 	id := s.running()
 	host := func() session.SSHHost {
-		return must(s, func(ctx context.Context) (session.SSHHost, error) { return s.agent.SSHHost(ctx, id, "") })
+		return must(s, with2(s.agent.SSHHost, id, ""))
 	}
 	if first, second := host(), host(); first != second || !strings.HasPrefix(first.Key, "ssh-") {
 		s.Errorf("a kernel is known by %+v, then by %+v", first, second)
@@ -23,14 +21,12 @@ func caseSSH(s *suite) {
 	for _, bulk := range []bool{false, true} {
 		s.greeting(id, session.SSHRequest{Key: anyKey, Bulk: bulk})
 	}
-	_, err := try(s, func(ctx context.Context) (session.SSHHost, error) { return s.agent.SSHHost(ctx, id, "sub7") })
+	_, err := try(s, with2(s.agent.SSHHost, id, "sub7"))
 	s.wantDetail("a kernel that is not there", err, session.DetailNotFound)
 
 	closed := s.launch(session.Spec{NoSSH: true})
 	s.awaitStatus(closed.ID, session.Running)
-	_, err = try(s, func(ctx context.Context) (net.Conn, error) {
-		return s.agent.DialSSH(ctx, closed.ID, session.SSHRequest{Key: anyKey})
-	})
+	_, err = try(s, with2(s.agent.DialSSH, closed.ID, session.SSHRequest{Key: anyKey}))
 	s.wantCode("a session that was launched without ssh", err, session.CodeSessionConflict)
 	s.terminate(closed.ID, true)
 }
@@ -40,7 +36,7 @@ func caseSSH(s *suite) {
 func (s *suite) greeting(id session.ID, req session.SSHRequest) {
 	s.Helper()
 	for s.ctx.Err() == nil {
-		conn := must(s, func(ctx context.Context) (net.Conn, error) { return s.agent.DialSSH(ctx, id, req) })
+		conn := must(s, with2(s.agent.DialSSH, id, req))
 		line, err := bufio.NewReader(conn).ReadString('\n')
 		conn.Close() //nolint:errcheck // it was only tried
 		switch {

@@ -145,10 +145,47 @@ func try[T any](s *suite, call func(context.Context) (T, error)) (T, error) {
 func must[T any](s *suite, call func(context.Context) (T, error)) T {
 	s.Helper()
 	value, err := try(s, call)
+	s.ok(err)
+	return value
+}
+
+// with, with2 and with3 are calls with their arguments, for [try] and must.
+func with[A, R any](call func(context.Context, A) (R, error), a A) func(context.Context) (R, error) {
+	return func(ctx context.Context) (R, error) { return call(ctx, a) }
+}
+
+func with2[A, B, R any](call func(context.Context, A, B) (R, error), a A, b B) func(context.Context) (R, error) {
+	return func(ctx context.Context) (R, error) { return call(ctx, a, b) }
+}
+
+func with3[A, B, C, R any](call func(context.Context, A, B, C) (R, error), a A, b B,
+	c C) func(context.Context) (R, error) {
+	return func(ctx context.Context) (R, error) { return call(ctx, a, b, c) }
+}
+
+// failure is a call of which only its failure matters.
+func failure[R any](call func(context.Context) (R, error)) func(context.Context) error {
+	return func(ctx context.Context) error { _, err := call(ctx); return err }
+}
+
+// void is [try] for a call without a result.
+func (s *suite) void(call func(context.Context) error) error {
+	_, err := try(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
+	return err
+}
+
+// do is void for a call that must not fail.
+func (s *suite) do(call func(context.Context) error) {
+	s.Helper()
+	s.ok(s.void(call))
+}
+
+// ok ends the case where something failed.
+func (s *suite) ok(err error) {
+	s.Helper()
 	if err != nil {
 		s.Fatal(err)
 	}
-	return value
 }
 
 // pause waits a moment before something is tried again.
@@ -176,7 +213,7 @@ func (w *world) spec(spec session.Spec) session.Spec {
 func (s *suite) launch(spec session.Spec) session.Session {
 	s.Helper()
 	req := session.LaunchRequest{Key: rand.Text(), Spec: s.spec(spec)}
-	launched := must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Launch(ctx, req) })
+	launched := must(s, with(s.agent.Launch, req))
 	s.note(launched.ID)
 	return launched
 }
@@ -193,7 +230,7 @@ func (s *suite) await(id session.ID, what string, done func(session.Session) boo
 	ctx, cancel := context.WithTimeout(s.ctx, s.Patience)
 	defer cancel()
 	for {
-		found := must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Get(ctx, id) })
+		found := must(s, with(s.agent.Get, id))
 		if done(found) {
 			return found
 		}
@@ -233,7 +270,7 @@ func (s *suite) running() session.ID {
 // terminate asks for the end of a session.
 func (s *suite) terminate(id session.ID, forced bool) session.Session {
 	s.Helper()
-	return must(s, func(ctx context.Context) (session.Session, error) { return s.agent.Terminate(ctx, id, forced) })
+	return must(s, with2(s.agent.Terminate, id, forced))
 }
 
 // end ends whatever the cases launched.
@@ -242,16 +279,13 @@ func (w *world) end(t *testing.T) {
 	defer cancel()
 	s := &suite{T: t, world: w, ctx: ctx}
 	for id := range w.launched {
-		if _, err := try(s, func(ctx context.Context) (session.Session,
-			error) {
-			return w.agent.Terminate(ctx, id, true)
-		}); err != nil {
+		if _, err := try(s, with2(w.agent.Terminate, id, true)); err != nil {
 			t.Errorf("ending %s: %v", id, err)
 		}
 	}
 	for id := range w.launched {
 		for ctx.Err() == nil {
-			found, err := try(s, func(ctx context.Context) (session.Session, error) { return w.agent.Get(ctx, id) })
+			found, err := try(s, with(w.agent.Get, id))
 			if err != nil || found.Status.Terminal() {
 				break
 			}

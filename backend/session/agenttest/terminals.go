@@ -18,15 +18,13 @@ import (
 // openTerminal opens a shell.
 func (s *suite) openTerminal(id session.ID) string {
 	s.Helper()
-	opened := must(s, func(ctx context.Context) (session.Terminal, error) {
-		return s.agent.OpenTerminal(ctx, id, session.TerminalRequest{Title: "suite", Cols: 120, Rows: 30})
-	})
+	opened := must(s, with2(s.agent.OpenTerminal, id, session.TerminalRequest{Title: "suite", Cols: 120, Rows: 30}))
 	return opened.ID
 }
 
 func (s *suite) terminals(id session.ID) []session.Terminal {
 	s.Helper()
-	return must(s, func(ctx context.Context) ([]session.Terminal, error) { return s.agent.ListTerminals(ctx, id) })
+	return must(s, with(s.agent.ListTerminals, id))
 }
 
 // screen gathers what a viewer shows.
@@ -151,23 +149,16 @@ func caseTerminalList(s *suite) {
 		s.Errorf("opened %s and %s, listed %+v", first, second, list)
 	}
 	for _, t := range []string{first, second} {
-		must(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.agent.CloseTerminal(ctx, id, t) })
+		s.do(func(ctx context.Context) error { return s.agent.CloseTerminal(ctx, id, t) })
 	}
 	if list := s.terminals(id); len(list) != before {
 		s.Errorf("after closing both there are %+v", list)
 	}
-	_, err := try(s, func(ctx context.Context) (struct{}, error) {
-		return struct{}{},
-			s.agent.CloseTerminal(ctx, id, first)
-	})
+	err := s.void(func(ctx context.Context) error { return s.agent.CloseTerminal(ctx, id, first) })
 	s.wantDetail("closing it again", err, session.DetailNotFound)
-	_, err = try(s, func(ctx context.Context) (io.ReadWriteCloser, error) {
-		return s.agent.AttachTerminal(ctx, id, session.AttachRequest{Terminal: first, Client: "a"})
-	})
+	_, err = try(s, with2(s.agent.AttachTerminal, id, session.AttachRequest{Terminal: first, Client: "a"}))
 	s.wantDetail("attaching to it", err, session.DetailNotFound)
-	_, err = try(s, func(ctx context.Context) (session.Terminal, error) {
-		return s.agent.OpenTerminal(ctx, id, session.TerminalRequest{Kernel: "sub9", Cols: 80, Rows: 24})
-	})
+	_, err = try(s, with2(s.agent.OpenTerminal, id, session.TerminalRequest{Kernel: "sub9", Cols: 80, Rows: 24}))
 	s.wantDetail("a kernel that is not there", err, session.DetailNotFound)
 }
 
@@ -243,9 +234,7 @@ func caseTerminalInput(s *suite) {
 func caseTerminalStalled(s *suite) {
 	id := s.running()
 	shell := s.openTerminal(id)
-	stalled := must(s, func(ctx context.Context) (io.ReadWriteCloser, error) {
-		return s.agent.AttachTerminal(ctx, id, session.AttachRequest{Terminal: shell, Client: "stalled"})
-	})
+	stalled := must(s, with2(s.agent.AttachTerminal, id, session.AttachRequest{Terminal: shell, Client: "stalled"}))
 	defer stalled.Close()
 	lively := s.view(id, shell, "lively", 0)
 	fmt.Fprint(lively, "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); echo \"line $i that nobody reads\"; done; "+

@@ -145,20 +145,14 @@ func (w *watcher) checkCourse(id session.ID) {
 
 func caseWatchResumes(s *suite) {
 	whole := &watcher{s: s}
-	if err := whole.follow(s.ctx, func(e session.Event) bool { return e.Reset != nil }); err != nil {
-		s.Fatal(err)
-	}
+	s.ok(whole.follow(s.ctx, func(e session.Event) bool { return e.Reset != nil }))
 	id := s.launch(session.Spec{Type: session.Batch, Command: "true"}).ID
 	done := func(e session.Event) bool { x := about(e, id); return x != nil && x.Status.Terminal() }
-	if err := whole.follow(s.ctx, done); err != nil {
-		s.Fatal(err)
-	}
+	s.ok(whole.follow(s.ctx, done))
 	for _, from := range []int{0, len(whole.events) / 2, len(whole.events) - 2} {
 		after := whole.events[from]
 		w := &watcher{s: s, cursor: session.Cursor{Epoch: after.Epoch, Seq: after.Seq}}
-		if err := w.follow(s.ctx, done); err != nil {
-			s.Fatal(err)
-		}
+		s.ok(w.follow(s.ctx, done))
 		if w.resets != 0 || len(w.events) != len(whole.events)-from-1 {
 			s.Fatalf("after event %d came %d events with %d resets, want %d", from, len(w.events), w.resets,
 				len(whole.events)-from-1)
@@ -182,9 +176,7 @@ func caseWatchResumes(s *suite) {
 func asJSON(s *suite, value any) string {
 	s.Helper()
 	text, err := json.Marshal(value)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.ok(err)
 	return string(text)
 }
 
