@@ -65,7 +65,7 @@ func newHostilePlane(t *testing.T) *plane {
 		if one.Stream != "" || one.Name == "version" {
 			continue
 		}
-		f.handle(one.Method+" "+one.Path, func(w http.ResponseWriter, r *http.Request) {
+		f.handle(one.Method()+" "+one.Path(), func(w http.ResponseWriter, r *http.Request) {
 			if one.Response == nil {
 				w.WriteHeader(http.StatusNoContent)
 				return
@@ -79,7 +79,7 @@ func newHostilePlane(t *testing.T) *plane {
 				o.Steps[0].State = "failed"
 				answer = o
 			}
-			reply(w, max(http.StatusOK, one.Status), answer)
+			reply(w, one.Success(), answer)
 		})
 	}
 	return f

@@ -20,8 +20,8 @@ import (
 // members are there that this program does not know.
 func show[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out], table func(io.Writer, Out)) error {
 	if c.program.output == outputJSON {
-		raw, err := route.Route[In, json.RawMessage](at).Ask(ctx, c)
-		if err != nil {
+		var raw json.RawMessage
+		if err := at.Call(ctx, c, &raw); err != nil {
 			return err
 		}
 		return c.program.printJSON(raw)

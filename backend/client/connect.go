@@ -71,7 +71,7 @@ func probe(ctx context.Context, c *Client) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	defer c.HTTP.CloseIdleConnections()
-	return c.Call(ctx, route.Version.Method(), route.Version.Target(), nil, nil)
+	return route.Version.Call(ctx, c, nil)
 }
 
 // ConnectOrStart finds the control plane of the folder, or starts one in the

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -22,79 +23,67 @@ import (
 // maxBody is the longest request body, in bytes.
 const maxBody = 4 << 20
 
-// decode reads the body of r into a T, strictly: one JSON value, no field that
-// T lacks, every value of its field's type. All that is wrong is told at once,
-// each by its path. An empty body is an empty object.
-func decode[T any](r *http.Request) (T, error) {
-	value, faults, err := decodeDraft[T](r)
-	if err == nil && len(faults) > 0 {
-		err = failureOf(faults)
-	}
-	return value, err
+// decode reads the body of r into the value that into points to, strictly: one JSON
+// value, no field that the type lacks, every value of its field's type. It reports
+// all faults at once, each by its path. An empty body is an empty object.
+func decode(r *http.Request, into any) error {
+	found, err := decodeBody(r, into)
+	return cmp.Or(err, failureOf(slices.Concat(found.wrong, found.units)))
 }
 
-// decodeDraft reads a body as decode does, but leaves out amounts and lengths of
-// time that are none, and tells them by field, so that the rest can be judged all
-// the same.
-func decodeDraft[T any](r *http.Request) (T, []session.FieldError, error) {
-	value, found, err := decodeJudged[T](r)
-	return strictly(value, found, err)
-}
-
-// strictly is what was decoded, unless a field of it is not of its type.
-func strictly[T any](value T, found judge, err error) (T, []session.FieldError, error) {
-	if err == nil && len(found.wrong) > 0 {
-		err = failureOf(found.wrong)
-	}
-	return value, found.units, err
+// decodeDraft reads a body as decode does, but leaves out amounts and durations that
+// are not valid and returns them by field, so that the rest can still be judged.
+func decodeDraft(r *http.Request, into any) ([]session.FieldError, error) {
+	found, err := decodeBody(r, into)
+	return found.units, cmp.Or(err, failureOf(found.wrong))
 }
 
 // decodeWhatFits reads a body as decode does, but leaves out whatever is wrong, and
-// tells it by field.
-func decodeWhatFits[T any](r *http.Request) (T, []session.FieldError, error) {
-	value, found, err := decodeJudged[T](r)
-	return value, slices.Concat(found.wrong, found.units), err
+// returns it by field.
+func decodeWhatFits(r *http.Request, into any) ([]session.FieldError, error) {
+	found, err := decodeBody(r, into)
+	return slices.Concat(found.wrong, found.units), err
 }
 
-func decodeJudged[T any](r *http.Request) (value T, j judge, err error) {
+func decodeBody(r *http.Request, into any) (judge, error) {
 	data, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return value, j, &session.Error{Code: session.CodeTooLarge, Hint: "Send less.",
+		return judge{}, &session.Error{Code: session.CodeTooLarge, Hint: "Send less.",
 			Message: fmt.Sprintf("The request is longer than %d MiB.", maxBody>>20)}
 	case err != nil:
-		return value, j, malformed("The request ended too early.", err)
+		return judge{}, malformed("The request ended too early.", err)
 	}
-	return decodeBytes[T](data)
+	return decodeBytes(data, into)
 }
 
-func decodeBytes[T any](data []byte) (value T, j judge, err error) {
+func decodeBytes(data []byte, into any) (j judge, err error) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return value, j, nil
+		return j, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var tree any
 	if err := decoder.Decode(&tree); err != nil {
-		return value, j, malformed("The request is not JSON.", err)
+		return j, malformed("The request is not JSON.", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return value, j, malformed("Something follows the JSON of the request.", err)
+		return j, malformed("Something follows the JSON of the request.", err)
 	}
-	j.value("", tree, reflect.TypeFor[T]())
+	j.value("", tree, reflect.TypeOf(into).Elem())
 	if len(j.wrong) > 0 && j.wrong[0].Field == "" {
-		return value, j, failureOf(j.wrong)
+		return j, failureOf(j.wrong)
 	}
 	if j.found() > 0 {
 		if data, err = json.Marshal(tree); err != nil {
-			return value, j, err
+			return j, err
 		}
 	}
-	if err := json.Unmarshal(data, &value); err != nil {
-		return value, j, malformed("The request is not what this endpoint takes.", err)
+	if err := json.Unmarshal(data, into); err != nil {
+		return j, malformed("The request is not what this endpoint takes.", err)
 	}
-	return value, j, nil
+	return j, nil
 }
 
 func malformed(message string, err error) error {
@@ -111,7 +100,11 @@ type judge struct {
 
 func (j *judge) found() int { return len(j.wrong) + len(j.units) }
 
+// failureOf is the failure of a request with wrong fields, if there are any.
 func failureOf(wrong []session.FieldError) error {
+	if len(wrong) == 0 {
+		return nil
+	}
 	first := wrong[0]
 	e := &session.Error{Code: session.CodeRequestInvalid, Message: first.Message, Hint: first.Hint, Fields: wrong}
 	if len(wrong) > 1 {
@@ -178,7 +171,7 @@ func (j *judge) object(path string, value any, t reflect.Type) {
 		return
 	}
 	fields := fieldsOf(t)
-	for _, name := range sortedNames(object) {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
 		at := name
 		if path != "" {
 			at = path + "." + name
@@ -195,7 +188,7 @@ func (j *judge) object(path string, value any, t reflect.Type) {
 		delete(object, name)
 		j.wrong = append(j.wrong, session.FieldError{Field: at, Kind: session.KindInvalid,
 			Message: fmt.Sprintf("There is no field %q here.", at),
-			Hint:    "Known here: " + strings.Join(sortedNames(fields), ", ") + "."})
+			Hint:    "Known here: " + strings.Join(slices.Sorted(maps.Keys(fields)), ", ") + "."})
 	}
 }
 
@@ -314,13 +307,4 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 		}
 	}
 	return fields
-}
-
-func sortedNames[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -27,7 +27,7 @@ func (s deviceRoutes) mount(m *mounts) {
 	answer(m, route.DeviceHistory, s.deviceHistory)
 	answer(m, route.Resources, s.listResources)
 	answer(m, route.Accounts, s.accounts)
-	stream(m, route.AccountsCSV, s.accountsCSV)
+	m.stream(route.AccountsCSV.Endpoint, s.accountsCSV)
 }
 
 func (s deviceRoutes) listDevices(r *http.Request) ([]api.DeviceBoard, error) {

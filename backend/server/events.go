@@ -22,7 +22,7 @@ type eventRoutes struct {
 }
 
 func (s eventRoutes) mount(m *mounts) {
-	stream(m, route.Events, s.events)
+	m.stream(route.Events.Endpoint, s.events)
 }
 
 // events follows the hub's stream over a WebSocket. A client that does not take

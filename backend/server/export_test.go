@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -17,8 +18,9 @@ func Handlers() []string {
 }
 
 // Decode reads a request body as an endpoint does.
-func Decode[T any](data []byte) (T, []session.FieldError, error) {
-	return strictly(decodeBytes[T](data))
+func Decode(data []byte, into any) ([]session.FieldError, error) {
+	found, err := decodeBytes(data, into)
+	return found.units, cmp.Or(err, failureOf(found.wrong))
 }
 
 // ArchiveName exports archiveName.

@@ -39,8 +39,8 @@ func (s fileRoutes) mount(m *mounts) {
 		answer(m, at.MakeDirectory, s.makeDirectory)
 		answer(m, at.Move, s.moveFile)
 		answer(m, at.Remove, s.removeFile)
-		stream(m, at.Read, s.readFile)
-		stream(m, at.Zip, s.zipFiles)
+		m.stream(at.Read.Endpoint, s.readFile)
+		m.stream(at.Zip.Endpoint, s.zipFiles)
 	}
 }
 

@@ -123,7 +123,7 @@ func pages() map[string]attempt {
 func routePath(one route.Description) string {
 	values := []string{"{id}", "aaaaaaaaaaaa", "{agent}", "local", "{terminal}", "t1", "{app}", "notebook",
 		"{device}", "GPU-0"}
-	return strings.NewReplacer(values...).Replace(one.Path)
+	return strings.NewReplacer(values...).Replace(one.Path())
 }
 
 // TestNoPageReachesAnyRoute takes every route of the API, so that a new one is
@@ -138,7 +138,7 @@ func TestNoPageReachesAnyRoute(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, one := range route.All() {
 				a := page
-				a.method, a.path, a.body = one.Method, routePath(one), "{}"
+				a.method, a.path, a.body = one.Method(), routePath(one), "{}"
 				if one.Stream == route.WebSocket {
 					a.headers = maps.Clone(page.headers)
 					if a.headers == nil {
@@ -389,7 +389,7 @@ func TestOversizeRequestsAreRefused(t *testing.T) {
 		if one.Request == nil || one.Stream != "" {
 			continue
 		}
-		r := w.request(t, one.Method, routePath(one), body)
+		r := w.request(t, one.Method(), routePath(one), body)
 		response, text := do(t, http.DefaultClient, r)
 		if response.StatusCode < 400 || response.StatusCode >= 500 || len(text) > 64<<10 {
 			t.Errorf("%s answers %d with %d bytes", one.Name, response.StatusCode, len(text))

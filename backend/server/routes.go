@@ -50,19 +50,19 @@ func (s *Server) routes(config Config) []routes {
 func (s *Server) mount(m *mounts) {
 	answer(m, route.LoginLink, s.createLoginLink)
 	take(m, route.LoginPass, s.createPass)
-	stream(m, route.OpenAPI, s.openAPI)
+	m.stream(route.OpenAPI.Endpoint, s.openAPI)
 }
 
 // answer handles a route whose request has no body.
 func answer[Out any](m *mounts, at route.Route[none, Out], handle func(*http.Request) (Out, error)) {
-	respond(m, at, func(r *http.Request) (any, error) { return handle(r) })
+	m.respond(at.Endpoint, func(r *http.Request) (any, error) { return handle(r) })
 }
 
 // take handles a route with a body in its request, which is decoded strictly.
 func take[In, Out any](m *mounts, at route.Route[In, Out], handle func(*http.Request, In) (Out, error)) {
-	respond(m, at, func(r *http.Request) (any, error) {
-		in, err := decode[In](r)
-		if err != nil {
+	m.respond(at.Endpoint, func(r *http.Request) (any, error) {
+		var in In
+		if err := decode(r, &in); err != nil {
 			return nil, err
 		}
 		return handle(r, in)
@@ -72,10 +72,11 @@ func take[In, Out any](m *mounts, at route.Route[In, Out], handle func(*http.Req
 // takeDraft handles a route whose request may have fields that are wrong, which
 // the handler is told: those that decode finds, [decodeDraft] or [decodeWhatFits].
 func takeDraft[In, Out any](m *mounts, at route.Route[In, Out],
-	decode func(*http.Request) (In, []session.FieldError, error),
+	decode func(*http.Request, any) ([]session.FieldError, error),
 	handle func(*http.Request, In, []session.FieldError) (Out, error)) {
-	respond(m, at, func(r *http.Request) (any, error) {
-		in, wrong, err := decode(r)
+	m.respond(at.Endpoint, func(r *http.Request) (any, error) {
+		var in In
+		wrong, err := decode(r, &in)
 		if err != nil {
 			return nil, fromSpec(err)
 		}
@@ -84,28 +85,26 @@ func takeDraft[In, Out any](m *mounts, at route.Route[In, Out],
 }
 
 // respond writes what handle returns as JSON, or no body for none.
-func respond[In, Out any](m *mounts, at route.Route[In, Out], handle func(*http.Request) (any, error)) {
-	status := at.Describe().Status
-	stream(m, at, func(w http.ResponseWriter, r *http.Request) error {
+func (m *mounts) respond(at *route.Endpoint, handle func(*http.Request) (any, error)) {
+	m.stream(at, func(w http.ResponseWriter, r *http.Request) error {
 		value, err := handle(r)
 		if err != nil {
 			return err
 		}
 		if _, empty := value.(none); empty {
-			w.WriteHeader(status)
+			w.WriteHeader(at.Success())
 			return nil
 		}
-		writeJSON(w, status, value)
+		writeJSON(w, at.Success(), value)
 		return nil
 	})
 }
 
 // stream handles a route by a function that writes its own answer. An error it
 // returns is written as a Problem, so it returns one only before it has written.
-func stream[In, Out any](m *mounts, at route.Route[In, Out], handle func(http.ResponseWriter, *http.Request) error) {
-	one := at.Describe()
-	m.names = append(m.names, one.Name)
-	m.server.mux.HandleFunc(one.Method+" "+one.Path, func(w http.ResponseWriter, r *http.Request) {
+func (m *mounts) stream(at *route.Endpoint, handle func(http.ResponseWriter, *http.Request) error) {
+	m.names = append(m.names, at.Name)
+	m.server.mux.HandleFunc(at.Method()+" "+at.Path(), func(w http.ResponseWriter, r *http.Request) {
 		if err := handle(w, r); err != nil {
 			m.server.fail(w, r, err)
 		}

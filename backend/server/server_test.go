@@ -204,21 +204,21 @@ func TestEveryRouteAnswersInItsOwnTerms(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := strings.NewReplacer("{folder}", string(folder.ID), "{id}", "aaaaaaaaaaaa", "{agent}", "local",
-				"{terminal}", "t1", "{app}", "notebook", "{device}", "GPU-0").Replace(one.Path)
-			response, body := do(t, http.DefaultClient, w.request(t, one.Method, path, body))
+				"{terminal}", "t1", "{app}", "notebook", "{device}", "GPU-0").Replace(one.Path())
+			response, body := do(t, http.DefaultClient, w.request(t, one.Method(), path, body))
 			if response.StatusCode == http.StatusNotFound && !strings.HasPrefix(one.Name, "recent-") &&
 				!strings.HasPrefix(one.Name, "preset-") && !strings.HasPrefix(one.Name, "operation") {
-				t.Fatalf("%s %s: %s", one.Method, path, body)
+				t.Fatalf("%s %s: %s", one.Method(), path, body)
 			}
 			if response.StatusCode >= 400 {
 				var p session.Error
 				if json.Unmarshal([]byte(body), &p) != nil || p.Code == "" || p.Message == "" ||
 					p.Hint == "" && len(p.Said) == 0 && len(p.Fields) == 0 {
-					t.Fatalf("%s %s: %s is not a whole Problem", one.Method, path, body)
+					t.Fatalf("%s %s: %s is not a whole Problem", one.Method(), path, body)
 				}
 				return
 			}
-			want := one.Status
+			want := one.Success()
 			if want == 0 {
 				want = http.StatusOK
 			}

@@ -38,7 +38,7 @@ func (s sessionRoutes) mount(m *mounts) {
 	take(m, route.Terminate, sendInSession(s.hub, s.terminate))
 	answer(m, route.History, inSession(s.hub, s.history))
 	answer(m, route.Usage, inSession(s.hub, s.usage))
-	stream(m, route.Logs, s.logs)
+	m.stream(route.Logs.Endpoint, s.logs)
 }
 
 // maxKey is the longest idempotency key, in bytes.

@@ -29,7 +29,7 @@ func (s sshRoutes) mount(m *mounts) {
 	take(m, route.SSHUpdate, s.updateSSH)
 	answer(m, route.SSHAccess, inSession(s.hub, s.sshAccess))
 	answer(m, route.SSHTest, inSession(s.hub, s.testSSH))
-	stream(m, route.SSHStream, s.sshStream)
+	m.stream(route.SSHStream.Endpoint, s.sshStream)
 }
 
 // noSSH says that the control plane has nothing for ssh.

@@ -410,7 +410,8 @@ func FuzzLaunchDecoding(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		req, wrong, err := server.Decode[hub.LaunchRequest](data)
+		var req hub.LaunchRequest
+		wrong, err := server.Decode(data, &req)
 		if err != nil {
 			if code := session.CodeOf(err); !strings.HasPrefix(string(code), "request_decode_") {
 				t.Fatalf("%v has code %q", err, code)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -26,9 +27,9 @@ func (s terminalRoutes) mount(m *mounts) {
 	take(m, route.TerminalOpen, sendInSession(s.hub, s.openTerminal))
 	answer(m, route.TerminalClose, inSession(s.hub, s.closeTerminal))
 	answer(m, route.TerminalSearch, inSession(s.hub, s.searchTerminals))
-	stream(m, route.TerminalAttach, s.attachTerminal)
-	stream(m, route.TerminalOutput, s.terminalOutput)
-	stream(m, route.Exec, s.exec)
+	m.stream(route.TerminalAttach.Endpoint, s.attachTerminal)
+	m.stream(route.TerminalOutput.Endpoint, s.terminalOutput)
+	m.stream(route.Exec.Endpoint, s.exec)
 }
 
 func (s terminalRoutes) listTerminals(r *http.Request, agent session.Terminals, id session.ID) ([]session.Terminal,
@@ -125,8 +126,9 @@ func (s terminalRoutes) exec(w http.ResponseWriter, r *http.Request) error {
 		if kind != websocket.TextMessage {
 			return nil, malformed("The first message is not an ExecRequest as text.", nil)
 		}
-		req, _, err := strictly(decodeBytes[session.ExecRequest](message))
-		if err != nil {
+		var req session.ExecRequest
+		found, err := decodeBytes(message, &req)
+		if err = cmp.Or(err, failureOf(found.wrong)); err != nil {
 			return nil, err
 		}
 		agent, id, err := s.hub.Find(ctx, r.PathValue("id"))

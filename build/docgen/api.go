@@ -65,12 +65,12 @@ func writeAPI(b *bytes.Buffer) error {
 	b.WriteString(aboutAPI)
 	groups := map[string][]route.Description{}
 	for _, one := range route.All() {
-		name, _, _ := strings.Cut(strings.TrimPrefix(one.Path, route.Root+"/"), "/")
+		name, _, _ := strings.Cut(strings.TrimPrefix(one.Path(), route.Root+"/"), "/")
 		groups[name] = append(groups[name], one)
 	}
 	var others []route.Description
 	for _, one := range route.All() {
-		name, _, _ := strings.Cut(strings.TrimPrefix(one.Path, route.Root+"/"), "/")
+		name, _, _ := strings.Cut(strings.TrimPrefix(one.Path(), route.Root+"/"), "/")
 		switch group := groups[name]; {
 		case len(group) < fewest:
 			others = append(others, one)
@@ -89,7 +89,7 @@ func writeRoutes(b *bytes.Buffer, title string, routes []route.Description) {
 		for _, param := range one.Query {
 			does += fmt.Sprintf("<br>`%s`: %s", param.Name, cell(param.Text))
 		}
-		fmt.Fprintf(b, "| `%s %s` | %s | %s | %s |\n", one.Method, strings.TrimPrefix(one.Path, route.Root), does,
+		fmt.Fprintf(b, "| `%s %s` | %s | %s | %s |\n", one.Method(), strings.TrimPrefix(one.Path(), route.Root), does,
 			bodyLink(one.Request), answer(one))
 	}
 }
@@ -101,11 +101,11 @@ func answer(one route.Description) string {
 	case one.Stream == route.WebSocket:
 		return "a WebSocket"
 	case one.Stream != "":
-		return fmt.Sprint(one.Status, ", ", one.Stream)
+		return fmt.Sprint(one.Success(), ", ", one.Stream)
 	case one.Response == nil:
-		return fmt.Sprint(one.Status)
+		return fmt.Sprint(one.Success())
 	}
-	return fmt.Sprint(one.Status, ", ", bodyLink(one.Response))
+	return fmt.Sprint(one.Success(), ", ", bodyLink(one.Response))
 }
 
 // bodyLink names the shape of a body.

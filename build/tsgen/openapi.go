@@ -21,12 +21,12 @@ var pathParam = regexp.MustCompile(`\{([a-z]+)\}`)
 func openAPI(src *source) ([]byte, error) {
 	paths := object{}
 	for _, one := range src.routes {
-		item, ok := paths[one.Path].(object)
+		item, ok := paths[one.Path()].(object)
 		if !ok {
 			item = object{}
-			paths[one.Path] = item
+			paths[one.Path()] = item
 		}
-		item[strings.ToLower(one.Method)] = src.operation(one)
+		item[strings.ToLower(one.Method())] = src.operation(one)
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -70,7 +70,7 @@ func (s *source) operation(one route.Description) object {
 			operation["requestBody"] = object{"required": true, "content": jsonContent(schema)}
 		}
 	}
-	status := one.Status
+	status := one.Success()
 	if one.Stream == route.WebSocket {
 		status = http.StatusSwitchingProtocols
 	}
@@ -104,7 +104,7 @@ func (s *source) success(one route.Description) object {
 
 func routeParameters(one route.Description) []object {
 	var out []object
-	for _, match := range pathParam.FindAllStringSubmatch(one.Path, -1) {
+	for _, match := range pathParam.FindAllStringSubmatch(one.Path(), -1) {
 		out = append(out, object{"name": match[1], "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
 	for _, param := range one.Query {

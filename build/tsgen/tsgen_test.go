@@ -62,7 +62,7 @@ func TestEveryReferenceOfTheDocumentIsDefined(t *testing.T) {
 		}
 	}
 	for _, one := range route.All() {
-		if document.Paths[one.Path][strings.ToLower(one.Method)] == nil {
+		if document.Paths[one.Path()][strings.ToLower(one.Method())] == nil {
 			t.Errorf("route %s is not in the document", one.Name)
 		}
 	}

@@ -49,7 +49,7 @@ func (s *source) writeRoutes(out *bytes.Buffer) {
 	out.WriteString("\n/** Every endpoint of the API by its name. */\nexport const routes = {\n")
 	for _, one := range s.routes {
 		fmt.Fprintf(out, "  /** %s */\n", sentence(one.Summary))
-		fmt.Fprintf(out, "  %q: { method: %q, path: %q", one.Name, one.Method, one.Path)
+		fmt.Fprintf(out, "  %q: { method: %q, path: %q", one.Name, one.Method(), one.Path())
 		if len(one.Query) > 0 {
 			names := make([]string, len(one.Query))
 			for i, param := range one.Query {

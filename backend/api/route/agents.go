@@ -9,57 +9,65 @@ import (
 
 // Routes of agents, their keys and clients, and operations.
 var (
-	Agents = Route[None, []api.Agent]{Name: "agents", Pattern: "GET /agents",
-		Summary: "List the agents that are known here and how each is reached."}
-	AgentAdd = Route[api.AgentRequest, api.Operation]{Name: "agent-add", Pattern: "POST /agents",
+	Agents = Route[None, []api.Agent]{&Endpoint{Name: "agents", Pattern: "GET /agents",
+		Summary: "List the agents that are known here and how each is reached."}}
+	AgentAdd = Route[api.AgentRequest, api.Operation]{&Endpoint{Name: "agent-add", Pattern: "POST /agents",
 		Summary: "Add an agent, or only probe one. The work goes on as an operation, which may ask for a password, " +
-			"a host key or a pairing code.", Status: http.StatusAccepted}
-	Agent       = Route[None, api.Agent]{Name: "agent", Pattern: "GET /agents/{agent}", Summary: "Show one agent."}
-	AgentUpdate = Route[api.AgentUpdate, api.Agent]{Name: "agent-update", Pattern: "PATCH /agents/{agent}",
-		Summary: "Rename an agent or put it into another resource group."}
-	AgentRemove = Route[api.AgentRemoval, api.Operation]{Name: "agent-remove", Pattern: "POST /agents/{agent}/remove",
+			"a host key or a pairing code.", Status: http.StatusAccepted}}
+	Agent = Route[None, api.Agent]{&Endpoint{Name: "agent", Pattern: "GET /agents/{agent}",
+		Summary: "Show one agent."}}
+	AgentUpdate = Route[api.AgentUpdate, api.Agent]{&Endpoint{Name: "agent-update", Pattern: "PATCH /agents/{agent}",
+		Summary: "Rename an agent or put it into another resource group."}}
+	AgentRemove = Route[api.AgentRemoval, api.Operation]{&Endpoint{Name: "agent-remove",
+		Pattern: "POST /agents/{agent}/remove",
 		Summary: "Forget an agent, as an operation. Its sessions go on unless it is uninstalled.",
-		Status:  http.StatusAccepted}
-	AgentProbe = Route[None, api.Operation]{Name: "agent-probe", Pattern: "POST /agents/{agent}/probe",
-		Summary: "Probe an agent's machine again, as an operation.", Status: http.StatusAccepted}
-	AgentUpgrade = Route[None, api.Operation]{Name: "agent-upgrade", Pattern: "POST /agents/{agent}/upgrade",
+		Status:  http.StatusAccepted}}
+	AgentProbe = Route[None, api.Operation]{&Endpoint{Name: "agent-probe", Pattern: "POST /agents/{agent}/probe",
+		Summary: "Probe an agent's machine again, as an operation.", Status: http.StatusAccepted}}
+	AgentUpgrade = Route[None, api.Operation]{&Endpoint{Name: "agent-upgrade", Pattern: "POST /agents/{agent}/upgrade",
 		Summary: "Bring this version to an agent's machine, as an operation. Its sessions go on.",
-		Status:  http.StatusAccepted}
-	AgentReconnect = Route[None, api.Operation]{Name: "agent-reconnect", Pattern: "POST /agents/{agent}/reconnect",
+		Status:  http.StatusAccepted}}
+	AgentReconnect = Route[None, api.Operation]{&Endpoint{Name: "agent-reconnect",
+		Pattern: "POST /agents/{agent}/reconnect",
 		Summary: "Try at once to reach an agent. It may ask a person, as an operation does.",
-		Status:  http.StatusAccepted}
-	AgentAnswer = Route[api.AgentAnswer, api.Agent]{Name: "agent-answer", Pattern: "POST /agents/{agent}/answer",
-		Summary: "Answer the question of an agent that shows another key than before."}
-	PairedDevices = Route[None, []api.PairedDevice]{Name: "paired-devices", Pattern: "GET /agents/{agent}/devices",
-		Summary: "List the devices that an agent lets in."}
-	DeviceRevoke = Route[None, None]{Name: "device-revoke", Pattern: "DELETE /agents/{agent}/devices/{fingerprint}",
-		Summary: "Let a device in no more and end its connections.", Status: http.StatusNoContent}
-	AgentAudit = Route[None, []session.AuditEntry]{Name: "agent-audit", Pattern: "GET /agents/{agent}/audit",
+		Status:  http.StatusAccepted}}
+	AgentAnswer = Route[api.AgentAnswer, api.Agent]{&Endpoint{Name: "agent-answer",
+		Pattern: "POST /agents/{agent}/answer",
+		Summary: "Answer the question of an agent that shows another key than before."}}
+	PairedDevices = Route[None, []api.PairedDevice]{&Endpoint{Name: "paired-devices",
+		Pattern: "GET /agents/{agent}/devices",
+		Summary: "List the devices that an agent lets in."}}
+	DeviceRevoke = Route[None, None]{&Endpoint{Name: "device-revoke",
+		Pattern: "DELETE /agents/{agent}/devices/{fingerprint}",
+		Summary: "Let a device in no more and end its connections.", Status: http.StatusNoContent}}
+	AgentAudit = Route[None, []session.AuditEntry]{&Endpoint{Name: "agent-audit", Pattern: "GET /agents/{agent}/audit",
 		Summary: "Read who did what with an agent that one rules, oldest first.",
 		Query: []Param{{"limit", "how many of the newest entries, 1 to 500; 100 if empty"},
 			{"before", "time of the oldest entry that is known: only older ones"},
 			{"owner", "only what this person did"}, {"text", "words, each of which is somewhere in an entry"},
-			{"failed", "1 for what was refused or went wrong"}, {"security", "1 for security events only"}}}
-	AgentLimits = Route[None, api.PersonLimits]{Name: "agent-limits", Pattern: "GET /agents/{agent}/limits",
-		Summary: "Read what each person may hold on an agent that one rules."}
-	AgentLimitSet = Route[session.Allowance, None]{Name: "agent-limit-set",
+			{"failed", "1 for what was refused or went wrong"}, {"security", "1 for security events only"}}}}
+	AgentLimits = Route[None, api.PersonLimits]{&Endpoint{Name: "agent-limits", Pattern: "GET /agents/{agent}/limits",
+		Summary: "Read what each person may hold on an agent that one rules."}}
+	AgentLimitSet = Route[session.Allowance, None]{&Endpoint{Name: "agent-limit-set",
 		Pattern: "PUT /agents/{agent}/limits/{owner}",
-		Summary: "Set what a person may hold on an agent that one rules.", Status: http.StatusNoContent}
-	AgentLimitUnset = Route[None, None]{Name: "agent-limit-unset", Pattern: "DELETE /agents/{agent}/limits/{owner}",
-		Summary: "Remove the limits of a person.", Status: http.StatusNoContent}
-	PairCode = Route[api.PairRequest, api.PairCode]{Name: "pair-code", Pattern: "POST /agents/{agent}/pair",
-		Summary: "Make a code by which an agent lets one more device in.", Status: http.StatusCreated}
-	AgentRotate = Route[None, api.KeyRotation]{Name: "agent-rotate", Pattern: "POST /agents/{agent}/rotate",
-		Summary: "Have an agent change its key. Paired devices accept the new one by the old one's signature."}
-	KeyRotate = Route[None, api.KeyRotation]{Name: "key-rotate", Pattern: "POST /key/rotate",
-		Summary: "Change the key by which agents know this computer."}
-	Operations = Route[None, []api.Operation]{Name: "operations", Pattern: "GET /operations",
-		Summary: "List the operations, newest first."}
-	Operation = Route[None, api.Operation]{Name: "operation", Pattern: "GET /operations/{id}",
-		Summary: "Show one operation."}
-	OperationAnswer = Route[api.PromptAnswer, api.Operation]{Name: "operation-answer",
-		Pattern: "POST /operations/{id}/answer", Summary: "Answer what an operation asks."}
-	OperationCancel = Route[None, api.Operation]{Name: "operation-cancel", Pattern: "POST /operations/{id}/cancel",
+		Summary: "Set what a person may hold on an agent that one rules.", Status: http.StatusNoContent}}
+	AgentLimitUnset = Route[None, None]{&Endpoint{Name: "agent-limit-unset",
+		Pattern: "DELETE /agents/{agent}/limits/{owner}",
+		Summary: "Remove the limits of a person.", Status: http.StatusNoContent}}
+	PairCode = Route[api.PairRequest, api.PairCode]{&Endpoint{Name: "pair-code", Pattern: "POST /agents/{agent}/pair",
+		Summary: "Make a code by which an agent lets one more device in.", Status: http.StatusCreated}}
+	AgentRotate = Route[None, api.KeyRotation]{&Endpoint{Name: "agent-rotate", Pattern: "POST /agents/{agent}/rotate",
+		Summary: "Have an agent change its key. Paired devices accept the new one by the old one's signature."}}
+	KeyRotate = Route[None, api.KeyRotation]{&Endpoint{Name: "key-rotate", Pattern: "POST /key/rotate",
+		Summary: "Change the key by which agents know this computer."}}
+	Operations = Route[None, []api.Operation]{&Endpoint{Name: "operations", Pattern: "GET /operations",
+		Summary: "List the operations, newest first."}}
+	Operation = Route[None, api.Operation]{&Endpoint{Name: "operation", Pattern: "GET /operations/{id}",
+		Summary: "Show one operation."}}
+	OperationAnswer = Route[api.PromptAnswer, api.Operation]{&Endpoint{Name: "operation-answer",
+		Pattern: "POST /operations/{id}/answer", Summary: "Answer what an operation asks."}}
+	OperationCancel = Route[None, api.Operation]{&Endpoint{Name: "operation-cancel",
+		Pattern: "POST /operations/{id}/cancel",
 		Summary: "Cancel an operation. It ends a moment later and leaves nothing half done.",
-		Status:  http.StatusAccepted}
+		Status:  http.StatusAccepted}}
 )

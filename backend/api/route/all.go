@@ -2,12 +2,12 @@ package route
 
 import "slices"
 
-// endpoint is a [Route] whatever its bodies are.
-type endpoint interface{ Describe() Description }
+// described is a [Route] whatever its bodies are.
+type described interface{ describe() Description }
 
 // All describes every route, in the order of the reference.
 func All() []Description {
-	endpoints := slices.Concat([]endpoint{
+	routes := slices.Concat([]described{
 		Version, Demo, DemoLid, DemoStart, OpenAPI, LoginLink, LoginPass, Doctor, Events, Machines, Agents, AgentAdd,
 		Agent, AgentUpdate, AgentRemove, AgentProbe, AgentUpgrade, AgentReconnect, AgentAnswer, PairedDevices,
 		DeviceRevoke, AgentAudit, AgentLimits, AgentLimitSet, AgentLimitUnset, PairCode, AgentRotate, KeyRotate,
@@ -17,16 +17,16 @@ func All() []Description {
 		Preview, Session, SessionUpdate, Keep, IdleSimulation, Terminate, History, Logs, Usage, Terminals,
 		TerminalOpen, TerminalClose, TerminalSearch, TerminalOutput, TerminalAttach, Exec, Apps, AppOpen,
 		AppDoorClose, AppStop, SSHSetup, SSHUpdate, SSHAccess, SSHTest, SSHStream,
-	}, SessionFiles().all(), []endpoint{
+	}, SessionFiles().all(), []described{
 		Folders, FolderCreate, Folder, FolderUpdate, FolderTrash, FolderRestore, FolderDelete, FolderDeleteStop,
-	}, FolderFiles().all(), []endpoint{
+	}, FolderFiles().all(), []described{
 		Recents, RecentUpdate, RecentDelete, RecentRecipe, SessionRecipe, RecipeRead, RecipeCompare, LinkRead,
 		Settings, SettingsUpdate, SettingsFile, SettingUpdate, Log, Diagnostics, Notifier, NotifierTry, WindowShow,
 		Shutdown,
 	})
-	described := make([]Description, len(endpoints))
-	for i, one := range endpoints {
-		described[i] = one.Describe()
+	all := make([]Description, len(routes))
+	for i, one := range routes {
+		all[i] = one.describe()
 	}
-	return described
+	return all
 }

@@ -6,6 +6,7 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -18,7 +19,11 @@ const Root = "/api/v1"
 
 // Route is one endpoint: it takes an In and answers with an Out, both as JSON.
 // [None] stands for no body.
-type Route[In, Out any] struct {
+type Route[In, Out any] struct{ *Endpoint }
+
+// Endpoint is a [Route] without the types of its bodies, so that what needs none
+// is compiled once. It is never changed.
+type Endpoint struct {
 	Name    string // in the OpenAPI document; in TypeScript without dashes
 	Pattern string // method, and path below Root, such as "GET /sessions/{id}"
 	Summary string
@@ -48,54 +53,85 @@ const (
 )
 
 // At fills in the parameters of the path, in their order.
-func (r Route[In, Out]) At(values ...string) Route[In, Out] {
-	for _, value := range values {
-		before, rest, _ := strings.Cut(r.Pattern, "{")
-		_, after, found := strings.Cut(rest, "}")
-		if !found {
-			panic("route " + r.Name + ": too many parameters of the path")
-		}
-		r.Pattern = before + url.PathEscape(value) + after
-	}
-	return r
-}
+func (r Route[In, Out]) At(values ...string) Route[In, Out] { return Route[In, Out]{r.at(values)} }
 
 // With adds a parameter of the query, unless value is empty.
 func (r Route[In, Out]) With(name, value string) Route[In, Out] {
-	if !slices.ContainsFunc(r.Query, func(p Param) bool { return p.Name == name }) {
-		panic("route " + r.Name + ": no parameter of the query is called " + name)
-	}
-	if value != "" {
-		r.query += "&" + name + "=" + url.QueryEscape(value)
-	}
-	return r
+	return Route[In, Out]{r.with(name, value)}
 }
 
 // Flag adds a parameter of the query that is 1, if on.
 func (r Route[In, Out]) Flag(name string, on bool) Route[In, Out] {
+	value := ""
 	if on {
-		return r.With(name, "1")
+		value = "1"
 	}
-	return r.With(name, "")
+	return Route[In, Out]{r.with(name, value)}
+}
+
+// Body gives the body of the request.
+func (r Route[In, Out]) Body(in In) Route[In, Out] {
+	given := *r.Endpoint
+	given.body = in
+	return Route[In, Out]{&given}
+}
+
+// Ask calls the route.
+func (r Route[In, Out]) Ask(ctx context.Context, c Caller) (out Out, err error) {
+	err = r.Call(ctx, c, bodyOf(&out))
+	return out, err
+}
+
+func (e *Endpoint) at(values []string) *Endpoint {
+	found := *e
+	for _, value := range values {
+		before, rest, _ := strings.Cut(found.Pattern, "{")
+		_, after, ok := strings.Cut(rest, "}")
+		if !ok {
+			panic("route " + e.Name + ": too many parameters of the path")
+		}
+		found.Pattern = before + url.PathEscape(value) + after
+	}
+	return &found
+}
+
+func (e *Endpoint) with(name, value string) *Endpoint {
+	if !slices.ContainsFunc(e.Query, func(p Param) bool { return p.Name == name }) {
+		panic("route " + e.Name + ": no parameter of the query is called " + name)
+	}
+	found := *e
+	if value != "" {
+		found.query += "&" + name + "=" + url.QueryEscape(value)
+	}
+	return &found
 }
 
 // Method is the method of HTTP.
-func (r Route[In, Out]) Method() string {
-	method, _, _ := strings.Cut(r.Pattern, " ")
+func (e *Endpoint) Method() string {
+	method, _, _ := strings.Cut(e.Pattern, " ")
 	return method
 }
 
-// Target is the path with its query, for a transfer that a caller does itself.
-func (r Route[In, Out]) Target() string {
-	_, path, _ := strings.Cut(r.Pattern, " ")
-	if strings.Contains(path, "{") {
-		panic("route " + r.Name + ": a parameter of the path is missing")
-	}
-	if r.query != "" {
-		path += "?" + r.query[1:]
-	}
+// Path is the path, with the names of its parameters that have no value yet.
+func (e *Endpoint) Path() string {
+	_, path, _ := strings.Cut(e.Pattern, " ")
 	return Root + path
 }
+
+// Target is the path with its query, for a transfer that a caller does itself.
+func (e *Endpoint) Target() string {
+	path := e.Path()
+	if strings.Contains(path, "{") {
+		panic("route " + e.Name + ": a parameter of the path is missing")
+	}
+	if e.query != "" {
+		path += "?" + e.query[1:]
+	}
+	return path
+}
+
+// Success is the status of an answer that is no failure.
+func (e *Endpoint) Success() int { return cmp.Or(e.Status, http.StatusOK) }
 
 // Caller sends a request, with in as its body unless that is nil, and decodes the
 // answer into out unless that is nil.
@@ -103,16 +139,9 @@ type Caller interface {
 	Call(ctx context.Context, method, target string, in, out any) error
 }
 
-// Body gives the body of the request.
-func (r Route[In, Out]) Body(in In) Route[In, Out] {
-	r.body = in
-	return r
-}
-
-// Ask calls the route.
-func (r Route[In, Out]) Ask(ctx context.Context, c Caller) (out Out, err error) {
-	err = c.Call(ctx, r.Method(), r.Target(), r.body, bodyOf(&out))
-	return out, err
+// Call calls the route and decodes the answer into out unless that is nil.
+func (e *Endpoint) Call(ctx context.Context, c Caller, out any) error {
+	return c.Call(ctx, e.Method(), e.Target(), e.body, out)
 }
 
 // bodyOf is a body, or nil for none.
@@ -127,24 +156,14 @@ func bodyOf(body any) any {
 // Description is a [Route] for whoever writes about it: Request and Response are
 // zero values of the bodies, or nil.
 type Description struct {
-	Name, Method, Path, Summary string
-	Query                       []Param
-	Request, Response           any
-	Status                      int
-	Stream                      Stream
+	*Endpoint
+	Request, Response any
 }
 
-// Describe describes the route.
-func (r Route[In, Out]) Describe() Description {
+func (r Route[In, Out]) describe() Description {
 	var in In
 	var out Out
-	method, path, _ := strings.Cut(r.Pattern, " ")
-	status := r.Status
-	if status == 0 {
-		status = http.StatusOK
-	}
-	return Description{Name: r.Name, Method: method, Path: Root + path, Summary: r.Summary, Query: r.Query,
-		Request: bodyOf(in), Response: bodyOf(out), Status: status, Stream: r.Stream}
+	return Description{r.Endpoint, bodyOf(in), bodyOf(out)}
 }
 
 // agentQuery is how one agent is singled out.

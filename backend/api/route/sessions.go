@@ -10,86 +10,90 @@ import (
 
 // Routes of sessions, launches and the queue.
 var (
-	Commit = Route[api.Commit, api.Operation]{Name: "commit", Pattern: "POST /sessions/{id}/commit",
+	Commit = Route[api.Commit, api.Operation]{&Endpoint{Name: "commit", Pattern: "POST /sessions/{id}/commit",
 		Summary: "Make an image of a running interactive session, as an operation. Folders, mounts and /home/work " +
-			"are not part of it.", Status: http.StatusAccepted}
-	Queue = Route[None, []api.Session]{Name: "queue", Pattern: "GET /queue",
-		Summary: "List the sessions that wait, agent by agent in the order of their turn.", Query: agentQuery}
-	Sessions = Route[None, []api.Session]{Name: "sessions", Pattern: "GET /sessions",
+			"are not part of it.", Status: http.StatusAccepted}}
+	Queue = Route[None, []api.Session]{&Endpoint{Name: "queue", Pattern: "GET /queue",
+		Summary: "List the sessions that wait, agent by agent in the order of their turn.", Query: agentQuery}}
+	Sessions = Route[None, []api.Session]{&Endpoint{Name: "sessions", Pattern: "GET /sessions",
 		Summary: "List sessions, newest first.", Query: []Param{{"state", "live, finished or all (default)"},
-			{"limit", "at most this many"}, {"offset", "skip this many"}, agentQuery[0]}}
-	Launch = Route[hub.LaunchRequest, api.Session]{Name: "launch", Pattern: "POST /sessions",
-		Summary: "Launch a session.", Status: http.StatusCreated}
-	LaunchMany = Route[api.LaunchManyRequest, []api.Launched]{Name: "launch-many", Pattern: "POST /launches",
+			{"limit", "at most this many"}, {"offset", "skip this many"}, agentQuery[0]}}}
+	Launch = Route[hub.LaunchRequest, api.Session]{&Endpoint{Name: "launch", Pattern: "POST /sessions",
+		Summary: "Launch a session.", Status: http.StatusCreated}}
+	LaunchMany = Route[api.LaunchManyRequest, []api.Launched]{&Endpoint{Name: "launch-many", Pattern: "POST /launches",
 		Summary: "Launch several sessions of one spec. Each has its own outcome, in the order of their numbers; a " +
-			"spec that is wrong launches none."}
-	Preview = Route[session.Spec, api.Preview]{Name: "preview", Pattern: "POST /preview",
+			"spec that is wrong launches none."}}
+	Preview = Route[session.Spec, api.Preview]{&Endpoint{Name: "preview", Pattern: "POST /preview",
 		Summary: "Say what a launch would do, with every field that is wrong.",
-		Query:   []Param{{"owner", "for whom, as in a launch; empty: oneself"}}}
-	Session = Route[None, api.Session]{Name: "session", Pattern: "GET /sessions/{id}",
-		Summary: "Show one session, by id or by the name of a live one."}
-	SessionUpdate = Route[api.SessionUpdate, api.Session]{Name: "session-update", Pattern: "PATCH /sessions/{id}",
-		Summary: "Rename a live session, change the priority of one that waits, or the tags of any."}
-	Keep = Route[api.KeepRequest, api.Session]{Name: "keep", Pattern: "POST /sessions/{id}/keep",
-		Summary: "Protect a session from being reclaimed as idle for some time."}
-	IdleSimulation = Route[session.IdlePolicy, session.IdleSimulation]{Name: "idle-simulation",
+		Query:   []Param{{"owner", "for whom, as in a launch; empty: oneself"}}}}
+	Session = Route[None, api.Session]{&Endpoint{Name: "session", Pattern: "GET /sessions/{id}",
+		Summary: "Show one session, by id or by the name of a live one."}}
+	SessionUpdate = Route[api.SessionUpdate, api.Session]{&Endpoint{Name: "session-update",
+		Pattern: "PATCH /sessions/{id}",
+		Summary: "Rename a live session, change the priority of one that waits, or the tags of any."}}
+	Keep = Route[api.KeepRequest, api.Session]{&Endpoint{Name: "keep", Pattern: "POST /sessions/{id}/keep",
+		Summary: "Protect a session from being reclaimed as idle for some time."}}
+	IdleSimulation = Route[session.IdlePolicy, session.IdleSimulation]{&Endpoint{Name: "idle-simulation",
 		Pattern: "POST /sessions/{id}/idle-simulation",
-		Summary: "Say what an idle policy would have made of a session. It changes nothing."}
-	Terminate = Route[api.TerminateRequest, api.Session]{Name: "terminate", Pattern: "POST /sessions/{id}/terminate",
-		Summary: "End a session.", Status: http.StatusAccepted}
-	History = Route[None, []session.Phase]{Name: "history", Pattern: "GET /sessions/{id}/history",
+		Summary: "Say what an idle policy would have made of a session. It changes nothing."}}
+	Terminate = Route[api.TerminateRequest, api.Session]{&Endpoint{Name: "terminate",
+		Pattern: "POST /sessions/{id}/terminate",
+		Summary: "End a session.", Status: http.StatusAccepted}}
+	History = Route[None, []session.Phase]{&Endpoint{Name: "history", Pattern: "GET /sessions/{id}/history",
 		Summary: "Show the phases and steps a session went through. Filters are joined by and; each may hold " +
 			"several values separated by commas.", Query: []Param{{"id", "only this phase's record"},
 			{"phase", "schedule, prepare, start or terminate"}, {"result", "for example FAILURE"},
 			{"from", "status before"}, {"to", "status after"},
 			{"code", "error code of the phase or of one of its steps, or a part of one"},
 			{"text", "part of a message or of the name of a step, whatever its case"},
-			{"sort", "created (default) or updated; with a - in front the newest first"}}}
-	Logs = Route[None, None]{Name: "logs", Pattern: "GET /sessions/{id}/logs",
+			{"sort", "created (default) or updated; with a - in front the newest first"}}}}
+	Logs = Route[None, None]{&Endpoint{Name: "logs", Pattern: "GET /sessions/{id}/logs",
 		Summary: "Read a kernel's log. It is kept after the session has ended.",
 		Query: []Param{{"kernel", "main1 if empty"}, {"follow", "1: go on until the session ends"},
-			{"tail", "only the last lines"}, {"timestamps", "1: begin each line with its time"}}, Stream: Text}
-	Usage = Route[None, []session.Usage]{Name: "usage", Pattern: "GET /sessions/{id}/usage",
-		Summary: "Read the samples of the last hour.", Query: []Param{{"since", "only newer ones"}}}
-	Terminals = Route[None, []session.Terminal]{Name: "terminals", Pattern: "GET /sessions/{id}/terminals",
-		Summary: "List a session's shells."}
-	TerminalOpen = Route[session.TerminalRequest, session.Terminal]{Name: "terminal-open",
-		Pattern: "POST /sessions/{id}/terminals", Summary: "Start a shell.", Status: http.StatusCreated}
-	TerminalClose = Route[None, None]{Name: "terminal-close", Pattern: "DELETE /sessions/{id}/terminals/{terminal}",
-		Summary: "End a shell.", Status: http.StatusNoContent}
-	TerminalSearch = Route[None, api.TerminalSearch]{Name: "terminal-search",
+			{"tail", "only the last lines"}, {"timestamps", "1: begin each line with its time"}}, Stream: Text}}
+	Usage = Route[None, []session.Usage]{&Endpoint{Name: "usage", Pattern: "GET /sessions/{id}/usage",
+		Summary: "Read the samples of the last hour.", Query: []Param{{"since", "only newer ones"}}}}
+	Terminals = Route[None, []session.Terminal]{&Endpoint{Name: "terminals", Pattern: "GET /sessions/{id}/terminals",
+		Summary: "List a session's shells."}}
+	TerminalOpen = Route[session.TerminalRequest, session.Terminal]{&Endpoint{Name: "terminal-open",
+		Pattern: "POST /sessions/{id}/terminals", Summary: "Start a shell.", Status: http.StatusCreated}}
+	TerminalClose = Route[None, None]{&Endpoint{Name: "terminal-close",
+		Pattern: "DELETE /sessions/{id}/terminals/{terminal}",
+		Summary: "End a shell.", Status: http.StatusNoContent}}
+	TerminalSearch = Route[None, api.TerminalSearch]{&Endpoint{Name: "terminal-search",
 		Pattern: "GET /sessions/{id}/terminal-search",
 		Summary: "Find a text in what the session's shells have printed, in letters of either case.",
-		Query:   []Param{{"q", "the text, of 1 to 200 bytes"}}}
-	TerminalOutput = Route[None, None]{Name: "terminal-output",
+		Query:   []Param{{"q", "the text, of 1 to 200 bytes"}}}}
+	TerminalOutput = Route[None, None]{&Endpoint{Name: "terminal-output",
 		Pattern: "GET /sessions/{id}/terminals/{terminal}/output",
 		Summary: "Download what a shell has printed, as far as it is kept.",
-		Query:   []Param{{"form", "text, as a person has read it, or raw; text if empty"}}, Stream: Text}
-	TerminalAttach = Route[None, None]{Name: "terminal-attach",
+		Query:   []Param{{"form", "text, as a person has read it, or raw; text if empty"}}, Stream: Text}}
+	TerminalAttach = Route[None, None]{&Endpoint{Name: "terminal-attach",
 		Pattern: "GET /sessions/{id}/terminals/{terminal}/attach",
 		Summary: "Join a shell from an offset. Each binary message is one frame of the attach protocol without its " +
 			"length. A failure is one text message, a Problem, before the close with 4000 and its HTTP status.",
 		Query:  []Param{{"offset", "first output byte wanted"}, {"client", "name of this viewer across reconnections"}},
-		Stream: WebSocket}
-	Exec = Route[session.ExecRequest, None]{Name: "exec", Pattern: "GET /sessions/{id}/exec",
+		Stream: WebSocket}}
+	Exec = Route[session.ExecRequest, None]{&Endpoint{Name: "exec", Pattern: "GET /sessions/{id}/exec",
 		Summary: "Run one command. The first message is an ExecRequest as text; each binary message is one frame of " +
-			"the exec protocol without its length. A failure is told as in attach.", Stream: WebSocket}
-	Apps = Route[None, []api.App]{Name: "apps", Pattern: "GET /sessions/{id}/apps",
-		Summary: "List what a session can serve."}
-	AppOpen = Route[api.OpenRequest, api.Opened]{Name: "app-open", Pattern: "POST /sessions/{id}/apps/{app}/open",
-		Summary: "Start an app if need be, wait for it, and open it."}
-	AppDoorClose = Route[None, None]{Name: "app-door-close", Pattern: "DELETE /sessions/{id}/apps/{app}/door",
-		Summary: "Close the port of this computer that leads to an app.", Status: http.StatusNoContent}
-	AppStop = Route[None, None]{Name: "app-stop", Pattern: "POST /sessions/{id}/apps/{app}/stop",
-		Summary: "Stop an app.", Status: http.StatusNoContent}
-	SSHAccess = Route[None, api.SSHAccess]{Name: "ssh-access", Pattern: "GET /sessions/{id}/ssh",
-		Summary: "Say how a running session is reached by ssh."}
-	SSHTest = Route[None, api.SSHTest]{Name: "ssh-test", Pattern: "POST /sessions/{id}/ssh/test",
-		Summary: "Log in to a session as ssh would, and say how it went."}
-	SSHStream = Route[None, None]{Name: "ssh-stream", Pattern: "GET /sessions/{id}/ssh/stream",
+			"the exec protocol without its length. A failure is told as in attach.", Stream: WebSocket}}
+	Apps = Route[None, []api.App]{&Endpoint{Name: "apps", Pattern: "GET /sessions/{id}/apps",
+		Summary: "List what a session can serve."}}
+	AppOpen = Route[api.OpenRequest, api.Opened]{&Endpoint{Name: "app-open",
+		Pattern: "POST /sessions/{id}/apps/{app}/open",
+		Summary: "Start an app if need be, wait for it, and open it."}}
+	AppDoorClose = Route[None, None]{&Endpoint{Name: "app-door-close", Pattern: "DELETE /sessions/{id}/apps/{app}/door",
+		Summary: "Close the port of this computer that leads to an app.", Status: http.StatusNoContent}}
+	AppStop = Route[None, None]{&Endpoint{Name: "app-stop", Pattern: "POST /sessions/{id}/apps/{app}/stop",
+		Summary: "Stop an app.", Status: http.StatusNoContent}}
+	SSHAccess = Route[None, api.SSHAccess]{&Endpoint{Name: "ssh-access", Pattern: "GET /sessions/{id}/ssh",
+		Summary: "Say how a running session is reached by ssh."}}
+	SSHTest = Route[None, api.SSHTest]{&Endpoint{Name: "ssh-test", Pattern: "POST /sessions/{id}/ssh/test",
+		Summary: "Log in to a session as ssh would, and say how it went."}}
+	SSHStream = Route[None, None]{&Endpoint{Name: "ssh-stream", Pattern: "GET /sessions/{id}/ssh/stream",
 		Summary: "Connect to a session's ssh server. Each binary message is some bytes of the connection. A failure " +
 			"is told as in attach.", Query: []Param{{"kernel", "main1 if empty"},
-			{"bulk", "1: it is made for files, and gives way to what a person waits for"}}, Stream: WebSocket}
-	SessionRecipe = Route[None, api.Recipe]{Name: "session-recipe", Pattern: "GET /sessions/{id}/recipe",
-		Summary: "Read what a session was asked for as a recipe. It has no secrets."}
+			{"bulk", "1: it is made for files, and gives way to what a person waits for"}}, Stream: WebSocket}}
+	SessionRecipe = Route[None, api.Recipe]{&Endpoint{Name: "session-recipe", Pattern: "GET /sessions/{id}/recipe",
+		Summary: "Read what a session was asked for as a recipe. It has no secrets."}}
 )
