@@ -13,7 +13,7 @@ import (
 	"slipway/tunnel/resume"
 )
 
-// streamPatience is how long a stream of bytes both ways, or an upload, waits for
+// streamPatience is how long a duplex, an upload or an image that is sent waits for
 // the connection to come back.
 const streamPatience = time.Hour
 

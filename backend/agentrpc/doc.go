@@ -39,10 +39,11 @@
 // # Calls that are cut
 //
 // Where the client's opener is a [resume.Line], the streams of calls that change
-// something, of uploads and of duplexes survive cuts: package resume sends again
-// what was lost, and neither side sees more than a pause. Questions and downloads
-// are asked again instead, which costs no memory. What is watched fails at once, so
-// that whoever watches can say that the agent is not reached.
+// something, of uploads, of duplexes and of downloads that cannot be asked for from
+// a byte survive cuts: package resume sends again what was lost, and neither side
+// sees more than a pause. Questions and other downloads are asked again instead,
+// which costs no memory. What is watched fails at once, so that whoever watches can
+// say that the agent is not reached.
 //
 // A stream is lost for good when the connection does not come back in time (15 s
 // for a call, an hour for others), or when the agent was started again meanwhile

@@ -49,6 +49,9 @@ func (r *reader[A]) begin(args A) error {
 	if err != nil {
 		return err
 	}
+	if r.method.at == nil { // what cannot be asked for from a byte survives cuts by its stream
+		wish.patience = streamPatience
+	}
 	opening, cancel := context.WithCancelCause(r.ctx)
 	timer := time.AfterFunc(r.method.limit, func() { cancel(context.DeadlineExceeded) })
 	call, err := wish.make(opening, false)

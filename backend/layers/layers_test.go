@@ -230,32 +230,13 @@ func TestImageArrivesWhateverBreaks(t *testing.T) {
 			}
 			mustHold(t, s.current(), p)
 			var all gpu.Bytes
-			for _, content := range p.content {
-				all += gpu.Bytes(len(content))
+			for _, layer := range p.parts.Layers {
+				all += layer.Size
 			}
 			if last != all {
 				t.Errorf("%d of %d bytes were told at the end", last, all)
 			}
 		})
-	}
-}
-
-func TestCutConnectionDoesNotBeginTheSourceAnew(t *testing.T) {
-	p := picture(rand.New(rand.NewPCG(1, 2)), 20<<20)
-	s := newShore(t, layers.Config{})
-	cuts := 0
-	s.budget = func() int {
-		if cuts++; cuts > 5 {
-			return -1
-		}
-		return 3 << 20
-	}
-	if err := layers.Carry(t.Context(), p, s, p.parts, patient(func() {})); err != nil {
-		t.Fatal(err)
-	}
-	mustHold(t, s.current(), p)
-	if p.sent != 1 {
-		t.Errorf("the source was asked %d times", p.sent)
 	}
 }
 
