@@ -131,5 +131,5 @@ func (w *farWorld) answers(ctx context.Context, version string) session.Agent {
 		machine, err := far.Machine(ctx)
 		return err == nil && machine.Version == version
 	})
-	return far
+	return far.Agent()
 }

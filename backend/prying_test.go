@@ -136,7 +136,7 @@ func liveAt(t *testing.T, docker string) *strangeHome {
 
 // agent is the agent as its person has it.
 func (p *strangeHome) agent() session.Agent {
-	return reach(p.t, dialFunc(func(ctx context.Context) (net.Conn, error) { return daemon.Dial(ctx, p.home) }))
+	return reach(p.t, dialFunc(func(ctx context.Context) (net.Conn, error) { return daemon.Dial(ctx, p.home) })).Agent()
 }
 
 // run launches a batch session and returns what it printed.

@@ -43,7 +43,8 @@ func (n *nearSide) start(configure func(*remote.Config)) {
 	n.connector = remote.New(config)
 	n.t.Cleanup(n.connector.Tidy)
 	var err error
-	n.Hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}},
+	n.Hub, err = hub.Open(hub.Config{
+		Members:   []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local").Agent()}},
 		Connector: n.connector, Shelf: n.shelf,
 		Settings: settings.New(n.t.TempDir(), func(string) string { return "" }),
 		Owner:    "ada"})
@@ -188,18 +189,22 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		if err != nil || len(devices) != 1 || !devices[0].This || devices[0].Role != "admin" {
 			t.Errorf("%+v, %v", devices, err)
 		}
-		if err := n.SetLimit(t.Context(), "box", "ann", &session.Allowance{CPU: 2}); err != nil {
+		admin, err := n.Admin("box")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := admin.SetLimit(t.Context(), "ann", &session.Allowance{CPU: 2}); err != nil {
 			t.Error(err)
 		}
-		if limits, err := n.Limits(t.Context(), "box"); err != nil || limits["ann"].CPU != 2 {
+		if limits, err := admin.Limits(t.Context()); err != nil || limits["ann"].CPU != 2 {
 			t.Errorf("%+v, %v", limits, err)
 		}
-		if entries, err := n.Audit(t.Context(), "box", session.AuditQuery{Limit: 1}); err != nil || len(entries) != 1 ||
+		if entries, err := admin.Audit(t.Context(), session.AuditQuery{Limit: 1}); err != nil || len(entries) != 1 ||
 			entries[0].Method != "SetLimit" || entries[0].Target != "ann" ||
 			entries[0].Device != devices[0].Key {
 			t.Errorf("%+v, %v", entries, err)
 		}
-		if _, err := n.Audit(t.Context(), "box", session.AuditQuery{}); session.CodeOf(err) != "agent_call_invalid" {
+		if _, err := admin.Audit(t.Context(), session.AuditQuery{}); session.CodeOf(err) != "agent_call_invalid" {
 			t.Error(err)
 		}
 	})

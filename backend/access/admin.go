@@ -2,8 +2,6 @@ package access
 
 import "slipway/backend/session"
 
-var _ session.Admin = (*view)(nil)
-
 // kept is a call on what looks after the agent, which is for those who rule it.
 // What it changes is written down, and who was refused.
 func kept[T any](v *view, method, target string, changes bool,
@@ -12,15 +10,15 @@ func kept[T any](v *view, method, target string, changes bool,
 	case !v.all:
 		err = &session.Error{Code: session.CodeAgentForbidden, Message: "Only those who rule the agent may do that.",
 			Hint: "Ask one of its admins."}
-	case v.gate.admin == nil:
+	case v.agent.Admin == nil:
 		err = &session.Error{Code: session.CodeAgentUnsupported,
 			Message: "This agent is not looked after from elsewhere.",
 			Hint:    "Do it on its own machine."}
 	default:
-		result, err = call(v.gate.admin)
+		result, err = call(v.agent.Admin)
 	}
 	if changes || !v.all {
-		v.gate.audit.Note(v.who, Act{Method: method, Target: target, Err: err, Security: v.all})
+		v.audit.Note(v.who, Act{Method: method, Target: target, Err: err, Security: v.all})
 	}
 	return result, err
 }

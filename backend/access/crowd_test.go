@@ -16,6 +16,7 @@ import (
 	"slipway/backend/access"
 	"slipway/backend/agent"
 	"slipway/backend/session"
+	"slipway/backend/session/agenttest"
 	"slipway/gpu"
 )
 
@@ -168,9 +169,7 @@ func (c *crowd) any() session.ID {
 
 // calls are the methods that are about one session, by their type.
 var calls = func() (all []reflect.Method) {
-	agents := reflect.TypeFor[session.Agent]()
-	for i := range agents.NumMethod() {
-		m := agents.Method(i)
+	for _, m := range agenttest.Methods() {
 		if m.Type.NumIn() > 1 && (m.Type.In(1) == reflect.TypeFor[session.ID]() ||
 			m.Type.In(1) == reflect.TypeFor[session.Place]()) {
 			all = append(all, m)

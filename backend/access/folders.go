@@ -12,7 +12,7 @@ func (v placeRules) ownFolder(ctx context.Context, id session.FolderID) error {
 	if v.all {
 		return nil
 	}
-	f, err := v.inner.GetFolder(ctx, id)
+	f, err := v.agent.GetFolder(ctx, id)
 	if err == nil && f.Owner != v.who.Owner {
 		err = session.NoFolder(string(id))
 	}
@@ -44,7 +44,7 @@ func (v *view) ListFolders(ctx context.Context, filter session.FolderFilter) ([]
 	if !v.all {
 		filter.Owner = v.who.Owner
 	}
-	return v.inner.ListFolders(ctx, filter)
+	return v.agent.ListFolders(ctx, filter)
 }
 
 // CreateFolder implements [session.Folders]. Only an admin may link a directory
@@ -59,7 +59,7 @@ func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (ses
 		err = &session.Error{Code: session.CodeAgentForbidden, Message: "You may not link a directory of this machine.",
 			Hint: "Create a folder, or ask whoever rules the agent."}
 	} else {
-		f, err = v.inner.CreateFolder(ctx, req)
+		f, err = v.agent.CreateFolder(ctx, req)
 	}
 	v.note("CreateFolder", "", inFolder(f.ID), err)
 	return f, err

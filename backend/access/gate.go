@@ -33,9 +33,8 @@ type Identity struct {
 	From   string // address, for the log
 }
 
-// Inner is an agent with what the gate needs beyond what all agents have.
+// Inner is what a gate asks of an agent that those who pass cannot ask.
 type Inner interface {
-	session.Agent
 	// FindImage describes an image by whatever it can be called; engine_image_not-found.
 	FindImage(ctx context.Context, ref string) (session.Image, error)
 	// Allowance is the most that somebody may hold.
@@ -48,36 +47,28 @@ type Inner interface {
 
 // Gate stands before an agent. Its methods are safe for concurrent use.
 type Gate struct {
+	agent session.Agent
 	inner Inner
 	audit *Audit
-	admin session.Admin
 }
 
-// New returns a gate before inner that writes what is done to audit. Those who
-// rule the agent reach admin as well; nil: there is none.
-func New(inner Inner, audit *Audit, admin session.Admin) *Gate {
-	return &Gate{inner: inner, audit: audit, admin: admin}
+// New returns a gate before an agent that writes what is done to audit. Only
+// admins reach what the agent has for admins, if anything.
+func New(agent session.Agent, inner Inner, audit *Audit) *Gate {
+	return &Gate{agent: agent, inner: inner, audit: audit}
 }
 
 // As returns the agent as somebody may see it.
 func (g *Gate) As(who Identity) session.Agent {
-	return g.as(who)
-}
-
-// Admin returns what an admin may ask, as somebody may ask it.
-func (g *Gate) Admin(who Identity) session.Admin {
-	return g.as(who)
-}
-
-func (g *Gate) as(who Identity) *view {
-	p := person{inner: g.inner, who: who, all: who.Role == session.RoleAdmin}
-	return &view{gate: g, person: p, places: placeRules{p}, images: imageRules{p}, specs: specRules{p}}
+	p := person{agent: g.agent, inner: g.inner, who: who, all: who.Role == session.RoleAdmin}
+	v := &view{audit: g.audit, person: p, places: placeRules{p}, images: imageRules{p}, specs: specRules{p}}
+	return session.AgentOf(v, v)
 }
 
 // view is the agent as one identity sees it. It embeds no agent, so that a new
 // method of agents does not compile until somebody has said who may call it.
 type view struct {
-	gate *Gate
+	audit *Audit
 	person
 	places placeRules
 	images imageRules
@@ -86,6 +77,7 @@ type view struct {
 
 // person is who asks, and the agent that they ask.
 type person struct {
+	agent session.Agent
 	inner Inner
 	who   Identity
 	all   bool // they see everything
@@ -94,15 +86,13 @@ type person struct {
 // placeRules say which sessions and folders are shown to a person.
 type placeRules struct{ person }
 
-var _ session.Agent = (*view)(nil)
-
 // own fails for a session that is not shown to whoever asks, as it does for one
 // that there is not.
 func (v placeRules) own(ctx context.Context, id session.ID) error {
 	if v.all {
 		return nil
 	}
-	s, err := v.inner.Get(ctx, id)
+	s, err := v.agent.Get(ctx, id)
 	if err == nil && s.Owner != v.who.Owner {
 		err = session.NoSession(id)
 	}
@@ -111,7 +101,7 @@ func (v placeRules) own(ctx context.Context, id session.ID) error {
 
 // note writes down what was done to a session and how that ended.
 func (v *view) note(method string, id session.ID, target string, err error) {
-	v.gate.audit.Note(v.who, Act{Method: method, Session: id, Target: target, Err: err})
+	v.audit.Note(v.who, Act{Method: method, Session: id, Target: target, Err: err})
 }
 
 // did makes a call on what belongs to the caller, and logs it.

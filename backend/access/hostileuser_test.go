@@ -16,6 +16,7 @@ import (
 	"slipway/backend/access"
 	"slipway/backend/agent"
 	"slipway/backend/session"
+	"slipway/backend/session/agenttest"
 	"slipway/gpu"
 )
 
@@ -71,14 +72,16 @@ var decisions = func() map[string]about {
 	return all
 }()
 
-// full is all that somebody may call.
-type full interface {
+// full has everything that somebody may call.
+type full struct {
 	session.Agent
 	session.Admin
 }
 
-// methods are those of an agent and of what looks after it.
-func methods() []reflect.Method { return slices.Collect(reflect.TypeFor[full]().Methods()) }
+// methods are those of an agent and of its admins.
+func methods() []reflect.Method {
+	return slices.AppendSeq(agenttest.Methods(), reflect.TypeFor[session.Admin]().Methods())
+}
 
 func TestHostileUserEveryMethodHasADecision(t *testing.T) {
 	known := map[string]bool{}
@@ -258,7 +261,7 @@ func ask(t *testing.T, who session.Agent, m reflect.Method, of stake, place sess
 			return nil
 		})
 	}
-	results := reflect.ValueOf(who).MethodByName(m.Name).Call(args)
+	results := reflect.ValueOf(full{who, who.Admin}).MethodByName(m.Name).Call(args)
 	err, _ := results[len(results)-1].Interface().(error)
 	if err == nil && len(results) > 1 {
 		told.add(drained(results[0].Interface()))

@@ -83,7 +83,7 @@ func (v imageRules) names(refs []string) []string {
 }
 
 func (v *view) ListImages(ctx context.Context) ([]session.Image, error) {
-	images, err := v.inner.ListImages(ctx)
+	images, err := v.agent.ListImages(ctx)
 	shown := []session.Image{}
 	for _, i := range images {
 		if v.images.sees(i) {
@@ -95,7 +95,7 @@ func (v *view) ListImages(ctx context.Context) ([]session.Image, error) {
 
 // ImageDisk implements [session.Images]. The sum counts what is others' as well.
 func (v *view) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
-	disk, err := v.inner.ImageDisk(ctx)
+	disk, err := v.agent.ImageDisk(ctx)
 	shown := []session.ImageRoom{}
 	for _, room := range disk.Images {
 		if v.images.sees(room.Image) {
@@ -117,7 +117,7 @@ func (v *view) PullImage(ctx context.Context, req session.PullRequest) (session.
 		err = v.images.mayPull(ctx, req.Ref)
 	}
 	if err == nil {
-		work, err = v.inner.PullImage(ctx, req)
+		work, err = v.agent.PullImage(ctx, req)
 	}
 	v.note("PullImage", "", req.Ref, err)
 	return work, err
@@ -142,9 +142,9 @@ func (v imageRules) mayPull(ctx context.Context, ref string) error {
 
 // ownWork returns a piece of work that is shown to whoever asks.
 func (v imageRules) ownWork(ctx context.Context, id string) error {
-	work, err := v.inner.AwaitImageWork(ctx, id, 0)
+	work, err := v.agent.AwaitImageWork(ctx, id, 0)
 	if err == nil && !v.all && work.Owner != v.who.Owner {
-		_, err = v.inner.AwaitImageWork(ctx, "", 0) // which there never is
+		_, err = v.agent.AwaitImageWork(ctx, "", 0) // which there never is
 	}
 	return err
 }
@@ -153,14 +153,14 @@ func (v *view) AwaitImageWork(ctx context.Context, id string, after uint64) (ses
 	if err := v.images.ownWork(ctx, id); err != nil {
 		return session.ImageWork{}, err
 	}
-	return v.inner.AwaitImageWork(ctx, id, after)
+	return v.agent.AwaitImageWork(ctx, id, after)
 }
 
 func (v *view) CancelImageWork(ctx context.Context, id string) (session.ImageWork, error) {
 	if err := v.images.ownWork(ctx, id); err != nil {
 		return session.ImageWork{}, err
 	}
-	work, err := v.inner.CancelImageWork(ctx, id)
+	work, err := v.agent.CancelImageWork(ctx, id)
 	v.note("CancelImageWork", work.Session, work.Ref, err)
 	return work, err
 }
@@ -174,7 +174,7 @@ func (v *view) RemoveImage(ctx context.Context, ref string) error {
 			Hint:    "Ask whoever rules the agent."}
 	}
 	if err == nil {
-		err = v.inner.RemoveImage(ctx, ref)
+		err = v.agent.RemoveImage(ctx, ref)
 	}
 	v.note("RemoveImage", "", ref, err)
 	return err
@@ -184,7 +184,7 @@ func (v *view) DescribeImage(ctx context.Context, ref string) (session.ImagePart
 	if _, err := v.images.image(ctx, ref); err != nil {
 		return session.ImageParts{}, err
 	}
-	parts, err := v.inner.DescribeImage(ctx, ref)
+	parts, err := v.agent.DescribeImage(ctx, ref)
 	parts.Refs = v.images.names(parts.Refs)
 	return parts, err
 }
@@ -193,7 +193,7 @@ func (v *view) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCl
 	_, err := v.images.image(ctx, wish.ID)
 	var stream io.ReadCloser
 	if err == nil {
-		stream, err = v.inner.SendImage(ctx, wish)
+		stream, err = v.agent.SendImage(ctx, wish)
 	}
 	v.note("SendImage", "", wish.ID, err)
 	return stream, err

@@ -21,7 +21,7 @@ const outside = "a program outside Slipway"
 // open to them, as if the machine had nothing else.
 func (v *view) ListDirectories(ctx context.Context, at string) (session.DirectoryListing, error) {
 	if v.all {
-		listing, err := v.inner.ListDirectories(ctx, at)
+		listing, err := v.agent.ListDirectories(ctx, at)
 		v.note("ListDirectories", "", at, err)
 		return listing, err
 	}
@@ -43,7 +43,7 @@ func (v *view) ListDirectories(ctx context.Context, at string) (session.Director
 }
 
 func (v *view) Devices(ctx context.Context) (session.DeviceBoard, error) {
-	board, err := v.inner.Devices(ctx)
+	board, err := v.agent.Devices(ctx)
 	return v.board(board), err
 }
 
@@ -73,7 +73,7 @@ func (v *view) board(b session.DeviceBoard) session.DeviceBoard {
 // Accounts implements [session.Accelerators]. What others used is summed up, so
 // that what a device counted is still all there.
 func (v *view) Accounts(ctx context.Context, span session.AccountSpan) ([]session.Account, error) {
-	rows, err := v.inner.Accounts(ctx, span)
+	rows, err := v.agent.Accounts(ctx, span)
 	if v.all {
 		return rows, err
 	}

@@ -14,241 +14,241 @@ import (
 
 func (v *view) Get(ctx context.Context, id session.ID) (session.Session, error) {
 	return asked(ctx, v, "Get", session.Place{Session: id}, "",
-		func() (session.Session, error) { return v.inner.Get(ctx, id) })
+		func() (session.Session, error) { return v.agent.Get(ctx, id) })
 }
 
 func (v *view) Rename(ctx context.Context,
 	id session.ID, name string) (session.Session, error) {
 	return did(ctx, v, "Rename", session.Place{Session: id}, target(name),
-		func() (session.Session, error) { return v.inner.Rename(ctx, id, name) })
+		func() (session.Session, error) { return v.agent.Rename(ctx, id, name) })
 }
 
 func (v *view) SetTags(ctx context.Context,
 	id session.ID, tags []string) (session.Session, error) {
 	return did(ctx, v, "SetTags", session.Place{Session: id}, target(tags),
-		func() (session.Session, error) { return v.inner.SetTags(ctx, id, tags) })
+		func() (session.Session, error) { return v.agent.SetTags(ctx, id, tags) })
 }
 
 func (v *view) Terminate(ctx context.Context,
 	id session.ID, forced bool) (session.Session, error) {
 	return did(ctx, v, "Terminate", session.Place{Session: id}, target(when(forced, "forced")),
-		func() (session.Session, error) { return v.inner.Terminate(ctx, id, forced) })
+		func() (session.Session, error) { return v.agent.Terminate(ctx, id, forced) })
 }
 
 func (v *view) History(ctx context.Context, id session.ID) ([]session.Phase, error) {
 	return asked(ctx, v, "History", session.Place{Session: id}, "",
-		func() ([]session.Phase, error) { return v.inner.History(ctx, id) })
+		func() ([]session.Phase, error) { return v.agent.History(ctx, id) })
 }
 
 func (v *view) Logs(ctx context.Context,
 	id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
 	return did(ctx, v, "Logs", session.Place{Session: id}, target(opts.Kernel),
-		func() (io.ReadCloser, error) { return v.inner.Logs(ctx, id, opts) })
+		func() (io.ReadCloser, error) { return v.agent.Logs(ctx, id, opts) })
 }
 
 func (v *view) Usage(ctx context.Context,
 	id session.ID, since time.Time) ([]session.Usage, error) {
 	return asked(ctx, v, "Usage", session.Place{Session: id}, "",
-		func() ([]session.Usage, error) { return v.inner.Usage(ctx, id, since) })
+		func() ([]session.Usage, error) { return v.agent.Usage(ctx, id, since) })
 }
 
 func (v *view) ListTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
 	return asked(ctx, v, "ListTerminals", session.Place{Session: id}, "",
-		func() ([]session.Terminal, error) { return v.inner.ListTerminals(ctx, id) })
+		func() ([]session.Terminal, error) { return v.agent.ListTerminals(ctx, id) })
 }
 
 func (v *view) OpenTerminal(ctx context.Context,
 	id session.ID, req session.TerminalRequest) (session.Terminal, error) {
 	return did(ctx, v, "OpenTerminal", session.Place{Session: id}, target(req.Kernel),
-		func() (session.Terminal, error) { return v.inner.OpenTerminal(ctx, id, req) })
+		func() (session.Terminal, error) { return v.agent.OpenTerminal(ctx, id, req) })
 }
 
 func (v *view) AttachTerminal(ctx context.Context,
 	id session.ID, req session.AttachRequest) (io.ReadWriteCloser, error) {
 	return did(ctx, v, "AttachTerminal", session.Place{Session: id}, target(req.Terminal),
-		func() (io.ReadWriteCloser, error) { return v.inner.AttachTerminal(ctx, id, req) })
+		func() (io.ReadWriteCloser, error) { return v.agent.AttachTerminal(ctx, id, req) })
 }
 
 func (v *view) CloseTerminal(ctx context.Context,
 	id session.ID, terminal string) error {
 	_, err := did(ctx, v, "CloseTerminal", session.Place{Session: id}, target(terminal),
-		func() (none, error) { return only(v.inner.CloseTerminal(ctx, id, terminal)) })
+		func() (none, error) { return only(v.agent.CloseTerminal(ctx, id, terminal)) })
 	return err
 }
 
 func (v *view) Exec(ctx context.Context,
 	id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
 	return did(ctx, v, "Exec", session.Place{Session: id}, target(req.Kernel),
-		func() (io.ReadWriteCloser, error) { return v.inner.Exec(ctx, id, req) })
+		func() (io.ReadWriteCloser, error) { return v.agent.Exec(ctx, id, req) })
 }
 
 func (v *view) SSHHost(ctx context.Context,
 	id session.ID, kernel string) (session.SSHHost, error) {
 	return asked(ctx, v, "SSHHost", session.Place{Session: id}, "",
-		func() (session.SSHHost, error) { return v.inner.SSHHost(ctx, id, kernel) })
+		func() (session.SSHHost, error) { return v.agent.SSHHost(ctx, id, kernel) })
 }
 
 func (v *view) DialSSH(ctx context.Context,
 	id session.ID, req session.SSHRequest) (net.Conn, error) {
 	return did(ctx, v, "DialSSH", session.Place{Session: id}, target(req.Kernel),
-		func() (net.Conn, error) { return v.inner.DialSSH(ctx, id, req) })
+		func() (net.Conn, error) { return v.agent.DialSSH(ctx, id, req) })
 }
 
 func (v *view) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
 	return asked(ctx, v, "ListApps", session.Place{Session: id}, "",
-		func() ([]session.App, error) { return v.inner.ListApps(ctx, id) })
+		func() ([]session.App, error) { return v.agent.ListApps(ctx, id) })
 }
 
 func (v *view) StartApp(ctx context.Context,
 	id session.ID, req session.AppRequest) (session.App, error) {
 	return did(ctx, v, "StartApp", session.Place{Session: id}, target(req.App),
-		func() (session.App, error) { return v.inner.StartApp(ctx, id, req) })
+		func() (session.App, error) { return v.agent.StartApp(ctx, id, req) })
 }
 
 func (v *view) StopApp(ctx context.Context,
 	id session.ID, app string) error {
 	_, err := did(ctx, v, "StopApp", session.Place{Session: id}, target(app),
-		func() (none, error) { return only(v.inner.StopApp(ctx, id, app)) })
+		func() (none, error) { return only(v.agent.StopApp(ctx, id, app)) })
 	return err
 }
 
 func (v *view) DialPort(ctx context.Context,
 	id session.ID, port int) (net.Conn, error) {
 	return did(ctx, v, "DialPort", session.Place{Session: id}, target(port),
-		func() (net.Conn, error) { return v.inner.DialPort(ctx, id, port) })
+		func() (net.Conn, error) { return v.agent.DialPort(ctx, id, port) })
 }
 
 func (v *view) CommitSession(ctx context.Context,
 	id session.ID, req session.CommitRequest) (session.ImageWork, error) {
 	return did(ctx, v, "CommitSession", session.Place{Session: id}, target(req.Name),
-		func() (session.ImageWork, error) { return v.inner.CommitSession(ctx, id, req) })
+		func() (session.ImageWork, error) { return v.agent.CommitSession(ctx, id, req) })
 }
 
 func (v *view) DeviceHistory(ctx context.Context,
 	device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
-	return v.inner.DeviceHistory(ctx, device, since)
+	return v.agent.DeviceHistory(ctx, device, since)
 }
 
 func (v *view) SetPriority(ctx context.Context,
 	id session.ID, priority int) (session.Session, error) {
 	return did(ctx, v, "SetPriority", session.Place{Session: id}, target(priority),
-		func() (session.Session, error) { return v.inner.SetPriority(ctx, id, priority) })
+		func() (session.Session, error) { return v.agent.SetPriority(ctx, id, priority) })
 }
 
 func (v *view) Keep(ctx context.Context,
 	id session.ID, length session.Duration) (session.Session, error) {
 	return did(ctx, v, "Keep", session.Place{Session: id}, target(length),
-		func() (session.Session, error) { return v.inner.Keep(ctx, id, length) })
+		func() (session.Session, error) { return v.agent.Keep(ctx, id, length) })
 }
 
 func (v *view) SimulateIdle(ctx context.Context,
 	id session.ID, policy session.IdlePolicy) (session.IdleSimulation, error) {
 	return asked(ctx, v, "SimulateIdle", session.Place{Session: id}, "",
-		func() (session.IdleSimulation, error) { return v.inner.SimulateIdle(ctx, id, policy) })
+		func() (session.IdleSimulation, error) { return v.agent.SimulateIdle(ctx, id, policy) })
 }
 
-func (v *view) Doctor(ctx context.Context) ([]session.Check, error) { return v.inner.Doctor(ctx) }
+func (v *view) Doctor(ctx context.Context) ([]session.Check, error) { return v.agent.Doctor(ctx) }
 
 func (v *view) ListFiles(ctx context.Context,
 	place session.Place, req session.ListRequest) (session.FileListing, error) {
 	return asked(ctx, v, "ListFiles", place, inPlace(place, ""),
-		func() (session.FileListing, error) { return v.inner.ListFiles(ctx, place, req) })
+		func() (session.FileListing, error) { return v.agent.ListFiles(ctx, place, req) })
 }
 
 func (v *view) StatFile(ctx context.Context,
 	place session.Place, path session.FilePath) (session.FileInfo, error) {
 	return asked(ctx, v, "StatFile", place, inPlace(place, ""),
-		func() (session.FileInfo, error) { return v.inner.StatFile(ctx, place, path) })
+		func() (session.FileInfo, error) { return v.agent.StatFile(ctx, place, path) })
 }
 
 func (v *view) ReadFile(ctx context.Context,
 	place session.Place, req session.ReadRequest) (io.ReadCloser, error) {
 	return did(ctx, v, "ReadFile", place, inPlace(place, req.Path),
-		func() (io.ReadCloser, error) { return v.inner.ReadFile(ctx, place, req) })
+		func() (io.ReadCloser, error) { return v.agent.ReadFile(ctx, place, req) })
 }
 
 func (v *view) ChecksumFile(ctx context.Context,
 	place session.Place, path session.FilePath) (string, error) {
 	return asked(ctx, v, "ChecksumFile", place, inPlace(place, ""),
-		func() (string, error) { return v.inner.ChecksumFile(ctx, place, path) })
-}
-
-func (v *view) UploadOffset(ctx context.Context,
-	place session.Place, up session.Upload) (int64, error) {
-	return asked(ctx, v, "UploadOffset", place, inPlace(place, ""),
-		func() (int64, error) { return v.inner.UploadOffset(ctx, place, up) })
-}
-
-func (v *view) WriteUpload(ctx context.Context,
-	place session.Place, up session.Upload, from io.Reader) (int64, error) {
-	return did(ctx, v, "WriteUpload", place, inPlace(place, up.Path),
-		func() (int64, error) { return v.inner.WriteUpload(ctx, place, up, from) })
-}
-
-func (v *view) FinishUpload(ctx context.Context,
-	place session.Place, req session.FinishRequest) (session.FileInfo, error) {
-	return did(ctx, v, "FinishUpload", place, inPlace(place, req.Path),
-		func() (session.FileInfo, error) { return v.inner.FinishUpload(ctx, place, req) })
-}
-
-func (v *view) DropUpload(ctx context.Context,
-	place session.Place, up session.Upload) error {
-	_, err := did(ctx, v, "DropUpload", place, inPlace(place, up.Path),
-		func() (none, error) { return only(v.inner.DropUpload(ctx, place, up)) })
-	return err
+		func() (string, error) { return v.agent.ChecksumFile(ctx, place, path) })
 }
 
 func (v *view) MakeDirectory(ctx context.Context,
 	place session.Place, path session.FilePath, parents bool) error {
 	_, err := did(ctx, v, "MakeDirectory", place, inPlace(place, path),
-		func() (none, error) { return only(v.inner.MakeDirectory(ctx, place, path, parents)) })
+		func() (none, error) { return only(v.agent.MakeDirectory(ctx, place, path, parents)) })
 	return err
 }
 
 func (v *view) MoveFile(ctx context.Context,
 	place session.Place, from session.FilePath, to session.FilePath) error {
 	_, err := did(ctx, v, "MoveFile", place, inPlace(place, from),
-		func() (none, error) { return only(v.inner.MoveFile(ctx, place, from, to)) })
+		func() (none, error) { return only(v.agent.MoveFile(ctx, place, from, to)) })
 	return err
 }
 
 func (v *view) RemoveFile(ctx context.Context,
 	place session.Place, path session.FilePath, recursive bool) error {
 	_, err := did(ctx, v, "RemoveFile", place, inPlace(place, path),
-		func() (none, error) { return only(v.inner.RemoveFile(ctx, place, path, recursive)) })
+		func() (none, error) { return only(v.agent.RemoveFile(ctx, place, path, recursive)) })
+	return err
+}
+
+func (v *view) UploadOffset(ctx context.Context,
+	place session.Place, up session.Upload) (int64, error) {
+	return asked(ctx, v, "UploadOffset", place, inPlace(place, ""),
+		func() (int64, error) { return v.agent.UploadOffset(ctx, place, up) })
+}
+
+func (v *view) WriteUpload(ctx context.Context,
+	place session.Place, up session.Upload, from io.Reader) (int64, error) {
+	return did(ctx, v, "WriteUpload", place, inPlace(place, up.Path),
+		func() (int64, error) { return v.agent.WriteUpload(ctx, place, up, from) })
+}
+
+func (v *view) FinishUpload(ctx context.Context,
+	place session.Place, req session.FinishRequest) (session.FileInfo, error) {
+	return did(ctx, v, "FinishUpload", place, inPlace(place, req.Path),
+		func() (session.FileInfo, error) { return v.agent.FinishUpload(ctx, place, req) })
+}
+
+func (v *view) DropUpload(ctx context.Context,
+	place session.Place, up session.Upload) error {
+	_, err := did(ctx, v, "DropUpload", place, inPlace(place, up.Path),
+		func() (none, error) { return only(v.agent.DropUpload(ctx, place, up)) })
 	return err
 }
 
 func (v *view) GetFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return asked(ctx, v, "GetFolder", session.Place{Folder: id}, inFolder(id),
-		func() (session.Folder, error) { return v.inner.GetFolder(ctx, id) })
+		func() (session.Folder, error) { return v.agent.GetFolder(ctx, id) })
 }
 
 func (v *view) UpdateFolder(ctx context.Context,
 	id session.FolderID, change session.FolderChange) (session.Folder, error) {
 	return did(ctx, v, "UpdateFolder", session.Place{Folder: id}, inFolder(id),
-		func() (session.Folder, error) { return v.inner.UpdateFolder(ctx, id, change) })
+		func() (session.Folder, error) { return v.agent.UpdateFolder(ctx, id, change) })
 }
 
 func (v *view) TrashFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return did(ctx, v, "TrashFolder", session.Place{Folder: id}, inFolder(id),
-		func() (session.Folder, error) { return v.inner.TrashFolder(ctx, id) })
+		func() (session.Folder, error) { return v.agent.TrashFolder(ctx, id) })
 }
 
 func (v *view) RestoreFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return did(ctx, v, "RestoreFolder", session.Place{Folder: id}, inFolder(id),
-		func() (session.Folder, error) { return v.inner.RestoreFolder(ctx, id) })
+		func() (session.Folder, error) { return v.agent.RestoreFolder(ctx, id) })
 }
 
 func (v *view) DeleteFolder(ctx context.Context, id session.FolderID) error {
 	_, err := did(ctx, v, "DeleteFolder", session.Place{Folder: id}, inFolder(id),
-		func() (none, error) { return only(v.inner.DeleteFolder(ctx, id)) })
+		func() (none, error) { return only(v.agent.DeleteFolder(ctx, id)) })
 	return err
 }
 
 func (v *view) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return did(ctx, v, "StopDeleting", session.Place{Folder: id}, inFolder(id),
-		func() (session.Folder, error) { return v.inner.StopDeleting(ctx, id) })
+		func() (session.Folder, error) { return v.agent.StopDeleting(ctx, id) })
 }
 
 func (v *view) Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {

@@ -10,13 +10,13 @@ import (
 )
 
 func (v *view) Machine(ctx context.Context) (session.Machine, error) {
-	m, err := v.inner.Machine(ctx)
+	m, err := v.agent.Machine(ctx)
 	return v.machine(m), err
 }
 
 // machine tells somebody of the machine who they are there.
 func (v *view) machine(m session.Machine) session.Machine {
-	m.Owner, m.Role, m.Allowance = v.who.Owner, v.who.Role, v.gate.inner.Allowance(v.who.Owner)
+	m.Owner, m.Role, m.Allowance = v.who.Owner, v.who.Role, v.inner.Allowance(v.who.Owner)
 	return m
 }
 
@@ -35,11 +35,11 @@ func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (se
 		wrong = append(wrong, forbiddenImage(spec.Image))
 	}
 	if len(wrong) == 0 {
-		return v.inner.Preview(ctx, owner, spec)
+		return v.agent.Preview(ctx, owner, spec)
 	}
 	without := spec
 	without.Mounts = nil // what is not theirs to see is not looked at
-	p, err := v.inner.Preview(ctx, owner, without)
+	p, err := v.agent.Preview(ctx, owner, without)
 	if hidden { // whether it is here at all is not for them to know
 		p.Image = nil
 		p.Errors = slices.DeleteFunc(p.Errors, func(e session.FieldError) bool { return e.Field == "image" })
@@ -91,7 +91,7 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.S
 	case len(wrong) > 0:
 		err = &session.Error{Code: session.CodeInvalid, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
 	default:
-		s, err = v.inner.Launch(ctx, req)
+		s, err = v.agent.Launch(ctx, req)
 	}
 	target := ""
 	if req.Owner != v.who.Owner {
@@ -105,7 +105,7 @@ func (v *view) List(ctx context.Context, filter session.Filter) ([]session.Sessi
 	if !v.all {
 		filter.Owner = v.who.Owner
 	}
-	list, err := v.inner.List(ctx, filter)
+	list, err := v.agent.List(ctx, filter)
 	if !v.all {
 		list = slices.DeleteFunc(list, v.anothers)
 	}

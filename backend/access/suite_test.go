@@ -37,7 +37,9 @@ func newGate(t *testing.T) (*access.Gate, *agent.Agent) {
 	a := simulated.Open(t, func(c *agent.Config) {
 		c.Owner, c.Devices.Source, c.Host.Moment = ruler, machine, clock.Now
 	})
-	return access.New(a, audit, admin{}), a
+	served := a.Agent()
+	served.Admin = admin{}
+	return access.New(served, a, audit), a
 }
 
 func TestAgentKeepsItsPromisesToAnAdmin(t *testing.T) {

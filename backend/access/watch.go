@@ -7,10 +7,10 @@ import (
 	"slipway/backend/session"
 )
 
-// Watch implements [session.Sessions]. Events about what is others' do not come.
+// Watch implements [session.Activity]. Events about what is others' do not come.
 func (v *view) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
 	mine := map[session.ID]bool{}
-	return v.inner.Watch(ctx, after, func(e session.Event) error {
+	return v.agent.Watch(ctx, after, func(e session.Event) error {
 		told, err := v.event(ctx, mine, e)
 		if err != nil || told == nil {
 			return err

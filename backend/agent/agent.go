@@ -127,12 +127,14 @@ type HostConfig struct {
 // parts are those of the agent that answer calls themselves.
 type parts struct {
 	session.Folders
+	session.FolderTrash
 	session.Images
 	session.ImageTransfers
 	session.Apps
 	session.Terminals
 	session.SSH
 	session.Files
+	session.Uploads
 	session.Queue
 	*sessions.Sessions
 	*people.People
@@ -174,7 +176,8 @@ type Agent struct {
 	tasks   sync.WaitGroup // everything that Run started
 }
 
-var _ session.Agent = (*Agent)(nil)
+// Agent returns the agent as its own person calls it.
+func (a *Agent) Agent() session.Agent { return session.AgentOf(a, nil) }
 
 // withDefaults fills in what need not be said.
 func (config Config) withDefaults() Config {

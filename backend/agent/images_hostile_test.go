@@ -270,7 +270,7 @@ func TestARemovedCustomizedImageIsNeverPulled(t *testing.T) {
 		w.fake.Publish(gone, simtest.PullScript{})
 		ann := through(t, w.agent, "ann", session.RoleUser)
 		for name, a := range map[string]session.Agent{"ann": ann,
-			"an admin": through(t, w.agent, "boss", session.RoleAdmin), "the machine's person": w.agent} {
+			"an admin": through(t, w.agent, "boss", session.RoleAdmin), "the machine's person": w.agent.Agent()} {
 			for _, ref := range []string{gone, "docker.io/" + gone, gone + "@sha256:" + strings.Repeat("5", 64)} {
 				if _, err := a.Launch(t.Context(),
 					session.LaunchRequest{Spec: session.Spec{Image: ref}}); session.CodeOf(err) != session.CodeInvalid {
@@ -376,7 +376,7 @@ func TestRegistryLoginsAreForThoseWhoMayUseThem(t *testing.T) {
 			}
 		}
 		sees(boss, private, true)
-		sees(w.agent, private, true)
+		sees(w.agent.Agent(), private, true)
 		sees(ann, private, false)
 		sees(ann, public, true)
 		if _, err := ann.PullImage(t.Context(), session.PullRequest{Ref: private}); session.CodeOf(

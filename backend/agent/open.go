@@ -147,9 +147,10 @@ func (a *Agent) openGuests(h host.Host) error {
 	a.guests = guests.New(guests.Config{Host: h, Use: a.reclaim, Connect: c.Sessions.Link})
 	a.apps = apps.New(apps.Config{Host: h, Use: a.reclaim, Limit: c.Sessions.App,
 		Guest: func(ctx context.Context, id session.ID) (apps.Guest, error) { return a.guests.Guest(ctx, id, "") }})
-	a.Files = guests.NewFiles(guests.FilesConfig{Guests: a.guests, Use: a.reclaim,
+	files := guests.NewFiles(guests.FilesConfig{Guests: a.guests, Use: a.reclaim,
 		Folder: func(id session.FolderID) (guests.Tree, error) { return a.folders.Files(id) }})
-	a.Terminals, a.SSH, a.Apps, a.Folders = a.guests, a.guests, a.apps, a.folders
+	a.Terminals, a.SSH, a.Apps, a.Files, a.Uploads = a.guests, a.guests, a.apps, files, files
+	a.Folders, a.FolderTrash = a.folders, a.folders
 	return nil
 }
 

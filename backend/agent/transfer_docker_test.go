@@ -258,7 +258,7 @@ func through(t *testing.T, a *Agent, owner string, role session.Role) session.Ag
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = audit.Close() })
-	return access.New(a, audit, nil).As(access.Identity{Owner: owner, Role: role})
+	return access.New(a.Agent(), a, audit).As(access.Identity{Owner: owner, Role: role})
 }
 
 // bring sends an image over connections that do not break.

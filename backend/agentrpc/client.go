@@ -35,7 +35,7 @@ type ClientConfig struct {
 	Distrust func(error)
 }
 
-// Client is a [session.Agent] whose machine is elsewhere. It holds no
+// Client calls an agent on another machine. It holds no
 // connection of its own and has nothing to close.
 type Client struct {
 	name     func() string
@@ -45,8 +45,6 @@ type Client struct {
 	distrust func(error)
 	codec    codec
 }
-
-var _ session.Agent = (*Client)(nil)
 
 // NewClient returns a client. It says nothing before it is asked.
 func NewClient(config ClientConfig) *Client {
@@ -62,6 +60,9 @@ func NewClient(config ClientConfig) *Client {
 	}
 	return c
 }
+
+// Agent returns the agent that is called.
+func (c *Client) Agent() session.Agent { return session.AgentOf(c, c) }
 
 // Hello asks the handler what it is. agent_connect_version where it is too old
 // or too new.

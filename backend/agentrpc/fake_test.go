@@ -102,7 +102,9 @@ func serveAs(t testing.TB, h *Handler, near, far net.Conn, peer tunnel.Peer) mux
 	return muxTunnel{opener}
 }
 
-func handlerFor(agent session.Agent) *Handler {
+func handlerFor(agent *scripted) *Handler { return handlerOf(session.AgentOf(agent, nil)) }
+
+func handlerOf(agent session.Agent) *Handler {
 	return NewHandler(HandlerConfig{Program: "test", Resolve: func(tunnel.Peer) (session.Agent, error) {
 		return agent,
 			nil
@@ -110,7 +112,7 @@ func handlerFor(agent session.Agent) *Handler {
 }
 
 // pair is a client and a handler for an agent.
-func pair(t testing.TB, agent session.Agent) (*Client, *Handler) {
+func pair(t testing.TB, agent *scripted) (*Client, *Handler) {
 	t.Helper()
 	near, far := connect(t)
 	h := handlerFor(agent)

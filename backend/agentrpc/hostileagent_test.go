@@ -122,6 +122,9 @@ func calls(t testing.TB) map[string]func(*Client) outcome {
 	of := reflect.TypeFor[*Client]()
 	for i := range of.NumMethod() {
 		m := of.Method(i)
+		if m.Name == "Agent" {
+			continue // it asks nothing
+		}
 		variants := []bool{false}
 		if m.Name == "DialSSH" {
 			variants = []bool{false, true} // it has a method for each class

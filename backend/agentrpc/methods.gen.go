@@ -13,16 +13,6 @@ import (
 	"slipway/tunnel"
 )
 
-var methodMachine = plain[none, session.Machine]{
-	spec{"machine", tunnel.Control, read, short},
-	func(ctx context.Context, a session.Agent, _ none) (session.Machine, error) {
-		return a.Machine(ctx)
-	}}
-
-func (c *Client) Machine(ctx context.Context) (session.Machine, error) {
-	return methodMachine.call(ctx, c, none{})
-}
-
 type previewArgs struct {
 	Owner string `json:"owner,omitempty"`
 	session.Spec
@@ -596,6 +586,16 @@ func (c *Client) SimulateIdle(ctx context.Context,
 	return methodSimulateIdle.call(ctx, c, simulateIdleArgs{ID: id, Policy: policy})
 }
 
+var methodMachine = plain[none, session.Machine]{
+	spec{"machine", tunnel.Control, read, short},
+	func(ctx context.Context, a session.Agent, _ none) (session.Machine, error) {
+		return a.Machine(ctx)
+	}}
+
+func (c *Client) Machine(ctx context.Context) (session.Machine, error) {
+	return methodMachine.call(ctx, c, none{})
+}
+
 var methodDoctor = plain[none, []session.Check]{
 	spec{"doctor", tunnel.Control, read, long},
 	func(ctx context.Context, a session.Agent, _ none) ([]session.Check, error) {
@@ -675,6 +675,60 @@ func (c *Client) ChecksumFile(ctx context.Context,
 	return string(result), err
 }
 
+type makeDirectoryArgs struct {
+	Place session.Place    `json:"place"`
+	Path  session.FilePath `json:"path"`
+	All   bool             `json:"all,omitempty"`
+}
+
+var methodMakeDirectory = plain[makeDirectoryArgs, none]{
+	spec{"file.mkdir", tunnel.Control, once, short},
+	func(ctx context.Context, a session.Agent, r makeDirectoryArgs) (none, error) {
+		return none{}, a.MakeDirectory(ctx, r.Place, r.Path, r.All)
+	}}
+
+func (c *Client) MakeDirectory(ctx context.Context,
+	place session.Place, path session.FilePath, parents bool) error {
+	_, err := methodMakeDirectory.call(ctx, c, makeDirectoryArgs{Place: place, Path: path, All: parents})
+	return err
+}
+
+type moveFileArgs struct {
+	Place session.Place    `json:"place"`
+	Path  session.FilePath `json:"path"`
+	To    session.FilePath `json:"to,omitempty"`
+}
+
+var methodMoveFile = plain[moveFileArgs, none]{
+	spec{"file.move", tunnel.Control, once, short},
+	func(ctx context.Context, a session.Agent, r moveFileArgs) (none, error) {
+		return none{}, a.MoveFile(ctx, r.Place, r.Path, r.To)
+	}}
+
+func (c *Client) MoveFile(ctx context.Context,
+	place session.Place, from session.FilePath, to session.FilePath) error {
+	_, err := methodMoveFile.call(ctx, c, moveFileArgs{Place: place, Path: from, To: to})
+	return err
+}
+
+type removeFileArgs struct {
+	Place session.Place    `json:"place"`
+	Path  session.FilePath `json:"path"`
+	All   bool             `json:"all,omitempty"`
+}
+
+var methodRemoveFile = plain[removeFileArgs, none]{
+	spec{"file.remove", tunnel.Control, once, long},
+	func(ctx context.Context, a session.Agent, r removeFileArgs) (none, error) {
+		return none{}, a.RemoveFile(ctx, r.Place, r.Path, r.All)
+	}}
+
+func (c *Client) RemoveFile(ctx context.Context,
+	place session.Place, path session.FilePath, recursive bool) error {
+	_, err := methodRemoveFile.call(ctx, c, removeFileArgs{Place: place, Path: path, All: recursive})
+	return err
+}
+
 type uploadOffsetArgs struct {
 	Place  session.Place  `json:"place"`
 	Upload session.Upload `json:"upload"`
@@ -741,60 +795,6 @@ var methodDropUpload = plain[dropUploadArgs, none]{
 func (c *Client) DropUpload(ctx context.Context,
 	place session.Place, up session.Upload) error {
 	_, err := methodDropUpload.call(ctx, c, dropUploadArgs{Place: place, Upload: up})
-	return err
-}
-
-type makeDirectoryArgs struct {
-	Place session.Place    `json:"place"`
-	Path  session.FilePath `json:"path"`
-	All   bool             `json:"all,omitempty"`
-}
-
-var methodMakeDirectory = plain[makeDirectoryArgs, none]{
-	spec{"file.mkdir", tunnel.Control, once, short},
-	func(ctx context.Context, a session.Agent, r makeDirectoryArgs) (none, error) {
-		return none{}, a.MakeDirectory(ctx, r.Place, r.Path, r.All)
-	}}
-
-func (c *Client) MakeDirectory(ctx context.Context,
-	place session.Place, path session.FilePath, parents bool) error {
-	_, err := methodMakeDirectory.call(ctx, c, makeDirectoryArgs{Place: place, Path: path, All: parents})
-	return err
-}
-
-type moveFileArgs struct {
-	Place session.Place    `json:"place"`
-	Path  session.FilePath `json:"path"`
-	To    session.FilePath `json:"to,omitempty"`
-}
-
-var methodMoveFile = plain[moveFileArgs, none]{
-	spec{"file.move", tunnel.Control, once, short},
-	func(ctx context.Context, a session.Agent, r moveFileArgs) (none, error) {
-		return none{}, a.MoveFile(ctx, r.Place, r.Path, r.To)
-	}}
-
-func (c *Client) MoveFile(ctx context.Context,
-	place session.Place, from session.FilePath, to session.FilePath) error {
-	_, err := methodMoveFile.call(ctx, c, moveFileArgs{Place: place, Path: from, To: to})
-	return err
-}
-
-type removeFileArgs struct {
-	Place session.Place    `json:"place"`
-	Path  session.FilePath `json:"path"`
-	All   bool             `json:"all,omitempty"`
-}
-
-var methodRemoveFile = plain[removeFileArgs, none]{
-	spec{"file.remove", tunnel.Control, once, long},
-	func(ctx context.Context, a session.Agent, r removeFileArgs) (none, error) {
-		return none{}, a.RemoveFile(ctx, r.Place, r.Path, r.All)
-	}}
-
-func (c *Client) RemoveFile(ctx context.Context,
-	place session.Place, path session.FilePath, recursive bool) error {
-	_, err := methodRemoveFile.call(ctx, c, removeFileArgs{Place: place, Path: path, All: recursive})
 	return err
 }
 
@@ -908,7 +908,7 @@ func (c *Client) StopDeleting(ctx context.Context, id session.FolderID) (session
 var methodAudit = plain[session.AuditQuery, []session.AuditEntry]{
 	spec{"audit", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, r session.AuditQuery) ([]session.AuditEntry, error) {
-		return kept(a, "audit", func(k session.Admin) ([]session.AuditEntry, error) {
+		return administered(a, "audit", func(k session.Admin) ([]session.AuditEntry, error) {
 			return k.Audit(ctx, r)
 		})
 	}}
@@ -916,7 +916,7 @@ var methodAudit = plain[session.AuditQuery, []session.AuditEntry]{
 var methodLimits = plain[none, map[string]session.Allowance]{
 	spec{"limits", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) (map[string]session.Allowance, error) {
-		return kept(a, "limits", func(k session.Admin) (map[string]session.Allowance, error) {
+		return administered(a, "limits", func(k session.Admin) (map[string]session.Allowance, error) {
 			return k.Limits(ctx)
 		})
 	}}
@@ -933,7 +933,7 @@ type setLimitArgs struct {
 var methodSetLimit = plain[setLimitArgs, none]{
 	spec{"limit.set", tunnel.Control, again, short},
 	func(ctx context.Context, a session.Agent, r setLimitArgs) (none, error) {
-		return kept(a, "limit.set", func(k session.Admin) (none, error) {
+		return administered(a, "limit.set", func(k session.Admin) (none, error) {
 			return none{}, k.SetLimit(ctx, r.Owner, r.Limit)
 		})
 	}}
@@ -947,7 +947,7 @@ func (c *Client) SetLimit(ctx context.Context,
 var methodPairedDevices = plain[none, []session.PairedDevice]{
 	spec{"known", tunnel.Control, read, short},
 	func(ctx context.Context, a session.Agent, _ none) ([]session.PairedDevice, error) {
-		return kept(a, "known", func(k session.Admin) ([]session.PairedDevice, error) {
+		return administered(a, "known", func(k session.Admin) ([]session.PairedDevice, error) {
 			return k.PairedDevices(ctx)
 		})
 	}}
@@ -963,7 +963,7 @@ type revokeDeviceArgs struct {
 var methodRevokeDevice = plain[revokeDeviceArgs, none]{
 	spec{"known.revoke", tunnel.Control, once, short},
 	func(ctx context.Context, a session.Agent, r revokeDeviceArgs) (none, error) {
-		return kept(a, "known.revoke", func(k session.Admin) (none, error) {
+		return administered(a, "known.revoke", func(k session.Admin) (none, error) {
 			return none{}, k.RevokeDevice(ctx, r.Key)
 		})
 	}}
@@ -975,7 +975,6 @@ func (c *Client) RevokeDevice(ctx context.Context, key string) error {
 
 // table is every method of an agent.
 var table = []served{
-	methodMachine,
 	methodPreview,
 	methodLaunch,
 	methodGet,
@@ -1017,19 +1016,20 @@ var table = []served{
 	methodSetPriority,
 	methodKeep,
 	methodSimulateIdle,
+	methodMachine,
 	methodDoctor,
 	methodListDirectories,
 	methodListFiles,
 	methodStatFile,
 	methodReadFile,
 	methodChecksumFile,
+	methodMakeDirectory,
+	methodMoveFile,
+	methodRemoveFile,
 	methodUploadOffset,
 	methodWriteUpload,
 	methodFinishUpload,
 	methodDropUpload,
-	methodMakeDirectory,
-	methodMoveFile,
-	methodRemoveFile,
 	methodListFolders,
 	methodGetFolder,
 	methodCreateFolder,

@@ -88,16 +88,14 @@ type limited struct {
 	io.Closer
 }
 
-// kept asks an agent that is looked after from elsewhere.
-func kept[T any](a session.Agent, method string, call func(session.Admin) (T, error)) (T, error) {
-	if k, ok := a.(session.Admin); ok {
-		return call(k)
+// administered asks what only an admin may.
+func administered[T any](a session.Agent, method string, call func(session.Admin) (T, error)) (T, error) {
+	if a.Admin != nil {
+		return call(a.Admin)
 	}
 	var nothing T
 	return nothing, unsupported(method)
 }
-
-var _ session.Admin = (*Client)(nil)
 
 // Audit asks for a part of the log. Older agents know only how many entries are
 // asked for: of their answer what is not asked for is left out, and one that has

@@ -336,7 +336,7 @@ func TestVersionsAndMethodsApart(t *testing.T) {
 	if session.CodeOf(err) != session.CodeAgentInvalid {
 		t.Errorf("arguments of another shape: %v", err)
 	}
-	h.config.Resolve = func(tunnel.Peer) (session.Agent, error) { return nil, errors.New("a stranger") }
+	h.config.Resolve = func(tunnel.Peer) (session.Agent, error) { return session.Agent{}, errors.New("a stranger") }
 	if _, err := client.Machine(t.Context()); session.CodeOf(err) != session.CodeAgentForbidden {
 		t.Errorf("a stranger: %v", err)
 	}

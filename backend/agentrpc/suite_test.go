@@ -45,7 +45,7 @@ func newFar(t *testing.T, open func(dir, instance string) (engine.Engine, error)
 		}
 		c.Engine = e
 	})
-	f := &far{t: t, agent: a, handler: handlerFor(a), host: tunnel.NewHost(tunnel.Config{})}
+	f := &far{t: t, agent: a, handler: handlerOf(a.Agent()), host: tunnel.NewHost(tunnel.Config{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { f.handler.ServeHost(ctx, f.host) })
@@ -103,7 +103,7 @@ func TestAgentKeepsItsPromisesThroughATunnel(t *testing.T) {
 	run := func(name string, opts agenttest.Options, open func(t *testing.T) Opener) {
 		t.Run(name, func(t *testing.T) {
 			agenttest.Run(t, func(t *testing.T) session.Agent {
-				return NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: open(t)})
+				return NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: open(t)}).Agent()
 			}, opts)
 		})
 	}

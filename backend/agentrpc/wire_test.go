@@ -32,7 +32,7 @@ func TestWire(t *testing.T) {
 	for i := range of.NumMethod() {
 		for _, bulk := range []bool{false, true} {
 			m := of.Method(i)
-			if bulk && m.Name != "DialSSH" { // it has a method for each class
+			if m.Name == "Agent" || bulk && m.Name != "DialSSH" { // that asks nothing; this has one for each class
 				continue
 			}
 			full, zero := sent(t, m, bulk, true), sent(t, m, bulk, false)

@@ -20,11 +20,11 @@ func (a admin) Audit(_ context.Context, asked session.AuditQuery) ([]session.Aud
 }
 
 func (a admin) Limits(context.Context) (map[string]session.Allowance, error) {
-	return a.config.Agent.Allowances(), nil
+	return a.config.Inner.Allowances(), nil
 }
 
 func (a admin) SetLimit(_ context.Context, owner string, limit *session.Allowance) error {
-	return a.config.Agent.SetAllowance(owner, limit)
+	return a.config.Inner.SetAllowance(owner, limit)
 }
 
 func (a admin) PairedDevices(context.Context) ([]session.PairedDevice, error) {

@@ -14,8 +14,9 @@ import (
 func (s *Server) resolve(peer tunnel.Peer) (session.Agent, error) {
 	who, known := s.identify(peer)
 	if !known {
-		return nil, &session.Error{Code: session.CodeAgentForbidden, Message: "This device may not use the agent.",
-			Hint: "Ask the agent's person to pair it anew: slipway agent pair"}
+		return session.Agent{}, &session.Error{Code: session.CodeAgentForbidden,
+			Message: "This device may not use the agent.",
+			Hint:    "Ask the agent's person to pair it anew: slipway agent pair"}
 	}
 	return s.gate.As(who), nil
 }

@@ -25,8 +25,8 @@ import (
 // auditName is the name of the audit log in the agent's folder.
 const auditName = "audit.jsonl"
 
-// Agent is what is served.
-type Agent interface {
+// Inner is what the server needs of the agent beyond what it serves.
+type Inner interface {
 	access.Inner
 	// Allowances returns what each person may hold, by owner.
 	Allowances() map[string]session.Allowance
@@ -37,7 +37,8 @@ type Agent interface {
 // Config says what to serve.
 type Config struct {
 	Home     place.Home
-	Agent    Agent
+	Agent    session.Agent
+	Inner    Inner
 	Engine   string // docker or sim
 	Instance string // random id of the agent's store
 	User     string // the name of whoever runs this process
@@ -76,7 +77,8 @@ func Open(config Config) (*Server, error) {
 	if s.audit, err = access.OpenAudit(config.Home.Join(auditName), time.Now, config.Log); err != nil {
 		return nil, err
 	}
-	s.gate = access.New(config.Agent, s.audit, admin{s})
+	config.Agent.Admin = admin{s}
+	s.gate = access.New(config.Agent, config.Inner, s.audit)
 	if config.Listen != "" {
 		if s.devices, err = openPairedDevices(config.Home, config.Listen, s.audit); err != nil {
 			return nil, errors.Join(err, s.audit.Close())
@@ -100,7 +102,7 @@ func (s *Server) Run(ctx context.Context) error {
 			do()
 		})
 	}
-	control := daemon.Daemon{Process: s, Admin: s.gate.Admin(s.person()), Pairing: s}
+	control := daemon.Daemon{Process: s, Admin: s.gate.As(s.person()).Admin, Pairing: s}
 	part(func() { controlErr = daemon.Serve(ctx, s.sockets.Control, control, s.config.Log) })
 	part(func() { s.admit(ctx, &group, s.acceptLocal) })
 	if s.devices != nil {

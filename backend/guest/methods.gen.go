@@ -18,18 +18,18 @@ func plainCall(ctx context.Context, tree files.Tree, call link.FileCall) (any, e
 		return anything(tree.StatFile(ctx, call.Path))
 	case call.Op == link.FileChecksum:
 		return anything(tree.ChecksumFile(ctx, call.Path))
-	case call.Op == link.FileOffset && call.Upload != nil:
-		return anything(tree.UploadOffset(ctx, *call.Upload))
-	case call.Op == link.FileFinish && call.Finish != nil:
-		return anything(tree.FinishUpload(ctx, *call.Finish))
-	case call.Op == link.FileDrop && call.Upload != nil:
-		return nil, tree.DropUpload(ctx, *call.Upload)
 	case call.Op == link.FileMkdir:
 		return nil, tree.MakeDirectory(ctx, call.Path, call.All)
 	case call.Op == link.FileMove:
 		return nil, tree.MoveFile(ctx, call.Path, call.To)
 	case call.Op == link.FileRemove:
 		return nil, tree.RemoveFile(ctx, call.Path, call.All)
+	case call.Op == link.FileOffset && call.Upload != nil:
+		return anything(tree.UploadOffset(ctx, *call.Upload))
+	case call.Op == link.FileFinish && call.Finish != nil:
+		return anything(tree.FinishUpload(ctx, *call.Finish))
+	case call.Op == link.FileDrop && call.Upload != nil:
+		return nil, tree.DropUpload(ctx, *call.Upload)
 	}
 	return nil, unknownCall()
 }

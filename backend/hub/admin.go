@@ -15,34 +15,13 @@ type administration struct {
 	connector Connector // nil: this Slipway reaches no other machines
 }
 
-// Audit returns the newest entries of the log of what was done with an agent
-// that one rules, oldest first.
-func (a *administration) Audit(ctx context.Context, name string,
-	asked session.AuditQuery) ([]session.AuditEntry, error) {
+// Admin returns what only the admins of a remote agent may ask.
+func (a *administration) Admin(name string) (session.Admin, error) {
 	m, _, err := a.remoteOf(name)
 	if err != nil {
 		return nil, err
 	}
-	return m.remote.Audit(ctx, asked)
-}
-
-// Limits returns what each person may hold on an agent that one rules.
-func (a *administration) Limits(ctx context.Context, name string) (map[string]session.Allowance, error) {
-	m, _, err := a.remoteOf(name)
-	if err != nil {
-		return nil, err
-	}
-	return m.remote.Limits(ctx)
-}
-
-// SetLimit sets what a person may hold on an agent that one rules; nil: nothing
-// of their own.
-func (a *administration) SetLimit(ctx context.Context, name, owner string, limit *session.Allowance) error {
-	m, _, err := a.remoteOf(name)
-	if err != nil {
-		return err
-	}
-	return m.remote.SetLimit(ctx, owner, limit)
+	return m.Agent.Admin, nil
 }
 
 // PairedDevice is a device that is paired with an agent. This marks the computer
@@ -54,25 +33,16 @@ type PairedDevice struct {
 
 // PairedDevices lists the devices that an agent lets in.
 func (a *administration) PairedDevices(ctx context.Context, name string) ([]PairedDevice, error) {
-	m, _, err := a.remoteOf(name)
+	admin, err := a.Admin(name)
 	if err != nil {
 		return nil, err
 	}
-	paired, err := m.remote.PairedDevices(ctx)
+	paired, err := admin.PairedDevices(ctx)
 	devices, own := make([]PairedDevice, len(paired)), a.connector.Key()
 	for i, d := range paired {
 		devices[i] = PairedDevice{PairedDevice: d, This: own != "" && d.Key == own}
 	}
 	return devices, err
-}
-
-// RevokeDevice has an agent let a device in no more; agent_find_not-found.
-func (a *administration) RevokeDevice(ctx context.Context, name, fingerprint string) error {
-	m, _, err := a.remoteOf(name)
-	if err != nil {
-		return err
-	}
-	return m.remote.RevokeDevice(ctx, fingerprint)
 }
 
 // PairCode has an agent make a code by which one more device is let in.

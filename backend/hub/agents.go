@@ -290,7 +290,7 @@ func (d *directory) join(entry Entry) (*member, error) {
 
 // open makes a member of an entry; it is not followed yet.
 func (d *directory) open(entry Entry) (*member, error) {
-	m := newMember(entry.Name, false, nil)
+	m := newMember(entry.Name, false, session.Agent{})
 	m.entry = entry
 	remote, err := d.connector.Open(entry, Listed{Name: m.Name,
 		Pin: func(fingerprint string) error {
@@ -302,7 +302,7 @@ func (d *directory) open(entry Entry) (*member, error) {
 		return nil, err
 	}
 	m.remote = remote
-	m.Agent = &renamed{Agent: remote.Agent(), name: m.Name}
+	m.Agent = underName(remote.Agent(), m.Name)
 	m.link, _ = remote.Link()
 	return m, nil
 }

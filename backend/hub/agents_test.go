@@ -43,7 +43,7 @@ func (f *fleet) restart(t *testing.T) {
 	if f.stop != nil {
 		f.stop()
 	}
-	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: f.local}},
+	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: f.local.Agent()}},
 		Connector: f.connector, Shelf: f.shelf, Settings: noSettings(t), Owner: "ada"})
 	if err != nil {
 		t.Fatal(err)

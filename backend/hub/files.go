@@ -37,7 +37,8 @@ type transfers struct {
 // Files reaches the files of one place over whatever becomes of the connection
 // to its agent: what is under way goes on where it stood.
 type Files struct {
-	Agent     session.Files
+	session.Files
+	session.Uploads
 	Place     session.Place
 	transfers *transfers
 	piece     int // bytes of an upload that are held at a time; 0: the agent is here and is never lost
@@ -51,7 +52,7 @@ func (t *transfers) FilesOf(ctx context.Context, ref, kernel string) (*Files, er
 		return nil, err
 	}
 	place := session.Place{Session: id, Kernel: kernel}
-	return &Files{Agent: agent, Place: place, transfers: t, piece: uploadPiece}, nil
+	return &Files{Files: agent, Uploads: agent, Place: place, transfers: t, piece: uploadPiece}, nil
 }
 
 // FilesIn returns the files of a folder. It fails as [Hub.FindFolder] does.
@@ -60,7 +61,8 @@ func (t *transfers) FilesIn(ctx context.Context, ref, agent string) (*Files, ses
 	if err != nil {
 		return nil, f, err
 	}
-	files := &Files{Agent: m.Agent, Place: session.Place{Folder: f.ID}, transfers: t, piece: uploadPiece}
+	files := &Files{Files: m.Agent, Uploads: m.Agent, Place: session.Place{Folder: f.ID}, transfers: t,
+		piece: uploadPiece}
 	if m.Local {
 		files.piece = 0
 	}
@@ -128,7 +130,7 @@ func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (
 		return 0, context.Cause(ctx)
 	}
 	if f.piece == 0 {
-		return f.Agent.WriteUpload(ctx, f.Place, up, from)
+		return f.WriteUpload(ctx, f.Place, up, from)
 	}
 	there := up.Offset
 	buffer := make([]byte, f.piece)
@@ -158,7 +160,7 @@ func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (
 func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, there *int64) (again bool, err error) {
 	var gone outage
 	for {
-		n, err := f.Agent.WriteUpload(ctx, f.Place, up, bytes.NewReader(piece))
+		n, err := f.WriteUpload(ctx, f.Place, up, bytes.NewReader(piece))
 		if err == nil {
 			*there = n
 			return again, nil
@@ -168,7 +170,7 @@ func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, 
 			if err := f.wait(ctx, &gone, err); err != nil {
 				return again, err
 			}
-			n, err = f.Agent.UploadOffset(ctx, f.Place, up)
+			n, err = f.UploadOffset(ctx, f.Place, up)
 		}
 		if n < up.Offset {
 			return again, &session.Error{Code: session.CodeFileConflict,
@@ -205,7 +207,7 @@ type download struct {
 
 func (r *download) open() error {
 	var err error
-	r.from, err = r.files.Agent.ReadFile(r.ctx, r.files.Place, r.req)
+	r.from, err = r.files.ReadFile(r.ctx, r.files.Place, r.req)
 	return err
 }
 

@@ -33,8 +33,7 @@ func farAgent(t *testing.T) (*agent.Agent, *tunnel.Host) {
 	a := simulated.Open(t, nil)
 	host := tunnel.NewHost(tunnel.Config{})
 	handler := agentrpc.NewHandler(agentrpc.HandlerConfig{Resolve: func(tunnel.Peer) (session.Agent, error) {
-		return a,
-			nil
+		return a.Agent(), nil
 	}})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -158,7 +157,7 @@ func TestFilesPassTwoCuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := agentrpc.NewClient(agentrpc.ClientConfig{Name: func() string { return "lab" }, Opener: line})
-	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "lab", Agent: client}}, Shelf: &hubtest.Shelf{},
+	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "lab", Agent: client.Agent()}}, Shelf: &hubtest.Shelf{},
 		Settings: noSettings(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +190,7 @@ func TestFilesPassTwoCuts(t *testing.T) {
 	}
 	t.Logf("up in %v", time.Since(began))
 	sum := hex.EncodeToString(sent.Sum(nil))
-	info, err := files.Agent.FinishUpload(ctx, files.Place, session.FinishRequest{Upload: up,
+	info, err := files.FinishUpload(ctx, files.Place, session.FinishRequest{Upload: up,
 		Finish: session.Finish{Size: size, SHA256: sum}})
 	if err != nil {
 		t.Fatal(err)

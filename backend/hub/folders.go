@@ -49,10 +49,10 @@ func (fs *folders) foldersOf(ctx context.Context, members []*member) ([][]sessio
 // the name of a folder that is not in the trash. Where an agent is named only
 // its folders are meant. It fails with folder_read_not-found, or with
 // folder_update_conflict where several folders have the name.
-func (fs *folders) FindFolder(ctx context.Context, ref, agent string) (session.Folders, session.Folder, error) {
+func (fs *folders) FindFolder(ctx context.Context, ref, agent string) (session.Agent, session.Folder, error) {
 	m, f, err := fs.findFolder(ctx, ref, agent)
 	if err != nil {
-		return nil, session.Folder{}, err
+		return session.Agent{}, session.Folder{}, err
 	}
 	return m.Agent, f, nil
 }

@@ -31,7 +31,7 @@ func open(t *testing.T, names ...string) world {
 	for _, name := range names {
 		a := hubtest.New(name)
 		w.agents = append(w.agents, a)
-		members = append(members, hub.Member{Name: name, Local: name == "local", Agent: a})
+		members = append(members, hub.Member{Name: name, Local: name == "local", Agent: a.Agent()})
 	}
 	w.Hub = openOn(t, w.shelf, members)
 	return w

@@ -34,7 +34,7 @@ func (d *desktop) Show(_ context.Context, n notify.Notice) error {
 func afterTheEnd(t *testing.T, d hub.Notifier) *notify.Notice {
 	t.Helper()
 	agent := hubtest.New("local")
-	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: agent}},
+	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: agent.Agent()}},
 		Shelf: &hubtest.Shelf{}, Settings: noSettings(t), Notifier: d, Owner: "ada"})
 	if err != nil {
 		t.Fatal(err)
@@ -92,8 +92,9 @@ func (*muteDesktop) Available(ctx context.Context) bool {
 
 func TestADesktopThatDoesNotAnswerIsNotWaitedForWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}},
-			Shelf: &hubtest.Shelf{}, Settings: noSettings(t), Notifier: &muteDesktop{}, Owner: "ada"})
+		h, err := hub.Open(hub.Config{
+			Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local").Agent()}},
+			Shelf:   &hubtest.Shelf{}, Settings: noSettings(t), Notifier: &muteDesktop{}, Owner: "ada"})
 		if err != nil {
 			t.Fatal(err)
 		}

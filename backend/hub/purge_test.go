@@ -17,6 +17,7 @@ import (
 // slowFolders are folders whose deleting takes as long as a test wishes.
 type slowFolders struct {
 	session.Folders
+	session.FolderTrash
 
 	mu   sync.Mutex // guards what follows
 	one  session.Folder
@@ -32,8 +33,8 @@ func slowly(t *testing.T, a *hubtest.Agent) *slowFolders {
 		t.Fatal(err)
 	}
 	one.State = session.FolderTrashed
-	slow := &slowFolders{Folders: a.Folders, one: one}
-	a.Folders = slow
+	slow := &slowFolders{Folders: a.Folders, FolderTrash: a.FolderTrash, one: one}
+	a.Folders, a.FolderTrash = slow, slow
 	return slow
 }
 

@@ -50,8 +50,8 @@ type Listed struct {
 
 // Remote is one agent on another machine with the way to it.
 type Remote interface {
-	// Agent calls it. While it is not reached every call fails at once with
-	// agent_*_unavailable.
+	// Agent calls it, also as its admin. While it is not reached every call fails
+	// at once with agent_*_unavailable.
 	Agent() session.Agent
 	// Run keeps it reached until ctx ends.
 	Run(context.Context)
@@ -64,7 +64,6 @@ type Remote interface {
 	// remembered as pinned; agent_call_conflict when there is no such question.
 	Answer(ctx context.Context, accept bool, found string) (pinned string, err error)
 
-	session.Admin
 	session.Pairing
 }
 

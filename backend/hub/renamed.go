@@ -14,7 +14,10 @@ type renamed struct {
 	name func() string
 }
 
-var _ session.Agent = (*renamed)(nil)
+// underName returns an agent under the name that it has here.
+func underName(agent session.Agent, name func() string) session.Agent {
+	return session.AgentOf(&renamed{agent, name}, agent.Admin)
+}
 
 // there is spec as the agent gets it.
 func there(spec session.Spec) session.Spec {

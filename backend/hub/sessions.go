@@ -29,7 +29,7 @@ type finder struct{ *state }
 func (f *finder) Find(ctx context.Context, ref string) (session.Agent, session.ID, error) {
 	m, id, err := f.find(ctx, ref)
 	if err != nil {
-		return nil, "", err
+		return session.Agent{}, "", err
 	}
 	return m.Agent, id, nil
 }

@@ -3,16 +3,21 @@ package remote
 import (
 	"context"
 
+	"slipway/backend/pace"
 	"slipway/backend/provision"
 	"slipway/backend/session"
 )
 
-// PairedDevices tells times by the clock that people see.
-func (a *agent) PairedDevices(ctx context.Context) ([]session.PairedDevice, error) {
+// admin shows times by the clock that people see.
+type admin struct {
+	session.Admin
+	clock *pace.Clock
+}
+
+func (a admin) PairedDevices(ctx context.Context) ([]session.PairedDevice, error) {
 	devices, err := a.Admin.PairedDevices(ctx)
-	clock := a.connector.config.Clock
 	for i := range devices {
-		devices[i].Added, devices[i].Seen = clock.At(devices[i].Added), clock.At(devices[i].Seen)
+		devices[i].Added, devices[i].Seen = a.clock.At(devices[i].Added), a.clock.At(devices[i].Seen)
 	}
 	return devices, err
 }

@@ -16,15 +16,14 @@ import (
 
 // agent is one agent on another machine with the line to it.
 type agent struct {
-	connector     *Connector
-	entry         hub.Entry
-	listed        hub.Listed
-	transport     string
-	line          *tunnel.Line
-	client        *agentrpc.Client
-	session.Admin                // of the client
-	ssh           *sshConnection // nil: it is reached as a paired device
-	tls           *pinnedDialer  // nil: it is reached by ssh
+	connector *Connector
+	entry     hub.Entry
+	listed    hub.Listed
+	transport string
+	line      *tunnel.Line
+	client    *agentrpc.Client
+	ssh       *sshConnection // nil: it is reached as a paired device
+	tls       *pinnedDialer  // nil: it is reached by ssh
 
 	// mu guards everything below.
 	mu      sync.Mutex
@@ -61,11 +60,14 @@ func (a *agent) begin(dialer tunnel.Dialer) {
 	a.line = tunnel.NewLine(tunnel.LineConfig{Dialer: dialer, NeedsPerson: needsPerson, Log: log})
 	a.client = agentrpc.NewClient(agentrpc.ClientConfig{Name: a.listed.Name, Opener: a.line,
 		Distrust: a.listed.Distrust})
-	a.Admin = a.client
 	a.link = hub.Link{State: hub.LinkOff, Since: a.connector.config.Clock.Now(), Transport: a.transport}
 }
 
-func (a *agent) Agent() session.Agent { return a.client }
+func (a *agent) Agent() session.Agent {
+	agent := a.client.Agent()
+	agent.Admin = admin{agent.Admin, a.connector.config.Clock}
+	return agent
+}
 
 func (a *agent) Run(ctx context.Context) {
 	defer a.connector.forget(a)

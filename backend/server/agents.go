@@ -94,7 +94,11 @@ func (s agentRoutes) pairedDevices(r *http.Request) ([]api.PairedDevice, error) 
 }
 
 func (s agentRoutes) revokeDevice(r *http.Request) (none, error) {
-	return none{}, s.hub.RevokeDevice(r.Context(), r.PathValue("agent"), r.PathValue("fingerprint"))
+	admin, err := s.hub.Admin(r.PathValue("agent"))
+	if err != nil {
+		return none{}, err
+	}
+	return none{}, admin.RevokeDevice(r.Context(), r.PathValue("fingerprint"))
 }
 
 func (s agentRoutes) pairCode(r *http.Request, req api.PairRequest) (api.PairCode, error) {

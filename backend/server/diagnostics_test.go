@@ -23,8 +23,9 @@ func TestNoSecretLeavesByTheLogOrTheDiagnostics(t *testing.T) {
 	if err := os.WriteFile(path, []byte(said), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local")}},
-		Shelf: &hubtest.Shelf{}, Settings: settings.New(dir, func(string) string { return "" }), Owner: "ada"})
+	h, err := hub.Open(hub.Config{
+		Members: []hub.Member{{Name: "local", Local: true, Agent: hubtest.New("local").Agent()}},
+		Shelf:   &hubtest.Shelf{}, Settings: settings.New(dir, func(string) string { return "" }), Owner: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}

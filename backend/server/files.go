@@ -75,7 +75,7 @@ func (s fileRoutes) listFiles(r *http.Request) (api.FileListing, error) {
 		return api.FileListing{}, err
 	}
 	after := session.FilePath(r.URL.Query().Get("after"))
-	listing, err := files.Agent.ListFiles(r.Context(), files.Place, session.ListRequest{Path: path, After: after,
+	listing, err := files.ListFiles(r.Context(), files.Place, session.ListRequest{Path: path, After: after,
 		Limit: limit})
 	if err != nil {
 		return api.FileListing{}, err
@@ -85,7 +85,7 @@ func (s fileRoutes) listFiles(r *http.Request) (api.FileListing, error) {
 }
 
 func fileAt(r *http.Request, files *hub.Files, path session.FilePath) (session.FileInfo, error) {
-	return files.Agent.StatFile(r.Context(), files.Place, path)
+	return files.StatFile(r.Context(), files.Place, path)
 }
 
 func (s fileRoutes) statFile(r *http.Request) (api.FileInfo, error) {
@@ -101,7 +101,7 @@ func (s fileRoutes) checksumFile(r *http.Request) (api.Checksum, error) {
 	if err != nil {
 		return api.Checksum{}, err
 	}
-	sum, err := files.Agent.ChecksumFile(r.Context(), files.Place, path)
+	sum, err := files.ChecksumFile(r.Context(), files.Place, path)
 	if err != nil {
 		return api.Checksum{}, err
 	}
@@ -235,7 +235,7 @@ func (s fileRoutes) uploadOffset(r *http.Request) (api.UploadState, error) {
 	if err != nil {
 		return api.UploadState{}, err
 	}
-	offset, err := files.Agent.UploadOffset(r.Context(), files.Place, up)
+	offset, err := files.UploadOffset(r.Context(), files.Place, up)
 	if err != nil {
 		return api.UploadState{}, err
 	}
@@ -268,7 +268,7 @@ func (s fileRoutes) finishUpload(r *http.Request, body api.FinishRequest) (api.F
 		}
 		req.Mode = uint32(mode)
 	}
-	return as(fileOut)(files.Agent.FinishUpload(r.Context(), files.Place, req))
+	return as(fileOut)(files.FinishUpload(r.Context(), files.Place, req))
 }
 
 func (s fileRoutes) dropUpload(r *http.Request) (none, error) {
@@ -276,7 +276,7 @@ func (s fileRoutes) dropUpload(r *http.Request) (none, error) {
 	if err != nil {
 		return none{}, err
 	}
-	return none{}, files.Agent.DropUpload(r.Context(), files.Place, up)
+	return none{}, files.DropUpload(r.Context(), files.Place, up)
 }
 
 func (s fileRoutes) makeDirectory(r *http.Request) (none, error) {
@@ -288,7 +288,7 @@ func (s fileRoutes) makeDirectory(r *http.Request) (none, error) {
 	if err != nil {
 		return none{}, err
 	}
-	return none{}, files.Agent.MakeDirectory(r.Context(), files.Place, path, parents)
+	return none{}, files.MakeDirectory(r.Context(), files.Place, path, parents)
 }
 
 func (s fileRoutes) moveFile(r *http.Request) (none, error) {
@@ -296,7 +296,7 @@ func (s fileRoutes) moveFile(r *http.Request) (none, error) {
 	if err != nil {
 		return none{}, err
 	}
-	return none{}, files.Agent.MoveFile(r.Context(), files.Place, path, session.FilePath(r.URL.Query().Get("to")))
+	return none{}, files.MoveFile(r.Context(), files.Place, path, session.FilePath(r.URL.Query().Get("to")))
 }
 
 func (s fileRoutes) removeFile(r *http.Request) (none, error) {
@@ -308,5 +308,5 @@ func (s fileRoutes) removeFile(r *http.Request) (none, error) {
 	if err != nil {
 		return none{}, err
 	}
-	return none{}, files.Agent.RemoveFile(r.Context(), files.Place, path, recursive)
+	return none{}, files.RemoveFile(r.Context(), files.Place, path, recursive)
 }

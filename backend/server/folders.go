@@ -21,10 +21,10 @@ func (s folderRoutes) mount(m *mounts) {
 	answer(m, route.Folder, s.getFolder)
 	take(m, route.FolderCreate, s.createFolder)
 	take(m, route.FolderUpdate, s.updateFolder)
-	answer(m, route.FolderTrash, s.inFolder(session.Folders.TrashFolder))
-	answer(m, route.FolderRestore, s.inFolder(session.Folders.RestoreFolder))
+	answer(m, route.FolderTrash, s.inFolder(session.FolderTrash.TrashFolder))
+	answer(m, route.FolderRestore, s.inFolder(session.FolderTrash.RestoreFolder))
 	answer(m, route.FolderDelete, s.deleteFolder)
-	answer(m, route.FolderDeleteStop, s.inFolder(session.Folders.StopDeleting))
+	answer(m, route.FolderDeleteStop, s.inFolder(session.FolderTrash.StopDeleting))
 }
 
 // folderOut is a folder as it leaves the server, without whose the sessions are
@@ -38,7 +38,7 @@ func folderOut(f session.Folder) api.Folder {
 }
 
 // folderIn returns the folder that a request is about, and its agent.
-func (s folderRoutes) folderIn(r *http.Request) (session.Folders, session.Folder, error) {
+func (s folderRoutes) folderIn(r *http.Request) (session.Agent, session.Folder, error) {
 	return s.hub.FindFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"))
 }
 
@@ -64,14 +64,14 @@ func (s folderRoutes) updateFolder(r *http.Request, change session.FolderChange)
 }
 
 // inFolder handles a request that has the agent of a folder do something with it.
-func (s folderRoutes) inFolder(do func(session.Folders, context.Context, session.FolderID) (session.Folder,
+func (s folderRoutes) inFolder(do func(session.FolderTrash, context.Context, session.FolderID) (session.Folder,
 	error)) func(*http.Request) (api.Folder, error) {
 	return func(r *http.Request) (api.Folder, error) {
 		agent, f, err := s.folderIn(r)
 		if err != nil {
 			return api.Folder{}, err
 		}
-		return as(folderOut)(do(agent, r.Context(), f.ID))
+		return as(folderOut)(do(agent.FolderTrash, r.Context(), f.ID))
 	}
 }
 

@@ -30,21 +30,34 @@ func (s agentRoutes) audit(r *http.Request) ([]session.AuditEntry, error) {
 				"Give the time of the oldest entry that is known, as it was answered.")
 		}
 	}
-	return s.hub.Audit(r.Context(), r.PathValue("agent"), asked)
+	admin, err := s.hub.Admin(r.PathValue("agent"))
+	if err != nil {
+		return nil, err
+	}
+	return admin.Audit(r.Context(), asked)
 }
 
 func (s agentRoutes) limits(r *http.Request) (api.PersonLimits, error) {
-	limits, err := s.hub.Limits(r.Context(), r.PathValue("agent"))
+	admin, err := s.hub.Admin(r.PathValue("agent"))
 	if err != nil {
 		return api.PersonLimits{}, err
 	}
-	return api.PersonLimits{Limits: limits}, nil
+	limits, err := admin.Limits(r.Context())
+	return api.PersonLimits{Limits: limits}, err
 }
 
 func (s agentRoutes) setLimit(r *http.Request, limit session.Allowance) (none, error) {
-	return none{}, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), &limit)
+	return s.changeLimit(r, &limit)
 }
 
 func (s agentRoutes) unsetLimit(r *http.Request) (none, error) {
-	return none{}, s.hub.SetLimit(r.Context(), r.PathValue("agent"), r.PathValue("owner"), nil)
+	return s.changeLimit(r, nil)
+}
+
+func (s agentRoutes) changeLimit(r *http.Request, limit *session.Allowance) (none, error) {
+	admin, err := s.hub.Admin(r.PathValue("agent"))
+	if err != nil {
+		return none{}, err
+	}
+	return none{}, admin.SetLimit(r.Context(), r.PathValue("owner"), limit)
 }

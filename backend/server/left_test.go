@@ -51,6 +51,7 @@ func TestTheProbesEndWithTheRequest(t *testing.T) {
 // heldFolders are folders of an agent that is slow to begin to delete one.
 type heldFolders struct {
 	session.Folders
+	session.FolderTrash
 	goOn    chan struct{}
 	stopped chan session.FolderID
 
@@ -80,7 +81,7 @@ func (h *heldFolders) DeleteFolder(context.Context, session.FolderID) error {
 
 func (h *heldFolders) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	h.stopped <- id
-	return h.Folders.StopDeleting(ctx, id)
+	return h.FolderTrash.StopDeleting(ctx, id)
 }
 
 func TestWhatNobodyLearnsOfIsCancelled(t *testing.T) {
@@ -90,8 +91,9 @@ func TestWhatNobodyLearnsOfIsCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.call(t, "GET", "/api/v1/folders/"+string(f.ID), "", nil) // its agent is known from now on
-	held := &heldFolders{Folders: w.agent.Folders, goOn: make(chan struct{}), stopped: make(chan session.FolderID, 1)}
-	w.agent.Folders = held
+	held := &heldFolders{Folders: w.agent.Folders, FolderTrash: w.agent.FolderTrash, goOn: make(chan struct{}),
+		stopped: make(chan session.FolderID, 1)}
+	w.agent.Folders, w.agent.FolderTrash = held, held
 	leave, left := w.leaves(t, "DELETE", "/api/v1/folders/"+string(f.ID))
 	<-held.goOn
 	leave()

@@ -116,10 +116,10 @@ var _ interface {
 	changer
 	opener
 	teller
-} = session.Agent(nil)
+} = session.Agent{}
 
 // inSession handles a request about one session, which it finds with its agent.
-// The handler says what it needs of the agent: a part of [session.Agent].
+// The handler says which part of the agent it needs, or which of its methods.
 func inSession[Agent, Out any](h *hub.Hub,
 	handle func(*http.Request, Agent, session.ID) (Out, error)) func(*http.Request) (Out, error) {
 	return func(r *http.Request) (out Out, err error) {
@@ -127,7 +127,7 @@ func inSession[Agent, Out any](h *hub.Hub,
 		if err != nil {
 			return out, err
 		}
-		return handle(r, agent.(Agent), id)
+		return handle(r, any(agent).(Agent), id)
 	}
 }
 

@@ -62,7 +62,7 @@ func startOn(t testing.TB, agent *hubtest.Agent, shelf *hubtest.Shelf, users ...
 	w := &world{agent: agent, shelf: shelf, connector: &hubtest.Connector{}, stopped: make(chan struct{}, 1),
 		done: make(chan struct{})}
 	var err error
-	w.hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: w.agent}},
+	w.hub, err = hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: w.agent.Agent()}},
 		Connector: w.connector, Shelf: &hubtest.Shelf{},
 		Settings: settings.New(t.TempDir(), func(string) string { return "" }), Owner: "ada"})
 	if err != nil {

@@ -91,7 +91,8 @@ func startWithFiles(t *testing.T) (*world, *os.Root) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	w.agent.Files = diskFiles{files.Tree{FS: rootFS{root}, Home: "/"}}
+	onDisk := diskFiles{files.Tree{FS: rootFS{root}, Home: "/"}}
+	w.agent.Files, w.agent.Uploads = onDisk, onDisk
 	return w, root
 }
 
@@ -187,7 +188,7 @@ func TestAFileOfThisMachineDoesNotPassThroughTheProgram(t *testing.T) {
 	w, root := startWithFiles(t)
 	dir := root.Name()
 	files := &onDiskFiles{diskFiles: diskFiles{files.Tree{FS: rootFS{root}, Home: "/"}}}
-	w.agent.Files = files
+	w.agent.Files, w.agent.Uploads = files, files
 	w.agent.Put(session.Session{ID: "abcdefghijkl", Name: "work-one", Status: session.Running})
 	whole := strings.Repeat("0123456789abcdef", 1<<16)
 	if err := os.WriteFile(filepath.Join(dir, "large"), []byte(whole), 0o600); err != nil {

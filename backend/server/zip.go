@@ -212,7 +212,7 @@ func (z *zipping) each(ctx context.Context, dir zipped, fn func(zipped) error) e
 		return tooLarge("The directories lie too deep for one archive.")
 	}
 	for after, more := session.FilePath(""), true; more; {
-		listing, err := z.files.Agent.ListFiles(ctx, z.files.Place, session.ListRequest{Path: dir.path, After: after})
+		listing, err := z.files.ListFiles(ctx, z.files.Place, session.ListRequest{Path: dir.path, After: after})
 		if session.CodeOf(err).Detail() == session.DetailNotFound {
 			return nil
 		}

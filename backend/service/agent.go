@@ -130,7 +130,8 @@ func agentSettings(config AgentConfig) (daemon.Settings, error) {
 // openAgentServer serves the agent of this machine to others. The config says who
 // asks for it.
 func openAgentServer(home place.Home, machine *local.Machine, config agentserver.Config) (*agentserver.Server, error) {
-	config.Home, config.Agent, config.Engine, config.Instance = home, machine.Agent, machine.Engine, machine.Instance
+	config.Home, config.Agent, config.Inner = home, machine.Agent.Agent(), machine.Agent
+	config.Engine, config.Instance = machine.Engine, machine.Instance
 	config.User, config.UserIDs = local.UserName(), local.AllowedUsers()
 	config.Log = config.Log.With("part", "agentserver")
 	return agentserver.Open(config)

@@ -150,7 +150,7 @@ func besiege(t *testing.T, h *hostileHost) *besieged {
 	far := tunnel.NewHost(tunnel.Config{})
 	handler := agentrpc.NewHandler(agentrpc.HandlerConfig{Resolve: func(tunnel.Peer) (session.Agent,
 		error) {
-		return honest, nil
+		return honest.Agent(), nil
 	}})
 	mine := hubtest.New("local")
 	mine.Put(session.Session{ID: "aaaaaaaaaaaa", Name: "mine", Owner: "ada", Status: session.Running,
@@ -161,7 +161,7 @@ func besiege(t *testing.T, h *hostileHost) *besieged {
 	connector := hosts{remote.New(remote.Config{Home: home, Log: discard(),
 		Dialer: func(entry hub.Entry, _ tunnel.Dialer) tunnel.Dialer { return pipes(inProcess[entry.Name]) }})}
 	t.Cleanup(connector.Tidy)
-	one, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: mine}},
+	one, err := hub.Open(hub.Config{Members: []hub.Member{{Name: "local", Local: true, Agent: mine.Agent()}},
 		Connector: connector, Shelf: &hubtest.Shelf{}, Owner: "ada",
 		Settings: settings.New(t.TempDir(), func(string) string { return "" })})
 	if err != nil {

@@ -28,7 +28,7 @@ func openHub(home place.Home, machine *local.Machine, connector hub.Connector,
 		return nil, nil, err
 	}
 	h, err := hub.Open(hub.Config{
-		Members:   []hub.Member{{Name: machine.Name, Local: true, Agent: machine.Agent}},
+		Members:   []hub.Member{{Name: machine.Name, Local: true, Agent: machine.Agent.Agent()}},
 		Connector: connector, Shelf: shelf, Catalogue: environments.In(home.Dir), Now: machine.Clock.Now,
 		Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil),
 		Autostart: autostartEntry(home, machine), Owner: machine.Owner, Version: hub.Version(BuildVersion()),

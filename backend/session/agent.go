@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// Agent is authority over one machine. The one in this process and the one
-// behind a tunnel both implement it, and nothing above can tell them apart.
-// Every method fails with an [Error]; "agent_*_unavailable" means that it was
-// not reached and nothing is known of the outcome. How a method travels, and who
+// Agent is authority over one machine, in parts: whoever calls it names the part
+// that it needs. The agent in this process and one behind a tunnel are the same
+// here. Every method fails with an [Error]; "agent_*_unavailable" means that the
+// agent was not reached and the outcome is unknown. How a method travels, and who
 // may call it, is in its directive; build/rpcgen explains the words.
-type Agent interface {
+type Agent struct {
 	Sessions
+	Activity
 	Terminals
 	SSH
 	Apps
@@ -23,15 +24,37 @@ type Agent interface {
 	Queue
 	Host
 	Files
+	Uploads
 	Folders
+	FolderTrash
+	// Admin is what only an admin may ask; nil: not by this way.
+	Admin Admin
 }
 
-// Sessions creates, shows and ends sessions.
+// AgentOf returns the agent whose parts are all the same value, and what its
+// admins may ask, or nil. Only what stands for a whole agent has all of these
+// methods: a client, a gate, a fake.
+func AgentOf(a interface {
+	Sessions
+	Activity
+	Terminals
+	SSH
+	Apps
+	Images
+	ImageTransfers
+	Accelerators
+	Queue
+	Host
+	Files
+	Uploads
+	Folders
+	FolderTrash
+}, admin Admin) Agent {
+	return Agent{a, a, a, a, a, a, a, a, a, a, a, a, a, a, admin}
+}
+
+// Sessions creates, shows, changes and ends sessions.
 type Sessions interface {
-	// Machine reports the machine as it is now.
-	//
-	//rpc:method name=machine effect=read who=custom
-	Machine(ctx context.Context) (Machine, error)
 	// Preview says what Launch would do for an owner, including every field
 	// that is wrong. No owner is oneself, as in a LaunchRequest.
 	//
@@ -66,6 +89,10 @@ type Sessions interface {
 	//
 	//rpc:method name=terminate effect=again args=id,forced? who=owner audit=forced
 	Terminate(ctx context.Context, id ID, forced bool) (Session, error)
+}
+
+// Activity tells what happens in sessions.
+type Activity interface {
 	// Watch calls fn for every event after cursor until ctx ends or fn fails.
 	// fn is never called concurrently, and a slow fn delays only itself.
 	//

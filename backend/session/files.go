@@ -34,7 +34,23 @@ type Files interface {
 	//
 	//rpc:method name=file.checksum effect=read limit=checking reply=checksum who=owner
 	ChecksumFile(ctx context.Context, place Place, path FilePath) (string, error)
+	// MakeDirectory makes a directory and those above it. One that is there
+	// already is file_use_already-exists unless parents is asked for.
+	//
+	//rpc:method name=file.mkdir effect=once args=place,path,all? who=owner audit=path
+	MakeDirectory(ctx context.Context, place Place, path FilePath, parents bool) error
+	// MoveFile renames within a place. What is at the new path is never replaced.
+	//
+	//rpc:method name=file.move effect=once args=place,path,to? who=owner audit=from
+	MoveFile(ctx context.Context, place Place, from, to FilePath) error
+	// RemoveFile removes a file or an empty directory, or all that is in it.
+	//
+	//rpc:method name=file.remove effect=once limit=long args=place,path,all? who=owner audit=path
+	RemoveFile(ctx context.Context, place Place, path FilePath, recursive bool) error
+}
 
+// Uploads writes files in parts, which can be resumed. Failures are those of [Files].
+type Uploads interface {
 	// UploadOffset says how many bytes of an upload are there, 0 where it is not
 	// known. They outlive connections and restarts of the agent.
 	//
@@ -57,20 +73,6 @@ type Files interface {
 	//
 	//rpc:method name=file.drop effect=again args=place,upload who=owner audit=up.Path
 	DropUpload(ctx context.Context, place Place, up Upload) error
-
-	// MakeDirectory makes a directory and those above it. One that is there
-	// already is file_use_already-exists unless parents is asked for.
-	//
-	//rpc:method name=file.mkdir effect=once args=place,path,all? who=owner audit=path
-	MakeDirectory(ctx context.Context, place Place, path FilePath, parents bool) error
-	// MoveFile renames within a place. What is at the new path is never replaced.
-	//
-	//rpc:method name=file.move effect=once args=place,path,to? who=owner audit=from
-	MoveFile(ctx context.Context, place Place, from, to FilePath) error
-	// RemoveFile removes a file or an empty directory, or all that is in it.
-	//
-	//rpc:method name=file.remove effect=once limit=long args=place,path,all? who=owner audit=path
-	RemoveFile(ctx context.Context, place Place, path FilePath, recursive bool) error
 }
 
 // Place says whose files are meant: those of a running session, where relative

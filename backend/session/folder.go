@@ -32,6 +32,11 @@ type Folders interface {
 	//
 	//rpc:method name=folder.update effect=again who=owner audit=id
 	UpdateFolder(ctx context.Context, id FolderID, change FolderChange) (Folder, error)
+}
+
+// FolderTrash deletes folders in two steps: into the trash, and for ever. Failures
+// are those of [Folders].
+type FolderTrash interface {
 	// TrashFolder puts a folder into the trash, where it cannot be mounted. It
 	// fails with folder_update_conflict while a live session has it mounted.
 	//

@@ -2,8 +2,12 @@ package session
 
 import "context"
 
-// Host looks at the machine that an agent rules, beyond its sessions.
+// Host describes the machine of an agent.
 type Host interface {
+	// Machine reports the machine as it is now.
+	//
+	//rpc:method name=machine effect=read who=custom
+	Machine(ctx context.Context) (Machine, error)
 	// Doctor probes what sessions need of the machine. A probe that fails is a
 	// [Check] with its cause and one remedy, never an error of the call.
 	//

@@ -1,6 +1,5 @@
 // Command rpcgen writes what follows from the table of the agent's methods. The
-// table is the interfaces of backend/session: [slipway/backend/session.Agent],
-// [slipway/backend/session.Admin] and what they embed. Run it in the module with
+// table is the interfaces that [slipway/backend/session.Agent] is made of. Run it in the module with
 //
 //	go run ./build/rpcgen          write all files
 //	go run ./build/rpcgen -check   exit with 1 when one of them is out of date

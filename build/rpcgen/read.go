@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -49,10 +50,9 @@ const (
 
 const directive = "//rpc:method "
 
-// readMethods reads the methods of Agent and Admin, in the order of their
-// interfaces.
+// readMethods reads the methods of the parts of Agent, in their order, and of Admin.
 func readMethods(dir string) ([]method, error) {
-	r := reader{faces: map[string]*ast.InterfaceType{}, structs: map[string]bool{}}
+	r := reader{faces: map[string]*ast.InterfaceType{}, structs: map[string]*ast.StructType{}}
 	err := eachFile(dir, func(file *ast.File) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			typ, ok := n.(*ast.TypeSpec)
@@ -63,7 +63,7 @@ func readMethods(dir string) ([]method, error) {
 			case *ast.InterfaceType:
 				r.faces[typ.Name.Name] = of
 			case *ast.StructType:
-				r.structs[typ.Name.Name] = true
+				r.structs[typ.Name.Name] = of
 			}
 			return true
 		})
@@ -71,8 +71,18 @@ func readMethods(dir string) ([]method, error) {
 	if err != nil {
 		return nil, err
 	}
+	agent := r.structs["Agent"]
+	if agent == nil {
+		return nil, errors.New("there is no struct Agent in package session")
+	}
+	faces := []string{"Admin"}
+	for _, part := range slices.Backward(agent.Fields.List) {
+		if of, embedded := part.Type.(*ast.Ident); embedded && len(part.Names) == 0 {
+			faces = slices.Insert(faces, 0, of.Name)
+		}
+	}
 	var all []method
-	for _, face := range []string{"Agent", "Admin"} {
+	for _, face := range faces {
 		of, err := r.read(face)
 		if err != nil {
 			return nil, err
@@ -93,7 +103,7 @@ func readMethods(dir string) ([]method, error) {
 // reader knows the types of package session.
 type reader struct {
 	faces   map[string]*ast.InterfaceType
-	structs map[string]bool
+	structs map[string]*ast.StructType
 }
 
 // read returns the methods of an interface.
@@ -152,7 +162,7 @@ func (r *reader) method(m *method, entry *ast.Field) error {
 	}
 	sent := m.sent()
 	if len(sent) == 1 && args == "" {
-		m.isAlone = r.structs[strings.TrimPrefix(sent[0].typ, "session.")]
+		m.isAlone = r.structs[strings.TrimPrefix(sent[0].typ, "session.")] != nil
 	}
 	return m.nameArgs(args)
 }

@@ -68,7 +68,8 @@ func TestDirectivesThatLackSomethingAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			source := "package session\n\ntype Admin interface{}\n\ntype Agent interface {\n//rpc:method" +
+			source := "package session\n\ntype Admin interface{}\n\ntype Agent struct{ Sessions }\n\n" +
+				"type Sessions interface {\n//rpc:method" +
 				strings.TrimSuffix(" "+c.directive, " \n") + "\n\tGet(ctx context.Context, id ID) (Session, error)\n}\n"
 			if err := os.WriteFile(filepath.Join(dir, "agent.go"), []byte(source), 0o600); err != nil {
 				t.Fatal(err)

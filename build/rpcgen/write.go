@@ -157,7 +157,8 @@ func (m *method) forward(kind string) string {
 		if m.result == "" {
 			inner = fmt.Sprintf("return none{}, k.%s(%s)", m.name, given)
 		}
-		return fmt.Sprintf("return kept(a, %q, func(k session.Admin) (%s, error) {\n%s\n})", m.wire, m.answer(), inner)
+		return fmt.Sprintf("return administered(a, %q, func(k session.Admin) (%s, error) {\n%s\n})", m.wire, m.answer(),
+			inner)
 	case kind == "download": // what is resumed is another call
 		return fmt.Sprintf("stream, err := %s\nreturn downloaded{ReadCloser: stream, offset: -1}, err", call)
 	case kind == "feed":
@@ -238,7 +239,7 @@ func writeRules(w *writer, methods []method) error {
 
 // rule writes the method of one identity's agent.
 func (w *writer) rule(m method) error {
-	call := fmt.Sprintf("v.inner.%s(%s)", m.name, m.given())
+	call := fmt.Sprintf("v.agent.%s(%s)", m.name, m.given())
 	as := cmp.Or(m.as, m.name)
 	if m.who == whoAnyone {
 		w.f("func (v *view) %s(%s) %s { return %s }\n\n", m.name, m.named(), m.results(), call)
@@ -248,7 +249,7 @@ func (w *writer) rule(m method) error {
 	takes := ""
 	if m.who == whoAdmin {
 		helper = fmt.Sprintf("kept(v, %q, %s, %t", as, cmp.Or(m.audit, `""`), m.audit != "")
-		takes, call = "k session.Admin", strings.Replace(call, "v.inner.", "k.", 1)
+		takes, call = "k session.Admin", strings.Replace(call, "v.agent.", "k.", 1)
 	} else {
 		var err error
 		if helper, err = m.ownerRule(as); err != nil {

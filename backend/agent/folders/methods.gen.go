@@ -22,24 +22,6 @@ func (f Files) ChecksumFile(ctx context.Context, path session.FilePath) (string,
 	return inFolder(f, func(t *folder.Tree) (string, error) { return t.ChecksumFile(ctx, path) })
 }
 
-func (f Files) UploadOffset(ctx context.Context, up session.Upload) (int64, error) {
-	return inFolder(f, func(t *folder.Tree) (int64, error) { return t.UploadOffset(ctx, up) })
-}
-
-func (f Files) WriteUpload(ctx context.Context,
-	up session.Upload, from io.Reader) (int64, error) {
-	return changes(f, func(t *folder.Tree) (int64, error) { return t.WriteUpload(ctx, up, from) })
-}
-
-func (f Files) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
-	return changes(f, func(t *folder.Tree) (session.FileInfo, error) { return t.FinishUpload(ctx, req) })
-}
-
-func (f Files) DropUpload(ctx context.Context, up session.Upload) error {
-	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.DropUpload(ctx, up)) })
-	return err
-}
-
 func (f Files) MakeDirectory(ctx context.Context,
 	path session.FilePath, parents bool) error {
 	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.MakeDirectory(ctx, path, parents)) })
@@ -55,5 +37,23 @@ func (f Files) MoveFile(ctx context.Context,
 func (f Files) RemoveFile(ctx context.Context,
 	path session.FilePath, recursive bool) error {
 	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.RemoveFile(ctx, path, recursive)) })
+	return err
+}
+
+func (f Files) UploadOffset(ctx context.Context, up session.Upload) (int64, error) {
+	return inFolder(f, func(t *folder.Tree) (int64, error) { return t.UploadOffset(ctx, up) })
+}
+
+func (f Files) WriteUpload(ctx context.Context,
+	up session.Upload, from io.Reader) (int64, error) {
+	return changes(f, func(t *folder.Tree) (int64, error) { return t.WriteUpload(ctx, up, from) })
+}
+
+func (f Files) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
+	return changes(f, func(t *folder.Tree) (session.FileInfo, error) { return t.FinishUpload(ctx, req) })
+}
+
+func (f Files) DropUpload(ctx context.Context, up session.Upload) error {
+	_, err := changes(f, func(t *folder.Tree) (struct{}, error) { return done(t.DropUpload(ctx, up)) })
 	return err
 }

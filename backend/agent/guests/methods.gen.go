@@ -15,17 +15,17 @@ type Tree interface {
 	StatFile(ctx context.Context, path session.FilePath) (session.FileInfo, error)
 	ReadFile(ctx context.Context, req session.ReadRequest) (io.ReadCloser, error)
 	ChecksumFile(ctx context.Context, path session.FilePath) (string, error)
-	UploadOffset(ctx context.Context, up session.Upload) (int64, error)
-	WriteUpload(ctx context.Context,
-		up session.Upload, from io.Reader) (int64, error)
-	FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error)
-	DropUpload(ctx context.Context, up session.Upload) error
 	MakeDirectory(ctx context.Context,
 		path session.FilePath, parents bool) error
 	MoveFile(ctx context.Context,
 		from session.FilePath, to session.FilePath) error
 	RemoveFile(ctx context.Context,
 		path session.FilePath, recursive bool) error
+	UploadOffset(ctx context.Context, up session.Upload) (int64, error)
+	WriteUpload(ctx context.Context,
+		up session.Upload, from io.Reader) (int64, error)
+	FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error)
+	DropUpload(ctx context.Context, up session.Upload) error
 }
 
 func (f *Files) ListFiles(ctx context.Context,
@@ -41,22 +41,6 @@ func (f *Files) StatFile(ctx context.Context,
 func (f *Files) ChecksumFile(ctx context.Context,
 	place session.Place, path session.FilePath) (string, error) {
 	return at(ctx, f, place, func(t Tree) (string, error) { return t.ChecksumFile(ctx, path) })
-}
-
-func (f *Files) UploadOffset(ctx context.Context,
-	place session.Place, up session.Upload) (int64, error) {
-	return at(ctx, f, place, func(t Tree) (int64, error) { return t.UploadOffset(ctx, up) })
-}
-
-func (f *Files) FinishUpload(ctx context.Context,
-	place session.Place, req session.FinishRequest) (session.FileInfo, error) {
-	return at(ctx, f, place, func(t Tree) (session.FileInfo, error) { return t.FinishUpload(ctx, req) })
-}
-
-func (f *Files) DropUpload(ctx context.Context,
-	place session.Place, up session.Upload) error {
-	_, err := at(ctx, f, place, func(t Tree) (struct{}, error) { return done(t.DropUpload(ctx, up)) })
-	return err
 }
 
 func (f *Files) MakeDirectory(ctx context.Context,
@@ -77,5 +61,21 @@ func (f *Files) RemoveFile(ctx context.Context,
 	place session.Place,
 	path session.FilePath, recursive bool) error {
 	_, err := at(ctx, f, place, func(t Tree) (struct{}, error) { return done(t.RemoveFile(ctx, path, recursive)) })
+	return err
+}
+
+func (f *Files) UploadOffset(ctx context.Context,
+	place session.Place, up session.Upload) (int64, error) {
+	return at(ctx, f, place, func(t Tree) (int64, error) { return t.UploadOffset(ctx, up) })
+}
+
+func (f *Files) FinishUpload(ctx context.Context,
+	place session.Place, req session.FinishRequest) (session.FileInfo, error) {
+	return at(ctx, f, place, func(t Tree) (session.FileInfo, error) { return t.FinishUpload(ctx, req) })
+}
+
+func (f *Files) DropUpload(ctx context.Context,
+	place session.Place, up session.Upload) error {
+	_, err := at(ctx, f, place, func(t Tree) (struct{}, error) { return done(t.DropUpload(ctx, up)) })
 	return err
 }

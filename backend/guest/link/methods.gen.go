@@ -14,13 +14,13 @@ const (
 	FileStat     FileOp = "stat"
 	FileRead     FileOp = "read"
 	FileChecksum FileOp = "checksum"
+	FileMkdir    FileOp = "mkdir"
+	FileMove     FileOp = "move"
+	FileRemove   FileOp = "remove"
 	FileOffset   FileOp = "offset"
 	FileWrite    FileOp = "write"
 	FileFinish   FileOp = "finish"
 	FileDrop     FileOp = "drop"
-	FileMkdir    FileOp = "mkdir"
-	FileMove     FileOp = "move"
-	FileRemove   FileOp = "remove"
 )
 
 func (c *Client) ListFiles(ctx context.Context, req session.ListRequest) (session.FileListing, error) {
@@ -38,20 +38,6 @@ func (c *Client) ChecksumFile(ctx context.Context, path session.FilePath) (strin
 	return string(answer), err
 }
 
-func (c *Client) UploadOffset(ctx context.Context, up session.Upload) (int64, error) {
-	answer, err := ask[offset](ctx, c, onFiles(FileCall{Op: FileOffset, Upload: &up}))
-	return int64(answer), err
-}
-
-func (c *Client) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
-	answer, err := ask[fileInfo](ctx, c, onFiles(FileCall{Op: FileFinish, Finish: &req}))
-	return session.FileInfo(answer), err
-}
-
-func (c *Client) DropUpload(ctx context.Context, up session.Upload) error {
-	return c.call(ctx, onFiles(FileCall{Op: FileDrop, Upload: &up}), nil)
-}
-
 func (c *Client) MakeDirectory(ctx context.Context,
 	path session.FilePath, parents bool) error {
 	return c.call(ctx, onFiles(FileCall{Op: FileMkdir, Path: path, All: parents}), nil)
@@ -65,4 +51,18 @@ func (c *Client) MoveFile(ctx context.Context,
 func (c *Client) RemoveFile(ctx context.Context,
 	path session.FilePath, recursive bool) error {
 	return c.call(ctx, onFiles(FileCall{Op: FileRemove, Path: path, All: recursive}), nil)
+}
+
+func (c *Client) UploadOffset(ctx context.Context, up session.Upload) (int64, error) {
+	answer, err := ask[offset](ctx, c, onFiles(FileCall{Op: FileOffset, Upload: &up}))
+	return int64(answer), err
+}
+
+func (c *Client) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
+	answer, err := ask[fileInfo](ctx, c, onFiles(FileCall{Op: FileFinish, Finish: &req}))
+	return session.FileInfo(answer), err
+}
+
+func (c *Client) DropUpload(ctx context.Context, up session.Upload) error {
+	return c.call(ctx, onFiles(FileCall{Op: FileDrop, Upload: &up}), nil)
 }

@@ -9,7 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Agent is a [session.Agent] without a machine. Sessions move only when a test
+// Agent is an agent without a machine. Sessions move only when a test
 // moves them. What it answers is in methods of its rooms whose names begin with a
 // small letter; build/rpcgen writes those that callers see. The functions may be
 // replaced before it is used.
@@ -21,8 +21,10 @@ type Agent struct {
 	*images
 
 	session.Folders
+	session.FolderTrash
 	// Files and images to move are there where a test gives it some.
 	session.Files
+	session.Uploads
 	session.ImageTransfers
 	rest
 }
@@ -30,7 +32,8 @@ type Agent struct {
 // rest has the methods that Agent has nowhere else.
 type rest struct{ unanswered }
 
-var _ session.Agent = (*Agent)(nil)
+// Agent returns the agent as its callers know it.
+func (a *Agent) Agent() session.Agent { return session.AgentOf(a, nil) }
 
 // base is what the rooms of an agent have in common: how it is reached, and what
 // it tells of.
@@ -57,9 +60,11 @@ func New(name string) *Agent {
 	images, machine := &images{base: b}, &machine{base: b}
 	sessions := &sessions{base: b, images: images, machine: machine, keys: map[string]session.ID{},
 		refused: map[string]error{}}
+	folders := &folders{agent: name}
 	return &Agent{base: b, sessions: sessions, machine: machine, images: images,
 		inside: &inside{sessions: sessions, apps: map[session.ID][]session.App{}},
-		Files:  unanswered{}, ImageTransfers: unanswered{}, Folders: &folders{agent: name}}
+		Files:  unanswered{}, Uploads: unanswered{}, ImageTransfers: unanswered{},
+		Folders: folders, FolderTrash: folders}
 }
 
 func unsupported(method string) error {

@@ -17,8 +17,6 @@ type folders struct {
 	list []session.Folder
 }
 
-var _ session.Folders = (*folders)(nil)
-
 func (f *folders) ListFolders(_ context.Context, filter session.FolderFilter) ([]session.Folder, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,7 +86,7 @@ func (f *folders) DeleteFolder(_ context.Context, id session.FolderID) error {
 	return nil
 }
 
-// StopDeleting implements [session.Folders]. Here folders are deleted at once.
+// StopDeleting does nothing: here folders are deleted at once.
 func (f *folders) StopDeleting(ctx context.Context, id session.FolderID) (session.Folder, error) {
 	return f.GetFolder(ctx, id)
 }

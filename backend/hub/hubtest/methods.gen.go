@@ -387,6 +387,24 @@ func (unanswered) ChecksumFile(ctx context.Context,
 	return
 }
 
+func (unanswered) MakeDirectory(ctx context.Context,
+	place session.Place, path session.FilePath, parents bool) (err error) {
+	err = unsupported("MakeDirectory")
+	return
+}
+
+func (unanswered) MoveFile(ctx context.Context,
+	place session.Place, from session.FilePath, to session.FilePath) (err error) {
+	err = unsupported("MoveFile")
+	return
+}
+
+func (unanswered) RemoveFile(ctx context.Context,
+	place session.Place, path session.FilePath, recursive bool) (err error) {
+	err = unsupported("RemoveFile")
+	return
+}
+
 func (unanswered) UploadOffset(ctx context.Context,
 	place session.Place, up session.Upload) (result int64, err error) {
 	err = unsupported("UploadOffset")
@@ -408,24 +426,6 @@ func (unanswered) FinishUpload(ctx context.Context,
 func (unanswered) DropUpload(ctx context.Context,
 	place session.Place, up session.Upload) (err error) {
 	err = unsupported("DropUpload")
-	return
-}
-
-func (unanswered) MakeDirectory(ctx context.Context,
-	place session.Place, path session.FilePath, parents bool) (err error) {
-	err = unsupported("MakeDirectory")
-	return
-}
-
-func (unanswered) MoveFile(ctx context.Context,
-	place session.Place, from session.FilePath, to session.FilePath) (err error) {
-	err = unsupported("MoveFile")
-	return
-}
-
-func (unanswered) RemoveFile(ctx context.Context,
-	place session.Place, path session.FilePath, recursive bool) (err error) {
-	err = unsupported("RemoveFile")
 	return
 }
 

@@ -114,7 +114,7 @@ type Remote struct {
 
 var _ hub.Remote = (*Remote)(nil)
 
-func (r *Remote) Agent() session.Agent { return r.agent }
+func (r *Remote) Agent() session.Agent { return session.AgentOf(r.agent, r) }
 
 func (r *Remote) Run(ctx context.Context) {
 	r.moving.Lock()
