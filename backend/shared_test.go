@@ -171,7 +171,7 @@ func TestPeopleShareAnAgentWithoutSeeingOneAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameAsNothing(t, bob, theirs.ID, folder.ID)
+		sameAsNothing(t, bob.Agent(), theirs.ID, folder.ID)
 	})
 	t.Run("no folder of the machine is reached", func(t *testing.T) {
 		spec := simSession("thief", 1)
