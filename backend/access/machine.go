@@ -91,28 +91,11 @@ func (v *view) Accounts(ctx context.Context, span session.AccountSpan) ([]sessio
 		row.Session, row.Name, row.Owner, row.Label = "", anothers, "", ""
 		at := slot{row.Start, row.Device}
 		if i, known := sums[at]; known {
-			told[i] = plus(told[i], row)
+			told[i].Add(row)
 			continue
 		}
 		sums[at] = len(told)
 		told = append(told, row)
 	}
 	return told, err
-}
-
-// plus adds what b used to a.
-func plus(a, b session.Account) session.Account {
-	a.CPUMs += b.CPUMs
-	a.AllocCPUMs += b.AllocCPUMs
-	g, h := &a.GPU, b.GPU
-	g.AllocMs += h.AllocMs
-	g.BusyMs += h.BusyMs
-	g.VRAMMiBMs += h.VRAMMiBMs
-	g.VRAMPeak = max(g.VRAMPeak, h.VRAMPeak)
-	g.EnergyDynamic += h.EnergyDynamic
-	g.EnergyIdle += h.EnergyIdle
-	g.CoveredMs += h.CoveredMs
-	g.EstimatedMs += h.EstimatedMs
-	g.GapMs += h.GapMs
-	return a
 }

@@ -3,7 +3,6 @@ package hub
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -53,10 +52,8 @@ func (ms *machines) Accounts(ctx context.Context, query AccountQuery) (Report, e
 	if err != nil {
 		return Report{}, err
 	}
-	found := make([][]session.Account, len(members))
-	errs := make([]error, len(members))
-	askAll(ctx, members, func(ctx context.Context, i int, m *member) {
-		found[i], errs[i] = m.Agent.Accounts(ctx, query.AccountSpan)
+	found, errs := askAll(ctx, members, func(ctx context.Context, m *member) ([]session.Account, error) {
+		return m.Agent.Accounts(ctx, query.AccountSpan)
 	})
 	report := Report{Missing: []string{}}
 	var rows []Account
@@ -71,7 +68,7 @@ func (ms *machines) Accounts(ctx context.Context, query AccountQuery) (Report, e
 		}
 	}
 	if len(report.Missing) == len(members) {
-		return Report{}, firstError([]error{errors.Join(errs...)})
+		return Report{}, firstError(errs)
 	}
 	ms.nameDevices(rows)
 	report.Rows, report.Totals = sumUp(rows, query.By), totals(rows, query.From)
@@ -100,7 +97,7 @@ func sumUp(rows []Account, by By) []Account {
 			at[key] = i
 			merged = append(merged, key)
 		}
-		add(&merged[i].Account, row.Account)
+		merged[i].Add(row.Account)
 	}
 	slices.SortStableFunc(merged, func(a, b Account) int {
 		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(rank(a.Kind), rank(b.Kind)),
@@ -144,18 +141,3 @@ func totals(rows []Account, start time.Time) []Account {
 var kinds = []string{"session", "other", "idle", "unattributed"}
 
 func rank(kind string) int { return slices.Index(kinds, kind) }
-
-// add adds the counters of row to sum; peaks do not add up.
-func add(sum *session.Account, row session.Account) {
-	sum.CPUMs += row.CPUMs
-	sum.AllocCPUMs += row.AllocCPUMs
-	sum.GPU.AllocMs += row.GPU.AllocMs
-	sum.GPU.BusyMs += row.GPU.BusyMs
-	sum.GPU.VRAMMiBMs += row.GPU.VRAMMiBMs
-	sum.GPU.VRAMPeak = max(sum.GPU.VRAMPeak, row.GPU.VRAMPeak)
-	sum.GPU.EnergyDynamic += row.GPU.EnergyDynamic
-	sum.GPU.EnergyIdle += row.GPU.EnergyIdle
-	sum.GPU.CoveredMs += row.GPU.CoveredMs
-	sum.GPU.EstimatedMs += row.GPU.EstimatedMs
-	sum.GPU.GapMs += row.GPU.GapMs
-}

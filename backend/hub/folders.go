@@ -33,10 +33,8 @@ func (fs *folders) Folders(ctx context.Context, agent string) ([]session.Folder,
 
 // foldersOf asks several agents for their folders. It fails where none answers.
 func (fs *folders) foldersOf(ctx context.Context, members []*member) ([][]session.Folder, error) {
-	lists := make([][]session.Folder, len(members))
-	errs := make([]error, len(members))
-	askAll(ctx, members, func(ctx context.Context, i int, m *member) {
-		lists[i], errs[i] = m.Agent.ListFolders(ctx, session.FolderFilter{})
+	lists, errs := askAll(ctx, members, func(ctx context.Context, m *member) ([]session.Folder, error) {
+		return m.Agent.ListFolders(ctx, session.FolderFilter{})
 	})
 	if len(members) > 0 && !slices.Contains(errs, nil) {
 		return nil, firstError(errs)

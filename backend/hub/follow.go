@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -293,7 +294,7 @@ func (f *follower) linked(m *member, link Link) {
 	}
 	m.turned()
 	if link.State == LinkConnected && before.State != LinkConnected {
-		m.wake()
+		pace.Signal(m.up)
 	}
 	if (link.State == LinkDown || link.State == LinkOff || link.State == LinkQuestion) && m.online {
 		f.lost(m)

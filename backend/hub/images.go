@@ -45,11 +45,11 @@ func (im *images) ImagesOn(ctx context.Context, agent string) ([]Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	lists := make([][]session.Image, len(members))
-	asked := make([]error, len(members))
-	askAll(ctx, members, func(ctx context.Context, i int, m *member) { lists[i], asked[i] = m.Agent.ListImages(ctx) })
-	if len(members) > 0 && !slices.Contains(asked, nil) {
-		return nil, errors.Join(asked...)
+	lists, errs := askAll(ctx, members, func(ctx context.Context, m *member) ([]session.Image, error) {
+		return m.Agent.ListImages(ctx)
+	})
+	if len(members) > 0 && !slices.Contains(errs, nil) {
+		return nil, errors.Join(errs...)
 	}
 	all := []Image{}
 	for i, m := range members {
@@ -118,7 +118,7 @@ type following struct {
 func (f *following) run(ctx context.Context, begin func(context.Context) (session.ImageWork, error)) error {
 	now, err := begin(ctx)
 	if err != nil {
-		return f.failed(err)
+		return f.work.fail(f.step, err)
 	}
 	f.work.Makes(now.Ref)
 	for {
@@ -130,19 +130,20 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 		case session.WorkCancelled:
 			return errStopped
 		case session.WorkFailed:
-			return f.failed(&session.Error{Code: now.Error.Code, Message: now.Error.Message, Hint: now.Error.Hint})
+			return f.work.fail(f.step,
+				&session.Error{Code: now.Error.Code, Message: now.Error.Message, Hint: now.Error.Hint})
 		}
 		asked := time.Now()
 		next, err := f.member.Agent.AwaitImageWork(ctx, now.ID, now.Revision)
 		switch {
 		case ctx.Err() != nil:
 			return f.cancel(ctx, now)
-		case strings.HasSuffix(string(session.CodeOf(err)), "_unavailable"):
+		case away(err):
 			if err := f.again(ctx, goesOn(err)); err != nil {
 				return f.cancel(ctx, now)
 			}
 		case err != nil:
-			return f.failed(err)
+			return f.work.fail(f.step, err)
 		default:
 			if next.Revision <= now.Revision && next.State == session.WorkRunning && time.Since(asked) < time.Second {
 				_ = sleep(ctx, firstResend) // it answers without news, and at once
@@ -164,12 +165,6 @@ func (f *following) cancel(ctx context.Context, now session.ImageWork) error {
 // goesOn says that work goes on at an agent that is not reached.
 func goesOn(err error) string {
 	return session.AsError(err, session.CodeOperationFailed).Message + " It goes on there by itself."
-}
-
-func (f *following) failed(err error) error {
-	e := session.AsError(err, session.CodeOperationFailed)
-	f.work.Tell(Step{Name: f.step, State: StepFailed, Detail: e.Message, Remedy: e.Hint})
-	return err
 }
 
 func (f *following) show(now session.ImageWork) {

@@ -136,9 +136,7 @@ func (s *sending) carry(ctx context.Context, parts session.ImageParts) error {
 		Again: s.again,
 	})
 	if err != nil {
-		e := session.AsError(err, session.CodeOperationFailed)
-		s.work.Tell(Step{Name: "send", State: StepFailed, Detail: e.Message, Remedy: e.Hint})
-		return err
+		return s.work.fail("send", err)
 	}
 	s.work.Tell(Step{Name: "send", State: StepOK, Detail: last.String() + " sent"})
 	return nil
@@ -185,7 +183,7 @@ func (s *sending) again(ctx context.Context, err error) error {
 		if s.corrupt++; s.corrupt > corruptMost {
 			return err
 		}
-	case code == "", code == session.CodeImageReplaced, strings.HasSuffix(string(code), "_unavailable"):
+	case code == "", code == session.CodeImageReplaced, away(err):
 	default:
 		return err
 	}
@@ -206,7 +204,7 @@ func (s *sending) install(ctx context.Context, id string) error {
 				s.work.Makes(name)
 				return name, nil
 			}
-			if !strings.HasSuffix(string(session.CodeOf(err)), "_unavailable") ||
+			if !away(err) ||
 				session.CodeOf(err) == session.CodeEngineUnavailable {
 				return "", err
 			}

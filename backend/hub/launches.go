@@ -122,13 +122,6 @@ func numbered(text, separator string, i, count int) string {
 	return text + separator + strconv.Itoa(i+1)
 }
 
-func nameOr(name, other string) string {
-	if name != "" {
-		return name
-	}
-	return other
-}
-
 // checkMany judges what all launches have in common. Whether a name is taken is
 // the business of each: it is, by itself, when a request is sent again.
 func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spec, count int) error {
@@ -154,7 +147,7 @@ func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spe
 // came of it first. The same launched again moves up. A history that cannot be
 // saved is logged: the launch has happened.
 func (l *launches) addRecent(ctx context.Context, req LaunchRequest, count int, first session.Session) {
-	entry := Recent{ID: strings.ToLower(rand.Text()[:12]), Name: nameOr(req.Spec.Name, first.Name),
+	entry := Recent{ID: strings.ToLower(rand.Text()[:12]), Name: cmp.Or(req.Spec.Name, first.Name),
 		Spec: l.again(ctx, req.Spec), Owner: req.Owner, LaunchedAt: l.now(), Session: first.ID}
 	if count > 1 {
 		entry.Count = count

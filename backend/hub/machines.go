@@ -164,13 +164,11 @@ func (ms *machines) Boards(ctx context.Context, agent string) ([]Board, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := make([]*Board, len(members))
-	errs := make([]error, len(members))
-	askAll(ctx, members, func(ctx context.Context, i int, m *member) { asked[i], errs[i] = ms.askBoard(ctx, m) })
+	asked, errs := askAll(ctx, members, ms.askBoard)
 	boards := make([]Board, 0, len(asked))
-	for _, board := range asked {
-		if board != nil {
-			boards = append(boards, *board)
+	for i, board := range asked {
+		if errs[i] == nil {
+			boards = append(boards, board)
 		}
 	}
 	if len(boards) == 0 {
@@ -179,18 +177,17 @@ func (ms *machines) Boards(ctx context.Context, agent string) ([]Board, error) {
 	return boards, nil
 }
 
-func (ms *machines) askBoard(ctx context.Context, m *member) (*Board, error) {
+func (ms *machines) askBoard(ctx context.Context, m *member) (Board, error) {
 	told, err := m.Agent.Devices(ctx)
 	if err == nil {
-		return &Board{DeviceBoard: told, Agent: m.Name(), Online: true}, nil
+		return Board{DeviceBoard: told, Agent: m.Name(), Online: true}, nil
 	}
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	if m.board == nil {
-		return nil, err
+		return Board{}, err
 	}
-	board := m.boardView()
-	return &board, nil
+	return m.boardView(), nil
 }
 
 // DeviceHistory returns the samples of one device of an agent.

@@ -71,14 +71,6 @@ func newMember(name string, local bool, agent session.Agent) *member {
 // Name is what the agent is called here. It may change at any time.
 func (m *member) Name() string { return *m.called.Load() }
 
-// wake has whoever waits for the agent try at once.
-func (m *member) wake() {
-	select {
-	case m.up <- struct{}{}:
-	default:
-	}
-}
-
 // list returns the members as they are now.
 func (st *state) list() []*member {
 	st.mu.Lock()
@@ -172,17 +164,20 @@ func (m *member) turned() {
 // at once.
 const answerWithin = 5 * time.Second
 
-// askAll calls fn for every agent at once and returns when all have answered.
-func askAll(ctx context.Context, members []*member, fn func(ctx context.Context, i int, m *member)) {
+// askAll asks every agent at once and returns what each has answered.
+func askAll[T any](ctx context.Context, members []*member,
+	ask func(context.Context, *member) (T, error)) ([]T, []error) {
+	answers, errs := make([]T, len(members)), make([]error, len(members))
 	var group sync.WaitGroup
 	for i, m := range members {
 		group.Go(func() {
 			ctx, cancel := within(ctx, m)
 			defer cancel()
-			fn(ctx, i, m)
+			answers[i], errs[i] = ask(ctx, m)
 		})
 	}
 	group.Wait()
+	return answers, errs
 }
 
 // sleep waits. It fails with the cause of ctx's end where that comes before.

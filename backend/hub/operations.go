@@ -319,9 +319,8 @@ func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error)
 	one.answer <- text // has room for the one answer of the prompt that is taken away here
 	one.Prompt, one.State = nil, OperationRunning
 	one.Revision++
-	view := one.view()
-	o.stream.publish(Event{Operation: &view})
-	return view, nil
+	o.stream.publish(Event{Operation: new(one.view())})
+	return one.view(), nil
 }
 
 // CancelOperation asks an operation to end. One that has ended stays as it is.

@@ -109,22 +109,20 @@ func (pl *placement) best(ctx context.Context, owner string, spec session.Spec,
 		member *member
 		Preview
 	}
-	offers := make([]*offer, len(candidates))
-	errs := make([]error, len(candidates))
-	askAll(ctx, candidates, func(ctx context.Context, i int, m *member) {
-		p, err := m.Agent.Preview(ctx, owner, spec)
-		if err != nil {
-			errs[i] = err
-			return
-		}
-		offers[i] = &offer{m, Preview{Preview: p, Agent: m.Name()}}
+	previews, errs := askAll(ctx, candidates, func(ctx context.Context, m *member) (session.Preview, error) {
+		return m.Agent.Preview(ctx, owner, spec)
 	})
-	offers = slices.DeleteFunc(offers, func(o *offer) bool { return o == nil })
+	var offers []offer
+	for i, m := range candidates {
+		if errs[i] == nil {
+			offers = append(offers, offer{m, Preview{previews[i], m.Name()}})
+		}
+	}
 	if len(offers) == 0 {
 		return nil, Preview{}, firstError(errs)
 	}
 	free := pl.freeCPUs()
-	slices.SortStableFunc(offers, func(a, b *offer) int {
+	slices.SortStableFunc(offers, func(a, b offer) int {
 		return cmp.Or(
 			cmp.Compare(len(a.Errors), len(b.Errors)),
 			cmp.Compare(truth(a.Wait != nil), truth(b.Wait != nil)),
@@ -282,12 +280,7 @@ func (k *keyring) settle(key string, t *turn, m *member) {
 
 func (k *keyring) drop(key string) {
 	delete(k.turns, key)
-	for i, other := range k.order {
-		if other == key {
-			k.order = append(k.order[:i:i], k.order[i+1:]...)
-			return
-		}
-	}
+	k.order = slices.DeleteFunc(k.order, func(other string) bool { return other == key })
 }
 
 // forget drops the keys of an agent that was removed.

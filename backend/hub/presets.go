@@ -164,22 +164,8 @@ func checkPreset(p *Preset, own []Preset) error {
 func (ps *person) changePresets(change func([]Preset) ([]Preset, error)) error {
 	ps.saving.Lock()
 	defer ps.saving.Unlock()
-	ps.mu.Lock()
-	own := append([]Preset{}, ps.presets...)
-	ps.mu.Unlock()
-	changed, err := change(own)
-	if err != nil {
-		return err
-	}
-	if err := ps.shelf.Save(presetsKey, changed); err != nil {
-		return err
-	}
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	ps.presets = changed
-	told := ps.allPresets()
-	ps.stream.publish(Event{Presets: &told})
-	return nil
+	return changeList(ps, presetsKey, &ps.presets, change,
+		func() Event { return Event{Presets: new(ps.allPresets())} })
 }
 
 // loadPresets reads what was saved. An entry that keeps no rule is dropped.

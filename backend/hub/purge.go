@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"slipway/backend/session"
@@ -33,7 +32,7 @@ func (fs *folders) PurgeFolder(ctx context.Context, ref, agent string) (Operatio
 			err := m.Agent.DeleteFolder(ctx, f.ID)
 			first <- err
 			if err != nil {
-				return p.failed(err)
+				return p.work.fail(p.step, err)
 			}
 			return p.run(ctx)
 		})
@@ -58,18 +57,18 @@ func (p *purging) run(ctx context.Context) error {
 		case gone(err):
 			p.work.Tell(Step{Name: p.step, State: StepOK})
 			return nil
-		case strings.HasSuffix(string(session.CodeOf(err)), "_unavailable"):
+		case away(err):
 			if err := p.again(ctx, goesOn(err)); err != nil {
 				return p.stop(ctx)
 			}
 			continue
 		case err != nil:
-			return p.failed(err)
+			return p.work.fail(p.step, err)
 		case now.State != session.FolderDeleting: // somebody stopped it at the folder
 			p.stopped(now)
 			return errStopped
 		case now.Problem != "":
-			return p.failed(&session.Error{Code: session.CodeFileFailed, Message: now.Problem,
+			return p.work.fail(p.step, &session.Error{Code: session.CodeFileFailed, Message: now.Problem,
 				Hint: "It is tried again every minute."})
 		}
 		p.reached()

@@ -133,40 +133,53 @@ func recentNotFound(code session.Code, id string) error {
 func (ps *person) changeRecents(change func([]Recent) ([]Recent, error)) error {
 	ps.saving.Lock()
 	defer ps.saving.Unlock()
-	changed, err := change(ps.Recents())
+	return ps.saveRecents(change)
+}
+
+// saveRecents is changeRecents for who has saving.
+func (ps *person) saveRecents(change func([]Recent) ([]Recent, error)) error {
+	return changeList(ps, recentsKey, &ps.recents, func(recents []Recent) ([]Recent, error) {
+		changed, err := change(recents)
+		return pruneRecents(changed), err
+	}, func() Event { return Event{Recents: new(slices.Clone(ps.recents))} })
+}
+
+// changeList needs saving: it saves what change makes of a copy of a list, and
+// publishes it by told, which needs mu.
+func changeList[T any](ps *person, key string, list *[]T, change func([]T) ([]T, error), told func() Event) error {
+	ps.mu.Lock()
+	own := append([]T{}, *list...)
+	ps.mu.Unlock()
+	changed, err := change(own)
 	if err != nil {
 		return err
 	}
-	return ps.saveRecents(pruneRecents(changed))
-}
-
-// saveRecents needs saving.
-func (ps *person) saveRecents(changed []Recent) error {
-	if err := ps.shelf.Save(recentsKey, changed); err != nil {
+	if err := ps.shelf.Save(key, changed); err != nil {
 		return err
 	}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	ps.recents = changed
-	told := cloneRecents(changed)
-	ps.stream.publish(Event{Recents: &told})
+	*list = changed
+	ps.stream.publish(told())
 	return nil
 }
 
 // renameRecents needs saving: what was launched at an agent can be launched
 // there again under its new name.
 func (ps *person) renameRecents(before, after string) {
-	recents := ps.Recents()
-	changed := false
-	for i := range recents {
-		if recents[i].Spec.Agent == before {
-			recents[i].Spec.Agent, changed = after, true
-		}
-	}
-	if !changed {
+	ofAgent := func(r Recent) bool { return r.Spec.Agent == before }
+	if !slices.ContainsFunc(ps.Recents(), ofAgent) {
 		return
 	}
-	if err := ps.saveRecents(recents); err != nil {
+	err := ps.saveRecents(func(recents []Recent) ([]Recent, error) {
+		for i := range recents {
+			if ofAgent(recents[i]) {
+				recents[i].Spec.Agent = after
+			}
+		}
+		return recents, nil
+	})
+	if err != nil {
 		ps.log.Error("the launch history is not saved", "error", err)
 	}
 }

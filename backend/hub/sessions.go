@@ -44,10 +44,8 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 		trouble = err
 	}
 	members := f.list()
-	lists := make([][]session.Session, len(members))
-	errs := make([]error, len(members))
-	askAll(ctx, members, func(ctx context.Context, i int, m *member) {
-		lists[i], errs[i] = f.listOf(ctx, m, session.Filter{Live: true})
+	lists, errs := askAll(ctx, members, func(ctx context.Context, m *member) ([]session.Session, error) {
+		return f.listOf(ctx, m, session.Filter{Live: true})
 	})
 	var found []*member
 	var id session.ID
@@ -114,8 +112,9 @@ func (f *finder) home(ctx context.Context, id session.ID) (*member, error) {
 		return m, nil
 	}
 	members := f.list()
-	errs := make([]error, len(members))
-	askAll(ctx, members, func(ctx context.Context, i int, m *member) { _, errs[i] = m.Agent.Get(ctx, id) })
+	_, errs := askAll(ctx, members, func(ctx context.Context, m *member) (session.Session, error) {
+		return m.Agent.Get(ctx, id)
+	})
 	var trouble error
 	for i, err := range errs {
 		if err == nil && f.settle(id, members[i]) { // the agent of this computer is asked first
@@ -160,9 +159,9 @@ func (f *finder) ListOn(ctx context.Context, agent string, filter session.Filter
 	if filter.Limit > 0 {
 		wide.Limit = filter.Offset + filter.Limit
 	}
-	lists := make([][]session.Session, len(members))
-	errs := make([]error, len(members))
-	askAll(ctx, members, func(ctx context.Context, i int, m *member) { lists[i], errs[i] = f.listOf(ctx, m, wide) })
+	lists, errs := askAll(ctx, members, func(ctx context.Context, m *member) ([]session.Session, error) {
+		return f.listOf(ctx, m, wide)
+	})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

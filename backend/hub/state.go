@@ -184,17 +184,14 @@ func (st *state) publishSession(m *member, s session.Session) {
 
 // publishMachine needs mu.
 func (st *state) publishMachine(m *member) {
-	machine := m.view()
-	st.stream.publish(Event{Machine: &machine})
+	st.stream.publish(Event{Machine: new(m.view())})
 }
 
 // publishAgent needs mu.
 func (st *state) publishAgent(m *member) {
-	if m.gone {
-		return
+	if !m.gone {
+		st.stream.publish(Event{Agent: new(st.agentView(m))})
 	}
-	view := st.agentView(m)
-	st.stream.publish(Event{Agent: &view})
 }
 
 // agents needs mu.
@@ -264,6 +261,5 @@ func (m *member) stale() *time.Time {
 	if m.online {
 		return nil
 	}
-	at := m.lastHeard
-	return &at
+	return new(m.lastHeard)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"slipway/backend/notify"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -139,10 +140,7 @@ func (s *stream) forget() {
 
 func (s *stream) wake() {
 	for w := range s.watchers {
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
+		pace.Signal(w.wake)
 	}
 }
 
@@ -156,26 +154,19 @@ func (s *stream) sample(usage []session.Usage) {
 	for _, u := range usage {
 		s.samples[u.Session] = u
 	}
-	s.remind()
+	pace.Signal(s.sampled)
 }
 
 // board has the newest board of an agent published by the next flush.
 func (s *stream) board(m *member) {
 	s.boards[m] = struct{}{}
-	s.remind()
+	pace.Signal(s.sampled)
 }
 
 // link has an agent published by the next flush.
 func (s *stream) link(m *member) {
 	s.links[m] = struct{}{}
-	s.remind()
-}
-
-func (s *stream) remind() {
-	select {
-	case s.sampled <- struct{}{}:
-	default:
-	}
+	pace.Signal(s.sampled)
 }
 
 // watching hands what the rooms publish to those who watch.
@@ -207,8 +198,7 @@ func (wa *watching) flush(ctx context.Context) {
 		}
 		for _, m := range wa.members {
 			if _, waits := wa.stream.boards[m]; waits && m.board != nil {
-				board := m.boardView()
-				wa.stream.publish(Event{Devices: &board})
+				wa.stream.publish(Event{Devices: new(m.boardView())})
 			}
 		}
 		for _, m := range wa.members {

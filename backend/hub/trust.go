@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/vet"
 )
@@ -136,8 +137,5 @@ func (f *follower) forgive(m *member) {
 		m.distrust = nil
 		f.publishAgent(m)
 	}
-	select {
-	case m.again <- struct{}{}:
-	default:
-	}
+	pace.Signal(m.again)
 }

@@ -32,8 +32,7 @@ func (w *Work) change(fn func(*operation)) {
 
 // tellOn needs the lock.
 func (w *Work) tellOn() {
-	view := w.operation.view()
-	w.registry.stream.publish(Event{Operation: &view})
+	w.registry.stream.publish(Event{Operation: new(w.operation.view())})
 }
 
 // Plan names steps before they begin, so that a person sees what will come.
@@ -92,12 +91,17 @@ func (w *Work) Do(name, title string, do func() (detail string, err error)) erro
 	w.Begin(name, title)
 	detail, err := do()
 	if err != nil {
-		e := session.AsError(err, session.CodeOperationFailed)
-		w.Tell(Step{Name: name, State: StepFailed, Detail: e.Message, Remedy: e.Hint})
-		return err
+		return w.fail(name, err)
 	}
 	w.Tell(Step{Name: name, State: StepOK, Detail: detail})
 	return nil
+}
+
+// fail ends a step with an error, which it returns.
+func (w *Work) fail(name string, err error) error {
+	e := session.AsError(err, session.CodeOperationFailed)
+	w.Tell(Step{Name: name, State: StepFailed, Detail: e.Message, Remedy: e.Hint})
+	return err
 }
 
 // Concerns names the agent that the operation made or changed.

@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"slipway/backend/hub"
@@ -115,11 +117,7 @@ func (c *Connector) Run(ctx context.Context) {
 func (c *Connector) all() []*agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*agent, 0, len(c.agents))
-	for _, one := range c.agents {
-		all = append(all, one)
-	}
-	return all
+	return slices.Collect(maps.Values(c.agents))
 }
 
 // Nudge has every line look at its connection at once.

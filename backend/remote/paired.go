@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func (c *Connector) dialConfig(address hub.Address) (secure.DialConfig, error) {
 	if err != nil {
 		return secure.DialConfig{}, err
 	}
-	text := net.JoinHostPort(address.Host, fmt.Sprint(orPort(address.Port)))
+	text := net.JoinHostPort(address.Host, fmt.Sprint(cmp.Or(address.Port, secure.DefaultPort)))
 	if address.Scheme == hub.SchemeWSS {
 		text = address.String()
 	}
@@ -95,13 +96,6 @@ func (c *Connector) dialConfig(address hub.Address) (secure.DialConfig, error) {
 		return secure.DialConfig{}, agentrpc.FaultError(err)
 	}
 	return secure.DialConfig{Identity: identity, Address: at, Fallback: !at.Web}, nil
-}
-
-func orPort(port int) int {
-	if port == 0 {
-		return secure.DefaultPort
-	}
-	return port
 }
 
 // byTLS reaches an agent as a paired device.

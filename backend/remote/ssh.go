@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"slipway/backend/agentrpc"
@@ -50,12 +51,8 @@ func (a *asker) ask(work *hub.Work) (end func()) {
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		for i, one := range a.work {
-			if one == work {
-				a.work = append(a.work[:i:i], a.work[i+1:]...)
-				return
-			}
-		}
+		i := slices.Index(a.work, work)
+		a.work = slices.Delete(a.work, i, i+1)
 	}
 }
 

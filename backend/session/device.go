@@ -117,6 +117,22 @@ type Account struct {
 	GPU        DeviceUse `json:"gpu"`
 }
 
+// Add adds what another row counted. Of peaks the larger one stays.
+func (a *Account) Add(b Account) {
+	a.CPUMs += b.CPUMs
+	a.AllocCPUMs += b.AllocCPUMs
+	g, h := &a.GPU, b.GPU
+	g.AllocMs += h.AllocMs
+	g.BusyMs += h.BusyMs
+	g.VRAMMiBMs += h.VRAMMiBMs
+	g.VRAMPeak = max(g.VRAMPeak, h.VRAMPeak)
+	g.EnergyDynamic += h.EnergyDynamic
+	g.EnergyIdle += h.EnergyIdle
+	g.CoveredMs += h.CoveredMs
+	g.EstimatedMs += h.EstimatedMs
+	g.GapMs += h.GapMs
+}
+
 // DeviceUse is what was used of a device, in separate counters that are never
 // derived from one another. Covered, Estimated and Gap say how much of the time
 // was measured, estimated or missed.

@@ -142,7 +142,7 @@ var table = []row{
 	{pkg: "backend/provision", imports: []string{"backend/session", "backend/vet", "backend/daemon", "gpu", "tunnel",
 		"tunnel/sshstdio"}},
 	{pkg: "backend/hub", imports: []string{"backend/session", "backend/vet", "backend/settings", "backend/notify",
-		"backend/layers", "gpu"}, tests: []string{"backend/hub/hubtest", "backend/environments"}},
+		"backend/layers", "backend/pace", "gpu"}, tests: []string{"backend/hub/hubtest", "backend/environments"}},
 	{pkg: "backend/hub/hubtest", imports: []string{"backend/session", "gpu", "backend/hub"}},
 	{pkg: "backend/remote", imports: []string{"backend/agentrpc", "backend/daemon", "backend/hub", "backend/pace",
 		"backend/place", "backend/provision", "backend/session", "tunnel", "tunnel/netwatch", "tunnel/secure",
