@@ -12,7 +12,8 @@ import (
 // on a simulated engine.
 func TestAgentKeepsItsPromises(t *testing.T) {
 	t.Parallel()
-	agenttest.Run(t, func(t *testing.T) session.Agent { return newReal(t, t.TempDir()).agent.Agent() }, agenttest.Options{
+	open := func(t *testing.T) session.Agent { return newReal(t, t.TempDir()).agent.Agent() }
+	agenttest.Run(t, open, agenttest.Options{
 		Image: enginetest.ImageMinimal, Server: "python3 -m http.server 8123 --bind 127.0.0.1",
 	})
 }
