@@ -135,14 +135,18 @@ func finished(i int, began time.Time) session.Session {
 	grants := session.Grants{CPUs: []int{0}, Memory: 1 << 30}
 	return session.Session{
 		ID: session.ID(fmt.Sprintf("past%08d", i)), Name: fmt.Sprintf("train-%05d", i*7919%finishedSessions),
-		Agent: "local", Attempt: 1, Grants: grants,
+		Agent: "local", Progress: session.Progress{Attempt: 1}, Allocation: session.Allocation{
+			Grants: grants,
+			Kernels: []session.Kernel{{Name: session.MainKernel, Hostname: session.MainKernel,
+				Container: fmt.Sprintf("%064x", i), Status: session.Terminated, Grants: grants}},
+		},
 		Spec: session.Spec{Type: session.Batch, Image: fmt.Sprintf("python:3.%d", 9+i%5),
 			Command: "python3 train.py --epochs 10",
 			Env:     []session.EnvVar{{Name: "SEED", Value: strconv.Itoa(i)}}}.WithDefaults(),
-		Status: session.Terminated, Result: session.ResultSuccess, Reason: session.ReasonFinished, ExitCode: &zero,
-		Priority:  session.DefaultPriority,
-		CreatedAt: began.Add(-2 * time.Second), ScheduledAt: &began, StartedAt: &began, TerminatedAt: &over,
-		Kernels: []session.Kernel{{Name: session.MainKernel, Hostname: session.MainKernel,
-			Container: fmt.Sprintf("%064x", i), Status: session.Terminated, Grants: grants}},
+		Status:    session.Terminated,
+		End:       session.End{Result: session.ResultSuccess, Reason: session.ReasonFinished, ExitCode: &zero},
+		Resolved:  session.Resolved{Priority: session.DefaultPriority},
+		CreatedAt: began.Add(-2 * time.Second),
+		Times:     session.Times{ScheduledAt: &began, StartedAt: &began, TerminatedAt: &over},
 	}
 }

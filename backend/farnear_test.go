@@ -123,7 +123,8 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	s, err := n.Launch(t.Context(),
-		hub.LaunchRequest{Key: "one", Spec: session.Spec{Image: "slipway-test/minimal:1", Group: "gpus",
+		hub.LaunchRequest{Key: "one", Spec: session.Spec{Image: "slipway-test/minimal:1",
+			Schedule:  session.Schedule{Group: "gpus"},
 			Resources: session.Resources{CPU: 1, Memory: 256 << 20}}})
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,9 @@ func fill(t testing.TB, dir string, count int) {
 					Env:       []session.EnvVar{{Name: "TOKEN", Value: "x"}, {Name: "SEED", Value: "1"}},
 					Resources: session.Resources{CPU: 1, Memory: gpu.GiB},
 					Mounts:    []session.Mount{{Source: "/data", Target: "/home/work/data"}}},
-				Kernels: []session.Kernel{{Name: session.MainKernel, Hostname: "main1"}},
+				Allocation: session.Allocation{
+					Kernels: []session.Kernel{{Name: session.MainKernel, Hostname: "main1"}},
+				},
 			}
 			if err := tx.Create(&s, ""); err != nil {
 				return err

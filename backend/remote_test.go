@@ -133,7 +133,8 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 	}
 	t.Run("it is used as any agent", func(t *testing.T) {
 		s, err := n.Launch(t.Context(),
-			hub.LaunchRequest{Key: "k", Spec: session.Spec{Image: "python:3.12", Agent: "box"}})
+			hub.LaunchRequest{Key: "k", Spec: session.Spec{Image: "python:3.12",
+				Schedule: session.Schedule{Agent: "box"}}})
 		if err != nil || s.Agent != "box" {
 			t.Fatalf("%+v, %v", s, err)
 		}

@@ -282,7 +282,8 @@ func (c *crowd) ask(p *person) {
 	case 4:
 		other := c.any()
 		preview, err := p.agent.Preview(ctx, "",
-			session.Spec{Image: "python:3.12", Name: fmt.Sprintf("x%d", c.r.IntN(1000)), After: []string{string(other)},
+			session.Spec{Image: "python:3.12", Name: fmt.Sprintf("x%d", c.r.IntN(1000)),
+				Schedule:  session.Schedule{After: []string{string(other)}},
 				Resources: session.Resources{CPU: 1 + c.r.IntN(60), Memory: gpu.GiB}})
 		raw, marshalErr := json.Marshal(preview)
 		if marshalErr != nil {

@@ -411,9 +411,13 @@ func state(t *testing.T, a *agent.Agent, of stake) string {
 // wishes are launches that name something: what is another's is as what is not
 // there, in a preview as well.
 var wishes = map[string]func(of stake) session.Spec{
-	"after id":   func(of stake) session.Spec { return session.Spec{After: []string{string(of.session)}} },
-	"after name": func(of stake) session.Spec { return session.Spec{After: []string{mark(of.owner)}} },
-	"image":      func(of stake) session.Spec { return session.Spec{Image: of.image} },
+	"after id": func(of stake) session.Spec {
+		return session.Spec{Schedule: session.Schedule{After: []string{string(of.session)}}}
+	},
+	"after name": func(of stake) session.Spec {
+		return session.Spec{Schedule: session.Schedule{After: []string{mark(of.owner)}}}
+	},
+	"image": func(of stake) session.Spec { return session.Spec{Image: of.image} },
 	"folder id": func(of stake) session.Spec {
 		return session.Spec{Mounts: []session.Mount{{Folder: string(of.folder)}}}
 	},
@@ -562,7 +566,7 @@ func TestHostileUserAndAdmin(t *testing.T) {
 
 func TestHostileUserGetsNoMPSUnlessItIsAllowed(t *testing.T) {
 	gate, inner := newGate(t)
-	spec := session.Spec{Image: "python:3.12", Accelerator: gpu.Request{Shares: 300}, MPS: true}
+	spec := session.Spec{Image: "python:3.12", Accelerator: gpu.Request{Shares: 300}, Tuning: session.Tuning{MPS: true}}
 	refused := func(who access.Identity) bool {
 		t.Helper()
 		p, err := gate.As(who).Preview(t.Context(), "", spec)

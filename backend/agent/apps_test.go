@@ -11,7 +11,7 @@ import (
 
 func TestPortsThatNobodyAnnouncedAreFound(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w, s, g := runningWithGuest(t, session.Spec{Ports: []int{8000}})
+		w, s, g := runningWithGuest(t, session.Spec{Access: session.Access{Ports: []int{8000}}})
 		ctx := context.Background()
 		g.mu.Lock()
 		g.listening[8000], g.listening[8501], g.listening[7431] = true, true, true

@@ -115,13 +115,15 @@ func openSampled(b *testing.B, e engine.Engine, ids []string) *sampled {
 			now := time.Now().UTC()
 			one := session.Session{
 				ID: benchID(i), Name: fmt.Sprintf("session-%d", i), Owner: "ada",
-				Agent: "local", Status: session.Running, Result: session.ResultUndefined,
-				CreatedAt: now, ScheduledAt: &now, StartedAt: &now,
-				Grants: session.Grants{CPUs: []int{i}, Memory: 2 * gpu.GiB},
-				Kernels: []session.Kernel{{Name: session.MainKernel, Hostname: session.MainKernel, Container: container,
-					Status: session.Running}},
+				Agent: "local", Status: session.Running, End: session.End{Result: session.ResultUndefined},
+				CreatedAt: now, Times: session.Times{ScheduledAt: &now, StartedAt: &now},
+				Allocation: session.Allocation{
+					Grants: session.Grants{CPUs: []int{i}, Memory: 2 * gpu.GiB},
+					Kernels: []session.Kernel{{Name: session.MainKernel, Hostname: session.MainKernel,
+						Container: container, Status: session.Running}},
+				},
 				Spec: session.Spec{Type: session.Interactive, Image: enginetest.ImageMinimal,
-					Idle: &session.IdlePolicy{Network: hour}},
+					Lifetime: session.Lifetime{Idle: &session.IdlePolicy{Network: hour}}},
 			}
 			if i < 2*benchDevices {
 				one.Grants.GPUs = []gpu.Grant{{Device: list[i/2].UUID, Share: 500, Memory: 39 * gpu.GiB}}

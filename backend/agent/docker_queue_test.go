@@ -16,15 +16,18 @@ func TestRealBatchesEndAsTheyShould(t *testing.T) {
 	t.Parallel()
 	r := newReal(t, t.TempDir())
 	start := time.Now().Add(4 * time.Second).UTC().Truncate(time.Millisecond)
-	later := r.launch(session.Spec{Name: "later", Type: session.Batch, Command: "date +%s.%N", NotBefore: &start})
+	later := r.launch(session.Spec{Name: "later", Type: session.Batch, Command: "date +%s.%N",
+		Schedule: session.Schedule{NotBefore: &start}})
 	slow := r.launch(session.Spec{Name: "slow", Type: session.Batch, Command: "sleep 60",
-		Timeout: session.Duration(5 * time.Second)})
+		Lifetime: session.Lifetime{Timeout: session.Duration(5 * time.Second)}})
 	fails := r.launch(session.Spec{Name: "fails", Type: session.Batch, Command: "exit 3"})
-	after := r.launch(session.Spec{Name: "after", Type: session.Batch, Command: "true", After: []string{"fails"}})
-	last := r.launch(session.Spec{Name: "last", Type: session.Batch, Command: "true", After: []string{"after"}})
+	after := r.launch(session.Spec{Name: "after", Type: session.Batch, Command: "true",
+		Schedule: session.Schedule{After: []string{"fails"}}})
+	last := r.launch(session.Spec{Name: "last", Type: session.Batch, Command: "true",
+		Schedule: session.Schedule{After: []string{"after"}}})
 	works := r.launch(session.Spec{Name: "works", Type: session.Batch, Command: "sleep 1"})
 	then := r.launch(session.Spec{Name: "then", Type: session.Batch, Command: "true",
-		After: []string{string(works.ID)}})
+		Schedule: session.Schedule{After: []string{string(works.ID)}}})
 
 	if s := r.awaitEnd(fails.ID); s.Result != session.ResultFailure || s.Reason != session.ReasonTaskFailed ||
 		s.ExitCode == nil || *s.ExitCode != 3 {

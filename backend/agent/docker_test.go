@@ -258,7 +258,8 @@ func (r *real) interactive(t *testing.T) {
 	s := r.launch(session.Spec{Name: "inter.active", Resources: session.Resources{CPU: 1, Memory: 300 * gpu.MiB,
 		Shm: 32 * gpu.MiB},
 		Env:    []session.EnvVar{{Name: "MINE", Value: "a b"}},
-		Mounts: []session.Mount{{Source: data, Target: "data", ReadOnly: true}}, Ports: []int{8000}})
+		Mounts: []session.Mount{{Source: data, Target: "data", ReadOnly: true}},
+		Access: session.Access{Ports: []int{8000}}})
 	s = r.awaitRunning(s.ID)
 	t.Logf("RUNNING after %v and %d transactions", time.Since(begin), r.store.Changes())
 	history, err := r.agent.History(context.Background(), s.ID)
@@ -373,7 +374,7 @@ func (r *real) batch(t *testing.T) {
 		t.Errorf("kept of its errors %q", got)
 	}
 	slow := r.launch(session.Spec{Type: session.Batch, Command: "trap '' TERM; sleep 60",
-		Timeout: session.Duration(time.Second)})
+		Lifetime: session.Lifetime{Timeout: session.Duration(time.Second)}})
 	if s := r.awaitEnd(slow.ID); s.Result != session.ResultFailure || s.Reason != session.ReasonTaskTimeout ||
 		s.Status != session.Terminated {
 		t.Errorf("ended as %+v", s)

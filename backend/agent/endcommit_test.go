@@ -69,7 +69,7 @@ func (w *world) wantImages(want ...string) {
 func TestTheNewestImagesOfEndsAreKept(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w := newWorld(t, newFake(t, simtest.Config{}), nil)
-		spec := session.Spec{Name: "my.work", CommitOnEnd: 2}
+		spec := session.Spec{Name: "my.work", Lifetime: session.Lifetime{CommitOnEnd: 2}}
 		first := w.ended(spec)
 		if i := first.EndImage; i == nil || i.State != session.WorkDone || i.Ref != "slipway-custom/ada:my-work-1" ||
 			i.Kept || i.Size == 0 {
@@ -97,7 +97,7 @@ func TestTheNewestImagesOfEndsAreKept(t *testing.T) {
 		if err != nil || image.Origin.Series != "my.work" || image.Origin.Session != last.ID {
 			t.Errorf("its origin: %+v, %v", image.Origin, err)
 		}
-		w.ended(session.Spec{Name: "other", CommitOnEnd: 1})
+		w.ended(session.Spec{Name: "other", Lifetime: session.Lifetime{CommitOnEnd: 1}})
 		w.wantImages("my-work-3", "my-work-5", "my-work-6", "other-1")
 		if states := w.fake.States(); len(states) != 0 {
 			t.Errorf("containers are left: %+v", states)
@@ -109,25 +109,27 @@ func TestTheNewestImagesOfEndsAreKept(t *testing.T) {
 func TestWhichEndsMakeAnImage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w := newWorld(t, newFake(t, simtest.Config{}), nil)
-		batch := session.Spec{Type: session.Batch, Command: "x", CommitOnEnd: 5}
+		five := session.Spec{Lifetime: session.Lifetime{CommitOnEnd: 5}}
+		batch := five
+		batch.Type, batch.Command = session.Batch, "x"
+		timed := batch
+		timed.Timeout = session.Duration(time.Minute)
+		mortal := five
+		mortal.Idle = &session.IdlePolicy{Lifetime: session.Duration(time.Minute)}
 		for name, test := range map[string]struct {
 			spec session.Spec
 			end  func(session.Session)
 			want bool
 		}{
-			"success": {batch, func(s session.Session) { w.fake.Exit(s.Container(), 0) }, true},
-			"failure": {batch, func(s session.Session) { w.fake.Exit(s.Container(), 3) }, false},
-			"by itself": {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.Exit(s.Container(), 0) },
-				true},
-			"for memory": {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.OOM(s.Container()) }, true},
-			"lost": {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.fake.Lose(s.Container()) },
-				false},
-			"not asked": {session.Spec{}, func(s session.Session) { w.terminated(s.ID, false) }, false},
-			"by force":  {session.Spec{CommitOnEnd: 5}, func(s session.Session) { w.terminated(s.ID, true) }, false},
-			"of lifetime": {session.Spec{CommitOnEnd: 5,
-				Idle: &session.IdlePolicy{Lifetime: session.Duration(time.Minute)}}, func(session.Session) {}, true},
-			"of timeout": {session.Spec{Type: session.Batch, Command: "x", CommitOnEnd: 5,
-				Timeout: session.Duration(time.Minute)}, func(session.Session) {}, true},
+			"success":     {batch, func(s session.Session) { w.fake.Exit(s.Container(), 0) }, true},
+			"failure":     {batch, func(s session.Session) { w.fake.Exit(s.Container(), 3) }, false},
+			"by itself":   {five, func(s session.Session) { w.fake.Exit(s.Container(), 0) }, true},
+			"for memory":  {five, func(s session.Session) { w.fake.OOM(s.Container()) }, true},
+			"lost":        {five, func(s session.Session) { w.fake.Lose(s.Container()) }, false},
+			"not asked":   {session.Spec{}, func(s session.Session) { w.terminated(s.ID, false) }, false},
+			"by force":    {five, func(s session.Session) { w.terminated(s.ID, true) }, false},
+			"of lifetime": {mortal, func(session.Session) {}, true},
+			"of timeout":  {timed, func(session.Session) {}, true},
 		} {
 			s := w.launch(test.spec)
 			s = w.awaitStatus(s.ID, session.Running)
@@ -146,7 +148,7 @@ func TestAnImageThatCannotBeMadeKeepsTheContainer(t *testing.T) {
 		fake := newFake(t, simtest.Config{CPUs: 1})
 		w := newWorld(t, fake, nil)
 		fake.Fail(simtest.CallCommit, noSpace, nil, noSpace)
-		s := w.ended(session.Spec{Name: "work", CommitOnEnd: 1})
+		s := w.ended(session.Spec{Name: "work", Lifetime: session.Lifetime{CommitOnEnd: 1}})
 		if i := s.EndImage; s.Status != session.Terminated || i == nil || i.State != session.WorkFailed ||
 			!s.KeepsContainer() || i.Error.Code != "disk_write_no-space" || i.Error.Hint == "" {
 			t.Fatalf("it is %s with %+v", s.Status, s.EndImage)
@@ -156,7 +158,7 @@ func TestAnImageThatCannotBeMadeKeepsTheContainer(t *testing.T) {
 			t.Errorf("its step: %+v", step)
 		}
 		// What it held is free, and the container outlives looks at the engine and the agent.
-		other := w.ended(session.Spec{Name: "work", CommitOnEnd: 1})
+		other := w.ended(session.Spec{Name: "work", Lifetime: session.Lifetime{CommitOnEnd: 1}})
 		if !other.KeepsContainer() && other.EndImage.State != session.WorkDone {
 			t.Fatalf("the next is %+v", other.EndImage)
 		}
@@ -193,7 +195,7 @@ func TestAKeptContainerIsDroppedByForceAlone(t *testing.T) {
 		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
 		fake.Fail(simtest.CallCommit, noSpace)
-		s := w.ended(session.Spec{Name: "work", CommitOnEnd: 1})
+		s := w.ended(session.Spec{Name: "work", Lifetime: session.Lifetime{CommitOnEnd: 1}})
 		if now := w.terminated(s.ID, false); !now.KeepsContainer() || len(fake.States()) != 1 {
 			t.Fatalf("asked to end again it is %+v", now.EndImage)
 		}
@@ -210,7 +212,7 @@ func TestAForcedEndGivesTheImageUp(t *testing.T) {
 		fake := newFake(t, simtest.Config{})
 		w := newWorld(t, fake, nil)
 		gate := fake.Block(simtest.CallCommit)
-		s := w.launch(session.Spec{Name: "work", CommitOnEnd: 1})
+		s := w.launch(session.Spec{Name: "work", Lifetime: session.Lifetime{CommitOnEnd: 1}})
 		w.awaitStatus(s.ID, session.Running)
 		if _, err := w.agent.Terminate(t.Context(), s.ID, false); err != nil {
 			t.Fatal(err)
@@ -261,8 +263,8 @@ func TestAKilledAgentMakesTheImageOnce(t *testing.T) {
 			w.config = func(c *Config) { c.Engine = mortal{fake, l} }
 			w.start()
 			t.Cleanup(w.halt)
-			w.ended(session.Spec{Name: "work", CommitOnEnd: 1})
-			s := w.launch(session.Spec{Name: "work", CommitOnEnd: 1})
+			w.ended(session.Spec{Name: "work", Lifetime: session.Lifetime{CommitOnEnd: 1}})
+			s := w.launch(session.Spec{Name: "work", Lifetime: session.Lifetime{CommitOnEnd: 1}})
 			w.awaitStatus(s.ID, session.Running)
 			l.mu.Lock()
 			l.left = deeds

@@ -494,7 +494,7 @@ func TestWrongSpecsCreateNothing(t *testing.T) {
 			"resources.cpu":    {Image: "debian", Resources: session.Resources{CPU: 3}},
 			"resources.memory": {Image: "debian", Resources: session.Resources{Memory: 3 * gpu.GiB}},
 			"mounts[0].source": {Image: "debian", Mounts: []session.Mount{{Source: "/there/is/no/such"}}},
-			"agent":            {Image: "debian", Agent: "another"},
+			"agent":            {Image: "debian", Schedule: session.Schedule{Agent: "another"}},
 			"name":             {Image: "debian", Name: "taken"},
 		} {
 			_, err := w.agent.Launch(ctx, session.LaunchRequest{Spec: spec})

@@ -70,8 +70,8 @@ func TestRealIdleSessions(t *testing.T) {
 	enginetest.RequireDocker(t)
 	r := newReal(t, t.TempDir())
 	policy := &session.IdlePolicy{Network: session.Duration(time.Minute)}
-	idle := r.awaitRunning(r.launch(session.Spec{Name: "idle", Idle: policy}).ID)
-	busy := r.awaitRunning(r.launch(session.Spec{Name: "busy", Idle: policy}).ID)
+	idle := r.awaitRunning(r.launch(session.Spec{Name: "idle", Lifetime: session.Lifetime{Idle: policy}}).ID)
+	busy := r.awaitRunning(r.launch(session.Spec{Name: "busy", Lifetime: session.Lifetime{Idle: policy}}).ID)
 	shown := r.watch(idle.ID, "echo at the prompt")
 	r.watch(busy.ID, "sleep 600")
 

@@ -30,7 +30,7 @@ type idler struct {
 func newIdler(t *testing.T, policy session.IdlePolicy) *idler {
 	i := &idler{}
 	i.world = newWorld(t, newFake(t, simtest.Config{}), func(c *Config) { c.Sessions.Link = i.in.link })
-	s := i.launch(session.Spec{Name: "idler", Idle: &policy})
+	s := i.launch(session.Spec{Name: "idler", Lifetime: session.Lifetime{Idle: &policy}})
 	i.awaitStatus(s.ID, session.Running)
 	i.id = s.ID
 	return i

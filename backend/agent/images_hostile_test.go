@@ -162,7 +162,7 @@ func (w *world) put(ref string, size int, origin session.ImageOrigin) session.Im
 func TestForgedLabelsAreNoSeries(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w := newWorld(t, newFake(t, simtest.Config{}), nil)
-		spec := session.Spec{Name: "nightly", CommitOnEnd: 2}
+		spec := session.Spec{Name: "nightly", Lifetime: session.Lifetime{CommitOnEnd: 2}}
 		w.ended(spec)
 		for i := range 3 {
 			w.put(fmt.Sprintf("evil/newer:%d", i), 1<<10+i, session.ImageOrigin{

@@ -161,7 +161,7 @@ func TestOtherAgentsSessionsCount(t *testing.T) {
 			t.Errorf("the board is %+v, %v", board.Devices, err)
 		}
 		small := b.launch(session.Spec{Name: "small", Type: session.Batch, Command: "true",
-			Timeout: session.Duration(time.Minute), Accelerator: gpu.Request{Shares: 400}})
+			Lifetime: session.Lifetime{Timeout: session.Duration(time.Minute)}, Accelerator: gpu.Request{Shares: 400}})
 		b.awaitStatus(small.ID, session.Running)
 		b.fake.Exit(b.awaitStatus(small.ID, session.Running).Container(), 0)
 		a.fake.Exit(first.Container(), 0) // nobody tells the second agent

@@ -122,7 +122,7 @@ func TestWaitingEndsWithItsTimeout(t *testing.T) {
 			w.awaitStatus(w.launch(session.Spec{Resources: session.Resources{CPU: 2}}).ID, session.Running)
 			began := time.Now()
 			s := w.launch(session.Spec{Resources: session.Resources{CPU: 1},
-				PendingTimeout: session.Duration(10 * time.Minute)})
+				Schedule: session.Schedule{PendingTimeout: session.Duration(10 * time.Minute)}})
 			w.fake.SetDown(down)
 			s = w.awaitStatus(s.ID, session.Cancelled)
 			if s.Reason != session.ReasonPendingTimeout || time.Since(began).Round(time.Second) != 10*time.Minute ||
@@ -143,8 +143,8 @@ func TestPriorityIsChangedWhilePending(t *testing.T) {
 		ctx := context.Background()
 		first := w.awaitStatus(w.launch(session.Spec{Resources: session.Resources{CPU: 2}}).ID, session.Running)
 		low, urgent := 5, 40
-		a := w.launch(session.Spec{Resources: session.Resources{CPU: 2}, Priority: &urgent})
-		b := w.launch(session.Spec{Resources: session.Resources{CPU: 2}, Priority: &low})
+		a := w.launch(session.Spec{Resources: session.Resources{CPU: 2}, Schedule: session.Schedule{Priority: &urgent}})
+		b := w.launch(session.Spec{Resources: session.Resources{CPU: 2}, Schedule: session.Schedule{Priority: &low}})
 		w.await(b.ID, "second", func(s session.Session) bool { return s.Wait != nil && s.Wait.Position == 2 })
 		if _, err := w.agent.SetPriority(ctx, b.ID, 101); session.CodeOf(err) != "session_update_invalid" {
 			t.Errorf("%v", err)
@@ -170,7 +170,8 @@ func TestSharesOfADeviceAreGivenAndExplained(t *testing.T) {
 		w.withDevices([]gpu.Device{{UUID: "GPU-a", Model: "T", Vendor: gpu.NVIDIA, Memory: 24 * gpu.GiB}}, nil)
 		half := gpu.Request{Shares: 500}
 		first := w.awaitStatus(w.launch(session.Spec{Name: "first", Accelerator: half}).ID, session.Running)
-		second := w.awaitStatus(w.launch(session.Spec{Name: "second", Accelerator: half, Uncooperative: true}).ID,
+		second := w.awaitStatus(w.launch(session.Spec{Name: "second", Accelerator: half,
+			Tuning: session.Tuning{Uncooperative: true}}).ID,
 			session.Running)
 		third := w.launch(session.Spec{Name: "third", Accelerator: half})
 		s := w.await(third.ID, "waiting", func(s session.Session) bool { return s.Wait != nil })

@@ -47,7 +47,8 @@ func TestContainerHasWhatTheSpecSays(t *testing.T) {
 		dir := t.TempDir()
 		s := w.launch(session.Spec{Name: "exact", Resources: session.Resources{CPU: 2, Memory: 5 * gpu.GiB},
 			Env:    []session.EnvVar{{Name: "OMP_NUM_THREADS", Value: "9"}, {Name: "A", Value: "b"}},
-			Mounts: []session.Mount{{Source: dir, Target: "d", ReadOnly: true}}, Ports: []int{8080}})
+			Mounts: []session.Mount{{Source: dir, Target: "d", ReadOnly: true}},
+			Access: session.Access{Ports: []int{8080}}})
 		s = w.awaitStatus(s.ID, session.Running)
 		c, _ := w.fake.Container(s.Container())
 		if len(c.CPUs) != 2 || c.Memory != 5*gpu.GiB || c.Shm != gpu.GiB || c.Hostname != "main1" ||
@@ -84,7 +85,7 @@ func TestKeyIsAnsweredWithTheFirstLaunch(t *testing.T) {
 		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		soon := time.Now().Add(time.Second)
 		req := session.LaunchRequest{Key: "wish", Spec: session.Spec{Image: enginetest.ImageMinimal,
-			Type: session.Batch, Command: "true", NotBefore: &soon}}
+			Type: session.Batch, Command: "true", Schedule: session.Schedule{NotBefore: &soon}}}
 		first, err := w.agent.Launch(context.Background(), req)
 		if err != nil {
 			t.Fatal(err)
@@ -542,7 +543,8 @@ func TestNobodyPurgesTheRecordsOfOthers(t *testing.T) {
 		w.awaitStatus(theirs.ID, session.Terminated)
 		later := time.Now().Add(time.Hour)
 		for range 200 { // none of which ever runs
-			s := w.launchAs("eve", session.Spec{Type: session.Batch, Command: "true", NotBefore: &later})
+			s := w.launchAs("eve", session.Spec{Type: session.Batch, Command: "true",
+				Schedule: session.Schedule{NotBefore: &later}})
 			if _, err := w.agent.Terminate(context.Background(), s.ID, false); err != nil {
 				t.Fatal(err)
 			}

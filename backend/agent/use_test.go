@@ -103,7 +103,7 @@ func TestApps(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w := newWorld(t, newFake(t, simtest.Config{}), nil)
 		ctx := context.Background()
-		s := w.launch(session.Spec{Ports: []int{8000, 8001}})
+		s := w.launch(session.Spec{Access: session.Access{Ports: []int{8000, 8001}}})
 		s = w.awaitStatus(s.ID, session.Running)
 		g := w.guest()
 		g.mu.Lock()

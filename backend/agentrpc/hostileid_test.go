@@ -15,7 +15,7 @@ const hostileID = "aaaaaaaaaaaa\nMatch exec \"touch /tmp/owned\"\n#"
 func told(id session.ID) session.Session {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	return session.Session{ID: id, Name: "train", Owner: "ada", Agent: "lab", Status: session.Running,
-		Result: session.ResultUndefined, CreatedAt: at,
+		End: session.End{Result: session.ResultUndefined}, CreatedAt: at,
 		Spec: session.Spec{Name: "train", Type: session.Interactive, Image: "python:3.13",
 			Resources: session.Resources{CPU: 1, Memory: 1 << 30}}}
 }

@@ -348,11 +348,13 @@ func TestAResetOfTenThousandSessionsArrives(t *testing.T) {
 		reset.Sessions = append(reset.Sessions, session.Session{
 			ID: session.NewID(), Name: fmt.Sprintf("session-%d", i), Owner: "ada", Agent: "lab",
 			Status: session.Running,
-			Result: session.ResultUndefined, CreatedAt: time.Now(),
+			End:    session.End{Result: session.ResultUndefined}, CreatedAt: time.Now(),
 			Spec: session.Spec{Image: "registry/of/a/long/name:latest",
 				Command: strings.Repeat("python train.py --epochs 10 ", 40),
 				Env:     []session.EnvVar{{Name: "A", Value: strings.Repeat("b", 500)}}},
-			Kernels: []session.Kernel{{Name: "main1", Container: strings.Repeat("c", 64), Status: session.Running}},
+			Allocation: session.Allocation{
+				Kernels: []session.Kernel{{Name: "main1", Container: strings.Repeat("c", 64), Status: session.Running}},
+			},
 		})
 	}
 	client, _ := pair(t, &scripted{watch: func(ctx context.Context, _ session.Cursor,

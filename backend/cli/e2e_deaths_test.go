@@ -229,7 +229,8 @@ func (m *mortals) wish() {
 	if m.keys > 1 && m.r.IntN(4) == 0 {
 		key = fmt.Sprint("wish-", 1+m.r.IntN(m.keys))
 	}
-	spec := session.Spec{Type: "batch", Image: m.image, Label: key, Timeout: session.Duration(5 * time.Second),
+	spec := session.Spec{Type: "batch", Image: m.image, Label: key,
+		Lifetime:    session.Lifetime{Timeout: session.Duration(5 * time.Second)},
 		Accelerator: gpu.Request{Shares: []gpu.Share{100, 300, 600}[m.r.IntN(3)]},
 		Command:     fmt.Sprintf("exec sleep %.1f", m.r.Float64()*3),
 		Resources:   session.Resources{CPU: 1, Memory: 64 << 20}}

@@ -223,22 +223,29 @@ func TestQueueFlagsMakeTheSpec(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	want := session.Spec{Type: "batch", Image: "i", Command: "true",
-		NotBefore: pointer(time.Date(2026, 5, 1, 18, 30, 0, 0, time.UTC)), Timeout: session.Duration(5 * time.Minute),
-		Accelerator: gpu.Request{Profile: "1g.10gb", Count: 1}, Uncooperative: true, MPS: true, Cluster: 2,
-		Priority: pointer(0),
-		After:    []string{"def3run00000", "abc2pull0000"}, PendingTimeout: session.Duration(2 * time.Hour),
-		Label: "vision", CommitOnEnd: 3,
-		Idle: &session.IdlePolicy{Lifetime: session.Duration(2 * 24 * time.Hour),
-			Network: session.Duration(1 * time.Hour),
-			Use: session.UsePolicy{Window: session.Duration(30 * time.Minute),
-				Grace: session.Duration(5 * time.Minute), Any: true,
-				CPU: pointer(0.5), Memory: pointer(1.0), GPU: pointer(5.0), VRAM: pointer(7.0)}}}
+		Schedule: session.Schedule{
+			NotBefore:      pointer(time.Date(2026, 5, 1, 18, 30, 0, 0, time.UTC)),
+			Priority:       pointer(0),
+			After:          []string{"def3run00000", "abc2pull0000"},
+			PendingTimeout: session.Duration(2 * time.Hour),
+		}, Lifetime: session.Lifetime{
+			Timeout:     session.Duration(5 * time.Minute),
+			CommitOnEnd: 3,
+			Idle: &session.IdlePolicy{Lifetime: session.Duration(2 * 24 * time.Hour),
+				Network: session.Duration(1 * time.Hour),
+				Use: session.UsePolicy{Window: session.Duration(30 * time.Minute),
+					Grace: session.Duration(5 * time.Minute), Any: true,
+					CPU: pointer(0.5), Memory: pointer(1.0), GPU: pointer(5.0), VRAM: pointer(7.0)}},
+		},
+		Accelerator: gpu.Request{Profile: "1g.10gb", Count: 1}, Tuning: session.Tuning{Uncooperative: true, MPS: true},
+		Cluster: 2,
+		Label:   "vision"}
 	if spec := last.Load().Spec; !reflect.DeepEqual(spec, want) {
 		t.Errorf("got  %+v\nwant %+v", spec, want)
 	}
 	f.run(t, "run", "--image", "i", "--preset", "half A card", "--cpu", "2", "--idle-off", "-d")
 	want = session.Spec{Image: "i", Resources: session.Resources{CPU: 2, Memory: 16 << 30,
-		Shm: 2 << 30}, Accelerator: gpu.Request{Shares: 500}, Idle: &session.IdlePolicy{}}
+		Shm: 2 << 30}, Accelerator: gpu.Request{Shares: 500}, Lifetime: session.Lifetime{Idle: &session.IdlePolicy{}}}
 	if spec := last.Load().Spec; !reflect.DeepEqual(spec, want) {
 		t.Errorf("got  %+v\nwant %+v", spec, want)
 	}
@@ -358,9 +365,10 @@ func TestPriorityKeepAndPresetsAreAskedFor(t *testing.T) {
 		}
 	}
 	f.handle("PATCH /api/v1/sessions/{id}", note(api.Session{Session: session.Session{Name: "waiting-one",
-		Priority: 90}}))
+		Resolved: session.Resolved{Priority: 90}}}))
 	f.handle("POST /api/v1/sessions/{id}/keep",
-		note(api.Session{Session: session.Session{Name: "train-a", KeepUntil: pointer(noon.Add(4 * time.Hour))}}))
+		note(api.Session{Session: session.Session{Name: "train-a",
+			Progress: session.Progress{KeepUntil: pointer(noon.Add(4 * time.Hour))}}}))
 	f.handle("POST /api/v1/presets", note(hub.Preset{PresetContent: hub.PresetContent{Name: "Mine"}}))
 	f.handle("PATCH /api/v1/presets/{id}", note(hub.Preset{PresetContent: hub.PresetContent{Name: "Third"}}))
 	f.handle("DELETE /api/v1/presets/{id}", note(nil))

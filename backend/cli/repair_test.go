@@ -81,7 +81,7 @@ func TestFlagsRepairAFileAndLeaveTheRest(t *testing.T) {
 	last := plane.launching(t, pending)
 	got := plane.run(t, "run", "-f", file, "-d", "--on=", "--group=", "--gpu", "none", "-v", "other:/home/work/sets:ro",
 		"--no-volume", "/data/old", "--no-after", "prepare")
-	want := session.Spec{Image: "a", Accelerator: gpu.Request{}, After: []string{},
+	want := session.Spec{Image: "a", Accelerator: gpu.Request{}, Schedule: session.Schedule{After: []string{}},
 		Mounts: []session.Mount{{Folder: "other", Target: "/home/work/sets", ReadOnly: true},
 			{Folder: "models", Target: "/models"}}}
 	request := last.Load()

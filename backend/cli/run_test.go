@@ -46,7 +46,7 @@ func pending(spec session.Spec) api.Session {
 		kind = "interactive"
 	}
 	return api.Session{Session: session.Session{ID: "new000000000", Name: "new-one", Status: "PENDING",
-		Result: "undefined", CreatedAt: noon, Spec: spec}, Type: kind, Image: spec.Image}
+		End: session.End{Result: "undefined"}, CreatedAt: noon, Spec: spec}, Type: kind, Image: spec.Image}
 }
 
 func TestFlagsMakeTheSpec(t *testing.T) {
@@ -65,11 +65,13 @@ func TestFlagsMakeTheSpec(t *testing.T) {
 	}
 	at := noon.Add(90 * time.Minute)
 	want := session.Spec{Name: "abcd", Type: "batch", Image: "python:3.12",
-		Command: `python -c 'print('\''hi'\'')' '$HOME'`, NotBefore: &at, Timeout: session.Duration(30 * time.Minute),
+		Command: `python -c 'print('\''hi'\'')' '$HOME'`, Schedule: session.Schedule{NotBefore: &at},
+		Lifetime:  session.Lifetime{Timeout: session.Duration(30 * time.Minute)},
 		Env:       []session.EnvVar{{Name: "A", Value: "2"}, {Name: "FROM_HERE", Value: "x y"}},
-		Resources: session.Resources{CPU: 2, Memory: 512 * gpu.MiB, Shm: 64 * gpu.MiB}, Threads: 3,
-		Mounts: []session.Mount{{Source: home + "/data", Target: "in", ReadOnly: true}, {Source: "/abs"}},
-		Ports:  []int{8080, 9000, 9001}}
+		Resources: session.Resources{CPU: 2, Memory: 512 * gpu.MiB, Shm: 64 * gpu.MiB},
+		Tuning:    session.Tuning{Threads: 3},
+		Mounts:    []session.Mount{{Source: home + "/data", Target: "in", ReadOnly: true}, {Source: "/abs"}},
+		Access:    session.Access{Ports: []int{8080, 9000, 9001}}}
 	request := last.Load()
 	if !reflect.DeepEqual(request.Spec, want) {
 		t.Errorf("got  %+v\nwant %+v", request.Spec, want)

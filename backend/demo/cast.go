@@ -27,7 +27,7 @@ func work(name, label string, cpus int, memory gpu.Bytes, accelerator gpu.Reques
 		Name: name, Type: session.Batch, Image: imageTorch, Label: label, Accelerator: accelerator,
 		Resources: session.Resources{CPU: cpus, Memory: memory},
 		Command:   training(cpus, memory, time.Duration(hours*float64(time.Hour))),
-		Timeout:   session.Duration(time.Duration(hours*float64(time.Hour)) + time.Hour),
+		Lifetime:  session.Lifetime{Timeout: session.Duration(time.Duration(hours*float64(time.Hour)) + time.Hour)},
 	}
 }
 
@@ -100,7 +100,8 @@ func failures() []Act {
 		{Spec: session.Spec{Name: "batch-too-large", Type: session.Batch, Image: imagePython, Label: "churn",
 			Resources: small, Command: tooLarge(small.Memory)}},
 		{Spec: session.Spec{Name: "too-slow", Type: session.Batch, Image: imagePython, Label: "churn", Resources: small,
-			Command: "echo working\nsleep 3600\n", Timeout: session.Duration(5 * time.Second)}},
+			Command:  "echo working\nsleep 3600\n",
+			Lifetime: session.Lifetime{Timeout: session.Duration(5 * time.Second)}}},
 	}
 }
 
@@ -139,7 +140,7 @@ func OnLab(o Options) []Act {
 	report := session.Spec{
 		Name: "vision-report", Type: session.Batch, Image: imagePython, Label: "vision",
 		Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB},
-		Command:   "echo 'report written'", After: []string{"vision-finetune"},
+		Command:   "echo 'report written'", Schedule: session.Schedule{After: []string{"vision-finetune"}},
 	}
 	acts = append(acts, Act{Spec: report})
 	if o.Story == StoryIdle {

@@ -300,7 +300,6 @@ const (
 	LabelInstance = "slipway.instance" // random id of the agent's data folder: whose container this is
 	LabelGrants   = "slipway.grants"   // JSON of session.Grants
 	LabelName     = "slipway.name"     // session name at creation
-	LabelSpec     = "slipway.spec"     // SHA-256 of the spec
 	LabelFolders  = "slipway.folders"  // JSON of a list of session.FolderMount; none: no label
 )
 
@@ -308,5 +307,5 @@ const (
 // where there is nothing to say, so that none of its image's takes their place.
 var ContainerLabels = []string{
 	LabelSession, LabelKernel, LabelAttempt, LabelOwner, LabelAgent, LabelInstance, LabelGrants, LabelName,
-	LabelSpec, LabelFolders,
+	LabelFolders,
 }

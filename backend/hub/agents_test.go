@@ -121,15 +121,16 @@ func TestAgentsComeAndGoWhileTheHubRuns(t *testing.T) {
 		if _, err := f.UpdateAgent("lab", hub.AgentUpdate{Group: new("gpus")}); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []session.Spec{{Image: "a:1", Agent: "lab"}, {Image: "a:1", Group: "gpus"},
-			{Image: "a:1", Group: "gpus", Agent: "lab"}} {
+		for _, want := range []session.Spec{{Image: "a:1", Schedule: session.Schedule{Agent: "lab"}}, {Image: "a:1",
+			Schedule: session.Schedule{Group: "gpus"}},
+			{Image: "a:1", Schedule: session.Schedule{Group: "gpus", Agent: "lab"}}} {
 			s, err := f.Launch(t.Context(), hub.LaunchRequest{Spec: want})
 			if err != nil || s.Agent != "lab" {
 				t.Fatalf("%+v went to %q, %v", want, s.Agent, err)
 			}
 		}
-		for _, wrong := range []session.Spec{{Image: "a:1", Agent: "local", Group: "gpus"},
-			{Image: "a:1", Group: "none"}} {
+		for _, wrong := range []session.Spec{{Image: "a:1", Schedule: session.Schedule{Agent: "local", Group: "gpus"}},
+			{Image: "a:1", Schedule: session.Schedule{Group: "none"}}} {
 			var e *session.Error
 			if _, err := f.Launch(t.Context(), hub.LaunchRequest{Spec: wrong}); !errors.As(err, &e) ||
 				len(e.Fields) != 1 {
@@ -213,12 +214,14 @@ func TestSessionsAreLaunchedForOthersWhereOneRules(t *testing.T) {
 			f.lab.Owner, f.lab.Role = "ada-there", c.role
 			f.add(t)
 			s, err := f.Launch(t.Context(),
-				hub.LaunchRequest{Owner: c.asked, Spec: session.Spec{Image: "a:1", Agent: c.agent}})
+				hub.LaunchRequest{Owner: c.asked, Spec: session.Spec{Image: "a:1",
+					Schedule: session.Schedule{Agent: c.agent}}})
 			if (session.CodeOf(err) == session.CodeInvalid) != (c.kind != "") || s.Owner != c.want {
 				t.Fatalf("it is launched for %q, %v", s.Owner, err)
 			}
 			many, err := f.LaunchMany(t.Context(),
-				hub.LaunchRequest{Owner: c.asked, Spec: session.Spec{Image: "a:1", Agent: c.agent}}, 2)
+				hub.LaunchRequest{Owner: c.asked, Spec: session.Spec{Image: "a:1",
+					Schedule: session.Schedule{Agent: c.agent}}}, 2)
 			if c.kind != "" {
 				refused := slices.ContainsFunc(session.AsError(err, "").Fields,
 					func(e session.FieldError) bool { return e.Field == "owner" && e.Kind == c.kind })
@@ -237,7 +240,7 @@ func TestSessionsAreLaunchedForOthersWhereOneRules(t *testing.T) {
 func TestOfflineAgentIsShownOverARestartAsOldAsItIs(t *testing.T) {
 	f := newFleet(t)
 	f.lab.Put(session.Session{ID: "bbbbbbbbbbbb", Name: "over-there", Status: session.Running,
-		Result: session.ResultUndefined,
+		End: session.End{Result: session.ResultUndefined},
 		Spec: session.Spec{Image: "a:1", Env: []session.EnvVar{{Name: "API_TOKEN", Value: "hush-hush"},
 			{Name: "DEPTH", Value: "50"}}}})
 	remote := f.add(t)
@@ -269,7 +272,8 @@ func TestOfflineAgentIsShownOverARestartAsOldAsItIs(t *testing.T) {
 func TestAgentIsRenamedWithWhatBelongsToIt(t *testing.T) {
 	f := newFleet(t)
 	f.add(t)
-	s, err := f.Launch(t.Context(), hub.LaunchRequest{Spec: session.Spec{Image: "a:1", Agent: "lab"}})
+	s, err := f.Launch(t.Context(), hub.LaunchRequest{Spec: session.Spec{Image: "a:1",
+		Schedule: session.Schedule{Agent: "lab"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ func numbered(text, separator string, i, count int) string {
 func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spec, count int) error {
 	var wrong []session.FieldError
 	if name := numbered(spec.Name, "-", count-1, count); name != "" {
-		if e := session.ValidateName(name); e != nil {
+		if e := session.SessionNames.Check(name); e != nil {
 			wrong = append(wrong, *e)
 		}
 	}

@@ -99,7 +99,7 @@ func TestDependentsAreKnownOnBothSides(t *testing.T) {
 		defer watcher.Close()
 		next(t, watcher)
 		second := w.agents[0].Put(session.Session{ID: "bbbbbbbbbbbb", Status: session.Pending,
-			DependsOn: []session.ID{"aaaaaaaaaaaa"}})
+			Resolved: session.Resolved{DependsOn: []session.ID{"aaaaaaaaaaaa"}}})
 		if e := next(t, watcher); e.Session.ID != "bbbbbbbbbbbb" || len(e.Dependents) != 0 {
 			t.Fatalf("event %+v", e)
 		}
@@ -193,7 +193,7 @@ func TestLaunchesAreSpreadAndNamed(t *testing.T) {
 	w := open(t, "local", "lab")
 	w.run(t)
 	outcomes, err := w.LaunchMany(t.Context(),
-		hub.LaunchRequest{Spec: session.Spec{Image: "a:1", Name: "train", After: nil}}, 2)
+		hub.LaunchRequest{Spec: session.Spec{Image: "a:1", Name: "train", Schedule: session.Schedule{After: nil}}}, 2)
 	if err != nil || len(outcomes) != 2 || outcomes[0].Session.Name != "train-1" ||
 		outcomes[1].Session.Name != "train-2" {
 		t.Fatalf("%+v, %v", outcomes, err)

@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,10 +53,9 @@ func cloneRecents(recents []Recent) []Recent { return append([]Recent{}, recents
 // pushRecent returns recents with entry on top. An entry of the same launch gives
 // it its id, its pin and a name that a person chose.
 func pushRecent(recents []Recent, entry Recent) []Recent {
-	same := entry.Spec.SpecKey()
 	rest := make([]Recent, 0, len(recents)+1)
 	for _, r := range recents {
-		if r.Count != entry.Count || r.Owner != entry.Owner || r.Spec.SpecKey() != same {
+		if r.Count != entry.Count || r.Owner != entry.Owner || !alike(r.Spec, entry.Spec) {
 			rest = append(rest, r)
 			continue
 		}
@@ -64,6 +65,13 @@ func pushRecent(recents []Recent, entry Recent) []Recent {
 		}
 	}
 	return pruneRecents(append([]Recent{entry}, rest...))
+}
+
+// alike reports whether two specs ask for the same, the name included.
+func alike(a, b session.Spec) bool {
+	left, _ := json.Marshal(a.WithDefaults()) // they were launched, so they can be written
+	right, _ := json.Marshal(b.WithDefaults())
+	return bytes.Equal(left, right)
 }
 
 // pruneRecents keeps all pinned entries and the newest others.

@@ -101,7 +101,7 @@ func TestHostileAgentDoesNotDecideWhoWaits(t *testing.T) {
 	f.awaitShown(t, "aaaaaaaaaaaa")
 	f.add(t)
 	f.lab.Put(session.Session{ID: "bbbbbbbbbbbb", Name: "waits", Status: session.Pending,
-		DependsOn: []session.ID{"aaaaaaaaaaaa"}})
+		Resolved: session.Resolved{DependsOn: []session.ID{"aaaaaaaaaaaa"}}})
 	f.settled(t)
 	if ids := f.Dependents("aaaaaaaaaaaa"); len(ids) > 0 {
 		t.Errorf("%v wait for it", ids)

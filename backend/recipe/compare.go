@@ -71,11 +71,10 @@ func flatten(spec session.Spec) []Field {
 		switch {
 		case value.Kind() == reflect.Struct:
 			set := false
-			for i := range value.NumField() {
-				if !value.Field(i).IsZero() {
+			for field, f := range fields(value.Type()) {
+				if member := value.FieldByIndex(f.Index); !member.IsZero() {
 					set = true
-					field, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-					walk(value.Field(i), strings.TrimPrefix(name+"."+field, "."))
+					walk(member, strings.TrimPrefix(name+"."+field, "."))
 				}
 			}
 			if !set {

@@ -45,7 +45,7 @@ func ParseLink(text string) (Link, error) {
 	switch address.Host {
 	case LinkOpen:
 		ref := strings.Trim(address.Path, "/")
-		if !session.ValidID(ref) && session.ValidateName(ref) != nil {
+		if !session.ValidID(ref) && session.SessionNames.Check(ref) != nil {
 			return Link{}, &Fault{Message: fmt.Sprintf("the link names no session: %q.", ref),
 				Hint: "Write slipway://open/ and the id or name of a session."}
 		}

@@ -19,7 +19,7 @@ func TestLinksAreRead(t *testing.T) {
 		"slipway://run?image=a&cpu=2&memory=4g&accelerator=0.5&env=A%3Db%3Dc&port=8080&folder=data:d": {Kind: "run",
 			Spec: &session.Spec{Image: "a", Accelerator: gpu.Request{Shares: 500},
 				Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB},
-				Env:       []session.EnvVar{{Name: "A", Value: "b=c"}}, Ports: []int{8080},
+				Env:       []session.EnvVar{{Name: "A", Value: "b=c"}}, Access: session.Access{Ports: []int{8080}},
 				Mounts: []session.Mount{{Folder: "data", Target: "d"}}}},
 		"slipway://run?recipe=" + whole + "&name=train-b": {Kind: "run",
 			Spec: &session.Spec{Name: "train-b", Image: "python:3.12", Resources: session.Resources{CPU: 2}}},

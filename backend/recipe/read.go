@@ -138,11 +138,10 @@ func decodeStruct(node *yaml.Node, into reflect.Value, path string) error {
 	if node.Kind != yaml.MappingNode {
 		return wrong(node, named(path), "is not a group of fields", "Write fields as name: value.")
 	}
-	members := map[string]int{}
+	members := map[string][]int{}
 	var names []string
-	for i := range into.NumField() {
-		name, _, _ := strings.Cut(into.Type().Field(i).Tag.Get("json"), ",")
-		members[name] = i
+	for name, f := range fields(into.Type()) {
+		members[name] = f.Index
 		names = append(names, name)
 	}
 	seen := map[string]bool{}
@@ -156,7 +155,7 @@ func decodeStruct(node *yaml.Node, into reflect.Value, path string) error {
 			return wrong(key, key.Value, "is there twice", "Keep one of them.")
 		}
 		seen[key.Value] = true
-		if err := decode(value, into.Field(at), strings.TrimPrefix(path+"."+key.Value, ".")); err != nil {
+		if err := decode(value, into.FieldByIndex(at), strings.TrimPrefix(path+"."+key.Value, ".")); err != nil {
 			return err
 		}
 	}

@@ -63,17 +63,25 @@ func TestRecipesAreReadWhole(t *testing.T) {
 	}
 	got.NotBefore = nil
 	want := session.Spec{Name: "train-a", Type: "batch", Image: "python:3.12", Command: "python train.py\necho done\n",
-		Timeout:   session.Duration(30 * time.Minute),
+		Lifetime: session.Lifetime{
+			Timeout:     session.Duration(30 * time.Minute),
+			CommitOnEnd: 3,
+			Idle: &session.IdlePolicy{Lifetime: session.Duration(2 * 24 * time.Hour),
+				Use: session.UsePolicy{Window: session.Duration(30 * time.Minute), Any: true, GPU: new(5.0),
+					CPU: new(0.5)}},
+		},
 		Env:       []session.EnvVar{{Name: "SEED", Value: "7"}, {Name: "EMPTY"}},
 		Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB, Shm: 1 << 30},
-		Threads:   4, Mounts: []session.Mount{{Source: "/data", Target: "data", ReadOnly: true}},
-		Ports: []int{8080, 9000, 9001, 9002}, Agent: "local",
-		Accelerator: gpu.Request{Shares: 500}, MPS: true, Cluster: 2, Priority: new(0), After: []string{"train-b"},
-		PendingTimeout: session.Duration(2 * time.Hour),
-		Label:          "vision", CommitOnEnd: 3,
-		Idle: &session.IdlePolicy{Lifetime: session.Duration(2 * 24 * time.Hour),
-			Use: session.UsePolicy{Window: session.Duration(30 * time.Minute), Any: true, GPU: new(5.0),
-				CPU: new(0.5)}}}
+		Tuning:    session.Tuning{Threads: 4, MPS: true},
+		Mounts:    []session.Mount{{Source: "/data", Target: "data", ReadOnly: true}},
+		Access:    session.Access{Ports: []int{8080, 9000, 9001, 9002}}, Schedule: session.Schedule{
+			Agent:          "local",
+			Priority:       new(0),
+			After:          []string{"train-b"},
+			PendingTimeout: session.Duration(2 * time.Hour),
+		},
+		Accelerator: gpu.Request{Shares: 500}, Cluster: 2,
+		Label: "vision"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}

@@ -3,6 +3,7 @@ package recipe
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"reflect"
 	"strings"
 	"time"
@@ -103,17 +104,27 @@ func plain(text string) bool {
 // none is still a group: an idle policy that is off says something.
 func encodeStruct(value reflect.Value) *yaml.Node {
 	group := &yaml.Node{Kind: yaml.MappingNode}
-	for i := range value.NumField() {
-		if value.Field(i).IsZero() {
-			continue
+	for name, f := range fields(value.Type()) {
+		if field := value.FieldByIndex(f.Index); !field.IsZero() {
+			group.Content = append(group.Content, scalar(name), encode(field))
 		}
-		name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-		group.Content = append(group.Content, scalar(name), encode(value.Field(i)))
 	}
 	if len(group.Content) == 0 {
 		group.Style = yaml.FlowStyle
 	}
 	return group
+}
+
+// fields are the fields of a struct by their names in JSON, those of what it
+// embeds among them.
+func fields(t reflect.Type) iter.Seq2[string, reflect.StructField] {
+	return func(yield func(string, reflect.StructField) bool) {
+		for _, f := range reflect.VisibleFields(t) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous && !yield(name, f) {
+				return
+			}
+		}
+	}
 }
 
 // encodeEnv writes variables as a map, or as a list where that cannot hold them.

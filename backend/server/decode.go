@@ -295,14 +295,9 @@ func clip(text string) string {
 // fieldsOf returns the JSON names of a struct's fields with their types.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := make(map[string]reflect.Type, t.NumField())
-	for i := range t.NumField() {
-		field := t.Field(i)
-		if field.Anonymous {
-			maps.Copy(fields, fieldsOf(field.Type))
-			continue
-		}
+	for _, field := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if field.IsExported() && name != "" && name != "-" {
+		if !field.Anonymous && field.IsExported() && name != "" && name != "-" {
 			fields[name] = field.Type
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func TestNothingSecretLeavesTheServer(t *testing.T) {
 	spec := session.Spec{Env: []session.EnvVar{{Name: "HF_TOKEN", Value: "hush"}}}
 	answers := map[string]any{
-		"a session":  sessionOut(session.Session{Spec: spec, SpecKey: "hush"}, nil, nil),
+		"a session":  sessionOut(session.Session{Spec: spec}, nil, nil),
 		"a recent":   recentOut(hub.Recent{Spec: spec}),
 		"an image":   imageOut(session.Image{Owners: []string{"hush"}, UsedBy: []session.ImageUser{{Owner: "hush"}}}),
 		"a folder":   folderOut(session.Folder{UsedBy: []session.FolderUser{{Owner: "hush"}}}),

@@ -19,19 +19,30 @@ import (
 func everything() session.Spec {
 	at := time.Now().Add(24 * time.Hour).UTC().Truncate(time.Second)
 	return session.Spec{
-		Name: "train-all", Type: session.Batch, Image: "lab:1", Command: "python train.py\nsync", NotBefore: &at,
-		Timeout:   session.Duration(90 * time.Minute),
+		Name: "train-all", Type: session.Batch, Image: "lab:1", Command: "python train.py\nsync",
+		Schedule: session.Schedule{
+			NotBefore:      &at,
+			Agent:          "local",
+			Group:          "default",
+			Priority:       ptr(70),
+			After:          []string{"prepare", "fetch"},
+			PendingTimeout: session.Duration(2 * time.Hour),
+		},
+		Lifetime: session.Lifetime{
+			Timeout:     session.Duration(90 * time.Minute),
+			CommitOnEnd: 4,
+			Idle: &session.IdlePolicy{Lifetime: session.Duration(48 * time.Hour), Network: session.Duration(time.Hour),
+				Use: session.UsePolicy{Window: session.Duration(30 * time.Minute),
+					Grace: session.Duration(5 * time.Minute), Any: true,
+					CPU: ptr(0.5), Memory: ptr(1.0), GPU: ptr(5.0), VRAM: ptr(2.5)}},
+		},
 		Env:       []session.EnvVar{{Name: "SEED", Value: "7"}, {Name: "LINES", Value: "a\n b"}},
-		Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB, Shm: 200 * gpu.MiB}, Threads: 3,
+		Resources: session.Resources{CPU: 2, Memory: 4 * gpu.GiB, Shm: 200 * gpu.MiB},
+		Tuning:    session.Tuning{Threads: 3, Uncooperative: true, MPS: true},
 		Mounts: []session.Mount{{Source: "/data", Target: "/home/work/in", ReadOnly: true},
 			{Folder: "sets", Path: "a/b", Target: "/home/work/sets"}},
-		Ports: []int{8080, 9000}, Agent: "local", Group: "default",
-		Accelerator: gpu.Request{Shares: 500}, Uncooperative: true, MPS: true, Cluster: 2, Priority: ptr(70),
-		After:          []string{"prepare", "fetch"},
-		PendingTimeout: session.Duration(2 * time.Hour), Label: "thesis", NoSSH: true, CommitOnEnd: 4,
-		Idle: &session.IdlePolicy{Lifetime: session.Duration(48 * time.Hour), Network: session.Duration(time.Hour),
-			Use: session.UsePolicy{Window: session.Duration(30 * time.Minute), Grace: session.Duration(5 * time.Minute),
-				Any: true, CPU: ptr(0.5), Memory: ptr(1.0), GPU: ptr(5.0), VRAM: ptr(2.5)}},
+		Access:      session.Access{Ports: []int{8080, 9000}, NoSSH: true},
+		Accelerator: gpu.Request{Shares: 500}, Cluster: 2, Label: "thesis",
 	}
 }
 
@@ -143,8 +154,9 @@ func TestWhatARecipeLeavesOutIsSaid(t *testing.T) {
 	past := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	w.agent.Put(session.Session{ID: "aaaaaaaaaaaa", Name: "old", Agent: "local", Status: session.Terminated,
 		CreatedAt: past,
-		Spec: session.Spec{Image: "lab:1", Type: session.Batch, Command: "x", NotBefore: &past,
-			Env: []session.EnvVar{{Name: "HF_TOKEN", Value: "hush"}}}})
+		Spec: session.Spec{Image: "lab:1", Type: session.Batch, Command: "x",
+			Schedule: session.Schedule{NotBefore: &past},
+			Env:      []session.EnvVar{{Name: "HF_TOKEN", Value: "hush"}}}})
 	var got api.Recipe
 	w.call(t, "GET", "/api/v1/sessions/aaaaaaaaaaaa/recipe", "", &got)
 	if got.Passed == nil || !got.Passed.Equal(past) || got.Spec.NotBefore != nil ||

@@ -12,8 +12,10 @@ import (
 
 func TestListsAreNeverNull(t *testing.T) {
 	at := time.Date(2031, 5, 1, 12, 0, 0, 0, time.UTC)
-	s := api.Session{Session: session.Session{ID: "a", CreatedAt: at, Grants: session.Grants{Memory: gpu.GiB},
-		Kernels: []session.Kernel{{Name: "main1"}}}}
+	s := api.Session{Session: session.Session{ID: "a", CreatedAt: at, Allocation: session.Allocation{
+		Grants:  session.Grants{Memory: gpu.GiB},
+		Kernels: []session.Kernel{{Name: "main1"}},
+	}}}
 	text, err := json.Marshal(complete(map[string]any{"one": &s, "none": []int(nil), "nothing": nil}))
 	if err != nil {
 		t.Fatal(err)

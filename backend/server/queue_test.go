@@ -60,14 +60,20 @@ func TestSpecComesBackAsItWasAsked(t *testing.T) {
 	}
 	want := session.Spec{Name: "again", Type: "interactive", Image: "a:1",
 		Resources:   session.Resources{CPU: 1, Memory: 1 << 30, Shm: 64 << 20},
-		Accelerator: gpu.Request{Shares: 500}, Uncooperative: true, MPS: true, Cluster: 2, Priority: ptr(0),
-		After: []string{"aaaaaaaaaaaa"}, PendingTimeout: session.Duration(2 * time.Hour), Label: "vision",
-		CommitOnEnd: 3,
-		Idle: &session.IdlePolicy{Lifetime: session.Duration(2 * 24 * time.Hour),
-			Network: session.Duration(1 * time.Hour),
-			Use: session.UsePolicy{Window: session.Duration(30 * time.Minute),
-				Grace: session.Duration(5 * time.Minute), Any: true,
-				CPU: ptr(0.5), GPU: ptr(5.0)}}}
+		Accelerator: gpu.Request{Shares: 500}, Tuning: session.Tuning{Uncooperative: true, MPS: true}, Cluster: 2,
+		Schedule: session.Schedule{
+			Priority:       ptr(0),
+			After:          []string{"aaaaaaaaaaaa"},
+			PendingTimeout: session.Duration(2 * time.Hour),
+		}, Label: "vision",
+		Lifetime: session.Lifetime{
+			CommitOnEnd: 3,
+			Idle: &session.IdlePolicy{Lifetime: session.Duration(2 * 24 * time.Hour),
+				Network: session.Duration(1 * time.Hour),
+				Use: session.UsePolicy{Window: session.Duration(30 * time.Minute),
+					Grace: session.Duration(5 * time.Minute), Any: true,
+					CPU: ptr(0.5), GPU: ptr(5.0)}},
+		}}
 	if !reflect.DeepEqual(s.Spec, want) {
 		t.Errorf("spec  %+v\nwant %+v", s.Spec, want)
 	}
@@ -386,7 +392,7 @@ func TestResourcesAreSummedUp(t *testing.T) {
 	w.agent.Put(s)
 	w.agent.Put(session.Session{ID: "cccccccccccc", Name: "waits", Owner: "ada", Status: session.Pending})
 	w.agent.Put(session.Session{ID: "bbbbbbbbbbbb", Name: "of-bob", Owner: "bob", Status: session.Running,
-		Grants: session.Grants{CPUs: []int{3}}})
+		Allocation: session.Allocation{Grants: session.Grants{CPUs: []int{3}}}})
 	w.agent.SetBoard(board())
 	var all []api.ResourceSummary
 	w.hub.WaitHeard(t.Context())

@@ -68,9 +68,9 @@ func TestARecipeNamesTheImageThatTheSessionUsed(t *testing.T) {
 	w.agent.SetImages(session.Image{ID: ownID, Refs: []string{"lab:1"}})
 	past := time.Now().Add(-time.Hour)
 	w.agent.Put(session.Session{ID: "aaaaaaaaaaaa", Name: "old", Agent: "local", Status: session.Terminated,
-		CreatedAt: past, Pinned: "lab:1@" + repoDigest,
-		Spec: session.Spec{Image: "lab:1", Type: session.Batch, Command: "x", NotBefore: &past,
-			After: []string{"bbbbbbbbbbbb"}}})
+		CreatedAt: past, Resolved: session.Resolved{Pinned: "lab:1@" + repoDigest},
+		Spec: session.Spec{Image: "lab:1", Type: session.Batch, Command: "x",
+			Schedule: session.Schedule{NotBefore: &past, After: []string{"bbbbbbbbbbbb"}}}})
 	w.agent.Put(session.Session{ID: "bbbbbbbbbbbb", Name: "new", Agent: "local", Status: session.Terminated,
 		CreatedAt: past, Spec: session.Spec{Image: "lab:1"}})
 	w.agent.Put(session.Session{ID: "cccccccccccc", Name: "gone", Agent: "local", Status: session.Terminated,

@@ -429,10 +429,12 @@ func BenchmarkListOfThousandFinishedSessions(b *testing.B) {
 	sessions := make([]session.Session, 1000)
 	for i := range sessions {
 		sessions[i] = session.Session{ID: session.ID(fmt.Sprintf("a%011d", i)), Name: "train",
-			Status: session.Terminated, Result: session.ResultSuccess, CreatedAt: time.Now(),
+			Status: session.Terminated, End: session.End{Result: session.ResultSuccess}, CreatedAt: time.Now(),
 			Spec: session.Spec{Image: "a:1", Env: []session.EnvVar{{Name: "TOKEN", Value: "x"},
 				{Name: "A", Value: "b"}}, Mounts: []session.Mount{{Source: "/a", Target: "/home/work/a"}}},
-			Kernels: []session.Kernel{{Name: "main1", Container: strings.Repeat("c", 64)}}}
+			Allocation: session.Allocation{
+				Kernels: []session.Kernel{{Name: "main1", Container: strings.Repeat("c", 64)}},
+			}}
 	}
 	w.agent.Fill(sessions)
 	for b.Loop() {

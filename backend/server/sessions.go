@@ -255,7 +255,7 @@ func checkUpdate(req api.SessionUpdate) error {
 			Message: "Nothing is to be changed.", Hint: "Send a name, a priority or tags."})
 	}
 	if req.Name != nil {
-		if e := session.ValidateName(*req.Name); e != nil {
+		if e := session.SessionNames.Check(*req.Name); e != nil {
 			wrong = append(wrong, *e)
 		}
 	}

@@ -27,11 +27,10 @@ func maybe[A, B any](p *A, turn func(A) B) *B {
 	return &out
 }
 
-// sessionOut is a session as it leaves the server, with its newest sample, if
-// there is one, and those that wait for it. The key of its spec goes with the
-// secrets: it is made of them.
+// sessionOut is a session as it leaves the server, without secrets, with its
+// newest sample, if there is one, and those that wait for it.
 func sessionOut(s session.Session, usage *session.Usage, dependents []session.ID) api.Session {
-	s.Spec, s.SpecKey = s.Spec.Redacted(session.Hidden), ""
+	s.Spec = s.Spec.Redacted(session.Hidden)
 	return api.Session{Session: s, Type: s.Spec.Type, Image: s.Spec.Image, Usage: usage, Dependents: dependents}
 }
 

@@ -146,7 +146,7 @@ func besiege(t *testing.T, h *hostileHost) *besieged {
 	h.Host = tunnel.NewHost(tunnel.Config{})
 	honest := hubtest.New("honest")
 	honest.Put(session.Session{ID: "hhhhhhhhhhhh", Name: "honest-one", Status: session.Running,
-		Result: session.ResultUndefined, CreatedAt: time.Now()})
+		End: session.End{Result: session.ResultUndefined}, CreatedAt: time.Now()})
 	far := tunnel.NewHost(tunnel.Config{})
 	handler := agentrpc.NewHandler(agentrpc.HandlerConfig{Resolve: func(tunnel.Peer) (session.Agent,
 		error) {

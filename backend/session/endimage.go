@@ -46,7 +46,7 @@ func (s Session) KeepsContainer() bool {
 }
 
 // SeriesName names the image of a number in the series of a session's name. It
-// keeps the rule of [ValidateCommitName], whatever the name of the session.
+// keeps the rule of [CommitNames], whatever the name of the session.
 func SeriesName(name string, number int) string {
 	slug := strings.Map(func(r rune) rune {
 		if r == '.' {

@@ -12,7 +12,7 @@ func TestNamesOfASeriesKeepTheRule(t *testing.T) {
 		strings.Repeat("x", 29) + ".training": strings.Repeat("x", 29) + "-7",
 	} {
 		got := SeriesName(name, 7)
-		if got != want || ValidateCommitName(got) != nil || ValidateName(name) != nil {
+		if got != want || CommitNames.Check(got) != nil || SessionNames.Check(name) != nil {
 			t.Errorf("%s gives %s, want %s", name, got, want)
 		}
 	}

@@ -184,16 +184,14 @@ const MaxFolders = 10_000
 
 // Validate returns everything that is wrong with a request.
 func (r FolderRequest) Validate() []FieldError {
-	var f findings
-	if e := ValidateFolderName(r.Name); e != nil {
-		f = append(f, *e)
-	}
+	chosen := FolderChange{Name: &r.Name}
 	if r.Permission != "" {
-		f = append(f, r.Permission.check()...)
+		chosen.Permission = &r.Permission
 	}
 	if r.Mode != "" {
-		f = append(f, r.Mode.check()...)
+		chosen.Mode = &r.Mode
 	}
+	f := findings(chosen.Validate())
 	if r.Path != "" && (!absolute(r.Path) || !printable(r.Path)) {
 		f.add("path", KindInvalid, fmt.Sprintf("%q is not an absolute path.", clip(r.Path)),
 			"Write the path of a directory from its root, for example /data/images.")
@@ -205,33 +203,16 @@ func (r FolderRequest) Validate() []FieldError {
 func (c FolderChange) Validate() []FieldError {
 	var f findings
 	if c.Name != nil {
-		if e := ValidateFolderName(*c.Name); e != nil {
-			f = append(f, *e)
-		}
+		f.append(FolderNames.Check(*c.Name))
 	}
-	if c.Permission != nil {
-		f = append(f, c.Permission.check()...)
+	if p := c.Permission; p != nil && *p != FolderReadOnly && *p != FolderReadWrite {
+		f.add("permission", KindInvalid, fmt.Sprintf("%q is not a permission.", clip(string(*p))), "Choose rw or ro.")
 	}
-	if c.Mode != nil {
-		f = append(f, c.Mode.check()...)
+	if m := c.Mode; m != nil && *m != FolderGeneral && *m != FolderModel {
+		f.add("mode", KindInvalid, fmt.Sprintf("%q is not what a folder can be for.", clip(string(*m))),
+			"Choose general or model.")
 	}
 	return f
-}
-
-func (p FolderPermission) check() []FieldError {
-	if p == FolderReadOnly || p == FolderReadWrite {
-		return nil
-	}
-	return []FieldError{{Field: "permission", Kind: KindInvalid,
-		Message: fmt.Sprintf("%q is not a permission.", clip(string(p))), Hint: "Choose rw or ro."}}
-}
-
-func (m FolderMode) check() []FieldError {
-	if m == FolderGeneral || m == FolderModel {
-		return nil
-	}
-	return []FieldError{{Field: "mode", Kind: KindInvalid,
-		Message: fmt.Sprintf("%q is not what a folder can be for.", clip(string(m))), Hint: "Choose general or model."}}
 }
 
 // NoFolder is the failure of asking for a folder that there is not, or that is

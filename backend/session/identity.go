@@ -2,9 +2,6 @@ package session
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"regexp"
 )
@@ -66,17 +63,4 @@ var (
 func RandomName() string {
 	return fmt.Sprintf("%s-%s-%02d", nameFirst[random(len(nameFirst))], nameSecond[random(len(nameSecond))],
 		random(100))
-}
-
-// SpecKey is the SHA-256 of s with its defaults filled in, in hexadecimal. Two
-// specs that ask for the same have the same key; the name counts too.
-func (s Spec) SpecKey() string {
-	data, err := json.Marshal(s.WithDefaults())
-	if err != nil {
-		// A time outside the years 0 to 9999 is the one thing that JSON cannot
-		// hold, and Validate has no rule against it: say it in another form.
-		data = fmt.Appendf(nil, "%+v", s.WithDefaults())
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

@@ -234,7 +234,7 @@ type PullRequest struct {
 
 // CommitRequest asks for an image of a session.
 type CommitRequest struct {
-	Name string `json:"name"` // under the rule of [ValidateCommitName]
+	Name string `json:"name"` // under the rule of [CommitNames]
 }
 
 // ImageWorkKind is what a piece of work on images does.

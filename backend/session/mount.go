@@ -81,7 +81,7 @@ func (m Mount) validateFolder(f *findings, field string) bool {
 	case m.Source != "":
 		f.add(field+".source", KindInvalid,
 			"A mount is of a folder or of a directory of the machine, not of both.", hint)
-	case ValidateFolderName(m.Folder) != nil:
+	case FolderNames.Check(m.Folder) != nil:
 		f.say(field+".folder", KindNotFound, Say("folderGone", Fill("name", clip(m.Folder))))
 	case CheckSubPath(m.Path) != "":
 		f.say(field+".path", KindInvalid, Say("pathOutside"))

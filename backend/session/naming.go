@@ -82,18 +82,3 @@ func (r NameRule) Check(name string) *FieldError {
 	wrong := Fault("name", KindInvalid, said)
 	return &wrong
 }
-
-// ValidateName checks the rule for names of sessions; nil where a name keeps it.
-func ValidateName(name string) *FieldError { return SessionNames.Check(name) }
-
-// ValidateFolderName checks the rule for names of folders; nil where a name
-// keeps it.
-func ValidateFolderName(name string) *FieldError {
-	return FolderNames.Check(name)
-}
-
-// ValidateCommitName checks the rule for names of customized images; nil where a
-// name keeps it.
-func ValidateCommitName(name string) *FieldError {
-	return CommitNames.Check(name)
-}

@@ -15,46 +15,71 @@ type ID string
 // Session is what an agent knows of one session. It is stored, sent and shown
 // as this one record.
 type Session struct {
-	ID           ID            `json:"id"`
-	Name         string        `json:"name"`
-	Owner        string        `json:"owner"`
-	Agent        string        `json:"agent"` // name of the agent that keeps it
-	Spec         Spec          `json:"spec"`  // as accepted: defaults filled in
-	SpecKey      string        `json:"specKey,omitempty"`
-	Status       Status        `json:"status"`
-	Result       Result        `json:"result"`
-	Reason       Reason        `json:"reason"`
-	ExitCode     *int          `json:"exitCode"`        // of the batch command; nil before it ended
-	Error        *Cause        `json:"error,omitempty"` // why Status is ERROR, or what went wrong last
-	Wait         *Wait         `json:"wait,omitempty"`  // why a PENDING session is not placed yet
-	Pull         *Pull         `json:"pull,omitempty"`  // progress while PULLING
-	Grants       Grants        `json:"grants"`
-	Attempt      int           `json:"attempt"` // counts placements; container names carry it
-	Kernels      []Kernel      `json:"kernels"`
-	Warnings     []Warning     `json:"warnings"`
-	Stopping     Reason        `json:"stopping,omitempty"` // the reason that an end under way will have
-	Forced       bool          `json:"forced,omitempty"`
-	CreatedAt    time.Time     `json:"createdAt"`
-	ScheduledAt  *time.Time    `json:"scheduledAt,omitempty"`
-	StartedAt    *time.Time    `json:"startedAt,omitempty"` // entered RUNNING
-	TerminatedAt *time.Time    `json:"terminatedAt,omitempty"`
-	Priority     int           `json:"priority"`
-	DependsOn    []ID          `json:"dependsOn"`           // Spec.After as it was understood
-	Enforcement  gpu.Level     `json:"enforcement"`         // how the share of a device is kept
-	Idle         []IdleCheck   `json:"idle"`                // what the idle checks found last
-	KeepUntil    *time.Time    `json:"keepUntil,omitempty"` // nobody reclaims it before
-	Folders      []FolderMount `json:"folders"`             // mounted, those of the spec and those that always are
-	// its image by digest, as it was found when it was prepared
-	Pinned string `json:"pinned,omitempty"`
-	// that is made of it as it ends; nil: not begun, or not asked for
-	EndImage *EndImage `json:"endImage,omitempty"`
-	// an admin launched it: every image is open to it, and the agent's registry logins
-	ByAdmin bool `json:"byAdmin,omitempty"`
-	// most processes and threads in each container, since it was placed; 0: no limit
-	Processes int `json:"processes,omitempty"`
+	ID    ID     `json:"id"`
+	Name  string `json:"name"`
+	Owner string `json:"owner"`
+	Agent string `json:"agent"` // name of the agent that keeps it
+	Spec  Spec   `json:"spec"`  // as accepted: defaults filled in
+	Resolved
+	Status Status `json:"status"`
+	Progress
+	Allocation
+	End
+	CreatedAt time.Time `json:"createdAt"`
+	Times
 	// a person's own marks, sorted; also on one that has ended
 	Tags     []string `json:"tags"`
 	Revision uint64   `json:"revision"` // grows with every stored change of this session
+}
+
+// Resolved is what the agent derived from the spec of a session, and from who
+// launched it.
+type Resolved struct {
+	Priority  int  `json:"priority"`
+	DependsOn []ID `json:"dependsOn"` // Spec.After as it was understood
+	// its image by digest, as it was found when it was prepared
+	Pinned string `json:"pinned,omitempty"`
+	// an admin launched it: every image is open to it, and the agent's registry logins
+	ByAdmin bool `json:"byAdmin,omitempty"`
+}
+
+// Progress is what can be said of a session while it waits, starts and runs.
+type Progress struct {
+	Attempt   int         `json:"attempt"`        // counts placements; container names carry it
+	Wait      *Wait       `json:"wait,omitempty"` // why a PENDING session is not placed yet
+	Pull      *Pull       `json:"pull,omitempty"` // progress while PULLING
+	Warnings  []Warning   `json:"warnings"`
+	Idle      []IdleCheck `json:"idle"`                // what the idle checks found last
+	KeepUntil *time.Time  `json:"keepUntil,omitempty"` // nobody reclaims it before
+}
+
+// Allocation is what a session holds on its machine.
+type Allocation struct {
+	Grants      Grants        `json:"grants"`
+	Enforcement gpu.Level     `json:"enforcement"` // how the share of a device is kept
+	Kernels     []Kernel      `json:"kernels"`
+	Folders     []FolderMount `json:"folders"` // mounted, those of the spec and those that always are
+	// most processes and threads in each container, since it was placed; 0: no limit
+	Processes int `json:"processes,omitempty"`
+}
+
+// End is how a session ended, or will.
+type End struct {
+	Result   Result `json:"result"`
+	Reason   Reason `json:"reason"`
+	ExitCode *int   `json:"exitCode"`           // of the batch command; nil before it ended
+	Error    *Cause `json:"error,omitempty"`    // why Status is ERROR, or what went wrong last
+	Stopping Reason `json:"stopping,omitempty"` // the reason that an end under way will have
+	Forced   bool   `json:"forced,omitempty"`
+	// that is made of it as it ends; nil: not begun, or not asked for
+	EndImage *EndImage `json:"endImage,omitempty"`
+}
+
+// Times are the moments of a session's life after its creation.
+type Times struct {
+	ScheduledAt  *time.Time `json:"scheduledAt,omitempty"`
+	StartedAt    *time.Time `json:"startedAt,omitempty"` // entered RUNNING
+	TerminatedAt *time.Time `json:"terminatedAt,omitempty"`
 }
 
 // Warning is trouble that stands without ending the session.

@@ -23,40 +23,60 @@ type Spec struct {
 	Type  Type   `json:"type,omitempty"` // empty: interactive
 	Image string `json:"image"`          // reference as for docker pull
 	// startup command of a batch session, run by the image's shell
-	Command   string     `json:"command,omitempty"`
-	NotBefore *time.Time `json:"notBefore,omitempty"` // batch only: not before this time
-	// batch only: ended as task-timeout after this long in RUNNING; 0: none
-	Timeout   Duration  `json:"timeout,omitempty"`
+	Command   string    `json:"command,omitempty"`
 	Env       []EnvVar  `json:"env,omitempty"`
 	Resources Resources `json:"resources"`
-	// OMP, OpenBLAS and MKL threads; 0: as many as CPUs
-	Threads int     `json:"threads,omitempty"`
-	Mounts  []Mount `json:"mounts,omitempty"`
-	Ports   []int   `json:"ports,omitempty"` // preopened container ports
-	// name of the agent to run on; empty: Slipway chooses, among those of the group
-	Agent string `json:"agent,omitempty"`
-	// resource group to choose an agent in; empty: no matter which
-	Group string `json:"group,omitempty"`
-
 	// of each kernel; zero: none
 	Accelerator gpu.Request `json:"accelerator,omitzero"`
+	Tuning
+	// kernels on one private network, 1 to 8; 0: 1
+	Cluster int     `json:"cluster,omitempty"`
+	Mounts  []Mount `json:"mounts,omitempty"`
+	Access
+	Schedule
+	Lifetime
+	// project, for the accounts
+	Label string `json:"label,omitempty"`
+}
+
+// Tuning is how libraries in a session use its CPUs and devices.
+type Tuning struct {
+	// OMP, OpenBLAS and MKL threads; 0: as many as CPUs
+	Threads int `json:"threads,omitempty"`
 	// set none of the variables by which frameworks keep to their share
 	Uncooperative bool `json:"uncooperative,omitempty"`
 	// share the device through MPS, where the agent offers it
 	MPS bool `json:"mps,omitempty"`
-	// kernels on one private network, 1 to 8; 0: 1
-	Cluster int `json:"cluster,omitempty"`
+}
+
+// Access is how a session is reached.
+type Access struct {
+	Ports []int `json:"ports,omitempty"` // preopened container ports
+	// it is not reached by ssh
+	NoSSH bool `json:"noSSH,omitempty"`
+}
+
+// Schedule is where and when a session starts.
+type Schedule struct {
+	// name of the agent to run on; empty: Slipway chooses, among those of the group
+	Agent string `json:"agent,omitempty"`
+	// resource group to choose an agent in; empty: no matter which
+	Group string `json:"group,omitempty"`
+	// batch only: not before this time
+	NotBefore *time.Time `json:"notBefore,omitempty"`
 	// 0 to 100, higher first; nil: 10
 	Priority *int `json:"priority,omitempty"`
 	// ids or names of sessions that must end in success first
 	After []string `json:"after,omitempty"`
 	// cancelled after waiting this long, from NotBefore on if it is set; 0: never
 	PendingTimeout Duration `json:"pendingTimeout,omitempty"`
-	// project, for the accounts
-	Label string      `json:"label,omitempty"`
-	Idle  *IdlePolicy `json:"idle,omitempty"` // nil: the agent's own
-	// it is not reached by ssh
-	NoSSH bool `json:"noSSH,omitempty"`
+}
+
+// Lifetime is what ends a session by itself, and what is kept of it.
+type Lifetime struct {
+	// batch only: ended as task-timeout after this long in RUNNING; 0: none
+	Timeout Duration    `json:"timeout,omitempty"`
+	Idle    *IdlePolicy `json:"idle,omitempty"` // nil: the agent's own
 	// make an image of it as it ends, and keep this many of the newest under its name; 0: none
 	CommitOnEnd int `json:"commitOnEnd,omitempty"`
 }

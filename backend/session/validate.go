@@ -54,6 +54,13 @@ func (f *findings) say(field string, kind Kind, said Phrase) {
 	*f = append(*f, Fault(field, kind, said))
 }
 
+// append adds a finding, if it is one.
+func (f *findings) append(e *FieldError) {
+	if e != nil {
+		*f = append(*f, *e)
+	}
+}
+
 // Invalid is the failure of a request in which fields are wrong. It says what is
 // wrong with the first, and how many there are.
 func Invalid(wrong []FieldError) error {
@@ -82,9 +89,7 @@ func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 			"Choose interactive or batch.")
 	}
 	if s.Name != "" {
-		if e := ValidateName(s.Name); e != nil {
-			f = append(f, *e)
-		}
+		f.append(SessionNames.Check(s.Name))
 	}
 	s.validateBatch(&f, now)
 	s.validateImage(&f)

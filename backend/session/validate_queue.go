@@ -31,18 +31,14 @@ func (s Spec) validateQueue(f *findings) {
 			"Leave it empty for a single kernel.")
 	}
 	if s.Priority != nil {
-		if e := ValidatePriority(*s.Priority); e != nil {
-			*f = append(*f, *e)
-		}
+		f.append(ValidatePriority(*s.Priority))
 	}
 	s.validateAfter(f)
 	if s.PendingTimeout != 0 && !plausible(s.PendingTimeout, Duration(time.Second)) {
 		f.add("pendingTimeout", KindRange, "The longest wait is not between 1 s and 520 w.",
 			"Write a whole number with s, m, h, d or w, for example 2h, or leave it empty to wait for ever.")
 	}
-	if wrong := ValidateLabel(s.Label); wrong != nil {
-		*f = append(*f, *wrong)
-	}
+	f.append(ValidateLabel(s.Label))
 	if s.Idle != nil {
 		*f = append(*f, s.Idle.Validate("idle")...)
 	}
@@ -88,7 +84,7 @@ func (s Spec) validateAfter(f *findings) {
 	for i, ref := range s.After {
 		field := fmt.Sprintf("after[%d]", i)
 		switch {
-		case !ValidID(ref) && ValidateName(ref) != nil:
+		case !ValidID(ref) && SessionNames.Check(ref) != nil:
 			f.add(field, KindInvalid, fmt.Sprintf("%q is neither an id nor a name of a session.", clip(ref)),
 				"Write the id or the name of a session to wait for.")
 		case seen[ref]:

@@ -37,7 +37,7 @@ func fresh(t *testing.T) *Store { return open(t, filepath.Join(t.TempDir(), "age
 
 func pending(id string) session.Session {
 	return session.Session{ID: session.ID(id), Name: "name-" + id, Owner: "ada", Status: session.Pending,
-		Result: session.ResultUndefined, CreatedAt: now,
+		End: session.End{Result: session.ResultUndefined}, CreatedAt: now,
 		Spec: session.Spec{Type: session.Interactive, Image: "debian",
 			Resources: session.Resources{CPU: 1, Memory: gpu.GiB}}}
 }

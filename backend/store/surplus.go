@@ -42,7 +42,8 @@ func surplus(tx *bolt.Tx, keep, limit int) ([]session.ID, error) {
 		if err := json.Unmarshal(tx.Bucket(bucketSessions).Get(id), &r); err != nil {
 			return fmt.Errorf("session %s: %w", id, err)
 		}
-		kept := session.Session{Status: r.Session.Status, EndImage: r.Session.EndImage}.KeepsContainer()
+		kept := session.Session{Status: r.Session.Status,
+			End: session.End{EndImage: r.Session.EndImage}}.KeepsContainer()
 		if owner := r.Session.Owner; !kept {
 			if oldest[owner] == nil {
 				owners = append(owners, owner)

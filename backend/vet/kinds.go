@@ -118,11 +118,11 @@ var (
 	})
 	label  = Text("a label", func(text string) bool { return session.ValidateLabel(text) == nil })
 	folder = Text("the name of a folder", func(text string) bool {
-		return text != "" && session.ValidateFolderName(text) == nil
+		return text != "" && session.FolderNames.Check(text) == nil
 	})
 	// folderRef names a folder in a spec.
 	folderRef = Text("a folder", func(text string) bool {
-		return validID(text) || session.ValidateFolderName(text) == nil
+		return validID(text) || session.FolderNames.Check(text) == nil
 	})
 	subPath = Text("a path in a folder", func(text string) bool {
 		return session.CheckSubPath(text) == "" && still(text, mostPath)

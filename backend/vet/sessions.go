@@ -18,22 +18,27 @@ var (
 // sessions are the rules of what tells of sessions.
 var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Session](): {
-		"Name": name, "Owner": Maybe(Owner), "Agent": Line(64), "SpecKey": Maybe(Checksum), "ExitCode": exit,
-		"Attempt": count, "Processes": count,
-		"Kernels": List(64), "Warnings": List(mostWarnings), "Priority": Whole(-mostCount, mostCount),
-		"DependsOn": List(64), "Idle": List(16),
-		"Folders": List(session.MaxFolders), "Pinned": Maybe(reference), "Tags": List(session.MaxTags, tag),
-		"Revision": Free,
+		"Name": name, "Owner": Maybe(Owner), "Agent": Line(64), "Tags": List(session.MaxTags, tag), "Revision": Free,
 	},
+	reflect.TypeFor[session.Resolved](): {
+		"Priority": Whole(-mostCount, mostCount), "DependsOn": List(64), "Pinned": Maybe(reference),
+	},
+	reflect.TypeFor[session.Progress](): {"Attempt": count, "Warnings": List(mostWarnings), "Idle": List(16)},
+	reflect.TypeFor[session.Allocation](): {
+		"Kernels": List(64), "Folders": List(session.MaxFolders), "Processes": count,
+	},
+	reflect.TypeFor[session.End](): {"ExitCode": exit},
 	reflect.TypeFor[session.Spec](): {
 		"Name": Maybe(name), "Image": Maybe(reference), "Command": Bytes(128 << 10), "Env": List(session.MaxEnv),
-		"Threads": Whole(0, session.MaxThreads),
-		"Mounts":  List(session.MaxMounts), "Ports": List(session.MaxPorts, port), "Agent": Line(64),
-		"Group": Line(64), "NotBefore": OrZero(Moment),
-		"Cluster": Whole(0, session.MaxCluster), "Priority": Whole(0, session.MaxPriority),
-		"After": List(session.MaxAfter, idOrName),
-		"Label": label, "CommitOnEnd": Whole(0, session.MaxCommitOnEnd),
+		"Mounts": List(session.MaxMounts), "Cluster": Whole(0, session.MaxCluster), "Label": label,
 	},
+	reflect.TypeFor[session.Tuning](): {"Threads": Whole(0, session.MaxThreads)},
+	reflect.TypeFor[session.Access](): {"Ports": List(session.MaxPorts, port)},
+	reflect.TypeFor[session.Schedule](): {
+		"Agent": Line(64), "Group": Line(64), "NotBefore": OrZero(Moment), "Priority": Whole(0, session.MaxPriority),
+		"After": List(session.MaxAfter, idOrName),
+	},
+	reflect.TypeFor[session.Lifetime]():  {"CommitOnEnd": Whole(0, session.MaxCommitOnEnd)},
 	reflect.TypeFor[session.EnvVar]():    {"Name": variable, "Value": Bytes(100 << 10)},
 	reflect.TypeFor[session.Resources](): {"CPU": cpu},
 	reflect.TypeFor[session.Mount](): {

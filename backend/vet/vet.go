@@ -224,7 +224,7 @@ func (b *builder) fields(t reflect.Type) ([]field, error) {
 	rules := b.gate.fieldsOf(t)
 	var fields []field
 	for name := range rules {
-		if _, there := t.FieldByName(name); !there {
+		if f, there := t.FieldByName(name); !there || len(f.Index) > 1 {
 			return nil, fmt.Errorf("%s has a rule for %s, which it does not have", t, name)
 		}
 	}

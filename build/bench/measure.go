@@ -342,8 +342,9 @@ func (p *plane) fill(ctx context.Context, o options) error {
 }
 
 func (p *plane) callOff(ctx context.Context, image string, at time.Time) error {
-	spec := session.Spec{Type: "batch", Image: image, Command: "python3 train.py --epochs 10", NotBefore: &at,
-		Env: []session.EnvVar{{Name: "SEED", Value: "42"}}}
+	spec := session.Spec{Type: "batch", Image: image, Command: "python3 train.py --epochs 10",
+		Schedule: session.Schedule{NotBefore: &at},
+		Env:      []session.EnvVar{{Name: "SEED", Value: "42"}}}
 	s, err := route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(ctx, p)
 	if err == nil {
 		_, err = route.Terminate.At(string(s.ID)).Ask(ctx, p)

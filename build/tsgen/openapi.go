@@ -117,12 +117,8 @@ func routeParameters(one route.Description) []object {
 // bodySchema is the schema of a body given by its zero value.
 func (s *source) bodySchema(body any) object {
 	typ := reflect.TypeOf(body)
-	list := typ.Kind() == reflect.Slice
-	if list {
-		typ = typ.Elem()
-	}
-	if list {
-		return object{"type": "array", "items": reference(s.names[typ])}
+	if typ.Kind() == reflect.Slice {
+		return object{"type": "array", "items": reference(s.names[typ.Elem()])}
 	}
 	return reference(s.names[typ])
 }

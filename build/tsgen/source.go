@@ -119,7 +119,7 @@ func (s *source) add(typ reflect.Type) error {
 		return err
 	}
 	out := structType{name: name, doc: comments[typ.Name()]}
-	if out.fields, err = s.fields(name, typ, nil); err != nil {
+	if out.fields, err = s.fields(name, typ); err != nil {
 		return err
 	}
 	s.structs = append(s.structs, out)
@@ -127,43 +127,29 @@ func (s *source) add(typ reflect.Type) error {
 }
 
 // fields are the members of a struct as encoding/json writes them: those of what
-// it embeds are its own, unless it has one of that name itself, or hidden says so.
-func (s *source) fields(owner string, typ reflect.Type, hidden []string) ([]field, error) {
-	comments, err := s.docsOf(typ)
-	if err != nil {
-		return nil, err
-	}
-	own := slices.Clone(hidden)
-	for i := range typ.NumField() {
-		own = append(own, jsonName(typ.Field(i)))
-	}
+// it embeds are its own, unless it has one of that name itself.
+func (s *source) fields(owner string, typ reflect.Type) ([]field, error) {
 	var out []field
-	for i := range typ.NumField() {
-		f := typ.Field(i)
-		name := jsonName(f)
-		switch {
-		case f.Anonymous && name == "":
-			members, err := s.fields(owner, f.Type, own)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, members...)
-		case f.IsExported() && name != "-" && !slices.Contains(hidden, name):
-			member, err := s.field(owner, f)
-			if err != nil {
-				return nil, err
-			}
-			member.doc = comments[typ.Name()+"."+f.Name]
-			out = append(out, member)
+	for _, f := range reflect.VisibleFields(typ) {
+		if f.Anonymous || !f.IsExported() || f.Tag.Get("json") == "-" {
+			continue
 		}
+		member, err := s.field(owner, f)
+		if err != nil {
+			return nil, err
+		}
+		declared := typ
+		for _, i := range f.Index[:len(f.Index)-1] {
+			declared = declared.Field(i).Type
+		}
+		comments, err := s.docsOf(declared)
+		if err != nil {
+			return nil, err
+		}
+		member.doc = comments[declared.Name()+"."+f.Name]
+		out = append(out, member)
 	}
 	return out, nil
-}
-
-// jsonName is what a field is called in JSON, "" where its tag does not say.
-func jsonName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return name
 }
 
 func (s *source) field(owner string, f reflect.StructField) (field, error) {

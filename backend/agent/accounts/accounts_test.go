@@ -48,8 +48,11 @@ func newBookkeeper(t *testing.T) *bookkeeper {
 	k.reopen()
 	began := time.Now()
 	k.live = []session.Session{{ID: "abcdefabcdef", Name: "one", Owner: "ada", Agent: "local",
-		Spec: session.Spec{Label: "thesis"}, Status: session.Running, StartedAt: &began,
-		Grants: session.Grants{CPUs: []int{0, 1}}, Kernels: []session.Kernel{{Name: "main1", Container: "c1"}}}}
+		Spec: session.Spec{Label: "thesis"}, Status: session.Running, Times: session.Times{StartedAt: &began},
+		Allocation: session.Allocation{
+			Grants:  session.Grants{CPUs: []int{0, 1}},
+			Kernels: []session.Kernel{{Name: "main1", Container: "c1"}},
+		}}}
 	if err := s.Update(func(tx *store.Tx) error { return tx.Create(&k.live[0], "") }); err != nil {
 		t.Fatal(err)
 	}

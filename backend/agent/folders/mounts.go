@@ -67,7 +67,7 @@ func (f *Folders) Find(owner string, spec session.Spec) (session.Spec, []session
 }
 
 func quoted(name string) string {
-	if session.ValidateFolderName(name) == nil {
+	if session.FolderNames.Check(name) == nil {
 		return name
 	}
 	return fmt.Sprintf("%q", name)

@@ -19,7 +19,7 @@ func (m *Images) CommitSession(ctx context.Context, id session.ID,
 	if err != nil {
 		return session.ImageWork{}, err
 	}
-	if wrong := session.ValidateCommitName(req.Name); wrong != nil {
+	if wrong := session.CommitNames.Check(req.Name); wrong != nil {
 		return session.ImageWork{}, &session.Error{Code: session.CodeImageInvalid, Message: wrong.Message,
 			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
 	}

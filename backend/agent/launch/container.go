@@ -84,7 +84,6 @@ func (r *Runner) labels(s session.Session, k session.Kernel) map[string]string {
 		engine.LabelInstance: r.config.Records.Instance(),
 		engine.LabelGrants:   string(grants),
 		engine.LabelName:     s.Spec.Name,
-		engine.LabelSpec:     s.SpecKey,
 	}
 	if folders, err := json.Marshal(s.Folders); err == nil && len(s.Folders) > 0 {
 		labels[engine.LabelFolders] = string(folders)

@@ -70,8 +70,8 @@ func TestFrameworksAreToldToKeepToTheirShare(t *testing.T) {
 			limit: "10240"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := deviceEnv(session.Session{Spec: session.Spec{Uncooperative: test.uncooperative}}, devices,
-				test.grants)
+			spec := session.Spec{Tuning: session.Tuning{Uncooperative: test.uncooperative}}
+			env := deviceEnv(session.Session{Spec: spec}, devices, test.grants)
 			if valueOf(env, "SLIPWAY_GPU_FRACTION") != test.fraction ||
 				valueOf(env, "XLA_PYTHON_CLIENT_MEM_FRACTION") != test.jax ||
 				valueOf(env, "GPU_MEMORY_LIMIT_MIB") != test.limit {

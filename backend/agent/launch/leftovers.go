@@ -179,20 +179,22 @@ func adopted(state engine.State, family []engine.State, now time.Time) (session.
 		total = total.Plus(k.Grants)
 	}
 	started := state.StartedAt.UTC()
+	adopted := session.Warning{Code: session.CodeAdopted, Title: "Adopted without a record",
+		Text: "Slipway had lost the record of this session and took it up again from its containers; what it was " +
+			"launched with is known only in part.", At: now.UTC()}
 	s := session.Session{
 		ID: session.ID(labels[engine.LabelSession]), Name: labels[engine.LabelName], Owner: labels[engine.LabelOwner],
-		Agent:   labels[engine.LabelAgent],
-		SpecKey: labels[engine.LabelSpec], Status: session.Running, Result: session.ResultUndefined, Grants: total,
-		Attempt: attempt, Priority: session.DefaultPriority,
+		Agent:      labels[engine.LabelAgent],
+		Resolved:   session.Resolved{Priority: session.DefaultPriority},
+		Status:     session.Running,
+		Progress:   session.Progress{Attempt: attempt, Warnings: []session.Warning{adopted}},
+		Allocation: session.Allocation{Grants: total, Kernels: kernels},
+		End:        session.End{Result: session.ResultUndefined},
 		Spec: session.Spec{
 			Type: session.Interactive, Name: labels[engine.LabelName],
 			Resources: session.Resources{CPU: len(kernels[0].Grants.CPUs), Memory: kernels[0].Grants.Memory},
 		},
-		Kernels:   kernels,
-		CreatedAt: started, ScheduledAt: &started, StartedAt: &started,
-		Warnings: []session.Warning{{Code: session.CodeAdopted, Title: "Adopted without a record",
-			Text: "Slipway had lost the record of this session and took it up again from its containers; what it was " +
-				"launched with is known only in part.", At: now.UTC()}},
+		CreatedAt: started, Times: session.Times{ScheduledAt: &started, StartedAt: &started},
 	}
 	if len(kernels) > 1 {
 		s.Spec.Cluster = len(kernels)

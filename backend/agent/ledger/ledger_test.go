@@ -28,9 +28,9 @@ func TestLabelsOfOthersAreNotTrusted(t *testing.T) {
 func TestThePromiseOfASessionCountsWhenItsDriverKeepsMore(t *testing.T) {
 	device := gpu.Device{UUID: "GPU-0", Model: "T", Memory: 80 * gpu.GiB}
 	live := []session.Session{{ID: "aaaaaaaaaaaa", Status: session.Running,
-		Grants: session.Grants{GPUs: []gpu.Grant{
+		Allocation: session.Allocation{Grants: session.Grants{GPUs: []gpu.Grant{
 			{Device: device.UUID, Share: gpu.WholeDevice, Memory: device.Usable(), Whole: true},
-		}}}}
+		}}}}}
 	device.Reserved += gpu.MiB
 	free := device.Usable()
 	sample := gpu.Sample{Devices: []gpu.DeviceSample{{UUID: device.UUID, MemoryFree: &free}}}

@@ -15,7 +15,7 @@ func TestNobodyTakesWhatTheStartsOfOthersAreEstimatedBy(t *testing.T) {
 		from := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		to := from.Add(length)
 		r.ended(session.Session{Owner: owner, Spec: session.Spec{Name: "train-1", Type: session.Batch,
-			Image: "python:3.12"}, StartedAt: &from, TerminatedAt: &to})
+			Image: "python:3.12"}, Times: session.Times{StartedAt: &from, TerminatedAt: &to}})
 	}
 	for range 5 {
 		ended("ann", time.Hour)

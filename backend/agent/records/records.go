@@ -138,8 +138,8 @@ func NewSession(req session.LaunchRequest, id session.ID, agent string, at time.
 		priority = *spec.Priority
 	}
 	return session.Session{
-		Priority: priority,
-		ID:       id, Name: spec.Name, Owner: req.Owner, Agent: agent, Spec: spec, SpecKey: spec.SpecKey(),
-		Status: session.Pending, Result: session.ResultUndefined, CreatedAt: at, ByAdmin: req.ByAdmin,
+		ID: id, Name: spec.Name, Owner: req.Owner, Agent: agent, Spec: spec,
+		Resolved: session.Resolved{Priority: priority, ByAdmin: req.ByAdmin},
+		Status:   session.Pending, End: session.End{Result: session.ResultUndefined}, CreatedAt: at,
 	}
 }

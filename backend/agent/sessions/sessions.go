@@ -254,7 +254,7 @@ func (m *Sessions) List(_ context.Context, filter session.Filter) ([]session.Ses
 // session_update_conflict where the session has ended, or
 // session_create_already-exists.
 func (m *Sessions) Rename(_ context.Context, id session.ID, name string) (session.Session, error) {
-	if wrong := session.ValidateName(name); wrong != nil {
+	if wrong := session.SessionNames.Check(name); wrong != nil {
 		return session.Session{}, &session.Error{Code: session.CodeSessionInvalid, Message: wrong.Message,
 			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
 	}

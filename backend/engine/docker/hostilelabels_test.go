@@ -21,8 +21,7 @@ func forger(t testing.TB, instance string) (ref string, forged map[string]string
 		"slipway.session": "aaaaaaaaaaaa", "slipway.kernel": "main1", "slipway.attempt": "1", "slipway.owner": "eve",
 		"slipway.agent":    "far",
 		"slipway.instance": instance, "slipway.grants": `{"cpus":[0],"gpus":[{"device":"GPU-of-eve","share":"1"}]}`,
-		"slipway.name": "work",
-		"slipway.spec": "x", "slipway.folders": `[{"folder":"f","owner":"ada"}]`, "slipway.trial": instance,
+		"slipway.name": "work", "slipway.folders": `[{"folder":"f","owner":"ada"}]`, "slipway.trial": instance,
 		"slipway.apps": "[]",
 	}
 	var changes []string

@@ -196,7 +196,7 @@ func (s *suite) container(command string) engine.Container {
 		Labels: map[string]string{
 			engine.LabelSession: string(id), engine.LabelKernel: session.MainKernel, engine.LabelAttempt: "1",
 			engine.LabelOwner: "tester", engine.LabelAgent: "local", engine.LabelInstance: s.Instance,
-			engine.LabelGrants: `{"cpus":[0]}`, engine.LabelName: string(id), engine.LabelSpec: "test",
+			engine.LabelGrants: `{"cpus":[0]}`, engine.LabelName: string(id),
 		},
 		Guest: engine.GuestConfig{
 			Session: id, Kernel: session.MainKernel, UID: os.Getuid(), GID: os.Getgid(), Command: command,

@@ -108,8 +108,8 @@ func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (sessi
 		return session.Session{}, err
 	}
 	s := session.Session{ID: session.NewID(), Name: req.Spec.Name, Owner: req.Owner, Spec: p.Spec,
-		Status: session.Pending, Result: session.ResultUndefined, CreatedAt: time.Now(),
-		Priority: session.DefaultPriority}
+		Status: session.Pending, End: session.End{Result: session.ResultUndefined}, CreatedAt: time.Now(),
+		Resolved: session.Resolved{Priority: session.DefaultPriority}}
 	if req.Spec.Priority != nil {
 		s.Priority = *req.Spec.Priority
 	}
@@ -158,7 +158,7 @@ func (a *sessions) change(ctx context.Context, id session.ID, do func(*session.S
 }
 
 func (a *sessions) rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
-	if wrong := session.ValidateName(name); wrong != nil {
+	if wrong := session.SessionNames.Check(name); wrong != nil {
 		return session.Session{}, &session.Error{Code: session.CodeInvalid, Message: wrong.Message, Hint: wrong.Hint,
 			Fields: []session.FieldError{*wrong}}
 	}

@@ -107,7 +107,7 @@ func caseCommit(s *suite) {
 }
 
 func caseCommitOnEnd(s *suite) {
-	spec := session.Spec{Name: "ends-" + rand.Text()[:8], CommitOnEnd: 1}
+	spec := session.Spec{Name: "ends-" + rand.Text()[:8], Lifetime: session.Lifetime{CommitOnEnd: 1}}
 	var last session.Session
 	for range 2 {
 		last = s.launch(spec)

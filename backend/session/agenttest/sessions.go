@@ -47,7 +47,7 @@ func casePreview(s *suite) {
 // caseGone holds that whatever a launch names and there is not is told at once.
 func caseGone(s *suite) {
 	gone := s.spec(session.Spec{Mounts: []session.Mount{{Folder: "no-such-folder"}, {Source: "/no/such/directory"}},
-		After: []string{"no-such-session"}})
+		Schedule: session.Schedule{After: []string{"no-such-session"}}})
 	missing := func(fields []session.FieldError) map[string]session.Kind {
 		told := map[string]session.Kind{}
 		for _, e := range fields {
@@ -258,7 +258,8 @@ func caseTerminateTwice(s *suite) {
 
 func casePriority(s *suite) {
 	later := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	waiting := s.launch(session.Spec{Type: session.Batch, Command: "true", NotBefore: &later})
+	waiting := s.launch(session.Spec{Type: session.Batch, Command: "true",
+		Schedule: session.Schedule{NotBefore: &later}})
 	raised := must(s, with2(s.agent.SetPriority, waiting.ID, 77))
 	if raised.Priority != 77 || raised.Status != session.Pending {
 		s.Errorf("it is %+v", raised)

@@ -24,7 +24,7 @@ func caseSSH(s *suite) {
 	_, err := try(s, with2(s.agent.SSHHost, id, "sub7"))
 	s.wantDetail("a kernel that is not there", err, session.DetailNotFound)
 
-	closed := s.launch(session.Spec{NoSSH: true})
+	closed := s.launch(session.Spec{Access: session.Access{NoSSH: true}})
 	s.awaitStatus(closed.ID, session.Running)
 	_, err = try(s, with2(s.agent.DialSSH, closed.ID, session.SSHRequest{Key: anyKey}))
 	s.wantCode("a session that was launched without ssh", err, session.CodeSessionConflict)

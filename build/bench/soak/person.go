@@ -78,7 +78,8 @@ func (p *person) turn(ctx context.Context, number int) error {
 
 // work launches a session, opens a shell in it, and ends it.
 func (p *person) work(ctx context.Context, name string) error {
-	spec := session.Spec{Name: name, Agent: "workstation", Type: session.Interactive, Image: "python:3.12",
+	spec := session.Spec{Name: name, Schedule: session.Schedule{Agent: "workstation"}, Type: session.Interactive,
+		Image:     "python:3.12",
 		Resources: session.Resources{CPU: 1, Memory: gpu.GiB}}
 	s, err := route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(ctx, p)
 	if err != nil {

@@ -1938,50 +1938,49 @@ export interface Session {
   agent: string;
   /** As accepted: defaults filled in. */
   spec: Spec;
-  specKey?: string;
+  priority: number;
+  /** Spec.After as it was understood. */
+  dependsOn: string[];
+  /** Its image by digest, as it was found when it was prepared. */
+  pinned?: string;
+  /** An admin launched it: every image is open to it, and the agent's registry logins. */
+  byAdmin?: boolean;
   status: Status;
+  /** Counts placements; container names carry it. */
+  attempt: number;
+  /** Why a PENDING session is not placed yet. */
+  wait?: Wait;
+  /** Progress while PULLING. */
+  pull?: Pull;
+  warnings: Warning[];
+  /** What the idle checks found last. */
+  idle: IdleCheck[];
+  /** Nobody reclaims it before. */
+  keepUntil?: Time;
+  grants: Grants;
+  /** How the share of a device is kept. */
+  enforcement: Enforcement;
+  kernels: Kernel[];
+  /** Mounted, those of the spec and those that always are. */
+  folders: FolderMount[];
+  /** Most processes and threads in each container, since it was placed; 0: no limit. */
+  processes?: number;
   result: Result;
   reason: Reason;
   /** Of the batch command; nil before it ended. */
   exitCode: number | null;
   /** Why Status is ERROR, or what went wrong last. */
   error?: Cause;
-  /** Why a PENDING session is not placed yet. */
-  wait?: Wait;
-  /** Progress while PULLING. */
-  pull?: Pull;
-  grants: Grants;
-  /** Counts placements; container names carry it. */
-  attempt: number;
-  kernels: Kernel[];
-  warnings: Warning[];
   /** The reason that an end under way will have. */
   stopping?: Reason;
   forced?: boolean;
+  /** That is made of it as it ends; absent: not begun, or not asked for. */
+  endImage?: EndImage;
   createdAt: Time;
   scheduledAt?: Time;
   /** Entered RUNNING. */
   startedAt?: Time;
   terminatedAt?: Time;
-  priority: number;
-  /** Spec.After as it was understood. */
-  dependsOn: string[];
-  /** How the share of a device is kept. */
-  enforcement: Enforcement;
-  /** What the idle checks found last. */
-  idle: IdleCheck[];
-  /** Nobody reclaims it before. */
-  keepUntil?: Time;
-  /** Mounted, those of the spec and those that always are. */
-  folders: FolderMount[];
-  /** Its image by digest, as it was found when it was prepared. */
-  pinned?: string;
-  /** That is made of it as it ends; absent: not begun, or not asked for. */
-  endImage?: EndImage;
-  /** An admin launched it: every image is open to it, and the agent's registry logins. */
-  byAdmin?: boolean;
-  /** Most processes and threads in each container, since it was placed; 0: no limit. */
-  processes?: number;
   /** A person's own marks, sorted; also on one that has ended. */
   tags: string[];
   /** Grows with every stored change of this session. */
@@ -2110,43 +2109,43 @@ export interface Spec {
   image: string;
   /** Startup command of a batch session, run by the image's shell. */
   command?: string;
-  /** Batch only: not before this time. */
-  notBefore?: Time;
-  /** Batch only: ended as task-timeout after this long in RUNNING; 0: none. */
-  timeout?: string;
   env?: EnvVar[];
   resources: Resources;
-  /** OMP, OpenBLAS and MKL threads; 0: as many as CPUs. */
-  threads?: number;
-  mounts?: Mount[];
-  /** Preopened container ports. */
-  ports?: number[];
-  /** Name of the agent to run on; empty: Slipway chooses, among those of the group. */
-  agent?: string;
-  /** Resource group to choose an agent in; empty: no matter which. */
-  group?: string;
   /** Of each kernel; zero: none. */
   accelerator?: Accelerator;
+  /** OMP, OpenBLAS and MKL threads; 0: as many as CPUs. */
+  threads?: number;
   /** Set none of the variables by which frameworks keep to their share. */
   uncooperative?: boolean;
   /** Share the device through MPS, where the agent offers it. */
   mps?: boolean;
   /** Kernels on one private network, 1 to 8; 0: 1. */
   cluster?: number;
+  mounts?: Mount[];
+  /** Preopened container ports. */
+  ports?: number[];
+  /** It is not reached by ssh. */
+  noSSH?: boolean;
+  /** Name of the agent to run on; empty: Slipway chooses, among those of the group. */
+  agent?: string;
+  /** Resource group to choose an agent in; empty: no matter which. */
+  group?: string;
+  /** Batch only: not before this time. */
+  notBefore?: Time;
   /** 0 to 100, higher first; absent: 10. */
   priority?: number;
   /** Ids or names of sessions that must end in success first. */
   after?: string[];
   /** Cancelled after waiting this long, from NotBefore on if it is set; 0: never. */
   pendingTimeout?: string;
-  /** Project, for the accounts. */
-  label?: string;
+  /** Batch only: ended as task-timeout after this long in RUNNING; 0: none. */
+  timeout?: string;
   /** Absent: the agent's own. */
   idle?: IdlePolicy;
-  /** It is not reached by ssh. */
-  noSSH?: boolean;
   /** Make an image of it as it ends, and keep this many of the newest under its name; 0: none. */
   commitOnEnd?: number;
+  /** Project, for the accounts. */
+  label?: string;
 }
 
 /** Step is one sub-step of a phase, of the newest attempt. */
