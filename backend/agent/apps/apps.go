@@ -60,17 +60,23 @@ func (a *Apps) Forget(id session.ID) {
 	delete(a.declared, id)
 }
 
+// session returns a running session with the guest of its main kernel.
+func (a *Apps) session(ctx context.Context, id session.ID) (Guest, session.Session, error) {
+	g, err := a.config.Guest(ctx, id)
+	if err != nil {
+		return nil, session.Session{}, err
+	}
+	s, err := a.config.Records.Get(id)
+	return g, s, err
+}
+
 const portPrefix = "port-"
 
 // ListApps implements [session.Apps]: what is installed, what the image
 // declares, the preopened ports, and the ports on which something listens
 // though nobody announced it.
 func (a *Apps) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
-	g, err := a.config.Guest(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	s, err := a.config.Records.Get(id)
+	g, s, err := a.session(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -246,11 +252,7 @@ func (a *Apps) StartApp(ctx context.Context, id session.ID, req session.AppReque
 }
 
 func (a *Apps) startApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
-	g, err := a.config.Guest(ctx, id)
-	if err != nil {
-		return session.App{}, err
-	}
-	s, err := a.config.Records.Get(id)
+	g, s, err := a.session(ctx, id)
 	if err != nil {
 		return session.App{}, err
 	}
@@ -270,13 +272,9 @@ func (a *Apps) startApp(ctx context.Context, id session.ID, req session.AppReque
 // programOf returns the app of that name that Slipway or the image knows how to
 // start.
 func (a *Apps) programOf(ctx context.Context, s session.Session, name string) (program, bool) {
-	named := func(p program) bool { return p.id == name }
-	if i := slices.IndexFunc(programs, named); i >= 0 {
-		return programs[i], true
-	}
-	declared := a.declaredIn(ctx, s)
-	if i := slices.IndexFunc(declared, named); i >= 0 {
-		return declared[i], true
+	all := slices.Concat(programs, a.declaredIn(ctx, s))
+	if i := slices.IndexFunc(all, func(p program) bool { return p.id == name }); i >= 0 {
+		return all[i], true
 	}
 	return program{}, false
 }
@@ -297,13 +295,10 @@ func (a *Apps) startProgram(ctx context.Context, g Guest, p program, asked strin
 			Message: p.title + " is not installed in this session.",
 			Hint:    "Install it in the session, or choose an image that has it."}
 	}
-	if asked != "" {
-		err = endOther(ctx, g, p.id, dir)
-	} else if dir != "" {
-		dir, err = shownDir(ctx, g, p.id, dir)
-	}
-	if err != nil {
-		return app, err
+	if dir != "" {
+		if dir, err = showing(ctx, g, p.id, dir, asked != ""); err != nil {
+			return app, err
+		}
 	}
 	args := p.args(setting{port: p.port, root: a.config.UID == 0, dir: dir})
 	service, err := g.StartService(ctx, link.ServiceRequest{
@@ -315,30 +310,21 @@ func (a *Apps) startProgram(ctx context.Context, g Guest, p program, asked strin
 	return withService(app, service), nil
 }
 
-// shownDir returns the directory that the service of that id shows, or usual.
-func shownDir(ctx context.Context, g Guest, id, usual string) (string, error) {
+// showing returns the directory that a program is to show: dir if a person asked
+// for it, and one that shows another ends then; else the one that it shows already,
+// if any.
+func showing(ctx context.Context, g Guest, id, dir string, asked bool) (string, error) {
 	services, err := g.Services(ctx)
 	for _, s := range services {
-		if s.ID == id && s.Dir != "" {
-			return s.Dir, err
+		switch {
+		case s.ID != id || s.Dir == dir:
+		case asked:
+			return dir, g.StopService(ctx, id)
+		case s.Dir != "":
+			return s.Dir, nil
 		}
 	}
-	return usual, err
-}
-
-// endOther ends the service of that id if it shows another directory than the
-// one wanted.
-func endOther(ctx context.Context, g Guest, id, dir string) error {
-	services, err := g.Services(ctx)
-	if err != nil {
-		return err
-	}
-	for _, s := range services {
-		if s.ID == id && s.Dir != dir {
-			return g.StopService(ctx, id)
-		}
-	}
-	return nil
+	return dir, err
 }
 
 // awaitPort returns a port if something listens on it, whether it was opened
@@ -389,11 +375,7 @@ func unknownApp(name string) error {
 // StopApp implements [session.Apps]. An app that does not run is stopped
 // already, and the start of one is given up, whoever waits for it.
 func (a *Apps) StopApp(ctx context.Context, id session.ID, app string) error {
-	g, err := a.config.Guest(ctx, id)
-	if err != nil {
-		return err
-	}
-	s, err := a.config.Records.Get(id)
+	g, s, err := a.session(ctx, id)
 	if err != nil {
 		return err
 	}

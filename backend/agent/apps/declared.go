@@ -77,7 +77,7 @@ func declaredBy(labels map[string]string) []program {
 			add(d.program())
 		}
 	}
-	for entry := range splitServices(labels[labelServices]) {
+	for _, entry := range splitServices(labels[labelServices]) {
 		add(entry)
 	}
 	return found
@@ -95,26 +95,25 @@ func (d declaration) program() program {
 	return p
 }
 
-// splitServices calls yield with each entry of labelServices. A list of ports
-// in brackets counts by its first.
-func splitServices(text string) func(yield func(program) bool) {
-	entry := regexp.MustCompile(`([\w.-]+):(\w+):\[?(\d+)`)
-	return func(yield func(program) bool) {
-		for _, match := range entry.FindAllStringSubmatch(text, -1) {
-			port, err := strconv.Atoi(match[3])
-			if err != nil || match[2] == "pty" {
-				continue
-			}
-			p := program{id: strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(match[1])),
-				title: match[1], port: port}
-			if match[2] != "http" && match[2] != "preopen" {
-				p.kind = "tcp"
-			}
-			if !yield(p) {
-				return
-			}
+// serviceEntry is one entry of labelServices.
+var serviceEntry = regexp.MustCompile(`([\w.-]+):(\w+):\[?(\d+)`)
+
+// splitServices returns the entries of labelServices. A list of ports in brackets
+// counts by its first.
+func splitServices(text string) (found []program) {
+	for _, match := range serviceEntry.FindAllStringSubmatch(text, -1) {
+		port, err := strconv.Atoi(match[3])
+		if err != nil || match[2] == "pty" {
+			continue
 		}
+		p := program{id: strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(match[1])), title: match[1],
+			port: port}
+		if match[2] != "http" && match[2] != "preopen" {
+			p.kind = "tcp"
+		}
+		found = append(found, p)
 	}
+	return found
 }
 
 var appID = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,9 +23,9 @@ func (d Doctor) devicesCheck(ctx context.Context, real bool) session.Check {
 	var told *gpu.Error
 	switch {
 	case errors.As(err, &told):
-		c.Result, c.Text, c.Remedy = session.CheckWarning, told.Message, told.Hint
+		return warns(c, told.Message, told.Hint)
 	case err != nil:
-		c.Result, c.Text = session.CheckWarning, "What GPUs this machine has cannot be found out."
+		return warns(c, "What GPUs this machine has cannot be found out.", "")
 	case len(found) == 0:
 		c.Text = "This machine has none."
 	default:
@@ -58,17 +59,14 @@ func judgeAttachment(found engine.Attachment, err error) session.Check {
 	switch {
 	case err != nil:
 		failed := session.AsError(err, session.CodeEngineInternal)
-		c.Result, c.Text, c.Remedy = session.CheckFailed, failed.Message, failed.Hint
+		return fails(c, failed.Message, failed.Hint)
 	case found.Way == engine.AttachNone:
-		c.Result = session.CheckFailed
 		var texts []string
+		remedy := "" // of the best way
 		for _, attempt := range found.Tried {
-			texts = append(texts, attempt.Text)
-			if c.Remedy == "" {
-				c.Remedy = attempt.Remedy // of the best way
-			}
+			texts, remedy = append(texts, attempt.Text), cmp.Or(remedy, attempt.Remedy)
 		}
-		c.Text = strings.Join(texts, " ")
+		return fails(c, strings.Join(texts, " "), remedy)
 	default:
 		c.Text = "Docker hands them in by " + wayText[found.Way] + "; a container started with them."
 		if found.HardLimit {

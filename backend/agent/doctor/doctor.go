@@ -47,6 +47,18 @@ type Doctor struct {
 	Disk func(ctx context.Context) (free, total gpu.Bytes, err error)
 }
 
+// fails says what is wrong and what helps.
+func fails(c session.Check, text, remedy string) session.Check {
+	c.Result, c.Text, c.Remedy = session.CheckFailed, text, remedy
+	return c
+}
+
+// warns is fails for what works in part.
+func warns(c session.Check, text, remedy string) session.Check {
+	c.Result, c.Text, c.Remedy = session.CheckWarning, text, remedy
+	return c
+}
+
 const (
 	timeLimit = 10 * time.Second
 	// leastDisk is the free room below which pulls and homes soon fail.
@@ -128,19 +140,16 @@ func warningRemedy(code session.Code) string {
 func (d Doctor) engineCheck(info engine.Info, err error) session.Check {
 	c := session.Check{ID: "engine", Title: "Container engine"}
 	path, _ := dockerSocket(os.Getenv("DOCKER_HOST"))
-	switch note := d.Note; {
+	switch {
 	case err != nil:
-		c.Result, c.Text = session.CheckFailed, session.AsError(err, session.CodeEngineUnavailable).Message
-		c.Remedy = dockerRemedy(socketState(path))
+		return fails(c, session.AsError(err, session.CodeEngineUnavailable).Message, dockerRemedy(socketState(path)))
+	case info.Name == simulated && d.Note != "":
+		return warns(c, d.Note, dockerRemedy(socketState(path)))
 	case info.Name == simulated:
-		c.Result, c.Text = session.CheckWarning, "Sessions are simulated."
-		if note != "" {
-			c.Text, c.Remedy = note, dockerRemedy(socketState(path))
-		}
-	default:
-		c.Result, c.Text = session.CheckOK, fmt.Sprintf("Docker %s answers; %d CPUs, %s of memory, linux/%s.",
-			info.Version, info.CPUs, info.Memory, info.Arch)
+		return warns(c, "Sessions are simulated.", "")
 	}
+	c.Result, c.Text = session.CheckOK, fmt.Sprintf("Docker %s answers; %d CPUs, %s of memory, linux/%s.",
+		info.Version, info.CPUs, info.Memory, info.Arch)
 	return c
 }
 
@@ -159,8 +168,7 @@ func accessCheck(path string, err error) (session.Check, bool) {
 	c := session.Check{ID: "access", Title: "Access to Docker", Result: session.CheckOK,
 		Text: "This user may use " + path + "."}
 	if errors.Is(err, fs.ErrPermission) {
-		c.Result, c.Text, c.Remedy = session.CheckFailed,
-			"This user is not in the group docker, so "+path+" is closed to it.", dockerRemedy(err)
+		c = fails(c, "This user is not in the group docker, so "+path+" is closed to it.", dockerRemedy(err))
 	}
 	return c, !errors.Is(err, fs.ErrNotExist)
 }
@@ -203,14 +211,12 @@ func cgroupCheck(info engine.Info) session.Check {
 		Text: fmt.Sprintf("Version %d; sessions are held to their CPUs and memory.", info.Cgroup)}
 	switch {
 	case info.Cgroup == 1:
-		c.Result, c.Text = session.CheckWarning,
-			"Version 1 works, but version 2 tells pressure and memory kills more exactly."
-		c.Remedy = "Boot with systemd.unified_cgroup_hierarchy=1"
-	case info.Cgroup == 0:
+		c = warns(c, "Version 1 works, but version 2 tells pressure and memory kills more exactly.",
+			"Boot with systemd.unified_cgroup_hierarchy=1")
+	case info.Name == simulated:
 		c.Text = "Not needed by the simulated engine."
-		if info.Name != simulated {
-			c.Result, c.Text = session.CheckWarning, "The engine does not say which version it uses."
-		}
+	case info.Cgroup == 0:
+		c = warns(c, "The engine does not say which version it uses.", "")
 	}
 	return c
 }
@@ -219,9 +225,8 @@ func liveRestoreCheck(info engine.Info) session.Check {
 	c := session.Check{ID: "live-restore", Title: "Sessions survive a restart of Docker", Result: session.CheckOK,
 		Text: "live-restore is on."}
 	if !info.LiveRestore {
-		c.Result, c.Text = session.CheckWarning,
-			"live-restore is off: updating or restarting Docker ends every session."
-		c.Remedy = `Add "live-restore": true to /etc/docker/daemon.json, then: sudo systemctl reload docker`
+		c = warns(c, "live-restore is off: updating or restarting Docker ends every session.",
+			`Add "live-restore": true to /etc/docker/daemon.json, then: sudo systemctl reload docker`)
 	}
 	return c
 }
@@ -233,9 +238,7 @@ func (d Doctor) guestCheck(arch string) session.Check {
 	c := session.Check{ID: "guest", Title: "Helper for containers", Result: session.CheckOK}
 	data, err := d.Guest(arch)
 	if err != nil {
-		c.Result, c.Text, c.Remedy = session.CheckFailed, "This program holds no helper for linux/"+arch+".",
-			"make build"
-		return c
+		return fails(c, "This program holds no helper for linux/"+arch+".", "make build")
 	}
 	c.Text = fmt.Sprintf("linux/%s, %s.", arch, gpu.Bytes(len(data)))
 	return c
@@ -246,12 +249,11 @@ func (d Doctor) diskCheck(ctx context.Context) session.Check {
 	free, total, err := d.Disk(ctx)
 	switch {
 	case err != nil:
-		c.Result, c.Text = session.CheckWarning, session.AsError(err, session.CodeAgentUnavailable).Message
+		return warns(c, session.AsError(err, session.CodeAgentUnavailable).Message, "")
 	case total == 0:
-		c.Result, c.Text = session.CheckWarning, "How much is free where images are kept is not known."
+		return warns(c, "How much is free where images are kept is not known.", "")
 	default:
-		c.Text = fmt.Sprintf("%s of %s are free where images and homes are kept.", free,
-			total)
+		c.Text = fmt.Sprintf("%s of %s are free where images and homes are kept.", free, total)
 		if free < leastDisk {
 			c.Result, c.Remedy = session.CheckWarning, "docker image prune"
 		}
@@ -270,7 +272,7 @@ func (d Doctor) filesCheck() session.Check {
 		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	}
 	if err != nil {
-		c.Result, c.Text, c.Remedy = session.CheckFailed, "The folder "+dir+" cannot be written to.", "df -h "+dir
+		c = fails(c, "The folder "+dir+" cannot be written to.", "df -h "+dir)
 	}
 	return c
 }
@@ -281,9 +283,8 @@ func noexecCheck(dir string, forbidden bool) session.Check {
 	c := session.Check{ID: "noexec", Title: "Programs may run from Slipway's folder", Result: session.CheckOK,
 		Text: "The file system of " + dir + " lets programs run."}
 	if forbidden {
-		c.Result, c.Text = session.CheckFailed,
-			"The file system of "+dir+" is mounted noexec, so the helper cannot run inside containers."
-		c.Remedy = "export SLIPWAY_HOME=/var/tmp/slipway-$USER"
+		c = fails(c, "The file system of "+dir+" is mounted noexec, so the helper cannot run inside containers.",
+			"export SLIPWAY_HOME=/var/tmp/slipway-$USER")
 	}
 	return c
 }
@@ -293,9 +294,8 @@ func clockCheck(kept, known bool) (session.Check, bool) {
 	c := session.Check{ID: "clock", Title: "Clock", Result: session.CheckOK,
 		Text: "It is kept right by a time service."}
 	if !kept {
-		c.Result, c.Text = session.CheckWarning,
-			"No time service keeps it right, so times of sessions and logs may be off."
-		c.Remedy = "sudo timedatectl set-ntp true"
+		c = warns(c, "No time service keeps it right, so times of sessions and logs may be off.",
+			"sudo timedatectl set-ntp true")
 	}
 	return c, known
 }

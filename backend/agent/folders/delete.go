@@ -3,7 +3,6 @@ package folders
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -177,8 +176,7 @@ func (f *Folders) DeleteFolder(_ context.Context, id session.FolderID) error {
 			return records.ErrUnchanged
 		}
 		if one.State != session.FolderTrashed {
-			return &session.Error{Code: session.CodeFolderConflict,
-				Message: fmt.Sprintf("The folder %s is not in the trash.", one.Name), Hint: "Put it there first."}
+			return conflict("Put it there first.", "The folder %s is not in the trash.", one.Name)
 		}
 		if err := unused(tx, "delete", one); err != nil {
 			return err

@@ -166,22 +166,16 @@ func (f *Folders) folderUsers() (map[session.FolderID][]session.FolderUser, erro
 	}
 	users := map[session.FolderID][]session.FolderUser{}
 	for _, s := range live {
-		for _, id := range mountedBy(s) {
-			users[id] = append(users[id], session.FolderUser{Session: s.ID, Name: s.Name, Owner: s.Owner})
+		mounted := map[session.FolderID]bool{}
+		for _, m := range s.Folders {
+			if !mounted[m.Folder] {
+				mounted[m.Folder] = true
+				users[m.Folder] = append(users[m.Folder],
+					session.FolderUser{Session: s.ID, Name: s.Name, Owner: s.Owner})
+			}
 		}
 	}
 	return users, nil
-}
-
-// mountedBy returns the folders that a session has mounted, each once.
-func mountedBy(s session.Session) []session.FolderID {
-	var ids []session.FolderID
-	for _, m := range s.Folders {
-		if !slices.Contains(ids, m.Folder) {
-			ids = append(ids, m.Folder)
-		}
-	}
-	return ids
 }
 
 func (f *Folders) GetFolder(_ context.Context, id session.FolderID) (session.Folder, error) {
@@ -225,9 +219,8 @@ func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (
 			return err
 		}
 		if len(all) >= session.MaxFolders {
-			return &session.Error{Code: session.CodeFolderConflict,
-				Message: fmt.Sprintf("There are %d folders on this machine already.", len(all)),
-				Hint:    "Delete folders that are no longer needed."}
+			return conflict("Delete folders that are no longer needed.",
+				"There are %d folders on this machine already.", len(all))
 		}
 		if err := nameFree(all, one); err != nil {
 			return err
@@ -305,9 +298,7 @@ func (f *Folders) UpdateFolder(ctx context.Context, id session.FolderID,
 	}
 	return f.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
 		if one.State != session.FolderReady {
-			return &session.Error{Code: session.CodeFolderConflict,
-				Message: fmt.Sprintf("The folder %s is in the trash.",
-					one.Name), Hint: "Restore it first."}
+			return conflict("Restore it first.", "The folder %s is in the trash.", one.Name)
 		}
 		if change.Permission != nil {
 			one.Permission = *change.Permission
@@ -354,8 +345,7 @@ func unused(tx *store.Tx, op string, one session.Folder) error {
 	if len(users) > 1 {
 		who = fmt.Sprintf("%d sessions, %s among them, have", len(users), users[0].Name)
 	}
-	return &session.Error{Code: session.CodeFolderConflict,
-		Message: fmt.Sprintf("%s the folder %s mounted.", who, one.Name), Hint: "End it first."}
+	return conflict("End it first.", "%s the folder %s mounted.", who, one.Name)
 }
 
 func (f *Folders) RestoreFolder(ctx context.Context, id session.FolderID) (session.Folder, error) {
@@ -364,9 +354,8 @@ func (f *Folders) RestoreFolder(ctx context.Context, id session.FolderID) (sessi
 		case session.FolderReady:
 			return records.ErrUnchanged
 		case session.FolderDeleting:
-			return &session.Error{Code: session.CodeFolderConflict,
-				Message: fmt.Sprintf("The folder %s is being deleted.", one.Name),
-				Hint:    "Cancel that first, to have back what is left of it."}
+			return conflict("Cancel that first, to have back what is left of it.",
+				"The folder %s is being deleted.", one.Name)
 		case session.FolderTrashed:
 		}
 		all, err := tx.Folders()
@@ -379,4 +368,9 @@ func (f *Folders) RestoreFolder(ctx context.Context, id session.FolderID) (sessi
 		one.State, one.TrashedAt, one.Removed = session.FolderReady, nil, nil
 		return nil
 	})
+}
+
+// conflict is an error about a folder that is in another state, and what to do.
+func conflict(hint, format string, args ...any) error {
+	return &session.Error{Code: session.CodeFolderConflict, Message: fmt.Sprintf(format, args...), Hint: hint}
 }

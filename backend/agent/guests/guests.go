@@ -140,7 +140,7 @@ func (g *Guests) Guest(ctx context.Context, id session.ID, kernel string) (Clien
 	}
 	k, known := s.Kernel(kernel)
 	if !known {
-		return nil, noKernel(session.CodeUseNotFound, s, kernel)
+		return nil, noKernel(s, kernel)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -157,12 +157,12 @@ func (g *Guests) Guest(ctx context.Context, id session.ID, kernel string) (Clien
 }
 
 // noKernel says that a session has no kernel of a name.
-func noKernel(code session.Code, s session.Session, kernel string) error {
+func noKernel(s session.Session, kernel string) error {
 	names := make([]string, len(s.Kernels))
 	for i, k := range s.Kernels {
 		names[i] = k.Name
 	}
-	return &session.Error{Code: code, Message: fmt.Sprintf("The session has no kernel %q.", kernel),
+	return &session.Error{Code: session.CodeUseNotFound, Message: fmt.Sprintf("The session has no kernel %q.", kernel),
 		Hint: "It has " + strings.Join(names, ", ") + "."}
 }
 

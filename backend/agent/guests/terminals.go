@@ -22,7 +22,7 @@ func (g *Guests) ListTerminals(ctx context.Context, id session.ID) ([]session.Te
 		return nil, err
 	}
 	all := []session.Terminal{}
-	for number, k := range s.Kernels {
+	for _, k := range s.Kernels {
 		client, err := g.Guest(ctx, id, k.Name)
 		if err != nil {
 			return nil, err
@@ -32,15 +32,15 @@ func (g *Guests) ListTerminals(ctx context.Context, id session.ID) ([]session.Te
 			return nil, err
 		}
 		for _, t := range list {
-			all = append(all, outside(t, number, k.Name))
+			all = append(all, outside(t, k.Name))
 		}
 	}
 	return all, nil
 }
 
 // outside is a terminal as it is known outside of its kernel.
-func outside(t session.Terminal, number int, kernel string) session.Terminal {
-	if number > 0 {
+func outside(t session.Terminal, kernel string) session.Terminal {
+	if kernel != "" && kernel != session.MainKernel {
 		t.ID, t.Kernel = kernel+"."+t.ID, kernel
 	}
 	return t
@@ -56,23 +56,12 @@ func inside(id string) (kernel, terminal string) {
 
 func (g *Guests) OpenTerminal(ctx context.Context, id session.ID,
 	req session.TerminalRequest) (session.Terminal, error) {
-	s, err := g.config.Records.Get(id)
-	if err != nil {
-		return session.Terminal{}, err
-	}
-	if _, known := s.Kernel(req.Kernel); !known && s.Status == session.Running {
-		return session.Terminal{}, noKernel(session.CodeUseNotFound, s, req.Kernel)
-	}
 	client, err := g.Guest(ctx, id, req.Kernel)
 	if err != nil {
 		return session.Terminal{}, err
 	}
-	number := 0
-	if req.Kernel != "" && req.Kernel != session.MainKernel {
-		number = 1
-	}
 	t, err := client.OpenTerminal(ctx, req)
-	return outside(t, number, req.Kernel), err
+	return outside(t, req.Kernel), err
 }
 
 func (g *Guests) AttachTerminal(ctx context.Context, id session.ID,
@@ -100,13 +89,6 @@ func (g *Guests) Exec(ctx context.Context, id session.ID, req session.ExecReques
 	if len(req.Command) == 0 {
 		return nil, &session.Error{Code: session.CodeSessionInvalid, Message: "There is no command to run.",
 			Hint: "Name a program and its arguments."}
-	}
-	s, err := g.config.Records.Get(id)
-	if err != nil {
-		return nil, err
-	}
-	if _, known := s.Kernel(req.Kernel); !known && s.Status == session.Running {
-		return nil, noKernel(session.CodeUseNotFound, s, req.Kernel)
 	}
 	client, err := g.Guest(ctx, id, req.Kernel)
 	if err != nil {

@@ -116,23 +116,18 @@ func (r *Runner) follow(ctx context.Context, c *course) {
 func (r *Runner) holdUp(ctx context.Context, c *course, err error, failures int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	limit := r.config.Limits.Pause(failures)
-	if engine.Unavailable(r.config.Health.Heed(err)) {
-		up := make(chan struct{})
-		go func() {
-			defer close(up)
+	down, over := engine.Unavailable(r.config.Health.Heed(err)), make(chan struct{})
+	go func() {
+		defer close(over)
+		if down {
 			_ = r.config.Health.Await(ctx) // fails only when nobody waits any more
-		}()
-		select {
-		case <-up:
-		case <-c.poke:
+		} else {
+			_ = r.config.Clock.Pause(ctx, r.config.Limits.Pause(failures)) // as above
 		}
-		return context.Cause(ctx)
-	}
+	}()
 	select {
-	case <-r.config.Clock.Timer(limit).C:
+	case <-over:
 	case <-c.poke:
-	case <-ctx.Done():
 	}
 	return context.Cause(ctx)
 }

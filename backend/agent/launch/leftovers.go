@@ -38,30 +38,28 @@ type held struct {
 // remove removes containers that no session needs and returns those that
 // it could not remove. They are tried again at the next comparison.
 func (l *leftovers) remove(ctx context.Context, states []engine.State) (left []engine.State) {
-	for _, state := range states {
-		err := engine.Within(ctx, l.host.Limits.Call, "remove",
-			func(ctx context.Context) error { return l.host.Engine.Remove(ctx, state.ID) })
-		if err != nil {
-			l.host.Log.Warn("a container that no session needs could not be removed", "container", state.Name,
-				"err", err)
-			left = append(left, state)
-			continue
-		}
-		l.host.Log.Info("removed a container that no session needs", "container", state.Name)
-	}
-	return left
+	return l.each(ctx, states, "remove", l.host.Limits.Call, l.host.Engine.Remove)
 }
 
 // halt stops containers that ended sessions keep, and returns those that
 // run on.
 func (l *leftovers) halt(ctx context.Context, states []engine.State) (left []engine.State) {
+	return l.each(ctx, states, "stop", l.host.Limits.Call+l.host.Limits.Grace,
+		func(ctx context.Context, id string) error { return l.host.Engine.Stop(ctx, id, l.host.Limits.Grace) })
+}
+
+// each does something to containers and returns those with which it failed.
+func (l *leftovers) each(ctx context.Context, states []engine.State, what string, limit time.Duration,
+	do func(ctx context.Context, id string) error) (left []engine.State) {
 	for _, state := range states {
-		err := engine.Within(ctx, l.host.Limits.Call+l.host.Limits.Grace, "stop",
-			func(ctx context.Context) error { return l.host.Engine.Stop(ctx, state.ID, l.host.Limits.Grace) })
+		err := engine.Within(ctx, limit, what, func(ctx context.Context) error { return do(ctx, state.ID) })
 		if err != nil {
-			l.host.Log.Warn("a container that is kept could not be stopped", "container", state.Name, "err", err)
+			l.host.Log.Warn("a container that no session needs stays", "container", state.Name, "call", what,
+				"err", err)
 			left = append(left, state)
+			continue
 		}
+		l.host.Log.Info("a container that no session needs is gone", "container", state.Name, "call", what)
 	}
 	return left
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
@@ -16,20 +17,19 @@ import (
 // devices and of all of its kernels together.
 func (q *Queue) Check(spec session.Spec, info engine.Info) []session.FieldError {
 	var wrong []session.FieldError
-	kernels := max(1, spec.Cluster)
-	if cpus, memory := spec.Resources.CPU*kernels, spec.Resources.Memory*gpu.Bytes(kernels); kernels > 1 &&
-		kernels <= session.MaxCluster {
-		if info.CPUs > 0 && spec.Resources.CPU <= info.CPUs && cpus > info.CPUs {
-			wrong = append(wrong, session.FieldError{Field: "cluster", Kind: session.KindRange,
-				Message: fmt.Sprintf("%d kernels of %d CPUs are %d CPUs, more than the %d that the machine has.",
-					kernels, spec.Resources.CPU, cpus, info.CPUs),
-				Hint: "Ask for fewer kernels, or fewer CPUs for each."})
+	refuse := func(each, all, has, hint string) {
+		wrong = append(wrong, session.FieldError{Field: "cluster", Kind: session.KindRange, Hint: hint,
+			Message: fmt.Sprintf("%d kernels of %s are %s, more than the %s that the machine has.", spec.Cluster, each,
+				all, has)})
+	}
+	if kernels, r := spec.Cluster, spec.Resources; kernels > 1 && kernels <= session.MaxCluster {
+		if info.CPUs > 0 && r.CPU <= info.CPUs && r.CPU*kernels > info.CPUs {
+			refuse(fmt.Sprintf("%d CPUs", r.CPU), fmt.Sprintf("%d CPUs", r.CPU*kernels), strconv.Itoa(info.CPUs),
+				"Ask for fewer kernels, or fewer CPUs for each.")
 		}
-		if info.Memory > 0 && spec.Resources.Memory <= info.Memory && memory > info.Memory {
-			wrong = append(wrong, session.FieldError{Field: "cluster", Kind: session.KindRange,
-				Message: fmt.Sprintf("%d kernels of %s are %s of memory, more than the %s that the machine has.",
-					kernels, spec.Resources.Memory, memory, info.Memory),
-				Hint: "Ask for fewer kernels, or less memory for each."})
+		if all := r.Memory * gpu.Bytes(kernels); info.Memory > 0 && r.Memory <= info.Memory && all > info.Memory {
+			refuse(r.Memory.String(), all.String()+" of memory", info.Memory.String(),
+				"Ask for fewer kernels, or less memory for each.")
 		}
 	}
 	if spec.Accelerator.IsZero() || spec.Accelerator.Validate() != nil {

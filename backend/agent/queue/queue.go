@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -192,11 +193,7 @@ func (q *Queue) forgetWaits(live []session.Session) {
 // courses of those that were placed.
 func (q *Queue) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan []scheduler.Decision) error {
 	var drafts []*records.Draft
-	decided := false
-	for _, d := range plan {
-		decided = decided || d.Wait == nil
-	}
-	if !decided {
+	if !slices.ContainsFunc(plan, func(d scheduler.Decision) bool { return d.Wait == nil }) {
 		return nil
 	}
 	err := q.config.Records.Update(func(tx *store.Tx) error {
@@ -244,21 +241,19 @@ func (q *Queue) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan
 
 // WaitSteps shows a session that waits the way to the newest decision on it.
 func WaitSteps(p session.Phase, w *session.Wait) []session.Step {
-	at := p.UpdatedAt
-	step := func(name string, result session.Outcome, message string) session.Step {
-		return session.Step{Step: name, Result: result, Message: message, StartedAt: at}
+	done := func(name, message string) session.Step {
+		return session.Step{Step: name, Result: session.OutcomeSuccess, Message: message, StartedAt: p.UpdatedAt}
 	}
+	last := session.Step{Step: scheduler.StepChoose, Result: session.OutcomeNeedRetry, Code: w.Code, Message: w.Message,
+		StartedAt: p.UpdatedAt}
 	switch w.Code {
 	case session.CodeWaitStart, session.CodeWaitDependency, session.CodeWaitMachine:
-		last := step(scheduler.StepValidate, session.OutcomeNeedRetry, w.Message)
-		last.Code = w.Code
+		last.Step = scheduler.StepValidate
 		return []session.Step{last}
 	}
-	last := step(scheduler.StepChoose, session.OutcomeNeedRetry, w.Message)
-	last.Code = w.Code
 	return []session.Step{
-		step(scheduler.StepOrder, session.OutcomeSuccess, fmt.Sprintf("Number %d in line.", w.Position)),
-		step(scheduler.StepValidate, session.OutcomeSuccess, "It waits for no time and no other session."), last,
+		done(scheduler.StepOrder, fmt.Sprintf("Number %d in line.", w.Position)),
+		done(scheduler.StepValidate, "It waits for no time and no other session."), last,
 	}
 }
 

@@ -3,7 +3,6 @@ package reclaim
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -40,31 +39,26 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 			w.tellTerminals(ctx, s, v, now)
 		}
 	}
-	has := map[session.Code]bool{}
-	changed := false
-	for _, w := range s.Warnings {
-		if slices.Contains(slices.Collect(maps.Values(idleCodes)), w.Code) {
-			has[w.Code] = true
-			_, still := wanted[w.Code]
-			changed = changed || !still
+	var over []session.Code
+	for _, code := range idleCodes {
+		told := slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == code })
+		_, still := wanted[code]
+		switch {
+		case told && still:
+			delete(wanted, code)
+		case told:
+			over = append(over, code)
 		}
 	}
-	for code := range wanted {
-		changed = changed || !has[code]
-	}
-	if !changed {
+	if len(wanted)+len(over) == 0 {
 		return false
 	}
 	return records.Warn(w.config.Records, w.config.Log, s.ID, func(d *records.Draft) {
-		for code := range has {
-			if _, still := wanted[code]; !still {
-				d.Unwarn(code)
-			}
+		for _, code := range over {
+			d.Unwarn(code)
 		}
-		for code, w := range wanted {
-			if !has[code] {
-				d.Warn(w)
-			}
+		for _, w := range wanted {
+			d.Warn(w)
 		}
 	})
 }
