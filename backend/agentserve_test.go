@@ -97,7 +97,7 @@ func TestAgentByItselfIsReachedByItsPerson(t *testing.T) {
 	if listing, err := far.ListDirectories(t.Context(), home.Dir); err != nil || listing.Path != home.Dir {
 		t.Errorf("directories: %+v, %v", listing, err)
 	}
-	t.Run("it takes no devices where it does not listen", func(t *testing.T) {
+	t.Run("it takes no clients where it does not listen", func(t *testing.T) {
 		_, err := control.PairCode(t.Context(), session.PairRequest{})
 		if session.CodeOf(err) != "agent_pair_unavailable" {
 			t.Errorf("%v", err)
@@ -139,7 +139,7 @@ func TestAgentByItselfIsReachedByItsPerson(t *testing.T) {
 	})
 }
 
-func TestPairedDevicesReachTheAgentUntilRevoked(t *testing.T) {
+func TestPairedClientsReachTheAgentUntilRevoked(t *testing.T) {
 	_, control := servedAgent(t, daemon.Settings{Listen: "127.0.0.1:0"})
 	code, err := control.PairCode(t.Context(), session.PairRequest{})
 	if err != nil {
@@ -171,22 +171,22 @@ func TestPairedDevicesReachTheAgentUntilRevoked(t *testing.T) {
 	if _, err := far.Machine(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	devices, err := control.PairedDevices(t.Context())
-	if err != nil || len(devices) != 1 || devices[0].Name != "laptop" || devices[0].Key != identity.Fingerprint() ||
-		devices[0].Live == 0 {
-		t.Fatalf("%+v, %v", devices, err)
+	clients, err := control.PairedClients(t.Context())
+	if err != nil || len(clients) != 1 || clients[0].Name != "laptop" || clients[0].Key != identity.Fingerprint() ||
+		clients[0].Live == 0 {
+		t.Fatalf("%+v, %v", clients, err)
 	}
-	if err := control.RevokeDevice(t.Context(), "desktop"); session.CodeOf(err) != "agent_find_not-found" {
+	if err := control.RevokeClient(t.Context(), "desktop"); session.CodeOf(err) != "agent_find_not-found" {
 		t.Errorf("revoking what is not there: %v", err)
 	}
-	if err := control.RevokeDevice(t.Context(), "laptop"); err != nil {
+	if err := control.RevokeClient(t.Context(), "laptop"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := far.Machine(t.Context()); err == nil {
-		t.Error("a revoked device is still answered")
+		t.Error("a revoked client is still answered")
 	}
 	if _, err := tunnel.Dial(t.Context(), dialer, tunnel.Config{}); err == nil {
-		t.Error("a revoked device is let in again")
+		t.Error("a revoked client is let in again")
 	}
 }
 

@@ -202,7 +202,7 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 	})
 
 	t.Run("the devices are asked for by ssh", func(t *testing.T) {
-		if devices, err := n.PairedDevices(t.Context(), "lab"); session.CodeOf(err) != "agent_pair_unavailable" &&
+		if devices, err := n.PairedClients(t.Context(), "lab"); session.CodeOf(err) != "agent_pair_unavailable" &&
 			(err != nil || len(devices) != 0) {
 			t.Errorf("%+v, %v", devices, err)
 		}

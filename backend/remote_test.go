@@ -157,11 +157,11 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		}
 	})
 	t.Run("revoked, it waits for a person, and is paired again", func(t *testing.T) {
-		devices, err := control.PairedDevices(t.Context())
-		if err != nil || len(devices) != 1 {
-			t.Fatalf("%+v, %v", devices, err)
+		clients, err := control.PairedClients(t.Context())
+		if err != nil || len(clients) != 1 {
+			t.Fatalf("%+v, %v", clients, err)
 		}
-		if err := control.RevokeDevice(t.Context(), devices[0].Key); err != nil {
+		if err := control.RevokeClient(t.Context(), clients[0].Key); err != nil {
 			t.Fatal(err)
 		}
 		down := n.until("waiting for a person", "box",
@@ -186,9 +186,9 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		}
 	})
 	t.Run("whoever rules it looks after it from here", func(t *testing.T) {
-		devices, err := n.PairedDevices(t.Context(), "box")
-		if err != nil || len(devices) != 1 || !devices[0].This || devices[0].Role != "admin" {
-			t.Errorf("%+v, %v", devices, err)
+		clients, err := n.PairedClients(t.Context(), "box")
+		if err != nil || len(clients) != 1 || !clients[0].This || clients[0].Role != "admin" {
+			t.Errorf("%+v, %v", clients, err)
 		}
 		admin, err := n.Admin("box")
 		if err != nil {
@@ -202,7 +202,7 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		}
 		if entries, err := admin.Audit(t.Context(), session.AuditQuery{Limit: 1}); err != nil || len(entries) != 1 ||
 			entries[0].Method != "SetLimit" || entries[0].Target != "ann" ||
-			entries[0].Device != devices[0].Key {
+			entries[0].Client != clients[0].Key {
 			t.Errorf("%+v, %v", entries, err)
 		}
 		if _, err := admin.Audit(t.Context(), session.AuditQuery{}); session.CodeOf(err) != "agent_call_invalid" {

@@ -19,7 +19,7 @@ import (
 	"slipway/tunnel/secure"
 )
 
-// pairedAs is a device that was paired for somebody.
+// pairedAs is a computer that was paired for somebody.
 func pairedAs(t *testing.T, control *daemon.Client, request session.PairRequest) *agentrpc.Client {
 	t.Helper()
 	code, err := control.PairCode(t.Context(), request)
@@ -246,7 +246,7 @@ func writtenDown(t *testing.T, control *daemon.Client, id session.ID) {
 		Outcome: "session_read_not-found"}, {Owner: "ann", Method: "Launch", Session: id, Outcome: "ok"}} {
 		if !slices.ContainsFunc(entries, func(e access.Entry) bool {
 			return e.Owner == want.Owner && e.Method == want.Method && e.Session == want.Session &&
-				e.Outcome == want.Outcome && e.Device != "" && strings.HasPrefix(e.From, "127.0.0.1") &&
+				e.Outcome == want.Outcome && e.Client != "" && strings.HasPrefix(e.From, "127.0.0.1") &&
 				e.Role == "user"
 		}) {
 			t.Errorf("not written down: %+v", want)
@@ -258,16 +258,16 @@ func TestOnlyThoseWhoRuleAnAgentLookAfterIt(t *testing.T) {
 	_, control := servedAgent(t, daemon.Settings{Listen: "127.0.0.1:0"})
 	ann := pairedAs(t, control, session.PairRequest{Owner: "ann", Role: "user"})
 	boss := pairedAs(t, control, session.PairRequest{Owner: "boss", Role: "admin"})
-	devices, err := boss.PairedDevices(t.Context())
-	if err != nil || len(devices) != 2 {
-		t.Fatalf("%+v, %v", devices, err)
+	clients, err := boss.PairedClients(t.Context())
+	if err != nil || len(clients) != 2 {
+		t.Fatalf("%+v, %v", clients, err)
 	}
 	for name, call := range map[string]func() error{
 		"the log":       func() error { _, err := ann.Audit(t.Context(), session.AuditQuery{Limit: 10}); return err },
 		"limits":        func() error { _, err := ann.Limits(t.Context()); return err },
 		"a limit":       func() error { return ann.SetLimit(t.Context(), "ann", nil) },
-		"devices":       func() error { _, err := ann.PairedDevices(t.Context()); return err },
-		"one's own key": func() error { return ann.RevokeDevice(t.Context(), devices[0].Key) },
+		"clients":       func() error { _, err := ann.PairedClients(t.Context()); return err },
+		"one's own key": func() error { return ann.RevokeClient(t.Context(), clients[0].Key) },
 	} {
 		if err := call(); session.CodeOf(err) != "agent_call_forbidden" {
 			t.Errorf("%s: %v", name, err)
@@ -284,11 +284,11 @@ func TestOnlyThoseWhoRuleAnAgentLookAfterIt(t *testing.T) {
 		}
 	}
 	if last := entries[len(entries)-1]; err != nil || refused != 5 || last.Method != "SetLimit" ||
-		last.Owner != "boss" || last.Target != "ann" || last.Device == "" {
+		last.Owner != "boss" || last.Target != "ann" || last.Client == "" {
 		t.Errorf("%d refusals are written down, and last %+v; %v", refused, last, err)
 	}
-	if i := slices.IndexFunc(devices, func(d session.PairedDevice) bool { return d.Owner == "ann" }); boss.RevokeDevice(
-		t.Context(), devices[i].Key) != nil {
+	if i := slices.IndexFunc(clients, func(d session.PairedClient) bool { return d.Owner == "ann" }); boss.RevokeClient(
+		t.Context(), clients[i].Key) != nil {
 		t.Error("ann's computer is not revoked")
 	}
 	until(t, "a revoked computer is still let in",
@@ -397,11 +397,11 @@ func TestWhoTriesToGetInIsWrittenDown(t *testing.T) {
 		}
 	}
 	wanted := []access.Entry{
-		{Owner: "", Device: stranger.Fingerprint(), Method: "TryCode", Target: "a laptop",
+		{Owner: "", Client: stranger.Fingerprint(), Method: "TryCode", Target: "a laptop",
 			Outcome: "agent_pair_wrong-code"},
-		{Owner: "ann", Device: laptop.Fingerprint(), Method: "PairDevice", Target: "a laptop", Outcome: "ok"},
-		{Owner: "ann", Device: moved.Fingerprint(), Method: "MoveKey", Target: laptop.Fingerprint(), Outcome: "ok"},
-		{Owner: "", Device: stranger.Fingerprint(), Method: "Connect", Outcome: "agent_connect_not-paired"},
+		{Owner: "ann", Client: laptop.Fingerprint(), Method: "PairDevice", Target: "a laptop", Outcome: "ok"},
+		{Owner: "ann", Client: moved.Fingerprint(), Method: "MoveKey", Target: laptop.Fingerprint(), Outcome: "ok"},
+		{Owner: "", Client: stranger.Fingerprint(), Method: "Connect", Outcome: "agent_connect_not-paired"},
 	}
 	until(t, "who tried is not written down", func() bool {
 		entries, err := control.Audit(t.Context(), session.AuditQuery{Limit: 100, Security: true})
@@ -410,7 +410,7 @@ func TestWhoTriesToGetInIsWrittenDown(t *testing.T) {
 		}
 		return !slices.ContainsFunc(wanted, func(want access.Entry) bool {
 			return !slices.ContainsFunc(entries, func(e access.Entry) bool {
-				return e.Owner == want.Owner && e.Device == want.Device && e.Method == want.Method &&
+				return e.Owner == want.Owner && e.Client == want.Client && e.Method == want.Method &&
 					e.Target == want.Target && e.Outcome == want.Outcome && strings.HasPrefix(e.From, "127.0.0.1:")
 			})
 		})

@@ -52,7 +52,7 @@ func opened(t *testing.T, folders ...string) (*Gate, *Audit) {
 }
 
 func user(name string) Identity {
-	return Identity{Owner: name, Role: session.RoleUser, Device: "key-of-" + name, From: "10.0.0.7"}
+	return Identity{Owner: name, Role: session.RoleUser, Client: "key-of-" + name, From: "10.0.0.7"}
 }
 
 func launch(t *testing.T, a session.Agent, req session.LaunchRequest) session.Session {
@@ -212,7 +212,7 @@ func TestUsersSeeTheirOwnOnly(t *testing.T) {
 	})
 	entries, err := audit.Read(session.AuditQuery{Limit: 2})
 	if err != nil || len(entries) != 2 || entries[1].Method != "ListDirectories" || entries[1].Owner != "bob" ||
-		entries[1].Device != "key-of-bob" || entries[1].From != "10.0.0.7" ||
+		entries[1].Client != "key-of-bob" || entries[1].From != "10.0.0.7" ||
 		entries[1].Outcome != "file_use_not-found" {
 		t.Errorf("%+v, %v", entries, err)
 	}

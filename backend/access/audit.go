@@ -128,7 +128,7 @@ func (a *Audit) Close() error {
 // agent's own log; nobody is kept from working by a full disk.
 func (a *Audit) Note(who Identity, act Act) {
 	e := Entry{
-		Owner: who.Owner, Role: string(who.Role), Device: who.Device, From: who.From,
+		Owner: who.Owner, Role: string(who.Role), Client: who.Client, From: who.From,
 		Method: act.Method, Session: act.Session, Target: clip(act.Target), Outcome: "ok", Security: act.Security,
 	}
 	if act.Err != nil {

@@ -171,7 +171,7 @@ func TestWhatRepeatsIsCounted(t *testing.T) {
 		refused.Session = session.NewID()
 		audit.Note(user("eve"), refused)
 		audit.Note(user("ann"), Act{Method: "Rename", Session: "one", Target: fmt.Sprint("name-", i)})
-		audit.Note(Identity{From: fmt.Sprint("10.0.0.9:", 40_000+i), Device: fmt.Sprint("key ", i)},
+		audit.Note(Identity{From: fmt.Sprint("10.0.0.9:", 40_000+i), Client: fmt.Sprint("key ", i)},
 			Act{Method: "Connect", Stranger: true, Security: true, Err: session.NoSession("x")})
 	}
 	if lines, acts := count(session.AuditQuery{Limit: 500, Owner: "eve"}); lines != 2 || acts != 100 {
@@ -211,7 +211,7 @@ func TestStrangersEraseNoSecurityEvents(t *testing.T) {
 	}
 	audit.Note(Identity{From: "10.0.0.9:1"}, Act{Method: "TryCode", Security: true, Err: session.NoSession("x")})
 	for i := range 40_000 {
-		audit.Note(Identity{From: fmt.Sprintf("[2001:db8::%x]:443", i), Device: strings.Repeat("k", 52)},
+		audit.Note(Identity{From: fmt.Sprintf("[2001:db8::%x]:443", i), Client: strings.Repeat("k", 52)},
 			Act{Method: "Connect", Stranger: true, Security: true, Err: session.NoSession("x")})
 	}
 	entries, err := audit.Read(session.AuditQuery{Limit: 100_000, Security: true})

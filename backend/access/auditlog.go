@@ -33,7 +33,7 @@ type auditLog struct {
 // repeated is what is the same in acts that repeat. What was refused is so
 // whatever it was asked of: or each of many names would be a line.
 type repeated struct {
-	owner, device, host, method, outcome, target string
+	owner, client, host, method, outcome, target string
 	session                                      session.ID
 }
 
@@ -42,12 +42,12 @@ func repeatedOf(e Entry) repeated {
 	if err != nil {
 		host = e.From
 	}
-	r := repeated{e.Owner, e.Device, host, e.Method, e.Outcome, e.Target, e.Session}
+	r := repeated{e.Owner, e.Client, host, e.Method, e.Outcome, e.Target, e.Session}
 	if e.Outcome != "ok" {
 		r.target, r.session = "", ""
 	}
 	if e.Owner == "" {
-		r.device = "" // anybody has as many keys as they like
+		r.client = "" // anybody has as many keys as they like
 	}
 	return r
 }

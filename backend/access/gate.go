@@ -29,7 +29,7 @@ import (
 type Identity struct {
 	Owner  string // the name under which their sessions are kept
 	Role   session.Role
-	Device string // fingerprint of their device; empty: a program of the agent's own person
+	Client string // fingerprint of the computer; empty: a program of the agent's own person
 	From   string // address, for the log
 }
 

@@ -603,5 +603,5 @@ func (admin) Audit(context.Context, session.AuditQuery) ([]session.AuditEntry, e
 }
 func (admin) Limits(context.Context) (map[string]session.Allowance, error)  { return nil, nil }
 func (admin) SetLimit(context.Context, string, *session.Allowance) error    { return nil }
-func (admin) PairedDevices(context.Context) ([]session.PairedDevice, error) { return nil, nil }
-func (admin) RevokeDevice(context.Context, string) error                    { return nil }
+func (admin) PairedClients(context.Context) ([]session.PairedClient, error) { return nil, nil }
+func (admin) RevokeClient(context.Context, string) error                    { return nil }

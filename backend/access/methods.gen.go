@@ -268,13 +268,13 @@ func (v *view) SetLimit(ctx context.Context,
 	return err
 }
 
-func (v *view) PairedDevices(ctx context.Context) ([]session.PairedDevice, error) {
+func (v *view) PairedClients(ctx context.Context) ([]session.PairedClient, error) {
 	return kept(v, "PairedDevices", "", false,
-		func(k session.Admin) ([]session.PairedDevice, error) { return k.PairedDevices(ctx) })
+		func(k session.Admin) ([]session.PairedClient, error) { return k.PairedClients(ctx) })
 }
 
-func (v *view) RevokeDevice(ctx context.Context, key string) error {
+func (v *view) RevokeClient(ctx context.Context, key string) error {
 	_, err := kept(v, "Revoke", key, true,
-		func(k session.Admin) (none, error) { return only(k.RevokeDevice(ctx, key)) })
+		func(k session.Admin) (none, error) { return only(k.RevokeClient(ctx, key)) })
 	return err
 }

@@ -45,6 +45,6 @@ func newGate(t *testing.T) (*access.Gate, *agent.Agent) {
 func TestAgentKeepsItsPromisesToAnAdmin(t *testing.T) {
 	agenttest.Run(t, func(t *testing.T) session.Agent {
 		gate, _ := newGate(t)
-		return gate.As(access.Identity{Owner: "grace", Role: session.RoleAdmin, Device: "key", From: "10.0.0.7"})
+		return gate.As(access.Identity{Owner: "grace", Role: session.RoleAdmin, Client: "key", From: "10.0.0.7"})
 	}, agenttest.Options{Image: "python:3.12", Server: "httpd -p 8123"})
 }

@@ -45,7 +45,7 @@ var replies = vet.Tables{
 		reflect.TypeFor[[]session.Folder]():             vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.Image]():              vet.List(vet.MostSessions),
 		reflect.TypeFor[[]session.AuditEntry]():         vet.List(session.MostAudit),
-		reflect.TypeFor[[]session.PairedDevice]():       vet.List(vet.MostSessions),
+		reflect.TypeFor[[]session.PairedClient]():       vet.List(vet.MostSessions),
 		reflect.TypeFor[map[string]session.Allowance](): vet.Table(vet.MostSessions, vet.Owner),
 	},
 	Fields: map[reflect.Type]vet.Fields{

@@ -944,32 +944,32 @@ func (c *Client) SetLimit(ctx context.Context,
 	return err
 }
 
-var methodPairedDevices = plain[none, []session.PairedDevice]{
+var methodPairedClients = plain[none, []session.PairedClient]{
 	spec{"known", tunnel.Control, read, short},
-	func(ctx context.Context, a session.Agent, _ none) ([]session.PairedDevice, error) {
-		return administered(a, "known", func(k session.Admin) ([]session.PairedDevice, error) {
-			return k.PairedDevices(ctx)
+	func(ctx context.Context, a session.Agent, _ none) ([]session.PairedClient, error) {
+		return administered(a, "known", func(k session.Admin) ([]session.PairedClient, error) {
+			return k.PairedClients(ctx)
 		})
 	}}
 
-func (c *Client) PairedDevices(ctx context.Context) ([]session.PairedDevice, error) {
-	return methodPairedDevices.call(ctx, c, none{})
+func (c *Client) PairedClients(ctx context.Context) ([]session.PairedClient, error) {
+	return methodPairedClients.call(ctx, c, none{})
 }
 
-type revokeDeviceArgs struct {
+type revokeClientArgs struct {
 	Key string `json:"key"`
 }
 
-var methodRevokeDevice = plain[revokeDeviceArgs, none]{
+var methodRevokeClient = plain[revokeClientArgs, none]{
 	spec{"known.revoke", tunnel.Control, once, short},
-	func(ctx context.Context, a session.Agent, r revokeDeviceArgs) (none, error) {
+	func(ctx context.Context, a session.Agent, r revokeClientArgs) (none, error) {
 		return administered(a, "known.revoke", func(k session.Admin) (none, error) {
-			return none{}, k.RevokeDevice(ctx, r.Key)
+			return none{}, k.RevokeClient(ctx, r.Key)
 		})
 	}}
 
-func (c *Client) RevokeDevice(ctx context.Context, key string) error {
-	_, err := methodRevokeDevice.call(ctx, c, revokeDeviceArgs{Key: key})
+func (c *Client) RevokeClient(ctx context.Context, key string) error {
+	_, err := methodRevokeClient.call(ctx, c, revokeClientArgs{Key: key})
 	return err
 }
 
@@ -1041,6 +1041,6 @@ var table = []served{
 	methodAudit,
 	methodLimits,
 	methodSetLimit,
-	methodPairedDevices,
-	methodRevokeDevice,
+	methodPairedClients,
+	methodRevokeClient,
 }

@@ -27,16 +27,16 @@ func (a admin) SetLimit(_ context.Context, owner string, limit *session.Allowanc
 	return a.config.Inner.SetAllowance(owner, limit)
 }
 
-func (a admin) PairedDevices(context.Context) ([]session.PairedDevice, error) {
-	if a.devices == nil {
+func (a admin) PairedClients(context.Context) ([]session.PairedClient, error) {
+	if a.clients == nil {
 		return nil, notListening()
 	}
-	return a.devices.all(), nil
+	return a.clients.all(), nil
 }
 
-func (a admin) RevokeDevice(_ context.Context, device string) error {
-	if a.devices == nil {
+func (a admin) RevokeClient(_ context.Context, client string) error {
+	if a.clients == nil {
 		return notListening()
 	}
-	return a.devices.revoke(device)
+	return a.clients.revoke(client)
 }

@@ -20,8 +20,8 @@ func (s *Server) Status(ctx context.Context) (daemon.Status, error) {
 	if s.config.Role == daemon.RoleAgent {
 		status.Keeper = daemon.Keeper(os.Getenv)
 	}
-	if s.devices != nil {
-		status.Listen, status.Key = s.devices.address(), s.devices.key()
+	if s.clients != nil {
+		status.Listen, status.Key = s.clients.address(), s.clients.key()
 	}
 	var err error
 	if status.SHA256, err = s.sum(); err != nil {
@@ -66,19 +66,19 @@ func (s *Server) EndSessions(ctx context.Context) error {
 }
 
 func (s *Server) PairCode(_ context.Context, request session.PairRequest) (session.PairCode, error) {
-	if s.devices == nil {
+	if s.clients == nil {
 		return session.PairCode{}, notListening()
 	}
-	code, err := s.devices.offer(request, s.config.User)
+	code, err := s.clients.offer(request, s.config.User)
 	s.note("Pair", request.Owner, err)
 	return code, err
 }
 
 func (s *Server) RotateKey(context.Context) (session.KeyRotation, error) {
-	if s.devices == nil {
+	if s.clients == nil {
 		return session.KeyRotation{}, notListening()
 	}
-	rotated, err := s.devices.rotate()
+	rotated, err := s.clients.rotate()
 	s.note("Rotate", rotated.Key, err)
 	if err == nil {
 		s.config.Log.Info("the agent has another key", "before", rotated.Before, "key", rotated.Key)
@@ -93,6 +93,6 @@ func (s *Server) note(method, target string, err error) {
 
 func notListening() error {
 	return &session.Error{Code: session.CodePairUnavailable,
-		Message: "The agent takes no devices, because it listens on no port.",
+		Message: "The agent accepts no paired computers, because it listens on no port.",
 		Hint:    "slipway agent stop && slipway agent start --listen 0.0.0.0:7442"}
 }

@@ -10,13 +10,13 @@ import (
 )
 
 // resolve gives a peer the agent as it may see it: whoever came by the person's
-// own account sees everything, and a device what it was paired for.
+// own account sees everything, and a client what it was paired for.
 func (s *Server) resolve(peer tunnel.Peer) (session.Agent, error) {
 	who, known := s.identify(peer)
 	if !known {
 		return session.Agent{}, &session.Error{Code: session.CodeAgentForbidden,
-			Message: "This device may not use the agent.",
-			Hint:    "Ask the agent's person to pair it anew: slipway agent pair"}
+			Message: "This computer may not use the agent.",
+			Hint:    "Pair it again: slipway agent pair on the agent's machine shows a code"}
 	}
 	return s.gate.As(who), nil
 }
@@ -26,12 +26,12 @@ func (s *Server) identify(peer tunnel.Peer) (access.Identity, bool) {
 	if peer.Transport == "unix" {
 		return s.person(), true
 	}
-	device, found := s.devices.find(peer.Key)
-	if !found || device.Owner == "" {
+	client, found := s.clients.find(peer.Key)
+	if !found || client.Owner == "" {
 		return access.Identity{}, false
 	}
-	who := access.Identity{Owner: device.Owner, Role: session.RoleUser, Device: peer.Key, From: peer.Address}
-	if device.Role == secure.RoleAdmin {
+	who := access.Identity{Owner: client.Owner, Role: session.RoleUser, Client: peer.Key, From: peer.Address}
+	if client.Role == secure.RoleAdmin {
 		who.Role = session.RoleAdmin
 	}
 	return who, true
@@ -42,8 +42,8 @@ func (s *Server) person() access.Identity {
 	return access.Identity{Owner: s.config.User, Role: session.RoleAdmin, From: "this machine"}
 }
 
-// granted is what a device is paired for. The agent's own user is an admin from
-// their devices, others are not.
+// granted is what a client is paired for. The agent's own user is an admin from
+// their clients, others are not.
 func granted(request session.PairRequest, user string) (secure.Grant, error) {
 	grant := secure.Grant{Owner: request.Owner, Role: secure.Role(request.Role)}
 	if grant.Owner == "" {

@@ -1,5 +1,5 @@
 // Package agentserver serves the agent of this machine to other programs: to
-// those of its own user through sockets, to paired devices through the network,
+// those of its own user through sockets, to paired clients through the network,
 // and to the person at the machine through the control socket. It says who they
 // are, and writes to the audit log what they do.
 package agentserver
@@ -44,7 +44,7 @@ type Config struct {
 	User     string // the name of whoever runs this process
 	UserIDs  []int  // who may connect to the sockets
 	Role     string // [daemon.RoleAgent] or [daemon.RolePlane]
-	Listen   string // host:port for paired devices; empty: none
+	Listen   string // host:port for paired clients; empty: none
 	Stop     func() // asks the process to end; nil: it does not end this way
 	Log      *slog.Logger
 }
@@ -53,7 +53,7 @@ type Config struct {
 type Server struct {
 	config  Config
 	sockets *daemon.Sockets
-	devices *pairedDevices // nil: it takes none
+	clients *pairedClients // nil: it takes none
 	audit   *access.Audit
 	gate    *access.Gate
 	host    *tunnel.Host
@@ -80,12 +80,12 @@ func Open(config Config) (*Server, error) {
 	config.Agent.Admin = admin{s}
 	s.gate = access.New(config.Agent, config.Inner, s.audit)
 	if config.Listen != "" {
-		if s.devices, err = openPairedDevices(config.Home, config.Listen, s.audit); err != nil {
+		if s.clients, err = openPairedClients(config.Home, config.Listen, s.audit); err != nil {
 			return nil, errors.Join(err, s.audit.Close())
 		}
 	}
 	if s.sockets, err = daemon.Listen(config.Home, config.UserIDs, config.Log); err != nil {
-		return nil, errors.Join(err, s.devices.close(), s.audit.Close())
+		return nil, errors.Join(err, s.clients.close(), s.audit.Close())
 	}
 	return s, nil
 }
@@ -105,8 +105,8 @@ func (s *Server) Run(ctx context.Context) error {
 	control := daemon.Daemon{Process: s, Admin: s.gate.As(s.person()).Admin, Pairing: s}
 	part(func() { controlErr = daemon.Serve(ctx, s.sockets.Control, control, s.config.Log) })
 	part(func() { s.admit(ctx, &group, s.acceptLocal) })
-	if s.devices != nil {
-		part(func() { s.admit(ctx, &group, s.devices.listener.Accept) })
+	if s.clients != nil {
+		part(func() { s.admit(ctx, &group, s.clients.listener.Accept) })
 	}
 	part(func() {
 		if err := s.handler.ServeHost(ctx, s.host); err != nil && ctx.Err() == nil {
@@ -114,7 +114,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	})
 	<-ctx.Done()
-	err := errors.Join(s.sockets.Close(), s.devices.close(), s.host.Close())
+	err := errors.Join(s.sockets.Close(), s.clients.close(), s.host.Close())
 	group.Wait()
 	return errors.Join(controlErr, err, s.audit.Close())
 }

@@ -96,8 +96,8 @@ type AgentAnswer struct {
 	Found  string `json:"found"`
 }
 
-// PairedDevice is a key that an agent lets in.
-type PairedDevice struct {
+// PairedClient is a computer that is paired with an agent.
+type PairedClient struct {
 	Name        string     `json:"name"`
 	Fingerprint string     `json:"fingerprint"`
 	Owner       string     `json:"owner"` // the name under which its sessions are kept
@@ -113,14 +113,14 @@ type PersonLimits struct {
 	Limits map[string]session.Allowance `json:"limits"`
 }
 
-// PairRequest asks an agent for a code by which one more device is let in.
+// PairRequest asks an agent for a code that pairs one client.
 type PairRequest struct {
 	Owner string `json:"owner,omitempty"` // the name under which its sessions are kept; empty: the agent's person
 	Role  string `json:"role,omitempty"`  // admin or user; empty: as that agent does
 }
 
-// PairCode is typed on the device that wants to be let in. It is good once,
-// for a few tries and a short while.
+// PairCode is typed on the computer that pairs. It is valid once, for a few tries
+// and a short while.
 type PairCode struct {
 	Code      string    `json:"code"`
 	Address   string    `json:"address"` // what to add there

@@ -37,7 +37,7 @@ type agentFlags struct {
 func (f *agentFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.engine, "engine", "", "container engine: docker, sim or auto (default docker)")
 	cmd.Flags().StringVar(&f.listen, "listen", "",
-		"take paired devices at host:port, for example 0.0.0.0:7442; off: none")
+		"take paired computers at host:port, for example 0.0.0.0:7442; off: none")
 	cmd.Flags().StringArrayVar(&f.env, "env", nil,
 		"NAME=VALUE for the agent, for example DOCKER_HOST=unix:///run/user/1000/docker.sock")
 }
@@ -98,7 +98,7 @@ computers. The flags are saved: the next start does not need them.`,
 		&cobra.Group{ID: groupHere, Title: "The agent of this machine (or another with --on):"})
 	addTo(cmd, groupFar, agentCommands(p).nearCommands()...)
 	addTo(cmd, groupHere, p.agentStartCommand(), p.agentStopCommand(), p.agentStatusCommand(),
-		p.agentPairCommand(), p.agentDevicesCommand(), p.agentRevokeCommand(), p.agentAuditCommand(),
+		p.agentPairCommand(), p.agentClientsCommand(), p.agentRevokeCommand(), p.agentAuditCommand(),
 		p.agentLimitCommand(), p.agentRotateCommand(), p.agentSwitchCommand(), p.agentUninstallCommand())
 	return cmd
 }

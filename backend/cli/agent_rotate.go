@@ -15,23 +15,23 @@ import (
 
 func (p daemonCommands) agentRotateCommand() *cobra.Command {
 	var on string
-	var device bool
+	var client bool
 	cmd := &cobra.Command{
-		Use:   "rotate [--on AGENT | --device]",
+		Use:   "rotate [--on AGENT | --client]",
 		Short: "Change the key of the agent of this machine, or of this computer",
 		Long: `Rotate creates a new key, signed by the old one. Computers that are paired with the agent
 accept it automatically: at once if they are connected, otherwise when they reconnect.
 Nothing needs to be paired again, and copies of the old key no longer work.
 
-With --device, rotate changes the key of this computer.`,
+With --client, rotate changes the key of this computer.`,
 	}
 	p.onFlag(cmd, &on, "the agent of another machine")
-	cmd.Flags().BoolVar(&device, "device", false, "change the key of this computer")
+	cmd.Flags().BoolVar(&client, "client", false, "change the key of this computer")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
-		case device && on != "":
-			return usagef("use either --device (this computer) or --on (another machine)")
-		case device:
+		case client && on != "":
+			return usagef("use either --client (this computer) or --on (another machine)")
+		case client:
 			return p.command(func(ctx context.Context, c *caller, _ []string) error {
 				return p.rotateNear(ctx, c, route.KeyRotate)
 			})(cmd, args)
@@ -52,7 +52,7 @@ func (p daemonCommands) rotateHere(ctx context.Context, c *daemon.Client) error 
 	}
 	return p.print(rotated, func(w io.Writer) {
 		fields(w, "Old key", rotated.Before, "New key", rotated.Key,
-			"Told at once", fmt.Sprintf("%d devices", rotated.Devices))
+			"Told at once", fmt.Sprintf("%d clients", rotated.Clients))
 	})
 }
 

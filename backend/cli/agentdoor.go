@@ -35,10 +35,10 @@ func (p daemonCommands) pairNear(req *api.PairRequest) func(context.Context, *ca
 	}
 }
 
-// devicesNear lists the devices of another agent.
-func (p daemonCommands) devicesNear(ctx context.Context, c *caller, agent string) error {
-	return show(ctx, c, route.PairedDevices.At(agent), func(w io.Writer, devices []api.PairedDevice) {
-		table(w, "NAME,KEY,OWNER,ROLE,PAIRED,SEEN", devices, func(d api.PairedDevice) []string {
+// clientsNear lists the clients of another agent.
+func (p daemonCommands) clientsNear(ctx context.Context, c *caller, agent string) error {
+	return show(ctx, c, route.PairedClients.At(agent), func(w io.Writer, clients []api.PairedClient) {
+		table(w, "NAME,KEY,OWNER,ROLE,PAIRED,SEEN", clients, func(d api.PairedClient) []string {
 			seen := "never"
 			if d.LastSeen != nil {
 				seen = p.age(*d.LastSeen)
@@ -52,13 +52,13 @@ func (p daemonCommands) devicesNear(ctx context.Context, c *caller, agent string
 	})
 }
 
-// revokeNear has another agent let a device in no more.
-func (p daemonCommands) revokeNear(device string) func(context.Context, *caller, string) error {
+// revokeNear ends a client's access to another agent.
+func (p daemonCommands) revokeNear(client string) func(context.Context, *caller, string) error {
 	return func(ctx context.Context, c *caller, agent string) error {
-		if _, err := route.DeviceRevoke.At(agent, device).Ask(ctx, c); err != nil {
+		if _, err := route.ClientRevoke.At(agent, client).Ask(ctx, c); err != nil {
 			return err
 		}
-		p.notice("%s is revoked.", fmt.Sprintf("%q", device))
+		p.notice("%s is revoked.", fmt.Sprintf("%q", client))
 		return nil
 	}
 }

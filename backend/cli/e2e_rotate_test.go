@@ -20,7 +20,7 @@ import (
 )
 
 // lone is the real program as a daemon in a folder of its own, which listens
-// for paired devices.
+// for paired computers.
 func lone(t *testing.T) *installed {
 	t.Helper()
 	path, err := buildProgram()
@@ -124,7 +124,7 @@ func TestKeysAreChangedWithoutAQuestion(t *testing.T) {
 
 	t.Run("the agent's, and it is followed and remembered", func(t *testing.T) {
 		rotated := told[session.KeyRotation](far, "agent", "rotate")
-		if rotated.Before != first || rotated.Key == first || rotated.Devices != 1 {
+		if rotated.Before != first || rotated.Key == first || rotated.Clients != 1 {
 			t.Fatalf("%+v", rotated)
 		}
 		near.boxUntil("reached under the new key", reached(rotated.Key))
@@ -136,7 +136,7 @@ func TestKeysAreChangedWithoutAQuestion(t *testing.T) {
 	})
 	t.Run("the agent's, twice while the laptop is away and with a restart between", func(t *testing.T) {
 		near.must("shutdown")
-		if rotated := told[session.KeyRotation](far, "agent", "rotate"); rotated.Devices != 0 {
+		if rotated := told[session.KeyRotation](far, "agent", "rotate"); rotated.Clients != 0 {
 			t.Errorf("%+v", rotated)
 		}
 		status := told[daemon.Status](far, "agent", "status")
@@ -146,13 +146,13 @@ func TestKeysAreChangedWithoutAQuestion(t *testing.T) {
 		near.boxUntil("reached under the last key", reached(last))
 	})
 	t.Run("this computer's, which the agent lists in the old one's place", func(t *testing.T) {
-		before := told[[]session.PairedDevice](far, "agent", "devices")
-		rotated := told[api.KeyRotation](near, "agent", "rotate", "--device")
+		before := told[[]session.PairedClient](far, "agent", "clients")
+		rotated := told[api.KeyRotation](near, "agent", "rotate", "--client")
 		if len(before) != 1 || rotated.Before != before[0].Key || len(rotated.Told) != 1 || rotated.Told[0] != "box" ||
 			len(rotated.Later) != 0 {
 			t.Fatalf("%+v, %+v", before, rotated)
 		}
-		after := told[[]session.PairedDevice](far, "agent", "devices")
+		after := told[[]session.PairedClient](far, "agent", "clients")
 		if len(after) != 1 || after[0].Key != rotated.Fingerprint || after[0].Name != before[0].Name ||
 			after[0].Role != before[0].Role {
 			t.Errorf("%+v became %+v", before, after)
@@ -168,7 +168,7 @@ func TestKeysAreChangedWithoutAQuestion(t *testing.T) {
 				!strings.Contains(got.stderr, "on its own machine") {
 			t.Errorf("%+v", got)
 		}
-		if got := near.do("agent", "rotate", "--on", "box", "--device"); got.code != ExitUsage {
+		if got := near.do("agent", "rotate", "--on", "box", "--client"); got.code != ExitUsage {
 			t.Errorf("%+v", got)
 		}
 	})

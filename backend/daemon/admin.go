@@ -33,9 +33,9 @@ func serveAdmin(mux *http.ServeMux, d session.Admin) {
 	mux.HandleFunc("DELETE /limits/{owner}", answer(func(r *http.Request) (any, error) {
 		return struct{}{}, d.SetLimit(r.Context(), r.PathValue("owner"), nil)
 	}))
-	mux.HandleFunc("GET /devices", answer(func(r *http.Request) (any, error) { return d.PairedDevices(r.Context()) }))
+	mux.HandleFunc("GET /devices", answer(func(r *http.Request) (any, error) { return d.PairedClients(r.Context()) }))
 	mux.HandleFunc("DELETE /devices/{device}", answer(func(r *http.Request) (any, error) {
-		return struct{}{}, d.RevokeDevice(r.Context(), r.PathValue("device"))
+		return struct{}{}, d.RevokeClient(r.Context(), r.PathValue("device"))
 	}))
 }
 
@@ -74,12 +74,12 @@ func (c *Client) SetLimit(ctx context.Context, owner string, limit *session.Allo
 	return c.call(ctx, http.MethodPut, "/limits/"+url.PathEscape(owner), limit, nil)
 }
 
-func (c *Client) PairedDevices(ctx context.Context) (devices []session.PairedDevice, err error) {
-	return devices, c.call(ctx, http.MethodGet, "/devices", nil, &devices)
+func (c *Client) PairedClients(ctx context.Context) (clients []session.PairedClient, err error) {
+	return clients, c.call(ctx, http.MethodGet, "/devices", nil, &clients)
 }
 
-func (c *Client) RevokeDevice(ctx context.Context, device string) error {
-	return c.call(ctx, http.MethodDelete, "/devices/"+url.PathEscape(device), nil, nil)
+func (c *Client) RevokeClient(ctx context.Context, client string) error {
+	return c.call(ctx, http.MethodDelete, "/devices/"+url.PathEscape(client), nil, nil)
 }
 
 func (c *Client) PairCode(ctx context.Context, request session.PairRequest) (code session.PairCode, err error) {

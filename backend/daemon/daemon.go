@@ -42,7 +42,7 @@ type Status struct {
 	Live    int       `json:"live"`   // sessions that have not ended
 	Started time.Time `json:"started"`
 	Home    string    `json:"home"`
-	Listen  string    `json:"listen,omitempty"` // host:port for paired devices; empty: none
+	Listen  string    `json:"listen,omitempty"` // host:port for paired computers; empty: none
 	Key     string    `json:"key,omitempty"`    // fingerprint of the agent's key, where it listens
 	Keeper  string    `json:"keeper,omitempty"` // what keeps a daemon running: systemd or nothing
 	// Instance is the random id of the agent's books, as in [session.Machine].
@@ -81,7 +81,7 @@ func LogFile(home place.Home) string { return home.Join(logName) }
 // next time may not know them.
 type Settings struct {
 	Engine string            `json:"engine,omitempty"` // docker, sim or auto; empty: docker
-	Listen string            `json:"listen,omitempty"` // host:port for paired devices; empty: none
+	Listen string            `json:"listen,omitempty"` // host:port for paired computers; empty: none
 	Env    map[string]string `json:"env,omitempty"`    // for the daemon alone, such as DOCKER_HOST
 }
 

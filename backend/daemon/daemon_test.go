@@ -59,13 +59,13 @@ func TestDaemonIsStartedOnceAndFound(t *testing.T) {
 		if err != nil || code.Code != "12-tin-ada" {
 			t.Errorf("code %+v, %v", code, err)
 		}
-		if devices, err := c.PairedDevices(t.Context()); err != nil || len(devices) != 1 {
-			t.Errorf("devices %+v, %v", devices, err)
+		if clients, err := c.PairedClients(t.Context()); err != nil || len(clients) != 1 {
+			t.Errorf("clients %+v, %v", clients, err)
 		}
-		if err := c.RevokeDevice(t.Context(), "a/b"); err != nil {
+		if err := c.RevokeClient(t.Context(), "a/b"); err != nil {
 			t.Error(err)
 		}
-		if err := c.RevokeDevice(t.Context(), "x"); session.CodeOf(err) != "agent_find_not-found" ||
+		if err := c.RevokeClient(t.Context(), "x"); session.CodeOf(err) != "agent_find_not-found" ||
 			session.AsError(err, "").Hint == "" {
 			t.Errorf("revoking a stranger: %v", err)
 		}

@@ -59,15 +59,15 @@ func (f *fake) EndSessions(context.Context) error { f.ending = true; return nil 
 func (f *fake) PairCode(_ context.Context, r session.PairRequest) (session.PairCode, error) {
 	return session.PairCode{Code: "12-tin-" + r.Owner}, nil
 }
-func (f *fake) PairedDevices(context.Context) ([]session.PairedDevice, error) {
-	return []session.PairedDevice{{Name: "laptop"}}, nil
+func (f *fake) PairedClients(context.Context) ([]session.PairedClient, error) {
+	return []session.PairedClient{{Name: "laptop"}}, nil
 }
 func (f *fake) RotateKey(context.Context) (session.KeyRotation, error) {
-	return session.KeyRotation{Before: "old", Key: "new", Devices: 2}, nil
+	return session.KeyRotation{Before: "old", Key: "new", Clients: 2}, nil
 }
-func (f *fake) RevokeDevice(_ context.Context, device string) error {
-	if device != "a/b" {
-		return &session.Error{Code: "agent_find_not-found", Message: "There is no device " + device + ".",
+func (f *fake) RevokeClient(_ context.Context, client string) error {
+	if client != "a/b" {
+		return &session.Error{Code: "agent_find_not-found", Message: "There is no client " + client + ".",
 			Hint: "List them."}
 	}
 	return nil

@@ -24,28 +24,28 @@ func (a *administration) Admin(name string) (session.Admin, error) {
 	return m.Agent.Admin, nil
 }
 
-// PairedDevice is a device that is paired with an agent. This marks the computer
+// PairedClient is a client that is paired with an agent. This marks the computer
 // that asks.
-type PairedDevice struct {
-	session.PairedDevice
+type PairedClient struct {
+	session.PairedClient
 	This bool
 }
 
-// PairedDevices lists the devices that an agent lets in.
-func (a *administration) PairedDevices(ctx context.Context, name string) ([]PairedDevice, error) {
+// PairedClients lists the clients that an agent lets in.
+func (a *administration) PairedClients(ctx context.Context, name string) ([]PairedClient, error) {
 	admin, err := a.Admin(name)
 	if err != nil {
 		return nil, err
 	}
-	paired, err := admin.PairedDevices(ctx)
-	devices, own := make([]PairedDevice, len(paired)), a.connector.Key()
+	paired, err := admin.PairedClients(ctx)
+	clients, own := make([]PairedClient, len(paired)), a.connector.Key()
 	for i, d := range paired {
-		devices[i] = PairedDevice{PairedDevice: d, This: own != "" && d.Key == own}
+		clients[i] = PairedClient{PairedClient: d, This: own != "" && d.Key == own}
 	}
-	return devices, err
+	return clients, err
 }
 
-// PairCode has an agent make a code by which one more device is let in.
+// PairCode has an agent make a code by which one more client is let in.
 func (a *administration) PairCode(ctx context.Context, name string,
 	request session.PairRequest) (session.PairCode, error) {
 	m, _, err := a.remoteOf(name)

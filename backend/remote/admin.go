@@ -14,18 +14,18 @@ type admin struct {
 	clock *pace.Clock
 }
 
-func (a admin) PairedDevices(ctx context.Context) ([]session.PairedDevice, error) {
-	devices, err := a.Admin.PairedDevices(ctx)
-	for i := range devices {
-		devices[i].Added, devices[i].Seen = a.clock.At(devices[i].Added), a.clock.At(devices[i].Seen)
+func (a admin) PairedClients(ctx context.Context) ([]session.PairedClient, error) {
+	clients, err := a.Admin.PairedClients(ctx)
+	for i := range clients {
+		clients[i].Added, clients[i].Seen = a.clock.At(clients[i].Added), a.clock.At(clients[i].Seen)
 	}
-	return devices, err
+	return clients, err
 }
 
 func (a *agent) PairCode(ctx context.Context, request session.PairRequest) (code session.PairCode, err error) {
 	if a.ssh == nil {
 		return code, &session.Error{Code: session.CodePairUnavailable,
-			Message: "Devices are paired with this agent on its own machine.",
+			Message: "Computers are paired with this agent on its own machine.",
 			Hint:    "Log in there: slipway agent pair."}
 	}
 	args := []string{"pair"}

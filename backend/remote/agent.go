@@ -22,7 +22,7 @@ type agent struct {
 	transport string
 	line      *tunnel.Line
 	client    *agentrpc.Client
-	ssh       *sshConnection // nil: it is reached as a paired device
+	ssh       *sshConnection // nil: it is reached as a paired client
 	tls       *pinnedDialer  // nil: it is reached by ssh
 
 	// mu guards everything below.

@@ -1,5 +1,5 @@
 // Package remote reaches agents on other machines: by the system's ssh, which
-// also installs and upgrades them, or as a paired device. It is all that knows of
+// also installs and upgrades them, or as a paired client. It is all that knows of
 // ssh, keys and lines.
 package remote
 

@@ -77,12 +77,12 @@ func (c *Connector) Remove(ctx context.Context, work *hub.Work, entry hub.Entry,
 }
 
 // withSSH calls do with the connection to an agent's machine, with a person to
-// ask. Whoever is reached as a paired device runs no commands there.
+// ask. Whoever is reached as a paired client runs no commands there.
 func (c *Connector) withSSH(work *hub.Work, entry hub.Entry, do func(*sshConnection) error) (err error) {
 	if known := c.of(entry); known != nil {
 		if known.ssh == nil {
 			return &session.Error{Code: session.CodeAgentUnavailable,
-				Message: "This agent is reached as a paired device, by which no program can be run on its machine.",
+				Message: "This computer is a paired client of the agent and has no login on its machine.",
 				Hint:    "Log in there and do it with slipway agent."}
 		}
 		defer known.ssh.asker.ask(work)()

@@ -98,7 +98,7 @@ func (c *Connector) dialConfig(address hub.Address) (secure.DialConfig, error) {
 	return secure.DialConfig{Identity: identity, Address: at, Fallback: !at.Web}, nil
 }
 
-// byTLS reaches an agent as a paired device.
+// byTLS reaches an agent as a paired client.
 func (a *agent) byTLS(address hub.Address) error {
 	config, err := a.connector.dialConfig(address)
 	if err != nil {

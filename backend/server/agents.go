@@ -28,8 +28,8 @@ func (s agentRoutes) mount(m *mounts) {
 	answer(m, route.AgentUpgrade, s.upgradeAgent)
 	answer(m, route.AgentReconnect, s.reconnectAgent)
 	take(m, route.AgentAnswer, s.answerAgent)
-	answer(m, route.PairedDevices, s.pairedDevices)
-	answer(m, route.DeviceRevoke, s.revokeDevice)
+	answer(m, route.PairedClients, s.pairedClients)
+	answer(m, route.ClientRevoke, s.revokeClient)
 	take(m, route.PairCode, s.pairCode)
 	answer(m, route.AgentAudit, s.audit)
 	answer(m, route.AgentLimits, s.limits)
@@ -89,16 +89,16 @@ func (s agentRoutes) answerAgent(r *http.Request, req api.AgentAnswer) (api.Agen
 	return as(agentOut)(s.hub.AnswerAgent(r.Context(), r.PathValue("agent"), req.Accept, req.Found))
 }
 
-func (s agentRoutes) pairedDevices(r *http.Request) ([]api.PairedDevice, error) {
-	return eachAs(pairedOut)(s.hub.PairedDevices(r.Context(), r.PathValue("agent")))
+func (s agentRoutes) pairedClients(r *http.Request) ([]api.PairedClient, error) {
+	return eachAs(pairedOut)(s.hub.PairedClients(r.Context(), r.PathValue("agent")))
 }
 
-func (s agentRoutes) revokeDevice(r *http.Request) (none, error) {
+func (s agentRoutes) revokeClient(r *http.Request) (none, error) {
 	admin, err := s.hub.Admin(r.PathValue("agent"))
 	if err != nil {
 		return none{}, err
 	}
-	return none{}, admin.RevokeDevice(r.Context(), r.PathValue("fingerprint"))
+	return none{}, admin.RevokeClient(r.Context(), r.PathValue("fingerprint"))
 }
 
 func (s agentRoutes) pairCode(r *http.Request, req api.PairRequest) (api.PairCode, error) {

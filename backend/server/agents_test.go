@@ -94,13 +94,13 @@ func TestAgentsOverTheAPI(t *testing.T) {
 			}
 		}
 	})
-	t.Run("devices are listed and revoked", func(t *testing.T) {
-		remote.SetDevices(session.PairedDevice{Name: "desk", Key: "print-of-here", Role: "admin"})
-		var devices []api.PairedDevice
-		if w.call(t, "GET", "/api/v1/agents/lab/devices", "", &devices); len(devices) != 1 || !devices[0].This {
-			t.Fatalf("%+v", devices)
+	t.Run("clients are listed and revoked", func(t *testing.T) {
+		remote.SetClients(session.PairedClient{Name: "desk", Key: "print-of-here", Role: "admin"})
+		var clients []api.PairedClient
+		if w.call(t, "GET", "/api/v1/agents/lab/clients", "", &clients); len(clients) != 1 || !clients[0].This {
+			t.Fatalf("%+v", clients)
 		}
-		if status := w.call(t, "DELETE", "/api/v1/agents/lab/devices/print-of-here", "", nil); status != 204 {
+		if status := w.call(t, "DELETE", "/api/v1/agents/lab/clients/print-of-here", "", nil); status != 204 {
 			t.Fatalf("revoking answers %d", status)
 		}
 		var code api.PairCode

@@ -52,8 +52,8 @@ func questionOut(q hub.Question) api.Question {
 	return api.Question{Kind: string(q.Kind), Text: q.Text, Pinned: q.Pinned, Found: q.Found, Asked: q.Asked}
 }
 
-func pairedOut(d hub.PairedDevice) api.PairedDevice {
-	return api.PairedDevice{Name: d.Name, Fingerprint: d.Key, Owner: d.Owner, Role: string(d.Role), This: d.This,
+func pairedOut(d hub.PairedClient) api.PairedClient {
+	return api.PairedClient{Name: d.Name, Fingerprint: d.Key, Owner: d.Owner, Role: string(d.Role), This: d.This,
 		AddedAt: d.Added, LastSeen: moment(d.Seen)}
 }
 

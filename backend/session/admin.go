@@ -24,21 +24,21 @@ type Admin interface {
 	//
 	//rpc:method name=limit.set effect=again args=owner,limit? who=admin audit=owner
 	SetLimit(ctx context.Context, owner string, limit *Allowance) error
-	// PairedDevices lists the devices that are paired with the agent.
+	// PairedClients lists the clients, the computers that are paired with the agent.
 	//
-	//rpc:method name=known effect=read who=admin
-	PairedDevices(ctx context.Context) ([]PairedDevice, error)
-	// RevokeDevice takes a device's access, at once; agent_find_not-found.
+	//rpc:method name=known effect=read who=admin as=PairedDevices
+	PairedClients(ctx context.Context) ([]PairedClient, error)
+	// RevokeClient ends a client's access at once; agent_find_not-found.
 	//
 	//rpc:method name=known.revoke effect=once who=admin audit=key as=Revoke
-	RevokeDevice(ctx context.Context, key string) error
+	RevokeClient(ctx context.Context, key string) error
 }
 
 // Pairing makes and changes the keys of an agent. It is asked on the agent's own
 // machine alone, or through a login there; agent_pair_unavailable where the agent
-// takes no devices.
+// accepts no clients.
 type Pairing interface {
-	// PairCode makes a code by which one more device can be paired.
+	// PairCode creates a code that pairs one client.
 	PairCode(ctx context.Context, request PairRequest) (PairCode, error)
 	// RotateKey gives the agent another key, which the old one signs.
 	RotateKey(ctx context.Context) (KeyRotation, error)
@@ -46,7 +46,7 @@ type Pairing interface {
 
 // PairRequest says for whom a code is.
 type PairRequest struct {
-	Owner string `json:"owner,omitempty"` // who owns what the device launches; empty: the agent's user
+	Owner string `json:"owner,omitempty"` // who owns what the client launches; empty: the agent's user
 	Role  Role   `json:"role,omitempty"`  // empty: admin for the agent's user, user for others
 }
 
@@ -62,7 +62,7 @@ type PairCode struct {
 type KeyRotation struct {
 	Before  string `json:"before"`  // fingerprint of the old key, which proves the new one
 	Key     string `json:"key"`     // fingerprint of the new key
-	Devices int    `json:"devices"` // how many were connected, and learn of it at once
+	Clients int    `json:"devices"` // how many were connected, and learn of it at once
 }
 
 // MostAudit is the most entries of the log of what was done in one answer, so
@@ -95,7 +95,7 @@ func (q AuditQuery) Matches(e AuditEntry) bool {
 	if q.Security && !e.Security || q.Failed && e.Outcome == "ok" || q.Owner != "" && q.Owner != e.Owner {
 		return false
 	}
-	all := strings.ToLower(strings.Join([]string{e.Owner, e.Role, e.Device, e.From, e.Method, string(e.Session),
+	all := strings.ToLower(strings.Join([]string{e.Owner, e.Role, e.Client, e.From, e.Method, string(e.Session),
 		e.Target, e.Outcome}, " "))
 	for word := range strings.FieldsSeq(strings.ToLower(q.Text)) {
 		if !strings.Contains(all, word) {
@@ -110,7 +110,7 @@ type AuditEntry struct {
 	At      time.Time `json:"at"` // no two that follow each other have the same
 	Owner   string    `json:"owner"`
 	Role    string    `json:"role"`
-	Device  string    `json:"device,omitempty"` // fingerprint; empty: a program of the agent's own person
+	Client  string    `json:"device,omitempty"` // fingerprint; empty: a program of the agent's own person
 	From    string    `json:"from,omitempty"`
 	Method  string    `json:"method"`
 	Session ID        `json:"session,omitempty"`
@@ -122,8 +122,8 @@ type AuditEntry struct {
 	Security bool `json:"security,omitempty"` // it decides who may reach the agent, or tells of somebody who tried
 }
 
-// PairedDevice is a computer that is paired with an agent.
-type PairedDevice struct {
+// PairedClient is a computer that is paired with an agent.
+type PairedClient struct {
 	Key   string    `json:"key"`
 	Name  string    `json:"name"`
 	Owner string    `json:"owner"`

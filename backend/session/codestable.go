@@ -12,7 +12,7 @@ type Class struct {
 
 // Errors is the table of all error codes, by domain.
 var Errors = []Class{
-	{CodeAgentNotFound, 404, "There is no machine, agent or paired device of that name.",
+	{CodeAgentNotFound, 404, "There is no machine, agent or paired client of that name.",
 		"List them with slipway agent ls and check the name."},
 	{CodeAgentUnavailable, 503, "The machine's agent is not connected, so the outcome of the call is unknown.",
 		"Wait for the connection, or run slipway agent reconnect."},

@@ -50,8 +50,8 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[gpu.Loss]():         {"Why": Message},
 	// The log tells of what was refused as well, whatever was asked for.
 	reflect.TypeFor[session.AuditEntry](): {
-		"Owner": title, "Role": title, "Device": title, "From": title, "Method": title, "Session": title,
+		"Owner": title, "Role": title, "Client": title, "From": title, "Method": title, "Session": title,
 		"Target": title, "Outcome": title, "Count": count,
 	},
-	reflect.TypeFor[session.PairedDevice](): {"Key": Mark, "Name": title, "Owner": Maybe(Owner), "Live": count},
+	reflect.TypeFor[session.PairedClient](): {"Key": Mark, "Name": title, "Owner": Maybe(Owner), "Live": count},
 }}

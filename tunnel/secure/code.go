@@ -19,7 +19,7 @@ const (
 	plates       = 90 // 10 to 99
 )
 
-// code is what a person carries from one device to the other.
+// code is what a person carries from the agent to the client.
 type code struct {
 	plate  string
 	secret string
@@ -57,7 +57,7 @@ func parseCode(text string) (code, error) {
 	}, strings.TrimSpace(text))
 	if len(digits) != plateDigits+secretDigits || strings.Contains(digits, "x") {
 		return code{}, &tunnel.Fault{Code: tunnel.CodePairCode, Message: "A pairing code has ten digits.",
-			Hint: "Type it as the agent's machine shows it, for example 42-4821-7390."}
+			Hint: "Enter it as the agent's machine shows it, for example 42-4821-7390."}
 	}
 	return code{digits[:plateDigits], digits[plateDigits:]}, nil
 }

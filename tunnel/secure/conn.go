@@ -11,7 +11,7 @@ type listened struct {
 	*tls.Conn
 	raw     net.Conn // of the network, below all encryption
 	key     string
-	devices *Devices
+	clients *Clients
 	ending  sync.Once
 }
 
@@ -20,7 +20,7 @@ func (c *listened) Close() error {
 	err := net.ErrClosed
 	c.ending.Do(func() {
 		err = c.Conn.Close()
-		c.devices.release(c.key, cut{c})
+		c.clients.release(c.key, cut{c})
 	})
 	return err
 }

@@ -73,9 +73,9 @@ func (c DialConfig) withDefaults() DialConfig {
 }
 
 // Dial opens a carrier, which is a [tunnel.Carrier]. Its errors are of type [tunnel.Fault]; a [KeyError] is
-// in the chain when another key answered. Whether the agent lets this device in
-// is known with the first byte read: a read fails with a Fault of the code
-// agent_connect_not-paired if not.
+// in the chain when another key answered. The first read
+// fails with a Fault of the code agent_connect_not-paired when the agent does not
+// accept this client.
 func (d *Dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 	d.mu.Lock()
 	key, web := d.key, d.web
@@ -186,7 +186,7 @@ func (c DialConfig) open(ctx context.Context, address Address) (below, raw net.C
 			return conn, err
 		},
 		// The outer TLS is for the network's eyes: a proxy may end it and look
-		// inside, where the handshake of keys goes on between the two devices.
+		// inside, where the handshake of keys goes on between client and agent.
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{protoHTTP},
 			InsecureSkipVerify: true},
 		ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,

@@ -14,19 +14,19 @@ import (
 
 func notPaired() *tunnel.Fault {
 	return &tunnel.Fault{Code: tunnel.CodeNotPaired,
-		Message: "The agent does not know this device, or no longer.",
-		Hint:    "Pair it: slipway agent pair on the agent's machine shows a code.", Err: ErrUnknownDevice}
+		Message: "This computer is not paired with the agent, or its access was revoked.",
+		Hint:    "Run slipway agent pair on the agent's machine to get a pairing code.", Err: ErrUnknownClient}
 }
 
 func busy() *tunnel.Fault {
-	return &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: "This device has too many connections to the agent.",
-		Hint: "Close another Slipway of this device and try again.", Err: errBusyDevice}
+	return &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: "This computer has too many connections to the agent.",
+		Hint: "Close another Slipway on this computer and try again.", Err: errBusyClient}
 }
 
 // connectFault explains why a connection could not be made.
 func connectFault(ctx context.Context, address string, err error) error {
 	fault := &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: fmt.Sprintf("The connection to %s failed.", address),
-		Hint: "Check that the agent there runs and listens at this address.", Err: err}
+		Hint: "Check that the agent runs there and listens at this address.", Err: err}
 	var already *tunnel.Fault
 	var key *KeyError
 	var unresolved *net.DNSError
@@ -36,25 +36,25 @@ func connectFault(ctx context.Context, address string, err error) error {
 		return err
 	case errors.As(err, &key):
 		fault.Code, fault.Message = tunnel.CodeConnectHostKey,
-			"The agent shows another key than the one it was paired with."
-		fault.Hint = "If the agent was set up anew, pair with it again; if not, another machine answers in its place."
+			"The agent's key is not the one that was paired."
+		fault.Hint = "If the agent was set up again, pair again. Otherwise another machine may be answering."
 	case errors.Is(err, context.Canceled):
 		fault.Code, fault.Message, fault.Hint = tunnel.CodeConnectAuth, "Connecting was cancelled.", ""
 	case errors.As(err, &unresolved):
-		fault.Code, fault.Message = tunnel.CodeUnreachable, "The agent's host name is not known."
+		fault.Code, fault.Message = tunnel.CodeUnreachable, "The agent's host name was not found."
 		fault.Hint = "Check the spelling, and whether the name needs a VPN."
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), ctx.Err() != nil,
 		isTimeout(err):
 		fault.Code, fault.Message = tunnel.CodeUnreachable, "The agent did not answer in time."
-		fault.Hint = "Check that its machine is switched on and that this computer is in the right network or VPN."
+		fault.Hint = "Check that its machine is on and that this computer is in the right network or VPN."
 	case errors.Is(err, syscall.ECONNREFUSED):
-		fault.Code, fault.Message = tunnel.CodeUnreachable, "The machine is there but no agent listens at that port."
+		fault.Code, fault.Message = tunnel.CodeUnreachable, "The machine answers, but no agent listens on that port."
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		fault.Code, fault.Message = tunnel.CodeUnreachable, "The machine cannot be reached."
 		fault.Hint = "Check that this computer is in the right network or VPN."
 	case isAlert(err), errors.As(err, &notTLS), errors.Is(err, errProtocol), errors.Is(err, errCertificate):
 		fault.Code, fault.Message = tunnel.CodeConnectVersion,
-			"What answers there is not a Slipway agent of this or a near version."
+			"What answers there is not a Slipway agent, or its version does not match."
 		fault.Hint = "Check the address and port, and upgrade the older side."
 	}
 	return fault

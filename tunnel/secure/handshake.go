@@ -23,8 +23,8 @@ const (
 	tooMany  = 'B'
 )
 
-// KeyError says that another key answered than the one expected: the device was
-// set up anew, or another one is in its place. Only a person can tell which.
+// KeyError says that another key answered than the one expected: the agent was set
+// up again, or another machine is in its place. Only a person can tell which.
 type KeyError struct {
 	Expected string // fingerprint that was pinned
 	Got      string // fingerprint of the key that answered, which its owner need not have proved yet

@@ -22,7 +22,7 @@ import (
 	"github.com/moby/sys/atomicwriter"
 )
 
-// Identity is the key of one device. It is immutable: [Identity.Rotate] makes
+// Identity is the key of one computer. It is immutable: [Identity.Rotate] makes
 // another. A peer that knew the old key accepts the new one because the old key
 // signed it; those signatures travel in the certificate.
 type Identity struct {

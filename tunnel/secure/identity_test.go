@@ -13,7 +13,7 @@ import (
 )
 
 func TestAnIdentityIsMadeOnceAndKept(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "new", "device.key")
+	path := filepath.Join(t.TempDir(), "new", "client.key")
 	var wg sync.WaitGroup
 	found := make([]string, 8)
 	for n := range found {
@@ -134,7 +134,7 @@ func TestARotatedAgentIsAcceptedAndExpectedFromThenOn(t *testing.T) {
 	}
 }
 
-func TestARotatedDeviceIsListedUnderItsNewKey(t *testing.T) {
+func TestARotatedClientIsListedUnderItsNewKey(t *testing.T) {
 	a, laptop := startAgent(t, nil), newIdentity(t)
 	a.pairWith(t, laptop)
 	_, before := a.connect(t, a.dialer(t, laptop, nil))
@@ -144,7 +144,7 @@ func TestARotatedDeviceIsListedUnderItsNewKey(t *testing.T) {
 	}
 	conn, carrier := a.connect(t, a.dialer(t, next, nil))
 	exchange(t, conn, carrier)
-	if list := a.devices.List(); len(list) != 1 || list[0].Key != next.Fingerprint() || list[0].Name != "laptop" ||
+	if list := a.clients.List(); len(list) != 1 || list[0].Key != next.Fingerprint() || list[0].Name != "laptop" ||
 		carrier.Peer.Key != next.Fingerprint() {
 		t.Errorf("the list is %+v", list)
 	}
@@ -164,7 +164,7 @@ func TestARotatedDeviceIsListedUnderItsNewKey(t *testing.T) {
 		wantCode(t, err, "agent_connect_not-paired")
 		_ = conn.Close()
 	}
-	if err := a.devices.Revoke(next.Fingerprint()); err != nil {
+	if err := a.clients.Revoke(next.Fingerprint()); err != nil {
 		t.Fatal(err)
 	}
 	last, err := next.Rotate()

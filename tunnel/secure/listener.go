@@ -17,7 +17,7 @@ import (
 // ListenConfig is what a [Listener] needs. Zero limits mean the defaults.
 type ListenConfig struct {
 	Identity *Identity
-	Devices  *Devices
+	Clients  *Clients
 	Pairings *Pairings // nil: nobody can pair
 	Name     string    // what this side is called when it is paired with
 
@@ -25,10 +25,10 @@ type ListenConfig struct {
 	// by many goroutines and holds its connection up until it returns. Nil is nobody.
 	Observe func(Event)
 
-	Handshake  time.Duration // from the first byte until the device is known; 10 s
+	Handshake  time.Duration // from the first byte until the client is known; 10 s
 	MaxPending int           // connections that are being made; 128
 	PerAddress int           // the same from one address; 16
-	PerDevice  int           // connections of one device; 16
+	PerClient  int           // connections of one client; 16
 }
 
 func (c ListenConfig) withDefaults() ListenConfig {
@@ -41,8 +41,8 @@ func (c ListenConfig) withDefaults() ListenConfig {
 	if c.PerAddress == 0 {
 		c.PerAddress = 16
 	}
-	if c.PerDevice == 0 {
-		c.PerDevice = 16
+	if c.PerClient == 0 {
+		c.PerClient = 16
 	}
 	if c.Observe == nil {
 		c.Observe = func(Event) {}
@@ -55,16 +55,16 @@ type EventKind string
 
 // The kinds of events.
 const (
-	EventConnected EventKind = "connected"  // a paired device
-	EventRefused   EventKind = "refused"    // a device that is not paired, or has too many connections
-	EventPaired    EventKind = "paired"     // a device, with a code
-	EventWrongCode EventKind = "wrong-code" // a device tried one for an offer, and it was counted
-	EventNoCode    EventKind = "no-code"    // a device tried one while there was no such offer
-	EventKeyMoved  EventKind = "key-moved"  // a paired device has changed its key
+	EventConnected EventKind = "connected"  // a paired client
+	EventRefused   EventKind = "refused"    // a client that is not paired, or has too many connections
+	EventPaired    EventKind = "paired"     // a client, with a code
+	EventWrongCode EventKind = "wrong-code" // a client tried one for an offer, and it was counted
+	EventNoCode    EventKind = "no-code"    // a client tried one while there was no such offer
+	EventKeyMoved  EventKind = "key-moved"  // a paired client has changed its key
 )
 
 // Event is something that happened at a listener. It holds no secret. Name is
-// what the list calls the device, or with a wrong code what it calls itself.
+// what the list calls the client, or with a wrong code what it calls itself.
 type Event struct {
 	Kind    EventKind
 	Key     string
@@ -80,7 +80,7 @@ const (
 	maxLinger  = 64 << 10
 )
 
-// Listener lets paired devices in: by TLS, or by TLS inside a WebSocket inside
+// Listener accepts paired clients: by TLS, or by TLS inside a WebSocket inside
 // TLS, on one port.
 type Listener struct {
 	config   ListenConfig
@@ -124,11 +124,11 @@ func NewListener(listener net.Listener, config ListenConfig) *Listener {
 // Addr is where it listens.
 func (l *Listener) Addr() net.Addr { return l.listener.Addr() }
 
-// SetIdentity makes connections from now on show another key. Devices accept it
+// SetIdentity makes connections from now on show another key. Clients accept it
 // if it follows the one they know, see [Identity.Rotate].
 func (l *Listener) SetIdentity(identity *Identity) { l.identity.Store(identity) }
 
-// Accept returns the next carrier of a paired device, net.ErrClosed after Close.
+// Accept returns the next carrier of a paired client, net.ErrClosed after Close.
 func (l *Listener) Accept() (tunnel.Carrier, error) {
 	select {
 	case carrier := <-l.accepted:
@@ -271,8 +271,8 @@ func linger(conn *tls.Conn, raw net.Conn) {
 }
 
 // observe tells what came of a connection that showed a key.
-func (l *Listener) observe(peer proven, device Device, moved string, raw net.Conn, err error) {
-	event := Event{Kind: EventConnected, Key: peer.fingerprint, Name: device.Name, Address: raw.RemoteAddr().String()}
+func (l *Listener) observe(peer proven, client Client, moved string, raw net.Conn, err error) {
+	event := Event{Kind: EventConnected, Key: peer.fingerprint, Name: client.Name, Address: raw.RemoteAddr().String()}
 	if err != nil {
 		event.Kind = EventRefused
 	}
@@ -283,18 +283,18 @@ func (l *Listener) observe(peer proven, device Device, moved string, raw net.Con
 	l.config.Observe(event)
 }
 
-// admit hands a connection of a listed device to Accept.
+// admit hands a connection of a listed client to Accept.
 func (l *Listener) admit(conn *tls.Conn, raw net.Conn, peer proven, transport string, stop func() bool) bool {
-	c := &listened{Conn: conn, raw: raw, key: peer.fingerprint, devices: l.config.Devices}
-	device, moved, err := l.config.Devices.admit(peer.fingerprint, peer.before, cut{c}, l.config.PerDevice)
+	c := &listened{Conn: conn, raw: raw, key: peer.fingerprint, clients: l.config.Clients}
+	client, moved, err := l.config.Clients.admit(peer.fingerprint, peer.before, cut{c}, l.config.PerClient)
 	status := byte(welcome)
 	switch {
-	case errors.Is(err, ErrUnknownDevice):
+	case errors.Is(err, ErrUnknownClient):
 		status = unpaired
 	case err != nil:
 		status = tooMany
 	}
-	l.observe(peer, device, moved, raw, err)
+	l.observe(peer, client, moved, raw, err)
 	_, writeErr := conn.Write([]byte{status})
 	if err != nil {
 		return false
@@ -307,7 +307,7 @@ func (l *Listener) admit(conn *tls.Conn, raw net.Conn, peer proven, transport st
 		return true
 	}
 	carrier := tunnel.Carrier{Conn: c, Peer: tunnel.Peer{
-		Transport: transport, Key: device.Key, Name: device.Name, Address: raw.RemoteAddr().String(),
+		Transport: transport, Key: client.Key, Name: client.Name, Address: raw.RemoteAddr().String(),
 	}}
 	select {
 	case l.accepted <- carrier:

@@ -66,27 +66,27 @@ type statusError string
 func (e statusError) Error() string { return "secure: pairing was refused: " + string(e) }
 
 func (e statusError) fault() *tunnel.Fault {
-	f := &tunnel.Fault{Code: tunnel.CodePairRefused, Message: "The agent refuses to pair.",
+	f := &tunnel.Fault{Code: tunnel.CodePairRefused, Message: "The agent refused to pair.",
 		Hint: "Upgrade the older side.", Err: e}
 	switch string(e) {
 	case statusVersion:
 		f.Code, f.Message = tunnel.CodeConnectVersion,
-			"The agent and this computer have versions of Slipway that cannot pair."
+			"The versions of Slipway on the agent and on this computer cannot pair."
 	case statusNoCode:
-		f.Code, f.Message = tunnel.CodePairExpired, "This code is used up, expired or was never shown."
-		f.Hint = "Show a new one on the agent's machine with slipway agent pair."
+		f.Code, f.Message = tunnel.CodePairExpired, "This code was used, has expired or never existed."
+		f.Hint = "Run slipway agent pair on the agent's machine to get a new one."
 	case statusWait:
-		f.Code, f.Message, f.Hint = tunnel.CodePairExpired, "A wrong code was tried a moment ago.",
+		f.Code, f.Message, f.Hint = tunnel.CodePairExpired, "A wrong code was entered a moment ago.",
 			"Wait a few seconds and try again."
 	case statusLocked:
-		f.Code, f.Message = tunnel.CodePairRefused, "Too many wrong codes were tried; pairing is stopped for an hour."
-		f.Hint = "Somebody may be guessing. Find out from where before you try again."
+		f.Code, f.Message = tunnel.CodePairRefused, "Too many wrong codes. Pairing is blocked for an hour."
+		f.Hint = "Someone may be guessing. Find out who before you try again."
 	case statusWrong:
-		f.Code, f.Message = tunnel.CodePairCode, "The code is not the one that the agent shows."
-		f.Hint = "Compare it digit by digit. If it is right, another machine stands in between."
+		f.Code, f.Message = tunnel.CodePairCode, "The code is wrong."
+		f.Hint = "Compare it digit by digit. If it is right, another machine may be intercepting the connection."
 	case statusFailed:
-		f.Code, f.Message = tunnel.CodePairRefused, "The agent could not write its list of devices."
-		f.Hint = "Look at the agent's disk, then try the same code again."
+		f.Code, f.Message = tunnel.CodePairRefused, "The agent could not save its list of clients."
+		f.Hint = "Check the disk of the agent's machine, then try the same code again."
 	}
 	return f
 }

@@ -14,20 +14,20 @@ import (
 )
 
 // Pairing goes over a TLS connection in which both sides have shown their keys,
-// and proves that the same connection ends at both devices: the exchange is made
+// and proves that one connection ends at both: the exchange is made
 // with the code as its password, both fingerprints as its channel, and a secret
 // that only the two ends of this connection can compute as its session. Whoever
 // stands in between has two connections, and so two sessions, and learns from the
 // exchange only that its one guess was wrong.
 
-// PairConfig says with which agent this device pairs, and as what.
+// PairConfig says with which agent this computer pairs, and as what.
 type PairConfig struct {
 	Dial DialConfig // without Key
 	Code string     // as typed
-	Name string     // what the agent is to call this device
+	Name string     // what the agent calls this computer
 }
 
-// Paired is what a device knows after pairing.
+// Paired is what the client knows after pairing.
 type Paired struct {
 	Key   string // the agent's fingerprint, to be expected from now on
 	Name  string // what the agent calls itself
@@ -47,7 +47,7 @@ func Pair(ctx context.Context, config PairConfig) (Paired, error) {
 	}
 	if !validName(config.Name) || config.Name == "" {
 		return Paired{}, &tunnel.Fault{Code: tunnel.CodePairCode,
-			Message: "The name of this device must have 1 to 64 printable characters."}
+			Message: "The name of this computer must have 1 to 64 printable characters."}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pairTimeout)
 	defer cancel()
@@ -143,7 +143,7 @@ func pairOver(conn io.ReadWriter, session []byte, own, theirs string, c code, na
 		return Paired{}, err
 	}
 	paired := Paired{Key: theirs, Name: their.Name, Owner: result.Owner, Role: result.Role}
-	if (Device{Key: own, Name: name, Owner: paired.Owner, Role: paired.Role}).check() != nil {
+	if (Client{Key: own, Name: name, Owner: paired.Owner, Role: paired.Role}).check() != nil {
 		return Paired{}, errMessage
 	}
 	return paired, nil
@@ -170,12 +170,12 @@ func (p *Pairings) serve(conn *tls.Conn, peer proven, identity *Identity, config
 		_ = writeMessage(conn, pairReply{Status: status})
 		return
 	}
-	device := Device{Key: peer.fingerprint, Name: their.Name, Paired: p.now().UTC().Truncate(time.Second)}
-	_ = p.exchange(conn, hello, o, device, identity, config) // the device has been told, if it is still there
+	client := Client{Key: peer.fingerprint, Name: their.Name, Paired: p.now().UTC().Truncate(time.Second)}
+	_ = p.exchange(conn, hello, o, client, identity, config) // the client has been told, if it is still there
 }
 
-// exchange judges the device's guess.
-func (p *Pairings) exchange(conn *tls.Conn, hello pairHello, o *offer, device Device, identity *Identity,
+// exchange judges the client's guess.
+func (p *Pairings) exchange(conn *tls.Conn, hello pairHello, o *offer, client Client, identity *Identity,
 	config ListenConfig) error {
 	session, err := sessionOf(conn)
 	if err != nil {
@@ -186,7 +186,7 @@ func (p *Pairings) exchange(conn *tls.Conn, hello pairHello, o *offer, device De
 		return err
 	}
 	exchange, err := cpace.Start(cpace.Responder, cpace.Input{
-		Password: []byte(o.secret), Channel: channelOf(device.Key, identity.Fingerprint()), Session: session,
+		Password: []byte(o.secret), Channel: channelOf(client.Key, identity.Fingerprint()), Session: session,
 		Associated: info,
 	})
 	if err != nil {
@@ -204,9 +204,9 @@ func (p *Pairings) exchange(conn *tls.Conn, hello pairHello, o *offer, device De
 	if err := readMessage(conn, &confirm); err != nil {
 		return err // without a tag nothing was guessed
 	}
-	status := p.settle(hello.Plate, o, done.Verify(confirm.Tag), device, config.Devices.Add)
+	status := p.settle(hello.Plate, o, done.Verify(confirm.Tag), client, config.Clients.Add)
 	result := pairResult{Status: status}
-	event := Event{Key: device.Key, Name: device.Name, Address: conn.RemoteAddr().String()}
+	event := Event{Key: client.Key, Name: client.Name, Address: conn.RemoteAddr().String()}
 	switch status {
 	case statusOK:
 		result.Tag = done.Tag()
@@ -235,8 +235,8 @@ func pairConnectFault(ctx context.Context, address Address, err error) error {
 	fault := connectFault(ctx, address.String(), err)
 	var f *tunnel.Fault
 	if errors.As(fault, &f) && f.Code == tunnel.CodeConnectVersion {
-		return &tunnel.Fault{Code: tunnel.CodePairExpired, Message: "No pairing code is out on that machine.",
-			Hint: "Show one there with slipway agent pair, and type it here within ten minutes.", Err: err}
+		return &tunnel.Fault{Code: tunnel.CodePairExpired, Message: "No pairing code is active on that machine.",
+			Hint: "Run slipway agent pair there and enter the code here within ten minutes.", Err: err}
 	}
 	return fault
 }
@@ -248,14 +248,14 @@ func pairFault(ctx context.Context, address Address, err error) error {
 	}
 	if errors.Is(err, cpace.ErrReflected) {
 		return &tunnel.Fault{
-			Code: tunnel.CodePairRefused, Message: "What answers there sends this computer's own messages back.",
+			Code: tunnel.CodePairRefused, Message: "The other side returned this computer's own messages.",
 			Err:  err,
-			Hint: "Another machine answers in place of the agent. Check the address and the network, then try again.",
+			Hint: "Another machine may be answering. Check the address and the network, then try again.",
 		}
 	}
 	if errors.Is(err, errMessage) || errors.Is(err, cpace.ErrShare) {
 		return &tunnel.Fault{Code: tunnel.CodeConnectVersion,
-			Message: "What answers there does not pair as Slipway does.",
+			Message: "What answers there does not speak the pairing protocol.",
 			Hint:    "Upgrade the older side.", Err: err}
 	}
 	return connectFault(ctx, address.String(), err)

@@ -79,7 +79,7 @@ func wrong(text string) string {
 	return text[:len(text)-1] + string('0'+(last-'0'+1)%10)
 }
 
-func TestACodeMakesTwoDevicesKnownToOneAnother(t *testing.T) {
+func TestACodeMakesTwoClientsKnownToOneAnother(t *testing.T) {
 	for _, web := range []bool{false, true} {
 		a, laptop := startAgent(t, nil), newIdentity(t)
 		offer := a.offer(t)
@@ -92,10 +92,10 @@ func TestACodeMakesTwoDevicesKnownToOneAnother(t *testing.T) {
 		if want := (Paired{Key: a.identity.Fingerprint(), Name: "lab", Owner: "ann", Role: RoleAdmin}); paired != want {
 			t.Errorf("the laptop knows %+v", paired)
 		}
-		device := <-offer.Taken
-		if device.Key != laptop.Fingerprint() || device.Name != "laptop" || device.Owner != "ann" ||
-			device.Role != RoleAdmin {
-			t.Errorf("the agent knows %+v", device)
+		client := <-offer.Taken
+		if client.Key != laptop.Fingerprint() || client.Name != "laptop" || client.Owner != "ann" ||
+			client.Role != RoleAdmin {
+			t.Errorf("the agent knows %+v", client)
 		}
 		conn, carrier := a.connect(t, a.dialer(t, laptop, func(c *DialConfig) { c.Key = paired.Key }))
 		exchange(t, conn, carrier)
@@ -115,8 +115,8 @@ func TestACodeIsGoodOnce(t *testing.T) {
 	}
 	_, err = a.pair(t, newIdentity(t), other.Code)
 	wantCode(t, err, "agent_pair_expired")
-	if n := len(a.devices.List()); n != 2 {
-		t.Errorf("%d devices are listed", n)
+	if n := len(a.clients.List()); n != 2 {
+		t.Errorf("%d clients are listed", n)
 	}
 }
 
@@ -151,8 +151,8 @@ func TestGuessingEndsTheOffer(t *testing.T) {
 	}
 	_, err := a.pair(t, newIdentity(t), offer.Code)
 	wantCode(t, err, "agent_pair_expired")
-	if n := len(a.devices.List()); n != 0 {
-		t.Errorf("%d devices are listed", n)
+	if n := len(a.clients.List()); n != 0 {
+		t.Errorf("%d clients are listed", n)
 	}
 }
 
@@ -269,8 +269,8 @@ func TestAManInTheMiddleGainsNothing(t *testing.T) {
 		Name: "laptop"})
 	wantCode(t, err, "agent_pair_wrong-code")
 	<-over
-	if n := len(a.devices.List()); n != 0 {
-		t.Errorf("the agent lists %+v", a.devices.List())
+	if n := len(a.clients.List()); n != 0 {
+		t.Errorf("the agent lists %+v", a.clients.List())
 	}
 }
 
@@ -337,13 +337,13 @@ func TestARecordedPairingCannotBePlayedAgain(t *testing.T) {
 		"laptop"); err != nil {
 		t.Fatal(err)
 	}
-	// The worst case: TLS hid nothing, the same device sends it, and the very
+	// The worst case: TLS hid nothing, the same client sends it, and the very
 	// same code is out again.
 	a.pairings.mu.Lock()
 	a.pairings.offers[c.plate] = &offer{secret: c.secret, expires: a.clock.now().Add(OfferTTL),
-		taken: make(chan Device, 1)}
+		taken: make(chan Client, 1)}
 	a.pairings.mu.Unlock()
-	if err := a.devices.Revoke(identity.Fingerprint()); err != nil {
+	if err := a.clients.Revoke(identity.Fingerprint()); err != nil {
 		t.Fatal(err)
 	}
 	again, _ := dial()
@@ -362,8 +362,8 @@ func TestARecordedPairingCannotBePlayedAgain(t *testing.T) {
 	if err := readMessage(again, &result); err != nil || result.Status != statusWrong {
 		t.Errorf("the recording was answered %+v, %v", result, err)
 	}
-	if n := len(a.devices.List()); n != 0 {
-		t.Errorf("%d devices are listed", n)
+	if n := len(a.clients.List()); n != 0 {
+		t.Errorf("%d clients are listed", n)
 	}
 }
 

@@ -228,7 +228,7 @@ func (p pairing) silent(t *testing.T) {
 // stillGood checks that no guess was counted and nobody listed.
 func (a *agent) stillGood(t *testing.T, offer Offer) {
 	t.Helper()
-	if n, list := len(a.pairings.failures), a.devices.List(); n != 0 || len(list) != 0 {
+	if n, list := len(a.pairings.failures), a.clients.List(); n != 0 || len(list) != 0 {
 		t.Errorf("%d guesses are counted, the agent lists %+v", n, list)
 	}
 	if _, err := a.pair(t, newIdentity(t), offer.Code); err != nil {
@@ -307,8 +307,8 @@ func TestWhatIsNoTagIsAGuess(t *testing.T) {
 	wantCode(t, err, "agent_pair_expired")
 }
 
-// A listener that knows the code says who the device belongs to. What it says is
-// kept and shown, so it must be as the list of devices would take it.
+// A listener that knows the code says who the client belongs to. What it says is
+// kept and shown, so it must be as the list of clients would take it.
 func TestAnAgentNamesOnlyValidOwnersAndRoles(t *testing.T) {
 	c, session, laptop := code{"42", "48217390"}, []byte("session"), newIdentity(t).Fingerprint()
 	for name, result := range map[string]pairResult{
@@ -425,7 +425,7 @@ func TestACutPairingTrustsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	in, out := whole-c.in.Load(), whole-c.out.Load()
-	listed := len(a.devices.List())
+	listed := len(a.clients.List())
 	offer := a.offer(t)
 	for _, part := range []int64{1, 20, 40, 60, 80, 90, 95, 97} {
 		for _, at := range [][2]int64{{in * part / 100, whole}, {whole, out * part / 100}} {
@@ -437,10 +437,10 @@ func TestACutPairingTrustsNobody(t *testing.T) {
 				defer a.gate.mu.Unlock()
 				return a.gate.count == 0
 			})
-			if n := len(a.devices.List()); n != listed {
+			if n := len(a.clients.List()); n != listed {
 				listed = n
 				if at[1] != whole {
-					t.Errorf("cut after %d of %d bytes out, the agent lists the device", at[1], out)
+					t.Errorf("cut after %d of %d bytes out, the agent lists the client", at[1], out)
 				}
 				offer = a.offer(t)
 			}

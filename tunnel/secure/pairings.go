@@ -23,20 +23,20 @@ const (
 	failuresKept   = time.Hour
 )
 
-// Offer is a code that is out. Code is shown to a person once and never logged.
+// Offer is an active code. Code is shown to a person once and never logged.
 type Offer struct {
 	Code    string
 	Expires time.Time
-	Taken   <-chan Device // gives the device that has paired with the code, if one does
+	Taken   <-chan Client // gives the client that has paired with the code, if one does
 }
 
-// Grant is what a device that pairs is allowed.
+// Grant is the owner and role of a client that pairs.
 type Grant struct {
 	Owner string // the account that its sessions belong to
 	Role  Role
 }
 
-// Pairings are the codes that are out. They are kept in memory only: a restart
+// Pairings are the active codes. They are kept in memory only: a restart
 // withdraws them. All methods are safe for concurrent use; a nil Pairings has no
 // codes.
 type Pairings struct {
@@ -53,7 +53,7 @@ type offer struct {
 	grant    Grant
 	failures int
 	next     time.Time   // before it no further code is looked at
-	taken    chan Device // of one
+	taken    chan Client // of one
 }
 
 // NewPairings returns a Pairings without codes. now is time.Now if nil.
@@ -64,7 +64,7 @@ func NewPairings(now func() time.Time) *Pairings {
 	return &Pairings{now: now, offers: map[string]*offer{}}
 }
 
-// Offer makes a code that one device may pair with, once, within [OfferTTL].
+// Offer makes a code that one client may pair with, once, within [OfferTTL].
 func (p *Pairings) Offer(grant Grant) (Offer, error) {
 	secret, err := newSecret()
 	if err != nil {
@@ -75,12 +75,12 @@ func (p *Pairings) Offer(grant Grant) (Offer, error) {
 	p.prune()
 	if len(p.failures) >= maxAllFailures {
 		return Offer{}, &tunnel.Fault{Code: tunnel.CodePairRefused,
-			Message: "Too many wrong codes were tried; pairing is stopped for an hour.",
-			Hint:    "Somebody may be guessing. Find out from where before you offer another code."}
+			Message: "Too many wrong codes. Pairing is blocked for an hour.",
+			Hint:    "Someone may be guessing. Find out who before you create another code."}
 	}
 	if len(p.offers) >= maxOffers {
-		return Offer{}, &tunnel.Fault{Code: tunnel.CodePairRefused, Message: "Too many pairing codes are out.",
-			Hint: "Use or withdraw one of them first."}
+		return Offer{}, &tunnel.Fault{Code: tunnel.CodePairRefused, Message: "Too many pairing codes are active.",
+			Hint: "Use or cancel one of them first."}
 	}
 	for {
 		plate, err := newPlate()
@@ -91,7 +91,7 @@ func (p *Pairings) Offer(grant Grant) (Offer, error) {
 			continue
 		}
 		expires := p.now().Add(OfferTTL)
-		o := &offer{secret: secret, expires: expires, grant: grant, taken: make(chan Device, 1)}
+		o := &offer{secret: secret, expires: expires, grant: grant, taken: make(chan Client, 1)}
 		p.offers[plate] = o
 		return Offer{Code: code{plate, secret}.String(), Expires: expires, Taken: o.taken}, nil
 	}
@@ -149,18 +149,18 @@ func (p *Pairings) find(plate string) (*offer, string) {
 	return o, statusOK
 }
 
-// settle takes in whether a device knew the code, and adds the device if so. It
-// returns statusOK when the device is listed and the offer used up.
-func (p *Pairings) settle(plate string, o *offer, right bool, device Device, add func(Device) error) string {
+// settle takes in whether a client knew the code, and adds the client if so. It
+// returns statusOK when the client is listed and the offer used up.
+func (p *Pairings) settle(plate string, o *offer, right bool, client Client, add func(Client) error) string {
 	if status := p.judge(plate, o, right); status != statusOK {
 		return status
 	}
-	device.Owner, device.Role = o.grant.Owner, o.grant.Role
-	if err := add(device); err != nil {
+	client.Owner, client.Role = o.grant.Owner, o.grant.Role
+	if err := add(client); err != nil {
 		p.giveBack(plate, o)
 		return statusFailed
 	}
-	o.taken <- device
+	o.taken <- client
 	return statusOK
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // TestARecordedConnectionCannotBePlayedAgain sends an agent, byte for byte, what
-// a paired device has sent it.
+// a paired client has sent it.
 func TestARecordedConnectionCannotBePlayedAgain(t *testing.T) {
 	refused := make(chan Event, 16)
 	a := startAgent(t, func(c *ListenConfig) { c.Observe = func(e Event) { refused <- e } })
@@ -52,8 +52,8 @@ func TestARecordedConnectionCannotBePlayedAgain(t *testing.T) {
 				}
 			default:
 			}
-			if devices := a.devices.List(); len(devices) != 1 || devices[0].Live != 1 {
-				t.Errorf("%+v", devices)
+			if clients := a.clients.List(); len(clients) != 1 || clients[0].Live != 1 {
+				t.Errorf("%+v", clients)
 			}
 		})
 	}

@@ -40,10 +40,10 @@ func (c *clock) add(d time.Duration) {
 type agent struct {
 	*Listener
 	identity *Identity
-	devices  *Devices
+	clients  *Clients
 	pairings *Pairings
 	clock    *clock
-	path     string // of the device list
+	path     string // of the client list
 }
 
 func newIdentity(t testing.TB) *Identity {
@@ -57,13 +57,13 @@ func newIdentity(t testing.TB) *Identity {
 
 func startAgent(t testing.TB, change func(*ListenConfig)) *agent {
 	t.Helper()
-	a := &agent{identity: newIdentity(t), clock: newClock(), path: filepath.Join(t.TempDir(), "devices.json")}
+	a := &agent{identity: newIdentity(t), clock: newClock(), path: filepath.Join(t.TempDir(), "clients.json")}
 	var err error
-	if a.devices, err = OpenDevices(a.path, a.clock.now); err != nil {
+	if a.clients, err = OpenClients(a.path, a.clock.now); err != nil {
 		t.Fatal(err)
 	}
 	a.pairings = NewPairings(a.clock.now)
-	config := ListenConfig{Identity: a.identity, Devices: a.devices, Pairings: a.pairings, Name: "lab"}
+	config := ListenConfig{Identity: a.identity, Clients: a.clients, Pairings: a.pairings, Name: "lab"}
 	if change != nil {
 		change(&config)
 	}
@@ -79,10 +79,10 @@ func startAgent(t testing.TB, change func(*ListenConfig)) *agent {
 	return a
 }
 
-// pairWith lists a device as if it had been paired.
+// pairWith lists a client as if it had been paired.
 func (a *agent) pairWith(t testing.TB, i *Identity) {
 	t.Helper()
-	if err := a.devices.Add(Device{Key: i.Fingerprint(), Name: "laptop", Owner: "ann", Role: RoleUser}); err != nil {
+	if err := a.clients.Add(Client{Key: i.Fingerprint(), Name: "laptop", Owner: "ann", Role: RoleUser}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -172,7 +172,7 @@ func exchange(t *testing.T, a, b net.Conn) {
 	}
 }
 
-func TestPairedDevicesConnect(t *testing.T) {
+func TestPairedClientsConnect(t *testing.T) {
 	for _, web := range []bool{false, true} {
 		t.Run(map[bool]string{false: "tls", true: "wss"}[web], func(t *testing.T) {
 			a, laptop := startAgent(t, nil), newIdentity(t)
@@ -184,9 +184,9 @@ func TestPairedDevicesConnect(t *testing.T) {
 				p.Address == "" {
 				t.Errorf("the peer is %+v", p)
 			}
-			if device, _ := a.devices.Find(laptop.Fingerprint()); device.Live != 1 ||
-				!device.Seen.Equal(a.clock.now()) {
-				t.Errorf("the list says %+v", device)
+			if client, _ := a.clients.Find(laptop.Fingerprint()); client.Live != 1 ||
+				!client.Seen.Equal(a.clock.now()) {
+				t.Errorf("the list says %+v", client)
 			}
 			if _, ok := conn.(tunnel.Carrier).Conn.(interface{ NetConn() net.Conn }).NetConn().(*net.TCPConn); !ok {
 				t.Error("the socket below is not to be had")
@@ -198,8 +198,8 @@ func TestPairedDevicesConnect(t *testing.T) {
 				t.Error("the listener's end reads on after the end")
 			}
 			_ = carrier.Close()
-			if device, _ := a.devices.Find(laptop.Fingerprint()); device.Live != 0 {
-				t.Errorf("after the end %d connections are live", device.Live)
+			if client, _ := a.clients.Find(laptop.Fingerprint()); client.Live != 0 {
+				t.Errorf("after the end %d connections are live", client.Live)
 			}
 		})
 	}
@@ -257,7 +257,7 @@ func TestAnotherKeyIsNeverSilent(t *testing.T) {
 	}
 }
 
-func TestUnpairedDevicesStayOut(t *testing.T) {
+func TestUnpairedClientsStayOut(t *testing.T) {
 	a := startAgent(t, nil)
 	conn, err := a.dialer(t, newIdentity(t), nil).Dial(soon(t), false)
 	if err != nil {

@@ -65,8 +65,8 @@ func TestATunnelHasTwoCarriersOfTheSameTransport(t *testing.T) {
 				t.Errorf("the peer is %+v", p)
 			}
 			waitFor(t, "a second carrier", func() bool { return near.Stats().Carriers == 2 })
-			if device, _ := a.devices.Find(laptop.Fingerprint()); device.Live != 2 {
-				t.Errorf("the list says %+v", device)
+			if client, _ := a.clients.Find(laptop.Fingerprint()); client.Live != 2 {
+				t.Errorf("the list says %+v", client)
 			}
 			for _, class := range []tunnel.Class{tunnel.Control, tunnel.Interactive, tunnel.Bulk} {
 				stream, err := near.Open(soon(t), class)
@@ -84,31 +84,31 @@ func TestATunnelHasTwoCarriersOfTheSameTransport(t *testing.T) {
 				}
 				_ = stream.Close()
 			}
-			if err := a.devices.Revoke(laptop.Fingerprint()); err != nil {
+			if err := a.clients.Revoke(laptop.Fingerprint()); err != nil {
 				t.Fatal(err)
 			}
 			select {
 			case <-near.Done():
 			case <-time.After(time.Minute):
-				t.Error("the tunnel of a revoked device lives on")
+				t.Error("the tunnel of a revoked client lives on")
 			}
 		})
 	}
 }
 
-func TestATunnelOfAnUnpairedDeviceSaysSo(t *testing.T) {
+func TestATunnelOfAnUnpairedClientSaysSo(t *testing.T) {
 	a := startAgent(t, nil)
 	a.hosted(t)
 	for range 20 { // whichever side is quicker
 		_, err := tunnel.Dial(soon(t), a.dialer(t, newIdentity(t), nil), tunnel.Config{})
 		wantCode(t, err, "agent_connect_not-paired")
-		if !errors.Is(err, ErrUnknownDevice) {
+		if !errors.Is(err, ErrUnknownClient) {
 			t.Errorf("the error is %v", err)
 		}
 	}
 }
 
-func TestAnotherDeviceCannotJoinATunnel(t *testing.T) {
+func TestAnotherClientCannotJoinATunnel(t *testing.T) {
 	a, laptop, other := startAgent(t, nil), newIdentity(t), newIdentity(t)
 	a.pairWith(t, laptop)
 	a.pairWith(t, other)
@@ -122,15 +122,15 @@ func TestAnotherDeviceCannotJoinATunnel(t *testing.T) {
 	defer near.Close()
 	<-mixed.tried
 	waitFor(t, "the other's connection is gone", func() bool {
-		device, _ := a.devices.Find(other.Fingerprint())
-		return !device.Seen.IsZero() && device.Live == 0
+		client, _ := a.clients.Find(other.Fingerprint())
+		return !client.Seen.IsZero() && client.Live == 0
 	})
 	if n := near.Stats().Carriers; n != 1 {
 		t.Errorf("the tunnel has %d carriers", n)
 	}
 }
 
-// mixedDialer dials as one device first and as another from then on.
+// mixedDialer dials as one client first and as another from then on.
 type mixedDialer struct {
 	first, then *Dialer
 	tried       chan struct{}

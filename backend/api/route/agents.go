@@ -34,12 +34,12 @@ var (
 	AgentAnswer = Route[api.AgentAnswer, api.Agent]{&Endpoint{Name: "agent-answer",
 		Pattern: "POST /agents/{agent}/answer",
 		Summary: "Answer the question of an agent that shows another key than before."}}
-	PairedDevices = Route[None, []api.PairedDevice]{&Endpoint{Name: "paired-devices",
-		Pattern: "GET /agents/{agent}/devices",
-		Summary: "List the devices that an agent lets in."}}
-	DeviceRevoke = Route[None, None]{&Endpoint{Name: "device-revoke",
-		Pattern: "DELETE /agents/{agent}/devices/{fingerprint}",
-		Summary: "Let a device in no more and end its connections.", Status: http.StatusNoContent}}
+	PairedClients = Route[None, []api.PairedClient]{&Endpoint{Name: "paired-clients",
+		Pattern: "GET /agents/{agent}/clients",
+		Summary: "List the computers that are paired with an agent."}}
+	ClientRevoke = Route[None, None]{&Endpoint{Name: "client-revoke",
+		Pattern: "DELETE /agents/{agent}/clients/{fingerprint}",
+		Summary: "Revoke a paired computer and close its connections.", Status: http.StatusNoContent}}
 	AgentAudit = Route[None, []session.AuditEntry]{&Endpoint{Name: "agent-audit", Pattern: "GET /agents/{agent}/audit",
 		Summary: "Read who did what with an agent that one rules, oldest first.",
 		Query: []Param{{"limit", "how many of the newest entries, 1 to 500; 100 if empty"},
@@ -55,9 +55,9 @@ var (
 		Pattern: "DELETE /agents/{agent}/limits/{owner}",
 		Summary: "Remove the limits of a person.", Status: http.StatusNoContent}}
 	PairCode = Route[api.PairRequest, api.PairCode]{&Endpoint{Name: "pair-code", Pattern: "POST /agents/{agent}/pair",
-		Summary: "Make a code by which an agent lets one more device in.", Status: http.StatusCreated}}
+		Summary: "Create a code to pair a computer with an agent.", Status: http.StatusCreated}}
 	AgentRotate = Route[None, api.KeyRotation]{&Endpoint{Name: "agent-rotate", Pattern: "POST /agents/{agent}/rotate",
-		Summary: "Have an agent change its key. Paired devices accept the new one by the old one's signature."}}
+		Summary: "Have an agent change its key. Paired computers accept the new one by the old one's signature."}}
 	KeyRotate = Route[None, api.KeyRotation]{&Endpoint{Name: "key-rotate", Pattern: "POST /key/rotate",
 		Summary: "Change the key by which agents know this computer."}}
 	Operations = Route[None, []api.Operation]{&Endpoint{Name: "operations", Pattern: "GET /operations",

@@ -9,8 +9,8 @@ type described interface{ describe() Description }
 func All() []Description {
 	routes := slices.Concat([]described{
 		Version, Demo, DemoLid, DemoStart, OpenAPI, LoginLink, LoginPass, Doctor, Events, Machines, Agents, AgentAdd,
-		Agent, AgentUpdate, AgentRemove, AgentProbe, AgentUpgrade, AgentReconnect, AgentAnswer, PairedDevices,
-		DeviceRevoke, AgentAudit, AgentLimits, AgentLimitSet, AgentLimitUnset, PairCode, AgentRotate, KeyRotate,
+		Agent, AgentUpdate, AgentRemove, AgentProbe, AgentUpgrade, AgentReconnect, AgentAnswer, PairedClients,
+		ClientRevoke, AgentAudit, AgentLimits, AgentLimitSet, AgentLimitUnset, PairCode, AgentRotate, KeyRotate,
 		Operations, Operation, OperationAnswer, OperationCancel, Directories, ImageSend, Images, ImagePull,
 		ImageRemove, ImageDisk, Commit, Environments, EnvironmentFile, Presets, PresetCreate, PresetUpdate,
 		PresetDelete, Devices, DeviceHistory, Resources, Accounts, AccountsCSV, Queue, Sessions, Launch, LaunchMany,

@@ -79,7 +79,7 @@ func labFailed(home place.Home, err error) error {
 		Hint: "Look at its log, " + daemon.LogFile(home) + ".", Err: err}
 }
 
-// LabMain is the lab server of a demonstration: an agent that paired devices
+// LabMain is the lab server of a demonstration: an agent that paired computers
 // reach on loopback, until its standard input ends. It says where it answers in
 // one line of JSON and returns the exit code of the process.
 func LabMain(args []string, notebook fs.FS, stdin io.Reader, stdout, stderr io.Writer) int {

@@ -486,12 +486,12 @@ func (unanswered) SetLimit(ctx context.Context,
 	return
 }
 
-func (unanswered) PairedDevices(ctx context.Context) (result []session.PairedDevice, err error) {
-	err = unsupported("PairedDevices")
+func (unanswered) PairedClients(ctx context.Context) (result []session.PairedClient, err error) {
+	err = unsupported("PairedClients")
 	return
 }
 
-func (unanswered) RevokeDevice(ctx context.Context, key string) (err error) {
-	err = unsupported("RevokeDevice")
+func (unanswered) RevokeClient(ctx context.Context, key string) (err error) {
+	err = unsupported("RevokeClient")
 	return
 }

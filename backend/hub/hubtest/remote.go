@@ -108,7 +108,7 @@ type Remote struct {
 	changed chan struct{}
 	up      bool // it is reached while it runs
 	running bool
-	devices []session.PairedDevice
+	clients []session.PairedClient
 	limits  map[string]session.Allowance
 }
 
@@ -199,29 +199,29 @@ func (r *Remote) Answer(_ context.Context, accept bool, found string) (string, e
 	return found, nil
 }
 
-// SetDevices says which devices the agent lets in.
-func (r *Remote) SetDevices(devices ...session.PairedDevice) {
+// SetClients sets the clients of the agent.
+func (r *Remote) SetClients(clients ...session.PairedClient) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.devices = devices
+	r.clients = clients
 }
 
-func (r *Remote) PairedDevices(context.Context) ([]session.PairedDevice, error) {
+func (r *Remote) PairedClients(context.Context) ([]session.PairedClient, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.devices, nil
+	return r.clients, nil
 }
 
-func (r *Remote) RevokeDevice(_ context.Context, fingerprint string) error {
+func (r *Remote) RevokeClient(_ context.Context, fingerprint string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, d := range r.devices {
+	for i, d := range r.clients {
 		if d.Key == fingerprint {
-			r.devices = append(r.devices[:i:i], r.devices[i+1:]...)
+			r.clients = append(r.clients[:i:i], r.clients[i+1:]...)
 			return nil
 		}
 	}
-	return &session.Error{Code: session.CodeAgentNotFound, Message: "There is no such device.", Hint: "List them."}
+	return &session.Error{Code: session.CodeAgentNotFound, Message: "No such client.", Hint: "List them."}
 }
 
 func (r *Remote) Audit(_ context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {

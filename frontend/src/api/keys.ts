@@ -9,7 +9,7 @@ export const keys = {
   machines: ['machines'] as const, // live
   agents: ['agents'] as const, // live
   operations: ['operations'] as const, // live, newest first
-  pairedDevices: (agent: string) => ['paired-devices', agent] as const,
+  pairedClients: (agent: string) => ['paired-clients', agent] as const,
   recipe: (source: { kind: string; id: string }) => ['recipe', source.kind, source.id] as const,
   audit: (agent: string, owner: string, failed: boolean, security: boolean) =>
     ['audit', agent, owner, failed, security] as const,

@@ -281,7 +281,7 @@ export type CheckResult =
   | "warning"
   | "failed";
 
-/** What a device may do at an agent. */
+/** What a client may do at an agent. */
 export type Role =
   | "admin"
   | "user";
@@ -1538,7 +1538,7 @@ export interface Operation {
   revision: number;
 }
 
-/** PairCode is typed on the device that wants to be let in. It is good once, for a few tries and a short while. */
+/** PairCode is typed on the computer that pairs. It is valid once, for a few tries and a short while. */
 export interface PairCode {
   code: string;
   /** What to add there. */
@@ -1546,7 +1546,7 @@ export interface PairCode {
   expiresAt: Time;
 }
 
-/** PairRequest asks an agent for a code by which one more device is let in. */
+/** PairRequest asks an agent for a code that pairs one client. */
 export interface PairRequest {
   /** The name under which its sessions are kept; empty: the agent's person. */
   owner?: string;
@@ -1554,8 +1554,8 @@ export interface PairRequest {
   role?: string;
 }
 
-/** PairedDevice is a key that an agent lets in. */
-export interface PairedDevice {
+/** PairedClient is a computer that is paired with an agent. */
+export interface PairedClient {
   name: string;
   fingerprint: string;
   /** The name under which its sessions are kept. */
@@ -2368,10 +2368,10 @@ export const routes = {
   "agent-reconnect": { method: "POST", path: "/api/v1/agents/{agent}/reconnect" },
   /** Answer the question of an agent that shows another key than before. */
   "agent-answer": { method: "POST", path: "/api/v1/agents/{agent}/answer" },
-  /** List the devices that an agent lets in. */
-  "paired-devices": { method: "GET", path: "/api/v1/agents/{agent}/devices" },
-  /** Let a device in no more and end its connections. */
-  "device-revoke": { method: "DELETE", path: "/api/v1/agents/{agent}/devices/{fingerprint}" },
+  /** List the computers that are paired with an agent. */
+  "paired-clients": { method: "GET", path: "/api/v1/agents/{agent}/clients" },
+  /** Revoke a paired computer and close its connections. */
+  "client-revoke": { method: "DELETE", path: "/api/v1/agents/{agent}/clients/{fingerprint}" },
   /** Read who did what with an agent that one rules, oldest first. */
   "agent-audit": { method: "GET", path: "/api/v1/agents/{agent}/audit", query: ["limit", "before", "owner", "text", "failed", "security"] },
   /** Read what each person may hold on an agent that one rules. */
@@ -2380,9 +2380,9 @@ export const routes = {
   "agent-limit-set": { method: "PUT", path: "/api/v1/agents/{agent}/limits/{owner}" },
   /** Remove the limits of a person. */
   "agent-limit-unset": { method: "DELETE", path: "/api/v1/agents/{agent}/limits/{owner}" },
-  /** Make a code by which an agent lets one more device in. */
+  /** Create a code to pair a computer with an agent. */
   "pair-code": { method: "POST", path: "/api/v1/agents/{agent}/pair" },
-  /** Have an agent change its key. Paired devices accept the new one by the old one's signature. */
+  /** Have an agent change its key. Paired computers accept the new one by the old one's signature. */
   "agent-rotate": { method: "POST", path: "/api/v1/agents/{agent}/rotate" },
   /** Change the key by which agents know this computer. */
   "key-rotate": { method: "POST", path: "/api/v1/key/rotate" },
@@ -2614,8 +2614,8 @@ export interface RouteTypes {
   "agent-upgrade": { request: undefined; response: Operation };
   "agent-reconnect": { request: undefined; response: Operation };
   "agent-answer": { request: AgentAnswer; response: Agent };
-  "paired-devices": { request: undefined; response: PairedDevice[] };
-  "device-revoke": { request: undefined; response: undefined };
+  "paired-clients": { request: undefined; response: PairedClient[] };
+  "client-revoke": { request: undefined; response: undefined };
   "agent-audit": { request: undefined; response: AuditEntry[] };
   "agent-limits": { request: undefined; response: PersonLimits };
   "agent-limit-set": { request: PersonLimit; response: undefined };

@@ -10,7 +10,7 @@ import { AddAgent } from '@/features/agents/AddAgent'
 import { AgentDrawer } from '@/features/agents/AgentDrawer'
 import { KeyChange } from '@/features/agents/KeyChange'
 import { LimitDialog } from '@/features/agents/LimitDialog'
-import { PairedDevices } from '@/features/agents/PairedDevices'
+import { PairedClients } from '@/features/agents/PairedClients'
 import { PersonLimits } from '@/features/agents/PersonLimits'
 import { RemoveDialog } from '@/features/agents/RemoveDialog'
 import { SSHModal } from '@/features/apps/SSHModal'
@@ -111,7 +111,7 @@ const cases: Case[] = [
   { name: 'the end of an agent', view: (close) => <RemoveDialog agent={lab} reached onClose={close} />, title: /lab/ },
   {
     name: 'the end of a device',
-    view: () => <PairedDevices name="lab" reached login />,
+    view: () => <PairedClients name="lab" reached login />,
     press: ['Revoke laptop'],
     title: 'Revoke laptop?',
   },
@@ -222,7 +222,7 @@ const answers = {
   'GET /api/v1/sessions/aaaaaaaaaaaa/files': { entries: [], total: 0 },
   'GET /api/v1/folders/f/files': { entries: [], total: 0 },
   'GET /api/v1/folders/f/files/content': () => new Response('hello'),
-  'GET /api/v1/agents/lab/devices': [
+  'GET /api/v1/agents/lab/clients': [
     {
       name: 'laptop',
       fingerprint: 'SHA256:x',

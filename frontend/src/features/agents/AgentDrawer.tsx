@@ -20,7 +20,7 @@ import css from './agents.module.css'
 import { AuditLog } from './AuditLog'
 import { belongs, type Row } from './join'
 import { KeyChange } from './KeyChange'
-import { PairedDevices } from './PairedDevices'
+import { PairedClients } from './PairedClients'
 import { PersonLimits } from './PersonLimits'
 import { QuestionBox } from './QuestionBox'
 import { RemoveDialog } from './RemoveDialog'
@@ -69,14 +69,14 @@ function Parts({ row, groups, onRenamed }: PartsProps) {
         {agent.local ? (
           <OwnKey name={agent.name} />
         ) : (
-          <PairedDevices name={agent.name} reached={reached} login={login} />
+          <PairedClients name={agent.name} reached={reached} login={login} />
         )}
       </Content>
     )
   }
   const people = (
     <div className={css.detail}>
-      <PairedDevices name={agent.name} reached={reached} login={login} />
+      <PairedClients name={agent.name} reached={reached} login={login} />
       <PersonLimits name={agent.name} reached={reached} />
     </div>
   )

@@ -50,7 +50,7 @@ const operation = (change: Partial<Operation> = {}): Operation => ({
 
 let seq = 0
 function open(at: string, agents: Agent[] = [local, lab], answers: Parameters<typeof serve>[0] = {}) {
-  const sent = serve({ 'GET /api/v1/resources': [], 'GET /api/v1/agents/lab/devices': [], ...answers })
+  const sent = serve({ 'GET /api/v1/resources': [], 'GET /api/v1/agents/lab/clients': [], ...answers })
   const view = renderView(<AgentsPage />, {
     at,
     path: at.startsWith('/agents/') ? '/agents/:name' : '*',

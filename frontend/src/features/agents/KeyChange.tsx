@@ -24,7 +24,7 @@ export function KeyChange({ name, local }: { name: string; local: boolean }) {
       onOk: async () => {
         try {
           setChanged(await (local ? call('key-rotate') : call('agent-rotate', { path: { agent: name } })))
-          await client.invalidateQueries({ queryKey: keys.pairedDevices(name) })
+          await client.invalidateQueries({ queryKey: keys.pairedClients(name) })
         } catch (error) {
           const problem = asProblem(error)
           void message.error([problem.message, problem.hint].filter(Boolean).join(' '))

@@ -24,9 +24,9 @@ export function PersonLimits({ name, reached }: { name: string; reached: boolean
     enabled: reached,
     retry: false,
   })
-  const devices = useQuery({
-    queryKey: keys.pairedDevices(name),
-    queryFn: ({ signal }) => call('paired-devices', { path: { agent: name }, signal }),
+  const paired = useQuery({
+    queryKey: keys.pairedClients(name),
+    queryFn: ({ signal }) => call('paired-clients', { path: { agent: name }, signal }),
     enabled: reached,
     retry: false,
   })
@@ -34,7 +34,7 @@ export function PersonLimits({ name, reached }: { name: string; reached: boolean
   const owners = Object.keys(known).toSorted(
     (a, b) => Number(b === EVERYBODY) - Number(a === EVERYBODY) || a.localeCompare(b),
   )
-  const people = [...new Set((devices.data ?? []).map((d) => d.owner))].filter(
+  const people = [...new Set((paired.data ?? []).map((d) => d.owner))].filter(
     (owner) => owner !== '' && !(owner in known),
   )
   const refresh = () => client.invalidateQueries({ queryKey: keys.limits(name) })

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestARevokedDeviceIsOutAtOnce(t *testing.T) {
+func TestARevokedClientIsOutAtOnce(t *testing.T) {
 	a, laptop, other := startAgent(t, nil), newIdentity(t), newIdentity(t)
 	a.pairWith(t, laptop)
 	a.pairWith(t, other)
@@ -23,7 +23,7 @@ func TestARevokedDeviceIsOutAtOnce(t *testing.T) {
 		ends = append(ends, conn, carrier)
 	}
 	stays, staysToo := a.connect(t, a.dialer(t, other, nil))
-	if err := a.devices.Revoke(laptop.Fingerprint()); err != nil {
+	if err := a.clients.Revoke(laptop.Fingerprint()); err != nil {
 		t.Fatal(err)
 	}
 	for i, conn := range ends {
@@ -42,19 +42,19 @@ func TestARevokedDeviceIsOutAtOnce(t *testing.T) {
 	defer conn.Close()
 	_, err = conn.Read(make([]byte, 1))
 	wantCode(t, err, "agent_connect_not-paired")
-	again, err := OpenDevices(a.path, nil)
+	again, err := OpenClients(a.path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := again.Find(laptop.Fingerprint()); ok {
 		t.Error("it is still in the file")
 	}
-	if err := a.devices.Revoke(laptop.Fingerprint()); !errors.Is(err, ErrUnknownDevice) {
+	if err := a.clients.Revoke(laptop.Fingerprint()); !errors.Is(err, ErrUnknownClient) {
 		t.Errorf("revoking it twice gave %v", err)
 	}
 }
 
-func TestARevokedDeviceWithAStalledPeerIsOutToo(t *testing.T) {
+func TestARevokedClientWithAStalledPeerIsOutToo(t *testing.T) {
 	a, laptop := startAgent(t, nil), newIdentity(t)
 	a.pairWith(t, laptop)
 	conn, carrier := a.connect(t, a.dialer(t, laptop, nil))
@@ -70,28 +70,28 @@ func TestARevokedDeviceWithAStalledPeerIsOutToo(t *testing.T) {
 	}()
 	_ = conn
 	time.Sleep(100 * time.Millisecond) // lets the buffers of the kernel fill; right either way
-	if err := a.devices.Revoke(laptop.Fingerprint()); err != nil {
+	if err := a.clients.Revoke(laptop.Fingerprint()); err != nil {
 		t.Fatal(err)
 	}
 	<-writing
 }
 
 func TestTheListOutlivesTheProcess(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "devices.json")
+	path := filepath.Join(t.TempDir(), "clients.json")
 	c := newClock()
-	d, err := OpenDevices(path, c.now)
+	d, err := OpenClients(path, c.now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := Device{Key: newIdentity(t).Fingerprint(), Name: "b", Owner: "ann", Role: RoleUser}
-	first := Device{Key: newIdentity(t).Fingerprint(), Name: "a", Role: RoleAdmin}
+	b := Client{Key: newIdentity(t).Fingerprint(), Name: "b", Owner: "ann", Role: RoleUser}
+	first := Client{Key: newIdentity(t).Fingerprint(), Name: "a", Role: RoleAdmin}
 	if err := errors.Join(d.Add(b), d.Add(first), d.Rename(b.Key, "desk")); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("its mode is %v, %v", info.Mode(), err)
 	}
-	again, err := OpenDevices(path, c.now)
+	again, err := OpenClients(path, c.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,40 +102,40 @@ func TestTheListOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-func TestPairingAgainSettlesAnewWhatADeviceMayDo(t *testing.T) {
+func TestPairingAgainSettlesAnewWhatAClientMayDo(t *testing.T) {
 	a, laptop := startAgent(t, nil), newIdentity(t)
 	a.pairWith(t, laptop)
 	_, carrier := a.connect(t, a.dialer(t, laptop, nil))
-	if err := a.devices.Add(Device{Key: laptop.Fingerprint(), Name: "laptop", Role: RoleAdmin}); err != nil {
+	if err := a.clients.Add(Client{Key: laptop.Fingerprint(), Name: "laptop", Role: RoleAdmin}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := carrier.Read(make([]byte, 1)); err == nil {
 		t.Error("the connection of before lives on")
 	}
-	if list := a.devices.List(); len(list) != 1 || list[0].Role != RoleAdmin || list[0].Owner != "" {
+	if list := a.clients.List(); len(list) != 1 || list[0].Role != RoleAdmin || list[0].Owner != "" {
 		t.Errorf("the list is %+v", list)
 	}
 }
 
-func TestWhatADeviceMayDoCanChange(t *testing.T) {
+func TestWhatAClientMayDoCanChange(t *testing.T) {
 	a, laptop := startAgent(t, nil), newIdentity(t)
 	a.pairWith(t, laptop)
 	_, carrier := a.connect(t, a.dialer(t, laptop, nil))
-	if err := a.devices.Allow(laptop.Fingerprint(), Grant{Owner: "bob", Role: RoleAdmin}); err != nil {
+	if err := a.clients.Allow(laptop.Fingerprint(), Grant{Owner: "bob", Role: RoleAdmin}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := carrier.Read(make([]byte, 1)); err == nil {
 		t.Error("the connection of before lives on")
 	}
-	if device, _ := a.devices.Find(laptop.Fingerprint()); device.Owner != "bob" || device.Role != RoleAdmin ||
-		device.Name != "laptop" {
-		t.Errorf("the list says %+v", device)
+	if client, _ := a.clients.Find(laptop.Fingerprint()); client.Owner != "bob" || client.Role != RoleAdmin ||
+		client.Name != "laptop" {
+		t.Errorf("the list says %+v", client)
 	}
-	if err := a.devices.Allow(laptop.Fingerprint(), Grant{Role: "god"}); err == nil {
+	if err := a.clients.Allow(laptop.Fingerprint(), Grant{Role: "god"}); err == nil {
 		t.Error("a made-up role was accepted")
 	}
-	if err := a.devices.Allow(newIdentity(t).Fingerprint(), Grant{}); !errors.Is(err, ErrUnknownDevice) {
-		t.Errorf("a device that is not paired gave %v", err)
+	if err := a.clients.Allow(newIdentity(t).Fingerprint(), Grant{}); !errors.Is(err, ErrUnknownClient) {
+		t.Errorf("a client that is not paired gave %v", err)
 	}
 }
 
@@ -144,11 +144,11 @@ func TestAListThatCannotBeWrittenDoesNotChange(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	d, err := OpenDevices(filepath.Join(dir, "devices.json"), nil)
+	d, err := OpenClients(filepath.Join(dir, "clients.json"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := Device{Key: newIdentity(t).Fingerprint(), Name: "a"}
+	kept := Client{Key: newIdentity(t).Fingerprint(), Name: "a"}
 	if err := d.Add(kept); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestAListThatCannotBeWrittenDoesNotChange(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Add(Device{Key: newIdentity(t).Fingerprint(), Name: "b"}); err == nil {
+	if err := d.Add(Client{Key: newIdentity(t).Fingerprint(), Name: "b"}); err == nil {
 		t.Error("adding succeeded")
 	}
 	if err := d.Revoke(kept.Key); err == nil {
@@ -169,7 +169,7 @@ func TestAListThatCannotBeWrittenDoesNotChange(t *testing.T) {
 		t.Errorf("the list is %+v", list)
 	}
 	if !live.closed {
-		t.Error("the connection of a device that was to be revoked lives on")
+		t.Error("the connection of a client that was to be revoked lives on")
 	}
 }
 
@@ -180,13 +180,13 @@ func (c *closeRecorder) Close() error {
 	return nil
 }
 
-func TestDevicesThatCannotBeListedAreRefused(t *testing.T) {
-	d, err := OpenDevices(filepath.Join(t.TempDir(), "devices.json"), nil)
+func TestClientsThatCannotBeListedAreRefused(t *testing.T) {
+	d, err := OpenClients(filepath.Join(t.TempDir(), "clients.json"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := newIdentity(t).Fingerprint()
-	for name, device := range map[string]Device{
+	for name, client := range map[string]Client{
 		"no key":         {Name: "a"},
 		"another key":    {Key: strings.ToUpper(key), Name: "a"},
 		"no name":        {Key: key},
@@ -195,14 +195,14 @@ func TestDevicesThatCannotBeListedAreRefused(t *testing.T) {
 		"a line":         {Key: key, Name: "a", Owner: "b\nc"},
 		"a made-up role": {Key: key, Name: "a", Role: "god"},
 	} {
-		if err := d.Add(device); err == nil {
+		if err := d.Add(client); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}
 }
 
-func TestADeviceHasABoundedNumberOfConnections(t *testing.T) {
-	a, laptop := startAgent(t, func(c *ListenConfig) { c.PerDevice = 2 }), newIdentity(t)
+func TestAClientHasABoundedNumberOfConnections(t *testing.T) {
+	a, laptop := startAgent(t, func(c *ListenConfig) { c.PerClient = 2 }), newIdentity(t)
 	a.pairWith(t, laptop)
 	d := a.dialer(t, laptop, nil)
 	first, carrier := a.connect(t, d)
@@ -225,39 +225,39 @@ func TestLastSeenIsKeptToTheMinute(t *testing.T) {
 	_, carrier := a.connect(t, a.dialer(t, laptop, nil))
 	a.clock.add(time.Hour)
 	_ = carrier.Close()
-	if device, _ := a.devices.Find(laptop.Fingerprint()); !device.Seen.Equal(a.clock.now()) {
-		t.Errorf("it was last seen at %v", device.Seen)
+	if client, _ := a.clients.Find(laptop.Fingerprint()); !client.Seen.Equal(a.clock.now()) {
+		t.Errorf("it was last seen at %v", client.Seen)
 	}
 }
 
-func FuzzDevicesFile(f *testing.F) {
+func FuzzClientsFile(f *testing.F) {
 	i, err := NewIdentity()
 	if err != nil {
 		f.Fatal(err)
 	}
-	good, err := json.Marshal(devicesFile{Version: devicesVersion,
-		Devices: []Device{{Key: i.Fingerprint(), Name: "a", Role: RoleUser}}})
+	good, err := json.Marshal(clientsFile{Version: clientsVersion,
+		Clients: []Client{{Key: i.Fingerprint(), Name: "a", Role: RoleUser}}})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(good)
 	f.Add([]byte(`{"version":1,"devices":[{}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		list, err := parseDevices(data)
+		list, err := parseClients(data)
 		if err != nil {
 			return
 		}
-		for _, device := range list {
-			if err := device.check(); err != nil {
-				t.Errorf("%+v was accepted", device)
+		for _, client := range list {
+			if err := client.check(); err != nil {
+				t.Errorf("%+v was accepted", client)
 			}
 		}
-		written, err := json.Marshal(devicesFile{Version: devicesVersion, Devices: list})
+		written, err := json.Marshal(clientsFile{Version: clientsVersion, Clients: list})
 		if err != nil {
 			return // a time beyond the year 9999 cannot be written
 		}
-		if again, err := parseDevices(written); err != nil || len(again) != len(list) {
-			t.Errorf("what is written back is %d devices, %v", len(again), err)
+		if again, err := parseClients(written); err != nil || len(again) != len(list) {
+			t.Errorf("what is written back is %d clients, %v", len(again), err)
 		}
 	})
 }

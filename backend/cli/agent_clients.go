@@ -39,20 +39,20 @@ slipway agent add with the printed address and enter the code.`,
 	return cmd
 }
 
-func (p daemonCommands) agentDevicesCommand() *cobra.Command {
+func (p daemonCommands) agentClientsCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{
-		Use:   "devices [--on AGENT]",
+		Use: "clients [--on AGENT]", Aliases: []string{"devices"},
 		Short: "List the computers that are paired with the agent of this machine",
 	}
 	p.onFlag(cmd, &on, "the agent of another machine")
-	cmd.RunE = p.hereOr(&on, p.devicesNear, func(ctx context.Context, c *daemon.Client) error {
-		devices, err := c.PairedDevices(ctx)
+	cmd.RunE = p.hereOr(&on, p.clientsNear, func(ctx context.Context, c *daemon.Client) error {
+		clients, err := c.PairedClients(ctx)
 		if err != nil {
 			return err
 		}
-		return p.print(devices, func(w io.Writer) {
-			table(w, "NAME,KEY,ROLE,PAIRED,SEEN", devices, func(d session.PairedDevice) []string {
+		return p.print(clients, func(w io.Writer) {
+			table(w, "NAME,KEY,ROLE,PAIRED,SEEN", clients, func(d session.PairedClient) []string {
 				seen := "never"
 				switch {
 				case d.Live > 0:
@@ -70,13 +70,13 @@ func (p daemonCommands) agentDevicesCommand() *cobra.Command {
 func (p daemonCommands) agentRevokeCommand() *cobra.Command {
 	var on string
 	cmd := &cobra.Command{
-		Use:   "revoke DEVICE [--on AGENT]",
+		Use:   "revoke CLIENT [--on AGENT]",
 		Short: "Revoke the access of a paired computer",
 	}
 	p.onFlag(cmd, &on, "the agent of another machine")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.hereOr(&on, p.revokeNear(args[0]), func(ctx context.Context, c *daemon.Client) error {
-			if err := c.RevokeDevice(ctx, args[0]); err != nil {
+			if err := c.RevokeClient(ctx, args[0]); err != nil {
 				return err
 			}
 			p.notice("%s is revoked.", fmt.Sprintf("%q", args[0]))

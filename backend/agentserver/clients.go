@@ -14,11 +14,11 @@ import (
 	"slipway/tunnel/secure"
 )
 
-// pairedDevices lets paired devices in by the network. Its methods are safe for
+// pairedClients lets paired computers in by the network. Its methods are safe for
 // concurrent use; a nil one lets nobody in.
-type pairedDevices struct {
+type pairedClients struct {
 	keyFile  string
-	list     *secure.Devices
+	list     *secure.Clients
 	pairings *secure.Pairings
 	listener *secure.Listener
 	audit    *access.Audit
@@ -27,24 +27,24 @@ type pairedDevices struct {
 	identity *secure.Identity
 }
 
-func openPairedDevices(home place.Home, listen string, audit *access.Audit) (*pairedDevices, error) {
+func openPairedClients(home place.Home, listen string, audit *access.Audit) (*pairedClients, error) {
 	if err := home.Make(); err != nil {
 		return nil, err
 	}
-	d := &pairedDevices{pairings: secure.NewPairings(time.Now), keyFile: home.Join("agent.key"), audit: audit}
+	d := &pairedClients{pairings: secure.NewPairings(time.Now), keyFile: home.Join("agent.key"), audit: audit}
 	var err error
 	if d.identity, err = secure.OpenIdentity(d.keyFile); err != nil {
 		return nil, &session.Error{Code: session.CodeServerInvalid, Message: "The agent's key cannot be read.",
-			Hint: "Mend or remove " + home.Join("agent.key") + "; without it devices must be paired anew.", Err: err}
+			Hint: "Repair or remove " + home.Join("agent.key") + "; without it every client must pair again.", Err: err}
 	}
-	if d.list, err = secure.OpenDevices(home.Join("devices.json"), time.Now); err != nil {
+	if d.list, err = secure.OpenClients(home.Join("devices.json"), time.Now); err != nil {
 		return nil, &session.Error{Code: session.CodeServerInvalid,
-			Message: "The list of paired devices cannot be read.",
-			Hint: "Mend or remove " + home.Join("devices.json") +
-				"; without it devices must be paired anew.", Err: err}
+			Message: "The list of paired clients cannot be read.",
+			Hint: "Repair or remove " + home.Join("devices.json") +
+				"; without it every client must pair again.", Err: err}
 	}
 	host, _ := os.Hostname() // a name for people
-	d.listener, err = secure.Listen(listen, secure.ListenConfig{Identity: d.identity, Devices: d.list,
+	d.listener, err = secure.Listen(listen, secure.ListenConfig{Identity: d.identity, Clients: d.list,
 		Pairings: d.pairings, Name: host, Observe: d.observe})
 	if err != nil {
 		return nil, &session.Error{Code: session.CodeListenConflict,
@@ -57,11 +57,11 @@ func openPairedDevices(home place.Home, listen string, audit *access.Audit) (*pa
 }
 
 // observe writes down who was let in by a code, who tried, and whose key moved.
-func (d *pairedDevices) observe(e secure.Event) {
-	who := access.Identity{Device: e.Key, From: e.Address}
-	device, known := d.list.Find(e.Key)
+func (d *pairedClients) observe(e secure.Event) {
+	who := access.Identity{Client: e.Key, From: e.Address}
+	client, known := d.list.Find(e.Key)
 	if known {
-		who.Owner, who.Role = device.Owner, session.Role(device.Role)
+		who.Owner, who.Role = client.Owner, session.Role(client.Role)
 	}
 	act := access.Act{Security: true, Target: e.Name}
 	switch e.Kind {
@@ -85,7 +85,7 @@ func (d *pairedDevices) observe(e secure.Event) {
 }
 
 // address is where the agent listens, as people type it elsewhere.
-func (d *pairedDevices) address() string {
+func (d *pairedClients) address() string {
 	at, ok := d.listener.Addr().(*net.TCPAddr)
 	if !ok {
 		return d.listener.Addr().String()
@@ -100,7 +100,7 @@ func (d *pairedDevices) address() string {
 }
 
 // key is the fingerprint of the agent's key as it is now.
-func (d *pairedDevices) key() string {
+func (d *pairedClients) key() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.identity.Fingerprint()
@@ -108,7 +108,7 @@ func (d *pairedDevices) key() string {
 
 // rotate gives the agent another key. What is connected is cut off, and learns
 // when it returns, with the old key's signature, that the agent is the same.
-func (d *pairedDevices) rotate() (session.KeyRotation, error) {
+func (d *pairedClients) rotate() (session.KeyRotation, error) {
 	d.mu.Lock()
 	before := d.identity
 	next, err := before.Rotate()
@@ -125,11 +125,11 @@ func (d *pairedDevices) rotate() (session.KeyRotation, error) {
 			Message: "The new key cannot be kept, so the old one stays.", Hint: "Look at the disk that has " +
 				d.keyFile + ".", Err: err}
 	}
-	return session.KeyRotation{Before: before.Fingerprint(), Key: next.Fingerprint(), Devices: d.list.Disconnect()}, nil
+	return session.KeyRotation{Before: before.Fingerprint(), Key: next.Fingerprint(), Clients: d.list.Disconnect()}, nil
 }
 
 // offer makes a code.
-func (d *pairedDevices) offer(request session.PairRequest, user string) (session.PairCode, error) {
+func (d *pairedClients) offer(request session.PairRequest, user string) (session.PairCode, error) {
 	grant, err := granted(request, user)
 	if err != nil {
 		return session.PairCode{}, err
@@ -141,52 +141,52 @@ func (d *pairedDevices) offer(request session.PairRequest, user string) (session
 	return session.PairCode{Code: offer.Code, Address: d.address(), Key: d.key(), Expires: offer.Expires}, nil
 }
 
-func (d *pairedDevices) all() []session.PairedDevice {
+func (d *pairedClients) all() []session.PairedClient {
 	list := d.list.List()
-	devices := make([]session.PairedDevice, len(list))
+	clients := make([]session.PairedClient, len(list))
 	for i, one := range list {
-		devices[i] = session.PairedDevice{Key: one.Key, Name: one.Name, Owner: one.Owner, Role: session.Role(one.Role),
+		clients[i] = session.PairedClient{Key: one.Key, Name: one.Name, Owner: one.Owner, Role: session.Role(one.Role),
 			Added: one.Paired, Seen: one.Seen, Live: one.Live}
 	}
-	return devices
+	return clients
 }
 
-// revoke takes a device's access, by its fingerprint or, where only one has it,
-// its name.
-func (d *pairedDevices) revoke(device string) error {
+// revoke ends a client's access. The client is named by its fingerprint, or by its
+// name if no other has it.
+func (d *pairedClients) revoke(client string) error {
 	var keys []string
 	for _, one := range d.list.List() {
-		if one.Key == device {
+		if one.Key == client {
 			keys = []string{one.Key}
 			break
 		}
-		if one.Name == device {
+		if one.Name == client {
 			keys = append(keys, one.Key)
 		}
 	}
 	switch len(keys) {
 	case 0:
-		return &session.Error{Code: session.CodeAgentNotFound, Message: fmt.Sprintf("There is no device %q.", device),
-			Hint: "List them: slipway agent devices"}
+		return &session.Error{Code: session.CodeAgentNotFound, Message: fmt.Sprintf("No paired computer %q.", client),
+			Hint: "List them: slipway agent clients"}
 	case 1:
 		return agentrpc.FaultError(d.list.Revoke(keys[0]))
 	}
-	return &session.Error{Code: session.CodeAgentConflict, Message: fmt.Sprintf("%d devices have the name %q.",
+	return &session.Error{Code: session.CodeAgentConflict, Message: fmt.Sprintf("%d paired computers have the name %q.",
 		len(keys),
-		device), Hint: "Name it by its key: slipway agent devices"}
+		client), Hint: "Name it by its key: slipway agent clients"}
 }
 
-func (d *pairedDevices) close() error {
+func (d *pairedClients) close() error {
 	if d == nil {
 		return nil
 	}
 	return d.listener.Close()
 }
 
-// find returns the device with a key.
-func (d *pairedDevices) find(key string) (secure.Device, bool) {
+// find returns the client with a key.
+func (d *pairedClients) find(key string) (secure.Client, bool) {
 	if d == nil || key == "" {
-		return secure.Device{}, false
+		return secure.Client{}, false
 	}
 	return d.list.Find(key)
 }
