@@ -15,18 +15,18 @@ type agentRoutes struct {
 }
 
 func (s agentRoutes) mount(m *mounts) {
-	answer(m, route.Operations, s.listOperations)
-	answer(m, route.Operation, s.getOperation)
+	answer(m, route.Operations, listed(s.hub.Operations, operationOut))
+	answer(m, route.Operation, named("id", s.hub.Operation, operationOut))
 	take(m, route.OperationAnswer, s.answerOperation)
-	answer(m, route.OperationCancel, s.cancelOperation)
-	answer(m, route.Agents, s.listAgents)
-	answer(m, route.Agent, s.getAgent)
+	answer(m, route.OperationCancel, named("id", s.hub.CancelOperation, operationOut))
+	answer(m, route.Agents, listed(s.hub.Agents, agentOut))
+	answer(m, route.Agent, named("agent", s.hub.Agent, agentOut))
 	take(m, route.AgentAdd, s.addAgent)
 	take(m, route.AgentUpdate, s.updateAgent)
 	take(m, route.AgentRemove, s.removeAgent)
-	answer(m, route.AgentProbe, s.probeAgent)
-	answer(m, route.AgentUpgrade, s.upgradeAgent)
-	answer(m, route.AgentReconnect, s.reconnectAgent)
+	answer(m, route.AgentProbe, s.begin(s.hub.ProbeAgent))
+	answer(m, route.AgentUpgrade, s.begin(s.hub.UpgradeAgent))
+	answer(m, route.AgentReconnect, s.begin(s.hub.ReconnectAgent))
 	take(m, route.AgentAnswer, s.answerAgent)
 	answer(m, route.PairedClients, s.pairedClients)
 	answer(m, route.ClientRevoke, s.revokeClient)
@@ -37,14 +37,6 @@ func (s agentRoutes) mount(m *mounts) {
 	answer(m, route.AgentLimitUnset, s.unsetLimit)
 	answer(m, route.AgentRotate, s.rotateAgent)
 	answer(m, route.KeyRotate, s.rotateKey)
-}
-
-func (s agentRoutes) listAgents(*http.Request) ([]api.Agent, error) {
-	return each(s.hub.Agents(), agentOut), nil
-}
-
-func (s agentRoutes) getAgent(r *http.Request) (api.Agent, error) {
-	return as(agentOut)(s.hub.Agent(r.PathValue("agent")))
 }
 
 func (s agentRoutes) addAgent(r *http.Request, req api.AgentRequest) (api.Operation, error) {
@@ -73,16 +65,9 @@ func (s agentRoutes) removeAgent(r *http.Request, req api.AgentRemoval) (api.Ope
 	return starts(s.hub, r)(s.hub.RemoveAgent(r.PathValue("agent"), req.Uninstall))
 }
 
-func (s agentRoutes) probeAgent(r *http.Request) (api.Operation, error) {
-	return starts(s.hub, r)(s.hub.ProbeAgent(r.PathValue("agent")))
-}
-
-func (s agentRoutes) upgradeAgent(r *http.Request) (api.Operation, error) {
-	return starts(s.hub, r)(s.hub.UpgradeAgent(r.PathValue("agent")))
-}
-
-func (s agentRoutes) reconnectAgent(r *http.Request) (api.Operation, error) {
-	return starts(s.hub, r)(s.hub.ReconnectAgent(r.PathValue("agent")))
+// begin handles a request that starts an operation on an agent.
+func (s agentRoutes) begin(start func(name string) (hub.Operation, error)) func(*http.Request) (api.Operation, error) {
+	return func(r *http.Request) (api.Operation, error) { return starts(s.hub, r)(start(r.PathValue("agent"))) }
 }
 
 func (s agentRoutes) answerAgent(r *http.Request, req api.AgentAnswer) (api.Agent, error) {
@@ -123,20 +108,8 @@ func rotationOut(rotation hub.Rotation) api.KeyRotation {
 		Told: append([]string{}, rotation.Told...), Later: append([]string{}, rotation.Later...)}
 }
 
-func (s agentRoutes) listOperations(*http.Request) ([]api.Operation, error) {
-	return each(s.hub.Operations(), operationOut), nil
-}
-
-func (s agentRoutes) getOperation(r *http.Request) (api.Operation, error) {
-	return as(operationOut)(s.hub.Operation(r.PathValue("id")))
-}
-
 // answerOperation passes on what a person answers. It may be a password:
 // nothing of it is kept or logged.
 func (s agentRoutes) answerOperation(r *http.Request, req api.PromptAnswer) (api.Operation, error) {
 	return as(operationOut)(s.hub.AnswerOperation(r.PathValue("id"), req.Prompt, req.Text))
-}
-
-func (s agentRoutes) cancelOperation(r *http.Request) (api.Operation, error) {
-	return as(operationOut)(s.hub.CancelOperation(r.PathValue("id")))
 }

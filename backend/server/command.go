@@ -9,139 +9,137 @@ import (
 	"slipway/backend/session"
 )
 
-// commandLine is the slipway run line that asks for the same as spec. The
-// values of secret-looking variables are left out: -e NAME takes them from the
-// shell's own environment.
-func commandLine(spec session.Spec) string {
-	words := []string{"slipway", "run"}
-	add := func(flag, value string) { words = append(words, flag, quote(value)) }
-	if spec.Image != "" {
-		add("--image", spec.Image)
+// shellLine is a command line for a POSIX shell, in words that are quoted.
+type shellLine []string
+
+func (l *shellLine) word(text string) { *l = append(*l, quote(text)) }
+
+func (l *shellLine) add(flag, value string) { *l = append(*l, flag, quote(value)) }
+
+// some adds a flag unless its value is empty.
+func (l *shellLine) some(flag, value string) {
+	if value != "" {
+		l.add(flag, value)
 	}
-	if spec.Name != "" {
-		add("--name", spec.Name)
-	}
-	if spec.Type == session.Batch {
-		add("--type", string(spec.Type))
-	}
-	if spec.Resources.CPU != 0 {
-		add("--cpu", strconv.Itoa(spec.Resources.CPU))
-	}
-	if spec.Resources.Memory != 0 {
-		add("--mem", spec.Resources.Memory.Exact())
-	}
-	if spec.Resources.Shm != 0 {
-		add("--shm", spec.Resources.Shm.Exact())
-	}
-	if spec.Threads != 0 {
-		add("--threads", strconv.Itoa(spec.Threads))
-	}
-	for _, v := range spec.Env {
-		if session.SecretName(v.Name) {
-			add("-e", v.Name)
-		} else {
-			add("-e", v.Name+"="+v.Value)
-		}
-	}
-	for _, m := range spec.Mounts {
-		text := m.Source
-		if m.Folder != "" {
-			text = path.Join(m.Folder, m.Path)
-		}
-		text += ":" + session.MountTarget(m)
-		if m.ReadOnly {
-			text += ":ro"
-		}
-		add("-v", text)
-	}
-	for _, port := range spec.Ports {
-		add("--port", strconv.Itoa(port))
-	}
-	if spec.Agent != "" {
-		add("--on", spec.Agent)
-	}
-	if spec.Group != "" {
-		add("--group", spec.Group)
-	}
-	words = append(words, queueWords(spec)...)
-	if spec.Type == session.Batch {
-		words = append(words, batchWords(spec)...)
-	}
-	return strings.Join(words, " ")
 }
 
-// queueWords are the flags about devices, the queue, the accounts and idle checks.
-func queueWords(spec session.Spec) []string {
-	var words []string
-	add := func(flag, value string) {
-		if value != "" {
-			words = append(words, flag, quote(value))
+// number adds a flag unless its value is 0.
+func (l *shellLine) number(flag string, n int) {
+	if n != 0 {
+		l.add(flag, strconv.Itoa(n))
+	}
+}
+
+// on adds a flag without a value, if it is set.
+func (l *shellLine) on(flag string, set bool) {
+	if set {
+		*l = append(*l, flag)
+	}
+}
+
+// env adds variables. The values of secret-looking ones are left out: -e NAME takes
+// them from the shell's own environment.
+func (l *shellLine) env(vars []session.EnvVar) {
+	for _, v := range vars {
+		if session.SecretName(v.Name) {
+			l.add("-e", v.Name)
+		} else {
+			l.add("-e", v.Name+"="+v.Value)
 		}
 	}
-	number := func(flag string, n int) {
-		if n != 0 {
-			add(flag, strconv.Itoa(n))
+}
+
+// mount adds a mount; source is where it lies.
+func (l *shellLine) mount(source string, m session.Mount) {
+	text := source + ":" + session.MountTarget(m)
+	if m.ReadOnly {
+		text += ":ro"
+	}
+	l.add("-v", text)
+}
+
+func (l *shellLine) text() string { return strings.Join(*l, " ") }
+
+// commandLine is the slipway run line that asks for the same as spec.
+func commandLine(spec session.Spec) string {
+	line := shellLine{"slipway", "run"}
+	line.some("--image", spec.Image)
+	line.some("--name", spec.Name)
+	if spec.Type == session.Batch {
+		line.add("--type", string(spec.Type))
+	}
+	line.number("--cpu", spec.Resources.CPU)
+	if spec.Resources.Memory != 0 {
+		line.add("--mem", spec.Resources.Memory.Exact())
+	}
+	if spec.Resources.Shm != 0 {
+		line.add("--shm", spec.Resources.Shm.Exact())
+	}
+	line.number("--threads", spec.Threads)
+	line.env(spec.Env)
+	for _, m := range spec.Mounts {
+		source := m.Source
+		if m.Folder != "" {
+			source = path.Join(m.Folder, m.Path)
 		}
+		line.mount(source, m)
 	}
-	if !spec.Accelerator.IsZero() {
-		add("--gpu", spec.Accelerator.String())
+	for _, port := range spec.Ports {
+		line.number("--port", port)
 	}
-	if spec.Uncooperative {
-		words = append(words, "--uncooperative")
+	line.some("--on", spec.Agent)
+	line.some("--group", spec.Group)
+	line.queue(spec)
+	if spec.Type == session.Batch {
+		line.batch(spec)
 	}
-	if spec.NoSSH {
-		words = append(words, "--no-ssh")
-	}
-	if spec.MPS {
-		words = append(words, "--mps")
-	}
-	number("--cluster", spec.Cluster)
+	return line.text()
+}
+
+// queue adds the flags about devices, the queue, the accounts and idle checks.
+func (l *shellLine) queue(spec session.Spec) {
+	l.some("--gpu", requestOut(spec.Accelerator))
+	l.on("--uncooperative", spec.Uncooperative)
+	l.on("--no-ssh", spec.NoSSH)
+	l.on("--mps", spec.MPS)
+	l.number("--cluster", spec.Cluster)
 	if spec.Priority != nil {
-		add("--priority", strconv.Itoa(*spec.Priority))
+		l.add("--priority", strconv.Itoa(*spec.Priority))
 	}
 	for _, ref := range spec.After {
-		add("--after", ref)
+		l.some("--after", ref)
 	}
-	add("--pending-timeout", lengthOut(spec.PendingTimeout))
-	add("--label", spec.Label)
-	number("--commit-on-end", spec.CommitOnEnd)
+	l.some("--pending-timeout", lengthOut(spec.PendingTimeout))
+	l.some("--label", spec.Label)
+	l.number("--commit-on-end", spec.CommitOnEnd)
 	if spec.Idle == nil {
-		return words
+		return
 	}
-	if *spec.Idle == (session.IdlePolicy{}) {
-		words = append(words, "--idle-off")
-	}
-	add("--idle-lifetime", lengthOut(spec.Idle.Lifetime))
-	add("--idle-network", lengthOut(spec.Idle.Network))
+	l.on("--idle-off", *spec.Idle == (session.IdlePolicy{}))
+	l.some("--idle-lifetime", lengthOut(spec.Idle.Lifetime))
+	l.some("--idle-network", lengthOut(spec.Idle.Network))
 	use := spec.Idle.Use
-	add("--idle-window", lengthOut(use.Window))
-	add("--idle-grace", lengthOut(use.Grace))
-	if use.Any {
-		words = append(words, "--idle-any")
-	}
+	l.some("--idle-window", lengthOut(use.Window))
+	l.some("--idle-grace", lengthOut(use.Grace))
+	l.on("--idle-any", use.Any)
 	for _, threshold := range []struct {
 		flag  string
 		value *float64
 	}{{"--idle-cpu", use.CPU}, {"--idle-memory", use.Memory}, {"--idle-gpu", use.GPU}, {"--idle-vram", use.VRAM}} {
 		if threshold.value != nil {
-			add(threshold.flag, strconv.FormatFloat(*threshold.value, 'f', -1, 64))
+			l.add(threshold.flag, strconv.FormatFloat(*threshold.value, 'f', -1, 64))
 		}
 	}
-	return words
 }
 
-func batchWords(spec session.Spec) []string {
-	var words []string
+func (l *shellLine) batch(spec session.Spec) {
 	if spec.NotBefore != nil {
-		words = append(words, "--start-at", spec.NotBefore.Format(time.RFC3339))
+		l.add("--start-at", spec.NotBefore.Format(time.RFC3339))
 	}
-	if spec.Timeout != 0 {
-		words = append(words, "--timeout", spec.Timeout.String())
-	}
+	l.some("--timeout", lengthOut(spec.Timeout))
 	if spec.Command != "" {
-		words = append(words, "--", quote(spec.Command))
+		l.add("--", spec.Command)
 	}
-	return words
 }
 
 // quote makes one word of text for a POSIX shell.

@@ -105,12 +105,11 @@ func failureOf(wrong []session.FieldError) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	first := wrong[0]
-	e := &session.Error{Code: session.CodeRequestInvalid, Message: first.Message, Hint: first.Hint, Fields: wrong}
+	message := wrong[0].Message
 	if len(wrong) > 1 {
-		e.Message = fmt.Sprintf("%s There are %d such faults.", first.Message, len(wrong))
+		message = fmt.Sprintf("%s There are %d such faults.", message, len(wrong))
 	}
-	return e
+	return &session.Error{Code: session.CodeRequestInvalid, Message: message, Hint: wrong[0].Hint, Fields: wrong}
 }
 
 var (
@@ -186,9 +185,8 @@ func (j *judge) object(path string, value any, t reflect.Type) {
 			continue
 		}
 		delete(object, name)
-		j.wrong = append(j.wrong, session.FieldError{Field: at, Kind: session.KindInvalid,
-			Message: fmt.Sprintf("There is no field %q here.", at),
-			Hint:    "Known here: " + strings.Join(slices.Sorted(maps.Keys(fields)), ", ") + "."})
+		j.wrong = append(j.wrong, wrongField(at, fmt.Sprintf("There is no field %q here.", at),
+			"Known here: "+strings.Join(slices.Sorted(maps.Keys(fields)), ", ")+"."))
 	}
 }
 
@@ -260,12 +258,9 @@ func isNumber(value any) bool {
 }
 
 func (j *judge) expect(path string, value any, what string) {
-	subject := "The request"
-	if path != "" {
-		subject = path
-	}
-	j.wrong = append(j.wrong, session.FieldError{Field: path, Kind: session.KindInvalid,
-		Message: fmt.Sprintf("%s is %s, not %s.", subject, describe(value), what), Hint: "Send " + what + "."})
+	subject := cmp.Or(path, "The request")
+	j.wrong = append(j.wrong, wrongField(path, fmt.Sprintf("%s is %s, not %s.", subject, describe(value), what),
+		"Send "+what+"."))
 }
 
 func describe(value any) string {

@@ -25,7 +25,7 @@ type deviceRoutes struct {
 func (s deviceRoutes) mount(m *mounts) {
 	answer(m, route.Devices, s.listDevices)
 	answer(m, route.DeviceHistory, s.deviceHistory)
-	answer(m, route.Resources, s.listResources)
+	answer(m, route.Resources, listed(s.hub.Resources, resourceSummaryOut))
 	answer(m, route.Accounts, s.accounts)
 	m.stream(route.AccountsCSV.Endpoint, s.accountsCSV)
 }
@@ -40,10 +40,6 @@ func (s deviceRoutes) deviceHistory(r *http.Request) ([]session.DevicePoint, err
 		return nil, err
 	}
 	return s.hub.DeviceHistory(r.Context(), r.PathValue("agent"), gpu.UUID(r.PathValue("device")), since)
-}
-
-func (s deviceRoutes) listResources(*http.Request) ([]api.ResourceSummary, error) {
-	return each(s.hub.Resources(), resourceSummaryOut), nil
 }
 
 // timeIn reads a query parameter that is a time.

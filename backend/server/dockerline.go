@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strconv"
@@ -13,46 +14,34 @@ import (
 // dockerRun is the docker run line that comes nearest to a spec, and what it
 // leaves out, one sentence each.
 type dockerRun struct {
-	words []string
+	shellLine
 	lacks []string
 }
-
-func (d *dockerRun) add(flag, value string) { d.words = append(d.words, flag, quote(value)) }
 
 func (d *dockerRun) lack(format string, args ...any) {
 	d.lacks = append(d.lacks, fmt.Sprintf(format, args...))
 }
 
-func (d *dockerRun) text() string { return strings.Join(d.words, " ") }
-
 // dockerLine makes the line of a spec with its defaults. Paths says where
-// folders lie. The values of secret-looking variables are left out: -e NAME
-// takes them from the shell's own environment.
+// folders are.
 func dockerLine(spec session.Spec, paths map[string]string) *dockerRun {
-	d := &dockerRun{words: []string{"docker", "run", "-d"}}
+	d := &dockerRun{shellLine: shellLine{"docker", "run", "-d"}}
 	if spec.Type == session.Interactive {
-		d.words[2] = "-dit"
+		d.shellLine[2] = "-dit"
 	}
-	if spec.Name != "" {
-		d.add("--name", spec.Name)
-	}
+	d.some("--name", spec.Name)
 	d.resources(spec)
-	for _, v := range append(threadVariables(spec), spec.Env...) {
-		if session.SecretName(v.Name) {
-			d.add("-e", v.Name)
-		} else {
-			d.add("-e", v.Name+"="+v.Value)
-		}
-	}
+	d.env(append(threadVariables(spec), spec.Env...))
 	for _, m := range spec.Mounts {
-		d.mount(m, paths)
+		d.mount(d.source(m, paths), m)
 	}
 	for _, port := range spec.Ports {
 		d.add("-p", fmt.Sprintf("127.0.0.1:%d:%d", port, port))
 	}
-	d.words = append(d.words, quote(spec.Image))
+	d.word(spec.Image)
 	if spec.Type == session.Batch {
-		d.words = append(d.words, "sh", "-c", quote(spec.Command))
+		d.word("sh")
+		d.add("-c", spec.Command)
 	}
 	d.rest(spec)
 	return d
@@ -83,10 +72,7 @@ func wholeDevices(asked gpu.Request) int {
 
 // threadVariables are those by which Slipway tells libraries their threads.
 func threadVariables(spec session.Spec) []session.EnvVar {
-	threads := spec.Threads
-	if threads == 0 {
-		threads = spec.Resources.CPU
-	}
+	threads := cmp.Or(spec.Threads, spec.Resources.CPU)
 	var env []session.EnvVar
 	for _, name := range []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} {
 		env = append(env, session.EnvVar{Name: name, Value: strconv.Itoa(threads)})
@@ -94,22 +80,17 @@ func threadVariables(spec session.Spec) []session.EnvVar {
 	return env
 }
 
-func (d *dockerRun) mount(m session.Mount, paths map[string]string) {
-	source := m.Source
-	if m.Folder != "" {
-		at, known := paths[m.Folder]
-		if !known {
-			d.lack("It is not known where the folder %s lies: put its path in place of %s.", m.Folder,
-				"/path/of/"+m.Folder)
-			at = "/path/of/" + m.Folder
-		}
-		source = path.Join(at, m.Path)
+// source is where a mount is on the machine.
+func (d *dockerRun) source(m session.Mount, paths map[string]string) string {
+	if m.Folder == "" {
+		return m.Source
 	}
-	text := source + ":" + session.MountTarget(m)
-	if m.ReadOnly {
-		text += ":ro"
+	at, known := paths[m.Folder]
+	if !known {
+		at = "/path/of/" + m.Folder
+		d.lack("It is not known where the folder %s lies: put its path in place of %s.", m.Folder, at)
 	}
-	d.add("-v", text)
+	return path.Join(at, m.Path)
 }
 
 // rest names what Docker has nothing for.

@@ -57,11 +57,9 @@ type doorWish struct {
 
 func wishOf(req api.OpenRequest) (doorWish, error) {
 	if req.Port != 0 && (req.Port < firstDoor || req.Port > lastDoor) {
-		e := session.FieldError{Field: "port", Kind: session.KindInvalid,
-			Message: fmt.Sprintf("Port %d cannot be opened on this computer.", req.Port),
-			Hint:    fmt.Sprintf("Choose one from %d to %d, or none.", firstDoor, lastDoor)}
-		return doorWish{}, &session.Error{Code: session.CodeSessionInvalid, Message: e.Message, Hint: e.Hint,
-			Fields: []session.FieldError{e}}
+		return doorWish{}, refusal(session.CodeSessionInvalid, wrongField("port",
+			fmt.Sprintf("Port %d cannot be opened on this computer.", req.Port),
+			fmt.Sprintf("Choose one from %d to %d, or none.", firstDoor, lastDoor)))
 	}
 	return doorWish{public: req.Public, port: req.Port}, nil
 }

@@ -5,12 +5,13 @@ import (
 	"net/http"
 	"time"
 
+	"slipway/backend/hub"
 	"slipway/backend/session"
 )
 
 // Handlers lists the names of all handlers.
 func Handlers() []string {
-	m := &mounts{server: &Server{mux: http.NewServeMux()}}
+	m := &mounts{server: &Server{mux: http.NewServeMux(), hub: &hub.Hub{}}}
 	for _, part := range m.server.routes(Config{}) {
 		part.mount(m)
 	}

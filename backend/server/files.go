@@ -29,18 +29,42 @@ type fileRoutes struct {
 
 func (s fileRoutes) mount(m *mounts) {
 	for _, at := range []route.Files{route.SessionFiles(), route.FolderFiles()} {
-		answer(m, at.List, s.listFiles)
-		answer(m, at.Stat, s.statFile)
-		answer(m, at.Checksum, s.checksumFile)
-		answer(m, at.Upload, s.uploadOffset)
-		answer(m, at.UploadWrite, s.writeUpload)
+		answer(m, at.List, atPath(s, listFiles))
+		answer(m, at.Stat, atPath(s, statFile))
+		answer(m, at.Checksum, atPath(s, checksumFile))
+		answer(m, at.MakeDirectory, atPath(s, makeDirectory))
+		answer(m, at.Move, atPath(s, moveFile))
+		answer(m, at.Remove, atPath(s, removeFile))
+		answer(m, at.Upload, inUpload(s, uploadOffset))
+		answer(m, at.UploadWrite, inUpload(s, writeUpload))
+		answer(m, at.UploadDrop, inUpload(s, dropUpload))
 		take(m, at.UploadFinish, s.finishUpload)
-		answer(m, at.UploadDrop, s.dropUpload)
-		answer(m, at.MakeDirectory, s.makeDirectory)
-		answer(m, at.Move, s.moveFile)
-		answer(m, at.Remove, s.removeFile)
 		m.stream(at.Read.Endpoint, s.readFile)
 		m.stream(at.Zip.Endpoint, s.zipFiles)
+	}
+}
+
+// atPath handles a request about the file at a path.
+func atPath[Out any](s fileRoutes,
+	handle func(*http.Request, *hub.Files, session.FilePath) (Out, error)) func(*http.Request) (Out, error) {
+	return func(r *http.Request) (out Out, err error) {
+		files, path, err := s.filesIn(r)
+		if err != nil {
+			return out, err
+		}
+		return handle(r, files, path)
+	}
+}
+
+// inUpload handles a request about an upload.
+func inUpload[Out any](s fileRoutes,
+	handle func(*http.Request, *hub.Files, session.Upload) (Out, error)) func(*http.Request) (Out, error) {
+	return func(r *http.Request) (out Out, err error) {
+		files, up, err := s.uploadIn(r)
+		if err != nil {
+			return out, err
+		}
+		return handle(r, files, up)
 	}
 }
 
@@ -65,47 +89,51 @@ func fileOut(f session.FileInfo) api.FileInfo {
 	return out
 }
 
-func (s fileRoutes) listFiles(r *http.Request) (api.FileListing, error) {
+func listFiles(r *http.Request, files *hub.Files, path session.FilePath) (api.FileListing, error) {
 	limit, err := countIn(r, "limit")
 	if err != nil {
 		return api.FileListing{}, err
 	}
-	files, path, err := s.filesIn(r)
-	if err != nil {
-		return api.FileListing{}, err
-	}
 	after := session.FilePath(r.URL.Query().Get("after"))
-	listing, err := files.ListFiles(r.Context(), files.Place, session.ListRequest{Path: path, After: after,
-		Limit: limit})
-	if err != nil {
-		return api.FileListing{}, err
-	}
-	return api.FileListing{FileListing: listing, Path: string(listing.Path),
-		Entries: each(listing.Entries, fileOut)}, nil
+	return as(listingOut)(files.ListFiles(r.Context(), files.Place, session.ListRequest{Path: path, After: after,
+		Limit: limit}))
+}
+
+func listingOut(l session.FileListing) api.FileListing {
+	return api.FileListing{FileListing: l, Path: string(l.Path), Entries: each(l.Entries, fileOut)}
 }
 
 func fileAt(r *http.Request, files *hub.Files, path session.FilePath) (session.FileInfo, error) {
 	return files.StatFile(r.Context(), files.Place, path)
 }
 
-func (s fileRoutes) statFile(r *http.Request) (api.FileInfo, error) {
-	files, path, err := s.filesIn(r)
-	if err != nil {
-		return api.FileInfo{}, err
-	}
+func statFile(r *http.Request, files *hub.Files, path session.FilePath) (api.FileInfo, error) {
 	return as(fileOut)(fileAt(r, files, path))
 }
 
-func (s fileRoutes) checksumFile(r *http.Request) (api.Checksum, error) {
-	files, path, err := s.filesIn(r)
-	if err != nil {
-		return api.Checksum{}, err
-	}
+func checksumFile(r *http.Request, files *hub.Files, path session.FilePath) (api.Checksum, error) {
 	sum, err := files.ChecksumFile(r.Context(), files.Place, path)
+	return api.Checksum{SHA256: sum}, err
+}
+
+func makeDirectory(r *http.Request, files *hub.Files, path session.FilePath) (none, error) {
+	parents, err := flagIn(r, "parents")
 	if err != nil {
-		return api.Checksum{}, err
+		return none{}, err
 	}
-	return api.Checksum{SHA256: sum}, nil
+	return none{}, files.MakeDirectory(r.Context(), files.Place, path, parents)
+}
+
+func moveFile(r *http.Request, files *hub.Files, path session.FilePath) (none, error) {
+	return none{}, files.MoveFile(r.Context(), files.Place, path, session.FilePath(r.URL.Query().Get("to")))
+}
+
+func removeFile(r *http.Request, files *hub.Files, path session.FilePath) (none, error) {
+	recursive, err := flagIn(r, "recursive")
+	if err != nil {
+		return none{}, err
+	}
+	return none{}, files.RemoveFile(r.Context(), files.Place, path, recursive)
 }
 
 // readFile sends a file, or the range of it that is asked for. It is never
@@ -230,28 +258,18 @@ func (s fileRoutes) uploadIn(r *http.Request) (*hub.Files, session.Upload, error
 	return files, up, err
 }
 
-func (s fileRoutes) uploadOffset(r *http.Request) (api.UploadState, error) {
-	files, up, err := s.uploadIn(r)
-	if err != nil {
-		return api.UploadState{}, err
-	}
+func uploadOffset(r *http.Request, files *hub.Files, up session.Upload) (api.UploadState, error) {
 	offset, err := files.UploadOffset(r.Context(), files.Place, up)
-	if err != nil {
-		return api.UploadState{}, err
-	}
-	return api.UploadState{Offset: offset}, nil
+	return api.UploadState{Offset: offset}, err
 }
 
-func (s fileRoutes) writeUpload(r *http.Request) (api.UploadState, error) {
-	files, up, err := s.uploadIn(r)
-	if err != nil {
-		return api.UploadState{}, err
-	}
+func writeUpload(r *http.Request, files *hub.Files, up session.Upload) (api.UploadState, error) {
 	offset, err := files.Upload(r.Context(), up, r.Body)
-	if err != nil {
-		return api.UploadState{}, err
-	}
-	return api.UploadState{Offset: offset}, nil
+	return api.UploadState{Offset: offset}, err
+}
+
+func dropUpload(r *http.Request, files *hub.Files, up session.Upload) (none, error) {
+	return none{}, files.DropUpload(r.Context(), files.Place, up)
 }
 
 func (s fileRoutes) finishUpload(r *http.Request, body api.FinishRequest) (api.FileInfo, error) {
@@ -264,49 +282,9 @@ func (s fileRoutes) finishUpload(r *http.Request, body api.FinishRequest) (api.F
 		mode, err := strconv.ParseUint(body.Mode, 8, 9)
 		if err != nil {
 			return api.FileInfo{}, &session.Error{Code: session.CodeFileInvalid,
-				Message: fmt.Sprintf("%q are no permissions.", body.Mode), Hint: "Write them in octal, such as 644."}
+				Message: fmt.Sprintf("%q is not a valid mode.", body.Mode), Hint: "Write it in octal, such as 644."}
 		}
 		req.Mode = uint32(mode)
 	}
 	return as(fileOut)(files.FinishUpload(r.Context(), files.Place, req))
-}
-
-func (s fileRoutes) dropUpload(r *http.Request) (none, error) {
-	files, up, err := s.uploadIn(r)
-	if err != nil {
-		return none{}, err
-	}
-	return none{}, files.DropUpload(r.Context(), files.Place, up)
-}
-
-func (s fileRoutes) makeDirectory(r *http.Request) (none, error) {
-	parents, err := flagIn(r, "parents")
-	if err != nil {
-		return none{}, err
-	}
-	files, path, err := s.filesIn(r)
-	if err != nil {
-		return none{}, err
-	}
-	return none{}, files.MakeDirectory(r.Context(), files.Place, path, parents)
-}
-
-func (s fileRoutes) moveFile(r *http.Request) (none, error) {
-	files, path, err := s.filesIn(r)
-	if err != nil {
-		return none{}, err
-	}
-	return none{}, files.MoveFile(r.Context(), files.Place, path, session.FilePath(r.URL.Query().Get("to")))
-}
-
-func (s fileRoutes) removeFile(r *http.Request) (none, error) {
-	recursive, err := flagIn(r, "recursive")
-	if err != nil {
-		return none{}, err
-	}
-	files, path, err := s.filesIn(r)
-	if err != nil {
-		return none{}, err
-	}
-	return none{}, files.RemoveFile(r.Context(), files.Place, path, recursive)
 }

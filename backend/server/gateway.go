@@ -128,14 +128,13 @@ func (g *gateway) serveAdmitted(w http.ResponseWriter, r *http.Request, host app
 // enter exchanges a ticket for the app's cookie and goes on without it, so that
 // the ticket stands in no history, no log and no address that the app sees.
 func (g *gateway) enter(w http.ResponseWriter, r *http.Request, host appHost, admitted bool) {
+	if !g.server.onlyGet(w, r) {
+		return
+	}
 	query := r.URL.Query()
 	ticket := query.Get(ticketParam)
 	query.Del(ticketParam)
 	next := (&url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: query.Encode()}).RequestURI()
-	if r.Method != http.MethodGet {
-		g.server.fail(w, r, wrongMethod(r.Method, http.MethodGet))
-		return
-	}
 	if !g.server.tickets.take(ticket, host.name()) && !admitted {
 		g.explain(w, r, http.StatusForbidden, page{Title: "This ticket no longer works", Link: g.home(r),
 			Text: "A ticket opens an app once and for one minute. Open the app again from Slipway."})

@@ -18,6 +18,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
+	"slipway/backend/hub"
 	"slipway/backend/server"
 	"slipway/backend/session"
 )
@@ -444,7 +445,7 @@ func TestNoOtherPageOpensAWebSocket(t *testing.T) {
 
 // FuzzCookies has anything stand beside our cookie, or in its place.
 func FuzzCookies(f *testing.F) {
-	s := server.New(server.Config{Token: token})
+	s := server.New(server.Config{Hub: &hub.Hub{}, Token: token})
 	seal := s.Seal("login")
 	f.Add("slipway_7421=x; ", "; slipway_7421=y", true)
 	f.Add("a=b;slipway_7421=\"", "", false)

@@ -94,9 +94,7 @@ func (s *Server) LoginCode(life time.Duration) string { return s.logins.giveFor(
 
 // login exchanges a one-time code for a cookie and goes on to the page wanted.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
-		s.fail(w, r, wrongMethod(r.Method, http.MethodGet))
+	if !s.onlyGet(w, r) {
 		return
 	}
 	next := localPath(r.URL.Query().Get("next"))

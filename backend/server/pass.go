@@ -56,9 +56,7 @@ func (s *Server) own(address, port string) bool {
 
 // usePass goes on to the address that a pass stands for.
 func (s *Server) usePass(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
-		s.fail(w, r, wrongMethod(r.Method, http.MethodGet))
+	if !s.onlyGet(w, r) {
 		return
 	}
 	if fromOwnUser(r.Context()) {

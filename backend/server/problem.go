@@ -63,7 +63,26 @@ func wrongMethod(method, allowed string) error {
 		Hint: "Possible: " + allowed + "."}
 }
 
+// wrongField is what is wrong with a field of a request.
+func wrongField(name, message, hint string) session.FieldError {
+	return session.FieldError{Field: name, Kind: session.KindInvalid, Message: message, Hint: hint}
+}
+
+// refusal is the failure of a request with wrong fields; it has the words of the first.
+func refusal(code session.Code, wrong ...session.FieldError) error {
+	return &session.Error{Code: code, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+}
+
 func badQuery(name, message, hint string) error {
-	return &session.Error{Code: session.CodeRequestInvalid, Message: message, Hint: hint,
-		Fields: []session.FieldError{{Field: name, Kind: session.KindInvalid, Message: message, Hint: hint}}}
+	return refusal(session.CodeRequestInvalid, wrongField(name, message, hint))
+}
+
+// onlyGet reports whether a request is a GET, and answers others.
+func (s *Server) onlyGet(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet {
+		return true
+	}
+	w.Header().Set("Allow", http.MethodGet)
+	s.fail(w, r, wrongMethod(r.Method, http.MethodGet))
+	return false
 }

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
+	"time"
 
 	"slipway/backend/api"
 	"slipway/backend/hub"
@@ -21,13 +23,33 @@ func (s sessionRoutes) keep(r *http.Request, agent session.Queue, id session.ID,
 	return as(s.withUsage)(agent.Keep(r.Context(), id, length))
 }
 
+// maxKeep is the longest time that one wish keeps a session.
+const maxKeep = session.Duration(7 * 24 * time.Hour)
+
+// keepIn reads how long a session is to be kept: above 0 and up to a week.
+func keepIn(text string) (session.Duration, error) {
+	d, err := session.ParseDuration(text)
+	var message string
+	switch {
+	case text == "":
+		message = "The duration is missing."
+	case err != nil:
+		message = err.Error() + "."
+	case d <= 0 || d > maxKeep:
+		message = fmt.Sprintf("%s is not between 1 s and %s.", d, maxKeep)
+	default:
+		return d, nil
+	}
+	return 0, refusal(session.CodeSessionInvalid, wrongField("for", message, "Write for example 4h."))
+}
+
 func (s sessionRoutes) simulateIdle(r *http.Request, policy session.IdlePolicy,
 	wrong []session.FieldError) (session.IdleSimulation, error) {
 	if len(wrong) == 0 {
 		wrong = policy.Validate("")
 	}
 	if len(wrong) > 0 {
-		return session.IdleSimulation{}, refusal(session.CodeSessionInvalid, wrong)
+		return session.IdleSimulation{}, refusal(session.CodeSessionInvalid, wrong...)
 	}
 	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -39,7 +61,7 @@ func (s sessionRoutes) simulateIdle(r *http.Request, policy session.IdlePolicy,
 func (s sessionRoutes) createPreset(r *http.Request, req hub.PresetContent, wrong []session.FieldError) (hub.Preset,
 	error) {
 	if len(wrong) > 0 {
-		return hub.Preset{}, refusal(session.CodeSettingsInvalid, wrong)
+		return hub.Preset{}, refusal(session.CodeSettingsInvalid, wrong...)
 	}
 	return s.hub.AddPreset(req)
 }
@@ -47,13 +69,9 @@ func (s sessionRoutes) createPreset(r *http.Request, req hub.PresetContent, wron
 func (s sessionRoutes) updatePreset(r *http.Request, req hub.PresetUpdate, wrong []session.FieldError) (hub.Preset,
 	error) {
 	if len(wrong) > 0 {
-		return hub.Preset{}, refusal(session.CodeSettingsInvalid, wrong)
+		return hub.Preset{}, refusal(session.CodeSettingsInvalid, wrong...)
 	}
 	return s.hub.UpdatePreset(r.PathValue("id"), req)
-}
-
-func refusal(code session.Code, wrong []session.FieldError) error {
-	return &session.Error{Code: code, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
 }
 
 func (s sessionRoutes) deletePreset(r *http.Request) (none, error) {

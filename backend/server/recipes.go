@@ -28,22 +28,18 @@ func (s recipeRoutes) mount(m *mounts) {
 }
 
 func (s recipeRoutes) sessionRecipe(r *http.Request) (api.Recipe, error) {
-	found, err := s.hub.SessionRecipe(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return api.Recipe{}, err
-	}
-	return s.recipeOut(r, found), nil
+	return as(s.recipeOut(r))(s.hub.SessionRecipe(r.Context(), r.PathValue("id")))
 }
 
 func (s recipeRoutes) recentRecipe(r *http.Request) (api.Recipe, error) {
-	found, err := s.hub.RecentRecipe(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return api.Recipe{}, err
-	}
-	return s.recipeOut(r, found), nil
+	return as(s.recipeOut(r))(s.hub.RecentRecipe(r.Context(), r.PathValue("id")))
 }
 
-func (s recipeRoutes) recipeOut(r *http.Request, found hub.Recipe) api.Recipe {
+func (s recipeRoutes) recipeOut(r *http.Request) func(hub.Recipe) api.Recipe {
+	return func(found hub.Recipe) api.Recipe { return s.writeRecipe(r, found) }
+}
+
+func (s recipeRoutes) writeRecipe(r *http.Request, found hub.Recipe) api.Recipe {
 	out := api.Recipe{Name: found.Name, FileName: recipe.FileName(found.Name), Spec: found.Spec.Redacted(""),
 		Command: commandLine(found.Spec),
 		Pinned:  found.Pinned, Secrets: []string{}, Lacks: []string{}, Passed: found.Passed}
@@ -93,32 +89,44 @@ func (s recipeRoutes) folderPaths(r *http.Request, spec session.Spec) map[string
 func (s recipeRoutes) readRecipe(r *http.Request, req api.RecipeText) (session.Spec, error) {
 	spec, err := recipe.Parse([]byte(req.YAML))
 	if err != nil {
-		return session.Spec{}, recipeFault(err, session.CodeRecipeInvalid)
+		return session.Spec{}, recipeFault(err)
 	}
-	return judged(spec, session.CodeRecipeInvalid)
+	return judged(spec)
+}
+
+// checkHidden refuses values that were hidden in an answer and came back.
+func checkHidden(env []session.EnvVar) []session.FieldError {
+	var wrong []session.FieldError
+	for i, v := range env {
+		if v.Value == session.Hidden {
+			wrong = append(wrong, wrongField(fmt.Sprintf("env[%d].value", i),
+				fmt.Sprintf("The value of %s was hidden and is not known.", v.Name), "Enter it again."))
+		}
+	}
+	return wrong
 }
 
 // judged is a spec without secrets, or says what of it cannot be understood.
-func judged(spec session.Spec, code session.Code) (session.Spec, error) {
+func judged(spec session.Spec) (session.Spec, error) {
 	wrong := checkHidden(spec.Env)
 	if kind := spec.WithDefaults().Type; kind != session.Interactive && kind != session.Batch {
-		wrong = append(wrong, session.FieldError{Field: "type", Kind: session.KindInvalid,
-			Message: fmt.Sprintf("%q is not a type of session.", spec.Type), Hint: "Write interactive or batch."})
+		wrong = append(wrong, wrongField("type", fmt.Sprintf("%q is not a type of session.", spec.Type),
+			"Write interactive or batch."))
 	}
 	if len(wrong) > 0 {
-		return spec, &session.Error{Code: code, Message: fmt.Sprintf("%s: %s", wrong[0].Field, wrong[0].Message),
-			Hint: wrong[0].Hint, Fields: wrong}
+		return spec, &session.Error{Code: session.CodeRecipeInvalid, Hint: wrong[0].Hint, Fields: wrong,
+			Message: fmt.Sprintf("%s: %s", wrong[0].Field, wrong[0].Message)}
 	}
 	return spec.Redacted(""), nil
 }
 
 // recipeFault tells a fault of a recipe with its line.
-func recipeFault(err error, code session.Code) error {
+func recipeFault(err error) error {
 	var fault *recipe.Fault
 	if !errors.As(err, &fault) {
 		return err
 	}
-	e := &session.Error{Code: code, Message: fault.Message, Hint: fault.Hint}
+	e := &session.Error{Code: session.CodeRecipeInvalid, Message: fault.Message, Hint: fault.Hint}
 	switch {
 	case fault.Line > 0:
 		e.Message = fmt.Sprintf("Line %d: %s", fault.Line, fault.Message)
@@ -135,12 +143,12 @@ func recipeFault(err error, code session.Code) error {
 func (s recipeRoutes) readLink(r *http.Request, req api.LinkText) (recipe.Link, error) {
 	link, err := recipe.ParseLink(req.URL)
 	if err != nil {
-		return recipe.Link{}, recipeFault(err, session.CodeRecipeInvalid)
+		return recipe.Link{}, recipeFault(err)
 	}
 	if link.Spec == nil {
 		return link, nil
 	}
-	spec, err := judged(*link.Spec, session.CodeRecipeInvalid)
+	spec, err := judged(*link.Spec)
 	link.Spec = &spec
 	return link, err
 }

@@ -58,6 +58,21 @@ func answer[Out any](m *mounts, at route.Route[none, Out], handle func(*http.Req
 	m.respond(at.Endpoint, func(r *http.Request) (any, error) { return handle(r) })
 }
 
+// always handles a request whose answer cannot fail.
+func always[Out any](call func() Out) func(*http.Request) (Out, error) {
+	return func(*http.Request) (Out, error) { return call(), nil }
+}
+
+// listed is always for a list of which each item is turned.
+func listed[A, B any](call func() []A, turn func(A) B) func(*http.Request) ([]B, error) {
+	return always(func() []B { return each(call(), turn) })
+}
+
+// named handles a request about what a parameter of its path names.
+func named[A, B any](part string, call func(name string) (A, error), turn func(A) B) func(*http.Request) (B, error) {
+	return func(r *http.Request) (B, error) { return as(turn)(call(r.PathValue(part))) }
+}
+
 // take handles a route with a body in its request, which is decoded strictly.
 func take[In, Out any](m *mounts, at route.Route[In, Out], handle func(*http.Request, In) (Out, error)) {
 	m.respond(at.Endpoint, func(r *http.Request) (any, error) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"slipway/backend/api"
@@ -114,9 +116,8 @@ func (s sessionRoutes) launch(r *http.Request, req hub.LaunchRequest, wrong []se
 func checkLaunch(req hub.LaunchRequest) []session.FieldError {
 	wrong := checkHidden(req.Spec.Env)
 	if len(req.Key) > maxKey {
-		wrong = append(wrong, session.FieldError{Field: "key", Kind: session.KindInvalid,
-			Message: fmt.Sprintf("The key is longer than %d bytes.", maxKey),
-			Hint:    "A random text of 20 letters is enough."})
+		wrong = append(wrong, wrongField("key", fmt.Sprintf("The key is longer than %d bytes.", maxKey),
+			"A random text of 20 letters is enough."))
 	}
 	return wrong
 }
@@ -128,7 +129,7 @@ func (s sessionRoutes) launchMany(r *http.Request, req api.LaunchManyRequest,
 	if wrong = append(wrong, checkLaunch(req.LaunchRequest)...); len(wrong) > 0 {
 		return nil, s.refuse(r, req.LaunchRequest, wrong)
 	}
-	outcomes, err := s.hub.LaunchMany(r.Context(), req.LaunchRequest, countOrOne(req.Count))
+	outcomes, err := s.hub.LaunchMany(r.Context(), req.LaunchRequest, cmp.Or(req.Count, 1))
 	if err != nil {
 		return nil, err
 	}
@@ -141,14 +142,6 @@ func (s sessionRoutes) launchMany(r *http.Request, req api.LaunchManyRequest,
 	}), nil
 }
 
-// countOrOne is how many sessions a request asks for that may leave it out.
-func countOrOne(count int) int {
-	if count == 0 {
-		return 1
-	}
-	return count
-}
-
 // fromSpec names fields as a spec alone does, however deep the request holds it.
 func fromSpec(err error) error {
 	var e *session.Error
@@ -156,9 +149,7 @@ func fromSpec(err error) error {
 		return err
 	}
 	for i, field := range e.Fields {
-		if len(field.Field) > len("spec.") && field.Field[:len("spec.")] == "spec." {
-			e.Fields[i].Field = field.Field[len("spec."):]
-		}
+		e.Fields[i].Field = strings.TrimPrefix(field.Field, "spec.")
 	}
 	return e
 }
@@ -251,8 +242,7 @@ func (s sessionRoutes) updateSession(r *http.Request, agent changer, id session.
 func checkUpdate(req api.SessionUpdate) error {
 	var wrong []session.FieldError
 	if req.Name == nil && req.Priority == nil && req.Tags == nil {
-		wrong = append(wrong, session.FieldError{Field: "name", Kind: session.KindInvalid,
-			Message: "Nothing is to be changed.", Hint: "Send a name, a priority or tags."})
+		wrong = append(wrong, wrongField("name", "Nothing is to be changed.", "Send a name, a priority or tags."))
 	}
 	if req.Name != nil {
 		if e := session.SessionNames.Check(*req.Name); e != nil {
@@ -272,8 +262,7 @@ func checkUpdate(req api.SessionUpdate) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	return &session.Error{Code: session.CodeSessionInvalid, Message: wrong[0].Message, Hint: wrong[0].Hint,
-		Fields: wrong}
+	return refusal(session.CodeSessionInvalid, wrong...)
 }
 
 func (s sessionRoutes) terminate(r *http.Request, agent changer, id session.ID,

@@ -7,6 +7,7 @@ import (
 	"slipway/backend/api/route"
 	"slipway/backend/hub"
 	"slipway/backend/notify"
+	"slipway/backend/session"
 	"slipway/backend/settings"
 )
 
@@ -17,15 +18,15 @@ type settingRoutes struct {
 }
 
 func (s settingRoutes) mount(m *mounts) {
-	answer(m, route.Version, s.getVersion)
+	answer(m, route.Version, always(func() api.Version { return versionOut(s.hub.Version()) }))
 	answer(m, route.Doctor, s.runDoctor)
-	answer(m, route.Machines, s.listMachines)
+	answer(m, route.Machines, listed(s.hub.Machines, machineOut))
 	answer(m, route.Directories, s.listDirectories)
-	answer(m, route.Presets, s.listPresets)
-	answer(m, route.Recents, s.listRecents)
+	answer(m, route.Presets, always(s.hub.Presets))
+	answer(m, route.Recents, listed(s.hub.Recents, recentOut))
 	take(m, route.RecentUpdate, s.updateRecent)
 	answer(m, route.RecentDelete, s.deleteRecent)
-	answer(m, route.Settings, s.getSettings)
+	answer(m, route.Settings, always(s.hub.Settings))
 	take(m, route.SettingsUpdate, s.updateSettings)
 	answer(m, route.Notifier, s.getNotifier)
 	answer(m, route.NotifierTry, s.tryNotice)
@@ -33,6 +34,47 @@ func (s settingRoutes) mount(m *mounts) {
 	take(m, route.SettingUpdate, s.updateSetting)
 	take(m, route.WindowShow, s.showWindow)
 	answer(m, route.Shutdown, s.stop)
+}
+
+func (s settingRoutes) runDoctor(r *http.Request) ([]session.Check, error) {
+	return s.hub.Doctor(r.Context(), r.FormValue("agent"))
+}
+
+// listDirectories lists what a person can mount of an agent's machine.
+func (s settingRoutes) listDirectories(r *http.Request) (session.DirectoryListing, error) {
+	return s.hub.ListDirectories(r.Context(), r.PathValue("agent"), r.FormValue("path"))
+}
+
+func (s settingRoutes) updateRecent(r *http.Request, req api.RecentUpdate) (hub.Recent, error) {
+	return as(recentOut)(s.hub.UpdateRecent(r.PathValue("id"), hub.RecentUpdate(req)))
+}
+
+func (s settingRoutes) deleteRecent(r *http.Request) (none, error) {
+	return none{}, s.hub.DeleteRecent(r.PathValue("id"))
+}
+
+func (s settingRoutes) updateSettings(r *http.Request, req hub.Settings) (hub.Settings, error) {
+	if err := s.hub.SaveSettings(req); err != nil {
+		return hub.Settings{}, err
+	}
+	return s.hub.Settings(), nil
+}
+
+func (s settingRoutes) showWindow(r *http.Request, req api.WindowRequest) (api.Shown, error) {
+	if req.Path != "" {
+		req.Path = localPath(req.Path)
+	}
+	return api.Shown{Shown: s.hub.OpenWindow(hub.Window{Path: req.Path})}, nil
+}
+
+// stop asks for the end of the control plane; the answer is sent before it comes.
+func (s settingRoutes) stop(*http.Request) (none, error) {
+	if s.shutdown == nil {
+		return none{}, &session.Error{Code: session.CodeOriginForbidden,
+			Message: "This server is ended by the program that runs it.", Hint: "Quit that program."}
+	}
+	s.shutdown()
+	return none{}, nil
 }
 
 func (s settingRoutes) settingsFile(*http.Request) (api.SettingsFile, error) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -89,6 +91,23 @@ func (k *socket) hurry() error {
 	return k.SetWriteDeadline(time.Now().Add(writeMost))
 }
 
+// write sends one binary message.
+func (k *socket) write(parts ...[]byte) error {
+	if err := k.hurry(); err != nil {
+		return err
+	}
+	writer, err := k.NextWriter(websocket.BinaryMessage)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if _, err := writer.Write(part); err != nil {
+			return err
+		}
+	}
+	return writer.Close()
+}
+
 // ping asks for signs of life until ctx ends, and then breaks whatever read or
 // write still waits for the client.
 func (k *socket) ping(ctx context.Context) {
@@ -165,4 +184,67 @@ func (k *socket) refuse(err error, gone <-chan struct{}) {
 		return
 	}
 	k.end(closeStatus+e.Code.Status(), string(e.Code), gone)
+}
+
+// stream is what a socket carries: messages to it and from it.
+type stream interface {
+	io.Closer
+	// take writes what a client has sent; errBadMessage means that it is not valid.
+	take(message []byte) error
+	// send waits for the next piece and sends it; io.EOF is a regular end.
+	send(to *socket) error
+}
+
+var errBadMessage = errors.New("invalid message")
+
+// bridge opens a stream and carries it over the socket until either side ends.
+// Each direction holds one message at a time and waits for the other side to take
+// it.
+func (k *socket) bridge(ctx context.Context, open func() (stream, error)) {
+	gone := make(chan struct{})
+	far, err := open()
+	if err != nil {
+		go func() { defer close(gone); k.discard() }()
+		k.refuse(err, gone)
+		return
+	}
+	stop := context.AfterFunc(ctx, func() { _ = far.Close() }) // frees whoever waits for the stream
+	defer stop()
+	go func() {
+		defer close(gone)
+		k.takeAll(far)
+		k.cancel()
+	}()
+	for err == nil {
+		err = far.send(k)
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		k.end(websocket.CloseNormalClosure, "", gone)
+	case ctx.Err() == nil:
+		k.end(websocket.CloseInternalServerErr, "the stream broke", gone)
+	}
+	_ = far.Close()
+}
+
+// takeAll hands messages to the stream until the client is gone. Once the stream
+// takes no more, messages are read and dropped: the client is about to learn of
+// the end.
+func (k *socket) takeAll(far stream) {
+	taking := true
+	for {
+		kind, message, err := k.next()
+		if err != nil {
+			return
+		}
+		if !taking || kind != websocket.BinaryMessage {
+			continue
+		}
+		err = far.take(message)
+		if errors.Is(err, errBadMessage) {
+			k.reject()
+			return
+		}
+		taking = err == nil
+	}
 }

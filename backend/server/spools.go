@@ -2,11 +2,13 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -68,6 +70,16 @@ func (s terminalRoutes) readSpool(ctx context.Context, id session.ID, t session.
 	}
 }
 
+// readLines does the same with the lines that a person has read.
+func (s terminalRoutes) readLines(ctx context.Context, id session.ID, t session.Terminal, from uint64,
+	line func(offset uint64, text []byte) error) error {
+	lines := terminal.Plain{Line: line}
+	if err := s.readSpool(ctx, id, t, from, lines.Write); err != nil {
+		return err
+	}
+	return lines.End()
+}
+
 // spooled returns what a frame says of the output: bytes, or where they go on.
 func spooled(f terminal.Frame) (offset uint64, data []byte, err error) {
 	switch f.Type {
@@ -101,24 +113,19 @@ func (s terminalRoutes) terminalOf(ctx context.Context, ref, id string) (session
 	if err != nil {
 		return "", session.Terminal{}, err
 	}
-	for _, t := range list {
-		if t.ID == id {
-			return owner, t, nil
-		}
+	i := slices.IndexFunc(list, func(t session.Terminal) bool { return t.ID == id })
+	if i < 0 {
+		return "", session.Terminal{}, &session.Error{Code: session.CodeUseNotFound,
+			Message: "The session has no such terminal.", Hint: "It may have been closed in another window."}
 	}
-	return "", session.Terminal{}, &session.Error{Code: session.CodeUseNotFound,
-		Message: "The session has no such terminal.", Hint: "It may have been closed in another window."}
+	return owner, list[i], nil
 }
 
 // terminalOutput writes what a shell has printed as far as it is kept: as it
 // was, or as plain text.
 func (s terminalRoutes) terminalOutput(w http.ResponseWriter, r *http.Request) error {
-	plain := true
-	switch r.FormValue("form") {
-	case "", "text":
-	case "raw":
-		plain = false
-	default:
+	form := cmp.Or(r.FormValue("form"), "text")
+	if form != "text" && form != "raw" {
 		return badQuery("form", "form is text or raw.", "Leave it out for text.")
 	}
 	id, t, err := s.terminalOf(r.Context(), r.PathValue("id"), r.PathValue("terminal"))
@@ -132,21 +139,17 @@ func (s terminalRoutes) terminalOutput(w http.ResponseWriter, r *http.Request) e
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Disposition",
 		mime.FormatMediaType("attachment", map[string]string{"filename": name + "-terminal-" + t.ID + ".txt"}))
-	if !plain {
+	if form == "raw" {
 		err = s.readSpool(r.Context(), id, t, t.Start,
 			func(_ uint64, data []byte) error { _, err := w.Write(data); return err })
 	} else {
-		lines := terminal.Plain{Line: func(_ uint64, text []byte) error {
-			_,
-				err := w.Write(append(text, '\n'))
+		err = s.readLines(r.Context(), id, t, t.Start, func(_ uint64, text []byte) error {
+			_, err := w.Write(append(text, '\n'))
 			return err
-		}}
-		if err = s.readSpool(r.Context(), id, t, t.Start, lines.Write); err == nil {
-			err = lines.End()
-		}
+		})
 	}
 	if err != nil {
-		panic(http.ErrAbortHandler) // part of it may be written; a whole answer it must not seem
+		panic(http.ErrAbortHandler) // part of it may be written; it must not look like a whole answer
 	}
 	return nil
 }
@@ -188,7 +191,7 @@ func (s terminalRoutes) searchSpool(ctx context.Context, id session.ID, t sessio
 	}
 	var found []api.TerminalMatch
 	folded := fold([]byte(query))
-	lines := terminal.Plain{Line: func(offset uint64, text []byte) error {
+	err := s.readLines(ctx, id, t, from, func(offset uint64, text []byte) error {
 		at := bytes.Index(fold(text), folded)
 		if at < 0 {
 			return nil
@@ -198,14 +201,8 @@ func (s terminalRoutes) searchSpool(ctx context.Context, id session.ID, t sessio
 		}
 		found = append(found, matchOf(t.ID, offset, text, at, len(folded)))
 		return nil
-	}}
-	err := s.readSpool(ctx, id, t, from, lines.Write)
-	if err == nil {
-		err = lines.End()
-	}
-	for i, j := 0, len(found)-1; i < j; i, j = i+1, j-1 {
-		found[i], found[j] = found[j], found[i]
-	}
+	})
+	slices.Reverse(found)
 	return found, whole, err
 }
 

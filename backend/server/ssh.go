@@ -2,13 +2,9 @@ package server
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
@@ -123,29 +119,32 @@ func (s sshRoutes) sshStream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer conn.cancel()
-	gone := make(chan struct{})
-	far, err := s.dialSSH(ctx, r.PathValue("id"), r.FormValue("kernel"), r.FormValue("bulk") == "1")
-	if err != nil {
-		go func() { defer close(gone); conn.discard() }()
-		conn.refuse(err, gone)
-		return nil
-	}
-	stop := context.AfterFunc(ctx, func() { _ = far.Close() }) // frees whoever waits for the stream
-	defer stop()
-	go func() {
-		defer close(gone)
-		bytesUp(conn, far)
-		conn.cancel()
-	}()
-	err = bytesDown(conn, far)
-	switch {
-	case errors.Is(err, io.EOF):
-		conn.end(websocket.CloseNormalClosure, "", gone)
-	case ctx.Err() == nil:
-		conn.end(websocket.CloseInternalServerErr, "the stream broke", gone)
-	}
-	_ = far.Close()
+	conn.bridge(ctx, func() (stream, error) {
+		far, err := s.dialSSH(ctx, r.PathValue("id"), r.FormValue("kernel"), r.FormValue("bulk") == "1")
+		return byteStream{far, make([]byte, 32<<10)}, err
+	})
 	return nil
+}
+
+// byteStream is a stream of bytes, in pieces of any length.
+type byteStream struct {
+	net.Conn
+	buffer []byte
+}
+
+func (b byteStream) take(message []byte) error {
+	_, err := b.Write(message)
+	return err
+}
+
+func (b byteStream) send(to *socket) error {
+	n, err := b.Read(b.buffer)
+	if n > 0 {
+		if err := to.write(b.buffer[:n]); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // dialSSH connects to a session's ssh server once ssh knows the key by which it
@@ -171,39 +170,4 @@ func (s sshRoutes) pin(ctx context.Context, agent session.SSH, id session.ID, ke
 		return host, err
 	}
 	return host, s.ssh.Pin(id, kernel, host)
-}
-
-// bytesUp carries messages to the connection until the client is gone.
-func bytesUp(conn *socket, far net.Conn) {
-	taking := true
-	for {
-		kind, message, err := conn.next()
-		if err != nil {
-			return
-		}
-		if taking && kind == websocket.BinaryMessage {
-			_, err = far.Write(message)
-			taking = err == nil
-		}
-	}
-}
-
-// bytesDown carries bytes to the client until the connection ends, with io.EOF if
-// it ended in good order.
-func bytesDown(conn *socket, far net.Conn) error {
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := far.Read(buffer)
-		if n > 0 {
-			if err := conn.hurry(); err != nil {
-				return err
-			}
-			if err := conn.WriteMessage(websocket.BinaryMessage, buffer[:n]); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
 }

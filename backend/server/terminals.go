@@ -40,7 +40,7 @@ func (s terminalRoutes) listTerminals(r *http.Request, agent session.Terminals, 
 func (s terminalRoutes) openTerminal(r *http.Request, agent session.Terminals, id session.ID,
 	req session.TerminalRequest) (session.Terminal, error) {
 	if wrong := terminalFaults(req); len(wrong) > 0 {
-		return session.Terminal{}, refusal(session.CodeSessionInvalid, wrong)
+		return session.Terminal{}, refusal(session.CodeSessionInvalid, wrong...)
 	}
 	return agent.OpenTerminal(r.Context(), id, req)
 }
@@ -54,8 +54,7 @@ const (
 func terminalFaults(req session.TerminalRequest) []session.FieldError {
 	var wrong []session.FieldError
 	bad := func(field, message, hint string) {
-		wrong = append(wrong, session.FieldError{Field: field, Kind: session.KindInvalid, Message: message,
-			Hint: hint})
+		wrong = append(wrong, wrongField(field, message, hint))
 	}
 	if req.Cols < 0 || req.Cols > sizeMost {
 		bad("cols", "A terminal has 1 to 1000 columns.", "80 is usual.")
@@ -89,7 +88,10 @@ func (s terminalRoutes) attachTerminal(w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	defer conn.cancel()
-	s.carry(ctx, conn, func() (terminal.Conn, error) { return s.attach(ctx, r.PathValue("id"), req) })
+	conn.bridge(ctx, func() (stream, error) {
+		conn, err := s.attach(ctx, r.PathValue("id"), req)
+		return frameStream{conn}, err
+	})
 	return nil
 }
 
@@ -122,7 +124,7 @@ func (s terminalRoutes) exec(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return nil
 	}
-	s.carry(ctx, conn, func() (terminal.Conn, error) {
+	conn.bridge(ctx, func() (stream, error) {
 		if kind != websocket.TextMessage {
 			return nil, malformed("The first message is not an ExecRequest as text.", nil)
 		}
@@ -135,7 +137,8 @@ func (s terminalRoutes) exec(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return nil, err
 		}
-		return frames(agent.Exec(ctx, id, req))
+		conn, err := frames(agent.Exec(ctx, id, req))
+		return frameStream{conn}, err
 	})
 	return nil
 }
@@ -148,83 +151,21 @@ func frames(stream io.ReadWriteCloser, err error) (terminal.Conn, error) {
 	return terminal.NewConn(stream), nil
 }
 
-// carry opens a stream of frames and carries it over the socket until either
-// side ends. Each direction holds one frame at a time and waits for the other
-// side to take it.
-func (s terminalRoutes) carry(ctx context.Context, conn *socket, open func() (terminal.Conn, error)) {
-	gone := make(chan struct{})
-	frames, err := open()
+// frameStream carries frames, one in each message.
+type frameStream struct{ terminal.Conn }
+
+func (f frameStream) take(message []byte) error {
+	frame, err := terminal.ParseMessage(message)
 	if err != nil {
-		go func() { defer close(gone); conn.discard() }()
-		conn.refuse(err, gone)
-		return
+		return errors.Join(errBadMessage, err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = frames.Close() }) // frees whoever waits for the stream
-	defer stop()
-	go func() {
-		defer close(gone)
-		carryUp(conn, frames)
-		conn.cancel()
-	}()
-	err = carryDown(conn, frames)
-	switch {
-	case errors.Is(err, io.EOF):
-		conn.end(websocket.CloseNormalClosure, "", gone)
-	case ctx.Err() == nil:
-		conn.end(websocket.CloseInternalServerErr, "the stream broke", gone)
-	}
-	_ = frames.Close()
+	return f.WriteFrame(frame)
 }
 
-// carryUp carries messages to the stream until the client is gone. Once the
-// stream takes no more, messages are read and dropped: the client is about to
-// learn of the end.
-func carryUp(conn *socket, frames terminal.Conn) {
-	taking := true
-	for {
-		kind, message, err := conn.next()
-		if err != nil {
-			return
-		}
-		if !taking || kind != websocket.BinaryMessage {
-			continue
-		}
-		frame, err := terminal.ParseMessage(message)
-		if err != nil {
-			conn.reject()
-			return
-		}
-		taking = frames.WriteFrame(frame) == nil
-	}
-}
-
-// carryDown carries frames to the client until the stream ends, with io.EOF if
-// it ended in good order.
-func carryDown(conn *socket, frames terminal.Conn) error {
-	for {
-		frame, err := frames.ReadFrame()
-		if err != nil {
-			return err
-		}
-		if err := conn.hurry(); err != nil {
-			return err
-		}
-		if err := writeFrame(conn, frame); err != nil {
-			return err
-		}
-	}
-}
-
-func writeFrame(conn *socket, frame terminal.Frame) error {
-	writer, err := conn.NextWriter(websocket.BinaryMessage)
+func (f frameStream) send(to *socket) error {
+	frame, err := f.ReadFrame()
 	if err != nil {
 		return err
 	}
-	if _, err := writer.Write([]byte{byte(frame.Type)}); err != nil {
-		return err
-	}
-	if _, err := writer.Write(frame.Payload); err != nil {
-		return err
-	}
-	return writer.Close()
+	return to.write([]byte{byte(frame.Type)}, frame.Payload)
 }
