@@ -8,12 +8,11 @@ func kept[T any](v *view, method, target string, changes bool,
 	call func(session.Admin) (T, error)) (result T, err error) {
 	switch {
 	case !v.all:
-		err = &session.Error{Code: session.CodeAgentForbidden, Message: "Only those who rule the agent may do that.",
-			Hint: "Ask one of its admins."}
+		err = session.NewError(session.CodeAgentForbidden, "Only an admin of the agent may do that.",
+			"Ask one of its admins.")
 	case v.agent.Admin == nil:
-		err = &session.Error{Code: session.CodeAgentUnsupported,
-			Message: "This agent is not looked after from elsewhere.",
-			Hint:    "Do it on its own machine."}
+		err = session.NewError(session.CodeAgentUnsupported, "This agent cannot be administered remotely.",
+			"Do it on its own machine.")
 	default:
 		result, err = call(v.agent.Admin)
 	}

@@ -8,7 +8,7 @@ import (
 
 // ownFolder fails for a folder that is not shown to whoever asks, as it does
 // for one that there is not.
-func (v placeRules) ownFolder(ctx context.Context, id session.FolderID) error {
+func (v person) ownFolder(ctx context.Context, id session.FolderID) error {
 	if v.all {
 		return nil
 	}
@@ -21,7 +21,7 @@ func (v placeRules) ownFolder(ctx context.Context, id session.FolderID) error {
 
 // ownPlace fails for a place that is another's. One that names a folder and a
 // session must be theirs in both.
-func (v placeRules) ownPlace(ctx context.Context, place session.Place) error {
+func (v person) ownPlace(ctx context.Context, place session.Place) error {
 	if place.Folder != "" {
 		if err := v.ownFolder(ctx, place.Folder); err != nil || place.Session == "" {
 			return err
@@ -56,8 +56,8 @@ func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (ses
 	var f session.Folder
 	var err error
 	if req.Path != "" && !v.all {
-		err = &session.Error{Code: session.CodeAgentForbidden, Message: "You may not link a directory of this machine.",
-			Hint: "Create a folder, or ask whoever rules the agent."}
+		err = session.NewError(session.CodeAgentForbidden, "You may not link a directory of this machine.",
+			"Create a folder, or ask an admin.")
 	} else {
 		f, err = v.agent.CreateFolder(ctx, req)
 	}

@@ -60,8 +60,8 @@ func New(agent session.Agent, inner Inner, audit *Audit) *Gate {
 
 // As returns the agent as somebody may see it.
 func (g *Gate) As(who Identity) session.Agent {
-	p := person{agent: g.agent, inner: g.inner, who: who, all: who.Role == session.RoleAdmin}
-	v := &view{audit: g.audit, person: p, places: placeRules{p}, images: imageRules{p}, specs: specRules{p}}
+	v := &view{audit: g.audit, person: person{agent: g.agent, inner: g.inner, who: who,
+		all: who.Role == session.RoleAdmin}}
 	return session.AgentOf(v, v)
 }
 
@@ -70,12 +70,10 @@ func (g *Gate) As(who Identity) session.Agent {
 type view struct {
 	audit *Audit
 	person
-	places placeRules
-	images imageRules
-	specs  specRules
 }
 
-// person is who asks, and the agent that they ask.
+// person is who asks, and the agent that they ask. Its methods are the rules of
+// what they may see and ask for.
 type person struct {
 	agent session.Agent
 	inner Inner
@@ -83,12 +81,9 @@ type person struct {
 	all   bool // they see everything
 }
 
-// placeRules say which sessions and folders are shown to a person.
-type placeRules struct{ person }
-
 // own fails for a session that is not shown to whoever asks, as it does for one
 // that there is not.
-func (v placeRules) own(ctx context.Context, id session.ID) error {
+func (v person) own(ctx context.Context, id session.ID) error {
 	if v.all {
 		return nil
 	}
@@ -107,7 +102,7 @@ func (v *view) note(method string, id session.ID, target string, err error) {
 // did makes a call on what belongs to the caller, and logs it.
 func did[T any](ctx context.Context, v *view, method string, place session.Place, target string,
 	call func() (T, error)) (result T, err error) {
-	if err = v.places.ownPlace(ctx, place); err == nil {
+	if err = v.ownPlace(ctx, place); err == nil {
 		result, err = call()
 	}
 	v.note(method, place.Session, target, err)
@@ -118,7 +113,7 @@ func did[T any](ctx context.Context, v *view, method string, place session.Place
 // belongs to somebody else or does not exist.
 func asked[T any](ctx context.Context, v *view, method string, place session.Place, target string,
 	call func() (T, error)) (result T, err error) {
-	if err = v.places.ownPlace(ctx, place); err != nil {
+	if err = v.ownPlace(ctx, place); err != nil {
 		v.note(method, place.Session, target, err)
 		return result, err
 	}

@@ -10,22 +10,18 @@ import (
 	"slipway/backend/session"
 )
 
-// imageRules say which images are shown to a person, and what they may do with them.
-type imageRules struct{ person }
-
 // sees reports whether an image is shown to whoever asks.
-func (v imageRules) sees(i session.Image) bool {
+func (v person) sees(i session.Image) bool {
 	return v.all || i.ShownTo(v.who.Owner, v.inner.Allowance(v.who.Owner).Logins)
 }
 
 func noImage(ref string) error {
-	return &session.Error{Code: session.CodeNoImage, Message: "The image " + ref + " is not on this machine.",
-		Hint: "Pull it first."}
+	return session.NewError(session.CodeNoImage, "The image "+ref+" is not on this machine.", "Pull it first.")
 }
 
 // image fails for an image that is not shown to whoever asks, as it does for one
 // that is not there.
-func (v imageRules) image(ctx context.Context, ref string) (session.Image, error) {
+func (v person) image(ctx context.Context, ref string) (session.Image, error) {
 	i, err := v.inner.FindImage(ctx, ref)
 	if err == nil && !v.sees(i) {
 		err = noImage(ref)
@@ -35,7 +31,7 @@ func (v imageRules) image(ctx context.Context, ref string) (session.Image, error
 
 // hidden reports whether ref is, or could become, an image that is not shown to
 // whoever asks: a session may wait for long until its image is looked for.
-func (v imageRules) hidden(ctx context.Context, ref string) (bool, error) {
+func (v person) hidden(ctx context.Context, ref string) (bool, error) {
 	if v.all || !session.ValidImage(ref) {
 		return false, nil
 	}
@@ -60,7 +56,7 @@ func forbiddenImage(ref string) session.FieldError {
 
 // theirs keeps those of an image's names, users and owners that are shown to
 // whoever asks.
-func (v imageRules) theirs(i session.Image) session.Image {
+func (v person) theirs(i session.Image) session.Image {
 	if v.all {
 		return i
 	}
@@ -76,7 +72,7 @@ func (v imageRules) theirs(i session.Image) session.Image {
 }
 
 // names leaves out those that tell of another person.
-func (v imageRules) names(refs []string) []string {
+func (v person) names(refs []string) []string {
 	return slices.DeleteFunc(slices.Clone(refs), func(ref string) bool {
 		return !v.all && session.CustomizedRef(ref) && !session.OwnRef(v.who.Owner, ref)
 	})
@@ -86,8 +82,8 @@ func (v *view) ListImages(ctx context.Context) ([]session.Image, error) {
 	images, err := v.agent.ListImages(ctx)
 	shown := []session.Image{}
 	for _, i := range images {
-		if v.images.sees(i) {
-			shown = append(shown, v.images.theirs(i))
+		if v.sees(i) {
+			shown = append(shown, v.theirs(i))
 		}
 	}
 	return shown, err
@@ -98,8 +94,8 @@ func (v *view) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 	disk, err := v.agent.ImageDisk(ctx)
 	shown := []session.ImageRoom{}
 	for _, room := range disk.Images {
-		if v.images.sees(room.Image) {
-			room.Image = v.images.theirs(room.Image)
+		if v.sees(room.Image) {
+			room.Image = v.theirs(room.Image)
 			shown = append(shown, room)
 		}
 	}
@@ -114,7 +110,7 @@ func (v *view) PullImage(ctx context.Context, req session.PullRequest) (session.
 	var work session.ImageWork
 	var err error
 	if !v.all && session.ValidImage(req.Ref) {
-		err = v.images.mayPull(ctx, req.Ref)
+		err = v.mayPull(ctx, req.Ref)
 	}
 	if err == nil {
 		work, err = v.agent.PullImage(ctx, req)
@@ -124,10 +120,10 @@ func (v *view) PullImage(ctx context.Context, req session.PullRequest) (session.
 }
 
 // mayPull fails for a name that the machine has.
-func (v imageRules) mayPull(ctx context.Context, ref string) error {
+func (v person) mayPull(ctx context.Context, ref string) error {
 	i, err := v.inner.FindImage(ctx, ref)
-	e := &session.Error{Code: session.CodeAgentForbidden, Message: "Only an admin may pull " + ref + ".",
-		Hint: "Ask an admin of that machine."}
+	e := session.NewError(session.CodeAgentForbidden, "Only an admin may pull "+ref+".",
+		"Ask an admin of that machine.")
 	switch {
 	case session.CodeOf(err) == session.CodeNoImage:
 		return nil
@@ -141,7 +137,7 @@ func (v imageRules) mayPull(ctx context.Context, ref string) error {
 }
 
 // ownWork returns a piece of work that is shown to whoever asks.
-func (v imageRules) ownWork(ctx context.Context, id string) error {
+func (v person) ownWork(ctx context.Context, id string) error {
 	work, err := v.agent.AwaitImageWork(ctx, id, 0)
 	if err == nil && !v.all && work.Owner != v.who.Owner {
 		_, err = v.agent.AwaitImageWork(ctx, "", 0) // which there never is
@@ -150,14 +146,14 @@ func (v imageRules) ownWork(ctx context.Context, id string) error {
 }
 
 func (v *view) AwaitImageWork(ctx context.Context, id string, after uint64) (session.ImageWork, error) {
-	if err := v.images.ownWork(ctx, id); err != nil {
+	if err := v.ownWork(ctx, id); err != nil {
 		return session.ImageWork{}, err
 	}
 	return v.agent.AwaitImageWork(ctx, id, after)
 }
 
 func (v *view) CancelImageWork(ctx context.Context, id string) (session.ImageWork, error) {
-	if err := v.images.ownWork(ctx, id); err != nil {
+	if err := v.ownWork(ctx, id); err != nil {
 		return session.ImageWork{}, err
 	}
 	work, err := v.agent.CancelImageWork(ctx, id)
@@ -167,11 +163,10 @@ func (v *view) CancelImageWork(ctx context.Context, id string) (session.ImageWor
 
 // RemoveImage implements [session.Images]. A user removes what they made.
 func (v *view) RemoveImage(ctx context.Context, ref string) error {
-	i, err := v.images.image(ctx, ref)
+	i, err := v.image(ctx, ref)
 	if err == nil && !v.all && !i.OnlyOf(v.who.Owner) {
-		err = &session.Error{Code: session.CodeAgentForbidden,
-			Message: "You may remove only images that you made of your sessions here, or brought here alone.",
-			Hint:    "Ask whoever rules the agent."}
+		err = session.NewError(session.CodeAgentForbidden,
+			"You may remove only images that you made of your sessions here, or brought here alone.", "Ask an admin.")
 	}
 	if err == nil {
 		err = v.agent.RemoveImage(ctx, ref)
@@ -181,16 +176,16 @@ func (v *view) RemoveImage(ctx context.Context, ref string) error {
 }
 
 func (v *view) DescribeImage(ctx context.Context, ref string) (session.ImageParts, error) {
-	if _, err := v.images.image(ctx, ref); err != nil {
+	if _, err := v.image(ctx, ref); err != nil {
 		return session.ImageParts{}, err
 	}
 	parts, err := v.agent.DescribeImage(ctx, ref)
-	parts.Refs = v.images.names(parts.Refs)
+	parts.Refs = v.names(parts.Refs)
 	return parts, err
 }
 
 func (v *view) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
-	_, err := v.images.image(ctx, wish.ID)
+	_, err := v.image(ctx, wish.ID)
 	var stream io.ReadCloser
 	if err == nil {
 		stream, err = v.agent.SendImage(ctx, wish)
@@ -203,7 +198,7 @@ func (v *view) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCl
 // of their own, so that it takes the place of nothing that others use.
 func (v *view) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
 	if !v.all {
-		parts.Replace, parts.Refs = false, v.images.brought(parts)
+		parts.Replace, parts.Refs = false, v.brought(parts)
 	}
 	arrival, err := v.inner.Arrivals(v.who.Owner).ExpectImage(ctx, parts)
 	v.note("ExpectImage", "", parts.ID, err)
@@ -211,7 +206,7 @@ func (v *view) ExpectImage(ctx context.Context, parts session.ImageParts) (sessi
 }
 
 // brought are the names that an image gets which a user brings.
-func (v imageRules) brought(parts session.ImageParts) []string {
+func (v person) brought(parts session.ImageParts) []string {
 	refs := parts.Refs
 	if len(refs) == 0 {
 		name := strings.TrimPrefix(parts.ID, "sha256:")
@@ -236,11 +231,11 @@ func (v *view) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser,
 // image does not see it by that.
 func (v *view) InstallImage(ctx context.Context, id string) (session.Image, error) {
 	image, err := v.inner.Arrivals(v.who.Owner).InstallImage(ctx, id)
-	if err == nil && !v.images.sees(image) {
+	if err == nil && !v.sees(image) {
 		image, err = session.Image{}, noImage(id)
 	}
 	v.note("InstallImage", "", id, err)
-	return v.images.theirs(image), err
+	return v.theirs(image), err
 }
 
 func (v *view) ForgetImage(ctx context.Context, id string) error {

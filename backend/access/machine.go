@@ -36,8 +36,8 @@ func (v *view) ListDirectories(ctx context.Context, at string) (session.Director
 	if at = path.Clean(at); slices.Contains(folders, at) {
 		return session.DirectoryListing{Path: at, Parent: "/", Entries: []session.DirectoryEntry{}}, nil
 	}
-	err := &session.Error{Code: session.CodeFileNotFound,
-		Message: "There is no such directory among those that are open to you.", Hint: "Choose one that is listed."}
+	err := session.NewError(session.CodeFileNotFound, "You may not use that directory, or it does not exist.",
+		"Choose one that is listed.")
 	v.note("ListDirectories", "", at, err)
 	return session.DirectoryListing{}, err
 }

@@ -26,8 +26,8 @@ func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (se
 	if owner == "" || !v.all {
 		owner = v.who.Owner
 	}
-	wrong := v.specs.refused(spec)
-	hidden, err := v.images.hidden(ctx, spec.Image)
+	wrong := v.refused(spec)
+	hidden, err := v.hidden(ctx, spec.Image)
 	if err != nil {
 		return session.Preview{}, err
 	}
@@ -49,14 +49,33 @@ func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (se
 	return p, err
 }
 
+// refused says what a spec asks of this machine that whoever asks may not have,
+// whatever the agent itself could give.
+func (v person) refused(spec session.Spec) []session.FieldError {
+	return slices.Concat(v.mounts(spec), v.mps(spec))
+}
+
+// mps refuses MPS to users unless the machine's owner has allowed it: its clients
+// share /dev/shm with every program of the machine.
+func (v person) mps(spec session.Spec) []session.FieldError {
+	if v.all || !spec.MPS || v.inner.MPSForUsers() {
+		return nil
+	}
+	return []session.FieldError{{
+		Field: "mps", Kind: session.KindForbidden,
+		Message: "MPS is not open to users of this machine, because it shares the machine's memory in /dev/shm.",
+		Hint:    "Launch without MPS, or ask the machine's owner to set gpu.mps.",
+	}}
+}
+
 // mounts says which of the directories that a spec mounts are not open to
 // whoever asks.
-func (v specRules) mounts(spec session.Spec) []session.FieldError {
+func (v person) mounts(spec session.Spec) []session.FieldError {
 	if v.all || len(spec.Mounts) == 0 {
 		return nil
 	}
 	folders := v.inner.Allowance(v.who.Owner).Folders
-	hint := "No folder of this machine is open to you; ask whoever rules the agent for one."
+	hint := "No folder of this machine is open to you; ask an admin for one."
 	if len(folders) > 0 {
 		hint = "Open to you: " + strings.Join(folders, ", ") + "."
 	}
@@ -81,8 +100,8 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.S
 	}
 	req.ByAdmin = v.all
 	var s session.Session
-	wrong := v.specs.refused(req.Spec)
-	hidden, err := v.images.hidden(ctx, req.Spec.Image)
+	wrong := v.refused(req.Spec)
+	hidden, err := v.hidden(ctx, req.Spec.Image)
 	if hidden {
 		wrong = append(wrong, forbiddenImage(req.Spec.Image))
 	}

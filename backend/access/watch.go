@@ -86,7 +86,7 @@ func (v *view) usage(ctx context.Context, mine map[session.ID]bool, samples []se
 	return slices.DeleteFunc(slices.Clone(samples), func(u session.Usage) bool {
 		own, known := mine[u.Session]
 		if !known {
-			own = v.places.own(ctx, u.Session) == nil
+			own = v.own(ctx, u.Session) == nil
 			mine[u.Session] = own
 		}
 		return !own

@@ -166,14 +166,14 @@ func (d *pairedClients) revoke(client string) error {
 	}
 	switch len(keys) {
 	case 0:
-		return &session.Error{Code: session.CodeAgentNotFound, Message: fmt.Sprintf("No paired computer %q.", client),
-			Hint: "List them: slipway agent clients"}
+		return session.NewError(session.CodeAgentNotFound, fmt.Sprintf("No paired computer %q.", client),
+			"List them: slipway agent clients")
 	case 1:
 		return agentrpc.FaultError(d.list.Revoke(keys[0]))
 	}
-	return &session.Error{Code: session.CodeAgentConflict, Message: fmt.Sprintf("%d paired computers have the name %q.",
-		len(keys),
-		client), Hint: "Name it by its key: slipway agent clients"}
+	return session.NewError(session.CodeAgentConflict,
+		fmt.Sprintf("%d paired computers have the name %q.", len(keys), client),
+		"Name it by its key: slipway agent clients")
 }
 
 func (d *pairedClients) close() error {

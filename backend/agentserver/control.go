@@ -37,9 +37,9 @@ func (s *Server) Status(ctx context.Context) (daemon.Status, error) {
 
 func (s *Server) Stop(context.Context) error {
 	if s.config.Role != daemon.RoleAgent || s.config.Stop == nil {
-		return &session.Error{Code: session.CodeAgentConflict,
-			Message: fmt.Sprintf("The agent is ruled by a control plane (process %d).", os.Getpid()),
-			Hint:    "End that: slipway shutdown. Sessions go on."}
+		return session.NewError(session.CodeAgentConflict,
+			fmt.Sprintf("The agent belongs to a control plane (process %d).", os.Getpid()),
+			"Stop that first: slipway shutdown. Sessions keep running.")
 	}
 	if s.ending.CompareAndSwap(false, true) {
 		s.config.Stop() // the answer still goes out: the server's end waits for it
@@ -92,7 +92,7 @@ func (s *Server) note(method, target string, err error) {
 }
 
 func notListening() error {
-	return &session.Error{Code: session.CodePairUnavailable,
-		Message: "The agent accepts no paired computers, because it listens on no port.",
-		Hint:    "slipway agent stop && slipway agent start --listen 0.0.0.0:7442"}
+	return session.NewError(session.CodePairUnavailable,
+		"The agent accepts no paired computers, because it listens on no port.",
+		"slipway agent stop && slipway agent start --listen 0.0.0.0:7442")
 }

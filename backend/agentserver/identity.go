@@ -14,9 +14,8 @@ import (
 func (s *Server) resolve(peer tunnel.Peer) (session.Agent, error) {
 	who, known := s.identify(peer)
 	if !known {
-		return session.Agent{}, &session.Error{Code: session.CodeAgentForbidden,
-			Message: "This computer may not use the agent.",
-			Hint:    "Pair it again: slipway agent pair on the agent's machine shows a code"}
+		return session.Agent{}, session.NewError(session.CodeAgentForbidden, "This computer may not use the agent.",
+			"Pair it again: slipway agent pair on the agent's machine shows a code")
 	}
 	return s.gate.As(who), nil
 }
@@ -55,14 +54,12 @@ func granted(request session.PairRequest, user string) (secure.Grant, error) {
 	case grant.Role == "":
 		grant.Role = secure.RoleUser
 	case grant.Role != secure.RoleAdmin && grant.Role != secure.RoleUser:
-		return grant, &session.Error{Code: session.CodeAgentInvalid, Message: fmt.Sprintf("%q is no role.",
-			request.Role),
-			Hint: "Write admin or user."}
+		return grant, session.NewError(session.CodeAgentInvalid, fmt.Sprintf("Unknown role %q.", request.Role),
+			"Use admin or user.")
 	}
 	if grant.Owner == session.DefaultOwner {
-		return grant, &session.Error{Code: session.CodeAgentInvalid,
-			Message: fmt.Sprintf("%q stands for everybody and cannot be a person.", grant.Owner),
-			Hint:    "Choose another name."}
+		return grant, session.NewError(session.CodeAgentInvalid,
+			fmt.Sprintf("%q means everybody and cannot be the name of a person.", grant.Owner), "Choose another name.")
 	}
 	return grant, nil
 }

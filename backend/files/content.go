@@ -311,7 +311,7 @@ func (t Tree) finished(ctx context.Context, full string, req session.FinishReque
 		}
 	}
 	return session.FileInfo{}, &session.Error{Code: session.CodeFileNotFound,
-		Message: fmt.Sprintf("There is no upload for %q.", full), Hint: "Begin it anew."}
+		Message: fmt.Sprintf("There is no upload for %q.", full), Hint: "Upload the file again."}
 }
 
 // mostCopies is how many names are tried for a file that is kept beside others.

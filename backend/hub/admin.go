@@ -93,8 +93,8 @@ func (a *administration) RotateAgentKey(ctx context.Context, name string) (Rotat
 // RotateOwnKey changes the key by which agents know this computer.
 func (a *administration) RotateOwnKey(ctx context.Context) (Rotation, error) {
 	if a.connector == nil {
-		return Rotation{}, &session.Error{Code: session.CodeAgentUnavailable,
-			Message: "This Slipway reaches no other machines, so it has no key.", Hint: "Use the slipway program."}
+		return Rotation{}, session.NewError(session.CodeAgentUnavailable,
+			"This Slipway reaches no other machines, so it has no key.", "Use the slipway program.")
 	}
 	rotation, err := a.connector.Rotate(ctx)
 	if err != nil {

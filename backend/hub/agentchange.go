@@ -60,17 +60,16 @@ func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) 
 
 func (d *directory) checkUpdate(m *member, update AgentUpdate) error {
 	if update.Name == nil && update.Group == nil {
-		return &session.Error{Code: session.CodeAgentInvalid, Message: "Nothing is to be changed.",
-			Hint: "Send a name, a group, or both."}
+		return session.NewError(session.CodeAgentInvalid, "Nothing to change.", "Send a name, a group, or both.")
 	}
 	if update.Name != nil {
 		if err := checkWord("name", *update.Name); err != nil {
 			return err
 		}
 		if m.remote == nil && *update.Name != m.Name() {
-			return &session.Error{Code: session.CodeAgentConflict,
-				Message: fmt.Sprintf("The agent of this computer is always called %s.", m.Name()),
-				Hint:    "Only its resource group can be chosen."}
+			return session.NewError(session.CodeAgentConflict,
+				fmt.Sprintf("The agent of this computer is always called %s.", m.Name()),
+				"Only its resource group can be chosen.")
 		}
 		for _, other := range d.list() {
 			if other != m && other.Name() == *update.Name {
@@ -239,13 +238,13 @@ func (d *directory) refuseDuplicate(itself *member, instance string) error {
 			continue
 		}
 		if m.remote == nil {
-			return &session.Error{Code: session.CodeAgentConflict, Message: "That is the agent of this computer.",
-				Hint: "It is here already, as " + m.Name() + "."}
+			return session.NewError(session.CodeAgentConflict, "That is the agent of this computer.",
+				"It is here already, as "+m.Name()+".")
 		}
-		return &session.Error{Code: session.CodeAgentConflict,
-			Message: fmt.Sprintf("That machine is known already: its agent is %s, at %s.", m.Name(), m.entry.Address),
-			Hint: "Use that one, or remove it first to reach it this way; its sessions go on. If this machine is a " +
-				"copy of that one, uninstall Slipway on the copy."}
+		return session.NewError(session.CodeAgentConflict,
+			fmt.Sprintf("That machine is known already: its agent is %s, at %s.", m.Name(), m.entry.Address),
+			"Use that one, or remove it first to reach it this way; its sessions go on. If this machine is a copy of "+
+				"that one, uninstall Slipway on the copy.")
 	}
 	return nil
 }

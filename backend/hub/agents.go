@@ -56,9 +56,8 @@ const (
 var wordRule = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,62}[a-zA-Z0-9])?$`)
 
 func noSuchAgent(name string) error {
-	return &session.Error{Code: session.CodeAgentNotFound, Message: fmt.Sprintf("There is no agent named %q.",
-		clip(name)),
-		Hint: "slipway agent list shows those that are known."}
+	return session.NewError(session.CodeAgentNotFound, fmt.Sprintf("There is no agent named %q.", clip(name)),
+		"slipway agent list shows those that are known.")
 }
 
 // Agents returns every agent, the local one first.
@@ -144,8 +143,8 @@ func (d *directory) ProbeAddress(address, dir string) (Operation, error) {
 func (d *directory) reachable(address, dir string) (Address, error) {
 	parsed, err := ParseAddress(address)
 	if err == nil && d.connector == nil {
-		err = &session.Error{Code: session.CodeAgentUnavailable, Message: "This Slipway reaches no other machines.",
-			Hint: "Use slipway serve or the desktop application."}
+		err = session.NewError(session.CodeAgentUnavailable, "This Slipway reaches no other machines.",
+			"Use slipway serve or the desktop application.")
 	}
 	if err == nil {
 		err = checkDir(parsed, dir)
@@ -227,8 +226,8 @@ func (d *directory) mayJoin(entry Entry) error {
 		return err
 	}
 	if len(d.members) >= agentsMost {
-		return &session.Error{Code: session.CodeAgentConflict, Message: fmt.Sprintf("%d agents are known already.",
-			len(d.members)), Hint: "Remove one first."}
+		return session.NewError(session.CodeAgentConflict, fmt.Sprintf("%d agents are known already.", len(d.members)),
+			"Remove one first.")
 	}
 	for _, m := range d.members {
 		switch {
@@ -240,9 +239,9 @@ func (d *directory) mayJoin(entry Entry) error {
 				Fields: []session.FieldError{{Field: "address", Kind: session.KindDuplicate,
 					Message: "It is known already, as " + m.Name() + "."}}}
 		case entry.Fingerprint != "" && m.entry.Fingerprint == entry.Fingerprint:
-			return &session.Error{Code: session.CodeAgentConflict,
-				Message: fmt.Sprintf("The agent at %s is known already, as %s.", entry.Address, m.Name()),
-				Hint:    "Use that one, or remove it first."}
+			return session.NewError(session.CodeAgentConflict,
+				fmt.Sprintf("The agent at %s is known already, as %s.", entry.Address, m.Name()),
+				"Use that one, or remove it first.")
 		}
 	}
 	return nil

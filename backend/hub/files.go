@@ -173,9 +173,8 @@ func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, 
 			n, err = f.UploadOffset(ctx, f.Place, up)
 		}
 		if n < up.Offset {
-			return again, &session.Error{Code: session.CodeFileConflict,
-				Message: "What had come of the upload is gone.",
-				Hint:    "Begin it anew."}
+			return again, session.NewError(session.CodeFileConflict, "The received part of the upload is lost.",
+				"Upload the file again.")
 		}
 		*there = n
 		came := min(n-up.Offset, int64(len(piece)))

@@ -99,9 +99,8 @@ func (fs *folders) findFolder(ctx context.Context, ref, agent string) (*member, 
 		fs.settleFolder(found[0].folder.ID, found[0].member)
 		return found[0].member, found[0].folder, nil
 	}
-	return nil, session.Folder{}, &session.Error{Code: session.CodeFolderConflict,
-		Message: fmt.Sprintf("There are %d folders named %s.", len(found), ref),
-		Hint:    "Use the id: slipway folder ls shows it."}
+	return nil, session.Folder{}, session.NewError(session.CodeFolderConflict,
+		fmt.Sprintf("There are %d folders named %s.", len(found), ref), "Use the id: slipway folder ls shows it.")
 }
 
 // folderHome asks the agent that is known to keep a folder.
@@ -139,9 +138,9 @@ func (fs *folders) CreateFolder(ctx context.Context, agent string, req session.F
 	}
 	f, err := m.Agent.CreateFolder(ctx, req)
 	if err == nil && !fs.settleFolder(f.ID, m) {
-		return session.Folder{}, &session.Error{Code: session.CodeAgentReply,
-			Message: fmt.Sprintf("The agent %s answered with a folder of another agent.", m.Name()),
-			Hint:    "Look at the agents: " + m.Name() + " is not to be trusted."}
+		return session.Folder{}, session.NewError(session.CodeAgentReply,
+			fmt.Sprintf("The agent %s answered with a folder of another agent.", m.Name()),
+			"Look at the agents: "+m.Name()+" is not to be trusted.")
 	}
 	return f, err
 }

@@ -64,9 +64,9 @@ func (im *images) ImagesOn(ctx context.Context, agent string) ([]Image, error) {
 // Fails with image_update_invalid, agent_find_not-found.
 func (im *images) PullImage(agent, ref string) (Operation, error) {
 	if !session.ValidImage(ref) || strings.HasPrefix(ref, "sha256:") {
-		return Operation{}, &session.Error{Code: session.CodeImageInvalid,
-			Message: fmt.Sprintf("%q is not the name of an image.", clip(ref)),
-			Hint:    "Write it as for docker pull, for example python:3.13."}
+		return Operation{}, session.NewError(session.CodeImageInvalid,
+			fmt.Sprintf("%q is not the name of an image.", clip(ref)),
+			"Write it as for docker pull, for example python:3.13.")
 	}
 	m, err := im.memberOrLocal(agent)
 	if err != nil {
@@ -131,7 +131,7 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 			return errStopped
 		case session.WorkFailed:
 			return f.work.fail(f.step,
-				&session.Error{Code: now.Error.Code, Message: now.Error.Message, Hint: now.Error.Hint})
+				session.NewError(now.Error.Code, now.Error.Message, now.Error.Hint))
 		}
 		asked := time.Now()
 		next, err := f.member.Agent.AwaitImageWork(ctx, now.ID, now.Revision)
@@ -197,9 +197,9 @@ func (im *images) RemoveImages(agent string, refs []string) (Operation, error) {
 	refs = slices.Compact(slices.Clone(refs))
 	if len(refs) == 0 || len(refs) > stepsMost ||
 		slices.ContainsFunc(refs, func(ref string) bool { return !session.ValidImage(ref) }) {
-		return Operation{}, &session.Error{Code: session.CodeImageInvalid,
-			Message: fmt.Sprintf("Between 1 and %d images can be removed at a time, by their names or ids.", stepsMost),
-			Hint:    "slipway image ls lists them."}
+		return Operation{}, session.NewError(session.CodeImageInvalid,
+			fmt.Sprintf("Between 1 and %d images can be removed at a time, by their names or ids.", stepsMost),
+			"slipway image ls lists them.")
 	}
 	m, err := im.memberOrLocal(agent)
 	if err != nil {

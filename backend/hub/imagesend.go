@@ -27,13 +27,12 @@ const corruptMost = 3
 // for another try. Fails with image_update_invalid, agent_find_not-found.
 func (im *images) SendImage(req ImageSending) (Operation, error) {
 	if !session.ValidImage(req.Image) {
-		return Operation{}, &session.Error{Code: session.CodeImageInvalid, Hint: "slipway image ls shows them.",
-			Message: fmt.Sprintf("%q is not the name of an image.", req.Image)}
+		return Operation{}, session.NewError(session.CodeImageInvalid,
+			fmt.Sprintf("%q is not the name of an image.", req.Image), "slipway image ls shows them.")
 	}
 	if req.From == req.To {
-		return Operation{}, &session.Error{Code: session.CodeImageInvalid, Message: "The image would go from " +
-			req.From +
-			" to itself.", Hint: "Choose another agent."}
+		return Operation{}, session.NewError(session.CodeImageInvalid,
+			"The image would go from "+req.From+" to itself.", "Choose another agent.")
 	}
 	from, err := im.member(req.From)
 	if err != nil {
@@ -103,11 +102,9 @@ func (s *sending) run(ctx context.Context) error {
 func asked(image string, parts session.ImageParts) ([]string, error) {
 	if session.ValidImageID(image) {
 		if !strings.HasPrefix(parts.ID, image) {
-			return nil, &session.Error{
-				Code:    session.CodeImageInvalid,
-				Message: "The agent describes another image than the one that was asked for.",
-				Hint:    "Do not trust that machine until you know why.",
-			}
+			return nil, session.NewError(session.CodeImageInvalid,
+				"The agent describes another image than the one that was asked for.",
+				"Do not trust that machine until you know why.")
 		}
 		return nil, nil
 	}

@@ -67,9 +67,9 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 		return session.Session{}, err
 	}
 	if !l.finder.settle(s.ID, m) {
-		return session.Session{}, &session.Error{Code: session.CodeAgentReply,
-			Message: fmt.Sprintf("The agent %s answered with a session of another agent.", m.Name()),
-			Hint:    "Look at the agents: " + m.Name() + " is not to be trusted."}
+		return session.Session{}, session.NewError(session.CodeAgentReply,
+			fmt.Sprintf("The agent %s answered with a session of another agent.", m.Name()),
+			"Look at the agents: "+m.Name()+" is not to be trusted.")
 	}
 	l.learn(m, s)
 	return s, nil

@@ -121,9 +121,9 @@ func (st *state) remoteOf(name string) (*member, Entry, error) {
 		return nil, Entry{}, err
 	}
 	if m.remote == nil {
-		return nil, Entry{}, &session.Error{Code: session.CodeAgentConflict,
-			Message: fmt.Sprintf("%s is the agent of this computer and belongs to it.", name),
-			Hint:    "Choose an agent of another machine."}
+		return nil, Entry{}, session.NewError(session.CodeAgentConflict,
+			fmt.Sprintf("%s is the agent of this computer and belongs to it.", name),
+			"Choose an agent of another machine.")
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -108,8 +108,8 @@ func (nt *notices) Notifies(ctx context.Context) bool {
 // server_request_unavailable.
 func (nt *notices) TryNotice(ctx context.Context) error {
 	if nt.notifier == nil {
-		return &session.Error{Code: session.CodeServerUnavailable, Message: "The desktop shows no notifications.",
-			Hint: "A browser may show them instead: allow it on the Settings page."}
+		return session.NewError(session.CodeServerUnavailable, "The desktop shows no notifications.",
+			"A browser may show them instead: allow it on the Settings page.")
 	}
 	ctx, cancel := context.WithTimeout(ctx, showTime)
 	defer cancel()

@@ -211,8 +211,7 @@ func (o *operations) startOn(key string, kind OperationKind, subject string,
 // mayStart needs mu.
 func (o *operations) mayStart(key, subject string) error {
 	if o.closed {
-		return &session.Error{Code: session.CodeServerUnavailable, Message: "Slipway is shutting down.",
-			Hint: "Start it again."}
+		return session.NewError(session.CodeServerUnavailable, "Slipway is shutting down.", "Start it again.")
 	}
 	live := 0
 	for _, other := range o.all {
@@ -220,15 +219,15 @@ func (o *operations) mayStart(key, subject string) error {
 			continue
 		}
 		if other.key == key {
-			return &session.Error{Code: session.CodeOperationConflict,
-				Message: fmt.Sprintf("Something is being done with %s already (%s).", subject, other.Kind),
-				Hint:    "Wait until it has ended, or cancel it."}
+			return session.NewError(session.CodeOperationConflict,
+				fmt.Sprintf("An operation on %s is running already (%s).", subject, other.Kind),
+				"Wait until it ends, or cancel it.")
 		}
 		live++
 	}
 	if live >= operationsMost {
-		return &session.Error{Code: session.CodeOperationConflict, Message: fmt.Sprintf("%d operations go on already.",
-			live), Hint: "Wait until one has ended."}
+		return session.NewError(session.CodeOperationConflict, fmt.Sprintf("%d operations are running already.", live),
+			"Wait until one ends.")
 	}
 	return nil
 }
@@ -276,8 +275,8 @@ func (o *operations) byID(id string) (*operation, error) {
 			return one, nil
 		}
 	}
-	return nil, &session.Error{Code: session.CodeOperationNotFound, Message: fmt.Sprintf("There is no operation %q.",
-		clip(id)), Hint: fmt.Sprintf("The last %d are kept.", operationsKept)}
+	return nil, session.NewError(session.CodeOperationNotFound, fmt.Sprintf("There is no operation %q.", clip(id)),
+		fmt.Sprintf("The last %d are kept.", operationsKept))
 }
 
 // Operations returns the operations, newest first.
@@ -303,8 +302,8 @@ func (o *operations) Operation(id string) (Operation, error) {
 // asked and kept nowhere.
 func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error) {
 	if len(text) > answerMost {
-		return Operation{}, &session.Error{Code: session.CodeRequestInvalid, Message: "The answer is too long.",
-			Hint: "Answer what is asked."}
+		return Operation{}, session.NewError(session.CodeRequestInvalid, "The answer is too long.",
+			"Answer what is asked.")
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -313,8 +312,8 @@ func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error)
 		return Operation{}, err
 	}
 	if one.Prompt == nil || one.Prompt.ID != prompt || one.Prompt.Kind == PromptNotice {
-		return Operation{}, &session.Error{Code: session.CodeOperationConflict,
-			Message: "The operation does not ask that any more.", Hint: "Look at what it asks now."}
+		return Operation{}, session.NewError(session.CodeOperationConflict, "The operation no longer asks that.",
+			"Look at what it asks now.")
 	}
 	one.answer <- text // has room for the one answer of the prompt that is taken away here
 	one.Prompt, one.State = nil, OperationRunning
@@ -349,7 +348,7 @@ func problemOf(err error, kind OperationKind) error {
 			Err: err}
 	}
 	return &session.Error{Code: session.CodeOperationFailed,
-		Message: fmt.Sprintf("Something went wrong inside Slipway (%s).", kind),
+		Message: fmt.Sprintf("Internal error in Slipway (%s).", kind),
 		Hint:    "The log file says more: slipway doctor names it.", Err: err}
 }
 
@@ -366,8 +365,8 @@ func (o *operations) Accompany(ctx context.Context, kind OperationKind, subject 
 		err := do(joint, work)
 		ended <- err
 		if err != nil && ctx.Err() != nil {
-			err = &session.Error{Code: session.CodeOperationCancelled, Message: "Whoever asked for it has gone.",
-				Hint: "Ask for it again.", Err: err}
+			err = &session.Error{Code: session.CodeOperationCancelled, Message: "The request was closed.",
+				Hint: "Try again.", Err: err}
 		}
 		return err
 	}

@@ -156,8 +156,8 @@ func firstError(errs []error) error {
 			return err
 		}
 	}
-	return &session.Error{Code: session.CodeAgentUnavailable, Message: "No agent is known.",
-		Hint: "Add an agent, or start Slipway where Docker runs."}
+	return session.NewError(session.CodeAgentUnavailable, "No agent is known.",
+		"Add an agent, or start Slipway where Docker runs.")
 }
 
 // agentFor returns the agent for a launch. Requests with one key are all given
@@ -218,8 +218,8 @@ func (pl *placement) ownerAt(m *member, asked string) (string, error) {
 		return cmp.Or(asked, pl.owner), nil
 	case asked != "" && asked != owner && role == session.RoleUser:
 		return "", wrongField(session.CodeInvalid, "owner", session.KindForbidden,
-			fmt.Sprintf("You use the agent %s and do not rule it, so you launch there for nobody else.", m.Name()),
-			"Choose an agent that you rule, or leave the owner out.")
+			fmt.Sprintf("You are not an admin of %s, so you can launch there only for yourself.", m.Name()),
+			"Choose an agent that you administer, or leave the owner out.")
 	}
 	return asked, nil
 }

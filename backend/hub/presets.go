@@ -71,8 +71,8 @@ func (ps *person) AddPreset(content PresetContent) (Preset, error) {
 	p := Preset{ID: "p-" + strings.ToLower(rand.Text()[:12]), PresetContent: content}
 	err := ps.changePresets(func(own []Preset) ([]Preset, error) {
 		if len(own) >= presetsMost {
-			return nil, &session.Error{Code: session.CodeSettingsConflict,
-				Message: fmt.Sprintf("There are %d presets already.", len(own)), Hint: "Remove one first."}
+			return nil, session.NewError(session.CodeSettingsConflict,
+				fmt.Sprintf("There are %d presets already.", len(own)), "Remove one first.")
 		}
 		own = append(own, p)
 		return own, checkPreset(&own[len(own)-1], own)
@@ -127,19 +127,18 @@ func findPreset(own []Preset, id string) (int, error) {
 		return i, nil
 	}
 	if slices.ContainsFunc(builtinPresets(), func(p Preset) bool { return p.ID == id }) {
-		return -1, &session.Error{Code: session.CodeSettingsConflict, Message: "This preset is built in.",
-			Hint: "Save one of your own beside it."}
+		return -1, session.NewError(session.CodeSettingsConflict, "This preset is built in.",
+			"Save one of your own beside it.")
 	}
-	return -1, &session.Error{Code: session.CodeRecipeNotFound,
-		Message: fmt.Sprintf("There is no preset %q.", id), Hint: "It may have been removed; look at the list again."}
+	return -1, session.NewError(session.CodeRecipeNotFound, fmt.Sprintf("There is no preset %q.", id),
+		"It may have been removed; look at the list again.")
 }
 
 // checkPreset judges p, one of own, by the rules of a spec. It trims its name.
 func checkPreset(p *Preset, own []Preset) error {
 	var wrong []session.FieldError
 	p.Name = strings.TrimSpace(p.Name)
-	if p.Name == "" || utf8.RuneCountInString(p.Name) > MaxPresetName ||
-		strings.ContainsFunc(p.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if !validTitle(p.Name, MaxPresetName) {
 		wrong = append(wrong, session.FieldError{Field: "name", Kind: session.KindInvalid,
 			Message: fmt.Sprintf("A name has 1 to %d characters, all of them printable.", MaxPresetName),
 			Hint:    "Choose another name."})
@@ -157,6 +156,13 @@ func checkPreset(p *Preset, own []Preset) error {
 		}
 	}
 	return nil
+}
+
+// validTitle reports whether a name that a person chose has at most so many
+// characters, all of them printable.
+func validTitle(name string, most int) bool {
+	return name != "" && utf8.RuneCountInString(name) <= most &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // changePresets saves what change makes of a copy of the person's presets, and

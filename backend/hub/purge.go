@@ -68,8 +68,8 @@ func (p *purging) run(ctx context.Context) error {
 			p.stopped(now)
 			return errStopped
 		case now.Problem != "":
-			return p.work.fail(p.step, &session.Error{Code: session.CodeFileFailed, Message: now.Problem,
-				Hint: "It is tried again every minute."})
+			return p.work.fail(p.step, session.NewError(session.CodeFileFailed, now.Problem,
+				"It is tried again every minute."))
 		}
 		p.reached()
 		p.show(now)

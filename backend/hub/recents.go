@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"slipway/backend/session"
 )
@@ -107,7 +105,7 @@ func (ps *person) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
 func updateRecent(r *Recent, update RecentUpdate) error {
 	if update.Name != nil {
 		name := strings.TrimSpace(*update.Name)
-		if name == "" || utf8.RuneCountInString(name) > MaxRecentName || strings.ContainsFunc(name, unicode.IsControl) {
+		if !validTitle(name, MaxRecentName) {
 			return wrongField(session.CodeSessionInvalid, "name", session.KindInvalid,
 				fmt.Sprintf("A name has 1 to %d characters, all of them printable.", MaxRecentName),
 				"Choose a shorter name.")
@@ -132,8 +130,8 @@ func (ps *person) DeleteRecent(id string) error {
 }
 
 func recentNotFound(code session.Code, id string) error {
-	return &session.Error{Code: code, Message: fmt.Sprintf("The launch history has no entry %q.", id),
-		Hint: "It may have been removed; look at the list again."}
+	return session.NewError(code, fmt.Sprintf("The launch history has no entry %q.", id),
+		"It may have been removed; look at the list again.")
 }
 
 // changeRecents saves what change makes of a copy of the history, and tells

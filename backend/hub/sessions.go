@@ -62,9 +62,9 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 		f.settle(id, found[0])
 		return found[0], id, nil
 	case len(found) > 1:
-		return nil, "", &session.Error{Code: session.CodeSessionAmbiguous,
-			Message: fmt.Sprintf("%s and %s both have a session named %q.", found[0].Name(), found[1].Name(), ref),
-			Hint:    "Use the id: slipway ps shows it."}
+		return nil, "", session.NewError(session.CodeSessionAmbiguous,
+			fmt.Sprintf("%s and %s both have a session named %q.", found[0].Name(), found[1].Name(), ref),
+			"Use the id: slipway ps shows it.")
 	case trouble != nil && len(members) == 1:
 		return nil, "", trouble
 	}

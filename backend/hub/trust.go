@@ -90,10 +90,9 @@ func (st *state) claimsFolder(m *member, id session.FolderID) bool {
 
 // foreign is the fault of an agent that tells of what is another's.
 func foreign(m *member, what, id string, home *member) *session.Error {
-	return &session.Error{Code: session.CodeAgentReply,
-		Message: fmt.Sprintf("The agent %s claims the %s %s, which belongs to %s.", m.Name(), what, id, home.Name()),
-		Hint: "The claim is ignored. If these are two ways to one machine, remove one of the two; otherwise ask " +
-			"who runs it."}
+	return session.NewError(session.CodeAgentReply,
+		fmt.Sprintf("The agent %s claims the %s %s, which belongs to %s.", m.Name(), what, id, home.Name()),
+		"The claim is ignored. If these are two ways to one machine, remove one of the two; otherwise ask who runs it.")
 }
 
 // fits needs mu: whether there is room for one more session of an agent.
@@ -106,9 +105,9 @@ func (st *state) fits(m *member, s session.Session) bool {
 	if m.remote == nil || kept < mostKept && bulk <= mostBulk {
 		return true
 	}
-	st.suspect(m, &session.Error{Code: session.CodeAgentReply,
-		Message: fmt.Sprintf("The agent %s tells of more sessions than this program keeps.", m.Name()),
-		Hint:    "Some of its sessions are not shown. If it really has so many, end or remove some."})
+	st.suspect(m, session.NewError(session.CodeAgentReply,
+		fmt.Sprintf("The agent %s reports more sessions than Slipway keeps.", m.Name()),
+		"Some of its sessions are not shown. If it really has so many, end or remove some."))
 	return false
 }
 

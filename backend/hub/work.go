@@ -146,8 +146,8 @@ func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
 		return "", context.Cause(ctx)
 	case <-timer.C:
 		w.unask(prompt.ID)
-		return "", &session.Error{Code: session.CodeOperationTimeout, Message: "Nobody answered: " + prompt.Text,
-			Hint: "Begin again when you are there to answer."}
+		return "", session.NewError(session.CodeOperationTimeout, "No answer: "+prompt.Text,
+			"Start again and answer the question.")
 	}
 }
 

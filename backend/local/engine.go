@@ -53,9 +53,8 @@ func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, er
 		return choice{kind: kind}, nil
 	case EngineAuto, "":
 	default:
-		return choice{}, &session.Error{Code: session.CodeServerInvalid,
-			Message: fmt.Sprintf("%q is not an engine.", kind),
-			Hint:    "Choose docker, sim or auto."}
+		return choice{}, session.NewError(session.CodeServerInvalid, fmt.Sprintf("%q is not an engine.", kind),
+			"Choose docker, sim or auto.")
 	}
 	reason := probeDocker(ctx, home)
 	if reason == "" {

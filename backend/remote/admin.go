@@ -24,9 +24,8 @@ func (a admin) PairedClients(ctx context.Context) ([]session.PairedClient, error
 
 func (a *agent) PairCode(ctx context.Context, request session.PairRequest) (code session.PairCode, err error) {
 	if a.ssh == nil {
-		return code, &session.Error{Code: session.CodePairUnavailable,
-			Message: "Computers are paired with this agent on its own machine.",
-			Hint:    "Log in there: slipway agent pair."}
+		return code, session.NewError(session.CodePairUnavailable,
+			"Computers are paired with this agent on its own machine.", "Log in there: slipway agent pair.")
 	}
 	args := []string{"pair"}
 	if request.Owner != "" {
@@ -42,9 +41,8 @@ func (a *agent) PairCode(ctx context.Context, request session.PairRequest) (code
 
 func (a *agent) RotateKey(ctx context.Context) (rotated session.KeyRotation, err error) {
 	if a.ssh == nil {
-		return rotated, &session.Error{Code: session.CodeAgentUnavailable,
-			Message: "The key of this agent is changed on its own machine.",
-			Hint:    "Log in there: slipway agent rotate"}
+		return rotated, session.NewError(session.CodeAgentUnavailable,
+			"The key of this agent is changed on its own machine.", "Log in there: slipway agent rotate")
 	}
 	return rotated, provision.Ask(ctx, a.ssh, a.entry.Dir, &rotated, "rotate")
 }

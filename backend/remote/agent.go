@@ -152,8 +152,8 @@ func (a *agent) Answer(ctx context.Context, accept bool, found string) (string, 
 	a.mu.Unlock()
 	switch {
 	case question == nil || question.Found != found:
-		return "", &session.Error{Code: session.CodeAgentConflict, Message: "That is not what is asked of this agent.",
-			Hint: "Look at its question again."}
+		return "", session.NewError(session.CodeAgentConflict, "That is not what is asked of this agent.",
+			"Look at its question again.")
 	case !accept:
 		return a.entry.Fingerprint, nil
 	case question.Kind == hub.QuestionHostKey:
@@ -176,8 +176,8 @@ func (a *agent) forgetHostKey(ctx context.Context) error {
 	status, _ := a.line.Status()
 	var changed *sshstdio.HostKeyError
 	if !errors.As(status.Err, &changed) {
-		return &session.Error{Code: session.CodeAgentConflict,
-			Message: "That is not what is asked of this agent any more.", Hint: "Reconnect it."}
+		return session.NewError(session.CodeAgentConflict, "That is not what is asked of this agent any more.",
+			"Reconnect it.")
 	}
 	return agentrpc.FaultError(a.ssh.Forget(ctx, changed))
 }

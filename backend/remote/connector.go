@@ -138,7 +138,7 @@ func (c *Connector) identity() (*secure.Identity, error) {
 	identity, err := secure.OpenIdentity(path)
 	if err != nil {
 		return nil, &session.Error{Code: session.CodeConnectAuth, Message: "This computer's key cannot be read.",
-			Hint: "Mend or remove " + path + "; without it this computer must be paired anew.", Err: err}
+			Hint: "Repair or remove " + path + "; without it, this computer must be paired again.", Err: err}
 	}
 	c.key = identity
 	return identity, nil

@@ -81,9 +81,9 @@ func (c *Connector) Remove(ctx context.Context, work *hub.Work, entry hub.Entry,
 func (c *Connector) withSSH(work *hub.Work, entry hub.Entry, do func(*sshConnection) error) (err error) {
 	if known := c.of(entry); known != nil {
 		if known.ssh == nil {
-			return &session.Error{Code: session.CodeAgentUnavailable,
-				Message: "This computer is a paired client of the agent and has no login on its machine.",
-				Hint:    "Log in there and do it with slipway agent."}
+			return session.NewError(session.CodeAgentUnavailable,
+				"This computer is a paired client of the agent and has no login on its machine.",
+				"Log in there and run slipway agent.")
 		}
 		defer known.ssh.asker.ask(work)()
 		return do(known.ssh)

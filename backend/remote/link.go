@@ -114,7 +114,7 @@ func connectError(err error) *session.Error {
 			Hint: "Check that it is switched on and that this computer is in the right network.", Err: err}
 	case errors.Is(err, tunnel.ErrClosedByPeer):
 		return &session.Error{Code: session.CodeUnreachable, Message: "The agent ended the connection.",
-			Hint: "It may be starting anew; wait a moment.", Err: err}
+			Hint: "It may be restarting. Wait a moment.", Err: err}
 	case errors.Is(err, tunnel.ErrDowngrade), errors.Is(err, tunnel.ErrHandshake):
 		return &session.Error{Code: session.CodeConnectVersion,
 			Message: "What answers there is not a Slipway agent of this or a near version.",

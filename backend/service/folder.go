@@ -59,9 +59,8 @@ func alone(ctx context.Context, home place.Home) (daemon.Status, bool) {
 func notADemo(home place.Home) error {
 	_, marked, err := demo.Marked(home.Dir)
 	if err == nil && marked {
-		err = &session.Error{Code: session.CodeStartConflict, Message: fmt.Sprintf("The folder %s is one of a demo.",
-			home.Dir), Hint: "Go on with the demo: slipway demo --keep " + home.Dir +
-			". SLIPWAY_HOME chooses another folder."}
+		err = session.NewError(session.CodeStartConflict, fmt.Sprintf("The folder %s is one of a demo.", home.Dir),
+			"Go on with the demo: slipway demo --keep "+home.Dir+". SLIPWAY_HOME chooses another folder.")
 	}
 	return err
 }

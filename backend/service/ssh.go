@@ -1,8 +1,10 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -79,15 +81,8 @@ func note(live map[session.ID]session.Session, s session.Session) {
 
 // reachable are the sessions in the order of their creation.
 func reachable(live map[session.ID]session.Session) []sshclient.Session {
-	all := make([]session.Session, 0, len(live))
-	for _, s := range live {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b session.Session) int {
-		if c := a.CreatedAt.Compare(b.CreatedAt); c != 0 {
-			return c
-		}
-		return slices.Compare([]byte(a.ID), []byte(b.ID))
+	all := slices.SortedFunc(maps.Values(live), func(a, b session.Session) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	list := make([]sshclient.Session, len(all))
 	for i, s := range all {

@@ -75,6 +75,11 @@ func Fault(field string, kind Kind, said Phrase) FieldError {
 	return FieldError{Field: field, Kind: kind, Message: said.English(), Said: []Phrase{said}}
 }
 
+// NewError returns an error without a cause or fields.
+func NewError(code Code, message, hint string) *Error {
+	return &Error{Code: code, Message: message, Hint: hint}
+}
+
 func (e *Error) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.Err)

@@ -72,7 +72,7 @@ func unsupported(method string) error {
 }
 
 func failed(code session.Code, message string) error {
-	return &session.Error{Code: code, Message: message, Hint: "Change what the test asks for."}
+	return session.NewError(code, message, "Change what the test asks for.")
 }
 
 func (a *base) unavailable() error {

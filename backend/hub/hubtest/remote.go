@@ -52,8 +52,7 @@ func (r *Connector) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
 	defer r.mu.Unlock()
 	agent := r.agents[entry.Address]
 	if agent == nil {
-		return nil, &session.Error{Code: session.CodeAgentNotFound, Message: "There is no such machine.",
-			Hint: "Choose another."}
+		return nil, session.NewError(session.CodeAgentNotFound, "There is no such machine.", "Choose another.")
 	}
 	remote := &Remote{id: entry.ID, agent: agent, changed: make(chan struct{}), up: true}
 	remote.link = hub.Link{State: hub.LinkOff, Transport: "ssh"}
@@ -152,8 +151,7 @@ func (r *Remote) move(up bool) {
 	if !up {
 		link = hub.Link{State: hub.LinkDown, Since: now, LastHeard: now, Transport: "ssh",
 			NextTry: now.Add(time.Second), Waits: "The network does not answer.",
-			Err: &session.Error{Code: session.CodeUnreachable, Message: "No route to the host.",
-				Hint: "Look at the network."}}
+			Err: session.NewError(session.CodeUnreachable, "No route to the host.", "Look at the network.")}
 	}
 	r.mu.Lock()
 	r.up = up
@@ -190,8 +188,7 @@ func (r *Remote) Answer(_ context.Context, accept bool, found string) (string, e
 	question := r.link.Question
 	r.mu.Unlock()
 	if question == nil || question.Found != found {
-		return "", &session.Error{Code: session.CodeAgentConflict, Message: "That is not what is asked.",
-			Hint: "Look again."}
+		return "", session.NewError(session.CodeAgentConflict, "That is not what is asked.", "Look again.")
 	}
 	if accept {
 		r.SetUp(true)
@@ -221,7 +218,7 @@ func (r *Remote) RevokeClient(_ context.Context, fingerprint string) error {
 			return nil
 		}
 	}
-	return &session.Error{Code: session.CodeAgentNotFound, Message: "No such client.", Hint: "List them."}
+	return session.NewError(session.CodeAgentNotFound, "No such client.", "List them.")
 }
 
 func (r *Remote) Audit(_ context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
