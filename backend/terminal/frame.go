@@ -166,11 +166,8 @@ type Hello struct {
 }
 
 func (h Hello) frame() Frame {
-	p := make([]byte, 0, 36)
-	for _, offset := range [...]uint64{h.Start, h.End, h.Next, h.Accepted} {
-		p = binary.BigEndian.AppendUint64(p, offset)
-	}
-	return Frame{FrameHello, appendSize(p, h.Cols, h.Rows)}
+	offsets := offsetFrame(FrameHello, h.Start, h.End, h.Next, h.Accepted)
+	return Frame{FrameHello, appendSize(offsets.Payload, h.Cols, h.Rows)}
 }
 
 // Hello reads a hello frame.
@@ -230,11 +227,8 @@ func (f Frame) ExitCode() int { return int(int32(binary.BigEndian.Uint32(f.Paylo
 func Ack(offset uint64) Frame { return offsetFrame(FrameAck, offset) }
 
 func dataFrame(kind FrameType, offset uint64, data []byte) Frame {
-	p := binary.BigEndian.AppendUint64(make([]byte, 0, offsetSize+len(data)), offset)
-	return Frame{kind, append(p, data...)}
+	return Frame{kind, append(binary.BigEndian.AppendUint64(nil, offset), data...)}
 }
-
-func putOffset(p []byte, offset uint64) { binary.BigEndian.PutUint64(p, offset) }
 
 func offsetFrame(kind FrameType, offsets ...uint64) Frame {
 	var p []byte

@@ -40,6 +40,18 @@ const (
 
 const escape = 0x1b
 
+// escapes takes in one byte and reports whether it belongs to an escape sequence.
+func (m *modes) escapes(c byte) bool {
+	if m.state != scanGround {
+		m.step(c)
+		return true
+	}
+	if c == escape {
+		m.state = scanEscape
+	}
+	return c == escape
+}
+
 // feed takes in the next output bytes.
 func (m *modes) feed(p []byte) {
 	for len(p) > 0 {
@@ -84,20 +96,18 @@ func (m *modes) step(c byte) {
 
 func (m *modes) escaped(c byte) {
 	m.state = scanGround
-	switch c {
-	case '[':
+	switch {
+	case c == '[':
 		m.state, m.length, m.private = scanCSI, 0, false
-	case ']', 'P', 'X', '^', '_':
+	case c == ']' || c == 'P' || c == 'X' || c == '^' || c == '_':
 		m.state = scanString
-	case '(', ')', '*', '+', '-', '.', '/', '#', '%', ' ':
+	case c >= ' ' && c <= '/':
 		m.state = scanCharset
-	case escape:
+	case c == escape:
 		m.state = scanEscape
-	case '=':
-		m.appKeypad = true
-	case '>':
-		m.appKeypad = false
-	case 'c': // RIS
+	case c == '=' || c == '>':
+		m.appKeypad = c == '='
+	case c == 'c': // RIS
 		*m = modes{}
 	}
 }

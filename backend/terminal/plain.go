@@ -12,28 +12,17 @@ const maxLine = 16 << 10
 type Plain struct {
 	Line func(offset uint64, text []byte) error
 
-	state  plainState
+	scan   modes // finds the escape sequences
 	text   []byte
 	begun  uint64 // offset of the line's first byte
 	filled bool   // the line has a first byte
 	turned bool   // a carriage return came last
 }
 
-type plainState byte
-
-const (
-	plainText    plainState = iota
-	plainEscape             // after ESC
-	plainControl            // in a control sequence, which ends with a letter
-	plainString             // in a string, which ends with BEL or ESC \
-	plainEnding             // after the ESC in a string
-	plainCharset            // in ESC ( and the like, which have one more byte
-)
-
 // Write takes output that begins at offset.
 func (p *Plain) Write(offset uint64, data []byte) error {
 	for i, b := range data {
-		if p.escapes(b) {
+		if p.scan.escapes(b) {
 			continue
 		}
 		if b == '\n' {
@@ -80,48 +69,4 @@ func (p *Plain) put(offset uint64, b byte) {
 			p.text = append(p.text, b)
 		}
 	}
-}
-
-// escapes reports whether a byte belongs to an escape sequence.
-func (p *Plain) escapes(b byte) bool {
-	const escape = 0x1b
-	switch p.state {
-	case plainText:
-		if b != escape {
-			return false
-		}
-		p.state = plainEscape
-	case plainEscape, plainEnding:
-		p.state = afterEscape(b, p.state == plainEnding)
-	case plainControl:
-		if b >= '@' && b <= '~' {
-			p.state = plainText
-		}
-	case plainCharset:
-		p.state = plainText
-	case plainString:
-		switch b {
-		case '\a':
-			p.state = plainText
-		case escape:
-			p.state = plainEnding
-		}
-	}
-	return true
-}
-
-// afterEscape is the state that the byte after an ESC leads to. In a string it
-// ends the string, whatever it is.
-func afterEscape(b byte, inString bool) plainState {
-	switch {
-	case b == '[':
-		return plainControl
-	case b == ']' || b == 'P' || b == 'X' || b == '^' || b == '_':
-		return plainString
-	case inString:
-		return plainText
-	case b >= ' ' && b <= '/':
-		return plainCharset
-	}
-	return plainText
 }

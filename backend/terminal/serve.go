@@ -1,7 +1,9 @@
 package terminal
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"sync"
@@ -67,7 +69,7 @@ type visit struct {
 	sent    uint64     // copy of next for the reader
 	pending [][]byte   // input frames' payloads not yet handed on
 	waiting int        // bytes in pending
-	arrived chan struct{}
+	arrived broadcast  // a frame in pending
 }
 
 // poke tells the writer to look again.
@@ -179,7 +181,7 @@ func (v *visit) step() (busy bool, err error) {
 
 func (v *visit) sendData(n int) error {
 	frame := Frame{FrameData, v.buffer[:offsetSize+n]}
-	putOffset(frame.Payload, v.next)
+	binary.BigEndian.PutUint64(frame.Payload, v.next)
 	v.next += uint64(n)
 	v.mu.Lock()
 	v.sent = v.next
@@ -264,18 +266,16 @@ func (v *visit) enqueue(frame Frame) error {
 	if v.waiting > 2*Window {
 		return broken("%d bytes of input were sent without waiting", v.waiting)
 	}
-	v.pending = append(v.pending, append([]byte(nil), frame.Payload...))
-	if v.arrived != nil {
-		close(v.arrived)
-		v.arrived = nil
-	}
+	v.pending = append(v.pending, bytes.Clone(frame.Payload))
+	v.arrived.notify()
 	return nil
 }
 
 // forward hands pending input to the shell in order, as the shell takes it.
 func (v *visit) forward(ctx context.Context) error {
 	for {
-		payload, arrived := v.dequeue()
+		arrived := v.arrived.wait()
+		payload := v.dequeue()
 		if payload == nil {
 			select {
 			case <-arrived:
@@ -295,19 +295,15 @@ func (v *visit) forward(ctx context.Context) error {
 	}
 }
 
-// dequeue returns the oldest pending payload, or a channel that is closed when
-// there is one.
-func (v *visit) dequeue() ([]byte, <-chan struct{}) {
+// dequeue returns the oldest pending payload, nil if there is none.
+func (v *visit) dequeue() []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.pending) == 0 {
-		if v.arrived == nil {
-			v.arrived = make(chan struct{})
-		}
-		return nil, v.arrived
+		return nil
 	}
 	payload := v.pending[0]
 	v.pending = v.pending[1:]
 	v.waiting -= len(payload)
-	return payload, nil
+	return payload
 }

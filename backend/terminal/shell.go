@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"sync"
@@ -234,9 +235,8 @@ func (s *Shell) accept(ctx context.Context, c *client, offset uint64, data []byt
 	if end <= accepted {
 		return nil
 	}
-	fresh := append([]byte(nil), data[accepted-offset:]...)
 	select {
-	case s.input <- fresh:
+	case s.input <- bytes.Clone(data[accepted-offset:]):
 	case <-s.done:
 	case <-ctx.Done():
 		return context.Cause(ctx)

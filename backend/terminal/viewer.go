@@ -239,15 +239,9 @@ func (v *Viewer) skip(frame Frame) (uint64, error) {
 // send passes input and sizes on until ctx ends or the connection fails, which
 // the reader finds out by itself, after the last bytes that did arrive.
 func (v *Viewer) send(ctx context.Context, conn Conn) {
-	sendAll(ctx, conn, v.work.wait, v.outgoing)
-}
-
-// sendAll sends each frame that outgoing has, and waits for a change while it has
-// none, until ctx ends or the connection fails.
-func sendAll(ctx context.Context, conn Conn, wait func() <-chan struct{}, outgoing func() (Frame, bool)) {
 	for {
-		changed := wait()
-		frame, some := outgoing()
+		changed := v.work.wait()
+		frame, some := v.outgoing()
 		if !some {
 			select {
 			case <-changed:

@@ -48,12 +48,12 @@ func Open(ctx context.Context, line Line, class tunnel.Class, patience time.Dura
 
 // greet says where the stream is.
 func (d *dialed) greet(w *wire, try int) error {
-	g := greeting{id: d.id, patience: d.patience}
+	g := greeting{ID: d.id, Patience: d.patience}
 	if try > 0 { // time asleep counts, and not every clock counts it
-		g.age = max(time.Since(d.began), time.Now().Round(0).Sub(d.began.Round(0)), 1)
+		g.Age = max(time.Since(d.began), time.Now().Round(0).Sub(d.began.Round(0)), 1)
 	}
 	d.mu.Lock()
-	g.received, g.window, g.begun = d.received(), d.in.window, d.in.begun || d.closed
+	g.Received, g.Window, g.Begun = d.received(), d.in.window, d.in.begun || d.closed
 	d.mu.Unlock()
 	return w.write(kindResume, g.encode())
 }

@@ -101,7 +101,7 @@ func (h *Host) carry(s *hosted, w *wire, g greeting) {
 		return
 	}
 	h.found(s)
-	if w.write(kindResume, greeting{received: received, window: s.in.window}.encode()) == nil {
+	if w.write(kindResume, greeting{Received: received, Window: s.in.window}.encode()) == nil {
 		s.carry(w)
 	} else {
 		_ = w.raw.Close()
@@ -124,16 +124,16 @@ func (h *Host) join(peer tunnel.Peer, g greeting, raw tunnel.Stream) (s *hosted,
 	defer h.mu.Unlock()
 	peer.Address = ""
 	now := time.Now()
-	k := key{peer, g.id}
+	k := key{peer, g.ID}
 	switch known := h.known[k]; {
 	case known != nil:
 		return known, false, 0
-	case g.begun || g.age > 0 && now.Add(-g.age-transit).Before(h.since):
+	case g.Begun || g.Age > 0 && now.Add(-g.Age-transit).Before(h.since):
 		return nil, false, refusedUnknown
 	case h.closed || h.ofPeer[peer] >= keptOfPeer:
 		return nil, false, refusedFull
 	}
-	s = &hosted{Stream: newStream(raw, raw.Class(), false), key: k, began: now, patience: min(g.patience, keptFor)}
+	s = &hosted{Stream: newStream(raw, raw.Class(), false), key: k, began: now, patience: min(g.Patience, keptFor)}
 	h.known[k] = s
 	h.ofPeer[peer]++
 	h.running.Add(1)

@@ -190,19 +190,19 @@ func TestAStreamThatMayBeForgottenIsNotBegunAgain(t *testing.T) {
 		h := NewHost()
 		ada := tunnel.Peer{Key: "ada"}
 		raw := &said{in: bytes.NewReader(nil)}
-		if _, _, why := h.join(ada, greeting{begun: true}, raw); why != refusedUnknown {
+		if _, _, why := h.join(ada, greeting{Begun: true}, raw); why != refusedUnknown {
 			t.Errorf("what was begun: %d", why)
 		}
-		if _, _, why := h.join(ada, greeting{age: time.Second}, raw); why != refusedUnknown {
+		if _, _, why := h.join(ada, greeting{Age: time.Second}, raw); why != refusedUnknown {
 			t.Errorf("what may have begun before the host did: %d", why)
 		}
 		time.Sleep(time.Minute)
-		s, fresh, why := h.join(ada, greeting{age: time.Second}, raw)
+		s, fresh, why := h.join(ada, greeting{Age: time.Second}, raw)
 		if !fresh || why != 0 {
 			t.Fatalf("what cannot have begun: %v, %d", fresh, why)
 		}
 		ada.Address = "elsewhere"
-		if again, fresh, why := h.join(ada, greeting{age: time.Second}, raw); again != s || fresh || why != 0 {
+		if again, fresh, why := h.join(ada, greeting{Age: time.Second}, raw); again != s || fresh || why != 0 {
 			t.Errorf("a repetition has a stream of its own: %v, %d", fresh, why)
 		}
 		if other, fresh, _ := h.join(tunnel.Peer{Key: "eve"}, greeting{}, raw); other == s || !fresh {
@@ -210,7 +210,7 @@ func TestAStreamThatMayBeForgottenIsNotBegunAgain(t *testing.T) {
 		}
 		h.lose(s)
 		time.Sleep(time.Second) // it is as impatient as can be
-		if _, _, why := h.join(ada, greeting{age: time.Second}, raw); why != refusedUnknown {
+		if _, _, why := h.join(ada, greeting{Age: time.Second}, raw); why != refusedUnknown {
 			t.Errorf("what was given up: %d", why)
 		}
 	})
@@ -219,7 +219,7 @@ func TestAStreamThatMayBeForgottenIsNotBegunAgain(t *testing.T) {
 func TestStreamsOfAPeerAreBounded(t *testing.T) {
 	h := NewHost()
 	join := func(peer string, i int) byte {
-		_, _, why := h.join(tunnel.Peer{Key: peer}, greeting{id: [idSize]byte{byte(i), byte(i >> 8)}},
+		_, _, why := h.join(tunnel.Peer{Key: peer}, greeting{ID: [idSize]byte{byte(i), byte(i >> 8)}},
 			&said{in: bytes.NewReader(nil)})
 		return why
 	}
@@ -329,7 +329,7 @@ func carryBetween(t *testing.T, a, b *Stream, stop <-chan struct{}) {
 	for i, s := range ends {
 		s.mu.Lock()
 		s.wire = nil // lost
-		got[i] = greeting{received: s.received(), window: s.in.window}
+		got[i] = greeting{Received: s.received(), Window: s.in.window}
 		s.mu.Unlock()
 	}
 	var carrying sync.WaitGroup
@@ -444,7 +444,7 @@ func TestARuleBreakerLosesItsStream(t *testing.T) {
 			s := newStream(from, tunnel.Control, true)
 			s.in.window = 4
 			w := newWire(from)
-			if _, err := s.attach(w, greeting{window: 1 << 10}); err != nil {
+			if _, err := s.attach(w, greeting{Window: 1 << 10}); err != nil {
 				t.Fatal(err)
 			}
 			s.Write([]byte("abc")) //nolint:errcheck // there is room
@@ -455,7 +455,7 @@ func TestARuleBreakerLosesItsStream(t *testing.T) {
 		})
 	}
 	s := newStream(&said{}, tunnel.Control, false)
-	if _, err := s.attach(nil, greeting{received: 1}); !errors.Is(err, tunnel.ErrProtocol) {
+	if _, err := s.attach(nil, greeting{Received: 1}); !errors.Is(err, tunnel.ErrProtocol) {
 		t.Errorf("a peer that received what was never sent was told %v", err)
 	}
 }
@@ -469,7 +469,7 @@ func TestAFarewellIsNotWaitedForWithoutAnEnd(t *testing.T) {
 		raw := &vanishing{Conn: near}
 		s := newStream(raw, tunnel.Interactive, true)
 		w := newWire(raw)
-		if _, err := s.attach(w, greeting{window: 1 << 10}); err != nil {
+		if _, err := s.attach(w, greeting{Window: 1 << 10}); err != nil {
 			t.Fatal(err)
 		}
 		s.Close()
@@ -497,7 +497,7 @@ func FuzzStream(f *testing.F) {
 	for _, raw := range []string{"D\x00\x00\x00\x01xE\x00\x00\x00\x00",
 		"T\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x03", "T\x00\x00\x00\x08\xff\xff\xff\xff\xff\xff\xff\xff",
 		"C\x00\x00\x00\x00", "X\x00\x00\x00\x01\x01", string(append([]byte("R\x00\x00\x00\x31"),
-			greeting{received: 3, window: 9}.encode()...))} {
+			greeting{Received: 3, Window: 9}.encode()...))} {
 		f.Add([]byte(raw), uint8(0))
 		f.Add([]byte(raw+raw), uint8(7))
 	}
@@ -507,7 +507,7 @@ func FuzzStream(f *testing.F) {
 		s := newStream(from, tunnel.Control, how&1 != 0)
 		s.in.window = room
 		w := newWire(from)
-		if _, err := s.attach(w, greeting{window: room}); err != nil {
+		if _, err := s.attach(w, greeting{Window: room}); err != nil {
 			t.Fatal(err)
 		}
 		s.Write([]byte("abc")) //nolint:errcheck // there is room

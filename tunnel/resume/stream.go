@@ -146,13 +146,13 @@ func (s *Stream) attach(w *wire, at greeting) (received uint64, err error) {
 	if s.gone != nil {
 		return 0, s.gone
 	}
-	if at.received < s.out.taken || at.received > s.out.ever {
-		return 0, broken("%d bytes were received where %d to %d are kept", at.received, s.out.taken, s.out.ever)
+	if at.Received < s.out.taken || at.Received > s.out.ever {
+		return 0, broken("%d bytes were received where %d to %d are kept", at.Received, s.out.taken, s.out.ever)
 	}
 	if s.wire != nil {
 		_ = s.wire.raw.Close() // nothing of it is read any more
 	}
-	s.wire, s.out.sent, s.out.room = w, at.received, min(at.window, bulkWindow)
+	s.wire, s.out.sent, s.out.room = w, at.Received, min(at.Window, bulkWindow)
 	s.in.told, s.leaveBy = 0, time.Time{}
 	s.changed.Broadcast()
 	return s.received(), nil
@@ -262,10 +262,10 @@ func (s *Stream) frame(kind byte, payload []byte) error {
 		if err != nil {
 			return err
 		}
-		if !s.caller || s.out.taken > 0 || g.received > s.out.ever {
+		if !s.caller || s.out.taken > 0 || g.Received > s.out.ever {
 			return broken("a greeting in a stream that has begun")
 		}
-		s.out.room = min(g.window, bulkWindow)
+		s.out.room = min(g.Window, bulkWindow)
 	case kindData:
 		switch {
 		case s.in.ended || s.in.left:

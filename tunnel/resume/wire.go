@@ -29,10 +29,9 @@ const (
 )
 
 const (
-	stall        = time.Minute // that a write may take
-	maxData      = 32 << 10    // bytes of one frame
-	idSize       = 16
-	greetingSize = idSize + 4*8 + 1
+	stall   = time.Minute // that a write may take
+	maxData = 32 << 10    // bytes of one frame
+	idSize  = 16
 )
 
 // Why a stream ended that neither side has closed. Both read as
@@ -72,33 +71,28 @@ func check(kind byte, length uint32) error {
 	return nil
 }
 
-// greeting says where one side of a stream is.
+// greeting says where one side of a stream is. Its fields follow one another on
+// the wire.
 type greeting struct {
-	id       [idSize]byte
-	received uint64
-	window   uint64
-	age      time.Duration // 0: it begins
-	patience time.Duration
-	begun    bool // the caller has had an answer
+	ID       [idSize]byte
+	Received uint64
+	Window   uint64
+	Age      time.Duration // 0: it begins
+	Patience time.Duration
+	Begun    bool // the caller has had an answer
 }
+
+var greetingSize = uint32(binary.Size(greeting{}))
 
 func (g greeting) encode() []byte {
-	b := append(make([]byte, 0, greetingSize), g.id[:]...)
-	for _, n := range []uint64{g.received, g.window, uint64(g.age), uint64(g.patience)} {
-		b = binary.BigEndian.AppendUint64(b, n)
-	}
-	if g.begun {
-		return append(b, 1)
-	}
-	return append(b, 0)
+	b, _ := binary.Append(nil, binary.BigEndian, g) // of fixed size, which cannot fail
+	return b
 }
 
-func parseGreeting(b []byte) greeting {
-	var g greeting
-	b = b[copy(g.id[:], b):]
-	at := func(i int) uint64 { return binary.BigEndian.Uint64(b[8*i:]) }
-	g.received, g.window = at(0), at(1)
-	g.age, g.patience, g.begun = max(0, time.Duration(at(2))), max(0, time.Duration(at(3))), b[32] == 1
+// parseGreeting reads a greeting of the right size.
+func parseGreeting(b []byte) (g greeting) {
+	_, _ = binary.Decode(b, binary.BigEndian, &g)
+	g.Age, g.Patience = max(0, g.Age), max(0, g.Patience)
 	return g
 }
 
