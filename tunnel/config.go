@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -49,24 +50,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.MaxStreams <= 0 {
-		c.MaxStreams = DefaultMaxStreams
-	}
-	if c.MaxTunnels <= 0 {
-		c.MaxTunnels = DefaultMaxTunnels
-	}
-	if c.Heartbeat <= 0 {
-		c.Heartbeat = defaultHeartbeat
-	}
-	if c.Silence <= 0 {
-		c.Silence = defaultSilence
-	}
-	if c.Handshake <= 0 {
-		c.Handshake = defaultHandshake
-	}
-	if c.versions == (versionRange{}) {
-		c.versions = versionRange{Min: oldestVersion, Max: Version}
-	}
+	c.MaxStreams = cmp.Or(c.MaxStreams, DefaultMaxStreams)
+	c.MaxTunnels = cmp.Or(c.MaxTunnels, DefaultMaxTunnels)
+	c.Heartbeat = cmp.Or(c.Heartbeat, defaultHeartbeat)
+	c.Silence = cmp.Or(c.Silence, defaultSilence)
+	c.Handshake = cmp.Or(c.Handshake, defaultHandshake)
+	c.versions = cmp.Or(c.versions, versionRange{Min: oldestVersion, Max: Version})
 	return c
 }
 

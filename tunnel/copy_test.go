@@ -28,7 +28,7 @@ func twoCarriers(t *testing.T) (tun *Tunnel, first, second net.Conn, s Stream) {
 		t.Fatal(err)
 	}
 	second, result := served(t, h, Peer{})
-	if _, err := greet(second, Config{}.withDefaults(), wantJoin, w.id, w.secret); err != nil {
+	if _, err := greet(second, Config{}.withDefaults(), wantJoin, w.ID, w.Secret); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-result; err != nil {

@@ -29,8 +29,8 @@ func Dial(ctx context.Context, d Dialer, c Config) (*Tunnel, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	t := newTunnel(c, conn, peerOf(conn), g.welcome.version, g.welcome.streams, true)
-	t.id, t.secret = g.welcome.id, g.welcome.secret
+	t := newTunnel(c, conn, peerOf(conn), g.welcome.Version, g.welcome.Streams, true)
+	t.id, t.secret = g.welcome.ID, g.welcome.Secret
 	t.measured(g.rtt)
 	t.run()
 	if c.OneCarrier {

@@ -62,11 +62,10 @@ type flow struct {
 	window  uint32 // that the peer allows beyond them
 	fin     bool   // this side writes no more
 	finSent bool
-	noWrite error // why no write is taken; nil while they are
+	noWrite error     // why no write is taken; nil while they are
+	writeBy time.Time // when writes fail; zero: never
 
 	in inbox
-
-	writeDeadline deadline
 }
 
 var _ Stream = (*flow)(nil)
@@ -92,15 +91,23 @@ func (f *flow) RemoteAddr() net.Addr { return f.c.conn.RemoteAddr() }
 // SetDeadline sets both deadlines.
 func (f *flow) SetDeadline(at time.Time) error {
 	f.in.setDeadline(at)
-	f.writeDeadline.set(at)
-	return nil
+	return f.SetWriteDeadline(at)
 }
 
 // SetReadDeadline sets when reads fail with os.ErrDeadlineExceeded.
 func (f *flow) SetReadDeadline(at time.Time) error { f.in.setDeadline(at); return nil }
 
 // SetWriteDeadline sets when writes fail with os.ErrDeadlineExceeded.
-func (f *flow) SetWriteDeadline(at time.Time) error { f.writeDeadline.set(at); return nil }
+func (f *flow) SetWriteDeadline(at time.Time) error {
+	f.c.mu.Lock()
+	defer f.c.mu.Unlock()
+	f.writeBy = at
+	notify(f.taken)
+	return nil
+}
+
+// late reports whether the write deadline has passed. The caller holds c.mu.
+func (f *flow) late() bool { return !f.writeBy.IsZero() && !time.Now().Before(f.writeBy) }
 
 // credit returns how many bytes more the peer takes. The caller holds c.mu.
 func (f *flow) credit() int { return int(int32(f.granted + f.window - f.allowed.sent.Load())) }
@@ -189,12 +196,12 @@ func (f *flow) appendControl(b []byte) []byte {
 func (f *flow) Write(p []byte) (int, error) {
 	f.writing.Lock()
 	defer f.writing.Unlock()
-	if expired(f.writeDeadline.wait()) {
-		return 0, os.ErrDeadlineExceeded
-	}
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	if f.noWrite != nil {
+	switch {
+	case f.late():
+		return 0, os.ErrDeadlineExceeded
+	case f.noWrite != nil:
 		return 0, f.noWrite
 	}
 	if len(f.out)+len(p) <= asyncBytes {
@@ -216,16 +223,17 @@ func (f *flow) Write(p []byte) (int, error) {
 // waitTaken waits until all of f.p, which is p, was taken. The caller holds
 // c.mu, which is free while it waits.
 func (f *flow) waitTaken(p []byte) (int, error) {
-	expiry := f.writeDeadline.wait()
-	late := false
-	for len(f.p) > 0 && f.noWrite == nil && !late {
-		f.c.mu.Unlock()
-		select {
-		case <-f.taken:
-		case <-expiry:
-			late = true
+	for len(f.p) > 0 && f.noWrite == nil && !f.late() {
+		var timer *time.Timer
+		if !f.writeBy.IsZero() {
+			timer = time.AfterFunc(time.Until(f.writeBy), func() { notify(f.taken) })
 		}
+		f.c.mu.Unlock()
+		<-f.taken
 		f.c.mu.Lock()
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 	n := len(p) - len(f.p)
 	f.p = nil
@@ -354,6 +362,16 @@ func (f *flow) allow(consumed, window uint32) bool {
 	f.granted, f.window = consumed, window
 	f.c.ready(f)
 	return true
+}
+
+// expired reports whether a channel is closed.
+func expired(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // notify wakes one waiter, now or when it comes to wait.

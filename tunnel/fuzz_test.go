@@ -51,26 +51,26 @@ func FuzzSignal(f *testing.F) {
 }
 
 func FuzzHello(f *testing.F) {
-	f.Add(hello{versions: versionRange{1, 2}, want: wantJoin, streams: 3}.encode())
+	f.Add(encode(hello{Versions: versionRange{1, 2}, Want: wantJoin, Streams: 3}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, err := parseHello(b)
 		if err != nil {
 			return
 		}
-		if again := h.encode(); !bytes.Equal(again, b[:len(again)]) {
+		if again := encode(h); !bytes.Equal(again, b[:len(again)]) {
 			t.Errorf("%x became %x", b, again)
 		}
 	})
 }
 
 func FuzzWelcome(f *testing.F) {
-	f.Add(welcome{versions: versionRange{1, 2}, version: 2, streams: 3}.encode())
+	f.Add(encode(welcome{Versions: versionRange{1, 2}, Version: 2, Streams: 3}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		w, err := parseWelcome(b)
 		if err != nil {
 			return
 		}
-		if again := w.encode(); !bytes.Equal(again, b[:len(again)]) {
+		if again := encode(w); !bytes.Equal(again, b[:len(again)]) {
 			t.Errorf("%x became %x", b, again)
 		}
 	})

@@ -22,8 +22,6 @@ const (
 	secretSize   = 32
 	nonceSize    = 16
 	proofSize    = sha256.Size
-	helloSize    = 2 + 1 + idSize + nonceSize + 4
-	welcomeSize  = 1 + 2 + 1 + idSize + secretSize + nonceSize + 4
 	leastStreams = 1
 )
 
@@ -47,70 +45,51 @@ type (
 	nonce    [nonceSize]byte
 )
 
-// hello is the dialling side's first message.
+// hello is the dialling side's first message. Its fields follow one another on
+// the wire, as those of welcome do.
 type hello struct {
-	versions versionRange
-	want     uint8
-	id       tunnelID // zero for a new tunnel
-	nonce    nonce
-	streams  uint32 // that the host may have open at a time
+	Versions versionRange
+	Want     uint8
+	ID       tunnelID // zero for a new tunnel
+	Nonce    nonce
+	Streams  uint32 // that the host may have open at a time
 }
 
 // welcome is the host's answer.
 type welcome struct {
-	status   uint8
-	versions versionRange
-	version  uint8 // chosen
-	id       tunnelID
-	secret   secret // of a new tunnel; zero for a further carrier
-	nonce    nonce
-	streams  uint32 // that the dialling side may have open at a time
+	Status   uint8
+	Versions versionRange
+	Version  uint8 // chosen
+	ID       tunnelID
+	Secret   secret // of a new tunnel; zero for a further carrier
+	Nonce    nonce
+	Streams  uint32 // that the dialling side may have open at a time
 }
 
-func (h hello) encode() []byte {
-	b := []byte{h.versions.Min, h.versions.Max, h.want}
-	b = append(b, h.id[:]...)
-	b = append(b, h.nonce[:]...)
-	return binary.LittleEndian.AppendUint32(b, h.streams)
+// encode writes a hello or a welcome.
+func encode[M hello | welcome](m M) []byte {
+	b, _ := binary.Append(nil, binary.LittleEndian, m) // of fixed size, which cannot fail
+	return b
 }
 
 func parseHello(b []byte) (hello, error) {
 	var h hello
-	if len(b) < helloSize {
+	if _, err := binary.Decode(b, binary.LittleEndian, &h); err != nil {
 		return h, fmt.Errorf("%w: a hello of %d bytes", ErrHandshake, len(b))
 	}
-	h.versions, h.want = versionRange{b[0], b[1]}, b[2]
-	b = b[3:]
-	b = b[copy(h.id[:], b):]
-	b = b[copy(h.nonce[:], b):]
-	h.streams = binary.LittleEndian.Uint32(b)
-	if h.versions.Min > h.versions.Max || h.streams < leastStreams || h.want != wantTunnel && h.want != wantJoin {
-		return h, fmt.Errorf("%w: a hello that makes no sense", ErrHandshake)
+	if h.Versions.Min > h.Versions.Max || h.Streams < leastStreams || h.Want != wantTunnel && h.Want != wantJoin {
+		return h, fmt.Errorf("%w: an invalid hello", ErrHandshake)
 	}
 	return h, nil
 }
 
-func (w welcome) encode() []byte {
-	b := []byte{w.status, w.versions.Min, w.versions.Max, w.version}
-	b = append(b, w.id[:]...)
-	b = append(b, w.secret[:]...)
-	b = append(b, w.nonce[:]...)
-	return binary.LittleEndian.AppendUint32(b, w.streams)
-}
-
 func parseWelcome(b []byte) (welcome, error) {
 	var w welcome
-	if len(b) < welcomeSize {
+	if _, err := binary.Decode(b, binary.LittleEndian, &w); err != nil {
 		return w, fmt.Errorf("%w: a welcome of %d bytes", ErrHandshake, len(b))
 	}
-	w.status, w.versions, w.version = b[0], versionRange{b[1], b[2]}, b[3]
-	b = b[4:]
-	b = b[copy(w.id[:], b):]
-	b = b[copy(w.secret[:], b):]
-	b = b[copy(w.nonce[:], b):]
-	w.streams = binary.LittleEndian.Uint32(b)
-	if w.versions.Min > w.versions.Max || w.status == statusFine && w.streams < leastStreams {
-		return w, fmt.Errorf("%w: a welcome that makes no sense", ErrHandshake)
+	if w.Versions.Min > w.Versions.Max || w.Status == statusFine && w.Streams < leastStreams {
+		return w, fmt.Errorf("%w: an invalid welcome", ErrHandshake)
 	}
 	return w, nil
 }
@@ -158,9 +137,9 @@ type greeting struct {
 // greet does the dialling side's part. For a further carrier id and s are those
 // of its tunnel, else zero.
 func greet(conn net.Conn, c Config, want uint8, id tunnelID, s secret) (greeting, error) {
-	h := hello{versions: c.versions, want: want, id: id, streams: uint32(c.MaxStreams)}
-	_, _ = rand.Read(h.nonce[:])
-	asked, start := h.encode(), time.Now()
+	h := hello{Versions: c.versions, Want: want, ID: id, Streams: uint32(c.MaxStreams)}
+	_, _ = rand.Read(h.Nonce[:])
+	asked, start := encode(h), time.Now()
 	if err := sendMessage(conn, asked); err != nil {
 		return greeting{}, err
 	}
@@ -176,8 +155,8 @@ func greet(conn net.Conn, c Config, want uint8, id tunnelID, s secret) (greeting
 		return g, err
 	}
 	if want == wantTunnel {
-		s = g.welcome.secret
-	} else if g.welcome.id != id {
+		s = g.welcome.Secret
+	} else if g.welcome.ID != id {
 		return g, fmt.Errorf("%w: a welcome to another tunnel", ErrHandshake)
 	}
 	return g, sendMessage(conn, proof(s, asked, answer))
@@ -185,21 +164,21 @@ func greet(conn net.Conn, c Config, want uint8, id tunnelID, s secret) (greeting
 
 // judge says whether the dialling side goes on with what the host answered.
 func judge(w welcome, ours versionRange) error {
-	switch w.status {
+	switch w.Status {
 	case statusFine:
 	case statusVersion:
-		return &VersionError{ours.Min, ours.Max, w.versions.Min, w.versions.Max}
+		return &VersionError{ours.Min, ours.Max, w.Versions.Min, w.Versions.Max}
 	case statusFull:
 		return fmt.Errorf("%w: it holds as many as it may", ErrRefused)
 	case statusUnknown:
 		return fmt.Errorf("%w: it knows no such tunnel", ErrRefused)
 	default:
-		return fmt.Errorf("%w: status %d", ErrRefused, w.status)
+		return fmt.Errorf("%w: status %d", ErrRefused, w.Status)
 	}
-	switch best := ours.best(w.versions); {
+	switch best := ours.best(w.Versions); {
 	case best == 0:
-		return &VersionError{ours.Min, ours.Max, w.versions.Min, w.versions.Max}
-	case w.version != best:
+		return &VersionError{ours.Min, ours.Max, w.Versions.Min, w.Versions.Max}
+	case w.Version != best:
 		return ErrDowngrade
 	}
 	return nil

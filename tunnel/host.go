@@ -85,14 +85,14 @@ func (h *Host) greeted(c Carrier) error {
 	if err != nil {
 		return err
 	}
-	w := welcome{versions: h.cfg.versions, version: h.cfg.versions.best(hi.versions), streams: uint32(h.cfg.MaxStreams)}
-	_, _ = rand.Read(w.nonce[:])
-	if w.version == 0 {
-		w.status = statusVersion
-		_ = sendMessage(c, w.encode())
-		return &VersionError{w.versions.Min, w.versions.Max, hi.versions.Min, hi.versions.Max}
+	w := welcome{Versions: h.cfg.versions, Version: h.cfg.versions.best(hi.Versions), Streams: uint32(h.cfg.MaxStreams)}
+	_, _ = rand.Read(w.Nonce[:])
+	if w.Version == 0 {
+		w.Status = statusVersion
+		_ = sendMessage(c, encode(w))
+		return &VersionError{w.Versions.Min, w.Versions.Max, hi.Versions.Min, hi.Versions.Max}
 	}
-	if hi.want == wantJoin {
+	if hi.Want == wantJoin {
 		return h.joined(c, hi, w, asked)
 	}
 	return h.begun(c, hi, w, asked)
@@ -100,20 +100,20 @@ func (h *Host) greeted(c Carrier) error {
 
 // begun makes a new tunnel.
 func (h *Host) begun(c Carrier, hi hello, w welcome, asked []byte) error {
-	_, _ = rand.Read(w.id[:])
-	_, _ = rand.Read(w.secret[:])
-	b := h.book(w.id)
+	_, _ = rand.Read(w.ID[:])
+	_, _ = rand.Read(w.Secret[:])
+	b := h.book(w.ID)
 	if b == nil {
-		w.status, w.id, w.secret = statusFull, tunnelID{}, secret{}
+		w.Status, w.ID, w.Secret = statusFull, tunnelID{}, secret{}
 		return refuse(c, w)
 	}
 	defer close(b.settled)
-	if err := agree(c, w, w.secret, asked); err != nil {
-		h.forget(w.id)
+	if err := agree(c, w, w.Secret, asked); err != nil {
+		h.forget(w.ID)
 		return err
 	}
-	t := newTunnel(h.cfg, c, c.Peer, w.version, hi.streams, false)
-	t.id, t.secret = w.id, w.secret
+	t := newTunnel(h.cfg, c, c.Peer, w.Version, hi.Streams, false)
+	t.id, t.secret = w.ID, w.Secret
 	close(t.joining)
 	t.onEnd = func() { h.forget(t.id) }
 	h.mu.Lock()
@@ -129,16 +129,16 @@ func (h *Host) begun(c Carrier, hi hello, w welcome, asked []byte) error {
 
 // joined gives a tunnel a second carrier.
 func (h *Host) joined(c Carrier, hi hello, w welcome, asked []byte) error {
-	t := h.find(hi.id)
-	if t == nil || !t.peer.same(c.Peer) || t.version != w.version {
-		w.status = statusUnknown
+	t := h.find(hi.ID)
+	if t == nil || !t.peer.same(c.Peer) || t.version != w.Version {
+		w.Status = statusUnknown
 		return refuse(c, w)
 	}
 	if t.full() {
-		w.status = statusFull
+		w.Status = statusFull
 		return refuse(c, w)
 	}
-	w.id = hi.id
+	w.ID = hi.ID
 	if err := agree(c, w, t.secret, asked); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (h *Host) joined(c Carrier, hi hello, w welcome, asked []byte) error {
 // agree answers and waits for the proof. From then on the carrier has no
 // deadline but those of its writes.
 func agree(c Carrier, w welcome, s secret, asked []byte) error {
-	answer := w.encode()
+	answer := encode(w)
 	if err := sendMessage(c, answer); err != nil {
 		return err
 	}
@@ -160,8 +160,8 @@ func agree(c Carrier, w welcome, s secret, asked []byte) error {
 }
 
 func refuse(c Carrier, w welcome) error {
-	_ = sendMessage(c, w.encode())
-	return fmt.Errorf("%w: status %d", ErrRefused, w.status)
+	_ = sendMessage(c, encode(w))
+	return fmt.Errorf("%w: status %d", ErrRefused, w.Status)
 }
 
 // book keeps room for a tunnel, or returns nil. A tunnel that nobody has

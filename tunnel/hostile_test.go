@@ -79,33 +79,33 @@ func TestDowngradeIsNoticed(t *testing.T) {
 		go func() {
 			defer theirs.Close()
 			if _, err := receiveMessage(theirs); err == nil {
-				_ = sendMessage(theirs, w.encode())
+				_ = sendMessage(theirs, encode(w))
 				_, _ = receiveMessage(theirs)
 			}
 		}()
 		_, err := greet(ours, versions(1, 3).withDefaults(), wantTunnel, tunnelID{}, secret{})
 		return err
 	}
-	if err := fake(welcome{versions: versionRange{1, 3}, version: 2, streams: 1}); !errors.Is(err, ErrDowngrade) {
+	if err := fake(welcome{Versions: versionRange{1, 3}, Version: 2, Streams: 1}); !errors.Is(err, ErrDowngrade) {
 		t.Errorf("an older version than the best: %v", err)
 	}
-	if err := fake(welcome{versions: versionRange{1, 3}, version: 4, streams: 1}); !errors.Is(err, ErrDowngrade) {
+	if err := fake(welcome{Versions: versionRange{1, 3}, Version: 4, Streams: 1}); !errors.Is(err, ErrDowngrade) {
 		t.Errorf("a version that nobody speaks: %v", err)
 	}
 	// A middle that also changes the range changes what the confirmation covers.
 	h := NewHost(versions(1, 3))
 	defer h.Close()
 	conn, result := served(t, h, Peer{})
-	sent := hello{versions: versionRange{1, 3}, want: wantTunnel, streams: 1}
+	sent := hello{Versions: versionRange{1, 3}, Want: wantTunnel, Streams: 1}
 	changed := sent
-	changed.versions.Max = 1
-	_ = sendMessage(conn, changed.encode())
+	changed.Versions.Max = 1
+	_ = sendMessage(conn, encode(changed))
 	answer, err := receiveMessage(conn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w, _ := parseWelcome(answer)
-	_ = sendMessage(conn, proof(w.secret, sent.encode(), answer))
+	_ = sendMessage(conn, proof(w.Secret, encode(sent), answer))
 	if err := <-result; !errors.Is(err, ErrHandshake) {
 		t.Errorf("a changed hello was taken: %v", err)
 	}
@@ -140,10 +140,10 @@ func TestJoining(t *testing.T) {
 		_, w := firstCarrier(t, h, someone)
 		moved := someone
 		moved.Address = "elsewhere"
-		if err := join(t, h, moved, w.id, w.secret); err != nil {
+		if err := join(t, h, moved, w.ID, w.Secret); err != nil {
 			t.Fatal(err)
 		}
-		if err := join(t, h, someone, w.id, w.secret); !errors.Is(err, ErrRefused) {
+		if err := join(t, h, someone, w.ID, w.Secret); !errors.Is(err, ErrRefused) {
 			t.Errorf("a third carrier: %v", err)
 		}
 	})
@@ -151,13 +151,13 @@ func TestJoining(t *testing.T) {
 		h := NewHost(Config{})
 		defer h.Close()
 		_, w := firstCarrier(t, h, someone)
-		if err := join(t, h, other, w.id, w.secret); !errors.Is(err, ErrRefused) {
+		if err := join(t, h, other, w.ID, w.Secret); !errors.Is(err, ErrRefused) {
 			t.Errorf("another peer: %v", err)
 		}
-		if err := join(t, h, someone, tunnelID{1}, w.secret); !errors.Is(err, ErrRefused) {
+		if err := join(t, h, someone, tunnelID{1}, w.Secret); !errors.Is(err, ErrRefused) {
 			t.Errorf("a guessed name: %v", err)
 		}
-		if err := join(t, h, someone, w.id, secret{1}); !errors.Is(err, ErrHandshake) {
+		if err := join(t, h, someone, w.ID, secret{1}); !errors.Is(err, ErrHandshake) {
 			t.Errorf("a wrong secret: %v", err)
 		}
 	})
@@ -165,7 +165,7 @@ func TestJoining(t *testing.T) {
 		h := NewHost(Config{})
 		defer h.Close()
 		_, w := firstCarrier(t, h, someone)
-		asked := hello{versions: versionRange{oldestVersion, Version}, want: wantJoin, id: w.id, streams: 9}.encode()
+		asked := encode(hello{Versions: versionRange{oldestVersion, Version}, Want: wantJoin, ID: w.ID, Streams: 9})
 		record := func(confirmation []byte) ([]byte, error) {
 			conn, result := served(t, h, someone)
 			_ = sendMessage(conn, asked)
@@ -174,7 +174,7 @@ func TestJoining(t *testing.T) {
 				t.Fatal(err)
 			}
 			if confirmation == nil {
-				confirmation = proof(w.secret, asked, answer)
+				confirmation = proof(w.Secret, asked, answer)
 			}
 			_ = sendMessage(conn, confirmation)
 			err = <-result
@@ -185,7 +185,7 @@ func TestJoining(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for h.find(w.id).full() {
+		for h.find(w.ID).full() {
 			time.Sleep(time.Millisecond)
 		}
 		if _, err := record(genuine); !errors.Is(err, ErrHandshake) {

@@ -2,11 +2,13 @@ package secure
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -147,10 +149,7 @@ func (d *Clients) List() []Client {
 		out[i].Live = len(d.live[out[i].Key])
 	}
 	slices.SortFunc(out, func(a, b Client) int {
-		if byName := strings.Compare(a.Name, b.Name); byName != 0 {
-			return byName
-		}
-		return strings.Compare(a.Key, b.Key)
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key))
 	})
 	return out
 }
@@ -187,31 +186,6 @@ func (d *Clients) Add(client Client) error {
 	})
 }
 
-// Rename gives a client another name.
-func (d *Clients) Rename(key, name string) error {
-	return d.change("", func(list []Client) ([]Client, error) {
-		i := slices.IndexFunc(list, func(client Client) bool { return client.Key == key })
-		if i < 0 {
-			return nil, ErrUnknownClient
-		}
-		list[i].Name = name
-		return list, list[i].check()
-	})
-}
-
-// Allow changes the owner and role of a client. Its connections end, so that none
-// keeps what was allowed before.
-func (d *Clients) Allow(key string, grant Grant) error {
-	return d.change(key, func(list []Client) ([]Client, error) {
-		i := slices.IndexFunc(list, func(client Client) bool { return client.Key == key })
-		if i < 0 {
-			return nil, ErrUnknownClient
-		}
-		list[i].Owner, list[i].Role = grant.Owner, grant.Role
-		return list, list[i].check()
-	})
-}
-
 // Revoke removes a client and ends its connections at once. When the file cannot
 // be written, the connections end but the client stays listed: after a restart it
 // would be accepted again.
@@ -232,20 +206,15 @@ func (d *Clients) Disconnect() int {
 	d.mu.Lock()
 	clients := len(d.live)
 	var ended []io.Closer
-	for _, connections := range d.live {
-		for c := range connections {
-			ended = append(ended, c)
-		}
+	for key := range d.live {
+		ended = append(ended, d.connections(key)...)
 	}
 	d.mu.Unlock()
-	for _, c := range ended {
-		_ = c.Close() // it takes itself out of the list
-	}
+	closeAll(ended)
 	return clients
 }
 
-// change edits the list, writes it and, when cut is not empty, ends that
-// client's connections.
+// change edits the list, writes it and ends the connections of the client cut.
 func (d *Clients) change(cut string, edit func([]Client) ([]Client, error)) error {
 	d.mu.Lock()
 	list, err := edit(slices.Clone(d.list))
@@ -255,15 +224,20 @@ func (d *Clients) change(cut string, edit func([]Client) ([]Client, error)) erro
 	if err == nil {
 		d.list = list
 	}
-	var ended []io.Closer
-	for c := range d.live[cut] {
-		ended = append(ended, c)
-	}
+	ended := d.connections(cut)
 	d.mu.Unlock()
-	for _, c := range ended {
-		_ = c.Close() // it takes itself out of the list
-	}
+	closeAll(ended)
 	return err
+}
+
+// connections returns the live ones of a client; d.mu is held.
+func (d *Clients) connections(key string) []io.Closer { return slices.Collect(maps.Keys(d.live[key])) }
+
+// closeAll closes connections, which take themselves out of the list.
+func closeAll(connections []io.Closer) {
+	for _, c := range connections {
+		_ = c.Close()
+	}
 }
 
 // save writes the list; d.mu is held so that files follow one another in order.
@@ -286,30 +260,28 @@ func (d *Clients) index(key string) int {
 func (d *Clients) admit(key string, old []string, conn io.Closer, most int) (client Client, moved string, err error) {
 	d.mu.Lock()
 	i := d.index(key)
-	if i < 0 {
-		for _, before := range old {
-			if i = d.index(before); i >= 0 {
-				moved = before
-				break
-			}
+	for _, before := range old {
+		if i < 0 {
+			i, moved = d.index(before), before
 		}
 	}
 	if i < 0 {
 		d.mu.Unlock()
 		return Client{}, "", ErrUnknownClient
 	}
-	client, ended, err := d.attach(i, key, moved, conn, most)
+	ended := d.connections(moved)
+	client, err = d.attach(i, key, moved, conn, most)
 	d.mu.Unlock()
-	for _, c := range ended {
-		_ = c.Close()
+	if err == nil {
+		closeAll(ended)
 	}
 	return client, moved, err
 }
 
 // attach is admit's part for the client at i; d.mu is held.
-func (d *Clients) attach(i int, key, moved string, conn io.Closer, most int) (Client, []io.Closer, error) {
+func (d *Clients) attach(i int, key, moved string, conn io.Closer, most int) (Client, error) {
 	if moved == "" && len(d.live[key]) >= most {
-		return Client{}, nil, errBusyClient
+		return Client{}, errBusyClient
 	}
 	list := slices.Clone(d.list)
 	now := d.now().UTC().Truncate(time.Second)
@@ -320,19 +292,15 @@ func (d *Clients) attach(i int, key, moved string, conn io.Closer, most int) (Cl
 	}
 	if moved != "" || stale {
 		if err := d.save(list); err != nil && moved != "" {
-			return Client{}, nil, err // a full disk refuses only a client with a new key
+			return Client{}, err // a full disk refuses only a client with a new key
 		}
 		d.list = list
-	}
-	var ended []io.Closer
-	for c := range d.live[moved] {
-		ended = append(ended, c)
 	}
 	if d.live[key] == nil {
 		d.live[key] = map[io.Closer]struct{}{}
 	}
 	d.live[key][conn] = struct{}{}
-	return list[i], ended, nil
+	return list[i], nil
 }
 
 // release says that a connection has ended.

@@ -1,6 +1,7 @@
 package secure
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -80,18 +81,57 @@ func (d *Dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 	d.mu.Lock()
 	key, web := d.key, d.web
 	d.mu.Unlock()
-	conn, err := d.try(ctx, key, web)
-	if err == nil || !d.config.Fallback || d.config.Address.Web || ctx.Err() != nil || !blocked(err) {
-		return conn, err
+	var moved string
+	conn, raw, web, err := d.config.connectEither(ctx, web, protoTunnel, func(peer proven) (err error) {
+		moved, err = peer.expected(key)
+		return err
+	})
+	if err == nil && moved != "" {
+		if err = d.move(key, moved); err != nil {
+			_ = raw.Close()
+		}
 	}
-	conn, otherErr := d.try(ctx, key, !web)
-	if otherErr != nil {
-		return nil, err
+	if err != nil {
+		return nil, connectFault(ctx, d.config.Address.String(), err)
 	}
 	d.mu.Lock()
-	d.web = !web
+	d.web = web
 	d.mu.Unlock()
-	return conn, nil
+	peer := tunnel.Peer{Transport: "tls", Key: cmp.Or(moved, key), Address: raw.RemoteAddr().String()}
+	if web {
+		peer.Transport = "wss"
+	}
+	return tunnel.Carrier{Conn: &dialed{Conn: conn, raw: raw}, Peer: peer}, nil
+}
+
+// connectEither is connect by WebSocket if web, else by TLS, and where there is a
+// fallback by the other when the network may have been in the way. It returns the
+// one that worked, or the first one's error.
+func (c DialConfig) connectEither(ctx context.Context, web bool, protocol string,
+	check func(proven) error) (conn *tls.Conn, raw net.Conn, byWeb bool, err error) {
+	conn, raw, err = c.connectBy(ctx, web, protocol, check)
+	if err == nil || !c.Fallback || c.Address.Web || ctx.Err() != nil || !blocked(err) {
+		return conn, raw, web, err
+	}
+	if conn, raw, otherErr := c.connectBy(ctx, !web, protocol, check); otherErr == nil {
+		return conn, raw, !web, nil
+	}
+	return nil, nil, web, err
+}
+
+// connectBy is connect by one of the two.
+func (c DialConfig) connectBy(ctx context.Context, web bool, protocol string,
+	check func(proven) error) (*tls.Conn, net.Conn, error) {
+	if c.Fallback && !web {
+		limited, cancel := context.WithTimeout(ctx, directTimeout)
+		defer cancel()
+		ctx = limited
+	}
+	address := c.Address
+	if web && !address.Web {
+		address.Web, address.Path = true, webPath
+	}
+	return c.connect(ctx, address, protocol, check)
 }
 
 // blocked reports whether an error may be the network's doing.
@@ -99,41 +139,6 @@ func blocked(err error) bool {
 	var key *KeyError
 	var unresolved *net.DNSError
 	return !errors.As(err, &key) && !errors.As(err, &unresolved)
-}
-
-func (d *Dialer) try(ctx context.Context, key string, web bool) (net.Conn, error) {
-	if d.config.Fallback && !web {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, directTimeout)
-		defer cancel()
-	}
-	var moved string
-	check := func(peer proven) (err error) {
-		moved, err = peer.expected(key)
-		return err
-	}
-	address := d.config.Address
-	if web && !address.Web {
-		address.Web, address.Path = true, webPath
-	}
-	conn, raw, err := d.config.connect(ctx, address, protoTunnel, check)
-	if err == nil && moved != "" {
-		err = d.move(key, moved)
-		if err != nil {
-			_ = raw.Close()
-		}
-	}
-	if err != nil {
-		return nil, connectFault(ctx, address.String(), err)
-	}
-	peer := tunnel.Peer{Transport: "tls", Key: key, Address: raw.RemoteAddr().String()}
-	if moved != "" {
-		peer.Key = moved
-	}
-	if web {
-		peer.Transport = "wss"
-	}
-	return tunnel.Carrier{Conn: &dialed{Conn: conn, raw: raw}, Peer: peer}, nil
 }
 
 // move expects a new key from now on. The handshake has proved that the peer has

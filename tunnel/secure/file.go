@@ -1,12 +1,15 @@
 package secure
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/moby/sys/atomicwriter"
 )
 
 // readLimited reads a file of at most limit bytes.
@@ -31,37 +34,16 @@ func createFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	temporary, err := writeTemporary(path, content)
-	if err != nil {
+	temporary := path + "." + rand.Text()
+	if err := atomicwriter.WriteFile(temporary, content, 0o600); err != nil {
 		return err
 	}
-	if err := os.Link(temporary, path); err == nil || errors.Is(err, fs.ErrExist) {
-		return errors.Join(err, os.Remove(temporary))
+	err := os.Link(temporary, path)
+	if err != nil && !errors.Is(err, fs.ErrExist) { // a file system without links: only this program may race
+		if _, missing := os.Lstat(path); missing != nil {
+			return os.Rename(temporary, path)
+		}
+		err = fs.ErrExist
 	}
-	// A file system without links: the race is with this program alone.
-	if _, err := os.Lstat(path); err == nil {
-		return errors.Join(fs.ErrExist, os.Remove(temporary))
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return errors.Join(err, os.Remove(temporary))
-	}
-	return nil
-}
-
-func writeTemporary(path string, content []byte) (string, error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return "", err
-	}
-	_, err = file.Write(content)
-	if err == nil {
-		err = file.Sync()
-	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return "", errors.Join(err, os.Remove(file.Name()))
-	}
-	return file.Name(), nil
+	return errors.Join(err, os.Remove(temporary))
 }

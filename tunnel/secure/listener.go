@@ -1,6 +1,7 @@
 package secure
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -32,18 +33,10 @@ type ListenConfig struct {
 }
 
 func (c ListenConfig) withDefaults() ListenConfig {
-	if c.Handshake == 0 {
-		c.Handshake = 10 * time.Second
-	}
-	if c.MaxPending == 0 {
-		c.MaxPending = 128
-	}
-	if c.PerAddress == 0 {
-		c.PerAddress = 16
-	}
-	if c.PerClient == 0 {
-		c.PerClient = 16
-	}
+	c.Handshake = cmp.Or(c.Handshake, 10*time.Second)
+	c.MaxPending = cmp.Or(c.MaxPending, 128)
+	c.PerAddress = cmp.Or(c.PerAddress, 16)
+	c.PerClient = cmp.Or(c.PerClient, 16)
 	if c.Observe == nil {
 		c.Observe = func(Event) {}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"time"
 
 	"slipway/tunnel"
@@ -53,7 +52,7 @@ func Pair(ctx context.Context, config PairConfig) (Paired, error) {
 	defer cancel()
 	dial := config.Dial.withDefaults()
 	var peer proven
-	conn, raw, err := dial.connectEither(ctx, protoPair, func(p proven) error {
+	conn, raw, _, err := dial.connectEither(ctx, dial.Address.Web, protoPair, func(p proven) error {
 		peer = p // anybody for now: the exchange tells
 		return nil
 	})
@@ -72,27 +71,6 @@ func Pair(ctx context.Context, config PairConfig) (Paired, error) {
 		return Paired{}, pairFault(ctx, dial.Address, err)
 	}
 	return paired, nil
-}
-
-// connectEither is connect by TLS and, where that is wanted, by WebSocket.
-func (c DialConfig) connectEither(ctx context.Context, protocol string,
-	check func(proven) error) (*tls.Conn, net.Conn, error) {
-	first := ctx
-	if c.Fallback && !c.Address.Web {
-		limited, cancel := context.WithTimeout(ctx, directTimeout)
-		defer cancel()
-		first = limited
-	}
-	conn, raw, err := c.connect(first, c.Address, protocol, check)
-	if err == nil || !c.Fallback || c.Address.Web || ctx.Err() != nil || !blocked(err) {
-		return conn, raw, err
-	}
-	web := c.Address
-	web.Web, web.Path = true, webPath
-	if conn, raw, webErr := c.connect(ctx, web, protocol, check); webErr == nil {
-		return conn, raw, nil
-	}
-	return nil, nil, err
 }
 
 // pairOver is the dialer's side of the exchange.
