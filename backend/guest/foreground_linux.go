@@ -21,10 +21,8 @@ func (t *tty) Foreground() (string, bool) {
 	}
 	var group int
 	var failure error
-	if err := conn.Control(func(fd uintptr) {
-		group,
-			failure = unix.IoctlGetInt(int(fd), unix.TIOCGPGRP)
-	}); err != nil || failure != nil || group <= 0 {
+	err = conn.Control(func(fd uintptr) { group, failure = unix.IoctlGetInt(int(fd), unix.TIOCGPGRP) })
+	if err != nil || failure != nil || group <= 0 {
 		return "", false
 	}
 	command := commandOf(group)
@@ -40,19 +38,15 @@ func (t *tty) Foreground() (string, bool) {
 
 // commandOf is the command line of a process, shortened, or "" if it is gone.
 func commandOf(pid int) string {
-	const longest, maxCommandLine = 60, 4 << 10
+	const maxCommandLine = 4 << 10
 	line, err := kernelFile("/proc/"+strconv.Itoa(pid)+"/cmdline", maxCommandLine)
 	if err != nil {
 		return ""
 	}
-	words := strings.Fields(strings.ToValidUTF8(string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})), "?"))
+	words := strings.Fields(string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 	if len(words) == 0 {
 		return ""
 	}
 	words[0] = path.Base(words[0])
-	text := []rune(strings.Join(words, " "))
-	if len(text) > longest {
-		text = append(text[:longest-1], '…')
-	}
-	return string(text)
+	return shorten(words)
 }

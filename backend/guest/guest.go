@@ -53,7 +53,6 @@ func New(cfg Config) *Guest {
 	g := &Guest{cfg: cfg, watched: make(chan struct{}), ready: make(chan struct{})}
 	g.watch = sync.OnceFunc(func() { close(g.watched) })
 	g.setup = sync.OnceFunc(func() { close(g.ready) })
-	g.services.byID = map[string]*service{}
 	return g
 }
 

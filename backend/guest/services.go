@@ -24,20 +24,25 @@ const (
 
 // services holds the programs that serve ports, in the order of their start.
 type services struct {
-	mu    sync.Mutex // guards what follows
-	byID  map[string]*service
-	order []string
+	mu   sync.Mutex // guards list
+	list []*service
+}
+
+// index returns where a service is in the list, -1 if it is not; mu is held.
+func (l *services) index(id string) int {
+	return slices.IndexFunc(l.list, func(s *service) bool { return s.req.ID == id })
 }
 
 // service is one start of a program.
 type service struct {
-	req     link.ServiceRequest
-	output  tail
-	settled chan struct{} // closed when it is ready or has failed
-	ended   chan struct{} // closed when the process has ended or was never started
+	req      link.ServiceRequest
+	output   tail
+	launched chan struct{}    // closed when the start was tried
+	process  terminal.Process // set before launched is closed; nil: it could not be started
+	settled  chan struct{}    // closed when it is ready or has failed
+	ended    chan struct{}    // closed when the process has ended or was never started
 
-	mu      sync.Mutex       // guards what follows
-	process terminal.Process // nil before its start; never changed after
+	mu      sync.Mutex // guards what follows
 	state   link.ServiceState
 	code    *int
 	failure *session.Cause
@@ -93,19 +98,19 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 func (l *services) enter(req link.ServiceRequest) (s *service, fresh bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if known := l.byID[req.ID]; known != nil {
-		if known.alive() {
+	if at := l.index(req.ID); at >= 0 {
+		if known := l.list[at]; known.alive() {
 			return known, false, nil
 		}
-		l.order = slices.DeleteFunc(l.order, func(id string) bool { return id == req.ID })
-	} else if len(l.order) >= maxServices {
+		l.list = slices.Delete(l.list, at, at+1)
+	} else if len(l.list) >= maxServices {
 		return nil, false, &session.Error{Code: session.CodeUseTooMany,
-			Message: fmt.Sprintf("The session holds %d apps, which is the most there may be.", maxServices),
+			Message: fmt.Sprintf("The session already has %d apps, the maximum.", maxServices),
 			Hint:    "Stop some of them."}
 	}
-	s = &service{req: req, state: link.ServiceStarting, settled: make(chan struct{}), ended: make(chan struct{})}
-	l.byID[req.ID] = s
-	l.order = append(l.order, req.ID)
+	s = &service{req: req, state: link.ServiceStarting, launched: make(chan struct{}), settled: make(chan struct{}),
+		ended: make(chan struct{})}
+	l.list = append(l.list, s)
 	return s, true, nil
 }
 
@@ -117,7 +122,9 @@ func (g *Guest) servicesChanged() {
 func (g *Guest) run(s *service) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.req.Timeout)
 	defer cancel()
-	if err := g.launch(ctx, s); err != nil {
+	err := g.launch(ctx, s)
+	close(s.launched)
+	if err != nil {
 		close(s.ended)
 		g.settle(s, link.ServiceFailed, err)
 		return
@@ -157,16 +164,14 @@ func (g *Guest) launch(ctx context.Context, s *service) error {
 		}
 	}
 	process, err := g.cfg.Processes.Start(Command{Argv: s.req.Argv, Env: s.req.Env})
-	if err != nil {
-		if session.CodeOf(err).Detail() == session.DetailNotFound {
-			return notInstalled(name)
-		}
-		return session.AsError(err, session.CodeGuestInternal)
+	switch {
+	case err == nil:
+		s.process = process
+		return nil
+	case session.CodeOf(err).Detail() == session.DetailNotFound:
+		return notInstalled(name)
 	}
-	s.mu.Lock()
-	s.process = process
-	s.mu.Unlock()
-	return nil
+	return session.AsError(err, session.CodeGuestInternal)
 }
 
 func notInstalled(name string) error {
@@ -236,73 +241,52 @@ func (g *Guest) settle(s *service, state link.ServiceState, failure error) bool 
 
 // stopService ends a service and forgets it.
 func (g *Guest) stopService(ctx context.Context, id string) error {
-	g.services.mu.Lock()
-	s := g.services.byID[id]
-	g.services.mu.Unlock()
-	if s == nil {
+	l := &g.services
+	l.mu.Lock()
+	at := l.index(id)
+	if at < 0 {
+		l.mu.Unlock()
 		return nil
 	}
+	s := l.list[at]
+	l.mu.Unlock()
 	if err := g.end(ctx, s); err != nil {
 		return err
 	}
-	g.services.mu.Lock()
-	if g.services.byID[id] == s {
-		delete(g.services.byID, id)
-		g.services.order = slices.DeleteFunc(g.services.order, func(other string) bool { return other == id })
-	}
-	g.services.mu.Unlock()
+	l.mu.Lock()
+	l.list = slices.DeleteFunc(l.list, func(other *service) bool { return other == s })
+	l.mu.Unlock()
 	g.servicesChanged()
 	return nil
 }
 
-// end kills a service's program and waits for its end. One that is being
-// started is first waited for.
+// end kills a service's program and waits for its end, after its start if that is
+// under way.
 func (g *Guest) end(ctx context.Context, s *service) error {
-	g.settle(s, link.ServiceFailed,
-		&session.Error{Code: session.CodeAppConflict, Message: fmt.Sprintf("%s was stopped before it answered.",
-			path.Base(s.req.Argv[0])), Hint: "Start it again."})
-	for {
-		select {
-		case <-s.ended:
-			return nil
-		case <-ctx.Done():
-			return &session.Error{Code: session.CodeAppTimeout, Message: fmt.Sprintf("%s did not end in time.",
-				s.req.ID),
-				Hint: "Try again, or end it in a terminal.", Err: ctx.Err()}
-		default:
+	g.settle(s, link.ServiceFailed, &session.Error{Code: session.CodeAppConflict,
+		Message: fmt.Sprintf("%s was stopped before it answered.", path.Base(s.req.Argv[0])), Hint: "Start it again."})
+	select {
+	case <-s.launched:
+		if s.process != nil {
+			s.process.Kill()
 		}
-		if process := s.started(); process != nil {
-			process.Kill()
-			select {
-			case <-s.ended:
-			case <-ctx.Done():
-			}
-			continue
-		}
-		select {
-		case <-s.ended:
-		case <-ctx.Done():
-		case <-time.After(10 * time.Millisecond):
-		}
+	case <-ctx.Done():
 	}
-}
-
-// started returns the process once there is one.
-func (s *service) started() terminal.Process {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.process
+	select {
+	case <-s.ended:
+		return nil
+	case <-ctx.Done():
+		return &session.Error{Code: session.CodeAppTimeout, Message: fmt.Sprintf("%s did not stop in time.", s.req.ID),
+			Hint: "Try again, or stop it in a terminal.", Err: ctx.Err()}
+	}
 }
 
 func (g *Guest) listServices() []link.Service {
 	g.services.mu.Lock()
-	held := make([]*service, 0, len(g.services.order))
-	for _, id := range g.services.order {
-		held = append(held, g.services.byID[id])
-	}
+	all := slices.Clone(g.services.list)
 	g.services.mu.Unlock()
 	list := []link.Service{}
-	for _, s := range held {
+	for _, s := range all {
 		list = append(list, s.describe())
 	}
 	return list

@@ -68,7 +68,7 @@ func become(args []string) error {
 	dir, argv := args[2], args[3:]
 	if err := os.Chdir(dir); err != nil {
 		return &session.Error{Code: session.CodeGuestInternal,
-			Message: fmt.Sprintf("The folder %s cannot be entered: %v.", dir, errno(err)),
+			Message: fmt.Sprintf("Cannot change to directory %s: %v.", dir, errno(err)),
 			Hint:    "Create it first, or choose another."}
 	}
 	return execute(argv)
@@ -102,21 +102,21 @@ func writeGroups(gid int, more []int) string {
 	return text
 }
 
-func readGroups(text string) ([]uint32, error) {
-	var groups []uint32
+func readGroups(text string) ([]int, error) {
+	var groups []int
 	for field := range strings.SplitSeq(text, ",") {
 		group, err := strconv.ParseUint(field, 10, 32)
 		if err != nil {
 			return nil, err
 		}
-		groups = append(groups, uint32(group))
+		groups = append(groups, int(group))
 	}
 	return groups, nil
 }
 
 // dropPrivileges makes this thread the user's, without any capability, and
 // makes sure of it. The first group is the user's own.
-func dropPrivileges(uid int, groups []uint32) error {
+func dropPrivileges(uid int, groups []int) error {
 	gid := groups[0]
 	for capability := uintptr(0); ; capability++ {
 		set, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, capability, 0, 0, 0)
@@ -130,7 +130,7 @@ func dropPrivileges(uid int, groups []uint32) error {
 			return fmt.Errorf("give up capability %d: %w", capability, err)
 		}
 	}
-	if err := setGroups(groups); err != nil {
+	if err := unix.Setgroups(groups); err != nil { // of this thread alone, unlike the standard library's
 		return fmt.Errorf("set groups: %w", err)
 	}
 	if _, _, e := syscall.RawSyscall(unix.SYS_SETRESGID, uintptr(gid), uintptr(gid), uintptr(gid)); e != 0 {
@@ -166,12 +166,12 @@ func execute(argv []string) error {
 	err := syscall.Exec(path, argv, os.Environ())
 	switch {
 	case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR):
-		return &session.Error{Code: session.CodeProcessForbidden, Message: fmt.Sprintf("%s cannot be executed: %v.",
-			path,
-			errno(err)), Hint: "Check that it is a program for this machine and may be executed."}
+		return &session.Error{Code: session.CodeProcessForbidden,
+			Message: fmt.Sprintf("%s cannot be executed: %v.", path, errno(err)),
+			Hint:    "Check that it is a program for this machine and is executable."}
 	case executable(path):
 		return &session.Error{Code: session.CodeProcessForbidden,
-			Message: fmt.Sprintf("%s cannot be executed: the interpreter it asks for is missing.", path),
+			Message: fmt.Sprintf("%s cannot be executed: its interpreter is missing.", path),
 			Hint:    "Install its interpreter or dynamic loader, or use an image that has it."}
 	}
 	return noProgram(argv[0])
@@ -179,7 +179,7 @@ func execute(argv []string) error {
 
 func noProgram(name string) error {
 	return &session.Error{Code: session.CodeProcessNotFound,
-		Message: fmt.Sprintf("There is no program %q in this session.", name),
+		Message: fmt.Sprintf("Program %q not found in this session.", name),
 		Hint:    "Check its name or path, or install it."}
 }
 

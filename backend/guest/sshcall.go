@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -40,6 +41,24 @@ const (
 // parseSSH reads a command line of ssh's.
 func parseSSH(args []string) (*sshCall, error) {
 	c := &sshCall{}
+	args, err := c.options(args)
+	if err != nil || c.version {
+		return c, err
+	}
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return nil, errors.New("usage: ssh [-tTn] [-p port] [-l user] [-i file] [-o option] [user@]host [command]")
+	}
+	c.setHost(args[0])
+	args, err = c.options(args[1:]) // they may also stand behind the host, before the command
+	c.command = strings.Join(args, " ")
+	return c, err
+}
+
+// options reads the options that args begin with and returns what follows them.
+func (c *sshCall) options(args []string) ([]string, error) {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" && args[0] != "--" {
 		rest, err := c.flags(args[0][1:], args[1:])
 		if err != nil {
@@ -47,33 +66,13 @@ func parseSSH(args []string) (*sshCall, error) {
 		}
 		args = rest
 	}
-	if len(args) > 0 && args[0] == "--" {
-		args = args[1:]
-	}
-	if c.version {
-		return c, nil
-	}
-	if len(args) == 0 {
-		return nil, errors.New("usage: ssh [-tTn] [-p port] [-l user] [-i file] [-o option] [user@]host [command]")
-	}
-	c.setHost(args[0])
-	args = args[1:]
-	// Options may also stand behind the host, before the command.
-	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "--" {
-		rest, err := c.flags(args[0][1:], args[1:])
-		if err != nil {
-			return nil, err
-		}
-		args = rest
-	}
-	c.command = strings.Join(args, " ")
-	return c, nil
+	return args, nil
 }
 
 func (c *sshCall) setHost(text string) {
 	text = strings.TrimPrefix(text, "ssh://")
 	if at := strings.LastIndexByte(text, '@'); at > 0 {
-		c.user, text = orElse(c.user, text[:at]), text[at+1:]
+		c.user, text = cmp.Or(c.user, text[:at]), text[at+1:]
 	}
 	c.host = text
 }
@@ -83,7 +82,7 @@ func (c *sshCall) flags(letters string, rest []string) ([]string, error) {
 	for i, letter := range letters {
 		switch {
 		case strings.ContainsRune(sshForwards, letter):
-			return nil, fmt.Errorf("this small ssh has no -%c; install openssh-client for it", letter)
+			return nil, fmt.Errorf("this ssh does not support -%c; install openssh-client", letter)
 		case strings.ContainsRune(sshPlain, letter):
 			c.plain(letter)
 		case strings.ContainsRune(sshValued, letter):
@@ -96,7 +95,7 @@ func (c *sshCall) flags(letters string, rest []string) ([]string, error) {
 			}
 			return rest, c.valued(letter, value)
 		default:
-			return nil, fmt.Errorf("there is no option -%c", letter)
+			return nil, fmt.Errorf("unknown option -%c", letter)
 		}
 	}
 	return rest, nil
@@ -145,9 +144,9 @@ func (c *sshCall) option(name, value string) error {
 	var err error
 	switch name {
 	case "hostname":
-		c.target = orElse(c.target, value)
+		c.target = cmp.Or(c.target, value)
 	case "user":
-		c.user = orElse(c.user, value)
+		c.user = cmp.Or(c.user, value)
 	case "port":
 		if c.port == 0 {
 			c.port, err = number()
@@ -163,13 +162,6 @@ func (c *sshCall) option(name, value string) error {
 		c.unsafe = c.unsafe || value == "no" || value == "off" || value == "accept-new"
 	}
 	return err
-}
-
-func orElse(value, fallback string) string {
-	if value == "" {
-		return fallback
-	}
-	return value
 }
 
 // apply takes options of a configuration, which come after the command line's.
@@ -189,14 +181,10 @@ func (c *sshCall) apply(options [][2]string, home string) {
 
 // fill sets what nobody has said.
 func (c *sshCall) fill() {
-	c.target = orElse(c.target, c.host)
-	c.user = orElse(c.user, User)
-	if c.port == 0 {
-		c.port = 22
-	}
-	if c.timeout == 0 {
-		c.timeout = connectTimeout
-	}
+	c.target = cmp.Or(c.target, c.host)
+	c.user = cmp.Or(c.user, User)
+	c.port = cmp.Or(c.port, 22)
+	c.timeout = cmp.Or(c.timeout, connectTimeout)
 }
 
 // wantsTTY reports whether to ask for a terminal: for shells where there is one

@@ -63,8 +63,8 @@ func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, err
 	}
 	if req.Cols < 1 || req.Rows < 1 || req.Cols > maxSide || req.Rows > maxSide {
 		return session.Terminal{}, &session.Error{Code: session.CodeSessionInvalid,
-			Message: fmt.Sprintf("A terminal cannot have %d columns and %d rows.", req.Cols, req.Rows),
-			Hint:    "Give 1 to 4096 of each."}
+			Message: fmt.Sprintf("Invalid terminal size: %d columns, %d rows.", req.Cols, req.Rows),
+			Hint:    "Use 1 to 4096 of each."}
 	}
 	running := 0
 	for _, held := range g.terminals.all() {
@@ -74,7 +74,7 @@ func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, err
 	}
 	if running >= maxTerminals {
 		return session.Terminal{}, &session.Error{Code: session.CodeUseTooMany,
-			Message: fmt.Sprintf("The session has %d open terminals, which is the most there may be.", running),
+			Message: fmt.Sprintf("The session already has %d open terminals, the maximum.", running),
 			Hint:    "Close some of them."}
 	}
 	tty, err := g.cfg.Processes.OpenTerminal(Command{Argv: req.Command}, req.Cols, req.Rows)
@@ -126,35 +126,26 @@ func (t *terminals) find(id string) (*heldTerminal, error) {
 			return held, nil
 		}
 	}
-	return nil, &session.Error{Code: session.CodeUseNotFound, Message: fmt.Sprintf("The session has no terminal %q.",
-		id), Hint: "It was closed; open a new one."}
+	return nil, &session.Error{Code: session.CodeUseNotFound,
+		Message: fmt.Sprintf("The session has no terminal %q.", id), Hint: "It was closed. Open a new one."}
 }
 
 // take removes a terminal from the list and reports whether it was there.
 func (t *terminals) take(held *heldTerminal) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	index := slices.Index(t.list, held)
-	if index < 0 {
-		return false
-	}
-	t.list = slices.Delete(t.list, index, index+1)
-	return true
+	before := len(t.list)
+	t.list = slices.DeleteFunc(t.list, func(other *heldTerminal) bool { return other == held })
+	return len(t.list) < before
 }
 
 // prune forgets the oldest of too many exited terminals.
 func (g *Guest) prune() {
-	var exited []*heldTerminal
-	for _, held := range g.terminals.all() {
-		if !held.running() {
-			exited = append(exited, held)
+	exited := slices.DeleteFunc(g.terminals.all(), (*heldTerminal).running)
+	for _, held := range exited[:max(0, len(exited)-maxExited)] {
+		if g.terminals.take(held) {
+			_ = held.spool.Close()
 		}
-	}
-	for len(exited) > maxExited {
-		if g.terminals.take(exited[0]) {
-			_ = exited[0].spool.Close()
-		}
-		exited = exited[1:]
 	}
 }
 
