@@ -82,7 +82,7 @@ type greeting struct {
 	Begun    bool // the caller has had an answer
 }
 
-var greetingSize = uint32(binary.Size(greeting{}))
+const greetingSize = idSize + 4*8 + 1
 
 func (g greeting) encode() []byte {
 	b, _ := binary.Append(nil, binary.BigEndian, g) // of fixed size, which cannot fail
