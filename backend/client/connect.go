@@ -1,15 +1,12 @@
 package client
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"os/exec"
-	"strings"
 	"time"
 
 	"slipway/backend/api/route"
@@ -21,7 +18,7 @@ type StartOptions struct {
 	Executable string        // empty: this program
 	Engine     string        // docker, sim or auto; empty: its own choice
 	Port       int           // 0: its own choice
-	Timeout    time.Duration // until it answers; 0: 10 s
+	Timeout    time.Duration // until it answers; 0: 30 s
 	Starting   func()        // called before one is started; nil: nothing
 }
 
@@ -32,7 +29,6 @@ const (
 	probeTimeout = 2 * time.Second
 	startTimeout = 30 * time.Second
 	probePause   = 20 * time.Millisecond
-	logExcerpt   = 2 << 10
 )
 
 // Connect finds the control plane of the folder; [ErrNotServing] where none
@@ -89,88 +85,43 @@ func ConnectOrStart(ctx context.Context, h place.Home, opts StartOptions) (*Clie
 	if err != nil {
 		return nil, err
 	}
-	if opts.Timeout == 0 {
-		opts.Timeout = startTimeout
-	}
+	opts.Timeout = cmp.Or(opts.Timeout, startTimeout)
 	ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
+	exited := started.Exited
 	for {
 		connection, err := Connect(ctx, h)
 		if err == nil {
-			started.leaveTo(connection.Serving)
-			connection.Started = connection.Serving.PID == started.process.Pid
+			connection.Started = connection.Serving.PID == started.PID()
+			if !connection.Started { // another came first: this must not take the folder over when it is free again
+				started.Kill()
+			}
 			return connection, nil
 		}
 		if !errors.Is(err, ErrNotServing) {
 			return nil, err
 		}
 		select {
-		case <-started.exited:
-			started.exited = nil // unless another caller's process holds the folder, it will not come
+		case <-exited:
+			exited = nil // unless another caller's process holds the folder, it will not come
 			if lock, err := h.Lock(); err == nil {
-				return nil, errors.Join(startFailure(h, started.logStart, "it ended at once"), lock.Close())
+				return nil, errors.Join(&StartError{"it ended at once", h.LogFile(), started.Said()}, lock.Close())
 			}
 		case <-ctx.Done():
-			return nil, startFailure(h, started.logStart,
-				fmt.Sprintf("it did not answer within %s", opts.Timeout))
+			what := fmt.Sprintf("it did not answer within %s", opts.Timeout)
+			return nil, &StartError{what, h.LogFile(), started.Said()}
 		case <-time.After(probePause):
 		}
 	}
 }
 
-// background is a control plane that was started in the background.
-type background struct {
-	process  *os.Process
-	logStart int64         // length of the log before
-	exited   chan struct{} // closed when the process has ended; nil once that is known
-}
-
-// leaveTo ends the process if another one came first, before it finds the
-// folder free again and serves although nobody asks for it any more.
-func (b *background) leaveTo(serving place.Serving) {
-	if b.exited == nil || serving.PID == b.process.Pid {
-		return
-	}
-	_ = b.process.Kill() // it fails where the process has ended already
-	<-b.exited
-}
-
 // start runs serve in the background with its output in the log file.
-func start(h place.Home, opts StartOptions) (*background, error) {
-	executable := opts.Executable
-	if executable == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		executable = self
-	}
-	if err := h.Make(); err != nil {
-		return nil, err
-	}
-	log, err := os.OpenFile(h.LogFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+func start(h place.Home, opts StartOptions) (*place.Background, error) {
+	program, err := place.Program(opts.Executable)
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
-	end, err := log.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(executable, serveArgs(opts)...)
-	cmd.Dir = h.Dir
-	cmd.Env = append(os.Environ(), "SLIPWAY_HOME="+h.Dir)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = detached()
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	exited := make(chan struct{})
-	go func() {
-		defer close(exited)
-		_ = cmd.Wait() // how it ended is in its log
-	}()
-	return &background{process: cmd.Process, logStart: end, exited: exited}, nil
+	return h.Start(h.LogFile(), os.Environ(), program, serveArgs(opts)...)
 }
 
 func serveArgs(opts StartOptions) []string {
@@ -193,18 +144,4 @@ type StartError struct {
 
 func (e *StartError) Error() string {
 	return fmt.Sprintf("the control plane was started but %s; see %s", e.Text, e.LogFile)
-}
-
-func startFailure(h place.Home, logStart int64, text string) error {
-	failure := &StartError{Text: text, LogFile: h.LogFile()}
-	data, err := os.ReadFile(h.LogFile())
-	if err != nil || int64(len(data)) < logStart {
-		return failure
-	}
-	data = data[logStart:]
-	if len(data) > logExcerpt {
-		data = data[len(data)-logExcerpt:]
-	}
-	failure.Log = strings.TrimSpace(string(bytes.ToValidUTF8(data, nil)))
-	return failure
 }

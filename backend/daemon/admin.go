@@ -2,61 +2,36 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 
 	"slipway/backend/session"
 )
 
-// serveAdmin answers what is asked of an agent that several people share.
+// serveAdmin answers requests of admins of an agent that several people share.
 func serveAdmin(mux *http.ServeMux, d session.Admin) {
-	mux.HandleFunc("POST /audit", answer(func(r *http.Request) (any, error) {
-		var asked session.AuditQuery
-		if err := readBody(r, &asked); err != nil {
-			return nil, &session.Error{Code: session.CodeAgentInvalid,
-				Message: "What is asked of the log cannot be read.",
-				Hint:    "Use the same version on both sides.", Err: err}
-		}
+	mux.HandleFunc("POST /audit", take(func(r *http.Request, asked session.AuditQuery) (any, error) {
 		return d.Audit(r.Context(), asked)
 	}))
 	mux.HandleFunc("GET /limits", answer(func(r *http.Request) (any, error) { return d.Limits(r.Context()) }))
-	mux.HandleFunc("PUT /limits/{owner}", answer(func(r *http.Request) (any, error) {
-		var limit session.Allowance
-		if err := readBody(r, &limit); err != nil {
-			return nil, &session.Error{Code: session.CodeAgentInvalid, Message: "The limit cannot be read.",
-				Hint: "Use the same version on both sides.", Err: err}
-		}
+	mux.HandleFunc("PUT /limits/{owner}", take(func(r *http.Request, limit session.Allowance) (any, error) {
 		return struct{}{}, d.SetLimit(r.Context(), r.PathValue("owner"), &limit)
 	}))
-	mux.HandleFunc("DELETE /limits/{owner}", answer(func(r *http.Request) (any, error) {
-		return struct{}{}, d.SetLimit(r.Context(), r.PathValue("owner"), nil)
+	mux.HandleFunc("DELETE /limits/{owner}", obey(func(r *http.Request) error {
+		return d.SetLimit(r.Context(), r.PathValue("owner"), nil)
 	}))
 	mux.HandleFunc("GET /devices", answer(func(r *http.Request) (any, error) { return d.PairedClients(r.Context()) }))
-	mux.HandleFunc("DELETE /devices/{device}", answer(func(r *http.Request) (any, error) {
-		return struct{}{}, d.RevokeClient(r.Context(), r.PathValue("device"))
+	mux.HandleFunc("DELETE /devices/{device}", obey(func(r *http.Request) error {
+		return d.RevokeClient(r.Context(), r.PathValue("device"))
 	}))
 }
 
-// servePairing answers what is asked of an agent's keys.
+// servePairing answers requests about an agent's keys.
 func servePairing(mux *http.ServeMux, d session.Pairing) {
-	mux.HandleFunc("POST /pair", answer(func(r *http.Request) (any, error) {
-		var request session.PairRequest
-		if err := readBody(r, &request); err != nil {
-			return nil, &session.Error{Code: session.CodeAgentInvalid,
-				Message: "The request for a code cannot be read.",
-				Hint:    "Use the same version on both sides.", Err: err}
-		}
+	mux.HandleFunc("POST /pair", take(func(r *http.Request, request session.PairRequest) (any, error) {
 		return d.PairCode(r.Context(), request)
 	}))
 	mux.HandleFunc("POST /rotate", answer(func(r *http.Request) (any, error) { return d.RotateKey(r.Context()) }))
-}
-
-func readBody(r *http.Request, into any) error {
-	decoder := json.NewDecoder(io.LimitReader(r.Body, answerMost))
-	decoder.DisallowUnknownFields()
-	return decoder.Decode(into)
 }
 
 func (c *Client) Audit(ctx context.Context, asked session.AuditQuery) (entries []session.AuditEntry, err error) {

@@ -16,13 +16,6 @@ import (
 	"slipway/backend/session"
 )
 
-// problem is how a failure crosses the socket.
-type problem struct {
-	Code    session.Code `json:"code"`
-	Message string       `json:"message"`
-	Hint    string       `json:"hint,omitempty"`
-}
-
 const (
 	// callTime is how long a question to the daemon may take.
 	callTime = 10 * time.Second
@@ -39,10 +32,8 @@ var ErrNotRunning = errors.New("no agent is running")
 func Serve(ctx context.Context, listener net.Listener, d Daemon, log *slog.Logger) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", answer(func(r *http.Request) (any, error) { return d.Status(r.Context()) }))
-	mux.HandleFunc("POST /stop", answer(func(r *http.Request) (any, error) { return struct{}{}, d.Stop(r.Context()) }))
-	mux.HandleFunc("POST /end", answer(func(r *http.Request) (any, error) {
-		return struct{}{}, d.EndSessions(r.Context())
-	}))
+	mux.HandleFunc("POST /stop", obey(func(r *http.Request) error { return d.Stop(r.Context()) }))
+	mux.HandleFunc("POST /end", obey(func(r *http.Request) error { return d.EndSessions(r.Context()) }))
 	serveAdmin(mux, d)
 	servePairing(mux, d)
 	web := http.Server{Handler: mux, ReadHeaderTimeout: callTime, ReadTimeout: callTime, WriteTimeout: 2 * callTime,
@@ -69,12 +60,30 @@ func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 		w.Header().Set("Content-Type", "application/json")
 		value, err := do(r)
 		if err != nil {
-			told := session.AsError(err, session.CodeAgentInternal)
 			w.WriteHeader(http.StatusConflict)
-			value = problem{Code: told.Code, Message: told.Message, Hint: told.Hint}
+			value = session.AsError(err, session.CodeAgentInternal)
 		}
 		_ = json.NewEncoder(w).Encode(value) // whoever asked is gone if it fails
 	}
+}
+
+// obey answers a request that has no result.
+func obey(do func(*http.Request) error) http.HandlerFunc {
+	return answer(func(r *http.Request) (any, error) { return struct{}{}, do(r) })
+}
+
+// take answers a request with a body, which is decoded strictly.
+func take[T any](do func(*http.Request, T) (any, error)) http.HandlerFunc {
+	return answer(func(r *http.Request) (any, error) {
+		var body T
+		decoder := json.NewDecoder(io.LimitReader(r.Body, answerMost))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&body); err != nil {
+			return nil, &session.Error{Code: session.CodeAgentInvalid, Message: "The request cannot be read.",
+				Hint: "Use the same version on both sides.", Err: err}
+		}
+		return do(r, body)
+	})
 }
 
 // Client talks to what rules the agent of a folder.
@@ -154,12 +163,12 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 		return err
 	}
 	if response.StatusCode != http.StatusOK {
-		var p problem
-		if json.Unmarshal(data, &p) != nil || p.Code == "" {
+		told := &session.Error{}
+		if json.Unmarshal(data, told) != nil || told.Code == "" {
 			return &session.Error{Code: session.CodeAgentInvalid, Message: "The agent answers " + response.Status + ".",
 				Hint: "It may be another version: slipway agent status"}
 		}
-		return &session.Error{Code: p.Code, Message: p.Message, Hint: p.Hint}
+		return told
 	}
 	if into == nil {
 		return nil

@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"slipway/backend/place"
-	"slipway/backend/session"
 )
 
 // Detached runs program with args as the leader of a session of its own, waits
@@ -17,10 +16,8 @@ import (
 // does. The exit code is its own. Empty program: this one.
 func Detached(ctx context.Context, home place.Home, program string, args []string, stdout,
 	stderr io.Writer) (code int, err error) {
-	if program == "" {
-		if program, err = os.Executable(); err != nil {
-			return 0, err
-		}
+	if program, err = place.Program(program); err != nil {
+		return 0, err
 	}
 	// Files rather than pipes: a write to a pipe that nobody reads would end it.
 	out, err := unlinked()
@@ -37,10 +34,9 @@ func Detached(ctx context.Context, home place.Home, program string, args []strin
 	cmd.Env = append(os.Environ(), "SLIPWAY_HOME="+home.Dir)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = out, diag
-	cmd.SysProcAttr = detached()
+	cmd.SysProcAttr = place.Detached()
 	if err := cmd.Start(); err != nil {
-		return 0, &session.Error{Code: session.CodeServerFailed, Message: "The program " + program + " cannot be run.",
-			Hint: "Check that its folder is not mounted noexec.", Err: err}
+		return 0, cannotRun(program, err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()

@@ -1,13 +1,11 @@
 package daemon
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -27,8 +25,6 @@ type StartOptions struct {
 const (
 	startTime = 20 * time.Second
 	lookPause = 20 * time.Millisecond
-	// excerptMost is how much of a log is told of a failed start, in bytes.
-	excerptMost = 2 << 10
 )
 
 // Start makes sure that something rules the agent of a folder, and returns what
@@ -42,26 +38,20 @@ func Start(ctx context.Context, home place.Home, opts StartOptions) (Status, err
 	} else if !errors.Is(err, ErrNotRunning) {
 		return Status{}, err
 	}
-	if opts.Timeout == 0 {
-		opts.Timeout = startTime
-	}
-	if opts.Program == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return Status{}, err
-		}
-		opts.Program = self
+	program, err := place.Program(opts.Program)
+	if err != nil {
+		return Status{}, err
 	}
 	if err := keepSettings(home, opts.Settings); err != nil {
 		return Status{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(opts.Timeout, startTime))
 	defer cancel()
 	if opts.Keeper != KeeperNone {
 		unit := unitOf(home)
-		switch err := unit.start(ctx, opts.Program); {
+		switch err := unit.start(ctx, program); {
 		case err == nil:
-			status, err := await(ctx, home, nil, 0)
+			status, err := await(ctx, home, nil)
 			if err != nil {
 				err = errors.Join(err, unit.remove(context.WithoutCancel(ctx)))
 			}
@@ -70,7 +60,7 @@ func Start(ctx context.Context, home place.Home, opts StartOptions) (Status, err
 			return Status{}, err
 		}
 	}
-	return startDetached(ctx, home, opts.Program)
+	return startDetached(ctx, home, program)
 }
 
 func keepSettings(home place.Home, wanted Settings) error {
@@ -107,50 +97,38 @@ var fleeting = []string{"SSH_AUTH_SOCK", "SSH_CONNECTION", "SSH_CLIENT", "SSH_TT
 	"SSH_ORIGINAL_COMMAND", "DISPLAY", "WAYLAND_DISPLAY", "TERM", "XDG_SESSION_ID", keeperVariable}
 
 // lasting is the environment for a daemon.
-func lasting(environ []string, home place.Home) []string {
-	kept := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+func lasting(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains(fleeting, name)
 	})
-	return append(kept, "SLIPWAY_HOME="+home.Dir)
 }
 
 // startDetached runs a daemon as the leader of a session of its own.
 func startDetached(ctx context.Context, home place.Home, program string) (Status, error) {
-	log, err := os.OpenFile(LogFile(home), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	started, err := home.Start(LogFile(home), lasting(os.Environ()), program, "agent", "--quiet")
 	if err != nil {
-		return Status{}, err
+		return Status{}, cannotRun(program, err)
 	}
-	defer log.Close() //nolint:errcheck // the child has its own
-	before, err := log.Seek(0, io.SeekEnd)
-	if err != nil {
-		return Status{}, err
-	}
-	cmd := exec.Command(program, "agent", "--quiet")
-	cmd.Dir = home.Dir
-	cmd.Env = lasting(os.Environ(), home)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = detached()
-	if err := cmd.Start(); err != nil {
-		return Status{}, &session.Error{Code: session.CodeServerFailed, Message: "The program " + program +
-			" cannot be run.", Hint: "Check that its folder is not mounted noexec.", Err: err}
-	}
-	exited := make(chan struct{})
-	go func() {
-		defer close(exited)
-		_ = cmd.Wait() // how it ended is in its log
-	}()
-	status, err := await(ctx, home, exited, before)
-	if err != nil || status.PID != cmd.Process.Pid {
-		_ = cmd.Process.Kill() // what does not answer must not hold the folder, nor take it over later
-		<-exited
+	status, err := await(ctx, home, started)
+	if err != nil || status.PID != started.PID() {
+		started.Kill() // what does not answer must not hold the folder, nor take it over later
 	}
 	return status, err
 }
 
-// await waits until something answers for the folder. exited is closed when
-// what was started has ended; nil: it is not known.
-func await(ctx context.Context, home place.Home, exited <-chan struct{}, logStart int64) (Status, error) {
+func cannotRun(program string, err error) error {
+	return &session.Error{Code: session.CodeServerFailed, Message: "The program " + program + " cannot be run.",
+		Hint: "Check that its folder is not mounted noexec.", Err: err}
+}
+
+// await waits until something answers for the folder. started is what will; nil:
+// systemd has started it.
+func await(ctx context.Context, home place.Home, started *place.Background) (Status, error) {
+	var exited <-chan struct{}
+	if started != nil {
+		exited = started.Exited
+	}
 	for {
 		c, err := Connect(ctx, home)
 		if err == nil {
@@ -160,23 +138,21 @@ func await(ctx context.Context, home place.Home, exited <-chan struct{}, logStar
 		case <-exited:
 			exited = nil // unless another caller's holds the folder, it will not come
 			if lock, err := home.Lock(); err == nil {
-				return Status{}, errors.Join(startFault(home, logStart, "ended at once"), lock.Close())
+				return Status{}, errors.Join(startFault(home, started, "ended at once"), lock.Close())
 			}
 		case <-ctx.Done():
-			return Status{}, startFault(home, logStart, "did not answer in time")
+			return Status{}, startFault(home, started, "did not answer in time")
 		case <-time.After(lookPause):
 		}
 	}
 }
 
-// startFault tells of a start that failed, with what the daemon itself said.
-func startFault(home place.Home, logStart int64, what string) error {
+// startFault is the failure of a start, with the last line of what the daemon said.
+func startFault(home place.Home, started *place.Background, what string) error {
 	hint := "Its log is " + LogFile(home) + "."
-	if data, err := os.ReadFile(LogFile(home)); err == nil && int64(len(data)) > logStart {
-		data = data[max(logStart, int64(len(data))-excerptMost):]
-		if lines := strings.Split(strings.TrimSpace(string(bytes.ToValidUTF8(data, nil))),
-			"\n"); lines[len(lines)-1] != "" {
-			hint = fmt.Sprintf("It said: %s (%s)", lines[len(lines)-1], LogFile(home))
+	if started != nil {
+		if said := started.Said(); said != "" {
+			hint = fmt.Sprintf("It said: %s (%s)", said[strings.LastIndexByte(said, '\n')+1:], LogFile(home))
 		}
 	}
 	return &session.Error{Code: session.CodeServerFailed, Message: "The agent was started but " + what + ".",

@@ -51,12 +51,9 @@ const (
 // as it is, and only reached by the new program. One switch of a folder goes on at a time; the
 // second waits and finds it done.
 func Switch(ctx context.Context, home place.Home, opts SwitchOptions) (Switched, error) {
-	if opts.Program == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return Switched{}, err
-		}
-		opts.Program = self
+	var err error
+	if opts.Program, err = place.Program(opts.Program); err != nil {
+		return Switched{}, err
 	}
 	sum, err := fileSum(opts.Program)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package place knows where Slipway's files are and how its programs find one
 // another: the folder that holds everything, the file by which a running
 // control plane is found, the lock that keeps it the only one, and how it is
-// started in the background. The command line, the desktop shell and the
+// started in the background ([Home.Start]). The command line, the desktop shell and the
 // control plane itself agree by using it.
 package place
 
