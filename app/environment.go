@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"os"
 	"strings"
 )
@@ -13,26 +14,12 @@ import (
 // makes every number formatter throw. NVIDIA's driver may leave the window
 // empty unless the DMA-BUF renderer is off.
 func prepareEnvironment() {
-	locale := firstOf(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG"))
+	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG"))
 	if base, _, _ := strings.Cut(locale, "."); base == "" || base == "C" || base == "POSIX" {
-		setenv("LC_ALL", "en_US.UTF-8")
+		_ = os.Setenv("LC_ALL", "en_US.UTF-8") // fails only for malformed names, here and below
 	}
 	if _, err := os.Stat("/proc/driver/nvidia/version"); err == nil &&
 		os.Getenv("WEBKIT_DISABLE_DMABUF_RENDERER") == "" {
-		setenv("WEBKIT_DISABLE_DMABUF_RENDERER", "1")
+		_ = os.Setenv("WEBKIT_DISABLE_DMABUF_RENDERER", "1")
 	}
-}
-
-func setenv(name, value string) {
-	// Setenv fails only for malformed names, and these are constants.
-	_ = os.Setenv(name, value)
-}
-
-func firstOf(values ...string) string {
-	for _, value := range values {
-		if value != "" {
-			return value
-		}
-	}
-	return ""
 }

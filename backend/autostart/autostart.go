@@ -48,14 +48,8 @@ func New(config Config) *Entry {
 	if config.System != "linux" {
 		return &Entry{}
 	}
-	usual, err := place.FindHome(func(name string) string {
-		if name == "SLIPWAY_HOME" {
-			return ""
-		}
-		return env(name)
-	})
 	name, command := "slipway", []string{config.Program, "serve", "--quiet"}
-	if err != nil || usual != config.Home {
+	if !config.Home.IsUsual(env) {
 		// Each folder has an entry of its own, so that none removes another's.
 		sum := sha256.Sum256([]byte(config.Home.Dir))
 		const letters = 8
@@ -84,8 +78,7 @@ func quote(arg string) string {
 
 // Set writes the entry or removes it. One that the person turned off in the
 // settings of the desktop is left as it is. It fails with
-// settings_update_failed where the system has no entries, and with
-// settings_update_failed.
+// settings_update_failed, also where the system has no entries.
 func (e *Entry) Set(on bool) error {
 	switch {
 	case e.path == "" && on:
@@ -95,10 +88,7 @@ func (e *Entry) Set(on bool) error {
 	case e.path == "":
 		return nil
 	case !on:
-		if err := os.Remove(e.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return e.failed(err)
-		}
-		return nil
+		return e.failed(os.Remove(e.path))
 	}
 	there, err := os.ReadFile(e.path)
 	if err == nil && (string(there) == e.content || turnedOff(string(there))) {
@@ -107,10 +97,7 @@ func (e *Entry) Set(on bool) error {
 	if err := os.MkdirAll(filepath.Dir(e.path), 0o700); err != nil {
 		return e.failed(err)
 	}
-	if err := atomicwriter.WriteFile(e.path, []byte(e.content), 0o600); err != nil {
-		return e.failed(err)
-	}
-	return nil
+	return e.failed(atomicwriter.WriteFile(e.path, []byte(e.content), 0o600))
 }
 
 // turnedOff tells whether a desktop's own settings have turned an entry off.
@@ -124,7 +111,11 @@ func turnedOff(entry string) bool {
 	return false
 }
 
+// failed is the failure of a change; that there is no entry to remove is none.
 func (e *Entry) failed(err error) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	return &session.Error{Code: session.CodeSettingsFailed,
 		Message: "What starts Slipway at login could not be changed.",
 		Hint:    "Check the permissions of " + filepath.Dir(e.path) + ".", Err: err}

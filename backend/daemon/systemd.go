@@ -32,13 +32,7 @@ const systemdTime = 5 * time.Second
 // unitOf names the unit of a folder: the usual folder has the usual name.
 func unitOf(home place.Home) unit {
 	u := unit{home: home, name: "slipway-agent.service"}
-	usual, err := place.FindHome(func(name string) string {
-		if name == "SLIPWAY_HOME" {
-			return ""
-		}
-		return os.Getenv(name)
-	})
-	if err != nil || usual.Dir != home.Dir {
+	if !home.IsUsual(os.Getenv) {
 		u.name = fmt.Sprintf("slipway-agent-%x.service", sha256.Sum256([]byte(home.Dir)))[:22] + ".service"
 	}
 	if config, err := os.UserConfigDir(); err == nil {

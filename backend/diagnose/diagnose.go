@@ -117,29 +117,10 @@ const tailMost = 1 << 20
 // Tail returns the newest lines of a log, oldest first, without secrets; none
 // where there is no log yet.
 func (r Redactor) Tail(path string, lines int) ([]string, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return []string{}, nil
-	}
+	data, err := readTail(path)
 	if err != nil {
 		return nil, &session.Error{Code: session.CodeServerInternal, Message: "The log cannot be read.",
 			Hint: "Check the permissions of " + path + ".", Err: err}
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	info, err := file.Stat()
-	if err == nil && info.Size() > tailMost {
-		_, err = file.Seek(-tailMost, io.SeekEnd)
-	}
-	var data []byte
-	if err == nil {
-		data, err = io.ReadAll(io.LimitReader(file, 2*tailMost))
-	}
-	if err != nil {
-		return nil, &session.Error{Code: session.CodeServerInternal, Message: "The log cannot be read.",
-			Hint: "Look at " + path + " yourself.", Err: err}
-	}
-	if info.Size() > tailMost { // the first line is cut
-		_, data, _ = bytes.Cut(data, []byte("\n"))
 	}
 	text := strings.TrimRight(r.Text(string(data)), "\n")
 	if text == "" {
@@ -147,4 +128,26 @@ func (r Redactor) Tail(path string, lines int) ([]string, error) {
 	}
 	all := strings.Split(text, "\n")
 	return all[max(0, len(all)-lines):], nil
+}
+
+// readTail reads the last whole lines of a file; nothing where there is none.
+func readTail(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	begin := max(0, info.Size()-tailMost)
+	data, err := io.ReadAll(io.NewSectionReader(file, begin, 2*tailMost))
+	if begin > 0 { // the first line is cut
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+	}
+	return data, err
 }

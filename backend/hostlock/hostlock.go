@@ -5,6 +5,7 @@
 package hostlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -44,15 +45,11 @@ func Of(name string) Lock {
 // process. It fails with [ErrHeld], with ctx's error, or where the file is not
 // what it has to be.
 func (l Lock) Acquire(ctx context.Context) (release func(), err error) {
-	limit := l.Patience
-	if limit == 0 {
-		limit = patience
-	}
 	file, err := open(l.Path)
 	if err != nil {
 		return nil, err
 	}
-	timer := time.NewTimer(limit)
+	timer := time.NewTimer(cmp.Or(l.Patience, patience))
 	defer timer.Stop()
 	for {
 		taken, err := try(file)

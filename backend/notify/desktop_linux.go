@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -77,12 +78,7 @@ func (d *Desktop) Available(ctx context.Context) bool {
 		Store(&names); err != nil {
 		return false
 	}
-	for _, name := range names {
-		if name == service {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(names, service)
 }
 
 // Urgency levels of the specification.

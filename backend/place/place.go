@@ -52,6 +52,17 @@ func FindHome(env func(string) string) (Home, error) {
 	return Home{filepath.Join(person, ".local", "share", "slipway")}, nil
 }
 
+// IsUsual reports whether h is the folder that is used without SLIPWAY_HOME.
+func (h Home) IsUsual(env func(string) string) bool {
+	usual, err := FindHome(func(name string) string {
+		if name == "SLIPWAY_HOME" {
+			return ""
+		}
+		return env(name)
+	})
+	return err == nil && usual == h
+}
+
 // Make creates the folder for its owner alone.
 func (h Home) Make() error { return os.MkdirAll(h.Dir, 0o700) }
 

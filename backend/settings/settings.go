@@ -157,31 +157,38 @@ func (f *File) apply(values, changes map[string]any) error {
 			delete(values, name)
 			continue
 		}
-		message := "There is no such setting."
-		if ok {
-			value, message = field.check(value)
-		}
-		if message != "" {
-			wrong = append(wrong, session.FieldError{Field: name, Kind: session.KindInvalid, Message: message,
-				Hint: field.hint()})
+		value, message := field.check(value)
+		if !ok || message != "" {
+			wrong = append(wrong, field.fault(name, message))
 			continue
 		}
 		values[name] = value
 	}
-	if len(wrong) > 0 {
-		return &session.Error{Code: session.CodeSettingsInvalid, Message: wrong[0].Field + ": " + wrong[0].Message,
-			Hint: wrong[0].Hint, Fields: wrong}
+	return refusal(wrong...)
+}
+
+func refusal(wrong ...session.FieldError) error {
+	if len(wrong) == 0 {
+		return nil
 	}
-	return nil
+	return &session.Error{Code: session.CodeSettingsInvalid, Message: wrong[0].Field + ": " + wrong[0].Message,
+		Hint: wrong[0].Hint, Fields: wrong}
+}
+
+// fault is what is wrong with a value of a field, which may not exist.
+func (f Field) fault(name, message string) session.FieldError {
+	if f.Name == "" {
+		message = "There is no such setting."
+	}
+	return session.FieldError{Field: name, Kind: session.KindInvalid, Message: message, Hint: f.hint()}
 }
 
 func (f *File) field(name string) (Field, bool) {
-	for _, field := range f.fields {
-		if field.Name == name {
-			return field, true
-		}
+	i := slices.IndexFunc(f.fields, func(field Field) bool { return field.Name == name })
+	if i < 0 {
+		return Field{}, false
 	}
-	return Field{}, false
+	return f.fields[i], true
 }
 
 func (f Field) hint() string {
@@ -199,14 +206,9 @@ func (f Field) hint() string {
 func Parse(name, text string) (any, error) {
 	f := File{fields: Fields()}
 	field, ok := f.field(name)
-	value, wrong := any(nil), "There is no such setting."
-	if ok {
-		value, wrong = field.parse(text)
-	}
-	if wrong != "" {
-		return nil, &session.Error{Code: session.CodeSettingsInvalid, Message: name + ": " + wrong, Hint: field.hint(),
-			Fields: []session.FieldError{{Field: name, Kind: session.KindInvalid, Message: wrong,
-				Hint: field.hint()}}}
+	value, wrong := field.parse(text)
+	if !ok || wrong != "" {
+		return nil, refusal(field.fault(name, wrong))
 	}
 	return value, nil
 }
