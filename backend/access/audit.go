@@ -76,9 +76,8 @@ func OpenAudit(path string, now func() time.Time, log *slog.Logger) (*Audit, err
 		err = errors.Join(err, a.of(strings.TrimSuffix(filepath.Base(one), logSuffix)).open())
 	}
 	if err = errors.Join(err, listErr); err != nil {
-		return nil, &session.Error{Code: session.CodeAgentInternal,
-			Message: "The log of what is done cannot be opened.",
-			Hint:    "Check the permissions of " + path + ".", Err: err}
+		return nil, session.WrapError(err, session.CodeAgentInternal, "The log of what is done cannot be opened.",
+			"Check the permissions of "+path+".")
 	}
 	return a, nil
 }
@@ -165,10 +164,8 @@ func (a *Audit) Read(asked session.AuditQuery) ([]Entry, error) {
 			entries, err = one.read(entries, asked)
 		}
 		if err != nil {
-			return nil, &session.Error{
-				Code: session.CodeAgentInternal, Message: "The log of what was done cannot be read.",
-				Hint: "Look at " + one.path + ".", Err: err,
-			}
+			return nil, session.WrapError(err, session.CodeAgentInternal, "The log of what was done cannot be read.",
+				"Look at "+one.path+".")
 		}
 		slices.SortStableFunc(entries, func(x, y Entry) int { return x.At.Compare(y.At) })
 		entries = slices.Clone(entries[max(0, len(entries)-asked.Limit):])

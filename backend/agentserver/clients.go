@@ -34,24 +34,20 @@ func openPairedClients(home place.Home, listen string, audit *access.Audit) (*pa
 	d := &pairedClients{pairings: secure.NewPairings(time.Now), keyFile: home.Join("agent.key"), audit: audit}
 	var err error
 	if d.identity, err = secure.OpenIdentity(d.keyFile); err != nil {
-		return nil, &session.Error{Code: session.CodeServerInvalid, Message: "The agent's key cannot be read.",
-			Hint: "Repair or remove " + home.Join("agent.key") + "; without it every client must pair again.", Err: err}
+		return nil, session.WrapError(err, session.CodeServerInvalid, "The agent's key cannot be read.",
+			"Repair or remove "+home.Join("agent.key")+"; without it every client must pair again.")
 	}
 	if d.list, err = secure.OpenClients(home.Join("devices.json"), time.Now); err != nil {
-		return nil, &session.Error{Code: session.CodeServerInvalid,
-			Message: "The list of paired clients cannot be read.",
-			Hint: "Repair or remove " + home.Join("devices.json") +
-				"; without it every client must pair again.", Err: err}
+		return nil, session.WrapError(err, session.CodeServerInvalid, "The list of paired clients cannot be read.",
+			"Repair or remove "+home.Join("devices.json")+"; without it every client must pair again.")
 	}
 	host, _ := os.Hostname() // a name for people
 	d.listener, err = secure.Listen(listen, secure.ListenConfig{Identity: d.identity, Clients: d.list,
 		Pairings: d.pairings, Name: host, Observe: d.observe})
 	if err != nil {
-		return nil, &session.Error{Code: session.CodeListenConflict,
-			Message: fmt.Sprintf("The agent cannot listen on %s.",
-				listen),
-			Hint: "Another program may have the port: slipway agent start --listen 0.0.0.0:PORT, or --listen off.",
-			Err:  err}
+		return nil, session.WrapError(err, session.CodeListenConflict,
+			fmt.Sprintf("The agent cannot listen on %s.", listen),
+			"Another program may have the port: slipway agent start --listen 0.0.0.0:PORT, or --listen off.")
 	}
 	return d, nil
 }
@@ -121,9 +117,8 @@ func (d *pairedClients) rotate() (session.KeyRotation, error) {
 	}
 	d.mu.Unlock()
 	if err != nil {
-		return session.KeyRotation{}, &session.Error{Code: session.CodeAgentInternal,
-			Message: "The new key cannot be kept, so the old one stays.", Hint: "Look at the disk that has " +
-				d.keyFile + ".", Err: err}
+		return session.KeyRotation{}, session.WrapError(err, session.CodeAgentInternal,
+			"The new key cannot be kept, so the old one stays.", "Look at the disk that has "+d.keyFile+".")
 	}
 	return session.KeyRotation{Before: before.Fingerprint(), Key: next.Fingerprint(), Clients: d.list.Disconnect()}, nil
 }

@@ -107,6 +107,11 @@ func wrongField(code session.Code, field string, kind session.Kind, message, hin
 		Fields: []session.FieldError{{Field: field, Kind: kind, Message: message, Hint: hint}}}
 }
 
+func wrongOwner(code session.Code, owner string) error {
+	return wrongField(code, "owner", session.KindInvalid, fmt.Sprintf("%q is not a name for an owner.", clip(owner)),
+		"Use letters and digits.")
+}
+
 // String returns the address in the form that ParseAddress reads.
 func (a Address) String() string {
 	host := a.Host

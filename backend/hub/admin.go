@@ -52,20 +52,12 @@ func (a *administration) PairCode(ctx context.Context, name string,
 	if err != nil {
 		return session.PairCode{}, err
 	}
-	switch request.Role {
-	case "", session.RoleUser, session.RoleAdmin: // empty: as that agent does
-	default:
-		return session.PairCode{}, &session.Error{Code: session.CodeAgentInvalid,
-			Message: fmt.Sprintf("%q is not a role.", clip(string(request.Role))), Hint: "Choose admin or user.",
-			Fields: []session.FieldError{{Field: "role", Kind: session.KindInvalid, Message: "It is not a role.",
-				Hint: "Choose admin or user."}}}
+	if role := request.Role; role != "" && role != session.RoleUser && role != session.RoleAdmin {
+		return session.PairCode{}, wrongField(session.CodeAgentInvalid, "role", session.KindInvalid,
+			fmt.Sprintf("Unknown role %q.", clip(string(role))), "Use admin or user.")
 	}
 	if request.Owner != "" && !userRule.MatchString(request.Owner) {
-		return session.PairCode{}, &session.Error{Code: session.CodeAgentInvalid,
-			Message: fmt.Sprintf("%q is not a name for an owner.", clip(request.Owner)),
-			Hint:    "Use letters and digits.",
-			Fields: []session.FieldError{{Field: "owner", Kind: session.KindInvalid,
-				Message: "It is not a name for an owner."}}}
+		return session.PairCode{}, wrongOwner(session.CodeAgentInvalid, request.Owner)
 	}
 	return m.remote.PairCode(ctx, request)
 }

@@ -234,10 +234,8 @@ func (d *directory) mayJoin(entry Entry) error {
 		case m.Name() == entry.Name:
 			return taken(entry.Name)
 		case m.entry.Address == entry.Address:
-			return &session.Error{Code: session.CodeAgentConflict, Message: fmt.Sprintf("%s is known already, as %s.",
-				entry.Address, m.Name()), Hint: "Use that one, or remove it first.",
-				Fields: []session.FieldError{{Field: "address", Kind: session.KindDuplicate,
-					Message: "It is known already, as " + m.Name() + "."}}}
+			return wrongField(session.CodeAgentConflict, "address", session.KindDuplicate,
+				fmt.Sprintf("%s is known already, as %s.", entry.Address, m.Name()), "Use that one, or remove it first.")
 		case entry.Fingerprint != "" && m.entry.Fingerprint == entry.Fingerprint:
 			return session.NewError(session.CodeAgentConflict,
 				fmt.Sprintf("The agent at %s is known already, as %s.", entry.Address, m.Name()),

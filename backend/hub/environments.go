@@ -137,7 +137,7 @@ func (e Environment) installed() bool {
 // install marks the version of that reference, or adds it.
 func (e *Environment) install(ref, tag string, image Image) {
 	for i, v := range e.Versions {
-		if sameRef(v.Image, ref) {
+		if session.SameImage(v.Image, ref) {
 			e.Versions[i].Installed, e.Versions[i].Size, e.Versions[i].Agents = true, image.Size,
 				append(v.Agents, image.Agent)
 			return
@@ -177,12 +177,6 @@ func slug(text string) string {
 		}
 		return '-'
 	}, strings.ToLower(text)), "-")
-}
-
-func sameRef(a, b string) bool {
-	repositoryA, tagA := splitRef(a)
-	repositoryB, tagB := splitRef(b)
-	return repositoryA == repositoryB && tagA == tagB
 }
 
 // splitRef returns the full repository and the tag of an image reference, as

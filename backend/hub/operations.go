@@ -344,12 +344,10 @@ func problemOf(err error, kind OperationKind) error {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
-		return &session.Error{Code: session.CodeOperationTimeout, Message: "It took too long.", Hint: "Try again.",
-			Err: err}
+		return session.WrapError(err, session.CodeOperationTimeout, "It took too long.", "Try again.")
 	}
-	return &session.Error{Code: session.CodeOperationFailed,
-		Message: fmt.Sprintf("Internal error in Slipway (%s).", kind),
-		Hint:    "The log file says more: slipway doctor names it.", Err: err}
+	return session.WrapError(err, session.CodeOperationFailed, fmt.Sprintf("Internal error in Slipway (%s).", kind),
+		"The log file says more: slipway doctor names it.")
 }
 
 // Accompany does what one request is answered with as an operation, so that
@@ -365,8 +363,7 @@ func (o *operations) Accompany(ctx context.Context, kind OperationKind, subject 
 		err := do(joint, work)
 		ended <- err
 		if err != nil && ctx.Err() != nil {
-			err = &session.Error{Code: session.CodeOperationCancelled, Message: "The request was closed.",
-				Hint: "Try again.", Err: err}
+			err = session.WrapError(err, session.CodeOperationCancelled, "The request was closed.", "Try again.")
 		}
 		return err
 	}

@@ -211,9 +211,7 @@ func (pl *placement) ownerAt(m *member, asked string) (string, error) {
 	pl.mu.Unlock()
 	switch {
 	case asked != "" && !userRule.MatchString(asked):
-		return "", wrongField(session.CodeInvalid, "owner", session.KindInvalid,
-			fmt.Sprintf("%q is not a name for an owner.", clip(asked)),
-			"Use letters and digits.")
+		return "", wrongOwner(session.CodeInvalid, asked)
 	case m.remote == nil:
 		return cmp.Or(asked, pl.owner), nil
 	case asked != "" && asked != owner && role == session.RoleUser:

@@ -68,9 +68,8 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 	case trouble != nil && len(members) == 1:
 		return nil, "", trouble
 	}
-	return nil, "", &session.Error{Code: session.CodeSessionNotFound, Message: fmt.Sprintf("There is no session %q.",
-		ref),
-		Hint: "List sessions with: slipway ps -a", Err: trouble}
+	return nil, "", session.WrapError(trouble, session.CodeSessionNotFound, fmt.Sprintf("There is no session %q.", ref),
+		"List sessions with: slipway ps -a")
 }
 
 // Get returns a session by id, or by the name of a live one. Where its agent is

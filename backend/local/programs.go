@@ -86,9 +86,8 @@ func (p *programs) Compute(container, name string, grants []gpu.Grant) (pids []i
 
 // noReader is the failure to put the reader of devices into a folder.
 func noReader(dir string, err error) error {
-	return &session.Error{Code: session.CodeDiskFull,
-		Message: "The reader of devices cannot be put into " + dir + ".",
-		Hint:    "Make room there, or set SLIPWAY_HOME to another folder.", Err: err}
+	return session.WrapError(err, session.CodeDiskFull, "The reader of devices cannot be put into "+dir+".",
+		"Make room there, or set SLIPWAY_HOME to another folder.")
 }
 
 // programsEvery is how often what runs is compared with what should. It is

@@ -137,8 +137,8 @@ func (c *Connector) identity() (*secure.Identity, error) {
 	path := c.config.Home.Join(deviceKey)
 	identity, err := secure.OpenIdentity(path)
 	if err != nil {
-		return nil, &session.Error{Code: session.CodeConnectAuth, Message: "This computer's key cannot be read.",
-			Hint: "Repair or remove " + path + "; without it, this computer must be paired again.", Err: err}
+		return nil, session.WrapError(err, session.CodeConnectAuth, "This computer's key cannot be read.",
+			"Repair or remove "+path+"; without it, this computer must be paired again.")
 	}
 	c.key = identity
 	return identity, nil

@@ -102,26 +102,25 @@ func connectError(err error) *session.Error {
 		return told
 	case errors.As(err, &fault):
 		code := session.Code(fault.Code)
-		return &session.Error{Code: code, Message: fault.Message, Hint: cmp.Or(fault.Hint, "Try again."), Err: err}
+		return session.WrapError(err, code, fault.Message, cmp.Or(fault.Hint, "Try again."))
 	case errors.As(err, &version) && version.Older():
-		return &session.Error{Code: session.CodeConnectVersion, Message: "The agent is too old to be used from here.",
-			Hint: "Upgrade the agent.", Err: err}
+		return session.WrapError(err, session.CodeConnectVersion, "The agent is too old to be used from here.",
+			"Upgrade the agent.")
 	case errors.As(err, &version):
-		return &session.Error{Code: session.CodeConnectVersion, Message: "This program is too old to use the agent.",
-			Hint: "Upgrade Slipway on this computer.", Err: err}
+		return session.WrapError(err, session.CodeConnectVersion, "This program is too old to use the agent.",
+			"Upgrade Slipway on this computer.")
 	case errors.Is(err, tunnel.ErrSilent), errors.Is(err, context.DeadlineExceeded):
-		return &session.Error{Code: session.CodeUnreachable, Message: "The machine does not answer.",
-			Hint: "Check that it is switched on and that this computer is in the right network.", Err: err}
+		return session.WrapError(err, session.CodeUnreachable, "The machine does not answer.",
+			"Check that it is switched on and that this computer is in the right network.")
 	case errors.Is(err, tunnel.ErrClosedByPeer):
-		return &session.Error{Code: session.CodeUnreachable, Message: "The agent ended the connection.",
-			Hint: "It may be restarting. Wait a moment.", Err: err}
+		return session.WrapError(err, session.CodeUnreachable, "The agent ended the connection.",
+			"It may be restarting. Wait a moment.")
 	case errors.Is(err, tunnel.ErrDowngrade), errors.Is(err, tunnel.ErrHandshake):
-		return &session.Error{Code: session.CodeConnectVersion,
-			Message: "What answers there is not a Slipway agent of this or a near version.",
-			Hint:    "Upgrade the older side.", Err: err}
+		return session.WrapError(err, session.CodeConnectVersion,
+			"What answers there is not a Slipway agent of this or a near version.", "Upgrade the older side.")
 	}
-	return &session.Error{Code: session.CodeUnreachable, Message: "The connection was lost.",
-		Hint: "Look at the network of both machines.", Err: err}
+	return session.WrapError(err, session.CodeUnreachable, "The connection was lost.",
+		"Look at the network of both machines.")
 }
 
 // question makes of a key that is not the one expected a question for a person.

@@ -67,8 +67,8 @@ func (d *pinnedDialer) set(identity *secure.Identity, key string) error {
 	var err error
 	dialer, err = secure.NewDialer(config)
 	if err != nil {
-		return &session.Error{Code: session.CodeConnectInvalid, Message: "The key of the agent cannot be read.",
-			Hint: "Remove the agent and add it again.", Err: err}
+		return session.WrapError(err, session.CodeConnectInvalid, "The key of the agent cannot be read.",
+			"Remove the agent and add it again.")
 	}
 	d.identity, d.key, d.now = identity, key, dialer
 	return nil

@@ -57,9 +57,8 @@ func (c *Connector) replaceIdentity() (before, next *secure.Identity, err error)
 		err = next.Save(path)
 	}
 	if err != nil {
-		return nil, nil, &session.Error{Code: session.CodeAgentInternal,
-			Message: "The new key cannot be kept, so the old one stays.", Hint: "Look at the disk that has " + path +
-				".", Err: err}
+		return nil, nil, session.WrapError(err, session.CodeAgentInternal,
+			"The new key cannot be kept, so the old one stays.", "Look at the disk that has "+path+".")
 	}
 	c.key = next
 	return before, next, nil

@@ -116,9 +116,9 @@ func agentSettings(config AgentConfig) (daemon.Settings, error) {
 	}
 	for name, value := range settings.Env {
 		if err := os.Setenv(name, value); err != nil {
-			return settings, &session.Error{Code: session.CodeServerInvalid,
-				Message: fmt.Sprintf("The variable %q of the agent's settings cannot be set.", name),
-				Hint:    "Correct its settings: slipway agent start --env", Err: err}
+			return settings, session.WrapError(err, session.CodeServerInvalid,
+				fmt.Sprintf("The variable %q of the agent's settings cannot be set.", name),
+				"Correct its settings: slipway agent start --env")
 		}
 	}
 	if settings.Engine == "" {

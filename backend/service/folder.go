@@ -24,18 +24,18 @@ func hold(ctx context.Context, home place.Home) (*place.Lock, error) {
 			return lock, nil
 		}
 		if !errors.Is(err, place.ErrLocked) {
-			return nil, &session.Error{Code: session.CodeServerFailed, Message: "The folder " + home.Dir +
-				" cannot be used.", Hint: "Check its permissions, or set SLIPWAY_HOME to another one.", Err: err}
+			return nil, session.WrapError(err, session.CodeServerFailed, "The folder "+home.Dir+" cannot be used.",
+				"Check its permissions, or set SLIPWAY_HOME to another one.")
 		}
 		if status, ok := alone(ctx, home); ok {
-			return nil, &session.Error{Code: session.CodeStartConflict,
-				Message: fmt.Sprintf("The agent of %s runs by itself (process %d).", home.Dir, status.PID),
-				Hint:    "End it first: slipway agent stop. Sessions go on.", Err: err}
+			return nil, session.WrapError(err, session.CodeStartConflict,
+				fmt.Sprintf("The agent of %s runs by itself (process %d).", home.Dir, status.PID),
+				"End it first: slipway agent stop. Sessions go on.")
 		}
 		_, servingErr := home.Serving()
 		if servingErr == nil || ctx.Err() != nil {
-			return nil, &session.Error{Code: session.CodeStartConflict, Message: "Another Slipway uses the folder " +
-				home.Dir + ".", Hint: "Use that one, or end it first: slipway shutdown", Err: err}
+			return nil, session.WrapError(err, session.CodeStartConflict,
+				"Another Slipway uses the folder "+home.Dir+".", "Use that one, or end it first: slipway shutdown")
 		}
 		select {
 		case <-ctx.Done():

@@ -26,9 +26,9 @@ func listen(asked, usual int, shelf *store.Shelf) (net.Listener, int, error) {
 	if asked != 0 {
 		listener, err := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(asked))
 		if err != nil {
-			return nil, 0, &session.Error{Code: session.CodeListenConflict,
-				Message: fmt.Sprintf("Port %d cannot be used.", asked),
-				Hint:    "Another program may have it; choose another port, or none.", Err: err}
+			return nil, 0, session.WrapError(err, session.CodeListenConflict,
+				fmt.Sprintf("Port %d cannot be used.", asked),
+				"Another program may have it; choose another port, or none.")
 		}
 		return listener, asked, nil
 	}
@@ -45,8 +45,8 @@ func listen(asked, usual int, shelf *store.Shelf) (net.Listener, int, error) {
 		}
 		return listener, listener.Addr().(*net.TCPAddr).Port, nil
 	}
-	return nil, 0, &session.Error{Code: session.CodeListenConflict,
-		Message: "No port of this computer can be listened on.", Hint: "Check the loopback interface.", Err: err}
+	return nil, 0, session.WrapError(err, session.CodeListenConflict, "No port of this computer can be listened on.",
+		"Check the loopback interface.")
 }
 
 // ownToken reads the token of the folder, or makes one at the first start.

@@ -80,6 +80,11 @@ func NewError(code Code, message, hint string) *Error {
 	return &Error{Code: code, Message: message, Hint: hint}
 }
 
+// WrapError returns an error with its cause.
+func WrapError(cause error, code Code, message, hint string) *Error {
+	return &Error{Code: code, Message: message, Hint: hint, Err: cause}
+}
+
 func (e *Error) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.Err)
