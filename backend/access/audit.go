@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway/backend/rotate"
 	"slipway/backend/session"
 )
 
@@ -70,10 +70,10 @@ const (
 // OpenAudit opens the log whose security events are at a path.
 func OpenAudit(path string, now func() time.Time, log *slog.Logger) (*Audit, error) {
 	a := &Audit{path: path, now: now, log: log, logs: map[string]*auditLog{}}
-	err := errors.Join(os.MkdirAll(a.people(), 0o700), a.of(securityLog).open())
+	err := errors.Join(os.MkdirAll(a.people(), 0o700), a.of(securityLog).file.Open())
 	known, listErr := filepath.Glob(filepath.Join(a.people(), "*"+logSuffix))
 	for _, one := range known {
-		err = errors.Join(err, a.of(strings.TrimSuffix(filepath.Base(one), logSuffix)).open())
+		err = errors.Join(err, a.of(strings.TrimSuffix(filepath.Base(one), logSuffix)).file.Open())
 	}
 	if err = errors.Join(err, listErr); err != nil {
 		return nil, session.WrapError(err, session.CodeAgentInternal, "The log of what is done cannot be opened.",
@@ -91,11 +91,11 @@ func (a *Audit) people() string { return strings.TrimSuffix(a.path, filepath.Ext
 // of returns a log by its name; a.mu is held, or nobody else knows a yet.
 func (a *Audit) of(name string) *auditLog {
 	if a.logs[name] == nil {
-		one := &auditLog{path: filepath.Join(a.people(), name+logSuffix), most: personMost, files: personFiles}
+		file := &rotate.File{Path: filepath.Join(a.people(), name+logSuffix), Most: personMost, Files: personFiles}
 		if name == securityLog {
-			one = &auditLog{path: a.path, most: securityMost, files: securityFiles}
+			file = &rotate.File{Path: a.path, Most: securityMost, Files: securityFiles}
 		}
-		a.logs[name] = one
+		a.logs[name] = &auditLog{file: file}
 	}
 	return a.logs[name]
 }
@@ -118,7 +118,7 @@ func (a *Audit) Close() error {
 	defer a.mu.Unlock()
 	var errs []error
 	for _, one := range a.logs {
-		errs = append(errs, one.end())
+		errs = append(errs, one.settle(), one.file.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -165,15 +165,13 @@ func (a *Audit) Read(asked session.AuditQuery) ([]Entry, error) {
 		}
 		if err != nil {
 			return nil, session.WrapError(err, session.CodeAgentInternal, "The log of what was done cannot be read.",
-				"Look at "+one.path+".")
+				"Look at "+one.file.Path+".")
 		}
 		slices.SortStableFunc(entries, func(x, y Entry) int { return x.At.Compare(y.At) })
 		entries = slices.Clone(entries[max(0, len(entries)-asked.Limit):])
 	}
 	return entries, nil
 }
-
-func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 func clip(text string) string {
 	if len(text) > targetMost {

@@ -54,7 +54,7 @@ func TestHostileUserErasesNothingOfTheAudit(t *testing.T) {
 // shrink has every line put the file before it aside.
 func shrink(audit *Audit) {
 	for _, one := range audit.logs {
-		one.most = 1
+		one.file.Most = 1
 	}
 }
 
@@ -108,7 +108,7 @@ func TestAuditIsReadInPages(t *testing.T) {
 	for i := range 40 { // in the log of security events over several files
 		act := Act{Method: "ReadFile", Session: session.NewID(), Target: fmt.Sprintf("/data/%d.csv", i),
 			Security: i%5 == 0}
-		audit.of(securityLog).most = 600
+		audit.of(securityLog).file.Most = 600
 		if i%4 == 0 {
 			// or it would be counted only
 			act.Err = &session.Error{Code: session.Code(fmt.Sprint("file_use_failed-", i))}

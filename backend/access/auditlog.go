@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"time"
 
+	"slipway/backend/rotate"
 	"slipway/backend/session"
 )
 
@@ -21,11 +22,7 @@ const (
 
 // auditLog is the log of security events or of one person. Audit guards it.
 type auditLog struct {
-	path    string
-	most    int      // from this size on a file is put aside, in bytes
-	files   int      // how many there are at most, the newest among them
-	file    *os.File // the newest; nil before anything is written
-	size    int
+	file    *rotate.File
 	repeats map[repeated]*repeat
 	order   []repeated // of repeats, oldest first
 }
@@ -112,75 +109,17 @@ func (l *auditLog) settle() error {
 
 func (l *auditLog) write(e Entry) error {
 	line, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	line = append(line, '\n')
-	if l.file != nil && l.size > 0 && l.size+len(line) > l.most {
-		if err := l.rotate(); err != nil {
-			return err
-		}
-	}
-	if err := l.open(); err != nil {
-		return err
-	}
-	n, err := l.file.Write(line)
-	l.size += n
-	return err
-}
-
-// open opens the newest file, which is for its owner alone.
-func (l *auditLog) open() error {
-	if l.file != nil {
-		return nil
-	}
-	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	info, statErr := file.Stat()
-	if err = errors.Join(file.Chmod(0o600), statErr); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	l.file, l.size = file, int(info.Size())
-	return nil
-}
-
-// end closes the file after all that is only counted was written.
-func (l *auditLog) end() error {
-	err := l.settle()
-	if l.file != nil {
-		err = errors.Join(err, l.file.Close())
-		l.file = nil
+	if err == nil {
+		_, err = l.file.Write(append(line, '\n'))
 	}
 	return err
-}
-
-// rotate puts the file aside and drops the oldest.
-func (l *auditLog) rotate() error {
-	err := l.file.Close()
-	l.file = nil
-	for i := l.files - 2; i >= 0; i-- {
-		if moved := os.Rename(l.name(i), l.name(i+1)); moved != nil && !notThere(moved) {
-			err = errors.Join(err, moved)
-		}
-	}
-	return err
-}
-
-// name is the path of the nth newest file.
-func (l *auditLog) name(n int) string {
-	if n == 0 {
-		return l.path
-	}
-	return fmt.Sprintf("%s.%d", l.path, n)
 }
 
 // read adds to entries the newest that are asked for; there may be more of them.
 func (l *auditLog) read(entries []Entry, asked session.AuditQuery) ([]Entry, error) {
-	for n := range l.files {
-		older, err := readAudit(l.name(n), int64(l.most))
-		if notThere(err) {
+	for n := range l.file.Files {
+		older, err := readAudit(l.file.Name(n), l.file.Most)
+		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slipway/backend/daemon"
 	"slipway/backend/demo"
 	"slipway/backend/place"
+	"slipway/backend/rotate"
 	"slipway/backend/session"
 )
 
@@ -68,9 +69,12 @@ func notADemo(home place.Home) error {
 // opened is a folder that this process alone uses, with the log to write to.
 type opened struct {
 	lock *place.Lock
-	file *logFile // nil: the log is somebody else's
+	file *rotate.File // nil: the log is somebody else's
 	log  *slog.Logger
 }
+
+// logMost is how long the log file grows before it is put aside, in bytes.
+const logMost = 8 << 20
 
 // open takes the folder and opens the log at path, unless there is one to use.
 func open(ctx context.Context, home place.Home, path string, log *slog.Logger) (*opened, error) {
@@ -82,7 +86,8 @@ func open(ctx context.Context, home place.Home, path string, log *slog.Logger) (
 	if log != nil {
 		return o, nil
 	}
-	if o.file, err = openLog(path, logMost); err != nil {
+	o.file = &rotate.File{Path: path, Most: logMost, Files: 2}
+	if err := o.file.Open(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	o.log = slog.New(slog.NewTextHandler(o.file, nil))

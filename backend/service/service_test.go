@@ -3,12 +3,9 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -73,31 +70,6 @@ func TestPortThatIsTaken(t *testing.T) {
 			t.Errorf("port %d", got)
 		}
 	})
-}
-
-func TestLogFileIsCutWithoutLosingTheNewest(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	l, err := openLog(path, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 30 {
-		fmt.Fprintf(l, "line %04d\n", i)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	newest, err := os.ReadFile(path)
-	if err != nil || !strings.HasSuffix(string(newest), "line 0029\n") || len(newest) > 100 {
-		t.Errorf("%q, %v", newest, err)
-	}
-	older, err := os.ReadFile(path + ".1")
-	if err != nil || len(older) > 100 || len(older)%10 != 0 {
-		t.Errorf("%q, %v", older, err)
-	}
-	if all := string(older) + string(newest); !strings.Contains(all, "line 0020") {
-		t.Errorf("%q lacks what is recent", all)
-	}
 }
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
