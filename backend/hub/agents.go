@@ -235,7 +235,8 @@ func (d *directory) mayJoin(entry Entry) error {
 			return taken(entry.Name)
 		case m.entry.Address == entry.Address:
 			return wrongField(session.CodeAgentConflict, "address", session.KindDuplicate,
-				fmt.Sprintf("%s is known already, as %s.", entry.Address, m.Name()), "Use that one, or remove it first.")
+				fmt.Sprintf("%s is known already, as %s.", entry.Address, m.Name()),
+				"Use that one, or remove it first.")
 		case entry.Fingerprint != "" && m.entry.Fingerprint == entry.Fingerprint:
 			return session.NewError(session.CodeAgentConflict,
 				fmt.Sprintf("The agent at %s is known already, as %s.", entry.Address, m.Name()),
