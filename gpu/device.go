@@ -16,12 +16,12 @@ type Device struct {
 	UUID         UUID         `json:"uuid"`
 	Vendor       Vendor       `json:"vendor"`
 	Model        string       `json:"model"`
-	Index        int          `json:"index"`              // for display only: "GPU 0"
-	PCI          string       `json:"pci,omitempty"`      // for example "0000:65:00.0"
-	Memory       Bytes        `json:"memory"`             // total; 0: not told, as on machines with unified memory
-	Reserved     Bytes        `json:"reserved,omitempty"` // kept by the driver and part of Memory
-	Nodes        []string     `json:"nodes,omitempty"`    // device nodes to hand to a container (AMD, Intel)
-	Instances    []Instance   `json:"instances,omitempty"`
+	Index        int          `json:"index"`           // for display only: "GPU 0"
+	PCI          string       `json:"pci,omitempty"`   // for example "0000:65:00.0"
+	Memory       Bytes        `json:"memory"`          // total; 0: not told, as on machines with unified memory
+	Reserved     Bytes        `json:"reserved"`        // kept by the driver and part of Memory
+	Nodes        []string     `json:"nodes,omitempty"` // device nodes to hand to a container (AMD, Intel)
+	Instances    []Instance   `json:"instances"`
 	Driver       string       `json:"driver,omitempty"` // version of its driver
 	Capabilities Capabilities `json:"capabilities"`
 	Lost         *Loss        `json:"lost,omitempty"` // why it gives nothing now; nil: it is there

@@ -176,9 +176,10 @@ func TestUsersSeeTheirOwnOnly(t *testing.T) {
 		}
 	}
 	board := session.DeviceBoard{Devices: []session.DeviceState{
-		{Holders: []session.DeviceHolder{{Session: theirs.ID, Name: "anns-secret", Owner: "ann", Share: 500},
+		{DeviceStatus: session.DeviceStatus{Holders: []session.DeviceHolder{
+			{Session: theirs.ID, Name: "anns-secret", Owner: "ann", Share: 500},
 			{Session: own.ID, Name: "bobs-own", Owner: "bob"}, {Name: "x (of ann)", Owner: "ann"},
-			{Name: "python", Owner: "carl", PID: 7}}}}}
+			{Name: "python", Owner: "carl", PID: 7}}}}}}
 	told := v.board(board)
 	reveals("board", told)
 	if h := told.Devices[0].Holders; h[0].Share != 500 || h[0].Name != anothers || h[1].Name != "bobs-own" ||

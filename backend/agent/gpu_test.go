@@ -126,14 +126,14 @@ func sumOfRows(rows []session.Account, pick func(session.Account) bool) (sum ses
 		}
 		sum.CPUMs += r.CPUMs
 		sum.AllocCPUMs += r.AllocCPUMs
-		sum.GPU.AllocMs += r.GPU.AllocMs
-		sum.GPU.BusyMs += r.GPU.BusyMs
-		sum.GPU.EnergyDynamic += r.GPU.EnergyDynamic
-		sum.GPU.EnergyIdle += r.GPU.EnergyIdle
-		sum.GPU.CoveredMs += r.GPU.CoveredMs
-		sum.GPU.GapMs += r.GPU.GapMs
-		sum.GPU.EstimatedMs += r.GPU.EstimatedMs
-		sum.GPU.VRAMPeak = max(sum.GPU.VRAMPeak, r.GPU.VRAMPeak)
+		sum.AllocGPUMs += r.AllocGPUMs
+		sum.BusyGPUMs += r.BusyGPUMs
+		sum.EnergyDynamic += r.EnergyDynamic
+		sum.EnergyIdle += r.EnergyIdle
+		sum.CoveredMs += r.CoveredMs
+		sum.GapMs += r.GapMs
+		sum.EstimatedMs += r.EstimatedMs
+		sum.VRAMPeak = max(sum.VRAMPeak, r.VRAMPeak)
 	}
 	return sum
 }
@@ -175,27 +175,27 @@ func TestSessionsAreChargedWithWhatTheyUse(t *testing.T) {
 		rows := g.accounts()
 		truth := g.machine.Truth()[sim.Place{Container: trainer.Container(), Device: trainer.Grants.GPUs[0].Device}]
 		got, held := sumOfRows(rows, of(trainer.ID)), sumOfRows(rows, of(holder.ID))
-		if off := (time.Duration(got.GPU.BusyMs)*time.Millisecond - truth.Busy).Abs(); off > truth.Busy/50 {
-			t.Errorf("busy for %d ms, in truth %s", got.GPU.BusyMs, truth.Busy)
+		if off := (time.Duration(got.BusyGPUMs)*time.Millisecond - truth.Busy).Abs(); off > truth.Busy/50 {
+			t.Errorf("busy for %d ms, in truth %s", got.BusyGPUMs, truth.Busy)
 		}
-		if held.GPU.BusyMs > 1000 || held.GPU.EnergyDynamic > got.GPU.EnergyDynamic/100 ||
-			held.GPU.VRAMPeak < 10*gpu.GiB {
-			t.Errorf("who only held memory is charged with %+v", held.GPU)
+		if held.BusyGPUMs > 1000 || held.EnergyDynamic > got.EnergyDynamic/100 ||
+			held.VRAMPeak < 10*gpu.GiB {
+			t.Errorf("who only held memory is charged with %+v", held.DeviceUse)
 		}
 		for name, sum := range map[string]session.Account{"trainer": got, "holder": held} {
-			if want := took.Milliseconds() / 2; sum.GPU.AllocMs < want-1000 || sum.GPU.AllocMs > want+1000 {
-				t.Errorf("%s was granted %d ms, in truth %d", name, sum.GPU.AllocMs, want)
+			if want := took.Milliseconds() / 2; sum.AllocGPUMs < want-1000 || sum.AllocGPUMs > want+1000 {
+				t.Errorf("%s was granted %d ms, in truth %d", name, sum.AllocGPUMs, want)
 			}
 			if sum.AllocCPUMs < took.Milliseconds()-1000 || sum.AllocCPUMs > took.Milliseconds()+1000 ||
 				sum.CPUMs < took.Milliseconds()/11 {
 				t.Errorf("%s has CPU time %d of %d ms", name, sum.CPUMs, sum.AllocCPUMs)
 			}
-			if sum.GPU.EnergyIdle == 0 || sum.GPU.CoveredMs < took.Milliseconds()*95/100 {
-				t.Errorf("%s: %+v", name, sum.GPU)
+			if sum.EnergyIdle == 0 || sum.CoveredMs < took.Milliseconds()*95/100 {
+				t.Errorf("%s: %+v", name, sum.DeviceUse)
 			}
 		}
 		if i := slices.IndexFunc(rows, func(r session.Account) bool { return r.Kind == "idle" }); i < 0 ||
-			rows[i].Session != "" || rows[i].GPU.EnergyIdle == 0 {
+			rows[i].Session != "" || rows[i].EnergyIdle == 0 {
 			t.Errorf("nothing was burnt by nobody: %+v", rows)
 		}
 		if rows[slices.IndexFunc(rows, of(trainer.ID))].Name != "trainer" {
@@ -226,18 +226,18 @@ func TestKillsCountNothingTwice(t *testing.T) {
 			rows := g.accounts()
 			got := sumOfRows(rows, of(s.ID))
 			truth := g.machine.Truth()[sim.Place{Container: s.Container(), Device: s.Grants.GPUs[0].Device}]
-			if busy := time.Duration(got.GPU.BusyMs) * time.Millisecond; busy > truth.Busy+truth.Busy/50 ||
+			if busy := time.Duration(got.BusyGPUMs) * time.Millisecond; busy > truth.Busy+truth.Busy/50 ||
 				busy < truth.Busy-time.Duration(kills)*13*time.Second {
 				t.Errorf("seed %d: busy for %s, in truth %s", seed, busy, truth.Busy)
 			}
 			all := sumOfRows(rows, func(session.Account) bool { return true })
-			burnt := all.GPU.EnergyDynamic + all.GPU.EnergyIdle
+			burnt := all.EnergyDynamic + all.EnergyIdle
 			if burnt > last || burnt < last-last/20 {
 				t.Errorf("seed %d: %d mJ are booked of %d", seed, burnt, last)
 			}
 			ran := time.Since(*s.StartedAt).Milliseconds()
-			if got.GPU.AllocMs > ran/2+1 || got.GPU.AllocMs < ran/2-3000 {
-				t.Errorf("seed %d: %d ms were granted, in truth %d", seed, got.GPU.AllocMs, ran/2)
+			if got.AllocGPUMs > ran/2+1 || got.AllocGPUMs < ran/2-3000 {
+				t.Errorf("seed %d: %d ms were granted, in truth %d", seed, got.AllocGPUMs, ran/2)
 			}
 			if got.AllocCPUMs > ran+1 || got.CPUMs > ran/10+1 || got.CPUMs < ran/10-11_000 {
 				t.Errorf("seed %d: CPU time %d of %d ms, in truth %d", seed, got.CPUMs, got.AllocCPUMs, ran)
@@ -254,7 +254,7 @@ func TestEnergyIsBookedToTheLastMillijoule(t *testing.T) {
 		g.machine.RunGranted(s.Container(), sim.Training, s.Grants.GPUs)
 		counted := func() gpu.MilliJoule {
 			all := sumOfRows(g.accounts(), func(session.Account) bool { return true })
-			return all.GPU.EnergyDynamic + all.GPU.EnergyIdle
+			return all.EnergyDynamic + all.EnergyIdle
 		}
 		cursor := func() gpu.MilliJoule {
 			var stored gpu.State
@@ -288,9 +288,9 @@ func TestTimeAsleepIsNotCharged(t *testing.T) {
 		time.Sleep(time.Minute)
 		got := sumOfRows(g.accounts(), of(s.ID))
 		ran := time.Since(*s.StartedAt).Milliseconds()
-		if got.GPU.AllocMs < ran-2000 || got.GPU.AllocMs > ran+2000 || got.AllocCPUMs < ran-2000 ||
+		if got.AllocGPUMs < ran-2000 || got.AllocGPUMs > ran+2000 || got.AllocCPUMs < ran-2000 ||
 			got.AllocCPUMs > ran+2000 {
-			t.Errorf("%d ms of devices and %d ms of CPUs were granted, in truth %d", got.GPU.AllocMs, got.AllocCPUMs,
+			t.Errorf("%d ms of devices and %d ms of CPUs were granted, in truth %d", got.AllocGPUMs, got.AllocCPUMs,
 				ran)
 		}
 	})

@@ -25,11 +25,20 @@ func (a *Agent) describe() (session.Machine, error) {
 	state := a.health.State()
 	info := state.Info
 	m := session.Machine{
-		Agent: a.config.Name, Instance: a.records.Instance(), Engine: info.Name, EngineVersion: info.Version,
-		Version:  a.config.Version,
-		Hostname: cmp.Or(a.config.Host.Hostname, hostname()), OS: info.OS, Arch: info.Arch, CPUs: info.CPUs,
-		Memory: info.Memory, Warnings: append([]session.Warning{}, info.Warnings...),
-		Owner: a.config.Owner, Role: session.RoleAdmin, Allowance: a.Allowance(a.config.Owner), Load: a.meter.Load(),
+		Agent: a.config.Name, Instance: a.records.Instance(), Platform: session.Platform{
+			Engine:        info.Name,
+			EngineVersion: info.Version,
+			Version:       a.config.Version,
+			Hostname:      cmp.Or(a.config.Host.Hostname, hostname()),
+			OS:            info.OS,
+			Arch:          info.Arch,
+		}, Capacity: session.Capacity{CPUs: info.CPUs, Memory: info.Memory},
+		Warnings: append([]session.Warning{}, info.Warnings...),
+		Caller: session.Caller{
+			Owner:     a.config.Owner,
+			Role:      session.RoleAdmin,
+			Allowance: a.Allowance(a.config.Owner),
+		}, Load: a.meter.Load(),
 	}
 	if !state.Known {
 		m.OS, m.Arch = runtime.GOOS, runtime.GOARCH

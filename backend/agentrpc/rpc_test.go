@@ -20,7 +20,10 @@ import (
 )
 
 func machineOf(name string) func(context.Context) (session.Machine, error) {
-	return func(context.Context) (session.Machine, error) { return session.Machine{Agent: name, CPUs: 8}, nil }
+	return func(context.Context) (session.Machine, error) {
+		return session.Machine{Agent: name,
+			Capacity: session.Capacity{CPUs: 8}}, nil
+	}
 }
 
 func TestACallIsAnswered(t *testing.T) {

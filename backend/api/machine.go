@@ -4,28 +4,21 @@ import (
 	"time"
 
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // Machine is one agent and the machine it rules.
 type Machine struct {
-	Agent         string            `json:"agent"`
-	Online        bool              `json:"online"`
-	LastHeard     time.Time         `json:"lastHeard"`
-	Engine        string            `json:"engine"` // docker or sim
-	EngineVersion string            `json:"engineVersion,omitempty"`
-	Version       string            `json:"version"`
-	Hostname      string            `json:"hostname"`
-	OS            string            `json:"os"`
-	Arch          string            `json:"arch"`
-	CPUs          int               `json:"cpus"`
-	Memory        int64             `json:"memory"`
-	UsedCPUs      int               `json:"usedCpus"`   // promised to sessions
-	UsedMemory    int64             `json:"usedMemory"` // promised to sessions
-	LoadCPU       float64           `json:"loadCpu"`    // busy CPUs, of anything
-	LoadMemory    int64             `json:"loadMemory"` // used by anything
-	DiskFree      int64             `json:"diskFree"`
-	DiskTotal     int64             `json:"diskTotal"`
-	Warnings      []session.Warning `json:"warnings"`
+	Agent     string    `json:"agent"`
+	Online    bool      `json:"online"`
+	LastHeard time.Time `json:"lastHeard"`
+	session.Platform
+	session.Capacity
+	LoadCPU    float64           `json:"loadCpu"`    // busy CPUs, of anything
+	LoadMemory gpu.Bytes         `json:"loadMemory"` // used by anything
+	DiskFree   gpu.Bytes         `json:"diskFree"`
+	DiskTotal  gpu.Bytes         `json:"diskTotal"`
+	Warnings   []session.Warning `json:"warnings"`
 }
 
 // App is something reachable in a running session.

@@ -56,8 +56,13 @@ func (f *plane) serveAgents() {
 			Hint: "List them."})
 	})
 	f.handle("GET /api/v1/machines", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, []api.Machine{{Agent: "lab", Hostname: "gpu1", OS: "linux", Arch: "amd64",
-			Engine: "docker", EngineVersion: "28.5", CPUs: 64, UsedCPUs: 8, Memory: 512 << 30, UsedMemory: 32 << 30,
+		reply(w, http.StatusOK, []api.Machine{{Agent: "lab", Platform: session.Platform{
+			Hostname:      "gpu1",
+			OS:            "linux",
+			Arch:          "amd64",
+			Engine:        "docker",
+			EngineVersion: "28.5",
+		}, Capacity: session.Capacity{CPUs: 64, UsedCPUs: 8, Memory: 512 << 30, UsedMemory: 32 << 30},
 			DiskFree: 1 << 40, DiskTotal: 2 << 40}})
 	})
 }
@@ -95,8 +100,7 @@ func TestOneAgentIsSingledOut(t *testing.T) {
 		f.handle(path, func(w http.ResponseWriter, r *http.Request) {
 			asked = r.FormValue("agent")
 			if path == "GET /api/v1/usage" {
-				reply(w, http.StatusOK, api.UsageReport{Rows: []api.Account{}, Totals: []api.Account{},
-					Missing: []string{}})
+				reply(w, http.StatusOK, api.UsageReport{})
 				return
 			}
 			reply(w, http.StatusOK, []string{})

@@ -17,6 +17,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/hub"
 	"slipway/backend/place"
 	"slipway/backend/session"
 	"slipway/gpu"
@@ -193,14 +194,14 @@ func (p *installed) holder(what string, wanted func(session.DeviceHolder) bool) 
 }
 
 // used is what a session made of devices.
-func (p *installed) used(s api.Session) (used api.Account) {
+func (p *installed) used(s api.Session) (used hub.Account) {
 	p.t.Helper()
 	var report api.UsageReport
 	if err := json.Unmarshal([]byte(p.must("usage", "-o", "json")), &report); err != nil {
 		p.t.Fatal(err)
 	}
 	for _, a := range report.Rows {
-		if a.Kind == "session" && a.Session == string(s.ID) {
+		if a.Kind == "session" && a.Session == s.ID {
 			used.AllocGPUMs += a.AllocGPUMs
 			used.BusyGPUMs += a.BusyGPUMs
 			used.VRAMPeak = max(used.VRAMPeak, a.VRAMPeak)
@@ -278,7 +279,7 @@ func TestSessionsAndAStrangerShareADevice(t *testing.T) {
 	})
 	eventually(t, "it is charged to half-three", func() (bool, any) {
 		used := p.used(three)
-		return used.VRAMPeak == 7*gibibyte && used.AllocGPUMs > 0, used
+		return used.VRAMPeak == 7*gpu.GiB && used.AllocGPUMs > 0, used
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/engine/enginetest"
+	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -64,10 +65,10 @@ func TestAShortProcessIsChargedOnce(t *testing.T) {
 	record := fmt.Sprintf("ended gpu=0 pid=%d start=%d time=%d util=80 mem=%d\n", pid, began.UnixMicro(),
 		time.Since(began).Milliseconds(), 5*gibibyte)
 	d.write(d.holding(80, nil) + record)
-	var charged api.Account
+	var charged hub.Account
 	eventually(t, "its record is charged", func() (bool, any) {
 		charged = p.used(holder)
-		return charged.VRAMPeak == 5*gibibyte && charged.BusyGPUMs > 0, charged
+		return charged.VRAMPeak == 5*gpu.GiB && charged.BusyGPUMs > 0, charged
 	})
 	if most := int64(4000); charged.BusyGPUMs > most {
 		t.Errorf("charged %d ms of the time since the sample before", charged.BusyGPUMs)

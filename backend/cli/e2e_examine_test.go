@@ -14,6 +14,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/engine"
+	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -187,7 +188,7 @@ func (m *mortals) energyIsWhole() {
 		}
 		counted := int64(0)
 		for _, row := range report.Rows {
-			counted += row.EnergyDynamic + row.EnergyIdle
+			counted += int64(row.EnergyDynamic + row.EnergyIdle)
 		}
 		if used := m.room.used(); counted > used {
 			m.t.Fatalf("%d mJ are counted, and %d were used", counted, used)
@@ -207,9 +208,9 @@ func (m *mortals) useIsCountedOnce() {
 			t.Fatal(err)
 		}
 	}
-	rows := map[string]api.Account{}
+	rows := map[string]hub.Account{}
 	for _, row := range report.Rows {
-		rows[row.Session] = row
+		rows[string(row.Session)] = row
 	}
 	const rounding = 20 // milliseconds, of two clocks
 	var ran, lost int64
@@ -247,7 +248,7 @@ func (m *mortals) useIsCountedOnce() {
 
 // keelIsMeasured checks the use of the session that outlived every death, and
 // that worked on the device from beginning to end.
-func (m *mortals) keelIsMeasured(row api.Account, held int64) {
+func (m *mortals) keelIsMeasured(row hub.Account, held int64) {
 	if row.GapMs > int64(m.deaths)*10_000 {
 		m.t.Errorf("%d deaths cost %d ms of utilisation", m.deaths, row.GapMs)
 	}

@@ -12,6 +12,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 func (p usageCommands) gpuCommand() *cobra.Command {
@@ -55,7 +56,7 @@ func (p usageCommands) boardTable(w io.Writer, board api.DeviceBoard) {
 	for _, d := range board.Devices {
 		rows = append(rows, []string{deviceName(d), d.Model, loadText(d.Util), memoryBar(d.MemoryUsed, d.Memory),
 			powerText(d.Power), temperatureText(d.Temperature),
-			share(d.Free), d.Level})
+			share(d.Free), string(d.Level)})
 		for _, holder := range d.Holders {
 			rows = append(rows, holderRow(holder))
 		}
@@ -78,7 +79,7 @@ func (p usageCommands) boardTable(w io.Writer, board api.DeviceBoard) {
 // not found any more has no number.
 func deviceName(d api.DeviceState) string {
 	if d.Model == "" {
-		return d.UUID + " (not found)"
+		return string(d.UUID) + " (not found)"
 	}
 	return "GPU " + strconv.Itoa(d.Index)
 }
@@ -134,7 +135,7 @@ func loadText(util *int) string {
 	return bar(int64(*util), 10000) + " " + permyriad(*util)
 }
 
-func memoryBar[N ~int64](used *N, total int64) string {
+func memoryBar(used *gpu.Bytes, total gpu.Bytes) string {
 	switch {
 	case used == nil && total == 0:
 		return "-"
@@ -143,10 +144,10 @@ func memoryBar[N ~int64](used *N, total int64) string {
 	case total == 0:
 		return size(*used)
 	}
-	return bar(int64(*used), total) + " " + size(*used) + " of " + size(total)
+	return bar(int64(*used), int64(total)) + " " + size(*used) + " of " + size(total)
 }
 
-func powerText[N ~int64](milliwatts *N) string {
+func powerText(milliwatts *gpu.MilliWatt) string {
 	if milliwatts == nil {
 		return "-"
 	}

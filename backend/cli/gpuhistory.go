@@ -28,7 +28,7 @@ func (p usageCommands) gpuHistoryCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return show(ctx, c, route.DeviceHistory.At(board.Agent, device.UUID).With("since", p.ago(since)),
+		return show(ctx, c, route.DeviceHistory.At(board.Agent, string(device.UUID)).With("since", p.ago(since)),
 			func(w io.Writer, points []session.DevicePoint) { p.pointTable(w, device, points) })
 	})
 	return cmd
@@ -45,7 +45,7 @@ func (c *caller) findDevice(ctx context.Context, ref, agent string) (api.DeviceB
 			continue
 		}
 		for _, device := range board.Devices {
-			if strings.EqualFold(device.UUID, ref) || device.Model != "" && strconv.Itoa(device.Index) == ref {
+			if strings.EqualFold(string(device.UUID), ref) || device.Model != "" && strconv.Itoa(device.Index) == ref {
 				return board, device, nil
 			}
 		}

@@ -25,40 +25,76 @@ func sampleBoards() []api.DeviceBoard {
 		{Board: hub.Board{DeviceBoard: session.DeviceBoard{Source: "nvml", Quantum: 100, Strategy: "fill",
 			Attach: "cdi", At: noon, Text: "GPU 1 does not tell its energy."}, Agent: "local", Online: true},
 			Devices: []api.DeviceState{
-				{UUID: "GPU-8f6a", Model: "RTX 4090", Memory: 24 << 30, Free: 300, Level: "watched",
-					Util:       pointer(8720),
-					MemoryUsed: pointer(int64(19 << 30)), Power: pointer(int64(312400)), Temperature: pointer(71),
-					Holders: []session.DeviceHolder{{Session: "def3run00000", Name: "train-a", Owner: "ada", Share: 700,
-						Promised: 16 << 30, Memory: pointer(gpu.Bytes(15 << 30)), Util: pointer(8100)},
-						{Name: "python", Owner: "bob", PID: 4312, Memory: pointer(gpu.Bytes(4 << 30))},
-						{Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 100, Promised: 2 << 30}}},
-				{UUID: "GPU-9c1b", Index: 1, Model: "RTX 4090", Memory: 24 << 30, Free: 1000, Level: "none"},
-				{UUID: "GPU-gone", Level: "none",
+				{Device: gpu.Device{UUID: "GPU-8f6a", Model: "RTX 4090", Memory: 24 << 30},
+					DeviceStatus: session.DeviceStatus{
+						Free:        300,
+						Level:       "watched",
+						Util:        pointer(8720),
+						MemoryUsed:  pointer(gpu.Bytes(19 << 30)),
+						Power:       pointer(gpu.MilliWatt(312400)),
+						Temperature: pointer(71),
+						Holders: []session.DeviceHolder{
+							{Session: "def3run00000", Name: "train-a", Owner: "ada", Share: 700, Promised: 16 << 30,
+								Memory: pointer(gpu.Bytes(15 << 30)), Util: pointer(8100)},
+							{Name: "python", Owner: "bob", PID: 4312, Memory: pointer(gpu.Bytes(4 << 30))},
+							{Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 100, Promised: 2 << 30}},
+					}},
+				{Device: gpu.Device{UUID: "GPU-9c1b", Index: 1, Model: "RTX 4090", Memory: 24 << 30},
+					DeviceStatus: session.DeviceStatus{Free: 1000, Level: "none"}},
+				{Device: gpu.Device{UUID: "GPU-gone"}, DeviceStatus: session.DeviceStatus{
+					Level: "none",
 					Holders: []session.DeviceHolder{{Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 400,
-						Promised: 8 << 30}}}}},
+						Promised: 8 << 30}},
+				}}}},
 		{Board: hub.Board{DeviceBoard: session.DeviceBoard{Source: "drm", Quantum: 500, Strategy: "evenly",
 			Attach: "nodes", At: noon.Add(-3 * time.Minute)}, Agent: "lab"}, Devices: []api.DeviceState{
-			{UUID: "PCI-0000", Model: "MI300", Free: 500, Level: "none", MemoryUsed: pointer(int64(0)),
-				Holders: []session.DeviceHolder{{Session: "x", Name: "quiet", Owner: "eve", Share: 500}}}}},
+			{Device: gpu.Device{UUID: "PCI-0000", Model: "MI300"}, DeviceStatus: session.DeviceStatus{
+				Free:       500,
+				Level:      "none",
+				MemoryUsed: pointer(gpu.Bytes(0)),
+				Holders:    []session.DeviceHolder{{Session: "x", Name: "quiet", Owner: "eve", Share: 500}},
+			}}}},
 		{Board: hub.Board{DeviceBoard: session.DeviceBoard{Source: "none"}, Agent: "plain", Online: true}},
 	}
 }
 
 func sampleReport() api.UsageReport {
 	const hour = 3_600_000
-	a := api.Account{Start: noon.AddDate(0, 0, -1), Kind: "session", Session: "def3run00000", Name: "train-a",
-		Owner: "ada", Label: "vision", AllocCPUMs: 12 * hour, AllocGPUMs: 6 * hour, BusyGPUMs: 5 * hour,
-		VRAMPeak: 15 << 30, EnergyDynamic: 5_400_000_000, EnergyIdle: 720_000_000, CoveredMs: 99_960, EstimatedMs: 30,
-		GapMs: 10}
-	b := api.Account{Start: noon.AddDate(0, 0, -1), Kind: "session", Session: "fin4failed00", Name: "train-b",
-		Owner: "ada", AllocCPUMs: hour / 4}
-	idle := api.Account{Start: noon.AddDate(0, 0, -1), Kind: "idle", EnergyIdle: 360_000_000, CoveredMs: 10}
-	return api.UsageReport{From: noon.AddDate(0, 0, -7), To: noon, By: "session", Rows: []api.Account{a, b, idle},
-		Totals: []api.Account{
-			{Kind: "session", AllocCPUMs: 12*hour + hour/4, AllocGPUMs: 6 * hour, BusyGPUMs: 5 * hour,
-				VRAMPeak:      15 << 30,
-				EnergyDynamic: 5_400_000_000, EnergyIdle: 720_000_000, CoveredMs: 99_960, EstimatedMs: 30, GapMs: 10},
-			idle}, Missing: []string{}}
+	a := hub.Account{Account: session.Account{
+		Start:      noon.AddDate(0, 0, -1),
+		Kind:       "session",
+		Session:    "def3run00000",
+		Name:       "train-a",
+		Owner:      "ada",
+		Label:      "vision",
+		AllocCPUMs: 12 * hour,
+		DeviceUse: session.DeviceUse{
+			AllocGPUMs:    6 * hour,
+			BusyGPUMs:     5 * hour,
+			VRAMPeak:      15 << 30,
+			EnergyDynamic: 5_400_000_000,
+			EnergyIdle:    720_000_000,
+			CoveredMs:     99_960,
+			EstimatedMs:   30,
+			GapMs:         10,
+		},
+	}}
+	b := hub.Account{Account: session.Account{
+		Start:      noon.AddDate(0, 0, -1),
+		Kind:       "session",
+		Session:    "fin4failed00",
+		Name:       "train-b",
+		Owner:      "ada",
+		AllocCPUMs: hour / 4,
+	}}
+	idle := hub.Account{Account: session.Account{
+		Start:     noon.AddDate(0, 0, -1),
+		Kind:      "idle",
+		DeviceUse: session.DeviceUse{EnergyIdle: 360_000_000, CoveredMs: 10},
+	}}
+	all := hub.Account{Account: session.Account{Kind: "session", AllocCPUMs: 12*hour + hour/4, DeviceUse: a.DeviceUse}}
+	return api.UsageReport{From: noon.AddDate(0, 0, -7), To: noon, By: "session",
+		Rows: []hub.Account{a, b, idle}, Totals: []hub.Account{all, idle}, Missing: []string{}}
 }
 
 func sampleQueue() []api.Session {
@@ -139,7 +175,8 @@ func TestQueueTablesSayWhatAPersonNeeds(t *testing.T) {
 		empty.handle("GET /api/v1/queue",
 			func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, []api.Session{}) })
 		empty.handle("GET /api/v1/usage", func(w http.ResponseWriter, _ *http.Request) {
-			reply(w, 200, api.UsageReport{From: noon, To: noon, Rows: []api.Account{}, Missing: []string{"lab"}})
+			reply(w, 200, api.UsageReport{From: noon, To: noon,
+				Rows: []hub.Account{}, Missing: []string{"lab"}})
 		})
 		for want, args := range map[string][]string{"No session waits.": {"queue"}, "Nothing was used.": {"usage"},
 			"No idle check watches": {"idle", "train-a"}} {

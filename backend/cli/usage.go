@@ -15,6 +15,7 @@ import (
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
+	"slipway/backend/hub"
 )
 
 // usageCommands are the commands for devices and usage.
@@ -107,7 +108,7 @@ func (p usageCommands) usageTable(w io.Writer, report api.UsageReport) {
 	rows := [][]string{append(slices.Clone(keys), header...)}
 	count := map[string]int{}
 	for _, a := range report.Rows {
-		if a.Kind != "session" && slices.Equal(counters(a), counters(api.Account{})) {
+		if a.Kind != "session" && slices.Equal(counters(a), counters(hub.Account{})) {
 			continue // nobody, and nothing
 		}
 		count[a.Kind]++
@@ -134,7 +135,7 @@ func usageKeys(report api.UsageReport) []string {
 	return keys
 }
 
-func (p usageCommands) usageCells(keys []string, a api.Account) []string {
+func (p usageCommands) usageCells(keys []string, a hub.Account) []string {
 	none := func(text string) string {
 		if text == "" && a.Kind != "session" {
 			return kindText(a.Kind)
@@ -147,7 +148,7 @@ func (p usageCommands) usageCells(keys []string, a api.Account) []string {
 		case "NAME":
 			cells[i] = none(a.Name)
 		case "ID":
-			cells[i] = a.Session
+			cells[i] = string(a.Session)
 		case "LABEL":
 			cells[i] = a.Label
 			if len(keys) < 3 {
@@ -156,7 +157,7 @@ func (p usageCommands) usageCells(keys []string, a api.Account) []string {
 		case "OWNER":
 			cells[i] = none(a.Owner)
 		case "DEVICE":
-			cells[i] = cmp.Or(a.DeviceName, a.Device, "(CPU)")
+			cells[i] = cmp.Or(a.DeviceName, string(a.Device), "(CPU)")
 		case "AGENT":
 			cells[i] = a.Agent
 		case "KIND":
@@ -183,7 +184,7 @@ func kindText(kind string) string {
 	return kind
 }
 
-func counters(a api.Account) []string {
+func counters(a hub.Account) []string {
 	const perKWh = 3.6e9 // millijoules
 	peak := "-"
 	if a.VRAMPeak > 0 {
@@ -207,7 +208,7 @@ func amount(n float64, decimals int) string {
 
 // measured is how much of a device's time was looked at, to a tenth of a
 // percent that is never rounded up to all of it.
-func measured(a api.Account) string {
+func measured(a hub.Account) string {
 	whole := a.CoveredMs + a.EstimatedMs + a.GapMs
 	if whole == 0 {
 		return "-"

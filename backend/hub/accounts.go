@@ -23,12 +23,14 @@ const (
 	ByDevice  By = "device"
 )
 
-// Account is one row of an agent's accounts. DeviceName is what people call its
-// device.
+// Account is what was used by whom in one bucket of time. Its counters are
+// independent and none is derived from another. Sessions, other processes, idle
+// devices and what could not be attributed add up to what the devices counted.
+// A field that rows were summed over is empty.
 type Account struct {
 	session.Account
-	Agent      string
-	DeviceName string
+	Agent      string `json:"agent,omitempty"`
+	DeviceName string `json:"deviceName,omitempty"` // for example GPU 0 · H200
 }
 
 // Report is what was used in a span of time.
@@ -101,7 +103,7 @@ func sumUp(rows []Account, by By) []Account {
 	}
 	slices.SortStableFunc(merged, func(a, b Account) int {
 		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(rank(a.Kind), rank(b.Kind)),
-			cmp.Compare(b.GPU.AllocMs, a.GPU.AllocMs), cmp.Compare(b.AllocCPUMs, a.AllocCPUMs),
+			cmp.Compare(b.AllocGPUMs, a.AllocGPUMs), cmp.Compare(b.AllocCPUMs, a.AllocCPUMs),
 			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Device, b.Device),
 			cmp.Compare(a.Label, b.Label))
 	})
@@ -123,7 +125,7 @@ func keyOf(row Account, by By) Account {
 	case ByNothing:
 		key = row
 		key.Start = row.Start.Local()
-		key.CPUMs, key.AllocCPUMs, key.GPU = 0, 0, session.DeviceUse{}
+		key.CPUMs, key.AllocCPUMs, key.DeviceUse = 0, 0, session.DeviceUse{}
 	}
 	return key
 }

@@ -17,11 +17,14 @@ func TestDevicesAreSummedUpByWhatIsKnownOfThem(t *testing.T) {
 		state                 session.DeviceState
 		promised, total, free gpu.Share
 	}{
-		"one in use": {session.DeviceState{Device: device, Holders: holders, Free: half}, half,
+		"one in use": {session.DeviceState{Device: device,
+			DeviceStatus: session.DeviceStatus{Holders: holders, Free: half}}, half,
 			gpu.WholeDevice, half},
-		"one whose driver does not answer": {session.DeviceState{Device: device, Holders: holders, Unread: true}, half,
+		"one whose driver does not answer": {session.DeviceState{Device: device,
+			DeviceStatus: session.DeviceStatus{Holders: holders, Unread: true}}, half,
 			gpu.WholeDevice, 0},
-		"one that is lost": {session.DeviceState{Device: lost, Holders: holders}, half, half, 0},
+		"one that is lost": {session.DeviceState{Device: lost,
+			DeviceStatus: session.DeviceStatus{Holders: holders}}, half, half, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r Resources

@@ -18,8 +18,8 @@ import (
 // deviceBoard is a machine with one device that is so busy.
 func deviceBoard(util int) session.DeviceBoard {
 	return session.DeviceBoard{Source: "sim", Quantum: 100, At: time.Now(), Devices: []session.DeviceState{
-		{Device: gpu.Device{UUID: "GPU-0", Model: "Sim", Memory: 16 * gpu.GiB}, Free: 400, MemoryFree: 6 * gpu.GiB,
-			Util: &util}}}
+		{Device: gpu.Device{UUID: "GPU-0", Model: "Sim", Memory: 16 * gpu.GiB},
+			DeviceStatus: session.DeviceStatus{Free: 400, MemoryFree: 6 * gpu.GiB, Util: &util}}}}
 }
 
 func utilOf(t *testing.T, e hub.Event) int {

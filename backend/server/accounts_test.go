@@ -19,19 +19,20 @@ func accounts() []session.Account {
 	day := func(n int) time.Time { return time.Date(2031, 5, n, 0, 0, 0, 0, time.Local) }
 	use := func(hours int64) session.DeviceUse {
 		ms := hours * 3_600_000
-		return session.DeviceUse{AllocMs: ms, BusyMs: ms / 2, VRAMMiBMs: ms << 10, VRAMPeak: gpu.Bytes(hours) << 30,
+		return session.DeviceUse{AllocGPUMs: ms, BusyGPUMs: ms / 2, VRAMMiBMs: ms << 10,
+			VRAMPeak:      gpu.Bytes(hours) << 30,
 			EnergyDynamic: gpu.MilliJoule(ms * 100), EnergyIdle: gpu.MilliJoule(ms * 20), CoveredMs: ms}
 	}
 	return []session.Account{
 		{Start: day(1), Kind: "session", Session: "aaaaaaaaaaaa", Name: "train-a", Owner: "ada", Label: "=vision",
-			Device: "GPU-0", GPU: use(2)},
+			Device: "GPU-0", DeviceUse: use(2)},
 		{Start: day(1), Kind: "session", Session: "aaaaaaaaaaaa", Name: "train-a", Owner: "ada", Label: "=vision",
 			CPUMs: 3_600_000, AllocCPUMs: 7_200_000},
 		{Start: day(2), Kind: "session", Session: "aaaaaaaaaaaa", Name: "train-a", Owner: "ada", Label: "=vision",
-			Device: "GPU-1", GPU: use(3)},
+			Device: "GPU-1", DeviceUse: use(3)},
 		{Start: day(2), Kind: "session", Session: "bbbbbbbbbbbb", Name: "train-b", Owner: "bob", Device: "GPU-0",
-			GPU: use(4)},
-		{Start: day(2), Kind: "idle", Device: "GPU-0", GPU: session.DeviceUse{EnergyIdle: 7}},
+			DeviceUse: use(4)},
+		{Start: day(2), Kind: "idle", Device: "GPU-0", DeviceUse: session.DeviceUse{EnergyIdle: 7}},
 	}
 }
 

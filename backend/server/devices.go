@@ -132,7 +132,7 @@ func (s deviceRoutes) accounts(r *http.Request) (api.UsageReport, error) {
 		return api.UsageReport{}, err
 	}
 	return api.UsageReport{From: query.From, To: query.To, By: string(query.By), Bucket: bucketOut(query.Bucket),
-		Rows: each(report.Rows, accountOut), Totals: each(report.Totals, accountOut), Missing: report.Missing}, nil
+		Rows: report.Rows, Totals: report.Totals, Missing: report.Missing}, nil
 }
 
 func bucketOut(bucket time.Duration) string {
@@ -183,12 +183,12 @@ func accountCells(a hub.Account, bucket time.Duration) []string {
 	const perKWh = 3.6e9 // millijoules
 	return []string{start, a.Kind, string(a.Session), plainCell(a.Name), plainCell(a.Owner), plainCell(a.Label),
 		plainCell(a.Agent), string(a.Device), plainCell(a.DeviceName),
-		hours(a.CPUMs), hours(a.AllocCPUMs), hours(a.GPU.AllocMs), hours(a.GPU.BusyMs),
-		decimal(float64(a.GPU.VRAMMiBMs) / float64(gpu.GiB/gpu.MiB) / float64(time.Hour/time.Millisecond)),
-		strconv.FormatInt(int64(a.GPU.VRAMPeak), 10),
-		decimal(float64(a.GPU.EnergyDynamic) / perKWh), decimal(float64(a.GPU.EnergyIdle) / perKWh),
-		strconv.FormatInt(a.GPU.CoveredMs, 10), strconv.FormatInt(a.GPU.EstimatedMs, 10),
-		strconv.FormatInt(a.GPU.GapMs, 10)}
+		hours(a.CPUMs), hours(a.AllocCPUMs), hours(a.AllocGPUMs), hours(a.BusyGPUMs),
+		decimal(float64(a.VRAMMiBMs) / float64(gpu.GiB/gpu.MiB) / float64(time.Hour/time.Millisecond)),
+		strconv.FormatInt(int64(a.VRAMPeak), 10),
+		decimal(float64(a.EnergyDynamic) / perKWh), decimal(float64(a.EnergyIdle) / perKWh),
+		strconv.FormatInt(a.CoveredMs, 10), strconv.FormatInt(a.EstimatedMs, 10),
+		strconv.FormatInt(a.GapMs, 10)}
 }
 
 // decimal writes a number with six digits after the point, without those that

@@ -28,13 +28,21 @@ func board() session.DeviceBoard {
 				Reserved: gpu.GiB,
 				Capabilities: gpu.Capabilities{ProcessMemory: gpu.Probe{State: gpu.Yes},
 					MIG: gpu.Probe{State: gpu.No, Why: "This model has none."}}},
-				Free: 500, MemoryFree: 7 * gpu.GiB, Level: gpu.LevelWatched, Util: ptr(4200),
-				MemoryUsed: ptr(8 * gpu.GiB), Power: ptr(gpu.MilliWatt(90500)), Temperature: ptr(61),
-				Holders: []session.DeviceHolder{{Session: "aaaaaaaaaaaa", Name: "train-aaaa", Owner: "ada", Share: 500,
-					Promised: 7 * gpu.GiB, Memory: ptr(6 * gpu.GiB), Util: ptr(4000)},
-					{Name: "python", Owner: "bob", PID: 4312, Memory: ptr(2 * gpu.GiB)}}},
-			{Device: gpu.Device{UUID: "GPU-1", Vendor: gpu.Sim, Model: "Sim 16", Index: 1}, Free: 1000,
-				Level: gpu.LevelNone},
+				DeviceStatus: session.DeviceStatus{
+					Free:        500,
+					MemoryFree:  7 * gpu.GiB,
+					Level:       gpu.LevelWatched,
+					Util:        ptr(4200),
+					MemoryUsed:  ptr(8 * gpu.GiB),
+					Power:       ptr(gpu.MilliWatt(90500)),
+					Temperature: ptr(61),
+					Holders: []session.DeviceHolder{
+						{Session: "aaaaaaaaaaaa", Name: "train-aaaa", Owner: "ada", Share: 500,
+							Promised: 7 * gpu.GiB, Memory: ptr(6 * gpu.GiB), Util: ptr(4000)},
+						{Name: "python", Owner: "bob", PID: 4312, Memory: ptr(2 * gpu.GiB)}},
+				}},
+			{Device: gpu.Device{UUID: "GPU-1", Vendor: gpu.Sim, Model: "Sim 16", Index: 1},
+				DeviceStatus: session.DeviceStatus{Free: 1000, Level: gpu.LevelNone}},
 		},
 	}
 }

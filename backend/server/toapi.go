@@ -36,13 +36,9 @@ func sessionOut(s session.Session, usage *session.Usage, dependents []session.ID
 
 func machineOut(m hub.Machine) api.Machine {
 	return api.Machine{
-		Agent: m.Agent, Online: m.Online, LastHeard: m.LastHeard, Engine: m.Engine, EngineVersion: m.EngineVersion,
-		Version:  m.Version,
-		Hostname: m.Hostname, OS: m.OS, Arch: m.Arch, CPUs: m.CPUs, Memory: int64(m.Memory), UsedCPUs: m.UsedCPUs,
-		UsedMemory: int64(m.UsedMemory),
-		LoadCPU:    m.Load.CPU, LoadMemory: int64(m.Load.Memory), DiskFree: int64(m.Load.DiskFree),
-		DiskTotal: int64(m.Load.DiskTotal),
-		Warnings:  m.Warnings,
+		Agent: m.Agent, Online: m.Online, LastHeard: m.LastHeard, Platform: m.Platform, Capacity: m.Capacity,
+		LoadCPU: m.Load.CPU, LoadMemory: m.Load.Memory, DiskFree: m.Load.DiskFree, DiskTotal: m.Load.DiskTotal,
+		Warnings: m.Warnings,
 	}
 }
 

@@ -23,24 +23,16 @@ func requestOut(r gpu.Request) string {
 	return r.String()
 }
 
-// integer turns what a pointer points to into a number of the wire.
-func integer[N ~int64](p *N) *int64 { return maybe(p, func(n N) int64 { return int64(n) }) }
-
 func boardOut(b hub.Board) api.DeviceBoard {
 	return api.DeviceBoard{Board: b, Devices: each(b.Devices, deviceOut)}
 }
 
+// deviceOut leaves out the device nodes, which are the agent's alone.
 func deviceOut(s session.DeviceState) api.DeviceState {
-	d := s.Device
-	return api.DeviceState{
-		UUID: string(d.UUID), Vendor: string(d.Vendor), Model: d.Model, Index: d.Index, PCI: d.PCI, Driver: d.Driver,
-		Memory: int64(d.Memory), Reserved: int64(d.Reserved), Capabilities: capabilitiesOut(d.Capabilities),
-		Instances: d.Instances,
-		Free:      int(s.Free), MemoryFree: int64(s.MemoryFree), Level: string(s.Level),
-		Util: s.Util, MemoryUsed: integer(s.MemoryUsed), Power: integer(s.Power), Temperature: s.Temperature,
-		Holders: s.Holders,
-		Lost:    lossOut(d.Lost), Unread: s.Unread, Over: s.Over,
-	}
+	out := api.DeviceState{Device: s.Device, DeviceStatus: s.DeviceStatus,
+		Capabilities: capabilitiesOut(s.Device.Capabilities), Lost: lossOut(s.Device.Lost)}
+	out.Nodes = nil
+	return out
 }
 
 func lossOut(l *gpu.Loss) *api.DeviceLoss {
@@ -66,18 +58,6 @@ func capabilitiesOut(c gpu.Capabilities) []api.Capability {
 // roundingOut says with which text to ask for what would be given.
 func roundingOut(r gpu.Rounding) api.Rounding {
 	return api.Rounding{Rounding: r, Accept: requestOut(gpu.Request{Shares: r.Given})}
-}
-
-func accountOut(a hub.Account) api.Account {
-	return api.Account{
-		Start: a.Start, Kind: a.Kind, Session: string(a.Session), Name: a.Name, Owner: a.Owner, Label: a.Label,
-		Agent:  a.Agent,
-		Device: string(a.Device), DeviceName: a.DeviceName, CPUMs: a.CPUMs, AllocCPUMs: a.AllocCPUMs,
-		AllocGPUMs: a.GPU.AllocMs, BusyGPUMs: a.GPU.BusyMs,
-		VRAMMiBMs: a.GPU.VRAMMiBMs, VRAMPeak: int64(a.GPU.VRAMPeak), EnergyDynamic: int64(a.GPU.EnergyDynamic),
-		EnergyIdle: int64(a.GPU.EnergyIdle),
-		CoveredMs:  a.GPU.CoveredMs, EstimatedMs: a.GPU.EstimatedMs, GapMs: a.GPU.GapMs,
-	}
 }
 
 func resourceSummaryOut(r hub.Resources) api.ResourceSummary {

@@ -55,23 +55,26 @@ type DeviceBoard struct {
 	At       time.Time     `json:"at"`
 }
 
-// DeviceState is one device now. What a device may not report is nil.
+// DeviceState is one device now.
 type DeviceState struct {
-	Device      gpu.Device     `json:"device"`
-	Free        gpu.Share      `json:"free"`       // not promised
-	MemoryFree  gpu.Bytes      `json:"memoryFree"` // by both books
-	Level       gpu.Level      `json:"level"`      // what a share of it would be kept by
-	Util        *int           `json:"util,omitempty"`
-	MemoryUsed  *gpu.Bytes     `json:"memoryUsed,omitempty"`
-	Power       *gpu.MilliWatt `json:"power,omitempty"`
-	Temperature *int           `json:"temperature,omitempty"`
+	Device gpu.Device `json:"device"`
+	DeviceStatus
+}
+
+// DeviceStatus is what a device is used for and how much of it is free. What a
+// device may not report is nil.
+type DeviceStatus struct {
+	Free        gpu.Share      `json:"free"`                  // not promised, in thousandths
+	MemoryFree  gpu.Bytes      `json:"memoryFree"`            // neither promised nor really used
+	Level       gpu.Level      `json:"level"`                 // how a share of it is kept
+	Util        *int           `json:"util,omitempty"`        // time with work, in hundredths of a percent
+	MemoryUsed  *gpu.Bytes     `json:"memoryUsed,omitempty"`  // by anybody
+	Power       *gpu.MilliWatt `json:"power,omitempty"`       // milliwatts
+	Temperature *int           `json:"temperature,omitempty"` // degrees Celsius
 	Holders     []DeviceHolder `json:"holders"`
-	// Unread means that its driver does not tell now what is free, so that nothing
-	// of it is given and nothing of it is known.
-	Unread bool `json:"unread,omitempty"`
-	// Over says in a clause how more of it is allocated than it has now, so that
-	// nothing further of it is given; empty: that is not so.
-	Over string `json:"over,omitempty"`
+	// its driver does not tell now what is free: nobody is given any of it
+	Unread bool   `json:"unread,omitempty"`
+	Over   string `json:"over,omitempty"` // how more of it is allocated than it has now
 }
 
 // DeviceHolder is a session or a foreign process on a device.
@@ -103,48 +106,47 @@ type AccountSpan struct {
 }
 
 // Account is what one session used of one device, or of CPU and memory where
-// Device is empty, in one bucket.
+// Device is empty, in one bucket of time.
 type Account struct {
-	Start      time.Time `json:"start"`
-	Session    ID        `json:"session,omitempty"`
-	Name       string    `json:"name"`
-	Owner      string    `json:"owner"`
-	Label      string    `json:"label,omitempty"`
-	Device     gpu.UUID  `json:"device,omitempty"`
-	Kind       string    `json:"kind"`       // session, other, idle or unattributed
-	CPUMs      int64     `json:"cpuMs"`      // busy CPU time
-	AllocCPUMs int64     `json:"allocCpuMs"` // granted CPU time
-	GPU        DeviceUse `json:"gpu"`
+	Start time.Time `json:"start"` // of the bucket
+	// session, other (processes of no session), idle (devices without work) or unattributed
+	Kind       string   `json:"kind"`
+	Session    ID       `json:"session,omitempty"`
+	Name       string   `json:"name,omitempty"` // of the session
+	Owner      string   `json:"owner,omitempty"`
+	Label      string   `json:"label,omitempty"`  // project
+	Device     gpu.UUID `json:"device,omitempty"` // empty in a row that counts CPU and memory
+	CPUMs      int64    `json:"cpuMs"`            // busy CPU time
+	AllocCPUMs int64    `json:"allocCpuMs"`       // time × CPUs granted
+	DeviceUse
 }
 
 // Add adds what another row counted. Of peaks the larger one stays.
 func (a *Account) Add(b Account) {
 	a.CPUMs += b.CPUMs
 	a.AllocCPUMs += b.AllocCPUMs
-	g, h := &a.GPU, b.GPU
-	g.AllocMs += h.AllocMs
-	g.BusyMs += h.BusyMs
-	g.VRAMMiBMs += h.VRAMMiBMs
-	g.VRAMPeak = max(g.VRAMPeak, h.VRAMPeak)
-	g.EnergyDynamic += h.EnergyDynamic
-	g.EnergyIdle += h.EnergyIdle
-	g.CoveredMs += h.CoveredMs
-	g.EstimatedMs += h.EstimatedMs
-	g.GapMs += h.GapMs
+	a.AllocGPUMs += b.AllocGPUMs
+	a.BusyGPUMs += b.BusyGPUMs
+	a.VRAMMiBMs += b.VRAMMiBMs
+	a.VRAMPeak = max(a.VRAMPeak, b.VRAMPeak)
+	a.EnergyDynamic += b.EnergyDynamic
+	a.EnergyIdle += b.EnergyIdle
+	a.CoveredMs += b.CoveredMs
+	a.EstimatedMs += b.EstimatedMs
+	a.GapMs += b.GapMs
 }
 
-// DeviceUse is what was used of a device, in separate counters that are never
-// derived from one another. Covered, Estimated and Gap say how much of the time
-// was measured, estimated or missed.
+// DeviceUse is what was used of a device, in separate counters. Covered,
+// Estimated and Gap say how much of its time was measured, estimated or missed.
 type DeviceUse struct {
-	AllocMs int64 `json:"allocMs"` // time × share granted, in milliseconds of a whole device
-	BusyMs  int64 `json:"busyMs"`  // time with work of it on the device
+	AllocGPUMs int64 `json:"allocGpuMs"` // time × share granted, of whole devices
+	BusyGPUMs  int64 `json:"busyGpuMs"`  // time with its work on a device
 	// MiB held × milliseconds: bytes would fill 64 bits in 30 hours of 80 GiB
 	VRAMMiBMs     int64          `json:"vramMiBMs"`
-	VRAMPeak      gpu.Bytes      `json:"vramPeak"` // most bytes held at one time
-	EnergyDynamic gpu.MilliJoule `json:"energyDynamic"`
-	EnergyIdle    gpu.MilliJoule `json:"energyIdle"`
-	CoveredMs     int64          `json:"coveredMs"`
-	EstimatedMs   int64          `json:"estimatedMs"`
-	GapMs         int64          `json:"gapMs"`
+	VRAMPeak      gpu.Bytes      `json:"vramPeak"`      // most bytes held at one time, on one device
+	EnergyDynamic gpu.MilliJoule `json:"energyDynamic"` // millijoules of work
+	EnergyIdle    gpu.MilliJoule `json:"energyIdle"`    // millijoules of devices kept ready
+	CoveredMs     int64          `json:"coveredMs"`     // measured device time
+	EstimatedMs   int64          `json:"estimatedMs"`   // estimated device time
+	GapMs         int64          `json:"gapMs"`         // missed device time
 }

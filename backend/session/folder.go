@@ -73,11 +73,7 @@ type Folder struct {
 	Permission FolderPermission `json:"permission"`
 	Mode       FolderMode       `json:"mode"`
 	State      FolderState      `json:"state"`
-	// of the directory that is linked; empty: it lies in the agent's own data
-	Path string `json:"path,omitempty"`
-	// of the directory that is linked; 0: it was linked before this was kept
-	Inode     uint64         `json:"inode,omitempty"`
-	Missing   bool           `json:"missing,omitempty"`
+	FolderLink
 	Problem   string         `json:"problem,omitempty"` // why it is not deleted yet, in a sentence
 	CreatedAt time.Time      `json:"createdAt"`
 	TrashedAt *time.Time     `json:"trashedAt,omitempty"`
@@ -85,6 +81,13 @@ type Folder struct {
 	Counting  bool           `json:"counting,omitempty"` // what it uses is being counted anew
 	UsedBy    []FolderUser   `json:"usedBy"`             // live sessions that have it mounted
 	Removed   *FolderRemoval `json:"removed,omitempty"`  // what is deleted of it for ever; nil: nothing
+}
+
+// FolderLink is the directory that a folder links.
+type FolderLink struct {
+	Path    string `json:"path,omitempty"`    // empty: it lies in the agent's own data
+	Inode   uint64 `json:"inode,omitempty"`   // 0: it was linked before this was kept
+	Missing bool   `json:"missing,omitempty"` // it is not there
 }
 
 // Auto reports whether the folder is mounted into every session of its owner.

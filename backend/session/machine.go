@@ -11,21 +11,34 @@ type Machine struct {
 	Agent string `json:"agent"` // name of the agent
 	// Instance is the random id that the agent's books were given when they were made. However the agent is
 	// reached and whatever it is called, it stays the same. Empty: an agent that tells none.
-	Instance      string    `json:"instance,omitempty"`
-	Engine        string    `json:"engine"`  // "docker" or "sim"
-	Version       string    `json:"version"` // of the agent
-	Hostname      string    `json:"hostname"`
-	OS            string    `json:"os"`
-	Arch          string    `json:"arch"`
-	CPUs          int       `json:"cpus"`       // CPUs that sessions may use
-	Memory        gpu.Bytes `json:"memory"`     // memory that sessions may use
-	UsedCPUs      int       `json:"usedCpus"`   // promised to sessions
-	UsedMemory    gpu.Bytes `json:"usedMemory"` // promised to sessions
-	Load          Load      `json:"load"`
-	EngineVersion string    `json:"engineVersion,omitempty"`
-	Warnings      []Warning `json:"warnings"` // standing trouble, such as an engine that does not answer
+	Instance string `json:"instance,omitempty"`
+	Platform
+	Capacity
+	Load     Load      `json:"load"`
+	Warnings []Warning `json:"warnings"` // standing trouble, such as an engine that does not answer
+	Caller
+}
 
-	// Who asks, as the agent knows them, and the most that they may hold.
+// Platform is what sessions run on.
+type Platform struct {
+	Engine        string `json:"engine"` // docker or sim
+	EngineVersion string `json:"engineVersion,omitempty"`
+	Version       string `json:"version"` // of the agent
+	Hostname      string `json:"hostname"`
+	OS            string `json:"os"`
+	Arch          string `json:"arch"`
+}
+
+// Capacity is what sessions may use, and how much of it is allocated.
+type Capacity struct {
+	CPUs       int       `json:"cpus"`
+	Memory     gpu.Bytes `json:"memory"`
+	UsedCPUs   int       `json:"usedCpus"`   // promised to sessions
+	UsedMemory gpu.Bytes `json:"usedMemory"` // promised to sessions
+}
+
+// Caller is who asks, as the agent knows them, and the most that they may hold.
+type Caller struct {
 	Owner     string    `json:"owner,omitempty"` // the name under which their sessions are kept
 	Role      Role      `json:"role,omitempty"`  // empty: an agent that tells none
 	Allowance Allowance `json:"allowance,omitzero"`

@@ -10,12 +10,15 @@ import (
 // devices are the rules of what tells of machines and their devices.
 var devices = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Machine](): {
-		"Agent": Line(64), "Instance": Maybe(Mark), "Engine": Maybe(word), "Version": Line(128), "Hostname": Line(253),
-		"OS": Maybe(word), "Arch": Maybe(word),
-		"CPUs": cpu, "UsedCPUs": count, "EngineVersion": Line(128), "Warnings": List(mostWarnings),
-		"Owner": Maybe(Owner),
+		"Agent": Line(64), "Instance": Maybe(Mark), "Warnings": List(mostWarnings),
 	},
-	reflect.TypeFor[session.Load](): {"CPU": amount},
+	reflect.TypeFor[session.Platform](): {
+		"Engine": Maybe(word), "EngineVersion": Line(128), "Version": Line(128), "Hostname": Line(253),
+		"OS": Maybe(word), "Arch": Maybe(word),
+	},
+	reflect.TypeFor[session.Capacity](): {"CPUs": cpu, "UsedCPUs": count},
+	reflect.TypeFor[session.Caller]():   {"Owner": Maybe(Owner)},
+	reflect.TypeFor[session.Load]():     {"CPU": amount},
 	reflect.TypeFor[session.Allowance](): {
 		"Sessions": count, "CPU": count, "Processes": count, "Folders": List(1000, absolute),
 	},
@@ -24,7 +27,8 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 		"Source": Maybe(word), "Text": Message, "Strategy": Maybe(word), "Attach": Maybe(word),
 		"Devices": List(mostDevices),
 	},
-	reflect.TypeFor[session.DeviceState](): {
+	reflect.TypeFor[session.DeviceState](): {},
+	reflect.TypeFor[session.DeviceStatus](): {
 		"Util": part, "Temperature": Whole(-1000, 10_000), "Holders": List(10_000), "Over": title,
 	},
 	reflect.TypeFor[session.DeviceHolder](): {
@@ -37,7 +41,7 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 		"CPUMs": Offset, "AllocCPUMs": Offset,
 	},
 	reflect.TypeFor[session.DeviceUse](): {
-		"AllocMs": Offset, "BusyMs": Offset, "VRAMMiBMs": Offset, "CoveredMs": Offset, "EstimatedMs": Offset,
+		"AllocGPUMs": Offset, "BusyGPUMs": Offset, "VRAMMiBMs": Offset, "CoveredMs": Offset, "EstimatedMs": Offset,
 		"GapMs": Offset,
 	},
 	reflect.TypeFor[gpu.Device](): {

@@ -22,9 +22,9 @@ var places = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.DirectoryEntry](): {"Name": Both(fileName, Line(mostPath))},
 	reflect.TypeFor[session.Folder](): {
-		"Name": folder, "Owner": Maybe(Owner), "Agent": Line(64), "Path": Maybe(absolute), "Problem": Message,
-		"UsedBy": List(MostSessions), "Inode": Free,
+		"Name": folder, "Owner": Maybe(Owner), "Agent": Line(64), "Problem": Message, "UsedBy": List(MostSessions),
 	},
+	reflect.TypeFor[session.FolderLink]():    {"Path": Maybe(absolute), "Inode": Free},
 	reflect.TypeFor[session.FolderUsage]():   {"Files": count},
 	reflect.TypeFor[session.FolderRemoval](): {"Files": count, "OfFiles": count},
 	reflect.TypeFor[session.FolderUser]():    {"Name": name, "Owner": Maybe(Owner)},

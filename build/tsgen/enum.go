@@ -39,8 +39,6 @@ var enumFields = map[string]string{
 	"DeviceBoard.Source":     "DeviceSource",
 	"DeviceBoard.Attach":     "AttachWay",
 	"DeviceBoard.Strategy":   "Strategy",
-	"DeviceState.Vendor":     "Vendor",
-	"DeviceState.Level":      "Level",
 	"Session.Enforcement":    "Enforcement",
 	"Preview.Enforcement":    "Enforcement",
 	"Account.Kind":           "AccountKind",

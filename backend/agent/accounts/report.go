@@ -113,7 +113,7 @@ func (b *Books) sumDevices(span session.AccountSpan, now time.Time, sums map[acc
 			default:
 				key.session = session.ID(row.Session)
 			}
-			addUse(&sumAt(sums, key).GPU, row.Counters)
+			addUse(&sumAt(sums, key).DeviceUse, row.Counters)
 		}
 	})
 }
@@ -152,8 +152,8 @@ func sumAt(sums map[accountKey]*session.Account, key accountKey) *session.Accoun
 }
 
 func addUse(use *session.DeviceUse, c gpu.Counters) {
-	use.AllocMs += c.AllocGPUMs
-	use.BusyMs += c.BusyGPUMs
+	use.AllocGPUMs += c.AllocGPUMs
+	use.BusyGPUMs += c.BusyGPUMs
 	use.VRAMMiBMs += int64(c.VRAM.Per(gpu.MiB)) // whole MiB × milliseconds fit in 64 bits
 	use.VRAMPeak = max(use.VRAMPeak, c.VRAMPeak)
 	use.EnergyDynamic += c.EnergyDyn

@@ -50,8 +50,12 @@ func (l *Ledger) Board(attachment engine.Attachment, strategy gpu.Strategy) sess
 func deviceState(view gpu.View, both gpu.Book, sample gpu.Sample, uses []gpu.Live,
 	live []session.Session) session.DeviceState {
 	state := session.DeviceState{
-		Device: view.Device, Free: view.Free, MemoryFree: view.FreeMemory, Over: view.Over,
-		Holders: []session.DeviceHolder{},
+		Device: view.Device, DeviceStatus: session.DeviceStatus{
+			Free:       view.Free,
+			MemoryFree: view.FreeMemory,
+			Over:       view.Over,
+			Holders:    []session.DeviceHolder{},
+		},
 	}
 	if both.DeviceFree != nil {
 		state.MemoryFree = min(state.MemoryFree, *both.DeviceFree)

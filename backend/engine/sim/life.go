@@ -97,9 +97,12 @@ func (s *containers) world(id string, spec engine.Container, started time.Time) 
 		return nil, err
 	}
 	w := &shell.World{
-		FS: files, Clock: s.config.Clock, Hostname: spec.Hostname, User: guest.User, CPUs: max(len(spec.CPUs), 1),
-		Memory: int64(spec.Memory), Shm: int64(spec.Shm), Started: started,
-		GPUs: s.grantedTo(id, spec), OutOfMemory: func() { s.oom(id) }, Programs: s.programs(spec.Image, files),
+		FS: files, Clock: s.config.Clock, Hostname: spec.Hostname, User: guest.User, Hardware: shell.Hardware{
+			CPUs:   max(len(spec.CPUs), 1),
+			Memory: int64(spec.Memory),
+			Shm:    int64(spec.Shm),
+			GPUs:   s.grantedTo(id, spec),
+		}, Started: started, OutOfMemory: func() { s.oom(id) }, Programs: s.programs(spec.Image, files),
 	}
 	if err := w.Limits(root, spec.CPUs); err != nil {
 		return nil, errors.Join(err, files.Close())

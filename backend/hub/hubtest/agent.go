@@ -166,6 +166,6 @@ func (a *base) Tell(e session.Event) { a.do(func() { a.tell(e) }) }
 func (a *base) Machine(context.Context) (session.Machine, error) { return a.itself(), nil }
 
 func (a *base) itself() session.Machine {
-	return session.Machine{Agent: a.Name, Instance: a.Instance, Owner: a.Owner, Role: a.Role, Engine: "fake", CPUs: 8,
-		Memory: 16 << 30}
+	return session.Machine{Agent: a.Name, Instance: a.Instance, Caller: session.Caller{Owner: a.Owner, Role: a.Role},
+		Platform: session.Platform{Engine: "fake"}, Capacity: session.Capacity{CPUs: 8, Memory: 16 << 30}}
 }

@@ -47,7 +47,8 @@ func (f *folders) CreateFolder(_ context.Context, req session.FolderRequest) (se
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one := session.Folder{
-		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: req.Owner, Agent: f.agent, Path: req.Path,
+		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: req.Owner, Agent: f.agent,
+		FolderLink: session.FolderLink{Path: req.Path},
 		State:      session.FolderReady,
 		Permission: cmp.Or(req.Permission, session.FolderReadWrite), Mode: cmp.Or(req.Mode, session.FolderGeneral),
 	}

@@ -501,18 +501,14 @@ export interface Account {
   start: Time;
   /** Session, other (processes of no session), idle (devices without work) or unattributed. */
   kind: AccountKind;
-  /** Id. */
   session?: string;
   /** Of the session. */
   name?: string;
   owner?: string;
   /** Project. */
   label?: string;
-  agent?: string;
-  /** UUID; empty in a row that counts CPU and memory. */
+  /** Empty in a row that counts CPU and memory. */
   device?: string;
-  /** For example GPU 0 · H200. */
-  deviceName?: string;
   /** Busy CPU time. */
   cpuMs: number;
   /** Time × CPUs granted. */
@@ -521,10 +517,10 @@ export interface Account {
   allocGpuMs: number;
   /** Time with its work on a device. */
   busyGpuMs: number;
-  /** MiB held × milliseconds. */
+  /** MiB held × milliseconds: bytes would fill 64 bits in 30 hours of 80 GiB. */
   vramMiBMs: number;
   /** Most bytes held at one time, on one device. */
-  vramPeak: number;
+  vramPeak: Bytes;
   /** Millijoules of work. */
   energyDynamic: number;
   /** Millijoules of devices kept ready. */
@@ -535,6 +531,9 @@ export interface Account {
   estimatedMs: number;
   /** Missed device time. */
   gapMs: number;
+  agent?: string;
+  /** For example GPU 0 · H200. */
+  deviceName?: string;
 }
 
 /** Agent is one agent that this computer knows, and how it is reached. What it says of its machine is the Machine of the same name. */
@@ -840,40 +839,43 @@ export interface DeviceResource {
 /** DeviceState is one device as it was measured last. A value that the device does not tell is absent and never 0. */
 export interface DeviceState {
   uuid: string;
-  /** Nvidia, amd, intel or sim. */
   vendor: Vendor;
   model: string;
-  /** For display only: GPU 0. */
+  /** For display only: "GPU 0". */
   index: number;
+  /** For example "0000:65:00.0". */
   pci?: string;
-  driver?: string;
-  /** All of it, in bytes; 0: not told. */
-  memory: number;
-  /** Kept by the driver. */
-  reserved: number;
+  /** Total; 0: not told, as on machines with unified memory. */
+  memory: Bytes;
+  /** Kept by the driver and part of Memory. */
+  reserved: Bytes;
+  /** Device nodes to hand to a container (AMD, Intel). */
+  nodes?: string[];
   instances: DeviceInstance[];
-  capabilities: Capability[];
+  /** Version of its driver. */
+  driver?: string;
   /** Not promised, in thousandths. */
   free: number;
-  /** Neither promised nor really used, in bytes. */
-  memoryFree: number;
+  /** Neither promised nor really used. */
+  memoryFree: Bytes;
   /** How a share of it is kept. */
   level: Level;
   /** Time with work, in hundredths of a percent. */
   util?: number;
-  /** By anybody, in bytes. */
-  memoryUsed?: number;
+  /** By anybody. */
+  memoryUsed?: Bytes;
   /** Milliwatts. */
   power?: number;
   /** Degrees Celsius. */
   temperature?: number;
   holders: DeviceHolder[];
-  /** Absent: it is there. */
-  lost?: DeviceLoss;
   /** Its driver does not tell now what is free: nobody is given any of it. */
   unread?: boolean;
   /** How more of it is allocated than it has now. */
   over?: string;
+  capabilities: Capability[];
+  /** Absent: it is there. */
+  lost?: DeviceLoss;
 }
 
 /** Diagnostics is what one hands to somebody who helps, without secrets. */
@@ -1057,10 +1059,11 @@ export interface Folder {
   permission: string;
   mode: string;
   state: string;
-  /** Of the directory that is linked; empty: it lies in the agent's own data. */
+  /** Empty: it lies in the agent's own data. */
   path?: string;
-  /** Of the directory that is linked; 0: it was linked before this was kept. */
+  /** 0: it was linked before this was kept. */
   inode?: number;
+  /** It is not there. */
   missing?: boolean;
   /** Why it is not deleted yet, in a sentence. */
   problem?: string;
@@ -1427,22 +1430,23 @@ export interface Machine {
   /** Docker or sim. */
   engine: EngineName;
   engineVersion?: string;
+  /** Of the agent. */
   version: string;
   hostname: string;
   os: string;
   arch: string;
   cpus: number;
-  memory: number;
+  memory: Bytes;
   /** Promised to sessions. */
   usedCpus: number;
   /** Promised to sessions. */
-  usedMemory: number;
+  usedMemory: Bytes;
   /** Busy CPUs, of anything. */
   loadCpu: number;
   /** Used by anything. */
-  loadMemory: number;
-  diskFree: number;
-  diskTotal: number;
+  loadMemory: Bytes;
+  diskFree: Bytes;
+  diskTotal: Bytes;
   warnings: Warning[];
 }
 

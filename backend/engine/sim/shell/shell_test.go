@@ -28,8 +28,9 @@ func newWorld(t *testing.T, mounts ...Mount) *World {
 			t.Error(err)
 		}
 	})
-	w := &World{FS: files, Hostname: "main1", User: "work", CPUs: 2, Memory: 512 << 20, Shm: 64 << 20,
-		Started: time.Now()}
+	w := &World{FS: files, Hostname: "main1", User: "work",
+		Hardware: Hardware{CPUs: 2, Memory: 512 << 20, Shm: 64 << 20},
+		Started:  time.Now()}
 	if err := w.Limits(dir, []int{0, 1}); err != nil {
 		t.Fatal(err)
 	}

@@ -18,12 +18,9 @@ type World struct {
 	FS       *FS
 	Hostname string
 	User     string
-	CPUs     int
-	Memory   int64 // limit in bytes
-	Shm      int64 // size of /dev/shm in bytes
-	Started  time.Time
-	GPUs     GPUs        // nil: none
-	Clock    *pace.Clock // nil: the one on the wall
+	Hardware
+	Started time.Time
+	Clock   *pace.Clock // nil: the one on the wall
 	// Programs are those of the image, by name, beside the utilities.
 	Programs map[string]Program
 	// OutOfMemory is called, without a lock, when a process has asked for more
@@ -35,6 +32,14 @@ type World struct {
 	procs map[int]*Process
 	ports map[int]*listener
 	spent time.Duration // CPU time of processes that have ended
+}
+
+// Hardware is what a container may use.
+type Hardware struct {
+	CPUs   int
+	Memory int64 // limit in bytes
+	Shm    int64 // size of /dev/shm in bytes
+	GPUs   GPUs  // nil: none
 }
 
 // Process is one line of the process table.
