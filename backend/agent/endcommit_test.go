@@ -12,7 +12,7 @@ import (
 	"slipway/backend/session"
 )
 
-var noSpace error = &session.Error{Code: "disk_write_no-space", Message: "The disk is full.", Hint: "Make room."}
+var noSpace error = session.NewError("disk_write_no-space", "The disk is full.", "Make room.")
 
 // ended launches a session, waits until it runs, asks for its end, and returns
 // it as it ended.

@@ -39,9 +39,9 @@ func (w *world) phaseOf(id session.ID, name session.PhaseName) session.Phase {
 }
 
 func TestLaunchFails(t *testing.T) {
-	broken := &session.Error{Code: "engine_call_broken", Message: "A call broke.", Hint: "Mend it."}
+	broken := session.NewError("engine_call_broken", "A call broke.", "Mend it.")
 	lasting := func(code session.Code) error {
-		return &session.Error{Code: code, Message: "It will not do.", Hint: "Choose another."}
+		return session.NewError(code, "It will not do.", "Choose another.")
 	}
 	five := []error{broken, broken, broken, broken, broken}
 	for _, c := range []struct {

@@ -120,8 +120,7 @@ func TestCommit(t *testing.T) {
 			}
 		}
 		{ // a failure is told and written down
-			fake.Fail(simtest.CallCommit, &session.Error{Code: "disk_write_no-space",
-				Message: "The disk is full.", Hint: "Make room."})
+			fake.Fail(simtest.CallCommit, session.NewError("disk_write_no-space", "The disk is full.", "Make room."))
 			failed := w.finished(w.commit(s.ID, "Mine-3"))
 			rows := w.commits(s.ID)
 			if failed.State != session.WorkFailed || failed.Error.Code != "disk_write_no-space" ||

@@ -87,8 +87,7 @@ func (n *news) Watch(ctx context.Context, after session.Cursor, fn func(session.
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-n.closed:
-			return &session.Error{Code: session.CodeAgentUnavailable, Message: "The agent was closed.",
-				Hint: "Connect again."}
+			return session.NewError(session.CodeAgentUnavailable, "The agent was closed.", "Connect again.")
 		}
 	}
 }

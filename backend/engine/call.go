@@ -20,11 +20,9 @@ func Within(ctx context.Context, limit time.Duration, what string, fn func(conte
 	err := fn(limited)
 	if err != nil && ctx.Err() == nil && (errors.Is(limited.Err(), context.DeadlineExceeded) ||
 		errors.Is(err, context.DeadlineExceeded)) {
-		return &session.Error{
-			Code: session.CodeEngineTimeout, Message: "The container engine did not finish within " +
-				limit.String() + " (" + what + ").",
-			Hint: "Look at the engine's log; it may be overloaded.", Err: err,
-		}
+		return session.WrapError(err, session.CodeEngineTimeout,
+			"The container engine did not finish within "+limit.String()+" ("+what+").",
+			"Look at the engine's log; it may be overloaded.")
 	}
 	return err
 }

@@ -110,15 +110,12 @@ func CheckImport(parts session.ImageParts, present int, content map[string]Conte
 
 // Incomplete is image_update_invalid: what keeps an image from being put together.
 func Incomplete(what string) error {
-	return &session.Error{Code: session.CodeImageInvalid, Message: "The image cannot be put together: " + what + ".",
-		Hint: "Send it again; what is missing follows."}
+	return session.NewError(session.CodeImageInvalid, "The image cannot be put together: "+what+".",
+		"Send it again; what is missing follows.")
 }
 
 // NameTaken is image_update_conflict: a name is another image's.
 func NameTaken(ref string) error {
-	return &session.Error{
-		Code: session.CodeImageConflict, Message: "There is another image named " + ref + " on that machine.",
-		Hint: "Remove it there first, or give this one another name. An admin replaces it with slipway image send " +
-			"--replace.",
-	}
+	return session.NewError(session.CodeImageConflict, "There is another image named "+ref+" on that machine.",
+		"Remove it there first, or give this one another name. An admin replaces it with slipway image send --replace.")
 }

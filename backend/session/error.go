@@ -85,6 +85,11 @@ func WrapError(cause error, code Code, message, hint string) *Error {
 	return &Error{Code: code, Message: message, Hint: hint, Err: cause}
 }
 
+// Refused returns an error about fields, which says what is wrong with the first.
+func Refused(code Code, fields ...FieldError) *Error {
+	return &Error{Code: code, Message: fields[0].Message, Hint: fields[0].Hint, Fields: fields}
+}
+
 func (e *Error) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.Err)

@@ -34,8 +34,8 @@ func (b *Books) Read(now gpu.Moment, span session.AccountSpan) ([]session.Accoun
 		span.To = now.Wall
 	}
 	if !span.From.Before(span.To) || span.Bucket < 0 {
-		return nil, &session.Error{Code: session.CodeAgentInvalid, Message: "The span of time ends before it begins.",
-			Hint: "Give a from that is before to."}
+		return nil, session.NewError(session.CodeAgentInvalid, "The span of time ends before it begins.",
+			"Give a from that is before to.")
 	}
 	// What happened since the last checkpoint belongs to the answer.
 	if err := b.Checkpoint(now, false); err != nil {

@@ -291,9 +291,8 @@ func (a *Apps) startProgram(ctx context.Context, g Guest, p program, asked strin
 	}
 	at := installed[p.command]
 	if at == "" {
-		return app, &session.Error{Code: session.CodeAppNotInstalled,
-			Message: p.title + " is not installed in this session.",
-			Hint:    "Install it in the session, or choose an image that has it."}
+		return app, session.NewError(session.CodeAppNotInstalled, p.title+" is not installed in this session.",
+			"Install it in the session, or choose an image that has it.")
 	}
 	if dir != "" {
 		if dir, err = showing(ctx, g, p.id, dir, asked != ""); err != nil {
@@ -363,13 +362,13 @@ func awaitDeclared(ctx context.Context, g Guest, p program) (session.App, error)
 }
 
 func silent(where string) error {
-	return &session.Error{Code: session.CodeAppTimeout, Message: "Nothing in the session listens on " + where + ".",
-		Hint: "Start your program there, on 127.0.0.1 or 0.0.0.0, and open it again."}
+	return session.NewError(session.CodeAppTimeout, "Nothing in the session listens on "+where+".",
+		"Start your program there, on 127.0.0.1 or 0.0.0.0, and open it again.")
 }
 
 func unknownApp(name string) error {
-	return &session.Error{Code: session.CodeAppNotFound, Message: fmt.Sprintf("There is no app %q.", name),
-		Hint: "List the session's apps."}
+	return session.NewError(session.CodeAppNotFound, fmt.Sprintf("There is no app %q.", name),
+		"List the session's apps.")
 }
 
 // StopApp implements [session.Apps]. An app that does not run is stopped
@@ -381,9 +380,8 @@ func (a *Apps) StopApp(ctx context.Context, id session.ID, app string) error {
 	}
 	p, known := a.programOf(ctx, s, app)
 	if !known || p.command == "" {
-		return &session.Error{Code: session.CodeAppNotFound, Message: fmt.Sprintf("Slipway does not run an app %q.",
-			app),
-			Hint: "A program that you have started yourself is ended in the session itself."}
+		return session.NewError(session.CodeAppNotFound, fmt.Sprintf("Slipway does not run an app %q.", app),
+			"A program that you have started yourself is ended in the session itself.")
 	}
 	if err := a.giveUpStart(ctx, id, p); err != nil {
 		return err
@@ -400,8 +398,7 @@ func (a *Apps) giveUpStart(ctx context.Context, id session.ID, p program) error 
 	if s == nil {
 		return nil
 	}
-	s.giveUp(&session.Error{Code: session.CodeAppConflict, Message: p.title + " was stopped before it answered.",
-		Hint: "Start it again."})
+	s.giveUp(session.NewError(session.CodeAppConflict, p.title+" was stopped before it answered.", "Start it again."))
 	select {
 	case <-s.done:
 		return nil
@@ -412,8 +409,8 @@ func (a *Apps) giveUpStart(ctx context.Context, id session.ID, p program) error 
 
 func (a *Apps) DialPort(ctx context.Context, id session.ID, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
-		return nil, &session.Error{Code: session.CodeSessionInvalid, Message: "There is no such port.",
-			Hint: "Use a port between 1 and 65535."}
+		return nil, session.NewError(session.CodeSessionInvalid, "There is no such port.",
+			"Use a port between 1 and 65535.")
 	}
 	g, err := a.config.Guest(ctx, id)
 	if err != nil {

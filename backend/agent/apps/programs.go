@@ -96,11 +96,11 @@ func (p program) chosenDir(asked string) (string, error) {
 	case asked == "":
 		return p.dir, nil
 	case p.dir == "":
-		return "", &session.Error{Code: session.CodeSessionInvalid,
-			Message: p.title + " shows no directory that could be chosen.", Hint: "Open it without one."}
+		return "", session.NewError(session.CodeSessionInvalid, p.title+" shows no directory that could be chosen.",
+			"Open it without one.")
 	case len(asked) > longestDir || strings.ContainsFunc(asked, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return "", &session.Error{Code: session.CodeSessionInvalid, Message: "The directory is not a path.",
-			Hint: "Name a directory of the session, such as " + p.dir + "."}
+		return "", session.NewError(session.CodeSessionInvalid, "The directory is not a path.",
+			"Name a directory of the session, such as "+p.dir+".")
 	case path.IsAbs(asked):
 		return path.Clean(asked), nil
 	}

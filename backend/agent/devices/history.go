@@ -105,6 +105,6 @@ func (d *Devices) History(device gpu.UUID, since time.Time) ([]session.DevicePoi
 	if slices.ContainsFunc(d.list, func(x gpu.Device) bool { return x.UUID == device }) {
 		return []session.DevicePoint{}, nil
 	}
-	return nil, &session.Error{Code: session.CodeDeviceNotFound, Message: fmt.Sprintf("The machine has no device %s.",
-		device), Hint: "List the devices: one that was removed, or whose driver is gone, is not there."}
+	return nil, session.NewError(session.CodeDeviceNotFound, fmt.Sprintf("The machine has no device %s.", device),
+		"List the devices: one that was removed, or whose driver is gone, is not there.")
 }

@@ -25,8 +25,9 @@ func TestAttachmentIsJudged(t *testing.T) {
 		{"with a limit", engine.Attachment{Way: engine.AttachCDI, HardLimit: true}, nil, session.CheckOK, "holds parts",
 			""},
 		{"no way, with the remedy of the best", none, nil, session.CheckFailed, "No CDI. No toolkit.", "update"},
-		{"a daemon that is down", engine.Attachment{}, &session.Error{Code: "engine_connect_unavailable",
-			Message: "It does not answer.", Hint: "start it"}, session.CheckFailed, "It does not answer.", "start it"},
+		{"a daemon that is down", engine.Attachment{}, session.NewError("engine_connect_unavailable",
+			"It does not answer.",
+			"start it"), session.CheckFailed, "It does not answer.", "start it"},
 	} {
 		got := judgeAttachment(c.found, c.err)
 		if got.Result != c.result || !strings.Contains(got.Text, c.text) || got.Remedy != c.remedy {

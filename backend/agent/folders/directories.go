@@ -30,8 +30,8 @@ func ListDirectories(ctx context.Context, path string) (session.DirectoryListing
 		}
 	}
 	if len(path) > maxPath || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
-		return session.DirectoryListing{}, &session.Error{Code: session.CodeFileInvalid,
-			Message: "What was asked for is not an absolute path.", Hint: "Begin with /."}
+		return session.DirectoryListing{}, session.NewError(session.CodeFileInvalid,
+			"What was asked for is not an absolute path.", "Begin with /.")
 	}
 	path = filepath.Clean(path)
 	entries, err := os.ReadDir(path)
@@ -69,8 +69,8 @@ func isDirectory(at string, entry fs.DirEntry) bool {
 }
 
 func directoryError(path string, err error) error {
-	e := &session.Error{Code: session.CodeFileConflict, Message: fmt.Sprintf("%s cannot be read.", path),
-		Hint: "Choose another directory.", Err: err}
+	e := session.WrapError(err, session.CodeFileConflict, fmt.Sprintf("%s cannot be read.", path),
+		"Choose another directory.")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Code, e.Message = session.CodeFileNotFound, fmt.Sprintf("There is no directory %s.", path)

@@ -192,7 +192,7 @@ func (f *Folders) GetFolder(_ context.Context, id session.FolderID) (session.Fol
 
 func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
 	if wrong := req.Validate(); len(wrong) > 0 {
-		return session.Folder{}, folderInvalid(wrong)
+		return session.Folder{}, session.Refused(session.CodeFileInvalid, wrong...)
 	}
 	one := session.Folder{
 		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: cmp.Or(req.Owner, f.config.Owner),
@@ -251,22 +251,15 @@ func (f *Folders) link(one *session.Folder, path string) error {
 	return nil
 }
 
-func folderInvalid(wrong []session.FieldError) error {
-	return &session.Error{Code: session.CodeFileInvalid, Message: wrong[0].Message,
-		Hint: wrong[0].Hint, Fields: wrong}
-}
-
 // nameFree fails where another folder of the same person has one's name and is
 // not in the trash.
 func nameFree(all []session.Folder, one session.Folder) error {
 	for _, other := range all {
 		if other.ID != one.ID && other.Owner == one.Owner && other.Name == one.Name &&
 			other.State == session.FolderReady {
-			message := fmt.Sprintf("There is a folder %s already.", one.Name)
-			return &session.Error{Code: session.CodeFolderExists, Message: message,
-				Hint: "Choose another name.",
-				Fields: []session.FieldError{{Field: "name", Kind: session.KindDuplicate, Message: message,
-					Hint: "Choose another name."}}}
+			return session.Refused(session.CodeFolderExists, session.FieldError{Field: "name",
+				Kind: session.KindDuplicate, Message: fmt.Sprintf("There is a folder %s already.", one.Name),
+				Hint: "Choose another name."})
 		}
 	}
 	return nil
@@ -294,7 +287,7 @@ func (f *Folders) changeFolder(ctx context.Context, id session.FolderID,
 func (f *Folders) UpdateFolder(ctx context.Context, id session.FolderID,
 	change session.FolderChange) (session.Folder, error) {
 	if wrong := change.Validate(); len(wrong) > 0 {
-		return session.Folder{}, folderInvalid(wrong)
+		return session.Folder{}, session.Refused(session.CodeFileInvalid, wrong...)
 	}
 	return f.changeFolder(ctx, id, func(tx *store.Tx, one *session.Folder) error {
 		if one.State != session.FolderReady {
@@ -372,5 +365,5 @@ func (f *Folders) RestoreFolder(ctx context.Context, id session.FolderID) (sessi
 
 // conflict is an error about a folder that is in another state, and what to do.
 func conflict(hint, format string, args ...any) error {
-	return &session.Error{Code: session.CodeFolderConflict, Message: fmt.Sprintf(format, args...), Hint: hint}
+	return session.NewError(session.CodeFolderConflict, fmt.Sprintf(format, args...), hint)
 }

@@ -137,8 +137,9 @@ func (f *Folders) Mounts(s session.Session) (Mounted, error) {
 		}
 		found, err := places.Look(m.Source, stranger)
 		if err != nil && session.CodeOf(err) == "" {
-			err = &session.Error{Code: session.CodeEngineInvalid, Message: "The directory " + m.Source +
-				" does not exist on this machine.", Hint: "Create it or choose another one.", Err: err}
+			err = session.WrapError(err, session.CodeEngineInvalid,
+				"The directory "+m.Source+" does not exist on this machine.",
+				"Create it or choose another one.")
 		}
 		if err != nil {
 			return Mounted{}, err

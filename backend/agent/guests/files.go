@@ -28,8 +28,8 @@ func NewFiles(config FilesConfig) *Files { return &Files{config: config} }
 func (f *Files) in(ctx context.Context, place session.Place) (Tree, error) {
 	switch {
 	case (place.Session == "") == (place.Folder == ""):
-		return nil, &session.Error{Code: session.CodeFileInvalid, Message: "One place is to be named.",
-			Hint: "Name a session or a folder."}
+		return nil, session.NewError(session.CodeFileInvalid, "One place is to be named.",
+			"Name a session or a folder.")
 	case place.Folder != "":
 		return f.config.Folder(place.Folder)
 	}

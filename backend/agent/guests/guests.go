@@ -135,8 +135,8 @@ func (g *Guests) Guest(ctx context.Context, id session.ID, kernel string) (Clien
 		return nil, err
 	}
 	if s.Status != session.Running {
-		return nil, &session.Error{Code: session.CodeSessionConflict, Message: "The session is " + string(s.Status) +
-			", not RUNNING.", Hint: "Wait until it runs, or launch it again."}
+		return nil, session.NewError(session.CodeSessionConflict, "The session is "+string(s.Status)+", not RUNNING.",
+			"Wait until it runs, or launch it again.")
 	}
 	k, known := s.Kernel(kernel)
 	if !known {
@@ -162,14 +162,14 @@ func noKernel(s session.Session, kernel string) error {
 	for i, k := range s.Kernels {
 		names[i] = k.Name
 	}
-	return &session.Error{Code: session.CodeUseNotFound, Message: fmt.Sprintf("The session has no kernel %q.", kernel),
-		Hint: "It has " + strings.Join(names, ", ") + "."}
+	return session.NewError(session.CodeUseNotFound, fmt.Sprintf("The session has no kernel %q.", kernel),
+		"It has "+strings.Join(names, ", ")+".")
 }
 
 func useError(ctx context.Context, err error) error {
 	if err == nil || (session.CodeOf(err) != "" && ctx.Err() == nil) {
 		return err
 	}
-	return &session.Error{Code: session.CodeSessionUnavailable, Message: "The session cannot be reached at the moment.",
-		Hint: "Its connection is made again by itself; try again.", Err: err}
+	return session.WrapError(err, session.CodeSessionUnavailable, "The session cannot be reached at the moment.",
+		"Its connection is made again by itself; try again.")
 }

@@ -171,8 +171,8 @@ func (l *Links) connect(ctx context.Context, k *Link) {
 	}
 	k.update(func() {
 		if k.failure == nil {
-			k.failure = &session.Error{Code: session.CodeSessionUnavailable,
-				Message: "The connection into the session was closed.", Hint: "Look whether the session still runs."}
+			k.failure = session.NewError(session.CodeSessionUnavailable, "The connection into the session was closed.",
+				"Look whether the session still runs.")
 		}
 	})
 }

@@ -33,8 +33,8 @@ func (g *Guests) sshGuest(ctx context.Context, id session.ID, kernel string) (SS
 		return nil, err
 	}
 	if s.Spec.NoSSH {
-		return nil, &session.Error{Code: session.CodeSessionConflict, Message: "The session was launched without ssh.",
-			Hint: "Use its terminal, or launch it again with ssh."}
+		return nil, session.NewError(session.CodeSessionConflict, "The session was launched without ssh.",
+			"Use its terminal, or launch it again with ssh.")
 	}
 	return g.Guest(ctx, id, kernel)
 }

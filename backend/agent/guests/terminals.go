@@ -87,8 +87,8 @@ func (g *Guests) CloseTerminal(ctx context.Context, id session.ID, terminal stri
 
 func (g *Guests) Exec(ctx context.Context, id session.ID, req session.ExecRequest) (io.ReadWriteCloser, error) {
 	if len(req.Command) == 0 {
-		return nil, &session.Error{Code: session.CodeSessionInvalid, Message: "There is no command to run.",
-			Hint: "Name a program and its arguments."}
+		return nil, session.NewError(session.CodeSessionInvalid, "There is no command to run.",
+			"Name a program and its arguments.")
 	}
 	client, err := g.Guest(ctx, id, req.Kernel)
 	if err != nil {

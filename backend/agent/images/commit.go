@@ -20,12 +20,11 @@ func (m *Images) CommitSession(ctx context.Context, id session.ID,
 		return session.ImageWork{}, err
 	}
 	if wrong := session.CommitNames.Check(req.Name); wrong != nil {
-		return session.ImageWork{}, &session.Error{Code: session.CodeImageInvalid, Message: wrong.Message,
-			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
+		return session.ImageWork{}, session.Refused(session.CodeImageInvalid, *wrong)
 	}
 	if !s.KeepsContainer() && (s.Spec.Type != session.Interactive || s.Status != session.Running) {
-		return session.ImageWork{}, &session.Error{Code: session.CodeImageConflict,
-			Message: "Only an interactive session that runs is made an image.", Hint: "Wait until it runs."}
+		return session.ImageWork{}, session.NewError(session.CodeImageConflict,
+			"Only an interactive session that runs is made an image.", "Wait until it runs.")
 	}
 	ref := session.CommitRef(s.Owner, req.Name)
 	if err := m.mayCommit(ctx, ref, req.Name); err != nil {
@@ -36,9 +35,9 @@ func (m *Images) CommitSession(ctx context.Context, id session.ID,
 		switch {
 		case other.Kind != session.WorkCommit:
 		case other.Session == id:
-			return &session.Error{Code: session.CodeImageConflict,
-				Message: fmt.Sprintf("The session %s is being made an image already.", s.Name),
-				Hint:    "Wait until that has ended, or cancel it."}
+			return session.NewError(session.CodeImageConflict,
+				fmt.Sprintf("The session %s is being made an image already.", s.Name),
+				"Wait until that has ended, or cancel it.")
 		case other.Ref == ref:
 			return nameTaken(req.Name)
 		}
@@ -67,11 +66,9 @@ func (m *Images) mayCommit(ctx context.Context, ref, name string) error {
 }
 
 func nameTaken(name string) error {
-	e := session.FieldError{Field: "name", Kind: session.KindDuplicate,
+	return session.Refused(session.CodeImageExists, session.FieldError{Field: "name", Kind: session.KindDuplicate,
 		Message: fmt.Sprintf("There is a customized image named %s already.", name),
-		Hint:    "Choose another name, or remove that image."}
-	return &session.Error{Code: session.CodeImageExists, Message: e.Message, Hint: e.Hint,
-		Fields: []session.FieldError{e}}
+		Hint:    "Choose another name, or remove that image."})
 }
 
 // commitAndRecord makes an image of a session and writes it down in its history.

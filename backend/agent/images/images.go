@@ -51,9 +51,9 @@ type Images struct {
 func Open(config Config) (*Images, error) {
 	depot, err := layers.Open(layers.Config{Dir: config.Dir, Free: config.Free, Quota: config.Quota})
 	if err != nil {
-		return nil, &session.Error{Code: session.CodeAgentInternal,
-			Message: "The folder for incoming images cannot be created.",
-			Hint:    "Check the permissions of " + filepath.Dir(config.Dir) + ".", Err: err}
+		return nil, session.WrapError(err, session.CodeAgentInternal,
+			"The folder for incoming images cannot be created.",
+			"Check the permissions of "+filepath.Dir(config.Dir)+".")
 	}
 	book, err := openBook(config.Records, config.Engine)
 	if err != nil {
@@ -205,8 +205,7 @@ func imageInUse(ref string, used []session.ImageUser) error {
 	if len(names) > 1 {
 		who = "The sessions " + strings.Join(names, ", ") + " use"
 	}
-	return &session.Error{Code: session.CodeImageConflict, Message: fmt.Sprintf("%s the image %s.", who, ref),
-		Hint: "End them first."}
+	return session.NewError(session.CodeImageConflict, fmt.Sprintf("%s the image %s.", who, ref), "End them first.")
 }
 
 func (m *Images) ImageDisk(ctx context.Context) (session.ImageDisk, error) {

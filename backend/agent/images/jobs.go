@@ -103,9 +103,9 @@ func (j *jobs) find(id string) (*job, error) {
 			return one, nil
 		}
 	}
-	return nil, &session.Error{Code: session.CodeOperationNotFound,
-		Message: "The agent does not know that work on an image. It may have been restarted.",
-		Hint:    "List the images, and start again if it is not there."}
+	return nil, session.NewError(session.CodeOperationNotFound,
+		"The agent does not know that work on an image. It may have been restarted.",
+		"List the images, and start again if it is not there.")
 }
 
 // await waits until a piece of work is beyond a revision or has ended.

@@ -21,9 +21,9 @@ func (m *Images) PullImage(_ context.Context, req session.PullRequest) (session.
 		return session.ImageWork{}, err
 	}
 	if !session.ValidImage(req.Ref) || strings.HasPrefix(req.Ref, "sha256:") {
-		return session.ImageWork{}, &session.Error{Code: session.CodeImageInvalid,
-			Message: fmt.Sprintf("%q is not the name of an image.", req.Ref),
-			Hint:    "Write it as for docker pull, for example python:3.13."}
+		return session.ImageWork{}, session.NewError(session.CodeImageInvalid,
+			fmt.Sprintf("%q is not the name of an image.", req.Ref),
+			"Write it as for docker pull, for example python:3.13.")
 	}
 	var joined session.ImageWork
 	one, ctx, err := m.jobs.begin(session.ImageWork{Kind: session.WorkPull, Ref: req.Ref, Owner: req.Owner},
@@ -52,12 +52,9 @@ func NoRegistry(ref string) error {
 	if !session.CustomizedRef(ref) {
 		return nil
 	}
-	return &session.Error{
-		Code: session.CodePullNotFound,
-		Message: fmt.Sprintf("The customized image %s is no longer on this machine, and no registry is asked for it.",
-			ref),
-		Hint: "Choose another image, or make it again from a session.",
-	}
+	return session.NewError(session.CodePullNotFound,
+		fmt.Sprintf("The customized image %s is no longer on this machine, and no registry is asked for it.", ref),
+		"Choose another image, or make it again from a session.")
 }
 
 // MayLogin reports whether the agent's registry logins are for a person.
@@ -72,8 +69,8 @@ func (m *Images) MayUse(s session.Session, image session.Image) error {
 		m.book.tell(image).ShownTo(s.Owner, m.config.People.Allowance(s.Owner).Logins) {
 		return nil
 	}
-	return &session.Error{Code: session.CodeImageForbidden, Message: "There is no image " + s.Spec.Image +
-		" that you may use.", Hint: "Choose an environment that is listed."}
+	return session.NewError(session.CodeImageForbidden, "There is no image "+s.Spec.Image+" that you may use.",
+		"Choose an environment that is listed.")
 }
 
 // Fetch fetches an image, and writes down where only a login lets one have it.
@@ -85,9 +82,9 @@ func (m *Images) Fetch(ctx context.Context, ref string, logins bool, progress fu
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stalled := time.AfterFunc(m.config.Limits.PullStall, func() {
-		cancel(&session.Error{Code: session.CodeEngineTimeout,
-			Message: fmt.Sprintf("The pull of %s made no progress for %s.", ref, m.config.Limits.PullStall),
-			Hint:    "Check the connection to the registry."})
+		cancel(session.NewError(session.CodeEngineTimeout,
+			fmt.Sprintf("The pull of %s made no progress for %s.", ref, m.config.Limits.PullStall),
+			"Check the connection to the registry."))
 	})
 	defer stalled.Stop()
 	shown, last := time.Time{}, session.Pull{}

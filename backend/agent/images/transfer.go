@@ -89,11 +89,9 @@ func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (se
 			return err
 		}
 		if arch := cmp.Or(info.Arch, runtime.GOARCH); parts.Arch != "" && parts.Arch != arch {
-			return &session.Error{
-				Code: session.CodeEngineUnsupported, Message: fmt.Sprintf(
-					"The image is for %s processors, and this machine has %s ones.", parts.Arch, arch),
-				Hint: "Build or pull the image for " + arch + ".",
-			}
+			return session.NewError(session.CodeEngineUnsupported,
+				fmt.Sprintf("The image is for %s processors, and this machine has %s ones.", parts.Arch, arch),
+				"Build or pull the image for "+arch+".")
 		}
 		if err := m.mayName(ctx, parts); err != nil {
 			return err

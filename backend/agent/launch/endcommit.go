@@ -81,8 +81,8 @@ func (t *teardown) commitMain(ctx context.Context) error {
 		}
 	}
 	if main := t.main(); main == nil || main.Created {
-		return &session.Error{Code: session.CodeNoImage,
-			Message: "The session's container is gone, and what it changed with it.", Hint: "Launch the session again."}
+		return session.NewError(session.CodeNoImage, "The session's container is gone, and what it changed with it.",
+			"Launch the session again.")
 	}
 	for number := images.NextNumber(series); ; number++ {
 		origin := session.ImageOrigin{Name: session.SeriesName(s.Name, number), Series: s.Name}

@@ -211,8 +211,8 @@ func (x *Others) fits(s session.Session, others []Other) error {
 	live = append(slices.DeleteFunc(live, func(l session.Session) bool { return l.ID == s.ID }), s)
 	l := New(x.config.Devices.Now(), x.config.Giving, live, others, x.config.Clock.Now())
 	if o, taken := l.TakenBy(s.ID); taken {
-		return &session.Error{Code: session.CodeDevicesTaken, Message: o.String() + " was given the same device first.",
-			Hint: "The session waits in line again."}
+		return session.NewError(session.CodeDevicesTaken, o.String()+" was given the same device first.",
+			"The session waits in line again.")
 	}
 	return nil
 }

@@ -36,8 +36,8 @@ type Logs struct{ config Config }
 // Open returns the logs of a machine.
 func Open(config Config) (*Logs, error) {
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
-		return nil, &session.Error{Code: session.CodeAgentInternal, Message: "The folder for logs cannot be made.",
-			Hint: "Check the permissions of " + filepath.Dir(config.Dir) + ".", Err: err}
+		return nil, session.WrapError(err, session.CodeAgentInternal, "The folder for logs cannot be made.",
+			"Check the permissions of "+filepath.Dir(config.Dir)+".")
 	}
 	return &Logs{config: config}, nil
 }
@@ -87,8 +87,8 @@ func logError(err error) error {
 		errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &session.Error{Code: session.CodeStepFailed, Message: "The session's log could not be kept whole.",
-		Hint: "Check the room on the disk that holds Slipway's files.", Err: err}
+	return session.WrapError(err, session.CodeStepFailed, "The session's log could not be kept whole.",
+		"Check the room on the disk that holds Slipway's files.")
 }
 
 // Read reads a log, as [session.Sessions] says: from the engine while the container is
@@ -103,8 +103,8 @@ func (l *Logs) Read(ctx context.Context, id session.ID, opts session.LogOptions)
 		return nil, err
 	}
 	if !session.ValidKernel(opts.Kernel) || !hasKernel(s, opts.Kernel) {
-		return nil, &session.Error{Code: session.CodeUseNotFound, Message: fmt.Sprintf("The session has no kernel %q.",
-			opts.Kernel), Hint: "Leave the kernel out, or use main1."}
+		return nil, session.NewError(session.CodeUseNotFound, fmt.Sprintf("The session has no kernel %q.", opts.Kernel),
+			"Leave the kernel out, or use main1.")
 	}
 	if log, err := l.openLog(ctx, s, opts); log != nil || err != nil || !opts.Follow || s.Status.Terminal() {
 		if log == nil && err == nil {

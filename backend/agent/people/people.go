@@ -105,8 +105,7 @@ func (p *People) SetAllowance(owner string, allowance *session.Allowance) error 
 		}
 		list[owner] = *allowance
 		if message := p.check(owner, list, linked); message != "" {
-			return &session.Error{Code: session.CodeAgentInvalid, Message: message,
-				Hint: "See slipway agent limit set --help."}
+			return session.NewError(session.CodeAgentInvalid, message, "See slipway agent limit set --help.")
 		}
 		for _, folder := range allowance.Folders {
 			if err := p.checkOpening(folder); err != nil {
@@ -151,7 +150,7 @@ func (p *People) checkOpening(folder string) error {
 	_, err := p.config.OffLimits().Look(folder, true)
 	if session.CodeOf(err) == session.CodeMountForbidden {
 		told := session.AsError(err, "")
-		return &session.Error{Code: session.CodeAgentForbidden, Message: told.Message, Hint: told.Hint, Err: err}
+		return session.WrapError(err, session.CodeAgentForbidden, told.Message, told.Hint)
 	}
 	return nil
 }

@@ -192,13 +192,13 @@ func (q *Queue) Preview(p *session.Preview, would session.Session, live []sessio
 // SetPriority changes the priority of a session that waits.
 func (q *Queue) SetPriority(_ context.Context, id session.ID, priority int) (session.Session, error) {
 	if wrong := session.ValidatePriority(priority); wrong != nil {
-		return session.Session{}, &session.Error{Code: session.CodeSessionInvalid, Message: wrong.Message,
-			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
+		return session.Session{}, session.Refused(session.CodeSessionInvalid, *wrong)
 	}
 	s, err := q.config.Records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Pending {
-			return &session.Error{Code: session.CodeSessionConflict, Message: "The session is " + string(d.Status) +
-				" and does not wait any more.", Hint: "Only a session that waits has a priority to change."}
+			return session.NewError(session.CodeSessionConflict,
+				"The session is "+string(d.Status)+" and does not wait any more.",
+				"Only a session that waits has a priority to change.")
 		}
 		d.Priority = priority
 		return nil

@@ -120,14 +120,14 @@ func (w *Watch) end(s session.Session, v idle.Verdict) bool {
 // an earlier wish back.
 func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	if length < 0 || time.Duration(length) > longestKeep || length > 0 && time.Duration(length) < time.Minute {
-		return session.Session{}, &session.Error{Code: session.CodeSessionInvalid,
-			Message: fmt.Sprintf("A session cannot be kept for %s.", length),
-			Hint:    "Keep it for a time between 1m and 30d; 0 takes it back."}
+		return session.Session{}, session.NewError(session.CodeSessionInvalid,
+			fmt.Sprintf("A session cannot be kept for %s.", length),
+			"Keep it for a time between 1m and 30d; 0 takes it back.")
 	}
 	s, err := w.config.Records.Change(id, func(d *records.Draft) error {
 		if d.Status != session.Running {
-			return &session.Error{Code: session.CodeSessionConflict, Message: "The session is " + string(d.Status) +
-				", not RUNNING.", Hint: "Only a running session can be kept from being reclaimed."}
+			return session.NewError(session.CodeSessionConflict, "The session is "+string(d.Status)+", not RUNNING.",
+				"Only a running session can be kept from being reclaimed.")
 		}
 		d.KeepUntil = nil
 		if length > 0 {
@@ -156,16 +156,15 @@ func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) 
 func (w *Watch) SimulateIdle(_ context.Context, id session.ID,
 	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	if wrong := policy.Validate(""); len(wrong) > 0 {
-		return session.IdleSimulation{}, &session.Error{Code: session.CodeSessionInvalid, Message: wrong[0].Message,
-			Hint: wrong[0].Hint, Fields: wrong}
+		return session.IdleSimulation{}, session.Refused(session.CodeSessionInvalid, wrong...)
 	}
 	s, err := w.config.Records.Get(id)
 	if err != nil {
 		return session.IdleSimulation{}, err
 	}
 	if s.StartedAt == nil {
-		return session.IdleSimulation{}, &session.Error{Code: session.CodeSessionConflict,
-			Message: "The session has not run yet.", Hint: "Ask again when it runs."}
+		return session.IdleSimulation{}, session.NewError(session.CodeSessionConflict, "The session has not run yet.",
+			"Ask again when it runs.")
 	}
 	now := w.config.Moment().Wall
 	if s.TerminatedAt != nil {

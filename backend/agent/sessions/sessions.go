@@ -223,8 +223,7 @@ func (m *Sessions) create(s session.Session, key string) (session.Session, error
 		}
 		if tx.LiveOf(s.Owner) >= MostLive {
 			message := fmt.Sprintf("%d of your sessions have not ended.", MostLive)
-			return &session.Error{Code: session.CodeTooManySessions, Message: message,
-				Hint: "Terminate some of them first."}
+			return session.NewError(session.CodeTooManySessions, message, "Terminate some of them first.")
 		}
 		if err := folders.StillThere(tx, s); err != nil {
 			return err
@@ -255,13 +254,12 @@ func (m *Sessions) List(_ context.Context, filter session.Filter) ([]session.Ses
 // session_create_already-exists.
 func (m *Sessions) Rename(_ context.Context, id session.ID, name string) (session.Session, error) {
 	if wrong := session.SessionNames.Check(name); wrong != nil {
-		return session.Session{}, &session.Error{Code: session.CodeSessionInvalid, Message: wrong.Message,
-			Hint: wrong.Hint, Fields: []session.FieldError{*wrong}}
+		return session.Session{}, session.Refused(session.CodeSessionInvalid, *wrong)
 	}
 	return m.config.Records.Change(id, func(d *records.Draft) error {
 		if !d.Status.Live() {
-			return &session.Error{Code: session.CodeSessionConflict, Message: "The session has ended.",
-				Hint: "Only a live session can be renamed."}
+			return session.NewError(session.CodeSessionConflict, "The session has ended.",
+				"Only a live session can be renamed.")
 		}
 		d.Name = name
 		return nil

@@ -55,11 +55,9 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 		return "", err
 	}
 	if !facts.Here {
-		return "", &session.Error{
-			Code: session.CodeEngineUnsupported, Message: "The Docker daemon at " + e.daemon.Host() +
-				" does not share this machine's files.",
-			Hint: "Run a Slipway agent on the machine where Docker runs, or set DOCKER_HOST to a daemon on this one.",
-		}
+		return "", session.NewError(session.CodeEngineUnsupported,
+			"The Docker daemon at "+e.daemon.Host()+" does not share this machine's files.",
+			"Run a Slipway agent on the machine where Docker runs, or set DOCKER_HOST to a daemon on this one.")
 	}
 	image, arch, err := e.platform(ctx, c.Image, facts)
 	if err != nil {
@@ -145,11 +143,9 @@ func validate(c engine.Container) error {
 func checkMounts(mounts []session.Mount) error {
 	for _, m := range mounts {
 		if _, err := os.Stat(m.Source); errors.Is(err, fs.ErrNotExist) {
-			return &session.Error{
-				Code: session.CodeEngineInvalid, Message: "The directory " + m.Source +
-					" does not exist on this machine.",
-				Hint: "Create it or choose another one.", Err: err,
-			}
+			return session.WrapError(err, session.CodeEngineInvalid,
+				"The directory "+m.Source+" does not exist on this machine.",
+				"Create it or choose another one.")
 		}
 	}
 	return nil
@@ -163,8 +159,8 @@ func (e *Engine) platform(ctx context.Context, ref string, facts *daemon.Facts) 
 	case code == session.CodeNoImage:
 		return "", "", images.NotHere(session.CodeNoImage, ref, err)
 	case code == session.CodeEngineInvalid:
-		return "", "", &session.Error{Code: session.CodeEngineInvalid, Message: ref + " is not the name of an image.",
-			Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
+		return "", "", session.WrapError(err, session.CodeEngineInvalid, ref+" is not the name of an image.",
+			"Write it as for docker pull, for example python:3.12.")
 	case err != nil:
 		return "", "", err
 	}
@@ -172,11 +168,9 @@ func (e *Engine) platform(ctx context.Context, ref string, facts *daemon.Facts) 
 	if arch == "" || arch == facts.Info.Arch || emulates(arch) {
 		return image.ID, cmp.Or(arch, facts.Info.Arch), nil
 	}
-	return "", "", &session.Error{
-		Code: session.CodeEngineUnsupported, Message: "The image " + ref + " is made for " + arch +
-			" and this machine is " + facts.Info.Arch + ".",
-		Hint: "Choose a version of the image for " + facts.Info.Arch + ".",
-	}
+	return "", "", session.NewError(session.CodeEngineUnsupported,
+		"The image "+ref+" is made for "+arch+" and this machine is "+facts.Info.Arch+".",
+		"Choose a version of the image for "+facts.Info.Arch+".")
 }
 
 // emulates reports whether the kernel has an interpreter for programs of an
@@ -224,10 +218,8 @@ func (e *Engine) adopt(ctx context.Context, c engine.Container, conflict error) 
 		return "", err
 	}
 	if !maps.Equal(there.Labels, daemon.OwnLabels(c.Labels)) {
-		return "", &session.Error{
-			Code: session.CodeEngineConflict, Message: "Another container is named " + c.Name + ".",
-			Hint: "Remove it with `docker rm` or launch again.", Err: conflict,
-		}
+		return "", session.WrapError(conflict, session.CodeEngineConflict, "Another container is named "+c.Name+".",
+			"Remove it with `docker rm` or launch again.")
 	}
 	return there.ID, nil
 }

@@ -18,10 +18,8 @@ import (
 )
 
 // errExited is the cause of giving up on the guest of a container that ended.
-var errExited = &session.Error{
-	Code: session.CodeGuestExited, Message: "The container ended before its guest could be reached.",
-	Hint: "Read the session's log.",
-}
+var errExited = &session.Error{Code: session.CodeGuestExited,
+	Message: "The container ended before its guest could be reached.", Hint: "Read the session's log."}
 
 // patience is how long a guest may take to dial before it is worth asking
 // whether its container still runs.
@@ -68,11 +66,9 @@ func (e *Engine) kernel(ctx context.Context, id string) (*kernel, error) {
 		_, err = os.Stat(dir)
 	}
 	if err != nil {
-		return nil, &session.Error{
-			Code: session.CodeSessionUnavailable, Message: "The files that connect to container " + state.Name +
-				" are gone.",
-			Hint: "Terminate the session; its container cannot be reached any more.", Err: err,
-		}
+		return nil, session.WrapError(err, session.CodeSessionUnavailable,
+			"The files that connect to container "+state.Name+" are gone.",
+			"Terminate the session; its container cannot be reached any more.")
 	}
 	k, err := e.kernels.open(state.Name)
 	if err != nil {
@@ -126,10 +122,8 @@ func (e *Engine) whyExited(ctx context.Context, id string, code int) error {
 	if !ok || strings.ContainsFunc(reason, unicode.IsControl) {
 		return errExited
 	}
-	return &session.Error{
-		Code: session.CodeEngineUnsupported, Message: "This image cannot be used: " + reason + ".",
-		Hint: "Choose another image, or change it so that this is a directory of its own.",
-	}
+	return session.NewError(session.CodeEngineUnsupported, "This image cannot be used: "+reason+".",
+		"Choose another image, or change it so that this is a directory of its own.")
 }
 
 // longestReason is how much is read of a guest's reason, in bytes.

@@ -221,7 +221,7 @@ func begun(t testing.TB, e *docker.Engine, id string) (*link.Client, error) {
 	ready := errors.New("ready")
 	err = client.Events(ctx, func(e link.Event) error {
 		if e.Error != nil {
-			trouble = &session.Error{Code: e.Error.Code, Message: e.Error.Message, Hint: e.Error.Hint}
+			trouble = session.NewError(e.Error.Code, e.Error.Message, e.Error.Hint)
 		}
 		if e.Ready {
 			return ready

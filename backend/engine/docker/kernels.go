@@ -150,10 +150,9 @@ func (ks *kernels) guest(arch string, binary func(string) ([]byte, error)) (stri
 	}
 	data, err := binary(arch)
 	if err != nil {
-		return "", &session.Error{
-			Code: session.CodeEngineUnsupported, Message: "This Slipway has no guest for " + arch + " containers.",
-			Hint: "Choose an image for another architecture.", Err: err,
-		}
+		return "", session.WrapError(err, session.CodeEngineUnsupported,
+			"This Slipway has no guest for "+arch+" containers.",
+			"Choose an image for another architecture.")
 	}
 	sum := sha256.Sum256(data)
 	path := filepath.Join(ks.dir, "guest", "slipway-guest-"+arch+"-"+hex.EncodeToString(sum[:6]))

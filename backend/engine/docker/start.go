@@ -33,8 +33,9 @@ func (e *Engine) startFailure(ctx context.Context, id string, err error) error {
 	failed := e.Devices.Failure(err)
 	if failed == nil {
 		text := daemon.Text(err)
-		return &session.Error{Code: session.CodeStartFailed, Message: "Docker could not start the container: " +
-			daemon.Sentence(text), Hint: startHint(text), Err: err}
+		return session.WrapError(err, session.CodeStartFailed,
+			"Docker could not start the container: "+daemon.Sentence(text),
+			startHint(text))
 	}
 	cleaning, cancel := e.daemon.Brief(context.WithoutCancel(ctx))
 	defer cancel()

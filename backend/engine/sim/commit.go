@@ -56,9 +56,8 @@ func (s *containers) Commit(ctx context.Context, id string, c engine.Commit) (se
 		return session.Image{}, err
 	}
 	if _, taken := s.images.find(c.Ref); taken {
-		return session.Image{}, &session.Error{Code: session.CodeImageExists,
-			Message: fmt.Sprintf("There is an image named %s already.", c.Ref),
-			Hint:    "Choose another name, or remove it."}
+		return session.Image{}, session.NewError(session.CodeImageExists,
+			fmt.Sprintf("There is an image named %s already.", c.Ref), "Choose another name, or remove it.")
 	}
 	now := s.config.Clock.Now().UTC()
 	origin := c.Origin

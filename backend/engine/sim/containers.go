@@ -115,14 +115,13 @@ func (s *containers) same(id string, c engine.Container) (string, error) {
 	if other, ok := s.byID[id]; ok && maps.Equal(other.Spec.Labels, c.Labels) {
 		return id, nil
 	}
-	return "", &session.Error{Code: session.CodeEngineConflict, Message: fmt.Sprintf("Another container is named %s.",
-		c.Name), Hint: "End the session that has it, or choose another name."}
+	return "", session.NewError(session.CodeEngineConflict, fmt.Sprintf("Another container is named %s.", c.Name),
+		"End the session that has it, or choose another name.")
 }
 
 func (s *containers) creatable(c engine.Container) error {
 	invalid := func(format string, args ...any) error {
-		return &session.Error{Code: session.CodeEngineInvalid, Message: fmt.Sprintf(format, args...),
-			Hint: "Change it and launch again."}
+		return session.NewError(session.CodeEngineInvalid, fmt.Sprintf(format, args...), "Change it and launch again.")
 	}
 	switch {
 	case c.Name == "" || c.Image == "":
@@ -139,12 +138,12 @@ func (s *containers) creatable(c engine.Container) error {
 		return invalid("A simulated session cannot have a directory mounted that holds Slipway's own files.")
 	}
 	if _, ok := s.images.find(c.Image); !ok {
-		return &session.Error{Code: session.CodeNoImage,
-			Message: fmt.Sprintf("The image %s is not on this machine.", c.Image), Hint: "Pull it first."}
+		return session.NewError(session.CodeNoImage, fmt.Sprintf("The image %s is not on this machine.", c.Image),
+			"Pull it first.")
 	}
 	if !s.networks.has(c.Network) {
-		return &session.Error{Code: session.CodeEngineConflict, Message: fmt.Sprintf("The network %s does not exist.",
-			c.Network), Hint: "Launch the session again."}
+		return session.NewError(session.CodeEngineConflict, fmt.Sprintf("The network %s does not exist.", c.Network),
+			"Launch the session again.")
 	}
 	return nil
 }
@@ -162,8 +161,8 @@ func (s *containers) prepare(id string, c engine.Container) (*logFile, error) {
 }
 
 func noSpace(err error) error {
-	return &session.Error{Code: session.CodeDiskFull, Message: "The files of the session cannot be written.",
-		Hint: "Make room on the disk.", Err: err}
+	return session.WrapError(err, session.CodeDiskFull, "The files of the session cannot be written.",
+		"Make room on the disk.")
 }
 
 func (s *containers) Start(ctx context.Context, id string) error {
@@ -307,8 +306,8 @@ func (c *container) state() engine.State {
 }
 
 func notFound(id string) error {
-	return &session.Error{Code: session.CodeNoContainer, Message: fmt.Sprintf("There is no container %s.", id),
-		Hint: "It may have been removed."}
+	return session.NewError(session.CodeNoContainer, fmt.Sprintf("There is no container %s.", id),
+		"It may have been removed.")
 }
 
 // using returns the names of the containers that use an image. It needs mu.

@@ -139,8 +139,8 @@ func (s *images) Image(ctx context.Context, ref string) (session.Image, error) {
 	}
 	image, ok := s.find(ref)
 	if !ok {
-		return session.Image{}, &session.Error{Code: session.CodeNoImage,
-			Message: fmt.Sprintf("The image %s is not on this machine.", ref), Hint: "Pull it first."}
+		return session.Image{}, session.NewError(session.CodeNoImage,
+			fmt.Sprintf("The image %s is not on this machine.", ref), "Pull it first.")
 	}
 	return image, nil
 }
@@ -153,9 +153,8 @@ func (s *images) RemoveImage(ctx context.Context, ref string) error {
 	s.mu.Lock()
 	if users := s.users(image); len(users) > 0 {
 		s.mu.Unlock()
-		return &session.Error{Code: session.CodeImageConflict,
-			Message: fmt.Sprintf("The image %s is used by the container %s.", ref, users[0]),
-			Hint:    "End that session first."}
+		return session.NewError(session.CodeImageConflict,
+			fmt.Sprintf("The image %s is used by the container %s.", ref, users[0]), "End that session first.")
 	}
 	s.forget(image)
 	s.mu.Unlock()

@@ -64,14 +64,13 @@ func (s *containers) begin(id string) error {
 	s.mu.Unlock()
 	world, err := s.world(id, spec, started)
 	if err != nil {
-		return &session.Error{Code: session.CodeStartFailed, Message: "The files of the session cannot be opened.",
-			Hint: "Look whether its folders are still there.", Err: err}
+		return session.WrapError(err, session.CodeStartFailed, "The files of the session cannot be opened.",
+			"Look whether its folders are still there.")
 	}
 	spools := filepath.Join(s.containerDir(id), "spool")
 	if err := os.MkdirAll(spools, 0o700); err != nil {
-		return &session.Error{Code: session.CodeDiskFull,
-			Message: "The folder for the session's terminals cannot be made.", Hint: "Look whether the disk is full.",
-			Err: err}
+		return session.WrapError(err, session.CodeDiskFull, "The folder for the session's terminals cannot be made.",
+			"Look whether the disk is full.")
 	}
 	l := &life{world: world, gone: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(s.ctx)
@@ -229,8 +228,9 @@ func (s *containers) Guest(ctx context.Context, id string) (net.Conn, error) {
 			return nil, notFound(id)
 		case !c.State.Created && !c.State.Running:
 			s.mu.Unlock()
-			return nil, &session.Error{Code: session.CodeGuestExited,
-				Message: "The container ended before its guest could be reached.", Hint: "Read the session's log."}
+			return nil, session.NewError(session.CodeGuestExited,
+				"The container ended before its guest could be reached.",
+				"Read the session's log.")
 		case c.life != nil:
 			conn := s.serve(c.life)
 			s.mu.Unlock()

@@ -31,8 +31,8 @@ func (m *machine) check(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return &session.Error{Code: session.CodeEngineUnavailable, Message: "The simulated engine is closed.",
-			Hint: "Start Slipway again."}
+		return session.NewError(session.CodeEngineUnavailable, "The simulated engine is closed.",
+			"Start Slipway again.")
 	}
 	return nil
 }
@@ -56,8 +56,8 @@ func (m *machine) pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return cancelled(ctx)
 	case <-m.ctx.Done():
-		return &session.Error{Code: session.CodeEngineUnavailable, Message: "The simulated engine is closed.",
-			Hint: "Start Slipway again."}
+		return session.NewError(session.CodeEngineUnavailable,
+			"The simulated engine is closed.", "Start Slipway again.")
 	}
 }
 

@@ -38,8 +38,8 @@ func (s *networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 	case maps.Equal(there, labels):
 		return nil
 	}
-	return &session.Error{Code: session.CodeEngineConflict, Message: fmt.Sprintf("Another network is named %s.", name),
-		Hint: "End the session that has it, or launch again."}
+	return session.NewError(session.CodeEngineConflict, fmt.Sprintf("Another network is named %s.", name),
+		"End the session that has it, or launch again.")
 }
 
 func (s *networks) RemoveNetwork(ctx context.Context, name string) error {
@@ -58,8 +58,8 @@ func (s *networks) RemoveNetwork(ctx context.Context, name string) error {
 	case !there:
 		return nil
 	case busy:
-		return &session.Error{Code: session.CodeEngineConflict,
-			Message: fmt.Sprintf("Containers still use the network %s.", name), Hint: "Remove them first."}
+		return session.NewError(session.CodeEngineConflict, fmt.Sprintf("Containers still use the network %s.", name),
+			"Remove them first.")
 	}
 	return s.save()
 }

@@ -63,9 +63,8 @@ func (p *processes) Start(cmd guest.Command) (terminal.Process, error) {
 			dir = shell.Clean(cmd.Dir)
 		}
 		if info, err := p.world.FS.Stat(dir); err != nil || !info.IsDir() {
-			return nil, &session.Error{Code: session.CodeGuestInternal,
-				Message: fmt.Sprintf("There is no directory %s in the session.", dir),
-				Hint:    "Make it first, or choose another."}
+			return nil, session.NewError(session.CodeGuestInternal,
+				fmt.Sprintf("There is no directory %s in the session.", dir), "Make it first, or choose another.")
 		}
 	}
 	job, err := shell.Start(p.world, shell.JobConfig{Argv: cmd.Argv, Env: p.with(cmd.Env), Dir: dir, Stdin: cmd.Stdin})
@@ -99,14 +98,12 @@ func (p *processes) find(argv []string) error {
 			return nil
 		}
 		if err == nil {
-			return &session.Error{Code: session.CodeProcessForbidden,
-				Message: fmt.Sprintf("%s is not a program.", argv[0]), Hint: "Make it executable with chmod +x."}
+			return session.NewError(session.CodeProcessForbidden, fmt.Sprintf("%s is not a program.", argv[0]),
+				"Make it executable with chmod +x.")
 		}
 	}
-	return &session.Error{
-		Code: session.CodeProcessNotFound, Message: fmt.Sprintf("%s is not in this simulated session.", argv[0]),
-		Hint: "A simulated session has a shell and its utilities only; with Docker it has what its image holds.",
-	}
+	return session.NewError(session.CodeProcessNotFound, fmt.Sprintf("%s is not in this simulated session.", argv[0]),
+		"A simulated session has a shell and its utilities only; with Docker it has what its image holds.")
 }
 
 func broken(err error) error {

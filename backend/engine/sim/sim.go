@@ -68,8 +68,9 @@ func Open(config Config) (*Sim, error) {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
 	if err := os.MkdirAll(filepath.Join(config.Dir, "containers"), 0o700); err != nil {
-		return nil, &session.Error{Code: session.CodeDiskFull, Message: fmt.Sprintf("The folder %s cannot be made.",
-			config.Dir), Hint: "Make it writable or choose another with SLIPWAY_HOME.", Err: err}
+		return nil, session.WrapError(err, session.CodeDiskFull,
+			fmt.Sprintf("The folder %s cannot be made.", config.Dir),
+			"Make it writable or choose another with SLIPWAY_HOME.")
 	}
 	m := &machine{config: config, changed: make(chan struct{})}
 	m.ctx, m.cancel = context.WithCancel(context.Background())

@@ -58,9 +58,9 @@ func (s *Sim) load() error {
 		err = fmt.Errorf("version %d of the file is not known", saved.Version)
 	}
 	if err != nil {
-		return &session.Error{Code: session.CodeServerInvalid,
-			Message: fmt.Sprintf("The simulated engine's file %s cannot be read.", s.statePath()),
-			Hint:    "Move it away to begin anew.", Err: err}
+		return session.WrapError(err, session.CodeServerInvalid,
+			fmt.Sprintf("The simulated engine's file %s cannot be read.", s.statePath()),
+			"Move it away to begin anew.")
 	}
 	for _, r := range saved.Containers {
 		log, err := openLog(filepath.Join(s.containerDir(r.State.ID), "log"), s.config.Clock)
@@ -102,8 +102,8 @@ func (s *Sim) write() error {
 		err = engine.ReplaceFile(s.statePath(), data)
 	}
 	if err != nil {
-		return &session.Error{Code: session.CodeDiskFull, Message: "The simulated engine cannot write its state.",
-			Hint: "Make room on the disk.", Err: err}
+		return session.WrapError(err, session.CodeDiskFull, "The simulated engine cannot write its state.",
+			"Make room on the disk.")
 	}
 	return nil
 }

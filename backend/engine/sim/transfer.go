@@ -58,9 +58,8 @@ func (s *images) ExportImage(ctx context.Context, id string, want func(part stri
 	}
 	imaginary := engine.Imagine(image)
 	if !slices.Equal(imaginary.Parts.Layers, parts.Layers) {
-		return &session.Error{Code: session.CodeOperationFailed,
-			Message: "This machine is simulated and kept only the name of the image.",
-			Hint:    "Send it from a machine with Docker."}
+		return session.NewError(session.CodeOperationFailed,
+			"This machine is simulated and kept only the name of the image.", "Send it from a machine with Docker.")
 	}
 	return imaginary.Export(ctx, want, fn)
 }

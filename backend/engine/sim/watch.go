@@ -23,6 +23,5 @@ func (s *containers) Watch(ctx context.Context, fn func(engine.State)) error {
 	if err := changes.Follow(ctx, fn); err != nil {
 		return cancelled(ctx)
 	}
-	return &session.Error{Code: session.CodeEngineUnavailable, Message: "The simulated engine is closed.",
-		Hint: "Start Slipway again."}
+	return session.NewError(session.CodeEngineUnavailable, "The simulated engine is closed.", "Start Slipway again.")
 }

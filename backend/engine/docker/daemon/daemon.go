@@ -41,11 +41,9 @@ func Open(host string, log *slog.Logger) (*Daemon, error) {
 	}
 	api, err := client.NewClientWithOpts(endpoint.options()...)
 	if err != nil {
-		return nil, &session.Error{
-			Code: session.CodeServerInvalid, Message: "The address of the Docker daemon, " + endpoint.host +
-				", cannot be used.",
-			Hint: "Check DOCKER_HOST and `docker context ls`.", Err: err,
-		}
+		return nil, session.WrapError(err, session.CodeServerInvalid,
+			"The address of the Docker daemon, "+endpoint.host+", cannot be used.",
+			"Check DOCKER_HOST and `docker context ls`.")
 	}
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

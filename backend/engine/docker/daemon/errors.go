@@ -86,10 +86,8 @@ func Silent(ctx context.Context, err error) bool {
 
 // Unavailable is the error of a daemon that was not reached.
 func Unavailable(err error) error {
-	e := &session.Error{
-		Code: session.CodeEngineUnavailable, Message: "The Docker daemon does not answer.",
-		Hint: "Start Docker, for example with `sudo systemctl start docker`, and check DOCKER_HOST.", Err: err,
-	}
+	e := session.WrapError(err, session.CodeEngineUnavailable, "The Docker daemon does not answer.",
+		"Start Docker, for example with `sudo systemctl start docker`, and check DOCKER_HOST.")
 	if errors.Is(err, os.ErrPermission) {
 		e.Message = "This user may not talk to the Docker daemon."
 		e.Hint = "Add the user to the group docker with `sudo usermod -aG docker $USER` and log in again."

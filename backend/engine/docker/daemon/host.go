@@ -91,11 +91,9 @@ func resolveHost(host string, env environment) (endpoint, error) {
 		return endpoint{}, err
 	}
 	if strings.HasPrefix(found.host, "ssh://") {
-		return endpoint{}, &session.Error{
-			Code: session.CodeEngineUnsupported, Message: "The Docker daemon at " + found.host +
-				" is on another machine.",
-			Hint: "Run a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.",
-		}
+		return endpoint{}, session.NewError(session.CodeEngineUnsupported,
+			"The Docker daemon at "+found.host+" is on another machine.",
+			"Run a Slipway agent on that machine, or set DOCKER_HOST to a daemon on this one.")
 	}
 	return found, nil
 }
@@ -159,10 +157,9 @@ func contextEndpoint(dir, name string) (endpoint, error) {
 	}
 	host := meta.Endpoints["docker"].Host
 	if err != nil || host == "" {
-		return endpoint{}, &session.Error{
-			Code: session.CodeServerInvalid, Message: "The Docker context " + name + " has no address.",
-			Hint: "See `docker context ls`, then choose one with `docker context use`.", Err: err,
-		}
+		return endpoint{}, session.WrapError(err, session.CodeServerInvalid,
+			"The Docker context "+name+" has no address.",
+			"See `docker context ls`, then choose one with `docker context use`.")
 	}
 	tls := filepath.Join(dir, "contexts", "tls", id, "docker")
 	if _, err := os.Stat(tls); err != nil {

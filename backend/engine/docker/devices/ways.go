@@ -149,9 +149,9 @@ func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachme
 func (d *Devices) try(ctx context.Context, facts *daemon.Facts,
 	ids []string) (found engine.Attachment, why *session.Error, err error) {
 	if !facts.Here {
-		remote := &session.Error{Code: session.CodeEngineUnsupported,
-			Message: "The Docker daemon at " + d.daemon.Host() + " does not share this machine's devices.",
-			Hint:    "Run a Slipway agent on the machine where Docker runs."}
+		remote := session.NewError(session.CodeEngineUnsupported,
+			"The Docker daemon at "+d.daemon.Host()+" does not share this machine's devices.",
+			"Run a Slipway agent on the machine where Docker runs.")
 		return engine.Attachment{Way: engine.AttachNone, Tried: []engine.Attempt{attempt(engine.AttachNone, remote)}},
 			remote, nil
 	}
@@ -261,11 +261,9 @@ func CheckGrants(c engine.Container) error {
 	for _, grant := range c.Grants {
 		known := func(device gpu.Device) bool { return device.UUID == grant.Device && device.Vendor != "" }
 		if !slices.ContainsFunc(c.Devices, known) {
-			return &session.Error{
-				Code:    session.CodeAttachFailed,
-				Message: fmt.Sprintf("The granted device %s is not on this machine any more.", grant.Device),
-				Hint:    "Check its driver, for example with `nvidia-smi`, and launch again.",
-			}
+			return session.NewError(session.CodeAttachFailed,
+				fmt.Sprintf("The granted device %s is not on this machine any more.", grant.Device),
+				"Check its driver, for example with `nvidia-smi`, and launch again.")
 		}
 	}
 	return nil

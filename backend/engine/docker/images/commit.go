@@ -77,8 +77,8 @@ func (s *Store) Commit(ctx context.Context, id string, c engine.Commit) (session
 func (s *Store) mayName(ctx context.Context, ref string) error {
 	switch _, err := s.Image(ctx, ref); {
 	case err == nil:
-		return &session.Error{Code: session.CodeImageExists, Message: "There is an image named " + ref +
-			" already.", Hint: "Choose another name, or remove it."}
+		return session.NewError(session.CodeImageExists, "There is an image named "+ref+" already.",
+			"Choose another name, or remove it.")
 	case session.CodeOf(err) != session.CodeNoImage:
 		return err
 	}
@@ -192,9 +192,9 @@ func (s *Store) RemoveImage(ctx context.Context, ref string) error {
 }
 
 func inUse(ref, by string) error {
-	return &session.Error{Code: session.CodeImageConflict,
-		Message: strings.TrimSpace("The image "+ref+" is used by the container "+by) + ".",
-		Hint:    "Remove that container first; docker ps -a lists all of them."}
+	return session.NewError(session.CodeImageConflict,
+		strings.TrimSpace("The image "+ref+" is used by the container "+by)+".",
+		"Remove that container first; docker ps -a lists all of them.")
 }
 
 func (s *Store) DiskUse(ctx context.Context) (session.ImageDisk, error) {

@@ -117,9 +117,9 @@ func (s *Store) ExportImage(ctx context.Context, id string, want func(part strin
 	}
 	for pass := 0; len(x.want) > 0; pass++ {
 		if pass == 2 {
-			return &session.Error{Code: session.CodeOperationFailed,
-				Message: fmt.Sprintf("Docker gave the image %s without %d of its parts.", id, len(x.want)),
-				Hint:    "Check that the image runs here. If it does not, pull it again."}
+			return session.NewError(session.CodeOperationFailed,
+				fmt.Sprintf("Docker gave the image %s without %d of its parts.", id, len(x.want)),
+				"Check that the image runs here. If it does not, pull it again.")
 		}
 		if err := s.pass(ctx, id, said, x); err != nil {
 			return err
@@ -190,9 +190,8 @@ func (x *export) learn(r io.Reader, layers []string) error {
 	}
 	if err := json.NewDecoder(io.LimitReader(r, 16<<20)).Decode(&manifests); err != nil || len(manifests) != 1 ||
 		len(manifests[0].Layers) != len(layers) {
-		return &session.Error{Code: session.CodeOperationFailed,
-			Message: "Docker gave the image in a form that is not known.",
-			Hint:    "Say which version of Docker it is when you report this.", Err: err}
+		return session.WrapError(err, session.CodeOperationFailed, "Docker gave the image in a form that is not known.",
+			"Say which version of Docker it is when you report this.")
 	}
 	x.files[path.Clean(manifests[0].Config)] = session.ImageConfig
 	for i, name := range manifests[0].Layers {

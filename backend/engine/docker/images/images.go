@@ -101,14 +101,13 @@ func (s *Store) Image(ctx context.Context, ref string) (session.Image, error) {
 }
 
 func notName(code session.Code, ref string, err error) error {
-	return &session.Error{Code: code, Message: "\"" + ref + "\" is not the name of an image.",
-		Hint: "Write it as for docker pull, for example python:3.12.", Err: err}
+	return session.WrapError(err, code, "\""+ref+"\" is not the name of an image.",
+		"Write it as for docker pull, for example python:3.12.")
 }
 
 // NotHere says that an image is not on this machine.
 func NotHere(code session.Code, ref string, err error) error {
-	return &session.Error{Code: code, Message: "The image " + ref + " is not on this machine.",
-		Hint: "Pull it first.", Err: err}
+	return session.WrapError(err, code, "The image "+ref+" is not on this machine.", "Pull it first.")
 }
 
 func (s *Store) imageOf(said image.InspectResponse) session.Image {

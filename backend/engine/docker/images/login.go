@@ -33,10 +33,9 @@ const (
 func loginHeader(ctx context.Context, dir, domain string) (string, error) {
 	kept, err := config.Load(dir)
 	if err != nil {
-		return "", &session.Error{
-			Code: session.CodePullForbidden, Message: "Docker's configuration " + kept.Filename + " cannot be read.",
-			Hint: "Mend it, or remove it and log in again.", Err: err,
-		}
+		return "", session.WrapError(err, session.CodePullForbidden,
+			"Docker's configuration "+kept.Filename+" cannot be read.",
+			"Mend it, or remove it and log in again.")
 	}
 	server := domain
 	if domain == hubDomain {
@@ -70,11 +69,9 @@ func findLogin(ctx context.Context, kept *configfile.ConfigFile, domain, server 
 	case helpers.IsErrCredentialsNotFound(err):
 		return credentials.NewFileStore(kept).Get(server)
 	case err != nil:
-		return types.AuthConfig{}, &session.Error{
-			Code: session.CodePullForbidden, Message: "The login for " + server + " could not be read: " + program +
-				" failed.",
-			Hint: "Try `docker pull` by hand, or log in again.", Err: err,
-		}
+		return types.AuthConfig{}, session.WrapError(err, session.CodePullForbidden,
+			"The login for "+server+" could not be read: "+program+" failed.",
+			"Try `docker pull` by hand, or log in again.")
 	case told.Username == "<token>":
 		return types.AuthConfig{IdentityToken: told.Secret}, nil
 	}

@@ -68,11 +68,10 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 			return sameNetwork(*there, n.Labels)
 		}
 	case daemon.ReasonOf(daemon.Text(err), err) == daemon.ReasonNoAddresses:
-		return &session.Error{
-			Code: session.CodeEngineConflict, Message: "Docker has no addresses left for another network.",
-			Hint: "Remove networks that nobody uses with `docker network prune`, or give the daemon more " +
-				"default-address-pools.", Err: err,
-		}
+		return session.WrapError(err, session.CodeEngineConflict, "Docker has no addresses left for another network.",
+			"Remove networks that nobody uses with `docker network prune`, or give the daemon more "+
+				""+
+				"default-address-pools.")
 	}
 	return daemon.Failure(ctx, err)
 }
@@ -117,10 +116,8 @@ func sameNetwork(there network.Inspect, labels map[string]string) error {
 	if maps.Equal(daemon.OwnLabels(there.Labels), daemon.OwnLabels(labels)) {
 		return nil
 	}
-	return &session.Error{
-		Code: session.CodeEngineConflict, Message: "Another network is named " + there.Name + ".",
-		Hint: "Remove it with `docker network rm " + there.Name + "` or launch again.",
-	}
+	return session.NewError(session.CodeEngineConflict, "Another network is named "+there.Name+".",
+		"Remove it with `docker network rm "+there.Name+"` or launch again.")
 }
 
 // RemoveNetwork removes a network. One of somebody else is left alone; one that
@@ -139,10 +136,8 @@ func (ns *Networks) RemoveNetwork(ctx context.Context, name string) error {
 	case errdefs.IsNotFound(err):
 		return nil
 	case errdefs.IsPermissionDenied(err), errdefs.IsConflict(err):
-		return &session.Error{
-			Code: session.CodeEngineConflict, Message: "Containers still use the network " + name + ".",
-			Hint: "Remove them first.", Err: err,
-		}
+		return session.WrapError(err, session.CodeEngineConflict, "Containers still use the network "+name+".",
+			"Remove them first.")
 	}
 	return daemon.Failure(ctx, err)
 }
@@ -213,8 +208,8 @@ func (ns *Networks) CheckNetwork(ctx context.Context, name string) error {
 	there, err := ns.network(ctx, name)
 	// That of the machine itself is Docker's own.
 	if err == nil && (there == nil || len(daemon.OwnLabels(there.Labels)) == 0) {
-		return &session.Error{Code: session.CodeEngineConflict, Message: "The network " + name +
-			" does not exist.", Hint: "Launch the session again."}
+		return session.NewError(session.CodeEngineConflict, "The network "+name+" does not exist.",
+			"Launch the session again.")
 	}
 	return err
 }

@@ -94,8 +94,7 @@ func (s *server) read(w http.ResponseWriter, r *http.Request) {
 }
 
 func tooLarge() error {
-	return &session.Error{Code: session.CodeTooLarge, Message: "The file is larger than 32 MiB.",
-		Hint: "Read it in a cell, part by part."}
+	return session.NewError(session.CodeTooLarge, "The file is larger than 32 MiB.", "Read it in a cell, part by part.")
 }
 
 // save replaces a file by what came, whole, unless it is not the one that the
@@ -155,15 +154,15 @@ func (s *server) unchanged(ctx context.Context, at session.FilePath, version str
 	case gone && version == versionNew:
 		return nil
 	case gone:
-		return &session.Error{Code: session.CodeFileChanged, Message: fmt.Sprintf("%q is no longer there.", at),
-			Hint: "Save it under another name, or write it anew."}
+		return session.NewError(session.CodeFileChanged, fmt.Sprintf("%q is no longer there.", at),
+			"Save it under another name, or write it anew.")
 	case version == versionNew:
-		return &session.Error{Code: session.CodeFileExists,
-			Message: fmt.Sprintf("There is something called %q already.", path.Base(string(at))),
-			Hint:    "Choose another name."}
+		return session.NewError(session.CodeFileExists,
+			fmt.Sprintf("There is something called %q already.", path.Base(string(at))), "Choose another name.")
 	case info.Version != version:
-		return &session.Error{Code: session.CodeFileChanged, Message: fmt.Sprintf("%q has changed meanwhile.",
-			path.Base(string(at))), Hint: "Read it again, or replace it."}
+		return session.NewError(session.CodeFileChanged,
+			fmt.Sprintf("%q has changed meanwhile.", path.Base(string(at))),
+			"Read it again, or replace it.")
 	}
 	return nil
 }

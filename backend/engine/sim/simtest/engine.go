@@ -237,8 +237,8 @@ func (e *Engine) Pull(ctx context.Context, ref string, logins bool, progress fun
 		case !ok:
 			return e.Sim.Pull(ctx, ref, logins, progress)
 		case script.Private && !logins:
-			return false, &session.Error{Code: session.CodePullForbidden,
-				Message: fmt.Sprintf("The registry does not let you pull %s.", ref), Hint: "Log in."}
+			return false, session.NewError(session.CodePullForbidden,
+				fmt.Sprintf("The registry does not let you pull %s.", ref), "Log in.")
 		}
 		if err := script.play(ctx, progress); err != nil {
 			return false, err

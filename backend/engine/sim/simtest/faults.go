@@ -33,10 +33,8 @@ const (
 )
 
 // Unavailable is what every call fails with while an engine does not answer.
-var Unavailable error = &session.Error{
-	Code: session.CodeEngineUnavailable, Message: "The container engine does not answer.",
-	Hint: "Start it and try again.",
-}
+var Unavailable error = &session.Error{Code: session.CodeEngineUnavailable,
+	Message: "The container engine does not answer.", Hint: "Start it and try again."}
 
 // faults are what a test has ordered.
 type faults struct {
