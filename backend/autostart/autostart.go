@@ -82,9 +82,8 @@ func quote(arg string) string {
 func (e *Entry) Set(on bool) error {
 	switch {
 	case e.path == "" && on:
-		return &session.Error{Code: session.CodeSettingsFailed,
-			Message: "Slipway cannot start itself at login on this system.",
-			Hint:    "Add “slipway serve --quiet” to the programs that your system starts at login."}
+		return session.NewError(session.CodeSettingsFailed, "Slipway cannot start itself at login on this system.",
+			"Add “slipway serve --quiet” to the programs that your system starts at login.")
 	case e.path == "":
 		return nil
 	case !on:

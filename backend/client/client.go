@@ -47,7 +47,7 @@ func (e *Refused) Error() string { return e.Problem.Error() }
 // longer.
 type Lost struct{ Err error }
 
-func (e *Lost) Error() string { return "the control plane does not answer: " + e.Err.Error() }
+func (e *Lost) Error() string { return "the control plane does not respond: " + e.Err.Error() }
 func (e *Lost) Unwrap() error { return e.Err }
 
 // IsLost reports whether trying again may help: the connection broke, and no
@@ -99,9 +99,9 @@ func (c *Client) Call(ctx context.Context, method, target string, in, out any) e
 		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return &session.Error{Code: session.CodeServerAnswer,
-			Message: fmt.Sprintf("The control plane's answer to %s %s is not understood: %v.", method, target, err),
-			Hint:    "The running control plane may be of another version: slipway shutdown, then try again."}
+		return session.NewError(session.CodeServerAnswer,
+			fmt.Sprintf("Invalid answer of the control plane to %s %s: %v.", method, target, err),
+			"The running control plane may be of another version: slipway shutdown, then try again.")
 	}
 	return nil
 }

@@ -165,8 +165,8 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 	if response.StatusCode != http.StatusOK {
 		told := &session.Error{}
 		if json.Unmarshal(data, told) != nil || told.Code == "" {
-			return &session.Error{Code: session.CodeAgentInvalid, Message: "The agent answers " + response.Status + ".",
-				Hint: "It may be another version: slipway agent status"}
+			return session.NewError(session.CodeAgentInvalid, "The agent answers "+response.Status+".",
+				"It may be another version: slipway agent status")
 		}
 		return told
 	}

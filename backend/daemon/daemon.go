@@ -101,7 +101,7 @@ func LoadSettings(home place.Home) (Settings, error) {
 	if err != nil {
 		return Settings{}, &session.Error{Code: session.CodeServerInvalid, Message: "The file " +
 			home.Join(settingsFile) +
-			" cannot be read.", Hint: "Mend or remove it.", Err: err}
+			" cannot be read.", Hint: "Correct or remove it.", Err: err}
 	}
 	return s, nil
 }

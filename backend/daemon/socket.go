@@ -311,8 +311,8 @@ func shortPath(path string) (name string, release func(), err error) {
 	}
 	name, ok := descriptorPath(folder, filepath.Base(path))
 	if !ok {
-		return "", nil, errors.Join(&session.Error{Code: session.CodeServerInvalid,
-			Message: "The path " + path + " is too long for a socket.", Hint: "Set SLIPWAY_HOME to a shorter one."},
+		return "", nil, errors.Join(session.NewError(session.CodeServerInvalid, "The path "+path+
+			" is too long for a socket.", "Set SLIPWAY_HOME to a shorter one."),
 			folder.Close())
 	}
 	return name, func() { _ = folder.Close() }, nil

@@ -155,6 +155,5 @@ func startFault(home place.Home, started *place.Background, what string) error {
 			hint = fmt.Sprintf("It said: %s (%s)", said[strings.LastIndexByte(said, '\n')+1:], LogFile(home))
 		}
 	}
-	return &session.Error{Code: session.CodeServerFailed, Message: "The agent was started but " + what + ".",
-		Hint: hint}
+	return session.NewError(session.CodeServerFailed, "The agent was started but "+what+".", hint)
 }

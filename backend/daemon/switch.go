@@ -63,7 +63,7 @@ func Switch(ctx context.Context, home place.Home, opts SwitchOptions) (Switched,
 	lock := flock.New(home.Join(switchLock), flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, lookPause); err != nil {
 		return Switched{}, &session.Error{Code: session.CodeAgentConflict,
-			Message: "Another upgrade of this agent goes on.", Hint: "Wait until it has ended.", Err: err}
+			Message: "Another upgrade of this agent is in progress.", Hint: "Wait until it is done.", Err: err}
 	}
 	defer lock.Close() //nolint:errcheck // the end of the process gives it up too
 	s := switching{home: home, opts: opts, sum: sum}
@@ -117,9 +117,8 @@ func (s *switching) run(ctx context.Context) (Switched, error) {
 	done.To, err = Start(ctx, s.home, StartOptions{Program: ProgramLink(s.home), Settings: s.opts.Settings,
 		Timeout: s.opts.Timeout, Keeper: s.opts.Keeper})
 	if err == nil && done.To.SHA256 != s.sum {
-		err = &session.Error{Code: session.CodeAgentConflict,
-			Message: "Another program than the new one came to rule the agent.",
-			Hint:    "See what runs there: slipway agent status"}
+		err = session.NewError(session.CodeAgentConflict, "Another program took over the agent.",
+			"See what runs there: slipway agent status")
 	}
 	if err != nil {
 		return done, s.back(ctx, books, err)

@@ -81,9 +81,9 @@ func end(ctx context.Context, c *Client, all bool) (live int, err error) {
 		return 0, err
 	}
 	if status.Role == RolePlane {
-		return status.Live, &session.Error{Code: session.CodeAgentConflict,
-			Message: "A person at that machine uses Slipway, which rules its agent.",
-			Hint:    "Forget the agent here only, or end it there first: slipway shutdown"}
+		return status.Live, session.NewError(session.CodeAgentConflict,
+			"The agent of that machine belongs to a Slipway that a person uses there.",
+			"Remove the machine here only, or stop Slipway there first: slipway shutdown")
 	}
 	if !all || status.Live == 0 {
 		return status.Live, nil
@@ -99,9 +99,9 @@ func end(ctx context.Context, c *Client, all bool) (live int, err error) {
 		}
 		select {
 		case <-ctx.Done():
-			return status.Live, &session.Error{Code: session.CodeAgentTimeout,
-				Message: fmt.Sprintf("%d sessions have not ended in time, so nothing was removed.", status.Live),
-				Hint:    "Try again, or end them with: slipway stop --force"}
+			return status.Live, session.NewError(session.CodeAgentTimeout,
+				fmt.Sprintf("%d sessions have not ended in time, so nothing was removed.", status.Live),
+				"Try again, or end them with: slipway stop --force")
 		case <-time.After(lookPause * 5):
 		}
 	}

@@ -22,9 +22,8 @@ func (t Tree) ReadFile(_ context.Context, req session.ReadRequest) (io.ReadClose
 		return nil, err
 	}
 	if req.Offset < 0 || req.Length < 0 {
-		return nil, &session.Error{Code: session.CodeFileInvalid,
-			Message: "A part of a file begins at 0 at the earliest.",
-			Hint:    "Ask for another part."}
+		return nil, session.NewError(session.CodeFileInvalid, "Offset and length cannot be negative.",
+			"Ask for another part.")
 	}
 	file, info, err := t.openRegular(full)
 	if err != nil {
@@ -32,9 +31,8 @@ func (t Tree) ReadFile(_ context.Context, req session.ReadRequest) (io.ReadClose
 	}
 	if req.Version != "" && req.Version != version(info) {
 		_ = file.Close()
-		return nil, &session.Error{Code: session.CodeFileChanged, Message: fmt.Sprintf("%q has changed meanwhile.",
-			full),
-			Hint: "Read it from the beginning."}
+		return nil, session.NewError(session.CodeFileChanged, fmt.Sprintf("%q has changed meanwhile.", full),
+			"Read it from the beginning.")
 	}
 	if _, err := file.Seek(req.Offset, io.SeekStart); err != nil {
 		_ = file.Close()
@@ -76,9 +74,8 @@ func (t Tree) openRegular(full string) (*os.File, fs.FileInfo, error) {
 }
 
 func notRegular(full string) error {
-	return &session.Error{Code: session.CodeFileConflict,
-		Message: fmt.Sprintf("%q is not a plain file.", full),
-		Hint:    "Choose a file; a directory is copied with what is in it."}
+	return session.NewError(session.CodeFileConflict, fmt.Sprintf("%q is not a plain file.", full),
+		"Choose a file; a directory is copied with what is in it.")
 }
 
 // ChecksumFile returns the SHA-256 of a regular file in hexadecimal.
@@ -132,8 +129,8 @@ func (t Tree) place(up session.Upload) (full, hidden string, err error) {
 		return "", "", err
 	}
 	if strings.HasSuffix(string(up.Path), "/") || isPart(path.Base(full)) || full == "/" {
-		return "", "", &session.Error{Code: session.CodeFileInvalid,
-			Message: fmt.Sprintf("A file cannot be called %q.", full), Hint: "Choose another name."}
+		return "", "", session.NewError(session.CodeFileInvalid, fmt.Sprintf("A file cannot be called %q.", full),
+			"Choose another name.")
 	}
 	return full, path.Join(path.Dir(full), partPrefix+up.Key+partSuffix), nil
 }
@@ -169,9 +166,8 @@ func (t Tree) WriteUpload(ctx context.Context, up session.Upload, from io.Reader
 		return 0, err
 	}
 	if up.Offset > there {
-		return there, &session.Error{Code: session.CodeFileConflict,
-			Message: fmt.Sprintf("The upload stands at %d bytes, not %d.", there, up.Offset),
-			Hint:    "Go on where it stands."}
+		return there, session.NewError(session.CodeFileConflict, fmt.Sprintf("The upload has %d bytes, not %d.",
+			there, up.Offset), "Resume from there.")
 	}
 	if info, err := t.FS.Stat(full); err == nil && info.IsDir() {
 		return 0, failure(full, &fs.PathError{Op: "open", Path: full, Err: fs.ErrExist})
@@ -223,9 +219,9 @@ func (t Tree) FinishUpload(ctx context.Context, req session.FinishRequest) (sess
 	switch req.Conflict {
 	case session.ConflictFail, session.ConflictReplace, session.ConflictKeep, "":
 	default:
-		return session.FileInfo{}, &session.Error{Code: session.CodeFileInvalid,
-			Message: fmt.Sprintf("%q says nothing of a file that is there already.", req.Conflict),
-			Hint:    "Write fail, replace or keep-both."}
+		return session.FileInfo{}, session.NewError(session.CodeFileInvalid,
+			fmt.Sprintf("Unknown conflict action %q.", req.Conflict),
+			"Write fail, replace or keep-both.")
 	}
 	err = t.seal(ctx, hidden, req)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -258,9 +254,9 @@ func (t Tree) seal(ctx context.Context, hidden string, req session.FinishRequest
 		return err
 	}
 	if info.Size() != req.Size {
-		return &session.Error{Code: session.CodeFileConflict, Message: fmt.Sprintf("%d bytes came, not %d.",
-			info.Size(),
-			req.Size), Hint: "Go on with the upload, or begin it anew."}
+		return session.NewError(session.CodeFileConflict,
+			fmt.Sprintf("Received %d bytes instead of %d.", info.Size(), req.Size),
+			"Resume the upload, or start it again.")
 	}
 	mode := fs.FileMode(newMode)
 	if req.Mode != 0 {
@@ -292,9 +288,8 @@ func (t Tree) checkSum(ctx context.Context, part io.Reader, info fs.FileInfo, wa
 		sum, err = checksum(ctx, part)
 	}
 	if err == nil && !strings.EqualFold(sum, wanted) {
-		err = &session.Error{Code: session.CodeFileChanged,
-			Message: "What came is not what was sent: the checksum is another.",
-			Hint:    "Begin the upload anew; the file may have changed while it was read."}
+		err = session.NewError(session.CodeFileChanged, "Checksum mismatch.",
+			"Upload the file again; it may have changed while it was read.")
 	}
 	return err
 }
@@ -310,8 +305,8 @@ func (t Tree) finished(ctx context.Context, full string, req session.FinishReque
 			return info, nil
 		}
 	}
-	return session.FileInfo{}, &session.Error{Code: session.CodeFileNotFound,
-		Message: fmt.Sprintf("There is no upload for %q.", full), Hint: "Upload the file again."}
+	return session.FileInfo{}, session.NewError(session.CodeFileNotFound, fmt.Sprintf("There is no upload for %q.",
+		full), "Upload the file again.")
 }
 
 // mostCopies is how many names are tried for a file that is kept beside others.

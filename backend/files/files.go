@@ -230,8 +230,9 @@ func (t Tree) RemoveFile(ctx context.Context, p session.FilePath, recursive bool
 		return err
 	}
 	if full == "/" || full == path.Clean(t.Home) {
-		return &session.Error{Code: session.CodeFileConflict,
-			Message: "The root and the home of a session are not removed.", Hint: "Name what is in it."}
+		return session.NewError(session.CodeFileConflict,
+			"The root and the home directory of a session cannot be removed.",
+			"Remove what is in them instead.")
 	}
 	if !recursive {
 		return failure(full, t.FS.Remove(full))
@@ -282,7 +283,7 @@ func failure(full string, err error) error {
 		}
 	}
 	return &session.Error{Code: session.CodeFileFailed,
-		Message: fmt.Sprintf("%q: %v.", full, root(err)), Hint: "Look whether the file system is in order.", Err: err}
+		Message: fmt.Sprintf("%q: %v.", full, root(err)), Hint: "Check the file system.", Err: err}
 }
 
 // causes are looked through in order: the more exact come first.
@@ -294,21 +295,22 @@ var causes = []struct {
 	{session.CodeFileConflict, "The directory is not empty.",
 		"Remove what is in it, or ask for all of it to be removed.",
 		[]error{syscall.ENOTEMPTY}},
-	{session.CodeFileExists, "There is something of that name already.", "Choose another name, or replace it.",
+	{session.CodeFileExists, "A file or directory of that name exists.", "Choose another name, or replace it.",
 		[]error{fs.ErrExist}},
 	{session.CodeFileNotFound, "There is no such file or directory.", "Check the path; it may have been moved.",
 		[]error{fs.ErrNotExist}},
-	{session.CodeFileForbidden, "It lies on what can only be read.", "Choose another place.", []error{syscall.EROFS}},
-	{session.CodeFileForbidden, "The session's user may not do this.",
+	{session.CodeFileForbidden, "The file system is read-only.", "Choose another place.", []error{syscall.EROFS}},
+	{session.CodeFileForbidden, "Permission denied.",
 		"Check its permissions, or choose another place.",
 		[]error{fs.ErrPermission}},
-	{session.CodeDiskFull, "There is no room left.", "Remove something, or choose a place on another disk.",
+	{session.CodeDiskFull, "The disk is full.", "Free space, or choose a place on another disk.",
 		[]error{syscall.ENOSPC, syscall.EDQUOT}},
-	{session.CodeFileConflict, "It is not of the kind that this needs.", "Look whether it is a file or a directory.",
+	{session.CodeFileConflict, "A file was found where a directory is needed, or the reverse.",
+		"Look whether it is a file or a directory.",
 		[]error{syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP}},
 	{session.CodeFileConflict, "It is in use.", "End what uses it; a mount stays as long as its session.",
 		[]error{syscall.EBUSY, syscall.EXDEV}},
-	{session.CodeFileInvalid, "There can be no such name.", "Choose a shorter one.",
+	{session.CodeFileInvalid, "Invalid name.", "Choose a shorter one.",
 		[]error{syscall.ENAMETOOLONG, syscall.EINVAL}},
 }
 

@@ -94,10 +94,9 @@ func (d Disk) CheckLink(path string) error {
 // Changed is the failure of opening a linked folder at whose path there is
 // something else than the directory that was linked.
 func Changed(f session.Folder) error {
-	return &session.Error{Code: session.CodeFolderChanged,
-		Message: fmt.Sprintf("%s is not the directory that was linked as the folder %s.", f.Path, f.Name),
-		Hint: "Put the directory back or mount its disk. To use what is there now, delete the folder and link it " +
-			"again."}
+	return session.NewError(session.CodeFolderChanged,
+		fmt.Sprintf("%s is not the directory that was linked as the folder %s.", f.Path, f.Name),
+		"Put the directory back or mount its disk. To use what is there now, delete the folder and link it again.")
 }
 
 // Missing reports whether the directory of a folder is not there.
@@ -185,8 +184,8 @@ func (d Disk) Find(f session.Folder, sub string) (Source, error) {
 	}
 	defer tree.Close()
 	missing := func(format string, args ...any) error {
-		return &session.Error{Code: session.CodeFileInvalid, Message: fmt.Sprintf(format, args...),
-			Hint: "Choose a directory inside of the folder."}
+		return session.NewError(session.CodeFileInvalid, fmt.Sprintf(format, args...),
+			"Choose a directory inside of the folder.")
 	}
 	if message := session.CheckSubPath(sub); message != "" {
 		return Source{}, missing("%s", message)

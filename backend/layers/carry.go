@@ -162,8 +162,8 @@ const mostTold = 64 << 10
 func readTold(lines *bufio.Reader) (line told, err error) {
 	data, err := lines.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
-		err = &session.Error{Code: session.CodeImageInvalid, Message: "The other agent's answer is too long.",
-			Hint: "Upgrade the older side."}
+		err = session.NewError(session.CodeImageInvalid, "The other agent's answer is too long.",
+			"Upgrade the older side.")
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &line)
@@ -181,7 +181,7 @@ func (c *carrier) listen(conn io.Reader) error {
 			return err
 		}
 		if f := line.Failure; f != nil {
-			return &session.Error{Code: f.Code, Message: f.Message, Hint: f.Hint}
+			return session.NewError(f.Code, f.Message, f.Hint)
 		}
 		c.note(line)
 		c.progress()

@@ -156,12 +156,9 @@ func (d *Depot) Expect(owner string, parts session.ImageParts, present int) (ses
 	if !known {
 		if count, _ := d.held(owner); count >= d.config.Quota.Images {
 			d.mu.Unlock()
-			return session.ImageArrival{}, &session.Error{
-				Code: session.CodeImageConflict, Message: fmt.Sprintf("%d of your images are on their way to this "+
-					"agent already.",
-					count),
-				Hint: "Wait for one, or cancel one.",
-			}
+			return session.ImageArrival{}, session.NewError(session.CodeImageConflict,
+				fmt.Sprintf("%d of your images are on their way to this agent already.", count),
+				"Wait for one, or cancel one.")
 		}
 		one = &image{key: which, parts: parts, dir: filepath.Join(d.config.Dir, which.folder())}
 		d.images[which] = one
@@ -198,11 +195,9 @@ func (d *Depot) grow(one *image, by gpu.Bytes) error {
 }
 
 func (d *Depot) tooLarge() error {
-	return &session.Error{
-		Code: session.CodeTooLarge, Message: fmt.Sprintf("Your images on their way to this agent may take %s together.",
-			d.config.Quota.Size),
-		Hint: "Cancel the transfer of another image, or ask an admin of that machine for more.",
-	}
+	return session.NewError(session.CodeTooLarge,
+		fmt.Sprintf("Your images on their way to this agent may take %s together.", d.config.Quota.Size),
+		"Cancel the transfer of another image, or ask an admin of that machine for more.")
 }
 
 // expect writes down what is expected. The same image may have other names now.
@@ -287,10 +282,8 @@ func (d *Depot) room(one *image, parts session.ImageParts, arrival session.Image
 	if err != nil || need <= free {
 		return err
 	}
-	return &session.Error{
-		Code: session.CodeDiskFull, Message: fmt.Sprintf("The image needs %s there, and %s are free.", need, free),
-		Hint: "Free space on that machine, for example by removing unused images.",
-	}
+	return session.NewError(session.CodeDiskFull, fmt.Sprintf("The image needs %s there, and %s are free.", need, free),
+		"Free space on that machine, for example by removing unused images.")
 }
 
 // Stored is a part that is whole.
@@ -364,8 +357,7 @@ func (d *Depot) image(owner, id string) (*image, error) {
 }
 
 func unknown(id string) error {
-	return &session.Error{Code: session.CodeImageUnexpected, Message: "No image " + id + " is expected here.",
-		Hint: "Send it again."}
+	return session.NewError(session.CodeImageUnexpected, "No image "+id+" is expected here.", "Send it again.")
 }
 
 // interrupt ends whoever receives an image and puts next in its place.

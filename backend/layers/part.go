@@ -21,8 +21,8 @@ func validPart(name string) bool { return name == session.ImageConfig || digestR
 // Check says what is wrong with a description of an image.
 func Check(parts session.ImageParts) error {
 	wrong := func(what string) error {
-		return &session.Error{Code: session.CodeImageInvalid, Message: "The image cannot be received: " + what + ".",
-			Hint: "Upgrade the older side."}
+		return session.NewError(session.CodeImageInvalid, "The image cannot be received: "+what+".",
+			"Upgrade the older side.")
 	}
 	switch {
 	case !digestRule.MatchString(parts.ID):

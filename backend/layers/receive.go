@@ -38,8 +38,8 @@ func (d *Depot) Receive(owner, id string, conn io.ReadWriteCloser) error {
 	d.interrupt(one, conn)
 	one.turn.Lock()
 	defer one.turn.Unlock()
-	replaced := &session.Error{Code: session.CodeImageReplaced, Message: "Another stream for the same image took over.",
-		Hint: "Nothing is lost."}
+	replaced := session.NewError(session.CodeImageReplaced, "Another transfer of the same image took over.",
+		"Nothing is lost.")
 	if !d.receiving(one, conn) || one.gone {
 		return replaced
 	}

@@ -177,10 +177,8 @@ func cut(err error) error {
 
 // corrupt says that what was received is not what was sent.
 func corrupt(format string, args ...any) error {
-	return &session.Error{
-		Code: session.CodeImageCorrupt, Message: "The image arrived damaged: " + fmt.Sprintf(format, args...) + ".",
-		Hint: "Send it again. The damaged part was removed.",
-	}
+	return session.NewError(session.CodeImageCorrupt, "The image arrived damaged: "+fmt.Sprintf(format, args...)+
+		".", "Send it again. The damaged part was removed.")
 }
 
 // write sends a frame as it was read.

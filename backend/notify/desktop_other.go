@@ -19,8 +19,8 @@ func (*Desktop) Available(context.Context) bool { return false }
 
 // Show fails with server_request_unavailable.
 func (*Desktop) Show(context.Context, Notice) error {
-	return &session.Error{Code: session.CodeServerUnavailable, Message: "The desktop shows no notifications.",
-		Hint: "A browser may show them instead: allow it on the Settings page."}
+	return session.NewError(session.CodeServerUnavailable, "The desktop shows no notifications.",
+		"A browser may show them instead: allow it on the Settings page.")
 }
 
 // Close has nothing to close.

@@ -152,7 +152,7 @@ func (p Places) refuseStranger(f Found, known mounts) error {
 const hintData = "Choose a directory that contains only data."
 
 func forbidden(message, hint string) error {
-	return &session.Error{Code: session.CodeMountForbidden, Message: message, Hint: hint}
+	return session.NewError(session.CodeMountForbidden, message, hint)
 }
 
 // in reports whether a clean path is dir or lies in it.

@@ -80,9 +80,9 @@ func (s appRoutes) openApp(r *http.Request, agent opener, id session.ID, req api
 	}
 	host := appHost{app: app.ID, session: id}
 	if !host.valid() {
-		return api.Opened{}, &session.Error{Code: session.CodeSessionInvalid,
-			Message: "The app's name cannot be part of an address.",
-			Hint:    "Use lower-case letters, digits and single dashes, at most 50 characters."}
+		return api.Opened{}, session.NewError(session.CodeSessionInvalid,
+			"The app's name cannot be part of an address.",
+			"Use lower-case letters, digits and single dashes, at most 50 characters.")
 	}
 	s.apps.forget(host)
 	opened := api.Opened{App: s.appOut(r, id, app)}

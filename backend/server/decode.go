@@ -50,10 +50,10 @@ func decodeBody(r *http.Request, into any) (judge, error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return judge{}, &session.Error{Code: session.CodeTooLarge, Hint: "Send less.",
-			Message: fmt.Sprintf("The request is longer than %d MiB.", maxBody>>20)}
+		return judge{}, session.NewError(session.CodeTooLarge, fmt.Sprintf("The request is longer than %d MiB.",
+			maxBody>>20), "Send less.")
 	case err != nil:
-		return judge{}, malformed("The request ended too early.", err)
+		return judge{}, malformed("The request is incomplete.", err)
 	}
 	return decodeBytes(data, into)
 }
@@ -69,7 +69,7 @@ func decodeBytes(data []byte, into any) (j judge, err error) {
 		return j, malformed("The request is not JSON.", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return j, malformed("Something follows the JSON of the request.", err)
+		return j, malformed("Unexpected data after the JSON of the request.", err)
 	}
 	j.value("", tree, reflect.TypeOf(into).Elem())
 	if len(j.wrong) > 0 && j.wrong[0].Field == "" {
@@ -81,7 +81,7 @@ func decodeBytes(data []byte, into any) (j judge, err error) {
 		}
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return j, malformed("The request is not what this endpoint takes.", err)
+		return j, malformed("The request does not match this endpoint.", err)
 	}
 	return j, nil
 }
@@ -107,7 +107,7 @@ func failureOf(wrong []session.FieldError) error {
 	}
 	message := wrong[0].Message
 	if len(wrong) > 1 {
-		message = fmt.Sprintf("%s There are %d such faults.", message, len(wrong))
+		message = fmt.Sprintf("%s (%d faults)", message, len(wrong))
 	}
 	return &session.Error{Code: session.CodeRequestInvalid, Message: message, Hint: wrong[0].Hint, Fields: wrong}
 }
@@ -185,8 +185,8 @@ func (j *judge) object(path string, value any, t reflect.Type) {
 			continue
 		}
 		delete(object, name)
-		j.wrong = append(j.wrong, wrongField(at, fmt.Sprintf("There is no field %q here.", at),
-			"Known here: "+strings.Join(slices.Sorted(maps.Keys(fields)), ", ")+"."))
+		j.wrong = append(j.wrong, wrongField(at, fmt.Sprintf("Unknown field %q.", at),
+			"Known fields: "+strings.Join(slices.Sorted(maps.Keys(fields)), ", ")+"."))
 	}
 }
 

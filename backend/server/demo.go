@@ -56,8 +56,8 @@ func (s demoRoutes) demoOut() api.Demo {
 
 func (s demoRoutes) setLid(r *http.Request, req api.DemoLid) (api.Demo, error) {
 	if s.demo == nil || s.demo.State().Lab == "" {
-		return api.Demo{}, &session.Error{Code: session.CodeServerUnavailable,
-			Message: "There is no tunnel of a demo that could be cut.", Hint: "Start one: slipway demo"}
+		return api.Demo{}, session.NewError(session.CodeServerUnavailable,
+			"No demo with a tunnel is running.", "Start one: slipway demo")
 	}
 	s.demo.SetLid(req.Closed)
 	return s.demoOut(), nil
@@ -72,9 +72,8 @@ type DemoStarter interface {
 
 func (s demoRoutes) startDemo(r *http.Request, req api.DemoStart) (api.DemoStarted, error) {
 	if s.demoStarter == nil {
-		return api.DemoStarted{}, &session.Error{Code: session.CodeServerUnavailable,
-			Message: "This is a demo already.",
-			Hint:    "Close it to come back to what is real."}
+		return api.DemoStarted{}, session.NewError(session.CodeServerUnavailable, "This is already a demo.",
+			"Close it to return to the real Slipway.")
 	}
 	address, err := s.demoStarter.Start(r.Context())
 	if err != nil {

@@ -84,8 +84,8 @@ func (d *doors) ensure(host appHost, wish doorWish) (*door, error) {
 	listener, err := listenDoor(wish)
 	if err != nil {
 		return nil, &session.Error{Code: session.CodeAppConflict,
-			Message: "No port of this computer could be opened for the app.",
-			Hint:    "Look whether a firewall or a limit forbids it.", Err: err}
+			Message: "Cannot open a port on this computer for the app.",
+			Hint:    "Check firewall and limits.", Err: err}
 	}
 	one := d.install(host, wish.public, listener)
 	d.keep()
@@ -223,9 +223,8 @@ func (d *doors) handler(one *door) http.Handler {
 }
 
 func badDoor(host string) error {
-	return &session.Error{Code: session.CodeOriginForbidden, Message: fmt.Sprintf("%q is not a name of this app.",
-		clip(host)),
-		Hint: "Use the address that Slipway names."}
+	return session.NewError(session.CodeOriginForbidden, fmt.Sprintf("%q is not a name of this app.", clip(host)),
+		"Use the address that Slipway names.")
 }
 
 // namesThisComputer reports whether a host is an address, or a name that this

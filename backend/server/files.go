@@ -148,8 +148,8 @@ func (s fileRoutes) readFile(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if info.Kind != session.KindFile {
-		return &session.Error{Code: session.CodeFileConflict, Message: fmt.Sprintf("%q is not a plain file.",
-			string(name)), Hint: "List a directory instead."}
+		return session.NewError(session.CodeFileConflict, fmt.Sprintf("%q is not a plain file.", string(name)),
+			"List a directory instead.")
 	}
 	header := w.Header()
 	header.Set("Content-Type", "application/octet-stream")
@@ -281,8 +281,8 @@ func (s fileRoutes) finishUpload(r *http.Request, body api.FinishRequest) (api.F
 	if body.Mode != "" {
 		mode, err := strconv.ParseUint(body.Mode, 8, 9)
 		if err != nil {
-			return api.FileInfo{}, &session.Error{Code: session.CodeFileInvalid,
-				Message: fmt.Sprintf("%q is not a valid mode.", body.Mode), Hint: "Write it in octal, such as 644."}
+			return api.FileInfo{}, session.NewError(session.CodeFileInvalid, fmt.Sprintf("%q is not a valid mode.",
+				body.Mode), "Write it in octal, such as 644.")
 		}
 		req.Mode = uint32(mode)
 	}

@@ -96,9 +96,8 @@ func (g *gateway) forget(host appHost) {
 // serve admits a request to the app that its host names, and carries it there.
 func (g *gateway) serve(w http.ResponseWriter, r *http.Request, host appHost) {
 	if !fromOwnPage(r) && !isNavigation(r) {
-		g.server.fail(w, r, &session.Error{Code: session.CodeOriginForbidden,
-			Message: "This request comes from another page.",
-			Hint:    "Open the app from Slipway."})
+		g.server.fail(w, r, session.NewError(session.CodeOriginForbidden, "This request comes from another page.",
+			"Open the app from Slipway."))
 		return
 	}
 	purpose := "app " + host.name()
@@ -210,9 +209,8 @@ func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 			continue
 		}
 		if app.State == session.AppStopped && !strings.HasPrefix(app.ID, portApp) {
-			return 0, &session.Error{Code: session.CodeAppConflict, Message: fmt.Sprintf("%s is not running.",
-				app.Title),
-				Hint: "Open it from Slipway."}
+			return 0, session.NewError(session.CodeAppConflict, fmt.Sprintf("%s is not running.", app.Title),
+				"Open it from Slipway.")
 		}
 		if app.State == session.AppFailed || app.State == session.AppStarting {
 			if app, err = agent.StartApp(ctx, id, session.AppRequest{App: app.ID, Dir: app.Dir}); err != nil {
@@ -225,9 +223,8 @@ func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 		g.ports[host] = foundPort{port: app.Port, until: time.Now().Add(portLife)}
 		return app.Port, nil
 	}
-	return 0, &session.Error{Code: session.CodeAppNotFound, Message: fmt.Sprintf("The session has no app %q.",
-		host.app),
-		Hint: "Look at its apps in Slipway."}
+	return 0, session.NewError(session.CodeAppNotFound, fmt.Sprintf("The session has no app %q.", host.app),
+		"Look at its apps in Slipway.")
 }
 
 // tidy needs mu: what is out of date goes.
@@ -447,7 +444,7 @@ func (g *gateway) explain(w http.ResponseWriter, r *http.Request, status int, p 
 		showPage(w, status, p)
 		return
 	}
-	problem := &session.Error{Code: session.CodeAppUnavailable, Message: p.Title + ".", Hint: p.Text}
+	problem := session.NewError(session.CodeAppUnavailable, p.Title+".", p.Text)
 	if status == http.StatusForbidden {
 		problem.Code = session.CodeLoginRequired
 	}

@@ -25,10 +25,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	name, ok := s.hostName(r)
 	if !ok {
-		s.fail(w, r, &session.Error{Code: session.CodeOriginForbidden,
-			Message: fmt.Sprintf("%q is not a name of this server.",
-				clip(r.Host)),
-			Hint: "Use http://127.0.0.1 with the port that slipway serve names."})
+		s.fail(w, r, session.NewError(session.CodeOriginForbidden, fmt.Sprintf("%q is not a name of this server.",
+			clip(r.Host)), "Use http://127.0.0.1 with the port that slipway serve names."))
 		return
 	}
 	if app, isApp := parseAppHost(name); isApp {
@@ -41,8 +39,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	api := strings.HasPrefix(r.URL.Path, "/api/")
 	if !fromOwnPage(r) && (api || !isNavigation(r)) {
-		s.fail(w, r, &session.Error{Code: session.CodeOriginForbidden, Message: "This request comes from another page.",
-			Hint: "Open Slipway itself: slipway login --open"})
+		s.fail(w, r, session.NewError(session.CodeOriginForbidden, "This request comes from another page.",
+			"Open Slipway itself: slipway login --open"))
 		return
 	}
 	switch {
@@ -53,8 +51,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !api:
 		s.ui.ServeHTTP(w, r)
 	case !s.known(r):
-		s.fail(w, r, &session.Error{Code: session.CodeLoginRequired, Message: "You are not logged in here.",
-			Hint: "Run slipway login for a link that logs you in."})
+		s.fail(w, r, session.NewError(session.CodeLoginRequired, "You are not logged in here.",
+			"Run slipway login for a link that logs you in."))
 	default:
 		s.serveAPI(w, r)
 	}

@@ -25,14 +25,13 @@ const passPath = "/pass/"
 func (s *Server) createPass(r *http.Request, req api.PassRequest) (api.Pass, error) {
 	_, port, _ := strings.Cut(r.Host, ":")
 	if !s.own(req.URL, port) {
-		return api.Pass{}, &session.Error{Code: session.CodeRequestInvalid,
-			Message: "This is not an address of this server.",
-			Hint:    "Use one that it has answered with."}
+		return api.Pass{}, session.NewError(session.CodeRequestInvalid, "This is not an address of this server.",
+			"Use one that it has answered with.")
 	}
 	if !fromOwnUser(r.Context()) {
-		return api.Pass{}, &session.Error{Code: session.CodeServerFailed,
-			Message: "The operating system does not tell whose a connection is.",
-			Hint:    "Hand the address to the browser in a file that only you can read."}
+		return api.Pass{}, session.NewError(session.CodeServerFailed,
+			"The operating system does not tell whose a connection is.",
+			"Hand the address to the browser in a file that only you can read.")
 	}
 	return api.Pass{URL: "http://127.0.0.1:" + port + passPath + s.passes.give(req.URL)}, nil
 }

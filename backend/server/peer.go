@@ -55,7 +55,6 @@ func fromStranger(r *http.Request) bool {
 const noOwner = -1
 
 func strangerError() error {
-	return &session.Error{Code: session.CodeOriginForbidden,
-		Message: "This Slipway belongs to another user of this computer.",
-		Hint:    "Start your own: slipway serve"}
+	return session.NewError(session.CodeOriginForbidden, "This Slipway belongs to another user of this computer.",
+		"Start your own: slipway serve")
 }

@@ -20,7 +20,7 @@ func asError(err error) *session.Error {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, context.Canceled):
-		return &session.Error{Code: session.CodeRequestCancelled, Message: "The request was given up.",
+		return &session.Error{Code: session.CodeRequestCancelled, Message: "The request was cancelled.",
 			Hint: "Try again.", Err: err}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &session.Error{Code: session.CodeOperationTimeout, Message: "It took too long.", Hint: "Try again.",
@@ -54,13 +54,13 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 }
 
 func noSuchPath(path string) error {
-	return &session.Error{Code: session.CodeNoRoute, Message: fmt.Sprintf("There is nothing at %s.", path),
-		Hint: "GET " + route.OpenAPI.Target() + " lists what there is."}
+	return session.NewError(session.CodeNoRoute, fmt.Sprintf("There is nothing at %s.", path), "GET "+
+		route.OpenAPI.Target()+" lists what there is.")
 }
 
 func wrongMethod(method, allowed string) error {
-	return &session.Error{Code: session.CodeWrongMethod, Message: fmt.Sprintf("%s is not possible here.", method),
-		Hint: "Possible: " + allowed + "."}
+	return session.NewError(session.CodeWrongMethod, fmt.Sprintf("%s is not possible here.", method), "Possible: "+
+		allowed+".")
 }
 
 // wrongField is what is wrong with a field of a request.

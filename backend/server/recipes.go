@@ -126,7 +126,7 @@ func recipeFault(err error) error {
 	if !errors.As(err, &fault) {
 		return err
 	}
-	e := &session.Error{Code: session.CodeRecipeInvalid, Message: fault.Message, Hint: fault.Hint}
+	e := session.NewError(session.CodeRecipeInvalid, fault.Message, fault.Hint)
 	switch {
 	case fault.Line > 0:
 		e.Message = fmt.Sprintf("Line %d: %s", fault.Line, fault.Message)

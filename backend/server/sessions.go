@@ -242,7 +242,7 @@ func (s sessionRoutes) updateSession(r *http.Request, agent changer, id session.
 func checkUpdate(req api.SessionUpdate) error {
 	var wrong []session.FieldError
 	if req.Name == nil && req.Priority == nil && req.Tags == nil {
-		wrong = append(wrong, wrongField("name", "Nothing is to be changed.", "Send a name, a priority or tags."))
+		wrong = append(wrong, wrongField("name", "Nothing to change.", "Send a name, a priority or tags."))
 	}
 	if req.Name != nil {
 		if e := session.SessionNames.Check(*req.Name); e != nil {

@@ -70,8 +70,8 @@ func (s settingRoutes) showWindow(r *http.Request, req api.WindowRequest) (api.S
 // stop asks for the end of the control plane; the answer is sent before it comes.
 func (s settingRoutes) stop(*http.Request) (none, error) {
 	if s.shutdown == nil {
-		return none{}, &session.Error{Code: session.CodeOriginForbidden,
-			Message: "This server is ended by the program that runs it.", Hint: "Quit that program."}
+		return none{}, session.NewError(session.CodeOriginForbidden,
+			"This server is ended by the program that runs it.", "Quit that program.")
 	}
 	s.shutdown()
 	return none{}, nil

@@ -55,8 +55,8 @@ type sockets struct {
 func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, patient bool) (*socket, context.Context, error) {
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")
-		return nil, nil, &session.Error{Code: session.CodeWrongMethod, Message: "This address speaks WebSocket only.",
-			Hint: "Connect with ws:// in place of http://."}
+		return nil, nil, session.NewError(session.CodeWrongMethod, "This address speaks WebSocket only.",
+			"Connect with ws:// in place of http://.")
 	}
 	upgrader := websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 33 << 10, WriteBufferPool: &s.buffers,
 		CheckOrigin: func(*http.Request) bool { return true },

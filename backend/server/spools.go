@@ -99,8 +99,8 @@ func cutShort(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return &session.Error{Code: session.CodeSessionUnavailable, Message: "The shell's output was cut off.",
-		Hint: "Try again.", Err: err}
+	return &session.Error{Code: session.CodeSessionUnavailable, Hint: "Try again.", Err: err,
+		Message: "The connection to the shell's output was lost."}
 }
 
 // terminalOf returns a session's shell of that id; session_use_not-found.
@@ -115,8 +115,8 @@ func (s terminalRoutes) terminalOf(ctx context.Context, ref, id string) (session
 	}
 	i := slices.IndexFunc(list, func(t session.Terminal) bool { return t.ID == id })
 	if i < 0 {
-		return "", session.Terminal{}, &session.Error{Code: session.CodeUseNotFound,
-			Message: "The session has no such terminal.", Hint: "It may have been closed in another window."}
+		return "", session.Terminal{}, session.NewError(session.CodeUseNotFound, "The session has no such terminal.",
+			"It may have been closed in another window.")
 	}
 	return owner, list[i], nil
 }

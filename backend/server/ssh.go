@@ -30,8 +30,8 @@ func (s sshRoutes) mount(m *mounts) {
 
 // noSSH says that the control plane has nothing for ssh.
 func noSSH() error {
-	return &session.Error{Code: session.CodeSSHFailed, Message: "This control plane could not set ssh up.",
-		Hint: "Its log says why; the terminal works without it."}
+	return session.NewError(session.CodeSSHFailed, "This control plane could not set ssh up.",
+		"Its log says why; the terminal works without it.")
 }
 
 func (s sshRoutes) sshSetup(*http.Request) (api.SSHSetup, error) {

@@ -202,7 +202,7 @@ func (z *zipping) addDirectory(dir zipped) error {
 }
 
 func tooLarge(message string) error {
-	return &session.Error{Code: session.CodeTooLarge, Message: message, Hint: "Archive parts of it."}
+	return session.NewError(session.CodeTooLarge, message, "Archive parts of it.")
 }
 
 // each calls fn for everything in a directory; one that has gone meanwhile holds

@@ -134,9 +134,9 @@ func (f *File) Save(changes map[string]any) (State, error) {
 		return State{}, err
 	}
 	if broken != nil {
-		return State{}, &session.Error{Code: session.CodeSettingsConflict,
-			Message: fmt.Sprintf("The settings file is broken at line %d.", broken.Line),
-			Hint:    "Mend " + f.path + " first, or remove it."}
+		return State{}, session.NewError(session.CodeSettingsConflict,
+			fmt.Sprintf("The settings file has a syntax error at line %d.", broken.Line), "Mend "+f.path+
+				" first, or remove it.")
 	}
 	if err := f.apply(d.values, changes); err != nil {
 		return State{}, err
@@ -258,10 +258,10 @@ func (f *File) Env() (func(string) string, error) {
 	for _, problem := range s.Problems {
 		field, known := f.field(problem.Name)
 		if problem.Line > 0 && (problem.Broken || !known || field.Restart) {
-			return nil, &session.Error{Code: session.CodeSettingsBroken,
-				Message: fmt.Sprintf("The settings file is wrong at line %d: %s", problem.Line,
-					strings.TrimPrefix(problem.Name+": ", ": ")+problem.Message),
-				Hint: "Mend " + f.path + " and start Slipway again."}
+			return nil, session.NewError(session.CodeSettingsBroken,
+				fmt.Sprintf("The settings file is wrong at line %d: %s", problem.Line,
+					strings.TrimPrefix(problem.Name+": ", ": ")+problem.Message), "Mend "+f.path+
+					" and start Slipway again.")
 		}
 	}
 	texts := map[string]string{}
