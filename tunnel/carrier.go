@@ -41,7 +41,6 @@ type carrier struct {
 	mu   sync.Mutex // guards what follows and the sending part of its streams
 	gate gate
 	pending
-	err error // why it ended
 
 	socket socket
 	ends
@@ -52,6 +51,7 @@ type carrier struct {
 
 // ends tells of the end of a carrier.
 type ends struct {
+	err  error         // why; guarded by the carrier's mu
 	lost chan struct{} // closed when it has ended
 	over chan struct{} // closed when its streams know
 	know func()        // closes it

@@ -26,14 +26,7 @@ const (
 // itself would take anything.
 type conduit struct {
 	c *carrier
-	r *bufio.Reader
-
-	// These belong to the library's reading goroutine.
-	head    [headerSize + updateSize]byte
-	pending []byte // of head, to hand out
-	left    int    // bytes of a data frame to hand out after that
-	crumb   [crumbSize]byte
-	last    uint32 // the greatest number of a stream that the peer has opened
+	frames
 
 	signals atomic.Uint32 // the number of the peer's first stream, which carries its signals
 
@@ -50,9 +43,20 @@ type conduit struct {
 	deaf    bool       // nothing is sent any more
 }
 
+// frames is what was read and not yet handed out. It belongs to the library's
+// reading goroutine.
+type frames struct {
+	r       *bufio.Reader
+	head    [headerSize + updateSize]byte
+	pending []byte // of head, to hand out
+	left    int    // bytes of a data frame to hand out after that
+	crumb   [crumbSize]byte
+	last    uint32 // the greatest number of a stream that the peer has opened
+}
+
 func newConduit(c *carrier) *conduit {
 	return &conduit{
-		c: c, r: bufio.NewReaderSize(heard{c}, readBuffer),
+		c: c, frames: frames{r: bufio.NewReaderSize(heard{c}, readBuffer)},
 		noticed: make(chan struct{}, 1), unmet: make(chan struct{}, maxUnmet), over: make(chan struct{}),
 		out: make([]byte, 0, batchRoom), spare: make([]byte, 0, batchRoom),
 	}

@@ -49,8 +49,13 @@ type flow struct {
 	reached atomic.Uint32
 	allowed allowance // for the library
 
-	// The sending part is guarded by c.mu, except writing, which makes
-	// concurrent writers take turns.
+	outbox
+	in inbox
+}
+
+// outbox is the sending part of a stream. It is guarded by the carrier's mu,
+// except writing, which makes concurrent writers take turns.
+type outbox struct {
 	writing sync.Mutex
 	queued  bool
 	due     uint8
@@ -64,14 +69,12 @@ type flow struct {
 	finSent bool
 	noWrite error     // why no write is taken; nil while they are
 	writeBy time.Time // when writes fail; zero: never
-
-	in inbox
 }
 
 var _ Stream = (*flow)(nil)
 
 func newFlow(c *carrier, id uint32, mine bool) *flow {
-	f := &flow{t: c.t, c: c, id: id, mine: mine, window: FirstWindow}
+	f := &flow{t: c.t, c: c, id: id, mine: mine, outbox: outbox{window: FirstWindow}}
 	f.allowed.begin()
 	f.in.window = FirstWindow
 	f.in.grant.Store(FirstWindow << 32)

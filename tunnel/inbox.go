@@ -38,12 +38,27 @@ type inbox struct {
 
 	reading sync.Mutex // makes concurrent readers take turns
 
-	mu       sync.Mutex // guards what follows
-	stream   *smux.Stream
-	stash    []byte // waits beside the library, behind what is in it
-	coming   uint32 // bytes that are being read, to wait there too
-	early    int    // bytes that came as copies, and are still to come by themselves
-	crumbs   int    // small frames in the library, counted since it was empty
+	mu     sync.Mutex // guards what follows
+	stream *smux.Stream
+	waiting
+	credit
+	until    time.Time // the deadline of reads
+	ended    error     // what reads return when nothing waits; nil while open
+	closed   bool      // this side reads no more
+	retired  bool      // the library has forgotten the stream, or is to
+	released bool      // the window's growth was given back; it stays as it is
+}
+
+// waiting is what has arrived and was not read.
+type waiting struct {
+	stash  []byte // waits beside the library, behind what is in it
+	coming uint32 // bytes that are being read, to wait there too
+	early  int    // bytes that came as copies, and are still to come by themselves
+	crumbs int    // small frames in the library, counted since it was empty
+}
+
+// credit is what the reader took, and how much more the peer may send.
+type credit struct {
 	consumed uint32 // bytes that the reader took, ever
 	update   uint32 // of them told to the peer's library
 	updated  bool   // it was told
@@ -51,11 +66,6 @@ type inbox struct {
 	window   uint32
 	grown    time.Time // when the window was last measured against the reader
 	mark     uint32    // consumed then
-	until    time.Time // the deadline of reads
-	ended    error     // what reads return when nothing waits; nil while open
-	closed   bool      // this side reads no more
-	retired  bool      // the library has forgotten the stream, or is to
-	released bool      // the window's growth was given back; it stays as it is
 }
 
 // arrive accounts for bytes of the peer's before the library has them. It

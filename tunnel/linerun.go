@@ -50,8 +50,10 @@ func (l *Line) Run(ctx context.Context) error {
 	defer l.running.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	r := &lineRun{
-		line: l, config: l.config, trouble: time.Now(), results: make(chan attempted), answers: make(chan answered),
-		beat: stopped(), dialAt: stopped(), hold: stopped(), attempts: map[*attempt]bool{},
+		line: l, config: l.config,
+		dials:  dials{trouble: time.Now(), results: make(chan attempted), attempts: map[*attempt]bool{}},
+		checks: checks{answers: make(chan answered)},
+		beat:   stopped(), dialAt: stopped(), hold: stopped(),
 	}
 	l.publish(func(s *LineStatus) { s.State = LineConnecting })
 	r.dialAt.Reset(0)
@@ -77,29 +79,43 @@ type lineRun struct {
 	config LineConfig
 	all    sync.WaitGroup
 
+	current
+	checks
+	dials
+
+	beat   *time.Timer // when to look at the tunnel
+	dialAt *time.Timer // when to try next
+	hold   *time.Timer // when fresh takes over
+}
+
+// current is the tunnel that is up.
+type current struct {
 	up       link      // nil: none
 	byPerson bool      // it was dialled for somebody who could be asked
 	carriers int       // that it had when it was last looked at
 	received uint64    // by it, when it was last looked at
 	heard    time.Time // something of the peer, as far as was seen
 	since    time.Time // when it came up
+}
+
+// checks are the questions to the peer of the current tunnel.
+type checks struct {
 	asked    time.Time // when the newest question was asked; zero: none waits for its answer
 	question int       // number of the newest question
 	silent   int       // questions without an answer
 	suspect  bool      // it did not answer in time
 	checking bool      // it is asked because something happened here
+	answers  chan answered
+}
 
+// dials are the attempts to bring up another tunnel.
+type dials struct {
 	trouble  time.Time // since when there is, for the pauses
 	brief    int       // tunnels in a row that did not live long
 	attempts map[*attempt]bool
 	fresh    *attempted // dialled while another is up and being checked; nil: none
 	waits    error      // what waits for a person
-
-	results chan attempted
-	answers chan answered
-	beat    *time.Timer // when to look at the tunnel
-	dialAt  *time.Timer // when to try next
-	hold    *time.Timer // when fresh takes over
+	results  chan attempted
 }
 
 // attempt is one dial under way.

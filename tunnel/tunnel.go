@@ -22,9 +22,8 @@ type Tunnel struct {
 	agreed
 	primary *carrier
 	buffers buffers
-	onEnd   func() // told once when the tunnel has ended
-	start   time.Time
 	measures
+	lifetime
 
 	mu   sync.Mutex // guards what follows
 	bulk *carrier   // nil while there is only one
@@ -34,8 +33,14 @@ type Tunnel struct {
 
 	joining  chan struct{} // closed when the first try for a second carrier is over
 	accepted chan *flow
-	done     chan struct{}
-	all      sync.WaitGroup // the goroutines of the carriers
+}
+
+// lifetime is when a tunnel began, and how it ends.
+type lifetime struct {
+	start time.Time
+	all   sync.WaitGroup // the goroutines of the carriers
+	done  chan struct{}
+	onEnd func() // told once when the tunnel has ended
 }
 
 // agreed is what the handshake was about.
@@ -72,10 +77,10 @@ type questions struct {
 
 func newTunnel(c Config, conn net.Conn, peer Peer, version uint8, allowed uint32, dialled bool) *Tunnel {
 	t := &Tunnel{
-		cfg: c, peer: peer, start: time.Now(),
+		cfg: c, peer: peer, lifetime: lifetime{start: time.Now(), done: make(chan struct{})},
 		agreed:    agreed{version: version, dialled: dialled, allowed: int(min(allowed, 1<<20))},
 		questions: questions{probes: map[uint64]chan struct{}{}, pingAt: map[uint64]time.Time{}},
-		accepted:  make(chan *flow, c.MaxStreams), done: make(chan struct{}), joining: make(chan struct{}),
+		accepted:  make(chan *flow, c.MaxStreams), joining: make(chan struct{}),
 	}
 	t.lastHeard.Store(t.start.UnixNano())
 	t.primary = newCarrier(t, conn, 0)
