@@ -11,10 +11,12 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"time"
 
@@ -120,9 +122,7 @@ func (s Settings) Save(home place.Home) error {
 
 // Merge returns s with what other sets.
 func (s Settings) Merge(other Settings) Settings {
-	if other.Engine != "" {
-		s.Engine = other.Engine
-	}
+	s.Engine = cmp.Or(other.Engine, s.Engine)
 	switch other.Listen {
 	case "":
 	case ListenOff:
@@ -132,11 +132,8 @@ func (s Settings) Merge(other Settings) Settings {
 	}
 	if len(other.Env) > 0 {
 		env := map[string]string{}
-		for _, from := range []map[string]string{s.Env, other.Env} {
-			for name, value := range from {
-				env[name] = value
-			}
-		}
+		maps.Copy(env, s.Env)
+		maps.Copy(env, other.Env)
 		s.Env = env
 	}
 	return s

@@ -5,6 +5,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,10 +150,7 @@ type sortable struct {
 func sortableOf(e fs.DirEntry) sortable { return sortable{strings.ToLower(e.Name()), e.Name(), e} }
 
 func (s sortable) compare(other sortable) int {
-	if c := strings.Compare(s.lower, other.lower); c != 0 {
-		return c
-	}
-	return strings.Compare(s.name, other.name)
+	return cmp.Or(strings.Compare(s.lower, other.lower), strings.Compare(s.name, other.name))
 }
 
 // MakeDirectory makes a directory.

@@ -89,10 +89,7 @@ func (s agentRoutes) revokeClient(r *http.Request) (none, error) {
 func (s agentRoutes) pairCode(r *http.Request, req api.PairRequest) (api.PairCode, error) {
 	code, err := s.hub.PairCode(r.Context(), r.PathValue("agent"),
 		session.PairRequest{Owner: req.Owner, Role: session.Role(req.Role)})
-	if err != nil {
-		return api.PairCode{}, err
-	}
-	return api.PairCode{Code: code.Code, Address: code.Address, ExpiresAt: code.Expires}, nil
+	return api.PairCode{Code: code.Code, Address: code.Address, ExpiresAt: code.Expires}, err
 }
 
 func (s agentRoutes) rotateAgent(r *http.Request) (api.KeyRotation, error) {

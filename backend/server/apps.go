@@ -32,11 +32,7 @@ func (s appRoutes) mount(m *mounts) {
 const ticketParam = "slipway_ticket"
 
 func (s appRoutes) listApps(r *http.Request, agent session.Apps, id session.ID) ([]api.App, error) {
-	apps, err := agent.ListApps(r.Context(), id)
-	if err != nil {
-		return nil, err
-	}
-	return each(apps, func(a session.App) api.App { return s.appOut(r, id, a) }), nil
+	return eachAs(func(a session.App) api.App { return s.appOut(r, id, a) })(agent.ListApps(r.Context(), id))
 }
 
 func (s appRoutes) appOut(r *http.Request, id session.ID, a session.App) api.App {

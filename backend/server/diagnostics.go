@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -36,10 +37,7 @@ func (s diagnosticRoutes) getLog(r *http.Request) (api.LogTail, error) {
 	if err != nil {
 		return api.LogTail{}, err
 	}
-	if lines == 0 {
-		lines = logLines
-	}
-	tail, err := s.redactor.Tail(s.logFile, min(lines, logMost))
+	tail, err := s.redactor.Tail(s.logFile, min(cmp.Or(lines, logLines), logMost))
 	return api.LogTail{Path: s.logFile, Lines: tail}, err
 }
 

@@ -36,17 +36,8 @@ func historyIn(r *http.Request) (historyQuery, error) {
 	outcomes := []session.Outcome{session.OutcomeRunning, session.OutcomeSuccess, session.OutcomeFailure,
 		session.OutcomeStale, session.OutcomeNeedRetry,
 		session.OutcomeExpired, session.OutcomeGiveUp, session.OutcomeSkipped}
-	var err error
-	if q.phases, err = namesIn(r, "phase", phases); err != nil {
-		return q, err
-	}
-	if q.results, err = namesIn(r, "result", outcomes); err != nil {
-		return q, err
-	}
-	if q.from, err = namesIn(r, "from", statuses); err != nil {
-		return q, err
-	}
-	if q.to, err = namesIn(r, "to", statuses); err != nil {
+	if err := cmp.Or(namesIn(r, "phase", phases, &q.phases), namesIn(r, "result", outcomes, &q.results),
+		namesIn(r, "from", statuses, &q.from), namesIn(r, "to", statuses, &q.to)); err != nil {
 		return q, err
 	}
 	sorting := r.FormValue("sort")
@@ -65,21 +56,17 @@ func listIn(r *http.Request, name string) []string {
 }
 
 // namesIn reads a list whose values, whatever their case, are among known.
-func namesIn[N ~string](r *http.Request, name string, known []N) ([]string, error) {
-	var names []string
+func namesIn[N ~string](r *http.Request, name string, known []N, into *[]string) error {
 	for _, text := range listIn(r, name) {
 		i := slices.IndexFunc(known, func(one N) bool { return strings.EqualFold(string(one), text) })
 		if i < 0 {
-			all := make([]string, len(known))
-			for i, one := range known {
-				all[i] = string(one)
-			}
-			return nil, badQuery(name, fmt.Sprintf("%s=%s is not known.", name, clip(text)),
-				"Known are "+strings.Join(all, ", ")+".")
+			all := each(known, func(one N) string { return string(one) })
+			return badQuery(name, fmt.Sprintf("Unknown value %s=%s.", name, clip(text)),
+				"Known values: "+strings.Join(all, ", ")+".")
 		}
-		names = append(names, string(known[i]))
+		*into = append(*into, string(known[i]))
 	}
-	return names, nil
+	return nil
 }
 
 // choose returns the phases that q names, in its order. Records of the same

@@ -38,11 +38,8 @@ func imageOut(i session.Image) session.Image {
 }
 
 func (s imageRoutes) listImages(r *http.Request) ([]hub.Image, error) {
-	images, err := s.hub.ImagesOn(r.Context(), r.FormValue("agent"))
-	if err != nil {
-		return nil, err
-	}
-	return each(images, func(i hub.Image) hub.Image { return hub.Image{Image: imageOut(i.Image), Agent: i.Agent} }), nil
+	return eachAs(func(i hub.Image) hub.Image { return hub.Image{Image: imageOut(i.Image), Agent: i.Agent} })(
+		s.hub.ImagesOn(r.Context(), r.FormValue("agent")))
 }
 
 func (s imageRoutes) listEnvironments(r *http.Request) ([]hub.Environment, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,20 +67,14 @@ func passedNote(at *time.Time) []string {
 // ids. Of one whose agent is not reached nothing is known.
 func (s recipeRoutes) folderPaths(r *http.Request, spec session.Spec) map[string]string {
 	paths := map[string]string{}
-	for _, m := range spec.Mounts {
-		if m.Folder == "" {
-			continue
-		}
-		folders, err := s.hub.Folders(r.Context(), spec.Agent)
-		if err != nil {
-			return paths
-		}
-		for _, f := range folders {
-			if f.Path != "" {
-				paths[f.Name], paths[string(f.ID)] = f.Path, f.Path
-			}
-		}
+	if !slices.ContainsFunc(spec.Mounts, func(m session.Mount) bool { return m.Folder != "" }) {
 		return paths
+	}
+	folders, _ := s.hub.Folders(r.Context(), spec.Agent)
+	for _, f := range folders {
+		if f.Path != "" {
+			paths[f.Name], paths[string(f.ID)] = f.Path, f.Path
+		}
 	}
 	return paths
 }
