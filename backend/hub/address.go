@@ -48,7 +48,7 @@ func ParseAddress(text string) (Address, error) {
 	}
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Opaque != "" {
-		return Address{}, badAddress(fmt.Sprintf("%q is not an address.", clip(text)))
+		return Address{}, badAddress(fmt.Sprintf("%q is not an address.", session.Clip(text)))
 	}
 	address := Address{Scheme: strings.ToLower(parsed.Scheme), Host: parsed.Hostname(), Path: parsed.EscapedPath()}
 	if parsed.User != nil {
@@ -62,7 +62,7 @@ func ParseAddress(text string) (Address, error) {
 	}
 	if port := parsed.Port(); port != "" {
 		if address.Port, err = strconv.Atoi(port); err != nil || address.Port < 1 || address.Port > 65535 {
-			return Address{}, badAddress(fmt.Sprintf("%s is not a port.", clip(port)))
+			return Address{}, badAddress(fmt.Sprintf("%s is not a port.", session.Clip(port)))
 		}
 	}
 	if address.Path == "/" {
@@ -73,12 +73,12 @@ func ParseAddress(text string) (Address, error) {
 
 func (a Address) check() error {
 	if _, err := netip.ParseAddr(a.Host); err != nil && !hostRule.MatchString(a.Host) {
-		return badAddress(fmt.Sprintf("%q is not the name of a host.", clip(a.Host)))
+		return badAddress(fmt.Sprintf("%q is not the name of a host.", session.Clip(a.Host)))
 	}
 	switch a.Scheme {
 	case SchemeSSH:
 		if a.User != "" && !userRule.MatchString(a.User) {
-			return badAddress(fmt.Sprintf("%q is not the name of a user.", clip(a.User)))
+			return badAddress(fmt.Sprintf("%q is not the name of a user.", session.Clip(a.User)))
 		}
 		if a.Path != "" {
 			return badAddress("An address of ssh has no path.")
@@ -88,10 +88,10 @@ func (a Address) check() error {
 			return badAddress("A device is known by its key; leave the user out.")
 		}
 		if a.Scheme == SchemeSlipway && a.Path != "" || !pathRule.MatchString(a.Path) {
-			return badAddress(fmt.Sprintf("%q is not a path of an agent.", clip(a.Path)))
+			return badAddress(fmt.Sprintf("%q is not a path of an agent.", session.Clip(a.Path)))
 		}
 	default:
-		return badAddress(fmt.Sprintf("Slipway does not speak %q.", clip(a.Scheme)))
+		return badAddress(fmt.Sprintf("Slipway does not speak %q.", session.Clip(a.Scheme)))
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func wrongField(code session.Code, field string, kind session.Kind, message, hin
 }
 
 func wrongOwner(code session.Code, owner string) error {
-	return wrongField(code, "owner", session.KindInvalid, fmt.Sprintf("%q is not a name for an owner.", clip(owner)),
+	return wrongField(code, "owner", session.KindInvalid, fmt.Sprintf("%q is not a name for an owner.", session.Clip(owner)),
 		"Use letters and digits.")
 }
 
@@ -124,12 +124,4 @@ func (a Address) String() string {
 		host = a.User + "@" + host
 	}
 	return a.Scheme + "://" + host + a.Path
-}
-
-func clip(text string) string {
-	const most = 60
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
 }

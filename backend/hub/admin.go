@@ -54,7 +54,7 @@ func (a *administration) PairCode(ctx context.Context, name string,
 	}
 	if role := request.Role; role != "" && role != session.RoleUser && role != session.RoleAdmin {
 		return session.PairCode{}, wrongField(session.CodeAgentInvalid, "role", session.KindInvalid,
-			fmt.Sprintf("Unknown role %q.", clip(string(role))), "Use admin or user.")
+			fmt.Sprintf("Unknown role %q.", session.Clip(string(role))), "Use admin or user.")
 	}
 	if request.Owner != "" && !userRule.MatchString(request.Owner) {
 		return session.PairCode{}, wrongOwner(session.CodeAgentInvalid, request.Owner)

@@ -56,7 +56,7 @@ const (
 var wordRule = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,62}[a-zA-Z0-9])?$`)
 
 func noSuchAgent(name string) error {
-	return session.NewError(session.CodeAgentNotFound, fmt.Sprintf("There is no agent named %q.", clip(name)),
+	return session.NewError(session.CodeAgentNotFound, fmt.Sprintf("There is no agent named %q.", session.Clip(name)),
 		"slipway agent list shows those that are known.")
 }
 
@@ -182,7 +182,7 @@ func checkDir(address Address, dir string) error {
 		message = "A folder is chosen where Slipway is installed by ssh; an agent that listens has its own."
 	case !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" || len(dir) > 1000 ||
 		strings.ContainsFunc(dir, func(r rune) bool { return r < ' ' || r > '~' }):
-		message = fmt.Sprintf("%q is not a folder for Slipway's files.", clip(dir))
+		message = fmt.Sprintf("%q is not a folder for Slipway's files.", session.Clip(dir))
 	default:
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -108,7 +109,7 @@ func (f *Files) wait(ctx context.Context, o *outage, cause error) error {
 	defer cancel()
 	pause := o.pause
 	o.pause = min(2*o.pause, transferPauseMost)
-	if err := sleep(ctx, pause); err != nil {
+	if err := pace.Wall().Pause(ctx, pause); err != nil {
 		return err
 	}
 	if err := f.transfers.awaitPlace(limited, f.Place); err != nil {

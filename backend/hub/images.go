@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -65,7 +66,7 @@ func (im *images) ImagesOn(ctx context.Context, agent string) ([]Image, error) {
 func (im *images) PullImage(agent, ref string) (Operation, error) {
 	if !session.ValidImage(ref) || strings.HasPrefix(ref, "sha256:") {
 		return Operation{}, session.NewError(session.CodeImageInvalid,
-			fmt.Sprintf("%q is not the name of an image.", clip(ref)),
+			fmt.Sprintf("%q is not the name of an image.", session.Clip(ref)),
 			"Write it as for docker pull, for example python:3.13.")
 	}
 	m, err := im.memberOrLocal(agent)
@@ -146,7 +147,7 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 			return f.work.fail(f.step, err)
 		default:
 			if next.Revision <= now.Revision && next.State == session.WorkRunning && time.Since(asked) < time.Second {
-				_ = sleep(ctx, firstResend) // it answers without news, and at once
+				_ = pace.Wall().Pause(ctx, firstResend) // it answers without news, and at once
 			}
 			now = next
 			f.reached()

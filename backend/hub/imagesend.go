@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"slipway/backend/layers"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -160,7 +161,7 @@ func (r *retries) again(ctx context.Context, detail string) error {
 		r.waiting = true
 		r.work.Tell(Step{Name: r.step, State: StepRunning, Detail: detail})
 	}
-	return sleep(ctx, r.pause)
+	return pace.Wall().Pause(ctx, r.pause)
 }
 
 // reached takes back what was said of an agent that was not reached.

@@ -180,18 +180,6 @@ func askAll[T any](ctx context.Context, members []*member,
 	return answers, errs
 }
 
-// sleep waits. It fails with the cause of ctx's end where that comes before.
-func sleep(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // within bounds what an agent on another machine is asked.
 func within(ctx context.Context, m *member) (context.Context, context.CancelFunc) {
 	if m.remote == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/backend/vet"
 )
@@ -54,7 +55,7 @@ func (f *follower) recall(m *member) {
 // saveMemoriesOften keeps what is known of remote agents every keepEvery, and once more
 // when ctx ends.
 func (f *follower) saveMemoriesOften(ctx context.Context) {
-	for sleep(ctx, keepEvery) == nil {
+	for pace.Wall().Pause(ctx, keepEvery) == nil {
 		f.saveMemories()
 	}
 	f.saveMemories()

@@ -275,7 +275,7 @@ func (o *operations) byID(id string) (*operation, error) {
 			return one, nil
 		}
 	}
-	return nil, session.NewError(session.CodeOperationNotFound, fmt.Sprintf("There is no operation %q.", clip(id)),
+	return nil, session.NewError(session.CodeOperationNotFound, fmt.Sprintf("There is no operation %q.", session.Clip(id)),
 		fmt.Sprintf("The last %d are kept.", operationsKept))
 }
 
@@ -286,15 +286,23 @@ func (o *operations) Operations() []Operation {
 	return o.views()
 }
 
-// Operation returns one operation; operation_read_not-found.
-func (o *operations) Operation(id string) (Operation, error) {
+// with calls do with an operation and returns the operation as it is then.
+func (o *operations) with(id string, do func(*operation) error) (Operation, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	one, err := o.byID(id)
+	if err == nil {
+		err = do(one)
+	}
 	if err != nil {
 		return Operation{}, err
 	}
 	return one.view(), nil
+}
+
+// Operation returns one operation; operation_read_not-found.
+func (o *operations) Operation(id string) (Operation, error) {
+	return o.with(id, func(*operation) error { return nil })
 }
 
 // AnswerOperation answers what an operation asks; operation_answer_conflict
@@ -305,36 +313,28 @@ func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error)
 		return Operation{}, session.NewError(session.CodeRequestInvalid, "The answer is too long.",
 			"Answer what is asked.")
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	one, err := o.byID(id)
-	if err != nil {
-		return Operation{}, err
-	}
-	if one.Prompt == nil || one.Prompt.ID != prompt || one.Prompt.Kind == PromptNotice {
-		return Operation{}, session.NewError(session.CodeOperationConflict, "The operation no longer asks that.",
-			"Look at what it asks now.")
-	}
-	one.answer <- text // has room for the one answer of the prompt that is taken away here
-	one.Prompt, one.State = nil, OperationRunning
-	one.Revision++
-	o.stream.publish(Event{Operation: new(one.view())})
-	return one.view(), nil
+	return o.with(id, func(one *operation) error {
+		if one.Prompt == nil || one.Prompt.ID != prompt || one.Prompt.Kind == PromptNotice {
+			return session.NewError(session.CodeOperationConflict, "The operation no longer asks that.",
+				"Look at what it asks now.")
+		}
+		one.answer <- text // has room for the one answer of the prompt that is taken away here
+		one.Prompt, one.State = nil, OperationRunning
+		one.Revision++
+		o.stream.publish(Event{Operation: new(one.view())})
+		return nil
+	})
 }
 
 // CancelOperation asks an operation to end. One that has ended stays as it is.
 func (o *operations) CancelOperation(id string) (Operation, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	one, err := o.byID(id)
-	if err != nil {
-		return Operation{}, err
-	}
-	if !one.State.Ended() {
-		one.asked = true
-		one.cancel()
-	}
-	return one.view(), nil
+	return o.with(id, func(one *operation) error {
+		if !one.State.Ended() {
+			one.asked = true
+			one.cancel()
+		}
+		return nil
+	})
 }
 
 // problemOf is err as it is told of an operation.

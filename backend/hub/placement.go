@@ -72,7 +72,7 @@ func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, 
 	}
 	if spec.Group != "" {
 		if candidates = pl.inGroup(slices.Clone(all), spec.Group); len(candidates) == 0 {
-			refuse("group", session.Say("groupGone", session.Fill("group", clip(spec.Group))))
+			refuse("group", session.Say("groupGone", session.Fill("group", session.Clip(spec.Group))))
 			candidates = all
 		}
 	}
@@ -82,7 +82,7 @@ func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, 
 				return m, candidates, wrong
 			}
 		}
-		name := session.Fill("agent", clip(spec.Agent))
+		name := session.Fill("agent", session.Clip(spec.Agent))
 		if said := session.Say("machineGone", name); len(candidates) == len(all) {
 			refuse("agent", said)
 		} else {

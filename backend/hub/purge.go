@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"slipway/backend/pace"
 	"slipway/backend/session"
 )
 
@@ -73,7 +74,7 @@ func (p *purging) run(ctx context.Context) error {
 		}
 		p.reached()
 		p.show(now)
-		_ = sleep(ctx, pause)
+		_ = pace.Wall().Pause(ctx, pause)
 	}
 }
 

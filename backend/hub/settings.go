@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"slipway/backend/pace"
 	"slipway/backend/settings"
 )
 
@@ -143,7 +144,7 @@ func (ps *person) adopt(state settings.State) {
 // followSettings notices what others write into the file. One that is broken
 // changes nothing until it is mended.
 func (ps *person) followSettings(ctx context.Context) {
-	for sleep(ctx, settingsPause) == nil {
+	for pace.Wall().Pause(ctx, settingsPause) == nil {
 		ps.saving.Lock()
 		if state, err := ps.file.Read(); err == nil && !state.Broken() {
 			if err := ps.startAtLogin(settingsOf(state.Values).Autostart); err != nil {

@@ -209,7 +209,7 @@ func (wa *watching) flush(ctx context.Context) {
 		clear(wa.stream.boards)
 		clear(wa.stream.links)
 		wa.mu.Unlock()
-		if sleep(ctx, flushEvery) != nil {
+		if pace.Wall().Pause(ctx, flushEvery) != nil {
 			return
 		}
 	}

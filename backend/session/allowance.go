@@ -61,7 +61,7 @@ func (a Allowance) Validate() string {
 				return part == "" ||
 					part == "." || part == ".."
 			}) {
-			return fmt.Sprintf("%q is no absolute path of a folder.", clip(folder))
+			return fmt.Sprintf("%q is no absolute path of a folder.", Clip(folder))
 		}
 	}
 	return ""

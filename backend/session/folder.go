@@ -196,7 +196,7 @@ func (r FolderRequest) Validate() []FieldError {
 	}
 	f := findings(chosen.Validate())
 	if r.Path != "" && (!absolute(r.Path) || !printable(r.Path)) {
-		f.add("path", KindInvalid, fmt.Sprintf("%q is not an absolute path.", clip(r.Path)),
+		f.add("path", KindInvalid, fmt.Sprintf("%q is not an absolute path.", Clip(r.Path)),
 			"Write the path of a directory from its root, for example /data/images.")
 	}
 	return f
@@ -209,10 +209,10 @@ func (c FolderChange) Validate() []FieldError {
 		f.append(FolderNames.Check(*c.Name))
 	}
 	if p := c.Permission; p != nil && *p != FolderReadOnly && *p != FolderReadWrite {
-		f.add("permission", KindInvalid, fmt.Sprintf("%q is not a permission.", clip(string(*p))), "Choose rw or ro.")
+		f.add("permission", KindInvalid, fmt.Sprintf("%q is not a permission.", Clip(string(*p))), "Choose rw or ro.")
 	}
 	if m := c.Mode; m != nil && *m != FolderGeneral && *m != FolderModel {
-		f.add("mode", KindInvalid, fmt.Sprintf("%q is not what a folder can be for.", clip(string(*m))),
+		f.add("mode", KindInvalid, fmt.Sprintf("%q is not what a folder can be for.", Clip(string(*m))),
 			"Choose general or model.")
 	}
 	return f
@@ -221,7 +221,7 @@ func (c FolderChange) Validate() []FieldError {
 // NoFolder is the failure of asking for a folder that there is not, or that is
 // not shown to whoever asks: the two cannot be told apart.
 func NoFolder(ref string) *Error {
-	return &Error{Code: CodeFolderNotFound, Message: fmt.Sprintf("There is no folder %s.", clip(ref)),
+	return &Error{Code: CodeFolderNotFound, Message: fmt.Sprintf("There is no folder %s.", Clip(ref)),
 		Hint: "List the folders to find it."}
 }
 
@@ -232,12 +232,12 @@ func CheckSubPath(sub string) string {
 	case sub == "":
 		return ""
 	case strings.HasPrefix(sub, "/"):
-		return fmt.Sprintf("The path %q inside the folder begins with a slash.", clip(sub))
+		return fmt.Sprintf("The path %q inside the folder begins with a slash.", Clip(sub))
 	case !printable(sub) || strings.Contains(sub, `\`):
-		return fmt.Sprintf("%q cannot be a path inside a folder.", clip(sub))
+		return fmt.Sprintf("%q cannot be a path inside a folder.", Clip(sub))
 	case slices.ContainsFunc(strings.Split(strings.TrimSuffix(sub, "/"), "/"),
 		func(part string) bool { return part == "" || part == "." || part == ".." }):
-		return fmt.Sprintf("The path %q inside the folder goes astray.", clip(sub))
+		return fmt.Sprintf("The path %q inside the folder goes astray.", Clip(sub))
 	}
 	return ""
 }

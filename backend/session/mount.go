@@ -82,7 +82,7 @@ func (m Mount) validateFolder(f *findings, field string) bool {
 		f.add(field+".source", KindInvalid,
 			"A mount is of a folder or of a directory of the machine, not of both.", hint)
 	case FolderNames.Check(m.Folder) != nil:
-		f.say(field+".folder", KindNotFound, Say("folderGone", Fill("name", clip(m.Folder))))
+		f.say(field+".folder", KindNotFound, Say("folderGone", Fill("name", Clip(m.Folder))))
 	case CheckSubPath(m.Path) != "":
 		f.say(field+".path", KindInvalid, Say("pathOutside"))
 	default:
@@ -112,7 +112,7 @@ func checkTarget(m Mount) (Kind, Phrase) {
 	case target == Home:
 		return KindReserved, Say("targetHome")
 	case reservedTarget(target):
-		return KindReserved, Say("targetSystem", Fill("target", clip(target)))
+		return KindReserved, Say("targetSystem", Fill("target", Clip(target)))
 	}
 	return "", Phrase{}
 }
@@ -134,11 +134,11 @@ func reservedTarget(target string) bool {
 func checkOverlap(target, other string) (Kind, Phrase) {
 	switch {
 	case target == other:
-		return KindDuplicate, Say("targetDuplicate", Fill("target", clip(target)))
+		return KindDuplicate, Say("targetDuplicate", Fill("target", Clip(target)))
 	case within(target, other):
-		return KindConflict, Say("targetInside", Fill("target", clip(target)), Fill("other", clip(other)))
+		return KindConflict, Say("targetInside", Fill("target", Clip(target)), Fill("other", Clip(other)))
 	case within(other, target):
-		return KindConflict, Say("targetAround", Fill("target", clip(target)), Fill("other", clip(other)))
+		return KindConflict, Say("targetAround", Fill("target", Clip(target)), Fill("other", Clip(other)))
 	}
 	return "", Phrase{}
 }

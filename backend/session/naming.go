@@ -75,7 +75,7 @@ func (r NameRule) Check(name string) *FieldError {
 	case length > r.Max:
 		said = Phrase{Say: "nameLong", Count: r.Max}
 	case broken >= 0:
-		said = Say(r.Parts[broken].Say, Fill("name", clip(name)))
+		said = Say(r.Parts[broken].Say, Fill("name", Clip(name)))
 	default:
 		return nil
 	}

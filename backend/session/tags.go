@@ -23,7 +23,7 @@ func CleanTags(tags []string) ([]string, error) {
 		tag = strings.TrimSpace(tag)
 		if tag == "" || utf8.RuneCountInString(tag) > MaxTag ||
 			strings.ContainsFunc(tag, func(r rune) bool { return r == ',' || !unicode.IsPrint(r) }) {
-			return nil, tagFault(fmt.Sprintf("%q is not a tag.", clip(tag)),
+			return nil, tagFault(fmt.Sprintf("%q is not a tag.", Clip(tag)),
 				fmt.Sprintf("A tag has 1 to %d characters that can be printed, without commas.", MaxTag))
 		}
 		clean = append(clean, tag)

@@ -85,7 +85,7 @@ func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 	switch s.Type {
 	case "", Interactive, Batch:
 	default:
-		f.add("type", KindInvalid, fmt.Sprintf("%q is not a type of session.", clip(string(s.Type))),
+		f.add("type", KindInvalid, fmt.Sprintf("%q is not a type of session.", Clip(string(s.Type))),
 			"Choose interactive or batch.")
 	}
 	if s.Name != "" {
@@ -99,7 +99,7 @@ func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 	s.validatePorts(&f)
 	s.validateQueue(&f)
 	if s.Agent != "" && (len(s.Agent) > 64 || !agentRule.MatchString(s.Agent)) {
-		f.add("agent", KindInvalid, fmt.Sprintf("%q is not the name of an agent.", clip(s.Agent)),
+		f.add("agent", KindInvalid, fmt.Sprintf("%q is not the name of an agent.", Clip(s.Agent)),
 			"Leave it empty to let Slipway choose.")
 	}
 	return f
@@ -157,16 +157,16 @@ func (s Spec) validateEnv(f *findings) {
 		case strings.HasPrefix(strings.ToUpper(v.Name), "SLIPWAY_"):
 			f.say(field+".name", KindReserved, Say("envReserved"))
 		case seen[v.Name]:
-			f.say(field+".name", KindDuplicate, Say("envDuplicate", Fill("name", clip(v.Name))))
+			f.say(field+".name", KindDuplicate, Say("envDuplicate", Fill("name", Clip(v.Name))))
 		}
 		seen[v.Name] = true
 		switch {
 		case len(v.Value) > maxValue:
 			f.add(field+".value", KindInvalid, fmt.Sprintf("The value of %s is %s long; 100 KiB is the most.",
-				clip(v.Name), gpu.Bytes(len(v.Value))), "Put it into a file in a mounted folder.")
+				Clip(v.Name), gpu.Bytes(len(v.Value))), "Put it into a file in a mounted folder.")
 		case strings.ContainsRune(v.Value, 0):
 			f.add(field+".value", KindInvalid, fmt.Sprintf("The value of %s contains a NUL character.",
-				clip(v.Name)), "Remove it.")
+				Clip(v.Name)), "Remove it.")
 		}
 	}
 }
@@ -227,8 +227,8 @@ func ReservedPort(port int) bool { return port >= firstOwnPort && port <= lastOw
 
 func number(hole string, n int) Phrase { return Fill(hole, strconv.Itoa(n)) }
 
-// clip shortens text that a message repeats.
-func clip(text string) string {
+// Clip shortens text that a message repeats.
+func Clip(text string) string {
 	const most = 80
 	runes := []rune(text)
 	if len(runes) <= most {

@@ -85,7 +85,7 @@ func (s Spec) validateAfter(f *findings) {
 		field := fmt.Sprintf("after[%d]", i)
 		switch {
 		case !ValidID(ref) && SessionNames.Check(ref) != nil:
-			f.add(field, KindInvalid, fmt.Sprintf("%q is neither an id nor a name of a session.", clip(ref)),
+			f.add(field, KindInvalid, fmt.Sprintf("%q is neither an id nor a name of a session.", Clip(ref)),
 				"Write the id or the name of a session to wait for.")
 		case seen[ref]:
 			f.add(field, KindInvalid, fmt.Sprintf("%s is there already.", ref), "Remove one of the two.")
