@@ -131,8 +131,7 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 		case session.WorkCancelled:
 			return errStopped
 		case session.WorkFailed:
-			return f.work.fail(f.step,
-				session.NewError(now.Error.Code, now.Error.Message, now.Error.Hint))
+			return f.work.fail(f.step, session.NewError(now.Error.Code, now.Error.Message, now.Error.Hint))
 		}
 		asked := time.Now()
 		next, err := f.member.Agent.AwaitImageWork(ctx, now.ID, now.Revision)

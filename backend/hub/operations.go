@@ -262,8 +262,7 @@ func (o *operations) views() []Operation {
 		views[i] = one.view()
 	}
 	slices.SortStableFunc(views, func(a, b Operation) int {
-		return cmp.Or(b.StartedAt.Compare(a.StartedAt),
-			cmp.Compare(b.ID, a.ID))
+		return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.ID, a.ID))
 	})
 	return views
 }

@@ -170,8 +170,7 @@ func validTitle(name string, most int) bool {
 func (ps *person) changePresets(change func([]Preset) ([]Preset, error)) error {
 	ps.saving.Lock()
 	defer ps.saving.Unlock()
-	return changeList(ps, presetsKey, &ps.presets, change,
-		func() Event { return Event{Presets: new(ps.allPresets())} })
+	return changeList(ps, presetsKey, &ps.presets, change, func() Event { return Event{Presets: new(ps.allPresets())} })
 }
 
 // loadPresets reads what was saved. An entry that keeps no rule is dropped.
