@@ -2,9 +2,9 @@ package access
 
 import "slipway/backend/session"
 
-// kept is a call on what looks after the agent, which is for those who rule it.
-// What it changes is written down, and who was refused.
-func kept[T any](v *view, method, target string, changes bool,
+// administered makes a call that is only for admins. The log gets what it changes,
+// and who was refused.
+func administered[T any](v *view, method, target string, changes bool,
 	call func(session.Admin) (T, error)) (result T, err error) {
 	switch {
 	case !v.all:

@@ -123,8 +123,8 @@ func (a *Audit) Close() error {
 	return errors.Join(errs...)
 }
 
-// Note writes down what somebody did. What cannot be written is told to the
-// agent's own log; nobody is kept from working by a full disk.
+// Note writes down what somebody did. A failure to write goes to the agent's own
+// log: a full disk keeps nobody from working.
 func (a *Audit) Note(who Identity, act Act) {
 	e := Entry{
 		Owner: who.Owner, Role: string(who.Role), Client: who.Client, From: who.From,

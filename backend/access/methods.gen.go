@@ -252,29 +252,29 @@ func (v *view) StopDeleting(ctx context.Context, id session.FolderID) (session.F
 }
 
 func (v *view) Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
-	return kept(v, "Audit", "", false,
+	return administered(v, "Audit", "", false,
 		func(k session.Admin) ([]session.AuditEntry, error) { return k.Audit(ctx, asked) })
 }
 
 func (v *view) Limits(ctx context.Context) (map[string]session.Allowance, error) {
-	return kept(v, "Limits", "", false,
+	return administered(v, "Limits", "", false,
 		func(k session.Admin) (map[string]session.Allowance, error) { return k.Limits(ctx) })
 }
 
 func (v *view) SetLimit(ctx context.Context,
 	owner string, limit *session.Allowance) error {
-	_, err := kept(v, "SetLimit", owner, true,
+	_, err := administered(v, "SetLimit", owner, true,
 		func(k session.Admin) (none, error) { return only(k.SetLimit(ctx, owner, limit)) })
 	return err
 }
 
 func (v *view) PairedClients(ctx context.Context) ([]session.PairedClient, error) {
-	return kept(v, "PairedDevices", "", false,
+	return administered(v, "PairedDevices", "", false,
 		func(k session.Admin) ([]session.PairedClient, error) { return k.PairedClients(ctx) })
 }
 
 func (v *view) RevokeClient(ctx context.Context, key string) error {
-	_, err := kept(v, "Revoke", key, true,
+	_, err := administered(v, "Revoke", key, true,
 		func(k session.Admin) (none, error) { return only(k.RevokeClient(ctx, key)) })
 	return err
 }

@@ -110,7 +110,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	part(func() {
 		if err := s.handler.ServeHost(ctx, s.host); err != nil && ctx.Err() == nil {
-			s.config.Log.Error("no more tunnels are served", "error", err)
+			s.config.Log.Error("tunnels are no longer served", "error", err)
 		}
 	})
 	<-ctx.Done()
@@ -125,13 +125,13 @@ func (s *Server) admit(ctx context.Context, group *sync.WaitGroup, accept func()
 		carrier, err := accept()
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
-				s.config.Log.Error("no more carriers are taken", "error", err)
+				s.config.Log.Error("carriers are no longer accepted", "error", err)
 			}
 			return
 		}
 		group.Go(func() {
 			if err := s.host.Serve(carrier); err != nil && ctx.Err() == nil {
-				s.config.Log.Info("a carrier was not taken", "transport", carrier.Peer.Transport,
+				s.config.Log.Info("a carrier was not accepted", "transport", carrier.Peer.Transport,
 					"peer", carrier.Peer.Name, "address", carrier.Peer.Address, "error", err)
 			}
 		})

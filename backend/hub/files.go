@@ -36,7 +36,7 @@ type transfers struct {
 }
 
 // Files reaches the files of one place over whatever becomes of the connection
-// to its agent: what is under way goes on where it stood.
+// to its agent: a transfer resumes where it was cut.
 type Files struct {
 	session.Files
 	session.Uploads

@@ -109,8 +109,8 @@ func (im *images) CommitSession(ctx context.Context, ref, name string) (Operatio
 	return operation, nil
 }
 
-// following shows how work of an agent on an image goes. The agent goes on
-// alone while it is not reached.
+// following shows the progress of an agent's work on an image. The agent works on
+// while it is not reached.
 type following struct {
 	retries
 	member *member
@@ -162,9 +162,9 @@ func (f *following) cancel(ctx context.Context, now session.ImageWork) error {
 	return errors.Join(ctx.Err(), err)
 }
 
-// goesOn says that work goes on at an agent that is not reached.
+// goesOn says that an agent that is not reached works on.
 func goesOn(err error) string {
-	return session.AsError(err, session.CodeOperationFailed).Message + " It goes on there by itself."
+	return session.AsError(err, session.CodeOperationFailed).Message + " It continues there by itself."
 }
 
 func (f *following) show(now session.ImageWork) {

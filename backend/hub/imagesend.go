@@ -164,7 +164,7 @@ func (r *retries) again(ctx context.Context, detail string) error {
 	return pace.Wall().Pause(ctx, r.pause)
 }
 
-// reached takes back what was said of an agent that was not reached.
+// reached removes the notice that an agent is not reached.
 func (r *retries) reached() {
 	r.pause = 0
 	if r.waiting {
@@ -173,7 +173,7 @@ func (r *retries) reached() {
 	}
 }
 
-// again waits until a transfer that failed may go on, or says that it may not.
+// again waits before a transfer that failed is tried again, or returns why it is not.
 func (s *sending) again(ctx context.Context, err error) error {
 	code := session.CodeOf(err)
 	switch {
@@ -185,7 +185,7 @@ func (s *sending) again(ctx context.Context, err error) error {
 	default:
 		return err
 	}
-	return s.retries.again(ctx, session.AsError(err, session.CodeOperationFailed).Message+" It goes on by itself.")
+	return s.retries.again(ctx, session.AsError(err, session.CodeOperationFailed).Message+" It continues by itself.")
 }
 
 // install gives the image to the engine over there. A cut may hide that it was

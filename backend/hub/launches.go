@@ -35,8 +35,7 @@ type launches struct {
 type LaunchRequest struct {
 	Key  string       `json:"key,omitempty"`
 	Spec session.Spec `json:"spec"`
-	// Owner is the person for whom it is launched, by somebody who rules the
-	// agent; empty: the hub's owner.
+	// Owner is the person for whom an admin launches it; empty: the hub's owner.
 	Owner string `json:"owner,omitempty"`
 }
 

@@ -11,8 +11,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Member is one agent that the hub is given. Local is set when it rules the
-// machine that the hub itself runs on.
+// Member is one agent that the hub is given. Local is set for the agent of the
+// hub's own machine.
 type Member struct {
 	Name  string
 	Local bool

@@ -33,7 +33,7 @@ const (
 	FolderPurge    OperationKind = "folder-purge"
 )
 
-// OperationState is where an operation stands.
+// OperationState is the state of an operation.
 type OperationState string
 
 // The states of an operation; the last three are never left.
@@ -50,7 +50,7 @@ func (s OperationState) Ended() bool {
 	return s == OperationDone || s == OperationFailed || s == OperationCancelled
 }
 
-// StepState is where a step of an operation stands.
+// StepState is the state of a step of an operation.
 type StepState string
 
 // The states of a step.
@@ -123,9 +123,9 @@ type Operation struct {
 }
 
 const (
-	// operationsKept is how many operations are remembered; those that go on are never let go.
+	// operationsKept is how many operations are remembered. Running ones always are.
 	operationsKept = 50
-	// operationsMost is how many go on at once.
+	// operationsMost is how many run at once.
 	operationsMost = 16
 	// stepsMost bounds what one operation tells.
 	stepsMost = 200
@@ -152,7 +152,7 @@ var errStopped = errors.New("hub: it was cancelled where it is done")
 
 type operation struct {
 	Operation
-	key    string // what is worked on, of which one piece of work goes on at a time
+	key    string // what is worked on, by one operation at a time
 	cancel context.CancelFunc
 	answer chan string // of the prompt, holds one
 	asked  bool        // cancelling was asked for
@@ -164,7 +164,7 @@ func newOperations(common *shared) *operations {
 	return &operations{shared: common, life: func() context.Context { return ctx }, stop: stop}
 }
 
-// close cancels what goes on and waits for it.
+// close cancels what runs and waits for it.
 func (o *operations) close() {
 	o.mu.Lock()
 	o.closed = true
@@ -173,8 +173,8 @@ func (o *operations) close() {
 	o.group.Wait()
 }
 
-// start begins work and returns it as it begins. One piece of work for a
-// subject goes on at a time: operation_answer_conflict.
+// start begins work and returns it as it begins. A subject has one operation at
+// a time: operation_answer_conflict.
 func (o *operations) start(kind OperationKind, subject string,
 	do func(context.Context, *Work) error) (Operation, error) {
 	return o.startOn(subject, kind, subject, do)

@@ -241,7 +241,7 @@ type keyring struct {
 }
 
 // turn is the choice of an agent for one key. Its member may be read once
-// decided is closed; nil: none was found, and the next request chooses anew.
+// decided is closed; nil: none was found, and the next request chooses again.
 type turn struct {
 	decided chan struct{}
 	member  *member

@@ -176,7 +176,7 @@ func (ps *person) changePresets(change func([]Preset) ([]Preset, error)) error {
 // loadPresets reads what was saved. An entry that keeps no rule is dropped.
 func (ps *person) loadPresets() {
 	var own []Preset
-	for _, p := range read[[]Preset](ps.shared, presetsKey, "the presets cannot be read and begin anew") {
+	for _, p := range read[[]Preset](ps.shared, presetsKey, "the presets cannot be read; starting with none") {
 		if p.ID == "" || slices.ContainsFunc(own, func(other Preset) bool { return other.ID == p.ID }) ||
 			checkPreset(&p, own) != nil {
 			ps.log.Warn("a saved preset cannot be used and is left out", "preset", p.Name)

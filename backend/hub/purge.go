@@ -18,7 +18,7 @@ const (
 )
 
 // PurgeFolder begins to delete a folder in the trash for ever. What is wrong
-// with that is told at once. The agent goes on alone while it is not reached.
+// with that is returned at once. The agent works on while it is not reached.
 func (fs *folders) PurgeFolder(ctx context.Context, ref, agent string) (Operation, error) {
 	m, f, err := fs.findFolder(ctx, ref, agent)
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *purging) stop(ctx context.Context) error {
 		return nil // it was too late
 	case err != nil:
 		e := session.AsError(err, session.CodeFileFailed)
-		p.work.Tell(Step{Name: p.step, State: StepWarning, Detail: e.Message + " Deleting goes on there.",
+		p.work.Tell(Step{Name: p.step, State: StepWarning, Detail: e.Message + " Deleting continues there.",
 			Remedy: e.Hint})
 		return errors.Join(ctx.Err(), err)
 	}

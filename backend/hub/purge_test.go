@@ -160,7 +160,7 @@ func TestACancelledPurgeSaysWhereItGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationCancelled ||
-			o.Steps[0].State != hub.StepWarning || !strings.Contains(o.Steps[0].Detail, "goes on there") {
+			o.Steps[0].State != hub.StepWarning || !strings.Contains(o.Steps[0].Detail, "continues there") {
 			t.Errorf("cancelled while nobody answers it is %+v", o)
 		}
 	})

@@ -192,7 +192,7 @@ func (ps *person) renameRecents(before, after string) {
 
 // load reads what was saved. It is called once, before the hub is shared.
 func (ps *person) load() {
-	recents := read[[]Recent](ps.shared, recentsKey, "the launch history cannot be read and begins anew")
+	recents := read[[]Recent](ps.shared, recentsKey, "the launch history cannot be read; starting with none")
 	ps.recents = pruneRecents(sane(recents))
 	ps.loadSettings()
 	ps.loadPresets()

@@ -22,7 +22,7 @@ type Connector interface {
 	// which agent is there, it asks admit, by the instance as in
 	// [session.Machine], and fails as that does.
 	Add(ctx context.Context, work *Work, entry Entry, admit func(instance string) error) (Entry, error)
-	// Upgrade brings this version to an agent's machine. Its sessions go on.
+	// Upgrade brings this version to an agent's machine. Its sessions keep running.
 	Upgrade(context.Context, *Work, Entry) error
 	// Remove gives an agent up: what lets this computer in there is taken back
 	// where that is possible. With uninstall its sessions are ended and its

@@ -55,7 +55,7 @@ func (one *operation) step(name string) *Step {
 	return nil
 }
 
-// Begin says that a step goes on. Title may be empty for one that was planned.
+// Begin starts a step. Title may be empty for one that was planned.
 func (w *Work) Begin(name, title string) { w.Tell(Step{Name: name, Title: title, State: StepRunning}) }
 
 // Tell records a step as it is now, under its name. Its times are set here.

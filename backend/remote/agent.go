@@ -35,7 +35,7 @@ type agent struct {
 
 var _ hub.Remote = (*agent)(nil)
 
-// looksEvery is how often figures of a line that stands are taken.
+// looksEvery is how often the figures of a connected line are read.
 const looksEvery = 2 * time.Second
 
 func newAgent(c *Connector, entry hub.Entry, listed hub.Listed) *agent {
@@ -87,7 +87,7 @@ func (a *agent) Run(ctx context.Context) {
 func (a *agent) look(ctx context.Context) {
 	ticker := time.NewTicker(looksEvery)
 	defer ticker.Stop()
-	var met time.Time // since when the tunnel stands that has been greeted
+	var met time.Time // when the tunnel was connected that has been greeted
 	var greeting sync.WaitGroup
 	defer greeting.Wait()
 	for {
@@ -165,7 +165,7 @@ func (a *agent) Answer(ctx context.Context, accept bool, found string) (string, 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerPatience)
 	defer cancel()
 	if err := a.line.Reconnect(ctx); err != nil {
-		a.connector.config.Log.Info("an agent was accepted anew and is not reached", "agent", a.entry.ID, "error", err)
+		a.connector.config.Log.Info("an agent was accepted again and is not reached", "agent", a.entry.ID, "error", err)
 	}
 	return found, nil
 }

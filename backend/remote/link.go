@@ -133,12 +133,12 @@ func question(status tunnel.LineStatus) *hub.Question {
 	switch {
 	case errors.As(status.Err, &key):
 		return &hub.Question{Kind: hub.QuestionRekeyed, Pinned: key.Expected, Found: key.Got, Asked: status.Since,
-			Text: "The agent shows another key than the one it was paired with. Either it was set up anew, or " +
+			Text: "The agent shows another key than the one it was paired with. Either it was set up again, or " +
 				"something else answers in its place. Compare the new key with slipway agent status on its machine."}
 	case errors.As(status.Err, &host):
 		return &hub.Question{Kind: hub.QuestionHostKey, Pinned: host.Where, Found: host.Fingerprint,
 			Asked: status.Since,
-			Text: "The machine shows another ssh key than the one that ssh knows of it. If it was set up anew, " +
+			Text: "The machine shows another ssh key than the one that ssh knows of it. If it was set up again, " +
 				"accept, which removes the old key, and reconnect: you are asked about the new one."}
 	}
 	return nil

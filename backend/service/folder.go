@@ -31,7 +31,7 @@ func hold(ctx context.Context, home place.Home) (*place.Lock, error) {
 		if status, ok := alone(ctx, home); ok {
 			return nil, session.WrapError(err, session.CodeStartConflict,
 				fmt.Sprintf("The agent of %s runs by itself (process %d).", home.Dir, status.PID),
-				"End it first: slipway agent stop. Sessions go on.")
+				"Stop it first: slipway agent stop. Sessions keep running.")
 		}
 		_, servingErr := home.Serving()
 		if servingErr == nil || ctx.Err() != nil {

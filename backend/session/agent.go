@@ -135,7 +135,7 @@ type Filter struct {
 // LogOptions says which part of a log is wanted.
 type LogOptions struct {
 	Kernel     string `json:"kernel,omitempty"` // empty: main1
-	Follow     bool   `json:"follow,omitempty"` // go on until the session ends
+	Follow     bool   `json:"follow,omitempty"` // follow until the session ends
 	Tail       int    `json:"tail,omitempty"`   // only the last lines; 0: all
 	Timestamps bool   `json:"timestamps,omitempty"`
 }
@@ -149,7 +149,7 @@ type Terminals interface {
 	//rpc:method name=terminal.open effect=once args=id,terminal who=owner audit=req.Kernel
 	OpenTerminal(ctx context.Context, id ID, req TerminalRequest) (Terminal, error)
 	// AttachTerminal joins a shell from an offset. The stream speaks the
-	// attach protocol of package terminal. The caller closes it; the shell goes on.
+	// attach protocol of package terminal. The caller closes it; the shell keeps running.
 	//
 	//rpc:method name=terminal.attach effect=once args=id,attach who=owner audit=req.Terminal
 	AttachTerminal(ctx context.Context, id ID, req AttachRequest) (io.ReadWriteCloser, error)

@@ -248,7 +248,7 @@ func (w *writer) rule(m method) error {
 	var helper string
 	takes := ""
 	if m.who == whoAdmin {
-		helper = fmt.Sprintf("kept(v, %q, %s, %t", as, cmp.Or(m.audit, `""`), m.audit != "")
+		helper = fmt.Sprintf("administered(v, %q, %s, %t", as, cmp.Or(m.audit, `""`), m.audit != "")
 		takes, call = "k session.Admin", strings.Replace(call, "v.agent.", "k.", 1)
 	} else {
 		var err error

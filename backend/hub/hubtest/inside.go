@@ -10,7 +10,7 @@ import (
 	"slipway/backend/session"
 )
 
-// inside is what goes on in the sessions of an agent.
+// inside is what runs in the sessions of an agent.
 type inside struct {
 	sessions *sessions
 	// Attach and Run are given the far end of a terminal or a command.

@@ -185,7 +185,7 @@ func (a *sessions) terminate(ctx context.Context, id session.ID, forced bool) (s
 
 func (a *sessions) setPriority(ctx context.Context, id session.ID, priority int) (session.Session, error) {
 	if s, err := a.get(ctx, id); err == nil && s.Status != session.Pending {
-		return s, failed(session.CodeSessionConflict, s.Name+" is "+string(s.Status)+" and waits no more.")
+		return s, failed(session.CodeSessionConflict, s.Name+" is "+string(s.Status)+" and no longer waits.")
 	}
 	return a.change(ctx, id, func(s *session.Session) { s.Priority = priority })
 }

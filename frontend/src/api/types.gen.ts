@@ -1351,7 +1351,7 @@ export interface KeyRotation {
 export interface LaunchManyRequest {
   key?: string;
   spec: Spec;
-  /** Owner is the person for whom it is launched, by somebody who rules the agent; empty: the hub's owner. */
+  /** Owner is the person for whom an admin launches it; empty: the hub's owner. */
   owner?: string;
   /** 1 to 10; 0: 1. */
   count?: number;
@@ -1361,7 +1361,7 @@ export interface LaunchManyRequest {
 export interface LaunchRequest {
   key?: string;
   spec: Spec;
-  /** Owner is the person for whom it is launched, by somebody who rules the agent; empty: the hub's owner. */
+  /** Owner is the person for whom an admin launches it; empty: the hub's owner. */
   owner?: string;
 }
 
