@@ -108,8 +108,8 @@ func wrongField(code session.Code, field string, kind session.Kind, message, hin
 }
 
 func wrongOwner(code session.Code, owner string) error {
-	return wrongField(code, "owner", session.KindInvalid, fmt.Sprintf("%q is not a name for an owner.", session.Clip(owner)),
-		"Use letters and digits.")
+	return wrongField(code, "owner", session.KindInvalid,
+		fmt.Sprintf("%q is not a name for an owner.", session.Clip(owner)), "Use letters and digits.")
 }
 
 // String returns the address in the form that ParseAddress reads.

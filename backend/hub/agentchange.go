@@ -243,8 +243,8 @@ func (d *directory) refuseDuplicate(itself *member, instance string) error {
 		}
 		return session.NewError(session.CodeAgentConflict,
 			fmt.Sprintf("That machine is known already: its agent is %s, at %s.", m.Name(), m.entry.Address),
-			"Use that one, or remove it first to reach it this way; its sessions keep running. If this machine is a copy of "+
-				"that one, uninstall Slipway on the copy.")
+			"Use that one, or remove it first to reach it this way; its sessions keep running. If this machine is a "+
+				"copy of that one, uninstall Slipway on the copy.")
 	}
 	return nil
 }

@@ -274,7 +274,8 @@ func (o *operations) byID(id string) (*operation, error) {
 			return one, nil
 		}
 	}
-	return nil, session.NewError(session.CodeOperationNotFound, fmt.Sprintf("There is no operation %q.", session.Clip(id)),
+	return nil, session.NewError(session.CodeOperationNotFound,
+		fmt.Sprintf("There is no operation %q.", session.Clip(id)),
 		fmt.Sprintf("The last %d are kept.", operationsKept))
 }
 
