@@ -151,7 +151,7 @@ func (p *conduit) updated(id uint32) error {
 		allowed = &f.allowed
 	}
 	if !allowed.update(binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint32(body[4:])) {
-		return fmt.Errorf("%w: an update that makes no sense", ErrProtocol)
+		return fmt.Errorf("%w: invalid update", ErrProtocol)
 	}
 	notify(p.c.wake)
 	return nil

@@ -101,7 +101,7 @@ var (
 	// ErrRefused means that the host takes no further tunnel, or not this carrier.
 	ErrRefused = errors.New("tunnel: the peer refused the connection")
 	// ErrSilent means that the peer has said nothing for too long.
-	ErrSilent = errors.New("tunnel: the peer has fallen silent")
+	ErrSilent = errors.New("tunnel: the peer does not respond")
 	// ErrClosedByPeer means that the other side closed the tunnel.
 	ErrClosedByPeer = errors.New("tunnel: closed by the peer")
 )

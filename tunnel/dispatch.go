@@ -142,7 +142,7 @@ func (c *carrier) handleStream(s signal) error {
 		f.stopped()
 	case sigGrant:
 		if !f.allow(s.value, s.window) {
-			return fmt.Errorf("%w: a grant that makes no sense", ErrProtocol)
+			return fmt.Errorf("%w: invalid grant", ErrProtocol)
 		}
 	case sigReset:
 		why := io.ErrUnexpectedEOF

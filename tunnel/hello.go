@@ -169,9 +169,9 @@ func judge(w welcome, ours versionRange) error {
 	case statusVersion:
 		return &VersionError{ours.Min, ours.Max, w.Versions.Min, w.Versions.Max}
 	case statusFull:
-		return fmt.Errorf("%w: it holds as many as it may", ErrRefused)
+		return fmt.Errorf("%w: too many tunnels", ErrRefused)
 	case statusUnknown:
-		return fmt.Errorf("%w: it knows no such tunnel", ErrRefused)
+		return fmt.Errorf("%w: unknown tunnel", ErrRefused)
 	default:
 		return fmt.Errorf("%w: status %d", ErrRefused, w.Status)
 	}
@@ -191,7 +191,7 @@ func confirm(conn net.Conn, s secret, asked, answer []byte) error {
 		return err
 	}
 	if len(got) < proofSize || !hmac.Equal(got[:proofSize], proof(s, asked, answer)) {
-		return errors.Join(ErrHandshake, errors.New("tunnel: the confirmation does not fit"))
+		return errors.Join(ErrHandshake, errors.New("tunnel: wrong confirmation"))
 	}
 	return nil
 }

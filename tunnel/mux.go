@@ -42,7 +42,7 @@ const (
 
 // ErrWouldAsk is returned by a silent [Dialer.Dial] that cannot go on without
 // asking a person.
-var ErrWouldAsk = errors.New("tunnel: the connection would ask a question")
+var ErrWouldAsk = errors.New("tunnel: the connection needs a person's answer")
 
 // ErrTooManyStreams is returned by [Mux.Open] when [MaxStreams] are open.
 var ErrTooManyStreams = errors.New("tunnel: too many open streams")

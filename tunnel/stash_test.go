@@ -245,7 +245,7 @@ func observe(t *testing.T, conn net.Conn, library *allowance, limits chan<- uint
 		switch {
 		case hd.cmd == cmdUpdate && hd.id == firstID:
 			if !library.update(binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint32(body[4:])) {
-				t.Errorf("an update that makes no sense: % x", body)
+				t.Errorf("invalid update: % x", body)
 			}
 		case hd.cmd == cmdData:
 			for len(body) > 0 {

@@ -182,7 +182,7 @@ func (c *Client) wish(s spec, args any) (*wish, error) {
 	body, err := json.Marshal(args)
 	if err != nil {
 		return nil, &session.Error{Code: session.CodeAgentInternal,
-			Message: "The call cannot be written down.", Err: err}
+			Message: "Internal error: the call cannot be encoded.", Err: err}
 	}
 	return &wish{client: c, spec: s, args: body}, nil
 }
@@ -197,7 +197,7 @@ func (w *wish) frame(ctx context.Context) ([]byte, error) {
 	var large *tooLargeError
 	if errors.As(err, &large) {
 		return nil, &session.Error{Code: session.CodeTooLarge, Err: err,
-			Message: "This is more than can be sent to an agent at once.", Hint: "Ask for less at a time."}
+			Message: "The request is too large for one call to an agent.", Hint: "Ask for less at a time."}
 	}
 	return frame, err
 }
@@ -230,6 +230,28 @@ func (w *wish) make(ctx context.Context, repeat bool) (*opened, error) {
 			return nil, err
 		}
 	}
+}
+
+// open makes a call that outlives its answer: the method's limit is for the answer
+// alone, and what follows ends with ctx.
+func (w *wish) open(ctx context.Context) (*opened, error) {
+	opening, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(w.spec.limit, func() { cancel(context.DeadlineExceeded) })
+	call, err := w.make(opening, false)
+	if err == nil && !timer.Stop() {
+		err = context.DeadlineExceeded
+	}
+	if err != nil {
+		err = errors.Join(context.Cause(opening), err)
+		cancel(nil)
+		return nil, err
+	}
+	release := call.release
+	call.release = func() bool {
+		defer cancel(nil)
+		return release()
+	}
+	return call, nil
 }
 
 // waitUp waits for the connection before another try, and ever longer first
@@ -313,17 +335,8 @@ func (m feed[A, V]) follow(ctx context.Context, c *Client, args A, fn, fits func
 	if err != nil {
 		return err
 	}
-	opening, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	timer := time.AfterFunc(m.limit, func() { cancel(context.DeadlineExceeded) })
-	call, err := wish.make(opening, false)
-	if err == nil && !timer.Stop() {
-		err = context.DeadlineExceeded
-	}
+	call, err := wish.open(ctx)
 	if err != nil {
-		if cause := context.Cause(opening); cause != nil {
-			err = errors.Join(cause, err)
-		}
 		return c.fail(ctx, err)
 	}
 	err = watchFrames(call.wire, fn, fits)
@@ -391,5 +404,5 @@ func (m duplex[A]) open(ctx context.Context, c *Client, args A) (net.Conn, error
 		}
 		return nil, c.fail(ctx, err)
 	}
-	return &conn{wire: call.wire, client: c}, nil
+	return &conn{Stream: call.wire.stream, wire: call.wire, client: c}, nil
 }

@@ -6,15 +6,17 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
-	"time"
 
 	"slipway/backend/session"
+	"slipway/tunnel"
 )
 
 // conn is the data of a stream of bytes as a [net.Conn]. Each direction ends by
 // itself; a direction that ends otherwise than by its end frame was lost, which
 // reads as io.ErrUnexpectedEOF.
 type conn struct {
+	tunnel.Stream // of wire
+
 	wire   *wire
 	client *Client // whose agent the peer is; nil: it is a caller
 	closed atomic.Bool
@@ -104,14 +106,8 @@ func (c *conn) Close() error {
 	if c.closed.Swap(true) {
 		return nil
 	}
-	return c.wire.stream.Close()
+	return c.Stream.Close()
 }
-
-func (c *conn) LocalAddr() net.Addr                { return c.wire.stream.LocalAddr() }
-func (c *conn) RemoteAddr() net.Addr               { return c.wire.stream.RemoteAddr() }
-func (c *conn) SetDeadline(t time.Time) error      { return c.wire.stream.SetDeadline(t) }
-func (c *conn) SetReadDeadline(t time.Time) error  { return c.wire.stream.SetReadDeadline(t) }
-func (c *conn) SetWriteDeadline(t time.Time) error { return c.wire.stream.SetWriteDeadline(t) }
 
 func isTimeout(err error) bool {
 	var timeout net.Error

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"time"
 
 	"slipway/backend/session"
 )
@@ -52,26 +51,13 @@ func (r *reader[A]) begin(args A) error {
 	if r.method.at == nil { // what cannot be asked for from a byte survives cuts by its stream
 		wish.patience = streamPatience
 	}
-	opening, cancel := context.WithCancelCause(r.ctx)
-	timer := time.AfterFunc(r.method.limit, func() { cancel(context.DeadlineExceeded) })
-	call, err := wish.make(opening, false)
-	if err == nil && !timer.Stop() {
-		err = context.DeadlineExceeded
-	}
+	call, err := wish.open(r.ctx)
 	if err != nil {
-		if errors.Is(context.Cause(opening), context.DeadlineExceeded) {
-			err = errors.Join(context.DeadlineExceeded, err)
-		}
-		cancel(nil)
 		return err
-	}
-	release := func() bool {
-		defer cancel(nil)
-		return call.release()
 	}
 	var head downloadHead
 	if err := decodeReply(call.answer, &head); err != nil {
-		if release() {
+		if call.release() {
 			call.wire.abandon()
 		}
 		return err
@@ -79,13 +65,13 @@ func (r *reader[A]) begin(args A) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		if release() {
+		if call.release() {
 			call.wire.abandon()
 		}
 		return net.ErrClosed
 	}
 	r.base, r.read = head.Offset, 0
-	r.conn, r.release = &conn{wire: call.wire}, release
+	r.conn, r.release = &conn{Stream: call.wire.stream, wire: call.wire}, call.release
 	return nil
 }
 

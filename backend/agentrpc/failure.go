@@ -26,8 +26,8 @@ func failureOf(err error) failure {
 	case errors.As(err, &known):
 	case errors.Is(err, context.DeadlineExceeded):
 		known = &session.Error{Code: session.CodeAgentTimeout,
-			Message: "The agent did not come to an end in time.",
-			Hint:    "Try again; if it goes on, look at the agent's log."}
+			Message: "The agent did not finish in time.",
+			Hint:    "Try again. If it happens again, check the agent's log."}
 	default:
 		known = session.AsError(err, session.CodeAgentInternal)
 	}
@@ -54,20 +54,20 @@ func parseFailure(body []byte) error {
 // unavailable says that the agent was not reached and nothing is known of the outcome.
 func unavailable(agent string, err error) error {
 	e := &session.Error{Code: session.CodeAgentUnavailable, Err: err,
-		Message: "The agent " + agent + " is not reached.",
-		Hint:    "It is tried again by itself; look at the state of its connection."}
+		Message: "The agent " + agent + " cannot be reached.",
+		Hint:    "Slipway keeps trying. Check the state of its connection."}
 	var down *tunnel.DownError
 	switch {
 	case errors.As(err, &down):
-		e.Message = "The agent " + agent + " is not reached, " + lastHeard(down.LastHeard, time.Now()) + "."
+		e.Message = "The agent " + agent + " cannot be reached, " + lastHeard(down.LastHeard, time.Now()) + "."
 		if down.State == tunnel.LineQuestion {
-			e.Hint = "It waits for you: slipway agent reconnect " + agent
+			e.Hint = "It needs your answer: slipway agent reconnect " + agent
 		}
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Message, e.Hint = "The agent "+agent+" did not answer in time.",
-			"Try again; whether it did what was asked is not known."
+			"Try again. It is unknown whether the call took effect."
 	case errors.Is(err, tunnel.ErrTooManyStreams):
-		e.Message, e.Hint = "The connection to "+agent+" carries as much as it may.",
+		e.Message, e.Hint = "The connection to "+agent+" has too many open streams.",
 			"Close some terminals or apps, then try again."
 	}
 	return e
@@ -76,7 +76,7 @@ func unavailable(agent string, err error) error {
 // lastHeard says how long ago that was, with one unit.
 func lastHeard(at, now time.Time) string {
 	if at.IsZero() {
-		return "and was not heard since this program was started"
+		return "not heard since this program started"
 	}
 	ago := max(now.Sub(at), 0)
 	for _, unit := range []struct {
@@ -92,17 +92,17 @@ func lastHeard(at, now time.Time) string {
 
 func unsupported(method string) error {
 	return &session.Error{Code: session.CodeAgentUnsupported,
-		Message: "The agent is too old for this: it does not know " + method + ".", Hint: "Upgrade the agent."}
+		Message: "The agent is too old: it does not support " + method + ".", Hint: "Upgrade the agent."}
 }
 
 // checkVersion refuses a caller of a version that is not tolerated.
 func checkVersion(caller int) error {
 	switch {
 	case caller > Version+1:
-		return &session.Error{Code: session.CodeConnectVersion, Message: "The agent is too old to be used from here.",
+		return &session.Error{Code: session.CodeConnectVersion, Message: "The agent is too old for this version of Slipway.",
 			Hint: "Upgrade the agent."}
 	case caller < oldest:
-		return &session.Error{Code: session.CodeConnectVersion, Message: "This program is too old to use the agent.",
+		return &session.Error{Code: session.CodeConnectVersion, Message: "This version of Slipway is too old for the agent.",
 			Hint: "Upgrade Slipway on this computer."}
 	}
 	return nil

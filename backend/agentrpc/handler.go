@@ -197,7 +197,7 @@ func (v *visit) broke(cause any) error {
 	v.handler.config.Log.Error("a call broke", "method", v.request.Method, "cause", cause, "stack",
 		string(debug.Stack()))
 	return &session.Error{Code: session.CodeAgentInternal,
-		Message: "The agent met a mistake of its own.", Hint: "Look at the agent's log."}
+		Message: "Internal agent error.", Hint: "Look at the agent's log."}
 }
 
 // find returns the method that a request is for, nil for hello.
@@ -348,7 +348,7 @@ func (v *visit) change(ctx context.Context, do func(context.Context) (any, error
 	case v.state.changes <- struct{}{}:
 		defer func() { <-v.state.changes }()
 	default:
-		v.fail(&session.Error{Code: session.CodeAgentBusy, Message: "This computer has too many calls under way.",
+		v.fail(&session.Error{Code: session.CodeAgentBusy, Message: "Too many calls are running.",
 			Hint: "Try again in a moment."})
 		return
 	}
@@ -375,14 +375,14 @@ func (v *visit) outcome(result any, err error) []byte {
 		}
 		var large *tooLargeError
 		if errors.As(err, &large) {
-			err = &session.Error{Code: session.CodeTooLarge, Message: "The answer is too large to be sent.",
+			err = &session.Error{Code: session.CodeTooLarge, Message: "The answer is too large.",
 				Hint: "Ask for less at a time.", Err: err}
 		}
 	}
 	frame, err := v.handler.codec.encode(kindFailure, failureOf(err))
 	if err != nil { // its texts are beyond all bounds
 		frame, _ = v.handler.codec.encode(kindFailure, failure{Code: session.CodeAgentInternal,
-			Message: "The failure is too large to be told."})
+			Message: "The error message is too large."})
 	}
 	return frame
 }

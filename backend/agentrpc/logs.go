@@ -36,8 +36,8 @@ func openLogs(ctx context.Context, a session.Agent, args logsArgs) (downloaded, 
 		offset = *args.Offset
 		if offset < 0 {
 			return downloaded{}, &session.Error{Code: session.CodeAgentInvalid,
-				Message: "A log has no bytes before its first.",
-				Hint:    "Ask for it from the beginning."}
+				Message: "The offset of a log cannot be negative.",
+				Hint:    "Read it from the beginning."}
 		}
 		args.Options.Tail = 0
 	case args.Options.Tail <= 0:

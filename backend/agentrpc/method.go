@@ -67,42 +67,39 @@ type duplex[A any] struct {
 	do func(context.Context, session.Agent, A) (io.ReadWriteCloser, error)
 }
 
-// decode reads a call's arguments. Fields that it does not know are of a newer
-// caller and ignored.
-func decode[A any](v *visit) (A, error) {
-	var args A
+// decode reads a call's arguments, or tells the caller why it cannot. Fields that
+// it does not know are of a newer caller and ignored.
+func decode[A any](v *visit) (args A, ok bool) {
 	if len(v.request.Args) == 0 {
-		return args, nil
+		return args, true
 	}
 	raw := v.request.Args
 	v.request.Args = nil // a call may last, and needs them no more
-	if err := json.Unmarshal(raw, &args); err != nil {
-		return args, &session.Error{Code: session.CodeAgentInvalid,
-			Message: "The agent does not understand the arguments of " +
-				v.request.Method + ".", Hint: "Upgrade the older side.", Err: err}
+	err := json.Unmarshal(raw, &args)
+	if err != nil {
+		v.fail(&session.Error{Code: session.CodeAgentInvalid, Hint: "Upgrade the older side.", Err: err,
+			Message: "The agent does not understand the arguments of " + v.request.Method + "."})
 	}
-	return args, nil
+	return args, err == nil
 }
 
 func (m plain[A, R]) serve(ctx context.Context, v *visit) {
-	args, err := decode[A](v)
-	if err != nil {
-		v.fail(err)
+	args, ok := decode[A](v)
+	if !ok {
 		return
 	}
 	v.answer(ctx, func(ctx context.Context) (any, error) { return m.do(ctx, v.agent, args) })
 }
 
 func (m feed[A, V]) serve(ctx context.Context, v *visit) {
-	args, err := decode[A](v)
-	if err != nil {
-		v.fail(err)
+	args, ok := decode[A](v)
+	if !ok {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	listening := v.heed(cancel)
-	err = v.wire.send(kindAnswer, none{})
+	err := v.wire.send(kindAnswer, none{})
 	if err == nil {
 		stop := v.stayAlive(ctx)
 		err = m.do(ctx, v.agent, args, func(value V) error {
@@ -119,9 +116,8 @@ func (m feed[A, V]) serve(ctx context.Context, v *visit) {
 }
 
 func (m download[A]) serve(ctx context.Context, v *visit) {
-	args, err := decode[A](v)
-	if err != nil {
-		v.fail(err)
+	args, ok := decode[A](v)
+	if !ok {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -168,9 +164,8 @@ func (m download[A]) copy(ctx context.Context, v *visit, args A) error {
 }
 
 func (m duplex[A]) serve(ctx context.Context, v *visit) {
-	args, err := decode[A](v)
-	if err != nil {
-		v.fail(err)
+	args, ok := decode[A](v)
+	if !ok {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -46,7 +46,7 @@ func (r *relay) up(cancel context.CancelCauseFunc) {
 
 // pump copies the caller's bytes to far until the caller leaves.
 func (r *relay) pump(far io.ReadWriteCloser) {
-	caller := &conn{wire: r.visit.wire}
+	caller := &conn{Stream: r.visit.wire.stream, wire: r.visit.wire}
 	buffer := make([]byte, maxData)
 	var probe *time.Timer
 	probe = time.AfterFunc(probeEvery, func() {

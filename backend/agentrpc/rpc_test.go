@@ -283,7 +283,7 @@ func TestWhatIsNotReachedIsUnavailable(t *testing.T) {
 	}
 	name = "attic"
 	if _, err = client.Machine(t.Context()); !strings.HasPrefix(session.AsError(err, "").Message,
-		"The agent attic is not reached") {
+		"The agent attic cannot be reached") {
 		t.Errorf("under another name: %v", err)
 	}
 	l.join()

@@ -18,14 +18,13 @@ type upload[A, R any] struct {
 }
 
 func (m upload[A, R]) serve(ctx context.Context, v *visit) {
-	args, err := decode[A](v)
-	if err != nil {
-		v.fail(err)
+	args, ok := decode[A](v)
+	if !ok {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	from := &arriving{conn: conn{wire: v.wire}, gone: func() { cancel(errLeft) }}
+	from := &arriving{conn: conn{Stream: v.wire.stream, wire: v.wire}, gone: func() { cancel(errLeft) }}
 	result, err := m.do(ctx, v.agent, args, from)
 	if !errors.Is(context.Cause(ctx), errLeft) {
 		_ = v.wire.write(v.outcome(result, err)) // a caller that has left asks where it stands

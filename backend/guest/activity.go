@@ -40,7 +40,7 @@ func (g *Guest) foregrounds() []link.Foreground {
 func (g *Guest) notice(text string) error {
 	if text == "" || len(text) > maxNotice || strings.ContainsFunc(text, unicode.IsControl) {
 		return &session.Error{Code: session.CodeGuestInvalid, Message: "A notice is one line of at most 500 bytes.",
-			Hint: "Say it shorter."}
+			Hint: "Use a shorter text."}
 	}
 	for _, held := range g.terminals.all() {
 		if held.running() {

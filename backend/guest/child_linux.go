@@ -83,7 +83,7 @@ func spawnFailure(report []byte, err error) error {
 		err = json.Unmarshal(report, &cause)
 	}
 	if err != nil || cause.Code == "" {
-		return errors.Join(errors.New("the starting helper failed without a word"), err)
+		return errors.Join(errors.New("the start helper failed without a message"), err)
 	}
 	return &session.Error{Code: cause.Code, Message: cause.Message, Hint: cause.Hint}
 }

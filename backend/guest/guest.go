@@ -174,7 +174,7 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 	select {
 	case <-g.ready:
 	case <-ctx.Done():
-		return &session.Error{Code: session.CodeOperationTimeout, Message: "The container was not set up in time.",
+		return &session.Error{Code: session.CodeOperationTimeout, Message: "The container was not ready in time.",
 			Hint: "Try again in a moment."}
 	}
 	switch {
@@ -213,7 +213,7 @@ func (g *Guest) hello(stream net.Conn, req link.Request) error {
 			Code: session.CodeGuestVersion,
 			Message: fmt.Sprintf("The session's guest speaks version %d of the link and the agent version %d.",
 				link.Version, req.Version),
-			Hint: "The session was started by another version of Slipway; end it and start it again.",
+			Hint: "The session was started by another version of Slipway. Terminate it and start a new one.",
 		}
 	}
 	return link.ReplyOK(stream, link.Hello{Version: link.Version, PID: os.Getpid(), Shells: g.cfg.Processes.HasShell()})
@@ -222,7 +222,7 @@ func (g *Guest) hello(stream net.Conn, req link.Request) error {
 // exec starts a command and connects it to the caller.
 func (g *Guest) exec(ctx context.Context, stream net.Conn, req session.ExecRequest) error {
 	if len(req.Command) == 0 {
-		return &session.Error{Code: session.CodeSessionInvalid, Message: "No command was given.",
+		return &session.Error{Code: session.CodeSessionInvalid, Message: "No command given.",
 			Hint: "Write the command after --."}
 	}
 	process, err := g.cfg.Processes.Start(Command{Argv: req.Command, Env: req.Env, Dir: req.Dir, Stdin: req.Stdin})

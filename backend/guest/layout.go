@@ -54,7 +54,7 @@ func readSettings(data []byte) (Settings, error) {
 		return settings, fmt.Errorf("read settings: %w", err)
 	}
 	if settings.UID < 0 || settings.GID < 0 {
-		return settings, fmt.Errorf("read settings: user %d:%d cannot be", settings.UID, settings.GID)
+		return settings, fmt.Errorf("read settings: invalid user %d:%d", settings.UID, settings.GID)
 	}
 	return settings, nil
 }

@@ -42,6 +42,6 @@ func (c *container) cooperate() error {
 
 func cooperateTrouble(err error) error {
 	return &session.Error{Code: session.CodeUncooperative,
-		Message: "PyTorch is not told of this session's share of a device.",
+		Message: "PyTorch does not know this session's share of a device.",
 		Hint:    "Call torch.cuda.set_per_process_memory_fraction with SLIPWAY_GPU_FRACTION.", Err: err}
 }

@@ -92,7 +92,7 @@ func (g *Guest) dial(ctx context.Context, stream net.Conn, port int) error {
 	conn, err := g.cfg.Processes.DialPort(ctx, port)
 	if err != nil {
 		return &session.Error{Code: session.CodeAppTimeout,
-			Message: fmt.Sprintf("Nothing in the session answers on port %d.", port),
+			Message: fmt.Sprintf("Nothing in the session listens on port %d.", port),
 			Hint:    "Start the program that serves it and try again.", Err: err}
 	}
 	defer conn.Close()

@@ -160,7 +160,7 @@ func (g *Guest) launch(ctx context.Context, s *service) error {
 			Code: session.CodeAppConflict,
 			Message: fmt.Sprintf("Port %d, which %s needs, is already served by another program in the session.",
 				s.req.Port, path.Base(name)),
-			Hint: "End that program in a terminal, or open the port itself from the app launcher.",
+			Hint: "Stop that program in a terminal, or open the port itself from the app launcher.",
 		}
 	}
 	process, err := g.cfg.Processes.Start(Command{Argv: s.req.Argv, Env: s.req.Env})
@@ -187,7 +187,7 @@ func (s *service) timeoutError(last error) error {
 		Code: session.CodeAppTimeout,
 		Message: fmt.Sprintf("%s did not answer on port %d within %s%s", path.Base(s.req.Argv[0]), s.req.Port,
 			s.req.Timeout, s.output.sentence()),
-		Hint: "Look at the session's log; a slow start may succeed when tried again.",
+		Hint: "Check the session's log. If the start is slow, try again.",
 		Err:  last,
 	}
 }
@@ -216,7 +216,7 @@ func (g *Guest) watchService(s *service) {
 			Code: session.CodeAppExited,
 			Message: fmt.Sprintf("%s ended with code %d before it answered%s", path.Base(s.req.Argv[0]), code,
 				s.output.sentence()),
-			Hint: "Its last lines say why; try the command in a terminal.",
+			Hint: "Check its last lines, or run the command in a terminal.",
 		})
 	}
 	close(s.ended)

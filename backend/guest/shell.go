@@ -103,6 +103,6 @@ func noShell(code session.Code) error {
 	return &session.Error{
 		Code:    code,
 		Message: "This image has no shell.",
-		Hint:    "Run its programs by exec, or choose an image with a shell.",
+		Hint:    "Run its programs with exec, or choose an image with a shell.",
 	}
 }

@@ -41,7 +41,7 @@ func (s *sshServer) direct(ctx context.Context, fresh ssh.NewChannel) {
 		OriginPort uint32
 	}
 	if ssh.Unmarshal(fresh.ExtraData(), &v) != nil || v.Port < 1 || v.Port > 65535 {
-		_ = fresh.Reject(ssh.ConnectionFailed, "there is no such port")
+		_ = fresh.Reject(ssh.ConnectionFailed, "no such port")
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, reachTimeout)
@@ -68,7 +68,7 @@ func (s *sshServer) reach(ctx context.Context, host string, port int) (net.Conn,
 	}
 	network, ok := s.processes.(Network)
 	if !ok {
-		return nil, errors.New("this session has no network; only its own ports are reached")
+		return nil, errors.New("this session has no network; only its own ports can be reached")
 	}
 	return network.DialHost(ctx, host, port)
 }

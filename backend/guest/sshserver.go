@@ -100,9 +100,9 @@ func (s *sshServer) channel(ctx context.Context, fresh ssh.NewChannel) {
 	case kind == "direct-tcpip" && s.forwards:
 		s.direct(ctx, fresh)
 	case strings.HasPrefix(kind, "direct-streamlocal"):
-		_ = fresh.Reject(ssh.Prohibited, "sockets of the file system are not forwarded; use a port")
+		_ = fresh.Reject(ssh.Prohibited, "Unix sockets are not forwarded; use a port")
 	default:
-		_ = fresh.Reject(ssh.UnknownChannelType, "this is not served here")
+		_ = fresh.Reject(ssh.UnknownChannelType, "not supported")
 	}
 }
 
@@ -140,8 +140,8 @@ func (g *Guest) serveSSH(ctx context.Context, stream net.Conn, req session.SSHRe
 	allowed, _, _, _, err := ssh.ParseAuthorizedKey([]byte(req.Key))
 	if err != nil {
 		return &session.Error{Code: session.CodeSSHInvalid,
-			Message: "The key of who may log in is not a public key of ssh.",
-			Hint:    "Send a line as authorized_keys has it.", Err: err}
+			Message: "Invalid SSH public key.",
+			Hint:    "Use a line as in authorized_keys.", Err: err}
 	}
 	host, err := g.host.key()
 	if err != nil {
@@ -152,7 +152,7 @@ func (g *Guest) serveSSH(ctx context.Context, stream net.Conn, req session.SSHRe
 		defer func() { <-g.host.turns }()
 	default:
 		return &session.Error{Code: session.CodeUseTooMany,
-			Message: fmt.Sprintf("The session has %d ssh connections, which is the most there may be.", maxSSH),
+			Message: fmt.Sprintf("The session already has %d SSH connections, the maximum.", maxSSH),
 			Hint:    "Close some of them."}
 	}
 	if err := link.ReplyOK(stream, struct{}{}); err != nil {

@@ -331,7 +331,7 @@ func mountOf(file *os.File) (int, error) {
 			return strconv.Atoi(string(bytes.TrimSpace(id)))
 		}
 	}
-	return 0, errors.New("the kernel tells no mount")
+	return 0, errors.New("the kernel reports no mount")
 }
 
 // mountTable is where mounts lie, by their ids.

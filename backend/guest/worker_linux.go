@@ -128,7 +128,7 @@ func (c *container) prepare() []error {
 	a := account{uid: c.uid, gid: c.gid, shell: c.shell.path}
 	if err := a.create(c.held.tree); err != nil {
 		failures = append(failures, &session.Error{Code: session.CodeNoUser,
-			Message: fmt.Sprintf("The user %q could not be entered into the image's user files: %v.", User, err),
+			Message: fmt.Sprintf("The user %q could not be added to the image's user files: %v.", User, err),
 			Hint:    "Programs that look up their user's name may complain.", Err: err})
 	}
 	if err := a.prepareHome(c.held.tree, c.held.home); err != nil {
@@ -193,7 +193,7 @@ func batch(g *Guest, c *container, script string, oom *oomCounter, ending <-chan
 func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) int {
 	if !c.HasShell() {
 		g.Trouble(noShell(session.CodeNoShell))
-		fmt.Fprintln(os.Stderr, "slipway: this image has no shell to run the startup command with")
+		fmt.Fprintln(os.Stderr, "slipway: this image has no shell to run the startup command")
 		return codeNotFound
 	}
 	spec := c.spec(Command{Argv: c.shell.run(script)}, c.env)

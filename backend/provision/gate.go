@@ -19,7 +19,7 @@ var answers = vet.Tables{
 	Fields: map[reflect.Type]vet.Fields{
 		reflect.TypeFor[session.PairCode](): {"Code": vet.Mark, "Address": vet.Mark, "Key": vet.Maybe(vet.Mark)},
 		reflect.TypeFor[session.KeyRotation](): {"Before": vet.Maybe(vet.Mark), "Key": vet.Mark,
-			"Devices": vet.Whole(0, 1<<20)},
+			"Clients": vet.Whole(0, 1<<20)},
 		reflect.TypeFor[daemon.Status](): {
 			"Role": vet.Maybe(vet.Mark), "PID": vet.Whole(0, 1<<31), "Version": vet.Line(128),
 			"Commit": vet.Line(128),

@@ -104,10 +104,10 @@ func connectError(err error) *session.Error {
 		code := session.Code(fault.Code)
 		return session.WrapError(err, code, fault.Message, cmp.Or(fault.Hint, "Try again."))
 	case errors.As(err, &version) && version.Older():
-		return session.WrapError(err, session.CodeConnectVersion, "The agent is too old to be used from here.",
+		return session.WrapError(err, session.CodeConnectVersion, "The agent is too old for this version of Slipway.",
 			"Upgrade the agent.")
 	case errors.As(err, &version):
-		return session.WrapError(err, session.CodeConnectVersion, "This program is too old to use the agent.",
+		return session.WrapError(err, session.CodeConnectVersion, "This version of Slipway is too old for the agent.",
 			"Upgrade Slipway on this computer.")
 	case errors.Is(err, tunnel.ErrSilent), errors.Is(err, context.DeadlineExceeded):
 		return session.WrapError(err, session.CodeUnreachable, "The machine does not answer.",

@@ -12,7 +12,7 @@ import (
 // errNotReached ends a request whose answer did not begin because the agent was
 // not reached for longer than the request waits.
 var errNotReached = &session.Error{Code: session.CodeAgentUnavailable, Message: "The agent is not reached.",
-	Hint: "It is tried again by itself; look at the state of its connection."}
+	Hint: "Slipway keeps trying. Check the state of its connection."}
 
 // bounded bounds how long a request waits while the agent that keeps its session
 // is not reached: connections into sessions outlive their tunnel, but nobody

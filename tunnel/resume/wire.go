@@ -38,7 +38,7 @@ const (
 // io.ErrUnexpectedEOF too.
 var (
 	// ErrForgotten means that the other side does not have the stream any more.
-	ErrForgotten = errors.New("tunnel: the stream is not kept any more")
+	ErrForgotten = errors.New("tunnel: the peer no longer has the stream")
 	// ErrLost means that the connection did not come back in time.
 	ErrLost = errors.New("tunnel: the stream was cut and could not be resumed in time")
 )

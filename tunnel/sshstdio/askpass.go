@@ -25,7 +25,7 @@ func AskpassMain(args []string, env func(string) string, stdout, stderr io.Write
 	reply, err := askOverSocket(socket, askLine{Prompt: args[0], Hint: env("SSH_ASKPASS_PROMPT")})
 	switch {
 	case err != nil:
-		fmt.Fprintln(stderr, "slipway: nobody can be asked:", err)
+		fmt.Fprintln(stderr, "slipway: cannot ask:", err)
 		return 1, true
 	case reply.Refused:
 		return 1, true

@@ -27,19 +27,19 @@ type reason struct {
 var reasons = []reason{
 	{pattern: regexp.MustCompile(`REMOTE HOST IDENTIFICATION HAS CHANGED|Host key for .* has changed`),
 		code:    tunnel.CodeConnectHostKey,
-		message: "The host shows another key than before.",
+		message: "The host key has changed.",
 		hint: "If the machine was set up anew, remove its old key with ssh-keygen -R and connect again; if not, " +
 			"somebody may be in between."},
 	{pattern: regexp.MustCompile(`Host key verification failed|host key is known for|authenticity of host`),
 		code: tunnel.CodeConnectHostKey, asks: true,
-		message: "The host's key is not known yet, or was not confirmed.",
+		message: "The host key is unknown or was not confirmed.",
 		hint:    "Compare the fingerprint with what the machine's administrator says, and confirm it."},
 	{pattern: regexp.MustCompile(`Too many authentication failures`), code: tunnel.CodeConnectAuth,
 		message: "The host refused to try more keys.",
 		hint:    "Name the right key for this host with IdentityFile and IdentitiesOnly yes in ~/.ssh/config."},
 	{pattern: regexp.MustCompile(`(?i)password change required|password has expired|must change your password`),
 		code:    tunnel.CodeConnectAuth,
-		message: "The host wants a new password before it lets anybody in.",
+		message: "The host requires a new password.",
 		hint:    "Log in once with ssh in a terminal and change it there."},
 	{pattern: regexp.MustCompile(
 		`Permission denied|Authentication failed|No more authentication methods|sign_and_send_pubkey`),
@@ -48,35 +48,35 @@ var reasons = []reason{
 		hint:    "Check the user name, and that ssh to this host works in a terminal."},
 	{pattern: regexp.MustCompile(`Could not resolve hostname|Name or service not known|nodename nor servname`),
 		code:    tunnel.CodeUnreachable,
-		message: "The host's name is not known.",
+		message: "The host name was not found.",
 		hint:    "Check the spelling, and whether the name needs a VPN or a Host entry in ~/.ssh/config."},
 	{pattern: regexp.MustCompile(
 		`(?i)Bad configuration option|Bad owner or permissions|bad configuration options|keyword .* extra arguments|` +
 			`missing argument`), code: tunnel.CodeConnectInvalid,
-		message: "The ssh configuration of this computer has a mistake.",
-		hint:    "Run ssh to this host in a terminal and correct what it says."},
+		message: "The ssh configuration of this computer has an error.",
+		hint:    "Run ssh to this host in a terminal and fix what it reports."},
 	{pattern: regexp.MustCompile(`Connection refused`), code: tunnel.CodeUnreachable,
-		message: "The host is there but no ssh server answers at that port.",
+		message: "The host answers, but no ssh server listens on that port.",
 		hint:    "Check the port, and that the ssh server runs."},
 	{pattern: regexp.MustCompile(
 		`Connection timed out|Operation timed out|No route to host|Network is unreachable|Host is down`),
 		code:    tunnel.CodeUnreachable,
 		message: "The host cannot be reached.",
-		hint:    "Check that it is switched on and that this computer is in the right network or VPN."},
+		hint:    "Check that it is on and that this computer is in the right network or VPN."},
 	{pattern: regexp.MustCompile(`no matching .* found|Unable to negotiate`), code: tunnel.CodeConnectVersion,
-		message: "This computer's ssh and the host's have no common way to encrypt.",
+		message: "This computer's ssh and the host's have no encryption algorithm in common.",
 		hint:    "Update the older one, or allow its algorithms for this host in ~/.ssh/config."},
 	{pattern: regexp.MustCompile(`administratively prohibited|stdio forwarding failed|open failed`),
 		code:    tunnel.CodeUnreachable,
-		message: "The jump host does not pass the connection on.",
+		message: "The jump host does not forward the connection.",
 		hint:    "Ask its administrator whether TCP forwarding is allowed."},
 	{pattern: regexp.MustCompile(
 		`(?i)allows sftp connections only|account is (currently )?not available|shell request failed|exec request ` +
 			`failed|PTY allocation request failed|This account`), code: tunnel.CodeUnreachable,
-		message: "The account may not run programs on the host.",
+		message: "The account is not allowed to run programs on the host.",
 		hint:    "Ask for an account with a login shell."},
 	{pattern: regexp.MustCompile(`is not recognized as`), code: tunnel.CodeUnreachable,
-		message: "The host is not a Linux or Unix machine, or its login shell is not one of theirs.",
+		message: "The host does not run Linux or Unix, or has an unusual login shell.",
 		hint:    "Use a host with Linux."},
 	{pattern: regexp.MustCompile(
 		`kex_exchange_identification|Connection (closed|reset) by|banner exchange|Broken pipe|client_loop|Software ` +
@@ -93,7 +93,7 @@ const hintTerminal = "Run ssh to this host in a terminal to see what happens."
 func explain(ctx context.Context, c *child, asking *questions, err error) error {
 	if refusal := asking.refusal(); refusal != nil {
 		return &tunnel.Fault{Code: tunnel.CodeConnectAuth, Message: "The login was cancelled.",
-			Hint: "Connect again when you have what it asks for.", Err: refusal}
+			Hint: "Connect again when you have what the host asks for.", Err: refusal}
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return explainTimeout(c, ctxErr)
@@ -109,7 +109,7 @@ func explain(ctx context.Context, c *child, asking *questions, err error) error 
 // explainTimeout says what ssh was about when ctx ended.
 func explainTimeout(c *child, err error) error {
 	fault := &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: "The host did not answer in time.",
-		Hint: "Check that it is switched on and that this computer is in the right network or VPN.", Err: err}
+		Hint: "Check that it is on and that this computer is in the right network or VPN.", Err: err}
 	if errors.Is(err, context.Canceled) {
 		fault.Code, fault.Message, fault.Hint = tunnel.CodeConnectAuth, "Connecting was cancelled.", ""
 	}
@@ -138,8 +138,8 @@ func faultOf(messages string, exit int, silent bool) *tunnel.Fault {
 		case why.asks && silent:
 			if why.code == tunnel.CodeConnectAuth {
 				fault = &tunnel.Fault{Code: tunnel.CodeConnectAsks,
-					Message: "The host lets this computer in only when somebody answers what it asks.",
-					Hint:    "Connect, and answer it: a password, a passphrase or a one-time code."}
+					Message: "The host asks for a password or code before it accepts this computer.",
+					Hint:    "Connect and enter the password, passphrase or one-time code."}
 			}
 			fault.Err = fmt.Errorf("%w (ssh: %s)", tunnel.ErrWouldAsk, said)
 		}
@@ -148,7 +148,7 @@ func faultOf(messages string, exit int, silent bool) *tunnel.Fault {
 	switch exit {
 	case missingExit, 126:
 		return &tunnel.Fault{Code: tunnel.CodeUnreachable,
-			Message: "Slipway is not installed on the host, or may not run there.",
+			Message: "Slipway is not installed on the host, or cannot run there.",
 			Hint:    "Add the host again to install it.", Err: cause}
 	case 255, -1, 0:
 		return &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: "The connection through ssh ended: " +
@@ -161,7 +161,7 @@ func faultOf(messages string, exit int, silent bool) *tunnel.Fault {
 
 func orSilence(said string) string {
 	if said == "" {
-		return "it said nothing"
+		return "no output"
 	}
 	return strings.TrimRight(said, ".")
 }
@@ -217,11 +217,11 @@ func (c *child) lastFault(err error) error {
 func explainLocal(waited error, messages string, err error) error {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return &tunnel.Fault{Code: tunnel.CodeConnectInvalid, Message: "There is no ssh program on this computer.",
+		return &tunnel.Fault{Code: tunnel.CodeConnectInvalid, Message: "ssh is not installed on this computer.",
 			Hint: "Install the OpenSSH client.", Err: err}
 	case waited != nil:
 		return &tunnel.Fault{Code: tunnel.CodeUnreachable,
-			Message: "The ssh program of this computer does not answer.", Hint: hintTerminal, Err: waited}
+			Message: "The ssh program on this computer does not respond.", Hint: hintTerminal, Err: waited}
 	}
 	fault := faultOf(messages, 255, false)
 	fault.Err = errors.Join(fault.Err, err)

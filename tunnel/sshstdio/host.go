@@ -33,7 +33,7 @@ var (
 func ParseHost(text string) (Host, error) {
 	invalid := func(message string) (Host, error) {
 		return Host{}, &tunnel.Fault{Code: tunnel.CodeConnectInvalid, Message: message,
-			Hint: "Write for example ssh://me@lab.example.org, me@lab or the name of a Host in your ~/.ssh/config."}
+			Hint: "Use for example ssh://me@lab.example.org, me@lab or the name of a Host in your ~/.ssh/config."}
 	}
 	rest, isURL := strings.CutPrefix(strings.TrimSpace(text), "ssh://")
 	if isURL {
@@ -45,24 +45,24 @@ func ParseHost(text string) (Host, error) {
 		if isURL {
 			user, err := url.PathUnescape(h.User)
 			if err != nil {
-				return invalid("The user name in the address cannot be read.")
+				return invalid("The user name in the address is invalid.")
 			}
 			h.User = user
 		}
 		if strings.Contains(h.User, ":") {
-			return invalid("The address holds a password; passwords are asked for when they are needed.")
+			return invalid("Remove the password from the address. Slipway asks for it when needed.")
 		}
 		if !userName.MatchString(h.User) {
-			return invalid("The user name has characters that are not allowed.")
+			return invalid("The user name contains invalid characters.")
 		}
 	}
 	name, port, ok := splitPort(rest)
 	if !ok {
-		return invalid("The port is not a number from 1 to 65535.")
+		return invalid("The port must be a number from 1 to 65535.")
 	}
 	h.Name, h.Port = name, port
 	if !hostName.MatchString(h.Name) && !isIPv6(h.Name) {
-		return invalid("The host name is empty or has characters that are not allowed.")
+		return invalid("The host name is empty or contains invalid characters.")
 	}
 	return h, nil
 }

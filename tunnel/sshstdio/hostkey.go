@@ -87,14 +87,9 @@ func (r *Remote) uses(ctx context.Context, host, file string) bool {
 // lookedUp asks the local client by which names it knows a destination, in which
 // files, with spaces between them, and over which other machines it goes there.
 func (r *Remote) lookedUp(ctx context.Context, destination []string) (hosts []string, files string, jumps []string) {
-	out, _, err := r.ask(ctx, append([]string{"-G"}, destination...)...)
+	said, _, err := r.configured(ctx, destination)
 	if err != nil {
 		return nil, "", nil
-	}
-	said := map[string]string{}
-	for line := range strings.Lines(out) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		said[name] = value
 	}
 	hosts = []string{said["hostname"]}
 	if port := said["port"]; port != "22" {
@@ -110,6 +105,6 @@ func (r *Remote) lookedUp(ctx context.Context, destination []string) (hosts []st
 }
 
 func forgetFault(changed *HostKeyError, err error) error {
-	return &tunnel.Fault{Code: tunnel.CodeConnectHostKey, Message: "The old key of the host could not be removed.",
+	return &tunnel.Fault{Code: tunnel.CodeConnectHostKey, Message: "The old host key could not be removed.",
 		Hint: "Remove it by hand: ssh-keygen -R " + changed.Host, Err: err}
 }

@@ -82,28 +82,30 @@ type knowledge struct {
 func (r *Remote) inspect(ctx context.Context) (knowledge, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	out, errOut, err := r.ask(ctx, append([]string{"-G"}, r.destination()...)...)
+	said, errOut, err := r.configured(ctx, r.destination())
 	if err != nil {
 		return knowledge{}, explainLocal(ctx.Err(), errOut, err)
 	}
-	var k knowledge
-	for line := range strings.Lines(out) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch name {
-		case "stricthostkeychecking":
-			k.strict = value == "true" || value == "yes"
-		case "controlpath":
-			if value != "none" {
-				k.controlPath = value
-			}
-		}
-	}
-	if k.controlPath != "" {
-		_, _, err := r.ask(ctx, append([]string{"-O", "check", "-S", escapePercent(k.controlPath)},
-			r.destination()...)...)
+	strict, path := said["stricthostkeychecking"], said["controlpath"]
+	k := knowledge{strict: strict == "true" || strict == "yes"}
+	if path != "" && path != "none" {
+		k.controlPath = path
+		_, _, err := r.ask(ctx, append([]string{"-O", "check", "-S", escapePercent(path)}, r.destination()...)...)
 		k.masterIsUp = err == nil
 	}
 	return k, nil
+}
+
+// configured returns the configuration that the local client has for a destination.
+func (r *Remote) configured(ctx context.Context, destination []string) (said map[string]string, stderr string,
+	err error) {
+	out, stderr, err := r.ask(ctx, append([]string{"-G"}, destination...)...)
+	said = map[string]string{}
+	for line := range strings.Lines(out) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		said[name] = value
+	}
+	return said, stderr, err
 }
 
 // ask runs ssh for something that it can answer by itself.

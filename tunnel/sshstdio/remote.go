@@ -122,7 +122,7 @@ func (r *Remote) Dial(ctx context.Context, silent bool) (net.Conn, error) {
 		return nil, errors.New("sshstdio: no command to start")
 	}
 	if silent {
-		return r.carry(ctx, way{silent: true}, nil)
+		return r.carry(ctx, way{silent: true}, nil, nil)
 	}
 	if err := r.enter(ctx); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (r *Remote) Dial(ctx context.Context, silent bool) (net.Conn, error) {
 		return nil, err
 	}
 	if known.masterIsUp {
-		c, err := r.carry(ctx, way{silent: true}, nil)
+		c, err := r.carry(ctx, way{silent: true}, nil, nil)
 		if errors.Is(err, tunnel.ErrWouldAsk) {
 			c, err = r.ride(ctx, way{socket: known.controlPath}, nil)
 		}
@@ -152,7 +152,7 @@ func (r *Remote) Dial(ctx context.Context, silent bool) (net.Conn, error) {
 		return nil, err
 	}
 	defer asking.close()
-	return r.carry(ctx, way{strict: known.strict}, asking)
+	return r.carry(ctx, way{strict: known.strict}, asking, nil)
 }
 
 // ride starts the command over a connection that stands already. ended is
@@ -160,27 +160,19 @@ func (r *Remote) Dial(ctx context.Context, silent bool) (net.Conn, error) {
 func (r *Remote) ride(ctx context.Context, w way, ended func()) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, rideTimeout)
 	defer cancel()
-	c, err := r.start(ctx, r.options(w), r.command(), nil)
-	if err != nil {
-		return nil, err
-	}
-	c.ended = ended
-	return r.named(c), nil
+	return r.carry(ctx, w, nil, ended)
 }
 
-// carry starts the command over a connection of its own.
-func (r *Remote) carry(ctx context.Context, w way, asking *questions) (net.Conn, error) {
+// carry starts the command over a connection of its own, and says whom it leads
+// to, as far as ssh vouches for that.
+func (r *Remote) carry(ctx context.Context, w way, asking *questions, ended func()) (net.Conn, error) {
 	c, err := r.start(ctx, r.options(w), r.command(), asking)
 	if err != nil {
 		return nil, err
 	}
-	return r.named(c), nil
-}
-
-// named says whom a carrier leads to, as far as ssh vouches for it.
-func (r *Remote) named(c *carrier) tunnel.Carrier {
+	c.ended = ended
 	host := r.config.Host.String()
-	return tunnel.Carrier{Conn: c, Peer: tunnel.Peer{Transport: "ssh", Name: host, Address: host}}
+	return tunnel.Carrier{Conn: c, Peer: tunnel.Peer{Transport: "ssh", Name: host, Address: host}}, nil
 }
 
 // start runs ssh with a socket as its input and output and waits until the far

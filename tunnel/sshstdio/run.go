@@ -99,8 +99,8 @@ func (r *Remote) stream(ctx context.Context, command []string, stdin io.Reader,
 		return c.messages.String(), exit, nil
 	}
 	if tooMuch {
-		return "", 0, &tunnel.Fault{Code: tunnel.CodeInstallFailed, Message: "The host prints more than expected.",
-			Hint: "Look at what its login shell prints when nobody is at a terminal.", Err: err}
+		return "", 0, &tunnel.Fault{Code: tunnel.CodeInstallFailed, Message: "The host printed too much output.",
+			Hint: "Check what its login shell prints in sessions without a terminal.", Err: err}
 	}
 	return "", 0, explain(ctx, c, asking, io.ErrUnexpectedEOF)
 }

@@ -103,8 +103,8 @@ func uploadFault(path string, result Result) error {
 		Err:     fmt.Errorf("code %d: %s", result.Exit, orSilence(said))}
 	switch result.Exit {
 	case 3:
-		fault.Code, fault.Message = tunnel.CodeInstallFailed, "The file arrived with other content than was sent."
-		fault.Hint = "Try again; if it happens again the host's disk may be failing."
+		fault.Code, fault.Message = tunnel.CodeInstallFailed, "Checksum mismatch: the file was damaged in transfer."
+		fault.Hint = "Try again. If it happens again, the host's disk may be failing."
 	case 4:
 		fault.Code, fault.Message = tunnel.CodeInstallFailed,
 			fmt.Sprintf("The folder of %s cannot be made or written on the host.", printable(path))

@@ -44,7 +44,7 @@ func Connect(ctx context.Context, conn net.Conn) (*Client, error) {
 			Code: session.CodeGuestVersion,
 			Message: fmt.Sprintf("The session's guest speaks version %d of the link and this program version %d.",
 				c.hello.Version, Version),
-			Hint: "The session was started by another version of Slipway; end it and start it again.",
+			Hint: "The session was started by another version of Slipway. Terminate it and start a new one.",
 		}
 	}
 	return c, nil
@@ -239,7 +239,7 @@ func callError(ctx context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &session.Error{Code: session.CodeOperationTimeout,
 			Message: "The session's guest did not answer in time.",
-			Hint:    "Try again; if it goes on, look at the session's log.", Err: ctx.Err()}
+			Hint:    "Try again. If it happens again, check the session's log.", Err: ctx.Err()}
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, tunnel.ErrTooManyStreams):
@@ -253,6 +253,6 @@ func callError(ctx context.Context, err error) error {
 }
 
 func unavailable(code session.Code, err error) error {
-	return &session.Error{Code: code, Message: "The connection into the session was lost.",
-		Hint: "It is made again by itself; try again in a moment.", Err: err}
+	return &session.Error{Code: code, Message: "The connection to the session was lost.",
+		Hint: "Slipway reconnects. Try again in a moment.", Err: err}
 }
