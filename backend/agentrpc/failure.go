@@ -99,11 +99,11 @@ func unsupported(method string) error {
 func checkVersion(caller int) error {
 	switch {
 	case caller > Version+1:
-		return &session.Error{Code: session.CodeConnectVersion, Message: "The agent is too old for this version of Slipway.",
-			Hint: "Upgrade the agent."}
+		return &session.Error{Code: session.CodeConnectVersion, Hint: "Upgrade the agent.",
+			Message: "The agent is too old for this version of Slipway."}
 	case caller < oldest:
-		return &session.Error{Code: session.CodeConnectVersion, Message: "This version of Slipway is too old for the agent.",
-			Hint: "Upgrade Slipway on this computer."}
+		return &session.Error{Code: session.CodeConnectVersion, Hint: "Upgrade Slipway on this computer.",
+			Message: "This version of Slipway is too old for the agent."}
 	}
 	return nil
 }

@@ -108,48 +108,44 @@ func (c *child) Wait() int {
 
 // Signal sends a signal to the program's process group.
 func (c *child) Signal(number int) error {
-	select {
-	case <-c.ended:
+	if closed(c.ended) {
 		return os.ErrProcessDone
-	default:
-		return unix.Kill(-c.pid, unix.Signal(number))
 	}
+	return unix.Kill(-c.pid, unix.Signal(number))
 }
 
 // Kill asks everything in the program's session to end and insists after a
 // grace of 2 s.
 func (c *child) Kill() {
-	if c.killed.Swap(true) {
-		return
-	}
-	signalSession(c.pid, unix.SIGTERM, unix.SIGCONT)
-	go func() {
-		select {
-		case <-c.ended:
-		case <-time.After(killGrace):
-		}
-		signalSession(c.pid, unix.SIGKILL)
-	}()
+	c.end(unix.SIGTERM, func() { signalSession(c.pid, unix.SIGKILL) })
 }
 
 // hangUp sends SIGHUP to everything in the program's session, unless the
 // program has ended already, and kills the program after a grace of 2 s.
 func (c *child) hangUp() {
-	select {
-	case <-c.ended:
+	if closed(c.ended) {
 		return
-	default:
 	}
+	c.end(unix.SIGHUP, func() {
+		if !closed(c.ended) {
+			_ = unix.Kill(c.pid, unix.SIGKILL)
+		}
+	})
+}
+
+// end signals the program's session once, and insists when the program has ended
+// or the grace is over.
+func (c *child) end(signal unix.Signal, insist func()) {
 	if c.killed.Swap(true) {
 		return
 	}
-	signalSession(c.pid, unix.SIGHUP, unix.SIGCONT)
+	signalSession(c.pid, signal, unix.SIGCONT)
 	go func() {
 		select {
 		case <-c.ended:
 		case <-time.After(killGrace):
-			_ = unix.Kill(c.pid, unix.SIGKILL)
 		}
+		insist()
 	}()
 }
 
@@ -185,10 +181,8 @@ func newOutputPipe(file *os.File, ended <-chan struct{}) *outputPipe {
 
 func (p *outputPipe) Read(b []byte) (int, error) {
 	p.watch()
-	select {
-	case <-p.ended:
+	if closed(p.ended) {
 		_ = p.file.SetReadDeadline(time.Now().Add(outputGrace))
-	default:
 	}
 	n, err := p.file.Read(b)
 	if err != nil {

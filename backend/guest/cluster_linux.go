@@ -26,7 +26,7 @@ func (c *container) joinCluster(ctx context.Context, cluster Cluster) error {
 			return nil
 		}
 		return &session.Error{Code: session.CodeNoSSH,
-			Message: fmt.Sprintf("The kernels of this session may be unable to reach %s by ssh: %v.", cluster.Self, err),
+			Message: fmt.Sprintf("The kernels of this session may not reach %s by ssh: %v.", cluster.Self, err),
 			Hint:    "Start the session again. If it happens again, check its log.", Err: err}
 	}
 	server, err := newClusterServer(cluster, c)

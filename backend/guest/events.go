@@ -25,25 +25,21 @@ type events struct {
 	mu      sync.Mutex // guards what follows
 	state   eventState
 	changed chan struct{} // closed at the next change; nil while nobody waits
-	streams map[*eventStream]bool
+	behind  int           // streams that have not sent the exit
 }
-
-type eventStream struct{ sent eventState }
 
 func (e *events) change(apply func(*eventState)) {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	apply(&e.state)
-	e.mu.Unlock()
 	e.wake()
 }
 
+// wake wakes whoever waits; e.mu is held.
 func (e *events) wake() {
-	e.mu.Lock()
-	changed := e.changed
-	e.changed = nil
-	e.mu.Unlock()
-	if changed != nil {
-		close(changed)
+	if e.changed != nil {
+		close(e.changed)
+		e.changed = nil
 	}
 }
 
@@ -51,10 +47,29 @@ func (e *events) wake() {
 func (e *events) look() (eventState, <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.state, e.wait()
+}
+
+// wait returns a channel that the next change closes; e.mu is held.
+func (e *events) wait() <-chan struct{} {
 	if e.changed == nil {
 		e.changed = make(chan struct{})
 	}
-	return e.state, e.changed
+	return e.changed
+}
+
+// join counts a stream that is behind until the function that it returns is
+// called, which may be called again.
+func (e *events) join() (told func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.behind++
+	return sync.OnceFunc(func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.behind--
+		e.wake()
+	})
 }
 
 // next returns what a stream that has sent one state must send to reach the
@@ -85,19 +100,8 @@ func next(sent, state eventState) []link.Event {
 // sendEvents serves an events stream until its end.
 func (g *Guest) sendEvents(ctx context.Context, stream net.Conn) error {
 	e := &g.events
-	self := &eventStream{}
-	e.mu.Lock()
-	if e.streams == nil {
-		e.streams = map[*eventStream]bool{}
-	}
-	e.streams[self] = true
-	e.mu.Unlock()
-	defer func() {
-		e.mu.Lock()
-		delete(e.streams, self)
-		e.mu.Unlock()
-		e.wake()
-	}()
+	told := e.join()
+	defer told()
 	if err := link.ReplyOK(stream, struct{}{}); err != nil {
 		return nil
 	}
@@ -106,17 +110,18 @@ func (g *Guest) sendEvents(ctx context.Context, stream net.Conn) error {
 		defer close(gone)
 		_, _ = stream.Read(make([]byte, 1))
 	}()
+	var sent eventState
 	for {
 		state, changed := e.look()
-		for _, event := range next(self.sent, state) {
+		for _, event := range next(sent, state) {
 			if link.WriteMessage(stream, event) != nil {
 				return nil
 			}
 		}
-		e.mu.Lock()
-		self.sent = state
-		e.mu.Unlock()
-		e.flushed()
+		sent = state
+		if state.exit != nil {
+			told()
+		}
 		if state.ready {
 			g.watch()
 		}
@@ -132,36 +137,13 @@ func (g *Guest) sendEvents(ctx context.Context, stream net.Conn) error {
 	}
 }
 
-// flushed wakes flush, which waits on the same channel as the streams do, only
-// when there is an exit to wait for: nothing else is ever flushed.
-func (e *events) flushed() {
-	e.mu.Lock()
-	wanted := e.state.exit != nil && e.behind() == 0
-	e.mu.Unlock()
-	if wanted {
-		e.wake()
-	}
-}
-
-// behind counts the streams that have not sent the exit. e.mu is held.
-func (e *events) behind() int {
-	count := 0
-	for stream := range e.streams {
-		if e.state.exit != nil && stream.sent.exit == nil {
-			count++
-		}
-	}
-	return count
-}
-
-// flush waits until every stream has sent the exit.
+// flush waits until every stream has sent the exit, if there is one.
 func (e *events) flush(ctx context.Context) error {
 	for {
-		_, changed := e.look()
 		e.mu.Lock()
-		behind := e.behind()
+		done, changed := e.state.exit == nil || e.behind == 0, e.wait()
 		e.mu.Unlock()
-		if behind == 0 {
+		if done {
 			return nil
 		}
 		select {

@@ -39,14 +39,7 @@ type heldTerminal struct {
 	shell   *terminal.Shell
 }
 
-func (t *heldTerminal) running() bool {
-	select {
-	case <-t.shell.Done():
-		return false
-	default:
-		return true
-	}
-}
+func (t *heldTerminal) running() bool { return t.shell.State().ExitCode == nil }
 
 func (t *heldTerminal) describe() session.Terminal {
 	state := t.shell.State()

@@ -2,9 +2,11 @@ package guest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,11 +33,7 @@ func (a account) create(t *tree) error {
 		return err
 	}
 	defer etc.close()
-	shell := a.shell
-	if shell == "" {
-		shell = "/bin/sh"
-	}
-	passwd := fmt.Sprintf("%s:x:%d:%d:Slipway:%s:%s", User, a.uid, a.gid, homePath, shell)
+	passwd := fmt.Sprintf("%s:x:%d:%d:Slipway:%s:%s", User, a.uid, a.gid, homePath, cmp.Or(a.shell, "/bin/sh"))
 	group := fmt.Sprintf("%s:x:%d:", User, a.gid)
 	return errors.Join(
 		editFile(etc, "passwd", 0o644, func(lines []string) []string {
@@ -47,26 +45,15 @@ func (a account) create(t *tree) error {
 			lines = ensureID(lines, a.gid, group)
 			return ensureID(lines, 0, "root:x:0:")
 		}),
-		a.editShadow(etc),
+		// A password that nothing matches, where the image has such a file.
+		editFile(etc, "shadow", 0, func(lines []string) []string {
+			return append(withoutName(lines, User), User+":*:19000:0:99999:7:::")
+		}),
 	)
 }
 
-// editShadow gives the account a password that nothing matches, where the
-// image has such a file.
-func (a account) editShadow(etc *place) error {
-	return editFile(etc, "shadow", 0, func(lines []string) []string {
-		return append(withoutName(lines, User), User+":*:19000:0:99999:7:::")
-	})
-}
-
 func withoutName(lines []string, name string) []string {
-	var kept []string
-	for _, line := range lines {
-		if !strings.HasPrefix(line, name+":") {
-			kept = append(kept, line)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.HasPrefix(line, name+":") })
 }
 
 // ensureID appends entry unless a line has that number in its third field.
@@ -91,12 +78,7 @@ func editFile(dir *place, name string, mode fs.FileMode, edit func([]string) []s
 	case mode == 0:
 		return nil
 	}
-	var lines []string
-	for line := range strings.SplitSeq(string(old), "\n") {
-		if line != "" {
-			lines = append(lines, line)
-		}
-	}
+	lines := strings.FieldsFunc(string(old), func(r rune) bool { return r == '\n' })
 	content := []byte(strings.Join(edit(lines), "\n") + "\n")
 	if bytes.Equal(content, old) {
 		return nil
