@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -10,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"time"
 
 	"slipway/backend/engine"
@@ -58,10 +58,7 @@ func (s *containers) Create(ctx context.Context, c engine.Container) (string, er
 	if err := s.pause(ctx, createTime); err != nil {
 		return "", err
 	}
-	id, err := newID()
-	if err != nil {
-		return "", err
-	}
+	id := newID()
 	log, err := s.prepare(id, c)
 	if err != nil {
 		return "", errors.Join(noSpace(err), os.RemoveAll(s.containerDir(id)))
@@ -70,14 +67,9 @@ func (s *containers) Create(ctx context.Context, c engine.Container) (string, er
 	made := &container{record: record{Spec: c, State: engine.State{ID: id, Name: c.Name, Created: true,
 		CreatedAt: s.config.Clock.Now()}}, log: log}
 	s.mu.Lock()
-	for other, existing := range s.byID {
-		if existing.Spec.Name == c.Name { // another call was quicker
-			s.mu.Unlock()
-			if err := os.RemoveAll(s.containerDir(id)); err != nil {
-				return "", err
-			}
-			return s.same(other, c)
-		}
+	if other, err := s.named(c); other != "" || err != nil { // another call was quicker
+		s.mu.Unlock()
+		return other, errors.Join(err, os.RemoveAll(s.containerDir(id)))
 	}
 	s.byID[id] = made
 	s.touch(made)
@@ -85,37 +77,36 @@ func (s *containers) Create(ctx context.Context, c engine.Container) (string, er
 	return id, s.save()
 }
 
-func newID() (string, error) {
+// newID is an id as Docker's are.
+func newID() string {
 	var raw [32]byte
-	if _, err := rand.Read(raw[:]); err != nil {
-		return "", fmt.Errorf("make id: %w", err)
-	}
-	return hex.EncodeToString(raw[:]), nil
+	_, _ = rand.Read(raw[:]) // never fails: see the documentation of crypto/rand
+	return hex.EncodeToString(raw[:])
 }
 
 // existing returns the container that c already is.
 func (s *containers) existing(c engine.Container) (string, error) {
 	s.mu.Lock()
-	found := ""
-	for id, other := range s.byID {
-		if other.Spec.Name == c.Name && c.Name != "" {
-			found = id
-		}
-	}
-	s.mu.Unlock()
-	if found == "" {
-		return "", nil
-	}
-	return s.same(found, c)
+	defer s.mu.Unlock()
+	return s.named(c)
 }
 
-func (s *containers) same(id string, c engine.Container) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if other, ok := s.byID[id]; ok && maps.Equal(other.Spec.Labels, c.Labels) {
-		return id, nil
+// named is existing for who holds mu.
+func (s *containers) named(c engine.Container) (string, error) {
+	for id, other := range s.byID {
+		if other.Spec.Name != c.Name || c.Name == "" {
+			continue
+		}
+		if maps.Equal(other.Spec.Labels, c.Labels) {
+			return id, nil
+		}
+		return "", taken(c.Name)
 	}
-	return "", session.NewError(session.CodeEngineConflict, fmt.Sprintf("Another container is named %s.", c.Name),
+	return "", nil
+}
+
+func taken(name string) error {
+	return session.NewError(session.CodeEngineConflict, fmt.Sprintf("Another container is named %s.", name),
 		"End the session that has it, or choose another name.")
 }
 
@@ -266,7 +257,7 @@ func (s *containers) List(ctx context.Context) ([]engine.State, error) {
 			states = append(states, c.state())
 		}
 	}
-	sort.Slice(states, func(i, j int) bool { return states[i].Name < states[j].Name })
+	slices.SortFunc(states, func(x, y engine.State) int { return cmp.Compare(x.Name, y.Name) })
 	return states, nil
 }
 
