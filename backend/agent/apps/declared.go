@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"regexp"
@@ -84,10 +85,7 @@ func declaredBy(labels map[string]string) []program {
 }
 
 func (d declaration) program() program {
-	p := program{id: d.ID, title: strings.TrimSpace(d.Title), port: d.Port, ready: d.Ready, path: d.Path}
-	if p.title == "" {
-		p.title = d.ID
-	}
+	p := program{id: d.ID, title: cmp.Or(strings.TrimSpace(d.Title), d.ID), port: d.Port, ready: d.Ready, path: d.Path}
 	if len(d.Command) > 0 {
 		p.command = d.Command[0]
 		p.args = func(setting) []string { return d.Command[1:] }

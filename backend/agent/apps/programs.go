@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"cmp"
 	"path"
 	"strconv"
 	"strings"
@@ -78,12 +79,8 @@ func jupyterArgs(names []string, s setting) []string {
 
 // app is the program as it stands before it is started.
 func (p program) app() session.App {
-	kind := p.kind
-	if kind == "" {
-		kind = "web"
-	}
-	return session.App{ID: p.id, Title: p.title, Kind: kind, Port: p.port, State: session.AppStopped, Path: p.path,
-		Dir: p.dir}
+	return session.App{ID: p.id, Title: p.title, Kind: cmp.Or(p.kind, "web"), Port: p.port,
+		State: session.AppStopped, Path: p.path, Dir: p.dir}
 }
 
 const longestDir = 1024

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -316,10 +317,7 @@ func (t *teardown) remove(ctx context.Context) error {
 }
 
 func kernelOf(state engine.State) string {
-	if name := state.Labels[engine.LabelKernel]; name != "" {
-		return name
-	}
-	return session.MainKernel
+	return cmp.Or(state.Labels[engine.LabelKernel], session.MainKernel)
 }
 
 // finish stores the end of a session. failure is why something may be left.
@@ -355,10 +353,8 @@ func (r *Runner) finish(s session.Session, t *teardown, failure error) error {
 
 func leftText(t *teardown, cause *session.Cause) string {
 	what := "The session's containers"
-	if len(t.left) > 0 {
-		what = "The container " + strings.Join(t.left, ", ")
-	} else if ids := t.session.Containers(); len(ids) > 0 {
-		what = "The container " + strings.Join(ids, ", ")
+	if names := cmp.Or(strings.Join(t.left, ", "), strings.Join(t.session.Containers(), ", ")); names != "" {
+		what = "The container " + names
 	}
 	return fmt.Sprintf("%s could not be removed: %s Slipway keeps trying while it runs.", what, cause.Message)
 }

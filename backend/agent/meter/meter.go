@@ -2,6 +2,7 @@
 package meter
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -18,8 +19,7 @@ import (
 // samples are kept, and the age after which only one in ten seconds is.
 const (
 	sampleWatched = 2 * time.Second
-	sampleAlone   = 10 * time.Second
-	sampleIdle    = 10 * time.Second // the machine's load, while no session runs
+	sampleAlone   = 10 * time.Second // also of the machine's load, while no session runs
 	keepSamples   = time.Hour
 	keepDense     = 5 * time.Minute
 )
@@ -60,7 +60,7 @@ type Meter struct {
 // New returns a meter that has measured nothing yet.
 func New(config Config) *Meter {
 	if config.Load == nil {
-		config.Load = newProbe().load
+		config.Load = new(probe).load
 	}
 	return &Meter{config: config, samples: map[session.ID][]session.Usage{}, last: map[session.ID]engine.Stats{},
 		wake: make(chan struct{}, 1)}
@@ -151,8 +151,6 @@ func (m *Meter) Run(ctx context.Context) {
 			interval = sampleWatched
 		case !watched && !running:
 			interval = time.Hour
-		case watched:
-			interval = sampleIdle
 		}
 		timer := m.config.Clock.Often(interval)
 		select {
@@ -228,12 +226,7 @@ func sumOf(s session.Session, stats map[string]engine.Stats) (sum engine.Stats, 
 
 // sampleMachine measures the machine.
 func (m *Meter) sampleMachine() {
-	info := m.config.Health.State().Info
-	root := info.DataRoot
-	if root == "" {
-		root = m.config.Dir
-	}
-	load, err := m.config.Load(root)
+	load, err := m.config.Load(cmp.Or(m.config.Health.State().Info.DataRoot, m.config.Dir))
 	if err != nil {
 		m.config.Log.Debug("the machine's load is not known", "err", err)
 	}

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -24,8 +25,6 @@ type probe struct {
 	last []cpu.TimesStat
 }
 
-func newProbe() *probe { return &probe{} }
-
 // load measures the load since the call before. Where only a part can be
 // measured, it returns that part and the first failure.
 func (p *probe) load(dataRoot string) (Load, error) {
@@ -48,12 +47,7 @@ func (p *probe) load(dataRoot string) (Load, error) {
 	if diskErr == nil {
 		l.DiskFree, l.DiskTotal = gpu.Bytes(usage.Free), gpu.Bytes(usage.Total)
 	}
-	for _, e := range []error{err, memErr, diskErr} {
-		if e != nil {
-			return l, e
-		}
-	}
-	return l, nil
+	return l, cmp.Or(err, memErr, diskErr)
 }
 
 // busySince is how busy each CPU was between two readings of its times.

@@ -6,7 +6,7 @@ import (
 )
 
 func TestProbeMeasuresThisMachine(t *testing.T) {
-	p := newProbe()
+	p := new(probe)
 	if _, err := p.load(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}

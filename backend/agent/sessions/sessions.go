@@ -6,6 +6,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,11 +22,9 @@ import (
 	"slipway/gpu"
 )
 
-const (
-	// MostLive is how many sessions of one person may wait or run at a time, so
-	// that one person cannot slow the queue down for all.
-	MostLive = 2000
-)
+// MostLive is how many sessions of one person may wait or run at a time, so
+// that one person cannot slow the queue down for all.
+const MostLive = 2000
 
 // Folders are what sessions mount.
 type Folders interface {
@@ -109,9 +108,7 @@ func (m *Sessions) check(owner string, spec session.Spec) []session.FieldError {
 }
 
 func (m *Sessions) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
-	if owner == "" {
-		owner = m.config.Owner
-	}
+	owner = cmp.Or(owner, m.config.Owner)
 	spec, mounted, missing, err := m.config.Folders.Find(owner, spec)
 	if err != nil {
 		return session.Preview{}, err
@@ -161,9 +158,7 @@ func advise(spec session.Spec) []session.FieldError {
 }
 
 func (m *Sessions) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
-	if req.Owner == "" {
-		req.Owner = m.config.Owner
-	}
+	req.Owner = cmp.Or(req.Owner, m.config.Owner)
 	spec, mounted, missing, err := m.config.Folders.Find(req.Owner, req.Spec)
 	if err != nil {
 		return session.Session{}, err
