@@ -10,30 +10,30 @@ import (
 // Routes of agents, their keys and clients, and operations.
 var (
 	Agents = Route[None, []api.Agent]{&Endpoint{Name: "agents", Pattern: "GET /agents",
-		Summary: "List the agents that are known here and how each is reached."}}
+		Summary: "List agents and their connections."}}
 	AgentAdd = Route[api.AgentRequest, api.Operation]{&Endpoint{Name: "agent-add", Pattern: "POST /agents",
-		Summary: "Add an agent, or only probe one. The work goes on as an operation, which may ask for a password, " +
+		Summary: "Add an agent, or only probe one, as an operation, which may ask for a password, " +
 			"a host key or a pairing code.", Status: http.StatusAccepted}}
 	Agent = Route[None, api.Agent]{&Endpoint{Name: "agent", Pattern: "GET /agents/{agent}",
 		Summary: "Show one agent."}}
 	AgentUpdate = Route[api.AgentUpdate, api.Agent]{&Endpoint{Name: "agent-update", Pattern: "PATCH /agents/{agent}",
-		Summary: "Rename an agent or put it into another resource group."}}
+		Summary: "Rename an agent or change its resource group."}}
 	AgentRemove = Route[api.AgentRemoval, api.Operation]{&Endpoint{Name: "agent-remove",
 		Pattern: "POST /agents/{agent}/remove",
-		Summary: "Forget an agent, as an operation. Its sessions go on unless it is uninstalled.",
+		Summary: "Remove an agent, as an operation. Its sessions keep running unless it is uninstalled.",
 		Status:  http.StatusAccepted}}
 	AgentProbe = Route[None, api.Operation]{&Endpoint{Name: "agent-probe", Pattern: "POST /agents/{agent}/probe",
 		Summary: "Probe an agent's machine again, as an operation.", Status: http.StatusAccepted}}
 	AgentUpgrade = Route[None, api.Operation]{&Endpoint{Name: "agent-upgrade", Pattern: "POST /agents/{agent}/upgrade",
-		Summary: "Bring this version to an agent's machine, as an operation. Its sessions go on.",
+		Summary: "Upgrade an agent to this version, as an operation. Its sessions keep running.",
 		Status:  http.StatusAccepted}}
 	AgentReconnect = Route[None, api.Operation]{&Endpoint{Name: "agent-reconnect",
 		Pattern: "POST /agents/{agent}/reconnect",
-		Summary: "Try at once to reach an agent. It may ask a person, as an operation does.",
+		Summary: "Reconnect an agent now, as an operation, which may ask for input.",
 		Status:  http.StatusAccepted}}
 	AgentAnswer = Route[api.AgentAnswer, api.Agent]{&Endpoint{Name: "agent-answer",
 		Pattern: "POST /agents/{agent}/answer",
-		Summary: "Answer the question of an agent that shows another key than before."}}
+		Summary: "Confirm or reject the changed key of an agent."}}
 	PairedClients = Route[None, []api.PairedClient]{&Endpoint{Name: "paired-clients",
 		Pattern: "GET /agents/{agent}/clients",
 		Summary: "List the computers that are paired with an agent."}}

@@ -73,7 +73,7 @@ func filesBelow(prefix, path string, place ...Param) Files {
 			Query:   query(Param{"parents", "1: also those above it; one that is there is no failure then"}),
 			Status:  http.StatusNoContent}},
 		Upload: Route[None, api.UploadState]{&Endpoint{Name: prefix + "upload", Pattern: "GET " + path + "/upload",
-			Summary: "Say how far an upload is. Its key, 1 to 64 letters and digits, is chosen by who uploads.",
+			Summary: "Show the progress of an upload. The client chooses its key, 1 to 64 letters and digits.",
 			Query:   query(key)}},
 		UploadWrite: Route[None, api.UploadState]{&Endpoint{Name: prefix + "upload-write",
 			Pattern: "PUT " + path + "/upload",
@@ -81,10 +81,10 @@ func filesBelow(prefix, path string, place ...Param) Files {
 				"connection to the agent is waited for.",
 			Query: query(key, Param{"offset", "place of the first byte, not beyond what is there"})}},
 		UploadFinish: Route[api.FinishRequest, api.FileInfo]{&Endpoint{Name: prefix + "upload-finish",
-			Pattern: "POST " + path + "/upload", Summary: "Make an uploaded file appear, whole and at once.",
+			Pattern: "POST " + path + "/upload", Summary: "Finish an upload: the file appears as a whole.",
 			Query: query(key)}},
 		UploadDrop: Route[None, None]{&Endpoint{Name: prefix + "upload-drop", Pattern: "DELETE " + path + "/upload",
-			Summary: "Forget an upload.", Query: query(key), Status: http.StatusNoContent}},
+			Summary: "Discard an upload.", Query: query(key), Status: http.StatusNoContent}},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // Routes of machines, devices, usage, images and environments.
 var (
 	Doctor = Route[None, []session.Check]{&Endpoint{Name: "doctor", Pattern: "GET /doctor",
-		Summary: "Probe the machine and say what is missing and how to mend it.",
+		Summary: "Check the machine: what is missing, and how to fix it.",
 		Query:   []Param{{"agent", "whose machine; empty: this computer's"}}}}
 	Machines = Route[None, []api.Machine]{&Endpoint{Name: "machines", Pattern: "GET /machines",
 		Summary: "List the agents and their machines."}}
@@ -25,18 +25,18 @@ var (
 	Images = Route[None, []hub.Image]{&Endpoint{Name: "images", Pattern: "GET /images",
 		Summary: "List the images that are on the agents' machines.", Query: agentQuery}}
 	ImagePull = Route[api.ImagePull, api.Operation]{&Endpoint{Name: "image-pull", Pattern: "POST /images/pull",
-		Summary: "Pull an image of a registry, as an operation. It goes on while nobody watches.",
+		Summary: "Pull an image, as an operation, which continues in the background.",
 		Status:  http.StatusAccepted}}
 	ImageRemove = Route[api.ImageRemoval, api.Operation]{&Endpoint{Name: "image-remove", Pattern: "POST /images/remove",
 		Summary: "Remove images, as an operation. One that a session uses stays.", Status: http.StatusAccepted}}
 	ImageDisk = Route[None, api.ImageDisk]{&Endpoint{Name: "image-disk", Pattern: "GET /images/disk",
-		Summary: "Say what images take on a machine's disk.",
+		Summary: "Show the disk use of images on a machine.",
 		Query:   []Param{{"agent", "whose machine; empty: this computer"}}}}
 	Environments = Route[None, []hub.Environment]{&Endpoint{Name: "environments", Pattern: "GET /environments",
 		Summary: "List the image families that the launcher offers."}}
 	EnvironmentFile = Route[None, api.EnvironmentFile]{&Endpoint{Name: "environment-file",
 		Pattern: "GET /environments/file",
-		Summary: "Say where one's own catalogue of environments is looked for, and what is wrong with it."}}
+		Summary: "Show the path of the user's catalogue of environments, and its problems."}}
 	Devices = Route[None, []api.DeviceBoard]{&Endpoint{Name: "devices", Pattern: "GET /devices",
 		Summary: "Show the devices of every agent, their load, and who holds them.", Query: agentQuery}}
 	DeviceHistory = Route[None, []session.DevicePoint]{&Endpoint{Name: "device-history",
@@ -44,7 +44,7 @@ var (
 		Summary: "Read the samples of a device, one a minute beyond the last hour.",
 		Query:   []Param{{"since", "only newer ones; empty: the last hour"}}}}
 	Resources = Route[None, []api.ResourceSummary]{&Endpoint{Name: "resources", Pattern: "GET /resources",
-		Summary: "Sum up what each agent's machine has, promised and uses, and what one's own sessions hold."}}
+		Summary: "Show each machine's resources: total, allocated, in use, and allocated to own sessions."}}
 	Accounts = Route[None, api.UsageReport]{&Endpoint{Name: "accounts", Pattern: "GET /usage",
 		Summary: "Read what was used in a span of time.", Query: accountQuery}}
 	AccountsCSV = Route[None, None]{&Endpoint{Name: "accounts-csv", Pattern: "GET /usage.csv",

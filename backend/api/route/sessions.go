@@ -11,10 +11,10 @@ import (
 // Routes of sessions, launches and the queue.
 var (
 	Commit = Route[api.Commit, api.Operation]{&Endpoint{Name: "commit", Pattern: "POST /sessions/{id}/commit",
-		Summary: "Make an image of a running interactive session, as an operation. Folders, mounts and /home/work " +
-			"are not part of it.", Status: http.StatusAccepted}}
+		Summary: "Create an image from a running interactive session, as an operation. Folders, mounts and " +
+			"/home/work are not included.", Status: http.StatusAccepted}}
 	Queue = Route[None, []api.Session]{&Endpoint{Name: "queue", Pattern: "GET /queue",
-		Summary: "List the sessions that wait, agent by agent in the order of their turn.", Query: agentQuery}}
+		Summary: "List waiting sessions by agent, in queue order.", Query: agentQuery}}
 	Sessions = Route[None, []api.Session]{&Endpoint{Name: "sessions", Pattern: "GET /sessions",
 		Summary: "List sessions, newest first.", Query: []Param{{"state", "live, finished or all (default)"},
 			{"limit", "at most this many"}, {"offset", "skip this many"}, agentQuery[0]}}}
@@ -22,23 +22,23 @@ var (
 		Summary: "Launch a session.", Status: http.StatusCreated}}
 	LaunchMany = Route[api.LaunchManyRequest, []api.Launched]{&Endpoint{Name: "launch-many", Pattern: "POST /launches",
 		Summary: "Launch several sessions of one spec. Each has its own outcome, in the order of their numbers; a " +
-			"spec that is wrong launches none."}}
+			"invalid spec launches none."}}
 	Preview = Route[session.Spec, api.Preview]{&Endpoint{Name: "preview", Pattern: "POST /preview",
-		Summary: "Say what a launch would do, with every field that is wrong.",
-		Query:   []Param{{"owner", "for whom, as in a launch; empty: oneself"}}}}
+		Summary: "Show what a launch would do, and every invalid field.",
+		Query:   []Param{{"owner", "the owner, as in a launch; empty: the caller"}}}}
 	Session = Route[None, api.Session]{&Endpoint{Name: "session", Pattern: "GET /sessions/{id}",
 		Summary: "Show one session, by id or by the name of a live one."}}
 	SessionUpdate = Route[api.SessionUpdate, api.Session]{&Endpoint{Name: "session-update",
 		Pattern: "PATCH /sessions/{id}",
-		Summary: "Rename a live session, change the priority of one that waits, or the tags of any."}}
+		Summary: "Rename a live session, change the priority of a waiting one, or the tags of any."}}
 	Keep = Route[api.KeepRequest, api.Session]{&Endpoint{Name: "keep", Pattern: "POST /sessions/{id}/keep",
 		Summary: "Protect a session from being reclaimed as idle for some time."}}
 	IdleSimulation = Route[session.IdlePolicy, session.IdleSimulation]{&Endpoint{Name: "idle-simulation",
 		Pattern: "POST /sessions/{id}/idle-simulation",
-		Summary: "Say what an idle policy would have made of a session. It changes nothing."}}
+		Summary: "Show what an idle policy would have done with a session. Nothing is changed."}}
 	Terminate = Route[api.TerminateRequest, api.Session]{&Endpoint{Name: "terminate",
 		Pattern: "POST /sessions/{id}/terminate",
-		Summary: "End a session.", Status: http.StatusAccepted}}
+		Summary: "Terminate a session.", Status: http.StatusAccepted}}
 	History = Route[None, []session.Phase]{&Endpoint{Name: "history", Pattern: "GET /sessions/{id}/history",
 		Summary: "Show the phases and steps a session went through. Filters are joined by and; each may hold " +
 			"several values separated by commas.", Query: []Param{{"id", "only this phase's record"},
@@ -49,7 +49,7 @@ var (
 			{"sort", "created (default) or updated; with a - in front the newest first"}}}}
 	Logs = Route[None, None]{&Endpoint{Name: "logs", Pattern: "GET /sessions/{id}/logs",
 		Summary: "Read a kernel's log. It is kept after the session has ended.",
-		Query: []Param{{"kernel", "main1 if empty"}, {"follow", "1: go on until the session ends"},
+		Query: []Param{{"kernel", "main1 if empty"}, {"follow", "1: follow until the session ends"},
 			{"tail", "only the last lines"}, {"timestamps", "1: begin each line with its time"}}, Stream: Text}}
 	Usage = Route[None, []session.Usage]{&Endpoint{Name: "usage", Pattern: "GET /sessions/{id}/usage",
 		Summary: "Read the samples of the last hour.", Query: []Param{{"since", "only newer ones"}}}}
@@ -62,11 +62,11 @@ var (
 		Summary: "End a shell.", Status: http.StatusNoContent}}
 	TerminalSearch = Route[None, api.TerminalSearch]{&Endpoint{Name: "terminal-search",
 		Pattern: "GET /sessions/{id}/terminal-search",
-		Summary: "Find a text in what the session's shells have printed, in letters of either case.",
+		Summary: "Search the output of the session's shells, ignoring case.",
 		Query:   []Param{{"q", "the text, of 1 to 200 bytes"}}}}
 	TerminalOutput = Route[None, None]{&Endpoint{Name: "terminal-output",
 		Pattern: "GET /sessions/{id}/terminals/{terminal}/output",
-		Summary: "Download what a shell has printed, as far as it is kept.",
+		Summary: "Download the stored output of a shell.",
 		Query:   []Param{{"form", "text, as a person has read it, or raw; text if empty"}}, Stream: Text}}
 	TerminalAttach = Route[None, None]{&Endpoint{Name: "terminal-attach",
 		Pattern: "GET /sessions/{id}/terminals/{terminal}/attach",
@@ -81,19 +81,19 @@ var (
 		Summary: "List what a session can serve."}}
 	AppOpen = Route[api.OpenRequest, api.Opened]{&Endpoint{Name: "app-open",
 		Pattern: "POST /sessions/{id}/apps/{app}/open",
-		Summary: "Start an app if need be, wait for it, and open it."}}
+		Summary: "Start an app if necessary, wait for it, and open it."}}
 	AppDoorClose = Route[None, None]{&Endpoint{Name: "app-door-close", Pattern: "DELETE /sessions/{id}/apps/{app}/door",
-		Summary: "Close the port of this computer that leads to an app.", Status: http.StatusNoContent}}
+		Summary: "Close the local port of an app.", Status: http.StatusNoContent}}
 	AppStop = Route[None, None]{&Endpoint{Name: "app-stop", Pattern: "POST /sessions/{id}/apps/{app}/stop",
 		Summary: "Stop an app.", Status: http.StatusNoContent}}
 	SSHAccess = Route[None, api.SSHAccess]{&Endpoint{Name: "ssh-access", Pattern: "GET /sessions/{id}/ssh",
-		Summary: "Say how a running session is reached by ssh."}}
+		Summary: "Show how to reach a running session by ssh."}}
 	SSHTest = Route[None, api.SSHTest]{&Endpoint{Name: "ssh-test", Pattern: "POST /sessions/{id}/ssh/test",
-		Summary: "Log in to a session as ssh would, and say how it went."}}
+		Summary: "Test the ssh login to a session."}}
 	SSHStream = Route[None, None]{&Endpoint{Name: "ssh-stream", Pattern: "GET /sessions/{id}/ssh/stream",
 		Summary: "Connect to a session's ssh server. Each binary message is some bytes of the connection. A failure " +
 			"is told as in attach.", Query: []Param{{"kernel", "main1 if empty"},
 			{"bulk", "1: it is made for files, and gives way to what a person waits for"}}, Stream: WebSocket}}
 	SessionRecipe = Route[None, api.Recipe]{&Endpoint{Name: "session-recipe", Pattern: "GET /sessions/{id}/recipe",
-		Summary: "Read what a session was asked for as a recipe. It has no secrets."}}
+		Summary: "Read the spec of a session as a recipe, without secrets."}}
 )

@@ -2334,43 +2334,43 @@ export interface WindowRequest {
 
 /** Every endpoint of the API by its name. */
 export const routes = {
-  /** Say what is running. */
+  /** Show the running version. */
   "version": { method: "GET", path: "/api/v1/version" },
-  /** Say whether what is served is a demonstration, and which. */
+  /** Show whether this is a demo, and its state. */
   "demo": { method: "GET", path: "/api/v1/demo" },
-  /** Close the lid of a demonstration's laptop, which cuts the tunnel, or open it. */
+  /** Close or open the lid of a demo's laptop. Closing it cuts the tunnel. */
   "demo-lid": { method: "PUT", path: "/api/v1/demo/lid" },
-  /** Start a demonstration beside what is real, with a folder and a port of its own, unless it runs. */
+  /** Start a demo with its own folder and port, unless one is running. */
   "demo-start": { method: "POST", path: "/api/v1/demo/start" },
   /** Read this document. */
   "openapi": { method: "GET", path: "/api/v1/openapi.json" },
-  /** Make a one-time address that logs a browser in. It is valid for one minute. */
+  /** Create a login link. It can be used once, within one minute. */
   "login-link": { method: "POST", path: "/api/v1/login" },
   /** Make an address for a browser's arguments. It leads this user's connections to a one-time address. */
   "login-pass": { method: "POST", path: "/api/v1/login/pass" },
-  /** Probe the machine and say what is missing and how to mend it. */
+  /** Check the machine: what is missing, and how to fix it. */
   "doctor": { method: "GET", path: "/api/v1/doctor", query: ["agent"] },
   /** Follow every change. */
   "events": { method: "GET", path: "/api/v1/events", query: ["epoch", "after", "shell"] },
   /** List the agents and their machines. */
   "machines": { method: "GET", path: "/api/v1/machines" },
-  /** List the agents that are known here and how each is reached. */
+  /** List agents and their connections. */
   "agents": { method: "GET", path: "/api/v1/agents" },
-  /** Add an agent, or only probe one. The work goes on as an operation, which may ask for a password, a host key or a pairing code. */
+  /** Add an agent, or only probe one, as an operation, which may ask for a password, a host key or a pairing code. */
   "agent-add": { method: "POST", path: "/api/v1/agents" },
   /** Show one agent. */
   "agent": { method: "GET", path: "/api/v1/agents/{agent}" },
-  /** Rename an agent or put it into another resource group. */
+  /** Rename an agent or change its resource group. */
   "agent-update": { method: "PATCH", path: "/api/v1/agents/{agent}" },
-  /** Forget an agent, as an operation. Its sessions go on unless it is uninstalled. */
+  /** Remove an agent, as an operation. Its sessions keep running unless it is uninstalled. */
   "agent-remove": { method: "POST", path: "/api/v1/agents/{agent}/remove" },
   /** Probe an agent's machine again, as an operation. */
   "agent-probe": { method: "POST", path: "/api/v1/agents/{agent}/probe" },
-  /** Bring this version to an agent's machine, as an operation. Its sessions go on. */
+  /** Upgrade an agent to this version, as an operation. Its sessions keep running. */
   "agent-upgrade": { method: "POST", path: "/api/v1/agents/{agent}/upgrade" },
-  /** Try at once to reach an agent. It may ask a person, as an operation does. */
+  /** Reconnect an agent now, as an operation, which may ask for input. */
   "agent-reconnect": { method: "POST", path: "/api/v1/agents/{agent}/reconnect" },
-  /** Answer the question of an agent that shows another key than before. */
+  /** Confirm or reject the changed key of an agent. */
   "agent-answer": { method: "POST", path: "/api/v1/agents/{agent}/answer" },
   /** List the computers that are paired with an agent. */
   "paired-clients": { method: "GET", path: "/api/v1/agents/{agent}/clients" },
@@ -2404,55 +2404,55 @@ export const routes = {
   "image-send": { method: "POST", path: "/api/v1/images/send" },
   /** List the images that are on the agents' machines. */
   "images": { method: "GET", path: "/api/v1/images", query: ["agent"] },
-  /** Pull an image of a registry, as an operation. It goes on while nobody watches. */
+  /** Pull an image, as an operation, which continues in the background. */
   "image-pull": { method: "POST", path: "/api/v1/images/pull" },
   /** Remove images, as an operation. One that a session uses stays. */
   "image-remove": { method: "POST", path: "/api/v1/images/remove" },
-  /** Say what images take on a machine's disk. */
+  /** Show the disk use of images on a machine. */
   "image-disk": { method: "GET", path: "/api/v1/images/disk", query: ["agent"] },
-  /** Make an image of a running interactive session, as an operation. Folders, mounts and /home/work are not part of it. */
+  /** Create an image from a running interactive session, as an operation. Folders, mounts and /home/work are not included. */
   "commit": { method: "POST", path: "/api/v1/sessions/{id}/commit" },
   /** List the image families that the launcher offers. */
   "environments": { method: "GET", path: "/api/v1/environments" },
-  /** Say where one's own catalogue of environments is looked for, and what is wrong with it. */
+  /** Show the path of the user's catalogue of environments, and its problems. */
   "environment-file": { method: "GET", path: "/api/v1/environments/file" },
-  /** List the resource presets, those of one's own after those built in. */
+  /** List resource presets: built-in ones first, then the user's own. */
   "presets": { method: "GET", path: "/api/v1/presets" },
-  /** Save a preset of one's own. */
+  /** Save a preset. */
   "preset-create": { method: "POST", path: "/api/v1/presets" },
-  /** Rename or change a preset of one's own. */
+  /** Rename or change a preset. */
   "preset-update": { method: "PATCH", path: "/api/v1/presets/{id}" },
-  /** Forget a preset of one's own. */
+  /** Delete a preset. */
   "preset-delete": { method: "DELETE", path: "/api/v1/presets/{id}" },
   /** Show the devices of every agent, their load, and who holds them. */
   "devices": { method: "GET", path: "/api/v1/devices", query: ["agent"] },
   /** Read the samples of a device, one a minute beyond the last hour. */
   "device-history": { method: "GET", path: "/api/v1/machines/{agent}/devices/{device}/history", query: ["since"] },
-  /** Sum up what each agent's machine has, promised and uses, and what one's own sessions hold. */
+  /** Show each machine's resources: total, allocated, in use, and allocated to own sessions. */
   "resources": { method: "GET", path: "/api/v1/resources" },
   /** Read what was used in a span of time. */
   "accounts": { method: "GET", path: "/api/v1/usage", query: ["from", "to", "bucket", "by", "label", "agent"] },
   /** Read what was used in a span of time as a CSV table. */
   "accounts-csv": { method: "GET", path: "/api/v1/usage.csv", query: ["from", "to", "bucket", "by", "label", "agent"] },
-  /** List the sessions that wait, agent by agent in the order of their turn. */
+  /** List waiting sessions by agent, in queue order. */
   "queue": { method: "GET", path: "/api/v1/queue", query: ["agent"] },
   /** List sessions, newest first. */
   "sessions": { method: "GET", path: "/api/v1/sessions", query: ["state", "limit", "offset", "agent"] },
   /** Launch a session. */
   "launch": { method: "POST", path: "/api/v1/sessions" },
-  /** Launch several sessions of one spec. Each has its own outcome, in the order of their numbers; a spec that is wrong launches none. */
+  /** Launch several sessions of one spec. Each has its own outcome, in the order of their numbers; a invalid spec launches none. */
   "launch-many": { method: "POST", path: "/api/v1/launches" },
-  /** Say what a launch would do, with every field that is wrong. */
+  /** Show what a launch would do, and every invalid field. */
   "preview": { method: "POST", path: "/api/v1/preview", query: ["owner"] },
   /** Show one session, by id or by the name of a live one. */
   "session": { method: "GET", path: "/api/v1/sessions/{id}" },
-  /** Rename a live session, change the priority of one that waits, or the tags of any. */
+  /** Rename a live session, change the priority of a waiting one, or the tags of any. */
   "session-update": { method: "PATCH", path: "/api/v1/sessions/{id}" },
   /** Protect a session from being reclaimed as idle for some time. */
   "keep": { method: "POST", path: "/api/v1/sessions/{id}/keep" },
-  /** Say what an idle policy would have made of a session. It changes nothing. */
+  /** Show what an idle policy would have done with a session. Nothing is changed. */
   "idle-simulation": { method: "POST", path: "/api/v1/sessions/{id}/idle-simulation" },
-  /** End a session. */
+  /** Terminate a session. */
   "terminate": { method: "POST", path: "/api/v1/sessions/{id}/terminate" },
   /** Show the phases and steps a session went through. Filters are joined by and; each may hold several values separated by commas. */
   "history": { method: "GET", path: "/api/v1/sessions/{id}/history", query: ["id", "phase", "result", "from", "to", "code", "text", "sort"] },
@@ -2466,9 +2466,9 @@ export const routes = {
   "terminal-open": { method: "POST", path: "/api/v1/sessions/{id}/terminals" },
   /** End a shell. */
   "terminal-close": { method: "DELETE", path: "/api/v1/sessions/{id}/terminals/{terminal}" },
-  /** Find a text in what the session's shells have printed, in letters of either case. */
+  /** Search the output of the session's shells, ignoring case. */
   "terminal-search": { method: "GET", path: "/api/v1/sessions/{id}/terminal-search", query: ["q"] },
-  /** Download what a shell has printed, as far as it is kept. */
+  /** Download the stored output of a shell. */
   "terminal-output": { method: "GET", path: "/api/v1/sessions/{id}/terminals/{terminal}/output", query: ["form"] },
   /** Join a shell from an offset. Each binary message is one frame of the attach protocol without its length. A failure is one text message, a Problem, before the close with 4000 and its HTTP status. */
   "terminal-attach": { method: "GET", path: "/api/v1/sessions/{id}/terminals/{terminal}/attach", query: ["offset", "client"] },
@@ -2476,19 +2476,19 @@ export const routes = {
   "exec": { method: "GET", path: "/api/v1/sessions/{id}/exec" },
   /** List what a session can serve. */
   "apps": { method: "GET", path: "/api/v1/sessions/{id}/apps" },
-  /** Start an app if need be, wait for it, and open it. */
+  /** Start an app if necessary, wait for it, and open it. */
   "app-open": { method: "POST", path: "/api/v1/sessions/{id}/apps/{app}/open" },
-  /** Close the port of this computer that leads to an app. */
+  /** Close the local port of an app. */
   "app-door-close": { method: "DELETE", path: "/api/v1/sessions/{id}/apps/{app}/door" },
   /** Stop an app. */
   "app-stop": { method: "POST", path: "/api/v1/sessions/{id}/apps/{app}/stop" },
-  /** Say how ssh on this computer reaches sessions. */
+  /** Show how ssh on this computer reaches sessions. */
   "ssh-setup": { method: "GET", path: "/api/v1/ssh" },
-  /** Have the person's own configuration of ssh include that of the sessions, or no longer. */
+  /** Include the ssh configuration of sessions in the user's own, or stop including it. */
   "ssh-update": { method: "PUT", path: "/api/v1/ssh" },
-  /** Say how a running session is reached by ssh. */
+  /** Show how to reach a running session by ssh. */
   "ssh-access": { method: "GET", path: "/api/v1/sessions/{id}/ssh" },
-  /** Log in to a session as ssh would, and say how it went. */
+  /** Test the ssh login to a session. */
   "ssh-test": { method: "POST", path: "/api/v1/sessions/{id}/ssh/test" },
   /** Connect to a session's ssh server. Each binary message is some bytes of the connection. A failure is told as in attach. */
   "ssh-stream": { method: "GET", path: "/api/v1/sessions/{id}/ssh/stream", query: ["kernel", "bulk"] },
@@ -2506,13 +2506,13 @@ export const routes = {
   "file-move": { method: "POST", path: "/api/v1/sessions/{id}/files/move", query: ["path", "kernel", "to"] },
   /** Make a directory. */
   "directory-make": { method: "POST", path: "/api/v1/sessions/{id}/files/directory", query: ["path", "kernel", "parents"] },
-  /** Say how far an upload is. Its key, 1 to 64 letters and digits, is chosen by who uploads. */
+  /** Show the progress of an upload. The client chooses its key, 1 to 64 letters and digits. */
   "upload": { method: "GET", path: "/api/v1/sessions/{id}/files/upload", query: ["path", "kernel", "key"] },
   /** Add the body's bytes to an upload, which gathers hidden until it is finished. A lost connection to the agent is waited for. */
   "upload-write": { method: "PUT", path: "/api/v1/sessions/{id}/files/upload", query: ["path", "kernel", "key", "offset"] },
-  /** Make an uploaded file appear, whole and at once. */
+  /** Finish an upload: the file appears as a whole. */
   "upload-finish": { method: "POST", path: "/api/v1/sessions/{id}/files/upload", query: ["path", "kernel", "key"] },
-  /** Forget an upload. */
+  /** Discard an upload. */
   "upload-drop": { method: "DELETE", path: "/api/v1/sessions/{id}/files/upload", query: ["path", "kernel", "key"] },
   /** Read files and directories as one archive, which is made while it is sent. Links are left out. */
   "file-zip": { method: "GET", path: "/api/v1/sessions/{id}/files/zip", query: ["path", "kernel", "name"] },
@@ -2546,13 +2546,13 @@ export const routes = {
   "folder-file-move": { method: "POST", path: "/api/v1/folders/{folder}/files/move", query: ["path", "agent", "to"] },
   /** Make a directory. */
   "folder-directory-make": { method: "POST", path: "/api/v1/folders/{folder}/files/directory", query: ["path", "agent", "parents"] },
-  /** Say how far an upload is. Its key, 1 to 64 letters and digits, is chosen by who uploads. */
+  /** Show the progress of an upload. The client chooses its key, 1 to 64 letters and digits. */
   "folder-upload": { method: "GET", path: "/api/v1/folders/{folder}/files/upload", query: ["path", "agent", "key"] },
   /** Add the body's bytes to an upload, which gathers hidden until it is finished. A lost connection to the agent is waited for. */
   "folder-upload-write": { method: "PUT", path: "/api/v1/folders/{folder}/files/upload", query: ["path", "agent", "key", "offset"] },
-  /** Make an uploaded file appear, whole and at once. */
+  /** Finish an upload: the file appears as a whole. */
   "folder-upload-finish": { method: "POST", path: "/api/v1/folders/{folder}/files/upload", query: ["path", "agent", "key"] },
-  /** Forget an upload. */
+  /** Discard an upload. */
   "folder-upload-drop": { method: "DELETE", path: "/api/v1/folders/{folder}/files/upload", query: ["path", "agent", "key"] },
   /** Read files and directories as one archive, which is made while it is sent. Links are left out. */
   "folder-file-zip": { method: "GET", path: "/api/v1/folders/{folder}/files/zip", query: ["path", "agent", "name"] },
@@ -2560,37 +2560,37 @@ export const routes = {
   "recents": { method: "GET", path: "/api/v1/recents" },
   /** Pin, unpin or rename an entry of the launch history. */
   "recent-update": { method: "PATCH", path: "/api/v1/recents/{id}" },
-  /** Forget an entry of the launch history. */
+  /** Delete an entry of the launch history. */
   "recent-delete": { method: "DELETE", path: "/api/v1/recents/{id}" },
   /** Read an entry of the launch history as a recipe. */
   "recent-recipe": { method: "GET", path: "/api/v1/recents/{id}/recipe" },
-  /** Read what a session was asked for as a recipe. It has no secrets. */
+  /** Read the spec of a session as a recipe, without secrets. */
   "session-recipe": { method: "GET", path: "/api/v1/sessions/{id}/recipe" },
-  /** Read a recipe's text. It launches nothing; see preview for what its values are worth here. */
+  /** Parse a recipe. Nothing is launched; preview validates its values. */
   "recipe-read": { method: "POST", path: "/api/v1/recipes/read" },
   /** Compare two specs field by field. */
   "recipe-compare": { method: "POST", path: "/api/v1/recipes/compare" },
-  /** Say what a slipway:// link asks for, without doing it. */
+  /** Show what a slipway:// link asks for, without doing it. */
   "link-read": { method: "POST", path: "/api/v1/links/read" },
   /** Read the settings. */
   "settings": { method: "GET", path: "/api/v1/settings" },
   /** Replace the settings. */
   "settings-update": { method: "PUT", path: "/api/v1/settings" },
-  /** Read every setting with where it stands, what overrides it and what is wrong. */
+  /** Read all settings with their source, overrides and problems. */
   "settings-file": { method: "GET", path: "/api/v1/settings/file" },
-  /** Change one setting in the file, or take it out. */
+  /** Change or reset one setting in the file. */
   "setting-update": { method: "PATCH", path: "/api/v1/settings/file/{name}" },
-  /** Read the end of Slipway's own log, without secrets. */
+  /** Read the end of Slipway's log, with secrets removed. */
   "log": { method: "GET", path: "/api/v1/log", query: ["tail"] },
-  /** Sum up versions, checks, settings and the log for somebody who helps, without secrets. */
+  /** Create a support report with secrets removed. */
   "diagnostics": { method: "GET", path: "/api/v1/diagnostics" },
-  /** Say whether the desktop shows notices, or the pages do. */
+  /** Show whether the desktop or the browser shows notifications. */
   "notifier": { method: "GET", path: "/api/v1/notifier" },
-  /** Have the desktop show a notice. */
+  /** Show a test notification on the desktop. */
   "notifier-try": { method: "POST", path: "/api/v1/notifier" },
   /** Bring the desktop window to the front, if a desktop shell is connected, and show a page in it. */
   "window-show": { method: "POST", path: "/api/v1/window" },
-  /** Stop the control plane. Sessions go on. */
+  /** Stop the control plane. Sessions keep running. */
   "shutdown": { method: "POST", path: "/api/v1/shutdown" },
 } as const;
 
