@@ -33,9 +33,6 @@ func (t *Tunnel) Stats() Stats {
 	return s
 }
 
-// rtt returns the smoothed round trip, 0 while unknown.
-func (t *Tunnel) rtt() time.Duration { return time.Duration(t.smoothRTT.Load()) }
-
 // Probe asks the peer for a sign of life over the first carrier and waits for it. It fails with ctx's error or, when
 // the tunnel has ended, net.ErrClosed.
 func (t *Tunnel) Probe(ctx context.Context) error {
@@ -117,8 +114,8 @@ func (t *Tunnel) measured(rtt time.Duration) {
 	}
 }
 
-// beat asks for signs of life and ends the tunnel when there have been none for
-// too long.
+// beat asks for signs of life on every carrier and ends one that has been silent
+// for too long. The end of the second one ends only itself.
 func (t *Tunnel) beat() {
 	ticker := time.NewTicker(min(t.cfg.Heartbeat, t.cfg.Silence/2))
 	defer ticker.Stop()
@@ -129,32 +126,24 @@ func (t *Tunnel) beat() {
 			return
 		case <-ticker.C:
 		}
-		if silent := time.Since(time.Unix(0, t.primary.lastHeard.Load())); silent > t.cfg.Silence {
-			t.lose(t.primary, ErrSilent)
-			return
+		t.mu.Lock()
+		carriers := t.carriers()
+		t.mu.Unlock()
+		for _, c := range carriers {
+			switch {
+			case time.Since(time.Unix(0, c.lastHeard.Load())) > t.cfg.Silence:
+				t.lose(c, ErrSilent)
+			case c == t.primary:
+				t.ping(nil)
+			default:
+				c.answer(func(c *carrier) {
+					if len(c.pings) == 0 {
+						c.pings = append(c.pings, 0) // nothing is measured by it
+					}
+				})
+			}
 		}
-		t.ping(nil)
-		t.beatBulk()
 	}
-}
-
-// beatBulk does the same for the second carrier, whose end ends only itself.
-func (t *Tunnel) beatBulk() {
-	t.mu.Lock()
-	bulk := t.bulk
-	t.mu.Unlock()
-	if bulk == nil {
-		return
-	}
-	if silent := time.Since(time.Unix(0, bulk.lastHeard.Load())); silent > t.cfg.Silence {
-		t.lose(bulk, ErrSilent)
-		return
-	}
-	bulk.answer(func(c *carrier) {
-		if len(c.pings) == 0 {
-			c.pings = append(c.pings, 0) // nothing is measured by it
-		}
-	})
 }
 
 // pathKind is what a socket is set to.

@@ -33,7 +33,7 @@ type carrier struct {
 	index   uint32 // 0 carries everything, 1 bulk alone
 	session *smux.Session
 	pipe    *conduit
-	voice   voice
+	signals signalStream
 	wake    chan struct{} // something may have become sendable
 
 	deadline time.Time // of writes; for the one who writes
@@ -81,12 +81,12 @@ type pending struct {
 	kind    pathKind // that the socket is set to
 }
 
-// voice is the stream that carries this side's signals.
-type voice struct {
+// signalStream is the stream that carries this side's signals.
+type signalStream struct {
 	*smux.Stream
 	id      atomic.Uint32
 	allowed allowance
-	words   []byte // signals to be written
+	waiting []byte // signals to be written
 }
 
 // pendingNumber is a number to send as soon as possible; only the last counts.
@@ -109,7 +109,7 @@ func newCarrier(t *Tunnel, conn net.Conn, index uint32) *carrier {
 		streamBook: streamBook{flows: map[uint32]*flow{}},
 	}
 	c.know = sync.OnceFunc(func() { close(c.over) })
-	c.voice.allowed.begin()
+	c.signals.allowed.begin()
 	c.lastHeard.Store(time.Now().UnixNano())
 	return c
 }
@@ -131,10 +131,10 @@ func (c *carrier) start() error {
 	if c.session, err = side(c.pipe, config); err != nil {
 		return fmt.Errorf("tunnel: %w", err)
 	}
-	if c.voice.Stream, err = c.session.OpenStream(); err != nil {
+	if c.signals.Stream, err = c.session.OpenStream(); err != nil {
 		return c.pipe.cause(err)
 	}
-	c.voice.id.Store(c.voice.ID())
+	c.signals.id.Store(c.signals.ID())
 	return nil
 }
 

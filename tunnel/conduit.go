@@ -40,7 +40,7 @@ type conduit struct {
 	out     []byte     // frames to be sent
 	spare   []byte     // a buffer for the next ones
 	filling bool       // the sender has the library write, and will look
-	deaf    bool       // nothing is sent any more
+	stopped bool       // nothing is sent any more
 }
 
 // frames is what was read and not yet handed out. It belongs to the library's
@@ -142,8 +142,8 @@ func (p *conduit) updated(id uint32) error {
 		return fmt.Errorf("tunnel: read: %w", err)
 	}
 	p.pending = p.head[:]
-	allowed := &p.c.voice.allowed
-	if id != p.c.voice.id.Load() {
+	allowed := &p.c.signals.allowed
+	if id != p.c.signals.id.Load() {
 		f := p.c.find(id)
 		if f == nil {
 			return nil // of a stream that is over
@@ -228,7 +228,7 @@ func (p *conduit) put(v ...[]byte) int {
 	p.mu.Lock()
 	for _, b := range v {
 		n += len(b)
-		if !p.deaf {
+		if !p.stopped {
 			p.out = append(p.out, b...)
 		}
 	}
@@ -288,7 +288,7 @@ func (p *conduit) take() []byte {
 func (p *conduit) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.out, p.spare, p.deaf = nil, nil, true
+	p.out, p.spare, p.stopped = nil, nil, true
 }
 
 // heard counts what arrives and when.

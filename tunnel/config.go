@@ -69,7 +69,7 @@ const (
 // versionRange are the versions that one side speaks, both ends included.
 type versionRange struct{ Min, Max uint8 }
 
-// best returns the highest version that both speak, 0 if there is none.
+// best returns the highest version that both sendSignals, 0 if there is none.
 func (r versionRange) best(other versionRange) uint8 {
 	v := min(r.Max, other.Max)
 	if v < r.Min || v < other.Min {
@@ -78,7 +78,7 @@ func (r versionRange) best(other versionRange) uint8 {
 	return v
 }
 
-// VersionError says that the two sides speak no common version.
+// VersionError says that the two sides sendSignals no common version.
 type VersionError struct {
 	OursMin, OursMax     uint8
 	TheirsMin, TheirsMax uint8
@@ -95,9 +95,9 @@ func (e *VersionError) Older() bool { return e.TheirsMax < e.OursMin }
 // What a handshake or a tunnel ends with.
 var (
 	// ErrHandshake means that what answered is no Slipway tunnel, or a broken one.
-	ErrHandshake = errors.New("tunnel: the peer does not speak the tunnel's handshake")
+	ErrHandshake = errors.New("tunnel: the peer does not sendSignals the tunnel's handshake")
 	// ErrDowngrade means that somebody tried to have an older version chosen.
-	ErrDowngrade = errors.New("tunnel: the version chosen is not the best that both sides speak")
+	ErrDowngrade = errors.New("tunnel: the version chosen is not the best that both sides sendSignals")
 	// ErrRefused means that the host takes no further tunnel, or not this carrier.
 	ErrRefused = errors.New("tunnel: the peer refused the connection")
 	// ErrSilent means that the peer has said nothing for too long.

@@ -90,11 +90,9 @@ func (t *Tunnel) keepJoined(d Dialer) {
 			case <-ctx.Done():
 			}
 		}
-		timer := time.NewTimer(pause)
 		select {
-		case <-timer.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
-			timer.Stop()
 		}
 		pause = min(2*pause, joinRarely)
 	}

@@ -337,7 +337,7 @@ func (f *flow) grow() {
 		return
 	}
 	now := time.Now()
-	fast := now.Sub(in.grown) <= 2*max(f.t.rtt(), 4*time.Millisecond)
+	fast := now.Sub(in.grown) <= 2*max(time.Duration(f.t.smoothRTT.Load()), 4*time.Millisecond)
 	in.mark, in.grown = in.consumed, now
 	if fast && !in.released && in.window < defaultWindow && f.t.reserve(int64(in.window)) {
 		in.window *= 2

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -83,8 +84,8 @@ type link interface {
 }
 
 // Line keeps one tunnel to one peer alive for as long as it runs. When the
-// tunnel is lost it dials another one: streams are mortal, and whatever lives
-// longer resumes on the next tunnel. All methods are safe for concurrent use.
+// tunnel is lost it dials another one: streams end with their tunnel, and
+// whatever lives longer resumes on the next. All methods are safe for concurrent use.
 //
 // A peer that is silent is asked for a sign of life, and given up after two
 // questions without an answer. Meanwhile a fresh tunnel is dialled already: a
@@ -92,17 +93,17 @@ type link interface {
 // Attempts that nobody watches are silent. What they cannot do without a person
 // stops them until [Line.Reconnect].
 type Line struct {
-	config  LineConfig
-	nudges  chan struct{} // of capacity 1
-	manual  chan manualTry
-	running sync.Mutex // held by Run
+	config   LineConfig
+	nudges   chan struct{} // of capacity 1
+	manual   chan manualTry
+	running  sync.Mutex   // held by Run
+	attached atomic.Int64 // streams that a person or a transfer waits on
 
-	mu       sync.Mutex // guards what follows
-	status   LineStatus
-	link     link // nil: none is up
-	attached int  // streams of it that a person or a transfer waits on
-	changed  chan struct{}
-	over     bool // Run has returned
+	mu      sync.Mutex // guards what follows
+	status  LineStatus
+	link    link // nil: none is up
+	changed chan struct{}
+	over    bool // Run has returned
 }
 
 // manualTry is a person's wish to be connected.
@@ -153,26 +154,19 @@ func (l *Line) Open(ctx context.Context, class Class) (Stream, error) {
 	if err != nil || class == Control {
 		return stream, err
 	}
-	l.mu.Lock()
-	l.attached++
-	l.mu.Unlock()
-	return &attachedStream{Stream: stream, line: l}, nil
+	l.attached.Add(1)
+	return &attachedStream{Stream: stream, detach: sync.OnceFunc(func() { l.attached.Add(-1) })}, nil
 }
 
 // attachedStream is one that somebody waits on, so that the peer's silence is
 // noticed quickly.
 type attachedStream struct {
 	Stream
-	line *Line
-	once sync.Once
+	detach func()
 }
 
 func (s *attachedStream) Close() error {
-	s.once.Do(func() {
-		s.line.mu.Lock()
-		s.line.attached--
-		s.line.mu.Unlock()
-	})
+	s.detach()
 	return s.Stream.Close()
 }
 
@@ -281,8 +275,4 @@ func (l *Line) use(t link) {
 	l.link = t
 }
 
-func (l *Line) busy() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.attached > 0
-}
+func (l *Line) busy() bool { return l.attached.Load() > 0 }

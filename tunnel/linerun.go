@@ -187,7 +187,7 @@ func (r *lineRun) look(ctx context.Context) {
 	}
 	if received := r.up.Stats().Received; received != r.received {
 		r.received = received
-		r.calm()
+		r.confirm()
 		return
 	}
 	r.ask(ctx, r.patience(beatPatience))
@@ -232,14 +232,14 @@ func (r *lineRun) hear(ctx context.Context, err error) {
 	r.received = received
 	switch {
 	case heard:
-		r.calm()
+		r.confirm()
 		return
 	case ctx.Err() != nil || expired(r.up.Done()):
 		return
 	case r.suspect || r.checking:
 		r.silent++
 	}
-	if r.silent >= r.mercy() {
+	if r.silent >= r.probesAllowed() {
 		r.lose(ErrSilent)
 		return
 	}
@@ -255,17 +255,17 @@ func (r *lineRun) hear(ctx context.Context, err error) {
 	r.ask(ctx, r.patience(probePatience))
 }
 
-// mercy is how many questions without an answer end the tunnel. One that nobody
+// probesAllowed is how many questions without an answer end the tunnel. One that nobody
 // but a person can replace has as long as a busy machine or a bad path may need.
-func (r *lineRun) mercy() int {
+func (r *lineRun) probesAllowed() int {
 	if r.waits != nil || r.watched() || r.byPerson && r.carriers < 2 { // a second one comes without a question
 		return lastProbes
 	}
 	return probes
 }
 
-// calm notes that the peer lives.
-func (r *lineRun) calm() {
+// confirm notes that the peer lives.
+func (r *lineRun) confirm() {
 	r.heard = time.Now()
 	r.beat.Reset(r.interval())
 	if carriers := r.up.Stats().Carriers; carriers != r.carriers {

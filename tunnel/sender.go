@@ -78,8 +78,8 @@ func (c *carrier) prepare() (ended []*flow, quick bool, err error) {
 		quick = c.gate.quick()
 		if c.pipe.empty() && err == nil && c.bye && len(c.urgent)+len(c.paced) == 0 {
 			c.byeSent = true
-			c.voice.words = signal{kind: sigBye}.append(c.voice.words)
-			err = c.speak()
+			c.signals.waiting = signal{kind: sigBye}.append(c.signals.waiting)
+			err = c.sendSignals()
 		}
 		c.mu.Unlock()
 		if err != nil || !c.pipe.empty() {
@@ -102,25 +102,25 @@ func (c *carrier) more(ended []*flow) ([]*flow, error) {
 // fill has the library write what may be sent now: signals, then urgent
 // streams, then paced ones as far as the gate lets them.
 func (c *carrier) fill(ended []*flow) ([]*flow, error) {
-	if c.voice.allowed.room() < 2*batchNear {
+	if c.signals.allowed.room() < 2*batchNear {
 		return ended, nil // the peer has so many signals to take in
 	}
 	c.appendControl()
-	if err := c.speak(); err != nil {
+	if err := c.sendSignals(); err != nil {
 		return ended, err
 	}
 	var n int
 	var err error
 	size, frame := c.pipe.size(), c.gate.frame()
 	limit := size + batchUrgent
-	for len(c.urgent) > 0 && size+len(c.voice.words) < limit && err == nil {
+	for len(c.urgent) > 0 && size+len(c.signals.waiting) < limit && err == nil {
 		n, ended, err = c.take(ended, &c.urgent, frame)
 		size += n
 	}
 	if limit = frame; c.gate.near() {
 		limit = batchNear
 	}
-	for len(c.paced) > 0 && size+len(c.voice.words) < limit && c.gate.open() && err == nil {
+	for len(c.paced) > 0 && size+len(c.signals.waiting) < limit && c.gate.open() && err == nil {
 		if pause := c.gate.pause(time.Now()); pause > 0 {
 			c.wakeIn(pause)
 			break
@@ -130,19 +130,19 @@ func (c *carrier) fill(ended []*flow) ([]*flow, error) {
 		size += n
 	}
 	if c.gate.due() || c.gate.loose() && (len(c.paced) == 0 || !c.gate.open()) {
-		c.voice.words = signal{kind: sigMark, number: c.gate.mark(time.Now())}.append(c.voice.words)
+		c.signals.waiting = signal{kind: sigMark, number: c.gate.mark(time.Now())}.append(c.signals.waiting)
 	}
-	return ended, errors.Join(err, c.speak())
+	return ended, errors.Join(err, c.sendSignals())
 }
 
-// speak has the library write the signals that wait.
-func (c *carrier) speak() error {
-	if len(c.voice.words) == 0 {
+// sendSignals has the library write the signals that wait.
+func (c *carrier) sendSignals() error {
+	if len(c.signals.waiting) == 0 {
 		return nil
 	}
-	c.voice.allowed.sent.Add(uint32(len(c.voice.words)))
-	_, err := c.voice.Write(c.voice.words)
-	c.voice.words = c.voice.words[:0]
+	c.signals.allowed.sent.Add(uint32(len(c.signals.waiting)))
+	_, err := c.signals.Write(c.signals.waiting)
+	c.signals.waiting = c.signals.waiting[:0]
 	return err
 }
 
@@ -164,7 +164,7 @@ func (c *carrier) take(ended []*flow, queue *[]*flow, frame int) (int, []*flow, 
 	f.queued = false
 	n, err := f.send(frame)
 	if f.complete() {
-		c.voice.words = signal{kind: sigEnd, id: f.id, value: f.allowed.sent.Load()}.append(c.voice.words)
+		c.signals.waiting = signal{kind: sigEnd, id: f.id, value: f.allowed.sent.Load()}.append(c.signals.waiting)
 		if f.reach(endSent)&bothEnds == bothEnds {
 			ended = append(ended, f)
 		}
@@ -205,7 +205,7 @@ func (c *carrier) due(f *flow, what uint8) {
 }
 
 func (c *carrier) appendControl() {
-	b := c.voice.words
+	b := c.signals.waiting
 	for _, v := range c.pings {
 		b = signal{kind: sigPing, number: v}.append(b)
 	}
@@ -234,5 +234,5 @@ func (c *carrier) appendControl() {
 		clear(c.control[rest:])
 		c.control = c.control[:rest]
 	}
-	c.voice.words = b
+	c.signals.waiting = b
 }

@@ -179,11 +179,9 @@ func (t *Tunnel) awaitJoin(ctx context.Context, class Class) error {
 	if class != Bulk || expired(t.joining) {
 		return nil
 	}
-	patience := time.NewTimer(joinPatience)
-	defer patience.Stop()
 	select {
 	case <-t.joining:
-	case <-patience.C:
+	case <-time.After(joinPatience):
 	case <-t.done:
 	case <-ctx.Done():
 		return ctx.Err()
@@ -251,21 +249,14 @@ func (t *Tunnel) carriers() []*carrier {
 // waits for the peer to end too, since closing a connection on which bytes still
 // arrive would take back what was sent last.
 func (t *Tunnel) linger(c *carrier) {
-	if half, ok := halfOf(c.conn); ok && half.CloseWrite() == nil {
-		_ = c.conn.SetReadDeadline(time.Now().Add(closeTime))
-		return // the reader closes it at the peer's end
+	conn := c.conn
+	if carrier, ok := conn.(Carrier); ok {
+		conn = carrier.Conn
 	}
-	// Nothing tells the peer but the goodbye; it closes, which ends the reader.
-	_ = c.conn.SetReadDeadline(time.Now().Add(closeTime))
-}
-
-// halfOf finds out whether a connection can end one direction.
-func halfOf(conn net.Conn) (interface{ CloseWrite() error }, bool) {
-	if c, ok := conn.(Carrier); ok {
-		conn = c.Conn
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite() // where that is impossible the goodbye has told the peer
 	}
-	half, ok := conn.(interface{ CloseWrite() error })
-	return half, ok
+	_ = c.conn.SetReadDeadline(time.Now().Add(closeTime)) // the reader closes it at the peer's end
 }
 
 // awaitBulk lets the second carrier come to its goodbye too, which may be behind
@@ -277,11 +268,9 @@ func (t *Tunnel) awaitBulk() {
 	if bulk == nil {
 		return
 	}
-	patience := time.NewTimer(closeTime)
-	defer patience.Stop()
 	select {
 	case <-bulk.lost:
-	case <-patience.C:
+	case <-time.After(closeTime):
 	}
 }
 

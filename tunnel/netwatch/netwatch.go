@@ -86,10 +86,8 @@ func (w *watch) begin() {
 // noticed looks whether a notice is of anything that matters, once its burst is
 // over.
 func (w *watch) noticed(ctx context.Context) {
-	timer := time.NewTimer(settle)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(settle):
 	case <-ctx.Done():
 		return
 	}

@@ -92,10 +92,8 @@ func (d *dialed) resume() (*wire, error) {
 
 // await waits until the line is up, and longer before each try.
 func (d *dialed) await(ctx context.Context, try int) bool {
-	pause := time.NewTimer(min(time.Duration(try)*50*time.Millisecond, time.Second))
-	defer pause.Stop()
 	select {
-	case <-pause.C:
+	case <-time.After(min(time.Duration(try)*50*time.Millisecond, time.Second)):
 	case <-ctx.Done():
 		return false
 	}

@@ -59,12 +59,10 @@ func (c *child) end(now bool) {
 		if now {
 			wait, now = 0, false
 		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-c.done:
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-time.After(wait):
 		}
 	}
 }

@@ -185,11 +185,9 @@ func lastMessage(messages string) string {
 
 // settle waits for ssh to have ended, at most so long.
 func (c *child) settle(most time.Duration) {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
 	select {
 	case <-c.done:
-	case <-timer.C:
+	case <-time.After(most):
 	}
 }
 
