@@ -196,8 +196,8 @@ func (w *wish) frame(ctx context.Context) ([]byte, error) {
 	frame, err := w.client.codec.encode(kindRequest, req)
 	var large *tooLargeError
 	if errors.As(err, &large) {
-		return nil, &session.Error{Code: session.CodeTooLarge, Err: err,
-			Message: "The request is too large for one call to an agent.", Hint: "Ask for less at a time."}
+		return nil, session.WrapError(err, session.CodeTooLarge, "The request is too large for one call to an agent.",
+			"Ask for less at a time.")
 	}
 	return frame, err
 }
@@ -257,10 +257,8 @@ func (w *wish) open(ctx context.Context) (*opened, error) {
 // waitUp waits for the connection before another try, and ever longer first
 // where tries fail although it is up.
 func (c *Client) waitUp(ctx context.Context, tries int) bool {
-	pause := time.NewTimer(min(time.Duration(tries)*50*time.Millisecond, time.Second))
-	defer pause.Stop()
 	select {
-	case <-pause.C:
+	case <-time.After(min(time.Duration(tries)*50*time.Millisecond, time.Second)):
 	case <-ctx.Done():
 		return false
 	}

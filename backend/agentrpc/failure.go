@@ -25,9 +25,8 @@ func failureOf(err error) failure {
 	switch {
 	case errors.As(err, &known):
 	case errors.Is(err, context.DeadlineExceeded):
-		known = &session.Error{Code: session.CodeAgentTimeout,
-			Message: "The agent did not finish in time.",
-			Hint:    "Try again. If it happens again, check the agent's log."}
+		known = session.NewError(session.CodeAgentTimeout, "The agent did not finish in time.",
+			"Try again. If it happens again, check the agent's log.")
 	default:
 		known = session.AsError(err, session.CodeAgentInternal)
 	}
@@ -53,9 +52,8 @@ func parseFailure(body []byte) error {
 
 // unavailable says that the agent was not reached and nothing is known of the outcome.
 func unavailable(agent string, err error) error {
-	e := &session.Error{Code: session.CodeAgentUnavailable, Err: err,
-		Message: "The agent " + agent + " cannot be reached.",
-		Hint:    "Slipway keeps trying. Check the state of its connection."}
+	e := session.WrapError(err, session.CodeAgentUnavailable, "The agent "+agent+" cannot be reached.",
+		"Slipway keeps trying. Check the state of its connection.")
 	var down *tunnel.DownError
 	switch {
 	case errors.As(err, &down):
@@ -91,19 +89,19 @@ func lastHeard(at, now time.Time) string {
 }
 
 func unsupported(method string) error {
-	return &session.Error{Code: session.CodeAgentUnsupported,
-		Message: "The agent is too old: it does not support " + method + ".", Hint: "Upgrade the agent."}
+	return session.NewError(session.CodeAgentUnsupported, "The agent is too old: it does not support "+method+".",
+		"Upgrade the agent.")
 }
 
 // checkVersion refuses a caller of a version that is not tolerated.
 func checkVersion(caller int) error {
 	switch {
 	case caller > Version+1:
-		return &session.Error{Code: session.CodeConnectVersion, Hint: "Upgrade the agent.",
-			Message: "The agent is too old for this version of Slipway."}
+		return session.NewError(session.CodeConnectVersion, "The agent is too old for this version of Slipway.",
+			"Upgrade the agent.")
 	case caller < oldest:
-		return &session.Error{Code: session.CodeConnectVersion, Hint: "Upgrade Slipway on this computer.",
-			Message: "This version of Slipway is too old for the agent."}
+		return session.NewError(session.CodeConnectVersion, "This version of Slipway is too old for the agent.",
+			"Upgrade Slipway on this computer.")
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 func FaultError(err error) error {
 	var fault *tunnel.Fault
 	if errors.As(err, &fault) {
-		return &session.Error{Code: session.Code(fault.Code), Message: fault.Message, Hint: fault.Hint, Err: err}
+		return session.WrapError(err, session.Code(fault.Code), fault.Message, fault.Hint)
 	}
 	return err
 }

@@ -92,10 +92,9 @@ func (c *Client) refuse(err error) error {
 	if errors.As(err, &fault) {
 		problem = fault.Error()
 	}
-	e := &session.Error{Code: CodeReply, Message: fmt.Sprintf("The agent %s sent invalid data: %s.", c.name(),
-		problem), Err: err,
-		Hint: "The data is not used. Upgrade Slipway on both machines. If it happens again, ask whoever runs that " +
-			"machine, or remove it."}
+	e := session.WrapError(err, CodeReply, fmt.Sprintf("The agent %s sent invalid data: %s.", c.name(), problem),
+		"The data is not used. Upgrade Slipway on both machines. If it happens again, ask whoever runs that machine, "+
+			"or remove it.")
 	if c.distrust != nil {
 		c.distrust(e)
 	}

@@ -196,8 +196,7 @@ func (v *visit) survive() {
 func (v *visit) broke(cause any) error {
 	v.handler.config.Log.Error("a call broke", "method", v.request.Method, "cause", cause, "stack",
 		string(debug.Stack()))
-	return &session.Error{Code: session.CodeAgentInternal,
-		Message: "Internal agent error.", Hint: "Look at the agent's log."}
+	return session.NewError(session.CodeAgentInternal, "Internal agent error.", "Look at the agent's log.")
 }
 
 // find returns the method that a request is for, nil for hello.
@@ -250,12 +249,10 @@ func (v *visit) listen() error {
 		return broken("a call begins with frame %q", byte(head.kind))
 	}
 	if head.length > smallRequest {
-		wait := time.NewTimer(requestWithin)
-		defer wait.Stop()
 		select {
 		case v.state.large <- struct{}{}:
 			defer func() { <-v.state.large }()
-		case <-wait.C:
+		case <-time.After(requestWithin):
 			return broken("too many long requests at a time")
 		}
 	}
@@ -348,8 +345,7 @@ func (v *visit) change(ctx context.Context, do func(context.Context) (any, error
 	case v.state.changes <- struct{}{}:
 		defer func() { <-v.state.changes }()
 	default:
-		v.fail(&session.Error{Code: session.CodeAgentBusy, Message: "Too many calls are running.",
-			Hint: "Try again in a moment."})
+		v.fail(session.NewError(session.CodeAgentBusy, "Too many calls are running.", "Try again in a moment."))
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -375,8 +371,7 @@ func (v *visit) outcome(result any, err error) []byte {
 		}
 		var large *tooLargeError
 		if errors.As(err, &large) {
-			err = &session.Error{Code: session.CodeTooLarge, Message: "The answer is too large.",
-				Hint: "Ask for less at a time.", Err: err}
+			err = session.WrapError(err, session.CodeTooLarge, "The answer is too large.", "Ask for less at a time.")
 		}
 	}
 	frame, err := v.handler.codec.encode(kindFailure, failureOf(err))

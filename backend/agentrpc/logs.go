@@ -35,9 +35,8 @@ func openLogs(ctx context.Context, a session.Agent, args logsArgs) (downloaded, 
 	case args.Offset != nil:
 		offset = *args.Offset
 		if offset < 0 {
-			return downloaded{}, &session.Error{Code: session.CodeAgentInvalid,
-				Message: "The offset of a log cannot be negative.",
-				Hint:    "Read it from the beginning."}
+			return downloaded{}, session.NewError(session.CodeAgentInvalid, "The offset of a log cannot be negative.",
+				"Read it from the beginning.")
 		}
 		args.Options.Tail = 0
 	case args.Options.Tail <= 0:

@@ -77,8 +77,8 @@ func decode[A any](v *visit) (args A, ok bool) {
 	v.request.Args = nil // a call may last, and needs them no more
 	err := json.Unmarshal(raw, &args)
 	if err != nil {
-		v.fail(&session.Error{Code: session.CodeAgentInvalid, Hint: "Upgrade the older side.", Err: err,
-			Message: "The agent does not understand the arguments of " + v.request.Method + "."})
+		v.fail(session.WrapError(err, session.CodeAgentInvalid,
+			"The agent does not understand the arguments of "+v.request.Method+".", "Upgrade the older side."))
 	}
 	return args, err == nil
 }

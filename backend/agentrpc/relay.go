@@ -130,11 +130,9 @@ func (r *relay) down(ctx context.Context, far io.ReadWriteCloser) {
 
 // handOn gives what the caller had written before it left some time.
 func (r *relay) handOn() {
-	patience := time.NewTimer(handOnWithin)
-	defer patience.Stop()
 	select {
 	case <-r.upEnded:
-	case <-patience.C:
+	case <-time.After(handOnWithin):
 	}
 }
 

@@ -39,8 +39,8 @@ func (g *Guest) foregrounds() []link.Foreground {
 // notice shows a line in every terminal. One that is being closed is passed over.
 func (g *Guest) notice(text string) error {
 	if text == "" || len(text) > maxNotice || strings.ContainsFunc(text, unicode.IsControl) {
-		return &session.Error{Code: session.CodeGuestInvalid, Message: "A notice is one line of at most 500 bytes.",
-			Hint: "Use a shorter text."}
+		return session.NewError(session.CodeGuestInvalid, "A notice is one line of at most 500 bytes.",
+			"Use a shorter text.")
 	}
 	for _, held := range g.terminals.all() {
 		if held.running() {

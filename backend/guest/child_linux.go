@@ -85,7 +85,7 @@ func spawnFailure(report []byte, err error) error {
 	if err != nil || cause.Code == "" {
 		return errors.Join(errors.New("the start helper failed without a message"), err)
 	}
-	return &session.Error{Code: cause.Code, Message: cause.Message, Hint: cause.Hint}
+	return session.NewError(cause.Code, cause.Message, cause.Hint)
 }
 
 // exitCode is the code of a shell: 128 and the signal's number for a signal.

@@ -25,9 +25,9 @@ func (c *container) joinCluster(ctx context.Context, cluster Cluster) error {
 		if err == nil {
 			return nil
 		}
-		return &session.Error{Code: session.CodeNoSSH,
-			Message: fmt.Sprintf("The kernels of this session may not reach %s by ssh: %v.", cluster.Self, err),
-			Hint:    "Start the session again. If it happens again, check its log.", Err: err}
+		return session.WrapError(err, session.CodeNoSSH,
+			fmt.Sprintf("The kernels of this session may not reach %s by ssh: %v.", cluster.Self, err),
+			"Start the session again. If it happens again, check its log.")
 	}
 	server, err := newClusterServer(cluster, c)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 func (g *Guest) files(ctx context.Context, stream net.Conn, call link.FileCall) error {
 	far, err := g.cfg.Processes.Files(ctx)
 	if err != nil {
-		return &session.Error{Code: session.CodeSessionUnavailable, Message: "The session's files are unavailable.",
-			Hint: "Try again. If it happens again, the session may be out of memory.", Err: err}
+		return session.WrapError(err, session.CodeSessionUnavailable, "The session's files are unavailable.",
+			"Try again. If it happens again, the session may be out of memory.")
 	}
 	defer far.Close()
 	if err := link.WriteMessage(far, call); err != nil {
@@ -75,8 +75,8 @@ func serveFiles(ctx context.Context, conn net.Conn, tree files.Tree, call link.F
 }
 
 func unknownCall() error {
-	return &session.Error{Code: session.CodeFileInvalid, Message: "The session does not support this file operation.",
-		Hint: "Start the session again with this version of Slipway."}
+	return session.NewError(session.CodeFileInvalid, "The session does not support this file operation.",
+		"Start the session again with this version of Slipway.")
 }
 
 func anything[T any](value T, err error) (any, error) { return value, err }

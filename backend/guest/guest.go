@@ -174,8 +174,8 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 	select {
 	case <-g.ready:
 	case <-ctx.Done():
-		return &session.Error{Code: session.CodeOperationTimeout, Message: "The container was not ready in time.",
-			Hint: "Try again in a moment."}
+		return session.NewError(session.CodeOperationTimeout, "The container was not ready in time.",
+			"Try again in a moment.")
 	}
 	switch {
 	case req.Op == link.OpTerminalOpen && req.Open != nil:
@@ -196,8 +196,8 @@ func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request)
 		started, err := g.startService(ctx, *req.Service)
 		return replyTo(stream, started, err)
 	}
-	return &session.Error{Code: session.CodeGuestInvalid, Message: fmt.Sprintf("The guest does not know the call %q.",
-		req.Op), Hint: "Start the session again with this version of Slipway."}
+	return session.NewError(session.CodeGuestInvalid, fmt.Sprintf("The guest does not know the call %q.", req.Op),
+		"Start the session again with this version of Slipway.")
 }
 
 func replyTo(stream net.Conn, value any, err error) error {
@@ -209,12 +209,10 @@ func replyTo(stream net.Conn, value any, err error) error {
 
 func (g *Guest) hello(stream net.Conn, req link.Request) error {
 	if req.Version != link.Version {
-		return &session.Error{
-			Code: session.CodeGuestVersion,
-			Message: fmt.Sprintf("The session's guest speaks version %d of the link and the agent version %d.",
-				link.Version, req.Version),
-			Hint: "The session was started by another version of Slipway. Terminate it and start a new one.",
-		}
+		return session.NewError(session.CodeGuestVersion,
+			fmt.Sprintf("The session's guest speaks version %d of the link and the agent version %d.", link.Version,
+				req.Version),
+			"The session was started by another version of Slipway. Terminate it and start a new one.")
 	}
 	return link.ReplyOK(stream, link.Hello{Version: link.Version, PID: os.Getpid(), Shells: g.cfg.Processes.HasShell()})
 }
@@ -222,8 +220,7 @@ func (g *Guest) hello(stream net.Conn, req link.Request) error {
 // exec starts a command and connects it to the caller.
 func (g *Guest) exec(ctx context.Context, stream net.Conn, req session.ExecRequest) error {
 	if len(req.Command) == 0 {
-		return &session.Error{Code: session.CodeSessionInvalid, Message: "No command given.",
-			Hint: "Write the command after --."}
+		return session.NewError(session.CodeSessionInvalid, "No command given.", "Write the command after --.")
 	}
 	process, err := g.cfg.Processes.Start(Command{Argv: req.Command, Env: req.Env, Dir: req.Dir, Stdin: req.Stdin})
 	if err != nil {

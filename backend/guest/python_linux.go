@@ -41,7 +41,7 @@ func (c *container) cooperate() error {
 }
 
 func cooperateTrouble(err error) error {
-	return &session.Error{Code: session.CodeUncooperative,
-		Message: "PyTorch does not know this session's share of a device.",
-		Hint:    "Call torch.cuda.set_per_process_memory_fraction with SLIPWAY_GPU_FRACTION.", Err: err}
+	return session.WrapError(err, session.CodeUncooperative,
+		"PyTorch does not know this session's share of a device.",
+		"Call torch.cuda.set_per_process_memory_fraction with SLIPWAY_GPU_FRACTION.")
 }

@@ -91,9 +91,9 @@ func get(conn net.Conn, port int, path string) (int, error) {
 func (g *Guest) dial(ctx context.Context, stream net.Conn, port int) error {
 	conn, err := g.cfg.Processes.DialPort(ctx, port)
 	if err != nil {
-		return &session.Error{Code: session.CodeAppTimeout,
-			Message: fmt.Sprintf("Nothing in the session listens on port %d.", port),
-			Hint:    "Start the program that serves it and try again.", Err: err}
+		return session.WrapError(err, session.CodeAppTimeout,
+			fmt.Sprintf("Nothing in the session listens on port %d.", port),
+			"Start the program that serves it and try again.")
 	}
 	defer conn.Close()
 	if err := link.ReplyOK(stream, struct{}{}); err != nil {

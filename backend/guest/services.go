@@ -64,9 +64,8 @@ func (s *service) alive() bool {
 // it is ready. The start goes on when the caller leaves.
 func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link.Service, error) {
 	if req.ID == "" || len(req.Argv) == 0 || req.Port < 1 || req.Port > 65535 {
-		return link.Service{}, &session.Error{Code: session.CodeSessionInvalid,
-			Message: "An app needs a name, a command and a port.",
-			Hint:    "Report this: the app's description is incomplete."}
+		return link.Service{}, session.NewError(session.CodeSessionInvalid,
+			"An app needs a name, a command and a port.", "Report this: the app's description is incomplete.")
 	}
 	if req.Timeout <= 0 {
 		req.Timeout = defaultServiceTimeout
@@ -82,14 +81,12 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 	select {
 	case <-s.settled:
 	case <-ctx.Done():
-		return link.Service{}, &session.Error{Code: session.CodeOperationTimeout,
-			Message: fmt.Sprintf("%s is still starting.",
-				s.req.ID), Hint: "Ask again in a moment."}
+		return link.Service{}, session.NewError(session.CodeOperationTimeout,
+			fmt.Sprintf("%s is still starting.", s.req.ID), "Ask again in a moment.")
 	}
 	described := s.describe()
 	if described.Error != nil {
-		return described, &session.Error{Code: described.Error.Code, Message: described.Error.Message,
-			Hint: described.Error.Hint}
+		return described, session.NewError(described.Error.Code, described.Error.Message, described.Error.Hint)
 	}
 	return described, nil
 }
@@ -104,9 +101,8 @@ func (l *services) enter(req link.ServiceRequest) (s *service, fresh bool, err e
 		}
 		l.list = slices.Delete(l.list, at, at+1)
 	} else if len(l.list) >= maxServices {
-		return nil, false, &session.Error{Code: session.CodeUseTooMany,
-			Message: fmt.Sprintf("The session already has %d apps, the maximum.", maxServices),
-			Hint:    "Stop some of them."}
+		return nil, false, session.NewError(session.CodeUseTooMany,
+			fmt.Sprintf("The session already has %d apps, the maximum.", maxServices), "Stop some of them.")
 	}
 	s = &service{req: req, state: link.ServiceStarting, launched: make(chan struct{}), settled: make(chan struct{}),
 		ended: make(chan struct{})}
@@ -156,12 +152,10 @@ func (g *Guest) launch(ctx context.Context, s *service) error {
 	defer cancel()
 	if conn, err := g.cfg.Processes.DialPort(probe, s.req.Port); err == nil {
 		_ = conn.Close()
-		return &session.Error{
-			Code: session.CodeAppConflict,
-			Message: fmt.Sprintf("Port %d, which %s needs, is already served by another program in the session.",
-				s.req.Port, path.Base(name)),
-			Hint: "Stop that program in a terminal, or open the port itself from the app launcher.",
-		}
+		return session.NewError(session.CodeAppConflict,
+			fmt.Sprintf("Port %d, which %s needs, is already served by another program in the session.", s.req.Port,
+				path.Base(name)),
+			"Stop that program in a terminal, or open the port itself from the app launcher.")
 	}
 	process, err := g.cfg.Processes.Start(Command{Argv: s.req.Argv, Env: s.req.Env})
 	switch {
@@ -175,21 +169,16 @@ func (g *Guest) launch(ctx context.Context, s *service) error {
 }
 
 func notInstalled(name string) error {
-	return &session.Error{
-		Code:    session.CodeAppNotInstalled,
-		Message: fmt.Sprintf("%s is not installed in this image.", path.Base(name)),
-		Hint:    "Choose an image that has it, or install it in a terminal.",
-	}
+	return session.NewError(session.CodeAppNotInstalled,
+		fmt.Sprintf("%s is not installed in this image.", path.Base(name)),
+		"Choose an image that has it, or install it in a terminal.")
 }
 
 func (s *service) timeoutError(last error) error {
-	return &session.Error{
-		Code: session.CodeAppTimeout,
-		Message: fmt.Sprintf("%s did not answer on port %d within %s%s", path.Base(s.req.Argv[0]), s.req.Port,
-			s.req.Timeout, s.output.sentence()),
-		Hint: "Check the session's log. If the start is slow, try again.",
-		Err:  last,
-	}
+	return session.WrapError(last, session.CodeAppTimeout,
+		fmt.Sprintf("%s did not answer on port %d within %s%s", path.Base(s.req.Argv[0]), s.req.Port, s.req.Timeout,
+			s.output.sentence()),
+		"Check the session's log. If the start is slow, try again.")
 }
 
 // watchService collects a service's output and notes its end.
@@ -212,12 +201,10 @@ func (g *Guest) watchService(s *service) {
 	if wasReady {
 		g.servicesChanged()
 	} else {
-		g.settle(s, link.ServiceFailed, &session.Error{
-			Code: session.CodeAppExited,
-			Message: fmt.Sprintf("%s ended with code %d before it answered%s", path.Base(s.req.Argv[0]), code,
+		g.settle(s, link.ServiceFailed, session.NewError(session.CodeAppExited,
+			fmt.Sprintf("%s ended with code %d before it answered%s", path.Base(s.req.Argv[0]), code,
 				s.output.sentence()),
-			Hint: "Check its last lines, or run the command in a terminal.",
-		})
+			"Check its last lines, or run the command in a terminal."))
 	}
 	close(s.ended)
 }
@@ -263,8 +250,8 @@ func (g *Guest) stopService(ctx context.Context, id string) error {
 // end kills a service's program and waits for its end, after its start if that is
 // under way.
 func (g *Guest) end(ctx context.Context, s *service) error {
-	g.settle(s, link.ServiceFailed, &session.Error{Code: session.CodeAppConflict,
-		Message: fmt.Sprintf("%s was stopped before it answered.", path.Base(s.req.Argv[0])), Hint: "Start it again."})
+	g.settle(s, link.ServiceFailed, session.NewError(session.CodeAppConflict,
+		fmt.Sprintf("%s was stopped before it answered.", path.Base(s.req.Argv[0])), "Start it again."))
 	select {
 	case <-s.launched:
 		if s.process != nil {
@@ -276,8 +263,8 @@ func (g *Guest) end(ctx context.Context, s *service) error {
 	case <-s.ended:
 		return nil
 	case <-ctx.Done():
-		return &session.Error{Code: session.CodeAppTimeout, Message: fmt.Sprintf("%s did not stop in time.", s.req.ID),
-			Hint: "Try again, or stop it in a terminal.", Err: ctx.Err()}
+		return session.WrapError(ctx.Err(), session.CodeAppTimeout, fmt.Sprintf("%s did not stop in time.", s.req.ID),
+			"Try again, or stop it in a terminal.")
 	}
 }
 

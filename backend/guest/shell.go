@@ -100,9 +100,6 @@ func lookPath(name, path string) string {
 }
 
 func noShell(code session.Code) error {
-	return &session.Error{
-		Code:    code,
-		Message: "This image has no shell.",
-		Hint:    "Run its programs with exec, or choose an image with a shell.",
-	}
+	return session.NewError(code, "This image has no shell.",
+		"Run its programs with exec, or choose an image with a shell.")
 }

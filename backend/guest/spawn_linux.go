@@ -38,9 +38,9 @@ func spawn(args []string) int {
 	err := become(args)
 	var failure *session.Error
 	if !errors.As(err, &failure) {
-		failure = &session.Error{Code: session.CodeGuestInternal,
-			Message: fmt.Sprintf("The program cannot be started safely: %v.", err),
-			Hint:    "Look at the agent's log; the container may lack a privilege that the guest needs."}
+		failure = session.NewError(session.CodeGuestInternal,
+			fmt.Sprintf("The program cannot be started safely: %v.", err),
+			"Look at the agent's log; the container may lack a privilege that the guest needs.")
 	}
 	status := os.NewFile(statusFD, "status")
 	_ = json.NewEncoder(status).Encode(link.CauseOf(failure)) // nobody else to tell
@@ -67,9 +67,9 @@ func become(args []string) error {
 	}
 	dir, argv := args[2], args[3:]
 	if err := os.Chdir(dir); err != nil {
-		return &session.Error{Code: session.CodeGuestInternal,
-			Message: fmt.Sprintf("Cannot change to directory %s: %v.", dir, errno(err)),
-			Hint:    "Create it first, or choose another."}
+		return session.NewError(session.CodeGuestInternal,
+			fmt.Sprintf("Cannot change to directory %s: %v.", dir, errno(err)),
+			"Create it first, or choose another.")
 	}
 	return execute(argv)
 }
@@ -166,21 +166,20 @@ func execute(argv []string) error {
 	err := syscall.Exec(path, argv, os.Environ())
 	switch {
 	case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR):
-		return &session.Error{Code: session.CodeProcessForbidden,
-			Message: fmt.Sprintf("%s cannot be executed: %v.", path, errno(err)),
-			Hint:    "Check that it is a program for this machine and is executable."}
+		return session.NewError(session.CodeProcessForbidden,
+			fmt.Sprintf("%s cannot be executed: %v.", path, errno(err)),
+			"Check that it is a program for this machine and is executable.")
 	case executable(path):
-		return &session.Error{Code: session.CodeProcessForbidden,
-			Message: fmt.Sprintf("%s cannot be executed: its interpreter is missing.", path),
-			Hint:    "Install its interpreter or dynamic loader, or use an image that has it."}
+		return session.NewError(session.CodeProcessForbidden,
+			fmt.Sprintf("%s cannot be executed: its interpreter is missing.", path),
+			"Install its interpreter or dynamic loader, or use an image that has it.")
 	}
 	return noProgram(argv[0])
 }
 
 func noProgram(name string) error {
-	return &session.Error{Code: session.CodeProcessNotFound,
-		Message: fmt.Sprintf("Program %q not found in this session.", name),
-		Hint:    "Check its name or path, or install it."}
+	return session.NewError(session.CodeProcessNotFound, fmt.Sprintf("Program %q not found in this session.", name),
+		"Check its name or path, or install it.")
 }
 
 // errno returns the innermost cause, which says it in the fewest words.

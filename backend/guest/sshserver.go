@@ -139,9 +139,8 @@ func (g *Guest) sshHostKey() (session.SSHHost, error) {
 func (g *Guest) serveSSH(ctx context.Context, stream net.Conn, req session.SSHRequest) error {
 	allowed, _, _, _, err := ssh.ParseAuthorizedKey([]byte(req.Key))
 	if err != nil {
-		return &session.Error{Code: session.CodeSSHInvalid,
-			Message: "Invalid SSH public key.",
-			Hint:    "Use a line as in authorized_keys.", Err: err}
+		return session.WrapError(err, session.CodeSSHInvalid, "Invalid SSH public key.",
+			"Use a line as in authorized_keys.")
 	}
 	host, err := g.host.key()
 	if err != nil {
@@ -151,9 +150,8 @@ func (g *Guest) serveSSH(ctx context.Context, stream net.Conn, req session.SSHRe
 	case g.host.turns <- struct{}{}:
 		defer func() { <-g.host.turns }()
 	default:
-		return &session.Error{Code: session.CodeUseTooMany,
-			Message: fmt.Sprintf("The session already has %d SSH connections, the maximum.", maxSSH),
-			Hint:    "Close some of them."}
+		return session.NewError(session.CodeUseTooMany,
+			fmt.Sprintf("The session already has %d SSH connections, the maximum.", maxSSH), "Close some of them.")
 	}
 	if err := link.ReplyOK(stream, struct{}{}); err != nil {
 		return nil

@@ -209,8 +209,8 @@ type SFTPServer interface {
 func (c *sshSession) beginSFTP() error {
 	server, ok := c.server.processes.(SFTPServer)
 	if !ok {
-		return &session.Error{Code: session.CodeProcessNotFound, Message: "This session does not serve files by sftp.",
-			Hint: "Copy them with slipway cp."}
+		return session.NewError(session.CodeProcessNotFound, "This session does not serve files by sftp.",
+			"Copy them with slipway cp.")
 	}
 	process, err := server.SFTP()
 	if err != nil {

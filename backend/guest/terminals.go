@@ -55,9 +55,8 @@ func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, err
 		req.Cols, req.Rows = defaultCols, defaultRows
 	}
 	if req.Cols < 1 || req.Rows < 1 || req.Cols > maxSide || req.Rows > maxSide {
-		return session.Terminal{}, &session.Error{Code: session.CodeSessionInvalid,
-			Message: fmt.Sprintf("Invalid terminal size: %d columns, %d rows.", req.Cols, req.Rows),
-			Hint:    "Use 1 to 4096 of each."}
+		return session.Terminal{}, session.NewError(session.CodeSessionInvalid,
+			fmt.Sprintf("Invalid terminal size: %d columns, %d rows.", req.Cols, req.Rows), "Use 1 to 4096 of each.")
 	}
 	running := 0
 	for _, held := range g.terminals.all() {
@@ -66,9 +65,8 @@ func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, err
 		}
 	}
 	if running >= maxTerminals {
-		return session.Terminal{}, &session.Error{Code: session.CodeUseTooMany,
-			Message: fmt.Sprintf("The session already has %d open terminals, the maximum.", running),
-			Hint:    "Close some of them."}
+		return session.Terminal{}, session.NewError(session.CodeUseTooMany,
+			fmt.Sprintf("The session already has %d open terminals, the maximum.", running), "Close some of them.")
 	}
 	tty, err := g.cfg.Processes.OpenTerminal(Command{Argv: req.Command}, req.Cols, req.Rows)
 	if err != nil {
@@ -119,8 +117,8 @@ func (t *terminals) find(id string) (*heldTerminal, error) {
 			return held, nil
 		}
 	}
-	return nil, &session.Error{Code: session.CodeUseNotFound,
-		Message: fmt.Sprintf("The session has no terminal %q.", id), Hint: "It was closed. Open a new one."}
+	return nil, session.NewError(session.CodeUseNotFound, fmt.Sprintf("The session has no terminal %q.", id),
+		"It was closed. Open a new one.")
 }
 
 // take removes a terminal from the list and reports whether it was there.

@@ -127,14 +127,13 @@ func (c *container) prepare() []error {
 	var failures []error
 	a := account{uid: c.uid, gid: c.gid, shell: c.shell.path}
 	if err := a.create(c.held.tree); err != nil {
-		failures = append(failures, &session.Error{Code: session.CodeNoUser,
-			Message: fmt.Sprintf("The user %q could not be added to the image's user files: %v.", User, err),
-			Hint:    "Programs that look up their user's name may complain.", Err: err})
+		failures = append(failures, session.WrapError(err, session.CodeNoUser,
+			fmt.Sprintf("The user %q could not be added to the image's user files: %v.", User, err),
+			"Programs that look up their user's name may complain."))
 	}
 	if err := a.prepareHome(c.held.tree, c.held.home); err != nil {
-		failures = append(failures, &session.Error{Code: session.CodeNoHome,
-			Message: fmt.Sprintf("The home could not be prepared: %v.", err),
-			Hint:    "Check that the engine's disk is not full.", Err: err})
+		failures = append(failures, session.WrapError(err, session.CodeNoHome,
+			fmt.Sprintf("The home could not be prepared: %v.", err), "Check that the engine's disk is not full."))
 	}
 	for _, file := range []*os.File{os.Stdout, os.Stderr} {
 		_ = unix.Fchown(int(file.Fd()), c.uid, c.gid) // for programs that open /dev/stdout anew

@@ -40,8 +40,8 @@ var (
 )
 
 func nonsense(what string) error {
-	return &session.Error{Code: session.CodeAgentReply, Message: "The session sent invalid data: " + what + ".",
-		Hint: "Something in the session may interfere with Slipway. Start it again, and do not trust its image."}
+	return session.NewError(session.CodeAgentReply, "The session sent invalid data: "+what+".",
+		"Something in the session may interfere with Slipway. Start it again, and do not trust its image.")
 }
 
 // line makes one line of a text, fit to be shown.

@@ -40,12 +40,10 @@ func Connect(ctx context.Context, conn net.Conn) (*Client, error) {
 	}
 	if c.hello.Version != Version {
 		_ = mux.Close()
-		return nil, &session.Error{
-			Code: session.CodeGuestVersion,
-			Message: fmt.Sprintf("The session's guest speaks version %d of the link and this program version %d.",
+		return nil, session.NewError(session.CodeGuestVersion,
+			fmt.Sprintf("The session's guest speaks version %d of the link and this program version %d.",
 				c.hello.Version, Version),
-			Hint: "The session was started by another version of Slipway. Terminate it and start a new one.",
-		}
+			"The session was started by another version of Slipway. Terminate it and start a new one.")
 	}
 	return c, nil
 }
@@ -237,15 +235,14 @@ func callError(ctx context.Context, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &session.Error{Code: session.CodeOperationTimeout,
-			Message: "The session's guest did not answer in time.",
-			Hint:    "Try again. If it happens again, check the session's log.", Err: ctx.Err()}
+		return session.WrapError(ctx.Err(), session.CodeOperationTimeout,
+			"The session's guest did not answer in time.",
+			"Try again. If it happens again, check the session's log.")
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, tunnel.ErrTooManyStreams):
-		return &session.Error{Code: session.CodeSessionUnavailable,
-			Message: "The session has too many open connections.",
-			Hint:    "Close some of its apps or terminals.", Err: err}
+		return session.WrapError(err, session.CodeSessionUnavailable, "The session has too many open connections.",
+			"Close some of its apps or terminals.")
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
@@ -253,6 +250,6 @@ func callError(ctx context.Context, err error) error {
 }
 
 func unavailable(code session.Code, err error) error {
-	return &session.Error{Code: code, Message: "The connection to the session was lost.",
-		Hint: "Slipway reconnects. Try again in a moment.", Err: err}
+	return session.WrapError(err, code, "The connection to the session was lost.",
+		"Slipway reconnects. Try again in a moment.")
 }

@@ -187,7 +187,7 @@ func readReply(r io.Reader, value answer) error {
 		return err
 	}
 	if cause := checkCause(said.Error); cause != nil {
-		return &session.Error{Code: cause.Code, Message: cause.Message, Hint: cause.Hint}
+		return session.NewError(cause.Code, cause.Message, cause.Hint)
 	}
 	if value == nil {
 		return nil
