@@ -2,7 +2,7 @@ package session
 
 import (
 	"fmt"
-	"slices"
+	"path"
 	"strings"
 
 	"slipway/gpu"
@@ -55,12 +55,7 @@ func (a Allowance) Validate() string {
 		return fmt.Sprintf("A container has between %d and %d processes.", MinProcesses, MaxProcesses)
 	}
 	for _, folder := range a.Folders {
-		if !strings.HasPrefix(folder, "/") || strings.ContainsRune(folder, 0) || folder == "/" ||
-			strings.HasSuffix(folder, "/") ||
-			slices.ContainsFunc(strings.Split(folder[1:], "/"), func(part string) bool {
-				return part == "" ||
-					part == "." || part == ".."
-			}) {
+		if !path.IsAbs(folder) || path.Clean(folder) != folder || folder == "/" || strings.ContainsRune(folder, 0) {
 			return fmt.Sprintf("%q is no absolute path of a folder.", Clip(folder))
 		}
 	}

@@ -9,12 +9,12 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+
+	"slipway/build/generated"
 )
 
 const note = "<!-- Written by build/docgen from the source; make gen writes it anew. -->\n"
@@ -41,35 +41,20 @@ type page struct {
 }
 
 func run(check bool) error {
-	if _, err := os.Stat("go.mod"); err != nil {
-		return errors.New("run it at the root of the module")
-	}
 	pages := []page{
 		{"cli.md", "The command line", writeCommands},
 		{"api.md", "The API", writeAPI},
 		{"settings.md", "The settings", writeSettings},
 		{"errors.md", "Appendix: error codes", writeErrors},
 	}
+	files := map[string][]byte{}
 	for _, p := range pages {
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "%s\n# %s\n\n", note, p.title)
 		if err := p.write(&b); err != nil {
 			return err
 		}
-		path := filepath.Join("build", "docs", p.name)
-		have, err := os.ReadFile(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if bytes.Equal(have, b.Bytes()) {
-			continue
-		}
-		if check {
-			return fmt.Errorf("%s is out of date; run make gen and commit the result", path)
-		}
-		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-			return err
-		}
+		files[filepath.Join("build", "docs", p.name)] = b.Bytes()
 	}
-	return nil
+	return generated.Update(".", files, check)
 }

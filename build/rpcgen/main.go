@@ -39,16 +39,16 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"go/format"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"slipway/build/generated"
 )
 
 func main() {
@@ -61,29 +61,11 @@ func main() {
 }
 
 func run(check bool) error {
-	if _, err := os.Stat("go.mod"); err != nil {
-		return errors.New("run it at the root of the module")
-	}
 	files, err := generate(".")
 	if err != nil {
 		return err
 	}
-	for path, content := range files {
-		have, err := os.ReadFile(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if bytes.Equal(have, content) {
-			continue
-		}
-		if check {
-			return fmt.Errorf("%s is out of date; run make gen and commit the result", path)
-		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+	return generated.Update(".", files, check)
 }
 
 // generate makes every file for the module at root, by its path.
@@ -92,7 +74,7 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{filepath.Join(root, "backend/agentrpc/methods.md"): page(methods)}
+	files := map[string][]byte{"backend/agentrpc/methods.md": page(methods)}
 	for dir, write := range map[string]func(*writer, []method) error{
 		"backend/agentrpc": writeClient,
 		"backend/access":   writeRules,
@@ -104,8 +86,7 @@ func generate(root string) (map[string][]byte, error) {
 		"backend/guest/link":    writeGuestCalls,
 		"backend/guest":         writeGuest,
 	} {
-		at := filepath.Join(root, dir)
-		byHand, err := readHand(at)
+		byHand, err := readHand(filepath.Join(root, dir))
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +98,7 @@ func generate(root string) (map[string][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}
-		files[filepath.Join(at, "methods.gen.go")] = source
+		files[filepath.Join(dir, "methods.gen.go")] = source
 	}
 	return files, nil
 }

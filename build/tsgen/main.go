@@ -15,21 +15,13 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-)
 
-// output is one generated file, by its path in the module.
-type output struct {
-	path    string
-	content []byte
-}
+	"slipway/build/generated"
+)
 
 func main() {
 	check := flag.Bool("check", false, "write nothing; exit with 1 when a file is out of date")
@@ -41,27 +33,15 @@ func main() {
 }
 
 func run(check bool) error {
-	root, err := moduleRoot()
+	files, err := generate(".")
 	if err != nil {
 		return err
 	}
-	outputs, err := generate(root)
-	if err != nil {
-		return err
-	}
-	if check {
-		return checkCurrent(root, outputs)
-	}
-	for _, out := range outputs {
-		if err := write(filepath.Join(root, out.path), out.content); err != nil {
-			return err
-		}
-	}
-	return nil
+	return generated.Update(".", files, check)
 }
 
-// generate makes every output for the module at root.
-func generate(root string) ([]output, error) {
+// generate makes every file for the module at root, by its path.
+func generate(root string) (map[string][]byte, error) {
 	source, err := readSource(root)
 	if err != nil {
 		return nil, err
@@ -74,54 +54,10 @@ func generate(root string) ([]output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []output{
-		{"frontend/src/api/types.gen.ts", typeScript(source)},
-		{"frontend/src/api/rules.gen.ts", typeScriptRules()},
-		{"frontend/src/i18n/en/phrases.json", phrases},
-		{"backend/api/openapi.json", document},
+	return map[string][]byte{
+		"frontend/src/api/types.gen.ts":     typeScript(source),
+		"frontend/src/api/rules.gen.ts":     typeScriptRules(),
+		"frontend/src/i18n/en/phrases.json": phrases,
+		"backend/api/openapi.json":          document,
 	}, nil
-}
-
-// checkCurrent fails with the names of the outputs that differ from the tree.
-func checkCurrent(root string, outputs []output) error {
-	var stale []string
-	for _, out := range outputs {
-		have, err := os.ReadFile(filepath.Join(root, out.path))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if !bytes.Equal(have, out.content) {
-			stale = append(stale, out.path)
-		}
-	}
-	if len(stale) > 0 {
-		return fmt.Errorf("out of date: %v; run go run ./build/tsgen and commit the result", stale)
-	}
-	return nil
-}
-
-func write(path string, content []byte) error {
-	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, content) {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, content, 0o644)
-}
-
-// moduleRoot is the nearest directory at or above the working directory that
-// holds go.mod.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for !slices.Contains([]string{"/", "."}, dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		dir = filepath.Dir(dir)
-	}
-	return "", errors.New("no go.mod above the working directory; run it inside the module")
 }
