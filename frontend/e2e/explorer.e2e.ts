@@ -94,19 +94,13 @@ describe('a folder', () => {
     expect(await named('.settings')).toMatchObject({ permission: 'rw', mode: 'general', auto: true })
     // What cannot be is refused where it was asked for.
     await create('usual', async () => undefined)
-    await dialog
-      .getByRole('alert')
-      .getByText(/folder_create_/)
-      .waitFor()
+    await dialog.getByRole('alert').getByText('folder_create_already-exists').waitFor()
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await create('nowhere', async () => {
       await dialog.getByText('Existing directory', { exact: true }).click()
       await dialog.getByRole('textbox', { name: 'Path of the directory' }).fill('/no/such/directory')
     })
-    await dialog
-      .getByRole('alert')
-      .getByText(/folder_create_/)
-      .waitFor()
+    await dialog.getByRole('alert').getByText('file_use_invalid').waitFor()
     await picture(page, 'folder-refused')
     expect(await named('nowhere')).toBeUndefined()
   })
@@ -193,7 +187,7 @@ describe('the explorer', () => {
     await page.getByText('kept', { exact: true }).waitFor()
     expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0)
     await expect(program.call('POST', `/folders/${folder.id}/files/directory?path=new`)).rejects.toThrow(
-      /read-only|permission/,
+      /file_use_forbidden/,
     )
     expect(await names(folder.id)).toEqual(['inner', 'kept.txt'])
   })

@@ -1,6 +1,5 @@
 import { Button } from 'antd'
 import { CircleAlert, CircleCheck, TriangleAlert, Undo2 } from 'lucide-react'
-import { useId } from 'react'
 import { useTranslation } from 'react-i18next'
 import { formatExact } from '@/lib/time'
 import css from './repair.module.css'
@@ -70,15 +69,14 @@ const NEEDS_PLACE = new Set<Lack['kind']>(['image', 'accelerator', 'mount', 'par
 
 function Row({ draft, lack, repairs, judgement, held, onEdit }: RowProps) {
   const { t } = useTranslation('launcher')
-  const id = useId()
   const { severity, hint } = lack.issue
   const Icon = severity === 'error' ? CircleAlert : TriangleAlert
   const waits = held && NEEDS_PLACE.has(lack.kind)
   return (
-    <li role="group" aria-labelledby={id} data-lack={lack.field}>
+    <li data-lack={lack.field}>
       <Icon size={15} aria-hidden className={severity === 'error' ? css.bad : css.slow} />
       <div className={css.what}>
-        <div id={id}>
+        <div>
           <b>{t(`repair.kind.${lack.kind}`)}</b>{' '}
           <code>{lack.kind === 'notBefore' ? formatExact(lack.asked) : lack.asked}</code>
         </div>

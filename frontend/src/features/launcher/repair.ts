@@ -44,7 +44,7 @@ function lackOf(draft: Draft, issue: Issue, accelerator: string): Lack | null {
   const lack = (kind: Lack['kind'], asked: string, index = 0): Lack => ({ field, kind, index, asked, issue })
   if (field === 'agent' && draft.agent) return lack('agent', draft.agent)
   if (field === 'group' && draft.group) return lack('group', draft.group)
-  if (field === 'image') return lack('image', draft.image)
+  if (field === 'image' && draft.image) return lack('image', draft.image)
   if (field === 'accelerator' && draft.accelerator.mode !== 'none') return lack('accelerator', accelerator)
   if (field === 'notBefore' && issue.key === 'startPast' && draft.startAt) return lack('notBefore', draft.startAt)
   const after = /^after\[(\d+)\]$/.exec(field)
