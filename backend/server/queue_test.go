@@ -385,9 +385,11 @@ func TestDevicesAreTold(t *testing.T) {
 		}
 	}
 	w.agent.SetDown(true)
-	if status := w.call(t, "GET", "/api/v1/devices", "", &boards); status != 200 || boards[0].Online ||
-		len(boards[0].Devices) != 2 {
-		t.Errorf("an agent that is not reached: %d %+v", status, boards)
+	w.until(t, "the hub has noticed that the agent is not reached", func() bool {
+		return w.call(t, "GET", "/api/v1/devices", "", &boards) == 200 && !boards[0].Online
+	})
+	if len(boards[0].Devices) != 2 {
+		t.Errorf("an agent that is not reached: %+v", boards)
 	}
 }
 
