@@ -224,7 +224,7 @@ func (w *wish) make(ctx context.Context, repeat bool) (*opened, error) {
 			giveUp = time.Now().Add(w.client.patience)
 		}
 		waiting, cancel := context.WithDeadline(ctx, giveUp)
-		up := w.client.waitUp(waiting, try)
+		up := resume.WaitUp(waiting, w.client.line, try)
 		cancel()
 		if !up {
 			return nil, err
@@ -252,17 +252,6 @@ func (w *wish) open(ctx context.Context) (*opened, error) {
 		return release()
 	}
 	return call, nil
-}
-
-// waitUp waits for the connection before another try, and ever longer first
-// where tries fail although it is up.
-func (c *Client) waitUp(ctx context.Context, tries int) bool {
-	select {
-	case <-time.After(min(time.Duration(tries)*50*time.Millisecond, time.Second)):
-	case <-ctx.Done():
-		return false
-	}
-	return c.line.WaitUp(ctx) == nil && ctx.Err() == nil
 }
 
 // fail turns the failure of a call into what its caller gets: its own context's

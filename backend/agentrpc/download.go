@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"slipway/backend/session"
+	"slipway/tunnel/resume"
 )
 
 // reader reads a download. Where the client can wait for its connection, a
@@ -109,7 +110,7 @@ func (r *reader[A]) resume(cause error) error {
 	if r.idle++; r.read > 0 {
 		r.idle = 0
 	}
-	for try := r.idle; r.client.line != nil && r.base >= 0 && r.client.waitUp(r.ctx, try); try++ {
+	for try := r.idle; r.client.line != nil && r.base >= 0 && resume.WaitUp(r.ctx, r.client.line, try); try++ {
 		at := r.base + r.read
 		err := r.begin(r.method.at(r.args, at))
 		if err == nil && r.base != at {

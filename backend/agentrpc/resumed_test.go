@@ -37,7 +37,7 @@ func overOutages(t *testing.T, do func(t *testing.T, n *outages, h *Handler, c *
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		defer time.Sleep(2 * streamPatience) // until nobody waits for the line any more
+		defer time.Sleep(2 * streamPatience) // until nothing waits for the line
 		defer running.Wait()
 		defer cancel()
 		p := newPorts()

@@ -80,7 +80,7 @@ func (d *dialed) resume() (*wire, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.patience)
 	defer cancel()
 	for try := 1; ; try++ {
-		if !d.await(ctx, try) {
+		if !WaitUp(ctx, d.line, try) {
 			return nil, lost(ErrLost)
 		}
 		w, err := d.again(ctx, try)
@@ -90,14 +90,15 @@ func (d *dialed) resume() (*wire, error) {
 	}
 }
 
-// await waits until the line is up, and longer before each try.
-func (d *dialed) await(ctx context.Context, try int) bool {
+// WaitUp waits until the line is up, and first the longer, the more tries have
+// failed although it was. It reports false when ctx has ended.
+func WaitUp(ctx context.Context, line Line, tries int) bool {
 	select {
-	case <-time.After(min(time.Duration(try)*50*time.Millisecond, time.Second)):
+	case <-time.After(min(time.Duration(tries)*50*time.Millisecond, time.Second)):
 	case <-ctx.Done():
 		return false
 	}
-	return d.line.WaitUp(ctx) == nil && ctx.Err() == nil
+	return line.WaitUp(ctx) == nil && ctx.Err() == nil
 }
 
 // again tries once to resume.

@@ -105,7 +105,7 @@ func overOutages(t *testing.T, do func(t *testing.T, w *world)) {
 			opened: make(chan tunnel.Stream, keptOfPeer)}
 		w.line = tunnel.NewLine(tunnel.LineConfig{Dialer: w.outages})
 		var running sync.WaitGroup
-		defer time.Sleep(2 * keptFor) // until nobody waits for the line any more
+		defer time.Sleep(2 * keptFor) // until nothing waits for the line
 		defer running.Wait()
 		defer w.host.Close()
 		defer w.outages.host.Close()
