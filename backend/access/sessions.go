@@ -108,7 +108,7 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.S
 	switch {
 	case err != nil:
 	case len(wrong) > 0:
-		err = &session.Error{Code: session.CodeInvalid, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
+		err = session.Refused(session.CodeInvalid, wrong...)
 	default:
 		s, err = v.agent.Launch(ctx, req)
 	}

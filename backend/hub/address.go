@@ -103,8 +103,7 @@ func badAddress(message string) error {
 
 // wrongField is an error about one field of what was asked.
 func wrongField(code session.Code, field string, kind session.Kind, message, hint string) error {
-	return &session.Error{Code: code, Message: message, Hint: hint,
-		Fields: []session.FieldError{{Field: field, Kind: kind, Message: message, Hint: hint}}}
+	return session.Refused(code, session.FieldError{Field: field, Kind: kind, Message: message, Hint: hint})
 }
 
 func wrongOwner(code session.Code, owner string) error {

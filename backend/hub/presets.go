@@ -146,8 +146,7 @@ func checkPreset(p *Preset, own []Preset) error {
 	spec := session.Spec{Image: "preset", Resources: p.Resources, Accelerator: p.Accelerator}
 	wrong = append(wrong, spec.Validate(time.Time{}, session.Limits{})...)
 	if len(wrong) > 0 {
-		return &session.Error{Code: session.CodeSettingsInvalid, Message: wrong[0].Message,
-			Hint: wrong[0].Hint, Fields: wrong}
+		return session.Refused(session.CodeSettingsInvalid, wrong...)
 	}
 	for _, other := range append(builtinPresets(), own...) {
 		if other.ID != p.ID && strings.EqualFold(other.Name, p.Name) {

@@ -57,7 +57,7 @@ type doorWish struct {
 
 func wishOf(req api.OpenRequest) (doorWish, error) {
 	if req.Port != 0 && (req.Port < firstDoor || req.Port > lastDoor) {
-		return doorWish{}, refusal(session.CodeSessionInvalid, wrongField("port",
+		return doorWish{}, session.Refused(session.CodeSessionInvalid, wrongField("port",
 			fmt.Sprintf("Port %d cannot be opened on this computer.", req.Port),
 			fmt.Sprintf("Choose one from %d to %d, or none.", firstDoor, lastDoor)))
 	}

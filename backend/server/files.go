@@ -29,42 +29,30 @@ type fileRoutes struct {
 
 func (s fileRoutes) mount(m *mounts) {
 	for _, at := range []route.Files{route.SessionFiles(), route.FolderFiles()} {
-		answer(m, at.List, atPath(s, listFiles))
-		answer(m, at.Stat, atPath(s, statFile))
-		answer(m, at.Checksum, atPath(s, checksumFile))
-		answer(m, at.MakeDirectory, atPath(s, makeDirectory))
-		answer(m, at.Move, atPath(s, moveFile))
-		answer(m, at.Remove, atPath(s, removeFile))
-		answer(m, at.Upload, inUpload(s, uploadOffset))
-		answer(m, at.UploadWrite, inUpload(s, writeUpload))
-		answer(m, at.UploadDrop, inUpload(s, dropUpload))
+		answer(m, at.List, inFiles(s.filesIn, listFiles))
+		answer(m, at.Stat, inFiles(s.filesIn, statFile))
+		answer(m, at.Checksum, inFiles(s.filesIn, checksumFile))
+		answer(m, at.MakeDirectory, inFiles(s.filesIn, makeDirectory))
+		answer(m, at.Move, inFiles(s.filesIn, moveFile))
+		answer(m, at.Remove, inFiles(s.filesIn, removeFile))
+		answer(m, at.Upload, inFiles(s.uploadIn, uploadOffset))
+		answer(m, at.UploadWrite, inFiles(s.uploadIn, writeUpload))
+		answer(m, at.UploadDrop, inFiles(s.uploadIn, dropUpload))
 		take(m, at.UploadFinish, s.finishUpload)
 		m.stream(at.Read.Endpoint, s.readFile)
 		m.stream(at.Zip.Endpoint, s.zipFiles)
 	}
 }
 
-// atPath handles a request about the file at a path.
-func atPath[Out any](s fileRoutes,
-	handle func(*http.Request, *hub.Files, session.FilePath) (Out, error)) func(*http.Request) (Out, error) {
+// inFiles handles a request about what find names in it: a file at a path, or an upload.
+func inFiles[At, Out any](find func(*http.Request) (*hub.Files, At, error),
+	handle func(*http.Request, *hub.Files, At) (Out, error)) func(*http.Request) (Out, error) {
 	return func(r *http.Request) (out Out, err error) {
-		files, path, err := s.filesIn(r)
+		files, at, err := find(r)
 		if err != nil {
 			return out, err
 		}
-		return handle(r, files, path)
-	}
-}
-
-// inUpload handles a request about an upload.
-func inUpload[Out any](s fileRoutes,
-	handle func(*http.Request, *hub.Files, session.Upload) (Out, error)) func(*http.Request) (Out, error) {
-	return func(r *http.Request) (out Out, err error) {
-		files, up, err := s.uploadIn(r)
-		if err != nil {
-			return out, err
-		}
-		return handle(r, files, up)
+		return handle(r, files, at)
 	}
 }
 

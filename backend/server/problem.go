@@ -20,14 +20,12 @@ func asError(err error) *session.Error {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, context.Canceled):
-		return &session.Error{Code: session.CodeRequestCancelled, Message: "The request was cancelled.",
-			Hint: "Try again.", Err: err}
+		return session.WrapError(err, session.CodeRequestCancelled, "The request was cancelled.", "Try again.")
 	case errors.Is(err, context.DeadlineExceeded):
-		return &session.Error{Code: session.CodeOperationTimeout, Message: "It took too long.", Hint: "Try again.",
-			Err: err}
+		return session.WrapError(err, session.CodeOperationTimeout, "It took too long.", "Try again.")
 	}
-	return &session.Error{Code: session.CodeServerInternal, Message: "Something went wrong inside Slipway.",
-		Hint: "The log file says more: slipway doctor names it.", Err: err}
+	return session.WrapError(err, session.CodeServerInternal, "Something went wrong inside Slipway.",
+		"The log file says more: slipway doctor names it.")
 }
 
 // fail writes err as a Problem. Only what is our own fault is logged.
@@ -68,13 +66,8 @@ func wrongField(name, message, hint string) session.FieldError {
 	return session.FieldError{Field: name, Kind: session.KindInvalid, Message: message, Hint: hint}
 }
 
-// refusal is the failure of a request with wrong fields; it has the words of the first.
-func refusal(code session.Code, wrong ...session.FieldError) error {
-	return &session.Error{Code: code, Message: wrong[0].Message, Hint: wrong[0].Hint, Fields: wrong}
-}
-
 func badQuery(name, message, hint string) error {
-	return refusal(session.CodeRequestInvalid, wrongField(name, message, hint))
+	return session.Refused(session.CodeRequestInvalid, wrongField(name, message, hint))
 }
 
 // onlyGet reports whether a request is a GET, and answers others.

@@ -40,7 +40,7 @@ func keepIn(text string) (session.Duration, error) {
 	default:
 		return d, nil
 	}
-	return 0, refusal(session.CodeSessionInvalid, wrongField("for", message, "Write for example 4h."))
+	return 0, session.Refused(session.CodeSessionInvalid, wrongField("for", message, "Write for example 4h."))
 }
 
 func (s sessionRoutes) simulateIdle(r *http.Request, policy session.IdlePolicy,
@@ -49,7 +49,7 @@ func (s sessionRoutes) simulateIdle(r *http.Request, policy session.IdlePolicy,
 		wrong = policy.Validate("")
 	}
 	if len(wrong) > 0 {
-		return session.IdleSimulation{}, refusal(session.CodeSessionInvalid, wrong...)
+		return session.IdleSimulation{}, session.Refused(session.CodeSessionInvalid, wrong...)
 	}
 	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -61,7 +61,7 @@ func (s sessionRoutes) simulateIdle(r *http.Request, policy session.IdlePolicy,
 func (s sessionRoutes) createPreset(r *http.Request, req hub.PresetContent, wrong []session.FieldError) (hub.Preset,
 	error) {
 	if len(wrong) > 0 {
-		return hub.Preset{}, refusal(session.CodeSettingsInvalid, wrong...)
+		return hub.Preset{}, session.Refused(session.CodeSettingsInvalid, wrong...)
 	}
 	return s.hub.AddPreset(req)
 }
@@ -69,7 +69,7 @@ func (s sessionRoutes) createPreset(r *http.Request, req hub.PresetContent, wron
 func (s sessionRoutes) updatePreset(r *http.Request, req hub.PresetUpdate, wrong []session.FieldError) (hub.Preset,
 	error) {
 	if len(wrong) > 0 {
-		return hub.Preset{}, refusal(session.CodeSettingsInvalid, wrong...)
+		return hub.Preset{}, session.Refused(session.CodeSettingsInvalid, wrong...)
 	}
 	return s.hub.UpdatePreset(r.PathValue("id"), req)
 }

@@ -262,7 +262,7 @@ func checkUpdate(req api.SessionUpdate) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	return refusal(session.CodeSessionInvalid, wrong...)
+	return session.Refused(session.CodeSessionInvalid, wrong...)
 }
 
 func (s sessionRoutes) terminate(r *http.Request, agent changer, id session.ID,

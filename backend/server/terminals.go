@@ -40,7 +40,7 @@ func (s terminalRoutes) listTerminals(r *http.Request, agent session.Terminals, 
 func (s terminalRoutes) openTerminal(r *http.Request, agent session.Terminals, id session.ID,
 	req session.TerminalRequest) (session.Terminal, error) {
 	if wrong := terminalFaults(req); len(wrong) > 0 {
-		return session.Terminal{}, refusal(session.CodeSessionInvalid, wrong...)
+		return session.Terminal{}, session.Refused(session.CodeSessionInvalid, wrong...)
 	}
 	return agent.OpenTerminal(r.Context(), id, req)
 }
