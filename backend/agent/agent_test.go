@@ -288,7 +288,7 @@ func (w *world) start() {
 	if w.config != nil {
 		w.config(&c)
 	}
-	a, err := Open(context.Background(), c)
+	a, err := Open(c)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func openSampled(b *testing.B, e engine.Engine, ids []string) *sampled {
 	if err != nil {
 		b.Fatal(err)
 	}
-	a, err := Open(context.Background(), Config{
+	a, err := Open(Config{
 		Name: "local", Dir: b.TempDir(), Engine: e, Store: s, Owner: "ada",
 		Devices: DeviceConfig{Source: machine},
 		Host:    HostConfig{Moment: clocks.now, Load: func(string) (meter.Load, error) { return meter.Load{}, nil }},

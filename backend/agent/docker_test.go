@@ -55,7 +55,7 @@ func openReal(dir, address string) (*real, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := Open(context.Background(), Config{Name: "local", Dir: dir, Engine: e, Store: s, Owner: "ada",
+	a, err := Open(Config{Name: "local", Dir: dir, Engine: e, Store: s, Owner: "ada",
 		UID: os.Getuid(), GID: os.Getgid(), Version: "test", Log: log, Sessions: SessionConfig{App: patience,
 			Limits: host.Limits{Grace: 2 * time.Second, Guest: patience, Backoff: []time.Duration{time.Second / 5}}}})
 	if err != nil {

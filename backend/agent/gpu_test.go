@@ -121,19 +121,9 @@ func (g *gpuWorld) accounts() []session.Account {
 
 func sumOfRows(rows []session.Account, pick func(session.Account) bool) (sum session.Account) {
 	for _, r := range rows {
-		if !pick(r) {
-			continue
+		if pick(r) {
+			sum.Add(r)
 		}
-		sum.CPUMs += r.CPUMs
-		sum.AllocCPUMs += r.AllocCPUMs
-		sum.AllocGPUMs += r.AllocGPUMs
-		sum.BusyGPUMs += r.BusyGPUMs
-		sum.EnergyDynamic += r.EnergyDynamic
-		sum.EnergyIdle += r.EnergyIdle
-		sum.CoveredMs += r.CoveredMs
-		sum.GapMs += r.GapMs
-		sum.EstimatedMs += r.EstimatedMs
-		sum.VRAMPeak = max(sum.VRAMPeak, r.VRAMPeak)
 	}
 	return sum
 }

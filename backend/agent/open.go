@@ -37,7 +37,7 @@ import (
 //
 // Rooms that need one another are opened with functions that look up the other
 // when they are called: nothing is called before Open returns.
-func Open(_ context.Context, config Config) (*Agent, error) {
+func Open(config Config) (*Agent, error) {
 	a := &Agent{config: config.withDefaults()}
 	a.stream = newStream(rand.Text())
 	a.news = &news{stream: a.stream, agent: a, closed: make(chan struct{})}

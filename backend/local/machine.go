@@ -145,7 +145,7 @@ func Open(ctx context.Context, c Config) (m *Machine, err error) {
 		agentConfig.Host = agent.HostConfig{Hostname: c.Demo.Host, Moment: c.Demo.Time.Moment(), Boot: c.Demo.Time.Boot,
 			Load: demo.Load(hardware.engine, m.Clock)}
 	}
-	if m.Agent, err = agent.Open(ctx, agentConfig); err != nil {
+	if m.Agent, err = agent.Open(agentConfig); err != nil {
 		return m, err
 	}
 	m.parts = append(m.parts, m.Agent)

@@ -34,7 +34,7 @@ func Open(t testing.TB, change func(*agent.Config)) *agent.Agent {
 			t.Fatal(err)
 		}
 	}
-	a, err := agent.Open(t.Context(), config)
+	a, err := agent.Open(config)
 	if err != nil {
 		t.Fatal(err)
 	}
