@@ -124,7 +124,7 @@ func (a *Audit) Close() error {
 }
 
 // Note writes down what somebody did. A failure to write goes to the agent's own
-// log: a full disk keeps nobody from working.
+// log: a full disk does not stop anyone from working.
 func (a *Audit) Note(who Identity, act Act) {
 	e := Entry{
 		Owner: who.Owner, Role: string(who.Role), Client: who.Client, From: who.From,

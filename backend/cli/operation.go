@@ -269,7 +269,7 @@ func (p *program) confirm(ctx context.Context, question string) error {
 type operationView struct {
 	statusLine
 	w     io.Writer
-	left  bool // nobody is there to answer any more
+	left  bool // the person has gone, so prompts stay unanswered
 	shown map[string]string
 }
 

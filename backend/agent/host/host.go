@@ -95,7 +95,7 @@ func Lasting(code session.Code) bool {
 	return false
 }
 
-// EndSession ends a RUNNING session for a reason that nobody asked for, with the cause that people are told. still, if
-// given, is asked within the transaction whether it is to be so.
+// EndSession ends a RUNNING session for a reason of ours, with the cause that is shown. still, if given, decides
+// within the transaction whether to end it.
 type EndSession func(id session.ID, reason session.Reason, cause *session.Cause,
 	still func(session.Session) bool) (session.Session, error)

@@ -359,9 +359,8 @@ func leftText(t *teardown, cause *session.Cause) string {
 	return fmt.Sprintf("%s could not be removed: %s Slipway keeps trying while it runs.", what, cause.Message)
 }
 
-// EndSession ends a RUNNING session for a reason that nobody asked for, with the
-// cause that people are told. still, if given, is asked within the transaction
-// whether it is to be so.
+// EndSession ends a RUNNING session for a reason of ours, with the cause that is
+// shown. still, if given, decides within the transaction whether to end it.
 func (r *Runner) EndSession(id session.ID, reason session.Reason, cause *session.Cause,
 	still func(session.Session) bool) (session.Session, error) {
 	s, err := r.config.Records.Change(id, func(d *records.Draft) error {

@@ -93,7 +93,7 @@ func logError(err error) error {
 
 // Read reads a log, as [session.Sessions] says: from the engine while the container is
 // there, from the kept files afterwards. A log that is followed before the
-// session runs begins when it does. session_logs_no-kernel.
+// session runs begins when it does. session_use_not-found where there is no such kernel.
 func (l *Logs) Read(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
 	if opts.Kernel == "" {
 		opts.Kernel = session.MainKernel

@@ -21,7 +21,7 @@ var (
 	Launch = Route[hub.LaunchRequest, api.Session]{&Endpoint{Name: "launch", Pattern: "POST /sessions",
 		Summary: "Launch a session.", Status: http.StatusCreated}}
 	LaunchMany = Route[api.LaunchManyRequest, []api.Launched]{&Endpoint{Name: "launch-many", Pattern: "POST /launches",
-		Summary: "Launch several sessions of one spec. Each has its own outcome, in the order of their numbers; a " +
+		Summary: "Launch several sessions of one spec. Each has its own outcome, in the order of their numbers; an " +
 			"invalid spec launches none."}}
 	Preview = Route[session.Spec, api.Preview]{&Endpoint{Name: "preview", Pattern: "POST /preview",
 		Summary: "Show what a launch would do, and every invalid field.",

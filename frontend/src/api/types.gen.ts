@@ -2440,7 +2440,7 @@ export const routes = {
   "sessions": { method: "GET", path: "/api/v1/sessions", query: ["state", "limit", "offset", "agent"] },
   /** Launch a session. */
   "launch": { method: "POST", path: "/api/v1/sessions" },
-  /** Launch several sessions of one spec. Each has its own outcome, in the order of their numbers; a invalid spec launches none. */
+  /** Launch several sessions of one spec. Each has its own outcome, in the order of their numbers; an invalid spec launches none. */
   "launch-many": { method: "POST", path: "/api/v1/launches" },
   /** Show what a launch would do, and every invalid field. */
   "preview": { method: "POST", path: "/api/v1/preview", query: ["owner"] },

@@ -29,7 +29,7 @@ const (
 )
 
 // loginHeader is the login for a registry that `docker login` kept in the folder
-// dir, as the daemon takes it; "" where nobody logged in there.
+// dir, as the daemon takes it; "" without a login there.
 func loginHeader(ctx context.Context, dir, domain string) (string, error) {
 	kept, err := config.Load(dir)
 	if err != nil {

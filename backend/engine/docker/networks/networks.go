@@ -69,9 +69,7 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 		}
 	case daemon.ReasonOf(daemon.Text(err), err) == daemon.ReasonNoAddresses:
 		return session.WrapError(err, session.CodeEngineConflict, "Docker has no addresses left for another network.",
-			"Remove networks that nobody uses with `docker network prune`, or give the daemon more "+
-				""+
-				"default-address-pools.")
+			"Remove unused networks with `docker network prune`, or give the daemon more default-address-pools.")
 	}
 	return daemon.Failure(ctx, err)
 }
