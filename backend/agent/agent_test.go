@@ -267,7 +267,8 @@ func (w *world) start() {
 		w.gpus = &scriptedDevices{moment: devices.OwnMoment()}
 	}
 	c := Config{
-		Name: "local", Dir: w.dir, Engine: w.fake, Store: s, Owner: "ada", UID: 1000, GID: 1000, Version: "test",
+		Name: "local", Dir: w.dir, Engine: engine.Of(w.fake), Store: s, Owner: "ada", UID: 1000, GID: 1000,
+		Version: "test",
 		Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Devices: DeviceConfig{Source: w.gpus},
 		Sessions: SessionConfig{Link: func(_ context.Context, conn net.Conn) (guests.Client, error) {

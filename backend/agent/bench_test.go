@@ -40,7 +40,7 @@ func BenchmarkSampler(b *testing.B) {
 		stats[ids[i]] = engine.Stats{CPU: time.Duration(i) * time.Second, Memory: gpu.GiB, MemLimit: 2 * gpu.GiB,
 			Pids: 5}
 	}
-	s := openSampled(b, &statsEngine{Engine: newFake(b, simtest.Config{}), stats: stats}, ids)
+	s := openSampled(b, engine.Of(&statsEngine{Engine: newFake(b, simtest.Config{}), stats: stats}), ids)
 	s.measure(b, 0)
 }
 
@@ -55,7 +55,7 @@ func BenchmarkSamplerWithContainers(b *testing.B) {
 	}
 	defer e.Close()
 	ids := runContainers(b, host)
-	s := openSampled(b, &realStats{Engine: newFake(b, simtest.Config{}), real: e}, ids)
+	s := openSampled(b, engine.Of(&realStats{Engine: newFake(b, simtest.Config{}), real: e}), ids)
 	s.round() // asks the daemon for each container once
 	if sampled := s.sampled(); sampled != benchContainers {
 		b.Fatalf("%d of %d containers were sampled", sampled, benchContainers)
@@ -182,7 +182,7 @@ func (s *sampled) measure(b *testing.B, pause time.Duration) {
 // realStats is an engine without containers that tells of another's.
 type realStats struct {
 	*simtest.Engine
-	real engine.Engine
+	real engine.Monitor
 }
 
 func (e *realStats) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {

@@ -139,7 +139,7 @@ func sail(t *testing.T, seed uint64) (deaths int) {
 	v := &voyage{r: rand.New(rand.NewPCG(seed, 7)), life: &life{}, wishes: map[string]session.ID{},
 		asked: map[session.ID]bool{}}
 	v.world = &world{t: t, dir: dirInMemory(t), fake: fake}
-	v.config = func(c *Config) { c.Engine = mortal{Engine: fake, life: v.life} }
+	v.config = func(c *Config) { c.Engine = engine.Of(mortal{Engine: engine.Of(fake), life: v.life}) }
 	v.fault = func(point string) error { return v.life.fault(point) }
 	v.gpus = &scriptedDevices{moment: devices.OwnMoment(), devices: []gpu.Device{
 		{UUID: "GPU-a", Model: "T", Memory: 16 * gpu.GiB}, {UUID: "GPU-b", Model: "T", Index: 1, Memory: 16 * gpu.GiB},
@@ -169,7 +169,7 @@ func sail(t *testing.T, seed uint64) (deaths int) {
 func (v *voyage) reborn() {
 	v.halt()
 	v.life = &life{}
-	v.config = func(c *Config) { c.Engine = mortal{Engine: v.fake, life: v.life} }
+	v.config = func(c *Config) { c.Engine = engine.Of(mortal{Engine: engine.Of(v.fake), life: v.life}) }
 	v.start()
 }
 

@@ -55,7 +55,7 @@ func openReal(dir, address string) (*real, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := Open(Config{Name: "local", Dir: dir, Engine: e, Store: s, Owner: "ada",
+	a, err := Open(Config{Name: "local", Dir: dir, Engine: engine.Of(e), Store: s, Owner: "ada",
 		UID: os.Getuid(), GID: os.Getgid(), Version: "test", Log: log, Sessions: SessionConfig{App: patience,
 			Limits: host.Limits{Grace: 2 * time.Second, Guest: patience, Backoff: []time.Duration{time.Second / 5}}}})
 	if err != nil {
@@ -67,7 +67,7 @@ func openReal(dir, address string) (*real, error) {
 		defer close(ended)
 		a.Run(ctx) //nolint:errcheck // ends with ctx
 	}()
-	return &real{dir: dir, engine: e, store: s, agent: a, stop: func() {
+	return &real{dir: dir, engine: engine.Of(e), store: s, agent: a, stop: func() {
 		cancel()
 		<-ended
 		a.Close()

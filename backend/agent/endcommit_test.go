@@ -260,7 +260,7 @@ func TestAKilledAgentMakesTheImageOnce(t *testing.T) {
 			l := &life{}
 			fake := newFake(t, simtest.Config{})
 			w := &world{t: t, dir: dirInMemory(t), fake: fake, fault: func(string) error { return l.fault("") }}
-			w.config = func(c *Config) { c.Engine = mortal{fake, l} }
+			w.config = func(c *Config) { c.Engine = engine.Of(mortal{engine.Of(fake), l}) }
 			w.start()
 			t.Cleanup(w.halt)
 			w.ended(session.Spec{Name: "work", Lifetime: session.Lifetime{CommitOnEnd: 1}})

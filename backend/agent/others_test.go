@@ -97,7 +97,8 @@ func neighboursOf(t *testing.T, alone func(context.Context) (func(), error), cre
 	t.Helper()
 	fake := newFake(t, simtest.Config{})
 	config := func(c *Config) {
-		c.Engine = &tenant{Engine: fake, instance: c.Store.Instance(), t: t, creating: creating, created: created}
+		c.Engine = engine.Of(&tenant{Engine: fake, instance: c.Store.Instance(), t: t, creating: creating,
+			created: created})
 		c.Devices.Alone = alone
 	}
 	a, b = newWorld(t, fake, config), newWorld(t, fake, config)

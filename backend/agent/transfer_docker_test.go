@@ -304,7 +304,7 @@ func forget(t *testing.T, host string, more ...string) {
 
 // overlay makes an image of another one and a layer with a file of noise, and
 // returns its id. labels, where there are any, take the place of its own.
-func overlay(t *testing.T, e engine.Engine, base, ref string, size int, labels map[string]string) string {
+func overlay(t *testing.T, e engine.Transfers, base, ref string, size int, labels map[string]string) string {
 	t.Helper()
 	p := packed(t, e, base, size, labels)
 	p.parts.Refs = []string{ref}
@@ -316,7 +316,7 @@ func overlay(t *testing.T, e engine.Engine, base, ref string, size int, labels m
 }
 
 // packed is an image of another one and a layer with a file of noise.
-func packed(t *testing.T, e engine.Engine, base string, size int, labels map[string]string) *packedImage {
+func packed(t *testing.T, e engine.Transfers, base string, size int, labels map[string]string) *packedImage {
 	t.Helper()
 	parts, err := e.DescribeImage(t.Context(), base)
 	if err != nil {

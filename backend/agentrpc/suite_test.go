@@ -145,7 +145,8 @@ func TestAgentKeepsItsPromisesThroughATunnel(t *testing.T) {
 		func(t *testing.T) Opener {
 			host := enginetest.RequireDocker(t)
 			return lineTo(t, newFar(t, func(dir, instance string) (engine.Engine, error) {
-				return docker.Open(docker.Config{Host: host, Dir: dir, Instance: instance, Guest: payload.Binary})
+				e, err := docker.Open(docker.Config{Host: host, Dir: dir, Instance: instance, Guest: payload.Binary})
+				return engine.Of(e), err
 			}))
 		})
 }

@@ -22,13 +22,13 @@ const (
 
 // Load measures what the containers of a simulated machine use. The computer
 // that simulates it has nothing to do with it.
-func Load(e engine.Engine, clock *pace.Clock) func(string) (meter.Load, error) {
+func Load(e engine.Monitor, clock *pace.Clock) func(string) (meter.Load, error) {
 	m := &loadMeter{engine: e, clock: clock}
 	return m.load
 }
 
 type loadMeter struct {
-	engine engine.Engine
+	engine engine.Monitor
 	clock  *pace.Clock
 
 	mu  sync.Mutex // guards cpu and at

@@ -13,14 +13,33 @@ import (
 	"slipway/gpu"
 )
 
-// Engine runs the containers of sessions. All methods are safe for concurrent
-// use and fail with a [session.Error]. A daemon that does not answer is
-// engine_connect_unavailable from every method.
-type Engine interface {
+// Engine runs the containers of sessions, in parts: code takes the parts that
+// it needs. All methods are safe for concurrent use and fail with a
+// [session.Error]. A daemon that does not answer is engine_connect_unavailable
+// from every method.
+type Engine struct {
 	Containers
-	Images
+	Monitor
+	ImageStore
 	Transfers
 	Networks
+	Host
+}
+
+// Of returns the engine whose parts are all the same value.
+func Of(e interface {
+	Containers
+	Monitor
+	ImageStore
+	Transfers
+	Networks
+	Host
+}) Engine {
+	return Engine{e, e, e, e, e, e}
+}
+
+// Host describes the machine of an engine.
+type Host interface {
 	// Attachment says how devices are handed to containers, as it was found by
 	// trying. It is remembered; fresh asks to try again.
 	Attachment(ctx context.Context, fresh bool) (Attachment, error)
@@ -53,6 +72,10 @@ type Containers interface {
 	// Remove removes a container and its home volume, running or not.
 	// Removing what is gone does nothing.
 	Remove(ctx context.Context, id string) error
+}
+
+// Monitor shows containers and tells of their changes.
+type Monitor interface {
 	// List returns every container with our labels that belongs to instance,
 	// running or not.
 	List(ctx context.Context) ([]State, error)
@@ -72,8 +95,8 @@ type Containers interface {
 	Logs(ctx context.Context, id string, opts session.LogOptions) (io.ReadCloser, error)
 }
 
-// Images lists, pulls, makes and removes images.
-type Images interface {
+// ImageStore lists, pulls, makes and removes images.
+type ImageStore interface {
 	// Images lists what is there.
 	Images(ctx context.Context) ([]session.Image, error)
 	// Image returns one image; engine_image_not-found if it is not there.

@@ -118,41 +118,39 @@ func liveSessions(home place.Home) int {
 func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.Devices, notebook fs.FS,
 	log *slog.Logger) (engine.Engine, error) {
 	log = log.With("part", "engine")
-	var e engine.Engine
-	var err error
 	if c.kind == EngineSim {
 		config := sim.Config{Dir: dir, Instance: instance, Devices: devices, Notebook: notebook, Log: log}
 		if machine != nil {
 			config.Clock = machine.Time.Clock()
 			config.CPUs, config.Memory = machine.CPUs, machine.Memory
 		}
-		e, err = sim.Open(config)
-	} else {
-		e, err = docker.Open(docker.Config{Dir: dir, Instance: instance, Guest: payload.Binary, Log: log})
+		e, err := sim.Open(config)
+		if err != nil {
+			return engine.Engine{}, err
+		}
+		simulated := engine.Of(e)
+		if c.note != "" {
+			simulated.Host = &noted{Host: e, warning: session.Warning{Code: session.CodeSimulated,
+				Title: "Sessions are simulated", Text: c.note, At: time.Now()}}
+		}
+		return simulated, nil
 	}
-	if err != nil || c.note == "" {
-		return e, err
+	e, err := docker.Open(docker.Config{Dir: dir, Instance: instance, Guest: payload.Binary, Log: log})
+	if err != nil {
+		return engine.Engine{}, err
 	}
-	return &noted{Engine: e, warning: session.Warning{Code: session.CodeSimulated,
-		Title: noteTitle(c.kind), Text: c.note, At: time.Now()}}, nil
-}
-
-func noteTitle(kind string) string {
-	if kind == EngineSim {
-		return "Sessions are simulated"
-	}
-	return "Waiting for Docker"
+	return engine.Of(e), nil
 }
 
 // noted is an engine that also says why it was chosen.
 type noted struct {
-	engine.Engine
+	engine.Host
 	warning session.Warning
 }
 
 func (n *noted) Info(ctx context.Context) (engine.Info, error) {
-	info, err := n.Engine.Info(ctx)
-	if err == nil && info.Name == EngineSim {
+	info, err := n.Host.Info(ctx)
+	if err == nil {
 		info.Warnings = append(info.Warnings, n.warning)
 	}
 	return info, err

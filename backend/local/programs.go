@@ -18,7 +18,7 @@ import (
 // were granted.
 type programs struct {
 	mu      sync.Mutex // guards what follows
-	engine  engine.Engine
+	engine  engine.Monitor
 	machine *sim.Machine
 	clock   *pace.Clock
 	running map[string]bool // containers with a program that nobody started, by id
@@ -32,7 +32,7 @@ func newPrograms() *programs {
 }
 
 // begin gives the programs a machine. What was started before has none.
-func (p *programs) begin(e engine.Engine, machine *sim.Machine, clock *pace.Clock) {
+func (p *programs) begin(e engine.Monitor, machine *sim.Machine, clock *pace.Clock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.engine, p.machine, p.clock = e, machine, clock

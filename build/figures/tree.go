@@ -164,10 +164,11 @@ func named(list *ast.FieldList) int {
 }
 
 // interfaces counts the methods of the declared interface that has most, those of
-// the interfaces of its own package that it embeds among them. An agent is a
-// struct of small interfaces, so its parts are counted one by one; what all of
-// them have together is spelled only as the parameter of session.AgentOf, which is
-// not a type that anybody can ask for, and is not counted.
+// the interfaces of its own package that it embeds among them. An agent and
+// an engine are structs of small interfaces, so their parts are counted one by
+// one; what all of them have together is spelled only as the parameter of
+// session.AgentOf and engine.Of, which are not types that anybody can ask for, and
+// are not counted.
 func (t *sources) interfaces() count {
 	types := map[string]*ast.InterfaceType{}
 	for _, f := range t.files {

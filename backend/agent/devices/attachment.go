@@ -11,9 +11,7 @@ import (
 
 // Attachment knows how the engine hands devices to containers.
 type Attachment struct {
-	Engine interface {
-		Attachment(ctx context.Context, fresh bool) (engine.Attachment, error)
-	}
+	Engine  engine.Host
 	Devices *Devices
 	Log     *slog.Logger
 	Call    time.Duration // limit of a question to the engine

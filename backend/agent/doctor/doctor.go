@@ -26,12 +26,6 @@ type Config struct {
 	Guest func(arch string) ([]byte, error)
 }
 
-// Engine is what the doctor asks the container engine.
-type Engine interface {
-	Info(ctx context.Context) (engine.Info, error)
-	Attachment(ctx context.Context, fresh bool) (engine.Attachment, error)
-}
-
 // Devices lists the machine's devices.
 type Devices interface {
 	Inventory(ctx context.Context) ([]gpu.Device, error)
@@ -41,7 +35,7 @@ type Devices interface {
 type Doctor struct {
 	Config
 	Dir     string // the agent's data folder
-	Engine  Engine
+	Engine  engine.Host
 	Devices Devices
 	// Disk measures the disk where images and homes are kept. A total of 0: unknown.
 	Disk func(ctx context.Context) (free, total gpu.Bytes, err error)

@@ -17,7 +17,7 @@ import (
 // believed: whoever builds an image writes what they like into them.
 type book struct {
 	records *records.Records
-	engine  engine.Images
+	engine  engine.ImageStore
 
 	mu     sync.Mutex // guards list
 	list   map[string]store.Image
@@ -25,7 +25,7 @@ type book struct {
 	claims map[string]session.ImageOrigin // by reference, to be compared with the images; guarded by write
 }
 
-func openBook(records *records.Records, images engine.Images) (*book, error) {
+func openBook(records *records.Records, images engine.ImageStore) (*book, error) {
 	list, err := records.Images()
 	if err != nil {
 		return nil, err

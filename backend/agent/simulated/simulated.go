@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"slipway/backend/agent"
+	"slipway/backend/engine"
 	"slipway/backend/engine/sim"
 	"slipway/backend/store"
 )
@@ -27,12 +28,13 @@ func Open(t testing.TB, change func(*agent.Config)) *agent.Agent {
 	if change != nil {
 		change(&config)
 	}
-	if config.Engine == nil {
-		config.Engine, err = sim.Open(sim.Config{Dir: filepath.Join(dir, "engine"), Instance: books.Instance(),
+	if config.Engine.Host == nil {
+		simulated, err := sim.Open(sim.Config{Dir: filepath.Join(dir, "engine"), Instance: books.Instance(),
 			Speed: 200})
 		if err != nil {
 			t.Fatal(err)
 		}
+		config.Engine = engine.Of(simulated)
 	}
 	a, err := agent.Open(config)
 	if err != nil {

@@ -37,8 +37,6 @@ type Engine struct {
 	swept    bool
 }
 
-var _ engine.Engine = (*Engine)(nil)
-
 // Config says which daemon to use and for whom.
 type Config struct {
 	// Host is the daemon's address, such as unix:///var/run/docker.sock. Empty

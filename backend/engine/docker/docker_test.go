@@ -102,9 +102,9 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 				e := open(t, docker.Config{Instance: instance,
 					Guest: func(string) ([]byte, error) { return os.ReadFile(guest) }})
 				if guest == realGuest {
-					return &attended{Engine: e, ctx: t.Context(), batch: map[string]bool{}}
+					return engine.Of(&attended{Engine: e, ctx: t.Context(), batch: map[string]bool{}})
 				}
-				return e
+				return engine.Of(e)
 			}
 			enginetest.Run(t, newEngine, enginetest.Options{
 				Instance: instance, Image: enginetest.ImageMinimal, Stats: true, Guest: guest == realGuest,
@@ -125,7 +125,7 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 // as they have in a session: the guest holds the command back until somebody
 // listens to its events.
 type attended struct {
-	engine.Engine
+	*docker.Engine
 	ctx context.Context //nolint:containedctx // the test's
 
 	mu    sync.Mutex // guards batch

@@ -242,7 +242,7 @@ func (s *containers) Remove(ctx context.Context, id string) error {
 	return errors.Join(err, s.save(), os.RemoveAll(s.containerDir(id)))
 }
 
-// Others implements [engine.Containers]: nobody else uses a simulated machine.
+// Others implements [engine.Monitor]: nobody else uses a simulated machine.
 func (s *containers) Others(context.Context) ([]engine.State, error) { return nil, nil }
 
 func (s *containers) List(ctx context.Context) ([]engine.State, error) {

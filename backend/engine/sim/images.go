@@ -161,7 +161,7 @@ func (s *images) RemoveImage(ctx context.Context, ref string) error {
 	return s.save()
 }
 
-// DiskUse implements [engine.Images]. Customized images share the layers of
+// DiskUse implements [engine.ImageStore]. Customized images share the layers of
 // their base.
 func (s *images) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 	if err := s.check(ctx); err != nil {

@@ -16,7 +16,7 @@ const (
 	unpack    = 900 * time.Millisecond // after the last byte
 )
 
-// Pull implements [engine.Images]: layers arrive three at a time, at a rate
+// Pull implements [engine.ImageStore]: layers arrive three at a time, at a rate
 // that sways as networks do. Its registry is open to everybody.
 func (s *images) Pull(ctx context.Context, ref string, _ bool, progress func(session.Pull)) (private bool, err error) {
 	return false, s.pull(ctx, ref, progress)

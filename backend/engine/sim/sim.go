@@ -46,8 +46,6 @@ type Sim struct {
 	writing sync.Mutex // held while the state is written; taken before mu
 }
 
-var _ engine.Engine = (*Sim)(nil)
-
 // Open opens the engine and takes up what an earlier process left: containers
 // that ran run again, with new terminals; a batch command that was under way
 // has ended with code 137.
@@ -119,7 +117,7 @@ func (s *Sim) Info(ctx context.Context) (engine.Info, error) {
 	}, nil
 }
 
-// Attachment implements [engine.Engine]: simulated devices need no way in.
+// Attachment implements [engine.Host]: simulated devices need no way in.
 func (s *Sim) Attachment(ctx context.Context, _ bool) (engine.Attachment, error) {
 	if err := s.check(ctx); err != nil {
 		return engine.Attachment{}, err

@@ -42,7 +42,7 @@ func TestSimKeepsThePromisesOfAnEngine(t *testing.T) {
 	var current *Sim
 	enginetest.Run(t, func(t *testing.T) engine.Engine {
 		current = open(t, t.TempDir())
-		return current
+		return engine.Of(current)
 	}, enginetest.Options{
 		Instance: "one", Image: "python:3.12", NoImage: "nowhere/nothing:1", Guest: true, Mounts: true, Stats: true,
 		Serve:     []string{"httpd", "-p", fmt.Sprint(enginetest.ServePort)},

@@ -38,8 +38,6 @@ type Engine struct {
 	networks map[string]engine.Network
 }
 
-var _ engine.Engine = (*Engine)(nil)
-
 // Config says what an [Engine] looks like. The zero value will do.
 type Config struct {
 	CPUs     int       // 0: 8

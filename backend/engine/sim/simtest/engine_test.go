@@ -26,7 +26,7 @@ func TestEngineKeepsThePromises(t *testing.T) {
 		current = New(t, dir, Config{Instance: "one", Commands: true})
 		current.Publish("registry.test/big:1", PullScript{Steps: []session.Pull{{Current: 1, Total: 10, Layers: 2},
 			{Current: 10, Total: 10, LayersDone: 2, Layers: 2}}})
-		return current
+		return engine.Of(current)
 	}, enginetest.Options{
 		Instance: "one", Image: enginetest.ImageMinimal, PullImage: "registry.test/big:1",
 		Commands: enginetest.Commands{OOM: "stress --vm-bytes 1G --timeout 60"},
