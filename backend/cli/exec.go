@@ -40,8 +40,10 @@ through unchanged, and exits with its exit code. It passes signals to the comman
 			return usagef("missing command: add it after --")
 		}
 		var spec session.Spec
-		if err := runCommands(p).addEnv(&spec, env); err != nil {
-			return err
+		for _, entry := range env {
+			if err := runCommands(p).addEnv(&spec, entry); err != nil {
+				return err
+			}
 		}
 		request.Env, request.Stdin = spec.Env, stdin
 		if tty && (len(env) > 0 || request.Dir != "") {

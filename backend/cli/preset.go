@@ -45,21 +45,24 @@ func (p recipeCommands) presetCommand() *cobra.Command {
 }
 
 func (p recipeCommands) presetSaveCommand() *cobra.Command {
-	request := hub.PresetContent{}
-	var memory, shm, devices string
+	flags := specFlags{
+		fieldFlag("int", "cpu", "resources.cpu", "whole CPUs (default 1)"),
+		fieldFlag("string", "mem", "resources.memory", "memory with m, g or t (default 1g)"),
+		fieldFlag("string", "shm", "resources.shm", "shared memory (default automatic)"),
+		fieldFlag("string", "gpu", "accelerator", "devices, as in slipway run"),
+	}
 	cmd := &cobra.Command{Use: "save NAME [--cpu N] [--mem SIZE] [--shm SIZE] [--gpu WHAT]", Short: "Save a preset"}
-	cmd.Flags().IntVar(&request.Resources.CPU, "cpu", 0, "whole CPUs (default 1)")
-	cmd.Flags().StringVar(&memory, "mem", "", "memory with m, g or t (default 1g)")
-	cmd.Flags().StringVar(&shm, "shm", "", "shared memory (default automatic)")
-	cmd.Flags().StringVar(&devices, "gpu", "", "devices, as in slipway run")
+	flags.add(cmd)
 	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		wrong := readUnits(unitFlag{"resources.memory", memory, &request.Resources.Memory},
-			unitFlag{"resources.shm", shm, &request.Resources.Shm},
-			unitFlag{"accelerator", devices, &request.Accelerator})
-		if err := invalid(session.CodeSettingsInvalid, wrong); err != nil {
+		var spec session.Spec
+		wrong, err := flags.set(&spec)
+		if err == nil {
+			err = invalid(session.CodeSettingsInvalid, wrong)
+		}
+		if err != nil {
 			return err
 		}
-		request.Name = args[0]
+		request := hub.PresetContent{Name: args[0], Resources: spec.Resources, Accelerator: spec.Accelerator}
 		return show(ctx, c, route.PresetCreate.Body(request), presetName)
 	})
 	return cmd

@@ -118,8 +118,7 @@ checks with the recorded data of the session. It changes nothing.`,
 	}
 	flags.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var wrong []session.FieldError
-		policy, err := flags.policy(cmd, &wrong)
+		policy, wrong, err := flags.policy()
 		for i := range wrong {
 			wrong[i].Field = strings.TrimPrefix(wrong[i].Field, "idle.")
 		}

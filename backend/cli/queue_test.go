@@ -378,7 +378,7 @@ func TestSeveralAreLaunchedAtOnce(t *testing.T) {
 	if got.code != ExitOK || got.stdout != "new000000001\nnew000000002\nnew000000003\n" {
 		t.Errorf("%+v", got)
 	}
-	if r := request.Load(); r.Count != 3 || r.Spec.Name != "train" || len(r.Key) != 32 {
+	if r := request.Load(); r.Count != 3 || r.Spec.Name != "train" || len(r.Key) < 26 {
 		t.Errorf("request %+v", r)
 	}
 	got = f.run(t, "run", "--image", "i", "--name", "train", "--count", "2", "--label", "taken")

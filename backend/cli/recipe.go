@@ -64,10 +64,11 @@ func recipeFailure(name string, err error) error {
 
 // addSecrets takes the values that a recipe does not keep from here, but for
 // those that flags give.
-func (p recipeCommands) addSecrets(spec *session.Spec, given []string) error {
+func (p recipeCommands) addSecrets(spec *session.Spec, flags specFlags) error {
+	at := slices.IndexFunc(flags, func(f *specFlag) bool { return f.name == "env" })
 	var missing []string
 	for i, v := range spec.Env {
-		flagged := slices.ContainsFunc(given,
+		flagged := slices.ContainsFunc(flags[at].given,
 			func(entry string) bool { name, _, _ := strings.Cut(entry, "="); return name == v.Name })
 		if v.Value != "" || flagged || !session.SecretName(v.Name) {
 			continue

@@ -8,56 +8,33 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/client"
 	"slipway/backend/session"
 )
 
-// repairFlags change what a file names and there is not here. The other flags,
-// which win over the file, repair the rest.
-type repairFlags struct {
-	createFolders     bool
-	noVolume, noAfter []string
-}
-
-func (f *repairFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.BoolVar(&f.createFolders, "create-folders", false,
-		"create missing folders that the session mounts")
-	flags.StringArrayVar(&f.noVolume, "no-volume", nil,
-		"skip a mount of the file, by its folder, directory or path in the session; repeatable")
-	flags.StringArrayVar(&f.noAfter, "no-after", nil, "do not wait for this session of the file; repeatable")
-}
-
-// set leaves out what the flags name. What the file does not have is an error:
-// nothing else may be left out in its place.
-func (f repairFlags) set(spec *session.Spec) error {
-	for _, name := range f.noVolume {
-		rest := slices.DeleteFunc(slices.Clone(spec.Mounts), func(m session.Mount) bool {
-			return m.Folder == name ||
-				m.Source == name || mountTarget(m) == name
-		})
-		if len(rest) == len(spec.Mounts) {
-			return usagef("--no-volume %s: the file does not mount this folder or directory", name)
-		}
-		spec.Mounts = rest
-	}
-	for _, name := range f.noAfter {
-		at := slices.Index(spec.After, name)
-		if at < 0 {
-			return usagef("--no-after %s: the file does not wait for this session", name)
-		}
-		spec.After = slices.Delete(spec.After, at, at+1)
+// leaveOutMount leaves out what --no-volume names. What the file does not have is
+// an error: nothing else may be left out in its place.
+func leaveOutMount(spec *session.Spec, name string) error {
+	mounts := len(spec.Mounts)
+	spec.Mounts = slices.DeleteFunc(spec.Mounts, func(m session.Mount) bool {
+		return m.Folder == name || m.Source == name || session.MountTarget(m) == name
+	})
+	if len(spec.Mounts) == mounts {
+		return usagef("--no-volume %s: the file does not mount this folder or directory", name)
 	}
 	return nil
 }
 
-// mountTarget is where a mount appears in the session.
-func mountTarget(m session.Mount) string {
-	return session.MountTarget(m)
+// leaveOutAfter does the same for --no-after.
+func leaveOutAfter(spec *session.Spec, name string) error {
+	at := slices.Index(spec.After, name)
+	if at < 0 {
+		return usagef("--no-after %s: the file does not wait for this session", name)
+	}
+	spec.After = slices.Delete(spec.After, at, at+1)
+	return nil
 }
 
 // createMissing creates the folders that a spec mounts and there are not, on the
@@ -162,5 +139,5 @@ func repairOfMount(m session.Mount, part string) string {
 	if part == "folder" {
 		create = "--create-folders, "
 	}
-	return fmt.Sprintf("add %s-v OTHER:%s, or --no-volume %s", create, shellWord(mountTarget(m)), shellWord(name))
+	return fmt.Sprintf("add %s-v OTHER:%s, or --no-volume %s", create, shellWord(session.MountTarget(m)), shellWord(name))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"time"
@@ -23,19 +22,19 @@ type runCommands struct{ *program }
 
 // runOptions is what run is asked for beside the spec.
 type runOptions struct {
-	detach, wait, remove bool
-	timeout              time.Duration
-	words                []string // the command
-	count                int      // how many sessions
-	gpuGiven             bool     // devices, or none, whatever a preset has
-	preset               string
-	owner                string // for whom; empty: oneself
-	file                 bool   // the spec is that of a file
-	createFolders        bool
+	detach, wait, remove, createFolders bool
+
+	file     string // of the spec; empty: none
+	timeout  time.Duration
+	words    []string // the command
+	count    int      // how many sessions
+	gpuGiven bool     // devices, or none, whatever a preset has
+	preset   string
+	owner    string // for whom; empty: oneself
 }
 
 func (p runCommands) runCommand() *cobra.Command {
-	flags, opts := specFlags{}, runOptions{}
+	flags, idle, opts := p.runFlags(), idleFlags{}, runOptions{}
 	cmd := &cobra.Command{
 		Use:   "run --image IMAGE [flags] [-- COMMAND…]",
 		Short: "Launch a session",
@@ -61,6 +60,12 @@ wait for), run says so at once, with the flags that fix it. It never skips anyth
   slipway run --on lab --owner ann --image python:3.12 --detach`,
 	}
 	flags.add(cmd)
+	idle.add(cmd)
+	cmd.Flags().StringVarP(&opts.file, "file", "f", "",
+		"read the session from a YAML file, - for stdin; flags override it")
+	cmd.Flags().StringVar(&opts.preset, "preset", "", "name of a resource preset; other flags override it")
+	cmd.Flags().BoolVar(&opts.createFolders, "create-folders", false,
+		"create missing folders that the session mounts")
 	cmd.Flags().BoolVarP(&opts.detach, "detach", "d", false, "print the ID and return at once")
 	cmd.Flags().BoolVar(&opts.wait, "wait", false,
 		"wait until an interactive session runs or a batch session ends")
@@ -73,12 +78,11 @@ wait for), run says so at once, with the flags that fix it. It never skips anyth
 		"owner of the session, on an agent that you administer (default: you)")
 	cmd.Flags().SetInterspersed(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		spec, err := p.buildSpec(cmd, flags, args)
+		opts.words, opts.gpuGiven = args, cmd.Flags().Changed("gpu")
+		spec, err := p.buildSpec(flags, idle, opts)
 		if err != nil {
 			return err
 		}
-		opts.words, opts.preset, opts.gpuGiven = args, flags.queue.preset, cmd.Flags().Changed("gpu")
-		opts.file, opts.createFolders = flags.file != "", flags.repair.createFolders
 		if err := opts.check(spec); err != nil {
 			return err
 		}
@@ -108,6 +112,54 @@ func (o runOptions) check(spec session.Spec) error {
 	return nil
 }
 
+// resolve gives sessions to wait for by their ids, however they were named, fills
+// in the resources of a preset that flags and file left open, and creates the
+// folders that are wanted and not there. A session that only the file names and
+// that there is not is left for the server to tell, with whatever else is missing.
+func (p runCommands) resolve(ctx context.Context, c *caller, spec *session.Spec, opts runOptions) error {
+	for i, ref := range spec.After {
+		s, err := c.find(ctx, ref)
+		switch {
+		case err == nil:
+			spec.After[i] = string(s.ID)
+		case opts.file == "" || !isNotFound(err):
+			return err
+		}
+	}
+	if err := p.fill(ctx, c, spec, opts); err != nil || !opts.createFolders {
+		return err
+	}
+	return p.createMissing(ctx, c, *spec)
+}
+
+// fill takes from a preset what a spec leaves open.
+func (p runCommands) fill(ctx context.Context, c *caller, spec *session.Spec, opts runOptions) error {
+	if opts.preset == "" {
+		return nil
+	}
+	found, err := c.findPreset(ctx, opts.preset)
+	if err != nil {
+		return err
+	}
+	r, preset := &spec.Resources, found.Resources
+	r.CPU, r.Memory, r.Shm = cmp.Or(r.CPU, preset.CPU), cmp.Or(r.Memory, preset.Memory), cmp.Or(r.Shm, preset.Shm)
+	if spec.Accelerator.IsZero() && !opts.gpuGiven {
+		spec.Accelerator = found.Accelerator
+	}
+	return nil
+}
+
+// failures is several failures, each of which is told.
+func (p runCommands) failures(problems []error) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	for _, problem := range problems[:len(problems)-1] {
+		p.finish(problem)
+	}
+	return problems[len(problems)-1] // the last one decides the exit code
+}
+
 // run launches a session and does with it what was asked for. What it prints
 // with -o json is the session, as it was accepted or after the wait.
 func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions) error {
@@ -124,7 +176,7 @@ func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions
 		return opts.repairable(p.launchMany(launching, c, spec, opts), spec)
 	}
 	s, err := askAgain(launching, c,
-		route.Launch.Body(hub.LaunchRequest{Key: launchKey(), Spec: spec, Owner: opts.owner}))
+		route.Launch.Body(hub.LaunchRequest{Key: rand.Text(), Spec: spec, Owner: opts.owner}))
 	if err != nil {
 		return opts.repairable(err, spec)
 	}
@@ -150,9 +202,10 @@ func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions
 		return p.printLaunched(s)
 	}
 	if opts.remove {
-		return p.removeAfter(ctx, c, s, code, err)
-	}
-	if attached {
+		if _, stopErr := route.Terminate.At(string(s.ID)).Ask(ctx, c); stopErr != nil {
+			p.finish(stopErr)
+		}
+	} else if attached {
 		p.notice("%s goes on. slipway attach %s comes back to it, slipway stop %s ends it.", s.Name, s.Name, s.Name)
 	}
 	return exitWith(code, err)
@@ -160,18 +213,10 @@ func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions
 
 // repairable adds the flags that mend a file to why it was refused.
 func (o runOptions) repairable(err error, spec session.Spec) error {
-	if !o.file {
+	if o.file == "" {
 		return err
 	}
 	return withRepairs(err, spec)
-}
-
-// removeAfter ends the session of run --rm and gives on how its command ended.
-func (p runCommands) removeAfter(ctx context.Context, c *caller, s api.Session, code int, err error) error {
-	if _, stopErr := route.Terminate.At(string(s.ID)).Ask(ctx, c); stopErr != nil {
-		p.finish(stopErr)
-	}
-	return exitWith(code, err)
 }
 
 func exitWith(code int, err error) error {
@@ -181,18 +226,11 @@ func exitWith(code int, err error) error {
 	return err
 }
 
-// launchKey is a key that no other launch has.
-func launchKey() string {
-	key := make([]byte, 16)
-	_, _ = rand.Read(key) // never fails: see the documentation of crypto/rand
-	return hex.EncodeToString(key)
-}
-
 // launchMany launches several sessions and prints the ids of those that there
 // are; each failure is told, and the last one decides the exit code.
 func (p runCommands) launchMany(ctx context.Context, c *caller, spec session.Spec, opts runOptions) error {
 	launched, err := askAgain(ctx, c, route.LaunchMany.Body(api.LaunchManyRequest{
-		LaunchRequest: hub.LaunchRequest{Key: launchKey(), Spec: spec, Owner: opts.owner}, Count: opts.count}))
+		LaunchRequest: hub.LaunchRequest{Key: rand.Text(), Spec: spec, Owner: opts.owner}, Count: opts.count}))
 	if err != nil {
 		return err
 	}

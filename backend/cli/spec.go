@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"encoding"
 	"errors"
 	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,124 +19,200 @@ import (
 
 const typeBatch = "batch"
 
-// specFlags are the flags that say what to launch. They win over the file.
-type specFlags struct {
-	file, image, name, kind, timeout, startAt, agent, group string
-	env, mounts, ports                                      []string
-	sizeFlags
-	queue  queueFlags
-	repair repairFlags
+// specFlag is a flag that says something of a spec. It keeps what was given.
+type specFlag struct {
+	kind         string // of its value, as the help calls it
+	name, letter string
+	usage        string
+	field        string // of a recipe, such as resources.cpu
+	read         func(spec *session.Spec, text string) error
+	given        []string
 }
 
-// sizeFlags are those that say how much a session gets.
-type sizeFlags struct {
-	memory, shm  string
-	cpu, threads int
+func fieldFlag(kind, name, field, usage string) *specFlag {
+	f := &specFlag{kind: kind, name: name, usage: usage, field: field}
+	f.read = func(spec *session.Spec, text string) error {
+		// an empty text takes these out of the file, and leaves the others as they are
+		clears := []string{"agent", "group", "label", "accelerator", "pendingTimeout"}
+		switch {
+		case text == "" && !slices.Contains(clears, field):
+			return nil
+		case kind == "int" && name != "priority" && (text[0] == '0' || text[0] == '-'):
+			return usagef("invalid --%s %s: use a whole number from 1", name, text)
+		}
+		return recipe.Set(spec, field, text)
+	}
+	return f
 }
 
-func (f *specFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVarP(&f.file, "file", "f", "", "read the session from a YAML file, - for stdin; flags override it")
-	flags.StringVar(&f.image, "image", "", "image, as for docker pull")
-	flags.StringVar(&f.name, "name", "", "4 to 64 letters, digits, _ . or - (default: a random name)")
-	flags.StringVar(&f.kind, "type", "", "interactive or batch (default interactive)")
-	flags.IntVar(&f.cpu, "cpu", 0, "whole CPUs (default 1)")
-	flags.StringVar(&f.memory, "mem", "", "memory with m, g or t, such as 512m (default 1g)")
-	flags.StringVar(&f.shm, "shm", "", "shared memory, part of the memory (default automatic)")
-	flags.IntVar(&f.threads, "threads", 0, "threads of OpenMP, OpenBLAS and MKL (default: number of CPUs)")
-	flags.StringArrayVarP(&f.env, "env", "e", nil, "variable NAME=VALUE, or NAME to pass its value; repeatable")
-	flags.StringArrayVarP(&f.mounts, "volume", "v", nil, "mount a folder, NAME[/SUBPATH][:PATH][:ro], or a directory "+
-		"that begins with / or ., DIR[:PATH][:ro]; a relative PATH is under /home/work; repeatable")
-	flags.StringArrayVar(&f.ports, "port", nil, "preopened port, or several such as 8000,9000:9003; repeatable")
-	flags.StringVar(&f.timeout, "timeout", "", "terminate a batch session after this long, such as 90m")
-	flags.StringVar(&f.startAt, "start-at", "",
-		"start a batch session not before this time: 18:30, 2026-05-01 08:00, RFC 3339, +90m, or now")
-	flags.StringVar(&f.startAt, "at", "", "short for --start-at")
-	flags.StringVar(&f.agent, "on", "", "agent to run on; empty: any, overriding the file")
-	flags.StringVar(&f.group, "group", "", "resource group of the agent; empty: any, overriding the file")
-	f.queue.add(cmd)
-	f.repair.add(cmd)
+func (f *specFlag) Type() string   { return f.kind }
+func (f *specFlag) String() string { return "" }
+
+func (f *specFlag) Set(text string) (err error) {
+	var n int
+	var on bool
+	switch f.kind {
+	case "int":
+		n, err = strconv.Atoi(text)
+		text = strconv.Itoa(n)
+	case "float64":
+		_, err = strconv.ParseFloat(text, 64)
+	case "bool":
+		on, err = strconv.ParseBool(text)
+		text = strconv.FormatBool(on)
+	}
+	f.given = append(f.given, text)
+	return err
+}
+
+// specFlags are flags in the order in which they are read.
+type specFlags []*specFlag
+
+func (f specFlags) add(cmd *cobra.Command) {
+	for _, flag := range f {
+		added := cmd.Flags().VarPF(flag, flag.name, flag.letter, flag.usage)
+		if flag.kind == "bool" {
+			added.NoOptDefVal = "true"
+		}
+	}
+}
+
+// set puts what was given into spec. What is no amount is told by its field, as
+// the server does.
+func (f specFlags) set(spec *session.Spec) (wrong []session.FieldError, err error) {
+	for _, flag := range f {
+		for _, text := range flag.given {
+			var fault *recipe.Fault
+			if err := flag.read(spec, text); errors.As(err, &fault) && fault.Field != nil {
+				wrong = append(wrong, *fault.Field)
+			} else if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return wrong, nil
+}
+
+// runFlags are the flags that say what to launch. They win over the file.
+func (p runCommands) runFlags() specFlags {
+	field, ofFile := fieldFlag, -1
+	return specFlags{
+		{kind: "stringArray", name: "no-volume", read: leaveOutMount,
+			usage: "skip a mount of the file, by its folder, directory or path in the session; repeatable"},
+		{kind: "stringArray", name: "no-after", read: leaveOutAfter,
+			usage: "do not wait for this session of the file; repeatable"},
+		field("string", "image", "image", "image, as for docker pull"),
+		field("string", "name", "name", "4 to 64 letters, digits, _ . or - (default: a random name)"),
+		field("string", "type", "type", "interactive or batch (default interactive)"),
+		field("string", "on", "agent", "agent to run on; empty: any, overriding the file"),
+		field("string", "group", "group", "resource group of the agent; empty: any, overriding the file"),
+		field("int", "cpu", "resources.cpu", "whole CPUs (default 1)"),
+		field("string", "mem", "resources.memory", "memory with m, g or t, such as 512m (default 1g)"),
+		field("string", "shm", "resources.shm", "shared memory, part of the memory (default automatic)"),
+		field("string", "gpu", "accelerator",
+			"devices of each container: 0.5 (a share), 2 (whole devices), mig:1g.10gb[:2], vram:12g, or none"),
+		field("bool", "uncooperative", "uncooperative", "do not configure frameworks to stay within the share"),
+		field("bool", "mps", "mps", "share the device through MPS, if the agent supports it"),
+		field("int", "threads", "threads", "threads of OpenMP, OpenBLAS and MKL (default: number of CPUs)"),
+		field("int", "cluster", "cluster", "containers on one private network, 1 to 8 (default 1)"),
+		{kind: "stringArray", name: "env", letter: "e", read: p.addEnv,
+			usage: "variable NAME=VALUE, or NAME to pass its value; repeatable"},
+		{kind: "stringArray", name: "volume", letter: "v",
+			read: func(spec *session.Spec, entry string) error {
+				if ofFile < 0 {
+					ofFile = len(spec.Mounts)
+				}
+				return addMount(spec, entry, ofFile)
+			},
+			usage: "mount a folder, NAME[/SUBPATH][:PATH][:ro], or a directory that begins with / or ., " +
+				"DIR[:PATH][:ro]; a relative PATH is under /home/work; repeatable"},
+		{kind: "stringArray", name: "port", read: addPorts,
+			usage: "preopened port, or several such as 8000,9000:9003; repeatable"},
+		field("string", "timeout", "timeout", "terminate a batch session after this long, such as 90m"),
+		{kind: "string", name: "start-at", read: p.addStart,
+			usage: "start a batch session not before this time: 18:30, 2026-05-01 08:00, RFC 3339, +90m, or now"},
+		{kind: "string", name: "at", read: p.addStart, usage: "short for --start-at"},
+		field("int", "priority", "priority", "0 to 100, higher goes first (default 10)"),
+		{kind: "stringArray", name: "after", read: addAfter, usage: "start after this session succeeds; repeatable"},
+		field("string", "pending-timeout", "pendingTimeout",
+			"cancel after waiting this long, a number with s, m, h, d or w (default: never)"),
+		field("bool", "no-ssh", "noSSH", "turn off SSH access to the session"),
+		field("int", "commit-on-end", "commitOnEnd",
+			"save an image when it ends, and keep this many of the newest with its name (default: none)"),
+		field("string", "label", "label", "project label for usage"),
+	}
+}
+
+// idleFlags say when a session counts as idle.
+type idleFlags struct {
+	specFlags
+	off bool
+}
+
+func (f *idleFlags) add(cmd *cobra.Command) {
+	field := fieldFlag
+	f.specFlags = specFlags{
+		field("string", "idle-lifetime", "idle.lifetime", "maximum lifetime, such as 2d"),
+		field("string", "idle-network", "idle.network", "reclaim it after this long without activity, such as 4h"),
+		field("string", "idle-window", "idle.use.window", "average utilization over this time, such as 30m"),
+		field("string", "idle-grace", "idle.use.grace", "do not check utilization before this time after its start"),
+		field("bool", "idle-any", "idle.use.any", "any metric below its threshold is enough (default: all)"),
+		field("float64", "idle-cpu", "idle.use.cpu", "CPU threshold in percent"),
+		field("float64", "idle-memory", "idle.use.memory", "memory threshold in percent"),
+		field("float64", "idle-gpu", "idle.use.gpu", "GPU threshold in percent"),
+		field("float64", "idle-vram", "idle.use.vram", "GPU memory threshold in percent"),
+	}
+	f.specFlags.add(cmd)
+	cmd.Flags().BoolVar(&f.off, "idle-off", false, "never reclaim it, whatever the agent's policy")
+}
+
+// policy is what the flags say, nil where they say nothing.
+func (f idleFlags) policy() (*session.IdlePolicy, []session.FieldError, error) {
+	var spec session.Spec
+	wrong, err := f.set(&spec)
+	none := spec.Idle == nil || *spec.Idle == session.IdlePolicy{}
+	switch {
+	case f.off && !none:
+		return nil, nil, usagef("use either --idle-off or the other --idle flags")
+	case f.off:
+		return &session.IdlePolicy{}, wrong, err
+	case none:
+		return nil, wrong, err
+	}
+	return spec.Idle, wrong, err
 }
 
 // buildSpec makes the spec of run from its file, its flags and its words.
-func (p runCommands) buildSpec(cmd *cobra.Command, f specFlags, words []string) (session.Spec, error) {
-	var spec session.Spec
-	if f.file != "" {
-		read, err := recipeCommands(p).readSpec(f.file)
-		if err != nil {
+func (p runCommands) buildSpec(flags specFlags, idle idleFlags, opts runOptions) (spec session.Spec, err error) {
+	if opts.file != "" {
+		if spec, err = recipeCommands(p).readSpec(opts.file); err != nil {
 			return spec, err
 		}
-		if err := recipeCommands(p).addSecrets(&read, f.env); err != nil {
+		if err := recipeCommands(p).addSecrets(&spec, flags); err != nil {
 			return spec, err
 		}
-		spec = read
 	}
-	if err := f.repair.set(&spec); err != nil {
+	wrong, err := flags.set(&spec)
+	if err != nil {
 		return spec, err
 	}
-	wrong := f.texts(&spec)
-	f.anywhere(cmd, &spec)
-	if cmd.Flags().Changed("cpu") {
-		if f.cpu < 1 {
-			return spec, usagef("invalid --cpu %d: use a whole number from 1", f.cpu)
-		}
-		spec.Resources.CPU = f.cpu
-	}
-	if cmd.Flags().Changed("threads") {
-		if f.threads < 1 {
-			return spec, usagef("invalid --threads %d: use a whole number from 1", f.threads)
-		}
-		spec.Threads = f.threads
-	}
-	if err := errors.Join(p.addEnv(&spec, f.env), addMounts(&spec, f.mounts), addPorts(&spec, f.ports),
-		p.addStart(&spec, f.startAt), f.queue.set(cmd, &spec, &wrong)); err != nil {
+	policy, faults, err := idle.policy()
+	if err != nil {
 		return spec, err
 	}
-	if len(wrong) > 0 {
-		return spec, runOptions{file: f.file != ""}.repairable(invalid(session.CodeInvalid, wrong), spec)
+	if policy != nil {
+		spec.Idle = policy
 	}
-	if spec.Type == typeBatch && len(words) > 0 {
-		spec.Command = commandLine(words)
+	if err := invalid(session.CodeInvalid, append(wrong, faults...)); err != nil {
+		return spec, opts.repairable(err, spec)
+	}
+	if spec.Type == typeBatch && len(opts.words) > 0 {
+		spec.Command = commandLine(opts.words)
 	}
 	if spec.Image == "" {
 		return spec, usagef("missing --image: use an image as for docker pull")
 	}
 	return spec, nil
-}
-
-// texts takes the flags that are passed on as they are; the server judges them
-// with the rest of the spec. What is no amount is told by its field.
-func (f specFlags) texts(spec *session.Spec) []session.FieldError {
-	for _, pair := range []struct {
-		from string
-		to   *string
-	}{{f.image, &spec.Image}, {f.name, &spec.Name}, {f.kind, (*string)(&spec.Type)}, {f.agent, &spec.Agent},
-		{f.group, &spec.Group}} {
-		if pair.from != "" {
-			*pair.to = pair.from
-		}
-	}
-	return readUnits(
-		unitFlag{"timeout", f.timeout, &spec.Timeout},
-		unitFlag{"resources.memory", f.memory, &spec.Resources.Memory},
-		unitFlag{"resources.shm", f.shm, &spec.Resources.Shm})
-}
-
-// unitFlag is the text of a flag that is an amount or a length of time, and the
-// field of the spec that it is for.
-type unitFlag struct {
-	field, text string
-	into        encoding.TextUnmarshaler
-}
-
-// readUnits reads flags, and says what is wrong with them as the server does.
-func readUnits(flags ...unitFlag) (wrong []session.FieldError) {
-	for _, flag := range flags {
-		if fault := session.ReadUnit(flag.field, flag.text, flag.into); fault != nil {
-			wrong = append(wrong, *fault)
-		}
-	}
-	return wrong
 }
 
 // invalid is the refusal of a spec in which fields are wrong.
@@ -149,64 +225,43 @@ func invalid(code session.Code, wrong []session.FieldError) error {
 	return &client.Refused{Problem: refusal, Status: http.StatusUnprocessableEntity}
 }
 
-// anywhere takes an empty --on or --group as what it is: any.
-func (f specFlags) anywhere(cmd *cobra.Command, spec *session.Spec) {
-	if f.agent == "" && cmd.Flags().Changed("on") {
-		spec.Agent = ""
+// addEnv reads NAME=VALUE, or the NAME of a variable of this program.
+func (p runCommands) addEnv(spec *session.Spec, entry string) error {
+	name, value, given := strings.Cut(entry, "=")
+	if name == "" {
+		return usagef("invalid --env %q: use NAME=VALUE", entry)
 	}
-	if f.group == "" && cmd.Flags().Changed("group") {
-		spec.Group = ""
-	}
-}
-
-func (p runCommands) addEnv(spec *session.Spec, entries []string) error {
-	for _, entry := range entries {
-		name, value, given := strings.Cut(entry, "=")
-		if name == "" {
-			return usagef("invalid --env %q: use NAME=VALUE", entry)
+	if !given {
+		if value = p.Env(name); value == "" {
+			return usagef("--env %s: the variable is not set here", name)
 		}
-		if !given {
-			if value = p.Env(name); value == "" {
-				return usagef("--env %s: the variable is not set here", name)
-			}
-		}
-		spec.Env = setEnv(spec.Env, session.EnvVar{Name: name, Value: value})
 	}
+	at := slices.IndexFunc(spec.Env, func(v session.EnvVar) bool { return v.Name == name })
+	if at < 0 {
+		at, spec.Env = len(spec.Env), append(spec.Env, session.EnvVar{Name: name})
+	}
+	spec.Env[at].Value = value
 	return nil
 }
 
-// setEnv replaces the variable of that name or adds it.
-func setEnv(env []session.EnvVar, v session.EnvVar) []session.EnvVar {
-	for i := range env {
-		if env[i].Name == v.Name {
-			env[i].Value = v.Value
-			return env
-		}
+// addMount adds what -v says. One that appears where one of the first, which are
+// the file's, would takes its place.
+func addMount(spec *session.Spec, entry string, ofFile int) error {
+	mount, err := parseMount(entry)
+	if err != nil {
+		return err
 	}
-	return append(env, v)
-}
-
-// addMounts adds what -v says. One that appears where one of the file's would
-// takes its place.
-func addMounts(spec *session.Spec, entries []string) error {
-	ofFile := len(spec.Mounts)
-	for _, entry := range entries {
-		mount, err := parseMount(entry)
-		if err != nil {
+	if mount.Folder == "" && spec.Agent == "" { // this computer's directory; another agent's is named in full
+		if mount.Source, err = filepath.Abs(mount.Source); err != nil {
 			return err
 		}
-		if mount.Folder == "" && spec.Agent == "" { // this computer's directory; another agent's is named in full
-			if mount.Source, err = filepath.Abs(mount.Source); err != nil {
-				return err
-			}
-		}
-		same := func(other session.Mount) bool { return mountTarget(other) == mountTarget(mount) }
-		if at := slices.IndexFunc(spec.Mounts[:ofFile], same); at >= 0 {
-			spec.Mounts[at] = mount
-			continue
-		}
-		spec.Mounts = append(spec.Mounts, mount)
 	}
+	same := func(other session.Mount) bool { return session.MountTarget(other) == session.MountTarget(mount) }
+	if at := slices.IndexFunc(spec.Mounts[:ofFile], same); at >= 0 {
+		spec.Mounts[at] = mount
+		return nil
+	}
+	spec.Mounts = append(spec.Mounts, mount)
 	return nil
 }
 
@@ -239,17 +294,22 @@ func parseMount(entry string) (session.Mount, error) {
 	return mount, nil
 }
 
-func addPorts(spec *session.Spec, entries []string) error {
-	for _, entry := range entries {
-		for _, text := range strings.FieldsFunc(entry, func(r rune) bool { return r == ',' || r == ' ' }) {
-			ports, err := recipe.ParsePorts(text)
-			if err != nil {
-				return usagef("invalid --port %q: use a port such as 8080, or a range such as 9000:9003",
-					text)
-			}
-			spec.Ports = append(spec.Ports, ports...)
+func addPorts(spec *session.Spec, entry string) error {
+	for _, text := range strings.FieldsFunc(entry, func(r rune) bool { return r == ',' || r == ' ' }) {
+		ports, err := recipe.ParsePorts(text)
+		if err != nil {
+			return usagef("invalid --port %q: use a port such as 8080, or a range such as 9000:9003", text)
 		}
+		spec.Ports = append(spec.Ports, ports...)
 	}
+	return nil
+}
+
+func addAfter(spec *session.Spec, ref string) error {
+	if ref == "" {
+		return usagef("--after needs the ID or name of a session")
+	}
+	spec.After = append(spec.After, ref)
 	return nil
 }
 

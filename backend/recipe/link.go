@@ -1,11 +1,9 @@
 package recipe
 
 import (
-	"encoding"
 	"encoding/base64"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"slipway/backend/session"
@@ -94,32 +92,16 @@ func linkSpec(query string) (session.Spec, error) {
 	return spec, nil
 }
 
+// linkFields are the parameters of a link that give a field of a recipe.
+var linkFields = map[string]string{"name": "name", "type": "type", "image": "image", "command": "command",
+	"agent": "agent", "group": "group", "label": "label", "timeout": "timeout", "accelerator": "accelerator",
+	"memory": "resources.memory", "shm": "resources.shm", "cpu": "resources.cpu", "threads": "threads",
+	"cluster": "cluster"}
+
 // setField takes one parameter of a link.
 func setField(spec *session.Spec, name, value string) error {
-	texts := map[string]*string{"name": &spec.Name, "type": (*string)(&spec.Type), "image": &spec.Image,
-		"command": &spec.Command, "agent": &spec.Agent, "group": &spec.Group, "label": &spec.Label}
-	units := map[string]encoding.TextUnmarshaler{"timeout": &spec.Timeout, "accelerator": &spec.Accelerator,
-		"memory": &spec.Resources.Memory, "shm": &spec.Resources.Shm}
-	numbers := map[string]*int{"cpu": &spec.Resources.CPU, "threads": &spec.Threads, "cluster": &spec.Cluster}
-	if into, ok := texts[name]; ok {
-		*into = value
-		return nil
-	}
-	if into, ok := units[name]; ok {
-		field := name
-		if name == "memory" || name == "shm" {
-			field = "resources." + name
-		}
-		return faultOf(session.ReadUnit(field, value, into), 0)
-	}
-	if into, ok := numbers[name]; ok {
-		n, err := strconv.Atoi(value)
-		if err != nil {
-			return &Fault{Message: fmt.Sprintf("%s is %q, which is no whole number.", name, value),
-				Hint: "Write digits."}
-		}
-		*into = n
-		return nil
+	if field, ok := linkFields[name]; ok {
+		return Set(spec, field, value)
 	}
 	switch name {
 	case "env":
@@ -128,8 +110,7 @@ func setField(spec *session.Spec, name, value string) error {
 	case "port":
 		ports, err := ParsePorts(value)
 		if err != nil {
-			return &Fault{Message: fmt.Sprintf("port is %q, which is no port.", value),
-				Hint: "Write ports from 1 to 65535, or ranges such as 9000:9003."}
+			return &Fault{Message: fmt.Sprintf("port is %q, which is no port.", value), Hint: portHint}
 		}
 		spec.Ports = append(spec.Ports, ports...)
 	case "folder":

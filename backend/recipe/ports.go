@@ -9,6 +9,8 @@ import (
 // maxPortRange bounds a range, so that a slip of the keyboard is told as one.
 const maxPortRange = 64
 
+const portHint = "Write ports from 1 to 65535, or ranges such as 9000:9003."
+
 // ParsePorts reads a port or a range a:b.
 func ParsePorts(text string) ([]int, error) {
 	from, to, ranged := strings.Cut(text, ":")

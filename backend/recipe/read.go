@@ -71,6 +71,33 @@ func Parse(data []byte) (session.Spec, error) {
 	return spec, err
 }
 
+// Set reads text into the field of spec that a path such as resources.cpu names,
+// as [Parse] reads a single value of it. It fails with a *Fault. An empty text
+// takes a text or an amount out.
+func Set(spec *session.Spec, path, text string) error {
+	into := reflect.ValueOf(spec).Elem()
+	for name := range strings.SplitSeq(path, ".") {
+		if into.Kind() == reflect.Pointer {
+			if into.IsNil() {
+				into.Set(reflect.New(into.Type().Elem()))
+			}
+			into = into.Elem()
+		}
+		for field, f := range fields(into.Type()) {
+			if field == name {
+				into = into.FieldByIndex(f.Index)
+				break
+			}
+		}
+	}
+	into.SetZero()
+	node := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	if node.Tag = node.ShortTag(); node.Tag == "!!null" {
+		node.Tag = "!!str"
+	}
+	return decode(node, into, path)
+}
+
 // syntaxError gives YAML's own failure, which begins with "yaml: line N: ".
 func syntaxError(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
@@ -257,8 +284,7 @@ func decodePorts(node *yaml.Node, into *[]int, path string) error {
 	for _, item := range items {
 		ports, err := ParsePorts(item.Value)
 		if err != nil || item.Kind != yaml.ScalarNode {
-			return wrong(item, path, fmt.Sprintf("holds %q, which is no port", item.Value),
-				"Write ports from 1 to 65535, or ranges such as 9000:9003.")
+			return wrong(item, path, fmt.Sprintf("holds %q, which is no port", item.Value), portHint)
 		}
 		all = append(all, ports...)
 	}
