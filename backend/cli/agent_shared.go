@@ -12,11 +12,187 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/daemon"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
+
+// hereOr asks the agent of this machine, or does the work near with the agent
+// that the flag names, through the control plane.
+func (p daemonCommands) hereOr(on *string, near func(context.Context, *caller, string) error,
+	work func(context.Context, *daemon.Client) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if *on == "" {
+			return p.atDaemon(work)(cmd, args)
+		}
+		return p.command(func(ctx context.Context, c *caller, _ []string) error { return near(ctx, c, *on) })(cmd, args)
+	}
+}
+
+// pairNear has another agent make a code.
+func (p daemonCommands) pairNear(req *api.PairRequest) func(context.Context, *caller, string) error {
+	return func(ctx context.Context, c *caller, agent string) error {
+		return show(ctx, c, route.PairCode.At(agent).Body(*req), func(w io.Writer, code api.PairCode) {
+			fields(w, "Code", code.Code, "Address", code.Address,
+				"Good for", code.ExpiresAt.Sub(p.Now()).Round(time.Minute).String())
+		})
+	}
+}
+
+// clientsNear lists the clients of another agent.
+func (p daemonCommands) clientsNear(ctx context.Context, c *caller, agent string) error {
+	return show(ctx, c, route.PairedClients.At(agent), func(w io.Writer, clients []api.PairedClient) {
+		table(w, "NAME,KEY,OWNER,ROLE,PAIRED,SEEN", clients, func(d api.PairedClient) []string {
+			seen := "never"
+			if d.LastSeen != nil {
+				seen = p.age(*d.LastSeen)
+			}
+			name := d.Name
+			if d.This {
+				name += " (this computer)"
+			}
+			return []string{name, d.Fingerprint, d.Owner, d.Role, p.age(d.AddedAt), seen}
+		})
+	})
+}
+
+// revokeNear ends a client's access to another agent.
+func (p daemonCommands) revokeNear(client string) func(context.Context, *caller, string) error {
+	return func(ctx context.Context, c *caller, agent string) error {
+		if _, err := route.ClientRevoke.At(agent, client).Ask(ctx, c); err != nil {
+			return err
+		}
+		p.notice("%s is revoked.", fmt.Sprintf("%q", client))
+		return nil
+	}
+}
+
+func (p daemonCommands) agentPairCommand() *cobra.Command {
+	var on string
+	var req api.PairRequest
+	cmd := &cobra.Command{
+		Use:   "pair [--on AGENT]",
+		Short: "Create a code to pair a computer with the agent of this machine",
+		Long: `The code pairs one computer and expires after ten minutes. On that computer, run
+slipway agent add with the printed address and enter the code.`,
+	}
+	p.onFlag(cmd, &on, "the agent of another machine")
+	cmd.Flags().StringVar(&req.Owner, "owner", "",
+		"whose sessions that computer has (default those of the agent's person)")
+	cmd.Flags().StringVar(&req.Role, "role", "", "admin or user (default: set by the agent)")
+	cmd.RunE = p.hereOr(&on, p.pairNear(&req), func(ctx context.Context, c *daemon.Client) error {
+		code, err := c.PairCode(ctx, session.PairRequest{Owner: req.Owner, Role: session.Role(req.Role)})
+		if err != nil {
+			return err
+		}
+		return p.print(code, func(w io.Writer) {
+			fields(w, "Code", code.Code, "Address", "slipway://"+code.Address, "Key", code.Key,
+				"Good for", code.Expires.Sub(p.Now()).Round(time.Minute).String())
+		})
+	})
+	return cmd
+}
+
+func (p daemonCommands) agentClientsCommand() *cobra.Command {
+	var on string
+	cmd := &cobra.Command{
+		Use: "clients [--on AGENT]", Aliases: []string{"devices"},
+		Short: "List the computers that are paired with the agent of this machine",
+	}
+	p.onFlag(cmd, &on, "the agent of another machine")
+	cmd.RunE = p.hereOr(&on, p.clientsNear, func(ctx context.Context, c *daemon.Client) error {
+		clients, err := c.PairedClients(ctx)
+		if err != nil {
+			return err
+		}
+		return p.print(clients, func(w io.Writer) {
+			table(w, "NAME,KEY,ROLE,PAIRED,SEEN", clients, func(d session.PairedClient) []string {
+				seen := "never"
+				switch {
+				case d.Live > 0:
+					seen = "connected"
+				case !d.Seen.IsZero():
+					seen = p.age(d.Seen)
+				}
+				return []string{d.Name, d.Key, string(d.Role), p.age(d.Added), seen}
+			})
+		})
+	})
+	return cmd
+}
+
+func (p daemonCommands) agentRevokeCommand() *cobra.Command {
+	var on string
+	cmd := &cobra.Command{
+		Use:   "revoke CLIENT [--on AGENT]",
+		Short: "Revoke the access of a paired computer",
+	}
+	p.onFlag(cmd, &on, "the agent of another machine")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.hereOr(&on, p.revokeNear(args[0]), func(ctx context.Context, c *daemon.Client) error {
+			if err := c.RevokeClient(ctx, args[0]); err != nil {
+				return err
+			}
+			p.notice("%s is revoked.", fmt.Sprintf("%q", args[0]))
+			return nil
+		})(cmd, args)
+	}
+	return cmd
+}
+
+func (p daemonCommands) agentRotateCommand() *cobra.Command {
+	var on string
+	var client bool
+	cmd := &cobra.Command{
+		Use:   "rotate [--on AGENT | --client]",
+		Short: "Change the key of the agent of this machine, or of this computer",
+		Long: `Rotate creates a new key, signed by the old one. Computers that are paired with the agent
+accept it automatically: at once if they are connected, otherwise when they reconnect.
+Nothing needs to be paired again, and copies of the old key no longer work.
+
+With --client, rotate changes the key of this computer.`,
+	}
+	p.onFlag(cmd, &on, "the agent of another machine")
+	cmd.Flags().BoolVar(&client, "client", false, "change the key of this computer")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case client && on != "":
+			return usagef("use either --client (this computer) or --on (another machine)")
+		case client:
+			return p.command(func(ctx context.Context, c *caller, _ []string) error {
+				return p.rotateNear(ctx, c, route.KeyRotate)
+			})(cmd, args)
+		}
+		near := func(ctx context.Context, c *caller, agent string) error {
+			return p.rotateNear(ctx, c, route.AgentRotate.At(agent))
+		}
+		return p.hereOr(&on, near, p.rotateHere)(cmd, args)
+	}
+	return cmd
+}
+
+// rotateHere changes the key of the agent of this machine.
+func (p daemonCommands) rotateHere(ctx context.Context, c *daemon.Client) error {
+	rotated, err := c.RotateKey(ctx)
+	if err != nil {
+		return err
+	}
+	return p.print(rotated, func(w io.Writer) {
+		fields(w, "Old key", rotated.Before, "New key", rotated.Key,
+			"Told at once", fmt.Sprintf("%d clients", rotated.Clients))
+	})
+}
+
+// rotateNear has the control plane change a key.
+func (p daemonCommands) rotateNear(ctx context.Context, c *caller,
+	at route.Route[route.None, api.KeyRotation]) error {
+	return show(ctx, c, at, func(w io.Writer, rotated api.KeyRotation) {
+		fields(w, "Old key", rotated.Before, "New key", rotated.Fingerprint,
+			"Told at once", strings.Join(rotated.Told, ", "), "Told later", strings.Join(rotated.Later, ", "))
+	})
+}
 
 func (p daemonCommands) agentAuditCommand() *cobra.Command {
 	var asked session.AuditQuery

@@ -13,10 +13,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"slipway/backend/api"
 	"slipway/backend/client"
+	"slipway/backend/files"
 	"slipway/backend/session"
 )
 
@@ -292,4 +294,172 @@ func (b *copyBar) clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.line.clear()
+}
+
+// localSum is the checksum of what can be read; a file that cannot be read
+// shows when it is sent.
+func localSum(from io.Reader) string {
+	sum := sha256.New()
+	_, _ = io.CopyBuffer(sum, from, make([]byte, 256<<10)) // see above
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// sumBehind adds up the checksum of a file while somebody writes it, a little
+// behind. What was there before is added first.
+type sumBehind struct {
+	file  *os.File
+	added int64 // of the adding goroutine alone
+	sum   chan string
+
+	mu    sync.Mutex // guards what follows
+	moved sync.Cond
+	there int64 // bytes that can be read
+	whole bool  // there come no more
+}
+
+func newSumBehind(file *os.File, there int64) *sumBehind {
+	b := &sumBehind{file: file, there: there, sum: make(chan string, 1)}
+	b.moved.L = &b.mu
+	go func() { b.sum <- localSum(b) }()
+	return b
+}
+
+// reached tells up to where the file is written.
+func (b *sumBehind) reached(there int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.there = there
+	b.moved.Signal()
+}
+
+// finish returns the checksum of all that is there.
+func (b *sumBehind) finish() string {
+	b.end(true)
+	return <-b.sum
+}
+
+// end has the adding end, once all is added that is there or at once.
+func (b *sumBehind) end(all bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.whole = true; !all {
+		b.there = 0
+	}
+	b.moved.Signal()
+}
+
+// Read waits for what is still to be written.
+func (b *sumBehind) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	for b.added >= b.there && !b.whole {
+		b.moved.Wait()
+	}
+	left := b.there - b.added
+	b.mu.Unlock()
+	if left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := b.file.ReadAt(p[:min(left, int64(len(p)))], b.added)
+	b.added += int64(n)
+	return n, err
+}
+
+// farSum asks for the checksum of the far file while it is copied. Nothing
+// comes where it was not told: one asks again then, when it has come.
+func (j *copying) farSum(ctx context.Context, source string) <-chan string {
+	told, c := make(chan string, 1), *j.caller
+	go func() {
+		defer close(told)
+		if sum, err := fileAt(j, j.files.Checksum, source).Ask(ctx, &c); err == nil {
+			told <- sum.SHA256
+		}
+	}()
+	return told
+}
+
+// incoming is a local file that grows by what comes, with its checksum so far.
+type incoming struct {
+	file *os.File
+	at   int64 // what is there
+	sum  *sumBehind
+}
+
+func newIncoming(file *os.File) (*incoming, error) {
+	at, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	return &incoming{file: file, at: at, sum: newSumBehind(file, at)}, nil
+}
+
+// restart throws away what is there.
+func (i *incoming) restart() error {
+	i.sum.end(false)
+	i.at, i.sum = 0, newSumBehind(i.file, 0)
+	return i.file.Truncate(0)
+}
+
+// take adds what comes. It tells apart that no more came and that the file could
+// not be written.
+func (i *incoming) take(from io.Reader) (lost, err error) {
+	source := &failing{Reader: from}
+	err = files.CopyAt(i.file, i.at, source, func(at int64) {
+		i.at = at
+		i.sum.reached(at)
+	})
+	if source.err != nil {
+		return source.err, nil
+	}
+	return nil, err
+}
+
+// failing keeps why no more could be read.
+type failing struct {
+	io.Reader
+	err error
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
+}
+
+// outgoing is the rest of a file as the body of a request. It has a file of its
+// own, which whoever sends it closes, and where that stands is how much was
+// taken: the system sends most of it without asking for it here.
+type outgoing struct {
+	fileOnDisk
+	size int64
+}
+
+type fileOnDisk interface {
+	io.ReadSeekCloser
+	syscall.Conn
+}
+
+func newOutgoing(name string, at, size int64) (*outgoing, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, noLocal(name, err)
+	}
+	if _, err := file.Seek(at, io.SeekStart); err != nil {
+		file.Close()
+		return nil, noLocal(name, err)
+	}
+	return &outgoing{file, size}, nil
+}
+
+// Read ends where the file did when it was first looked at.
+func (o *outgoing) Read(p []byte) (int, error) {
+	at, err := o.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0, err
+	}
+	if at >= o.size {
+		return 0, io.EOF
+	}
+	return o.fileOnDisk.Read(p[:min(o.size-at, int64(len(p)))])
 }

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -269,4 +271,185 @@ func (p planeCommands) versionCommand() *cobra.Command {
 
 func versionText(v api.Version) string {
 	return fmt.Sprintf("%s (%s, %s, %s/%s)", v.Version, v.Commit, v.Go, v.OS, v.Arch)
+}
+
+func (p planeCommands) settingsCommand() *cobra.Command {
+	parent := &cobra.Command{
+		Use:   "settings",
+		Short: "Show and change settings",
+		Long: `All settings are in settings.json in Slipway's directory, next to its JSON schema. SLIPWAY_*
+variables override the file. Settings with a group, such as gpu.quantum, apply to the agent
+of this computer, which reads them when it starts.`,
+	}
+	list := &cobra.Command{Use: "ls", Aliases: []string{"list"},
+		Short: "List all settings and errors in the settings file",
+		Long:  "Exits with 1 if the file or a variable has an error."}
+	list.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		file, err := route.SettingsFile.Ask(ctx, c)
+		if err != nil {
+			return err
+		}
+		if err := p.print(file, func(w io.Writer) { settingsTable(w, file) }); err != nil {
+			return err
+		}
+		if len(file.Problems) > 0 {
+			return &exitError{ExitFailure}
+		}
+		return nil
+	})
+	set := &cobra.Command{Use: "set NAME VALUE", Short: "Change a setting",
+		ValidArgsFunction: p.completeSettings}
+	set.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+		return p.changeSetting(ctx, c, args[0], &args[1])
+	})
+	unset := &cobra.Command{Use: "unset NAME", Short: "Reset a setting to its default",
+		ValidArgsFunction: p.completeSettings}
+	unset.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+		return p.changeSetting(ctx, c, args[0], nil)
+	})
+	parent.AddCommand(list, set, unset)
+	return parent
+}
+
+func (p planeCommands) changeSetting(ctx context.Context, c *caller, name string, value *string) error {
+	at := route.SettingUpdate.At(name).Body(api.SettingUpdate{Value: value})
+	return show(ctx, c, at, func(w io.Writer, file api.SettingsFile) {
+		for _, s := range file.Settings {
+			if s.Name != name {
+				continue
+			}
+			fmt.Fprintf(w, "%s is %s.\n", name, cmp.Or(s.Value, "not set"))
+			if s.Override != "" {
+				p.notice("%s overrides what the file says.", s.Variable)
+			}
+			if s.Restart {
+				p.notice("It takes effect when Slipway starts next.")
+			}
+		}
+	})
+}
+
+func settingsTable(w io.Writer, file api.SettingsFile) {
+	table(w, "SETTING,VALUE,FROM,ABOUT", file.Settings, func(s api.Setting) []string {
+		from := "default"
+		switch {
+		case s.Override != "":
+			from = s.Variable
+		case s.Set:
+			from = "file"
+		}
+		return []string{s.Name, cmp.Or(s.Value, "not set"), from, s.Text}
+	})
+	fmt.Fprintf(w, "\n%s\n", file.Path)
+	for _, problem := range file.Problems {
+		where := "variable"
+		if problem.Line > 0 {
+			where = "line " + strconv.Itoa(problem.Line)
+		}
+		if problem.Name != "" {
+			where += ", " + problem.Name
+		}
+		fmt.Fprintf(w, "  %s: %s\n", where, problem.Message)
+	}
+}
+
+// completeSettings offers the names of settings to the shell, and the choices
+// of the one that was named.
+func (p planeCommands) completeSettings(cmd *cobra.Command, args []string,
+	word string) ([]string, cobra.ShellCompDirective) {
+	return offers(p.program, route.SettingsFile, func(file api.SettingsFile, args []string) (offered []string) {
+		for _, s := range file.Settings {
+			if len(args) == 0 {
+				offered = append(offered, s.Name)
+			} else if len(args) == 1 && s.Name == args[0] {
+				offered = append(offered, s.Choices...)
+			}
+		}
+		return offered
+	})(cmd, args, word)
+}
+
+// DemoOptions says which demonstration to serve.
+type DemoOptions struct {
+	Seed  uint64 // 0: the usual one
+	Story string // empty: the usual one
+	Speed int    // how much faster time goes by; 0: as on the wall
+	Keep  string // folder that it is kept in; empty: it is thrown away at the end
+	Port  int    // 0: the one used last, else 7431, else any
+	// Ready is called once, when it answers, with its folder.
+	Ready func(ready Ready, dir string)
+}
+
+func (p planeCommands) demoCommand() *cobra.Command {
+	var opts DemoOptions
+	var open bool
+	cmd := &cobra.Command{
+		Use:   "demo [--story NAME] [--seed N] [--speed N] [--keep DIR]",
+		Short: "Run a demo on simulated machines: no Docker, no GPU, no network",
+		Long: `Demo opens the complete launcher with a simulated workstation with two GPUs and, behind the
+real tunnel on loopback, a simulated lab server with eight GPUs. It is marked as a demo
+everywhere, and its files are separate from yours. They are deleted at the end unless you
+use --keep.
+
+Stories: lab (default: everyday work on both machines), workstation (this machine only),
+shortage (the lab server is full and sessions wait), idle (a session is about to be
+reclaimed), failure (sessions end in different ways, each with its reason).`,
+	}
+	cmd.Flags().StringVar(&opts.Story, "story", "", "lab, workstation, shortage, idle or failure (default lab)")
+	cmd.Flags().Uint64Var(&opts.Seed, "seed", 0, "random seed (default 1)")
+	cmd.Flags().IntVar(&opts.Speed, "speed", 1, "speed of time on its machines, 1 to 60")
+	cmd.Flags().StringVar(&opts.Keep, "keep", "", "save the demo in this directory and continue it later")
+	cmd.Flags().IntVar(&opts.Port, "port", 0, "port on 127.0.0.1 (default: the last one used, 7431, or any free port)")
+	cmd.Flags().BoolVar(&open, "open", false, "open the browser")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := interruptible(cmd.Context())
+		defer cancel()
+		if p.Demo == nil {
+			return failAs(ExitFailure, session.CodeServerUnavailable, "This program has no demo.",
+				"Use the slipway program.")
+		}
+		if opts.Port < 0 || opts.Port > 65535 {
+			return usagef("invalid port %d: use a number from 1 to 65535", opts.Port)
+		}
+		if opts.Speed < 1 || opts.Speed > 60 {
+			return usagef("invalid speed %d: use a number from 1 to 60", opts.Speed)
+		}
+		opts.Ready = func(ready Ready, dir string) {
+			p.sayDemo(ready, dir, opts.Keep != "")
+			p.begun(ctx, place.Home{Dir: dir}, ready, open)
+		}
+		err := p.Demo(ctx, opts)
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil // stopped as asked
+		}
+		return err
+	}
+	return cmd
+}
+
+func (p planeCommands) sayDemo(ready Ready, dir string, kept bool) {
+	if p.output == outputJSON {
+		_ = json.NewEncoder(p.Stdout).Encode(map[string]any{"url": ready.URL, "loginUrl": ready.LoginURL,
+			"engine": ready.Engine, "demo": true, "home": dir})
+		return
+	}
+	fmt.Fprintf(p.Stdout, "A DEMO of Slipway runs at %s. Nothing in it is real.\n", ready.URL)
+	p.sayLogin(ready)
+	fmt.Fprintf(p.Stdout, "The command line reaches it with SLIPWAY_HOME=%s\n", dir)
+	if kept {
+		fmt.Fprintln(p.Stdout, "Ctrl-C ends the demo; its files are kept.")
+		return
+	}
+	fmt.Fprintln(p.Stdout, "Ctrl-C ends the demo and throws its files away.")
+}
+
+func (p planeCommands) diagnosticsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "diagnostics",
+		Short: "Print a support report with secrets removed",
+		RunE: p.command(func(ctx context.Context, c *caller, _ []string) error {
+			return show(ctx, c, route.Diagnostics,
+				func(w io.Writer, report api.Diagnostics) { _, _ = io.WriteString(w, report.Text) })
+		}),
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/client"
+	"slipway/backend/hub"
 	"slipway/backend/recipe"
 	"slipway/backend/session"
 )
@@ -242,3 +244,219 @@ func (p recipeCommands) printDifferences(fields []recipe.Field, all bool, names 
 
 // oneLine writes a text of several lines in a table.
 func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", " ⏎ ") }
+
+func (p recipeCommands) presetCommand() *cobra.Command {
+	parent := &cobra.Command{
+		Use:   "preset",
+		Short: "Manage resource presets",
+	}
+	list := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List presets"}
+	list.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		return show(ctx, c, route.Presets, presetTable)
+	})
+	rename := &cobra.Command{Use: "rename PRESET NAME", Short: "Rename one of your presets"}
+	rename.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+		found, err := c.findPreset(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return show(ctx, c, route.PresetUpdate.At(found.ID).Body(hub.PresetUpdate{Name: &args[1]}), presetName)
+	})
+	remove := &cobra.Command{Use: "rm PRESET", Short: "Delete one of your presets"}
+	remove.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+		found, err := c.findPreset(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		_, err = route.PresetDelete.At(found.ID).Ask(ctx, c)
+		return err
+	})
+	parent.AddCommand(list, p.presetSaveCommand(), rename, remove)
+	return parent
+}
+
+func (p recipeCommands) presetSaveCommand() *cobra.Command {
+	flags := specFlags{
+		fieldFlag("int", "cpu", "resources.cpu", "whole CPUs (default 1)"),
+		fieldFlag("string", "mem", "resources.memory", "memory with m, g or t (default 1g)"),
+		fieldFlag("string", "shm", "resources.shm", "shared memory (default automatic)"),
+		fieldFlag("string", "gpu", "accelerator", "devices, as in slipway run"),
+	}
+	cmd := &cobra.Command{Use: "save NAME [--cpu N] [--mem SIZE] [--shm SIZE] [--gpu WHAT]", Short: "Save a preset"}
+	flags.add(cmd)
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+		var spec session.Spec
+		wrong, err := flags.set(&spec)
+		if err == nil {
+			err = invalid(session.CodeSettingsInvalid, wrong)
+		}
+		if err != nil {
+			return err
+		}
+		request := hub.PresetContent{Name: args[0], Resources: spec.Resources, Accelerator: spec.Accelerator}
+		return show(ctx, c, route.PresetCreate.Body(request), presetName)
+	})
+	return cmd
+}
+
+func presetName(w io.Writer, preset hub.Preset) { fmt.Fprintln(w, preset.Name) }
+
+func presetTable(w io.Writer, presets []hub.Preset) {
+	table(w, "NAME, CPU, MEMORY, SHARED,GPU,KIND", presets, func(preset hub.Preset) []string {
+		shared, devices, kind := "automatic", "", "your own"
+		if !preset.Accelerator.IsZero() {
+			devices = preset.Accelerator.String()
+		}
+		if preset.Resources.Shm != 0 {
+			shared = size(int64(preset.Resources.Shm))
+		}
+		if preset.Builtin {
+			kind = "built in"
+		}
+		return []string{preset.Name, strconv.Itoa(preset.Resources.CPU), size(int64(preset.Resources.Memory)), shared,
+			devices, kind}
+	})
+}
+
+// findPreset finds a preset by its id or its name, whatever its case.
+func (c *caller) findPreset(ctx context.Context, ref string) (hub.Preset, error) {
+	presets, err := route.Presets.Ask(ctx, c)
+	if err != nil {
+		return hub.Preset{}, err
+	}
+	for _, preset := range presets {
+		if preset.ID == ref || strings.EqualFold(preset.Name, ref) {
+			return preset, nil
+		}
+	}
+	return hub.Preset{}, fail(session.CodeRecipeNotFound, fmt.Sprintf("There is no preset %q.", ref),
+		"slipway preset ls lists all of them.")
+}
+
+// leaveOutMount leaves out what --no-volume names. What the file does not have is
+// an error: nothing else may be left out in its place.
+func leaveOutMount(spec *session.Spec, name string) error {
+	mounts := len(spec.Mounts)
+	spec.Mounts = slices.DeleteFunc(spec.Mounts, func(m session.Mount) bool {
+		return m.Folder == name || m.Source == name || session.MountTarget(m) == name
+	})
+	if len(spec.Mounts) == mounts {
+		return usagef("--no-volume %s: the file does not mount this folder or directory", name)
+	}
+	return nil
+}
+
+// leaveOutAfter does the same for --no-after.
+func leaveOutAfter(spec *session.Spec, name string) error {
+	at := slices.Index(spec.After, name)
+	if at < 0 {
+		return usagef("--no-after %s: the file does not wait for this session", name)
+	}
+	spec.After = slices.Delete(spec.After, at, at+1)
+	return nil
+}
+
+// createMissing creates the folders that a spec mounts and there are not, on the
+// agent where it would land. It does nothing where more than that is wrong: the
+// launch tells it, and nothing is half done.
+func (p runCommands) createMissing(ctx context.Context, c *caller, spec session.Spec) error {
+	preview, err := route.Preview.Body(spec).Ask(ctx, c)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range preview.Errors {
+		i, part := mountField(e.Field)
+		if part != "folder" || i >= len(spec.Mounts) || e.Kind != session.KindNotFound {
+			return nil
+		}
+		if name := spec.Mounts[i].Folder; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		request := api.FolderRequest{FolderRequest: session.FolderRequest{Name: name}, Agent: preview.Agent}
+		folder, err := route.FolderCreate.Body(request).Ask(ctx, c)
+		if err != nil {
+			return err
+		}
+		p.notice("The folder %s was created on %s.", folder.Name, folder.Agent)
+	}
+	return nil
+}
+
+// mountField reads mounts[1].folder as 1 and folder; part is "" for other fields.
+func mountField(field string) (i int, part string) {
+	rest, ok := strings.CutPrefix(field, "mounts[")
+	number, part, found := strings.Cut(rest, "].")
+	i, err := strconv.Atoi(number)
+	if !ok || !found || err != nil || i < 0 {
+		return 0, ""
+	}
+	return i, part
+}
+
+// withRepairs adds to each field of a refusal the flags that mend it: a file
+// need not be changed to be run here.
+func withRepairs(err error, spec session.Spec) error {
+	var told *client.Refused
+	if !errors.As(err, &told) || len(told.Problem.Fields) == 0 {
+		return err
+	}
+	mended := *told
+	mended.Problem.Fields = slices.Clone(told.Problem.Fields)
+	for i, e := range mended.Problem.Fields {
+		if flags := repairOf(e.Field, spec); flags != "" {
+			mended.Problem.Fields[i].Hint = strings.TrimSpace(e.Hint + " Or " + flags + ".")
+		}
+	}
+	if len(mended.Problem.Fields) == 1 {
+		mended.Problem.Hint = mended.Problem.Fields[0].Hint
+	}
+	return &mended
+}
+
+// repairOf are the flags that repair one field.
+func repairOf(field string, spec session.Spec) string {
+	if i, part := mountField(field); part != "" && i < len(spec.Mounts) {
+		return repairOfMount(spec.Mounts[i], part)
+	}
+	if number, ok := strings.CutPrefix(field, "after["); ok {
+		if i, err := strconv.Atoi(strings.TrimSuffix(number, "]")); err == nil && i >= 0 && i < len(spec.After) {
+			return "add --no-after " + shellWord(spec.After[i])
+		}
+	}
+	switch field {
+	case "agent":
+		return "add --on NAME, or --on= for any agent"
+	case "group":
+		return "add --group NAME, or --group= for any"
+	case "image":
+		return "add --image NAME"
+	case "accelerator":
+		return "add --gpu with another amount, or --gpu none"
+	case "notBefore":
+		return "add --at now"
+	case "name":
+		return "add --name NAME"
+	case "resources.cpu":
+		return "add --cpu with another number"
+	case "resources.memory":
+		return "add --mem with another amount"
+	}
+	return ""
+}
+
+func repairOfMount(m session.Mount, part string) string {
+	if part == "target" {
+		return ""
+	}
+	name, create := m.Source, ""
+	if m.Folder != "" {
+		name = m.Folder
+	}
+	if part == "folder" {
+		create = "--create-folders, "
+	}
+	return fmt.Sprintf("add %s-v OTHER:%s, or --no-volume %s", create, shellWord(session.MountTarget(m)), shellWord(name))
+}

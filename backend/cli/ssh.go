@@ -1,19 +1,178 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
-
-	"slipway/backend/api/route"
-	"slipway/backend/client"
 
 	"github.com/gorilla/websocket"
 	"github.com/spf13/cobra"
+
+	"slipway/backend/api"
+	"slipway/backend/api/route"
+	"slipway/backend/client"
+	"slipway/backend/session"
 )
+
+func (p terminalCommands) sshCommand() *cobra.Command {
+	var local, remote, dynamic []string
+	var none, tty, verbose, test bool
+	cmd := &cobra.Command{
+		Use:   "ssh [-L …] [-R …] [-D …] [-N] [-t] SESSION [COMMAND…]",
+		Short: "Log in to a session with this computer's ssh",
+		Long: `Ssh runs the ssh of this computer with the options it needs to reach a session, with or
+without slipway ssh-config install, and exits with its exit code. The image needs nothing for
+ssh, sftp and scp. For rsync, the image needs rsync.`,
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&local, "local", "L", nil,
+		"forward a port here to one that the session reaches, as ssh does; repeatable")
+	flags.StringArrayVarP(&remote, "remote", "R", nil,
+		"forward a port of the session's loopback to one reached from here; repeatable")
+	flags.StringArrayVarP(&dynamic, "dynamic", "D", nil,
+		"be a SOCKS proxy into the session's network on this port; repeatable")
+	flags.BoolVarP(&none, "no-command", "N", false, "run no command, only forward ports")
+	flags.BoolVarP(&tty, "tty", "t", false, "run the command in a terminal")
+	flags.BoolVarP(&verbose, "verbose", "v", false, "print what ssh does")
+	flags.BoolVar(&test, "test", false, "only test the login")
+	flags.SetInterspersed(false)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if test {
+			return p.inSession(p.testSSH)(cmd, args)
+		}
+		var words []string
+		for _, forward := range []struct {
+			flag   string
+			values []string
+		}{{"-L", local}, {"-R", remote}, {"-D", dynamic}} {
+			for _, value := range forward.values {
+				words = append(words, forward.flag, value)
+			}
+		}
+		for _, flag := range []struct {
+			name   string
+			wanted bool
+		}{{"-N", none}, {"-t", tty}, {"-v", verbose}} {
+			if flag.wanted {
+				words = append(words, flag.name)
+			}
+		}
+		return p.besideSession(func(ctx context.Context, c *caller, s api.Session, command []string) error {
+			return p.runSSH(ctx, c, s, words, command)
+		})(cmd, args)
+	}
+	return cmd
+}
+
+// runSSH runs this computer's ssh and returns with its exit code.
+func (p terminalCommands) runSSH(ctx context.Context, c *caller, s api.Session, options, command []string) error {
+	path, err := exec.LookPath("ssh")
+	if err != nil {
+		return failAs(ExitNoCommand, session.CodeConnectInvalid, "This computer has no ssh.",
+			"Install OpenSSH's client, or use slipway attach.")
+	}
+	access, err := route.SSHAccess.At(string(s.ID)).Ask(ctx, c)
+	if err != nil {
+		return err
+	}
+	setup, err := route.SSHSetup.Ask(ctx, c)
+	if err != nil {
+		return err
+	}
+	if len(access.Names) == 0 {
+		return fail(session.CodeSessionUnavailable, "ssh does not know of "+s.Name+" yet.",
+			"Try again in a moment.")
+	}
+	args := slices.Concat([]string{"-F", setup.ConfigFile}, options, access.Names[len(access.Names)-1:], command)
+	cmd := exec.Command(path, args...) //nolint:noctx // it ends by its own signals
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Stdin, p.raw.out, p.raw.err
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt) // they are for ssh, which shares the terminal
+	err = cmd.Run()
+	signal.Stop(interrupts)
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		return &exitError{max(ended.ExitCode(), ExitFailure)}
+	}
+	return err
+}
+
+func (p terminalCommands) testSSH(ctx context.Context, c *caller, s api.Session, _ []string) error {
+	test, err := route.SSHTest.At(string(s.ID)).Ask(ctx, c)
+	if err != nil {
+		return err
+	}
+	if !test.OK && test.Problem != nil && p.output != outputJSON {
+		return &client.Refused{Problem: *test.Problem}
+	}
+	if err := p.print(test, func(w io.Writer) {
+		how := ""
+		if test.Own {
+			how = ", by this computer's ssh too"
+		}
+		fmt.Fprintf(w, "%s can be logged in to%s; that took %d ms.\n", s.Name, how, test.ElapsedMs)
+	}); err != nil {
+		return err
+	}
+	if !test.OK {
+		return &exitError{ExitFailure}
+	}
+	return nil
+}
+
+func (p terminalCommands) sshConfigCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ssh-config [install | remove | show]",
+		Short: "Set up ssh, scp, sftp, rsync and editors to find sessions by name",
+		Long: `Ssh-config install adds one line to your ~/.ssh/config. It includes a file with an entry for
+each session, which Slipway updates as sessions start, end and are renamed. Then ssh NAME
+works, and so do scp, sftp, rsync and editors. Names that your own configuration already uses
+keep their meaning; NAME.slipway always works.`,
+		RunE: p.command(func(ctx context.Context, c *caller, _ []string) error { return p.showSSH(ctx, c) }),
+	}
+	part := func(use, short string, work func(ctx context.Context, c *caller) error) {
+		cmd.AddCommand(&cobra.Command{Use: use, Short: short,
+			RunE: p.command(func(ctx context.Context, c *caller, _ []string) error { return work(ctx, c) })})
+	}
+	part("install", "Include the sessions in your configuration of ssh", func(ctx context.Context, c *caller) error {
+		return p.setSSH(ctx, c, true, "Your ssh reaches sessions by their names now: %s includes %s.\n")
+	})
+	part("remove", "Take the sessions out of your configuration of ssh", func(ctx context.Context, c *caller) error {
+		return p.setSSH(ctx, c, false, "Nothing of Slipway is in %s any more; slipway ssh works still, with %s.\n")
+	})
+	part("show", "Show what is set up, and the names of the sessions", p.showSSH)
+	return cmd
+}
+
+func (p terminalCommands) setSSH(ctx context.Context, c *caller, installed bool, text string) error {
+	return show(ctx, c, route.SSHUpdate.Body(api.SSHUpdate{Installed: installed}),
+		func(w io.Writer, setup api.SSHSetup) { fmt.Fprintf(w, text, setup.PersonFile, setup.ConfigFile) })
+}
+
+func (p terminalCommands) showSSH(ctx context.Context, c *caller) error {
+	return show(ctx, c, route.SSHSetup, func(w io.Writer, setup api.SSHSetup) {
+		state := "no; slipway ssh-config install does it"
+		if setup.Installed {
+			state = "yes, in " + setup.PersonFile
+		}
+		fields(w, "Installed", state, "Configuration", setup.ConfigFile, "Key", setup.KeyFile,
+			"Public key", setup.PublicKey)
+		if len(setup.Hosts) > 0 {
+			fmt.Fprintln(w)
+			table(w, "SESSION,NAMES", setup.Hosts,
+				func(h api.SSHHost) []string { return []string{h.Session, strings.Join(h.Names, ", ")} })
+		}
+	})
+}
 
 // sshProxyCommand carries one connection of ssh's between its standard streams
 // and a session. ssh runs it by the configuration that the control plane keeps.
@@ -132,4 +291,18 @@ func movesFiles(words []string) bool {
 		}
 	}
 	return false
+}
+
+// parentCommand returns the words of the command that started this program; none
+// where the system does not tell them in a way that is cheap.
+func parentCommand() []string {
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(os.Getppid()) + "/cmdline")
+	if err != nil {
+		return nil
+	}
+	var words []string
+	for word := range bytes.SplitSeq(bytes.TrimSuffix(line, []byte{0}), []byte{0}) {
+		words = append(words, string(word))
+	}
+	return words
 }

@@ -16,6 +16,8 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/hub"
+	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 // usageCommands are the commands for devices and usage.
@@ -219,4 +221,206 @@ func measured(a hub.Account) string {
 
 func (p usageCommands) day(at time.Time) string {
 	return at.In(p.Now().Location()).Format(time.DateOnly)
+}
+
+func (p usageCommands) gpuCommand() *cobra.Command {
+	var on string
+	cmd := &cobra.Command{
+		Use:     "gpu [--on AGENT]",
+		Aliases: []string{"gpus"},
+		Short:   "Show devices, their load and who uses them",
+	}
+	p.onFlag(cmd, &on, "only devices of this agent")
+	cmd.AddCommand(p.gpuHistoryCommand())
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
+		return show(ctx, c, route.Devices.With("agent", on), func(w io.Writer, boards []api.DeviceBoard) {
+			for i, board := range boards {
+				if i > 0 {
+					fmt.Fprintln(w)
+				}
+				p.boardTable(w, board)
+			}
+		})
+	})
+	return cmd
+}
+
+func (p usageCommands) boardTable(w io.Writer, board api.DeviceBoard) {
+	if !board.Online {
+		fmt.Fprintf(w, "%s is not reached; this is %s old.\n", board.Agent, span(p.Now().Sub(board.At)))
+	}
+	if board.Text != "" {
+		fmt.Fprintf(w, "%s: %s\n", board.Agent, board.Text)
+	}
+	if len(board.Devices) == 0 {
+		if board.Text == "" {
+			fmt.Fprintf(w, "%s has no devices.\n", board.Agent)
+		}
+		return
+	}
+	fmt.Fprintf(w, "%s: shares of %s, strategy %s, attached by %s, measured by %s\n", board.Agent, share(board.Quantum),
+		board.Strategy, board.Attach, board.Source)
+	rows := [][]string{{"DEVICE", "MODEL", "LOAD", "MEMORY", " POWER", " TEMP", " FREE", "KEPT BY"}}
+	for _, d := range board.Devices {
+		rows = append(rows, []string{deviceName(d), d.Model, loadText(d.Util), memoryBar(d.MemoryUsed, d.Memory),
+			powerText(d.Power), temperatureText(d.Temperature),
+			share(d.Free), string(d.Level)})
+		for _, holder := range d.Holders {
+			rows = append(rows, holderRow(holder))
+		}
+	}
+	columns(w, rows)
+	for _, d := range board.Devices {
+		if d.Lost != nil {
+			fmt.Fprintf(w, "%s is lost: %s. %s\n", deviceName(d), d.Lost.Why, d.Lost.Hint)
+		} else if d.Unread {
+			fmt.Fprintf(w, "%s is given to nobody: its driver does not tell now what is free.\n", deviceName(d))
+		} else if d.Over != "" {
+			fmt.Fprintf(w,
+				"%s is over-allocated: %s. Nothing further of it is allocated until sessions that hold it end.\n",
+				deviceName(d), d.Over)
+		}
+	}
+}
+
+// deviceName is how people call a device. One that is promised to somebody and
+// not found any more has no number.
+func deviceName(d api.DeviceState) string {
+	if d.Model == "" {
+		return string(d.UUID) + " (not found)"
+	}
+	return "GPU " + strconv.Itoa(d.Index)
+}
+
+// holderRow says what a session or a foreign process makes of a device.
+func holderRow(h session.DeviceHolder) []string {
+	name, memory := "  "+h.Name+" ("+h.Owner+")", "-"
+	switch {
+	case h.Session == "" && h.PID > 0:
+		name = fmt.Sprintf("  %s (%s, pid %d)", h.Name, h.Owner, h.PID)
+	case h.Session == "": // a session of another Slipway, whose name says whose
+		name = "  " + h.Name
+	}
+	if h.Memory != nil {
+		memory = size(*h.Memory)
+	}
+	if h.Promised > 0 {
+		memory += " of " + size(h.Promised)
+	}
+	held := ""
+	if h.Session != "" || h.Share > 0 {
+		held = "holds " + share(h.Share)
+	}
+	load := "-"
+	if h.Util != nil {
+		load = permyriad(*h.Util)
+	}
+	return []string{name, held, load, memory, "", "", "", ""}
+}
+
+// share writes thousandths of a device as people do: "0.5".
+func share[N ~int](thousandths N) string {
+	return strconv.FormatFloat(float64(thousandths)/1000, 'f', -1, 64)
+}
+
+func permyriad(n int) string { return strconv.Itoa((n+50)/100) + " %" }
+
+const barWidth = 10
+
+// bar is a bar that is filled in proportion.
+func bar(part, whole int64) string {
+	filled := 0
+	if whole > 0 {
+		filled = int(min(max((part*barWidth+whole/2)/whole, 0), barWidth))
+	}
+	return strings.Repeat("█", filled) + strings.Repeat("░", barWidth-filled)
+}
+
+func loadText(util *int) string {
+	if util == nil {
+		return "-"
+	}
+	return bar(int64(*util), 10000) + " " + permyriad(*util)
+}
+
+func memoryBar(used *gpu.Bytes, total gpu.Bytes) string {
+	switch {
+	case used == nil && total == 0:
+		return "-"
+	case used == nil:
+		return size(total)
+	case total == 0:
+		return size(*used)
+	}
+	return bar(int64(*used), int64(total)) + " " + size(*used) + " of " + size(total)
+}
+
+func powerText(milliwatts *gpu.MilliWatt) string {
+	if milliwatts == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(float64(*milliwatts)/1000, 'f', 1, 64) + " W"
+}
+
+func temperatureText(celsius *int) string {
+	if celsius == nil {
+		return "-"
+	}
+	return strconv.Itoa(*celsius) + " °C"
+}
+
+func (p usageCommands) gpuHistoryCommand() *cobra.Command {
+	var since, agent string
+	cmd := &cobra.Command{
+		Use:   "history DEVICE",
+		Short: "Show the load history of a device, one line per minute",
+	}
+	cmd.Flags().StringVar(&since, "since", "1h", "start time, or how long ago, such as 6h")
+	cmd.Flags().StringVar(&agent, "on", "", "agent of the device (default: the first agent with a device)")
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+		board, device, err := c.findDevice(ctx, args[0], agent)
+		if err != nil {
+			return err
+		}
+		return show(ctx, c, route.DeviceHistory.At(board.Agent, string(device.UUID)).With("since", p.ago(since)),
+			func(w io.Writer, points []session.DevicePoint) { p.pointTable(w, device, points) })
+	})
+	return cmd
+}
+
+// findDevice finds a device by its number or UUID, with the board it is on.
+func (c *caller) findDevice(ctx context.Context, ref, agent string) (api.DeviceBoard, api.DeviceState, error) {
+	boards, err := route.Devices.Ask(ctx, c)
+	if err != nil {
+		return api.DeviceBoard{}, api.DeviceState{}, err
+	}
+	for _, board := range boards {
+		if agent != "" && board.Agent != agent {
+			continue
+		}
+		for _, device := range board.Devices {
+			if strings.EqualFold(string(device.UUID), ref) || device.Model != "" && strconv.Itoa(device.Index) == ref {
+				return board, device, nil
+			}
+		}
+	}
+	return api.DeviceBoard{}, api.DeviceState{}, fail(session.CodeDeviceNotFound,
+		fmt.Sprintf("There is no device %q.", ref), "slipway gpu lists all of them.")
+}
+
+// pointTable writes one line for each minute: the last sample in it.
+func (p usageCommands) pointTable(w io.Writer, device api.DeviceState, points []session.DevicePoint) {
+	if len(points) == 0 {
+		fmt.Fprintln(w, "Nothing was measured in that time.")
+		return
+	}
+	rows := [][]string{{"TIME", "LOAD", "MEMORY", " POWER", " TEMP"}}
+	for i, point := range points {
+		if i+1 < len(points) && points[i+1].At.Truncate(time.Minute).Equal(point.At.Truncate(time.Minute)) {
+			continue
+		}
+		rows = append(rows, []string{point.At.In(p.Now().Location()).Format("2006-01-02 15:04"), loadText(point.Util),
+			memoryBar(point.MemoryUsed, device.Memory), powerText(point.Power), temperatureText(point.Temperature)})
+	}
+	columns(w, rows)
 }

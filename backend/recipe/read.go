@@ -1,3 +1,8 @@
+// Package recipe reads, writes and compares recipes: specs in YAML files, to be
+// kept beside the code that they run, sent to somebody else, and launched again
+// by the interface or by slipway run -f. The fields are those of the API. A
+// recipe never holds the value of a variable whose name looks secret: it names
+// the variable, and whoever runs it gives the value.
 package recipe
 
 import (
@@ -328,4 +333,32 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// maxPortRange bounds a range, so that a slip of the keyboard is told as one.
+const maxPortRange = 64
+
+const portHint = "Write ports from 1 to 65535, or ranges such as 9000:9003."
+
+// ParsePorts reads a port or a range a:b.
+func ParsePorts(text string) ([]int, error) {
+	from, to, ranged := strings.Cut(text, ":")
+	first, err := strconv.Atoi(from)
+	if err != nil {
+		return nil, err
+	}
+	last := first
+	if ranged {
+		if last, err = strconv.Atoi(to); err != nil {
+			return nil, err
+		}
+	}
+	if first < 1 || last > 65535 || last < first || last-first >= maxPortRange {
+		return nil, fmt.Errorf("no range of ports: %s", text)
+	}
+	var ports []int
+	for port := first; port <= last; port++ {
+		ports = append(ports, port)
+	}
+	return ports, nil
 }

@@ -2,8 +2,18 @@
 
 package place
 
-import "syscall"
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
 
 // Detached makes a process the leader of a session of its own, so that neither
 // the end of the terminal nor Ctrl-C in it reaches it.
 func Detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// ownedByUs reports whether a file belongs to the user of this process.
+func ownedByUs(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}

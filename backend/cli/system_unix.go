@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux || darwin
 
 package cli
 
@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // notifyResize tells c when the terminal has another size.
@@ -34,3 +36,13 @@ func signalNumber(sig os.Signal) int {
 // ignoreBackgroundRead has a read from the terminal fail while this process is
 // in the background, which would else stop it.
 func ignoreBackgroundRead() { signal.Ignore(syscall.SIGTTIN) }
+
+// hide has a terminal show nothing of what is typed until its state is restored.
+func hide(fd int) error {
+	state, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return err
+	}
+	state.Lflag &^= unix.ECHO
+	return unix.IoctlSetTermios(fd, setTermios, state)
+}

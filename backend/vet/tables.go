@@ -1,0 +1,263 @@
+package vet
+
+import (
+	"path"
+	"reflect"
+	"strings"
+
+	"slipway/backend/session"
+	"slipway/gpu"
+)
+
+// texts of failures and warnings.
+var (
+	title   = Line(mostTitle)
+	Message = Prose(mostText)
+	said    = List(64)
+)
+
+// sessions are the rules of what tells of sessions.
+var sessions = Tables{Fields: map[reflect.Type]Fields{
+	reflect.TypeFor[session.Session](): {
+		"Name": name, "Owner": Maybe(Owner), "Agent": Line(64), "Tags": List(session.MaxTags, tag), "Revision": Free,
+	},
+	reflect.TypeFor[session.Resolved](): {
+		"Priority": Whole(-mostCount, mostCount), "DependsOn": List(64), "Pinned": Maybe(reference),
+	},
+	reflect.TypeFor[session.Progress](): {"Attempt": count, "Warnings": List(mostWarnings), "Idle": List(16)},
+	reflect.TypeFor[session.Allocation](): {
+		"Kernels": List(64), "Folders": List(session.MaxFolders), "Processes": count,
+	},
+	reflect.TypeFor[session.End](): {"ExitCode": exit},
+	reflect.TypeFor[session.Spec](): {
+		"Name": Maybe(name), "Image": Maybe(reference), "Command": Bytes(128 << 10), "Env": List(session.MaxEnv),
+		"Mounts": List(session.MaxMounts), "Cluster": Whole(0, session.MaxCluster), "Label": label,
+	},
+	reflect.TypeFor[session.Tuning](): {"Threads": Whole(0, session.MaxThreads)},
+	reflect.TypeFor[session.Access](): {"Ports": List(session.MaxPorts, port)},
+	reflect.TypeFor[session.Schedule](): {
+		"Agent": Line(64), "Group": Line(64), "NotBefore": OrZero(Moment), "Priority": Whole(0, session.MaxPriority),
+		"After": List(session.MaxAfter, idOrName),
+	},
+	reflect.TypeFor[session.Lifetime]():  {"CommitOnEnd": Whole(0, session.MaxCommitOnEnd)},
+	reflect.TypeFor[session.EnvVar]():    {"Name": variable, "Value": Bytes(100 << 10)},
+	reflect.TypeFor[session.Resources](): {"CPU": cpu},
+	reflect.TypeFor[session.Mount](): {
+		"Source": Maybe(absolute), "Folder": Maybe(folderRef), "Path": subPath, "Target": Maybe(target),
+	},
+	reflect.TypeFor[session.IdlePolicy](): {},
+	reflect.TypeFor[session.UsePolicy]():  {"CPU": percent, "Memory": percent, "GPU": percent, "VRAM": percent},
+	reflect.TypeFor[gpu.Request]():        {"Devices": Whole(0, mostDevices), "Profile": Line(128), "Count": count},
+	reflect.TypeFor[session.Warning]():    {"Title": title, "Text": Message, "Device": Maybe(uuid)},
+	reflect.TypeFor[session.Wait]():       {"Message": Message, "Said": said, "Position": count},
+	reflect.TypeFor[session.Pull]():       {"LayersDone": count, "Layers": count},
+	reflect.TypeFor[session.Grants]():     {"CPUs": List(mostCPUs, cpu), "GPUs": List(mostDevices)},
+	reflect.TypeFor[gpu.Grant]():          {"Instance": Maybe(uuid)},
+	reflect.TypeFor[session.Kernel](): {
+		"Name": kernel, "Hostname": Maybe(host), "Container": Maybe(Mark), "ExitCode": exit,
+	},
+	reflect.TypeFor[session.EndImage](): {"Name": Maybe(Mark), "Ref": Maybe(reference)},
+	reflect.TypeFor[session.Cause]():    {"Message": Message, "Hint": Message, "Said": said, "Advice": said},
+	reflect.TypeFor[session.FolderMount](): {
+		"Name": folder, "Path": subPath, "Target": target,
+	},
+	reflect.TypeFor[session.IdleCheck]():      {"Message": Message, "Metrics": List(16)},
+	reflect.TypeFor[session.IdleMetric]():     {"Name": word, "Average": amount, "Threshold": amount},
+	reflect.TypeFor[session.IdleSimulation](): {"Message": Message, "Checks": List(16)},
+	reflect.TypeFor[session.Phase](): {
+		"ID": Mark, "From": Maybe(statusRule()), "To": Maybe(statusRule()), "Attempts": count, "Code": Maybe(code),
+		"Message": Message, "Said": said,
+		"Steps": List(mostWarnings),
+	},
+	reflect.TypeFor[session.Step](): {"Step": word, "Message": Message, "Said": said, "Code": Maybe(code)},
+	reflect.TypeFor[session.Terminal](): {
+		"ID": Mark, "Title": title, "Kernel": Maybe(kernel), "Cols": OrZero(port), "Rows": OrZero(port),
+		"Start": Offset,
+		"End":   Offset, "ExitCode": exit,
+	},
+	reflect.TypeFor[session.App](): {
+		"ID": app, "Title": title, "Kind": word, "Port": port, "Path": OrZero(Maybe(address)), "Dir": Line(mostPath),
+	},
+	reflect.TypeFor[session.SSHHost](): {"Key": key},
+	reflect.TypeFor[session.FieldError](): {
+		"Field": title, "Message": Message, "Hint": Message, "Said": said,
+	},
+	reflect.TypeFor[session.Preview](): {
+		"Spec":   Free, // what a person has written, right or wrong: its caller judges it
+		"Errors": List(1000), "Warnings": List(1000), "Folders": List(session.MaxFolders),
+		"GPUs": List(mostDevices * session.MaxCluster),
+	},
+	reflect.TypeFor[gpu.Rounding](): {"Why": Message},
+	reflect.TypeFor[session.Event](): {
+		"Epoch": Maybe(Mark), "Seq": Free, "Owner": Maybe(Owner), "Usage": List(MostSessions),
+	},
+	reflect.TypeFor[session.Reset](): {"Sessions": List(MostSessions)},
+	reflect.TypeFor[session.Usage](): {"CPU": amount, "Pids": count, "GPUs": List(mostDevices)},
+	reflect.TypeFor[session.DeviceLoad](): {
+		"Instance": Maybe(uuid), "Util": part,
+	},
+}}
+
+func statusRule() Rule { return common.Types[reflect.TypeFor[session.Status]()] }
+
+// key is a public key as one line of authorized_keys has it.
+var key = Text("a public key", func(text string) bool {
+	if len(text) > 8<<10 || !plain(text, 8<<10) {
+		return false
+	}
+	kind, rest, ok := strings.Cut(text, " ")
+	return ok && made(kind, 64, "@.-") && made(rest, 8<<10, "+/=")
+})
+
+// devices are the rules of what tells of machines and their devices.
+var devices = Tables{Fields: map[reflect.Type]Fields{
+	reflect.TypeFor[session.Machine](): {
+		"Agent": Line(64), "Instance": Maybe(Mark), "Warnings": List(mostWarnings),
+	},
+	reflect.TypeFor[session.Platform](): {
+		"Engine": Maybe(word), "EngineVersion": Line(128), "Version": Line(128), "Hostname": Line(253),
+		"OS": Maybe(word), "Arch": Maybe(word),
+	},
+	reflect.TypeFor[session.Capacity](): {"CPUs": cpu, "UsedCPUs": count},
+	reflect.TypeFor[session.Caller]():   {"Owner": Maybe(Owner)},
+	reflect.TypeFor[session.Load]():     {"CPU": amount},
+	reflect.TypeFor[session.Allowance](): {
+		"Sessions": count, "CPU": count, "Processes": count, "Folders": List(1000, absolute),
+	},
+	reflect.TypeFor[session.Check](): {"ID": word, "Title": title, "Text": Message, "Remedy": Message},
+	reflect.TypeFor[session.DeviceBoard](): {
+		"Source": Maybe(word), "Text": Message, "Strategy": Maybe(word), "Attach": Maybe(word),
+		"Devices": List(mostDevices),
+	},
+	reflect.TypeFor[session.DeviceState](): {},
+	reflect.TypeFor[session.DeviceStatus](): {
+		"Util": part, "Temperature": Whole(-1000, 10_000), "Holders": List(10_000), "Over": title,
+	},
+	reflect.TypeFor[session.DeviceHolder](): {
+		"Session": Maybe(id), "Name": title, "Owner": title, "PID": count, "Util": part,
+	},
+	reflect.TypeFor[session.DevicePoint](): {"Util": part, "Temperature": Whole(-1000, 10_000)},
+	reflect.TypeFor[session.Account](): {
+		"Start":   OrZero(Moment),
+		"Session": Maybe(id), "Name": title, "Owner": title, "Label": title, "Device": Maybe(uuid), "Kind": word,
+		"CPUMs": Offset, "AllocCPUMs": Offset,
+	},
+	reflect.TypeFor[session.DeviceUse](): {
+		"AllocGPUMs": Offset, "BusyGPUMs": Offset, "VRAMMiBMs": Offset, "CoveredMs": Offset, "EstimatedMs": Offset,
+		"GapMs": Offset,
+	},
+	reflect.TypeFor[gpu.Device](): {
+		"Model": title, "Index": count, "PCI": Maybe(Mark), "Nodes": List(64, absolute), "Instances": List(64),
+		"Driver": title,
+	},
+	reflect.TypeFor[gpu.Instance]():     {"Profile": Maybe(Mark)},
+	reflect.TypeFor[gpu.Capabilities](): {},
+	reflect.TypeFor[gpu.Probe]():        {"Why": Message},
+	reflect.TypeFor[gpu.Loss]():         {"Why": Message},
+	// The log tells of what was refused as well, whatever was asked for.
+	reflect.TypeFor[session.AuditEntry](): {
+		"Owner": title, "Role": title, "Client": title, "From": title, "Method": title, "Session": title,
+		"Target": title, "Outcome": title, "Count": count,
+	},
+	reflect.TypeFor[session.PairedClient](): {"Key": Mark, "Name": title, "Owner": Maybe(Owner), "Live": count},
+}}
+
+// images are the rules of what tells of images.
+var images = Tables{
+	Types: map[reflect.Type]Rule{
+		reflect.TypeFor[session.ImageWork](): Together(func(w *session.ImageWork) string {
+			if w.State == session.WorkFailed && w.Error == nil {
+				return "it failed and does not say why"
+			}
+			return ""
+		}),
+		reflect.TypeFor[map[string]string](): Each(labels),
+	},
+	Fields: map[reflect.Type]Fields{
+		reflect.TypeFor[session.Image](): {
+			"ID": imageID, "Refs": GoodOf(1000, reference), "Digests": GoodOf(1000, reference), "Arch": title,
+			"Origin": OrNone(), "CreatedAt": OrZero(Moment),
+			"UsedBy": List(MostSessions), "Owners": List(1000, Owner),
+		},
+		// An origin is read from labels, which anybody can write: see OrNone.
+		reflect.TypeFor[session.ImageOrigin](): {
+			"Name": Mark, "Owner": Maybe(Owner), "Instance": Maybe(Mark), "Session": Maybe(id),
+			"SessionName": Maybe(name), "Base": Maybe(reference), "Series": Maybe(name),
+		},
+		reflect.TypeFor[session.ImageUser](): {"Name": name, "Owner": Maybe(Owner)},
+		reflect.TypeFor[session.ImageWork](): {
+			"ID": Mark, "Ref": Maybe(reference), "Owner": Maybe(Owner), "Session": Maybe(id), "Revision": Free,
+		},
+		reflect.TypeFor[session.ImageDisk](): {"Images": List(MostSessions)},
+		reflect.TypeFor[session.ImageRoom](): {"Containers": count},
+		reflect.TypeFor[session.ImageParts](): {
+			"ID": imageID, "Refs": GoodOf(1000, reference), "Arch": title, "OS": title,
+			"Layers": List(mostLayers),
+		},
+		reflect.TypeFor[session.ImageLayer](): {"Digest": digest},
+		reflect.TypeFor[session.ImageArrival](): {
+			"ID": imageID, "Missing": List(mostLayers + 1), "Present": Whole(0, mostLayers),
+		},
+		reflect.TypeFor[session.PartMark](): {
+			"Part": Text("a part of an image", func(text string) bool {
+				return text == session.ImageConfig ||
+					isDigest(text)
+			}),
+		},
+	},
+}
+
+// labels cleans the labels of an image, which hold whatever its maker wrote.
+func labels(of *map[string]string) string {
+	const most = 10_000
+	if len(*of) > most {
+		return "there are too many labels"
+	}
+	for name, value := range *of {
+		switch {
+		case !still(name, mostTitle):
+			delete(*of, name)
+		case !plain(value, mostText):
+			(*of)[name] = clean(value, mostText, true)
+		}
+	}
+	return ""
+}
+
+// places are the rules of what tells of files and folders. Names of files are
+// bytes that people and programs chose, of any kind: whoever prints one escapes
+// it. What they never do is lead to another directory. Names of directories that
+// are no [session.FilePath] are only shown, and cleaned.
+var places = Tables{Fields: map[reflect.Type]Fields{
+	reflect.TypeFor[session.FileInfo](): {"Name": fileName, "Size": size, "Mode": Free,
+		"Modified": OrZero(Moment), "Version": Maybe(Mark)},
+	reflect.TypeFor[session.FileListing](): {"Path": filePath, "Entries": List(session.MaxListed), "Total": count},
+	reflect.TypeFor[session.DirectoryListing](): {
+		"Path": Both(directory, Line(mostPath)), "Parent": Maybe(Both(directory, Line(mostPath))),
+		"Entries": List(session.MaxListed),
+	},
+	reflect.TypeFor[session.DirectoryEntry](): {"Name": Both(fileName, Line(mostPath))},
+	reflect.TypeFor[session.Folder](): {
+		"Name": folder, "Owner": Maybe(Owner), "Agent": Line(64), "Problem": Message, "UsedBy": List(MostSessions),
+	},
+	reflect.TypeFor[session.FolderLink]():    {"Path": Maybe(absolute), "Inode": Free},
+	reflect.TypeFor[session.FolderUsage]():   {"Files": count},
+	reflect.TypeFor[session.FolderRemoval](): {"Files": count, "OfFiles": count},
+	reflect.TypeFor[session.FolderUser]():    {"Name": name, "Owner": Maybe(Owner)},
+}}
+
+var (
+	// fileName is "/" of the root.
+	fileName = Text("the name of a file", func(text string) bool {
+		return text == "/" || len(text) <= mostPath && text != "" && text != "." && text != ".." &&
+			!strings.ContainsAny(text, "/\x00")
+	})
+	filePath = Text("an absolute path", func(text string) bool {
+		return strings.HasPrefix(text, "/") && path.Clean(text) == text && len(text) <= mostPath &&
+			strings.IndexByte(text, 0) < 0
+	})
+	// directory is a path of a machine of whatever system.
+	directory = Text("the path of a directory", func(text string) bool {
+		return text != "" && len(text) <= mostPath && strings.IndexByte(text, 0) < 0 && !upward(text)
+	})
+)
