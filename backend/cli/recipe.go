@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -451,12 +452,10 @@ func repairOfMount(m session.Mount, part string) string {
 	if part == "target" {
 		return ""
 	}
-	name, create := m.Source, ""
-	if m.Folder != "" {
-		name = m.Folder
-	}
+	create := ""
 	if part == "folder" {
 		create = "--create-folders, "
 	}
-	return fmt.Sprintf("add %s-v OTHER:%s, or --no-volume %s", create, shellWord(session.MountTarget(m)), shellWord(name))
+	return fmt.Sprintf("add %s-v OTHER:%s, or --no-volume %s", create, shellWord(session.MountTarget(m)),
+		shellWord(cmp.Or(m.Folder, m.Source)))
 }
