@@ -1,14 +1,28 @@
 package session
 
+import "cmp"
+
 // Code names a failure, a reason or a warning as domain_operation_detail, for
 // example "session_create_already-exists". It says the class of what happened,
 // the message says what happened in this case. Programs decide by code, never by
 // text; codes cross HTTP and the tunnel unchanged. All are declared here and
-// explained in [Errors] and [Notices]; codes of older versions may come from
+// explained in build/docs/errors.md; codes of older versions may come from
 // stored records and older agents, and count by their detail.
 type Code string
 
-// The codes of errors; [Errors] explains them.
+// statuses are the HTTP statuses of errors by the detail of their codes, and of
+// those codes that have another. All others say that the state of things forbids
+// it, 409.
+var statuses = map[Code]int{
+	DetailInvalid: 422, DetailNotFound: 404, DetailForbidden: 403, DetailUnavailable: 503, DetailTimeout: 504,
+	DetailInternal: 500, "exited": 502, "too-large": 413, "required": 401, "no-space": 507,
+	CodeRequestInvalid: 400, CodeWrongMethod: 405, CodeServerAnswer: 502, CodeRequestCancelled: 503,
+}
+
+// Status is the HTTP status of an error of this code.
+func (c Code) Status() int { return cmp.Or(statuses[c], statuses[Code(c.Detail())], 409) }
+
+// The codes of errors.
 const (
 	CodeAgentNotFound    Code = "agent_find_not-found"
 	CodeAgentUnavailable Code = "agent_call_unavailable"
@@ -146,4 +160,61 @@ const (
 	CodeStoreConflict   Code = "store_write_conflict"
 	CodeStoreWrite      Code = "store_write_failed"
 	CodeStoreTransition Code = "store_write_transition"
+)
+
+// The codes of reasons to wait, of ends of sessions and of warnings.
+const (
+	// reasons to wait
+	CodeWaitResources  Code = "scheduler_wait_resources"
+	CodeWaitTurn       Code = "scheduler_wait_turn"
+	CodeWaitStart      Code = "scheduler_wait_start"
+	CodeWaitDependency Code = "scheduler_wait_dependency"
+	CodeWaitMachine    Code = "scheduler_wait_machine"
+	CodeWaitSettle     Code = "scheduler_wait_settle"
+	CodeWaitDriver     Code = "scheduler_wait_driver"
+	CodeWaitBooks      Code = "scheduler_wait_books"
+	CodeWaitLimit      Code = "scheduler_wait_limit"
+
+	// ends
+	CodeExpired          Code = "scheduler_pending_timeout"
+	CodeDependencyFailed Code = "scheduler_dependency_failed"
+	CodeImageForbidden   Code = "session_start_forbidden"
+	CodeNoShell          Code = "session_start_no-shell"
+	CodeContainerLost    Code = "session_run_container-lost"
+	CodeEngineStopped    Code = "session_run_engine-stopped"
+	CodeExited           Code = "session_run_exited"
+	CodeKernelEnded      Code = "session_run_kernel-ended"
+	CodeMachineRestarted Code = "session_run_machine-restarted"
+	CodeOOM              Code = "session_run_oom-killed"
+	CodeReclaimed        Code = "session_run_reclaimed"
+	CodeRunFailed        Code = "session_run_failed"
+	CodeTaskFailed       Code = "session_run_task-failed"
+	CodeRunTimeout       Code = "session_run_timeout"
+	CodeMemoryOver       Code = "session_run_device-memory-over"
+
+	// warnings
+	CodeLockHeld        Code = "agent_devices_lock-held"
+	CodePlanRefused     Code = "agent_plan_refused"
+	CodeSimulated       Code = "engine_choose_sim"
+	CodeNotApart        Code = "engine_info_not-apart"
+	CodeNoFilter        Code = "engine_info_no-filter"
+	CodeNoLimits        Code = "engine_info_no-limits"
+	CodeNoProcessLimit  Code = "engine_info_no-process-limit"
+	CodeNotLinux        Code = "engine_info_not-linux"
+	CodeRemoteEngine    Code = "engine_info_remote-engine"
+	CodeTooOld          Code = "engine_info_too-old"
+	CodeAdopted         Code = "session_adopt_no-record"
+	CodeIdleLifetime    Code = "session_idle_lifetime"
+	CodeIdleNetwork     Code = "session_idle_network"
+	CodeIdleUtilization Code = "session_idle_utilization"
+	CodeDeviceBack      Code = "session_run_device-back"
+	CodeDeviceLost      Code = "session_run_device-lost"
+	CodeMemoryNear      Code = "session_run_device-memory-near"
+	CodeProcessLimit    Code = "session_run_process-limit"
+	CodeNoHome          Code = "session_start_no-home"
+	CodeNoSSH           Code = "session_start_no-ssh"
+	CodeNoUser          Code = "session_start_no-user"
+	CodeUncooperative   Code = "session_start_uncooperative"
+	CodeLeftBehind      Code = "session_terminate_left-behind"
+	CodeLogLost         Code = "session_terminate_log-lost"
 )

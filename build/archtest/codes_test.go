@@ -3,6 +3,8 @@ package archtest
 import (
 	"go/ast"
 	"go/token"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,11 +26,39 @@ var noCodes = []string{
 
 // declaring are the files that declare codes. Those of tunnel, which cannot
 // import session, are among session's.
-var declaring = []string{"backend/session/codes.go", "backend/session/notices.go", "tunnel/codes.go"}
+var declaring = []string{"backend/session/codes.go", "tunnel/codes.go"}
 
-// Programs name a code by its constant, so that the table has every code that
-// there is, and no code without a use.
-func TestCodesStandInTheTableAlone(t *testing.T) {
+// explained are the rows of the page of codes: the code, the HTTP status of an
+// error, cause or meaning, and remedy.
+var explained = regexp.MustCompile("(?m)^\\| `([^`]+)` (?:\\| (\\d+) )?\\| ([^|]+) \\| ([^|]+) \\|$")
+
+// Programs name a code by its constant, so that the page explains every code that
+// there is, with its status, and no code is without a use.
+func TestEveryCodeIsExplainedAndUsed(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(moduleRoot(t), "build/docs/errors.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[session.Code]bool{}
+	ofErrors := 0
+	for _, row := range explained.FindAllStringSubmatch(string(page), -1) {
+		code, status := session.Code(row[1]), row[2]
+		if rows[code] || !codeShape.MatchString(row[1]) {
+			t.Errorf("%s is there twice, or not domain_operation_detail", code)
+		}
+		if rows[code] = true; status != "" {
+			ofErrors++
+			if status != strconv.Itoa(code.Status()) {
+				t.Errorf("the page gives %s the status %s, and it has %d", code, status, code.Status())
+			}
+		}
+		if !strings.HasSuffix(row[3], ".") || !strings.HasSuffix(row[4], ".") {
+			t.Errorf("%s lacks a cause or a remedy", code)
+		}
+	}
+	if ofErrors > 120 {
+		t.Errorf("%d codes of errors are more than anybody tells apart", ofErrors)
+	}
 	constants := map[string]session.Code{} // by name
 	used := map[string]bool{}
 	for _, file := range goFiles(t) {
@@ -48,8 +78,9 @@ func TestCodesStandInTheTableAlone(t *testing.T) {
 				}
 				text, _ := strconv.Unquote(literal.Value)
 				code := session.Code(text)
-				if there, ok := constants[node.Names[0].Name]; ok && there != code || !code.Known() {
-					t.Errorf("%s: %s is not the code of that name in the table", file.at(node.Pos()), text)
+				if there, ok := constants[node.Names[0].Name]; ok && there != code || !rows[code] {
+					t.Errorf("%s: build/docs/errors.md does not explain %s, or its name has another code",
+						file.at(node.Pos()), text)
 				}
 				constants[node.Names[0].Name] = code
 				return false
@@ -60,7 +91,7 @@ func TestCodesStandInTheTableAlone(t *testing.T) {
 					t.Errorf("%s: %q is written out; use its constant of backend/session", file.at(node.Pos()), text)
 				}
 			case *ast.Ident:
-				if file.path != "backend/session/codestable.go" && file.path != "backend/session/notices.go" {
+				if file.path != "backend/session/codes.go" {
 					used[node.Name] = true
 				}
 			}
@@ -72,25 +103,7 @@ func TestCodesStandInTheTableAlone(t *testing.T) {
 			t.Errorf("nothing uses %s, %s", name, code)
 		}
 	}
-	if all := len(session.Errors) + len(session.Notices); all != len(constants) {
-		t.Errorf("the tables explain %d codes, and %d are declared", all, len(constants))
-	}
-}
-
-func TestEveryCodeIsExplainedOnce(t *testing.T) {
-	seen := map[session.Code]bool{}
-	for i, class := range append(slices.Clip(session.Errors), session.Notices...) {
-		isError := i < len(session.Errors)
-		if seen[class.Code] || !codeShape.MatchString(string(class.Code)) {
-			t.Errorf("%s is there twice, or not domain_operation_detail", class.Code)
-		}
-		if (class.Status >= 400) != isError || !strings.HasSuffix(class.Cause, ".") ||
-			!strings.HasSuffix(class.Remedy, ".") {
-			t.Errorf("%+v lacks a status, a cause or a remedy", class)
-		}
-		seen[class.Code] = true
-	}
-	if len(session.Errors) > 120 {
-		t.Errorf("%d codes of errors are more than anybody tells apart", len(session.Errors))
+	if len(rows) != len(constants) {
+		t.Errorf("the page explains %d codes, and %d are declared", len(rows), len(constants))
 	}
 }

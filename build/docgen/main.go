@@ -45,7 +45,6 @@ func run(check bool) error {
 		{"cli.md", "The command line", writeCommands},
 		{"api.md", "The API", writeAPI},
 		{"settings.md", "The settings", writeSettings},
-		{"errors.md", "Appendix: error codes", writeErrors},
 	}
 	files := map[string][]byte{}
 	for _, p := range pages {

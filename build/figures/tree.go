@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"slipway/backend/session"
 )
 
 // source is one file of the tree.
@@ -100,6 +98,7 @@ func (t *sources) figures() []figure {
 		}
 	}
 	wideGo, wideTS := t.wideLines()
+	errorCodes, otherCodes := t.codes()
 	return []figure{
 		{"methods of a struct", methods.n, 40, methods.at},
 		{"fields of a struct", fields.n, 15, fields.at},
@@ -112,9 +111,30 @@ func (t *sources) figures() []figure {
 		{"lines of generated Go", generated, 10_000, ""},
 		{"wide lines of Go", wideGo, 0, "more than 120 columns, a tab is 4"},
 		{"wide lines of TypeScript", wideTS, 0, "more than 120 columns"},
-		{"error codes", len(session.Errors), 120, "the table of backend/session"},
-		{"codes of waits, ends and warnings", len(session.Notices), 50, "the table of backend/session"},
+		{"error codes", errorCodes, 120, codesFile},
+		{"codes of waits, ends and warnings", otherCodes, 50, codesFile},
 	}
+}
+
+// codesFile declares the codes: those of errors in its first block, all others in
+// its second.
+const codesFile = "backend/session/codes.go"
+
+func (t *sources) codes() (ofErrors, others int) {
+	var blocks [2]int
+	for _, f := range t.files {
+		if f.path != codesFile {
+			continue
+		}
+		at := 0
+		for _, decl := range f.syntax.Decls {
+			if block, ok := decl.(*ast.GenDecl); ok && block.Tok == token.CONST {
+				blocks[at] = len(block.Specs)
+				at++
+			}
+		}
+	}
+	return blocks[0], blocks[1]
 }
 
 // structs counts the methods and the fields of the structs that have most.
