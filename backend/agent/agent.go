@@ -37,7 +37,6 @@ import (
 	"slipway/backend/agent/records"
 	"slipway/backend/agent/sessions"
 	"slipway/backend/engine"
-	"slipway/backend/guest/link"
 	"slipway/backend/layers"
 	"slipway/backend/offlimits"
 	"slipway/backend/pace"
@@ -85,7 +84,7 @@ type SessionConfig struct {
 	Arriving layers.Quota
 	// NewID makes the id of a session that is launched. nil: a random one.
 	NewID func(session.LaunchRequest) session.ID
-	// Link makes the client of a guest over a fresh connection. nil: package link's.
+	// Link makes the client of a guest over a fresh connection. nil: [guests.Connect].
 	Link func(ctx context.Context, conn net.Conn) (guests.Client, error)
 }
 
@@ -192,7 +191,7 @@ func (config Config) withDefaults() Config {
 		s.LogCap = logs.DefaultCap
 	}
 	if s.Link == nil {
-		s.Link = func(ctx context.Context, conn net.Conn) (guests.Client, error) { return link.Connect(ctx, conn) }
+		s.Link = guests.Connect
 	}
 	if s.NewID == nil {
 		s.NewID = func(session.LaunchRequest) session.ID { return session.NewID() }

@@ -276,7 +276,7 @@ func (w *world) start() {
 			w.mu.Lock()
 			w.guests = append(w.guests, g)
 			w.mu.Unlock()
-			return g, nil
+			return guests.ClientOf(g), nil
 		}},
 		Host: HostConfig{
 			Moment: w.gpus.moment,

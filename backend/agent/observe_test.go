@@ -29,7 +29,7 @@ type scene struct {
 
 // link makes guests that show what goes on scene.
 func (in *scene) link(_ context.Context, conn net.Conn) (guests.Client, error) {
-	return &sceneGuest{scriptedGuest: newScriptedGuest(conn), in: in}, nil
+	return guests.ClientOf(&sceneGuest{scriptedGuest: newScriptedGuest(conn), in: in}), nil
 }
 
 // told returns the notices so far.

@@ -93,9 +93,16 @@ func (a *Agent) openPeople(h host.Host) (err error) {
 		return err
 	}
 	a.reclaim, err = reclaim.Open(reclaim.Config{Host: h, Moment: a.devices.Moment, Policy: c.Sessions.Idle,
-		Guest:      func(id session.ID, kernel string) reclaim.Guest { return a.guests.Now(id, kernel) },
-		EndSession: a.endSession})
+		Guest: a.guestNow, EndSession: a.endSession})
 	return err
+}
+
+// guestNow is the guest of a kernel if there is a link to it now, else nil.
+func (a *Agent) guestNow(id session.ID, kernel string) reclaim.Guest {
+	if guest := a.guests.Now(id, kernel); guest != nil {
+		return guest
+	}
+	return nil
 }
 
 // endSession is [host.EndSession] for rooms that are opened before launch.

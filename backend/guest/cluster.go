@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"slipway/backend/engine"
 )
 
 const (
@@ -28,7 +31,7 @@ const (
 // the session's user key gets shells and commands of the work user here.
 type clusterServer struct{ sshServer }
 
-func newClusterServer(cluster Cluster, processes Processes) (*clusterServer, error) {
+func newClusterServer(cluster engine.Cluster, processes Processes) (*clusterServer, error) {
 	host, err := ssh.ParsePrivateKey([]byte(cluster.HostKey))
 	if err != nil {
 		return nil, fmt.Errorf("read host key: %w", err)
@@ -75,26 +78,20 @@ func (s *clusterServer) serve(ctx context.Context, listener net.Listener) {
 
 // listenCluster listens on this kernel's own address in the private network, and
 // nowhere else.
-func listenCluster(ctx context.Context, cluster Cluster) (net.Listener, error) {
+func listenCluster(ctx context.Context, cluster engine.Cluster) (net.Listener, error) {
 	addresses, err := net.DefaultResolver.LookupHost(ctx, cluster.Self)
 	if err != nil {
 		return nil, err
 	}
 	at := slices.IndexFunc(addresses, func(a string) bool {
 		ip := net.ParseIP(a)
-		return ip != nil &&
-			!ip.IsLoopback()
+		return ip != nil && !ip.IsLoopback()
 	})
 	if at < 0 {
 		return nil, fmt.Errorf("%s has no address in a network", cluster.Self)
 	}
 	var config net.ListenConfig
-	return config.Listen(ctx, "tcp", net.JoinHostPort(addresses[at], strconv.Itoa(cluster.port())))
+	return config.Listen(ctx, "tcp", net.JoinHostPort(addresses[at], strconv.Itoa(portOf(cluster))))
 }
 
-func (c Cluster) port() int {
-	if c.Port == 0 {
-		return clusterPort
-	}
-	return c.Port
-}
+func portOf(c engine.Cluster) int { return cmp.Or(c.Port, clusterPort) }

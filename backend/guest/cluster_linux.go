@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 
+	"slipway/backend/engine"
 	"slipway/backend/session"
 )
 
@@ -20,7 +21,7 @@ const (
 
 // joinCluster lets the kernels of the session reach this one by ssh until ctx
 // ends, and this one the others.
-func (c *container) joinCluster(ctx context.Context, cluster Cluster) error {
+func (c *container) joinCluster(ctx context.Context, cluster engine.Cluster) error {
 	trouble := func(err error) error {
 		if err == nil {
 			return nil
@@ -42,7 +43,7 @@ func (c *container) joinCluster(ctx context.Context, cluster Cluster) error {
 }
 
 // writeSSH writes ~/.ssh as the person.
-func (c *container) writeSSH(cluster Cluster) error {
+func (c *container) writeSSH(cluster engine.Cluster) error {
 	settings, err := json.Marshal(cluster)
 	if err != nil {
 		return err

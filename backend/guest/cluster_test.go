@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"slipway/backend/guest"
+	"slipway/backend/engine"
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
@@ -43,7 +43,7 @@ func newKernel(t testing.TB, change func(*box)) (*box, *link.Client) {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		t.Fatalf("this test needs the package openssh-client: %v", err)
 	}
-	b.settings.Cluster = &guest.Cluster{Self: "main1", Hosts: []string{"main1", "sub1"}, HostKey: newKey(t),
+	b.settings.Cluster = &engine.Cluster{Self: "main1", Hosts: []string{"main1", "sub1"}, HostKey: newKey(t),
 		UserKey: newKey(t)}
 	b.write("etc/hosts", "127.0.0.1 localhost\n"+kernelAddress+" main1\n127.0.0.1 sub1\n")
 	b.before = func(pid int) {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/moby/sys/atomicwriter"
 	"golang.org/x/crypto/ssh"
+
+	"slipway/backend/engine"
 )
 
 // The lines that enclose what is ours in a person's ssh configuration.
@@ -23,11 +25,11 @@ const (
 	clusterKey   = "id_slipway"
 )
 
-// setUpSSH reads a [Cluster] as JSON and writes the person's ~/.ssh, so that
+// setUpSSH reads a [engine.Cluster] as JSON and writes the person's ~/.ssh, so that
 // ssh from here to the other kernels asks nothing. It runs as the person: a
 // link that somebody put there leads no further than the person may write.
 func setUpSSH(in io.Reader, home string) error {
-	var cluster Cluster
+	var cluster engine.Cluster
 	if err := json.NewDecoder(in).Decode(&cluster); err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func setUpSSH(in io.Reader, home string) error {
 	}
 	names := make([]string, len(cluster.Hosts))
 	for i, name := range cluster.Hosts {
-		names[i] = "[" + name + "]:" + strconv.Itoa(cluster.port())
+		names[i] = "[" + name + "]:" + strconv.Itoa(portOf(cluster))
 	}
 	known := strings.Join(names, ",") + " " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(host.PublicKey())))
 	return errors.Join(
@@ -69,12 +71,12 @@ func setUpSSH(in io.Reader, home string) error {
 }
 
 // clusterConfig comes first: in ssh's configuration the first value counts.
-func clusterConfig(cluster Cluster) []string {
+func clusterConfig(cluster engine.Cluster) []string {
 	return []string{
 		clusterBegin,
 		"Host " + strings.Join(cluster.Hosts, " "),
 		"    User " + User,
-		"    Port " + strconv.Itoa(cluster.port()),
+		"    Port " + strconv.Itoa(portOf(cluster)),
 		"    IdentityFile ~/.ssh/" + clusterKey,
 		"    IdentitiesOnly yes",
 		"    StrictHostKeyChecking yes",

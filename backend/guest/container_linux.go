@@ -29,9 +29,6 @@ type container struct {
 
 var _ Processes = (*container)(nil)
 
-// HasShell reports whether the image has a shell.
-func (c *container) HasShell() bool { return c.shell.path != "" }
-
 // Which looks along the PATH of the session.
 func (c *container) Which(names []string) map[string]string {
 	path, _ := c.env.get("PATH")
@@ -120,7 +117,10 @@ func (c *container) Start(cmd Command) (terminal.Process, error) {
 }
 
 func (c *container) Script(text string) []string {
-	if text == "" {
+	switch {
+	case c.shell.path == "":
+		return nil
+	case text == "":
 		return c.shell.interactive()
 	}
 	return c.shell.run(text)
@@ -129,7 +129,7 @@ func (c *container) Script(text string) []string {
 // OpenTerminal starts a program on a terminal.
 func (c *container) OpenTerminal(cmd Command, cols, rows int) (terminal.TTY, error) {
 	if len(cmd.Argv) == 0 {
-		if !c.HasShell() {
+		if !hasShell(c) {
 			return nil, noShell(session.CodeGuestInternal)
 		}
 		cmd.Argv = c.shell.interactive()

@@ -22,7 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"slipway/backend/guest"
+	"slipway/backend/engine"
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
 	"slipway/backend/terminal"
@@ -133,7 +133,7 @@ func loopbackUp() error {
 type box struct {
 	t        testing.TB
 	root     string
-	settings guest.Settings
+	settings engine.GuestConfig
 	host     bool // the host's programs are in it
 	binds    []string
 	before   func(pid int)
@@ -181,7 +181,7 @@ func newBox(t testing.TB, host bool) *box {
 	t.Helper()
 	requireRoot(t)
 	b := &box{t: t, root: t.TempDir(), host: host, exited: make(chan struct{})}
-	b.settings = guest.Settings{
+	b.settings = engine.GuestConfig{
 		Session: "abcdefghij12", Kernel: "main1", UID: 1234, GID: 1234,
 		Env: []session.EnvVar{{Name: "SLIPWAY_SESSION", Value: "abcdefghij12"}, {Name: "GREETING", Value: "good day"}},
 	}

@@ -23,11 +23,7 @@ func (g *Guest) files(ctx context.Context, stream net.Conn, call link.FileCall) 
 	if err := link.WriteMessage(far, call); err != nil {
 		return err
 	}
-	go func() {
-		_, _ = io.Copy(far, stream) // its end is what matters
-		_ = far.Close()
-	}()
-	_, _ = io.Copy(stream, far) // the caller sees an answer, or that there is none
+	carry(stream, far) // the caller sees an answer, or that there is none
 	return nil
 }
 

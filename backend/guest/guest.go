@@ -214,7 +214,7 @@ func (g *Guest) hello(stream net.Conn, req link.Request) error {
 				req.Version),
 			"The session was started by another version of Slipway. Terminate it and start a new one.")
 	}
-	return link.ReplyOK(stream, link.Hello{Version: link.Version, PID: os.Getpid(), Shells: g.cfg.Processes.HasShell()})
+	return link.ReplyOK(stream, link.Hello{Version: link.Version, PID: os.Getpid(), Shells: hasShell(g.cfg.Processes)})
 }
 
 // exec starts a command and connects it to the caller.

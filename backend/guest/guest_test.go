@@ -57,7 +57,6 @@ func (p *paper) all() []*program {
 func (p *paper) OpenTerminal(guest.Command, int, int) (terminal.TTY, error) { return p.start(), nil }
 func (p *paper) Script(text string) []string                                { return []string{"sh", "-c", text} }
 func (p *paper) Start(guest.Command) (terminal.Process, error)              { return p.start(), nil }
-func (p *paper) HasShell() bool                                             { return true }
 func (p *paper) Which(names []string) map[string]string {
 	found := map[string]string{}
 	for _, name := range names {

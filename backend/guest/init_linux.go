@@ -7,12 +7,9 @@ import (
 	"syscall"
 )
 
-// Exit codes of a guest that could not begin its work: by the fault of the image,
-// which the engine tells as engine.ExitUnsafe, or by another.
-const (
-	codeUnsafe = 123
-	codeBroken = 125
-)
+// codeBroken is the exit code of a guest that could not begin its work, but for
+// [engine.ExitUnsafe].
+const codeBroken = 125
 
 // initialise is process 1 of the container: it starts the worker, reaps
 // whatever is left to it, passes signals on and returns the worker's code.

@@ -30,10 +30,8 @@ type Processes interface {
 	// Files opens a connection to what answers one call for files as the user
 	// whose programs are started: see [ServeFiles].
 	Files(ctx context.Context) (net.Conn, error)
-	// HasShell reports whether OpenTerminal finds a shell.
-	HasShell() bool
-	// Script is the command by which that shell runs a script, or what it reads
-	// where there is none.
+	// Script is the command by which the shell that OpenTerminal finds runs a
+	// script, or what it reads where there is none; nil: there is no shell.
 	Script(text string) []string
 }
 
@@ -45,3 +43,5 @@ type Command struct {
 	Dir   string
 	Stdin bool
 }
+
+func hasShell(p Processes) bool { return len(p.Script("")) > 0 }

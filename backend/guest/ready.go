@@ -99,14 +99,19 @@ func (g *Guest) dial(ctx context.Context, stream net.Conn, port int) error {
 	if err := link.ReplyOK(stream, struct{}{}); err != nil {
 		return nil
 	}
+	carry(stream, conn)
+	return nil
+}
+
+// carry carries bytes both ways until either side ends, and closes both.
+func carry(stream, conn net.Conn) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = io.Copy(conn, stream) // ends when the caller closes
+		_, _ = io.Copy(conn, stream)
 		_ = conn.Close()
 	}()
-	_, _ = io.Copy(stream, conn) // ends when the program closes
+	_, _ = io.Copy(stream, conn)
 	_ = stream.Close()
 	<-done
-	return nil
 }

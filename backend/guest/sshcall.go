@@ -237,12 +237,3 @@ func matchesHost(patterns []string, host string) bool {
 	}
 	return matched
 }
-
-// knownAs are the names under which a host's key may stand in known_hosts.
-func (c *sshCall) knownAs() []string {
-	names := []string{"[" + c.host + "]:" + strconv.Itoa(c.port)}
-	if c.port == 22 {
-		names = append(names, c.host)
-	}
-	return names
-}

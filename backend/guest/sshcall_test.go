@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"slipway/backend/engine"
 )
 
 func TestCommandLinesOfSSHAreRead(t *testing.T) {
@@ -95,7 +97,7 @@ func TestTerminalsAreAskedForAsBySSH(t *testing.T) {
 }
 
 func TestOurPartOfAConfigurationIsReplaced(t *testing.T) {
-	cluster := Cluster{Hosts: []string{"main1"}}
+	cluster := engine.Cluster{Hosts: []string{"main1"}}
 	once := append(clusterConfig(cluster), "Host lab")
 	twice := append(clusterConfig(cluster), withoutOurs(slices.Clone(once))...)
 	if !slices.Equal(once, twice) {

@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,12 +9,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
 	"golang.org/x/term"
 )
 
@@ -80,25 +79,21 @@ func (c *sshCall) dial() (*ssh.Client, error) {
 
 // checkHost accepts a host whose key is known, or any where the command line
 // has switched the check off.
-func (c *sshCall) checkHost(_ string, _ net.Addr, key ssh.PublicKey) error {
+func (c *sshCall) checkHost(_ string, remote net.Addr, key ssh.PublicKey) error {
 	if c.unsafe {
 		return nil
 	}
-	rest, err := os.ReadFile(filepath.Join(c.dir, "known_hosts"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	known, err := knownhosts.New(filepath.Join(c.dir, "known_hosts"))
+	if errors.Is(err, os.ErrNotExist) {
+		known, err = knownhosts.New()
+	}
+	if err != nil {
 		return err
 	}
-	for {
-		marker, hosts, known, _, after, err := ssh.ParseKnownHosts(rest)
-		if err != nil { // io.EOF at the end; what cannot be read names nobody
-			return fmt.Errorf("the key of %s is not in ~/.ssh/known_hosts", c.host)
-		}
-		rest = after
-		named := slices.ContainsFunc(hosts, func(h string) bool { return slices.Contains(c.knownAs(), h) })
-		if marker == "" && named && bytes.Equal(known.Marshal(), key.Marshal()) {
-			return nil
-		}
+	if err := known(net.JoinHostPort(c.host, strconv.Itoa(c.port)), remote, key); err != nil {
+		return fmt.Errorf("the key of %s is not in ~/.ssh/known_hosts: %w", c.host, err)
 	}
+	return nil
 }
 
 // run runs the command or a shell, with this program's own streams.

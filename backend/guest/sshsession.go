@@ -149,7 +149,7 @@ func (c *sshSession) begin(request *ssh.Request) bool {
 			return false
 		}
 		err = c.beginSFTP()
-	case !c.server.processes.HasShell():
+	case !hasShell(c.server.processes):
 		err = noShell(session.CodeGuestInternal)
 	case request.Type == "shell" && c.tty != nil:
 		err = c.beginTTY(nil)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"slipway/backend/engine"
 	"slipway/backend/session"
 )
 
@@ -32,7 +33,7 @@ func work() int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "slipway-guest:", err)
 		if unsafe := (*unsafeError)(nil); errors.As(err, &unsafe) {
-			return codeUnsafe
+			return engine.ExitUnsafe
 		}
 		return codeBroken
 	}
@@ -83,7 +84,7 @@ func work() int {
 
 // begin reads what the engine has put into the container and opens what the
 // guest works with, before anything of the image runs.
-func begin() (settings Settings, held *places, err error) {
+func begin() (settings engine.GuestConfig, held *places, err error) {
 	t, err := openTree("/")
 	if err != nil {
 		return settings, nil, err
@@ -108,7 +109,7 @@ func begin() (settings Settings, held *places, err error) {
 
 // checkPins fails where a mount shows something else than it must. Nobody has
 // seen it then: nothing runs before this.
-func checkPins(pins []Pin) error {
+func checkPins(pins []engine.Pin) error {
 	for _, pin := range pins {
 		stat, err := lookAt(pin.Target)
 		if err != nil {
@@ -190,7 +191,7 @@ func batch(g *Guest, c *container, script string, oom *oomCounter, ending <-chan
 
 // runBatch runs script with the image's shell on the container's own output.
 func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) int {
-	if !c.HasShell() {
+	if !hasShell(c) {
 		g.Trouble(noShell(session.CodeNoShell))
 		fmt.Fprintln(os.Stderr, "slipway: this image has no shell to run the startup command")
 		return codeNotFound

@@ -81,10 +81,6 @@ func (m *placedMethod) op() (constant, wire string) {
 // isPointer reports whether a field of a guest's call is one.
 func isPointer(p *param) bool { return p.typ != "session.FilePath" && p.typ != "bool" }
 
-// guestAnswers are the types that a guest's answers are checked by.
-var guestAnswers = map[string]string{"session.FileListing": "fileListing", "session.FileInfo": "fileInfo",
-	"string": "checksum", "int64": "offset"}
-
 // writeGuestCalls writes the operations on files of a guest, and the methods of its
 // client.
 func writeGuestCalls(w *writer, methods []method) error {
@@ -113,7 +109,7 @@ func writeGuestCalls(w *writer, methods []method) error {
 			w.f("return c.call(ctx, %s, nil)\n}\n\n", call)
 			continue
 		}
-		w.f("answer, err := ask[%s](ctx, c, %s)\nreturn %s(answer), err\n}\n\n", guestAnswers[m.result], call, m.result)
+		w.f("return ask[%s](ctx, c, %s)\n}\n\n", m.result, call)
 	}
 	return nil
 }

@@ -1,22 +1,17 @@
 package nvml
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"sync"
-	"time"
 )
 
 // ChildCommand is the hidden command by which a program with C linkage becomes
 // the child: its remaining arguments go to [ChildMain].
 const ChildCommand = "gpu-agent"
-
-// beatEvery is how often the child shows that it lives.
-const beatEvery = time.Second
 
 // boxDescriptor is the number under which the parent hands its file to the child.
 const boxDescriptor = 3
@@ -51,51 +46,30 @@ type driver interface {
 // returns at once then, even while a call hangs in the driver; the caller must
 // end the process. The library is loaded by the first request.
 func runChild(stdin io.Reader, stdout io.Writer, open func() driver) error {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	out := &frameWriter{w: stdout}
-	requests := make(chan request)
+	requests, ended := make(chan request), make(chan error, 2)
 	go func() {
-		for {
+		for next := messages(stdin); ; {
 			var r request
-			if err := readFrame(stdin, &r); err != nil {
-				cancel(err)
+			if err := next(&r); err != nil {
+				ended <- err
 				return
 			}
-			select {
-			case requests <- r:
-			case <-ctx.Done():
-				return
-			}
+			requests <- r
 		}
 	}()
 	go func() {
-		d := open()
-		for {
-			select {
-			case r := <-requests:
-				if err := out.write(serve(d, r)); err != nil {
-					cancel(err)
-				}
-			case <-ctx.Done():
+		d, answers := open(), json.NewEncoder(stdout)
+		for r := range requests {
+			if err := answers.Encode(serve(d, r)); err != nil {
+				ended <- err
 				return
 			}
 		}
 	}()
-	for beat := time.NewTicker(beatEvery); ; {
-		select {
-		case <-beat.C:
-			if err := out.write(answer{Beat: true}); err != nil {
-				return nil // nobody listens any more
-			}
-		case <-ctx.Done():
-			beat.Stop()
-			if err := context.Cause(ctx); !errors.Is(err, io.EOF) {
-				return err
-			}
-			return nil
-		}
+	if err := <-ended; !errors.Is(err, io.EOF) {
+		return err
 	}
+	return nil
 }
 
 func serve(d driver, r request) answer {
@@ -107,15 +81,4 @@ func serve(d driver, r request) answer {
 		a.Reading, a.Lost, a.Fault = d.sample(r)
 	}
 	return a
-}
-
-type frameWriter struct {
-	mu sync.Mutex // guards w, so that frames do not mix
-	w  io.Writer
-}
-
-func (f *frameWriter) write(a answer) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return writeFrame(f.w, a)
 }

@@ -1,16 +1,15 @@
 package nvml
 
 import (
-	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -25,13 +24,7 @@ type child struct {
 
 	gone  chan struct{} // closed when the process has ended
 	state error         // how it ended; read after gone
-	beat  atomic.Int64  // when it was last heard, in nanoseconds since started
-	since time.Time
 }
-
-// beatsMissed is how many beats may be missed before a child that says nothing
-// is taken to be stuck.
-const beatsMissed = 5
 
 // endPatience is how long a child may take to end before it is left behind.
 const endPatience = 2 * time.Second
@@ -56,7 +49,7 @@ func start(c Config) (*child, error) {
 	os.Remove(box.Name()) // the open file is all that is needed
 	command = append(command[:len(command):len(command)], "-box")
 	k := &child{answers: make(chan answer, 1), box: box, stderr: &head{}, patience: c.Patience,
-		gone: make(chan struct{}), since: time.Now()}
+		gone: make(chan struct{})}
 	k.cmd = exec.Command(command[0], command[1:]...)
 	k.cmd.Env = append(os.Environ(), c.Env...)
 	k.cmd.Stderr = k.stderr
@@ -80,15 +73,10 @@ func start(c Config) (*child, error) {
 // listen reads answers until the child's output ends, then waits for its end.
 // An answer that nobody waits for any more is thrown away.
 func (k *child) listen(stdout io.Reader) {
-	r := bufio.NewReader(stdout)
-	for {
+	for next := messages(stdout); ; {
 		var a answer
-		if err := readFrame(r, &a); err != nil {
+		if err := next(&a); err != nil {
 			break
-		}
-		k.beat.Store(int64(time.Since(k.since)))
-		if a.Beat {
-			continue
 		}
 		select {
 		case <-k.answers:
@@ -112,10 +100,10 @@ func (k *child) alive() bool {
 }
 
 // ask sends a request and waits for its answer for as long as the child makes
-// progress: it beats, and no single call takes longer than patience.
+// progress: no single call takes longer than patience.
 func (k *child) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
 	sent := make(chan error, 1)
-	go func() { sent <- writeFrame(k.stdin, r) }()
+	go func() { sent <- json.NewEncoder(k.stdin).Encode(r) }()
 	look := time.NewTicker(patience / 8)
 	defer look.Stop()
 	seq, _, _ := lastCall(k.box)
@@ -143,8 +131,7 @@ func (k *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 			if now, _, _ := lastCall(k.box); now != seq {
 				seq, moved = now, time.Now()
 			}
-			silence := time.Since(k.since) - time.Duration(k.beat.Load())
-			if time.Since(moved) > patience || silence > max(patience, beatsMissed*beatEvery) {
+			if time.Since(moved) > patience {
 				return answer{}, errHang
 			}
 		case <-ctx.Done():

@@ -1,22 +1,27 @@
 package nvml
 
 import (
-	"encoding/binary"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 
 	"slipway/gpu"
 )
 
-// Parent and child speak in frames: four bytes of length, big endian, and that
-// many bytes of JSON. The parent sends requests, the child answers and beats.
+// Parent and child speak in JSON, one value after the other: the parent sends
+// requests, the child answers.
 
-// maxFrame bounds what one side believes of the other.
-const maxFrame = 16 << 20
+// maxMessage bounds what one side believes of the other, in bytes.
+const maxMessage = 16 << 20
 
-var errFrame = errors.New("a message between Slipway and its device reader is damaged")
+// messages reads the values of one side. The error is io.EOF at their end.
+func messages(from io.Reader) (next func(message any) error) {
+	limited := &io.LimitedReader{R: from}
+	decoder := json.NewDecoder(limited)
+	return func(message any) error {
+		limited.N = maxMessage
+		return decoder.Decode(message)
+	}
+}
 
 // The operations of a request.
 const (
@@ -41,7 +46,6 @@ type omission struct {
 
 type answer struct {
 	ID        uint64        `json:"id,omitempty"`
-	Beat      bool          `json:"beat,omitempty"`
 	Fault     *fault        `json:"fault,omitempty"` // nothing could be read at all
 	Inventory []deviceFacts `json:"inventory,omitempty"`
 	Reading   *reading      `json:"reading,omitempty"`
@@ -175,36 +179,3 @@ type processInfo struct {
 // notAvailable is what the library says instead of an amount that it does not
 // know, as on WSL and to users without rights.
 const notAvailable = 1<<64 - 1
-
-func writeFrame(w io.Writer, message any) error {
-	body, err := json.Marshal(message)
-	if err != nil {
-		return err
-	}
-	if len(body) > maxFrame {
-		return fmt.Errorf("%w: %d bytes", errFrame, len(body))
-	}
-	frame := make([]byte, 4, 4+len(body))
-	binary.BigEndian.PutUint32(frame, uint32(len(body)))
-	_, err = w.Write(append(frame, body...))
-	return err
-}
-
-func readFrame(r io.Reader, message any) error {
-	var size [4]byte
-	if _, err := io.ReadFull(r, size[:]); err != nil {
-		return err
-	}
-	n := binary.BigEndian.Uint32(size[:])
-	if n == 0 || n > maxFrame {
-		return fmt.Errorf("%w: %d bytes announced", errFrame, n)
-	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(body, message); err != nil {
-		return fmt.Errorf("%w: %w", errFrame, err)
-	}
-	return nil
-}

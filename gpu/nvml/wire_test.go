@@ -2,7 +2,7 @@ package nvml
 
 import (
 	"bytes"
-	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"reflect"
@@ -10,48 +10,43 @@ import (
 	"testing"
 )
 
-func TestFramesComeBackAsTheyWere(t *testing.T) {
+func TestMessagesComeBackAsTheyWere(t *testing.T) {
 	var pipe bytes.Buffer
 	sent := []request{{ID: 1, Op: opInventory}, {ID: 2, Op: opSample, Last: map[string]uint64{"A": 1 << 63},
 		Omit: []omission{{Device: "A", Call: "x"}}}}
 	for _, r := range sent {
-		if err := writeFrame(&pipe, r); err != nil {
+		if err := json.NewEncoder(&pipe).Encode(r); err != nil {
 			t.Fatal(err)
 		}
 	}
+	next := messages(&pipe)
 	for _, want := range sent {
 		var got request
-		if err := readFrame(&pipe, &got); err != nil || !reflect.DeepEqual(got, want) {
+		if err := next(&got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 	}
-	if err := readFrame(&pipe, &request{}); !errors.Is(err, io.EOF) {
+	if err := next(&request{}); !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %v", err)
 	}
 }
 
-func TestDamagedFramesAreRefused(t *testing.T) {
-	frame := func(size uint32, body string) string {
-		return string(binary.BigEndian.AppendUint32(nil, size)) + body
-	}
+func TestDamagedMessagesAreRefused(t *testing.T) {
 	for name, text := range map[string]string{
-		"nothing announced": frame(0, ""), "too much announced": frame(maxFrame+1, "{}"),
-		"text": "hello, who is there?", "no JSON": frame(3, "{]}"),
+		"text": "hello, who is there?", "no JSON": "{]}", "cut": `{"id":`,
+		"too long": `{"fault":{"text":"` + strings.Repeat("x", maxMessage) + `"}}`,
 	} {
-		if err := readFrame(strings.NewReader(text), &answer{}); !errors.Is(err, errFrame) {
+		if err := messages(strings.NewReader(text))(&answer{}); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := readFrame(strings.NewReader(frame(10, "{}")), &answer{}); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("cut: %v", err)
-	}
 }
 
-func FuzzReadFrame(f *testing.F) {
-	f.Add([]byte("\x00\x00\x00\x02{}"))
+func FuzzMessages(f *testing.F) {
+	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var a answer
-		if err := readFrame(bytes.NewReader(data), &a); err == nil && len(data) < 6 {
+		if err := messages(bytes.NewReader(data))(&a); err == nil && len(data) < 2 {
 			t.Errorf("%q was taken for a message", data)
 		}
 	})

@@ -17,12 +17,34 @@ import (
 	"slipway/backend/session"
 )
 
-// Client is a guest that is connected. Others declare what they use of it.
-type Client interface {
+// Client is a guest that is connected, in parts. Others declare what they use of it.
+type Client struct {
 	Terminals
 	SSH
 	Tree
 	Programs
+	Connection
+}
+
+// ClientOf returns the client whose parts are all the same value.
+func ClientOf(c interface {
+	Terminals
+	SSH
+	Tree
+	Programs
+	Connection
+}) Client {
+	return Client{c, c, c, c, c}
+}
+
+// Connect makes the client of a guest over a fresh connection.
+func Connect(ctx context.Context, conn net.Conn) (Client, error) {
+	c, err := link.Connect(ctx, conn)
+	return ClientOf(c), err
+}
+
+// Connection is the link to one guest.
+type Connection interface {
 	Events(ctx context.Context, fn func(link.Event) error) error
 	Notice(ctx context.Context, text string) error
 	Close() error
@@ -54,8 +76,6 @@ type Programs interface {
 	Listening(ctx context.Context) ([]int, error)
 	Dial(ctx context.Context, port int) (net.Conn, error)
 }
-
-var _ Client = (*link.Client)(nil)
 
 // Listener hears what the guests of one session tell.
 type Listener interface {
@@ -114,7 +134,7 @@ func (g *Guests) link(id session.ID, kernel string) *Link {
 }
 
 // Now returns the guest of a kernel if there is a link to it now, else nil.
-func (g *Guests) Now(id session.ID, kernel string) Client {
+func (g *Guests) Now(id session.ID, kernel string) *Client {
 	l := g.link(id, kernel)
 	if l == nil {
 		return nil
@@ -132,26 +152,30 @@ func (g *Guests) Guest(ctx context.Context, id session.ID, kernel string) (Clien
 	const patience = 10 * time.Second
 	s, err := g.config.Records.Get(id)
 	if err != nil {
-		return nil, err
+		return Client{}, err
 	}
 	if s.Status != session.Running {
-		return nil, session.NewError(session.CodeSessionConflict, "The session is "+string(s.Status)+", not RUNNING.",
+		return Client{}, session.NewError(session.CodeSessionConflict,
+			"The session is "+string(s.Status)+", not RUNNING.",
 			"Wait until it runs, or launch it again.")
 	}
 	k, known := s.Kernel(kernel)
 	if !known {
-		return nil, noKernel(s, kernel)
+		return Client{}, noKernel(s, kernel)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		if link := g.link(id, k.Name); link != nil {
 			client, err := link.awaitClient(ctx)
-			return client, useError(ctx, err)
+			if err != nil {
+				return Client{}, useError(ctx, err)
+			}
+			return *client, nil
 		}
 		// The agent has started a moment ago and has not come so far.
 		if err := pace.Wall().Pause(ctx, 20*time.Millisecond); err != nil {
-			return nil, useError(ctx, err)
+			return Client{}, useError(ctx, err)
 		}
 	}
 }

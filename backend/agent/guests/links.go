@@ -22,7 +22,7 @@ type Link struct {
 	ended     chan struct{} // closed when its goroutine has ended
 
 	mu      sync.Mutex // guards everything below
-	client  Client     // nil while there is none
+	client  *Client    // nil while there is none
 	heard   bool       // there was a client
 	ready   bool       // the guest has said that the container is set up
 	failure error      // why there will be no client any more
@@ -134,7 +134,7 @@ func (k *Link) AwaitReady(ctx context.Context) error {
 	return k.await(ctx, func() bool { return k.ready })
 }
 
-func (k *Link) awaitClient(ctx context.Context) (client Client, err error) {
+func (k *Link) awaitClient(ctx context.Context) (client *Client, err error) {
 	err = k.await(ctx, func() bool {
 		client = k.client
 		return client != nil
@@ -151,7 +151,7 @@ func (l *Links) connect(ctx context.Context, k *Link) {
 		client, err := l.guests.dial(ctx, k.container)
 		if err == nil {
 			wait = shortest
-			k.update(func() { k.client, k.heard = client, true })
+			k.update(func() { k.client, k.heard = &client, true })
 			err = l.listen(ctx, k, client)
 			k.update(func() { k.client = nil })
 			client.Close() //nolint:errcheck // it is lost or given up
@@ -180,7 +180,7 @@ func (l *Links) connect(ctx context.Context, k *Link) {
 func (g *Guests) dial(ctx context.Context, container string) (Client, error) {
 	conn, err := g.config.Engine.Guest(ctx, container)
 	if err != nil {
-		return nil, err
+		return Client{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.config.Limits.Guest)
 	defer cancel()

@@ -146,5 +146,3 @@ func (p *processes) Script(text string) []string {
 	}
 	return []string{"sh", "-c", text}
 }
-
-func (p *processes) HasShell() bool { return true }

@@ -1,8 +1,10 @@
 package link
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -16,11 +18,63 @@ import (
 
 // The guest is Slipway's own, and what it tells is not: names of programs, what
 // they have printed, ports, the files of a home. All of it may be a stranger's
-// work, and the agent hands it on. So each answer has a type of its own whose
-// check leaves nothing in it that it may not say: texts are cut and cleaned of
-// control characters, entries that make no sense are left out, and where nothing
-// is left to tell the call fails. See [readReply], which takes no other types.
-type answer interface{ check() error }
+// work, and the agent hands it on. So check leaves nothing in an answer that it
+// may not say: texts are cut and cleaned of control characters, entries that make
+// no sense are left out, and where nothing is left to tell the call fails. An
+// answer of another type is refused.
+func check(answer any) error {
+	switch a := answer.(type) {
+	case *Hello:
+		return nil
+	case *session.Terminal:
+		return checkTerminal(a)
+	case *[]session.Terminal:
+		*a = good(*a, maxTerminals, checkTerminal)
+	case *Service:
+		return checkService(a)
+	case *[]Service:
+		*a = good(*a, maxServices, checkService)
+	case *[]Foreground:
+		*a = good(*a, maxTerminals, checkForeground)
+	case *[]int:
+		*a = slices.DeleteFunc(*a, func(port int) bool { return port < 1 || port > 65535 })
+		slices.Sort(*a)
+		*a = slices.Compact(*a)
+		*a = (*a)[:min(len(*a), maxPorts)]
+	case *map[string]string:
+		maps.DeleteFunc(*a, func(_, at string) bool { return !absolute(at) })
+	case *session.SSHHost:
+		return checkHost(a)
+	case *session.SSHUse:
+		a.Program = line(a.Program, maxTitle)
+	case *session.FileInfo:
+		return checkFile(a)
+	case *session.FileListing:
+		return checkListing(a)
+	case *string:
+		if sum, err := hex.DecodeString(*a); err != nil || len(sum) != sha256.Size {
+			return nonsense("a checksum")
+		}
+	case *int64:
+		if *a < 0 {
+			return nonsense("a length")
+		}
+	default:
+		return nonsense(fmt.Sprintf("%T", answer))
+	}
+	return nil
+}
+
+// good are the entries of a list that make sense, at most so many.
+func good[T any](list []T, most int, check func(*T) error) []T {
+	kept := list[:0]
+	for _, one := range list {
+		if check(&one) == nil && len(kept) < most {
+			kept = append(kept, one)
+		}
+	}
+	return kept
+}
 
 // How long the parts of an answer may be.
 const (
@@ -90,49 +144,31 @@ func checkCause(c *session.Cause) *session.Cause {
 	return told.Cause()
 }
 
-func (h *Hello) check() error { return nil }
-
-// check implements answer, for what the guest tells by itself.
-func (e *Event) check() error {
+// check cleans what the guest tells by itself.
+func (e *Event) check() {
 	e.OOM = max(0, e.OOM)
-	if e.Exit != nil {
-		*e.Exit = min(max(0, *e.Exit), 255)
-	}
+	checkExit(e.Exit)
 	e.Error = checkCause(e.Error)
-	return nil
 }
 
-type oneTerminal session.Terminal
+func checkExit(code *int) {
+	if code != nil {
+		*code = min(max(0, *code), 255)
+	}
+}
 
-func (t *oneTerminal) check() error {
+func checkTerminal(t *session.Terminal) error {
 	if !idRule.MatchString(t.ID) {
 		return nonsense("the name of a terminal")
 	}
 	t.Title, t.Kernel = line(t.Title, maxTitle), ""
 	t.Cols, t.Rows = min(max(1, t.Cols), maxSide), min(max(1, t.Rows), maxSide)
 	t.Start = min(t.Start, t.End)
-	if t.ExitCode != nil {
-		*t.ExitCode = min(max(0, *t.ExitCode), 255)
-	}
+	checkExit(t.ExitCode)
 	return nil
 }
 
-type terminalList []session.Terminal
-
-func (l *terminalList) check() error {
-	*l = slices.DeleteFunc(*l, func(t session.Terminal) bool { return !idRule.MatchString(t.ID) })
-	*l = (*l)[:min(len(*l), maxTerminals)]
-	for i := range *l {
-		if err := (*oneTerminal)(&(*l)[i]).check(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-type oneService Service
-
-func (s *oneService) check() error {
+func checkService(s *Service) error {
 	if !idRule.MatchString(s.ID) || s.Port < 0 || s.Port > 65535 {
 		return nonsense("an app")
 	}
@@ -144,57 +180,20 @@ func (s *oneService) check() error {
 	default:
 		s.State = ServiceFailed
 	}
-	if s.ExitCode != nil {
-		*s.ExitCode = min(max(0, *s.ExitCode), 255)
-	}
+	checkExit(s.ExitCode)
 	s.Error = checkCause(s.Error)
 	return nil
 }
 
-type serviceList []Service
-
-func (l *serviceList) check() error {
-	kept := (*l)[:0]
-	for _, s := range *l {
-		if (*oneService)(&s).check() == nil && len(kept) < maxServices {
-			kept = append(kept, s)
-		}
+func checkForeground(f *Foreground) error {
+	if !idRule.MatchString(f.Terminal) {
+		return nonsense("the name of a terminal")
 	}
-	*l = kept
+	f.Program = line(f.Program, maxTitle)
 	return nil
 }
 
-type portList []int
-
-func (l *portList) check() error {
-	*l = slices.DeleteFunc(*l, func(port int) bool { return port < 1 || port > 65535 })
-	slices.Sort(*l)
-	*l = slices.Compact(*l)
-	*l = (*l)[:min(len(*l), maxPorts)]
-	return nil
-}
-
-type foregroundList []Foreground
-
-func (l *foregroundList) check() error {
-	*l = slices.DeleteFunc(*l, func(f Foreground) bool { return !idRule.MatchString(f.Terminal) })
-	*l = (*l)[:min(len(*l), maxTerminals)]
-	for i := range *l {
-		(*l)[i].Program = line((*l)[i].Program, maxTitle)
-	}
-	return nil
-}
-
-type installed map[string]string
-
-func (p *installed) check() error {
-	maps.DeleteFunc(*p, func(_, at string) bool { return !absolute(at) })
-	return nil
-}
-
-type sshHost session.SSHHost
-
-func (h *sshHost) check() error {
+func checkHost(h *session.SSHHost) error {
 	_, encoded, _ := strings.Cut(h.Key, " ")
 	if _, err := base64.StdEncoding.DecodeString(encoded); err != nil || len(h.Key) > maxTold ||
 		!keyRule.MatchString(h.Key) {
@@ -203,18 +202,9 @@ func (h *sshHost) check() error {
 	return nil
 }
 
-type sshUse session.SSHUse
-
-func (u *sshUse) check() error {
-	u.Program = line(u.Program, maxTitle)
-	return nil
-}
-
-type fileInfo session.FileInfo
-
-// check lets a name be any bytes that the kernel lets a name be, since people's
+// checkFile lets a name be any bytes that the kernel lets a name be, since people's
 // files have such names; whoever shows one cleans it.
-func (f *fileInfo) check() error {
+func checkFile(f *session.FileInfo) error {
 	name := string(f.Name)
 	if name != "/" && (name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsAny(name,
 		"/\x00")) {
@@ -228,36 +218,16 @@ func (f *fileInfo) check() error {
 	return nil
 }
 
-type fileListing session.FileListing
-
-func (l *fileListing) check() error {
+func checkListing(l *session.FileListing) error {
 	if len(l.Path) > maxTold || !path.IsAbs(string(l.Path)) || strings.Contains(string(l.Path), "\x00") {
 		return nonsense("a directory")
 	}
-	kept := l.Entries[:0]
-	for _, f := range l.Entries {
-		if f.Name != "/" && (*fileInfo)(&f).check() == nil && len(kept) < session.MaxListed {
-			kept = append(kept, f)
+	l.Entries = good(l.Entries, session.MaxListed, func(f *session.FileInfo) error {
+		if f.Name == "/" {
+			return nonsense("the name of a file")
 		}
-	}
-	l.Entries, l.Total = kept, max(l.Total, len(kept))
-	return nil
-}
-
-type checksum string
-
-func (s *checksum) check() error {
-	if sum, err := hex.DecodeString(string(*s)); err != nil || len(sum) != 32 {
-		return nonsense("a checksum")
-	}
-	return nil
-}
-
-type offset int64
-
-func (o *offset) check() error {
-	if *o < 0 {
-		return nonsense("a length")
-	}
+		return checkFile(f)
+	})
+	l.Total = max(l.Total, len(l.Entries))
 	return nil
 }

@@ -72,9 +72,7 @@ func (c *Client) Events(ctx context.Context, fn func(Event) error) error {
 		if err := ReadMessage(stream, &event); err != nil {
 			return callError(ctx, err)
 		}
-		if err := event.check(); err != nil {
-			return err
-		}
+		event.check()
 		if err := fn(event); err != nil {
 			return err
 		}
@@ -84,14 +82,13 @@ func (c *Client) Events(ctx context.Context, fn func(Event) error) error {
 // ListTerminals returns the terminals in the order of their opening, those
 // whose shell has exited and that nobody has closed included.
 func (c *Client) ListTerminals(ctx context.Context) ([]session.Terminal, error) {
-	return ask[terminalList](ctx, c, Request{Op: OpTerminalList})
+	return ask[[]session.Terminal](ctx, c, Request{Op: OpTerminalList})
 }
 
 // OpenTerminal starts a shell; guest_call_internal-error where the image has
 // none, session_use_not-found when the command does not exist.
 func (c *Client) OpenTerminal(ctx context.Context, req session.TerminalRequest) (session.Terminal, error) {
-	opened, err := ask[oneTerminal](ctx, c, Request{Op: OpTerminalOpen, Open: &req})
-	return session.Terminal(opened), err
+	return ask[session.Terminal](ctx, c, Request{Op: OpTerminalOpen, Open: &req})
 }
 
 // AttachTerminal joins a shell; the stream speaks the attach protocol of
@@ -114,7 +111,7 @@ func (c *Client) Exec(ctx context.Context, req session.ExecRequest) (net.Conn, e
 
 // Which returns the paths of those of names that are installed.
 func (c *Client) Which(ctx context.Context, names []string) (map[string]string, error) {
-	found, err := ask[installed](ctx, c, Request{Op: OpWhich, Names: names})
+	found, err := ask[map[string]string](ctx, c, Request{Op: OpWhich, Names: names})
 	maps.DeleteFunc(found, func(name, _ string) bool { return !slices.Contains(names, name) })
 	return found, err
 }
@@ -123,8 +120,7 @@ func (c *Client) Which(ctx context.Context, names []string) (map[string]string, 
 // same id that is ready is returned as it is. app_start_not-installed,
 // app_start_exited, app_start_timeout, app_open_conflict.
 func (c *Client) StartService(ctx context.Context, req ServiceRequest) (Service, error) {
-	started, err := ask[oneService](ctx, c, Request{Op: OpServiceStart, Service: &req})
-	return Service(started), err
+	return ask[Service](ctx, c, Request{Op: OpServiceStart, Service: &req})
 }
 
 // StopService ends a service; one that is not there is ended already.
@@ -134,19 +130,19 @@ func (c *Client) StopService(ctx context.Context, id string) error {
 
 // Services returns the services in the order of their start.
 func (c *Client) Services(ctx context.Context) ([]Service, error) {
-	return ask[serviceList](ctx, c, Request{Op: OpServiceList})
+	return ask[[]Service](ctx, c, Request{Op: OpServiceList})
 }
 
 // Listening returns the ports of the container's loopback that take connections
 // and that somebody chose; guest_call_invalid where the guest is too old to know.
 func (c *Client) Listening(ctx context.Context) ([]int, error) {
-	return ask[portList](ctx, c, Request{Op: OpListening})
+	return ask[[]int](ctx, c, Request{Op: OpListening})
 }
 
 // Activity returns what runs in the foreground of each terminal whose shell
 // has not exited.
 func (c *Client) Activity(ctx context.Context) ([]Foreground, error) {
-	return ask[foregroundList](ctx, c, Request{Op: OpActivity})
+	return ask[[]Foreground](ctx, c, Request{Op: OpActivity})
 }
 
 // Notice shows one line of text in every terminal whose shell has not exited
@@ -164,8 +160,7 @@ func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
 
 // SSHHost returns the key by which the guest's ssh server proves who it is.
 func (c *Client) SSHHost(ctx context.Context) (session.SSHHost, error) {
-	host, err := ask[sshHost](ctx, c, Request{Op: OpSSHHost})
-	return session.SSHHost(host), err
+	return ask[session.SSHHost](ctx, c, Request{Op: OpSSHHost})
 }
 
 // DialSSH opens one connection to the guest's ssh server; ssh_open_invalid,
@@ -176,24 +171,20 @@ func (c *Client) DialSSH(ctx context.Context, req session.SSHRequest) (net.Conn,
 
 // SSHUse returns what went through the guest's ssh server.
 func (c *Client) SSHUse(ctx context.Context) (session.SSHUse, error) {
-	use, err := ask[sshUse](ctx, c, Request{Op: OpSSHUse})
-	return session.SSHUse(use), err
+	return ask[session.SSHUse](ctx, c, Request{Op: OpSSHUse})
 }
 
 // ask makes one request and returns its answer, nothing where that is none.
-func ask[T any, A interface {
-	*T
-	answer
-}](ctx context.Context, c *Client, req Request) (T, error) {
+func ask[T any](ctx context.Context, c *Client, req Request) (T, error) {
 	var none, value T
-	if err := c.call(ctx, req, A(&value)); err != nil {
+	if err := c.call(ctx, req, &value); err != nil {
 		return none, err
 	}
 	return value, nil
 }
 
 // call makes one request and closes its stream.
-func (c *Client) call(ctx context.Context, req Request, value answer) error {
+func (c *Client) call(ctx context.Context, req Request, value any) error {
 	stream, err := c.open(ctx, req, value)
 	if err != nil {
 		return err
@@ -204,7 +195,7 @@ func (c *Client) call(ctx context.Context, req Request, value answer) error {
 
 // open makes one request, reads the answer into value and leaves the stream to
 // the caller.
-func (c *Client) open(ctx context.Context, req Request, value answer) (net.Conn, error) {
+func (c *Client) open(ctx context.Context, req Request, value any) (net.Conn, error) {
 	stream, err := c.mux.Open(ctx)
 	if err != nil {
 		return nil, callError(ctx, err)

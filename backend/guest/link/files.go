@@ -181,7 +181,7 @@ func (c *Client) WriteUpload(ctx context.Context, up session.Upload, from io.Rea
 			_ = stream.Close()
 		}
 	}()
-	var there offset
+	var there int64
 	if err := readReply(stream, &there); err != nil {
 		select {
 		case own := <-broke:
@@ -190,5 +190,5 @@ func (c *Client) WriteUpload(ctx context.Context, up session.Upload, from io.Rea
 			return 0, callError(ctx, err)
 		}
 	}
-	return int64(there), nil
+	return there, nil
 }

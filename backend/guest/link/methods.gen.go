@@ -24,18 +24,15 @@ const (
 )
 
 func (c *Client) ListFiles(ctx context.Context, req session.ListRequest) (session.FileListing, error) {
-	answer, err := ask[fileListing](ctx, c, onFiles(FileCall{Op: FileList, List: &req}))
-	return session.FileListing(answer), err
+	return ask[session.FileListing](ctx, c, onFiles(FileCall{Op: FileList, List: &req}))
 }
 
 func (c *Client) StatFile(ctx context.Context, path session.FilePath) (session.FileInfo, error) {
-	answer, err := ask[fileInfo](ctx, c, onFiles(FileCall{Op: FileStat, Path: path}))
-	return session.FileInfo(answer), err
+	return ask[session.FileInfo](ctx, c, onFiles(FileCall{Op: FileStat, Path: path}))
 }
 
 func (c *Client) ChecksumFile(ctx context.Context, path session.FilePath) (string, error) {
-	answer, err := ask[checksum](ctx, c, onFiles(FileCall{Op: FileChecksum, Path: path}))
-	return string(answer), err
+	return ask[string](ctx, c, onFiles(FileCall{Op: FileChecksum, Path: path}))
 }
 
 func (c *Client) MakeDirectory(ctx context.Context,
@@ -54,13 +51,11 @@ func (c *Client) RemoveFile(ctx context.Context,
 }
 
 func (c *Client) UploadOffset(ctx context.Context, up session.Upload) (int64, error) {
-	answer, err := ask[offset](ctx, c, onFiles(FileCall{Op: FileOffset, Upload: &up}))
-	return int64(answer), err
+	return ask[int64](ctx, c, onFiles(FileCall{Op: FileOffset, Upload: &up}))
 }
 
 func (c *Client) FinishUpload(ctx context.Context, req session.FinishRequest) (session.FileInfo, error) {
-	answer, err := ask[fileInfo](ctx, c, onFiles(FileCall{Op: FileFinish, Finish: &req}))
-	return session.FileInfo(answer), err
+	return ask[session.FileInfo](ctx, c, onFiles(FileCall{Op: FileFinish, Finish: &req}))
 }
 
 func (c *Client) DropUpload(ctx context.Context, up session.Upload) error {

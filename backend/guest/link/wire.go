@@ -181,7 +181,7 @@ func CauseOf(failure error) *session.Cause {
 }
 
 // readReply reads the answer to a request into value, which may be nil.
-func readReply(r io.Reader, value answer) error {
+func readReply(r io.Reader, value any) error {
 	var said reply
 	if err := ReadMessage(r, &said); err != nil {
 		return err
@@ -195,5 +195,5 @@ func readReply(r io.Reader, value answer) error {
 	if err := json.Unmarshal(said.OK, value); err != nil {
 		return err
 	}
-	return value.check()
+	return check(value)
 }

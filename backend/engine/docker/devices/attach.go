@@ -164,7 +164,7 @@ func attachNodes(devices []gpu.Device, host *container.HostConfig) ([]int, error
 		}
 		info, err := os.Stat(node)
 		if err != nil {
-			failed := attachFailure(reasonNoNode, err)
+			failed := noNode.failure(err)
 			failed.Message = "The device node " + node + " is not on this machine."
 			return failed
 		}
@@ -181,7 +181,7 @@ func attachNodes(devices []gpu.Device, host *container.HostConfig) ([]int, error
 			continue
 		}
 		if len(device.Nodes) == 0 {
-			return nil, attachFailure(reasonNoNode, errNoNodes)
+			return nil, noNode.failure(errNoNodes)
 		}
 		for _, node := range nodesOf(device) {
 			if err := add(node); err != nil {

@@ -106,7 +106,7 @@ func (d *Devices) Attachment(ctx context.Context, fresh bool) (engine.Attachment
 
 // attachment returns how devices get into containers, trying it with these
 // devices where that is not known. Without a way it fails with one of the codes
-// of [attachFailures].
+// of [attachTexts].
 func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachment, error) {
 	facts, err := d.daemon.Facts(ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachme
 }
 
 // try goes through the ways, best first, until one starts a container. why is
-// the reason against the way that comes nearest to working. err is a daemon that
+// the reason against the best of them. err is a daemon that
 // does not answer or a caller that gave up.
 func (d *Devices) try(ctx context.Context, facts *daemon.Facts,
 	ids []string) (found engine.Attachment, why *session.Error, err error) {
@@ -168,7 +168,9 @@ func (d *Devices) try(ctx context.Context, facts *daemon.Facts,
 			return found, nil, nil
 		}
 		found.Tried = append(found.Tried, attempt(way, failed))
-		why = nearest(why, failed)
+		if why == nil || why.Code == session.CodeAttachFailed && failed.Code != session.CodeAttachFailed {
+			why = failed // a daemon in trouble says more than a way that nobody has set up
+		}
 	}
 	found.Way = engine.AttachNone
 	return found, why, nil
@@ -178,59 +180,29 @@ func attempt(way engine.AttachWay, failed *session.Error) engine.Attempt {
 	return engine.Attempt{Way: way, Text: failed.Message, Remedy: failed.Hint}
 }
 
-// absent are the failures of a way that nobody has set up. Any other failure
-// says more of what is wrong.
-var absent = []session.Code{session.CodeAttachFailed, session.CodeAttachFailed, session.CodeAttachFailed,
-	session.CodeAttachFailed}
-
-// nearest is the failure that helps more: one of a way that is set up and does
-// not work, else the absence of the toolkit, which all ways need.
-func nearest(first, second *session.Error) *session.Error {
-	rank := func(e *session.Error) int {
-		if e == nil {
-			return -1
-		}
-		if i := slices.Index(absent, e.Code); i >= 0 {
-			return i
-		}
-		return len(absent)
-	}
-	if rank(second) > rank(first) {
-		return second
-	}
-	return first
-}
-
 // excludes says why a way cannot work by what the daemon tells of itself, nil
 // where only trying tells.
 func excludes(facts *daemon.Facts, way engine.AttachWay, ids []string) *session.Error {
 	switch {
 	case way == engine.AttachRuntime && !slices.Contains(facts.Runtimes, nvidiaRuntime):
-		return attachFailure(reasonNoRuntime, nil)
+		return noRuntime.failure(nil)
 	case way != engine.AttachCDI:
 		return nil
 	case len(facts.CDIDirs) == 0:
-		return attachFailure(reasonNoCDI, nil)
+		return noCDI.failure(nil)
 	case !facts.ListsDevices:
 		return nil
 	case len(facts.CDI) == 0:
-		return attachFailure(reasonNoSpec, nil)
+		return noSpec.failure(nil)
 	}
 	for _, id := range ids {
 		if !slices.Contains(facts.CDI, daemon.CDIKind+id) {
-			failed := attachFailure(reasonUnknownDevice, nil)
+			failed := unknownDevice.failure(nil)
 			failed.Message = fmt.Sprintf("The CDI specification does not name the device %s.", id)
 			return failed
 		}
 	}
 	return nil
-}
-
-// attachFailure is the failure of one kind, with what the daemon said.
-func attachFailure(reason reason, err error) *session.Error {
-	failed := *attachFailures[reason]
-	failed.Err = err
-	return &failed
 }
 
 // Failure recognises a failure to hand in devices; nil where err is none. The next
@@ -248,11 +220,10 @@ func failureOf(err error) *session.Error {
 	if err == nil {
 		return nil
 	}
-	reason := attachTexts.Of(daemon.Text(err))
-	if reason == reasonUnknown {
-		return nil
+	if reason := attachTexts.Of(daemon.Text(err)); reason != "" {
+		return reason.failure(err)
 	}
-	return attachFailure(reason, err)
+	return nil
 }
 
 // CheckGrants fails where a grant is of a device that nobody describes: without
