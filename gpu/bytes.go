@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -112,4 +114,135 @@ func readQuoted[T any](data []byte, value *T, parse func(string) (T, error)) (qu
 		*value, err = parse(text)
 	}
 	return true, err
+}
+
+// ByteTime is memory held over time in byte-milliseconds. It has 128 bits,
+// because 64 hold 80 GiB for little more than a day. In JSON it is a whole
+// number, which may be larger than what JavaScript reads exactly.
+type ByteTime struct{ hi, lo uint64 }
+
+// Held is amount held for ms milliseconds; what is negative counts as 0.
+func Held(amount Bytes, ms int64) ByteTime {
+	hi, lo := bits.Mul64(uint64(max(0, amount)), uint64(max(0, ms)))
+	return ByteTime{hi, lo}
+}
+
+// Plus is t + u.
+func (t ByteTime) Plus(u ByteTime) ByteTime {
+	lo, carry := bits.Add64(t.lo, u.lo, 0)
+	hi, _ := bits.Add64(t.hi, u.hi, carry)
+	return ByteTime{hi, lo}
+}
+
+// Per is how many whole units × milliseconds t holds; what 64 bits cannot hold
+// counts as the most they can.
+func (t ByteTime) Per(unit Bytes) uint64 {
+	if unit <= 0 || t.hi >= uint64(unit) {
+		return math.MaxUint64
+	}
+	n, _ := bits.Div64(t.hi, t.lo, uint64(unit))
+	return n
+}
+
+func (t ByteTime) big() *big.Int {
+	n := new(big.Int).SetUint64(t.hi)
+	return n.Lsh(n, 64).Or(n, new(big.Int).SetUint64(t.lo))
+}
+
+// String is t as a whole number.
+func (t ByteTime) String() string {
+	if t.hi == 0 {
+		return strconv.FormatUint(t.lo, 10)
+	}
+	return t.big().String()
+}
+
+// MarshalJSON writes a whole number.
+func (t ByteTime) MarshalJSON() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (t *ByteTime) UnmarshalJSON(data []byte) error {
+	if lo, err := strconv.ParseUint(string(data), 10, 64); err == nil {
+		*t = ByteTime{0, lo}
+		return nil
+	}
+	n, ok := new(big.Int).SetString(string(data), 10)
+	if !ok || n.Sign() < 0 || n.BitLen() > 128 {
+		return fmt.Errorf("%s is not a whole number of byte-milliseconds", data)
+	}
+	t.lo = new(big.Int).And(n, new(big.Int).SetUint64(1<<64-1)).Uint64()
+	t.hi = new(big.Int).Rsh(n, 64).Uint64()
+	return nil
+}
+
+// UUID names a device or a MIG instance as its driver does, for example
+// "GPU-8f6a…" or "MIG-1c9e…". Devices are addressed by it and never by index,
+// because the order of devices differs between libraries and changes at a
+// reboot.
+type UUID string
+
+// MilliJoule is an amount of energy in thousandths of a joule.
+type MilliJoule int64
+
+// MilliWatt is a power in thousandths of a watt.
+type MilliWatt int64
+
+// Share is a part of devices in thousandths of one device: 1000 is one device
+// and 1500 is one and a half. It is written to JSON as that integer and read
+// from either the integer or a text such as "0.5" (see [ParseShare]).
+type Share int
+
+// WholeDevice is the share that is one device.
+const WholeDevice Share = 1000
+
+// DefaultQuantum is the smallest share that is given unless configured
+// otherwise: a tenth of a device.
+const DefaultQuantum Share = 100
+
+// maxShare bounds what a request may name, so that sums cannot overflow.
+const maxShare = 1024 * WholeDevice
+
+// ParseShare reads a decimal number of devices such as "0.5" or "2". It
+// refuses what is negative, has more than three decimals, or is above 1024.
+func ParseShare(text string) (Share, error) {
+	value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	thousandths := value * float64(WholeDevice)
+	if err != nil || !(value >= 0) || thousandths > float64(maxShare) ||
+		math.Abs(thousandths-math.Round(thousandths)) > 1e-6 {
+		const why = "%q is not a share of devices: write a number with at most three decimals, for example 0.5"
+		return 0, fmt.Errorf(why, text)
+	}
+	return Share(math.Round(thousandths)), nil
+}
+
+// String writes s as a number of devices: "0.5", "2".
+func (s Share) String() string {
+	return strconv.FormatFloat(float64(s)/float64(WholeDevice), 'f', -1, 64)
+}
+
+// UnmarshalJSON accepts an integer number of thousandths or a text for
+// [ParseShare].
+func (s *Share) UnmarshalJSON(data []byte) error {
+	if quoted, err := readQuoted(data, s, ParseShare); quoted {
+		return err
+	}
+	n, err := strconv.Atoi(string(data))
+	if err != nil || n < 0 || n > int(maxShare) {
+		return fmt.Errorf("%s is not a whole number of thousandths of a device", data)
+	}
+	*s = Share(n)
+	return nil
+}
+
+// Of is the part of total that s stands for, rounded down to a whole byte. A
+// share of one device or more stands for all of it.
+func (s Share) Of(total Bytes) Bytes {
+	if s >= WholeDevice {
+		return total
+	}
+	if s <= 0 || total <= 0 {
+		return 0
+	}
+	whole, rest := total/Bytes(WholeDevice), total%Bytes(WholeDevice)
+	return whole*Bytes(s) + rest*Bytes(s)/Bytes(WholeDevice)
 }

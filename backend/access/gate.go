@@ -140,3 +140,82 @@ func when(holds bool, name string) string {
 type none struct{}
 
 func only(err error) (none, error) { return none{}, err }
+
+// administered makes a call that is only for admins. The log gets what it changes,
+// and who was refused.
+func administered[T any](v *view, method, target string, changes bool,
+	call func(session.Admin) (T, error)) (result T, err error) {
+	switch {
+	case !v.all:
+		err = session.NewError(session.CodeAgentForbidden, "Only an admin of the agent may do that.",
+			"Ask one of its admins.")
+	case v.agent.Admin == nil:
+		err = session.NewError(session.CodeAgentUnsupported, "This agent cannot be administered remotely.",
+			"Do it on its own machine.")
+	default:
+		result, err = call(v.agent.Admin)
+	}
+	if changes || !v.all {
+		v.audit.Note(v.who, Act{Method: method, Target: target, Err: err, Security: v.all})
+	}
+	return result, err
+}
+
+// ownFolder fails for a folder that is not shown to whoever asks, as it does
+// for one that there is not.
+func (v person) ownFolder(ctx context.Context, id session.FolderID) error {
+	if v.all {
+		return nil
+	}
+	f, err := v.agent.GetFolder(ctx, id)
+	if err == nil && f.Owner != v.who.Owner {
+		err = session.NoFolder(string(id))
+	}
+	return err
+}
+
+// ownPlace fails for a place that is another's. One that names a folder and a
+// session must be theirs in both.
+func (v person) ownPlace(ctx context.Context, place session.Place) error {
+	if place.Folder != "" {
+		if err := v.ownFolder(ctx, place.Folder); err != nil || place.Session == "" {
+			return err
+		}
+	}
+	return v.own(ctx, place.Session)
+}
+
+// inPlace names a path in a place for the log.
+func inPlace(place session.Place, path session.FilePath) string {
+	if place.Folder != "" {
+		return inFolder(place.Folder) + ": " + string(path)
+	}
+	return string(path)
+}
+
+func inFolder(id session.FolderID) string { return "folder " + string(id) }
+
+func (v *view) ListFolders(ctx context.Context, filter session.FolderFilter) ([]session.Folder, error) {
+	if !v.all {
+		filter.Owner = v.who.Owner
+	}
+	return v.agent.ListFolders(ctx, filter)
+}
+
+// CreateFolder implements [session.Folders]. Only an admin may link a directory
+// of the machine, or create a folder for another owner.
+func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
+	if req.Owner == "" || !v.all {
+		req.Owner = v.who.Owner
+	}
+	var f session.Folder
+	var err error
+	if req.Path != "" && !v.all {
+		err = session.NewError(session.CodeAgentForbidden, "You may not link a directory of this machine.",
+			"Create a folder, or ask an admin.")
+	} else {
+		f, err = v.agent.CreateFolder(ctx, req)
+	}
+	v.note("CreateFolder", "", inFolder(f.ID), err)
+	return f, err
+}

@@ -15,7 +15,7 @@ const stride = time.Minute
 // people asked for to keep it does not count.
 //
 // Of what is long past only averages over up to five minutes are kept, and what
-// each hides within bounds (see hidden.go). So two judges look at it: an eager
+// each hides within bounds (see [Point]). So two judges look at it: an eager
 // one, to whom all that could have been is such that the session ends soonest,
 // and a reluctant one, to whom it is such that it ends latest. What really was
 // lies between. Where they do not agree the simulation does not know.

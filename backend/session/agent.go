@@ -215,3 +215,81 @@ type AppRequest struct {
 	App string `json:"app"`
 	Dir string `json:"dir,omitempty"`
 }
+
+// Event is one change in an agent's world. One of the pointers is set, or none
+// where a later event tells the same anew: samples and devices are not kept.
+//
+// Seq grows by one with each event of one Epoch, the run of an agent process;
+// who may not see every session misses some of the numbers.
+// A watcher that knows (Epoch, Seq) resumes after it; one that knows nothing,
+// or another epoch, or a Seq too old to be kept, first receives Reset.
+type Event struct {
+	Epoch   string   `json:"epoch"`
+	Seq     uint64   `json:"seq"`
+	Reset   *Reset   `json:"reset,omitempty"`
+	Session *Session `json:"session,omitempty"` // the session as it is now
+	Removed *ID      `json:"removed,omitempty"` // the record was purged
+	Owner   string   `json:"owner,omitempty"`   // of the session removed
+	Usage   []Usage  `json:"usage,omitempty"`   // newest samples of live sessions; dull: only the last matters
+	Machine *Machine `json:"machine,omitempty"` // the machine's resources or warnings changed
+
+	// Devices is the board after every sample of the devices and every change
+	// of who holds them; dull: only the last matters.
+	Devices *DeviceBoard `json:"devices,omitempty"`
+}
+
+// ResetFinished is how many finished sessions a [Reset] holds. Whoever wants
+// more of them asks for a page.
+const ResetFinished = 100
+
+// Reset is the whole state: a watcher forgets what it knew and takes this.
+// Sessions holds every live session and the newest [ResetFinished] that are finished.
+type Reset struct {
+	Sessions []Session `json:"sessions"`
+	Machine  Machine   `json:"machine"`
+
+	Devices *DeviceBoard `json:"devices,omitempty"` // nil: none was made yet
+}
+
+// Cursor is a place in an event stream. The zero cursor is before everything.
+type Cursor struct {
+	Epoch string `json:"epoch,omitempty"`
+	Seq   uint64 `json:"seq,omitempty"`
+}
+
+// SSH reaches the ssh server that comes with every kernel, whatever its image
+// holds. It listens nowhere: a connection goes the way that terminals go.
+type SSH interface {
+	// SSHHost says by which key a kernel proves who it is, main1 where none is
+	// named. It fails with session_update_conflict where the session was launched
+	// without ssh.
+	//
+	//rpc:method name=ssh.host effect=read args=id,kernel? who=owner
+	SSHHost(ctx context.Context, id ID, kernel string) (SSHHost, error)
+	// DialSSH opens one connection to a kernel's ssh server, which lets in whoever
+	// has the private key to req.Key. session_update_conflict, ssh_open_invalid.
+	//
+	//rpc:method name=ssh effect=once args=id,ssh who=owner audit=req.Kernel
+	DialSSH(ctx context.Context, id ID, req SSHRequest) (net.Conn, error)
+}
+
+// SSHHost is what the ssh server of one kernel is known by. Its key is made when
+// the kernel starts and ends with it.
+type SSHHost struct {
+	Key string `json:"key"` // public, as a line of authorized_keys has it: type and base64
+}
+
+// SSHRequest asks for one connection.
+type SSHRequest struct {
+	Kernel string `json:"kernel,omitempty"`
+	Key    string `json:"key"`            // public, of the only one who is let in, as a line of authorized_keys has it
+	Bulk   bool   `json:"bulk,omitempty"` // it is made for files, and gives way to what a person waits for
+}
+
+// SSHUse is what went through the ssh server of one kernel. Signs of life are
+// not counted.
+type SSHUse struct {
+	Last    time.Time `json:"last,omitzero"`     // anything; zero: never
+	Input   time.Time `json:"input,omitzero"`    // a person's to a terminal; zero: never
+	Program string    `json:"program,omitempty"` // one that runs for a caller now, other than a shell that waits
+}

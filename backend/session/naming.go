@@ -1,9 +1,12 @@
 package session
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -81,4 +84,65 @@ func (r NameRule) Check(name string) *FieldError {
 	}
 	wrong := Fault("name", KindInvalid, said)
 	return &wrong
+}
+
+// SecretPattern marks a variable's name as that of a secret, in any case of its
+// letters. It is written as a [NamePart] is.
+const SecretPattern = `AUTH|ACCESS|SECRET|KEY|PASSWORD|PASSWD|PWD|TOKEN|PRIVATE|CREDENTIAL|JWT|CERTIFICATE|SSH` +
+	`|ENCRYPT|SIGNATURE|SALT|PASSPHRASE|PASS$|_PW$|(^|_)PIN(_|$)`
+
+var secretRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?i)" + SecretPattern) })
+
+// SecretName reports whether a variable of this name looks as if its value
+// were secret. Such a value is never shown, and never written to history,
+// recipes or addresses. A name such as MONKEY is taken for a secret too: to
+// hide too much costs less than to show one.
+func SecretName(name string) bool { return secretRule().MatchString(name) }
+
+// Hidden stands for the value of a secret in what is shown to people.
+const Hidden = "••••••"
+
+// Redacted returns spec with the value of every secret-looking variable
+// replaced by mask. An empty value stays empty. The receiver is left as it was.
+func (s Spec) Redacted(mask string) Spec {
+	s.Env = slices.Clone(s.Env)
+	for i, v := range s.Env {
+		if v.Value != "" && SecretName(v.Name) {
+			s.Env[i].Value = mask
+		}
+	}
+	return s
+}
+
+// Limits of the tags of one session.
+const (
+	MaxTags = 20
+	MaxTag  = 32 // characters of one
+)
+
+// CleanTags returns tags as they are kept: without blanks around them, sorted,
+// each once. It fails with session_update_invalid for more than [MaxTags], and for
+// one that is empty, longer than [MaxTag], or holds a comma or what does not print.
+func CleanTags(tags []string) ([]string, error) {
+	clean := make([]string, 0, len(tags))
+	for _, tag := range tags {
+		tag = strings.TrimSpace(tag)
+		if tag == "" || utf8.RuneCountInString(tag) > MaxTag ||
+			strings.ContainsFunc(tag, func(r rune) bool { return r == ',' || !unicode.IsPrint(r) }) {
+			return nil, tagFault(fmt.Sprintf("%q is not a tag.", Clip(tag)),
+				fmt.Sprintf("A tag has 1 to %d characters that can be printed, without commas.", MaxTag))
+		}
+		clean = append(clean, tag)
+	}
+	slices.Sort(clean)
+	if clean = slices.Compact(clean); len(clean) > MaxTags {
+		return nil, tagFault(fmt.Sprintf("%d tags are too many; a session has at most %d.", len(clean), MaxTags),
+			"Remove some of them.")
+	}
+	return clean, nil
+}
+
+func tagFault(message, hint string) error {
+	return &Error{Code: CodeSessionInvalid, Message: message, Hint: hint,
+		Fields: []FieldError{{Field: "tags", Kind: KindInvalid, Message: message, Hint: hint}}}
 }

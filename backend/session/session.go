@@ -1,6 +1,17 @@
+// Package session says what Slipway is about: a [Spec] that a person writes, the
+// [Session] that an agent keeps of it, the [Status] values it moves through and
+// the table that says how, the [Phase] records that explain each step, the
+// [Event] stream that tells of every change, and [Agent], the one interface
+// between whoever asks and the machine that answers.
+//
+// The package is pure: it does no I/O and reads no clock. A function that needs
+// the time takes it as an argument.
 package session
 
 import (
+	"crypto/rand"
+	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -192,4 +203,124 @@ func (s Session) Containers() (ids []string) {
 		}
 	}
 	return ids
+}
+
+// Outcome is the result of one attempt at a phase or a step.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeRunning   Outcome = "RUNNING" // still under way
+	OutcomeSuccess   Outcome = "SUCCESS"
+	OutcomeFailure   Outcome = "FAILURE"
+	OutcomeStale     Outcome = "STALE"
+	OutcomeNeedRetry Outcome = "NEED_RETRY"
+	OutcomeExpired   Outcome = "EXPIRED"
+	OutcomeGiveUp    Outcome = "GIVE_UP"
+	OutcomeSkipped   Outcome = "SKIPPED"
+)
+
+// PhaseName names a part of a session's course.
+type PhaseName string
+
+// The phases in their order.
+const (
+	PhaseSchedule  PhaseName = "schedule"
+	PhasePrepare   PhaseName = "prepare"
+	PhaseStart     PhaseName = "start"
+	PhaseTerminate PhaseName = "terminate"
+	// PhaseCommit is that a running session was made an image; it may be there
+	// any number of times.
+	PhaseCommit PhaseName = "commit"
+)
+
+// MaxAttempts is how often a phase is tried before it gives up.
+const MaxAttempts = 5
+
+// Phase is the record of a session's way through one phase. Repeating an
+// attempt raises Attempts and adds no row.
+type Phase struct {
+	ID        string    `json:"id"`
+	Session   ID        `json:"session"`
+	Phase     PhaseName `json:"phase"`
+	Result    Outcome   `json:"result"`
+	From      Status    `json:"from"`
+	To        Status    `json:"to"`
+	Attempts  int       `json:"attempts"`
+	Code      Code      `json:"code,omitempty"`
+	Message   string    `json:"message,omitempty"`
+	Said      []Phrase  `json:"said,omitempty"` // the sentences of Message, for other languages
+	Steps     []Step    `json:"steps"`
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// Step is one sub-step of a phase, of the newest attempt.
+type Step struct {
+	Step      string     `json:"step"`
+	Result    Outcome    `json:"result"`
+	Message   string     `json:"message,omitempty"`
+	Said      []Phrase   `json:"said,omitempty"` // as of a phase
+	Code      Code       `json:"code,omitempty"`
+	StartedAt time.Time  `json:"startedAt"`
+	EndedAt   *time.Time `json:"endedAt,omitempty"`
+}
+
+const (
+	idLength  = 12
+	idLetters = "abcdefghijklmnopqrstuvwxyz0123456789"
+)
+
+var idRule = regexp.MustCompile(`^[a-z0-9]{12}$`)
+
+// NewID returns a random id. It begins with a letter, so that it can stand
+// alone as a host name.
+func NewID() ID {
+	id := make([]byte, idLength)
+	for i := range id {
+		letters := len(idLetters)
+		if i == 0 {
+			letters = 26
+		}
+		id[i] = idLetters[random(letters)]
+	}
+	return ID(id)
+}
+
+// ValidID reports whether text has the form of an id.
+func ValidID(text string) bool { return idRule.MatchString(text) }
+
+// random returns a uniform number below n, which is at most 256.
+func random(n int) int {
+	var b [1]byte
+	for {
+		_, _ = rand.Read(b[:]) // never fails: see the documentation of crypto/rand
+		if int(b[0]) < 256-256%n {
+			return int(b[0]) % n
+		}
+	}
+}
+
+var (
+	nameFirst = []string{
+		"amber", "ample", "azure", "bold", "brave", "bright", "brisk", "calm", "clear", "coral", "crisp", "deep",
+		"eager", "early", "fair", "fleet", "fresh", "gentle", "golden", "grand", "green", "happy", "hardy", "ivory",
+		"jolly", "keen", "kind", "light", "lively", "lucky", "mellow", "merry", "misty", "noble", "pearl", "plain",
+		"polar", "proud", "quick", "quiet", "rapid", "ready", "royal", "sandy", "silver", "smooth", "snowy", "solid",
+		"steady", "still", "sunny", "swift", "tidal", "tidy", "true", "vivid", "warm", "wide", "windy", "wise",
+	}
+	nameSecond = []string{
+		"anchor", "bay", "beacon", "bow", "breeze", "brig", "buoy", "canoe", "cape", "cliff", "clipper", "cloud",
+		"coast", "comet", "compass", "cove", "crane", "current", "cutter", "delta", "dock", "dolphin", "drift", "ferry",
+		"fjord", "galley", "gull", "harbor", "heron", "island", "jetty", "keel", "kelp", "ketch", "lagoon", "lantern",
+		"launch", "marina", "mast", "oar", "ocean", "otter", "pelican", "pier", "port", "raft", "reef", "rudder",
+		"sail", "schooner", "seal", "shell", "shore", "skiff", "sloop", "sound", "star", "tern", "tide", "wave",
+	}
+)
+
+// RandomName returns a readable name such as "calm-heron-42", which keeps the
+// rule for names.
+func RandomName() string {
+	return fmt.Sprintf("%s-%s-%02d", nameFirst[random(len(nameFirst))], nameSecond[random(len(nameSecond))],
+		random(100))
 }
