@@ -237,11 +237,12 @@ var fences = []fence{
 	{module: "github.com/godbus/dbus/v5", pkgs: []string{"backend/notify"}},
 	{module: "github.com/spf13/cobra", pkgs: []string{"backend/cli", "build/docgen"}},
 	{module: "github.com/spf13/pflag", pkgs: []string{"backend/cli", "backend/engine/sim/shell"}},
-	{module: "github.com/mattn/go-runewidth", pkgs: []string{"backend/cli", "backend/engine/sim/shell"}},
+	{module: "github.com/mattn/go-runewidth", pkgs: []string{"backend/cli"}},
 	{module: "github.com/NVIDIA/go-nvml", pkgs: []string{"gpu/nvml"}},
 	{module: "go.yaml.in/yaml/v3", pkgs: []string{"backend/environments", "backend/recipe"}},
 	{module: "mvdan.cc/sh/v3", pkgs: []string{"backend/engine/sim/shell"}},
-	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "backend/guest", "app", "build/bench"}},
+	{module: "golang.org/x/term", pkgs: []string{"backend/cli", "backend/engine/sim/shell", "backend/guest", "app",
+		"build/bench"}},
 	{module: "golang.org/x/sys", pkgs: []string{"backend/guest", "backend/engine/docker", "backend/engine/sim",
 		"backend/agent/doctor", "backend/cli", "backend/client", "backend/peer", "backend/offlimits", "backend/daemon",
 		"backend/hostlock", "backend", "app", "tunnel", "tunnel/netwatch", "build/bench/link", "gpu/clock"}},
@@ -256,15 +257,15 @@ var paced = []string{"backend/agent", "backend/agent/queue", "backend/agent/devi
 	"backend/agent/records", "backend/agent/sessions", "backend/engine/sim", "backend/engine/sim/shell"}
 
 var wall = map[string]string{
-	"backend/agent/devices/devices.go":    "an agent that was given no clock",
-	"backend/agent/guests/links.go":       "the pauses of links",
-	"backend/agent/guests/guests.go":      "a link that is not made yet",
-	"backend/agent/health/health.go":      "an engine that does not answer is asked again",
-	"backend/agent/images/pull.go":        "a registry that does not answer, and how often progress is shown",
-	"backend/agent/ledger/others.go":      "agents of other people",
-	"backend/engine/sim/shell/command.go": "a read is given up",
-	"backend/engine/sim/shell/stream.go":  "a write is given up",
-	"backend/engine/sim/shell/files.go":   "the files are real",
+	"backend/agent/devices/devices.go":     "an agent that was given no clock",
+	"backend/agent/guests/links.go":        "the pauses of links",
+	"backend/agent/guests/guests.go":       "a link that is not made yet",
+	"backend/agent/health/health.go":       "an engine that does not answer is asked again",
+	"backend/agent/images/pull.go":         "a registry that does not answer, and how often progress is shown",
+	"backend/agent/ledger/others.go":       "agents of other people",
+	"backend/engine/sim/shell/command.go":  "a read is given up",
+	"backend/engine/sim/shell/terminal.go": "a write is given up",
+	"backend/engine/sim/shell/files.go":    "the files are real",
 }
 
 // pure are the packages that take the time as an argument and start nothing.

@@ -145,7 +145,7 @@ func (s *containers) prepare(id string, c engine.Container) (*logFile, error) {
 	if err := errors.Join(os.MkdirAll(s.containerDir(id), 0o700), os.Mkdir(root, 0o755)); err != nil {
 		return nil, err
 	}
-	if err := shell.Furnish(root, c.Hostname, c.Guest.UID, c.Guest.GID); err != nil {
+	if err := shell.Furnish(root, c.Hostname, c.Guest.UID, c.Guest.GID, int64(c.Memory), c.CPUs); err != nil {
 		return nil, err
 	}
 	return openLog(filepath.Join(s.containerDir(id), "log"), s.config.Clock)

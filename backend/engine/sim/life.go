@@ -5,13 +5,16 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"slipway/backend/engine"
+	"slipway/backend/engine/sim/notebook"
 	"slipway/backend/engine/sim/shell"
 	"slipway/backend/guest"
 	"slipway/backend/session"
@@ -95,18 +98,35 @@ func (s *containers) world(id string, spec engine.Container, started time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	w := &shell.World{
+	return &shell.World{
 		FS: files, Clock: s.config.Clock, Hostname: spec.Hostname, User: guest.User, Hardware: shell.Hardware{
 			CPUs:   max(len(spec.CPUs), 1),
 			Memory: int64(spec.Memory),
 			Shm:    int64(spec.Shm),
 			GPUs:   s.grantedTo(id, spec),
-		}, Started: started, OutOfMemory: func() { s.oom(id) }, Programs: s.programs(spec.Image, files),
+		}, Started: started, OutOfMemory: func() { s.oom(id) }, Servers: s.servers(spec.Image, files),
+	}, nil
+}
+
+// servers are what an image has beside the utilities of a shell: with Jupyter a
+// notebook, whose Python runs in the browser. In a build of Slipway that carries
+// none there is nothing for it to serve.
+func (s *containers) servers(ref string, files *shell.FS) map[string]http.Handler {
+	if image, ok := s.images.find(ref); ok {
+		ref = image.Refs[0]
+		if image.Origin != nil {
+			ref = image.Origin.Base
+		}
 	}
-	if err := w.Limits(root, spec.CPUs); err != nil {
-		return nil, errors.Join(err, files.Close())
+	if !strings.Contains(ref, "jupyter") {
+		return nil
 	}
-	return w, nil
+	var pages http.Handler
+	if s.config.Notebook != nil {
+		pages = notebook.Handler(notebook.Config{Files: simulatedFS{files}, Home: session.Home, Page: s.config.Notebook,
+			Clock: s.config.Clock})
+	}
+	return map[string]http.Handler{"jupyter-lab": pages, "jupyter-notebook": pages}
 }
 
 // environment is what every program of a container gets.

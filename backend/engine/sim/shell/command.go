@@ -2,7 +2,6 @@ package shell
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,27 +17,84 @@ import (
 	"mvdan.cc/sh/v3/interp"
 )
 
-// utility is one program. It returns its exit code.
-type utility func(c *command) int
+// utility is one program.
+type utility struct {
+	// options are those that it takes, separated by spaces; "=" ends one with a
+	// value. Empty: its arguments are operands, whatever they begin with.
+	options string
+	run     func(c *command) int // returns the exit code
+}
 
 // command is one call of a utility.
 type command struct {
-	ctx     context.Context //nolint:containedctx // a command is one call and lives no longer
-	shell   *Shell
-	world   *World
-	process *Process
-	name    string
-	args    []string // without the name
-	dir     string
-	env     expand.Environ
-	in      io.Reader
-	out     io.Writer
-	err     io.Writer
-	tty     bool // out is the terminal
+	ctx      context.Context //nolint:containedctx // a command is one call and lives no longer
+	shell    *Shell
+	world    *World
+	process  *Process
+	name     string
+	flags    map[string]string // options that were given, with their values
+	operands []string
+	dir      string
+	env      expand.Environ
+	in       io.Reader
+	out      io.Writer
+	err      io.Writer
+	tty      bool // out is the terminal
+}
+
+// parse splits arguments into options and operands.
+func (c *command) parse(options string, args []string) error {
+	if options == "" {
+		c.operands = args
+		return nil
+	}
+	if strings.HasPrefix(options, "n=") && len(args) > 0 {
+		if n, err := strconv.Atoi(args[0]); err == nil && n < 0 { // head -5
+			args = append([]string{"-n", strconv.Itoa(-n)}, args[1:]...)
+		}
+	}
+	set := pflag.NewFlagSet(c.name, pflag.ContinueOnError)
+	set.Usage = func() {} // its error says enough
+	for _, option := range strings.Fields(options) {
+		name, value := strings.CutSuffix(option, "=")
+		long, short := name, ""
+		if len(name) == 1 {
+			long, short = "-"+name, name // which nobody types
+		}
+		if value {
+			set.StringP(long, short, "", "")
+		} else {
+			set.BoolP(long, short, false, "")
+		}
+	}
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	c.flags, c.operands = map[string]string{}, set.Args()
+	set.Visit(func(f *pflag.Flag) { c.flags[strings.TrimPrefix(f.Name, "-")] = f.Value.String() })
+	return nil
+}
+
+func (c *command) has(option string) bool {
+	_, ok := c.flags[option]
+	return ok
+}
+
+// number is the value of an option as a number.
+func (c *command) number(option string, fallback int) (int, error) {
+	text, ok := c.flags[option]
+	if !ok {
+		return fallback, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, errors.New("invalid number: " + text)
+	}
+	return n, nil
 }
 
 func (c *command) exit(code int) error {
-	if err := c.ctx.Err(); err != nil && code == 0 {
+	if c.ctx.Err() != nil && code == 0 {
 		code = 130
 	}
 	if code == 0 {
@@ -65,136 +121,30 @@ func (c *command) fail(format string, args ...any) int {
 	return 1
 }
 
+// usage says how the utility is called and returns 2.
 func (c *command) usage(text string) int {
 	fmt.Fprintf(c.err, "usage: %s %s\n", c.name, text) //nolint:errcheck // nobody is left to tell
 	return 2
 }
 
-// flags are the options that were given: the letter and its value, "true" for
-// one that takes none.
-type flags map[byte]string
-
-func (f flags) has(letters string) bool {
-	for i := range len(letters) {
-		if _, ok := f[letters[i]]; ok {
-			return true
-		}
-	}
-	return false
-}
-
-// number is the value of an option as a number.
-func (f flags) number(letter byte, fallback int) (int, error) {
-	text, ok := f[letter]
-	if !ok {
-		return fallback, nil
-	}
-	return strconv.Atoi(text)
-}
-
-// parse splits the arguments into options and operands. spec is as for getopt:
-// letters, each followed by a colon if it takes a value. long gives letters
-// for long options.
-func (c *command) parse(spec string, long map[string]byte) (flags, []string, error) {
-	names := map[byte]string{}
-	for name, letter := range long {
-		names[letter] = name
-	}
-	set := pflag.NewFlagSet(c.name, pflag.ContinueOnError)
-	set.Usage = func() {} // the utility says it
-	for i := range len(spec) {
-		letter := spec[i : i+1]
-		name := cmp.Or(names[spec[i]], "-"+letter) // which nobody types
-		switch {
-		case letter == ":":
-		case strings.HasPrefix(spec[i+1:], ":"):
-			set.StringP(name, letter, "", "")
-		default:
-			set.BoolP(name, letter, false, "")
-		}
-	}
-	if err := set.Parse(c.args); err != nil {
-		return nil, nil, err
-	}
-	given := flags{}
-	set.Visit(func(f *pflag.Flag) { given[f.Shorthand[0]] = f.Value.String() })
-	return given, set.Args(), nil
-}
-
-// stdin returns the input of the command; reading it ends with the context.
+// stdin is the input of the command, which ends with the context.
 func (c *command) stdin() io.Reader {
-	// The interpreter hands over a nil *os.File where there is no input.
-	file, ok := c.in.(*os.File)
-	if c.in == nil || ok && file == nil {
+	if file, ok := c.in.(*os.File); c.in == nil || ok && file == nil { // there is none
 		return bytes.NewReader(nil)
 	}
-	if !ok {
-		return c.in
-	}
-	return contextReader{ctx: c.ctx, file: file}
+	return cancellable{ctx: c.ctx, r: c.in}
 }
 
-type contextReader struct {
-	ctx  context.Context //nolint:containedctx // of the call that reads
-	file *os.File
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	stop := context.AfterFunc(r.ctx, func() {
-		r.file.SetReadDeadline(time.Now()) //nolint:errcheck // where there are no deadlines the input is closed instead
+// interruptible makes reading the input end with the context, until stop.
+func (c *command) interruptible() (stop func() bool) {
+	return context.AfterFunc(c.ctx, func() {
+		if file, ok := c.in.(*os.File); ok && file != nil {
+			file.SetReadDeadline(time.Now()) //nolint:errcheck // where there are none the input is closed
+		}
 	})
-	defer stop()
-	n, err := r.file.Read(p)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return n, r.ctx.Err()
-	}
-	return n, err
 }
 
-// each calls fn with every operand opened, or with the input where there are
-// none. It returns 1 if any could not be read.
-func (c *command) each(operands []string, fn func(name string, r io.Reader) error) int {
-	if len(operands) == 0 {
-		operands = []string{"-"}
-	}
-	code := 0
-	for _, name := range operands {
-		if err := c.ctx.Err(); err != nil {
-			return 130
-		}
-		if err := c.with(name, fn); err != nil {
-			if errors.Is(err, errStop) {
-				return code
-			}
-			code = c.fail("%s: %s", name, errText(err))
-		}
-	}
-	return code
-}
-
-// errStop ends a loop over files early, without a complaint.
-var errStop = errors.New("stop")
-
-func (c *command) with(name string, fn func(name string, r io.Reader) error) error {
-	if name == "-" {
-		return fn(name, c.stdin())
-	}
-	p := c.path(name)
-	if info, err := c.world.FS.Stat(p); err == nil && info.IsDir() {
-		return errors.New("Is a directory") //nolint:staticcheck // the words of the C library
-	}
-	file, err := c.world.FS.Open(p, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	return fn(name, cancellable{ctx: c.ctx, r: file})
-}
-
-// cancellable ends reading from an endless file with the context.
+// cancellable ends reading, even from an endless file, with the context.
 type cancellable struct {
 	ctx context.Context //nolint:containedctx // of the call that reads
 	r   io.Reader
@@ -204,14 +154,76 @@ func (r cancellable) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return r.r.Read(p)
+	n, err := r.r.Read(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = context.Canceled
+	}
+	return n, err
+}
+
+// errStop ends reading operands, since nobody wants more of them.
+var errStop = errors.New("stop")
+
+// each calls fn with every operand opened, or with the input where there are
+// none. It returns 1 if any could not be read.
+func (c *command) each(operands []string, fn func(name string, r io.Reader) error) int {
+	if len(operands) == 0 {
+		operands = []string{"-"}
+	}
+	code := 0
+	for _, name := range operands {
+		switch err := c.with(name, fn); {
+		case c.ctx.Err() != nil:
+			return 130
+		case errors.Is(err, errStop):
+			return code
+		case err != nil:
+			code = c.fail("%s: %s", name, errText(err))
+		}
+	}
+	return code
+}
+
+func (c *command) with(name string, fn func(name string, r io.Reader) error) error {
+	if name == "-" {
+		return fn(name, c.stdin())
+	}
+	file, err := c.world.FS.Open(c.path(name), os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	return fn(name, cancellable{ctx: c.ctx, r: file})
+}
+
+// maxHeld is how much a utility holds, in bytes.
+const maxHeld = 16 << 20
+
+// slurp reads all of r, up to what a utility may hold.
+func slurp(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxHeld+1))
+	if len(data) > maxHeld {
+		return nil, errors.New("cannot allocate memory")
+	}
+	return data, err
+}
+
+// create writes a file of the session from something.
+func (c *command) create(p string, mode os.FileMode, from io.Reader) error {
+	file, err := c.world.FS.Open(p, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, cancellable{ctx: c.ctx, r: from})
+	return errors.Join(err, file.Close())
 }
 
 // nested runs a script in a shell of its own, with this command's streams.
 func (c *command) nested(script, name string, args []string) int {
-	in, _ := c.in.(*os.File)
-	child, err := New(c.world, Config{Env: c.exported(), Dir: c.dir, Stdin: in, Stdout: c.out, Stderr: c.err,
-		Cols: c.shell.config.Cols, Rows: c.shell.config.Rows, Raw: c.shell.config.Raw})
+	config := c.shell.config
+	config.Stdin, _ = c.in.(*os.File)
+	config.Env, config.Dir, config.Stdout, config.Stderr = c.exported(), c.dir, c.out, c.err
+	child, err := New(c.world, config)
 	if err != nil {
 		return c.fail("%v", err)
 	}

@@ -1,9 +1,7 @@
 package shell
 
 import (
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -123,22 +121,30 @@ func wrap(op, p string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var inner *fs.PathError
-	if errors.As(err, &inner) {
-		err = inner.Err
-	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
-		err = link.Err
-	}
-	return &fs.PathError{Op: op, Path: p, Err: err}
+	return &fs.PathError{Op: op, Path: p, Err: cause(err)}
 }
 
-// Open opens a file as [os.OpenFile] does, or one of the devices null, zero
-// and urandom.
+// cause is what went wrong, without what was done to which file.
+func cause(err error) error {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		return inner.Err
+	}
+	if inner, ok := errors.AsType[*os.LinkError](err); ok {
+		return inner.Err
+	}
+	return err
+}
+
+// errText says an error as the C library would.
+func errText(err error) string {
+	text := cause(err).Error()
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// Open opens a file as [os.OpenFile] does, or one of the devices null and zero.
 func (f *FS) Open(p string, flag int, perm fs.FileMode) (io.ReadWriteCloser, error) {
-	if d := device(Clean(p)); d != nil {
-		return d, nil
+	if p := Clean(p); p == "/dev/null" || p == "/dev/zero" {
+		return device{endless: p == "/dev/zero"}, nil
 	}
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND) != 0 {
 		if err := f.writable(p); err != nil {
@@ -251,48 +257,16 @@ func (f *FS) pair(op, from, to string, do func(root *os.Root, from, to string) e
 	return wrap(op, to, do(a.root, relA, relB))
 }
 
-type deviceFile struct {
-	read func([]byte) (int, error)
+// device is /dev/null, or /dev/zero, which has no end.
+type device struct{ endless bool }
+
+func (d device) Read(p []byte) (int, error) {
+	if !d.endless {
+		return 0, io.EOF
+	}
+	clear(p)
+	return len(p), nil
 }
 
-func (d deviceFile) Read(p []byte) (int, error)  { return d.read(p) }
-func (d deviceFile) Write(p []byte) (int, error) { return len(p), nil }
-func (d deviceFile) Close() error                { return nil }
-
-// device returns the device at p, or nil.
-func device(p string) io.ReadWriteCloser {
-	switch p {
-	case "/dev/null":
-		return deviceFile{read: func([]byte) (int, error) { return 0, io.EOF }}
-	case "/dev/zero":
-		return deviceFile{read: func(b []byte) (int, error) { clear(b); return len(b), nil }}
-	case "/dev/urandom", "/dev/random":
-		return deviceFile{read: rand.Read}
-	}
-	return nil
-}
-
-// errText says an error as the C library would.
-func errText(err error) string {
-	var inner *fs.PathError
-	if errors.As(err, &inner) {
-		err = inner.Err
-	}
-	texts := []struct {
-		err  error
-		text string
-	}{
-		{fs.ErrNotExist, "No such file or directory"}, {syscall.ENOTEMPTY, "Directory not empty"},
-		{fs.ErrExist, "File exists"},
-		{syscall.EROFS, "Read-only file system"}, {syscall.EBUSY, "Device or resource busy"},
-		{fs.ErrPermission, "Permission denied"},
-		{syscall.EISDIR, "Is a directory"}, {syscall.ENOTDIR, "Not a directory"},
-		{syscall.ENOSPC, "No space left on device"}, {syscall.ENAMETOOLONG, "File name too long"},
-	}
-	for _, t := range texts {
-		if errors.Is(err, t.err) {
-			return t.text
-		}
-	}
-	return fmt.Sprint(err)
-}
+func (d device) Write(p []byte) (int, error) { return len(p), nil }
+func (d device) Close() error                { return nil }

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // Furnish puts what an ordinary image holds into an empty directory, so that a
-// session finds its home, its programs' names and the usual files in /etc.
-func Furnish(dir, hostname string, uid, gid int) error {
+// session finds its home, its programs' names, the usual files in /etc, and its
+// limits where programs look for them.
+func Furnish(dir, hostname string, uid, gid int, memory int64, cpus []int) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -17,53 +19,36 @@ func Furnish(dir, hostname string, uid, gid int) error {
 		"usr/bin", "usr/local/bin", "var/log"} {
 		err = errors.Join(err, root.MkdirAll(d, 0o755))
 	}
-	files := map[string]string{
-		"etc/hostname": hostname + "\n",
-		"etc/passwd": fmt.Sprintf("root:x:0:0:root:/root:/bin/bash\nwork:x:%d:%d::/home/work:/bin/bash\n", uid,
-			gid),
-		"etc/group":      fmt.Sprintf("root:x:0:\nwork:x:%d:\n", gid),
-		"etc/hosts":      "127.0.0.1\tlocalhost\n127.0.1.1\t" + hostname + "\n",
-		"etc/os-release": "PRETTY_NAME=\"Slipway simulated session\"\nNAME=\"Slipway\"\nID=slipway-sim\n",
-		"proc/version":   "Linux version " + Release + "\n",
-	}
-	for name, text := range files {
-		err = errors.Join(err, root.WriteFile(name, []byte(text), 0o644))
-	}
-	for _, name := range programs(utilities()) {
-		err = errors.Join(err, root.WriteFile("usr/bin/"+name,
-			[]byte("#!/bin/sh\n# "+name+" is part of the simulated session's shell.\n"), 0o755))
-	}
-	return errors.Join(err, root.Close())
-}
-
-// Limits writes the files in which programs look for the limits of a session.
-func (w *World) Limits(dir string, cpus []int) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	set := ""
-	info := ""
-	for i, cpu := range cpus {
-		if i > 0 {
-			set += ","
-		}
-		set += fmt.Sprint(cpu)
+	set, info := strings.Trim(strings.ReplaceAll(fmt.Sprint(cpus), " ", ","), "[]"), ""
+	for i := range cpus {
 		info += fmt.Sprintf("processor\t: %d\nmodel name\t: Simulated CPU\n\n", i)
 	}
 	files := map[string]string{
-		"sys/fs/cgroup/memory.max":            fmt.Sprintf("%d\n", w.Memory),
-		"sys/fs/cgroup/memory.swap.max":       "0\n",
-		"sys/fs/cgroup/memory.current":        fmt.Sprintf("%d\n", int64(baseMemory)),
-		"sys/fs/cgroup/cpu.max":               fmt.Sprintf("%d 100000\n", w.CPUs*100000),
-		"sys/fs/cgroup/cpuset.cpus.effective": set + "\n",
-		"proc/cpuinfo":                        info,
+		"etc/hostname":   hostname,
+		"etc/passwd":     fmt.Sprintf("root:x:0:0:root:/root:/bin/bash\nwork:x:%d:%d::/home/work:/bin/bash", uid, gid),
+		"etc/group":      fmt.Sprintf("root:x:0:\nwork:x:%d:", gid),
+		"etc/hosts":      "127.0.0.1\tlocalhost\n127.0.1.1\t" + hostname,
+		"etc/os-release": "PRETTY_NAME=\"Slipway simulated session\"\nNAME=\"Slipway\"\nID=slipway-sim",
+		"proc/version":   "Linux version 6.12.0-slipway-sim",
+		"proc/cpuinfo":   strings.TrimSuffix(info, "\n"),
 		"proc/meminfo": fmt.Sprintf(
-			"MemTotal:       %8d kB\nMemFree:        %8d kB\nMemAvailable:   %8d kB\nSwapTotal:             0 kB\n",
-			w.Memory>>10, (w.Memory-baseMemory)>>10, (w.Memory-baseMemory)>>10),
+			"MemTotal:  %8[1]d kB\nMemFree:  %8[2]d kB\nMemAvailable:  %8[2]d kB\nSwapTotal:  0 kB", memory>>10,
+			(memory-baseMemory)>>10),
+		"sys/fs/cgroup/memory.max":            fmt.Sprint(memory),
+		"sys/fs/cgroup/memory.swap.max":       "0",
+		"sys/fs/cgroup/memory.current":        fmt.Sprint(baseMemory),
+		"sys/fs/cgroup/cpu.max":               fmt.Sprintf("%d 100000", max(1, len(cpus))*100000),
+		"sys/fs/cgroup/cpuset.cpus.effective": set,
+	}
+	for _, name := range programs(utilities()) {
+		files["usr/bin/"+name] = "#!/bin/sh\n# " + name + " is part of the simulated session's shell."
 	}
 	for name, text := range files {
-		err = errors.Join(err, root.WriteFile(name, []byte(text), 0o644))
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(name, "usr/bin/") {
+			mode = 0o755
+		}
+		err = errors.Join(err, root.WriteFile(name, []byte(text+"\n"), mode))
 	}
 	return errors.Join(err, root.Close())
 }

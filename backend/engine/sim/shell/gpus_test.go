@@ -59,7 +59,7 @@ func TestNvidiaTellsOfTheDevicesOfTheSession(t *testing.T) {
 	t.Run("all lines of its table are as wide", func(t *testing.T) {
 		w := newWorld(t)
 		w.GPUs = &fakeGPUs{}
-		end := w.compute(w.Begin("train", "?", func() {}), "train")
+		end := w.compute(w.Begin("train", "?", func() {}))
 		defer end()
 		output, _ := run(t, w, "nvidia-smi")
 		lines := strings.Split(strings.TrimSuffix(output, "\n"), "\n")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"path"
 	"strings"
 	"sync"
 
@@ -37,7 +36,7 @@ type JobConfig struct {
 
 // Start starts a job.
 func Start(w *World, config JobConfig) (*Job, error) {
-	script, title := config.Script, "sh -c "+firstWord(config.Script)
+	script, title := config.Script, "sh -c "+strings.SplitN(config.Script, " ", 2)[0]
 	if len(config.Argv) > 0 {
 		script, title = quoted(config.Argv), strings.Join(config.Argv, " ")
 	}
@@ -153,9 +152,16 @@ func (w *World) Which(names []string) map[string]string {
 
 // Known reports whether a name is a utility or a command of the shell itself.
 func (w *World) Known(name string) bool {
-	if dir := path.Dir(name); dir == "/bin" || dir == "/usr/bin" {
-		name = path.Base(name)
-	}
+	name = utilityName(name)
 	_, utility := w.utilities()[name]
 	return utility || interp.IsBuiltin(name)
+}
+
+// quoted writes words as one command line.
+func quoted(words []string) string {
+	parts := make([]string, len(words))
+	for i, word := range words {
+		parts[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return strings.Join(parts, " ")
 }

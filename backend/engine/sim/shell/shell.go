@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -20,17 +21,12 @@ import (
 
 // Config says how a shell runs.
 type Config struct {
-	Env    []string // NAME=value
-	Dir    string   // empty: /home/work
-	Stdin  *os.File // nil: empty
-	Stdout io.Writer
-	Stderr io.Writer
-	TTY    string     // name of the terminal, "" without one
-	Cols   func() int // width of the terminal; nil without one
-	Rows   func() int // its height; nil without one
-	// Raw says whether what is typed goes to the command key by key and is not
-	// echoed; nil without a terminal.
-	Raw func(bool)
+	Env      []string // NAME=value
+	Dir      string   // empty: /home/work
+	Stdin    *os.File // nil: empty
+	Stdout   io.Writer
+	Stderr   io.Writer
+	Terminal *Terminal // nil: none
 }
 
 // Shell interprets commands in a [World].
@@ -39,7 +35,35 @@ type Shell struct {
 	config    Config
 	runner    *interp.Runner
 	utilities map[string]utility
-	history   []string
+}
+
+// utilities are the programs of every session by name.
+func utilities() map[string]utility {
+	return map[string]utility{
+		"ls": {"l a 1 h d t r", list}, "cat": {"", concatenate}, "mkdir": {"p", makeDirectory},
+		"rm": {"r f", removeFiles}, "cp": {"r a", copyFiles}, "mv": {"f", moveFiles}, "touch": {"", touch},
+		"head": {"n= c=", head}, "tail": {"n= f", tail}, "wc": {"l w c", count}, "grep": {"i v n c E", grep},
+		"seq": {"", sequence}, "ps": {"", processes}, "top": {"", top}, "env": {"", environment}, "sleep": {"", sleep},
+		"nvidia-smi": {"L query-gpu= format=", nvidia}, "sh": {"", shellUtility}, "bash": {"", shellUtility},
+		"train":  {"epochs= seconds-per-epoch=", train},
+		"stress": {"cpu= vm= vm-bytes= timeout=", stress}, "httpd": {"", serveFiles},
+		"clear":    says(func(*command) string { return "\x1b[H\x1b[2J\x1b[3J" }),
+		"date":     says(func(c *command) string { return c.world.now().UTC().Format("Mon Jan _2 15:04:05 MST 2006") }),
+		"hostname": says(func(c *command) string { return c.world.Hostname }),
+		"nproc":    says(func(c *command) string { return fmt.Sprint(c.world.CPUs) }),
+		"whoami":   says(func(c *command) string { return c.world.User }),
+
+		builtinPrefix + "which": {"", which}, builtinPrefix + "help": {"", help}, builtinPrefix + "kill": {"", kill},
+	}
+}
+
+// utilities are all programs of a world by name.
+func (w *World) utilities() map[string]utility {
+	all := utilities()
+	for name, handler := range w.Servers {
+		all[name] = servePages(handler)
+	}
+	return all
 }
 
 // fifoDirectory does not exist on any host. The interpreter would make pipes
@@ -69,7 +93,7 @@ func New(w *World, config Config) (*Shell, error) {
 		func(r *interp.Runner) error { r.Dir = config.Dir; return nil },
 	}
 	options = append(options, interp.StdIO(readerOrNil(config.Stdin), config.Stdout, config.Stderr))
-	if config.TTY != "" {
+	if config.Terminal != nil {
 		options = append(options, interp.Interactive(true))
 	}
 	runner, err := interp.New(options...)
@@ -109,7 +133,7 @@ func (s *Shell) Run(ctx context.Context, script, name string, args ...string) in
 
 func parse(script, name string) (*syntax.File, error) {
 	if len(script) > maxSource {
-		return nil, errSource
+		return nil, errors.New("the script is longer than 256 KiB")
 	}
 	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), name)
 }
@@ -165,7 +189,7 @@ func (s *Shell) call(_ context.Context, args []string) ([]string, error) {
 	switch args[0] {
 	case "pwd":
 		return args[:1], nil
-	case "help", "history", "kill", "which":
+	case "help", "kill", "which":
 		return append([]string{builtinPrefix + args[0]}, args[1:]...), nil
 	case "type":
 		return append([]string{builtinPrefix + "which"}, args[1:]...), nil
@@ -186,16 +210,22 @@ func (s *Shell) exec(ctx context.Context, args []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := &command{
-		ctx: ctx, shell: s, world: s.world, name: baseName(args[0]), args: args[1:], dir: Clean(hc.Dir), env: hc.Env,
-		in: hc.Stdin, out: hc.Stdout, err: hc.Stderr, tty: s.config.TTY != "" && hc.Stdout == s.config.Stdout,
+		ctx: ctx, shell: s, world: s.world, name: strings.TrimPrefix(baseName(args[0]), builtinPrefix),
+		dir: Clean(hc.Dir), env: hc.Env, in: hc.Stdin, out: hc.Stdout, err: hc.Stderr,
+		tty: s.config.Terminal != nil && hc.Stdout == s.config.Stdout,
 	}
-	c.name = strings.TrimPrefix(c.name, builtinPrefix)
-	if run, ok := s.utilities[s.utilityName(args[0])]; ok {
+	name := utilityName(args[0])
+	if u, ok := s.utilities[name]; ok {
 		c.process = s.world.Begin(strings.TrimPrefix(strings.Join(args, " "), builtinPrefix), s.ttyName(), cancel)
 		defer s.world.End(c.process)
-		return c.exit(run(c))
+		defer c.interruptible()()
+		if err := c.parse(u.options, args[1:]); err != nil {
+			c.fail("%v", err)
+			return interp.ExitStatus(2)
+		}
+		return c.exit(u.run(c))
 	}
-	switch name := s.utilityName(args[0]); name {
+	switch name {
 	case "echo", "printf", "true", "false", "test", "[":
 		return hc.Builtin(ctx, append([]string{name}, args[1:]...))
 	}
@@ -204,14 +234,14 @@ func (s *Shell) exec(ctx context.Context, args []string) error {
 }
 
 func (s *Shell) ttyName() string {
-	if s.config.TTY == "" {
+	if s.config.Terminal == nil {
 		return "?"
 	}
-	return s.config.TTY
+	return s.config.Terminal.name
 }
 
 // utilityName returns the key of the utility that program means.
-func (s *Shell) utilityName(program string) string {
+func utilityName(program string) string {
 	switch path.Dir(program) {
 	case "/bin", "/usr/bin", "/usr/local/bin":
 		return path.Base(program)
@@ -232,7 +262,7 @@ func hint(name string) string {
 func (s *Shell) names() []string {
 	names := programs(s.utilities)
 	names = append(names, "cd", "pwd", "echo", "printf", "test", "export", "unset", "alias", "read", "source", "exit",
-		"true", "false", "set", "type", "which", "history", "help", "wait", "kill")
+		"true", "false", "set", "type", "which", "help", "wait", "kill")
 	slices.Sort(names)
 	return names
 }
@@ -242,4 +272,35 @@ func programs(of map[string]utility) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(of)), func(name string) bool {
 		return strings.HasPrefix(name, builtinPrefix)
 	})
+}
+
+// What a session may use of the process that simulates it. A script that goes
+// further fails; the process lives.
+const (
+	maxFrames     = 5_000     // depth of the Go stack, some hundreds of nested function calls
+	maxGoroutines = 20_000    // of the whole process
+	maxSource     = 256 << 10 // bytes of one script
+)
+
+// bounded fails when the shell has gone too deep or too wide.
+func bounded() error {
+	var frame [1]uintptr
+	if runtime.Callers(maxFrames, frame[:]) > 0 {
+		return errors.New("maximum function nesting level exceeded")
+	}
+	if runtime.NumGoroutine() > maxGoroutines {
+		return errors.New("fork: Resource temporarily unavailable")
+	}
+	return nil
+}
+
+// interpret runs a node. A defect of the interpreter ends the command and not
+// the process.
+func (s *Shell) interpret(ctx context.Context, node syntax.Node) (err error) {
+	defer func() {
+		if defect := recover(); defect != nil {
+			err = fmt.Errorf("this shell cannot do that: %v", defect)
+		}
+	}()
+	return s.runner.Run(ctx, node)
 }

@@ -16,7 +16,7 @@ import (
 func newWorld(t *testing.T, mounts ...Mount) *World {
 	t.Helper()
 	dir := t.TempDir()
-	if err := Furnish(dir, "main1", 1000, 1000); err != nil {
+	if err := Furnish(dir, "main1", 1000, 1000, 512<<20, []int{0, 1}); err != nil {
 		t.Fatal(err)
 	}
 	files, err := OpenFS(dir, mounts)
@@ -28,13 +28,9 @@ func newWorld(t *testing.T, mounts ...Mount) *World {
 			t.Error(err)
 		}
 	})
-	w := &World{FS: files, Hostname: "main1", User: "work",
+	return &World{FS: files, Hostname: "main1", User: "work",
 		Hardware: Hardware{CPUs: 2, Memory: 512 << 20, Shm: 64 << 20},
 		Started:  time.Now()}
-	if err := w.Limits(dir, []int{0, 1}); err != nil {
-		t.Fatal(err)
-	}
-	return w
 }
 
 var testEnv = []string{"HOME=/home/work", "PATH=/usr/local/bin:/usr/bin:/bin", "UID=1000", "GID=1000", "EUID=1000",
@@ -54,7 +50,7 @@ func run(t *testing.T, w *World, script string) (output string, code int) {
 func TestUtilitiesDoWhatTheirNamesSay(t *testing.T) {
 	cases := []struct{ script, want string }{
 		{"pwd; cd /tmp; pwd; cd -", "/home/work\n/tmp\n/home/work\n"},
-		{"echo hello > a; cat a; cat < a; less a", "hello\nhello\nhello\n"},
+		{"echo hello > a; cat a; cat < a", "hello\nhello\n"},
 		{"printf 'a\\nb\\nc\\n' | head -2; head -n 1 /etc/hostname", "a\nb\nmain1\n"},
 		{"printf '10\\n9\\n100\\n' | tail -n 1", "100\n"},
 		{"printf 'one two\\nthree\\n' | wc", "2 3 14\n"},
@@ -66,7 +62,6 @@ func TestUtilitiesDoWhatTheirNamesSay(t *testing.T) {
 		{"touch a b; rm a; ls; rm -rf b missing; ls", "b\n"},
 		{"seq 3; seq 2 2 6; seq 3 -1 2", "1\n2\n3\n2\n4\n6\n3\n2\n"},
 		{"nproc; hostname; whoami", "2\nmain1\nwork\n"},
-		{"free -m | grep -c '^Mem: +512 '; df -h | grep -c '^overlay +64G '", "1\n1\n"},
 		{"cat /etc/hostname", "main1\n"},
 		{"X=1 env | grep ^X=", "X=1\n"},
 		{"A=5 sh -c 'echo $A $1' zero one; echo 'echo file $1' > s; sh s now; echo 'echo input' | sh",

@@ -1,8 +1,9 @@
 package shell
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,122 +13,38 @@ import (
 	"mvdan.cc/sh/v3/interp"
 )
 
-// Release is the kernel release that a simulated session shows.
-const Release = "6.12.0-slipway-sim"
-
-func processes(c *command) int {
-	table := c.table()
-	now := c.world.now()
-	if len(c.args) == 0 {
-		c.printf("%7s %-8s %8s %s\n", "PID", "TTY", "TIME", "CMD")
-		for _, p := range table {
-			if p.TTY == c.shell.ttyName() {
-				c.printf("%7d %-8s %8s %s\n", p.PID, p.TTY, clock(p.cpu(now)), baseName(firstWord(p.Command)))
-			}
-		}
+// says is a utility that prints one line.
+func says(line func(c *command) string) utility {
+	return utility{run: func(c *command) int {
+		c.printf("%s\n", line(c))
 		return 0
-	}
-	c.printf("%-8s %7s %5s %5s %8s %-8s %5s %8s %s\n", "USER", "PID", "%CPU", "%MEM", "RSS", "TTY", "START", "TIME",
-		"COMMAND")
-	for _, p := range table {
-		c.printf("%-8s %7d %5.1f %5.1f %8d %-8s %5s %8s %s\n", c.userOf(p), p.PID, 100*(p.load+idleLoad),
-			c.percentOf(p), p.memory/1024, p.TTY, p.Started.UTC().Format("15:04"), clock(p.cpu(now)), p.Command)
-	}
-	return 0
+	}}
 }
 
-// userOf is whose a process is.
-func (c *command) userOf(p Process) string {
+const processHead = "    PID USER     TTY      %CPU   %MEM      RES      TIME COMMAND"
+
+// row is a process as ps and top show it.
+func (c *command) row(p Process) string {
+	user := c.world.User
 	if p.PID == guestPID {
-		return "root"
+		user = "root"
 	}
-	return c.world.User
+	cpu := int(p.cpu(c.world.now()).Seconds())
+	return fmt.Sprintf("%7d %-8s %-6s %6.1f %6.1f %8s  %02d:%02d:%02d %s", p.PID, user, p.TTY, 100*(p.load+idleLoad),
+		100*float64(p.memory)/float64(max(c.world.Memory, 1)), human(p.memory), cpu/3600, cpu/60%60, cpu%60, p.Command)
 }
 
-// percentOf is how much of the session's memory a process has.
-func (c *command) percentOf(p Process) float64 {
-	return 100 * float64(p.memory) / float64(max(c.world.Memory, 1))
-}
-
-func firstWord(text string) string {
-	word, _, _ := strings.Cut(text, " ")
-	return word
-}
-
-func clock(d time.Duration) string {
-	s := int(d.Seconds())
-	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
-}
-
-func free(c *command) int {
-	f, _, err := c.parse("hm", nil)
-	if err != nil {
-		return c.complain(err)
+// processes shows all of them, whatever its options ask for.
+func processes(c *command) int {
+	c.printf("%s\n", processHead)
+	for _, p := range c.table() {
+		c.printf("%s\n", c.row(p))
 	}
-	scale := func(n int64) string {
-		switch {
-		case f.has("h"):
-			return human(n) + "i"
-		case f.has("m"):
-			return strconv.FormatInt(n>>20, 10)
-		}
-		return strconv.FormatInt(n>>10, 10)
-	}
-	used := c.world.Usage().Memory
-	c.printf("%-7s %11s %11s %11s\n", "", "total", "used", "available")
-	c.printf("%-7s %11s %11s %11s\n", "Mem:", scale(c.world.Memory), scale(used), scale(c.world.Memory-used))
-	c.printf("%-7s %11d %11d %11d\n", "Swap:", 0, 0, 0)
-	return 0
-}
-
-func diskFree(c *command) int {
-	f, _, err := c.parse("h", nil)
-	if err != nil {
-		return c.complain(err)
-	}
-	used := int64(0)
-	whole, _ := c.world.FS.resolve("/")
-	for _, place := range []string{"home/work", "tmp"} {
-		err := fs.WalkDir(whole.root.FS(), place, func(_ string, entry fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			if info, err := entry.Info(); err == nil {
-				used += (info.Size() + 4095) / 4096 * 4096
-			}
-			return c.ctx.Err()
-		})
-		if err != nil {
-			return c.fail("%s: %s", place, errText(err))
-		}
-	}
-	unit, show := "1K-blocks", func(n int64) string { return strconv.FormatInt(n>>10, 10) }
-	if f.has("h") {
-		unit, show = "Size", human
-	}
-	const disk = 64 << 30
-	c.printf("%-12s %10s %10s %10s %4s %s\n", "Filesystem", unit, "Used", "Available", "Use%", "Mounted on")
-	row := func(name string, size, used int64, at string) {
-		c.printf("%-12s %10s %10s %10s %3d%% %s\n", name, show(size), show(used), show(size-used),
-			used*100/max(size, 1), at)
-	}
-	row("overlay", disk, used, "/")
-	row("shm", c.world.Shm, 0, "/dev/shm")
-	for _, m := range c.world.FS.mounts {
-		if m.target != "/" {
-			row("host", disk, 0, m.target)
-		}
-	}
-	return 0
-}
-
-func countCPUs(c *command) int {
-	c.printf("%d\n", c.world.CPUs)
 	return 0
 }
 
 func environment(c *command) int {
-	if len(c.args) > 0 {
+	if len(c.operands) > 0 {
 		return c.usage("(to set a variable for one command: NAME=value COMMAND)")
 	}
 	for _, pair := range slices.Sorted(slices.Values(c.exported())) {
@@ -147,74 +64,69 @@ func (c *command) exported() []string {
 	return env
 }
 
-// quoted writes words as one command line.
-func quoted(words []string) string {
-	parts := make([]string, len(words))
-	for i, word := range words {
-		parts[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+// duration reads a length of time, in seconds where it has no unit.
+func duration(text string) (time.Duration, error) {
+	if strings.TrimRight(text, "0123456789.") == "" {
+		text += "s"
 	}
-	return strings.Join(parts, " ")
-}
-
-func date(c *command) int {
-	c.printf("%s\n", c.world.now().UTC().Format("Mon Jan _2 15:04:05 MST 2006"))
-	return 0
-}
-
-func who(c *command) int {
-	c.printf("%s\n", c.world.User)
-	return 0
-}
-
-func hostName(c *command) int {
-	c.printf("%s\n", c.world.Hostname)
-	return 0
-}
-
-func clearScreen(c *command) int {
-	c.printf("\x1b[H\x1b[2J\x1b[3J")
-	return 0
-}
-
-// length reads a length of time as sleep takes it.
-func length(text string) (time.Duration, error) {
-	scale := time.Second
-	if text != "" {
-		if unit, ok := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour,
-			'd': 24 * time.Hour}[text[len(text)-1]]; ok {
-			scale, text = unit, text[:len(text)-1]
-		}
-	}
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n >= 0) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
 		return 0, fmt.Errorf("invalid time interval '%s'", text)
 	}
-	return time.Duration(min(n*float64(scale), 1<<62)), nil
+	return d, nil
 }
 
 func sleep(c *command) int {
-	if len(c.args) != 1 {
-		return c.usage("NUMBER[smhd]")
-	}
-	d, err := length(c.args[0])
+	d, err := duration(strings.Join(c.operands, " "))
 	if err != nil {
 		return c.fail("%v", err)
 	}
-	if !c.pause(d) {
-		return 130
-	}
+	c.pause(d)
 	return 0
+}
+
+// stress keeps CPUs busy and memory full, in the books of the session only. A
+// session that has not that much memory loses the process, as it would to the
+// kernel.
+func stress(c *command) int {
+	cpus, errCPU := c.number("cpu", 0)
+	workers, errVM := c.number("vm", 1)
+	memory, errBytes := parseSize(cmp.Or(c.flags["vm-bytes"], "0"))
+	length, errTime := duration(cmp.Or(c.flags["timeout"], "24000h"))
+	if err := errors.Join(errCPU, errVM, errBytes, errTime); err != nil {
+		return c.fail("%v", err)
+	}
+	if !c.world.Load(c.process, float64(min(cpus, c.world.CPUs))*0.98, int64(min(workers, 1<<20))*memory) {
+		c.printf("Killed\n")
+		return 137
+	}
+	c.pause(length)
+	return 0
+}
+
+// parseSize reads a number of bytes, 1T at most, with an optional unit K, M, G or T.
+func parseSize(text string) (int64, error) {
+	digits := strings.TrimRight(strings.ToUpper(text), "KMGT")
+	scale := int64(1) << (10 * (1 + strings.Index("KMGT", strings.ToUpper(text[len(digits):]))))
+	if digits == text {
+		scale = 1
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 || len(text) > len(digits)+1 {
+		return 0, errors.New("invalid size: " + text)
+	}
+	return min(n, 1<<40/scale) * scale, nil
 }
 
 // shellUtility runs the script after -c, of a file, or of the input.
 func shellUtility(c *command) int {
-	args := c.args
+	args := c.operands
 	if len(args) > 1 && strings.HasPrefix(args[0], "-") && strings.HasSuffix(args[0], "c") {
-		script, name, rest := args[1], c.name, args[2:]
+		name, rest := c.name, args[2:]
 		if len(rest) > 0 {
 			name, rest = rest[0], rest[1:]
 		}
-		return c.nested(script, name, rest)
+		return c.nested(args[1], name, rest)
 	}
 	if len(args) == 0 {
 		script, err := slurp(c.stdin())
@@ -235,53 +147,39 @@ func shellUtility(c *command) int {
 // itself. It also stands for type and command -v.
 func which(c *command) int {
 	code := 0
-	for _, name := range c.args {
+	for _, name := range c.operands {
 		switch _, program := c.shell.utilities[name]; {
 		case program:
 			c.printf("/usr/bin/%s\n", name)
 		case interp.IsBuiltin(name):
 			c.printf("%s: shell builtin\n", name)
 		default:
-			c.fail("%s: not found", name)
-			code = 1
+			code = c.fail("%s: not found", name)
 		}
 	}
 	return code
 }
 
 func help(c *command) int {
-	c.printf("This session is simulated. It has a shell and these commands:\n\n")
-	names := c.shell.names()
-	if c.tty {
-		c.columns(names, func(i int) string { return names[i] })
-	} else {
-		c.printf("%s\n", strings.Join(names, " "))
-	}
-	c.printf("\nFiles are real and stay in the session. No program of this computer is run.\n")
-	c.printf("train pretends to train a model on the session's GPUs; nvidia-smi and top show how busy they are.\n")
-	c.printf("stress --cpu N --vm-bytes SIZE --timeout SECONDS makes the session busy.\n")
-	return 0
-}
+	c.printf(`This session is simulated. It has a shell and these commands:
 
-func showHistory(c *command) int {
-	for i, line := range c.shell.history {
-		c.printf("%5d  %s\n", i+1, line)
-	}
+%s
+
+Files are real and stay in the session. No program of this computer is run.
+train pretends to train a model on the session's GPUs; nvidia-smi and top show how busy they are.
+stress --cpu N --vm-bytes SIZE --timeout SECONDS makes the session busy.
+`, strings.Join(c.shell.names(), " "))
 	return 0
 }
 
 func kill(c *command) int {
 	code := 0
-	for _, arg := range c.args {
-		if strings.HasPrefix(arg, "-") {
-			continue
-		}
-		pid, err := strconv.Atoi(arg)
+	for _, operand := range c.operands {
+		pid, err := strconv.Atoi(operand)
 		switch {
+		case strings.HasPrefix(operand, "-"): // a signal: any ends a process
 		case err != nil:
-			code = c.fail("%s: arguments must be process IDs", arg)
-		case pid == guestPID:
-			code = c.fail("(%d) - Operation not permitted", pid)
+			code = c.fail("%s: arguments must be process IDs", operand)
 		case !c.world.Kill(pid):
 			code = c.fail("(%d) - No such process", pid)
 		}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -9,7 +10,10 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
+	"unicode/utf8"
 
+	"golang.org/x/term"
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -18,7 +22,9 @@ import (
 // the terminal shows and Write takes what is typed.
 type Terminal struct {
 	shell  *Shell
-	editor *editor
+	name   string         // such as pts/0
+	line   *term.Terminal // the line editor at the prompt; used by one goroutine
+	keys   keys
 	screen *io.PipeReader // what it shows, and
 	output *io.PipeWriter // where that is written
 	input  chan []byte
@@ -36,25 +42,26 @@ type Terminal struct {
 // pts/0; command, if there is one, runs instead of the shell's prompt.
 func Open(w *World, env []string, dir, name string, cols, rows int, command []string) (*Terminal, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &Terminal{input: make(chan []byte), cancel: cancel, ctx: ctx, done: make(chan struct{})}
+	t := &Terminal{name: name, input: make(chan []byte), cancel: cancel, ctx: ctx, done: make(chan struct{})}
 	t.front.Store("")
-	t.resize(cols, rows)
 	t.screen, t.output = io.Pipe()
+	t.keys.terminal = t
+	t.Resize(cols, rows) //nolint:errcheck // always nil
 	out := &crlf{to: t.output}
-	s, err := New(w, Config{Env: append(env, "TERM=xterm-256color"), Dir: dir, Stdout: out, Stderr: out, TTY: name,
-		Cols: t.width, Rows: func() int { return int(t.rows.Load()) }, Raw: t.raw.Store})
+	s, err := New(w, Config{Env: append(env, "TERM=xterm-256color"), Dir: dir, Stdout: out, Stderr: out, Terminal: t})
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	t.shell = s
-	write := func(text string) { t.output.Write([]byte(text)) } //nolint:errcheck // a closed terminal shows nothing
-	t.editor = &editor{write: write, cols: t.width, complete: s.complete}
+	t.edit(new(history))
 	go t.run(command)
 	return t, nil
 }
 
-func (t *Terminal) width() int { return int(t.cols.Load()) }
+func (t *Terminal) write(text string) {
+	t.output.Write([]byte(text)) //nolint:errcheck // a closed terminal shows nothing
+}
 
 // Read returns what the terminal shows; io.EOF after the shell's end.
 func (t *Terminal) Read(p []byte) (int, error) { return t.screen.Read(p) }
@@ -71,13 +78,9 @@ func (t *Terminal) Write(p []byte) (int, error) {
 
 // Resize changes the size of the terminal.
 func (t *Terminal) Resize(cols, rows int) error {
-	t.resize(cols, rows)
-	return nil
-}
-
-func (t *Terminal) resize(cols, rows int) {
 	t.cols.Store(int64(max(cols, 1)))
 	t.rows.Store(int64(max(rows, 1)))
+	return nil
 }
 
 // Wait waits for the shell and returns its exit code.
@@ -97,7 +100,7 @@ func (t *Terminal) Close() error {
 
 // run is the life of the shell: it owns the editor and what runs in front.
 func (t *Terminal) run(command []string) {
-	process := t.shell.world.Begin("-bash", t.shell.config.TTY, t.cancel)
+	process := t.shell.world.Begin("-bash", t.name, t.cancel)
 	defer func() {
 		t.shell.world.End(process)
 		t.cancel()
@@ -105,7 +108,7 @@ func (t *Terminal) run(command []string) {
 		t.output.Close() //nolint:errcheck // always nil
 	}()
 	if len(command) > 0 {
-		t.code, _, _ = t.foreground(quoted(command), nil)
+		t.code, _ = t.foreground(quoted(command))
 	} else {
 		t.converse()
 	}
@@ -116,53 +119,87 @@ func (t *Terminal) run(command []string) {
 
 // converse asks for commands and runs them until the shell is told to end.
 func (t *Terminal) converse() {
-	var ahead []byte
 	for {
-		line, rest, ok := t.ask(ahead)
+		line, ok := t.ask()
 		if !ok {
 			return
 		}
-		code, exited, rest := t.foreground(line, rest)
-		t.code = code
-		if exited || t.ctx.Err() != nil {
+		var exited bool
+		if t.code, exited = t.foreground(line); exited || t.ctx.Err() != nil {
 			return
 		}
-		ahead = rest
 	}
 }
 
-// ask reads a whole command, of several lines where the shell wants more.
-func (t *Terminal) ask(input []byte) (command string, rest []byte, ok bool) {
-	t.editor.begin(t.prompt())
-	var text strings.Builder
-	for {
-		happened := eventNone
-		if len(input) > 0 || len(t.editor.pending) > 0 {
-			happened, input = t.editor.feed(input)
-		}
-		switch happened {
-		case eventLine:
-			text.WriteString(string(t.editor.line) + "\n")
-			t.editor.remember(string(t.editor.line))
-			t.shell.history = t.editor.history
-			if incomplete(text.String()) {
-				t.editor.begin("> ")
-				continue
-			}
-			return text.String(), input, true
-		case eventInterrupt:
-			text.Reset()
-			t.editor.begin(t.prompt())
-			continue
-		case eventEnd:
-			t.editor.write("exit\r\n")
-			return "", nil, false
-		case eventNone:
-		}
+// edit begins with an empty line, in which earlier ones can be recalled.
+func (t *Terminal) edit(recalled term.History) {
+	t.line = term.NewTerminal(&t.keys, "")
+	t.line.SetSize(int(t.cols.Load()), int(t.rows.Load())) //nolint:errcheck // it has not shown anything yet
+	t.line.History, t.line.AutoCompleteCallback = recalled, t.complete
+}
+
+// history holds lines that were entered, the newest first.
+type history []string
+
+func (h *history) Len() int        { return len(*h) }
+func (h *history) At(i int) string { return (*h)[i] }
+
+func (h *history) Add(line string) {
+	if strings.TrimSpace(line) != "" && (len(*h) == 0 || (*h)[0] != line) {
+		*h = slices.Insert(*h, 0, line)[:min(len(*h)+1, 1000)]
+	}
+}
+
+// keys give the line editor what is typed, one byte at a time, so that it takes
+// nothing that is for the command of the line.
+type keys struct {
+	terminal *Terminal
+	ahead    []byte
+	last     byte
+}
+
+func (k *keys) Read(p []byte) (int, error) {
+	t := k.terminal
+	for len(k.ahead) == 0 {
 		select {
-		case input = <-t.input:
+		case k.ahead = <-t.input:
 		case <-t.ctx.Done():
-			return "", nil, false
+			return 0, t.ctx.Err()
+		}
+	}
+	if len(p) == 0 { // of an escape sequence without an end
+		return 0, io.ErrShortBuffer
+	}
+	t.line.SetSize(int(t.cols.Load()), int(t.rows.Load())) //nolint:errcheck // a closed terminal shows nothing
+	k.last, k.ahead = k.ahead[0], k.ahead[1:]
+	p[0] = k.last
+	return 1, nil
+}
+
+func (k *keys) Write(p []byte) (int, error) { return k.terminal.output.Write(p) }
+
+// ask reads a whole command, of several lines where the shell wants more.
+func (t *Terminal) ask() (command string, ok bool) {
+	prompt := t.prompt()
+	for {
+		t.line.SetPrompt(prompt)
+		line, err := t.line.ReadLine()
+		switch {
+		case err == nil || errors.Is(err, term.ErrPasteIndicator):
+			command += line + "\n"
+			if !incomplete(command) {
+				return command, true
+			}
+			prompt = "> "
+		case t.ctx.Err() != nil:
+			return "", false
+		case t.keys.last == 0x04:
+			t.write("exit\r\n")
+			return "", false
+		default: // Ctrl-C
+			t.write("^C\r\n")
+			t.edit(t.line.History)
+			command, prompt = "", t.prompt()
 		}
 	}
 }
@@ -184,49 +221,43 @@ func (t *Terminal) prompt() string {
 }
 
 // foreground runs a command while the terminal is in the line mode of the
-// kernel. It returns what was typed ahead.
-func (t *Terminal) foreground(text string, ahead []byte) (code int, exited bool, rest []byte) {
+// kernel. What is typed ahead is for the next prompt.
+func (t *Terminal) foreground(text string) (code int, exited bool) {
 	t.front.Store(strings.TrimSpace(text))
 	defer t.front.Store("")
 	reader, writer, err := os.Pipe()
 	if err != nil {
-		t.editor.write("shell: " + err.Error() + "\r\n")
-		return 1, true, nil
+		t.write("shell: " + err.Error() + "\r\n")
+		return 1, true
 	}
 	defer reader.Close() //nolint:errcheck // it was only read
-	s := t.shell
 	ctx, interrupt := context.WithCancel(t.ctx)
-	type result struct {
-		code   int
-		exited bool
-	}
-	results := make(chan result, 1)
+	defer interrupt()
+	ended := make(chan struct{})
 	go func() {
-		code, exited := s.line(ctx, text, reader)
-		results <- result{code, exited}
+		defer close(ended)
+		code, exited = t.shell.line(ctx, text, reader)
 	}()
 	t.raw.Store(false)
 	discipline := &cooked{echo: func(string) {}, input: writer, raw: &t.raw}
-	discipline.take(ahead, interrupt) // it was there before the command and is not shown twice
-	discipline.echo = t.editor.write
+	discipline.take(t.keys.ahead, interrupt) // it was there before the command and is not shown twice
+	discipline.echo = t.write
 	for {
 		select {
 		case data := <-t.input:
 			discipline.take(data, interrupt)
-		case ended := <-results:
-			writer.Close()                //nolint:errcheck // so that what is left has an end
-			left, _ := io.ReadAll(reader) // typed ahead of the next prompt
-			left = append(left, discipline.line...)
-			if ctx.Err() != nil && t.ctx.Err() == nil {
-				left = nil // an interrupt throws away what was typed
-			}
-			return ended.code, ended.exited, left
+			continue
+		case <-ended:
 		case <-t.ctx.Done():
-			interrupt()
-			writer.Close() //nolint:errcheck // the command sees the end
-			<-results
-			return 129, true, nil
 		}
+		writer.Close() //nolint:errcheck // so that what is left has an end
+		<-ended
+		left, _ := io.ReadAll(reader)
+		t.keys.ahead = append(left, discipline.line...)
+		if ctx.Err() != nil { // an interrupt throws away what was typed
+			t.keys.ahead = nil
+		}
+		return code, exited
 	}
 }
 
@@ -267,19 +298,37 @@ func (s *Shell) interrupted() int {
 	return code
 }
 
-// complete finds what the last word of line may become: a command at the
-// beginning, else a file. from is the byte where the word begins.
-func (s *Shell) complete(line string) (from int, candidates []string) {
-	from = strings.LastIndexAny(line, " |;&<>") + 1
-	word := line[from:]
-	before := strings.TrimSpace(line[:from])
-	if !strings.Contains(word, "/") && (before == "" || strings.ContainsAny(before[len(before)-1:], "|;&")) {
-		for _, name := range s.names() {
-			if strings.HasPrefix(name, word) {
-				candidates = append(candidates, name)
-			}
+// complete makes the last word before the cursor, on Tab, what it can only be: a
+// command at the beginning, else a file. It shows what there is to choose from.
+func (t *Terminal) complete(line string, at int, key rune) (completed string, cursor int, ok bool) {
+	if key != '\t' {
+		return "", 0, false
+	}
+	from := strings.LastIndexAny(line[:at], " |;&<>") + 1
+	candidates := t.shell.candidates(strings.TrimSpace(line[:from]), line[from:at])
+	if len(candidates) == 0 {
+		return line, at, true
+	}
+	word := candidates[0]
+	for _, candidate := range candidates[1:] {
+		for !strings.HasPrefix(candidate, word) {
+			_, size := utf8.DecodeLastRuneInString(word)
+			word = word[:len(word)-size]
 		}
-		return from, candidates
+	}
+	switch {
+	case len(candidates) == 1 && !strings.HasSuffix(word, "/"):
+		word += " "
+	case len(candidates) > 1 && word == line[from:at]:
+		t.line.Write([]byte(strings.Join(candidates, "  ") + "\n")) //nolint:errcheck // a closed terminal shows nothing
+	}
+	return line[:from] + word + line[at:], from + len(word), true
+}
+
+// candidates are what a word may become after what is before it.
+func (s *Shell) candidates(before, word string) (found []string) {
+	if !strings.Contains(word, "/") && (before == "" || strings.ContainsAny(before[len(before)-1:], "|;&")) {
+		return slices.DeleteFunc(s.names(), func(name string) bool { return !strings.HasPrefix(name, word) })
 	}
 	dir, prefix := path.Split(word)
 	full := dir
@@ -289,10 +338,7 @@ func (s *Shell) complete(line string) (from int, candidates []string) {
 	case !strings.HasPrefix(dir, "/"):
 		full = path.Join(Clean(s.runner.Dir), dir)
 	}
-	entries, err := s.world.FS.ReadDir(full)
-	if err != nil {
-		return from, nil
-	}
+	entries, _ := s.world.FS.ReadDir(full) // what cannot be read has no candidates
 	for _, entry := range entries {
 		name := entry.Name()
 		if !strings.HasPrefix(name, prefix) || strings.HasPrefix(name, ".") && prefix == "" {
@@ -301,7 +347,71 @@ func (s *Shell) complete(line string) (from int, candidates []string) {
 		if entry.IsDir() {
 			name += "/"
 		}
-		candidates = append(candidates, dir+name)
+		found = append(found, dir+name)
 	}
-	return from, candidates
+	return found
+}
+
+// crlf writes line ends as a terminal wants them.
+type crlf struct{ to io.Writer }
+
+func (w *crlf) Write(p []byte) (int, error) {
+	if _, err := w.to.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n"))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// cooked is the line discipline of a terminal while a command runs: it echoes,
+// lets the line be corrected, and hands whole lines to the command.
+type cooked struct {
+	echo  func(string)
+	input *os.File     // of the command
+	raw   *atomic.Bool // keys go to the command as they are, but for Ctrl-C
+	line  []byte
+}
+
+// giveTime is how long the terminal waits for a command whose input is full. What
+// is typed then is lost, as a terminal loses it.
+const giveTime = 100 * time.Millisecond
+
+// give hands input to the command, which may not read it.
+func (d *cooked) give(input []byte) {
+	d.input.SetWriteDeadline(time.Now().Add(giveTime)) //nolint:errcheck // a pipe has deadlines
+	d.input.Write(input)                               //nolint:errcheck // as said above
+	d.line = nil
+}
+
+// take takes what is typed. Whole lines go to the command.
+func (d *cooked) take(data []byte, interrupt func()) {
+	for _, char := range data {
+		if d.raw.Load() && char != 0x03 {
+			d.give([]byte{char})
+			continue
+		}
+		switch char {
+		case 0x03:
+			d.echo("^C\r\n")
+			d.line = nil
+			interrupt()
+			d.input.Close() //nolint:errcheck // the command sees the end
+		case 0x04:
+			if len(d.line) == 0 {
+				d.input.Close() //nolint:errcheck // the command sees the end
+				continue
+			}
+			d.give(d.line)
+		case 0x7f, '\b':
+			if _, size := utf8.DecodeLastRune(d.line); size > 0 {
+				d.line = d.line[:len(d.line)-size]
+				d.echo("\b \b")
+			}
+		case '\r', '\n':
+			d.echo("\r\n")
+			d.give(append(d.line, '\n'))
+		default:
+			d.line = append(d.line, char)
+			d.echo(string([]byte{char}))
+		}
+	}
 }

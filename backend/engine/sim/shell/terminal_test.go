@@ -142,7 +142,7 @@ func TestTerminalIsAShell(t *testing.T) {
 		v := open(t, newWorld(t), 80)
 		v.see(prompt)
 		v.key("echo kept\x0c")
-		v.see("\x1b[H\x1b[2J")
+		v.see("\x1b[2J\x1b[H")
 		v.see(prompt + "echo kept")
 	})
 	t.Run("exit ends it with a code", func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestTerminalTakesLines(t *testing.T) {
 		v.key("ls le\tlo\t\r")
 		v.see("\r\nletters/long-name\r\n")
 	})
-	t.Run("long lines wrap and wide characters count double", func(t *testing.T) {
+	t.Run("long lines and wide characters are taken", func(t *testing.T) {
 		v := open(t, newWorld(t), 20)
 		v.see(prompt)
 		v.key("echo 한글 " + strings.Repeat("x", 30) + "\x7f\x7f\r")
@@ -222,8 +222,8 @@ func TestTerminalTakesLines(t *testing.T) {
 		if err := v.terminal.Resize(20, 10); err != nil {
 			t.Fatal(err)
 		}
-		v.key("touch aaaaaaaaaa bbbbbbbbbb; ls\r")
-		v.see("\r\naaaaaaaaaa\r\nbbbbbbbbbb\r\n")
+		v.key("top\r")
+		v.see("of 2 bu\x1b[K")
 	})
 }
 
@@ -268,6 +268,23 @@ func TestTerminalRunsPrograms(t *testing.T) {
 		fields := strings.Fields(line[strings.LastIndex(line, "done\r\n")+len("done\r\n"):])
 		v.key("kill " + fields[0] + "; wait; ps > list; grep -c sleep list\r")
 		v.see("\r\n0\r\n")
+	})
+}
+
+// FuzzKeys edits a line with any keys at any width: the terminal takes a command afterwards.
+func FuzzKeys(f *testing.F) {
+	for _, seed := range []string{"ls -l", "a\x1b[D\x1b[Db\x7f", "\x1b[A\x1b[B\x1b[3~\x03",
+		"한글🙂\x01\x0b\x19\t\t", "\x1b[1;5Dx\x1b\x7f\x15\x17\x0c", "\x1b[200~pasted",
+		"\x1b[" + strings.Repeat("1", 600), "\xff\xfe", "l\t\t"} {
+		f.Add(seed, uint8(20))
+	}
+	f.Fuzz(func(t *testing.T, typed string, cols uint8) {
+		v := open(t, newWorld(t), int(cols))
+		v.key(strings.NewReplacer("\x04", "", "\r", "", "\n", "").Replace(typed))
+		v.key("\x1b[201~\x1b[201~\x03") // the ends of a sequence and of what is pasted
+		v.see("^C")
+		v.key("echo still-$((40+2))\r")
+		v.see("still-42\r\n")
 	})
 }
 

@@ -33,96 +33,62 @@ func lines(r io.Reader, fn func(line string) error) error {
 }
 
 // println writes a line and stops the loop when nobody reads any more.
-func (c *command) println(line string) error {
-	if _, err := io.WriteString(c.out, line+"\n"); err != nil {
+func (c *command) println(line string) error { return c.copy(strings.NewReader(line + "\n")) }
+
+// copy writes all of r and stops the loop when nobody reads any more.
+func (c *command) copy(r io.Reader) error {
+	_, err := io.Copy(c.out, r)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
 		return errStop
 	}
-	return nil
+	return err
 }
 
 func concatenate(c *command) int {
-	_, operands, err := c.parse("", nil)
-	if err != nil {
-		return c.complain(err)
-	}
-	return c.each(operands, func(_ string, r io.Reader) error {
-		_, err := io.Copy(c.out, r)
-		if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
-			return errStop
-		}
-		return err
-	})
-}
-
-// legacyCount turns head -5 into head -n 5.
-func (c *command) legacyCount() {
-	if len(c.args) > 0 && len(c.args[0]) > 1 && c.args[0][0] == '-' {
-		if _, err := strconv.Atoi(c.args[0][1:]); err == nil {
-			c.args = append([]string{"-n", c.args[0][1:]}, c.args[1:]...)
-		}
-	}
+	return c.each(c.operands, func(_ string, r io.Reader) error { return c.copy(r) })
 }
 
 func head(c *command) int {
-	c.legacyCount()
-	f, operands, err := c.parse("n:c:", nil)
-	if err != nil {
-		return c.complain(err)
+	n, err := c.number("n", 10)
+	size, errSize := c.number("c", 0)
+	if err := errors.Join(err, errSize); err != nil {
+		return c.fail("%v", err)
 	}
-	n, err := f.number('n', 10)
-	size, errSize := f.number('c', 0)
-	if err != nil || errSize != nil {
-		return c.fail("invalid number")
-	}
-	return c.each(operands, func(_ string, r io.Reader) error {
-		if f.has("c") {
-			_, err := io.Copy(c.out, io.LimitReader(r, int64(size)))
-			return err
+	return c.each(c.operands, func(_ string, r io.Reader) error {
+		if c.has("c") {
+			return c.copy(io.LimitReader(r, int64(size)))
 		}
-		left := n
+		enough, left := errors.New("enough"), n
 		err := lines(r, func(line string) error {
 			if left--; left < 0 {
-				return errEnough
+				return enough
 			}
 			return c.println(line)
 		})
-		if errors.Is(err, errEnough) {
-			err = nil
+		if errors.Is(err, enough) {
+			return nil
 		}
 		return err
 	})
 }
 
-// errEnough ends reading a file whose rest does not matter.
-var errEnough = errors.New("enough lines")
-
 func tail(c *command) int {
-	c.legacyCount()
-	f, operands, err := c.parse("n:fF", nil)
+	n, err := c.number("n", 10)
 	if err != nil {
-		return c.complain(err)
+		return c.fail("%v", err)
 	}
-	n, err := f.number('n', 10)
-	if err != nil {
-		return c.fail("invalid number of lines: '%s'", f['n'])
-	}
-	code := c.each(operands, func(_ string, r io.Reader) error {
+	code := c.each(c.operands, func(_ string, r io.Reader) error {
 		var kept []string
 		err := lines(r, func(line string) error {
-			if kept = append(kept, line); len(kept) > max(n, 0) {
+			if kept = append(kept, line+"\n"); len(kept) > n {
 				kept = kept[1:]
 			}
 			return nil
 		})
-		for _, line := range kept {
-			if err := c.println(line); err != nil {
-				return err
-			}
-		}
-		return err
+		return errors.Join(err, c.copy(strings.NewReader(strings.Join(kept, ""))))
 	})
-	if f.has("fF") && len(operands) == 1 && code == 0 {
-		return c.follow(c.path(operands[0]))
+	if c.has("f") && len(c.operands) == 1 && code == 0 {
+		return c.follow(c.path(c.operands[0]))
 	}
 	return code
 }
@@ -133,74 +99,47 @@ func (c *command) follow(p string) int {
 	if err != nil {
 		return c.fail("%s", errText(err))
 	}
-	offset := info.Size()
-	for c.pause(followEvery) {
-		file, err := c.world.FS.Open(p, os.O_RDONLY, 0)
+	for offset := info.Size(); c.pause(followEvery); {
+		opened, err := c.world.FS.Open(p, os.O_RDONLY, 0)
 		if err != nil {
 			continue
 		}
-		if seeker, ok := file.(io.ReadSeeker); ok {
-			if _, err := seeker.Seek(offset, io.SeekStart); err == nil {
-				n, _ := io.Copy(c.out, seeker) // what cannot be read now is read the next time
-				offset += n
-			}
+		if file, ok := opened.(*os.File); ok {
+			n, _ := io.Copy(c.out, io.NewSectionReader(file, offset, 1<<40)) // the rest is read next time
+			offset += n
 		}
-		file.Close() //nolint:errcheck // it was only read
+		opened.Close() //nolint:errcheck // it was only read
 	}
 	return 130
 }
 
 func count(c *command) int {
-	f, operands, err := c.parse("lwc", nil)
-	if err != nil {
-		return c.complain(err)
-	}
-	if len(f) == 0 {
-		f = flags{'l': "", 'w': "", 'c': ""}
-	}
-	show := func(counts [3]int, name string) {
+	return c.each(c.operands, func(name string, r io.Reader) error {
+		data, err := slurp(r)
+		if err != nil {
+			return err
+		}
 		var cells []string
-		for i, letter := range []string{"l", "w", "c"} {
-			if f.has(letter) {
+		counts := []int{bytes.Count(data, []byte("\n")), len(bytes.Fields(data)), len(data)}
+		for i, option := range []string{"l", "w", "c"} {
+			if len(c.flags) == 0 || c.has(option) {
 				cells = append(cells, strconv.Itoa(counts[i]))
 			}
 		}
 		if name != "-" {
 			cells = append(cells, name)
 		}
-		c.printf("%s\n", strings.Join(cells, " "))
-	}
-	var sum [3]int
-	code := c.each(operands, func(name string, r io.Reader) error {
-		data, err := slurp(r)
-		if err != nil {
-			return err
-		}
-		counts := [3]int{bytes.Count(data, []byte("\n")), len(bytes.Fields(data)), len(data)}
-		for i, n := range counts {
-			sum[i] += n
-		}
-		show(counts, name)
-		return nil
+		return c.println(strings.Join(cells, " "))
 	})
-	if len(operands) > 1 {
-		show(sum, "total")
-	}
-	return code
 }
 
 // grep takes Go's regular expressions, which are those of grep -E.
 func grep(c *command) int {
-	f, operands, err := c.parse("ivncE", nil)
-	if err != nil {
-		return c.complain(err)
+	if len(c.operands) == 0 {
+		return c.usage("[-ivncE] PATTERN [FILE]…")
 	}
-	if len(operands) == 0 {
-		return c.usage("[-ivnc] PATTERN [FILE]…")
-	}
-	pattern := operands[0]
-	operands = operands[1:]
-	if f.has("i") {
+	pattern := c.operands[0]
+	if c.has("i") {
 		pattern = "(?i)" + pattern
 	}
 	expression, err := regexp.Compile(pattern)
@@ -208,28 +147,29 @@ func grep(c *command) int {
 		c.fail("invalid pattern: %s", pattern)
 		return 2
 	}
-	prefix, found := "", false
-	code := c.each(operands, func(name string, r io.Reader) error {
-		if len(operands) > 1 {
+	found := false
+	code := c.each(c.operands[1:], func(name string, r io.Reader) error {
+		prefix := ""
+		if len(c.operands) > 2 {
 			prefix = name + ":"
 		}
 		matches, number := 0, 0
 		err := lines(r, func(line string) error {
 			number++
-			if expression.MatchString(line) == f.has("v") {
+			if expression.MatchString(line) == c.has("v") {
 				return nil
 			}
 			matches++
 			found = true
 			switch {
-			case f.has("c"):
+			case c.has("c"):
 				return nil
-			case f.has("n"):
+			case c.has("n"):
 				return c.println(prefix + strconv.Itoa(number) + ":" + line)
 			}
 			return c.println(prefix + line)
 		})
-		if f.has("c") {
+		if c.has("c") {
 			c.printf("%s%d\n", prefix, matches)
 		}
 		return err
@@ -244,13 +184,13 @@ func grep(c *command) int {
 }
 
 func sequence(c *command) int {
-	bounds := []int{}
-	for _, arg := range c.args {
-		n, err := strconv.Atoi(arg)
+	bounds := make([]int, len(c.operands))
+	for i, operand := range c.operands {
+		n, err := strconv.Atoi(operand)
 		if err != nil {
-			return c.fail("invalid number: '%s'", arg)
+			return c.fail("invalid number: '%s'", operand)
 		}
-		bounds = append(bounds, n)
+		bounds[i] = n
 	}
 	first, step := 1, 1
 	switch len(bounds) {
@@ -259,11 +199,9 @@ func sequence(c *command) int {
 		first = bounds[0]
 	case 3:
 		first, step = bounds[0], bounds[1]
-	default:
-		return c.usage("[FIRST [INCREMENT]] LAST")
 	}
-	if step == 0 {
-		return c.fail("invalid zero increment")
+	if len(bounds) < 1 || len(bounds) > 3 || step == 0 {
+		return c.usage("[FIRST [INCREMENT]] LAST")
 	}
 	last := bounds[len(bounds)-1]
 	out := bufio.NewWriterSize(c.out, 16<<10)

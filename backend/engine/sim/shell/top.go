@@ -15,19 +15,24 @@ const topEvery = 2 * time.Second
 // top shows the processes of the session, the busiest first, until q is pressed,
 // or once where there is no terminal.
 func top(c *command) int {
-	raw := c.shell.config.Raw
-	if !c.tty || raw == nil {
-		c.printf("%s\n", strings.Join(c.picture(1<<10, 1<<10), "\n"))
+	terminal := c.shell.config.Terminal
+	if !c.tty {
+		c.printf("%s\n", strings.Join(c.picture(), "\n"))
 		return 0
 	}
-	raw(true)
-	defer raw(false)
+	terminal.raw.Store(true)
+	defer terminal.raw.Store(false)
 	c.printf("\x1b[?1049h\x1b[?25l")
 	defer c.printf("\x1b[?25h\x1b[?1049l")
 	keys := c.keys()
 	for {
-		c.printf("\x1b[H%s\x1b[K\x1b[J", strings.Join(c.picture(c.shell.config.Cols(), c.shell.config.Rows()),
-			"\x1b[K\n"))
+		cols, rows := int(terminal.cols.Load()), int(terminal.rows.Load())
+		lines := c.picture()
+		lines = lines[:min(len(lines), rows)]
+		for i, line := range lines {
+			lines[i] = string([]rune(line)[:min(len([]rune(line)), cols)])
+		}
+		c.printf("\x1b[H%s\x1b[K\x1b[J", strings.Join(lines, "\x1b[K\n"))
 		timer := c.world.Clock.Timer(topEvery)
 		select {
 		case key, ok := <-keys:
@@ -64,8 +69,8 @@ func (c *command) keys() <-chan byte {
 	return keys
 }
 
-// picture is what top shows, in lines that fit.
-func (c *command) picture(cols, rows int) []string {
+// picture are the lines that top shows.
+func (c *command) picture() []string {
 	now := c.world.now()
 	table := c.table()
 	use, up := c.world.Usage(), now.Sub(c.world.Started)
@@ -79,24 +84,16 @@ func (c *command) picture(cols, rows int) []string {
 		fmt.Sprintf("CPU    %5.1f of %d busy", busy, c.world.CPUs),
 		fmt.Sprintf("Memory %5s of %s", human(use.Memory), human(c.world.Memory)),
 	}
-	if devices, sample, err := c.world.granted(c.ctx); err == nil {
-		for _, d := range devices {
-			s := sampleOf(d, sample)
-			lines = append(lines, fmt.Sprintf("GPU %-2d %5s%% busy, %s of %s MiB, %s, %s °C  %s", d.Index,
-				percent(s.Util), mebibytes(s.MemoryUsed), mebibytes(&d.Memory), watts(s.Power, "%.0f W"),
-				told(s.Temperature), d.Model))
-		}
+	devices, _, _ := c.world.granted(c.ctx) // nvidia-smi says why they cannot be read
+	for _, d := range devices {
+		lines = append(lines, fmt.Sprintf("GPU %-2d %5s%% busy, %s of %s MiB, %s, %s °C  %s", d.Index,
+			told(d.now.Util, "%.0f", 100), mebibytes(d.now.MemoryUsed), mebibytes(&d.Memory),
+			told(d.now.Power, "%.0f W", 1000), told(d.now.Temperature, "%.0f", 1), d.Model))
 	}
-	lines = append(lines, "", fmt.Sprintf("%7s %-8s %6s %6s %8s %9s %s", "PID", "USER", "%CPU", "%MEM", "RES", "TIME",
-		"COMMAND"))
+	lines = append(lines, "", processHead)
 	slices.SortStableFunc(table, func(a, b Process) int { return cmp.Compare(b.load, a.load) })
 	for _, p := range table {
-		lines = append(lines, fmt.Sprintf("%7d %-8s %6.1f %6.1f %8s %9s %s", p.PID, c.userOf(p),
-			100*(p.load+idleLoad), c.percentOf(p), human(p.memory), clock(p.cpu(now)), p.Command))
-	}
-	lines = lines[:min(len(lines), rows)]
-	for i, line := range lines {
-		lines[i] = string([]rune(line)[:min(len([]rune(line)), cols)])
+		lines = append(lines, c.row(p))
 	}
 	return lines
 }

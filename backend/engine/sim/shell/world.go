@@ -5,6 +5,7 @@
 package shell
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -21,8 +22,9 @@ type World struct {
 	Hardware
 	Started time.Time
 	Clock   *pace.Clock // nil: the one on the wall
-	// Programs are those of the image, by name, beside the utilities.
-	Programs map[string]Program
+	// Servers are programs of the image that serve pages, by name; nil: this build
+	// has not got what they serve.
+	Servers map[string]http.Handler
 	// OutOfMemory is called, without a lock, when a process has asked for more
 	// memory than is left and was killed for it.
 	OutOfMemory func()
