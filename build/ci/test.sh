@@ -1,9 +1,17 @@
 #!/usr/bin/env bash
-# Everything that a change can break, in the order in which a failure is cheapest
-# to find. What needs longer is in verify.sh.
+# Everything that a change can break, what is cheap first. What needs longer is in
+# verify.sh. The browser tests without Docker run beside those with it: each has
+# programs, ports and folders of its own. What they say comes at the end, as a whole.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build/ci/lint.sh
 (cd frontend && npm test --silent)
-SLIPWAY_TEST_MODERN_DOCKER=verify build/ci/docker.sh build/ci/test-real.sh
-build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project offline
+said=$(mktemp)
+build/ci/offline.sh npm --prefix frontend run --silent e2e -- --project offline >"$said" 2>&1 &
+offline=$!
+trap 'kill "$offline" 2>/dev/null || true; rm -f "$said"' EXIT
+failed=0
+SLIPWAY_TEST_MODERN_DOCKER=verify build/ci/docker.sh build/ci/test-real.sh || failed=1
+wait "$offline" || failed=1
+cat "$said"
+exit "$failed"
