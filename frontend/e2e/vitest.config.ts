@@ -17,13 +17,14 @@ const containers = [
   'tiles',
 ].map((name) => `${name}.e2e.ts`)
 
-// Drives the real program in a real browser. One file at a time: they share the machine's CPUs and memory.
+// Drives the real program in a real browser. Two files at a time: each has a program and a browser of its own, and they
+// share the machine's CPUs and memory.
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   resolve: { alias: { '@': fileURLToPath(new URL('../src', import.meta.url)) } },
   test: {
     environment: 'node',
-    fileParallelism: false,
+    maxWorkers: 2,
     testTimeout: 400_000,
     hookTimeout: 300_000,
     reporters: ['verbose', new FailureList()],
