@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Vet, lint, types and generated files. golangci-lint is built once, at a
+# Lint (vet is in it), types and generated files. golangci-lint is built once, at a
 # pinned version, into build/.cache.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-go vet ./...
 go run ./build/rpcgen -check
 go run ./build/figures
 go run ./build/tsgen -check
