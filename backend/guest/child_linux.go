@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -165,22 +164,17 @@ func (c *command) Stderr() io.Reader     { return c.stderr }
 type outputPipe struct {
 	file  *os.File
 	ended <-chan struct{}
-	watch func()
 }
 
 func newOutputPipe(file *os.File, ended <-chan struct{}) *outputPipe {
-	p := &outputPipe{file: file, ended: ended}
-	p.watch = sync.OnceFunc(func() {
-		go func() { // wakes the read that waits at the moment of the end
-			<-ended
-			_ = file.SetReadDeadline(time.Now().Add(outputGrace))
-		}()
-	})
-	return p
+	go func() { // wakes the read that waits at the moment of the end
+		<-ended
+		_ = file.SetReadDeadline(time.Now().Add(outputGrace))
+	}()
+	return &outputPipe{file: file, ended: ended}
 }
 
 func (p *outputPipe) Read(b []byte) (int, error) {
-	p.watch()
 	if closed(p.ended) {
 		_ = p.file.SetReadDeadline(time.Now().Add(outputGrace))
 	}

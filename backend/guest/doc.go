@@ -79,7 +79,7 @@
 //
 //	hello            {version, pid, shells}: after it the link is in use
 //	events           frames of JSON until the stream ends: {"ready"}, {"exit": code}, {"oom": count},
-//	                 {"terminals"}, {"services"}
+//	                 {"error"}
 //	terminal.list    [session.Terminal]
 //	terminal.open    session.TerminalRequest → session.Terminal
 //	terminal.attach  session.AttachRequest → the stream speaks terminal's attach protocol

@@ -12,12 +12,10 @@ import (
 // eventState is what events tell about. Streams send what differs from what
 // they have sent, so that none is missed and none is kept.
 type eventState struct {
-	ready     bool
-	exit      *int
-	oom       int
-	trouble   *session.Cause
-	terminals int // counts changes of the list
-	services  int
+	ready   bool
+	exit    *int
+	oom     int
+	trouble *session.Cause
 }
 
 // events holds the state and wakes the streams.
@@ -84,12 +82,6 @@ func next(sent, state eventState) []link.Event {
 	}
 	if state.oom != sent.oom {
 		list = append(list, link.Event{OOM: state.oom})
-	}
-	if state.terminals != sent.terminals {
-		list = append(list, link.Event{Terminals: true})
-	}
-	if state.services != sent.services {
-		list = append(list, link.Event{Services: true})
 	}
 	if state.exit != nil && sent.exit == nil {
 		list = append(list, link.Event{Exit: state.exit})

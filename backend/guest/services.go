@@ -35,12 +35,11 @@ func (l *services) index(id string) int {
 
 // service is one start of a program.
 type service struct {
-	req      link.ServiceRequest
-	output   tail
-	launched chan struct{}    // closed when the start was tried
-	process  terminal.Process // set before launched is closed; nil: it could not be started
-	settled  chan struct{}    // closed when it is ready or has failed
-	ended    chan struct{}    // closed when the process has ended or was never started
+	req     link.ServiceRequest
+	output  tail
+	stop    context.CancelFunc // ends the process, also one that is about to start
+	settled chan struct{}      // closed when it is ready or has failed
+	ended   chan struct{}      // closed when the process has ended or was never started
 
 	mu      sync.Mutex // guards what follows
 	state   link.ServiceState
@@ -74,9 +73,8 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 	if err != nil {
 		return link.Service{}, err
 	}
-	if fresh {
-		g.servicesChanged()
-		go g.run(s)
+	if fresh != nil {
+		go g.run(fresh, s)
 	}
 	select {
 	case <-s.settled:
@@ -91,68 +89,61 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 	return described, nil
 }
 
-// enter returns the living service of that id, or a new one in its place.
-func (l *services) enter(req link.ServiceRequest) (s *service, fresh bool, err error) {
+// enter returns the living service of that id, or a new one in its place with the
+// context of its life.
+func (l *services) enter(req link.ServiceRequest) (s *service, fresh context.Context, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := l.index(req.ID); at >= 0 {
 		if known := l.list[at]; known.alive() {
-			return known, false, nil
+			return known, nil, nil
 		}
 		l.list = slices.Delete(l.list, at, at+1)
 	} else if len(l.list) >= maxServices {
-		return nil, false, session.NewError(session.CodeUseTooMany,
+		return nil, nil, session.NewError(session.CodeUseTooMany,
 			fmt.Sprintf("The session already has %d apps, the maximum.", maxServices), "Stop some of them.")
 	}
-	s = &service{req: req, state: link.ServiceStarting, launched: make(chan struct{}), settled: make(chan struct{}),
-		ended: make(chan struct{})}
+	s = &service{req: req, state: link.ServiceStarting, settled: make(chan struct{}), ended: make(chan struct{})}
+	fresh, s.stop = context.WithCancel(context.Background())
 	l.list = append(l.list, s)
-	return s, true, nil
+	return s, fresh, nil
 }
 
-func (g *Guest) servicesChanged() {
-	g.events.change(func(s *eventState) { s.services++ })
-}
-
-// run starts a service's program, waits until it is ready and watches its end.
-func (g *Guest) run(s *service) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.req.Timeout)
+// run starts a service's program, waits until it is ready and watches its end. It
+// kills the program where ctx ends.
+func (g *Guest) run(ctx context.Context, s *service) {
+	defer close(s.ended)
+	defer s.stop()
+	starting, cancel := context.WithTimeout(ctx, s.req.Timeout)
 	defer cancel()
-	err := g.launch(ctx, s)
-	close(s.launched)
+	process, err := g.launch(starting, s)
 	if err != nil {
-		close(s.ended)
-		g.settle(s, link.ServiceFailed, err)
+		s.settle(link.ServiceFailed, err)
 		return
 	}
-	go g.watchService(s)
-	ready := make(chan error, 1)
-	go func() { ready <- awaitReady(ctx, g.cfg.Processes.DialPort, s.req.Port, s.req.Ready) }()
-	select {
-	case err := <-ready:
-		if err == nil && g.settle(s, link.ServiceReady, nil) {
-			return
+	defer context.AfterFunc(ctx, process.Kill)()
+	go func() {
+		err := awaitReady(starting, g.cfg.Processes.DialPort, s.req.Port, s.req.Ready)
+		if err == nil {
+			s.settle(link.ServiceReady, nil)
+		} else if s.settle(link.ServiceFailed, s.timeoutError(err)) {
+			s.stop()
 		}
-		if err != nil {
-			g.settle(s, link.ServiceFailed, s.timeoutError(err))
-			s.process.Kill()
-		}
-	case <-s.ended:
-	}
-	cancel()
+	}()
+	g.watchService(s, process)
 }
 
 // launch refuses what cannot work and starts the program.
-func (g *Guest) launch(ctx context.Context, s *service) error {
+func (g *Guest) launch(ctx context.Context, s *service) (terminal.Process, error) {
 	name := s.req.Argv[0]
 	if len(g.cfg.Processes.Which([]string{name})) == 0 {
-		return notInstalled(name)
+		return nil, notInstalled(name)
 	}
 	probe, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	if conn, err := g.cfg.Processes.DialPort(probe, s.req.Port); err == nil {
 		_ = conn.Close()
-		return session.NewError(session.CodeAppConflict,
+		return nil, session.NewError(session.CodeAppConflict,
 			fmt.Sprintf("Port %d, which %s needs, is already served by another program in the session.", s.req.Port,
 				path.Base(name)),
 			"Stop that program in a terminal, or open the port itself from the app launcher.")
@@ -160,12 +151,11 @@ func (g *Guest) launch(ctx context.Context, s *service) error {
 	process, err := g.cfg.Processes.Start(Command{Argv: s.req.Argv, Env: s.req.Env})
 	switch {
 	case err == nil:
-		s.process = process
-		return nil
+		return process, nil
 	case session.CodeOf(err).Detail() == session.DetailNotFound:
-		return notInstalled(name)
+		return nil, notInstalled(name)
 	}
-	return session.AsError(err, session.CodeGuestInternal)
+	return nil, session.AsError(err, session.CodeGuestInternal)
 }
 
 func notInstalled(name string) error {
@@ -182,15 +172,15 @@ func (s *service) timeoutError(last error) error {
 }
 
 // watchService collects a service's output and notes its end.
-func (g *Guest) watchService(s *service) {
+func (g *Guest) watchService(s *service, process terminal.Process) {
 	var outputs sync.WaitGroup
-	for _, from := range [...]io.Reader{s.process.Stdout(), s.process.Stderr()} {
+	for _, from := range [...]io.Reader{process.Stdout(), process.Stderr()} {
 		if from != nil {
 			outputs.Go(func() { _, _ = io.Copy(io.MultiWriter(&s.output, g.cfg.Log), from) })
 		}
 	}
 	outputs.Wait()
-	code := s.process.Wait()
+	code := process.Wait()
 	s.mu.Lock()
 	s.code = &code
 	wasReady := s.state == link.ServiceReady
@@ -198,19 +188,16 @@ func (g *Guest) watchService(s *service) {
 		s.state = link.ServiceExited
 	}
 	s.mu.Unlock()
-	if wasReady {
-		g.servicesChanged()
-	} else {
-		g.settle(s, link.ServiceFailed, session.NewError(session.CodeAppExited,
+	if !wasReady {
+		s.settle(link.ServiceFailed, session.NewError(session.CodeAppExited,
 			fmt.Sprintf("%s ended with code %d before it answered%s", path.Base(s.req.Argv[0]), code,
 				s.output.sentence()),
 			"Check its last lines, or run the command in a terminal."))
 	}
-	close(s.ended)
 }
 
 // settle ends the starting of a service once. It reports whether this call did.
-func (g *Guest) settle(s *service, state link.ServiceState, failure error) bool {
+func (s *service) settle(state link.ServiceState, failure error) bool {
 	s.mu.Lock()
 	if s.state != link.ServiceStarting {
 		s.mu.Unlock()
@@ -222,7 +209,6 @@ func (g *Guest) settle(s *service, state link.ServiceState, failure error) bool 
 	}
 	s.mu.Unlock()
 	close(s.settled)
-	g.servicesChanged()
 	return true
 }
 
@@ -237,28 +223,21 @@ func (g *Guest) stopService(ctx context.Context, id string) error {
 	}
 	s := l.list[at]
 	l.mu.Unlock()
-	if err := g.end(ctx, s); err != nil {
+	if err := s.end(ctx); err != nil {
 		return err
 	}
 	l.mu.Lock()
 	l.list = slices.DeleteFunc(l.list, func(other *service) bool { return other == s })
 	l.mu.Unlock()
-	g.servicesChanged()
 	return nil
 }
 
 // end kills a service's program and waits for its end, after its start if that is
 // under way.
-func (g *Guest) end(ctx context.Context, s *service) error {
-	g.settle(s, link.ServiceFailed, session.NewError(session.CodeAppConflict,
+func (s *service) end(ctx context.Context) error {
+	s.settle(link.ServiceFailed, session.NewError(session.CodeAppConflict,
 		fmt.Sprintf("%s was stopped before it answered.", path.Base(s.req.Argv[0])), "Start it again."))
-	select {
-	case <-s.launched:
-		if s.process != nil {
-			s.process.Kill()
-		}
-	case <-ctx.Done():
-	}
+	s.stop()
 	select {
 	case <-s.ended:
 		return nil

@@ -76,9 +76,7 @@ func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, err
 	go func() {
 		held.shell.Run()
 		g.prune()
-		g.terminalsChanged()
 	}()
-	g.terminalsChanged()
 	return held.describe(), nil
 }
 
@@ -98,10 +96,6 @@ func (g *Guest) hold(req session.TerminalRequest, tty terminal.TTY) *heldTermina
 	g.terminals.list = append(g.terminals.list, held)
 	g.terminals.mu.Unlock()
 	return held
-}
-
-func (g *Guest) terminalsChanged() {
-	g.events.change(func(s *eventState) { s.terminals++ })
 }
 
 func (t *terminals) all() []*heldTerminal {
@@ -171,7 +165,6 @@ func (g *Guest) closeTerminal(id string) error {
 	if !g.terminals.take(held) {
 		return nil
 	}
-	g.terminalsChanged()
 	_ = held.tty.Close() // hangs up; the shell's own goroutine sees the end
 	go func() {
 		<-held.shell.Done()

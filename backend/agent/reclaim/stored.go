@@ -2,6 +2,7 @@ package reclaim
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,9 +28,9 @@ const (
 
 // Extra gathers the traffic, and once a minute the series of sessions.
 func (w *Watch) Extra(now gpu.Moment, all bool) accounts.Extra {
-	extra := accounts.Extra{Rows: map[string]any{keyTraffic: w.traffics()}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	extra := accounts.Extra{Rows: map[string]any{keyTraffic: maps.Clone(w.used)}}
 	if !all && w.savedAt.BootID == now.BootID && now.Boot-w.savedAt.Boot < savedEvery {
 		return extra
 	}

@@ -1,7 +1,6 @@
 package reclaim
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -26,13 +25,6 @@ const (
 type traffic struct {
 	Last  time.Time `json:"last,omitzero"`  // through a terminal or an app
 	Input time.Time `json:"input,omitzero"` // by a person to a terminal
-}
-
-// traffics is what must outlive the agent.
-func (w *Watch) traffics() map[session.ID]traffic {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return maps.Clone(w.used)
 }
 
 // Seen takes note of traffic, and of a person's input where it is some.

@@ -79,11 +79,9 @@ type Hello struct {
 type Event struct {
 	Ready bool `json:"ready,omitempty"` // the container is set up
 	// the batch command ended with this code; the container ends next
-	Exit      *int           `json:"exit,omitempty"`
-	OOM       int            `json:"oom,omitempty"`       // processes that the kernel has killed for memory so far
-	Terminals bool           `json:"terminals,omitempty"` // the list of terminals changed
-	Services  bool           `json:"services,omitempty"`  // the list of services changed
-	Error     *session.Cause `json:"error,omitempty"`     // session_start_no-shell and other trouble that stands
+	Exit  *int           `json:"exit,omitempty"`
+	OOM   int            `json:"oom,omitempty"`   // processes that the kernel has killed for memory so far
+	Error *session.Cause `json:"error,omitempty"` // session_start_no-shell and other trouble that stands
 }
 
 // ServiceRequest asks for a program that serves a port.
