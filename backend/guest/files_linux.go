@@ -3,15 +3,18 @@ package guest
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
 	"sync"
 	"time"
 
+	"github.com/pkg/sftp"
 	"golang.org/x/sys/unix"
 
 	"slipway/backend/files"
+	"slipway/backend/terminal"
 	"slipway/tunnel"
 )
 
@@ -167,3 +170,31 @@ func (realFS) Rename(from, to string) error               { return os.Rename(fro
 func (realFS) Link(from, to string) error                 { return os.Link(from, to) }
 func (realFS) Remove(path string) error                   { return os.Remove(path) }
 func (realFS) RemoveAll(path string) error                { return os.RemoveAll(path) }
+
+var (
+	_ SFTPServer = (*container)(nil)
+	_ Network    = (*container)(nil)
+)
+
+// SFTP implements [SFTPServer] by a guest of its own process, which is the work
+// user without any capability: what that user may not do, it cannot do either.
+func (c *container) SFTP() (terminal.Process, error) {
+	return c.Start(Command{Argv: []string{selfPath, "sftp"}, Stdin: true})
+}
+
+// sftpMain is that process: it speaks sftp over its standard streams.
+func sftpMain() int {
+	unix.Umask(0o022)
+	streams := struct {
+		io.Reader
+		io.WriteCloser
+	}{os.Stdin, os.Stdout}
+	server, err := sftp.NewServer(streams, sftp.WithServerWorkingDirectory(homePath))
+	if err != nil {
+		return 1
+	}
+	if err := server.Serve(); err != nil && err != io.EOF { //nolint:errorlint // it is returned as it is
+		return 1
+	}
+	return 0
+}

@@ -3,7 +3,9 @@ package guest
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 )
 
 // Main is the program of the guest: init, worker, spawn, files, sftp or ssh, by its first
@@ -33,4 +35,50 @@ func Main(args []string) int {
 	fmt.Fprintln(os.Stderr,
 		"slipway-guest runs inside the containers of Slipway: init | worker | spawn | files | sftp | ssh")
 	return 2
+}
+
+// codeBroken is the exit code of a guest that could not begin its work, but for
+// [engine.ExitUnsafe].
+const codeBroken = 125
+
+// initialise is process 1 of the container: it starts the worker, reaps
+// whatever is left to it, passes signals on and returns the worker's code.
+func initialise() int {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2)
+	worker, err := os.StartProcess(selfPath, []string{"slipway-guest", "worker"}, &os.ProcAttr{
+		Env: os.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "slipway-guest: start worker:", err)
+		return codeBroken
+	}
+	pid := worker.Pid
+	go func() {
+		for received := range signals {
+			if number, ok := received.(syscall.Signal); ok {
+				_ = syscall.Kill(pid, number) // it may have ended just now
+			}
+		}
+	}()
+	return reap(pid)
+}
+
+// reap waits for every process that ends until it is the worker.
+func reap(worker int) int {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			fmt.Fprintln(os.Stderr, "slipway-guest: wait for worker:", err)
+			return codeBroken
+		case pid == worker && status.Signaled():
+			return 128 + int(status.Signal())
+		case pid == worker:
+			return status.ExitStatus()
+		}
+	}
 }

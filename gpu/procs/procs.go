@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // What Lookup answers for a process that it cannot describe.
@@ -198,4 +199,39 @@ func ContainerIDs(cgroup []byte) []string {
 		}
 	}
 	return ids
+}
+
+// End asks a process to end, as its PID and Start name it, so that none is asked
+// that was given the number since. It answers ErrGone where the process has
+// ended, and fs.ErrPermission where it is another user's.
+func (t *Table) End(pid int, start uint64) error {
+	process, err := os.FindProcess(pid) // on Linux it stays the process that it is now
+	if err != nil {
+		return err
+	}
+	defer process.Release() //nolint:errcheck // it only gives a handle back
+	now, err := t.Lookup(pid)
+	if err != nil {
+		return err
+	}
+	if now.Start != start {
+		return ErrGone
+	}
+	if err := process.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
+		return ErrGone
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// ModuleLoad names one loading of a kernel module: the number that the kernel
+// gives to the module's directory under root, another each time. It is empty
+// where there is no such module.
+func ModuleLoad(root, module string) string {
+	info, err := os.Stat(filepath.Join(root, "sys/module", module))
+	if err != nil {
+		return ""
+	}
+	return "/" + fileNumber(info)
 }

@@ -156,3 +156,23 @@ func GoArch(name string) string {
 	}
 	return name
 }
+
+// OwnLabels keeps the labels of Slipway's that say something.
+func OwnLabels(labels map[string]string) map[string]string {
+	kept := map[string]string{}
+	for _, name := range engine.ContainerLabels {
+		if value := labels[name]; value != "" {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+// kernelRelease is what uname -r prints, "" if it cannot be read.
+func kernelRelease() string {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(release))
+}

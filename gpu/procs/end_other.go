@@ -1,8 +1,0 @@
-//go:build !unix
-
-package procs
-
-import "syscall"
-
-// terminate ends a process: there is no asking here.
-const terminate = syscall.SIGKILL
