@@ -13,6 +13,11 @@ type Fault struct {
 	Err     error // the cause, for logs and for errors.As; it may be nil
 }
 
+// NewFault returns a fault with its cause, which may be nil.
+func NewFault(code, message, hint string, cause error) *Fault {
+	return &Fault{Code: code, Message: message, Hint: hint, Err: cause}
+}
+
 func (f *Fault) Error() string {
 	if f.Err != nil {
 		return fmt.Sprintf("%s: %s: %v", f.Code, f.Message, f.Err)

@@ -28,8 +28,8 @@ type Address struct {
 // ParseAddress reads "host", "host:port", "tls://host:port" or
 // "wss://host:port/path". A wss address without a port means 443.
 func ParseAddress(text string) (Address, error) {
-	invalid := &tunnel.Fault{Code: tunnel.CodeConnectInvalid, Message: "The address of the agent is invalid.",
-		Hint: "Use for example lab.example.org:7442, or wss://lab.example.org where only HTTPS passes."}
+	invalid := tunnel.NewFault(tunnel.CodeConnectInvalid, "The address of the agent is invalid.",
+		"Use for example lab.example.org:7442, or wss://lab.example.org where only HTTPS passes.", nil)
 	text = strings.TrimSpace(text)
 	if !strings.Contains(text, "://") {
 		if strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "[") { // an IPv6 address

@@ -13,51 +13,48 @@ import (
 )
 
 func notPaired() *tunnel.Fault {
-	return &tunnel.Fault{Code: tunnel.CodeNotPaired,
-		Message: "This computer is not paired with the agent, or its access was revoked.",
-		Hint:    "Run slipway agent pair on the agent's machine to get a pairing code.", Err: ErrUnknownClient}
+	return tunnel.NewFault(tunnel.CodeNotPaired, "This computer is not paired with the agent, or its access was revoked.",
+		"Run slipway agent pair on the agent's machine to get a pairing code.", ErrUnknownClient)
 }
 
 func busy() *tunnel.Fault {
-	return &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: "This computer has too many connections to the agent.",
-		Hint: "Close another Slipway on this computer and try again.", Err: errBusyClient}
+	return tunnel.NewFault(tunnel.CodeUnreachable, "This computer has too many connections to the agent.",
+		"Close another Slipway on this computer and try again.", errBusyClient)
 }
 
 // connectFault explains why a connection could not be made.
 func connectFault(ctx context.Context, address string, err error) error {
-	fault := &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: fmt.Sprintf("The connection to %s failed.", address),
-		Hint: "Check that the agent runs there and listens at this address.", Err: err}
 	var already *tunnel.Fault
 	var key *KeyError
 	var unresolved *net.DNSError
 	var notTLS tls.RecordHeaderError
+	code, message, hint := tunnel.CodeUnreachable, fmt.Sprintf("The connection to %s failed.", address),
+		"Check that the agent runs there and listens at this address."
 	switch {
 	case errors.As(err, &already):
 		return err
 	case errors.As(err, &key):
-		fault.Code, fault.Message = tunnel.CodeConnectHostKey,
-			"The agent's key is not the one that was paired."
-		fault.Hint = "If the agent was set up again, pair again. Otherwise another machine may be answering."
+		code, message = tunnel.CodeConnectHostKey, "The agent's key is not the one that was paired."
+		hint = "If the agent was set up again, pair again. Otherwise another machine may be answering."
 	case errors.Is(err, context.Canceled):
-		fault.Code, fault.Message, fault.Hint = tunnel.CodeConnectAuth, "Connecting was cancelled.", ""
+		code, message, hint = tunnel.CodeConnectAuth, "Connecting was cancelled.", ""
 	case errors.As(err, &unresolved):
-		fault.Code, fault.Message = tunnel.CodeUnreachable, "The agent's host name was not found."
-		fault.Hint = "Check the spelling, and whether the name needs a VPN."
+		message, hint = "The agent's host name was not found.",
+			"Check the spelling, and whether the name needs a VPN."
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), ctx.Err() != nil,
 		isTimeout(err):
-		fault.Code, fault.Message = tunnel.CodeUnreachable, "The agent did not answer in time."
-		fault.Hint = "Check that its machine is on and that this computer is in the right network or VPN."
+		message = "The agent did not answer in time."
+		hint = "Check that its machine is on and that this computer is in the right network or VPN."
 	case errors.Is(err, syscall.ECONNREFUSED):
-		fault.Code, fault.Message = tunnel.CodeUnreachable, "The machine answers, but no agent listens on that port."
+		message = "The machine answers, but no agent listens on that port."
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		fault.Code, fault.Message = tunnel.CodeUnreachable, "The machine cannot be reached."
-		fault.Hint = "Check that this computer is in the right network or VPN."
+		message, hint = "The machine cannot be reached.", "Check that this computer is in the right network or VPN."
 	case isAlert(err), errors.As(err, &notTLS), errors.Is(err, errProtocol), errors.Is(err, errCertificate):
-		fault.Code, fault.Message = tunnel.CodeConnectVersion,
-			"What answers there is not a Slipway agent, or its version does not match."
-		fault.Hint = "Check the address and port, and upgrade the older side."
+		code = tunnel.CodeConnectVersion
+		message = "What answers there is not a Slipway agent, or its version does not match."
+		hint = "Check the address and port, and upgrade the older side."
 	}
-	return fault
+	return tunnel.NewFault(code, message, hint, err)
 }
 
 // isAlert reports whether the peer ended the handshake because it did not like

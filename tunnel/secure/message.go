@@ -66,29 +66,27 @@ type statusError string
 func (e statusError) Error() string { return "secure: pairing was refused: " + string(e) }
 
 func (e statusError) fault() *tunnel.Fault {
-	f := &tunnel.Fault{Code: tunnel.CodePairRefused, Message: "The agent refused to pair.",
-		Hint: "Upgrade the older side.", Err: e}
 	switch string(e) {
 	case statusVersion:
-		f.Code, f.Message = tunnel.CodeConnectVersion,
-			"The versions of Slipway on the agent and on this computer cannot pair."
+		return tunnel.NewFault(tunnel.CodeConnectVersion,
+			"The versions of Slipway on the agent and on this computer cannot pair.", "Upgrade the older side.", e)
 	case statusNoCode:
-		f.Code, f.Message = tunnel.CodePairExpired, "This code was used, has expired or never existed."
-		f.Hint = "Run slipway agent pair on the agent's machine to get a new one."
+		return tunnel.NewFault(tunnel.CodePairExpired, "This code was used, has expired or never existed.",
+			"Run slipway agent pair on the agent's machine to get a new one.", e)
 	case statusWait:
-		f.Code, f.Message, f.Hint = tunnel.CodePairExpired, "A wrong code was entered a moment ago.",
-			"Wait a few seconds and try again."
+		return tunnel.NewFault(tunnel.CodePairExpired, "A wrong code was entered a moment ago.",
+			"Wait a few seconds and try again.", e)
 	case statusLocked:
-		f.Code, f.Message = tunnel.CodePairRefused, "Too many wrong codes. Pairing is blocked for an hour."
-		f.Hint = "Someone may be guessing. Find out who before you try again."
+		return tunnel.NewFault(tunnel.CodePairRefused, "Too many wrong codes. Pairing is blocked for an hour.",
+			"Someone may be guessing. Find out who before you try again.", e)
 	case statusWrong:
-		f.Code, f.Message = tunnel.CodePairCode, "The code is wrong."
-		f.Hint = "Compare it digit by digit. If it is right, another machine may be intercepting the connection."
+		return tunnel.NewFault(tunnel.CodePairCode, "The code is wrong.", "Compare it digit by digit. "+
+			"If it is right, another machine may be intercepting the connection.", e)
 	case statusFailed:
-		f.Code, f.Message = tunnel.CodePairRefused, "The agent could not save its list of clients."
-		f.Hint = "Check the disk of the agent's machine, then try the same code again."
+		return tunnel.NewFault(tunnel.CodePairRefused, "The agent could not save its list of clients.",
+			"Check the disk of the agent's machine, then try the same code again.", e)
 	}
-	return f
+	return tunnel.NewFault(tunnel.CodePairRefused, "The agent refused to pair.", "Upgrade the older side.", e)
 }
 
 func writeMessage(w io.Writer, message any) error {

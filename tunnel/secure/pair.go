@@ -45,8 +45,8 @@ func Pair(ctx context.Context, config PairConfig) (Paired, error) {
 		return Paired{}, err
 	}
 	if !validName(config.Name) || config.Name == "" {
-		return Paired{}, &tunnel.Fault{Code: tunnel.CodePairCode,
-			Message: "The name of this computer must have 1 to 64 printable characters."}
+		return Paired{}, tunnel.NewFault(tunnel.CodePairCode,
+			"The name of this computer must have 1 to 64 printable characters.", "", nil)
 	}
 	ctx, cancel := context.WithTimeout(ctx, pairTimeout)
 	defer cancel()
@@ -213,28 +213,23 @@ func pairConnectFault(ctx context.Context, address Address, err error) error {
 	fault := connectFault(ctx, address.String(), err)
 	var f *tunnel.Fault
 	if errors.As(fault, &f) && f.Code == tunnel.CodeConnectVersion {
-		return &tunnel.Fault{Code: tunnel.CodePairExpired, Message: "No pairing code is active on that machine.",
-			Hint: "Run slipway agent pair there and enter the code here within ten minutes.", Err: err}
+		return tunnel.NewFault(tunnel.CodePairExpired, "No pairing code is active on that machine.",
+			"Run slipway agent pair there and enter the code here within ten minutes.", err)
 	}
 	return fault
 }
 
 func pairFault(ctx context.Context, address Address, err error) error {
 	var refused statusError
-	if errors.As(err, &refused) {
+	switch {
+	case errors.As(err, &refused):
 		return refused.fault()
-	}
-	if errors.Is(err, cpace.ErrReflected) {
-		return &tunnel.Fault{
-			Code: tunnel.CodePairRefused, Message: "The other side returned this computer's own messages.",
-			Err:  err,
-			Hint: "Another machine may be answering. Check the address and the network, then try again.",
-		}
-	}
-	if errors.Is(err, errMessage) || errors.Is(err, cpace.ErrShare) {
-		return &tunnel.Fault{Code: tunnel.CodeConnectVersion,
-			Message: "What answers there does not speak the pairing protocol.",
-			Hint:    "Upgrade the older side.", Err: err}
+	case errors.Is(err, cpace.ErrReflected):
+		return tunnel.NewFault(tunnel.CodePairRefused, "The other side returned this computer's own messages.",
+			"Another machine may be answering. Check the address and the network, then try again.", err)
+	case errors.Is(err, errMessage), errors.Is(err, cpace.ErrShare):
+		return tunnel.NewFault(tunnel.CodeConnectVersion, "What answers there does not speak the pairing protocol.",
+			"Upgrade the older side.", err)
 	}
 	return connectFault(ctx, address.String(), err)
 }

@@ -78,9 +78,8 @@ func (p *Pairings) Offer(grant Grant) (Offer, error) {
 	defer p.mu.Unlock()
 	p.prune()
 	if len(p.failures) >= maxAllFailures {
-		return Offer{}, &tunnel.Fault{Code: tunnel.CodePairRefused,
-			Message: "Too many wrong codes. Pairing is blocked for an hour.",
-			Hint:    "Someone may be guessing. Find out who before you create another code."}
+		return Offer{}, tunnel.NewFault(tunnel.CodePairRefused, "Too many wrong codes. Pairing is blocked for an hour.",
+			"Someone may be guessing. Find out who before you create another code.", nil)
 	}
 	if len(p.offers) >= maxOffers {
 		return Offer{}, &tunnel.Fault{Code: tunnel.CodePairRefused, Message: "Too many pairing codes are active.",

@@ -92,8 +92,8 @@ const hintTerminal = "Run ssh to this host in a terminal to see what happens."
 // last messages.
 func explain(ctx context.Context, c *child, asking *questions, err error) error {
 	if refusal := asking.refusal(); refusal != nil {
-		return &tunnel.Fault{Code: tunnel.CodeConnectAuth, Message: "The login was cancelled.",
-			Hint: "Connect again when you have what the host asks for.", Err: refusal}
+		return tunnel.NewFault(tunnel.CodeConnectAuth, "The login was cancelled.",
+			"Connect again when you have what the host asks for.", refusal)
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return explainTimeout(c, ctxErr)
@@ -108,15 +108,15 @@ func explain(ctx context.Context, c *child, asking *questions, err error) error 
 
 // explainTimeout says what ssh was about when ctx ended.
 func explainTimeout(c *child, err error) error {
-	fault := &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: "The host did not answer in time.",
-		Hint: "Check that it is on and that this computer is in the right network or VPN.", Err: err}
-	if errors.Is(err, context.Canceled) {
-		fault.Code, fault.Message, fault.Hint = tunnel.CodeConnectAuth, "Connecting was cancelled.", ""
-	}
+	cancelled := errors.Is(err, context.Canceled)
 	if said := lastMessage(c.messages.String()); said != "" {
-		fault.Err = fmt.Errorf("%w (ssh: %s)", err, said)
+		err = fmt.Errorf("%w (ssh: %s)", err, said)
 	}
-	return fault
+	if cancelled {
+		return tunnel.NewFault(tunnel.CodeConnectAuth, "Connecting was cancelled.", "", err)
+	}
+	return tunnel.NewFault(tunnel.CodeUnreachable, "The host did not answer in time.",
+		"Check that it is on and that this computer is in the right network or VPN.", err)
 }
 
 // faultOf explains the end of ssh. silent says that it was not allowed to ask;
@@ -131,15 +131,15 @@ func faultOf(messages string, exit int, silent bool) *tunnel.Fault {
 		if exit == missingExit || !why.pattern.MatchString(messages) {
 			continue
 		}
-		fault := &tunnel.Fault{Code: why.code, Message: why.message, Hint: why.hint, Err: cause}
+		fault := tunnel.NewFault(why.code, why.message, why.hint, cause)
 		switch {
 		case why.code == tunnel.CodeConnectHostKey && !why.asks:
 			fault.Err = changedKey(messages)
 		case why.asks && silent:
 			if why.code == tunnel.CodeConnectAuth {
-				fault = &tunnel.Fault{Code: tunnel.CodeConnectAsks,
-					Message: "The host asks for a password or code before it accepts this computer.",
-					Hint:    "Connect and enter the password, passphrase or one-time code."}
+				fault = tunnel.NewFault(tunnel.CodeConnectAsks,
+					"The host asks for a password or code before it accepts this computer.",
+					"Connect and enter the password, passphrase or one-time code.", nil)
 			}
 			fault.Err = fmt.Errorf("%w (ssh: %s)", tunnel.ErrWouldAsk, said)
 		}
@@ -147,16 +147,15 @@ func faultOf(messages string, exit int, silent bool) *tunnel.Fault {
 	}
 	switch exit {
 	case missingExit, 126:
-		return &tunnel.Fault{Code: tunnel.CodeUnreachable,
-			Message: "Slipway is not installed on the host, or cannot run there.",
-			Hint:    "Add the host again to install it.", Err: cause}
+		return tunnel.NewFault(tunnel.CodeUnreachable, "Slipway is not installed on the host, or cannot run there.",
+			"Add the host again to install it.", cause)
 	case 255, -1, 0:
-		return &tunnel.Fault{Code: tunnel.CodeUnreachable, Message: "The connection through ssh ended: " +
-			orSilence(said) + ".", Hint: hintTerminal, Err: cause}
+		return tunnel.NewFault(tunnel.CodeUnreachable, "The connection through ssh ended: "+orSilence(said)+".",
+			hintTerminal, cause)
 	}
-	return &tunnel.Fault{Code: tunnel.CodeUnreachable,
-		Message: fmt.Sprintf("The program on the host ended with code %d: %s.", exit, orSilence(said)),
-		Hint:    "Upgrade the agent on the host, or start it there and look at its log.", Err: cause}
+	return tunnel.NewFault(tunnel.CodeUnreachable,
+		fmt.Sprintf("The program on the host ended with code %d: %s.", exit, orSilence(said)),
+		"Upgrade the agent on the host, or start it there and look at its log.", cause)
 }
 
 func orSilence(said string) string {
@@ -215,11 +214,11 @@ func (c *child) lastFault(err error) error {
 func explainLocal(waited error, messages string, err error) error {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return &tunnel.Fault{Code: tunnel.CodeConnectInvalid, Message: "ssh is not installed on this computer.",
-			Hint: "Install the OpenSSH client.", Err: err}
+		return tunnel.NewFault(tunnel.CodeConnectInvalid, "ssh is not installed on this computer.",
+			"Install the OpenSSH client.", err)
 	case waited != nil:
-		return &tunnel.Fault{Code: tunnel.CodeUnreachable,
-			Message: "The ssh program on this computer does not respond.", Hint: hintTerminal, Err: waited}
+		return tunnel.NewFault(tunnel.CodeUnreachable, "The ssh program on this computer does not respond.",
+			hintTerminal, waited)
 	}
 	fault := faultOf(messages, 255, false)
 	fault.Err = errors.Join(fault.Err, err)

@@ -105,6 +105,6 @@ func (r *Remote) lookedUp(ctx context.Context, destination []string) (hosts []st
 }
 
 func forgetFault(changed *HostKeyError, err error) error {
-	return &tunnel.Fault{Code: tunnel.CodeConnectHostKey, Message: "The old host key could not be removed.",
-		Hint: "Remove it by hand: ssh-keygen -R " + changed.Host, Err: err}
+	return tunnel.NewFault(tunnel.CodeConnectHostKey, "The old host key could not be removed.",
+		"Remove it by hand: ssh-keygen -R "+changed.Host, err)
 }

@@ -97,23 +97,20 @@ func (r *Remote) settle(ctx context.Context, path, bits, temporary, want string)
 
 func uploadFault(path string, result Result) error {
 	said := lastMessage(string(result.Stderr))
-	fault := &tunnel.Fault{Code: tunnel.CodeInstallFailed,
-		Message: fmt.Sprintf("The file %s could not be written on the host.", printable(path)),
-		Hint:    "Look at the host's disk and quota, then try again.",
-		Err:     fmt.Errorf("code %d: %s", result.Exit, orSilence(said))}
-	switch result.Exit {
-	case 3:
-		fault.Code, fault.Message = tunnel.CodeInstallFailed, "Checksum mismatch: the file was damaged in transfer."
-		fault.Hint = "Try again. If it happens again, the host's disk may be failing."
-	case 4:
-		fault.Code, fault.Message = tunnel.CodeInstallFailed,
-			fmt.Sprintf("The folder of %s cannot be made or written on the host.", printable(path))
-		fault.Hint = "Choose another folder, or ask for the right to write there."
-	case 5:
-		if strings.Contains(said, "No space left") || strings.Contains(said, "quota") {
-			fault.Code, fault.Message, fault.Hint = tunnel.CodeDiskFull, "The host's disk is full.",
-				"Free some space there, then try again."
-		}
+	err := fmt.Errorf("code %d: %s", result.Exit, orSilence(said))
+	switch {
+	case result.Exit == 3:
+		return tunnel.NewFault(tunnel.CodeInstallFailed, "Checksum mismatch: the file was damaged in transfer.",
+			"Try again. If it happens again, the host's disk may be failing.", err)
+	case result.Exit == 4:
+		return tunnel.NewFault(tunnel.CodeInstallFailed,
+			fmt.Sprintf("The folder of %s cannot be made or written on the host.", printable(path)),
+			"Choose another folder, or ask for the right to write there.", err)
+	case result.Exit == 5 && (strings.Contains(said, "No space left") || strings.Contains(said, "quota")):
+		return tunnel.NewFault(tunnel.CodeDiskFull, "The host's disk is full.",
+			"Free some space there, then try again.", err)
 	}
-	return fault
+	return tunnel.NewFault(tunnel.CodeInstallFailed,
+		fmt.Sprintf("The file %s could not be written on the host.", printable(path)),
+		"Look at the host's disk and quota, then try again.", err)
 }
