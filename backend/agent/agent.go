@@ -171,7 +171,6 @@ type Agent struct {
 	records *records.Records
 	health  *health.Watch
 	news    *news
-	stream  *stream
 	tasks   sync.WaitGroup // everything that Run started
 }
 
@@ -229,11 +228,6 @@ func (a *Agent) Close() error {
 	a.images.Close()
 	a.news.close()
 	return nil
-}
-
-// Watch tells fn of every event after a cursor, until ctx ends or fn fails.
-func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
-	return a.news.Watch(ctx, after, fn)
 }
 
 // Logs reads the output of a session.

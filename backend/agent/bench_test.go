@@ -147,7 +147,7 @@ func openSampled(b *testing.B, e engine.Engine, ids []string) *sampled {
 		b.Fatal(err)
 	}
 	a.health.Up(engine.Info{CPUs: 128, Memory: 1 << 40})
-	a.stream.watch(1)
+	a.news.watch(1)
 	return &sampled{agent: a, clocks: clocks}
 }
 

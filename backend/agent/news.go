@@ -7,26 +7,124 @@ import (
 	"slipway/backend/session"
 )
 
-// news tells watchers what has changed, and has the queue look at it.
+// ringSize is how many events are kept for watchers that resume.
+const ringSize = 1024
+
+// news numbers events, keeps the newest of them and tells watchers, and has the
+// queue look at what has changed. Watchers read the ring at their own pace, so
+// that a slow one delays nobody.
 type news struct {
-	*stream
-	agent  *Agent
-	closed chan struct{}
-	once   sync.Once
+	agent *Agent
+	epoch string
+	over  chan struct{} // closed when every Watch is to end
+	close func()        // closes over; may be called again
+
+	mu        sync.Mutex // guards everything below
+	seq       uint64     // of the newest event
+	ring      [ringSize]session.Event
+	changed   chan struct{}         // closed and replaced when an event comes
+	usage     uint64                // of the newest event with samples
+	board     uint64                // of the newest one with the devices
+	revisions map[session.ID]uint64 // of the sessions in the ring
+	watchers  int
+}
+
+func newNews(a *Agent, epoch string) *news {
+	over := make(chan struct{})
+	return &news{agent: a, epoch: epoch, over: over, close: sync.OnceFunc(func() { close(over) }),
+		changed: make(chan struct{}), revisions: map[session.ID]uint64{}}
+}
+
+// Publish adds an event. A session that is older than what was published of it
+// is dropped: two changes may come here in the other order than they were stored.
+func (n *news) Publish(e session.Event) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if e.Session != nil {
+		if e.Session.Revision < n.revisions[e.Session.ID] {
+			return
+		}
+		n.revisions[e.Session.ID] = e.Session.Revision
+	}
+	if e.Removed != nil {
+		delete(n.revisions, *e.Removed)
+	}
+	n.seq++
+	e.Epoch, e.Seq = n.epoch, n.seq
+	n.forget(n.ring[n.seq%ringSize])
+	n.ring[n.seq%ringSize] = e
+	if len(e.Usage) > 0 {
+		n.outdate(&n.usage)
+	}
+	if e.Devices != nil {
+		n.outdate(&n.board)
+	}
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// forget lets go of an event that falls out of the ring, and with the newest of a
+// session of its revision: the ring is longer than any two changes swap places
+// over. The caller holds mu.
+func (n *news) forget(e session.Event) {
+	if e.Session != nil && n.revisions[e.Session.ID] == e.Session.Revision {
+		delete(n.revisions, e.Session.ID)
+	}
+}
+
+// outdate has the newest event take the place of the one at last, of which only
+// its number is kept: samples and devices matter as they are now. The caller holds
+// mu.
+func (n *news) outdate(last *uint64) {
+	if *last > 0 && n.seq-*last < ringSize {
+		n.ring[*last%ringSize] = session.Event{Epoch: n.epoch, Seq: *last}
+	}
+	*last = n.seq
+}
+
+// since returns the events after a cursor and, where there are none, the
+// channel that tells of the next. It reports false where the cursor is of
+// another epoch or too old.
+func (n *news) since(after session.Cursor) ([]session.Event, <-chan struct{}, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if after.Epoch != n.epoch || after.Seq > n.seq || n.seq-after.Seq > ringSize {
+		return nil, nil, false
+	}
+	events := make([]session.Event, 0, min(n.seq-after.Seq, 64))
+	for seq := after.Seq + 1; seq <= n.seq && len(events) < cap(events); seq++ {
+		events = append(events, n.ring[seq%ringSize])
+	}
+	return events, n.changed, true
+}
+
+// now returns the place after the newest event.
+func (n *news) now() session.Cursor {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return session.Cursor{Epoch: n.epoch, Seq: n.seq}
+}
+
+// next is the channel that tells of the next event.
+func (n *news) next() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.changed
 }
 
 // Watched reports whether somebody watches.
-func (n *news) Watched() bool { return n.watched() }
-
-// Publish tells watchers of an event.
-func (n *news) Publish(e session.Event) { n.publish(e) }
+func (n *news) Watched() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.watchers > 0
+}
 
 // PlanAgain has the queue plan: what can start may have changed.
 func (n *news) PlanAgain() { n.agent.queue.Wake() }
 
 // PublishMachine tells watchers of the machine as it is now.
 func (n *news) PublishMachine() {
-	if !n.watched() {
+	if !n.Watched() {
 		return
 	}
 	m, err := n.agent.describe()
@@ -34,30 +132,28 @@ func (n *news) PublishMachine() {
 		n.agent.config.Log.Warn("the machine cannot be described", "err", err)
 		return
 	}
-	n.publish(session.Event{Machine: &m})
+	n.Publish(session.Event{Machine: &m})
 }
 
 // PublishBoard tells watchers who holds which device.
 func (n *news) PublishBoard(live []session.Session) {
 	board := n.agent.board(live)
-	n.publish(session.Event{Devices: &board})
+	n.Publish(session.Event{Devices: &board})
 }
 
 // PublishSession tells watchers of new findings on a session.
-func (n *news) PublishSession(s session.Session) {
-	if n.watched() {
-		s = n.agent.Dress(s)
-		n.publish(session.Event{Session: &s})
+func (n *news) PublishSession(about session.Session) {
+	if n.Watched() {
+		about = n.agent.Dress(about)
+		n.Publish(session.Event{Session: &about})
 	}
 }
 
-// close ends every Watch.
-func (n *news) close() { n.once.Do(func() { close(n.closed) }) }
-
 // Watch tells fn of every event after a cursor, until ctx ends or fn fails.
-func (n *news) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
-	n.watchers(1)
-	defer n.watchers(-1)
+func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
+	n := a.news
+	n.watch(1)
+	defer n.watch(-1)
 	for {
 		events, next, ok := n.since(after)
 		if !ok {
@@ -86,15 +182,17 @@ func (n *news) Watch(ctx context.Context, after session.Cursor, fn func(session.
 		case <-next:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-n.closed:
+		case <-n.over:
 			return session.NewError(session.CodeAgentUnavailable, "The agent was closed.", "Connect again.")
 		}
 	}
 }
 
-// watchers counts those who watch. For more of them more is measured.
-func (n *news) watchers(more int) {
-	n.watch(more)
+// watch counts those who watch. For more of them more is measured.
+func (n *news) watch(more int) {
+	n.mu.Lock()
+	n.watchers += more
+	n.mu.Unlock()
 	n.agent.meter.Wake()
 	n.agent.sampler.Wake()
 }
@@ -136,6 +234,6 @@ func (a *Agent) publishVersions(versions []session.Session) {
 			a.folders.Used(v)
 		}
 		v = a.Dress(v)
-		a.stream.publish(session.Event{Session: &v})
+		a.news.Publish(session.Event{Session: &v})
 	}
 }

@@ -8,11 +8,11 @@ import (
 )
 
 func TestOfSamplesAndDevicesOnlyTheNewestAreKept(t *testing.T) {
-	s := newStream("epoch")
+	s := newNews(nil, "epoch")
 	for i := range 10 {
-		s.publish(session.Event{Usage: []session.Usage{{Session: "one"}}})
-		s.publish(session.Event{Devices: &session.DeviceBoard{Text: strconv.Itoa(i)}})
-		s.publish(session.Event{Session: &session.Session{ID: session.ID(strconv.Itoa(i))}})
+		s.Publish(session.Event{Usage: []session.Usage{{Session: "one"}}})
+		s.Publish(session.Event{Devices: &session.DeviceBoard{Text: strconv.Itoa(i)}})
+		s.Publish(session.Event{Session: &session.Session{ID: session.ID(strconv.Itoa(i))}})
 	}
 	events, _, ok := s.since(session.Cursor{Epoch: "epoch"})
 	if !ok || len(events) != 30 {
@@ -37,11 +37,11 @@ func TestOfSamplesAndDevicesOnlyTheNewestAreKept(t *testing.T) {
 }
 
 func TestStreamForgetsWhatFallsOutOfItsRing(t *testing.T) {
-	s := newStream("epoch")
+	s := newNews(nil, "epoch")
 	for i := range 5 * ringSize {
 		id := session.ID("s" + strconv.Itoa(i))
-		s.publish(session.Event{Session: &session.Session{ID: id, Revision: 2}})
-		s.publish(session.Event{Session: &session.Session{ID: id, Revision: 1}}) // it comes late
+		s.Publish(session.Event{Session: &session.Session{ID: id, Revision: 2}})
+		s.Publish(session.Event{Session: &session.Session{ID: id, Revision: 1}}) // it comes late
 	}
 	sessions := 0
 	for _, e := range s.ring {

@@ -39,8 +39,7 @@ import (
 // when they are called: nothing is called before Open returns.
 func Open(config Config) (*Agent, error) {
 	a := &Agent{config: config.withDefaults()}
-	a.stream = newStream(rand.Text())
-	a.news = &news{stream: a.stream, agent: a, closed: make(chan struct{})}
+	a.news = newNews(a, rand.Text())
 	h, err := a.openHost()
 	for _, open := range []func(host.Host) error{a.openPeople, a.openDevices, a.openGuests, a.openImages,
 		a.openLaunch} {
@@ -171,7 +170,7 @@ func (a *Agent) openImages(h host.Host) (err error) {
 	}
 	a.Images, a.ImageTransfers = a.images, a.images
 	a.logs, err = logs.Open(logs.Config{Host: h, Dir: filepath.Join(c.Dir, "logs"), Cap: c.Sessions.LogCap,
-		Changed: a.stream.next})
+		Changed: a.news.next})
 	return err
 }
 

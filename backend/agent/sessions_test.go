@@ -271,7 +271,7 @@ func TestSlowWatcherIsResetAndDelaysNobody(t *testing.T) {
 		}()
 		time.Sleep(time.Second)
 		for i := range ringSize + 10 {
-			w.agent.stream.publish(session.Event{Usage: []session.Usage{{Pids: i}}})
+			w.agent.news.Publish(session.Event{Usage: []session.Usage{{Pids: i}}})
 		}
 		close(hold)
 		if err := <-ended; !errors.Is(err, stop) {

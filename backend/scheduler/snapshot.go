@@ -7,33 +7,13 @@
 // placements in one transaction, on the condition that the books still have the
 // snapshot's revision.
 //
-// # Order
-//
-// Higher priority goes first, and among equals the earlier arrival. A session
-// whose start time has not come, that waits for other sessions, or that this
-// machine can never hold stands outside the line and holds nobody up.
-//
-// Who lacks nothing but their person's own [session.Allowance] is passed over
-// and holds up nobody else; what that person launched later leaves it what it
-// asks for of the allowance, so that its turn comes as well.
-//
-// The first other that does not fit is the head. It gets a reservation: the earliest
-// time at which enough of what is promised surely ends (a timeout is sure), and
-// what it will take then. Whoever comes after it may go ahead if that takes
-// nothing from the head: because it ends before that time, or because it fits
-// beside the head at that time. Where nobody knows when enough ends, as behind
-// interactive sessions, only those go ahead that leave the head everything it
-// could use, and those that end within [Short]. So the head's turn never moves
-// back, everyone becomes head in turn, and nobody is overtaken for ever.
-//
-// # Both books
-//
-// A device is given only as far as both books agree: the [gpu.Ledger] of
-// promises, and the memory that the driver says is free less what sessions were
-// promised and have not taken yet, as [gpu.Books] tells it. Memory that a
-// process outside of Slipway gave back counts as taken until it has stayed free
-// for a while. While a driver does not answer, nothing of its devices is given
-// ([Machine].Unread).
+// Higher priority goes first, and among equals the earlier arrival. The first that
+// does not fit is the head and gets a reservation: the earliest time at which
+// enough of what is promised surely ends, and what it will take then. Whoever comes
+// after it goes ahead only if that takes nothing from the head, so that nobody is
+// overtaken for ever. A device is given only as far as the [gpu.Ledger] of promises
+// and the driver, by [gpu.Books], agree. "How the queue plans" in backend/README.md
+// says all of it.
 package scheduler
 
 import (

@@ -1,46 +1,21 @@
 // Package launch brings placed sessions to where they run, watches over them,
-// and ends them: one goroutine for each, which reads the record and does what its
-// status calls for. What the engine has is compared with the records, too.
+// and ends them: one goroutine for each, its course, which reads the record and
+// does what its status calls for.
 //
-// That goroutine is the session's course. Two phases lead to RUNNING, each an
-// ordered list of steps with an undo: prepare (image, pull) and start
-// (network, create, start, guest). A step that fails for a reason that may pass is
-// undone and the phase tried again, at most five times with growing pauses; one
-// that will fail again, such as an image that nobody has, ends the session at
-// once. Each step and each phase has a time limit. While RUNNING the course
-// keeps the links to the guests, the timeout of a batch, and an eye on the
-// containers. A cluster session has several, the kernels, on a private network:
-// they are made and started together, and one that ends takes the others
-// along. Every end goes through TERMINATING, with the reason stored first: stop,
-// keep the log, remove; then the record says TERMINATED, CANCELLED or ERROR.
+// Two phases lead to RUNNING, each an ordered list of steps with an undo: prepare
+// (image, pull) and start (network, create, start, guest). A step that fails for a
+// reason that may pass is undone and the phase tried again, at most five times
+// with growing pauses; one that will fail again ends the session at once. Every
+// end goes through TERMINATING, with the reason stored first.
 //
-// A launch without a pull costs four transactions until RUNNING: PENDING; the
-// placement; PREPARED and CREATING; RUNNING.
-//
-// # Crashes
-//
-// The record is written before the deed, and every deed can be repeated: a
-// container's name and labels carry session and attempt, and creating it again
-// finds it. So reconciling is nothing but starting a course for every placed
-// session, and comparing the engine's list with the records: containers of
-// ended sessions and of earlier attempts are removed, running ones that no
-// record knows are adopted from their labels. This happens at the start, when
-// the engine answers again, and every minute.
-//
-// A container that no session needs and that cannot be removed keeps what was
-// granted to it until it is gone, so that nobody is given the same.
-//
-// # While the engine does not answer
-//
-// Running sessions keep their status. What is being launched goes back to
-// PENDING and waits, with the engine named as the reason; its remains are
-// removed before it is tried again. Ends under way finish when the engine is
-// back, unless they are forced: then the session ends at once, with a warning
-// that names what is left behind.
+// The record is written before the deed, and every deed can be repeated, so that
+// after a crash reconciling is nothing but starting a course for every placed
+// session and comparing the engine's list with the records. While the engine does
+// not answer, running sessions keep their status, and what is being launched goes
+// back to PENDING; only an end that is forced does not wait for it.
 package launch
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -50,6 +25,7 @@ import (
 	"slipway/backend/agent/host"
 	"slipway/backend/agent/images"
 	"slipway/backend/agent/ledger"
+	"slipway/backend/agent/logs"
 	"slipway/backend/scheduler"
 	"slipway/backend/session"
 )
@@ -58,13 +34,9 @@ import (
 type Config struct {
 	host.Host
 	Images  *images.Images
-	Folders interface {
-		Mounts(s session.Session) (folders.Mounted, error)
-	}
-	Guests *guests.Guests
-	Logs   interface {
-		Copy(ctx context.Context, id session.ID, kernel, container string) error
-	}
+	Folders *folders.Folders
+	Guests  *guests.Guests
+	Logs    *logs.Logs
 	Devices *devices.Devices
 	Others  *ledger.Others
 	Boot    func() (time.Time, error) // when the machine was started

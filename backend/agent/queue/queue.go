@@ -20,6 +20,7 @@ import (
 
 	"slipway/backend/agent/devices"
 	"slipway/backend/agent/host"
+	"slipway/backend/agent/launch"
 	"slipway/backend/agent/ledger"
 	"slipway/backend/agent/records"
 	"slipway/backend/pace"
@@ -28,13 +29,6 @@ import (
 	"slipway/backend/store"
 	"slipway/gpu"
 )
-
-// Launch takes over what was placed.
-type Launch interface {
-	Start(ctx context.Context, id session.ID)
-	// Left is what containers hold that no session needs.
-	Left() []scheduler.Promise
-}
 
 // People says what somebody may have.
 type People interface {
@@ -48,7 +42,7 @@ type Config struct {
 	host.Host
 	Giving   gpu.Config
 	Others   *ledger.Others
-	Launch   Launch
+	Launch   *launch.Runner // takes over what was placed
 	People   People
 	Devices  *devices.Devices
 	Attached *devices.Attachment

@@ -14,9 +14,12 @@ import (
 
 	"slipway/backend/agent/folders"
 	"slipway/backend/agent/host"
+	"slipway/backend/agent/images"
+	"slipway/backend/agent/launch"
+	"slipway/backend/agent/people"
 	"slipway/backend/agent/queue"
+	"slipway/backend/agent/reclaim"
 	"slipway/backend/agent/records"
-	"slipway/backend/engine"
 	"slipway/backend/session"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -26,51 +29,18 @@ import (
 // that one person cannot slow the queue down for all.
 const MostLive = 2000
 
-// Folders are what sessions mount.
-type Folders interface {
-	Find(owner string, spec session.Spec) (session.Spec, []session.FolderMount, []session.FieldError, error)
-	CheckSource(owner, source string) *session.FieldError
-}
-
-// Queue is where launches wait.
-type Queue interface {
-	Check(spec session.Spec, info engine.Info) []session.FieldError
-	Dependencies(owner string, after []string) ([]session.ID, []session.FieldError)
-	Preview(p *session.Preview, would session.Session, live []session.Session, books uint64) error
-	Wait(id session.ID) *session.Wait
-	Wake()
-}
-
-// Images are what sessions start from.
-type Images interface {
-	Check(ctx context.Context, ref string) []session.FieldError
-	Preview(ctx context.Context, p *session.Preview) error
-	DropKept(ctx context.Context, id session.ID) (session.Session, error)
-}
-
-// Launch is what is done for placed sessions.
-type Launch interface {
-	Terminate(id session.ID, reason session.Reason, forced bool) (session.Session, error)
-	Pull(id session.ID) *session.Pull
-	Steps(id session.ID) []session.Step
-}
-
 // Config says whose sessions these are.
 type Config struct {
 	host.Host
 	KeepFinished int // records of ended sessions that are kept
 	NewID        func(session.LaunchRequest) session.ID
-	Folders      Folders
-	Queue        Queue
-	Images       Images
-	Launch       Launch
-	People       interface {
-		Check(owner string, spec session.Spec) []session.FieldError
-	}
-	Idle interface {
-		Checks(id session.ID) []session.IdleCheck
-	}
-	Removed func(session.Session) // is called when a record was removed
+	Folders      *folders.Folders
+	Queue        *queue.Queue
+	Images       *images.Images
+	Launch       *launch.Runner
+	People       *people.People
+	Idle         *reclaim.Watch
+	Removed      func(session.Session) // is called when a record was removed
 }
 
 // Sessions are those of a machine. Its methods are safe for concurrent use.
