@@ -118,7 +118,7 @@ var table = []row{
 	{pkg: "backend/agent/people", imports: []string{"backend/offlimits", "backend/scheduler", "backend/session",
 		"backend/store", "gpu", "backend/agent/devices", "backend/agent/folders", "backend/agent/host",
 		"backend/agent/queue", "backend/agent/records"}},
-	{pkg: "backend/agent/sessions", imports: []string{"backend/engine", "backend/session", "backend/store", "gpu",
+	{pkg: "backend/agent/sessions", imports: []string{"backend/session", "backend/store", "gpu",
 		"backend/agent/folders", "backend/agent/host", "backend/agent/images", "backend/agent/launch",
 		"backend/agent/people", "backend/agent/queue", "backend/agent/reclaim", "backend/agent/records"}},
 	{pkg: "backend/agent", imports: []string{"backend/engine", "backend/layers",

@@ -13,7 +13,8 @@ import (
 )
 
 func notPaired() *tunnel.Fault {
-	return tunnel.NewFault(tunnel.CodeNotPaired, "This computer is not paired with the agent, or its access was revoked.",
+	return tunnel.NewFault(tunnel.CodeNotPaired,
+		"This computer is not paired with the agent, or its access was revoked.",
 		"Run slipway agent pair on the agent's machine to get a pairing code.", ErrUnknownClient)
 }
 
