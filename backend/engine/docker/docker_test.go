@@ -107,10 +107,9 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 				return engine.Of(e)
 			}
 			enginetest.Run(t, newEngine, enginetest.Options{
-				Instance: instance, Image: enginetest.ImageMinimal, Stats: true, Guest: guest == realGuest,
-				Mounts:    true,
+				Instance: instance, Image: enginetest.ImageMinimal, Guest: guest == realGuest,
 				Serve:     []string{"python3", "-m", "http.server", fmt.Sprint(enginetest.ServePort)},
-				Commands:  enginetest.Commands{OOM: `exec python3 -c 'x = bytearray(1 << 30)'`},
+				OOM:       `exec python3 -c 'x = bytearray(1 << 30)'`,
 				PullImage: slow.ref, Evict: evict,
 				HomeExists: func(t *testing.T, c engine.Container) bool {
 					_, err := api(t).VolumeInspect(t.Context(), "slipway-"+c.Labels[engine.LabelSession])

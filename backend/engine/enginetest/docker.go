@@ -22,42 +22,37 @@ const (
 // Docker daemon for tests, as unix:///path.
 const DockerVariable = "SLIPWAY_TEST_DOCKER"
 
+// ModernVariable names the environment variable that holds the address of a
+// Docker daemon of today whose CDI specification names made-up devices. make test
+// leaves that daemon, which is built from source, to make verify by the value
+// "verify".
+const ModernVariable = "SLIPWAY_TEST_MODERN_DOCKER"
+
 // RequireDocker returns the address of the Docker daemon that tests may use.
 // Without one it skips the test under -short and fails it otherwise: a test
 // that did not run has not passed.
 func RequireDocker(t testing.TB) string {
 	t.Helper()
-	host := os.Getenv(DockerVariable)
+	return require(t, DockerVariable)
+}
+
+// RequireModernDocker is [RequireDocker] for the daemon of today.
+func RequireModernDocker(t testing.TB) string {
+	t.Helper()
+	return require(t, ModernVariable)
+}
+
+func require(t testing.TB, variable string) string {
+	t.Helper()
+	host := os.Getenv(variable)
 	switch {
 	case testing.Short():
 		t.Skip("needs a Docker daemon; left out under -short")
-	case host == "":
-		t.Fatalf("%s is not set: this test needs a Docker daemon with the test images; run make test, or use -short "+
-			"to leave it out", DockerVariable)
-	}
-	return host
-}
-
-// ModernVariable names the environment variable that holds the address of a
-// Docker daemon of today whose CDI specification names made-up devices.
-const ModernVariable = "SLIPWAY_TEST_MODERN_DOCKER"
-
-// leftToVerify is the value of [ModernVariable] by which make test leaves that
-// daemon, which is built from source, to make verify.
-const leftToVerify = "verify"
-
-// RequireModernDocker is [RequireDocker] for that daemon.
-func RequireModernDocker(t testing.TB) string {
-	t.Helper()
-	host := os.Getenv(ModernVariable)
-	switch {
-	case testing.Short():
-		t.Skip("needs a Docker daemon of today; left out under -short")
-	case host == leftToVerify:
+	case host == "verify":
 		t.Skip("needs a Docker daemon of today; make verify runs it")
 	case host == "":
-		t.Fatalf("%s is not set: this test needs the daemon of build/ci/moderndocker.sh; run make test, or use "+
-			"-short to leave it out", ModernVariable)
+		t.Fatalf("%s is not set: this test needs that Docker daemon, with the test images of build/ci; run make test, "+
+			"or use -short to leave it out", variable)
 	}
 	return host
 }

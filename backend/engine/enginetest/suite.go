@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,58 +16,40 @@ import (
 	"slipway/gpu"
 )
 
-// Options says what an engine under test has and can do. Fields left empty
-// leave out the cases that need them, except for the images, which every engine has.
+// Options says what an engine under test has and can do.
 type Options struct {
 	Instance string // instance label that the engine lists
-	Image    string // an image that is there, able to run Commands
-	NoImage  string // a reference that neither the engine nor a registry has
-
-	Commands Commands
-	Memory   gpu.Bytes     // limit of containers; 0: 128 MiB
-	Patience time.Duration // how long one thing may take to happen; 0: 2 min
-
+	Image    string // an image that is there, with a POSIX shell
+	// OOM is a command that uses more memory than a container of the suite has.
+	OOM string
 	// PullImage is a reference that can be pulled and Evict removes it from the
 	// machine beforehand.
 	PullImage string
 	Evict     func(t *testing.T, ref string)
 	// HomeExists reports whether the home of a container is still there.
 	HomeExists func(t *testing.T, c engine.Container) bool
-	// Serve is a program that serves [ServePort] on every address of a container;
-	// nil leaves out the case that needs it, as does a false Guest.
+	// Serve is a program that serves [ServePort] on every address of a container.
 	Serve []string
-	// Guest reports whether the engine's guests speak the link protocol.
+	// Guest reports whether the engine's guests speak the link protocol; without
+	// it the cases that need one are left out.
 	Guest bool
-	// Mounts reports whether directories of this machine are mounted, and guests
-	// reach the files of their containers.
-	Mounts bool
-	// Stats reports whether samples are taken of live processes, so that memory
-	// and process counts are above zero.
-	Stats bool
 	// DropGuest breaks the connection to a container's guest from the far side.
 	// nil: the suite only closes its own end.
 	DropGuest func(t *testing.T, id string)
 }
 
-// Commands are the startup commands that the suite uses. Those that are empty
-// take the value for an image with a POSIX shell.
-type Commands struct {
-	Exit  string // ends with code 7
-	Print string // writes line 1 … line 10, one a line, and ends with 0
-	Drip  string // writes drip 1 … drip 3, one a line, 200 ms or more apart, and ends with 0
-	Sleep string // runs for a minute at least
-	OOM   string // uses more memory than Options.Memory allows; empty: the case is left out
-}
-
 // ServePort is where [Options.Serve] serves.
 const ServePort = 8777
 
-// The commands that [Commands] stands for when it is empty.
 const (
-	CommandExit  = "exit 7"
-	CommandPrint = `for i in 1 2 3 4 5 6 7 8 9 10; do echo "line $i"; done`
-	CommandDrip  = `for i in 1 2 3; do echo "drip $i"; sleep 0.3; done`
-	CommandSleep = "sleep 600"
+	noImage  = "slipway-test/none:1" // neither an engine nor a registry has it
+	memory   = 128 * gpu.MiB         // of a container
+	patience = 2 * time.Minute       // how long one thing may take to happen
+
+	commandExit  = "exit 7"
+	commandPrint = `for i in 1 2 3 4 5 6 7 8 9 10; do echo "line $i"; done`
+	commandDrip  = `for i in 1 2 3; do echo "drip $i"; sleep 0.3; done`
+	commandSleep = "sleep 600"
 )
 
 // suite is one case under way.
@@ -85,106 +68,78 @@ type engineCase struct {
 // Run checks that an engine keeps its promises. open makes a fresh engine for
 // each case and is responsible for closing it; what the cases create they remove.
 func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
-	opts.fill()
-	for _, c := range opts.cases() {
+	all := cases
+	if opts.Guest {
+		all = slices.Concat(cases, guestCases)
+	}
+	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 6*opts.Patience)
+			ctx, cancel := context.WithTimeout(t.Context(), 6*patience)
 			defer cancel()
 			c.run(&suite{T: t, Options: opts, ctx: ctx, engine: open(t)})
 		})
 	}
 }
 
-func (o *Options) fill() {
-	o.Memory = defaultTo(o.Memory, 128*gpu.MiB)
-	o.Patience = defaultTo(o.Patience, 2*time.Minute)
-	o.NoImage = defaultTo(o.NoImage, "slipway-test/none:1")
-	o.Commands.Exit = defaultTo(o.Commands.Exit, CommandExit)
-	o.Commands.Print = defaultTo(o.Commands.Print, CommandPrint)
-	o.Commands.Drip = defaultTo(o.Commands.Drip, CommandDrip)
-	o.Commands.Sleep = defaultTo(o.Commands.Sleep, CommandSleep)
+var cases = []engineCase{
+	{"info describes the machine", caseInfo},
+	{"an image that is there is described and listed", caseImage},
+	{"an image that is not there is not-found", caseNoImage},
+	{"create twice gives the same container", caseCreateTwice},
+	{"create with other labels finds the name taken", caseNameTaken},
+	{"create without its image says so", caseCreateNoImage},
+	{"create without a name is invalid", caseCreateInvalid},
+	{"a created container is not running", caseCreated},
+	{"start twice does nothing more", caseStartTwice},
+	{"start of what is gone is not-found", caseStartGone},
+	{"stop ends a container once", caseStop},
+	{"stop ends a busy batch container within its grace", caseStopBusy},
+	{"remove takes a running container away", caseRemoveRunning},
+	{"stop and remove of what is gone do nothing", caseGone},
+	{"list shows this instance and no other", caseList},
+	{"inspect of what is gone is not-found", caseInspectGone},
+	{"an exit code is kept", caseExitCode},
+	{"success is exit code 0", caseExitZero},
+	{"watch tells of start and end", caseWatch},
+	{"watch ends with its context", caseWatchCancel},
+	{"logs come in order", caseLogs},
+	{"logs keep only the tail asked for", caseLogsTail},
+	{"logs begin with times when asked to", caseLogsTimes},
+	{"followed logs end with the container", caseLogsFollow},
+	{"followed logs end with their context", caseLogsCancel},
+	{"stats are of running containers only", caseStats},
+	{"guest of an ended container is guest_exited", caseGuestExited},
+	{"guest of a container that is not started waits", caseGuestWaits},
+	{"ten containers at once do not disturb each other", caseConcurrent},
+	{"every call ends with its context", caseCancelled},
+	{"pull of an image nobody has is not-found", casePullUnknown},
+	{"a container is committed, running or not, and the image removed", caseCommit},
+	{"a commit that is given up leaves no image", caseCommitCancel},
+	{"an image that a container uses is not removed", caseRemoveUsed},
+	{"an image is given away and put together again", caseTransfer},
+	{"giving an image away ends when told to", caseTransferEnds},
+	{"a network is made once and removed once", caseNetwork},
+	{"a network with other labels finds the name taken", caseNetworkTaken},
+	{"a network without a name is invalid", caseNetworkInvalid},
+	{"a network stays while a container runs in it", caseNetworkInUse},
+	{"create without its network says so", caseCreateNoNetwork},
+	{"containers that are kept apart run in one network", caseNetworkApart},
+	{"attachment names a way", caseAttachment},
+	{"running out of memory is reported", caseOOM},
+	{"pull tells of progress that never goes back", casePull},
+	{"pull stops with its context", casePullCancel},
+	{"the home goes with the container", caseHome},
 }
 
-func defaultTo[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
-}
-
-func (o *Options) cases() []engineCase {
-	all := []engineCase{
-		{"info describes the machine", caseInfo},
-		{"an image that is there is described and listed", caseImage},
-		{"an image that is not there is not-found", caseNoImage},
-		{"create twice gives the same container", caseCreateTwice},
-		{"create with other labels finds the name taken", caseNameTaken},
-		{"create without its image says so", caseCreateNoImage},
-		{"create without a name is invalid", caseCreateInvalid},
-		{"a created container is not running", caseCreated},
-		{"start twice does nothing more", caseStartTwice},
-		{"start of what is gone is not-found", caseStartGone},
-		{"stop ends a container once", caseStop},
-		{"stop ends a busy batch container within its grace", caseStopBusy},
-		{"remove takes a running container away", caseRemoveRunning},
-		{"stop and remove of what is gone do nothing", caseGone},
-		{"list shows this instance and no other", caseList},
-		{"inspect of what is gone is not-found", caseInspectGone},
-		{"an exit code is kept", caseExitCode},
-		{"success is exit code 0", caseExitZero},
-		{"watch tells of start and end", caseWatch},
-		{"watch ends with its context", caseWatchCancel},
-		{"logs come in order", caseLogs},
-		{"logs keep only the tail asked for", caseLogsTail},
-		{"logs begin with times when asked to", caseLogsTimes},
-		{"followed logs end with the container", caseLogsFollow},
-		{"followed logs end with their context", caseLogsCancel},
-		{"stats are of running containers only", caseStats},
-		{"guest of an ended container is guest_exited", caseGuestExited},
-		{"guest of a container that is not started waits", caseGuestWaits},
-		{"ten containers at once do not disturb each other", caseConcurrent},
-		{"every call ends with its context", caseCancelled},
-		{"pull of an image nobody has is not-found", casePullUnknown},
-		{"a container is committed, running or not, and the image removed", caseCommit},
-		{"a commit that is given up leaves no image", caseCommitCancel},
-		{"an image that a container uses is not removed", caseRemoveUsed},
-		{"an image is given away and put together again", caseTransfer},
-		{"giving an image away ends when told to", caseTransferEnds},
-		{"a network is made once and removed once", caseNetwork},
-		{"a network with other labels finds the name taken", caseNetworkTaken},
-		{"a network without a name is invalid", caseNetworkInvalid},
-		{"a network stays while a container runs in it", caseNetworkInUse},
-		{"create without its network says so", caseCreateNoNetwork},
-		{"containers that are kept apart run in one network", caseNetworkApart},
-		{"attachment names a way", caseAttachment},
-	}
-	return append(all, o.optionalCases()...)
-}
-
-func (o *Options) optionalCases() []engineCase {
-	var cases []engineCase
-	if o.Commands.OOM != "" {
-		cases = append(cases, engineCase{"running out of memory is reported", caseOOM})
-	}
-	if o.PullImage != "" {
-		cases = append(cases,
-			engineCase{"pull tells of progress that never goes back", casePull},
-			engineCase{"pull stops with its context", casePullCancel})
-	}
-	if o.HomeExists != nil {
-		cases = append(cases, engineCase{"the home goes with the container", caseHome})
-	}
-	if o.Guest {
-		cases = append(cases, guestCases()...)
-	}
-	if o.Guest && o.Mounts {
-		cases = append(cases, engineCase{"directories are mounted to be written, to be read, and in part", caseMounts})
-	}
-	if o.Guest && o.Serve != nil {
-		cases = append(cases, engineCase{"a server is reached in its own container alone", caseServed})
-	}
-	return cases
+// guestCases are those that need the guest of a container.
+var guestCases = []engineCase{
+	{"the guest greets and becomes ready", caseGuestHello},
+	{"a lost guest connection is made again", caseGuestAgain},
+	{"asking again replaces the guest connection", caseGuestReplaced},
+	{"a guest connection breaks when the container ends", caseGuestBreaks},
+	{"a guest connection breaks when the container is removed", caseGuestRemoved},
+	{"directories are mounted to be written, to be read, and in part", caseMounts},
+	{"a server is reached in its own container alone", caseServed},
 }
 
 // container describes a new container with a name of its own.
@@ -202,7 +157,7 @@ func (s *suite) container(command string) engine.Container {
 			Session: id, Kernel: session.MainKernel, UID: os.Getuid(), GID: os.Getgid(), Command: command,
 			Env: []session.EnvVar{{Name: "SLIPWAY_SESSION", Value: string(id)}},
 		},
-		CPUs: []int{0}, Memory: s.Memory, Shm: min(64*gpu.MiB, s.Memory/2),
+		CPUs: []int{0}, Memory: memory, Shm: min(64*gpu.MiB, memory/2),
 	}
 }
 
@@ -220,7 +175,7 @@ func (s *suite) create(c engine.Container) string {
 // atEnd removes what the case made, if it is still there.
 func (s *suite) atEnd(what string, remove func(context.Context) error) {
 	s.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), s.Patience)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := remove(ctx); err != nil && session.CodeOf(err) != session.CodeNoImage {
 			s.Errorf("removing %s: %v", what, err)
@@ -265,10 +220,10 @@ func (s *suite) ended(id string) engine.State {
 // await polls for what happens on the other side of a process border.
 func (s *suite) await(what string, done func() bool) {
 	s.Helper()
-	deadline := time.Now().Add(s.Patience)
+	deadline := time.Now().Add(patience)
 	for !done() {
 		if time.Now().After(deadline) {
-			s.Fatalf("waited %s in vain for %s", s.Patience, what)
+			s.Fatalf("waited %s in vain for %s", patience, what)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -56,7 +56,7 @@ func caseCommit(s *suite) {
 // that the image was made of is left in its labels.
 func (s *suite) begins(ref string) {
 	s.Helper()
-	c := s.container(s.Commands.Exit)
+	c := s.container(commandExit)
 	c.Image = ref
 	id := s.run(c)
 	state := s.inspect(id)

@@ -42,7 +42,7 @@ func caseNameTaken(s *suite) {
 
 func caseCreateNoImage(s *suite) {
 	c := s.container("")
-	c.Image = s.NoImage
+	c.Image = noImage
 	s.wantCode(failure(s.engine.Create(s.ctx, c)), session.CodeNoImage)
 	s.wantListed(c.Name, false)
 }
@@ -97,7 +97,7 @@ func caseStop(s *suite) {
 }
 
 func caseStopBusy(s *suite) {
-	id := s.start(s.Commands.Sleep)
+	id := s.start(commandSleep)
 	if err := s.engine.Stop(s.ctx, id, 2*time.Second); err != nil { // its command would run for ten minutes
 		s.Fatal(err)
 	}
@@ -155,20 +155,20 @@ func caseInspectGone(s *suite) {
 }
 
 func caseExitCode(s *suite) {
-	state := s.ended(s.start(s.Commands.Exit))
+	state := s.ended(s.start(commandExit))
 	if state.ExitCode != 7 || state.OOMKilled {
 		s.Errorf("want exit code 7 and no lack of memory, got %+v", state)
 	}
 }
 
 func caseExitZero(s *suite) {
-	if state := s.ended(s.start(s.Commands.Print)); state.ExitCode != 0 || state.FinishedAt.IsZero() {
+	if state := s.ended(s.start(commandPrint)); state.ExitCode != 0 || state.FinishedAt.IsZero() {
 		s.Errorf("want exit code 0 and a time, got %+v", state)
 	}
 }
 
 func caseOOM(s *suite) {
-	if state := s.ended(s.start(s.Commands.OOM)); !state.OOMKilled || state.ExitCode == 0 {
+	if state := s.ended(s.start(s.OOM)); !state.OOMKilled || state.ExitCode == 0 {
 		s.Errorf("want a failure for lack of memory, got %+v", state)
 	}
 }
@@ -184,10 +184,10 @@ func caseStats(s *suite) {
 		}
 		var ok bool
 		first, ok = samples[running]
-		return ok && (!s.Stats || first.Memory > 0 && first.Pids > 0)
+		return ok && first.Memory > 0 && first.Pids > 0
 	})
-	if first.At.IsZero() || first.MemLimit != s.Memory || first.Memory > first.MemLimit || first.CPU < 0 {
-		s.Errorf("not a sane sample for a limit of %s: %+v", s.Memory, first)
+	if first.At.IsZero() || first.MemLimit != memory || first.Memory > first.MemLimit || first.CPU < 0 {
+		s.Errorf("not a sane sample for a limit of %s: %+v", memory, first)
 	}
 	samples, err := s.engine.Stats(s.ctx, []string{running})
 	if second := samples[running]; err != nil || second.CPU < first.CPU || second.At.Before(first.At) {
@@ -278,7 +278,7 @@ func caseCancelled(s *suite) {
 		"Attachment":     func() error { _, err := e.Attachment(ctx, true); return err },
 		"Changed":        func() error { _, err := e.Changed(ctx, id); return err },
 		"Disk use":       func() error { _, err := e.DiskUse(ctx); return err },
-		"Pull":           func() error { _, err := e.Pull(ctx, s.NoImage, false, func(session.Pull) {}); return err },
+		"Pull":           func() error { _, err := e.Pull(ctx, noImage, false, func(session.Pull) {}); return err },
 	}
 	for name, call := range calls {
 		s.wantCancelled(name, call())
@@ -297,14 +297,14 @@ func caseWatchCancel(s *suite) {
 	select {
 	case err := <-done:
 		s.wantCancelled("Watch", err)
-	case <-time.After(s.Patience):
+	case <-time.After(patience):
 		s.Error("Watch goes on without its context")
 	}
 }
 
 func caseWatch(s *suite) {
 	seen := s.watch()
-	c := s.container(s.Commands.Exit)
+	c := s.container(commandExit)
 	id := s.run(c)
 	last := s.expect(seen, fmt.Sprintf("the end of %s", c.Name), func(state engine.State) bool {
 		return state.ID == id && !state.Running && !state.Created
@@ -333,7 +333,7 @@ func (s *suite) watch() <-chan engine.State {
 	})
 	s.await("the watch to listen", func() bool {
 		probe := s.start("")
-		timer := time.NewTimer(s.Patience / 20)
+		timer := time.NewTimer(patience / 20)
 		defer timer.Stop()
 		for {
 			select {
@@ -351,7 +351,7 @@ func (s *suite) watch() <-chan engine.State {
 
 func (s *suite) expect(seen <-chan engine.State, what string, match func(engine.State) bool) engine.State {
 	s.Helper()
-	timer := time.NewTimer(s.Patience)
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
 		select {

@@ -7,20 +7,10 @@ import (
 	"slipway/backend/guest/link"
 )
 
-func guestCases() []engineCase {
-	return []engineCase{
-		{"the guest greets and becomes ready", caseGuestHello},
-		{"a lost guest connection is made again", caseGuestAgain},
-		{"asking again replaces the guest connection", caseGuestReplaced},
-		{"a guest connection breaks when the container ends", caseGuestBreaks},
-		{"a guest connection breaks when the container is removed", caseGuestRemoved},
-	}
-}
-
 // connect asks for the guest and greets it.
 func (s *suite) connect(id string) *link.Client {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.ctx, s.Patience)
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
 	conn, err := s.engine.Guest(ctx, id)
 	if err != nil {
@@ -37,7 +27,7 @@ func (s *suite) connect(id string) *link.Client {
 // ready waits for the guest's word that the container is set up.
 func (s *suite) ready(client *link.Client) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.ctx, s.Patience)
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
 	seen := false
 	err := client.Events(ctx, func(event link.Event) error {
@@ -56,7 +46,7 @@ func (s *suite) lost(client *link.Client) {
 	s.Helper()
 	select {
 	case <-client.Done():
-	case <-time.After(s.Patience):
+	case <-time.After(patience):
 		s.Fatal("the connection goes on")
 	}
 }

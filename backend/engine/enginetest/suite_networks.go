@@ -95,10 +95,10 @@ func caseServed(s *suite) {
 	server, other := s.connect(first), s.connect(second)
 	s.ready(server)
 	s.ready(other)
-	ctx, cancel := context.WithTimeout(s.ctx, s.Patience)
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
 	if _, err := server.StartService(ctx, link.ServiceRequest{ID: "server", Argv: s.Serve, Port: ServePort,
-		Timeout: s.Patience}); err != nil {
+		Timeout: patience}); err != nil {
 		s.Fatalf("the server does not start: %v", err)
 	}
 	conn, err := server.Dial(ctx, ServePort)

@@ -33,11 +33,11 @@ func caseImage(s *suite) {
 }
 
 func caseNoImage(s *suite) {
-	s.wantCode(failure(s.engine.Image(s.ctx, s.NoImage)), session.CodeNoImage)
+	s.wantCode(failure(s.engine.Image(s.ctx, noImage)), session.CodeNoImage)
 }
 
 func casePullUnknown(s *suite) {
-	_, err := s.engine.Pull(s.ctx, s.NoImage, false, func(session.Pull) {})
+	_, err := s.engine.Pull(s.ctx, noImage, false, func(session.Pull) {})
 	switch code := session.CodeOf(err); code {
 	// An engine without a way to any registry cannot know better, and one whose
 	// registry hides what it lacks is told that it may not look.
@@ -112,14 +112,14 @@ func (s *suite) wantText(got, want string) {
 }
 
 func caseLogs(s *suite) {
-	id := s.start(s.Commands.Print)
+	id := s.start(commandPrint)
 	s.ended(id)
 	s.wantText(s.readLogs(id, session.LogOptions{}), printed(1, 10))
 	s.wantCode(failure(s.engine.Logs(s.ctx, "nonexistent", session.LogOptions{})), session.CodeNoContainer)
 }
 
 func caseLogsTail(s *suite) {
-	id := s.start(s.Commands.Print)
+	id := s.start(commandPrint)
 	s.ended(id)
 	s.wantText(s.readLogs(id, session.LogOptions{Tail: 3}), printed(8, 10))
 	s.wantText(s.readLogs(id, session.LogOptions{Tail: 100}), printed(1, 10))
@@ -127,7 +127,7 @@ func caseLogsTail(s *suite) {
 
 func caseLogsTimes(s *suite) {
 	before := time.Now().Add(-time.Minute)
-	id := s.start(s.Commands.Print)
+	id := s.start(commandPrint)
 	s.ended(id)
 	lines := strings.Split(strings.TrimSuffix(s.readLogs(id, session.LogOptions{Timestamps: true}), "\n"), "\n")
 	for i, line := range lines {
@@ -143,14 +143,14 @@ func caseLogsTimes(s *suite) {
 }
 
 func caseLogsFollow(s *suite) {
-	id := s.start(s.Commands.Drip)
+	id := s.start(commandDrip)
 	s.wantText(s.readLogs(id, session.LogOptions{Follow: true}), "drip 1\ndrip 2\ndrip 3\n")
 	s.ended(id)
 	s.wantText(s.readLogs(id, session.LogOptions{Follow: true}), "drip 1\ndrip 2\ndrip 3\n")
 }
 
 func caseLogsCancel(s *suite) {
-	id := s.start(s.Commands.Sleep)
+	id := s.start(commandSleep)
 	ctx, cancel := context.WithCancel(s.ctx)
 	reader, err := s.engine.Logs(ctx, id, session.LogOptions{Follow: true})
 	s.ok(err)
@@ -163,13 +163,13 @@ func caseLogsCancel(s *suite) {
 	cancel()
 	select {
 	case <-done:
-	case <-time.After(s.Patience):
+	case <-time.After(patience):
 		s.Error("the log goes on without its context")
 	}
 }
 
 func caseGuestExited(s *suite) {
-	id := s.start(s.Commands.Exit)
+	id := s.start(commandExit)
 	s.ended(id)
 	conn, err := s.engine.Guest(s.ctx, id)
 	if err == nil {

@@ -61,7 +61,7 @@ func caseTransferEnds(s *suite) {
 	if !errors.Is(err, enough) || calls != 1 {
 		s.Errorf("it ends with %v after %d parts", err, calls)
 	}
-	if _, err := s.engine.DescribeImage(s.ctx, s.NoImage); session.CodeOf(err) != session.CodeNoImage {
+	if _, err := s.engine.DescribeImage(s.ctx, noImage); session.CodeOf(err) != session.CodeNoImage {
 		s.Errorf("an image that is not there is described: %v", err)
 	}
 }

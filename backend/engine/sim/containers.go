@@ -49,7 +49,10 @@ func (s *containers) Create(ctx context.Context, c engine.Container) (string, er
 	if err := s.check(ctx); err != nil {
 		return "", err
 	}
-	if id, err := s.existing(c); id != "" || err != nil {
+	s.mu.Lock()
+	id, err := s.named(c)
+	s.mu.Unlock()
+	if id != "" || err != nil {
 		return id, err
 	}
 	if err := s.creatable(c); err != nil {
@@ -58,7 +61,7 @@ func (s *containers) Create(ctx context.Context, c engine.Container) (string, er
 	if err := s.pause(ctx, createTime); err != nil {
 		return "", err
 	}
-	id := newID()
+	id = newID()
 	log, err := s.prepare(id, c)
 	if err != nil {
 		return "", errors.Join(noSpace(err), os.RemoveAll(s.containerDir(id)))
@@ -84,30 +87,20 @@ func newID() string {
 	return hex.EncodeToString(raw[:])
 }
 
-// existing returns the container that c already is.
-func (s *containers) existing(c engine.Container) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.named(c)
-}
-
-// named is existing for who holds mu.
+// named returns the container that c already is. It needs mu.
 func (s *containers) named(c engine.Container) (string, error) {
 	for id, other := range s.byID {
-		if other.Spec.Name != c.Name || c.Name == "" {
-			continue
-		}
-		if maps.Equal(other.Spec.Labels, c.Labels) {
+		switch {
+		case other.Spec.Name != c.Name || c.Name == "":
+		case maps.Equal(other.Spec.Labels, c.Labels):
 			return id, nil
+		default:
+			return "", session.NewError(session.CodeEngineConflict,
+				fmt.Sprintf("Another container is named %s.", c.Name),
+				"End the session that has it, or choose another name.")
 		}
-		return "", taken(c.Name)
 	}
 	return "", nil
-}
-
-func taken(name string) error {
-	return session.NewError(session.CodeEngineConflict, fmt.Sprintf("Another container is named %s.", name),
-		"End the session that has it, or choose another name.")
 }
 
 func (s *containers) creatable(c engine.Container) error {
@@ -238,7 +231,7 @@ func (s *containers) Remove(ctx context.Context, id string) error {
 	if !ok {
 		return nil
 	}
-	err := c.log.close()
+	err := c.log.file.Close()
 	return errors.Join(err, s.save(), os.RemoveAll(s.containerDir(id)))
 }
 

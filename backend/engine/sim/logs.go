@@ -28,7 +28,6 @@ type logFile struct {
 	size    int64
 	partial []byte // a line that has not ended
 	changed chan struct{}
-	closed  bool
 }
 
 func openLog(path string, clock *pace.Clock) (*logFile, error) {
@@ -64,7 +63,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 func (l *logFile) put() {
 	text := l.partial
 	l.partial = nil
-	if l.closed || l.size > maxLog {
+	if l.size > maxLog {
 		return
 	}
 	if l.size+int64(len(text)) > maxLog {
@@ -73,7 +72,7 @@ func (l *logFile) put() {
 	}
 	n, err := l.file.WriteString(l.clock.Now().UTC().Format(time.RFC3339Nano) + " " + string(text) + "\n")
 	if err != nil {
-		return // the disk is full: the log ends here and the command goes on
+		return // the disk is full, or the log is gone: it ends here and the command goes on
 	}
 	l.size += int64(n)
 	close(l.changed)
@@ -101,18 +100,6 @@ func (l *logFile) wait() <-chan struct{} {
 	return l.changed
 }
 
-func (l *logFile) close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil
-	}
-	l.closed = true
-	close(l.changed)
-	l.changed = make(chan struct{})
-	return l.file.Close()
-}
-
 func (s *containers) Logs(ctx context.Context, id string, opts session.LogOptions) (io.ReadCloser, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
@@ -127,77 +114,67 @@ func (s *containers) Logs(ctx context.Context, id string, opts session.LogOption
 	if err != nil {
 		return nil, notFound(id)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	reader, writer := io.Pipe()
-	go func() {
-		err := s.copyLog(ctx, id, c.log, file, opts, writer)
-		writer.CloseWithError(errors.Join(err, file.Close())) //nolint:errcheck // always nil
-	}()
-	stop := context.AfterFunc(ctx, func() { reader.CloseWithError(ctx.Err()) }) //nolint:errcheck // always nil
-	return &logReader{PipeReader: reader, stop: func() { stop(); cancel() }}, nil
-}
-
-type logReader struct {
-	*io.PipeReader
-	stop func()
-}
-
-func (r *logReader) Close() error {
-	r.stop()
-	return r.PipeReader.Close()
-}
-
-// copyLog writes a log as opts ask for it.
-func (s *containers) copyLog(ctx context.Context, id string, log *logFile, file *os.File, opts session.LogOptions,
-	w io.Writer) error {
 	if err := skipTo(file, opts.Tail); err != nil {
-		return err
+		return nil, errors.Join(err, file.Close())
 	}
-	lines := bufio.NewReader(file)
-	partial := ""
-	for {
-		wait := log.wait()
-		running := s.running(id)
-		for {
-			text, err := lines.ReadString('\n')
-			partial += text
-			if errors.Is(err, io.EOF) {
-				break
+	r := &logReader{opts: opts, log: c.log, file: file, lines: bufio.NewReader(file),
+		running: func() (bool, <-chan struct{}) { return s.running(id) }}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	return r, nil
+}
+
+// logReader reads a log as its options ask for it. Close ends a Read that waits.
+type logReader struct {
+	ctx     context.Context //nolint:containedctx // of the call that asked for the log
+	cancel  context.CancelFunc
+	opts    session.LogOptions
+	log     *logFile
+	file    *os.File
+	lines   *bufio.Reader
+	text    string // what of the line is there
+	whole   bool   // text is the rest of a whole line
+	running func() (bool, <-chan struct{})
+}
+
+func (r *logReader) Read(p []byte) (int, error) {
+	for !r.whole {
+		wait := r.log.wait()
+		running, changed := r.running()
+		text, err := r.lines.ReadString('\n')
+		r.text += text
+		switch {
+		case err == nil:
+			r.whole = true
+			if !r.opts.Timestamps {
+				_, r.text, _ = strings.Cut(r.text, " ")
 			}
-			if err != nil {
-				return err
-			}
-			if !opts.Timestamps {
-				_, partial, _ = strings.Cut(partial, " ")
-			}
-			if _, err := io.WriteString(w, partial); err != nil {
-				return err
-			}
-			partial = ""
-		}
-		if !opts.Follow || !running.now {
-			return nil
+			continue
+		case !errors.Is(err, io.EOF) || !r.opts.Follow || !running:
+			return 0, err
 		}
 		select {
 		case <-wait:
-		case <-running.changed:
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-changed:
+		case <-r.ctx.Done():
+			return 0, r.ctx.Err()
 		}
 	}
+	n := copy(p, r.text)
+	r.text, r.whole = r.text[n:], n < len(r.text)
+	return n, nil
 }
 
-// runningNow says whether a container runs, and when to look again.
-type runningNow struct {
-	now     bool
-	changed <-chan struct{}
+func (r *logReader) Close() error {
+	r.cancel()
+	return r.file.Close()
 }
 
-func (s *containers) running(id string) runningNow {
+// running says whether a container runs or is to, and when to look again.
+func (s *containers) running(id string) (now bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, ok := s.byID[id]
-	return runningNow{now: ok && (c.State.Running || c.State.Created) && !s.closed, changed: s.changed}
+	return ok && (c.State.Running || c.State.Created) && !s.closed, s.changed
 }
 
 // skipTo moves to the last n lines of a file; 0 means all of them.
@@ -205,29 +182,16 @@ func skipTo(file *os.File, n int) error {
 	if n <= 0 {
 		return nil
 	}
-	size, err := file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	buffer := make([]byte, 64<<10)
-	found := 0
-	for end := size; end > 0; {
-		start := max(0, end-int64(len(buffer)))
-		chunk := buffer[:end-start]
-		if _, err := file.ReadAt(chunk, start); err != nil {
-			return err
+	var last []int64 // where the last lines begin, and what comes after them
+	lines, at := bufio.NewReader(file), int64(0)
+	for {
+		last = append(last, at)[max(0, len(last)-n):]
+		text, err := lines.ReadString('\n')
+		if err != nil {
+			break // a line that is being written counts once it is whole
 		}
-		for i := len(chunk) - 1; i >= 0; i-- {
-			if chunk[i] != '\n' {
-				continue
-			}
-			if found++; found > n {
-				_, err := file.Seek(start+int64(i)+1, io.SeekStart)
-				return err
-			}
-		}
-		end = start
+		at += int64(len(text))
 	}
-	_, err = file.Seek(0, io.SeekStart)
+	_, err := file.Seek(last[0], io.SeekStart)
 	return err
 }

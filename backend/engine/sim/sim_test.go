@@ -44,9 +44,8 @@ func TestSimKeepsThePromisesOfAnEngine(t *testing.T) {
 		current = open(t, t.TempDir())
 		return engine.Of(current)
 	}, enginetest.Options{
-		Instance: "one", Image: "python:3.12", NoImage: "nowhere/nothing:1", Guest: true, Mounts: true, Stats: true,
+		Instance: "one", Image: "python:3.12", Guest: true, OOM: "stress --vm-bytes 1G --timeout 60",
 		Serve:     []string{"httpd", "-p", fmt.Sprint(enginetest.ServePort)},
-		Commands:  enginetest.Commands{OOM: "stress --vm-bytes 1G --timeout 60"},
 		PullImage: "julia:1.11", Evict: func(t *testing.T, ref string) {
 			if err := current.Evict(ref); err != nil {
 				t.Error(err)

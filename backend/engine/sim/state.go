@@ -71,12 +71,6 @@ func (s *Sim) load() error {
 	}
 	maps.Copy(s.labels, saved.Networks)
 	s.parts, s.made = saved.Received, saved.Committed
-	for _, parts := range s.parts { // older programs kept no more of images that were brought
-		known := slices.ContainsFunc(s.made, func(i session.Image) bool { return i.ID == parts.ID })
-		if !known && len(parts.Refs) > 0 {
-			s.made = append(s.made, imageOf(parts))
-		}
-	}
 	for _, ref := range saved.Evicted {
 		s.evicted[ref] = true
 	}

@@ -3,6 +3,7 @@ package simtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -29,8 +30,8 @@ func TestEngineKeepsThePromises(t *testing.T) {
 		return engine.Of(current)
 	}, enginetest.Options{
 		Instance: "one", Image: enginetest.ImageMinimal, PullImage: "registry.test/big:1",
-		Commands: enginetest.Commands{OOM: "stress --vm-bytes 1G --timeout 60"},
-		Stats:    true, Guest: true, Mounts: true,
+		OOM: "stress --vm-bytes 1G --timeout 60", Serve: []string{"httpd", "-p", fmt.Sprint(enginetest.ServePort)},
+		Guest: true,
 		Evict: func(t *testing.T, ref string) {
 			if err := current.Evict(ref); err != nil {
 				t.Error(err)
