@@ -49,9 +49,6 @@ type workshop struct {
 var farPrograms workshop
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == run.LabCommand { // a demo of a test has started this program
-		os.Exit(run.LabMain(os.Args[2:], nil, os.Stdin, os.Stdout, os.Stderr))
-	}
 	if len(os.Args) > 1 && os.Args[1] == run.StarterCommand {
 		os.Exit(run.StarterMain(nil, nil, os.Stdin, os.Stdout, os.Stderr))
 	}

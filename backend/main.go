@@ -64,8 +64,6 @@ func hidden(args []string, pages Pages) (exit int, handled bool) {
 	switch args[0] {
 	case nvml.ChildCommand:
 		return nvml.ChildMain(args[1:], os.Stdin, os.Stdout, os.Stderr), true
-	case run.LabCommand:
-		return run.LabMain(args[1:], pages.Notebook, os.Stdin, os.Stdout, os.Stderr), true
 	case run.StarterCommand:
 		return run.StarterMain(pages.Interface, pages.Notebook, os.Stdin, os.Stdout, os.Stderr), true
 	}

@@ -1,5 +1,4 @@
-// Package run serves a demonstration: the control plane over simulated machines,
-// with the lab server in a second process of this program.
+// Package run serves a demonstration: the control plane over simulated machines.
 package run
 
 import (
@@ -31,8 +30,6 @@ type Config struct {
 	Assets fs.FS
 	// Notebook is the page of notebooks in sessions; nil: they have none.
 	Notebook fs.FS
-	// Program starts this program, for the lab server; nil: the running one.
-	Program []string
 	// Log gets what happens; nil: the log file in the folder.
 	Log *slog.Logger
 	// Ready is called once, when it answers, with its folder; nil: nothing.
@@ -43,8 +40,8 @@ type Config struct {
 const usualPort = 7431
 
 // Demo serves the whole control plane over simulated machines until ctx ends
-// or somebody asks it to shut down: a workstation in this process and, behind the
-// tunnel, a lab server in a second one. It fails as [service.Run] does, and with
+// or somebody asks it to shut down: a workstation and, behind the tunnel, a lab
+// server. It fails as [service.Run] does, and with
 // server_start_conflict where the folder has anything else in it.
 func Demo(ctx context.Context, config Config) (err error) {
 	dir := config.Keep
@@ -67,7 +64,7 @@ func Demo(ctx context.Context, config Config) (err error) {
 	}
 	machine := demo.Workstation(options)
 	machine.Time = goes
-	d := &demonstration{machine: machine, home: place.Home{Dir: dir}, options: options, program: config.Program}
+	d := &demonstration{machine: machine, home: place.Home{Dir: dir}, options: options, notebook: config.Notebook}
 	served := service.Config{Home: d.home, Engine: local.EngineSim, Port: config.Port, UsualPort: usualPort,
 		Assets: config.Assets, Notebook: config.Notebook, SSHDir: d.home.Join("person-ssh"), Log: config.Log,
 		Demo: d, Machine: &d.machine,
@@ -80,12 +77,12 @@ func Demo(ctx context.Context, config Config) (err error) {
 
 // demonstration is a demo that is served.
 type demonstration struct {
-	home    place.Home
-	options demo.Options
-	machine demo.Machine // the workstation
-	program []string
-	lid     demo.Lid
-	lab     *lab // nil: the story has none
+	home     place.Home
+	options  demo.Options
+	machine  demo.Machine // the workstation
+	notebook fs.FS
+	lid      demo.Lid
+	lab      *lab // nil: the story has none
 }
 
 var _ service.Demo = (*demonstration)(nil)
@@ -108,7 +105,9 @@ func (d *demonstration) Start(ctx context.Context, log *slog.Logger) (stop func(
 	if !d.options.Story.HasLab() {
 		return endTime, nil
 	}
-	if d.lab, err = startLab(ctx, demo.LabHome(d.home), d.options, d.machine.Time, d.program); err != nil {
+	machine := demo.Lab(d.options)
+	machine.Time = d.machine.Time
+	if d.lab, err = startLab(ctx, demo.LabHome(d.home), machine, d.options, d.notebook); err != nil {
 		return nil, errors.Join(err, endTime())
 	}
 	return func() error { return errors.Join(d.lab.end(), endTime()) }, nil

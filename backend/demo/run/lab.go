@@ -1,11 +1,10 @@
 package run
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"time"
 
@@ -18,33 +17,56 @@ import (
 	"slipway/backend/session"
 )
 
-// LabCommand is the hidden command by which a demonstration starts its lab
-// server as a second process of this program.
-const LabCommand = "demo-lab"
-
 // labPatience is how long the lab server may take to answer.
 const labPatience = 20 * time.Second
 
-// lab is the lab server's process, seen from the demonstration.
+// lab is the lab server of a demonstration: an agent that paired computers reach
+// on loopback.
 type lab struct {
-	*child
-	home place.Home
+	home  place.Home
+	stop  context.CancelFunc
+	ready chan daemon.Status // holds one when it answers
+	ended chan error         // holds how it ended
 }
 
 // startLab starts the lab server and does not wait for it.
-func startLab(ctx context.Context, home place.Home, options demo.Options, goes demo.Time,
-	program []string) (*lab, error) {
+func startLab(ctx context.Context, home place.Home, machine demo.Machine, options demo.Options,
+	notebook fs.FS) (*lab, error) {
 	if _, err := demo.Claim(home.Dir, options); err != nil {
 		return nil, err
 	}
-	if err := demo.SaveTime(home.Dir, goes, 0); err != nil {
-		return nil, err
-	}
-	c, err := startChild(ctx, program, LabCommand, home.Dir)
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l := &lab{home: home, stop: stop, ready: make(chan daemon.Status, 1), ended: make(chan error, 1)}
+	go func() {
+		l.ended <- l.serve(ctx, service.AgentConfig{Home: home, Notebook: notebook, Machine: &machine,
+			Acts: demo.OnLab(options), Settings: daemon.Settings{Engine: local.EngineSim}})
+	}()
+	return l, nil
+}
+
+// serve listens where it did the last time, as long as nobody else does.
+func (l *lab) serve(ctx context.Context, config service.AgentConfig) error {
+	const anywhere = "127.0.0.1:0"
+	kept, err := daemon.LoadSettings(l.home)
 	if err != nil {
-		return nil, labFailed(home, err)
+		return err
 	}
-	return &lab{child: c, home: home}, nil
+	var saved error
+	config.Ready = func(status daemon.Status) {
+		kept.Engine, kept.Listen = local.EngineSim, status.Listen
+		saved = kept.Save(l.home)
+		l.ready <- status
+	}
+	config.Settings.Listen = cmp.Or(kept.Listen, anywhere)
+	err = service.RunAgent(ctx, config)
+	if session.CodeOf(err) == session.CodeListenConflict && config.Settings.Listen != anywhere {
+		config.Settings.Listen = anywhere
+		err = service.RunAgent(ctx, config)
+	}
+	if ctx.Err() != nil {
+		return saved
+	}
+	return errors.Join(err, saved)
 }
 
 // address waits until the lab server answers and returns where.
@@ -52,15 +74,14 @@ func (l *lab) address(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, labPatience)
 	defer cancel()
 	select {
-	case line := <-l.told:
-		var status daemon.Status
-		if err := json.Unmarshal(line, &status); err != nil {
-			return "", labFailed(l.home, err)
-		}
+	case status := <-l.ready:
 		address, err := hub.ParseAddress("slipway://" + status.Listen)
 		return address.String(), err
+	case err := <-l.ended:
+		l.ended <- err // end waits for it, too
+		return "", l.failed(err)
 	case <-ctx.Done():
-		return "", labFailed(l.home, ctx.Err())
+		return "", l.failed(ctx.Err())
 	}
 }
 
@@ -68,68 +89,19 @@ func (l *lab) address(ctx context.Context) (string, error) {
 func (l *lab) code(ctx context.Context) (string, error) {
 	c, err := daemon.Connect(ctx, l.home)
 	if err != nil {
-		return "", labFailed(l.home, err)
+		return "", l.failed(err)
 	}
 	code, err := c.PairCode(ctx, session.PairRequest{Owner: demo.Person, Role: session.RoleAdmin})
 	return code.Code, err
 }
 
-func labFailed(home place.Home, err error) error {
-	return &session.Error{Code: session.CodeServerFailed, Message: "The demo's lab server does not start.",
-		Hint: "Look at its log, " + daemon.LogFile(home) + ".", Err: err}
+func (l *lab) failed(err error) error {
+	return session.WrapError(err, session.CodeServerFailed, "The demo's lab server does not start.",
+		fmt.Sprintf("Look at its log, %s.", daemon.LogFile(l.home)))
 }
 
-// LabMain is the lab server of a demonstration: an agent that paired computers
-// reach on loopback, until its standard input ends. It says where it answers in
-// one line of JSON and returns the exit code of the process.
-func LabMain(args []string, notebook fs.FS, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, cancel := childContext(stdin)
-	defer cancel()
-	if len(args) != 1 {
-		fmt.Fprintln(stderr, "This command is for slipway demo.")
-		return 2
-	}
-	if err := serveLab(ctx, place.Home{Dir: args[0]}, notebook, stdout); err != nil && ctx.Err() == nil {
-		fmt.Fprintln(stderr, err)
-		return 1
-	}
-	return 0
-}
-
-// serveLab listens where it did the last time, as long as nobody else does.
-func serveLab(ctx context.Context, home place.Home, notebook fs.FS, stdout io.Writer) error {
-	options, marked, err := demo.Marked(home.Dir)
-	if err != nil {
-		return err
-	}
-	if !marked {
-		return &session.Error{Code: session.CodeStartConflict,
-			Message: fmt.Sprintf("The folder %s is not one of a demo.",
-				home.Dir), Hint: "Use slipway demo."}
-	}
-	kept, err := daemon.LoadSettings(home)
-	if err != nil {
-		return err
-	}
-	machine := demo.Lab(options)
-	if machine.Time, err = demo.Goes(home.Dir); err != nil {
-		return err
-	}
-	config := service.AgentConfig{Home: home, Settings: daemon.Settings{Engine: local.EngineSim, Listen: kept.Listen},
-		Notebook: notebook, Machine: &machine, Acts: demo.OnLab(options)}
-	config.Ready = func(status daemon.Status) {
-		kept.Engine, kept.Listen = local.EngineSim, status.Listen
-		err := kept.Save(home)
-		if line, jsonErr := json.Marshal(status); err == nil && jsonErr == nil {
-			_, _ = fmt.Fprintf(stdout, "%s\n", line) // nobody reads it: then the input ends, too
-		}
-	}
-	if kept.Listen != "" {
-		err := service.RunAgent(ctx, config)
-		if session.CodeOf(err) != session.CodeListenConflict || errors.Is(err, context.Canceled) {
-			return err
-		}
-	}
-	config.Settings.Listen = "127.0.0.1:0"
-	return service.RunAgent(ctx, config)
+// end ends the lab server and waits for it.
+func (l *lab) end() error {
+	l.stop()
+	return <-l.ended
 }

@@ -1,12 +1,16 @@
 package run
 
 import (
+	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,12 +34,14 @@ const startPatience = 30 * time.Second
 type Starter struct {
 	mu      sync.Mutex // guards what follows; held while one is started
 	running *child
-	home    place.Home // of the one that runs
 }
 
-// starterReady is the one line that a demonstration beside what is real says.
-type starterReady struct {
-	Dir string `json:"dir"`
+// child is the process of the demonstration. It ends with its standard input, so
+// it never outlives who started it.
+type child struct {
+	home  place.Home
+	input io.Closer
+	ended chan struct{}
 }
 
 // Start starts the demonstration unless it runs, and returns an address that logs
@@ -55,7 +61,7 @@ func (s *Starter) Start(ctx context.Context) (string, error) {
 			return "", startFailed(err)
 		}
 	}
-	address, err := loginTo(ctx, s.home)
+	address, err := loginTo(ctx, s.running.home)
 	if err != nil {
 		return "", startFailed(err)
 	}
@@ -67,26 +73,53 @@ func startFailed(err error) error {
 		Hint: "Try slipway demo in a terminal: it says why.", Err: err}
 }
 
-// launch starts the process and waits until it answers. The caller holds mu.
+// launch starts the process and waits until it says the folder in which it
+// answers. The caller holds mu.
 func (s *Starter) launch(ctx context.Context) error {
-	c, err := startChild(ctx, nil, StarterCommand)
+	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, StarterCommand)
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	c := &child{input: input, ended: make(chan struct{})}
+	told := make(chan string, 1)
+	go func() {
+		defer close(c.ended)
+		lines := bufio.NewReader(output)
+		line, _ := lines.ReadString('\n')
+		told <- strings.TrimSpace(line)
+		_, _ = io.Copy(io.Discard, lines) // it says nothing more
+		_ = cmd.Wait()                    // how it ended is in its log
+	}()
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	var ready starterReady
 	select {
-	case line := <-c.told:
-		err = json.Unmarshal(line, &ready)
+	case c.home.Dir = <-told:
 	case <-ctx.Done():
-		err = ctx.Err()
 	}
-	if err != nil {
-		return errors.Join(err, c.end())
+	if c.home.Dir == "" {
+		return errors.Join(errors.New("it does not answer"), ctx.Err(), c.end())
 	}
-	s.running, s.home = c, place.Home{Dir: ready.Dir}
+	s.running = c
 	return nil
+}
+
+// end ends the process and waits for it.
+func (c *child) end() error {
+	err := c.input.Close()
+	<-c.ended
+	return err
 }
 
 // loginTo asks the control plane of a folder for a one-time address.
@@ -113,11 +146,16 @@ func (s *Starter) Close() error {
 // StarterMain is the demonstration that a control plane starts beside itself. It
 // serves until its standard input ends and returns the exit code of the process.
 func StarterMain(assets, notebook fs.FS, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, cancel := childContext(stdin)
+	signal.Ignore(os.Interrupt) // it is meant for who started this process
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin) // nothing comes but the end
+		cancel()
+	}()
 	err := Demo(ctx, Config{Assets: assets, Notebook: notebook,
 		Ready: func(_ service.Ready, dir string) {
-			_ = json.NewEncoder(stdout).Encode(starterReady{Dir: dir}) // nobody reads it: then the input ends, too
+			_, _ = fmt.Fprintln(stdout, dir) // nobody reads it: then the input ends, too
 		}})
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(stderr, err)

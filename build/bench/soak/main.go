@@ -1,7 +1,7 @@
 // Command soak serves a demonstration for hours of its own time, with somebody who
 // looks at it, opens terminals, launches, ends, and closes the lid. It prints
-// how long it takes to be ready, and once an hour of its time how much memory and how many goroutines both of its
-// processes have, and fails where they grow, where the books do not balance, or
+// how long it takes to be ready, and once an hour of its time how much memory and how many goroutines it has,
+// and fails where they grow, where the books do not balance, or
 // where a log complains.
 package main
 
@@ -28,9 +28,6 @@ func main() {
 	if os.Getenv(profilesVariable) != "" {
 		runtime.MemProfileRate = 4 << 10 // bytes; what grows is small
 	}
-	if len(os.Args) > 1 && os.Args[1] == run.LabCommand {
-		os.Exit(lab(os.Args[2:]))
-	}
 	var s soak
 	flag.IntVar(&s.speed, "speed", demo.MostSpeed, "how much faster time goes by")
 	flag.DurationVar(&s.length, "for", time.Hour, "how long it is served")
@@ -46,33 +43,6 @@ func main() {
 	}
 	fmt.Println("All is well.")
 }
-
-// lab is the second process of the demonstration, which is watched as the first is.
-func lab(args []string) int {
-	said := &once{Writer: os.Stdout}
-	if every, err := time.ParseDuration(os.Getenv(everyVariable)); err == nil && len(args) == 1 {
-		said.then = func() { go watch(context.Background(), "lab", place.Home{Dir: args[0]}.Join(figuresName), every) }
-	}
-	return run.LabMain(args, nil, os.Stdin, said, os.Stderr)
-}
-
-// once does something after the first write, which says that the lab answers.
-type once struct {
-	io.Writer
-	then func()
-}
-
-func (o *once) Write(p []byte) (int, error) {
-	n, err := o.Writer.Write(p)
-	if o.then != nil {
-		o.then()
-		o.then = nil
-	}
-	return n, err
-}
-
-// everyVariable says to the lab server how often it is to look at itself.
-const everyVariable = "SLIPWAY_SOAK_EVERY"
 
 // soak is one run.
 type soak struct {
@@ -90,16 +60,12 @@ func (s soak) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.Setenv(everyVariable, s.every.String()); err != nil {
-		return err
-	}
 	home := place.Home{Dir: dir}
 	if err := s.serve(ctx, home); err != nil {
 		return err
 	}
 	return errors.Join(
-		s.judgeFigures(home.Join(figuresName)), s.judgeFigures(demo.LabHome(home).Join(figuresName)),
-		judgeBooks(home), judgeBooks(demo.LabHome(home)), judgeLogs(home),
+		s.judgeFigures(home.Join(figuresName)), judgeBooks(home), judgeBooks(demo.LabHome(home)), judgeLogs(home),
 	)
 }
 

@@ -1,20 +1,11 @@
 package main
 
 import (
-	"os"
 	"testing"
 	"time"
 
 	"slipway/backend/demo"
-	"slipway/backend/demo/run"
 )
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == run.LabCommand { // the demonstration has started this program
-		os.Exit(lab(os.Args[2:]))
-	}
-	os.Exit(m.Run())
-}
 
 // TestADemoIsServedForAWhile is the first 20 minutes of what make soak does for 60 hours.
 func TestADemoIsServedForAWhile(t *testing.T) {
