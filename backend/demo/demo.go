@@ -60,19 +60,16 @@ const MostSpeed = 60
 // check fails with server_start_invalid where there is no such story or speed.
 func (o Options) check() error {
 	if o.Speed < 0 || o.Speed > MostSpeed {
-		return &session.Error{Code: session.CodeServerInvalid,
-			Message: fmt.Sprintf("A demo cannot go by at %d times the usual speed.", o.Speed),
-			Hint:    fmt.Sprintf("Choose a speed from 1 to %d.", MostSpeed)}
+		return session.NewError(session.CodeServerInvalid,
+			fmt.Sprintf("A demo cannot go by at %d times the usual speed.", o.Speed),
+			fmt.Sprintf("Choose a speed from 1 to %d.", MostSpeed))
 	}
 	if o.Story == "" || slices.Contains(Stories, o.Story) {
 		return nil
 	}
-	names := make([]string, len(Stories))
-	for i, story := range Stories {
-		names[i] = string(story)
-	}
-	return &session.Error{Code: session.CodeServerInvalid, Message: fmt.Sprintf("There is no story %q.", o.Story),
-		Hint: "Choose one of " + strings.Join(names, ", ") + "."}
+	names := strings.Trim(strings.ReplaceAll(fmt.Sprint(Stories), " ", ", "), "[]")
+	return session.NewError(session.CodeServerInvalid, fmt.Sprintf("There is no story %q.", o.Story),
+		"Choose one of "+names+".")
 }
 
 // Person is who the demonstration is told of; the lab server has others, too.

@@ -44,9 +44,9 @@ func Claim(dir string, asked Options) (Options, error) {
 		return asked, unusable(dir, err)
 	}
 	if len(entries) > 0 {
-		return asked, &session.Error{Code: session.CodeStartConflict,
-			Message: fmt.Sprintf("The folder %s has other things in it.", dir),
-			Hint:    "Name an empty folder, or one that a demo was kept in."}
+		return asked, session.NewError(session.CodeStartConflict,
+			fmt.Sprintf("The folder %s has other things in it.", dir),
+			"Name an empty folder, or one that a demo was kept in.")
 	}
 	return asked, keep(dir, markName, asked)
 }
@@ -56,9 +56,9 @@ func agree(dir string, kept, asked Options) error {
 	if (asked.Seed == 0 || asked.Seed == kept.Seed) && (asked.Story == "" || asked.Story == kept.Story) {
 		return nil
 	}
-	return &session.Error{Code: session.CodeStartConflict,
-		Message: fmt.Sprintf("The demo in %s was begun with seed %d and the story %s.", dir, kept.Seed, kept.Story),
-		Hint:    "Leave --seed and --story out to go on with it, or name another folder."}
+	return session.NewError(session.CodeStartConflict,
+		fmt.Sprintf("The demo in %s was begun with seed %d and the story %s.", dir, kept.Seed, kept.Story),
+		"Leave --seed and --story out to go on with it, or name another folder.")
 }
 
 // keep writes what a demonstration knows into a file of its folder.
@@ -77,8 +77,8 @@ func keep(dir, name string, known any) error {
 }
 
 func unusable(dir string, err error) error {
-	return &session.Error{Code: session.CodeDiskFull, Message: fmt.Sprintf("The folder %s cannot be used.", dir),
-		Hint: "Make it writable, or name another: slipway demo --keep DIR", Err: err}
+	return session.WrapError(err, session.CodeDiskFull, fmt.Sprintf("The folder %s cannot be used.", dir),
+		"Make it writable, or name another: slipway demo --keep DIR")
 }
 
 // Marked reads the mark of a folder, if it has one.
@@ -95,9 +95,8 @@ func Marked(dir string) (Options, bool, error) {
 		err = o.check()
 	}
 	if err != nil {
-		return o, false, &session.Error{Code: session.CodeStartConflict,
-			Message: fmt.Sprintf("The mark of the demo in %s cannot be read.", dir), Hint: "Name another folder.",
-			Err: err}
+		return o, false, session.WrapError(err, session.CodeStartConflict,
+			fmt.Sprintf("The mark of the demo in %s cannot be read.", dir), "Name another folder.")
 	}
 	return o, true, nil
 }
@@ -128,32 +127,25 @@ const settled = time.Minute
 // may just be on its way to be held.
 func sweep(home place.Home) error {
 	mark, err := os.Stat(home.Join(markName))
-	if err != nil || time.Since(mark.ModTime()) < settled {
-		return ignoreGone(err)
-	}
-	for _, part := range []place.Home{home, LabHome(home)} {
-		if _, err := os.Stat(part.Dir); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		lock, err := part.Lock()
-		if errors.Is(err, place.ErrLocked) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := lock.Close(); err != nil {
-			return err
-		}
-	}
-	return os.RemoveAll(home.Dir)
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && time.Since(mark.ModTime()) < settled {
 		return nil
 	}
-	return err
+	for _, part := range []place.Home{home, LabHome(home)} {
+		if _, gone := os.Stat(part.Dir); err != nil || errors.Is(gone, fs.ErrNotExist) {
+			continue
+		}
+		var lock *place.Lock
+		if lock, err = part.Lock(); errors.Is(err, place.ErrLocked) {
+			return nil
+		}
+		if err == nil {
+			err = lock.Close()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(home.Dir)
 }
 
 // LabHome is the folder of the lab server's agent.

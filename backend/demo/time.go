@@ -64,27 +64,18 @@ func SaveTime(dir string, t Time, ahead time.Duration) error {
 	return keep(dir, timeName, t)
 }
 
-// Goes reads the time of a folder, as somebody else keeps it.
-func Goes(dir string) (t Time, err error) {
+// GoesOn is the time of a demonstration that is served in a folder from now on.
+// One that was kept goes on no earlier than it came.
+func GoesOn(dir string, o Options) (Time, error) {
+	now, t := time.Now(), Time{}
 	data, err := os.ReadFile(filepath.Join(dir, timeName))
 	if err == nil {
 		err = json.Unmarshal(data, &t)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return t, unusable(dir, err)
 	}
-	return t, nil
-}
-
-// GoesOn is the time of a demonstration that is served in a folder from now on.
-// One that was kept goes on no earlier than it came.
-func GoesOn(dir string, o Options) (Time, error) {
-	now := time.Now()
-	t, err := Goes(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return t, err
-	}
-	if err != nil || t.Shown.Before(now) {
+	if t.Shown.Before(now) {
 		t.Shown = now
 	}
 	if t.First.IsZero() {

@@ -16,10 +16,6 @@ func TestTheTimeOfADemoNeverGoesBack(t *testing.T) {
 	if first.Speed != 60 || !first.Shown.Equal(first.First) {
 		t.Errorf("%+v", first)
 	}
-	told, err := Goes(dir) // as the lab server reads it
-	if err != nil || told.Clock().Now().Before(first.First) || told.Moment()().BootID != first.Moment()().BootID {
-		t.Errorf("%+v, %v", told, err)
-	}
 	first.Shown = first.Shown.Add(60 * time.Hour) // that have gone by
 	last := first.Moment()()
 	if err := SaveTime(dir, first, 0); err != nil {

@@ -24,8 +24,8 @@ func (s *images) Pull(ctx context.Context, ref string, _ bool, progress func(ses
 	}
 	image, ok := s.published(ref)
 	if !ok {
-		return false, session.Because(session.CodePullNotFound, session.Say("simPullNotFound", session.Fill("image", ref)),
-			session.Say("simPullNotFoundHint")).Failure(nil)
+		return false, session.Because(session.CodePullNotFound,
+			session.Say("simPullNotFound", session.Fill("image", ref)), session.Say("simPullNotFoundHint")).Failure(nil)
 	}
 	if err := s.pause(ctx, pullDelay); err != nil {
 		return false, err
