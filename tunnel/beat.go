@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Stats is what a tunnel knows of itself.
+// Stats describes a tunnel at one moment.
 type Stats struct {
 	RTT       time.Duration // smoothed round trip of the heartbeat
 	BaseRTT   time.Duration // the shortest seen
@@ -20,7 +20,7 @@ type Stats struct {
 	Window    int           // bytes of bulk that may be on their way
 }
 
-// Stats returns what the tunnel knows of itself now.
+// Stats describes the tunnel now.
 func (t *Tunnel) Stats() Stats {
 	t.mu.Lock()
 	carriers := t.carriers()
@@ -33,8 +33,8 @@ func (t *Tunnel) Stats() Stats {
 	return s
 }
 
-// Probe asks the peer for a sign of life over the first carrier and waits for it. It fails with ctx's error or, when
-// the tunnel has ended, net.ErrClosed.
+// Probe asks the peer for a sign of life over the first carrier and waits for it.
+// It fails with ctx's error or, when the tunnel has ended, net.ErrClosed.
 func (t *Tunnel) Probe(ctx context.Context) error {
 	answered := make(chan struct{})
 	if !t.ping(answered) {
@@ -78,7 +78,7 @@ func (t *Tunnel) ping(answered chan struct{}) bool {
 	return true
 }
 
-// ponged takes the answer to a number, and to all before it, in.
+// ponged handles the answer to a number, and to all before it.
 func (t *Tunnel) ponged(value uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +101,7 @@ func (t *Tunnel) ponged(value uint64) {
 	}
 }
 
-// measured takes a round trip in.
+// measured adds a round trip to the averages.
 func (t *Tunnel) measured(rtt time.Duration) {
 	old := time.Duration(t.smoothRTT.Load())
 	if old == 0 {
@@ -138,7 +138,7 @@ func (t *Tunnel) beat() {
 			default:
 				c.answer(func(c *carrier) {
 					if len(c.pings) == 0 {
-						c.pings = append(c.pings, 0) // nothing is measured by it
+						c.pings = append(c.pings, 0) // it measures nothing
 					}
 				})
 			}
@@ -153,11 +153,11 @@ const (
 	pathUnknown pathKind = iota
 	pathShort            // the gate steps aside
 	pathLong
-	pathLossy // long, and it loses packets by itself
+	pathLossy // long, and it loses packets even without congestion
 )
 
-// settle sets the socket when the path has turned out to be of another kind, and
-// the rate that the kernel keeps to where packets are lost.
+// settle sets the socket when the kind of the path has changed, and the rate that
+// the kernel keeps to where packets are lost.
 func (c *carrier) settle(now time.Time) {
 	c.mu.Lock()
 	kind, rate := c.gate.kind(now), c.gate.kernelRate(now)
@@ -178,7 +178,7 @@ func (c *carrier) settle(now time.Time) {
 	}
 }
 
-// differs reports whether a rate has changed so much that the kernel is told.
+// differs reports whether a rate has changed enough to tell the kernel.
 func differs(now, before uint64) bool {
 	return (now == 0) != (before == 0) || max(now, before)-min(now, before) > before/20
 }

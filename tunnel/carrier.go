@@ -23,7 +23,7 @@ const (
 )
 
 // carrier is one connection of a tunnel, with the library's session on it. One
-// goroutine sends: whoever writes to a stream leaves the bytes with the stream,
+// goroutine sends: a writer leaves its bytes with the stream,
 // and the sender has the library write them from there in order of urgency, in
 // turn among streams of equal urgency, so that nothing waits in a queue behind
 // bulk. What the library wrote it takes from the [conduit] and sends.
@@ -49,7 +49,7 @@ type carrier struct {
 	lastHeard atomic.Int64 // nanoseconds since 1970
 }
 
-// ends tells of the end of a carrier.
+// ends describes the end of a carrier.
 type ends struct {
 	err  error         // why; guarded by the carrier's mu
 	lost chan struct{} // closed when it has ended

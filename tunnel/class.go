@@ -6,7 +6,7 @@ import (
 )
 
 // Class says how urgently the bytes of a stream want to travel. It is chosen
-// by whoever opens the stream and known to both sides.
+// by the side that opens the stream and known to both sides.
 type Class uint8
 
 // The classes. Control carries requests and small answers, Interactive carries

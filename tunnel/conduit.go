@@ -22,8 +22,8 @@ const (
 
 // conduit is the connection that the library multiplexes over. What the library
 // writes waits here for the carrier's sender, so that the library never waits
-// for the network; what arrives is checked here first, since the library by
-// itself would take anything.
+// for the network; what arrives is checked here first, since the library
+// would accept anything.
 type conduit struct {
 	c *carrier
 	frames
@@ -33,14 +33,14 @@ type conduit struct {
 	unread  atomic.Int64  // bytes of signals that were handed out and not yet understood
 	noticed chan struct{} // fewer of them
 	unmet   chan struct{} // one token for each stream that the library has not handed over
-	over    chan struct{} // closed when the library reads no more
+	over    chan struct{} // closed when the library has stopped reading
 	why     error         // is set before over is closed
 
 	mu      sync.Mutex // guards what follows
 	out     []byte     // frames to be sent
 	spare   []byte     // a buffer for the next ones
 	filling bool       // the sender has the library write, and will look
-	stopped bool       // nothing is sent any more
+	stopped bool       // sending has ended
 }
 
 // frames is what was read and not yet handed out. It belongs to the library's
@@ -87,7 +87,7 @@ func (p *conduit) read(b []byte) (int, error) {
 	n, err := p.r.Read(b[:min(len(b), p.left)])
 	p.left -= n
 	if n > 0 || err == nil {
-		return n, nil // the error comes back by itself
+		return n, nil // the next call returns the error
 	}
 	return 0, fmt.Errorf("tunnel: read: %w", err)
 }
@@ -246,7 +246,7 @@ func (p *conduit) Write(b []byte) (int, error) { return p.WriteBuffers([][]byte{
 // Close closes the connection.
 func (p *conduit) Close() error { return p.c.conn.Close() }
 
-// fill is told that the sender has the library write now.
+// fill notes that the sender lets the library write now.
 func (p *conduit) fill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

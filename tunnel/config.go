@@ -94,7 +94,7 @@ func (e *VersionError) Older() bool { return e.TheirsMax < e.OursMin }
 
 // What a handshake or a tunnel ends with.
 var (
-	// ErrHandshake means that what answered is no Slipway tunnel, or a broken one.
+	// ErrHandshake means that the peer does not speak this protocol, or breaks it.
 	ErrHandshake = errors.New("tunnel: the peer does not sendSignals the tunnel's handshake")
 	// ErrDowngrade means that somebody tried to have an older version chosen.
 	ErrDowngrade = errors.New("tunnel: the version chosen is not the best that both sides sendSignals")

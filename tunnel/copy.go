@@ -2,17 +2,17 @@ package tunnel
 
 import "time"
 
-// Where the path loses packets by itself, what is lost on the carrier of the key
-// strokes holds up all behind it for more than a round trip. There small pieces
-// of urgent streams go on the other carrier too, and whichever comes first
-// counts: hardly ever do both wait for what was lost at the same time.
+// Where the path loses packets without congestion, a lost packet on the carrier of
+// the key strokes delays all that follows by more than a round trip. There small
+// pieces of urgent streams are sent on the other carrier too, and the first to
+// arrive counts: both carriers rarely wait for a lost packet at the same time.
 const (
 	maxCopy   = 200     // bytes of a stream that are worth sending twice
 	maxCopies = 4 << 10 // bytes of them that wait for the other carrier
 )
 
-// copies is when this side sends copies, as nanoseconds since 1970 until which
-// it does.
+// copies reports whether this side sends copies: found because it has noticed
+// losses, asked because the peer has.
 func (t *Tunnel) copies(now time.Time) (found, asked bool) {
 	n := now.UnixNano()
 	return n < t.lossy.Load(), n < t.asked.Load()
@@ -49,8 +49,8 @@ func (c *carrier) sendCopies() {
 	c.copied = c.copied[:0]
 }
 
-// copyArrived takes a copy in. That of a stream that is over, or has not begun,
-// is of no use.
+// copyArrived handles a copy. It ignores one of a stream that is over, or has not
+// begun.
 func (c *carrier) copyArrived(s signal) error {
 	if s.asked {
 		c.t.asked.Store(time.Now().Add(gateLossy).UnixNano())

@@ -16,7 +16,7 @@ var (
 	errTooMuch  = fmt.Errorf("%w: more bytes than granted", ErrProtocol)
 )
 
-// read takes in what the peer says, until it ends. It returns ErrClosedByPeer
+// read handles what the peer sends, until it ends. It returns ErrClosedByPeer
 // after a goodbye.
 func (c *carrier) read() error {
 	signals, err := c.accept()
@@ -32,7 +32,7 @@ func (c *carrier) read() error {
 }
 
 // accept returns the next stream that the peer has opened. The library would
-// close it when nobody knows it any more, which is for the tunnel to decide.
+// close it once it is garbage, but only the tunnel may close streams.
 func (c *carrier) accept() (*smux.Stream, error) {
 	s, err := c.session.AcceptStream()
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *carrier) answers() *carrier {
 }
 
 // handleStream takes a signal of one stream in. Those of streams that are over
-// are none of our business any more.
+// no longer matter.
 func (c *carrier) handleStream(s signal) error {
 	f := c.find(s.id)
 	if f == nil {
@@ -155,7 +155,7 @@ func (c *carrier) handleStream(s signal) error {
 	return nil
 }
 
-// ended is told that the peer has sent its last byte, and how many it sent.
+// ended notes that the peer has sent its last byte, and how many it sent.
 func (f *flow) ended(count uint32) error {
 	all := f.reach(endReceived)
 	if f.in.arrived.Load() != count || f.in.awaits() {
@@ -194,7 +194,7 @@ func (c *carrier) opened(id, class uint32) error {
 	return nil
 }
 
-// meet takes the library's stream over. It reports false when it has no use.
+// meet takes over the library's stream. It reports false when it does not need it.
 func (f *flow) meet(s *smux.Stream) bool {
 	if !f.in.meet(s) {
 		return false

@@ -1,5 +1,5 @@
-// Package tunnel makes connections carry many streams. It knows nothing of
-// sessions or devices and runs over anything that is a [net.Conn].
+// Package tunnel carries many streams over one connection, or two. It knows
+// nothing of sessions or devices and runs over any [net.Conn].
 //
 // A [Tunnel] leads to another machine. [Dial] makes one over the carriers of a
 // [Dialer], a [Host] on the other side takes them in, and either side opens
@@ -14,7 +14,7 @@
 // the sessions of a Tunnel, one for each carrier, the tunnel decides what is sent
 // next and checks what arrives: the library bounds neither the bytes of one
 // stream, nor the streams that a peer opens, nor what a frame of a single byte
-// costs, and reads nothing for anybody once all of its memory is used.
+// costs, and stops reading for all streams once all of its memory is used.
 //
 // The library is pinned to 1.5.34. With 1.5.50 eight bulk streams over loopback
 // carry a tenth less. From 1.5.55 on a stream that the peer has closed still takes

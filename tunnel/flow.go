@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// asyncBytes is how many bytes of one stream wait for their turn without
-// holding up whoever wrote them, in bytes.
+// asyncBytes is how many bytes of one stream may wait for their turn without
+// blocking their writer.
 const asyncBytes = 16 << 10
 
 // keptBytes is how large an empty buffer a stream keeps, in bytes.
@@ -65,7 +65,7 @@ type outbox struct {
 	taken   chan struct{}
 	granted uint32 // bytes consumed by the peer
 	window  uint32 // that the peer allows beyond them
-	fin     bool   // this side writes no more
+	fin     bool   // this side has stopped writing
 	finSent bool
 	noWrite error     // why no write is taken; nil while they are
 	writeBy time.Time // when writes fail; zero: never
@@ -174,7 +174,7 @@ func (f *flow) reach(what uint32) uint32 {
 	return now
 }
 
-// appendControl appends what there is to say of the stream. The caller holds
+// appendControl appends the stream's signals that are due. The caller holds
 // c.mu.
 func (f *flow) appendControl(b []byte) []byte {
 	due := f.due
@@ -329,7 +329,7 @@ func (f *flow) tell(what uint8) {
 	f.c.due(f, what)
 }
 
-// stopped is told when the peer reads no more: waiting bytes are dropped and
+// stopped notes that the peer has stopped reading: waiting bytes are dropped and
 // the end is sent.
 func (f *flow) stopped() {
 	f.c.mu.Lock()
@@ -340,7 +340,7 @@ func (f *flow) stopped() {
 	f.c.ready(f)
 }
 
-// lost is told when nothing more can be sent or received.
+// lost notes that nothing more can be sent or received.
 func (f *flow) lost(err error) {
 	f.c.mu.Lock()
 	if f.noWrite == nil {

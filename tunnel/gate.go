@@ -31,8 +31,8 @@ const (
 // gate decides how many paced bytes may be on their way over one carrier. The
 // peer sends back every mark that it receives; from how long that takes, the
 // gate knows how full the path's queue is, and keeps the bytes without an answer
-// in a window that aims at 5 ms of queue. See SPEC.md, "The gate". It is no more
-// than arithmetic: the carrier's mutex guards it and its clock is an argument.
+// in a window that aims at 5 ms of queue. See SPEC.md, "The gate". It is
+// only arithmetic: the carrier's mutex guards it and its clock is an argument.
 type gate struct {
 	start  time.Time
 	window int
@@ -260,7 +260,7 @@ func (g *gate) sample(rtt, way time.Duration, now time.Time) {
 	}
 }
 
-// see takes in what the kernel knows.
+// see adds what the kernel knows.
 func (g *gate) see(s seen, now time.Time) {
 	if s.again > g.seen.again {
 		g.mended = g.sent
@@ -349,7 +349,7 @@ func (g *gate) follow(queue, target time.Duration, now time.Time) {
 		g.growing, g.low = false, 0
 		g.high++
 	case !g.limited:
-		return // whoever sends has less to say than the path would take
+		return // less is being sent than the path could carry
 	case queue < target/4:
 		g.high = 0
 		g.low++
@@ -367,7 +367,7 @@ func (g *gate) follow(queue, target time.Duration, now time.Time) {
 	g.hold = float64(g.window) < 0.95*w
 }
 
-// lost is told that packets were lost. While the window aims at so short a
+// lost notes that packets were lost. While the window aims at so short a
 // queue, it is not a full queue that loses them but the path, by itself; there
 // the bulk of one carrier waits for what is sent again anyway, and a queue is of
 // no use to it.

@@ -162,7 +162,7 @@ func greet(conn net.Conn, c Config, want uint8, id tunnelID, s secret) (greeting
 	return g, sendMessage(conn, proof(s, asked, answer))
 }
 
-// judge says whether the dialling side goes on with what the host answered.
+// judge says whether the dialling side accepts what the host answered.
 func judge(w welcome, ours versionRange) error {
 	switch w.Status {
 	case statusFine:

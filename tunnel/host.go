@@ -164,8 +164,8 @@ func refuse(c Carrier, w welcome) error {
 	return fmt.Errorf("%w: status %d", ErrRefused, w.Status)
 }
 
-// book keeps room for a tunnel, or returns nil. A tunnel that nobody has
-// accepted yet takes room even when it has ended.
+// book keeps room for a tunnel, or returns nil. A tunnel that has not
+// been accepted yet takes room even when it has ended.
 func (h *Host) book(id tunnelID) *booking {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -208,7 +208,7 @@ func (h *Host) Accept(ctx context.Context) (*Tunnel, error) {
 	}
 }
 
-// Close ends every tunnel and every handshake. Serve takes no carrier any more.
+// Close ends every tunnel and every handshake. From then on Serve refuses carriers.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	if h.closed {

@@ -44,7 +44,7 @@ type inbox struct {
 	credit
 	until    time.Time // the deadline of reads
 	ended    error     // what reads return when nothing waits; nil while open
-	closed   bool      // this side reads no more
+	closed   bool      // this side has stopped reading
 	retired  bool      // the library has forgotten the stream, or is to
 	released bool      // the window's growth was given back; it stays as it is
 }
@@ -61,7 +61,7 @@ type waiting struct {
 type credit struct {
 	consumed uint32 // bytes that the reader took, ever
 	update   uint32 // of them told to the peer's library
-	updated  bool   // it was told
+	updated  bool   // the peer knows the window
 	told     uint32 // of them told to the peer
 	window   uint32
 	grown    time.Time // when the window was last measured against the reader
@@ -106,7 +106,7 @@ func (in *inbox) awaits() bool {
 	return in.early > 0
 }
 
-// release returns by how much the window has grown, once; it grows no more.
+// release returns by how much the window has grown, and ends its growth.
 func (in *inbox) release() int64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -121,7 +121,7 @@ func (in *inbox) release() int64 {
 // waits for nothing.
 func longAgo() time.Time { return time.Unix(1, 0) }
 
-// meet takes the library's stream over. It reports false when it has no use.
+// meet takes over the library's stream. It reports false when it does not need it.
 func (in *inbox) meet(s *smux.Stream) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -132,7 +132,7 @@ func (in *inbox) meet(s *smux.Stream) bool {
 	return !in.retired
 }
 
-// end notes that no more will come; why is io.EOF for the peer's own end. What
+// end notes that nothing more will arrive; why is io.EOF for the peer's own end. What
 // has arrived can still be read.
 func (in *inbox) end(why error) {
 	in.mu.Lock()
@@ -185,7 +185,7 @@ func (in *inbox) setDeadline(at time.Time) {
 	}
 }
 
-// state says whether a read may go on, and what it returns if it finds nothing.
+// state says whether a read may continue, and what it returns if it finds nothing.
 func (in *inbox) state() (ended, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -200,7 +200,7 @@ func (in *inbox) state() (ended, err error) {
 
 // Read reads what has arrived. The end is io.EOF when the peer ended its bytes,
 // net.ErrClosed when this side closed the stream, and io.ErrUnexpectedEOF when
-// the connection was lost, so that nobody takes half an answer for a whole one.
+// the connection was lost, so that half an answer is not mistaken for a whole one.
 func (f *flow) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -217,7 +217,7 @@ func (f *flow) Read(p []byte) (int, error) {
 			return copy(p, piece), nil
 		}
 		n, err := f.in.stream.Read(p)
-		if n > 0 { // an error beside it comes back by itself
+		if n > 0 { // the next call returns an error beside it
 			f.took(n)
 			return n, nil
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// LineState is what a [Line] is about.
+// LineState is what a [Line] is doing.
 type LineState string
 
 // The states. A line that is probing has a peer that has gone silent and is
@@ -38,7 +38,7 @@ type LineStatus struct {
 	Version   int       // that it speaks
 }
 
-// DownError says that there is no tunnel now. It tells nothing of the far side.
+// DownError says that there is no tunnel now. It says nothing about the far side.
 type DownError struct {
 	State     LineState
 	Since     time.Time
@@ -61,8 +61,8 @@ func (e *DownError) Unwrap() error { return e.Err }
 type LineConfig struct {
 	Dialer Dialer
 	Tunnel Config // of each tunnel
-	// NeedsPerson reports whether an attempt failed so that trying again is of
-	// no use, or of harm, before a person has done something. nil: only what
+	// NeedsPerson reports whether an attempt failed so that trying again is
+	// useless, or harmful, before a person has done something. nil: only what
 	// fails with [ErrWouldAsk].
 	NeedsPerson func(error) bool
 	// Attempt is how long one silent attempt may take; 0: 20 s.
@@ -87,11 +87,11 @@ type link interface {
 // tunnel is lost it dials another one: streams end with their tunnel, and
 // whatever lives longer resumes on the next. All methods are safe for concurrent use.
 //
-// A peer that is silent is asked for a sign of life, and given up after two
-// questions without an answer. Meanwhile a fresh tunnel is dialled already: a
-// connection that was cut recovers by itself much later than the path does.
-// Attempts that nobody watches are silent. What they cannot do without a person
-// stops them until [Line.Reconnect].
+// A peer that is silent is asked for a sign of life, and its tunnel ends
+// after two questions without an answer. Meanwhile a fresh tunnel is dialled already: a
+// connection that was cut recovers much later than the path does.
+// Attempts in the background are silent. When they need a person, they stop until
+// [Line.Reconnect].
 type Line struct {
 	config   LineConfig
 	nudges   chan struct{} // of capacity 1
@@ -106,9 +106,9 @@ type Line struct {
 	over    bool // Run has returned
 }
 
-// manualTry is a person's wish to be connected.
+// manualTry is a person's request to connect.
 type manualTry struct {
-	ctx  context.Context //nolint:containedctx // of the person's request, which the try serves
+	ctx  context.Context //nolint:containedctx // of the person's request
 	done chan error      // of capacity 1
 }
 
@@ -127,7 +127,7 @@ func NewLine(config LineConfig) *Line {
 		config.dial = func(ctx context.Context, d Dialer, c Config) (link, error) {
 			t, err := Dial(ctx, d, c)
 			if err != nil {
-				return nil, err // not a nil tunnel in disguise
+				return nil, err // an interface that holds a nil tunnel is not nil
 			}
 			return t, nil
 		}
@@ -158,8 +158,8 @@ func (l *Line) Open(ctx context.Context, class Class) (Stream, error) {
 	return &attachedStream{Stream: stream, detach: sync.OnceFunc(func() { l.attached.Add(-1) })}, nil
 }
 
-// attachedStream is one that somebody waits on, so that the peer's silence is
-// noticed quickly.
+// attachedStream is a stream that a person or a transfer waits on, so the peer's
+// silence must be noticed quickly.
 type attachedStream struct {
 	Stream
 	detach func()
@@ -217,8 +217,8 @@ func (l *Line) Status() (LineStatus, <-chan struct{}) {
 	return s, changed
 }
 
-// Nudge says that the network may have changed or that the machine woke up:
-// the line looks at once.
+// Nudge says that the network may have changed or that the machine woke up: the
+// line checks its tunnel at once.
 func (l *Line) Nudge() {
 	select {
 	case l.nudges <- struct{}{}:
@@ -226,9 +226,9 @@ func (l *Line) Nudge() {
 	}
 }
 
-// Reconnect tries at once, as a person wishes who can be asked, and returns
-// when a tunnel is up or this try has failed. Where a tunnel is up it only makes
-// sure of that.
+// Reconnect tries at once, on behalf of a person who can answer questions, and
+// returns when a tunnel is up or this attempt has failed. If a tunnel is up, it
+// only checks it.
 func (l *Line) Reconnect(ctx context.Context) error {
 	try := manualTry{ctx: ctx, done: make(chan error, 1)}
 	for {
@@ -255,7 +255,7 @@ func (l *Line) Reconnect(ctx context.Context) error {
 	}
 }
 
-// publish changes the status and tells of it.
+// publish changes the status and announces it.
 func (l *Line) publish(change func(s *LineStatus)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

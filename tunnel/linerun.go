@@ -27,7 +27,7 @@ const (
 	// checkFirst is how long a check that something here made waits for the
 	// answer before it dials as well.
 	checkFirst = 50 * time.Millisecond
-	// A tunnel that lives for less than steady is brief; after so many of them
+	// A tunnel that lives for less than steady is brief; after maxBrief of them
 	// in a row the next attempt waits.
 	steady   = 10 * time.Second
 	maxBrief = 3
@@ -35,11 +35,11 @@ const (
 	// for the old one to answer.
 	holdFresh = 150 * time.Millisecond
 	// Pauses between two attempts begin and end with these, and are a tenth of
-	// the outage between: who was away for a minute is back within seconds.
+	// the outage between: after an outage of a minute the line is up within seconds.
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
 	// maxAttempts is how many attempts run at a time: the oldest for those whose
-	// network is slow, the newest for those whose network has just come back.
+	// network is slow, the newest for those whose network has just returned.
 	maxAttempts = 3
 )
 
@@ -72,8 +72,8 @@ func stopped() *time.Timer {
 	return t
 }
 
-// lineRun is what Run knows. One goroutine uses it; attempts and questions have
-// goroutines of their own, which tell it their end.
+// lineRun is the state of Run. One goroutine uses it; attempts and questions have
+// goroutines of their own, which send it their results.
 type lineRun struct {
 	line   *Line
 	config LineConfig
@@ -91,10 +91,10 @@ type lineRun struct {
 // current is the tunnel that is up.
 type current struct {
 	up       link      // nil: none
-	byPerson bool      // it was dialled for somebody who could be asked
+	byPerson bool      // it was dialled for a person who could be asked
 	carriers int       // that it had when it was last looked at
 	received uint64    // by it, when it was last looked at
-	heard    time.Time // something of the peer, as far as was seen
+	heard    time.Time // the last time that something of the peer was seen
 	since    time.Time // when it came up
 }
 
@@ -104,17 +104,17 @@ type checks struct {
 	question int       // number of the newest question
 	silent   int       // questions without an answer
 	suspect  bool      // it did not answer in time
-	checking bool      // it is asked because something happened here
+	checking bool      // it is asked because the network here may have changed
 	answers  chan answered
 }
 
 // dials are the attempts to bring up another tunnel.
 type dials struct {
-	trouble  time.Time // since when there is, for the pauses
-	brief    int       // tunnels in a row that did not live long
+	trouble  time.Time // when it began, which sets the pauses
+	brief    int       // short-lived tunnels in a row
 	attempts map[*attempt]bool
 	fresh    *attempted // dialled while another is up and being checked; nil: none
-	waits    error      // what waits for a person
+	waits    error      // why a person is needed
 	results  chan attempted
 }
 
@@ -122,8 +122,8 @@ type dials struct {
 type attempt struct {
 	began  time.Time
 	cancel context.CancelFunc
-	manual []manualTry // whose wish it is; empty: nobody watches
-	given  bool        // it was given up
+	manual []manualTry // the requests it serves; empty: made in the background
+	given  bool        // it was cancelled by the line
 }
 
 func (a *attempt) giveUp() {
@@ -183,7 +183,7 @@ func (r *lineRun) look(ctx context.Context) {
 		return
 	}
 	if !r.asked.IsZero() {
-		return // hear goes on
+		return // hear continues
 	}
 	if received := r.up.Stats().Received; received != r.received {
 		r.received = received
@@ -219,16 +219,16 @@ func (r *lineRun) ask(ctx context.Context, within time.Duration) {
 		err := up.Probe(ctx)
 		select {
 		case r.answers <- answered{up, number, err}:
-		case <-up.Done(): // nobody waits for it any more
+		case <-up.Done(): // the answer no longer matters
 		}
 	})
 }
 
-// hear takes in how a question ended.
+// hear handles the answer to a question.
 func (r *lineRun) hear(ctx context.Context, err error) {
 	r.asked = time.Time{}
 	received := r.up.Stats().Received
-	heard := err == nil || received != r.received && !r.checking // what arrives may have been on its way before
+	heard := err == nil || received != r.received && !r.checking // bytes may have been on their way before
 	r.received = received
 	switch {
 	case heard:
@@ -255,10 +255,10 @@ func (r *lineRun) hear(ctx context.Context, err error) {
 	r.ask(ctx, r.patience(probePatience))
 }
 
-// probesAllowed is how many questions without an answer end the tunnel. One that nobody
-// but a person can replace has as long as a busy machine or a bad path may need.
+// probesAllowed is how many questions without an answer end the tunnel. One that
+// only a person can replace has as long as a busy machine or a bad path may need.
 func (r *lineRun) probesAllowed() int {
-	if r.waits != nil || r.watched() || r.byPerson && r.carriers < 2 { // a second one comes without a question
+	if r.waits != nil || r.watched() || r.byPerson && r.carriers < 2 { // a second carrier needs no person
 		return lastProbes
 	}
 	return probes
@@ -283,7 +283,7 @@ func (r *lineRun) confirm() {
 	}
 }
 
-// stopTrying gives up every silent attempt, and what one has brought.
+// stopTrying cancels every silent attempt, and closes the tunnel that one has made.
 func (r *lineRun) stopTrying() {
 	r.dialAt.Stop()
 	r.hold.Stop()
@@ -298,15 +298,14 @@ func (r *lineRun) stopTrying() {
 	}
 }
 
-// tryNow makes an attempt at once, unless one is under way or a person is
-// waited for.
+// tryNow makes an attempt at once, unless one is under way or a person is needed.
 func (r *lineRun) tryNow() {
 	if len(r.attempts) == 0 && r.waits == nil {
 		r.dialAt.Reset(0)
 	}
 }
 
-// nudged looks at once, because something happened here.
+// nudged checks the tunnel at once, because the network here may have changed.
 func (r *lineRun) nudged(ctx context.Context) {
 	switch {
 	case r.waits != nil && (r.up == nil || r.suspect):
@@ -324,7 +323,7 @@ func (r *lineRun) nudged(ctx context.Context) {
 	}
 }
 
-// reconnect does what a person wishes.
+// reconnect serves a person's request.
 func (r *lineRun) reconnect(ctx context.Context, try manualTry) {
 	if r.up != nil && !r.suspect {
 		r.nudged(ctx)
@@ -332,7 +331,7 @@ func (r *lineRun) reconnect(ctx context.Context, try manualTry) {
 		return
 	}
 	for a := range r.attempts {
-		if len(a.manual) > 0 { // one who can be asked is enough
+		if len(a.manual) > 0 { // one person to ask is enough
 			a.manual = append(a.manual, try)
 			return
 		}
@@ -346,7 +345,7 @@ func (r *lineRun) reconnect(ctx context.Context, try manualTry) {
 	r.try(ctx, &try)
 }
 
-// lose gives the tunnel up.
+// lose ends the use of the tunnel.
 func (r *lineRun) lose(err error) {
 	up := r.up
 	r.config.Log.Info("a tunnel was lost", "peer", up.Peer().Name, "err", err)
@@ -358,7 +357,7 @@ func (r *lineRun) lose(err error) {
 	}
 	heard := r.lastHeard(time.Time{})
 	r.up, r.suspect, r.checking, r.silent, r.asked = nil, false, false, 0, time.Time{}
-	r.waits = nil // it may be otherwise by now
+	r.waits = nil // the next attempt may not need one
 	r.beat.Stop()
 	r.line.use(nil)
 	r.discard(up)
@@ -386,7 +385,7 @@ func (r *lineRun) lastHeard(before time.Time) time.Time {
 	return before
 }
 
-// attempted takes in how an attempt ended.
+// attempted handles the end of an attempt.
 func (r *lineRun) attempted(ctx context.Context, a attempted) {
 	delete(r.attempts, a.attempt)
 	for _, try := range a.manual {
@@ -444,10 +443,10 @@ func (r *lineRun) adopt(a attempted) {
 	})
 }
 
-// discard closes a tunnel, which may take a moment.
+// discard closes a tunnel in the background, since that may take a moment.
 func (r *lineRun) discard(t link) {
 	r.all.Go(func() {
-		_ = t.Close() // it is given up
+		_ = t.Close() // its error no longer matters
 	})
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The kernel knows what it had to send again. A path loses packets by itself
+// The kernel knows what it had to send again. A path loses packets without congestion
 // when some were lost in two of the last spans while hardly anything waited in
 // its queue: a full queue loses packets too, and a single one may be a mishap.
 const (
@@ -24,7 +24,7 @@ type seen struct {
 	queue    time.Duration // the round trip beyond the shortest: both directions' queues
 }
 
-// losses finds out whether a path loses packets by itself.
+// losses finds out whether a path loses packets without congestion.
 type losses struct {
 	at    time.Time     // when the span began
 	again int           // packets sent again by then, which the peer has had time to complain of since
@@ -34,7 +34,7 @@ type losses struct {
 	spans uint32        // a bit for each of the last ones, set when packets were lost in it
 }
 
-// look takes in what the kernel has seen and reports whether that was the last
+// look adds what the kernel has seen and reports whether that was the last
 // of enough losses.
 func (l *losses) look(s seen, now time.Time) bool {
 	l.queue = max(l.queue, s.queue)

@@ -24,7 +24,7 @@ const (
 // Sizes and times of a [Mux].
 const (
 	// StreamBuffer is how many bytes of one stream wait for its reader, in
-	// bytes; the peer sends no more until some are read.
+	// bytes; the peer then waits until some are read.
 	StreamBuffer = 256 << 10
 	// MaxStreams is how many streams may be open at a time.
 	MaxStreams = 256
@@ -97,8 +97,8 @@ func NewMux(conn net.Conn, role Role) (*Mux, error) {
 	return m, nil
 }
 
-// watch takes in what the peer opens and ends the Mux as soon as the
-// connection fails; the library by itself would notice only at its next
+// watch accepts the peer's streams and ends the Mux as soon as the
+// connection fails; the library would notice only at its next
 // heartbeat.
 func (m *Mux) watch(role Role) {
 	defer func() { _ = m.stop() }()
@@ -154,7 +154,7 @@ func (m *Mux) Accept() (net.Conn, error) {
 	}
 }
 
-// Done is closed when the Mux has ended, whoever ended it.
+// Done is closed when the Mux has ended, by either side.
 func (m *Mux) Done() <-chan struct{} { return m.done }
 
 // Close ends the Mux, its streams and its connection.
@@ -167,7 +167,7 @@ func (m *Mux) Close() error {
 }
 
 // deadlineConn gives every write a deadline, so that a half-open connection
-// fails instead of holding whoever writes.
+// fails instead of blocking the writer.
 type deadlineConn struct{ net.Conn }
 
 func (c *deadlineConn) Write(p []byte) (int, error) {

@@ -103,7 +103,7 @@ func (c *carrier) more(ended []*flow) ([]*flow, error) {
 // streams, then paced ones as far as the gate lets them.
 func (c *carrier) fill(ended []*flow) ([]*flow, error) {
 	if c.signals.allowed.room() < 2*batchNear {
-		return ended, nil // the peer has so many signals to take in
+		return ended, nil // the peer has to handle so many signals first
 	}
 	c.appendControl()
 	if err := c.sendSignals(); err != nil {

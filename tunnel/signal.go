@@ -13,14 +13,14 @@ type signalKind uint8
 const (
 	sigOpen   signalKind = 1  // a stream, its class
 	sigEnd    signalKind = 2  // a stream, how many bytes it had
-	sigStop   signalKind = 3  // a stream of which the sender reads no more
+	sigStop   signalKind = 3  // a stream that the sender has stopped reading
 	sigGrant  signalKind = 4  // a stream, bytes consumed so far, the window
 	sigReset  signalKind = 5  // a stream that is over both ways, the reason
 	sigMark   signalKind = 6  // paced bytes sent so far on this carrier
 	sigAck    signalKind = 7  // a carrier, its latest mark that arrived, and when
 	sigPing   signalKind = 8  // a number to send back
 	sigPong   signalKind = 9  // the latest number that arrived
-	sigBye    signalKind = 10 // the sender ends the tunnel and sends no more
+	sigBye    signalKind = 10 // the sender ends the tunnel and stops sending
 	sigUnkept signalKind = 64 // from here on unknown kinds are skipped
 	sigCopy   signalKind = 64 // bytes of a stream of the first carrier
 )

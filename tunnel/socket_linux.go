@@ -50,7 +50,7 @@ func newSocket(raw syscall.RawConn) socket {
 }
 
 // set sets the socket to what is known of the path. On a long one little waits
-// in the kernel, and the window of the gate rules alone: cubic stays out of its
+// in the kernel, and the window of the gate alone decides: cubic stays out of its
 // way as long as nothing is lost, while BBR would hold bytes back by a rate of
 // its own that the gate takes for the path's. Where the path loses packets by
 // itself BBR carries several times as much. A kernel that lacks one is left

@@ -11,7 +11,7 @@ import (
 // a multiple of the window.
 const (
 	crumbSize = 256 // data frames of fewer bytes are crumbs
-	maxCrumbs = 256 // of one stream wait in the library; what comes then waits beside it
+	maxCrumbs = 256 // of one stream wait in the library; later ones wait beside it
 )
 
 // crowded reports whether so many bytes of a stream are to wait beside the

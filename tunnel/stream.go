@@ -12,7 +12,7 @@ import (
 
 // stream is one stream of a [Mux]. Its end is io.EOF when the peer closed it,
 // net.ErrClosed when this side did, and io.ErrUnexpectedEOF when the connection
-// was lost, so that nobody takes half an answer for a whole one.
+// was lost, so that half an answer is not mistaken for a whole one.
 type stream struct {
 	net.Conn // the library's stream, without a WriteTo that would pass this Read by
 	session  *smux.Session
@@ -30,7 +30,7 @@ func newStream(session *smux.Session, s *smux.Stream, release func()) *stream {
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	if n > 0 {
-		return n, nil // an error of the window update will come back by itself
+		return n, nil // the next call returns an error of the window update
 	}
 	if err != nil && !isTimeout(err) {
 		n, err = s.Conn.Read(p)

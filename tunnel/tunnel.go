@@ -13,9 +13,8 @@ import (
 )
 
 // Tunnel carries streams to one peer over one or two carriers. Either side may
-// open streams. All methods are safe for concurrent use. It does not come back:
-// when its first carrier is lost it ends, and whatever must survive resumes on
-// another tunnel.
+// open streams. All methods are safe for concurrent use. A tunnel ends when its
+// first carrier is lost. What must survive resumes on another tunnel.
 type Tunnel struct {
 	cfg  Config
 	peer Peer
@@ -35,15 +34,15 @@ type Tunnel struct {
 	accepted chan *flow
 }
 
-// lifetime is when a tunnel began, and how it ends.
+// lifetime is when a tunnel began, and its end.
 type lifetime struct {
 	start time.Time
 	all   sync.WaitGroup // the goroutines of the carriers
 	done  chan struct{}
-	onEnd func() // told once when the tunnel has ended
+	onEnd func() // called once when the tunnel has ended
 }
 
-// agreed is what the handshake was about.
+// agreed is the result of the handshake.
 type agreed struct {
 	version uint8
 	dialled bool // this side dialled
@@ -52,7 +51,7 @@ type agreed struct {
 	allowed int // streams that this side may have open
 }
 
-// measures is what a tunnel has seen.
+// measures are the counters and times of a tunnel.
 type measures struct {
 	sent, received atomic.Uint64 // bytes on the carriers
 	lastHeard      atomic.Int64  // nanoseconds since 1970
@@ -119,7 +118,7 @@ func (t *Tunnel) carry(c *carrier) {
 // Peer returns who is at the other end, as the transport proved it.
 func (t *Tunnel) Peer() Peer { return t.peer }
 
-// Done is closed when the tunnel has ended, whoever ended it.
+// Done is closed when the tunnel has ended, by either side.
 func (t *Tunnel) Done() <-chan struct{} { return t.done }
 
 // Err returns why the tunnel has ended: net.ErrClosed after Close,
@@ -193,7 +192,7 @@ func (t *Tunnel) awaitJoin(ctx context.Context, class Class) error {
 // tunnel has ended.
 func (t *Tunnel) Accept() (Stream, error) {
 	select {
-	case <-t.done: // what still waits to be accepted is dead
+	case <-t.done: // streams that wait to be accepted have ended with it
 		return nil, net.ErrClosed
 	default:
 	}
@@ -237,7 +236,7 @@ func (t *Tunnel) Close() error {
 	return nil
 }
 
-// carriers returns those that live. The caller holds t.mu.
+// carriers returns those that are up, bulk first. The caller holds t.mu.
 func (t *Tunnel) carriers() []*carrier {
 	if t.bulk == nil {
 		return []*carrier{t.primary}
@@ -245,22 +244,22 @@ func (t *Tunnel) carriers() []*carrier {
 	return []*carrier{t.bulk, t.primary}
 }
 
-// linger ends a carrier that has said goodbye: this side sends no more and
-// waits for the peer to end too, since closing a connection on which bytes still
-// arrive would take back what was sent last.
+// linger ends a carrier that has said goodbye: this side stops sending and waits
+// for the peer to end too, since closing a connection on which bytes still arrive
+// would discard what was sent last.
 func (t *Tunnel) linger(c *carrier) {
 	conn := c.conn
 	if carrier, ok := conn.(Carrier); ok {
 		conn = carrier.Conn
 	}
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // where that is impossible the goodbye has told the peer
+		_ = half.CloseWrite() // where that is impossible the goodbye is enough
 	}
 	_ = c.conn.SetReadDeadline(time.Now().Add(closeTime)) // the reader closes it at the peer's end
 }
 
-// awaitBulk lets the second carrier come to its goodbye too, which may be behind
-// much that is still on its way.
+// awaitBulk waits for the goodbye of the second carrier, which may be behind much
+// that is still on its way.
 func (t *Tunnel) awaitBulk() {
 	t.mu.Lock()
 	bulk := t.bulk
@@ -274,7 +273,7 @@ func (t *Tunnel) awaitBulk() {
 	}
 }
 
-// lose is told why a carrier ended. Without the first there is no tunnel.
+// lose ends a carrier with the reason err, and the tunnel with its first carrier.
 func (t *Tunnel) lose(c *carrier, err error) {
 	err = c.fail(err)
 	t.mu.Lock()
@@ -306,7 +305,7 @@ func (t *Tunnel) lose(c *carrier, err error) {
 	}
 }
 
-// finish tells whoever waits for it that the tunnel has ended.
+// finish announces that the tunnel has ended.
 func (t *Tunnel) finish() {
 	t.mu.Lock()
 	first := !expired(t.done)

@@ -110,7 +110,7 @@ func (w *watch) tick() {
 	}
 }
 
-// clocks reads the wall clock and the one that stands still during sleep.
+// clocks reads the wall clock and the one that stops during sleep.
 func clocks() (wall time.Time, awake time.Duration) {
 	now := time.Now()
 	return now.Round(0), now.Sub(processStart())

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// pollEvery is how often the addresses are read where nothing tells of changes.
+// pollEvery is how often the addresses are read where no event reports changes.
 const pollEvery = 2 * time.Second
 
 // listen calls notice every now and then.
