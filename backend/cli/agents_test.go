@@ -283,19 +283,17 @@ func TestWhatIsAskedAfterAnInterruptNeverBegins(t *testing.T) {
 	}
 }
 
-func TestNextOperationTakesWhatIsNewer(t *testing.T) {
+func TestOfEventsOnlyWhatIsNewerCounts(t *testing.T) {
 	events := []api.Event{
 		{Operation: &api.Operation{ID: "other", Revision: 9}}, {Operation: &api.Operation{ID: "o1", Revision: 2}},
 		{Session: &api.Session{}},
 		{Snapshot: &api.Snapshot{Operations: []api.Operation{{ID: "o1", Revision: 4, State: "done"}}}},
 	}
-	got, err := nextOperation(func(into any) error {
-		*into.(*api.Event) = events[0]
-		events = events[1:]
-		return nil
-	}, api.Operation{ID: "o1", Revision: 2})
-	if err != nil || got.Revision != 4 || got.State != "done" {
-		t.Errorf("%+v, %v", got, err)
+	for i, event := range events {
+		got, newer := newerOperation(event, api.Operation{ID: "o1", Revision: 2})
+		if last := i == len(events)-1; newer != last || last && (got.Revision != 4 || got.State != "done") {
+			t.Errorf("event %d: %+v, %t", i, got, newer)
+		}
 	}
 }
 

@@ -108,59 +108,48 @@ func (p *program) cancelOperation(ctx context.Context, c *caller, id string) {
 // watchOperation shows an operation until it has ended.
 func (p *program) watchOperation(ctx context.Context, c *caller, now api.Operation,
 	show *operationView) (api.Operation, error) {
-	conn, err := c.Dial(ctx, route.Events.Target())
-	if err != nil {
-		return now, err
-	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	if now, err = route.Operation.At(now.ID).Ask(ctx, c); err != nil {
-		return now, err
-	}
 	defer show.clear()
 	asked := ""
-	for {
+	see := func(o api.Operation) (done bool, err error) {
+		now = o
 		show.show(now)
-		if now.EndedAt != nil {
-			return now, nil
-		}
-		if now.Prompt != nil && now.Prompt.ID != asked && !show.left {
+		if now.EndedAt == nil && now.Prompt != nil && now.Prompt.ID != asked && !show.left {
 			asked = now.Prompt.ID
 			show.clear()
-			if err := p.answerPrompt(ctx, c, now.ID, *now.Prompt); err != nil {
+			if err = p.answerPrompt(ctx, c, now.ID, *now.Prompt); err != nil {
 				p.cancelOperation(ctx, c, now.ID)
-				return now, err
 			}
 		}
-		next, err := nextOperation(conn.ReadJSON, now)
-		if err != nil {
-			return now, &client.Lost{Err: err}
-		}
-		now = next
+		return now.EndedAt != nil, err
 	}
+	err := c.events(ctx, func() (bool, error) {
+		o, err := route.Operation.At(now.ID).Ask(ctx, c)
+		if err != nil {
+			return false, err
+		}
+		return see(o)
+	}, func(event api.Event) (bool, error) {
+		if o, newer := newerOperation(event, now); newer {
+			return see(o)
+		}
+		return false, nil
+	})
+	return now, err
 }
 
-// nextOperation reads events until one tells more of an operation.
-func nextOperation(read func(any) error, now api.Operation) (api.Operation, error) {
-	for {
-		var event api.Event
-		if err := read(&event); err != nil {
-			return now, err
-		}
-		var told []api.Operation
-		if event.Operation != nil {
-			told = append(told, *event.Operation)
-		}
-		if event.Snapshot != nil {
-			told = append(told, event.Snapshot.Operations...)
-		}
-		for _, o := range told {
-			if o.ID == now.ID && o.Revision > now.Revision {
-				return o, nil
-			}
-		}
+// newerOperation is what an event tells of an operation that is not known yet.
+func newerOperation(event api.Event, now api.Operation) (newer api.Operation, found bool) {
+	var all []api.Operation
+	if event.Operation != nil {
+		all = append(all, *event.Operation)
+	} else if event.Snapshot != nil {
+		all = event.Snapshot.Operations
 	}
+	at := slices.IndexFunc(all, func(o api.Operation) bool { return o.ID == now.ID && o.Revision > now.Revision })
+	if at < 0 {
+		return now, false
+	}
+	return all[at], true
 }
 
 // answerPrompt asks the person at the terminal, and hides what is secret.
@@ -323,4 +312,172 @@ func progressBar(p api.Progress) string {
 		text += ", " + span(time.Duration(*p.Left*float64(time.Second))) + " left"
 	}
 	return text
+}
+
+const (
+	reconnectFirst = 50 * time.Millisecond
+	reconnectMost  = 2 * time.Second
+	// reconnectFor is how long a lost control plane is looked for.
+	reconnectFor = 30 * time.Second
+)
+
+// longer is the pause after one that did not help.
+func longer(pause time.Duration) time.Duration {
+	return min(max(2*pause, reconnectFirst), reconnectMost)
+}
+
+// again reconnects and calls try until it succeeds, fails for another reason
+// than a lost connection, or the control plane has not answered for reconnectFor.
+func (c *caller) again(ctx context.Context, try func(context.Context) error) error {
+	start := time.Now()
+	for pause := reconnectFirst; ; pause = longer(pause) {
+		err := c.reconnect(ctx)
+		if err == nil {
+			err = try(ctx)
+		}
+		if err == nil || !worthTrying(err) || time.Since(start) > reconnectFor {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// resume calls try, which starts where it stopped, until the connection lasts.
+func (c *caller) resume(ctx context.Context, try func(context.Context) error) error {
+	err := try(ctx)
+	for client.IsLost(err) && ctx.Err() == nil {
+		err = c.again(ctx, try)
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// askAgain asks, and asks again where the answer was lost: only what may be done
+// twice.
+func askAgain[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out]) (answer Out, err error) {
+	ask := func(ctx context.Context) error { answer, err = at.Ask(ctx, c); return err }
+	if err = ask(ctx); err != nil && worthTrying(err) && ctx.Err() == nil {
+		err = c.again(ctx, ask)
+	}
+	return answer, err
+}
+
+// follow calls fn with the session as it is and after each of its changes until
+// fn returns true. It continues after a lost connection.
+func (c *caller) follow(ctx context.Context, id session.ID, fn func(api.Session) bool) error {
+	return c.resume(ctx, func(ctx context.Context) error { return c.followOnce(ctx, id, fn) })
+}
+
+// followOnce does the same over one connection.
+func (c *caller) followOnce(ctx context.Context, id session.ID, fn func(api.Session) bool) error {
+	var now api.Session
+	return c.events(ctx, func() (done bool, err error) {
+		now, err = route.Session.At(string(id)).Ask(ctx, c)
+		return err == nil && fn(now), err
+	}, func(event api.Event) (bool, error) {
+		if event.Removed == string(id) {
+			return false, fail(session.CodeSessionNotFound, "The session's record was removed while it was watched.", "")
+		}
+		all := []api.Session{}
+		if event.Session != nil {
+			all = append(all, *event.Session)
+		} else if event.Snapshot != nil {
+			all = event.Snapshot.Sessions
+		}
+		at := slices.IndexFunc(all, func(s api.Session) bool { return s.ID == id && s.Revision >= now.Revision })
+		return at >= 0 && fn(all[at]), nil
+	})
+}
+
+// events calls fn with each event until it is done. The stream is opened before
+// read reads what there is, so that no change falls between the two.
+func (c *caller) events(ctx context.Context, read func() (done bool, err error),
+	fn func(api.Event) (done bool, err error)) error {
+	conn, err := c.Dial(ctx, route.Events.Target())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	done, err := read()
+	for err == nil && !done {
+		var event api.Event
+		if err := conn.ReadJSON(&event); err != nil {
+			return &client.Lost{Err: err}
+		}
+		done, err = fn(event)
+	}
+	return err
+}
+
+// limited ends ctx after timeout, if there is one, with a failure that says so.
+func limited(ctx context.Context, timeout time.Duration, what string) (context.Context, context.CancelFunc) {
+	if timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, timeout, failAs(ExitTimeout, session.CodeOperationTimeout,
+		fmt.Sprintf("%s did not happen within %s.", what, timeout),
+		"slipway show and slipway history say where the session stands."))
+}
+
+// progress shows the status of a session on one line of a terminal, or a line
+// for each status where standard error is not one.
+type progress struct {
+	statusLine
+	w    io.Writer
+	last string
+}
+
+func (p *program) newProgress() *progress {
+	g := &progress{statusLine: p.newStatusLine(), w: p.raw.err}
+	if p.output == outputJSON {
+		g.w = io.Discard
+	}
+	return g
+}
+
+func (g *progress) show(s api.Session) {
+	oneLine, text := g.statusLine.w != nil, s.Name+": "+string(s.Status)
+	if detail := stateDetail(s); detail != "" && !ended(s) && (oneLine || s.Status == session.Pending) {
+		text += ", " + detail
+	}
+	if text = inLine(text); oneLine {
+		g.statusLine.show(text)
+	} else if text != g.last {
+		g.last = text
+		fmt.Fprintln(g.w, text)
+	}
+}
+
+// stateDetail says in a few words why a session is where it is.
+func stateDetail(s api.Session) string {
+	switch {
+	case ended(s) && s.Error != nil && s.Status == "ERROR":
+		return s.Error.Message
+	case ended(s):
+		if s.ExitCode != nil && s.Type == typeBatch && s.Reason != "task-finished" {
+			return fmt.Sprintf("%s, exit code %d", s.Reason, *s.ExitCode)
+		}
+		return string(s.Reason)
+	case s.Wait != nil:
+		return s.Wait.Message
+	case s.Pull != nil && s.Pull.Total > 0:
+		text := percent(s.Pull.Current, s.Pull.Total) + " of " + size(s.Pull.Total)
+		if s.Pull.Rate > 0 {
+			text += ", " + size(s.Pull.Rate) + "/s"
+		}
+		return text
+	case s.Pull != nil:
+		return fmt.Sprintf("%d of %s", s.Pull.LayersDone, plural(s.Pull.Layers, "layer", "layers"))
+	case len(s.Warnings) > 0:
+		return s.Warnings[len(s.Warnings)-1].Title
+	}
+	return ""
 }
