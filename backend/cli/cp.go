@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,22 +44,22 @@ compares all checksums. With -r it skips links.`,
 			return err
 		}
 		job := &copying{program: p.program, caller: c, files: files, place: place, recursive: recursive, force: force,
-			bar: newCopyBar(p.program)}
-		defer job.bar.clear()
+			line: p.newStatusLine()}
+		defer job.line.clear()
 		if targetFar {
 			err = job.up(ctx, args[0], target.path)
 		} else {
 			err = job.down(ctx, source.path, args[1])
 		}
 		if err != nil && ctx.Err() != nil {
-			job.bar.clear()
+			job.line.clear()
 			p.notice("It was broken off. The same command goes on where it stood.")
 			return ctx.Err()
 		}
 		if err != nil {
 			return err
 		}
-		job.bar.clear()
+		job.line.clear()
 		if p.output == outputJSON {
 			return p.printJSON(job.done)
 		}
@@ -112,7 +112,8 @@ type copying struct {
 	files            route.Files
 	place            string // whose files are meant: the id of a session or a folder
 	recursive, force bool
-	bar              *copyBar
+	line             statusLine
+	drawn            time.Time // when the line was
 	done             copied
 }
 
@@ -196,7 +197,7 @@ func (j *copying) uploadTree(ctx context.Context, source, target string) error {
 }
 
 func (j *copying) leaveOut(name string) {
-	j.bar.clear()
+	j.line.clear()
 	j.notice("%s is left out: it is neither a file nor a directory.", session.Printable(name))
 }
 
@@ -284,16 +285,4 @@ func (j *copying) downloadEntry(ctx context.Context, root *os.Root, from, to, na
 func (j *copying) copied(bytes int64) {
 	j.done.Files++
 	j.done.Bytes += bytes
-}
-
-// counting tells a bar of everything that is read.
-type counting struct {
-	io.Reader
-	bar *copyBar
-}
-
-func (c counting) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.bar.add(int64(n))
-	return n, err
 }

@@ -53,16 +53,16 @@ func TestTheChecksumOfWhatComesIsThatOfTheWholeFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			into := incomingAt(t, there)
 			broken := errors.New("the connection broke")
-			if into.at < cut {
-				lost, err := into.take(io.MultiReader(bytes.NewReader(whole[into.at:cut]), iotest.ErrReader(broken)))
-				if !errors.Is(lost, broken) || err != nil || into.at != cut {
-					t.Fatalf("at %d: %v, %v", into.at, lost, err)
+			if into.at.Load() < cut {
+				lost, err := into.take(io.MultiReader(bytes.NewReader(whole[into.at.Load():cut]), iotest.ErrReader(broken)))
+				if !errors.Is(lost, broken) || err != nil || into.at.Load() != cut {
+					t.Fatalf("at %d: %v, %v", into.at.Load(), lost, err)
 				}
 			}
-			if lost, err := into.take(bytes.NewReader(whole[into.at:])); lost != nil || err != nil {
+			if lost, err := into.take(bytes.NewReader(whole[into.at.Load():])); lost != nil || err != nil {
 				t.Fatal(lost, err)
 			}
-			if got := into.sum.finish(); got != sumOf(whole) {
+			if got := into.checksum(); got != sumOf(whole) {
 				t.Errorf("the checksum is %s", got)
 			}
 			if got, err := os.ReadFile(into.file.Name()); err != nil || !bytes.Equal(got, whole) {
@@ -81,7 +81,7 @@ func TestWhatIsThrownAwayIsNotInTheChecksum(t *testing.T) {
 	if lost, err := into.take(bytes.NewReader(other)); lost != nil || err != nil {
 		t.Fatal(lost, err)
 	}
-	if got := into.sum.finish(); got != sumOf(other) {
+	if got := into.checksum(); got != sumOf(other) {
 		t.Errorf("the checksum is %s", got)
 	}
 }
@@ -97,7 +97,6 @@ func TestAFileThatCannotBeWrittenIsNoLostConnection(t *testing.T) {
 	if lost, err := into.take(bytes.NewReader(noise(t, 1<<20))); lost != nil || err == nil {
 		t.Errorf("%v, %v", lost, err)
 	}
-	into.sum.end(false)
 }
 
 func TestWhatGrowsWhileItIsSentEndsWhereItDid(t *testing.T) {

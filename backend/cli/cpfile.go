@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -97,12 +99,11 @@ func (j *copying) send(ctx context.Context, source string, size int64, target, k
 			}
 			state.Offset = 0
 		}
-		j.bar.begin(filepath.Base(target), state.Offset, size)
 		body, err := newOutgoing(source, state.Offset, size)
 		if err != nil {
 			return err
 		}
-		defer j.bar.watch(body)()
+		defer j.watch(filepath.Base(target), size, body.at)()
 		at := fileAt(j, j.files.UploadWrite, target).With("key", key).
 			With("offset", strconv.FormatInt(state.Offset, 10))
 		response, err := c.Transfer(ctx, at.Method(), at.Target(),
@@ -127,7 +128,7 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 		return noLocal(part, err)
 	}
 	defer file.Close()
-	got, wanted, unwritten, err := j.receiveSummed(ctx, file, source, info)
+	got, wanted, err := j.receiveSummed(ctx, file, source, info)
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 		return errors.Join(err, root.Remove(part))
 	}
 	mode, _ := strconv.ParseUint(info.Mode, 8, 9) // without one, the file is the person's own
-	err = errors.Join(unwritten, file.Chmod(fs.FileMode(mode)|0o600), file.Close(),
+	err = errors.Join(file.Sync(), file.Chmod(fs.FileMode(mode)|0o600), file.Close(),
 		root.Chtimes(part, info.Modified, info.Modified))
 	if err == nil {
 		err = root.Rename(part, target)
@@ -152,33 +153,30 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 // receiveSummed reads what a local file lacks. It returns the checksum of what
 // is there then and that of the far file, both of which are added up meanwhile.
 func (j *copying) receiveSummed(ctx context.Context, file *os.File, source string,
-	info api.FileInfo) (got, wanted string, unwritten, err error) {
+	info api.FileInfo) (got, wanted string, err error) {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
+	early := j.farSum(ctx, source)
 	into, err := newIncoming(file)
 	if err != nil {
-		return "", "", nil, noLocal(file.Name(), err)
+		return "", "", noLocal(file.Name(), err)
 	}
-	defer func() { into.sum.end(false) }()
-	early := j.farSum(ctx, source)
 	err = j.caller.resume(ctx, func(ctx context.Context) error { return j.receive(ctx, into, source, info) })
 	if err != nil {
-		return "", "", nil, err
+		return "", "", err
 	}
-	durable := make(chan error, 1) // while the last of it is added up
-	go func() { durable <- file.Sync() }()
 	wanted, told := <-early
 	if !told {
 		var sum api.Checksum
 		sum, err = askAgain(ctx, j.caller, fileAt(j, j.files.Checksum, source))
 		wanted = sum.SHA256
 	}
-	return into.sum.finish(), wanted, <-durable, err
+	return into.checksum(), wanted, err
 }
 
 // receive reads what a local file lacks.
 func (j *copying) receive(ctx context.Context, into *incoming, source string, info api.FileInfo) error {
-	at := into.at
+	at := into.at.Load()
 	if at >= info.Size {
 		return nil
 	}
@@ -197,8 +195,9 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 			return noLocal(into.file.Name(), err)
 		}
 	}
-	j.bar.begin(filepath.Base(source), into.at, info.Size)
-	lost, err := into.take(counting{io.LimitReader(response.Body, info.Size-into.at), j.bar})
+	stop := j.watch(filepath.Base(source), info.Size, into.at.Load)
+	lost, err := into.take(io.LimitReader(response.Body, info.Size-into.at.Load()))
+	stop()
 	switch {
 	case err != nil:
 		return noLocal(into.file.Name(), err)
@@ -213,56 +212,28 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 	return nil
 }
 
-// copyBar shows how far one file is, on one line of a terminal.
-type copyBar struct {
-	line statusLine
-
-	mu                sync.Mutex // guards what follows
-	name              string
-	first, done, size int64
-	began, shown      time.Time
-}
-
-func newCopyBar(p *program) *copyBar {
-	return &copyBar{line: p.newStatusLine()}
-}
-
-func (b *copyBar) begin(name string, done, size int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.name, b.first, b.done, b.size, b.began = name, done, done, size, time.Now()
-}
-
 // barEvery is how often the line is drawn.
 const barEvery = 100 * time.Millisecond
 
-func (b *copyBar) add(n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.done += n
-	b.draw()
-}
-
-// draw draws the line unless that was just done; the caller holds mu.
-func (b *copyBar) draw() {
-	now := time.Now()
-	if b.line.w == nil || now.Sub(b.shown) < barEvery {
-		return
-	}
-	b.shown = now
-	progress := api.Progress{Done: b.done, Total: b.size}
-	if spent := now.Sub(b.began).Seconds(); spent > 0.5 && b.done > b.first {
-		rate := float64(b.done-b.first) / spent
-		left := float64(b.size-b.done) / rate
-		progress.Rate, progress.Left = int64(rate), &left
-	}
-	b.line.show(inLine(b.name) + "  " + progressBar(progress))
-}
-
-// watch shows how far a file is read until it is stopped.
-func (b *copyBar) watch(file io.Seeker) (stop func()) {
-	if b.line.w == nil {
+// watch shows how far one file is copied, on one line of a terminal, until it is
+// stopped.
+func (j *copying) watch(name string, size int64, at func() int64) (stop func()) {
+	if j.line.w == nil {
 		return func() {}
+	}
+	began, first := time.Now(), at()
+	draw := func() {
+		progress := api.Progress{Done: at(), Total: size}
+		if spent := time.Since(began).Seconds(); spent > 0.5 && progress.Done > first {
+			rate := float64(progress.Done-first) / spent
+			left := float64(size-progress.Done) / rate
+			progress.Rate, progress.Left = int64(rate), &left
+		}
+		j.line.show(inLine(name) + "  " + progressBar(progress))
+		j.drawn = time.Now()
+	}
+	if began.Sub(j.drawn) >= barEvery { // of many small files, too
+		draw()
 	}
 	ticker, done := time.NewTicker(barEvery), make(chan struct{})
 	var group sync.WaitGroup
@@ -272,15 +243,8 @@ func (b *copyBar) watch(file io.Seeker) (stop func()) {
 			case <-done:
 				return
 			case <-ticker.C:
+				draw()
 			}
-			at, err := file.Seek(0, io.SeekCurrent)
-			if err != nil { // it was sent
-				return
-			}
-			b.mu.Lock()
-			b.done = at
-			b.draw()
-			b.mu.Unlock()
 		}
 	})
 	return func() {
@@ -290,78 +254,12 @@ func (b *copyBar) watch(file io.Seeker) (stop func()) {
 	}
 }
 
-func (b *copyBar) clear() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.line.clear()
-}
-
 // localSum is the checksum of what can be read; a file that cannot be read
 // shows when it is sent.
 func localSum(from io.Reader) string {
 	sum := sha256.New()
 	_, _ = io.CopyBuffer(sum, from, make([]byte, 256<<10)) // see above
 	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// sumBehind adds up the checksum of a file while somebody writes it, a little
-// behind. What was there before is added first.
-type sumBehind struct {
-	file  *os.File
-	added int64 // of the adding goroutine alone
-	sum   chan string
-
-	mu    sync.Mutex // guards what follows
-	moved sync.Cond
-	there int64 // bytes that can be read
-	whole bool  // there come no more
-}
-
-func newSumBehind(file *os.File, there int64) *sumBehind {
-	b := &sumBehind{file: file, there: there, sum: make(chan string, 1)}
-	b.moved.L = &b.mu
-	go func() { b.sum <- localSum(b) }()
-	return b
-}
-
-// reached tells up to where the file is written.
-func (b *sumBehind) reached(there int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.there = there
-	b.moved.Signal()
-}
-
-// finish returns the checksum of all that is there.
-func (b *sumBehind) finish() string {
-	b.end(true)
-	return <-b.sum
-}
-
-// end has the adding end, once all is added that is there or at once.
-func (b *sumBehind) end(all bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.whole = true; !all {
-		b.there = 0
-	}
-	b.moved.Signal()
-}
-
-// Read waits for what is still to be written.
-func (b *sumBehind) Read(p []byte) (int, error) {
-	b.mu.Lock()
-	for b.added >= b.there && !b.whole {
-		b.moved.Wait()
-	}
-	left := b.there - b.added
-	b.mu.Unlock()
-	if left <= 0 {
-		return 0, io.EOF
-	}
-	n, err := b.file.ReadAt(p[:min(left, int64(len(p)))], b.added)
-	b.added += int64(n)
-	return n, err
 }
 
 // farSum asks for the checksum of the far file while it is copied. Nothing
@@ -380,22 +278,21 @@ func (j *copying) farSum(ctx context.Context, source string) <-chan string {
 // incoming is a local file that grows by what comes, with its checksum so far.
 type incoming struct {
 	file *os.File
-	at   int64 // what is there
-	sum  *sumBehind
+	at   atomic.Int64 // what is there, in bytes
+	sum  hash.Hash    // of that
 }
 
 func newIncoming(file *os.File) (*incoming, error) {
-	at, err := file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, err
-	}
-	return &incoming{file: file, at: at, sum: newSumBehind(file, at)}, nil
+	i := &incoming{file: file, sum: sha256.New()}
+	at, err := io.Copy(i.sum, file)
+	i.at.Store(at)
+	return i, err
 }
 
 // restart throws away what is there.
 func (i *incoming) restart() error {
-	i.sum.end(false)
-	i.at, i.sum = 0, newSumBehind(i.file, 0)
+	i.sum.Reset()
+	i.at.Store(0)
 	return i.file.Truncate(0)
 }
 
@@ -403,15 +300,14 @@ func (i *incoming) restart() error {
 // not be written.
 func (i *incoming) take(from io.Reader) (lost, err error) {
 	source := &failing{Reader: from}
-	err = files.CopyAt(i.file, i.at, source, func(at int64) {
-		i.at = at
-		i.sum.reached(at)
-	})
+	err = files.CopyAt(i.file, i.at.Load(), source, i.sum, i.at.Store)
 	if source.err != nil {
 		return source.err, nil
 	}
 	return nil, err
 }
+
+func (i *incoming) checksum() string { return hex.EncodeToString(i.sum.Sum(nil)) }
 
 // failing keeps why no more could be read.
 type failing struct {
@@ -452,14 +348,20 @@ func newOutgoing(name string, at, size int64) (*outgoing, error) {
 	return &outgoing{file, size}, nil
 }
 
-// Read ends where the file did when it was first looked at.
-func (o *outgoing) Read(p []byte) (int, error) {
+// at is how much was taken: all of it once the file was closed.
+func (o *outgoing) at() int64 {
 	at, err := o.Seek(0, io.SeekCurrent)
 	if err != nil {
-		return 0, err
+		return o.size
 	}
-	if at >= o.size {
+	return at
+}
+
+// Read ends where the file did when it was first looked at.
+func (o *outgoing) Read(p []byte) (int, error) {
+	left := o.size - o.at()
+	if left <= 0 {
 		return 0, io.EOF
 	}
-	return o.fileOnDisk.Read(p[:min(o.size-at, int64(len(p)))])
+	return o.fileOnDisk.Read(p[:min(left, int64(len(p)))])
 }

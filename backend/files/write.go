@@ -2,6 +2,7 @@ package files
 
 import (
 	"errors"
+	"hash"
 	"io"
 	"os"
 )
@@ -37,9 +38,9 @@ func (p *placed) Write(b []byte) (int, error) {
 }
 
 // CopyAt copies to a file from an offset on, as an upload is written, and tells
-// again and again up to where it has written.
-func CopyAt(file *os.File, offset int64, from io.Reader, tell func(int64)) error {
-	return copyAt(&placed{file, offset, tell}, from, nil)
+// again and again up to where it has written. It adds what it copies to sum.
+func CopyAt(file *os.File, offset int64, from io.Reader, sum hash.Hash, tell func(int64)) error {
+	return copyAt(&placed{file, offset, tell}, from, &runningSum{hash: sum})
 }
 
 // copyAt copies to a place and adds what it copies to a sum. While a block is

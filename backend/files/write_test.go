@@ -34,7 +34,7 @@ func TestWhatComesInAnyPiecesIsWrittenWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		told := int64(6)
-		if err := CopyAt(file, 6, ragged{bytes.NewReader(data), dice}, func(at int64) {
+		if err := CopyAt(file, 6, ragged{bytes.NewReader(data), dice}, sha256.New(), func(at int64) {
 			if info, err := file.Stat(); err != nil || at < told || info.Size() < at {
 				t.Errorf("it has written up to %d, after %d, and there are %d bytes, %v", at, told, info.Size(), err)
 			}

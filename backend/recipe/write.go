@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"iter"
 	"path"
@@ -216,51 +217,34 @@ func Compare(left, right session.Spec) []Field {
 // flatten writes every field of a spec that is set as a text, on the left.
 func flatten(spec session.Spec) []Field {
 	rows := []Field{}
-	var walk func(value reflect.Value, name string)
-	walk = func(value reflect.Value, name string) {
-		tell := func(name, text string) { rows = append(rows, Field{Field: name, Left: text}) }
-		switch v := value.Interface().(type) {
-		case gpu.Bytes:
-			tell(name, fmt.Sprint(amount(v)))
-			return
-		case gpu.Request:
-			tell(name, v.String())
-			return
-		case *time.Time:
-			tell(name, v.Format(time.RFC3339))
-			return
-		case []session.EnvVar:
-			for _, one := range v {
+	tell := func(name, text string) { rows = append(rows, Field{Field: name, Left: text}) }
+	var walk func(node *yaml.Node, name string)
+	walk = func(node *yaml.Node, name string) {
+		switch {
+		case name == "env":
+			for _, one := range spec.Env {
 				tell("env."+one.Name, envText(one))
 			}
-			return
-		case []session.Mount:
-			for _, one := range v {
-				tell("mounts."+mountName(one), mountText(one))
+		case name == "mounts":
+			for _, one := range spec.Mounts {
+				tell("mounts."+cmp.Or(one.Target, one.Folder, path.Base(one.Source)), mountText(one))
 			}
-			return
+		case node.Kind == yaml.SequenceNode:
+			var items []string
+			for _, item := range node.Content {
+				items = append(items, item.Value)
+			}
+			tell(name, strings.Join(items, " "))
+		case node.Kind == yaml.ScalarNode:
+			tell(name, node.Value)
+		case len(node.Content) == 0:
+			tell(name, "{}")
 		}
-		switch {
-		case value.Kind() == reflect.Struct:
-			set := false
-			for field, f := range fields(value.Type()) {
-				if member := value.FieldByIndex(f.Index); !member.IsZero() {
-					set = true
-					walk(member, strings.TrimPrefix(name+"."+field, "."))
-				}
-			}
-			if !set {
-				tell(name, "{}")
-			}
-		case value.Kind() == reflect.Pointer:
-			walk(value.Elem(), name)
-		case value.Kind() == reflect.Slice:
-			tell(name, strings.Trim(fmt.Sprint(value.Interface()), "[]"))
-		default:
-			tell(name, fmt.Sprint(value.Interface()))
+		for i := 0; node.Kind == yaml.MappingNode && name != "env" && i < len(node.Content); i += 2 {
+			walk(node.Content[i+1], strings.TrimPrefix(name+"."+node.Content[i].Value, "."))
 		}
 	}
-	walk(reflect.ValueOf(spec), "")
+	walk(encode(reflect.ValueOf(spec)), "")
 	return rows
 }
 
@@ -272,17 +256,6 @@ func envText(v session.EnvVar) string {
 		return `""`
 	}
 	return v.Value
-}
-
-// mountName tells mounts apart by where they are seen, as far as that is said.
-func mountName(m session.Mount) string {
-	switch {
-	case m.Target != "":
-		return m.Target
-	case m.Folder != "":
-		return m.Folder
-	}
-	return path.Base(m.Source)
 }
 
 func mountText(m session.Mount) string {
