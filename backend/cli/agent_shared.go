@@ -28,7 +28,9 @@ func (p daemonCommands) shared(cmd *cobra.Command,
 	p.onFlag(cmd, &on, "a remote agent that you administer")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if on == "" {
-			return p.atDaemon(func(ctx context.Context, c *daemon.Client) error { return here(ctx, c, args) })(cmd, args)
+			return p.atDaemon(func(ctx context.Context, c *daemon.Client) error {
+				return here(ctx, c, args)
+			})(cmd, args)
 		}
 		return p.command(func(ctx context.Context, c *caller, args []string) error {
 			return near(ctx, c, on, args)

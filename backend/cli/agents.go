@@ -25,9 +25,15 @@ const (
 
 // nearCommands are about agents of other machines as this computer knows them.
 func (p agentCommands) nearCommands() []*cobra.Command {
+	moved := func(w io.Writer, a api.Agent) { fmt.Fprintf(w, "%s is in the resource group %s.\n", a.Name, a.Group) }
 	return []*cobra.Command{
-		p.agentAddCommand(), p.agentListCommand(), p.agentShowCommand(), p.agentRenameCommand(), p.agentGroupCommand(),
-		p.agentTrustCommand(), p.agentRemoveCommand(),
+		p.agentAddCommand(), p.agentShowCommand(), p.agentTrustCommand(), p.agentRemoveCommand(),
+		asks(p.program, &cobra.Command{Use: "list", Aliases: []string{"ls"},
+			Short: "List agents and their connections"}, "", route.Agents, p.agentTable),
+		changes(p.program, &cobra.Command{Use: "rename AGENT NAME", Short: "Rename an agent"}, route.AgentUpdate,
+			func(name string) api.AgentUpdate { return api.AgentUpdate{Name: &name} }, moved),
+		changes(p.program, &cobra.Command{Use: "group AGENT GROUP", Short: "Move an agent to a resource group"},
+			route.AgentUpdate, func(group string) api.AgentUpdate { return api.AgentUpdate{Group: &group} }, moved),
 		p.agentOperation("probe", "Check an agent's machine and show what is missing", "%s is checked.",
 			route.AgentProbe),
 		p.agentOperation("upgrade", "Upgrade an agent to this version; its sessions keep running",
@@ -70,20 +76,11 @@ wss://host:port/path if only HTTPS gets through.`,
 	return cmd
 }
 
-func (p agentCommands) agentListCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "List agents and their connections",
-		RunE: p.command(func(ctx context.Context, c *caller, _ []string) error {
-			return show(ctx, c, route.Agents, func(w io.Writer, agents []api.Agent) {
-				table(w, "NAME,GROUP,STATE, RTT, LIVE,VERSION,ADDRESS,DETAIL", agents, func(a api.Agent) []string {
-					return []string{a.Name, a.Group, a.Connection.State, rttText(a.Connection), strconv.Itoa(a.Live),
-						cmp.Or(a.Version, "-"), cmp.Or(a.Address, "this computer"), p.connectionDetail(a)}
-				})
-			})
-		}),
-	}
+func (p agentCommands) agentTable(w io.Writer, agents []api.Agent) {
+	table(w, "NAME,GROUP,STATE, RTT, LIVE,VERSION,ADDRESS,DETAIL", agents, func(a api.Agent) []string {
+		return []string{a.Name, a.Group, a.Connection.State, rttText(a.Connection), strconv.Itoa(a.Live),
+			cmp.Or(a.Version, "-"), cmp.Or(a.Address, "this computer"), p.connectionDetail(a)}
+	})
 }
 
 func rttText(c api.Connection) string {
@@ -164,27 +161,6 @@ func (p agentCommands) agentFields(w io.Writer, a api.Agent, machines []api.Mach
 		}
 	}
 	fields(w, pairs...)
-}
-
-func (p agentCommands) agentRenameCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "rename AGENT NAME", Short: "Rename an agent",
-		RunE: p.updatesAgent(func(name string) api.AgentUpdate { return api.AgentUpdate{Name: &name} }),
-	}
-}
-
-func (p agentCommands) agentGroupCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "group AGENT GROUP", Short: "Move an agent to a resource group",
-		RunE: p.updatesAgent(func(group string) api.AgentUpdate { return api.AgentUpdate{Group: &group} }),
-	}
-}
-
-func (p agentCommands) updatesAgent(update func(string) api.AgentUpdate) func(*cobra.Command, []string) error {
-	return p.command(func(ctx context.Context, c *caller, args []string) error {
-		return show(ctx, c, route.AgentUpdate.At(args[0]).Body(update(args[1])),
-			func(w io.Writer, a api.Agent) { fmt.Fprintf(w, "%s is in the resource group %s.\n", a.Name, a.Group) })
-	})
 }
 
 // agentOperation is a command that begins an operation with one agent.

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,27 +29,20 @@ import (
 type appCommands struct{ *program }
 
 func (p appCommands) appsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "apps SESSION",
-		Short: "List the apps of a session",
-		RunE: p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
-			return show(ctx, c, route.Apps.At(string(s.ID)), func(w io.Writer, apps []api.App) {
-				if len(apps) == 0 {
-					fmt.Fprintln(w, "Nothing that Slipway knows is installed, and no port is open.")
-					return
-				}
-				table(w, "ID,TITLE,KIND, PORT,STATE,ADDRESS", apps, func(app api.App) []string {
-					port := strconv.Itoa(app.Port)
-					if app.Port == 0 {
-						port = "-"
-					}
-					return []string{app.ID, app.Title, app.Kind, port, string(app.State), app.URL}
-				})
-				for _, app := range apps {
-					tellLostDoor(w, app)
-				}
-			})
-		}),
+	return asks(p.program, &cobra.Command{Use: "apps SESSION", Short: "List the apps of a session"}, "", route.Apps,
+		appTable)
+}
+
+func appTable(w io.Writer, apps []api.App) {
+	if len(apps) == 0 {
+		fmt.Fprintln(w, "Nothing that Slipway knows is installed, and no port is open.")
+		return
+	}
+	table(w, "ID,TITLE,KIND, PORT,STATE,ADDRESS", apps, func(app api.App) []string {
+		return []string{app.ID, app.Title, app.Kind, limitCell(app.Port), string(app.State), app.URL}
+	})
+	for _, app := range apps {
+		tellLostDoor(w, app)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,8 +25,14 @@ func (p folderCommands) folderCommand() *cobra.Command {
 slipway run -v NAME[/PATH][:ALIAS][:ro]. A folder whose name starts with a dot is mounted in
 every session, in the home directory. slipway cp copies to and from folder:NAME/PATH.`,
 	}
-	parent.AddCommand(p.folderListCommand(), p.folderCreateCommand(), p.folderLinkCommand(), p.folderRenameCommand(),
-		p.folderPermissionCommand(),
+	create, link := p.folderMakeCommands()
+	parent.AddCommand(p.folderListCommand(), create, link,
+		changes(p.program, &cobra.Command{Use: "rename FOLDER NAME", Short: "Rename a folder"}, route.FolderUpdate,
+			func(name string) session.FolderChange { return session.FolderChange{Name: &name} }, folderName),
+		changes(p.program, &cobra.Command{Use: "permission FOLDER rw|ro", Short: "Make a folder writable or read-only"},
+			route.FolderUpdate, func(permission string) session.FolderChange {
+				return session.FolderChange{Permission: (*session.FolderPermission)(&permission)}
+			}, folderName),
 		p.folderStateCommand("rm", "Put a folder into the trash", "trashed", route.FolderTrash),
 		p.folderStateCommand("restore", "Take a folder out of the trash", "restored", route.FolderRestore),
 		p.folderPurgeCommand())
@@ -63,79 +68,44 @@ func folderTable(w io.Writer, folders []api.Folder) {
 		if f.Missing {
 			state = "missing"
 		}
-		var users []string
-		for _, u := range f.UsedBy {
-			users = append(users, u.Name)
-		}
 		return []string{f.Name, string(f.ID), string(f.Permission), bytes, files, f.Owner, f.Agent, state,
-			strings.Join(users, ", ")}
+			named(f.UsedBy, func(u session.FolderUser) string { return u.Name })}
 	})
 }
 
-func (p folderCommands) folderCreateCommand() *cobra.Command {
+// folderMakeCommands are create and link, which differ in whether there is a
+// directory yet.
+func (p folderCommands) folderMakeCommands() (create, link *cobra.Command) {
 	var req api.FolderRequest
 	var readOnly bool
-	cmd := &cobra.Command{Use: "create NAME", Short: "Create a folder"}
-	p.onFlag(cmd, &req.Agent, "agent on whose machine it is (default this computer's)")
-	cmd.Flags().BoolVar(&readOnly, "ro", false, "mount read-only")
-	cmd.Flags().StringVar((*string)(&req.Mode), "mode", "", "general or model (default general)")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		req.Name = args[0]
-		return p.createFolder(ctx, c, req, readOnly)
-	})
-	return cmd
-}
-
-func (p folderCommands) folderLinkCommand() *cobra.Command {
-	var req api.FolderRequest
-	var readOnly bool
-	cmd := &cobra.Command{
-		Use:   "link NAME DIRECTORY",
-		Short: "Use an existing directory as a folder",
+	create = &cobra.Command{Use: "create NAME", Short: "Create a folder"}
+	create.Flags().StringVar((*string)(&req.Mode), "mode", "", "general or model (default general)")
+	link = &cobra.Command{Use: "link NAME DIRECTORY", Short: "Use an existing directory as a folder",
 		Long: `Link gives an existing directory of a machine a name for mounting. Its files stay where
 they are, even if you delete the folder permanently.`,
 	}
-	p.onFlag(cmd, &req.Agent, "agent on whose machine it is (default this computer's)")
-	cmd.Flags().BoolVar(&readOnly, "ro", false, "mount read-only")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		req.Name, req.Path = args[0], args[1]
-		if req.Agent == "" { // another agent's is named in full
-			full, err := filepath.Abs(req.Path)
-			if err != nil {
-				return err
+	for _, cmd := range []*cobra.Command{create, link} {
+		p.onFlag(cmd, &req.Agent, "agent on whose machine it is (default this computer's)")
+		cmd.Flags().BoolVar(&readOnly, "ro", false, "mount read-only")
+		cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) (err error) {
+			if req.Name = args[0]; len(args) > 1 {
+				req.Path = args[1]
 			}
-			req.Path = full
-		}
-		return p.createFolder(ctx, c, req, readOnly)
-	})
-	return cmd
-}
-
-func (p folderCommands) createFolder(ctx context.Context, c *caller, req api.FolderRequest, readOnly bool) error {
-	if readOnly {
-		req.Permission = "ro"
+			if req.Path != "" && req.Agent == "" { // another agent's is named in full
+				if req.Path, err = filepath.Abs(req.Path); err != nil {
+					return err
+				}
+			}
+			if readOnly {
+				req.Permission = "ro"
+			}
+			return show(ctx, c, route.FolderCreate.Body(req), folderName)
+		})
 	}
-	return show(ctx, c, route.FolderCreate.Body(req), folderName)
+	return create, link
 }
 
 func folderName(w io.Writer, f api.Folder) { fmt.Fprintln(w, f.Name) }
-
-func (p folderCommands) folderRenameCommand() *cobra.Command {
-	return &cobra.Command{Use: "rename FOLDER NAME", Short: "Rename a folder",
-		RunE: p.command(func(ctx context.Context, c *caller, args []string) error {
-			return show(ctx, c, route.FolderUpdate.At(args[0]).Body(session.FolderChange{Name: &args[1]}), folderName)
-		}),
-	}
-}
-
-func (p folderCommands) folderPermissionCommand() *cobra.Command {
-	return &cobra.Command{Use: "permission FOLDER rw|ro", Short: "Make a folder writable or read-only",
-		RunE: p.command(func(ctx context.Context, c *caller, args []string) error {
-			change := session.FolderChange{Permission: (*session.FolderPermission)(&args[1])}
-			return show(ctx, c, route.FolderUpdate.At(args[0]).Body(change), folderName)
-		}),
-	}
-}
 
 // folderStateCommand moves folders into the trash or out of it.
 func (p folderCommands) folderStateCommand(name, short, done string,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,13 +27,11 @@ func (p imageCommands) imageCommand() *cobra.Command {
 		Use:   "image",
 		Short: "Manage images",
 	}
-	var on string
-	list := &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"}, Short: "List images"}
-	p.onFlag(list, &on, "only images on this agent's machine")
-	list.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
-		return show(ctx, c, route.Images.With("agent", on), p.imageTable)
-	})
-	parent.AddCommand(list, p.imagePullCommand(), p.imageRemoveCommand(), p.imageDiskCommand(), p.imageCleanCommand(),
+	list := asks(p.program, &cobra.Command{Use: "ls [--on AGENT]", Aliases: []string{"list"}, Short: "List images"},
+		"only images on this agent's machine", route.Images, p.imageTable)
+	disk := asks(p.program, &cobra.Command{Use: "df [--on AGENT]", Short: "Show the disk space of images"},
+		"the agent whose machine is looked at (default this computer's)", route.ImageDisk, diskTable)
+	parent.AddCommand(list, p.imagePullCommand(), p.imageRemoveCommand(), disk, p.imageCleanCommand(),
 		p.imageSendCommand())
 	return parent
 }
@@ -100,27 +99,13 @@ func (p imageCommands) imageRemoveCommand() *cobra.Command {
 	return cmd
 }
 
-func (p imageCommands) imageDiskCommand() *cobra.Command {
-	var on string
-	cmd := &cobra.Command{Use: "df [--on AGENT]", Short: "Show the disk space of images"}
-	p.onFlag(cmd, &on, "the agent whose machine is looked at (default this computer's)")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
-		return show(ctx, c, route.ImageDisk.With("agent", on), func(w io.Writer, disk api.ImageDisk) {
-			rows := [][]string{{"IMAGE", " SIZE", " ALONE", " CONTAINERS", "USED BY", "ID"}}
-			for _, room := range disk.Images {
-				var users []string
-				for _, u := range room.Image.UsedBy {
-					users = append(users, u.Name)
-				}
-				rows = append(rows, []string{imageName(room.Image), size(room.Image.Size), size(room.Alone),
-					fmt.Sprint(room.Containers), strings.Join(users, ", "), shortImageID(room.Image.ID)})
-			}
-			columns(w, rows)
-			fmt.Fprintf(w, "Total: %s. ALONE is the space that removing only this image frees.\n",
-				size(disk.Total))
-		})
+func diskTable(w io.Writer, disk api.ImageDisk) {
+	table(w, "IMAGE, SIZE, ALONE, CONTAINERS,USED BY,ID", disk.Images, func(room session.ImageRoom) []string {
+		return []string{imageName(room.Image), size(room.Image.Size), size(room.Alone),
+			strconv.Itoa(room.Containers), named(room.Image.UsedBy, func(u session.ImageUser) string { return u.Name }),
+			shortImageID(room.Image.ID)}
 	})
-	return cmd
+	fmt.Fprintf(w, "Total: %s. ALONE is the space that removing only this image frees.\n", size(disk.Total))
 }
 
 // imageName is what an image is called in a table.

@@ -382,7 +382,8 @@ func (c *caller) followOnce(ctx context.Context, id session.ID, fn func(api.Sess
 		return err == nil && fn(now), err
 	}, func(event api.Event) (bool, error) {
 		if event.Removed == string(id) {
-			return false, fail(session.CodeSessionNotFound, "The session's record was removed while it was watched.", "")
+			return false, fail(session.CodeSessionNotFound, "The session's record was removed while it was watched.",
+				"")
 		}
 		all := []api.Session{}
 		if event.Session != nil {

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
+	"github.com/spf13/cobra"
 
 	"slipway/backend/api/route"
 	"slipway/backend/session"
@@ -34,6 +35,52 @@ func show[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out], 
 		return err
 	}
 	return c.program.print(answer, func(w io.Writer) { table(w, answer) })
+}
+
+// asks makes a command print what a route answers, whose path takes its arguments.
+// on is what its flag --on means; empty: it has none.
+func asks[Out any](p *program, cmd *cobra.Command, on string, at route.Route[route.None, Out],
+	table func(io.Writer, Out)) *cobra.Command {
+	var agent string
+	if on != "" {
+		p.onFlag(cmd, &agent, on)
+	}
+	cmd.RunE = p.about(func(ctx context.Context, c *caller, args []string) error {
+		at := at.At(args...)
+		if agent != "" {
+			at = at.With("agent", agent)
+		}
+		return show(ctx, c, at, table)
+	})
+	return cmd
+}
+
+// changes makes a command change what its first argument names to what its second
+// says, and print the answer.
+func changes[In, Out any](p *program, cmd *cobra.Command, at route.Route[In, Out], to func(text string) In,
+	table func(io.Writer, Out)) *cobra.Command {
+	cmd.RunE = p.about(func(ctx context.Context, c *caller, args []string) error {
+		return show(ctx, c, at.At(args[0]).Body(to(args[1])), table)
+	})
+	return cmd
+}
+
+// about is a command whose first argument, where its usage line calls that SESSION,
+// is replaced by the id of the session.
+func (p *program) about(work func(ctx context.Context, c *caller, args []string) error) func(*cobra.Command,
+	[]string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return p.command(func(ctx context.Context, c *caller, args []string) error {
+			if names := argumentsOf(cmd); len(names) > 0 && names[0] == "SESSION" {
+				s, err := c.find(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				args[0] = string(s.ID)
+			}
+			return work(ctx, c, args)
+		})(cmd, args)
+	}
 }
 
 // print writes value as JSON with -o json, or calls table.
@@ -99,6 +146,15 @@ func table[T any](w io.Writer, header string, items []T, cells func(T) []string)
 		rows = append(rows, cells(item))
 	}
 	columns(w, rows)
+}
+
+// named joins the names of items.
+func named[T any](items []T, name func(T) string) string {
+	names := make([]string, len(items))
+	for i, item := range items {
+		names[i] = name(item)
+	}
+	return strings.Join(names, ", ")
 }
 
 // fields writes names and values in turn, the values aligned. Empty values are

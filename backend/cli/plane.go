@@ -444,12 +444,6 @@ func (p planeCommands) sayDemo(ready Ready, dir string, kept bool) {
 }
 
 func (p planeCommands) diagnosticsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "diagnostics",
-		Short: "Print a support report with secrets removed",
-		RunE: p.command(func(ctx context.Context, c *caller, _ []string) error {
-			return show(ctx, c, route.Diagnostics,
-				func(w io.Writer, report api.Diagnostics) { _, _ = io.WriteString(w, report.Text) })
-		}),
-	}
+	return asks(p.program, &cobra.Command{Use: "diagnostics", Short: "Print a support report with secrets removed"}, "",
+		route.Diagnostics, func(w io.Writer, report api.Diagnostics) { _, _ = io.WriteString(w, report.Text) })
 }

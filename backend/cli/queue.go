@@ -18,16 +18,9 @@ import (
 )
 
 func (p sessionCommands) queueCommand() *cobra.Command {
-	var on string
-	cmd := &cobra.Command{
-		Use:   "queue [--on AGENT]",
-		Short: "List waiting sessions in order, and why they wait",
-	}
-	p.onFlag(cmd, &on, "only sessions of this agent")
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
-		return show(ctx, c, route.Queue.With("agent", on), p.queueTable)
-	})
-	return cmd
+	return asks(p.program, &cobra.Command{Use: "queue [--on AGENT]",
+		Short: "List waiting sessions in order, and why they wait"}, "only sessions of this agent", route.Queue,
+		p.queueTable)
 }
 
 func (p sessionCommands) queueTable(w io.Writer, waiting []api.Session) {
@@ -77,35 +70,26 @@ func needs(spec session.Spec) string {
 }
 
 func (p sessionCommands) priorityCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "priority SESSION N",
-		Short: "Change the priority of a waiting session, 0 to 100",
-		RunE: p.command(func(ctx context.Context, c *caller, args []string) error {
-			priority, err := strconv.Atoi(args[1])
-			if err != nil {
-				return usagef("invalid priority %q: use a whole number from 0 to 100", args[1])
-			}
-			s, err := c.find(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return show(ctx, c, route.SessionUpdate.At(string(s.ID)).Body(api.SessionUpdate{Priority: &priority}),
-				func(w io.Writer, s api.Session) { fmt.Fprintf(w, "%s has priority %d.\n", s.Name, s.Priority) })
-		}),
+	cmd := &cobra.Command{Use: "priority SESSION N", Short: "Change the priority of a waiting session, 0 to 100"}
+	var priority int
+	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
+		if priority, err = strconv.Atoi(args[1]); err != nil {
+			return usagef("invalid priority %q: use a whole number from 0 to 100", args[1])
+		}
+		return nil
 	}
+	return changes(p.program, cmd, route.SessionUpdate,
+		func(string) api.SessionUpdate { return api.SessionUpdate{Priority: &priority} },
+		func(w io.Writer, s api.Session) { fmt.Fprintf(w, "%s has priority %d.\n", s.Name, s.Priority) })
 }
 
 func (p sessionCommands) keepCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "keep SESSION TIME",
-		Short: "Keep an idle session, for example for 4h",
-		RunE: p.inSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {
-			return show(ctx, c, route.Keep.At(string(s.ID)).Body(api.KeepRequest{For: args[1]}),
-				func(w io.Writer, s api.Session) {
-					fmt.Fprintf(w, "%s is kept until %s.\n", s.Name, p.moment(s.KeepUntil))
-				})
-		}),
-	}
+	return changes(p.program, &cobra.Command{Use: "keep SESSION TIME",
+		Short: "Keep an idle session, for example for 4h"}, route.Keep,
+		func(length string) api.KeepRequest { return api.KeepRequest{For: length} },
+		func(w io.Writer, s api.Session) {
+			fmt.Fprintf(w, "%s is kept until %s.\n", s.Name, p.moment(s.KeepUntil))
+		})
 }
 
 func (p sessionCommands) idleCommand() *cobra.Command {
@@ -193,8 +177,8 @@ func (p sessionCommands) logsCommand() *cobra.Command {
 	cmd.Flags().IntVar(&opts.tail, "tail", -1, "only the last lines, this many")
 	cmd.Flags().BoolVarP(&opts.timestamps, "timestamps", "t", false, "start each line with its time")
 	cmd.Flags().StringVar(&opts.kernel, "kernel", "", "container of a cluster (default main1)")
-	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
-		return c.copyLogs(ctx, s.ID, opts, p.raw.out)
+	cmd.RunE = p.about(func(ctx context.Context, c *caller, args []string) error {
+		return c.copyLogs(ctx, session.ID(args[0]), opts, p.raw.out)
 	})
 	return cmd
 }

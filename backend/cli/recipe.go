@@ -251,10 +251,8 @@ func (p recipeCommands) presetCommand() *cobra.Command {
 		Use:   "preset",
 		Short: "Manage resource presets",
 	}
-	list := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List presets"}
-	list.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
-		return show(ctx, c, route.Presets, presetTable)
-	})
+	list := asks(p.program, &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List presets"}, "",
+		route.Presets, presetTable)
 	rename := &cobra.Command{Use: "rename PRESET NAME", Short: "Rename one of your presets"}
 	rename.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
 		found, err := c.findPreset(ctx, args[0])

@@ -150,7 +150,7 @@ func (p runCommands) fill(ctx context.Context, c *caller, spec *session.Spec, op
 }
 
 // failures is several failures, each of which is told.
-func (p runCommands) failures(problems []error) error {
+func (p *program) failures(problems []error) error {
 	if len(problems) == 0 {
 		return nil
 	}

@@ -99,14 +99,8 @@ func (p sessionCommands) elapsed(s api.Session) string {
 }
 
 func (p sessionCommands) showCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:               "show SESSION",
-		Short:             "Show the details of a session",
-		ValidArgsFunction: p.completeSessions(allSessions),
-		RunE: p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
-			return show(ctx, c, route.Session.At(string(s.ID)), p.sessionFields)
-		}),
-	}
+	return asks(p.program, &cobra.Command{Use: "show SESSION", Short: "Show the details of a session",
+		ValidArgsFunction: p.completeSessions(allSessions)}, "", route.Session, p.sessionFields)
 }
 
 func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
@@ -299,24 +293,20 @@ func (p sessionCommands) stopCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait until the sessions have ended")
 	cmd.Flags().DurationVar(&timeout, "wait-timeout", 0, "stop waiting after this long, such as 90s")
 	cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		stopped, problem := []api.Session{}, error(nil)
+		stopped, problems := []api.Session{}, []error{}
 		for _, ref := range args {
-			s, err := p.stop(ctx, c, ref, api.TerminateRequest{Forced: force}, wait, timeout)
-			if err == nil {
+			if s, err := p.stop(ctx, c, ref, api.TerminateRequest{Forced: force}, wait, timeout); err != nil {
+				problems = append(problems, err)
+			} else {
 				stopped = append(stopped, s)
-				continue
 			}
-			if problem != nil {
-				p.finish(problem) // the last one decides the exit code
-			}
-			problem = err
 		}
 		if p.output == outputJSON {
 			if err := p.printJSON(stopped); err != nil {
 				return err
 			}
 		}
-		return problem
+		return p.failures(problems)
 	})
 	return cmd
 }
@@ -347,14 +337,9 @@ func (p sessionCommands) stop(ctx context.Context, c *caller, ref string, reques
 }
 
 func (p sessionCommands) renameCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "rename SESSION NAME",
-		Short: "Rename a live session",
-		RunE: p.inSession(func(ctx context.Context, c *caller, s api.Session, args []string) error {
-			return show(ctx, c, route.SessionUpdate.At(string(s.ID)).Body(api.SessionUpdate{Name: &args[1]}),
-				func(w io.Writer, s api.Session) { fmt.Fprintln(w, s.Name) })
-		}),
-	}
+	return changes(p.program, &cobra.Command{Use: "rename SESSION NAME", Short: "Rename a live session"},
+		route.SessionUpdate, func(name string) api.SessionUpdate { return api.SessionUpdate{Name: &name} },
+		func(w io.Writer, s api.Session) { fmt.Fprintln(w, s.Name) })
 }
 
 func (p sessionCommands) historyCommand() *cobra.Command {
@@ -372,8 +357,8 @@ func (p sessionCommands) historyCommand() *cobra.Command {
 		"sort": "created, updated, -created or -updated"} {
 		filters[name] = cmd.Flags().String(name, "", usage)
 	}
-	cmd.RunE = p.inSession(func(ctx context.Context, c *caller, s api.Session, _ []string) error {
-		at := route.History.At(string(s.ID))
+	cmd.RunE = p.about(func(ctx context.Context, c *caller, args []string) error {
+		at := route.History.At(args[0])
 		for name, value := range filters {
 			at = at.With(name, *value)
 		}
@@ -424,7 +409,7 @@ func (p sessionCommands) tagCommand() *cobra.Command {
 		if err := p.print(tagged, func(w io.Writer) { fmt.Fprintln(w, strings.Join(lines, "\n")) }); err != nil {
 			return err
 		}
-		return runCommands(p).failures(problems)
+		return p.failures(problems)
 	})
 	return cmd
 }

@@ -224,16 +224,11 @@ func (p usageCommands) day(at time.Time) string {
 }
 
 func (p usageCommands) gpuCommand() *cobra.Command {
-	var on string
-	cmd := &cobra.Command{
-		Use:     "gpu [--on AGENT]",
-		Aliases: []string{"gpus"},
-		Short:   "Show devices, their load and who uses them",
-	}
-	p.onFlag(cmd, &on, "only devices of this agent")
+	cmd := &cobra.Command{Use: "gpu [--on AGENT]", Aliases: []string{"gpus"},
+		Short: "Show devices, their load and who uses them"}
 	cmd.AddCommand(p.gpuHistoryCommand())
-	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
-		return show(ctx, c, route.Devices.With("agent", on), func(w io.Writer, boards []api.DeviceBoard) {
+	return asks(p.program, cmd, "only devices of this agent", route.Devices,
+		func(w io.Writer, boards []api.DeviceBoard) {
 			for i, board := range boards {
 				if i > 0 {
 					fmt.Fprintln(w)
@@ -241,8 +236,6 @@ func (p usageCommands) gpuCommand() *cobra.Command {
 				p.boardTable(w, board)
 			}
 		})
-	})
-	return cmd
 }
 
 func (p usageCommands) boardTable(w io.Writer, board api.DeviceBoard) {
