@@ -13,7 +13,6 @@ import (
 
 	"slipway/backend/daemon"
 	"slipway/backend/place"
-	"slipway/backend/session"
 )
 
 // daemonCommands are the commands for the agent of this machine.
@@ -30,8 +29,9 @@ type AgentOptions struct {
 // agentFlags are what a daemon is started with. What is not given stays as it
 // was the last time.
 type agentFlags struct {
-	engine, listen string
-	env            []string
+	engine, listen, keeper string
+	attached               bool
+	env                    []string
 }
 
 func (f *agentFlags) add(cmd *cobra.Command) {
@@ -40,6 +40,17 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 		"take paired computers at host:port, for example 0.0.0.0:7442; off: none")
 	cmd.Flags().StringArrayVar(&f.env, "env", nil,
 		"NAME=VALUE for the agent, for example DOCKER_HOST=unix:///run/user/1000/docker.sock")
+}
+
+// addKeeper adds the flags of those that start it in the background.
+func (f *agentFlags) addKeeper(cmd *cobra.Command) {
+	f.add(cmd)
+	cmd.Flags().StringVar(&f.keeper, "keeper", "",
+		"what keeps it running: systemd or none (default: systemd where it can)")
+}
+
+func (f *agentFlags) addAttached(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.attached, "attached", false, "run in this process, which ends if the connection is lost")
 }
 
 func (f *agentFlags) settings() (daemon.Settings, error) {
@@ -104,10 +115,6 @@ computers. The flags are saved: the next start does not need them.`,
 }
 
 func (p daemonCommands) runAgent(ctx context.Context, opts AgentOptions, quiet bool) error {
-	if p.Agent == nil {
-		return failAs(ExitFailure, session.CodeServerUnavailable, "This program cannot be an agent.",
-			"Use the slipway program.")
-	}
 	if !quiet {
 		opts.Ready = func(status daemon.Status) {
 			fmt.Fprintf(p.Stdout,
@@ -115,11 +122,7 @@ func (p daemonCommands) runAgent(ctx context.Context, opts AgentOptions, quiet b
 				status.Engine, status.PID)
 		}
 	}
-	err := p.Agent(ctx, opts)
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // stopped as asked
-	}
-	return err
+	return unlessStopped(ctx, p.Agent(ctx, opts))
 }
 
 // here wraps the work of a command that is about the agent of this machine
@@ -151,27 +154,20 @@ func (p daemonCommands) atDaemon(work func(context.Context, *daemon.Client) erro
 
 func (p daemonCommands) agentStartCommand() *cobra.Command {
 	var flags agentFlags
-	var keeper string
 	cmd := &cobra.Command{
 		Use:   "start",
 		Short: "Start the agent of this machine in the background",
 		Long: `Start keeps the agent running after you log out: as a service of your own systemd if it
 keeps running after logout, otherwise as a process of its own.`,
 	}
-	flags.add(cmd)
-	cmd.Flags().StringVar(&keeper, "keeper", "",
-		"what keeps it running: systemd or none (default: systemd where it can)")
+	flags.addKeeper(cmd)
 	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
 		settings, err := flags.settings()
 		if err != nil {
 			return err
 		}
-		status, err := daemon.Start(ctx, home, daemon.StartOptions{Program: p.Executable, Settings: settings,
-			Keeper: keeper})
-		if err != nil {
-			return err
-		}
-		return p.printStatus(status)
+		return answered(p, p.statusFields)(daemon.Start(ctx, home, daemon.StartOptions{Program: p.Executable,
+			Settings: settings, Keeper: flags.keeper}))
 	})
 	return cmd
 }
@@ -182,33 +178,27 @@ func (p daemonCommands) agentStatusCommand() *cobra.Command {
 		Short: "Show the status of this machine's agent",
 		Long:  "Exits with 5 if no agent is running.",
 		RunE: p.atDaemon(func(ctx context.Context, c *daemon.Client) error {
-			status, err := c.Status(ctx)
-			if err != nil {
-				return err
-			}
-			return p.printStatus(status)
+			return answered(p, p.statusFields)(c.Status(ctx))
 		}),
 	}
 }
 
-func (p daemonCommands) printStatus(status daemon.Status) error {
-	return p.print(status, func(w io.Writer) {
-		rows := []string{
-			"Version", fmt.Sprintf("%s (%s)", status.Version, status.Commit), "Process", fmt.Sprint(status.PID),
-			"Engine", status.Engine,
-			"Sessions", fmt.Sprintf("%d live", status.Live), "Running for", span(p.Now().Sub(status.Started)),
-			"Files", status.Home,
-		}
-		if status.Role == daemon.RolePlane {
-			rows = append(rows, "Ruled by", "a control plane")
-		} else if status.Keeper == daemon.KeeperSystemd {
-			rows = append(rows, "Kept by", "systemd")
-		}
-		if status.Listen != "" {
-			rows = append(rows, "Listens on", status.Listen, "Key", status.Key)
-		}
-		fields(w, rows...)
-	})
+func (p daemonCommands) statusFields(w io.Writer, status daemon.Status) {
+	rows := []string{
+		"Version", fmt.Sprintf("%s (%s)", status.Version, status.Commit), "Process", fmt.Sprint(status.PID),
+		"Engine", status.Engine,
+		"Sessions", fmt.Sprintf("%d live", status.Live), "Running for", span(p.Now().Sub(status.Started)),
+		"Files", status.Home,
+	}
+	if status.Role == daemon.RolePlane {
+		rows = append(rows, "Ruled by", "a control plane")
+	} else if status.Keeper == daemon.KeeperSystemd {
+		rows = append(rows, "Kept by", "systemd")
+	}
+	if status.Listen != "" {
+		rows = append(rows, "Listens on", status.Listen, "Key", status.Key)
+	}
+	fields(w, rows...)
 }
 
 func (p daemonCommands) agentStopCommand() *cobra.Command {
@@ -234,29 +224,27 @@ const switchTime = 2 * time.Minute
 
 func (p daemonCommands) agentSwitchCommand() *cobra.Command {
 	var flags agentFlags
-	var to, keeper string
-	var attached bool
+	var to string
 	cmd := &cobra.Command{
 		Use:    "switch [--to PROGRAM]",
 		Short:  "Replace the agent of this machine with this program; sessions keep running",
 		Hidden: true, // how an upgrade is done from afar
 	}
-	flags.add(cmd)
+	flags.addKeeper(cmd)
+	flags.addAttached(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "path of the program (default: this one)")
-	cmd.Flags().StringVar(&keeper, "keeper", "",
-		"what keeps it running: systemd or none (default: systemd where it can)")
-	cmd.Flags().BoolVar(&attached, "attached", false, "run in this process, which ends if the connection is lost")
 	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
 		ctx, cancel := context.WithTimeout(ctx, switchTime)
 		defer cancel()
-		if !attached {
+		if !flags.attached {
 			return p.finishDetached(ctx, home)
 		}
 		settings, err := flags.settings()
 		if err != nil {
 			return err
 		}
-		done, err := daemon.Switch(ctx, home, daemon.SwitchOptions{Program: to, Settings: settings, Keeper: keeper})
+		done, err := daemon.Switch(ctx, home,
+			daemon.SwitchOptions{Program: to, Settings: settings, Keeper: flags.keeper})
 		if err != nil {
 			return err
 		}
@@ -276,32 +264,29 @@ func (p daemonCommands) finishDetached(ctx context.Context, home place.Home) err
 }
 
 func (p daemonCommands) agentUninstallCommand() *cobra.Command {
-	var end, keep, attached bool
+	var flags agentFlags
+	var opts daemon.UninstallOptions
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Stop the agent of this machine and remove Slipway's files",
 		Long: `Uninstall stops the agent and removes its programs. If sessions are live, or with
 --keep-data, its data stays, so that a reinstalled agent finds everything again.`,
 	}
-	cmd.Flags().BoolVar(&end, "end-sessions", false,
+	cmd.Flags().BoolVar(&opts.EndSessions, "end-sessions", false,
 		"end the sessions that live; what is in their home folders goes with them")
-	cmd.Flags().BoolVar(&keep, "keep-data", false, "keep history, usage and logs")
-	cmd.Flags().BoolVar(&attached, "attached", false, "run in this process, which ends if the connection is lost")
+	cmd.Flags().BoolVar(&opts.KeepData, "keep-data", false, "keep history, usage and logs")
+	flags.addAttached(cmd)
 	_ = cmd.Flags().MarkHidden("attached") // it was just defined
 	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
-		if !attached {
+		if !flags.attached {
 			return p.finishDetached(ctx, home)
 		}
-		left, err := daemon.Uninstall(ctx, home, daemon.UninstallOptions{EndSessions: end, KeepData: keep})
-		if err != nil {
-			return err
-		}
-		return p.print(left, func(w io.Writer) {
+		return answered(p, func(w io.Writer, left daemon.Uninstalled) {
 			fmt.Fprintf(w, "The agent is removed; %d sessions go on.\n", left.Live)
 			for _, path := range left.Kept {
 				fmt.Fprintln(w, "  left:", path)
 			}
-		})
+		})(daemon.Uninstall(ctx, home, opts))
 	})
 	return cmd
 }

@@ -27,12 +27,11 @@ import (
 // Config is what the command line is given by the program it is part of.
 type Config struct {
 	Version api.Version
-	// Serve runs the control plane until ctx ends; nil: this program has none.
+	// Serve runs the control plane until ctx ends.
 	Serve func(ctx context.Context, opts ServeOptions) error
-	// Agent runs the agent of this machine by itself until ctx ends; nil: this
-	// program has none.
+	// Agent runs the agent of this machine by itself until ctx ends.
 	Agent func(ctx context.Context, opts AgentOptions) error
-	// Demo serves a demonstration until ctx ends; nil: this program has none.
+	// Demo serves a demonstration until ctx ends.
 	Demo func(ctx context.Context, opts DemoOptions) error
 	Args []string // without the program's name
 

@@ -207,6 +207,7 @@ func testConfig(home place.Home, env map[string]string, stdout, stderr io.Writer
 			return env[key]
 		},
 		Serve: func(context.Context, ServeOptions) error { return nil },
+		Agent: func(context.Context, AgentOptions) error { return nil },
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -78,9 +77,6 @@ within ten minutes. To get a new one, press Enter in the terminal or run slipway
 // serve runs the control plane in this process. What a quiet one prints is a
 // log, where no login code may stand.
 func (p planeCommands) serve(ctx context.Context, opts ServeOptions, open, quiet bool) error {
-	if p.Serve == nil {
-		return fail(session.CodeServerFailed, "This program cannot serve.", "Use the slipway program.")
-	}
 	if !quiet {
 		opts.Ready = func(ready Ready) {
 			p.sayServing(ready)
@@ -92,8 +88,14 @@ func (p planeCommands) serve(ctx context.Context, opts ServeOptions, open, quiet
 		return fail(session.CodeStartConflict, "Another control plane holds "+opts.Home.Dir+" and does not answer.",
 			"It may be starting or stopping: try again. SLIPWAY_HOME chooses another folder.")
 	}
+	return unlessStopped(ctx, err)
+}
+
+// unlessStopped is the failure of what served until ctx ended; that it was
+// stopped as asked is none.
+func unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // stopped as asked
+		return nil
 	}
 	return err
 }
@@ -147,21 +149,12 @@ login also opens the browser.`,
 	cmd.Flags().BoolVar(&open, "open", false, "open the browser, even without a desktop")
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address without opening it")
 	cmd.MarkFlagsMutuallyExclusive("open", "print")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ctx, cancel := interruptible(cmd.Context())
-		defer cancel()
-		c, err := p.connect(ctx)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
 		open = open || !printOnly && p.output == outputTable && appCommands(p).onDesktop()
 		return p.printLogin(ctx, c, open)
-	}
+	})
 	return cmd
 }
-
-// shutdownPause is how often shutdown looks whether it is done.
-const shutdownPause = 20 * time.Millisecond
 
 func (p planeCommands) shutdownCommand() *cobra.Command {
 	return &cobra.Command{
@@ -185,20 +178,7 @@ func (p planeCommands) shutdownCommand() *cobra.Command {
 			if _, err := route.Shutdown.Ask(ctx, connection); err != nil {
 				return err
 			}
-			for { // the next command must find either none or a new one
-				lock, err := home.Lock()
-				if err == nil {
-					return lock.Close()
-				}
-				if !errors.Is(err, place.ErrLocked) {
-					return err
-				}
-				select {
-				case <-time.After(shutdownPause):
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
+			return home.WaitUnlocked(ctx) // the next command must find either none or a new one
 		},
 	}
 }
@@ -297,36 +277,37 @@ of this computer, which reads them when it starts.`,
 		}
 		return nil
 	})
-	set := &cobra.Command{Use: "set NAME VALUE", Short: "Change a setting",
-		ValidArgsFunction: p.completeSettings}
-	set.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		return p.changeSetting(ctx, c, args[0], &args[1])
-	})
-	unset := &cobra.Command{Use: "unset NAME", Short: "Reset a setting to its default",
-		ValidArgsFunction: p.completeSettings}
-	unset.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
-		return p.changeSetting(ctx, c, args[0], nil)
-	})
+	set := &cobra.Command{Use: "set NAME VALUE", Short: "Change a setting"}
+	unset := &cobra.Command{Use: "unset NAME", Short: "Reset a setting to its default"}
+	for _, cmd := range []*cobra.Command{set, unset} {
+		cmd.ValidArgsFunction = p.completeSettings
+		cmd.RunE = p.command(func(ctx context.Context, c *caller, args []string) error {
+			var update api.SettingUpdate
+			if len(args) > 1 {
+				update.Value = &args[1]
+			}
+			return show(ctx, c, route.SettingUpdate.At(args[0]).Body(update), func(w io.Writer, file api.SettingsFile) {
+				p.changedSetting(w, file, args[0])
+			})
+		})
+	}
 	parent.AddCommand(list, set, unset)
 	return parent
 }
 
-func (p planeCommands) changeSetting(ctx context.Context, c *caller, name string, value *string) error {
-	at := route.SettingUpdate.At(name).Body(api.SettingUpdate{Value: value})
-	return show(ctx, c, at, func(w io.Writer, file api.SettingsFile) {
-		for _, s := range file.Settings {
-			if s.Name != name {
-				continue
-			}
-			fmt.Fprintf(w, "%s is %s.\n", name, cmp.Or(s.Value, "not set"))
-			if s.Override != "" {
-				p.notice("%s overrides what the file says.", s.Variable)
-			}
-			if s.Restart {
-				p.notice("It takes effect when Slipway starts next.")
-			}
+func (p planeCommands) changedSetting(w io.Writer, file api.SettingsFile, name string) {
+	for _, s := range file.Settings {
+		if s.Name != name {
+			continue
 		}
-	})
+		fmt.Fprintf(w, "%s is %s.\n", name, cmp.Or(s.Value, "not set"))
+		if s.Override != "" {
+			p.notice("%s overrides what the file says.", s.Variable)
+		}
+		if s.Restart {
+			p.notice("It takes effect when Slipway starts next.")
+		}
+	}
 }
 
 func settingsTable(w io.Writer, file api.SettingsFile) {
@@ -404,10 +385,6 @@ reclaimed), failure (sessions end in different ways, each with its reason).`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()
-		if p.Demo == nil {
-			return failAs(ExitFailure, session.CodeServerUnavailable, "This program has no demo.",
-				"Use the slipway program.")
-		}
 		if opts.Port < 0 || opts.Port > 65535 {
 			return usagef("invalid port %d: use a number from 1 to 65535", opts.Port)
 		}
@@ -418,11 +395,7 @@ reclaimed), failure (sessions end in different ways, each with its reason).`,
 			p.sayDemo(ready, dir, opts.Keep != "")
 			p.begun(ctx, place.Home{Dir: dir}, ready, open)
 		}
-		err := p.Demo(ctx, opts)
-		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			return nil // stopped as asked
-		}
-		return err
+		return unlessStopped(ctx, p.Demo(ctx, opts))
 	}
 	return cmd
 }

@@ -124,21 +124,12 @@ func (c *Client) StopAndWait(ctx context.Context) error {
 	if err := c.Stop(ctx); err != nil {
 		return err
 	}
-	for {
-		lock, err := c.home.Lock()
-		if err == nil {
-			return lock.Close()
-		}
-		if !errors.Is(err, place.ErrLocked) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return &session.Error{Code: session.CodeAgentTimeout, Message: "The agent did not end in time.",
-				Hint: "Look at its log, " + LogFile(c.home) + ".", Err: ctx.Err()}
-		case <-time.After(lookPause):
-		}
+	err := c.home.WaitUnlocked(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = session.WrapError(err, session.CodeAgentTimeout, "The agent did not end in time.",
+			"Look at its log, "+LogFile(c.home)+".")
 	}
+	return err
 }
 
 // call asks one question. A failure that the daemon told is a [session.Error].

@@ -6,6 +6,7 @@
 package place
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,12 +156,26 @@ var ErrLocked = errors.New("another control plane holds this folder")
 
 // Lock makes the caller the only control plane of the folder until it is
 // closed or the process ends, however it ends. It fails with [ErrLocked].
-func (h Home) Lock() (*Lock, error) {
+func (h Home) Lock() (*Lock, error) { return h.lock((*flock.Flock).TryLock) }
+
+// unlockedPause is how often it is looked whether a folder is free.
+const unlockedPause = 20 * time.Millisecond
+
+// WaitUnlocked waits until nobody holds the folder, or fails as ctx does.
+func (h Home) WaitUnlocked(ctx context.Context) error {
+	lock, err := h.lock(func(file *flock.Flock) (bool, error) { return file.TryLockContext(ctx, unlockedPause) })
+	if err != nil {
+		return err
+	}
+	return lock.Close()
+}
+
+func (h Home) lock(take func(*flock.Flock) (bool, error)) (*Lock, error) {
 	if err := h.Make(); err != nil {
 		return nil, err
 	}
 	lock := flock.New(h.lockFile(), flock.SetPermissions(0o600))
-	taken, err := lock.TryLock()
+	taken, err := take(lock)
 	if err == nil && !taken {
 		err = ErrLocked
 	}
