@@ -115,7 +115,6 @@ func (e *Entry) failed(err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return &session.Error{Code: session.CodeSettingsFailed,
-		Message: "What starts Slipway at login could not be changed.",
-		Hint:    "Check the permissions of " + filepath.Dir(e.path) + ".", Err: err}
+	return session.WrapError(err, session.CodeSettingsFailed, "What starts Slipway at login could not be changed.",
+		"Check the permissions of "+filepath.Dir(e.path)+".")
 }

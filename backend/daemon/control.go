@@ -31,11 +31,7 @@ var ErrNotRunning = errors.New("no agent is running")
 // Serve answers on listener until ctx ends.
 func Serve(ctx context.Context, listener net.Listener, d Daemon, log *slog.Logger) error {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", answer(func(r *http.Request) (any, error) { return d.Status(r.Context()) }))
-	mux.HandleFunc("POST /stop", obey(func(r *http.Request) error { return d.Stop(r.Context()) }))
-	mux.HandleFunc("POST /end", obey(func(r *http.Request) error { return d.EndSessions(r.Context()) }))
-	serveAdmin(mux, d)
-	servePairing(mux, d)
+	d.serve(mux)
 	web := http.Server{Handler: mux, ReadHeaderTimeout: callTime, ReadTimeout: callTime, WriteTimeout: 2 * callTime,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	ended := make(chan error, 1)
@@ -55,8 +51,8 @@ func Serve(ctx context.Context, listener net.Listener, d Daemon, log *slog.Logge
 	return err
 }
 
-func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func answer(mux *http.ServeMux, pattern string, do func(*http.Request) (any, error)) {
+	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		value, err := do(r)
 		if err != nil {
@@ -64,23 +60,28 @@ func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 			value = session.AsError(err, session.CodeAgentInternal)
 		}
 		_ = json.NewEncoder(w).Encode(value) // whoever asked is gone if it fails
-	}
+	})
+}
+
+// ask answers a request that says nothing.
+func ask[T any](mux *http.ServeMux, pattern string, do func(context.Context) (T, error)) {
+	answer(mux, pattern, func(r *http.Request) (any, error) { return do(r.Context()) })
 }
 
 // obey answers a request that has no result.
-func obey(do func(*http.Request) error) http.HandlerFunc {
-	return answer(func(r *http.Request) (any, error) { return struct{}{}, do(r) })
+func obey(mux *http.ServeMux, pattern string, do func(*http.Request) error) {
+	answer(mux, pattern, func(r *http.Request) (any, error) { return struct{}{}, do(r) })
 }
 
 // take answers a request with a body, which is decoded strictly.
-func take[T any](do func(*http.Request, T) (any, error)) http.HandlerFunc {
-	return answer(func(r *http.Request) (any, error) {
+func take[T any](mux *http.ServeMux, pattern string, do func(*http.Request, T) (any, error)) {
+	answer(mux, pattern, func(r *http.Request) (any, error) {
 		var body T
 		decoder := json.NewDecoder(io.LimitReader(r.Body, answerMost))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&body); err != nil {
-			return nil, &session.Error{Code: session.CodeAgentInvalid, Message: "The request cannot be read.",
-				Hint: "Use the same version on both sides.", Err: err}
+			return nil, session.WrapError(err, session.CodeAgentInvalid, "The request cannot be read.",
+				"Use the same version on both sides.")
 		}
 		return do(r, body)
 	})

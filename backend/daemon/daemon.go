@@ -103,9 +103,8 @@ func LoadSettings(home place.Home) (Settings, error) {
 		err = json.Unmarshal(data, &s)
 	}
 	if err != nil {
-		return Settings{}, &session.Error{Code: session.CodeServerInvalid, Message: "The file " +
-			home.Join(settingsFile) +
-			" cannot be read.", Hint: "Correct or remove it.", Err: err}
+		return Settings{}, session.WrapError(err, session.CodeServerInvalid,
+			"The file "+home.Join(settingsFile)+" cannot be read.", "Correct or remove it.")
 	}
 	return s, nil
 }
@@ -141,30 +140,29 @@ func (s Settings) Merge(other Settings) Settings {
 	return s
 }
 
-// serveAdmin answers requests of admins of an agent that several people share.
-func serveAdmin(mux *http.ServeMux, d session.Admin) {
-	mux.HandleFunc("POST /audit", take(func(r *http.Request, asked session.AuditQuery) (any, error) {
+// serve answers the requests of the person at the machine.
+func (d Daemon) serve(mux *http.ServeMux) {
+	ask(mux, "GET /status", d.Status)
+	obey(mux, "POST /stop", func(r *http.Request) error { return d.Stop(r.Context()) })
+	obey(mux, "POST /end", func(r *http.Request) error { return d.EndSessions(r.Context()) })
+	take(mux, "POST /audit", func(r *http.Request, asked session.AuditQuery) (any, error) {
 		return d.Audit(r.Context(), asked)
-	}))
-	mux.HandleFunc("GET /limits", answer(func(r *http.Request) (any, error) { return d.Limits(r.Context()) }))
-	mux.HandleFunc("PUT /limits/{owner}", take(func(r *http.Request, limit session.Allowance) (any, error) {
+	})
+	ask(mux, "GET /limits", d.Limits)
+	take(mux, "PUT /limits/{owner}", func(r *http.Request, limit session.Allowance) (any, error) {
 		return struct{}{}, d.SetLimit(r.Context(), r.PathValue("owner"), &limit)
-	}))
-	mux.HandleFunc("DELETE /limits/{owner}", obey(func(r *http.Request) error {
+	})
+	obey(mux, "DELETE /limits/{owner}", func(r *http.Request) error {
 		return d.SetLimit(r.Context(), r.PathValue("owner"), nil)
-	}))
-	mux.HandleFunc("GET /devices", answer(func(r *http.Request) (any, error) { return d.PairedClients(r.Context()) }))
-	mux.HandleFunc("DELETE /devices/{device}", obey(func(r *http.Request) error {
+	})
+	ask(mux, "GET /devices", d.PairedClients)
+	obey(mux, "DELETE /devices/{device}", func(r *http.Request) error {
 		return d.RevokeClient(r.Context(), r.PathValue("device"))
-	}))
-}
-
-// servePairing answers requests about an agent's keys.
-func servePairing(mux *http.ServeMux, d session.Pairing) {
-	mux.HandleFunc("POST /pair", take(func(r *http.Request, request session.PairRequest) (any, error) {
+	})
+	take(mux, "POST /pair", func(r *http.Request, request session.PairRequest) (any, error) {
 		return d.PairCode(r.Context(), request)
-	}))
-	mux.HandleFunc("POST /rotate", answer(func(r *http.Request) (any, error) { return d.RotateKey(r.Context()) }))
+	})
+	ask(mux, "POST /rotate", d.RotateKey)
 }
 
 func (c *Client) Audit(ctx context.Context, asked session.AuditQuery) (entries []session.AuditEntry, err error) {

@@ -54,10 +54,9 @@ func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 	for _, name := range []string{tunnelSocket, controlSocket} {
 		g := &guarded{home: home, name: name, users: append([]int{0, os.Getuid()}, users...), log: log}
 		if err := g.open(); err != nil {
-			return nil, errors.Join(&session.Error{Code: session.CodeServerFailed,
-				Message: "The socket " + name + " cannot be made.",
-				Hint:    "Check the permissions and the free space of " + home.Dir + " and of " + os.TempDir() + ".",
-				Err:     err}, s.Close())
+			return nil, errors.Join(session.WrapError(err, session.CodeServerFailed,
+				"The socket "+name+" cannot be made.",
+				"Check the permissions and the free space of "+home.Dir+" and of "+os.TempDir()+"."), s.Close())
 		}
 		s.open = append(s.open, g)
 	}
@@ -290,10 +289,10 @@ func dialUnix(ctx context.Context, home place.Home, socket string) (*net.UnixCon
 		err = errors.Join(process.Beside(), process.Close())
 	}
 	if errors.Is(err, peer.ErrElsewhere) {
-		err = &session.Error{Code: session.CodeConnectForbidden,
-			Message: "The agent of " + home.Dir +
+		err = session.WrapError(err, session.CodeConnectForbidden,
+			"The agent of "+home.Dir+
 				" cannot be reached from here: this program or the agent is in a container or sandbox.",
-			Hint: "Use a terminal of the machine itself, not of a container, Snap or Flatpak.", Err: err}
+			"Use a terminal of the machine itself, not of a container, Snap or Flatpak.")
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
@@ -346,8 +345,8 @@ func Bridge(ctx context.Context, home place.Home, in io.Reader, out io.Writer) e
 		return err
 	}
 	if err != nil {
-		return &session.Error{Code: session.CodeUnreachable, Message: "The agent of " + home.Dir +
-			" cannot be reached.", Hint: "Look at its log, " + LogFile(home) + ".", Err: err}
+		return session.WrapError(err, session.CodeUnreachable, "The agent of "+home.Dir+" cannot be reached.",
+			"Look at its log, "+LogFile(home)+".")
 	}
 	defer conn.Close() //nolint:errcheck // both directions have ended
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })

@@ -79,8 +79,8 @@ func keepSettings(home place.Home, wanted Settings) error {
 		return err
 	}
 	if err := kept.Merge(wanted).Save(home); err != nil {
-		return &session.Error{Code: session.CodeDiskFull, Message: "The folder " + home.Dir +
-			" cannot be written to.", Hint: "Check its permissions and its free space: df -h " + home.Dir, Err: err}
+		return session.WrapError(err, session.CodeDiskFull, "The folder "+home.Dir+" cannot be written to.",
+			"Check its permissions and its free space: df -h "+home.Dir)
 	}
 	return nil
 }
@@ -128,8 +128,8 @@ func startDetached(ctx context.Context, home place.Home, program string) (Status
 }
 
 func cannotRun(program string, err error) error {
-	return &session.Error{Code: session.CodeServerFailed, Message: "The program " + program + " cannot be run.",
-		Hint: "Check that its folder is not mounted noexec.", Err: err}
+	return session.WrapError(err, session.CodeServerFailed, "The program "+program+" cannot be run.",
+		"Check that its folder is not mounted noexec.")
 }
 
 // await waits until something answers for the folder. started is what will; nil:

@@ -57,13 +57,13 @@ func Switch(ctx context.Context, home place.Home, opts SwitchOptions) (Switched,
 	}
 	sum, err := fileSum(opts.Program)
 	if err != nil {
-		return Switched{}, &session.Error{Code: session.CodeInstallFailed, Message: "The program " + opts.Program +
-			" cannot be read.", Hint: "Upload it again.", Err: err}
+		return Switched{}, session.WrapError(err, session.CodeInstallFailed,
+			"The program "+opts.Program+" cannot be read.", "Upload it again.")
 	}
 	lock := flock.New(home.Join(switchLock), flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, lookPause); err != nil {
-		return Switched{}, &session.Error{Code: session.CodeAgentConflict,
-			Message: "Another upgrade of this agent is in progress.", Hint: "Wait until it is done.", Err: err}
+		return Switched{}, session.WrapError(err, session.CodeAgentConflict,
+			"Another upgrade of this agent is in progress.", "Wait until it is done.")
 	}
 	defer lock.Close() //nolint:errcheck // the end of the process gives it up too
 	s := switching{home: home, opts: opts, sum: sum}
@@ -173,9 +173,8 @@ func (s *switching) backUp() (books []string, err error) {
 			continue
 		}
 		if err := copyFile(path, path+backupSuffix); err != nil {
-			return books, &session.Error{Code: session.CodeDiskFull,
-				Message: "The agent's books cannot be copied, so nothing was changed.",
-				Hint:    "Make room: df -h " + s.home.Dir, Err: err}
+			return books, session.WrapError(err, session.CodeDiskFull,
+				"The agent's books cannot be copied, so nothing was changed.", "Make room: df -h "+s.home.Dir)
 		}
 		books = append(books, path)
 	}
@@ -196,11 +195,9 @@ func (s *switching) back(ctx context.Context, books []string, cause error) error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime+startTime)
 	defer cancel()
 	failed := func(err error) error {
-		return &session.Error{Code: session.CodeInstallFailed,
-			Message: "The new version did not start, and the old one could not be put back: " + session.AsError(err,
-				"").Message,
-			Hint: "Start it by hand on that machine: " + ProgramLink(s.home) + " agent start",
-			Err:  errors.Join(cause, err)}
+		return session.WrapError(errors.Join(cause, err), session.CodeInstallFailed,
+			"The new version did not start, and the old one could not be put back: "+session.AsError(err, "").Message,
+			"Start it by hand on that machine: "+ProgramLink(s.home)+" agent start")
 	}
 	if s.old == "" {
 		return cause // there was none before
@@ -223,9 +220,9 @@ func (s *switching) back(ctx context.Context, books []string, cause error) error
 		return failed(err)
 	}
 	told := session.AsError(cause, session.CodeInstallFailed)
-	return &session.Error{Code: session.CodeInstallFailed,
-		Message: fmt.Sprintf("The new version did not work, so %s is back; sessions went on. %s", status.Version,
-			told.Message), Hint: told.Hint, Err: cause}
+	return session.WrapError(cause, session.CodeInstallFailed,
+		fmt.Sprintf("The new version did not work, so %s is back; sessions went on. %s", status.Version, told.Message),
+		told.Hint)
 }
 
 func copyFile(from, to string) error {
@@ -371,9 +368,8 @@ func sweep(home place.Home, keep bool) (kept []string, err error) {
 		if err == nil || !isThere(home.Dir) {
 			return nil, nil
 		}
-		return []string{home.Dir}, &session.Error{Code: session.CodeInstallFailed,
-			Message: "Not everything in " + home.Dir + " could be removed.", Hint: "Remove it by hand: rm -rf " +
-				home.Dir, Err: err}
+		return []string{home.Dir}, session.WrapError(err, session.CodeInstallFailed,
+			"Not everything in "+home.Dir+" could be removed.", "Remove it by hand: rm -rf "+home.Dir)
 	}
 	own := []string{home.Join("bin"), home.Join(tunnelSocket), home.Join(controlSocket), home.Join(settingsFile),
 		home.Join(switchLock), LogFile(home), LogFile(home) + ".1"}

@@ -119,8 +119,8 @@ const tailMost = 1 << 20
 func (r Redactor) Tail(path string, lines int) ([]string, error) {
 	data, err := readTail(path)
 	if err != nil {
-		return nil, &session.Error{Code: session.CodeServerInternal, Message: "The log cannot be read.",
-			Hint: "Check the permissions of " + path + ".", Err: err}
+		return nil, session.WrapError(err, session.CodeServerInternal, "The log cannot be read.",
+			"Check the permissions of "+path+".")
 	}
 	text := strings.TrimRight(r.Text(string(data)), "\n")
 	if text == "" {

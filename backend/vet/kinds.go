@@ -44,15 +44,7 @@ func made(text string, most int, more string) bool {
 
 // validID is [session.ValidID] without its regular expression.
 func validID(text string) bool {
-	if len(text) != 12 {
-		return false
-	}
-	for i := range len(text) {
-		if c := text[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return true
+	return len(text) == 12 && made(text, 12, "") && strings.ToLower(text) == text
 }
 
 func validName(text string) bool {
@@ -63,7 +55,11 @@ func validName(text string) bool {
 
 func isDigest(text string) bool {
 	rest, ok := strings.CutPrefix(text, "sha256:")
-	return ok && len(rest) == 64 && strings.Trim(rest, "0123456789abcdef") == ""
+	return ok && isChecksum(rest)
+}
+
+func isChecksum(text string) bool {
+	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 // The kinds of texts.
@@ -92,10 +88,8 @@ var (
 		return made(text, 128, "._:/+-") && text[0] != '-'
 	})
 	// Checksum is SHA-256 in hexadecimal.
-	Checksum = Text("a checksum", func(text string) bool {
-		return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
-	})
-	digest = Text("a digest", isDigest)
+	Checksum = Text("a checksum", isChecksum)
+	digest   = Text("a digest", isDigest)
 	// reference can name an image. The grammar is checked where one is chosen.
 	reference = Text("the name of an image", func(text string) bool {
 		return made(text, 512, "._:/@+-[]") && strings.IndexByte("-./@:+", text[0]) < 0 && !upward(text)
