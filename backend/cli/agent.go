@@ -15,9 +15,6 @@ import (
 	"slipway/backend/place"
 )
 
-// daemonCommands are the commands for the agent of this machine.
-type daemonCommands struct{ *program }
-
 // AgentOptions says how to run the agent of this machine by itself.
 type AgentOptions struct {
 	Home     place.Home
@@ -70,7 +67,7 @@ func (f *agentFlags) settings() (daemon.Settings, error) {
 
 // agentCommand is the agent of this machine. Run with no subcommand it is the
 // agent.
-func (p daemonCommands) agentCommand() *cobra.Command {
+func (p agentCommands) agentCommand() *cobra.Command {
 	var flags agentFlags
 	var stdio, version, quiet bool
 	cmd := &cobra.Command{
@@ -107,14 +104,14 @@ computers. The flags are saved: the next start does not need them.`,
 	}
 	cmd.AddGroup(&cobra.Group{ID: groupFar, Title: "Agents on other machines:"},
 		&cobra.Group{ID: groupHere, Title: "The agent of this machine (or another with --on):"})
-	addTo(cmd, groupFar, agentCommands(p).nearCommands()...)
+	addTo(cmd, groupFar, p.nearCommands()...)
 	addTo(cmd, groupHere, p.agentStartCommand(), p.agentStopCommand(), p.agentStatusCommand(),
 		p.agentPairCommand(), p.agentClientsCommand(), p.agentRevokeCommand(), p.agentAuditCommand(),
 		p.agentLimitCommand(), p.agentRotateCommand(), p.agentSwitchCommand(), p.agentUninstallCommand())
 	return cmd
 }
 
-func (p daemonCommands) runAgent(ctx context.Context, opts AgentOptions, quiet bool) error {
+func (p agentCommands) runAgent(ctx context.Context, opts AgentOptions, quiet bool) error {
 	if !quiet {
 		opts.Ready = func(status daemon.Status) {
 			fmt.Fprintf(p.Stdout,
@@ -127,7 +124,7 @@ func (p daemonCommands) runAgent(ctx context.Context, opts AgentOptions, quiet b
 
 // here wraps the work of a command that is about the agent of this machine
 // rather than about the control plane.
-func (p daemonCommands) here(work func(ctx context.Context, home place.Home) error) func(*cobra.Command,
+func (p agentCommands) here(work func(ctx context.Context, home place.Home) error) func(*cobra.Command,
 	[]string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := interruptible(cmd.Context())
@@ -141,7 +138,7 @@ func (p daemonCommands) here(work func(ctx context.Context, home place.Home) err
 }
 
 // atDaemon wraps the work of a command that asks the agent of this machine.
-func (p daemonCommands) atDaemon(work func(context.Context, *daemon.Client) error) func(*cobra.Command,
+func (p agentCommands) atDaemon(work func(context.Context, *daemon.Client) error) func(*cobra.Command,
 	[]string) error {
 	return p.here(func(ctx context.Context, home place.Home) error {
 		c, err := daemon.Connect(ctx, home)
@@ -152,7 +149,7 @@ func (p daemonCommands) atDaemon(work func(context.Context, *daemon.Client) erro
 	})
 }
 
-func (p daemonCommands) agentStartCommand() *cobra.Command {
+func (p agentCommands) agentStartCommand() *cobra.Command {
 	var flags agentFlags
 	cmd := &cobra.Command{
 		Use:   "start",
@@ -172,7 +169,7 @@ keeps running after logout, otherwise as a process of its own.`,
 	return cmd
 }
 
-func (p daemonCommands) agentStatusCommand() *cobra.Command {
+func (p agentCommands) agentStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Show the status of this machine's agent",
@@ -183,7 +180,7 @@ func (p daemonCommands) agentStatusCommand() *cobra.Command {
 	}
 }
 
-func (p daemonCommands) statusFields(w io.Writer, status daemon.Status) {
+func (p agentCommands) statusFields(w io.Writer, status daemon.Status) {
 	rows := []string{
 		"Version", fmt.Sprintf("%s (%s)", status.Version, status.Commit), "Process", fmt.Sprint(status.PID),
 		"Engine", status.Engine,
@@ -201,7 +198,7 @@ func (p daemonCommands) statusFields(w io.Writer, status daemon.Status) {
 	fields(w, rows...)
 }
 
-func (p daemonCommands) agentStopCommand() *cobra.Command {
+func (p agentCommands) agentStopCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "stop",
 		Short: "Stop the agent of this machine; sessions keep running",
@@ -222,7 +219,7 @@ func (p daemonCommands) agentStopCommand() *cobra.Command {
 // switchTime is how long a replacement may take.
 const switchTime = 2 * time.Minute
 
-func (p daemonCommands) agentSwitchCommand() *cobra.Command {
+func (p agentCommands) agentSwitchCommand() *cobra.Command {
 	var flags agentFlags
 	var to string
 	cmd := &cobra.Command{
@@ -255,7 +252,7 @@ func (p daemonCommands) agentSwitchCommand() *cobra.Command {
 
 // finishDetached does the same command again in a process that the end of this
 // one does not reach, and tells what it told.
-func (p daemonCommands) finishDetached(ctx context.Context, home place.Home) error {
+func (p agentCommands) finishDetached(ctx context.Context, home place.Home) error {
 	code, err := daemon.Detached(ctx, home, p.Executable, append(p.Args, "--attached"), p.Stdout, p.Stderr)
 	if err == nil && code != 0 {
 		err = &exitError{code: code}
@@ -263,7 +260,7 @@ func (p daemonCommands) finishDetached(ctx context.Context, home place.Home) err
 	return err
 }
 
-func (p daemonCommands) agentUninstallCommand() *cobra.Command {
+func (p agentCommands) agentUninstallCommand() *cobra.Command {
 	var flags agentFlags
 	var opts daemon.UninstallOptions
 	cmd := &cobra.Command{

@@ -21,7 +21,7 @@ import (
 
 // shared gives a command the flag --on: it asks the agent of this machine, or that
 // agent through the control plane.
-func (p daemonCommands) shared(cmd *cobra.Command,
+func (p agentCommands) shared(cmd *cobra.Command,
 	here func(ctx context.Context, c *daemon.Client, args []string) error,
 	near func(ctx context.Context, c *caller, agent string, args []string) error) *cobra.Command {
 	var on string
@@ -40,7 +40,7 @@ func (p daemonCommands) shared(cmd *cobra.Command,
 }
 
 // answered prints what the agent of this machine answered.
-func answered[T any](p daemonCommands, table func(io.Writer, T)) func(T, error) error {
+func answered[T any](p agentCommands, table func(io.Writer, T)) func(T, error) error {
 	return func(answer T, err error) error {
 		if err != nil {
 			return err
@@ -49,7 +49,7 @@ func answered[T any](p daemonCommands, table func(io.Writer, T)) func(T, error) 
 	}
 }
 
-func (p daemonCommands) agentPairCommand() *cobra.Command {
+func (p agentCommands) agentPairCommand() *cobra.Command {
 	var req api.PairRequest
 	cmd := &cobra.Command{
 		Use:   "pair [--on AGENT]",
@@ -75,7 +75,7 @@ slipway agent add with the printed address and enter the code.`,
 	})
 }
 
-func (p daemonCommands) agentClientsCommand() *cobra.Command {
+func (p agentCommands) agentClientsCommand() *cobra.Command {
 	const header = "NAME,KEY,OWNER,ROLE,PAIRED,SEEN"
 	seen := func(at *time.Time) string {
 		if at == nil || at.IsZero() {
@@ -108,7 +108,7 @@ func (p daemonCommands) agentClientsCommand() *cobra.Command {
 	})
 }
 
-func (p daemonCommands) agentRevokeCommand() *cobra.Command {
+func (p agentCommands) agentRevokeCommand() *cobra.Command {
 	done := func(client string, err error) error {
 		if err == nil {
 			p.notice("%s is revoked.", strconv.Quote(client))
@@ -124,7 +124,7 @@ func (p daemonCommands) agentRevokeCommand() *cobra.Command {
 		})
 }
 
-func (p daemonCommands) agentRotateCommand() *cobra.Command {
+func (p agentCommands) agentRotateCommand() *cobra.Command {
 	var client bool
 	cmd := &cobra.Command{
 		Use:   "rotate [--on AGENT | --client]",
@@ -165,7 +165,7 @@ With --client, rotate changes the key of this computer.`,
 	return cmd
 }
 
-func (p daemonCommands) agentAuditCommand() *cobra.Command {
+func (p agentCommands) agentAuditCommand() *cobra.Command {
 	var asked session.AuditQuery
 	var before string
 	cmd := &cobra.Command{
@@ -209,7 +209,7 @@ func auditTable(w io.Writer, entries []session.AuditEntry) {
 	})
 }
 
-func (p daemonCommands) agentLimitCommand() *cobra.Command {
+func (p agentCommands) agentLimitCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "limit", Short: "Limit what each person can use on this machine"}
 	list := p.shared(&cobra.Command{Use: "list [--on AGENT]", Short: "List the limits"},
 		func(ctx context.Context, c *daemon.Client, _ []string) error {
@@ -248,7 +248,7 @@ func limitCell[T int | gpu.Bytes | gpu.Share](amount T) string {
 	return fmt.Sprint(amount)
 }
 
-func (p daemonCommands) agentLimitSetCommand() *cobra.Command {
+func (p agentCommands) agentLimitSetCommand() *cobra.Command {
 	var limit session.Allowance
 	var memory, share string
 	cmd := &cobra.Command{

@@ -14,7 +14,7 @@ import (
 	"slipway/backend/api/route"
 )
 
-// agentCommands are the commands for the machines that this computer uses.
+// agentCommands are the commands for agents, near and far.
 type agentCommands struct{ *program }
 
 // The groups of the help of agent.

@@ -25,10 +25,7 @@ import (
 	"slipway/backend/session"
 )
 
-// appCommands are the commands for apps and links.
-type appCommands struct{ *program }
-
-func (p appCommands) appsCommand() *cobra.Command {
+func (p terminalCommands) appsCommand() *cobra.Command {
 	return asks(p.program, &cobra.Command{Use: "apps SESSION", Short: "List the apps of a session"}, "", route.Apps,
 		appTable)
 }
@@ -61,7 +58,7 @@ func tellLostDoor(w io.Writer, app api.App) {
 		app.Title, app.LostDoor.Port)
 }
 
-func (p appCommands) openCommand() *cobra.Command {
+func (p terminalCommands) openCommand() *cobra.Command {
 	var printOnly, shut, stop bool
 	var req api.OpenRequest
 	cmd := &cobra.Command{
@@ -132,7 +129,7 @@ func (c *caller) stopApp(ctx context.Context, s api.Session, app string) error {
 }
 
 // tellDoor says where an app is reached besides, and by whom.
-func (p appCommands) tellDoor(app api.App) {
+func (p terminalCommands) tellDoor(app api.App) {
 	if app.Door == nil {
 		return
 	}
@@ -161,7 +158,7 @@ func chooseApp(s api.Session, apps []api.App, named []string) (string, error) {
 }
 
 // onDesktop reports whether a person sits before a display here.
-func (p appCommands) onDesktop() bool {
+func (p terminalCommands) onDesktop() bool {
 	if !isTerminal(p.raw.out) {
 		return false
 	}
@@ -271,7 +268,7 @@ func (p *program) giveLogins(ctx context.Context, from io.Reader, connect func()
 	}
 }
 
-func (p appCommands) openLinkCommand() *cobra.Command {
+func (p terminalCommands) openLinkCommand() *cobra.Command {
 	var print bool
 	cmd := &cobra.Command{Use: "open-link LINK", Short: "Open a slipway:// link",
 		Long: `Open-link opens a link in the desktop window, or in the browser if there is none.
@@ -303,7 +300,7 @@ Nothing happens before you confirm.`,
 func LinkPath(link string) string { return "/link?" + url.Values{"url": {link}}.Encode() }
 
 // openPage opens a page of the interface in the browser, logged in.
-func (p appCommands) openPage(ctx context.Context, c *caller, path string, print bool) error {
+func (p terminalCommands) openPage(ctx context.Context, c *caller, path string, print bool) error {
 	login, err := route.LoginLink.Ask(ctx, c)
 	if err != nil {
 		return err

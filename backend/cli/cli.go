@@ -133,26 +133,19 @@ Refer to a session by its ID, a unique prefix of it, or its name.
 	})
 	root.AddGroup(&cobra.Group{ID: groupSessions, Title: "Sessions:"},
 		&cobra.Group{ID: groupPlane, Title: "Slipway itself:"})
-	launch := runCommands{p}
-	sessions := sessionCommands{p}
-	terminals := terminalCommands{p}
-	folders := folderCommands{p}
-	apps := appCommands{p}
-	images := imageCommands{p}
-	usage := usageCommands{p}
-	recipes := recipeCommands{p}
-	plane := planeCommands{p}
-	daemon := daemonCommands{p}
+	launch, sessions, terminals := runCommands{p}, sessionCommands{p}, terminalCommands{p}
+	data, plane := dataCommands{p}, planeCommands{p}
 	addTo(root, groupSessions, launch.runCommand(), sessions.psCommand(), sessions.showCommand(),
 		sessions.logsCommand(), terminals.attachCommand(), terminals.execCommand(), terminals.sshCommand(),
-		sessions.stopCommand(), sessions.renameCommand(), folders.cpCommand(), folders.folderCommand(),
-		apps.appsCommand(), apps.openCommand(), sessions.historyCommand(), images.imageCommand(),
-		images.commitCommand(), images.environmentCommand(), sessions.queueCommand(), sessions.priorityCommand(),
-		sessions.keepCommand(), sessions.idleCommand(), usage.gpuCommand(), usage.usageCommand(),
-		recipes.presetCommand(), recipes.recipeCommand(), sessions.tagCommand())
-	addTo(root, groupPlane, plane.serveCommand(), plane.demoCommand(), daemon.agentCommand(), plane.loginCommand(),
-		apps.openLinkCommand(), plane.shutdownCommand(), plane.doctorCommand(), plane.settingsCommand(),
-		plane.diagnosticsCommand(), plane.versionCommand(), terminals.sshConfigCommand(), terminals.sshProxyCommand())
+		sessions.stopCommand(), sessions.renameCommand(), data.cpCommand(), data.folderCommand(),
+		terminals.appsCommand(), terminals.openCommand(), sessions.historyCommand(), data.imageCommand(),
+		data.commitCommand(), data.environmentCommand(), sessions.queueCommand(), sessions.priorityCommand(),
+		sessions.keepCommand(), sessions.idleCommand(), sessions.gpuCommand(), sessions.usageCommand(),
+		launch.presetCommand(), launch.recipeCommand(), sessions.tagCommand())
+	addTo(root, groupPlane, plane.serveCommand(), plane.demoCommand(), agentCommands{p}.agentCommand(),
+		plane.loginCommand(), terminals.openLinkCommand(), plane.shutdownCommand(), plane.doctorCommand(),
+		plane.settingsCommand(), plane.diagnosticsCommand(), plane.versionCommand(), terminals.sshConfigCommand(),
+		terminals.sshProxyCommand())
 	p.withDefaults(root)
 	return root
 }

@@ -19,7 +19,7 @@ import (
 	"slipway/backend/session"
 )
 
-func (p folderCommands) cpCommand() *cobra.Command {
+func (p dataCommands) cpCommand() *cobra.Command {
 	var recursive, force bool
 	cmd := &cobra.Command{
 		Use:   "cp [-r] SOURCE DESTINATION",

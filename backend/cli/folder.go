@@ -14,10 +14,10 @@ import (
 	"slipway/backend/session"
 )
 
-// folderCommands are the commands for folders and files.
-type folderCommands struct{ *program }
+// dataCommands are the commands for images, folders and files.
+type dataCommands struct{ *program }
 
-func (p folderCommands) folderCommand() *cobra.Command {
+func (p dataCommands) folderCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "folder",
 		Short: "Manage data folders, which outlive sessions",
@@ -39,7 +39,7 @@ every session, in the home directory. slipway cp copies to and from folder:NAME/
 	return parent
 }
 
-func (p folderCommands) folderListCommand() *cobra.Command {
+func (p dataCommands) folderListCommand() *cobra.Command {
 	var agent string
 	var trash bool
 	cmd := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List folders"}
@@ -75,7 +75,7 @@ func folderTable(w io.Writer, folders []api.Folder) {
 
 // folderMakeCommands are create and link, which differ in whether there is a
 // directory yet.
-func (p folderCommands) folderMakeCommands() (create, link *cobra.Command) {
+func (p dataCommands) folderMakeCommands() (create, link *cobra.Command) {
 	var req api.FolderRequest
 	var readOnly bool
 	create = &cobra.Command{Use: "create NAME", Short: "Create a folder"}
@@ -108,7 +108,7 @@ they are, even if you delete the folder permanently.`,
 func folderName(w io.Writer, f api.Folder) { fmt.Fprintln(w, f.Name) }
 
 // folderStateCommand moves folders into the trash or out of it.
-func (p folderCommands) folderStateCommand(name, short, done string,
+func (p dataCommands) folderStateCommand(name, short, done string,
 	at route.Route[route.None, api.Folder]) *cobra.Command {
 	return &cobra.Command{Use: name + " FOLDER", Short: short,
 		RunE: p.command(func(ctx context.Context, c *caller, args []string) error {
@@ -122,7 +122,7 @@ func (p folderCommands) folderStateCommand(name, short, done string,
 	}
 }
 
-func (p folderCommands) folderPurgeCommand() *cobra.Command {
+func (p dataCommands) folderPurgeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purge FOLDER",
 		Short: "Permanently delete a folder in the trash",

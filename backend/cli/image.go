@@ -19,10 +19,7 @@ import (
 	"slipway/gpu"
 )
 
-// imageCommands are the commands for images.
-type imageCommands struct{ *program }
-
-func (p imageCommands) imageCommand() *cobra.Command {
+func (p dataCommands) imageCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "image",
 		Short: "Manage images",
@@ -36,7 +33,7 @@ func (p imageCommands) imageCommand() *cobra.Command {
 	return parent
 }
 
-func (p imageCommands) imageSendCommand() *cobra.Command {
+func (p dataCommands) imageSendCommand() *cobra.Command {
 	var req api.ImageSending
 	cmd := &cobra.Command{
 		Use:   "send IMAGE --to AGENT [--from AGENT]",
@@ -64,7 +61,7 @@ first or, as an admin, use --replace.`,
 	return cmd
 }
 
-func (p imageCommands) imagePullCommand() *cobra.Command {
+func (p dataCommands) imagePullCommand() *cobra.Command {
 	var req api.ImagePull
 	cmd := &cobra.Command{
 		Use:   "pull IMAGE [--on AGENT]",
@@ -81,7 +78,7 @@ a login. To resume an interrupted pull, run the same command again.`,
 	return cmd
 }
 
-func (p imageCommands) imageRemoveCommand() *cobra.Command {
+func (p dataCommands) imageRemoveCommand() *cobra.Command {
 	var req api.ImageRemoval
 	cmd := &cobra.Command{
 		Use: "rm IMAGE… [--on AGENT]", Aliases: []string{"remove"}, Short: "Remove images",
@@ -164,7 +161,7 @@ func (c cleaning) takes(room session.ImageRoom, now time.Time) bool {
 	return c.unused > 0 && age > c.unused
 }
 
-func (p imageCommands) imageCleanCommand() *cobra.Command {
+func (p dataCommands) imageCleanCommand() *cobra.Command {
 	var on string
 	var unused, custom string
 	cmd := &cobra.Command{
@@ -211,7 +208,7 @@ another container uses. It first shows what it would remove and how much space t
 	return cmd
 }
 
-func (p imageCommands) commitCommand() *cobra.Command {
+func (p dataCommands) commitCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "commit SESSION NAME",
 		Short: "Create an image from a running interactive session",
@@ -226,7 +223,7 @@ while it is copied. NAME has 4 to 32 letters, digits, _ and -.`,
 	}
 }
 
-func (p imageCommands) environmentCommand() *cobra.Command {
+func (p dataCommands) environmentCommand() *cobra.Command {
 	return &cobra.Command{Use: "environment", Aliases: []string{"environments", "env"},
 		Short: "List the environments that the launcher offers",
 		Long: `Lists what the launcher offers: Slipway's own environments, those of environments.yaml in
@@ -269,7 +266,7 @@ those with the same id, and hide those with hidden: true.`,
 	}
 }
 
-func (p imageCommands) imageTable(w io.Writer, images []hub.Image) {
+func (p dataCommands) imageTable(w io.Writer, images []hub.Image) {
 	if len(images) == 0 {
 		fmt.Fprintln(w, "No image is here yet; the first launch of one pulls it.")
 		return

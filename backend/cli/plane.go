@@ -150,7 +150,7 @@ login also opens the browser.`,
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the address without opening it")
 	cmd.MarkFlagsMutuallyExclusive("open", "print")
 	cmd.RunE = p.command(func(ctx context.Context, c *caller, _ []string) error {
-		open = open || !printOnly && p.output == outputTable && appCommands(p).onDesktop()
+		open = open || !printOnly && p.output == outputTable && terminalCommands(p).onDesktop()
 		return p.printLogin(ctx, c, open)
 	})
 	return cmd

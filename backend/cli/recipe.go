@@ -22,14 +22,11 @@ import (
 	"slipway/backend/session"
 )
 
-// recipeCommands are the commands for recipes and presets.
-type recipeCommands struct{ *program }
-
 // maxRecipe bounds what is read of a file; [recipe.Parse] says what is too much.
 const maxRecipe = 1<<20 + 1
 
 // readSpec reads a spec from a YAML file, or from stdin for "-".
-func (p recipeCommands) readSpec(path string) (session.Spec, error) {
+func (p runCommands) readSpec(path string) (session.Spec, error) {
 	name, from := path, p.Stdin
 	if path == "-" {
 		name = "stdin"
@@ -67,7 +64,7 @@ func recipeFailure(name string, err error) error {
 
 // addSecrets takes the values that a recipe does not keep from here, but for
 // those that flags give.
-func (p recipeCommands) addSecrets(spec *session.Spec, flags specFlags) error {
+func (p runCommands) addSecrets(spec *session.Spec, flags specFlags) error {
 	at := slices.IndexFunc(flags, func(f *specFlag) bool { return f.name == "env" })
 	var missing []string
 	for i, v := range spec.Env {
@@ -92,7 +89,7 @@ func (p recipeCommands) addSecrets(spec *session.Spec, flags specFlags) error {
 		missing[0]))
 }
 
-func (p recipeCommands) recipeCommand() *cobra.Command {
+func (p runCommands) recipeCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "recipe",
 		Short: "Manage recipes: sessions saved as files",
@@ -104,7 +101,7 @@ with secret-looking names: run takes them from the environment.`,
 	return parent
 }
 
-func (p recipeCommands) recipeExportCommand() *cobra.Command {
+func (p runCommands) recipeExportCommand() *cobra.Command {
 	as := "yaml"
 	cmd := &cobra.Command{Use: "export SESSION", Short: "Print the recipe of a session or recent launch",
 		ValidArgsFunction: p.completeSessions(allSessions),
@@ -123,7 +120,7 @@ func (p recipeCommands) recipeExportCommand() *cobra.Command {
 	return cmd
 }
 
-func (p recipeCommands) printRecipe(w io.Writer, found api.Recipe, as string) {
+func (p runCommands) printRecipe(w io.Writer, found api.Recipe, as string) {
 	if len(found.Secrets) > 0 {
 		p.notice("It does not hold the values of %s.", strings.Join(found.Secrets, ", "))
 	}
@@ -161,7 +158,7 @@ func (c *caller) recipeOf(ctx context.Context, ref string) (route.Route[route.No
 	return route.SessionRecipe, err
 }
 
-func (p recipeCommands) recipeCheckCommand() *cobra.Command {
+func (p runCommands) recipeCheckCommand() *cobra.Command {
 	return &cobra.Command{Use: "check FILE", Short: "Check whether a recipe can be launched here",
 		Long: "Check reads a recipe and asks what a launch would do. It launches nothing. What does not\nfit here " +
 			"(an image, folder, agent or device that is not there) is named field by field, with the\nflags of " +
@@ -178,7 +175,7 @@ func (p recipeCommands) recipeCheckCommand() *cobra.Command {
 	}
 }
 
-func (p recipeCommands) checkRecipe(ctx context.Context, c *caller, spec session.Spec) error {
+func (p runCommands) checkRecipe(ctx context.Context, c *caller, spec session.Spec) error {
 	preview, err := route.Preview.Body(spec).Ask(ctx, c)
 	if err != nil {
 		return err
@@ -204,7 +201,7 @@ func (p recipeCommands) checkRecipe(ctx context.Context, c *caller, spec session
 	})
 }
 
-func (p recipeCommands) recipeDiffCommand() *cobra.Command {
+func (p runCommands) recipeDiffCommand() *cobra.Command {
 	all := false
 	cmd := &cobra.Command{Use: "diff FILE FILE", Short: "Compare two recipes field by field",
 		Long: "Prints the fields that differ. Exits with 1 if any do, as diff does."}
@@ -223,7 +220,7 @@ func (p recipeCommands) recipeDiffCommand() *cobra.Command {
 	return cmd
 }
 
-func (p recipeCommands) printDifferences(fields []recipe.Field, all bool, names []string) error {
+func (p runCommands) printDifferences(fields []recipe.Field, all bool, names []string) error {
 	differ := slices.ContainsFunc(fields, func(f recipe.Field) bool { return !f.Same })
 	if !all {
 		fields = slices.DeleteFunc(fields, func(f recipe.Field) bool { return f.Same })
@@ -246,7 +243,7 @@ func (p recipeCommands) printDifferences(fields []recipe.Field, all bool, names 
 // oneLine writes a text of several lines in a table.
 func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", " ⏎ ") }
 
-func (p recipeCommands) presetCommand() *cobra.Command {
+func (p runCommands) presetCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "preset",
 		Short: "Manage resource presets",
@@ -274,7 +271,7 @@ func (p recipeCommands) presetCommand() *cobra.Command {
 	return parent
 }
 
-func (p recipeCommands) presetSaveCommand() *cobra.Command {
+func (p runCommands) presetSaveCommand() *cobra.Command {
 	flags := specFlags{
 		fieldFlag("int", "cpu", "resources.cpu", "whole CPUs (default 1)"),
 		fieldFlag("string", "mem", "resources.memory", "memory with m, g or t (default 1g)"),

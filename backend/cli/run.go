@@ -17,7 +17,7 @@ import (
 	"slipway/backend/session"
 )
 
-// runCommands are the commands for launches.
+// runCommands are the commands for launches, recipes and presets.
 type runCommands struct{ *program }
 
 // runOptions is what run is asked for beside the spec.

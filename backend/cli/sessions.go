@@ -18,7 +18,7 @@ import (
 	"slipway/gpu"
 )
 
-// sessionCommands are the commands for sessions and the queue.
+// sessionCommands are the commands for sessions, the queue, devices and usage.
 type sessionCommands struct{ *program }
 
 func (p sessionCommands) psCommand() *cobra.Command {

@@ -185,10 +185,10 @@ func (f idleFlags) policy() (*session.IdlePolicy, []session.FieldError, error) {
 // buildSpec makes the spec of run from its file, its flags and its words.
 func (p runCommands) buildSpec(flags specFlags, idle idleFlags, opts runOptions) (spec session.Spec, err error) {
 	if opts.file != "" {
-		if spec, err = recipeCommands(p).readSpec(opts.file); err != nil {
+		if spec, err = p.readSpec(opts.file); err != nil {
 			return spec, err
 		}
-		if err := recipeCommands(p).addSecrets(&spec, flags); err != nil {
+		if err := p.addSecrets(&spec, flags); err != nil {
 			return spec, err
 		}
 	}

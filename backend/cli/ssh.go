@@ -16,6 +16,7 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
@@ -24,8 +25,7 @@ import (
 )
 
 func (p terminalCommands) sshCommand() *cobra.Command {
-	var local, remote, dynamic []string
-	var none, tty, verbose, test bool
+	var test bool
 	cmd := &cobra.Command{
 		Use:   "ssh [-L …] [-R …] [-D …] [-N] [-t] SESSION [COMMAND…]",
 		Short: "Log in to a session with this computer's ssh",
@@ -34,38 +34,31 @@ without slipway ssh-config install, and exits with its exit code. The image need
 ssh, sftp and scp. For rsync, the image needs rsync.`,
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&local, "local", "L", nil,
+	flags.StringArrayP("local", "L", nil,
 		"forward a port here to one that the session reaches, as ssh does; repeatable")
-	flags.StringArrayVarP(&remote, "remote", "R", nil,
+	flags.StringArrayP("remote", "R", nil,
 		"forward a port of the session's loopback to one reached from here; repeatable")
-	flags.StringArrayVarP(&dynamic, "dynamic", "D", nil,
+	flags.StringArrayP("dynamic", "D", nil,
 		"be a SOCKS proxy into the session's network on this port; repeatable")
-	flags.BoolVarP(&none, "no-command", "N", false, "run no command, only forward ports")
-	flags.BoolVarP(&tty, "tty", "t", false, "run the command in a terminal")
-	flags.BoolVarP(&verbose, "verbose", "v", false, "print what ssh does")
+	flags.BoolP("no-command", "N", false, "run no command, only forward ports")
+	flags.BoolP("tty", "t", false, "run the command in a terminal")
+	flags.BoolP("verbose", "v", false, "print what ssh does")
 	flags.BoolVar(&test, "test", false, "only test the login")
 	flags.SetInterspersed(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if test {
 			return p.inSession(p.testSSH)(cmd, args)
 		}
-		var words []string
-		for _, forward := range []struct {
-			flag   string
-			values []string
-		}{{"-L", local}, {"-R", remote}, {"-D", dynamic}} {
-			for _, value := range forward.values {
-				words = append(words, forward.flag, value)
+		var words []string // the flags have the letters of ssh's own
+		flags.Visit(func(f *pflag.Flag) {
+			if list, ok := f.Value.(pflag.SliceValue); ok {
+				for _, value := range list.GetSlice() {
+					words = append(words, "-"+f.Shorthand, value)
+				}
+			} else if f.Value.String() == "true" {
+				words = append(words, "-"+f.Shorthand)
 			}
-		}
-		for _, flag := range []struct {
-			name   string
-			wanted bool
-		}{{"-N", none}, {"-t", tty}, {"-v", verbose}} {
-			if flag.wanted {
-				words = append(words, flag.name)
-			}
-		}
+		})
 		return p.besideSession(func(ctx context.Context, c *caller, s api.Session, command []string) error {
 			return p.runSSH(ctx, c, s, words, command)
 		})(cmd, args)

@@ -23,7 +23,7 @@ import (
 	"slipway/backend/terminal"
 )
 
-// terminalCommands are the commands for terminals, commands and SSH.
+// terminalCommands are the commands for what runs in a session: terminals, commands, SSH and apps.
 type terminalCommands struct{ *program }
 
 func (p terminalCommands) attachCommand() *cobra.Command {

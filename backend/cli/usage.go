@@ -20,16 +20,13 @@ import (
 	"slipway/gpu"
 )
 
-// usageCommands are the commands for devices and usage.
-type usageCommands struct{ *program }
-
 // usageOptions says which accounts are wanted.
 type usageOptions struct {
 	from, to, by, bucket, label, agent string
 	csv                                bool
 }
 
-func (p usageCommands) usageCommand() *cobra.Command {
+func (p sessionCommands) usageCommand() *cobra.Command {
 	opts := usageOptions{}
 	cmd := &cobra.Command{
 		Use:   "usage [--from DAY] [--to DAY] [--by session|day|label|owner|device] [--csv]",
@@ -65,14 +62,15 @@ measured.`,
 }
 
 // asked is a route to the accounts that are wanted.
-func asked[Out any](p usageCommands, opts usageOptions, at route.Route[route.None, Out]) route.Route[route.None, Out] {
+func asked[Out any](p sessionCommands, opts usageOptions,
+	at route.Route[route.None, Out]) route.Route[route.None, Out] {
 	return at.With("from", p.ago(opts.from)).With("to", p.ago(opts.to)).With("by", opts.by).
 		With("bucket", opts.bucket).With("label", opts.label).With("agent", opts.agent)
 }
 
 // ago turns a length of time such as 7d into the moment that long ago and
 // leaves every other text to the server to judge.
-func (p usageCommands) ago(text string) string {
+func (p sessionCommands) ago(text string) string {
 	if len(text) < 2 {
 		return text
 	}
@@ -85,7 +83,7 @@ func (p usageCommands) ago(text string) string {
 	return p.Now().Add(-time.Duration(n) * unit).UTC().Format(time.RFC3339)
 }
 
-func (p usageCommands) copyCSV(ctx context.Context, c *caller, opts usageOptions) error {
+func (p sessionCommands) copyCSV(ctx context.Context, c *caller, opts usageOptions) error {
 	if p.output == outputJSON {
 		return usagef("use either --csv or -o json")
 	}
@@ -99,7 +97,7 @@ func (p usageCommands) copyCSV(ctx context.Context, c *caller, opts usageOptions
 	return ending(err)
 }
 
-func (p usageCommands) usageTable(w io.Writer, report api.UsageReport) {
+func (p sessionCommands) usageTable(w io.Writer, report api.UsageReport) {
 	fmt.Fprintf(w, "From %s to %s\n", p.day(report.From), p.day(report.To))
 	if len(report.Rows) == 0 {
 		fmt.Fprintln(w, "Nothing was used.")
@@ -137,7 +135,7 @@ func usageKeys(report api.UsageReport) []string {
 	return keys
 }
 
-func (p usageCommands) usageCells(keys []string, a hub.Account) []string {
+func (p sessionCommands) usageCells(keys []string, a hub.Account) []string {
 	none := func(text string) string {
 		if text == "" && a.Kind != "session" {
 			return kindText(a.Kind)
@@ -219,11 +217,11 @@ func measured(a hub.Account) string {
 	return strconv.FormatFloat(float64(tenths)/10, 'f', -1, 64) + " %"
 }
 
-func (p usageCommands) day(at time.Time) string {
+func (p sessionCommands) day(at time.Time) string {
 	return at.In(p.Now().Location()).Format(time.DateOnly)
 }
 
-func (p usageCommands) gpuCommand() *cobra.Command {
+func (p sessionCommands) gpuCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "gpu [--on AGENT]", Aliases: []string{"gpus"},
 		Short: "Show devices, their load and who uses them"}
 	cmd.AddCommand(p.gpuHistoryCommand())
@@ -238,7 +236,7 @@ func (p usageCommands) gpuCommand() *cobra.Command {
 		})
 }
 
-func (p usageCommands) boardTable(w io.Writer, board api.DeviceBoard) {
+func (p sessionCommands) boardTable(w io.Writer, board api.DeviceBoard) {
 	if !board.Online {
 		fmt.Fprintf(w, "%s is not reached; this is %s old.\n", board.Agent, span(p.Now().Sub(board.At)))
 	}
@@ -362,7 +360,7 @@ func temperatureText(celsius *int) string {
 	return strconv.Itoa(*celsius) + " °C"
 }
 
-func (p usageCommands) gpuHistoryCommand() *cobra.Command {
+func (p sessionCommands) gpuHistoryCommand() *cobra.Command {
 	var since, agent string
 	cmd := &cobra.Command{
 		Use:   "history DEVICE",
@@ -402,7 +400,7 @@ func (c *caller) findDevice(ctx context.Context, ref, agent string) (api.DeviceB
 }
 
 // pointTable writes one line for each minute: the last sample in it.
-func (p usageCommands) pointTable(w io.Writer, device api.DeviceState, points []session.DevicePoint) {
+func (p sessionCommands) pointTable(w io.Writer, device api.DeviceState, points []session.DevicePoint) {
 	if len(points) == 0 {
 		fmt.Fprintln(w, "Nothing was measured in that time.")
 		return
