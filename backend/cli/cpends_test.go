@@ -54,7 +54,8 @@ func TestTheChecksumOfWhatComesIsThatOfTheWholeFile(t *testing.T) {
 			into := incomingAt(t, there)
 			broken := errors.New("the connection broke")
 			if into.at.Load() < cut {
-				lost, err := into.take(io.MultiReader(bytes.NewReader(whole[into.at.Load():cut]), iotest.ErrReader(broken)))
+				came := bytes.NewReader(whole[into.at.Load():cut])
+				lost, err := into.take(io.MultiReader(came, iotest.ErrReader(broken)))
 				if !errors.Is(lost, broken) || err != nil || into.at.Load() != cut {
 					t.Fatalf("at %d: %v, %v", into.at.Load(), lost, err)
 				}
