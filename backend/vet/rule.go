@@ -13,13 +13,14 @@ import (
 
 // Rule says which values of a type are good.
 type Rule struct {
-	// build makes the check of a type; it fails where the rule is not for that type.
-	build func(b *builder, t reflect.Type) (check, error)
+	// build makes the check of a type; it panics with a [misfit] where the rule is
+	// not for that type.
+	build func(b *builder, t reflect.Type) check
 	drop  bool // what a pointer leads to is left out where it is not good
 }
 
 // Free is the rule of values that are good whatever they are.
-var Free = Rule{build: func(*builder, reflect.Type) (check, error) { return anything, nil }}
+var Free = Rule{build: func(*builder, reflect.Type) check { return anything }}
 
 func anything(reflect.Value) *Fault { return nil }
 
@@ -35,11 +36,9 @@ func Text(what string, good func(string) bool) Rule {
 }
 
 func texts(c check) Rule {
-	return Rule{build: func(_ *builder, t reflect.Type) (check, error) {
-		if t.Kind() != reflect.String {
-			return nil, fmt.Errorf("%s is not a text", t)
-		}
-		return c, nil
+	return Rule{build: func(_ *builder, t reflect.Type) check {
+		must(t.Kind() == reflect.String, "%s is not a text", t)
+		return c
 	}}
 }
 
@@ -55,31 +54,27 @@ func Maybe(rule Rule) Rule {
 
 // around is a rule that decides with the check of another.
 func around(rule Rule, decide func(c check, v reflect.Value) *Fault) Rule {
-	return Rule{build: func(b *builder, t reflect.Type) (check, error) {
-		c, err := rule.build(b, t)
-		return func(v reflect.Value) *Fault { return decide(c, v) }, err
+	return Rule{build: func(b *builder, t reflect.Type) check {
+		c := rule.build(b, t)
+		return func(v reflect.Value) *Fault { return decide(c, v) }
 	}}
 }
 
 // OrNone leaves out what a pointer leads to where it breaks its rule.
 func OrNone() Rule {
-	return Rule{drop: true, build: func(b *builder, t reflect.Type) (check, error) { return b.build(t, Rule{}) }}
+	return Rule{drop: true, build: func(b *builder, t reflect.Type) check { return b.build(t, Rule{}) }}
 }
 
 // Both is the rule of what is good under two rules.
 func Both(a, b Rule) Rule {
-	return Rule{build: func(of *builder, t reflect.Type) (check, error) {
-		one, err := a.build(of, t)
-		if err != nil {
-			return nil, err
-		}
-		two, err := b.build(of, t)
+	return Rule{build: func(of *builder, t reflect.Type) check {
+		one, two := a.build(of, t), b.build(of, t)
 		return func(v reflect.Value) *Fault {
 			if fault := one(v); fault != nil {
 				return fault
 			}
 			return two(v)
-		}, err
+		}
 	}}
 }
 
@@ -165,39 +160,35 @@ func Whole(least, most int64) Rule {
 	outside := func(number any) *Fault {
 		return &Fault{Problem: fmt.Sprintf("%v is not between %d and %d", number, least, most)}
 	}
-	return Rule{build: func(_ *builder, t reflect.Type) (check, error) {
-		switch t.Kind() {
-		case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-			return func(v reflect.Value) *Fault {
-				if n := v.Int(); n < least || n > most {
-					return outside(n)
-				}
-				return nil
-			}, nil
-		case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+	return Rule{build: func(_ *builder, t reflect.Type) check {
+		if reflect.Zero(t).CanUint() {
 			return func(v reflect.Value) *Fault {
 				if n := v.Uint(); n > uint64(most) {
 					return outside(n)
 				}
 				return nil
-			}, nil
+			}
 		}
-		return nil, fmt.Errorf("%s is not a whole number", t)
+		must(reflect.Zero(t).CanInt(), "%s is not a whole number", t)
+		return func(v reflect.Value) *Fault {
+			if n := v.Int(); n < least || n > most {
+				return outside(n)
+			}
+			return nil
+		}
 	}}
 }
 
 // Number is the rule of numbers from least to most.
 func Number(least, most float64) Rule {
-	return Rule{build: func(_ *builder, t reflect.Type) (check, error) {
-		if t.Kind() != reflect.Float64 {
-			return nil, fmt.Errorf("%s is not a number", t)
-		}
+	return Rule{build: func(_ *builder, t reflect.Type) check {
+		must(t.Kind() == reflect.Float64, "%s is not a number", t)
 		return func(v reflect.Value) *Fault {
 			if n := v.Float(); math.IsNaN(n) || n < least || n > most {
 				return &Fault{Problem: fmt.Sprintf("%g is not between %g and %g", n, least, most)}
 			}
 			return nil
-		}, nil
+		}
 	}}
 }
 
@@ -223,15 +214,8 @@ func OrZero(rule Rule) Rule {
 // GoodOf is the rule of lists of which the elements that are not good are left
 // out, at most so many in all.
 func GoodOf(most int, element Rule) Rule {
-	return Rule{build: func(b *builder, t reflect.Type) (check, error) {
-		whole, err := List(most, Free).build(b, t)
-		if err != nil {
-			return nil, err
-		}
-		of, err := b.build(t.Elem(), element)
-		if err != nil {
-			return nil, err
-		}
+	return Rule{build: func(b *builder, t reflect.Type) check {
+		whole, of := List(most, Free).build(b, t), b.build(t.Elem(), element)
 		return func(v reflect.Value) *Fault {
 			if fault := whole(v); fault != nil {
 				return fault
@@ -245,44 +229,37 @@ func GoodOf(most int, element Rule) Rule {
 			}
 			v.SetLen(kept)
 			return nil
-		}, nil
+		}
 	}}
 }
 
 // Each is the rule of values of one type of which a function says what is wrong,
 // nothing where they are good.
 func Each[T any](wrong func(*T) string) Rule {
-	return Rule{build: func(_ *builder, t reflect.Type) (check, error) {
-		if t != reflect.TypeFor[T]() {
-			return nil, fmt.Errorf("%s is not %s", t, reflect.TypeFor[T]())
-		}
+	return Rule{build: func(_ *builder, t reflect.Type) check {
+		must(t == reflect.TypeFor[T](), "%s is not %s", t, reflect.TypeFor[T]())
 		return func(v reflect.Value) *Fault {
 			if problem := wrong(v.Addr().Interface().(*T)); problem != "" {
 				return &Fault{Problem: problem}
 			}
 			return nil
-		}, nil
+		}
 	}}
 }
 
 // Together is the rule of structs whose fields are good each by itself and of
 // which a function says what is wrong with them together.
 func Together[T any](wrong func(*T) string) Rule {
-	alone := Rule{build: func(b *builder, t reflect.Type) (check, error) { return b.structure(t) }}
+	alone := Rule{build: func(b *builder, t reflect.Type) check { return b.structure(t) }}
 	return Both(alone, Each(wrong))
 }
 
 // List is the rule of lists with at most so many elements, each under a rule or,
 // where there is none, under that of its type.
 func List(most int, element ...Rule) Rule {
-	return Rule{build: func(b *builder, t reflect.Type) (check, error) {
-		if t.Kind() != reflect.Slice {
-			return nil, fmt.Errorf("%s is not a list", t)
-		}
-		of, err := b.build(t.Elem(), first(element))
-		if err != nil {
-			return nil, err
-		}
+	return Rule{build: func(b *builder, t reflect.Type) check {
+		must(t.Kind() == reflect.Slice, "%s is not a list", t)
+		of := b.build(t.Elem(), first(element))
 		return func(v reflect.Value) *Fault {
 			n := v.Len()
 			if n > most {
@@ -294,24 +271,15 @@ func List(most int, element ...Rule) Rule {
 				}
 			}
 			return nil
-		}, nil
+		}
 	}}
 }
 
 // Table is the rule of maps with at most so many entries.
 func Table(most int, key Rule, element ...Rule) Rule {
-	return Rule{build: func(b *builder, t reflect.Type) (check, error) {
-		if t.Kind() != reflect.Map {
-			return nil, fmt.Errorf("%s is not a table", t)
-		}
-		keys, err := b.build(t.Key(), key)
-		if err != nil {
-			return nil, err
-		}
-		of, err := b.build(t.Elem(), first(element))
-		if err != nil {
-			return nil, err
-		}
+	return Rule{build: func(b *builder, t reflect.Type) check {
+		must(t.Kind() == reflect.Map, "%s is not a table", t)
+		keys, of := b.build(t.Key(), key), b.build(t.Elem(), first(element))
 		return func(v reflect.Value) *Fault {
 			if v.Len() > most {
 				return &Fault{Problem: fmt.Sprintf("%d are more than %d", v.Len(), most)}
@@ -329,7 +297,7 @@ func Table(most int, key Rule, element ...Rule) Rule {
 				v.SetMapIndex(at.Key(), value) // its texts may be cleaned
 			}
 			return nil
-		}, nil
+		}
 	}}
 }
 

@@ -104,32 +104,52 @@ type plan struct {
 }
 
 // plan returns the plan of a type; it fails where a field has no rule.
-func (g *Gate) plan(t reflect.Type) (*plan, error) {
+func (g *Gate) plan(t reflect.Type) (made *plan, err error) {
 	if p, ok := g.plans.Load(t); ok {
 		return p.(*plan), nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	b := builder{gate: g, structs: map[reflect.Type]*plan{}}
-	c, err := b.build(t, Rule{})
-	if err != nil {
-		return nil, err
-	}
-	p := &plan{check: c, weight: b.weight}
+	defer func() {
+		switch why := recover().(type) {
+		case nil:
+		case misfit:
+			err = misfit(strings.Join(b.at, "")) + why
+		default:
+			panic(why)
+		}
+	}()
+	p := &plan{check: b.build(t, Rule{})}
+	p.weight = b.weight
 	g.plans.Store(t, p)
 	return p, nil
+}
+
+// misfit is a rule that does not fit a type, or a type without one. The building of
+// a plan panics with it.
+type misfit string
+
+func (m misfit) Error() string { return string(m) }
+
+// must panics with a [misfit] unless ok.
+func must(ok bool, format string, args ...any) {
+	if !ok {
+		panic(misfit(fmt.Sprintf(format, args...)))
+	}
 }
 
 // builder makes one plan.
 type builder struct {
 	gate    *Gate
 	structs map[reflect.Type]*plan // also those under way, since types may hold themselves
+	at      []string               // the fields under way
 	weight  int
 }
 
 // build returns the check of a type under a rule; the zero rule leaves the
 // decision to the type.
-func (b *builder) build(t reflect.Type, rule Rule) (check, error) {
+func (b *builder) build(t reflect.Type, rule Rule) check {
 	b.weight = max(b.weight, int(t.Size()))
 	if t.Kind() == reflect.Pointer {
 		return b.pointer(t, rule)
@@ -140,34 +160,26 @@ func (b *builder) build(t reflect.Type, rule Rule) (check, error) {
 	if rule.build != nil {
 		return rule.build(b, t)
 	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return anything, nil
-	case reflect.Struct:
-		return b.structure(t)
+	if t.Kind() == reflect.Bool {
+		return anything
 	}
-	return nil, fmt.Errorf("%s has no rule", t)
+	must(t.Kind() == reflect.Struct, "%s has no rule", t)
+	return b.structure(t)
 }
 
-func (b *builder) pointer(t reflect.Type, rule Rule) (check, error) {
-	of, err := b.build(t.Elem(), rule)
-	if err != nil {
-		return nil, err
-	}
-	if rule.drop {
-		return func(v reflect.Value) *Fault {
-			if !v.IsNil() && of(v.Elem()) != nil {
-				v.SetZero()
-			}
-			return nil
-		}, nil
-	}
+func (b *builder) pointer(t reflect.Type, rule Rule) check {
+	of := b.build(t.Elem(), rule)
 	return func(v reflect.Value) *Fault {
 		if v.IsNil() {
 			return nil
 		}
-		return of(v.Elem())
-	}, nil
+		fault := of(v.Elem())
+		if fault != nil && rule.drop {
+			v.SetZero()
+			return nil
+		}
+		return fault
+	}
 }
 
 // ofType is the rule of a type, the zero one where it has none.
@@ -196,15 +208,12 @@ type field struct {
 	check check
 }
 
-func (b *builder) structure(t reflect.Type) (check, error) {
+func (b *builder) structure(t reflect.Type) check {
 	p, known := b.structs[t]
 	if !known {
 		p = &plan{}
 		b.structs[t] = p
-		fields, err := b.fields(t)
-		if err != nil {
-			return nil, err
-		}
+		fields := b.fields(t)
 		p.check = func(v reflect.Value) *Fault {
 			for i := range fields {
 				if fault := fields[i].check(v.Field(fields[i].index)); fault != nil {
@@ -217,16 +226,14 @@ func (b *builder) structure(t reflect.Type) (check, error) {
 			return nil
 		}
 	}
-	return func(v reflect.Value) *Fault { return p.check(v) }, nil
+	return func(v reflect.Value) *Fault { return p.check(v) }
 }
 
-func (b *builder) fields(t reflect.Type) ([]field, error) {
+func (b *builder) fields(t reflect.Type) (fields []field) {
 	rules := b.gate.fieldsOf(t)
-	var fields []field
 	for name := range rules {
-		if f, there := t.FieldByName(name); !there || len(f.Index) > 1 {
-			return nil, fmt.Errorf("%s has a rule for %s, which it does not have", t, name)
-		}
+		f, there := t.FieldByName(name)
+		must(there && len(f.Index) == 1, "%s has a rule for %s, which it does not have", t, name)
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -234,10 +241,9 @@ func (b *builder) fields(t reflect.Type) ([]field, error) {
 		if name == "-" || !f.IsExported() && !f.Anonymous {
 			continue
 		}
-		c, err := b.build(f.Type, rules[f.Name])
-		if err != nil {
-			return nil, fmt.Errorf("%s.%s: %w", t, f.Name, err)
-		}
+		b.at = append(b.at, t.String()+"."+f.Name+": ")
+		c := b.build(f.Type, rules[f.Name])
+		b.at = b.at[:len(b.at)-1]
 		switch {
 		case f.Type.Kind() == reflect.Bool:
 			continue
@@ -247,7 +253,7 @@ func (b *builder) fields(t reflect.Type) ([]field, error) {
 		}
 		fields = append(fields, field{i, name, c})
 	}
-	return fields, nil
+	return fields
 }
 
 // Quote writes a text that another machine sent so that it can be printed anywhere.
