@@ -4,13 +4,50 @@ package generated
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
+
+// Main is the program of a generator, run at the root of the module: it brings the
+// files that generate makes up to date. With -check it only looks whether they are.
+func Main(name string, generate func(root string) (map[string][]byte, error)) {
+	check := flag.Bool("check", false, "write nothing; exit with 1 when a file is out of date")
+	flag.Parse()
+	files, err := generate(".")
+	if err == nil {
+		err = Update(".", files, *check)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+// Parse reads the files of dir that are neither tests nor generated, in the order of
+// their names.
+func Parse(dir string) (files []*ast.File, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		name := entry.Name()
+		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") ||
+			strings.HasSuffix(name, ".gen.go") {
+			continue
+		}
+		var file *ast.File
+		file, err = parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, parser.ParseComments)
+		files = append(files, file)
+	}
+	return files, err
+}
 
 // Update writes the files that differ from the tree at root, by their paths in
 // it. With check it writes nothing and fails where there is one.

@@ -5,39 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"go/types"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"slipway/build/generated"
 )
 
 // method is one line of the table.
 type method struct {
-	face    string // interface that has it
-	name    string
-	params  []param // after the context
-	result  string  // type of the answer; empty: only an error
-	admin   bool    // it belongs to what looks after the agent, which not every agent has
-	isAlone bool    // its only parameter, a struct, is the arguments
-	words
-}
+	Face    string // interface that has it
+	Name    string
+	Params  []*param // after the context
+	Result  string   // type of the answer; empty: only an error
+	admin   bool     // it belongs to what looks after the agent, which not every agent has
+	IsAlone bool     // its only parameter, a struct, is the arguments
 
-// words are those of the directive of a method; see the comment of the command.
-type words struct {
-	wire, class, effect, limit, reply string
-	who, audit, as                    string
+	// The words of its directive; see the comment of the command.
+	Wire, Class, Effect, Limit, Reply string
+	Who, Audit, As                    string
 }
 
 // param is one parameter, with the field of the arguments that it becomes.
 type param struct {
-	name  string
-	typ   string
-	field string // in Go
-	tag   string // in JSON; empty: its own fields stand in its place
+	Name  string
+	Type  string
+	Field string // in Go
+	Tag   string // in JSON; empty: its own fields stand in its place
 }
 
 // Who may call a method.
@@ -51,25 +46,23 @@ const (
 const directive = "//rpc:method "
 
 // readMethods reads the methods of the parts of Agent, in their order, and of Admin.
-func readMethods(dir string) ([]method, error) {
+func readMethods(dir string) ([]*method, error) {
 	r := reader{faces: map[string]*ast.InterfaceType{}, structs: map[string]*ast.StructType{}}
-	err := eachFile(dir, func(file *ast.File) {
-		ast.Inspect(file, func(n ast.Node) bool {
-			typ, ok := n.(*ast.TypeSpec)
-			if !ok {
-				return true
-			}
-			switch of := typ.Type.(type) {
-			case *ast.InterfaceType:
-				r.faces[typ.Name.Name] = of
-			case *ast.StructType:
-				r.structs[typ.Name.Name] = of
-			}
-			return true
-		})
-	})
+	files, err := generated.Parse(dir)
 	if err != nil {
 		return nil, err
+	}
+	for _, file := range files {
+		for n := range ast.Preorder(file) {
+			if typ, ok := n.(*ast.TypeSpec); ok {
+				switch of := typ.Type.(type) {
+				case *ast.InterfaceType:
+					r.faces[typ.Name.Name] = of
+				case *ast.StructType:
+					r.structs[typ.Name.Name] = of
+				}
+			}
+		}
 	}
 	agent := r.structs["Agent"]
 	if agent == nil {
@@ -81,7 +74,7 @@ func readMethods(dir string) ([]method, error) {
 			faces = slices.Insert(faces, 0, of.Name)
 		}
 	}
-	var all []method
+	var all []*method
 	for _, face := range faces {
 		of, err := r.read(face)
 		if err != nil {
@@ -94,7 +87,7 @@ func readMethods(dir string) ([]method, error) {
 	}
 	for _, m := range all {
 		if err := m.check(); err != nil {
-			return nil, fmt.Errorf("%s.%s: %w", m.face, m.name, err)
+			return nil, fmt.Errorf("%s.%s: %w", m.Face, m.Name, err)
 		}
 	}
 	return all, nil
@@ -107,12 +100,12 @@ type reader struct {
 }
 
 // read returns the methods of an interface.
-func (r *reader) read(name string) ([]method, error) {
+func (r *reader) read(name string) ([]*method, error) {
 	face := r.faces[name]
 	if face == nil {
 		return nil, fmt.Errorf("there is no interface %s in package session", name)
 	}
-	var all []method
+	var all []*method
 	for _, entry := range face.Methods.List {
 		if of, embedded := entry.Type.(*ast.Ident); embedded {
 			inner, err := r.read(of.Name)
@@ -122,9 +115,9 @@ func (r *reader) read(name string) ([]method, error) {
 			all = append(all, inner...)
 			continue
 		}
-		m := method{face: name, name: entry.Names[0].Name, words: words{limit: "short"}}
-		if err := r.method(&m, entry); err != nil {
-			return nil, fmt.Errorf("%s.%s: %w", name, m.name, err)
+		m := &method{Face: name, Name: entry.Names[0].Name, Limit: "short"}
+		if err := r.method(m, entry); err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", name, m.Name, err)
 		}
 		all = append(all, m)
 	}
@@ -136,20 +129,20 @@ func (r *reader) method(m *method, entry *ast.Field) error {
 	for _, p := range of.Params.List[1:] {
 		typ := qualified(p.Type)
 		for _, name := range p.Names {
-			m.params = append(m.params, param{name: name.Name, typ: typ, tag: name.Name})
+			m.Params = append(m.Params, &param{Name: name.Name, Type: typ, Tag: name.Name})
 		}
 	}
 	if of.Results.NumFields() == 2 {
-		m.result = qualified(of.Results.List[0].Type)
+		m.Result = qualified(of.Results.List[0].Type)
 	}
 	values, err := directiveOf(entry.Doc)
 	if err != nil {
 		return err
 	}
 	args := ""
-	fields := map[string]*string{"name": &m.wire, "class": &m.class, "effect": &m.effect,
-		"limit": &m.limit, "args": &args, "reply": &m.reply, "who": &m.who, "audit": &m.audit,
-		"as": &m.as}
+	fields := map[string]*string{"name": &m.Wire, "class": &m.Class, "effect": &m.Effect,
+		"limit": &m.Limit, "args": &args, "reply": &m.Reply, "who": &m.Who, "audit": &m.Audit,
+		"as": &m.As}
 	for _, pair := range values {
 		key, value, _ := strings.Cut(pair, "=")
 		if fields[key] == nil || value == "" {
@@ -157,12 +150,12 @@ func (r *reader) method(m *method, entry *ast.Field) error {
 		}
 		*fields[key] = value
 	}
-	if m.class == "" {
-		m.class = cmp.Or(classes[m.kind()], "control")
+	if m.Class == "" {
+		m.Class = cmp.Or(classes[m.Kind()], "control")
 	}
-	sent := m.sent()
+	sent := m.Sent()
 	if len(sent) == 1 && args == "" {
-		m.isAlone = r.structs[strings.TrimPrefix(sent[0].typ, "session.")] != nil
+		m.IsAlone = r.structs[strings.TrimPrefix(sent[0].Type, "session.")] != nil
 	}
 	return m.nameArgs(args)
 }
@@ -172,90 +165,60 @@ var classes = map[string]string{"duplex": "interactive", "upload": "bulk", "down
 
 // nameArgs gives the parameters that are sent their names in JSON.
 func (m *method) nameArgs(args string) error {
-	sent := m.sent()
+	sent := m.Sent()
 	if args != "" {
 		tags := strings.Split(args, ",")
 		if len(tags) != len(sent) {
 			return fmt.Errorf("args has %d names for %d parameters", len(tags), len(sent))
 		}
 		for i, tag := range tags {
-			sent[i].tag = tag
+			sent[i].Tag = tag
 		}
 	}
 	for _, p := range sent {
-		name, optional := strings.CutSuffix(p.tag, "?")
+		name, optional := strings.CutSuffix(p.Tag, "?")
 		switch {
-		case p.tag == "+":
-			p.tag, p.field = "", p.typ[strings.LastIndex(p.typ, ".")+1:]
+		case p.Tag == "+":
+			p.Tag, p.Field = "", p.Type[strings.LastIndex(p.Type, ".")+1:]
 			continue
 		case name == "id":
-			p.field = "ID"
+			p.Field = "ID"
 		default:
-			p.field = strings.ToUpper(name[:1]) + name[1:]
+			p.Field = strings.ToUpper(name[:1]) + name[1:]
 		}
-		p.tag = name
+		p.Tag = name
 		if optional {
-			p.tag += ",omitempty"
+			p.Tag += ",omitempty"
 		}
 	}
 	return nil
-}
-
-// sent are the parameters that cross the wire as arguments.
-func (m *method) sent() []*param {
-	var sent []*param
-	for i := range m.params {
-		if p := &m.params[i]; p.typ != "io.Reader" && !strings.HasPrefix(p.typ, "func(") {
-			sent = append(sent, p)
-		}
-	}
-	return sent
-}
-
-// kind is the shape of a call.
-func (m *method) kind() string {
-	switch last := m.last().typ; {
-	case strings.HasPrefix(last, "func("):
-		return "feed"
-	case last == "io.Reader":
-		return "upload"
-	case m.result == "io.ReadCloser":
-		return "download"
-	case m.result == "io.ReadWriteCloser", m.result == "net.Conn":
-		return "duplex"
-	}
-	return "plain"
-}
-
-func (m *method) last() param {
-	if len(m.params) == 0 {
-		return param{}
-	}
-	return m.params[len(m.params)-1]
 }
 
 // check says what the directive lacks.
 func (m *method) check() error {
-	if m.wire == "" {
+	if m.Wire == "" {
 		return fmt.Errorf("its directive has no name")
 	}
-	if m.who == "" {
+	if m.Who == "" {
 		return fmt.Errorf("nobody has decided who may call it; add who=owner, admin, anyone or custom")
 	}
-	if m.who == whoAdmin && !m.admin || m.admin && m.who != whoAdmin && m.who != whoCustom {
+	if m.Who == whoAdmin && !m.admin || m.admin && m.Who != whoAdmin && m.Who != whoCustom {
 		return fmt.Errorf("who=admin is for the methods of Admin, and they are for nobody else")
 	}
-	for _, err := range []error{
-		one("class", m.class, "control", "interactive", "bulk"),
-		one("effect", m.effect, "read", "again", "once"),
-		one("limit", m.limit, "short", "long", "checking", "slow"),
-		one("who", m.who, whoOwner, whoAdmin, whoAnyone, whoCustom),
-	} {
-		if err != nil {
-			return err
-		}
+	return errors.Join(
+		one("class", m.Class, "control", "interactive", "bulk"),
+		one("effect", m.Effect, "read", "again", "once"),
+		one("limit", m.Limit, "short", "long", "checking", "slow"),
+		one("who", m.Who, whoOwner, whoAdmin, whoAnyone, whoCustom),
+	)
+}
+
+// one fails unless value is one of those allowed.
+func one(what, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s is %q; it is one of %s", what, value, strings.Join(allowed, ", "))
 }
 
 // directiveOf are the words of the directive in a comment.
@@ -272,23 +235,13 @@ func directiveOf(doc *ast.CommentGroup) ([]string, error) {
 
 // qualified writes a type of package session as other packages do.
 func qualified(typ ast.Expr) string {
-	text := types.ExprString(typ)
-	var names []string
-	ast.Inspect(typ, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SelectorExpr:
-			return false // it has its package
-		case *ast.Ident:
-			if n.IsExported() && !slices.Contains(names, n.Name) {
-				names = append(names, n.Name)
-			}
+	names := regexp.MustCompile(`(?:\w+\.)?\b[A-Z]\w*`)
+	return names.ReplaceAllStringFunc(types.ExprString(typ), func(name string) string {
+		if strings.Contains(name, ".") {
+			return name // it has its package
 		}
-		return true
+		return "session." + name
 	})
-	for _, name := range names {
-		text = regexp.MustCompile(`\b`+name+`\b`).ReplaceAllString(text, "session."+name)
-	}
-	return text
 }
 
 // hand is what a package has that is not generated: "Client.Logs" for a method,
@@ -296,52 +249,21 @@ func qualified(typ ast.Expr) string {
 type hand map[string]bool
 
 func readHand(dir string) (hand, error) {
+	files, err := generated.Parse(dir)
 	found := hand{}
-	err := eachFile(dir, func(file *ast.File) {
-		for _, decl := range file.Decls {
-			switch d := decl.(type) {
-			case *ast.GenDecl:
-				for _, spec := range d.Specs {
-					if typ, ok := spec.(*ast.TypeSpec); ok {
-						found[typ.Name.Name] = true
-					}
-				}
+	for _, file := range files {
+		for n := range ast.Preorder(file) {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				found[n.Name.Name] = true
 			case *ast.FuncDecl:
-				found[receiver(d)+d.Name.Name] = true
+				name := n.Name.Name
+				if n.Recv != nil {
+					name = strings.TrimPrefix(types.ExprString(n.Recv.List[0].Type), "*") + "." + name
+				}
+				found[name] = true
 			}
 		}
-	})
+	}
 	return found, err
-}
-
-func receiver(d *ast.FuncDecl) string {
-	if d.Recv == nil {
-		return ""
-	}
-	typ := d.Recv.List[0].Type
-	if star, ok := typ.(*ast.StarExpr); ok {
-		typ = star.X
-	}
-	return types.ExprString(typ) + "."
-}
-
-// eachFile parses the files of dir that are neither tests nor generated.
-func eachFile(dir string, fn func(*ast.File)) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		name := entry.Name()
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") ||
-			strings.HasSuffix(name, ".gen.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		fn(file)
-	}
-	return nil
 }

@@ -82,10 +82,10 @@ func TestDirectivesThatLackSomethingAreRefused(t *testing.T) {
 // TestRulesByHandAreSaidToBe fails where the table and package access disagree
 // on whether a rule is written by hand.
 func TestRulesByHandAreSaidToBe(t *testing.T) {
-	m := method{name: "Get", params: []param{{name: "id", typ: "session.ID"}}, result: "session.Session"}
+	m := &method{Name: "Get", Params: []*param{{Name: "id", Type: "session.ID"}}, Result: "session.Session"}
 	for who, byHand := range map[string]hand{whoCustom: {}, whoOwner: {"view.Get": true}} {
-		m.who = who
-		if err := writeRules(&writer{hand: byHand}, []method{m}); err == nil {
+		m.Who = who
+		if _, err := source("backend/access", generation{byHand, []*method{m}}); err == nil {
 			t.Errorf("who=%s with %v by hand is no error", who, byHand)
 		}
 	}

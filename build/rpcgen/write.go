@@ -2,200 +2,176 @@ package main
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
+	"text/template"
 )
 
-// named writes the parameters of a method with their types, on two lines where
+//go:embed methods.tmpl
+var templateText string
+
+// templates write the files from what follows.
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"title": title, "tellsAgent": func() map[string]string { return tellsAgent },
+	"through": func(m placedMethod, begin string) any { return map[string]any{"Method": m, "Begin": begin} },
+}).Parse(templateText))
+
+// generation is what one file is made of.
+type generation struct {
+	Hand    hand // what its package has by hand
+	Methods []*method
+}
+
+// tellsAgent are the results that say on which agent they are.
+var tellsAgent = map[string]string{
+	"session.Session": "session", "session.Folder": "folder", "[]session.Session": "sessions",
+	"[]session.Folder": "folders",
+}
+
+func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
+
+// Sent are the parameters that cross the wire as arguments.
+func (m *method) Sent() []*param {
+	return slices.DeleteFunc(slices.Clone(m.Params), func(p *param) bool {
+		return p.Type == "io.Reader" || strings.HasPrefix(p.Type, "func(")
+	})
+}
+
+// Kind is the shape of a call.
+func (m *method) Kind() string {
+	switch last := m.Last().Type; {
+	case strings.HasPrefix(last, "func("):
+		return "feed"
+	case last == "io.Reader":
+		return "upload"
+	case m.Result == "io.ReadCloser":
+		return "download"
+	case m.Result == "io.ReadWriteCloser", m.Result == "net.Conn":
+		return "duplex"
+	}
+	return "plain"
+}
+
+// IsCall reports whether there is one answer.
+func (m *method) IsCall() bool { return m.Kind() == "plain" || m.Kind() == "upload" }
+
+// Last is the last parameter.
+func (m *method) Last() *param {
+	if len(m.Params) == 0 {
+		return &param{}
+	}
+	return m.Params[len(m.Params)-1]
+}
+
+// Event is what a feed tells.
+func (m *method) Event() string {
+	return strings.TrimSuffix(strings.TrimPrefix(m.Last().Type, "func("), ") error")
+}
+
+// Named writes the parameters of a method with their types, on two lines where
 // they are several.
-func (m *method) named() string {
+func (m *method) Named() string {
 	text, space := "ctx context.Context", " "
-	if len(m.params) > 1 {
+	if len(m.Params) > 1 {
 		space = "\n"
 	}
-	for _, p := range m.params {
-		text += fmt.Sprintf(",%s%s %s", space, p.name, p.typ)
+	for _, p := range m.Params {
+		text += fmt.Sprintf(",%s%s %s", space, p.Name, p.Type)
 		space = " "
 	}
 	return text
 }
 
-// given writes the arguments of a call with the parameters of the same method.
-func (m *method) given() string {
+// Given writes the arguments of a call with the parameters of the same method.
+func (m *method) Given() string {
 	text := "ctx"
-	for _, p := range m.params {
-		text += ", " + p.name
+	for _, p := range m.Params {
+		text += ", " + p.Name
 	}
 	return text
 }
 
-// results writes the results of a method.
-func (m *method) results() string {
-	if m.result == "" {
+// Results writes the results of a method.
+func (m *method) Results() string {
+	if m.Result == "" {
 		return "error"
 	}
-	return "(" + m.result + ", error)"
+	return "(" + m.Result + ", error)"
 }
 
-// answer is the type of the answer on the wire.
-func (m *method) answer() string {
-	switch {
-	case m.reply != "":
-		return m.reply
-	case m.result == "":
-		return "none"
-	}
-	return m.result
+// Answer is the type of the answer on the wire.
+func (m *method) Answer() string { return cmp.Or(m.Reply, m.Result, "none") }
+
+// Gives is what the handler's call of the agent gives.
+func (m *method) Gives() string {
+	return map[string]string{"feed": "error", "download": "(downloaded, error)",
+		"duplex": "(io.ReadWriteCloser, error)", "plain": "(" + m.Answer() + ", error)",
+		"upload": "(" + m.Answer() + ", error)"}[m.Kind()]
 }
 
-// argsType is the type of the arguments.
-func (m *method) argsType() string {
-	switch sent := m.sent(); {
+// ArgsType is the type of the arguments.
+func (m *method) ArgsType() string {
+	switch sent := m.Sent(); {
 	case len(sent) == 0:
 		return "none"
-	case m.isAlone:
-		return sent[0].typ
+	case m.IsAlone:
+		return sent[0].Type
 	}
-	return m.inner() + "Args"
+	return m.Inner() + "Args"
 }
 
-// inner is the method's name as one that is not exported.
-func (m *method) inner() string {
-	if rest, is := strings.CutPrefix(m.name, "SSH"); is {
+// Inner is the method's name as one that is not exported.
+func (m *method) Inner() string {
+	if rest, is := strings.CutPrefix(m.Name, "SSH"); is {
 		return "ssh" + rest
 	}
-	return strings.ToLower(m.name[:1]) + m.name[1:]
+	return strings.ToLower(m.Name[:1]) + m.Name[1:]
 }
 
-// args writes the arguments, made of the parameters.
-func (m *method) args() string {
-	sent := m.sent()
-	if m.isAlone {
-		return sent[0].name
+// Args writes the arguments, made of the parameters.
+func (m *method) Args() string {
+	if m.IsAlone {
+		return m.Sent()[0].Name
 	}
 	var fields []string
-	for _, p := range sent {
-		fields = append(fields, p.field+": "+p.name)
+	for _, p := range m.Sent() {
+		fields = append(fields, p.Field+": "+p.Name)
 	}
-	return m.argsType() + "{" + strings.Join(fields, ", ") + "}"
+	return m.ArgsType() + "{" + strings.Join(fields, ", ") + "}"
 }
 
-// writeClient writes the arguments, the table and the client's methods.
-func writeClient(w *writer, methods []method) error {
-	for _, m := range methods {
-		if typ := m.argsType(); len(m.sent()) > 0 && !m.isAlone && !w.hand[typ] {
-			w.f("type %s struct {\n", typ)
-			for _, p := range m.sent() {
-				if p.tag == "" {
-					w.f("%s\n", p.typ)
-					continue
-				}
-				w.f("%s %s `json:%q`\n", p.field, p.typ, p.tag)
-			}
-			w.f("}\n\n")
-		}
-		w.entry(m)
-		if !w.hand["Client."+m.name] {
-			w.stub(m)
-		}
-	}
-	w.f("// table is every method of an agent.\nvar table = []served{\n")
-	for _, m := range methods {
-		w.f("method%s,\n", m.name)
-	}
-	w.f("}\n")
-	return nil
-}
-
-// entry writes the line of the table.
-func (w *writer) entry(m method) {
-	from, takes, gives := m.kind(), "", fmt.Sprintf("(%s, error)", m.answer())
-	types := m.argsType() + ", " + m.answer()
-	tail := ""
-	switch from {
-	case "feed":
-		event := strings.TrimSuffix(strings.TrimPrefix(m.last().typ, "func("), ") error")
-		types, takes, gives = m.argsType()+", "+event, ", "+m.last().name+" "+m.last().typ, "error"
-	case "upload":
-		takes = ", " + m.last().name + " io.Reader"
-	case "download":
-		types, gives, tail = m.argsType(), "(downloaded, error)", ", nil"
-	case "duplex":
-		types, gives = m.argsType(), "(io.ReadWriteCloser, error)"
-	}
-	w.f("var method%s = %s[%s]{\nspec{%q, tunnel.%s, %s, %s},\n", m.name, from, types, m.wire,
-		strings.ToUpper(m.class[:1])+m.class[1:], m.effect, m.limit)
-	if open := "open" + m.name; from == "download" && w.hand[open] {
-		w.f("%s, %s.at}\n\n", open, m.argsType())
-		return
-	}
-	args := "r"
-	if len(m.sent()) == 0 {
-		args = "_"
-	}
-	w.f("func(ctx context.Context, a session.Agent, %s %s%s) %s {\n", args, m.argsType(), takes, gives)
-	w.f("%s\n}%s}\n\n", m.forward(from), tail)
-}
-
-// forward writes how the handler calls the agent.
-func (m *method) forward(kind string) string {
+// Forward writes how the handler calls the agent.
+func (m *method) Forward() string {
 	given := "ctx"
-	for _, p := range m.params {
+	for _, p := range m.Params {
 		switch {
-		case p.field == "":
-			given += ", " + p.name
-		case m.isAlone:
+		case p.Field == "":
+			given += ", " + p.Name
+		case m.IsAlone:
 			given += ", r"
 		default:
-			given += ", r." + p.field
+			given += ", r." + p.Field
 		}
 	}
-	call := fmt.Sprintf("a.%s(%s)", m.name, given)
+	call := fmt.Sprintf("a.%s(%s)", m.Name, given)
+	nothing := ""
+	if m.Result == "" {
+		nothing = "none{}, "
+	}
 	switch {
 	case m.admin:
-		inner := fmt.Sprintf("return k.%s(%s)", m.name, given)
-		if m.result == "" {
-			inner = fmt.Sprintf("return none{}, k.%s(%s)", m.name, given)
-		}
-		return fmt.Sprintf("return administered(a, %q, func(k session.Admin) (%s, error) {\n%s\n})", m.wire, m.answer(),
-			inner)
-	case kind == "download": // what is resumed is another call
+		return fmt.Sprintf("return administered(a, %q, func(k session.Admin) (%s, error) {\nreturn %sk%s\n})", m.Wire,
+			m.Answer(), nothing, call[1:])
+	case m.Kind() == "download": // what is resumed is another call
 		return fmt.Sprintf("stream, err := %s\nreturn downloaded{ReadCloser: stream, offset: -1}, err", call)
-	case kind == "feed":
+	case m.Kind() == "feed":
 		return "return " + call
-	case m.result == "":
-		return "return none{}, " + call
-	case m.reply != "":
-		return fmt.Sprintf("result, err := %s\nreturn %s(result), err", call, m.reply)
+	case m.Reply != "":
+		return fmt.Sprintf("result, err := %s\nreturn %s(result), err", call, m.Reply)
 	}
-	return "return " + call
-}
-
-// stub writes the client's method.
-func (w *writer) stub(m method) {
-	w.f("func (c *Client) %s(%s) %s {\n", m.name, m.named(), m.results())
-	defer w.f("}\n\n")
-	args := m.args()
-	switch m.kind() {
-	case "feed":
-		w.f("return method%s.follow(ctx, c, %s, %s, check%s(%s))\n", m.name, args, m.last().name, m.name, args)
-		return
-	case "download", "duplex":
-		w.f("return method%s.open(ctx, c, %s)\n", m.name, args)
-		return
-	}
-	call := fmt.Sprintf("method%s.call(ctx, c, %s%s)", m.name, args, w.fit(m, args))
-	if m.kind() == "upload" {
-		call = fmt.Sprintf("method%s.send(ctx, c, %s, %s)", m.name, args, m.last().name)
-	}
-	switch {
-	case m.result == "":
-		w.f("_, err := %s\nreturn err\n", call)
-	case m.reply != "":
-		w.f("result, err := %s\nreturn %s(result), err\n", call, m.result)
-	default:
-		w.f("return %s\n", call)
-	}
+	return "return " + nothing + call
 }
 
 // fits are the checks of answers that describe what the call has named.
@@ -205,152 +181,123 @@ var fits = map[string]string{
 	"id string → session.ImageWork":        "ofWork(id)",
 }
 
-// fit writes what an answer must be about.
-func (w *writer) fit(m method, args string) string {
-	if check := "check" + m.name; w.hand[check] {
-		return fmt.Sprintf(",\n%s(%s)", check, args)
+// Call writes how the client makes a call with one answer, and what that must be about.
+func (m *method) Call(byHand hand) string {
+	if m.Kind() == "upload" {
+		return fmt.Sprintf("method%s.send(ctx, c, %s, %s)", m.Name, m.Args(), m.Last().Name)
 	}
-	if len(m.params) > 0 {
-		if fit := fits[m.params[0].name+" "+m.params[0].typ+" → "+m.result]; fit != "" {
-			return ", " + fit
-		}
+	fit := ""
+	if check := "check" + m.Name; byHand[check] {
+		fit = fmt.Sprintf(",\n%s(%s)", check, m.Args())
+	} else if len(m.Params) > 0 && fits[m.Params[0].Name+" "+m.Params[0].Type+" → "+m.Result] != "" {
+		fit = ", " + fits[m.Params[0].Name+" "+m.Params[0].Type+" → "+m.Result]
 	}
-	return ""
+	return fmt.Sprintf("method%s.call(ctx, c, %s%s)", m.Name, m.Args(), fit)
 }
 
-// writeRules writes who may call what.
-func writeRules(w *writer, methods []method) error {
-	for _, m := range methods {
-		switch byHand := w.hand["view."+m.name]; {
-		case m.who == whoCustom && !byHand:
-			return fmt.Errorf("%s has who=custom: write (*view).%s in package access", m.name, m.name)
-		case m.who != whoCustom && byHand:
-			return fmt.Errorf("%s has who=%s and a rule in package access: remove it, or write who=custom", m.name,
-				m.who)
-		case byHand:
-			continue
-		}
-		if err := w.rule(m); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+// LoggedAs is the method's name in the log of who did what.
+func (m *method) LoggedAs() string { return cmp.Or(m.As, m.Name) }
+
+// CheckRules fails where the table and package access disagree on whether the rule
+// of a method is written by hand.
+func (g generation) CheckRules() (string, error) {
+	for _, m := range g.Methods {
+		switch byHand := g.Hand["view."+m.Name]; {
+		case m.Who == whoCustom && !byHand:
+			return "", fmt.Errorf("%s has who=custom: write (*view).%s in package access", m.Name, m.Name)
+		case m.Who != whoCustom && byHand:
+			return "", fmt.Errorf("%s has who=%s and a rule in package access: remove it, or write who=custom", m.Name,
+				m.Who)
 		}
 	}
-	return nil
+	return "", nil
 }
 
-// rule writes the method of one identity's agent.
-func (w *writer) rule(m method) error {
-	call := fmt.Sprintf("v.agent.%s(%s)", m.name, m.given())
-	as := cmp.Or(m.as, m.name)
-	if m.who == whoAnyone {
-		w.f("func (v *view) %s(%s) %s { return %s }\n\n", m.name, m.named(), m.results(), call)
-		return nil
-	}
-	var helper string
-	takes := ""
-	if m.who == whoAdmin {
-		helper = fmt.Sprintf("administered(v, %q, %s, %t", as, cmp.Or(m.audit, `""`), m.audit != "")
-		takes, call = "k session.Admin", strings.Replace(call, "v.agent.", "k.", 1)
-	} else {
-		var err error
-		if helper, err = m.ownerRule(as); err != nil {
-			return err
-		}
-	}
-	gives := m.result
-	if gives == "" {
-		gives, call = "none", "only("+call+")"
-	}
-	w.f("func (v *view) %s(%s) %s {\n", m.name, m.named(), m.results())
-	if m.result == "" {
-		w.f("_, err := %s,\nfunc(%s) (%s, error) { return %s })\nreturn err\n", helper, takes, gives, call)
-	} else {
-		w.f("return %s,\nfunc(%s) (%s, error) { return %s })\n", helper, takes, gives, call)
-	}
-	w.f("}\n\n")
-	return nil
-}
-
-// ownerRule writes the beginning of the call that asks whether what the first
+// OwnerRule writes the beginning of the call that asks whether what the first
 // parameter names is the caller's own.
-func (m *method) ownerRule(as string) (string, error) {
-	if len(m.params) == 0 {
-		return "", fmt.Errorf("who=owner, and it names no session, folder or place")
+func (m *method) OwnerRule() (string, error) {
+	if len(m.Params) == 0 {
+		return "", fmt.Errorf("%s: who=owner, and it names no session, folder or place", m.Name)
 	}
-	call, place, target := "did", m.params[0].name, `""`
-	if m.audit == "" {
+	call, place, target := "did", m.Params[0].Name, `""`
+	if m.Audit == "" {
 		call = "asked"
 	}
-	switch typ := m.params[0].typ; typ {
+	switch typ := m.Params[0].Type; typ {
 	case "session.Place":
-		target = fmt.Sprintf("inPlace(%s, %s)", place, cmp.Or(m.audit, target))
+		target = fmt.Sprintf("inPlace(%s, %s)", place, cmp.Or(m.Audit, target))
 	case "session.ID":
 		place = fmt.Sprintf("session.Place{Session: %s}", place)
-		if m.audit != "" {
+		if m.Audit != "" {
 			target = fmt.Sprintf("target(%s)", m.auditValue())
 		}
 	case "session.FolderID":
 		place, target = fmt.Sprintf("session.Place{Folder: %s}", place), fmt.Sprintf("inFolder(%s)", place)
 	default:
-		return "", fmt.Errorf("who=owner, and a %s names no session, folder or place", typ)
+		return "", fmt.Errorf("%s: who=owner, and a %s names no session, folder or place", m.Name, typ)
 	}
-	return fmt.Sprintf("%s(ctx, v, %q, %s, %s", call, as, place, target), nil
+	return fmt.Sprintf("%s(ctx, v, %q, %s, %s", call, m.LoggedAs(), place, target), nil
 }
 
 // auditValue writes what the log is told. A condition is told by its name.
 func (m *method) auditValue() string {
-	for _, p := range m.params {
-		if p.name == m.audit && p.typ == "bool" {
-			return fmt.Sprintf("when(%s, %q)", p.name, p.name)
-		}
+	if slices.ContainsFunc(m.Params, func(p *param) bool { return p.Name == m.Audit && p.Type == "bool" }) {
+		return fmt.Sprintf("when(%s, %q)", m.Audit, m.Audit)
 	}
-	return m.audit
+	return m.Audit
 }
 
-// tellsAgent are the results that say on which agent they are.
-var tellsAgent = map[string]string{
-	"session.Session": "session", "session.Folder": "folder", "[]session.Session": "sessions",
-	"[]session.Folder": "folders",
+// AnsweredIn reports whether some room of the agent for tests answers a method.
+func (m *method) AnsweredIn(rooms hand) bool {
+	for name := range rooms {
+		if _, method, _ := strings.Cut(name, "."); method == m.Inner() {
+			return true
+		}
+	}
+	return false
 }
 
-// writeRenamed writes the methods whose results name an agent.
-func writeRenamed(w *writer, methods []method) error {
-	for _, m := range methods {
-		if fn := tellsAgent[m.result]; fn != "" && !w.hand["renamed."+m.name] {
-			w.f("func (r *renamed) %s(%s) %s {\nreturn r.%s(r.Agent.%s(%s))\n}\n\n", m.name, m.named(), m.results(), fn,
-				m.name, m.given())
-		}
-	}
-	return nil
+// placedMethod is a method on the files of a place, without the place.
+type placedMethod struct {
+	*method
+	Place string // name of the parameter that is left out
 }
 
-// writeFake writes the methods of the agent for tests: those that it has by hand,
-// which fail while it is down and wait while it is mute, and an agent that answers
-// nothing for all others. What is plain has the agent's lock.
-func writeFake(w *writer, methods []method) error {
-	w.f("// unanswered has the methods that an agent does not simulate.\ntype unanswered struct{}\n\n")
-	answers := map[string]bool{} // by some room of the agent
-	for name := range w.hand {
-		_, method, _ := strings.Cut(name, ".")
-		answers[method] = true
+// Placed are the methods on the files of a place.
+func (g generation) Placed() (found []placedMethod) {
+	for _, m := range g.Methods {
+		if len(m.Params) > 0 && m.Params[0].Type == "session.Place" {
+			rest := *m
+			rest.Params = m.Params[1:]
+			found = append(found, placedMethod{&rest, m.Params[0].Name})
+		}
 	}
-	for _, m := range methods {
-		if w.hand["base."+m.name] {
-			continue
+	return found
+}
+
+// NamedWithPlace writes the parameters, the place among them.
+func (m placedMethod) NamedWithPlace() string {
+	return strings.Replace(m.Named(), ",", ",\n"+m.Place+" session.Place,", 1)
+}
+
+// WireOp is the operation of a guest that a method is, as it travels.
+func (m placedMethod) WireOp() string { return strings.TrimPrefix(m.Wire, "file.") }
+
+// Op is the same as a constant of package link.
+func (m placedMethod) Op() string { return "File" + title(m.WireOp()) }
+
+// IsPointer reports whether a field of a guest's call is one.
+func (p *param) IsPointer() bool { return p.Type != "session.FilePath" && p.Type != "bool" }
+
+// GuestCall writes the call of a guest that a method is.
+func (m placedMethod) GuestCall() string {
+	call := "onFiles(FileCall{Op: " + m.Op()
+	for _, p := range m.Sent() {
+		value := p.Name
+		if p.IsPointer() {
+			value = "&" + value
 		}
-		result, gives, hold := "result "+m.result+", err error", "result, err", "defer a.mu.Unlock()"
-		if m.result == "" {
-			result, gives = "err error", "err"
-		}
-		if m.kind() != "plain" {
-			hold = "a.mu.Unlock()"
-		}
-		if !answers[m.inner()] {
-			w.f("func (unanswered) %s(%s) (%s) {\nerr = unsupported(%q)\nreturn\n}\n\n", m.name, m.named(), result,
-				m.name)
-			continue
-		}
-		w.f("func (a *Agent) %s(%s) (%s) {\nif err = a.enter(ctx); err == nil {\n", m.name, m.named(), result)
-		w.f("%s\n%s = a.%s(%s)\n}\nreturn\n}\n\n", hold, gives, m.inner(), m.given())
+		call += ", " + p.Field + ": " + value
 	}
-	return nil
+	return call + "})"
 }

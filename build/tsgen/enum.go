@@ -5,36 +5,21 @@ import (
 	"go/ast"
 	"go/token"
 	"path/filepath"
-	"slices"
 	"strconv"
+
+	"slipway/build/generated"
 )
 
 // enum is a text with known members.
 type enum struct {
-	name    string
-	doc     string
-	members []string
+	Name, Doc string
+	Members   []string
 }
 
-// enumFields names the enum of each field that is one.
+// enumFields names the enum of each field that is one and whose Go type does not say so.
 var enumFields = map[string]string{
-	"Session.Type":           "SessionType",
-	"Session.Status":         "Status",
-	"Session.Result":         "Result",
-	"Session.Reason":         "Reason",
-	"Spec.Type":              "SessionType",
-	"Kernel.Status":          "Status",
-	"Phase.Phase":            "PhaseName",
-	"Phase.Result":           "Outcome",
-	"Phase.From":             "Status",
-	"Phase.To":               "Status",
-	"Step.Result":            "Outcome",
 	"App.Kind":               "AppKind",
-	"App.State":              "AppState",
-	"Check.Result":           "CheckResult",
 	"Machine.Engine":         "EngineName",
-	"IdleCheck.Checker":      "IdleChecker",
-	"IdleCheck.State":        "IdleState",
 	"Capability.State":       "ProbeState",
 	"DeviceBoard.Source":     "DeviceSource",
 	"DeviceBoard.Attach":     "AttachWay",
@@ -134,16 +119,26 @@ var enumPackages = map[string]string{"session": "backend/session", "hub": "backe
 func readEnums(root string) ([]enum, error) {
 	constants := map[string][]string{}
 	for pkg, dir := range enumPackages {
-		err := eachFile(filepath.Join(root, dir), func(file *ast.File) error {
-			for _, decl := range file.Decls {
-				if gen, ok := decl.(*ast.GenDecl); ok && gen.Tok == token.CONST {
-					addConstants(constants, pkg, gen)
-				}
-			}
-			return nil
-		})
+		files, err := generated.Parse(filepath.Join(root, dir))
 		if err != nil {
 			return nil, err
+		}
+		for _, file := range files {
+			for n := range ast.Preorder(file) {
+				value, ok := n.(*ast.ValueSpec)
+				if !ok || len(value.Values) != 1 {
+					continue
+				}
+				typ, named := value.Type.(*ast.Ident)
+				lit, literal := value.Values[0].(*ast.BasicLit)
+				if named && literal && lit.Kind == token.STRING {
+					text, err := strconv.Unquote(lit.Value)
+					if err != nil {
+						return nil, err
+					}
+					constants[pkg+"."+typ.Name] = append(constants[pkg+"."+typ.Name], text)
+				}
+			}
 		}
 	}
 	var enums []enum
@@ -158,40 +153,4 @@ func readEnums(root string) ([]enum, error) {
 		enums = append(enums, enum{e.name, e.doc, members})
 	}
 	return append(enums, plainEnums...), nil
-}
-
-func addConstants(into map[string][]string, pkg string, gen *ast.GenDecl) {
-	for _, spec := range gen.Specs {
-		value := spec.(*ast.ValueSpec)
-		typ, ok := value.Type.(*ast.Ident)
-		if !ok || len(value.Values) != 1 {
-			continue
-		}
-		if lit, ok := value.Values[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			if text, err := strconv.Unquote(lit.Value); err == nil {
-				into[pkg+"."+typ.Name] = append(into[pkg+"."+typ.Name], text)
-			}
-		}
-	}
-}
-
-// checkEnumFields fails when enumFields names a field or an enum that is not there.
-func (s *source) checkEnumFields() error {
-	for _, typ := range s.structs {
-		for _, f := range typ.fields {
-			if f.typ.kind != kindEnum {
-				continue
-			}
-			if !slices.ContainsFunc(s.enums, func(e enum) bool { return e.name == f.typ.name }) {
-				return fmt.Errorf("%s.%s is a %s, which is no enum; add it to build/tsgen/enum.go", typ.name, f.name,
-					f.typ.name)
-			}
-		}
-	}
-	for where := range enumFields {
-		if !s.enumFieldsFound[where] {
-			return fmt.Errorf("enumFields names %s, which is not there or no text; remove it", where)
-		}
-	}
-	return nil
 }

@@ -15,30 +15,13 @@
 package main
 
 import (
-	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 
 	"slipway/build/generated"
 )
 
-func main() {
-	check := flag.Bool("check", false, "write nothing; exit with 1 when a file is out of date")
-	flag.Parse()
-	if err := run(*check); err != nil {
-		fmt.Fprintln(os.Stderr, "tsgen:", err)
-		os.Exit(1)
-	}
-}
-
-func run(check bool) error {
-	files, err := generate(".")
-	if err != nil {
-		return err
-	}
-	return generated.Update(".", files, check)
-}
+func main() { generated.Main("tsgen", generate) }
 
 // generate makes every file for the module at root, by its path.
 func generate(root string) (map[string][]byte, error) {
@@ -50,13 +33,21 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	types, err := typeScript("types", source)
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := typeScript("rules", rules)
+	if err != nil {
+		return nil, err
+	}
 	phrases, err := os.ReadFile(filepath.Join(root, "backend/session/phrases.json"))
 	if err != nil {
 		return nil, err
 	}
 	return map[string][]byte{
-		"frontend/src/api/types.gen.ts":     typeScript(source),
-		"frontend/src/api/rules.gen.ts":     typeScriptRules(),
+		"frontend/src/api/types.gen.ts":     types,
+		"frontend/src/api/rules.gen.ts":     bounds,
 		"frontend/src/i18n/en/phrases.json": phrases,
 		"backend/api/openapi.json":          document,
 	}, nil

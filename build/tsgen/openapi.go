@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -20,7 +21,7 @@ var pathParam = regexp.MustCompile(`\{([a-z]+)\}`)
 // openAPI writes the OpenAPI 3.1 document of the routes.
 func openAPI(src *source) ([]byte, error) {
 	paths := object{}
-	for _, one := range src.routes {
+	for _, one := range src.Routes {
 		item, ok := paths[one.Path()].(object)
 		if !ok {
 			item = object{}
@@ -125,68 +126,42 @@ func (s *source) bodySchema(body any) object {
 
 func (s *source) schemas() object {
 	out := object{}
-	for _, e := range s.enums {
-		out[e.name] = object{"type": "string", "description": e.doc, "enum": e.members}
+	for _, e := range s.Enums {
+		out[e.Name] = object{"type": "string", "description": e.Doc, "enum": e.Members}
 	}
-	for _, typ := range s.structs {
+	for _, typ := range s.Structs {
 		properties, required := object{}, []string{}
-		for _, f := range typ.fields {
-			properties[f.name] = fieldSchema(f)
-			if !f.optional {
-				required = append(required, f.name)
+		for _, f := range typ.Fields {
+			properties[f.Name] = fieldSchema(f)
+			if !f.Optional {
+				required = append(required, f.Name)
 			}
 		}
 		schema := object{"type": "object", "properties": properties}
 		if len(required) > 0 {
 			schema["required"] = required
 		}
-		if typ.doc != "" {
-			schema["description"] = sentence(typ.doc)
+		if typ.Doc != "" {
+			schema["description"] = sentence(typ.Doc)
 		}
-		out[typ.name] = schema
+		out[typ.Name] = schema
 	}
 	return out
 }
 
 func fieldSchema(f field) object {
-	schema := typeSchema(f.typ)
-	if f.nullable {
+	schema := maps.Clone(f.Type.schema)
+	if f.Nullable {
 		if name, ok := schema["type"].(string); ok {
 			schema["type"] = []string{name, "null"}
 		} else {
 			schema = object{"anyOf": []object{schema, {"type": "null"}}}
 		}
 	}
-	if f.doc != "" {
-		schema["description"] = sentence(f.doc)
+	if f.Doc != "" {
+		schema["description"] = sentence(f.Doc)
 	}
 	return schema
-}
-
-func typeSchema(t fieldType) object {
-	switch t.kind {
-	case kindList:
-		return object{"type": "array", "items": typeSchema(*t.elem)}
-	case kindMap:
-		return object{"type": "object", "additionalProperties": typeSchema(*t.elem)}
-	case kindStruct, kindEnum:
-		return reference(t.name)
-	}
-	switch t.name {
-	case "bool":
-		return object{"type": "boolean"}
-	case "int":
-		return object{"type": "integer"}
-	case "int64", "uint64":
-		return object{"type": "integer", "format": t.name}
-	case "float64":
-		return object{"type": "number", "format": "double"}
-	case "time":
-		return object{"type": "string", "format": "date-time"}
-	case "bytes":
-		return object{"type": []string{"integer", "string"}, "format": "int64", "examples": []any{536870912, "512m"}}
-	}
-	return object{"type": "string"}
 }
 
 func reference(name string) object { return object{"$ref": "#/components/schemas/" + name} }

@@ -1,13 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -18,14 +17,15 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/session"
+	"slipway/build/generated"
 	"slipway/gpu"
 )
 
 // source is what the outputs are made of.
 type source struct {
-	structs []structType
-	enums   []enum
-	routes  []route.Description
+	Structs []structType
+	Enums   []enum
+	Routes  []route.Description
 
 	names           map[reflect.Type]string // of the structs
 	enumFieldsFound map[string]bool
@@ -35,38 +35,26 @@ type source struct {
 
 // structType is one wire type.
 type structType struct {
-	name   string
-	doc    string
-	fields []field
+	Name, Doc string
+	Fields    []field
 }
 
 // field is one member of a wire type. Optional members may be absent, nullable
 // ones may be null.
 type field struct {
-	name     string
-	doc      string
-	typ      fieldType
-	optional bool
-	nullable bool
+	Name, Doc          string
+	Type               wireType
+	Optional, Nullable bool
 }
 
-// kind says what a fieldType is.
-type kind int
-
-const (
-	kindBasic  kind = iota // name is a Go type such as int64, or time or bytes
-	kindStruct             // name is a wire type
-	kindEnum               // name is an enum
-	kindList               // of elem
-	kindMap                // from text to elem
-)
-
-// fieldType is the type of a member.
-type fieldType struct {
-	kind kind
-	name string
-	elem *fieldType
+// wireType is the type of a member, in TypeScript and as a schema of OpenAPI.
+type wireType struct {
+	TS     string
+	schema object
 }
+
+// named is a wire type or an enum.
+func named(name string) wireType { return wireType{name, reference(name)} }
 
 // docs are the comments of a package: of types by their names, and of fields by
 // those of their types and their own.
@@ -76,10 +64,10 @@ type docs map[string]string
 // in the module at root. It fails on a type that has no counterpart in JSON,
 // naming the field.
 func readSource(root string) (*source, error) {
-	src := &source{routes: route.All(), names: map[reflect.Type]string{}, enumFieldsFound: map[string]bool{},
+	src := &source{Routes: route.All(), names: map[reflect.Type]string{}, enumFieldsFound: map[string]bool{},
 		docs: map[string]docs{}, root: root}
 	var err error
-	if src.enums, err = readEnums(root); err != nil {
+	if src.Enums, err = readEnums(root); err != nil {
 		return nil, err
 	}
 	bodies := []any{session.Error{}} // of every failure
@@ -98,8 +86,13 @@ func readSource(root string) (*source, error) {
 			return nil, err
 		}
 	}
-	slices.SortFunc(src.structs, func(a, b structType) int { return strings.Compare(a.name, b.name) })
-	return src, src.checkEnumFields()
+	slices.SortFunc(src.Structs, func(a, b structType) int { return strings.Compare(a.Name, b.Name) })
+	for where := range enumFields {
+		if !src.enumFieldsFound[where] {
+			return nil, fmt.Errorf("enumFields names %s, which is not there or no text; remove it", where)
+		}
+	}
+	return src, nil
 }
 
 // add adds a struct and all that its fields are made of.
@@ -118,11 +111,11 @@ func (s *source) add(typ reflect.Type) error {
 	if err != nil {
 		return err
 	}
-	out := structType{name: name, doc: comments[typ.Name()]}
-	if out.fields, err = s.fields(name, typ); err != nil {
+	out := structType{Name: name, Doc: comments[typ.Name()]}
+	if out.Fields, err = s.fields(name, typ); err != nil {
 		return err
 	}
-	s.structs = append(s.structs, out)
+	s.Structs = append(s.Structs, out)
 	return nil
 }
 
@@ -146,7 +139,7 @@ func (s *source) fields(owner string, typ reflect.Type) ([]field, error) {
 		if err != nil {
 			return nil, err
 		}
-		member.doc = comments[declared.Name()+"."+f.Name]
+		member.Doc = comments[declared.Name()+"."+f.Name]
 		out = append(out, member)
 	}
 	return out, nil
@@ -158,51 +151,65 @@ func (s *source) field(owner string, f reflect.StructField) (field, error) {
 	if tag[0] == "" {
 		return field{}, fmt.Errorf("%s (%s) has no name in its json tag; give it one", where, f.Type)
 	}
-	out := field{name: tag[0], optional: slices.Contains(tag, "omitempty") || slices.Contains(tag, "omitzero")}
+	out := field{Name: tag[0], Optional: slices.Contains(tag, "omitempty") || slices.Contains(tag, "omitzero")}
 	typ := f.Type
 	if typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
-		out.nullable = !out.optional
+		out.Nullable = !out.Optional
 	}
-	if enumName, ok := enumFields[where]; ok && typ.Kind() == reflect.String {
+	if name, ok := enumFields[where]; ok && typ.Kind() == reflect.String {
+		if !slices.ContainsFunc(s.Enums, func(e enum) bool { return e.Name == name }) {
+			return field{}, fmt.Errorf("%s is a %s, which is no enum; add it to build/tsgen/enum.go", where, name)
+		}
 		s.enumFieldsFound[where] = true
-		out.typ = fieldType{kind: kindEnum, name: enumName}
+		out.Type = named(name)
 		return out, nil
 	}
 	var err error
-	if out.typ, err = s.readType(typ); err != nil {
+	if out.Type, err = s.readType(typ); err != nil {
 		return field{}, fmt.Errorf("%s: %w", where, err)
 	}
 	return out, nil
 }
 
-var basicKinds = []reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint64,
-	reflect.Float64}
+var text = wireType{"string", object{"type": "string"}}
 
-func (s *source) readType(typ reflect.Type) (fieldType, error) {
+var basicKinds = map[reflect.Kind]wireType{
+	reflect.String:  text,
+	reflect.Bool:    {"boolean", object{"type": "boolean"}},
+	reflect.Int:     {"number", object{"type": "integer"}},
+	reflect.Int64:   {"number", object{"type": "integer", "format": "int64"}},
+	reflect.Uint64:  {"number", object{"type": "integer", "format": "uint64"}},
+	reflect.Float64: {"number", object{"type": "number", "format": "double"}},
+}
+
+func (s *source) readType(typ reflect.Type) (wireType, error) {
+	basic, isBasic := basicKinds[typ.Kind()]
 	switch {
 	case typ == reflect.TypeFor[time.Time]():
-		return fieldType{kind: kindBasic, name: "time"}, nil
+		return wireType{"Time", object{"type": "string", "format": "date-time"}}, nil
 	case typ == reflect.TypeFor[gpu.Bytes]():
-		return fieldType{kind: kindBasic, name: "bytes"}, nil
+		return wireType{"Bytes", object{"type": []string{"integer", "string"}, "format": "int64",
+			"examples": []any{536870912, "512m"}}}, nil
 	case typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
-		return fieldType{kind: kindBasic, name: "string"}, nil
+		return text, nil
 	case typ.Implements(reflect.TypeFor[json.Marshaler]()):
 	case enumOf(typ.String()) != "":
-		return fieldType{kind: kindEnum, name: enumOf(typ.String())}, nil
-	case slices.Contains(basicKinds, typ.Kind()):
-		return fieldType{kind: kindBasic, name: typ.Kind().String()}, nil
+		return named(enumOf(typ.String())), nil
+	case isBasic:
+		return basic, nil
 	case typ.Kind() == reflect.Slice:
 		elem, err := s.readType(typ.Elem())
-		return fieldType{kind: kindList, elem: &elem}, err
+		return wireType{elem.TS + "[]", object{"type": "array", "items": elem.schema}}, err
 	case typ.Kind() == reflect.Map:
 		elem, err := s.readType(typ.Elem())
-		return fieldType{kind: kindMap, elem: &elem}, err
+		return wireType{"Record<string, " + elem.TS + ">",
+			object{"type": "object", "additionalProperties": elem.schema}}, err
 	case typ.Kind() == reflect.Struct && typ.Name() != "":
 		err := s.add(typ)
-		return fieldType{kind: kindStruct, name: s.names[typ]}, err
+		return named(s.names[typ]), err
 	}
-	return fieldType{}, fmt.Errorf("%s has no counterpart on the wire; use a text, a number, a bool, a time, a "+
+	return wireType{}, fmt.Errorf("%s has no counterpart on the wire; use a text, a number, a bool, a time, a "+
 		"wire type, or a list or map of them", typ)
 }
 
@@ -214,14 +221,15 @@ func (s *source) docsOf(typ reflect.Type) (docs, error) {
 	}
 	out := docs{}
 	s.docs[dir] = out
-	return out, eachFile(filepath.Join(s.root, dir), func(file *ast.File) error {
+	files, err := generated.Parse(filepath.Join(s.root, dir))
+	for _, file := range files {
 		for _, decl := range file.Decls {
 			if gen, ok := decl.(*ast.GenDecl); ok && gen.Tok == token.TYPE {
 				out.add(gen)
 			}
 		}
-		return nil
-	})
+	}
+	return out, err
 }
 
 func (d docs) add(gen *ast.GenDecl) {
@@ -231,42 +239,13 @@ func (d docs) add(gen *ast.GenDecl) {
 		if !ok {
 			continue
 		}
-		d[typ.Name.Name] = plain(typ.Doc)
-		if typ.Doc == nil {
-			d[typ.Name.Name] = plain(gen.Doc)
-		}
+		d[typ.Name.Name] = cmp.Or(plain(typ.Doc), plain(gen.Doc))
 		for _, f := range body.Fields.List {
-			text := plain(f.Doc)
-			if text == "" {
-				text = plain(f.Comment)
-			}
 			for _, name := range f.Names {
-				d[typ.Name.Name+"."+name.Name] = text
+				d[typ.Name.Name+"."+name.Name] = cmp.Or(plain(f.Doc), plain(f.Comment))
 			}
 		}
 	}
-}
-
-// eachFile parses the Go files of dir that are not tests, in the order of their names.
-func eachFile(dir string, fn func(*ast.File) error) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		name := entry.Name()
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		if err := fn(file); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 var docLink = regexp.MustCompile(`\[(\*?\w+(?:\.\w+)*)\]`)

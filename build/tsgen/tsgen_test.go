@@ -2,12 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
+	"slipway/backend/session"
 	"slipway/build/generated"
 )
 
@@ -22,14 +25,26 @@ func TestTheGeneratedFilesAreCurrent(t *testing.T) {
 }
 
 func TestTypeScriptTellsWhatMayBeAbsent(t *testing.T) {
-	src := &source{structs: []structType{{name: "Thing", doc: "Thing is one.", fields: []field{
-		{name: "plain", typ: fieldType{kind: kindBasic, name: "int64"}},
-		{name: "maybe", typ: fieldType{kind: kindBasic, name: "time"}, optional: true},
-		{name: "orNull", typ: fieldType{kind: kindBasic, name: "int"}, nullable: true, doc: "of the command"},
-		{name: "list", typ: fieldType{kind: kindList, elem: &fieldType{kind: kindStruct, name: "Other"}}},
-		{name: "labels", typ: fieldType{kind: kindMap, elem: &fieldType{kind: kindBasic, name: "string"}}},
-	}}}}
-	got := string(typeScript(src))
+	src := &source{names: map[reflect.Type]string{reflect.TypeFor[session.Mount](): "Other"}}
+	of := func(typ reflect.Type) wireType {
+		read, err := src.readType(typ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return read
+	}
+	src.Structs = []structType{{Name: "Thing", Doc: "Thing is one.", Fields: []field{
+		{Name: "plain", Type: of(reflect.TypeFor[int64]())},
+		{Name: "maybe", Type: of(reflect.TypeFor[time.Time]()), Optional: true},
+		{Name: "orNull", Type: of(reflect.TypeFor[int]()), Nullable: true, Doc: "of the command"},
+		{Name: "list", Type: of(reflect.TypeFor[[]session.Mount]())},
+		{Name: "labels", Type: of(reflect.TypeFor[map[string]string]())},
+	}}}
+	written, err := typeScript("types", src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(written)
 	want := `/** Thing is one. */
 export interface Thing {
   plain: number;
