@@ -178,7 +178,7 @@ var table = []row{
 	{pkg: "frontend/notebook"},
 	{pkg: "", imports: []string{"app", "backend", "frontend", "frontend/notebook"}},
 	{pkg: "build/generated"},
-	{pkg: "build/docgen", imports: []string{"backend/api", "backend/api/route", "backend/cli", "backend/session",
+	{pkg: "build/docgen", imports: []string{"backend/api", "backend/api/route", "backend/cli",
 		"backend/settings", "build/generated"}},
 	{pkg: "build/figures", imports: []string{"backend/session"}},
 	{pkg: "build/rpcgen", imports: []string{"build/generated"}},

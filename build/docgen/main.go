@@ -1,5 +1,5 @@
 // Command docgen writes the references that are derived from the source into
-// build/docs: the command line, the API, the settings and the error codes. Run
+// build/docs: the command line, the API and the settings. Run
 // it in the module with
 //
 //	go run ./build/docgen            write all of them
@@ -11,7 +11,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"slipway/build/generated"
@@ -20,40 +19,29 @@ import (
 const note = "<!-- Written by build/docgen from the source; make gen writes it anew. -->\n"
 
 func main() {
-	check := flag.Bool("check", false, "write nothing; exit with 1 when a file is out of date")
 	man := flag.String("man", "", "write the man pages into this directory and nothing else")
-	flag.Parse()
-	write := func() error { return run(*check) }
-	if *man != "" {
-		write = func() error { return writeManPages(*man) }
-	}
-	if err := write(); err != nil {
-		fmt.Fprintln(os.Stderr, "docgen:", err)
-		os.Exit(1)
-	}
-}
-
-// page is one generated file of build/docs.
-type page struct {
-	name  string
-	title string
-	write func(*bytes.Buffer) error
-}
-
-func run(check bool) error {
-	pages := []page{
-		{"cli.md", "The command line", writeCommands},
-		{"api.md", "The API", writeAPI},
-		{"settings.md", "The settings", writeSettings},
-	}
-	files := map[string][]byte{}
-	for _, p := range pages {
-		var b bytes.Buffer
-		fmt.Fprintf(&b, "%s\n# %s\n\n", note, p.title)
-		if err := p.write(&b); err != nil {
-			return err
+	generated.Main("docgen", func(string) (map[string][]byte, error) {
+		if *man != "" {
+			return nil, writeManPages(*man)
 		}
-		files[filepath.Join("build", "docs", p.name)] = b.Bytes()
+		return generate()
+	})
+}
+
+// generate makes the generated files of build/docs, by their paths.
+func generate() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for name, title := range map[string]string{"cli.md": "The command line", "api.md": "The API",
+		"settings.md": "The settings"} {
+		b := bytes.NewBufferString(fmt.Sprintf("%s\n# %s\n\n", note, title))
+		write := writePage
+		if name == "cli.md" {
+			write = func(b *bytes.Buffer, _ string) error { return writeCommands(b) }
+		}
+		if err := write(b, name); err != nil {
+			return nil, err
+		}
+		files[filepath.Join("build", "docs", name)] = b.Bytes()
 	}
-	return generated.Update(".", files, check)
+	return files, nil
 }

@@ -2,33 +2,46 @@ package main
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"strings"
+	"text/template"
 
+	"slipway/backend/api/route"
 	"slipway/backend/settings"
 )
 
-func writeSettings(b *bytes.Buffer) error {
-	fmt.Fprint(b, "They stand in `settings.json` in Slipway's folder, with a JSON schema beside it; the Settings "+
-		"page and `slipway settings`\nchange them. A variable overrides what the file says. What is marked *start* "+
-		"is read when Slipway starts.\n\n| setting | variable | value | default | about |\n|---|---|---|---|---|\n")
-	for _, f := range settings.Fields() {
-		value := string(f.Kind)
-		switch {
-		case f.Choices != nil:
-			value = strings.Join(f.Choices, ", ")
-		case f.Most > 0:
-			value = fmt.Sprintf("%s, %v to %v", f.Kind, f.Least, f.Most)
-		case f.Example != "":
-			value = "such as `" + f.Example + "`"
-		}
-		about := f.Text
-		if f.Restart {
-			about += " *start*"
-		}
-		fmt.Fprintf(b, "| `%s` | `%s` | %s | %s | %s |\n", f.Name, f.Env, value, f.Print(f.Default), cell(about))
+//go:embed pages.tmpl
+var templateText string
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"cell": cell, "value": value, "body": bodyLink, "answer": answer, "join": strings.Join,
+	"path": func(one route.Description) string { return strings.TrimPrefix(one.Path(), route.Root) },
+}).Parse(templateText))
+
+// writePage writes the page of a name from what is known now.
+func writePage(b *bytes.Buffer, name string) error {
+	shapes, err := shapes()
+	if err != nil {
+		return err
 	}
-	return nil
+	return templates.ExecuteTemplate(b, name, map[string]any{
+		"api.md":      map[string]any{"Groups": groups(), "Shapes": shapes},
+		"settings.md": settings.Fields(),
+	}[name])
+}
+
+// value is what a setting may be.
+func value(f settings.Field) string {
+	switch {
+	case f.Choices != nil:
+		return strings.Join(f.Choices, ", ")
+	case f.Most > 0:
+		return fmt.Sprintf("%s, %v to %v", f.Kind, f.Least, f.Most)
+	case f.Example != "":
+		return "such as `" + f.Example + "`"
+	}
+	return string(f.Kind)
 }
 
 func cell(text string) string {
