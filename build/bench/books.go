@@ -1,101 +1,93 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"slipway/build/bench/measure"
 )
 
 // gotest runs one test or benchmark of the module and returns what it printed.
-func gotest(ctx context.Context, pkg string, env []string, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, "go", append([]string{"test", "-count=1", "-timeout=2h", pkg}, args...)...)
+func (b *bench) gotest(pkg string, env []string, args ...string) string {
+	command := exec.CommandContext(b.ctx, "go", append([]string{"test", "-count=1", "-timeout=2h", pkg}, args...)...)
 	command.Env = append(os.Environ(), env...)
 	command.Stderr = os.Stderr
 	printed, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("go test %s: %w\n%s", pkg, err, printed)
+		measure.Fail("go test %s: %w\n%s", pkg, err, printed)
 	}
-	return string(printed), nil
+	return string(printed)
 }
 
 // metric reads a number from what a benchmark printed, by its unit.
-func metric(printed, unit string) (float64, error) {
+func metric(printed, unit string) float64 {
 	fields := strings.Fields(printed)
-	for i, field := range fields {
-		if field == unit && i > 0 {
-			return strconv.ParseFloat(fields[i-1], 64)
-		}
+	if i := slices.Index(fields, unit); i > 0 {
+		return measure.Get(strconv.ParseFloat(fields[i-1], 64))
 	}
-	return 0, fmt.Errorf("no %s in\n%s", unit, printed)
+	measure.Fail("no %s in\n%s", unit, printed)
+	return 0
+}
+
+// benchmark is a Go benchmark of the module with its figures.
+type benchmark struct {
+	pkg, name string
+	times     int
+	figures   []figure
+}
+
+// figure is one metric of a benchmark.
+type figure struct {
+	unit, what string
+	value      string  // how it is written
+	limit      string  // likewise; empty: none
+	most       float64 // what the limit says
+}
+
+// tell runs a benchmark and tells its figures.
+func (b *bench) tell(m benchmark) {
+	printed := b.gotest(m.pkg, nil, "-run=^$", "-bench=^"+m.name+"$", fmt.Sprintf("-benchtime=%dx", m.times))
+	for _, f := range m.figures {
+		value := metric(printed, f.unit)
+		b.add(row{what: f.what, value: fmt.Sprintf(f.value, value), limit: f.limit, kept: f.limit == "" ||
+			value < f.most || value == f.most && strings.Contains(f.limit, "≤")})
+	}
 }
 
 // measurePlan plans a queue of 1,000 for 8 devices.
-func measurePlan(ctx context.Context, _ *plane, _ options, r *report) error {
-	printed, err := gotest(ctx, "./backend/scheduler", nil, "-run=^$", "-bench=^BenchmarkPlan$", "-benchtime=1000x")
-	if err != nil {
-		return err
-	}
-	median, err := metric(printed, "median-ms")
-	if err != nil {
-		return err
-	}
-	r.add(row{"a plan for 1,000 waiting sessions and 8 devices", fmt.Sprintf("p50 %.2f ms", median), "", "",
-		"p50 < 5 ms", median < 5})
-	return nil
+func (b *bench) measurePlan() {
+	b.tell(benchmark{"./backend/scheduler", "BenchmarkPlan", 1000, []figure{
+		{"median-ms", "a plan for 1,000 waiting sessions and 8 devices", "p50 %.2f ms", "p50 < 5 ms", 5}}})
 }
 
 // measureWindow opens the real window on a machine where 10,000 sessions have ended.
-func measureWindow(ctx context.Context, _ *plane, o options, r *report) error {
-	printed, err := gotest(ctx, "./app", nil, "-run=^$", "-bench=^BenchmarkWindowWithTenThousandFinishedSessions$",
-		fmt.Sprintf("-benchtime=%dx", o.windows))
-	if err != nil {
-		return err
+func (b *bench) measureWindow() {
+	const ms, soon, loaded = "p50 %.0f ms", "p50 < 300 ms", "p50 < 1000 ms"
+	m := benchmark{"./app", "BenchmarkWindowWithTenThousandFinishedSessions", b.o.windows, []figure{
+		{"start-ms", "the window, from the start of the program to its first picture", ms, "", 0},
+		{"picture-ms", "its first page, with 10,000 finished sessions, to the still picture of the shell", ms, soon, 300},
+		{"shell-ms", "to the shell in its place", ms, "", 0},
+		{"data-ms", "to its data", ms, loaded, 1000},
+		{"finished-picture-ms", "the page of finished sessions, to the still picture of the shell", ms, soon, 300},
+		{"finished-shell-ms", "to the shell in its place", ms, "", 0},
+		{"finished-data-ms", "to the newest of them", ms, loaded, 1000},
+		{"finished-all-ms", "to all 10,000, ready to be filtered", ms, "", 0},
+	}}
+	for i := range m.figures {
+		m.figures[i].what += fmt.Sprintf(", %d times", b.o.windows)
 	}
-	for _, one := range []struct {
-		unit, what string
-		limit      float64 // 0: none
-	}{
-		{"start-ms", "the window, from the start of the program to its first picture", 0},
-		{"picture-ms", "its first page, with 10,000 finished sessions, to the still picture of the shell", 300},
-		{"shell-ms", "to the shell in its place", 0},
-		{"data-ms", "to its data", 1000},
-		{"finished-picture-ms", "the page of finished sessions, to the still picture of the shell", 300},
-		{"finished-shell-ms", "to the shell in its place", 0},
-		{"finished-data-ms", "to the newest of them", 1000},
-		{"finished-all-ms", "to all 10,000, ready to be filtered", 0},
-	} {
-		median, err := metric(printed, one.unit)
-		if err != nil {
-			return err
-		}
-		w := row{what: fmt.Sprintf("%s, %d times", one.what, o.windows), value: fmt.Sprintf("p50 %.0f ms", median),
-			kept: true}
-		if one.limit > 0 {
-			w.limit, w.kept = fmt.Sprintf("p50 < %.0f ms", one.limit), median < one.limit
-		}
-		r.add(w)
-	}
-	return nil
+	b.tell(m)
 }
 
 // measureSampler watches 100 real containers and 8 simulated devices.
-func measureSampler(ctx context.Context, _ *plane, _ options, r *report) error {
-	printed, err := gotest(ctx, "./backend/agent", nil, "-run=^$", "-bench=^BenchmarkSamplerWithContainers$",
-		"-benchtime=30x")
-	if err != nil {
-		return err
-	}
-	share, err := metric(printed, "%core")
-	if err != nil {
-		return err
-	}
-	r.add(row{"sampling 100 containers and 8 simulated devices every 2 s", fmt.Sprintf("%.2f %% of a core", share), "",
-		"", "≤ 0.5 %", share <= 0.5})
-	return nil
+func (b *bench) measureSampler() {
+	b.tell(benchmark{"./backend/agent", "BenchmarkSamplerWithContainers", 30, []figure{
+		{"%core", "sampling 100 containers and 8 simulated devices every 2 s", "%.2f %% of a core", "≤ 0.5 %", 0.5}}})
 }
 
 // whatDied is the line in which the test of deaths sums up.
@@ -103,16 +95,12 @@ var whatDied = regexp.MustCompile(`deaths: (.*)`)
 
 // measureDeaths kills the program again and again under sessions that share a
 // made-up device, and compares its books with what really happened.
-func measureDeaths(ctx context.Context, _ *plane, o options, r *report) error {
-	printed, err := gotest(ctx, "./backend/cli", []string{"SLIPWAY_TEST_DEATHS=" + strconv.Itoa(o.deaths)}, "-v",
+func (b *bench) measureDeaths() {
+	printed := b.gotest("./backend/cli", []string{"SLIPWAY_TEST_DEATHS=" + strconv.Itoa(b.o.deaths)}, "-v",
 		"-run=^TestNothingIsLostOrDoubledWhereverTheProgramIsKilled$")
-	if err != nil {
-		return err
-	}
 	told := whatDied.FindStringSubmatch(printed)
 	if told == nil {
-		return fmt.Errorf("the test of deaths sums nothing up:\n%s", printed)
+		measure.Fail("the test of deaths sums nothing up:\n%s", printed)
 	}
-	r.add(row{fmt.Sprintf("kill -9 at %d random moments", o.deaths), told[1], "", "", "nothing lost or doubled", true})
-	return nil
+	b.add(row{fmt.Sprintf("kill -9 at %d random moments", b.o.deaths), told[1], "", "", "nothing lost or doubled", true})
 }

@@ -15,11 +15,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/client"
 	"slipway/backend/session"
+	"slipway/build/bench/measure"
 )
 
 const (
@@ -35,67 +37,50 @@ const (
 	mostGrown = 64 << 20
 )
 
-// measureFiles brings a large file to a folder and fetches it, as the user
-// interface and the command line do, beside cp and a bare connection on the
-// loopback, and lists a folder with many entries.
-func measureFiles(ctx context.Context, p *plane, o options, r *report) error {
-	dir, err := os.MkdirTemp("", "slipway-bench-files-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
-	c := &carrier{plane: p, binary: o.binary, dir: dir, source: filepath.Join(dir, "source.bin")}
-	if err := c.prepare(ctx); err != nil {
-		return err
-	}
-	if err := c.cut(ctx, r); err != nil {
-		return fmt.Errorf("a cut: %w", err)
-	}
-	if err := c.compare(ctx, o.copies, r); err != nil {
-		return err
-	}
-	return c.list(ctx, r)
-}
-
 // carrier copies one file in several ways.
 type carrier struct {
-	*plane
-	binary string
+	*bench
 	dir    string // of our own
 	source string // the file that is copied
 	sum    string // its SHA-256
 	folder api.Folder
+	there  string // the copy in the folder
+	far    string // the same for slipway cp
+	back   string // the copy that is fetched
 }
 
-// prepare makes the file and a folder that is a directory of this machine, so
-// that what came of it can be looked at.
-func (c *carrier) prepare(ctx context.Context) error {
-	var err error
-	if c.sum, err = makeNoise(c.source); err != nil {
-		return err
-	}
-	linked := filepath.Join(c.dir, "folder")
-	if err := os.Mkdir(linked, 0o700); err != nil {
-		return err
-	}
-	c.folder, err = route.FolderCreate.Body(api.FolderRequest{
-		FolderRequest: session.FolderRequest{Name: "bench-files", Path: linked}}).Ask(ctx, c)
-	return err
+// measureFiles brings a large file to a folder and fetches it, as the user
+// interface and the command line do, beside cp and a bare connection on the
+// loopback, and lists a folder with many entries.
+func (b *bench) measureFiles() {
+	dir := measure.Get(os.MkdirTemp("", "slipway-bench-files-"))
+	defer os.RemoveAll(dir)
+	c := &carrier{bench: b, dir: dir, source: filepath.Join(dir, "source.bin"), back: filepath.Join(dir, "back.bin")}
+	c.sum = makeNoise(c.source)
+	// The folder is a directory of this machine, so that what came of it can be looked at.
+	c.folder = c.link("bench-files", "folder")
+	c.there, c.far = filepath.Join(dir, "folder", copiedName), "folder:"+c.folder.Name+"/"+copiedName
+	c.cut()
+	c.compare()
+	c.list()
+}
+
+// link makes a directory, and a folder that is it.
+func (c *carrier) link(name, dir string) api.Folder {
+	path := filepath.Join(c.dir, dir)
+	measure.OK(os.Mkdir(path, 0o700))
+	return measure.Get(route.FolderCreate.Body(api.FolderRequest{
+		FolderRequest: session.FolderRequest{Name: name, Path: path}}).Ask(c.ctx, c))
 }
 
 // makeNoise makes a file of copiedBytes that nothing can make smaller, and returns its SHA-256.
-func makeNoise(name string) (string, error) {
-	file, err := os.Create(name)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close() //nolint:errcheck // it is synced
+func makeNoise(name string) string {
+	file := measure.Get(os.Create(name))
+	defer file.Close()
 	sum := sha256.New()
-	noise := rand.NewChaCha8([32]byte{1})
-	if _, err := io.CopyN(io.MultiWriter(file, sum), noise, copiedBytes); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), file.Sync()
+	measure.Get(io.CopyN(io.MultiWriter(file, sum), rand.NewChaCha8([32]byte{1}), copiedBytes))
+	measure.OK(file.Sync())
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // copied is a route to the file in the folder.
@@ -103,89 +88,65 @@ func copied[In, Out any](c *carrier, at route.Route[In, Out]) route.Route[In, Ou
 	return at.At(string(c.folder.ID)).With("path", copiedName)
 }
 
-// transfers makes requests whose body or answer is long.
-func (c *carrier) transfers() *client.Client {
+// transfer makes a request whose body or answer is long. The caller closes that.
+func transfer[In, Out any](c *carrier, at route.Route[In, Out], header http.Header, body io.Reader) io.ReadCloser {
 	patient := *c.Client
 	patient.HTTP = &http.Client{Transport: c.HTTP.Transport}
-	return &patient
+	return measure.Get(patient.Transfer(c.ctx, at.Method(), at.Target(), header, body)).Body
 }
 
 // upload brings the file from an offset on in pieces, as a page does, and
 // stops after so many bytes.
-func (c *carrier) upload(ctx context.Context, key string, from, most int64) error {
-	file, err := os.Open(c.source)
-	if err != nil {
-		return err
-	}
-	defer file.Close() //nolint:errcheck // it is only read
-	files := route.FolderFiles()
+func (c *carrier) upload(key string, from, most int64) {
+	file := measure.Get(os.Open(c.source))
+	defer file.Close()
 	for at := from; at < most; at += pieceBytes {
 		piece := io.NewSectionReader(file, at, min(pieceBytes, most-at))
-		to := copied(c, files.UploadWrite).With("key", key).With("offset", strconv.FormatInt(at, 10))
-		resp, err := c.transfers().Transfer(ctx, to.Method(), to.Target(), nil,
-			client.Sized{Reader: piece, Length: piece.Size()})
-		if err != nil {
-			return err
-		}
-		if err := resp.Body.Close(); err != nil {
-			return err
-		}
+		to := copied(c, route.FolderFiles().UploadWrite).With("key", key).With("offset", strconv.FormatInt(at, 10))
+		measure.OK(transfer(c, to, nil, client.Sized{Reader: piece, Length: piece.Size()}).Close())
 	}
-	return nil
 }
 
 // finish makes the file of an upload appear; it compares a checksum where one is given.
-func (c *carrier) finish(ctx context.Context, key, sum string) error {
-	_, err := copied(c, route.FolderFiles().UploadFinish).With("key", key).Body(api.FinishRequest{
-		Finish: session.Finish{Size: copiedBytes, SHA256: sum, Conflict: "replace"}}).Ask(ctx, c)
-	return err
+func (c *carrier) finish(key, sum string) {
+	measure.Get(copied(c, route.FolderFiles().UploadFinish).With("key", key).Body(api.FinishRequest{
+		Finish: session.Finish{Size: copiedBytes, SHA256: sum, Conflict: "replace"}}).Ask(c.ctx, c))
 }
 
 // download fetches the file from an offset on and writes it down.
-func (c *carrier) download(ctx context.Context, to string, from int64) error {
-	at := copied(c, route.FolderFiles().Read)
-	resp, err := c.transfers().Transfer(ctx, at.Method(), at.Target(),
+func (c *carrier) download(from int64) {
+	body := transfer(c, copied(c, route.FolderFiles().Read),
 		http.Header{"Range": {fmt.Sprintf("bytes=%d-", from)}}, nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it is read to its end
-	return writeDown(to, from, resp.Body)
+	defer body.Close()
+	measure.OK(writeDown(c.back, from, body))
 }
 
 // cli runs the program as a person does.
-func (c *carrier) cli(ctx context.Context, args ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, c.binary, args...)
+func (c *carrier) cli(args ...string) *exec.Cmd {
+	command := exec.CommandContext(c.ctx, c.o.binary, args...)
 	command.Env = c.env
 	return command
 }
 
-func (c *carrier) cliCopy(ctx context.Context, from, to string) error {
-	if said, err := c.cli(ctx, "cp", "-f", from, to).CombinedOutput(); err != nil {
-		return fmt.Errorf("slipway cp %s %s: %w: %s", from, to, err, bytes.TrimSpace(said))
+func (c *carrier) cliCopy(from, to string) {
+	if said, err := c.cli("cp", "-f", from, to).CombinedOutput(); err != nil {
+		measure.Fail("slipway cp %s %s: %w: %s", from, to, err, bytes.TrimSpace(said))
 	}
-	return nil
 }
 
 // plainCopy is cp, and the wait for the disk that every copy of ours ends with.
-func (c *carrier) plainCopy(ctx context.Context, to string) error {
-	if said, err := exec.CommandContext(ctx, "cp", c.source, to).CombinedOutput(); err != nil {
-		return fmt.Errorf("cp: %w: %s", err, said)
+func (c *carrier) plainCopy() {
+	if said, err := exec.CommandContext(c.ctx, "cp", c.source, c.back).CombinedOutput(); err != nil {
+		measure.Fail("cp: %w: %s", err, said)
 	}
-	file, err := os.OpenFile(to, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
+	file := measure.Get(os.OpenFile(c.back, os.O_RDWR, 0))
+	measure.OK(file.Sync(), file.Close())
 }
 
 // loopback sends as many bytes through a bare connection.
-func loopback(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	defer listener.Close() //nolint:errcheck // one connection is all
+func loopback(ctx context.Context) {
+	listener := measure.Get((&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0"))
+	defer listener.Close()
 	sent := make(chan error, 1)
 	go func() {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", listener.Addr().String())
@@ -199,17 +160,183 @@ func loopback(ctx context.Context) error {
 		}
 		sent <- errors.Join(err, conn.Close())
 	}()
-	conn, err := listener.Accept()
-	if err != nil {
-		return err
-	}
-	defer conn.Close() //nolint:errcheck // it is read to its end
+	conn := measure.Get(listener.Accept())
+	defer conn.Close()
 	buffer := make([]byte, hopBytes)
 	for {
 		if _, err := conn.Read(buffer); errors.Is(err, io.EOF) {
-			return <-sent
-		} else if err != nil {
-			return err
+			measure.OK(<-sent)
+			return
+		} else {
+			measure.OK(err)
 		}
 	}
+}
+
+// way is one way to copy the file.
+type way struct {
+	name string
+	made string // what is there afterwards; empty: nothing
+	run  func()
+	took samples
+}
+
+// The ways that Slipway's are compared with come first.
+const (
+	wayCP = iota
+	wayBare
+	wayFetched // by plain HTTP
+	wayBrought
+	waysCompared
+)
+
+// compare copies in every way, one after another, so many times over.
+func (c *carrier) compare() {
+	plain := startPlainly(c.ctx, c.dir)
+	defer plain.web.Close()
+	ways := []*way{
+		wayCP:      {name: "cp", made: c.back, run: c.plainCopy},
+		wayBare:    {name: "a bare connection", run: func() { loopback(c.ctx) }},
+		wayFetched: {name: "plain HTTP", made: c.back, run: func() { plain.fetch(filepath.Base(c.source), c.back) }},
+		wayBrought: {name: "plain HTTP", made: c.back, run: func() { plain.bring(c.source, filepath.Base(c.back)) }},
+		{name: "1 GiB to a folder, as the user interface sends it", made: c.there, run: func() {
+			c.upload("bench", 0, copiedBytes)
+			c.finish("bench", "")
+		}},
+		{name: "1 GiB from a folder, as the user interface fetches it", made: c.back, run: func() { c.download(0) }},
+		{name: "1 GiB to a folder, slipway cp with checksums", made: c.there, run: func() { c.cliCopy(c.source, c.far) }},
+		{name: "1 GiB from a folder, slipway cp with checksums", made: c.back, run: func() { c.cliCopy(c.far, c.back) }},
+	}
+	before := c.memory("VmRSS")
+	c.forgetPeak()
+	for range c.o.copies {
+		for _, w := range ways {
+			measure.OK(os.RemoveAll(w.made)) // every way makes a fresh file
+			began := time.Now()
+			w.run()
+			w.took = append(w.took, time.Since(began))
+			if w.made != "" {
+				c.same(w.made)
+			}
+		}
+	}
+	bare := ways[wayBare].took.median()
+	c.add(row{what: fmt.Sprintf("1 GiB over a bare connection of the loopback, from memory to memory, %d times",
+		c.o.copies), value: rate(bare), kept: true})
+	for i, w := range ways[waysCompared:] {
+		plain := ways[wayBrought].took.median()
+		if i%2 == 1 {
+			plain = ways[wayFetched].took.median()
+		}
+		c.addRate(w.name, w.took.median(), ways[wayCP].took.median(), "plain HTTP to a file", plain, bare)
+	}
+	c.addGrowth(fmt.Sprintf("the program's memory while %d GiB are copied", (len(ways)-waysCompared)*c.o.copies),
+		float64(before)/1e6, float64(c.memory("VmHWM"))/1e6)
+}
+
+// addRate compares Slipway's way with the slowest of those that do no more than
+// copy: cp, the least program that does it, and a bare connection, where 0 is none.
+func (b *bench) addRate(what string, took, cp time.Duration, least string, plain, bare time.Duration) {
+	x, limit := ratio(max(cp, plain, bare), took), "≥ 0.7 of the lowest rate"
+	if bare == 0 {
+		limit = "≥ 0.7 of the lower rate"
+	}
+	compared := fmt.Sprintf("cp: %s (%.2f); %s: %s (%.2f)", rate(cp), ratio(cp, took), least, rate(plain),
+		ratio(plain, took))
+	b.add(row{what + fmt.Sprintf(", %d times", b.o.copies), rate(took), compared, fmt.Sprintf("%.2f", x), limit, x >= 0.7})
+}
+
+// addGrowth tells by how much the program grew, in MB.
+func (b *bench) addGrowth(what string, before, peak float64) {
+	b.add(row{what, fmt.Sprintf("%.1f MB at most", peak), fmt.Sprintf("before: %.1f MB", before), "",
+		fmt.Sprintf("grows < %d MiB", mostGrown>>20), peak-before < mostGrown/1e6})
+}
+
+func rate(took time.Duration) string {
+	return fmt.Sprintf("%.0f MB/s", copiedBytes/1e6/took.Seconds())
+}
+
+// same fails where a copy is not what was copied.
+func (c *carrier) same(name string) {
+	file := measure.Get(os.Open(name))
+	defer file.Close()
+	sum := sha256.New()
+	measure.Get(io.Copy(sum, file))
+	if got := hex.EncodeToString(sum.Sum(nil)); got != c.sum {
+		measure.Fail("%s has the checksum %s, not %s", name, got, c.sum)
+	}
+}
+
+// cut breaks off each way half way and goes on. What had come must not be sent again.
+func (c *carrier) cut() {
+	const half = copiedBytes / 2
+	c.upload("cut", 0, half)
+	state := measure.Get(copied(c, route.FolderFiles().Upload).With("key", "cut").Ask(c.ctx, c))
+	if state.Offset != half {
+		measure.Fail("of an upload that was broken off at %d there are %d bytes", half, state.Offset)
+	}
+	c.upload("cut", state.Offset, copiedBytes)
+	c.finish("cut", c.sum)
+	c.same(c.there)
+	body := transfer(c, copied(c, route.FolderFiles().Read), nil, nil)
+	err := writeDown(c.back, 0, io.LimitReader(body, half))
+	measure.OK(err, body.Close())
+	c.download(half)
+	c.same(c.back)
+	measure.OK(os.Remove(c.back), os.Remove(c.there))
+	c.killed(filepath.Join(c.dir, "folder"), c.there, c.source, c.far)
+	c.killed(c.dir, c.back, c.far, c.back)
+	c.add(row{"1 GiB, broken off half way, gone on with (SHA-256 equal)", "both ways, user interface and slipway cp",
+		"", "", "whole, nothing sent twice", true})
+	measure.OK(os.Remove(c.back), os.Remove(c.there))
+}
+
+// killed kills slipway cp half way and runs it again. The second must go on with
+// the part of the first, which becomes the file itself.
+func (c *carrier) killed(where, made, from, to string) {
+	command := c.cli("cp", "-f", from, to)
+	measure.OK(command.Start())
+	var first os.FileInfo
+	for first == nil || first.Size() < copiedBytes/2 {
+		measure.OK(c.ctx.Err())
+		time.Sleep(time.Millisecond)
+		if parts, err := filepath.Glob(filepath.Join(where, ".slipway-*.part")); err == nil && len(parts) == 1 {
+			first, _ = os.Stat(parts[0]) // nil: it is looked for again
+		} else if first != nil {
+			measure.Fail("slipway cp %s %s was done before it could be killed", from, to)
+		}
+	}
+	measure.OK(command.Process.Kill())
+	_ = command.Wait() // it was killed
+	c.cliCopy(from, to)
+	if !os.SameFile(first, measure.Get(os.Stat(made))) {
+		measure.Fail("slipway cp %s %s was begun anew", from, to)
+	}
+	c.same(made)
+}
+
+// list reads a folder with many entries to its end.
+func (c *carrier) list() {
+	folder := c.link("bench-many", "many")
+	for i := range listedFiles {
+		measure.OK(os.WriteFile(filepath.Join(c.dir, "many", fmt.Sprintf("image-%06d.png", i)), []byte("x"), 0o600))
+	}
+	var times samples
+	for range 20 {
+		began := time.Now()
+		count, after := 0, ""
+		for more := true; more; {
+			listing := measure.Get(route.FolderFiles().List.At(string(folder.ID)).With("after", after).Ask(c.ctx, c))
+			count += len(listing.Entries)
+			if more = listing.More; more {
+				after = listing.Entries[len(listing.Entries)-1].Name
+			}
+		}
+		times = append(times, time.Since(began))
+		if count != listedFiles {
+			measure.Fail("%d entries were listed", count)
+		}
+	}
+	c.add(row{fmt.Sprintf("a folder with %d entries, listed to its last byte", listedFiles), times.text(), "", "",
+		"p50 < 300 ms", times.median() < 300*time.Millisecond})
 }

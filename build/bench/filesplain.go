@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+
+	"slipway/build/bench/measure"
 )
 
 // hopBytes is how much is read and written at a time where this program copies.
@@ -18,20 +19,18 @@ const hopBytes = 256 << 10
 // loopback: an HTTP server that sends a file of its directory, or writes one
 // there and waits for the disk. It checks nobody and nothing.
 type plainly struct {
+	ctx context.Context //nolint:containedctx // of the one measurement
 	dir string
 	url string
 	web *http.Server
 }
 
-func startPlainly(ctx context.Context, dir string) (*plainly, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	p := &plainly{dir: dir, url: "http://" + listener.Addr().String()}
+func startPlainly(ctx context.Context, dir string) *plainly {
+	listener := measure.Get((&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0"))
+	p := &plainly{ctx: ctx, dir: dir, url: "http://" + listener.Addr().String()}
 	p.web = &http.Server{Handler: http.HandlerFunc(p.serve)} //nolint:gosec // it serves this program alone
 	go p.web.Serve(listener)                                 //nolint:errcheck // its requests tell what fails
-	return p, nil
+	return p
 }
 
 // plainPage is what a browser sends and fetches by.
@@ -58,42 +57,28 @@ func (p *plainly) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // fetch has a file sent and writes it down.
-func (p *plainly) fetch(ctx context.Context, name, to string) error {
-	resp, err := p.do(ctx, http.MethodGet, name, nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it is read to its end
-	return writeDown(to, 0, resp.Body)
+func (p *plainly) fetch(name, to string) {
+	body := p.do(http.MethodGet, name, nil)
+	defer body.Close()
+	measure.OK(writeDown(to, 0, body))
 }
 
 // bring sends a file.
-func (p *plainly) bring(ctx context.Context, from, name string) error {
-	file, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	resp, err := p.do(ctx, http.MethodPut, name, file)
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
+func (p *plainly) bring(from, name string) {
+	measure.OK(p.do(http.MethodPut, name, measure.Get(os.Open(from))).Close())
 }
 
 // do makes a request. A file that is its body is closed by it.
-func (p *plainly) do(ctx context.Context, method, name string, file *os.File) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, p.url+"/"+name, nil)
-	if err != nil {
-		return nil, err
-	}
+func (p *plainly) do(method, name string, file *os.File) io.ReadCloser {
+	req := measure.Get(http.NewRequestWithContext(p.ctx, method, p.url+"/"+name, nil))
 	if file != nil {
 		req.Body, req.ContentLength = file, copiedBytes
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = errors.Join(fmt.Errorf("%s %s: %s", method, name, resp.Status), resp.Body.Close())
+	resp := measure.Get(http.DefaultClient.Do(req))
+	if resp.StatusCode != http.StatusOK {
+		measure.OK(fmt.Errorf("%s %s: %s", method, name, resp.Status), resp.Body.Close())
 	}
-	return resp, err
+	return resp.Body
 }
 
 // writeDown writes to a file from a place on and waits for the disk.

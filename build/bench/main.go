@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -14,6 +15,8 @@ import (
 	"os"
 	"os/signal"
 	"time"
+
+	"slipway/build/bench/measure"
 )
 
 // options are the flags.
@@ -30,27 +33,33 @@ type options struct {
 	only    string
 }
 
+// bench is one run.
+type bench struct {
+	*plane
+	o options
+	report
+}
+
 func main() {
-	var o options
-	flag.StringVar(&o.binary, "binary", "build/bin/slipway", "the program to measure")
-	flag.StringVar(&o.image, "image", "slipway-test/minimal:1", "an image with bash that the daemon has")
-	flag.IntVar(&o.pairs, "pairs", 20, "pairs of starts, interleaved")
-	flag.IntVar(&o.echoes, "echoes", 1000, "bytes typed for each echo measurement")
-	flag.IntVar(&o.records, "records", 1000, "finished sessions in the list")
-	flag.DurationVar(&o.idle, "idle", 20*time.Second, "how long idleness is watched")
-	flag.IntVar(&o.deaths, "deaths", 1000, "how often the program is killed")
-	flag.IntVar(&o.copies, "copies", 5, "how often 1 GiB is copied in each way")
-	flag.IntVar(&o.windows, "windows", 5, "how often the window is opened")
-	flag.StringVar(&o.only, "only", "", "only this measurement: start, echo, output, stall, list, files, browser, "+
+	b := &bench{}
+	flag.StringVar(&b.o.binary, "binary", "build/bin/slipway", "the program to measure")
+	flag.StringVar(&b.o.image, "image", "slipway-test/minimal:1", "an image with bash that the daemon has")
+	flag.IntVar(&b.o.pairs, "pairs", 20, "pairs of starts, interleaved")
+	flag.IntVar(&b.o.echoes, "echoes", 1000, "bytes typed for each echo measurement")
+	flag.IntVar(&b.o.records, "records", 1000, "finished sessions in the list")
+	flag.DurationVar(&b.o.idle, "idle", 20*time.Second, "how long idleness is watched")
+	flag.IntVar(&b.o.deaths, "deaths", 1000, "how often the program is killed")
+	flag.IntVar(&b.o.copies, "copies", 5, "how often 1 GiB is copied in each way")
+	flag.IntVar(&b.o.windows, "windows", 5, "how often the window is opened")
+	flag.StringVar(&b.o.only, "only", "", "only this measurement: start, echo, output, stall, list, files, browser, "+
 		"window, idle, plan, sampler or deaths")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	report := &report{}
-	err := run(ctx, o, report)
-	report.print(os.Stdout, o)
-	if err == nil && report.missed > 0 {
-		err = fmt.Errorf("%d limits were missed", report.missed)
+	err := b.run(ctx)
+	b.print(os.Stdout, b.o)
+	if err == nil && b.missed > 0 {
+		err = fmt.Errorf("%d limits were missed", b.missed)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -60,35 +69,30 @@ func main() {
 }
 
 // run does the measurements one after another on one control plane.
-func run(ctx context.Context, o options, r *report) (err error) {
-	host := os.Getenv("SLIPWAY_TEST_DOCKER")
-	if host == "" {
-		host = os.Getenv("DOCKER_HOST")
-	}
+func (b *bench) run(ctx context.Context) (err error) {
+	host := cmp.Or(os.Getenv("SLIPWAY_TEST_DOCKER"), os.Getenv("DOCKER_HOST"))
 	if host == "" {
 		return errors.New(
 			"set SLIPWAY_TEST_DOCKER to the address of a Docker daemon that has the test images; make bench does it")
 	}
-	p, err := startPlane(ctx, o.binary, host)
-	if err != nil {
+	if b.plane, err = startPlane(ctx, b.o.binary, host); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.stop()) }()
-	r.describe(ctx, p, o)
+	defer func() { err = errors.Join(err, b.stop()) }()
+	b.describe()
 	for _, m := range []struct {
 		name string
-		run  func(context.Context, *plane, options, *report) error
+		do   func()
 	}{
-		{"idle", measureIdle}, {"start", measureStart}, {"echo", measureEcho}, {"output", measureOutput},
-		{"stall", measureStall}, {"list", measureList}, {"files", measureFiles}, {"browser", measureBrowser},
-		{"window", measureWindow},
-		{"plan", measurePlan}, {"sampler", measureSampler}, {"deaths", measureDeaths},
+		{"idle", b.measureIdle}, {"start", b.measureStart}, {"echo", b.measureEcho}, {"output", b.measureOutput},
+		{"stall", b.measureStall}, {"list", b.measureList}, {"files", b.measureFiles}, {"browser", b.measureBrowser},
+		{"window", b.measureWindow}, {"plan", b.measurePlan}, {"sampler", b.measureSampler}, {"deaths", b.measureDeaths},
 	} {
-		if o.only != "" && o.only != m.name {
+		if b.o.only != "" && b.o.only != m.name {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "bench: %s …\n", m.name)
-		if err := m.run(ctx, p, o, r); err != nil {
+		if err := measure.Run(m.do); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}

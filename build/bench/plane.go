@@ -18,17 +18,19 @@ import (
 	"slipway/backend/hub"
 	"slipway/backend/place"
 	"slipway/backend/session"
+	"slipway/build/bench/measure"
 	"slipway/gpu"
 )
 
 // plane is a control plane of our own, in a folder of its own.
 type plane struct {
 	*client.Client
+	ctx     context.Context //nolint:containedctx // of the whole run
 	home    string
 	env     []string
 	command *exec.Cmd
 	ended   chan error
-	live    map[string]bool // sessions to end
+	live    map[session.ID]bool // sessions to end
 }
 
 // startPlane starts the program and waits until it answers.
@@ -39,7 +41,7 @@ func startPlane(ctx context.Context, binary, host string) (*plane, error) {
 	}
 	p := &plane{
 		home: home, env: append(os.Environ(), "DOCKER_HOST="+host, "SLIPWAY_HOME="+home), ended: make(chan error, 1),
-		live: map[string]bool{},
+		live: map[session.ID]bool{}, ctx: ctx,
 	}
 	p.command = exec.CommandContext(ctx, binary, "serve", "--engine", "docker")
 	p.command.Env = p.env
@@ -113,90 +115,60 @@ func (p *plane) stop() error {
 }
 
 // launch asks for an interactive session with the limits of all measurements.
-func (p *plane) launch(ctx context.Context, image string) (api.Session, error) {
+func (p *plane) launch(image string) api.Session {
 	spec := session.Spec{Image: image, Resources: session.Resources{CPU: 1, Memory: 512 * gpu.MiB,
 		Shm: 64 * gpu.MiB}}
-	s, err := route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(ctx, p)
-	if err == nil {
-		p.live[string(s.ID)] = true
-	}
-	return s, err
+	s := measure.Get(route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(p.ctx, p))
+	p.live[s.ID] = true
+	return s
 }
 
 // running launches a session and waits until it runs.
-func (p *plane) running(ctx context.Context, image string) (api.Session, error) {
-	events, err := p.follow(ctx)
-	if err != nil {
-		return api.Session{}, err
-	}
-	defer events.close()
-	s, err := p.launch(ctx, image)
-	if err != nil {
-		return api.Session{}, err
-	}
-	return events.await(string(s.ID), "RUNNING")
+func (b *bench) running() api.Session {
+	events := b.follow()
+	defer events.Close()
+	return await(events, b.launch(b.o.image).ID)
 }
 
 // end ends a session by force and waits for it.
-func (p *plane) end(ctx context.Context, id string) error {
+func (p *plane) end(ctx context.Context, id session.ID) error {
 	delete(p.live, id)
-	if _, err := route.Terminate.At(id).Body(api.TerminateRequest{Forced: true}).Ask(ctx, p); err != nil {
+	if _, err := route.Terminate.At(string(id)).Body(api.TerminateRequest{Forced: true}).Ask(ctx, p); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
-		s, err := route.Session.At(id).Ask(ctx, p)
-		if err != nil {
+		s, err := route.Session.At(string(id)).Ask(ctx, p)
+		if err != nil || s.TerminatedAt != nil {
 			return err
-		}
-		if s.TerminatedAt != nil {
-			return nil
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	return ctx.Err()
 }
 
-// events is the stream of changes.
-type events struct{ conn *websocket.Conn }
-
-// follow opens the stream and reads the snapshot at its beginning.
-func (p *plane) follow(ctx context.Context) (*events, error) {
-	conn, err := p.Dial(ctx, route.Events.Target())
-	if err != nil {
-		return nil, err
-	}
-	e := &events{conn}
-	var first api.Event
-	return e, e.read(&first)
+// follow opens the stream of changes and reads the snapshot at its beginning.
+func (p *plane) follow() *websocket.Conn {
+	events := measure.Get(p.Dial(p.ctx, route.Events.Target()))
+	next(events)
+	return events
 }
 
-func (e *events) read(event *api.Event) error {
-	if err := e.conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		return err
-	}
-	return e.conn.ReadJSON(event)
+func next(events *websocket.Conn) (event api.Event) {
+	measure.OK(events.SetReadDeadline(time.Now().Add(time.Minute)))
+	measure.OK(events.ReadJSON(&event))
+	return event
 }
 
-// await waits until a session is in a status.
-func (e *events) await(id, status string) (api.Session, error) {
+// await waits until a session runs.
+func await(events *websocket.Conn, id session.ID) api.Session {
 	for {
-		var event api.Event
-		if err := e.read(&event); err != nil {
-			return api.Session{}, err
-		}
-		if event.Session == nil || string(event.Session.ID) != id {
-			continue
-		}
-		if string(event.Session.Status) == status {
-			return *event.Session, nil
-		}
-		if event.Session.TerminatedAt != nil {
-			return *event.Session, fmt.Errorf("the session ended as %s (%s), %+v", event.Session.Status,
-				event.Session.Reason, event.Session.Error)
+		s := next(events).Session
+		switch {
+		case s == nil || s.ID != id:
+		case s.Status == session.Running:
+			return *s
+		case s.TerminatedAt != nil:
+			measure.Fail("the session ended as %s (%s), %+v", s.Status, s.Reason, s.Error)
 		}
 	}
-}
-
-func (e *events) close() {
-	e.conn.Close() //nolint:errcheck // nothing more is wanted of it
 }

@@ -2,15 +2,15 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
+
+	"slipway/build/bench/measure"
 )
 
 // row is one line of the table.
@@ -33,9 +33,16 @@ func (r *report) add(w row) {
 	r.rows = append(r.rows, w)
 }
 
+// against is a row of times beside those of somebody else, which may take so many
+// times as long; 0: any.
+func against(what string, ours samples, whom string, theirs samples, limit string, most float64) row {
+	x := ratio(ours.median(), theirs.median())
+	return row{what, ours.text(), whom + ": " + theirs.text(), fmt.Sprintf("%.2f", x), limit, most == 0 || x <= most}
+}
+
 // describe notes the conditions of the run.
-func (r *report) describe(ctx context.Context, p *plane, o options) {
-	version := strings.TrimSpace(output(ctx, p, "docker", "version", "--format",
+func (b *bench) describe() {
+	version := strings.TrimSpace(b.output("docker", "version", "--format",
 		"{{.Server.Version}} (client {{.Client.Version}})"))
 	cpu := "unknown CPU"
 	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -50,17 +57,16 @@ func (r *report) describe(ctx context.Context, p *plane, o options) {
 	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
 		load, _, _ = strings.Cut(string(data), " ")
 	}
-	r.conditions = append(r.conditions,
+	b.conditions = append(b.conditions,
 		fmt.Sprintf("%d × %s, %s/%s, load %s when it began", runtime.NumCPU(), cpu, runtime.GOOS, runtime.GOARCH, load),
-		fmt.Sprintf("Docker %s, image %s, 1 CPU, 512 MiB, 64 MiB shm", version, o.image),
-		fmt.Sprintf("%s, %s", strings.TrimSpace(output(ctx, p, o.binary, "version")),
-			time.Now().UTC().Format(time.RFC3339)),
+		fmt.Sprintf("Docker %s, image %s, 1 CPU, 512 MiB, 64 MiB shm", version, b.o.image),
+		fmt.Sprintf("%s, %s", strings.TrimSpace(b.output(b.o.binary, "version")), time.Now().UTC().Format(time.RFC3339)),
 	)
 }
 
-func output(ctx context.Context, p *plane, name string, args ...string) string {
-	command := exec.CommandContext(ctx, name, args...)
-	command.Env = p.env
+func (b *bench) output(name string, args ...string) string {
+	command := exec.CommandContext(b.ctx, name, args...)
+	command.Env = b.env
 	data, err := command.Output()
 	if err != nil {
 		return "unknown"
@@ -74,14 +80,12 @@ func (r *report) print(w io.Writer, o options) {
 	if len(r.rows) == 0 {
 		return
 	}
-	var b strings.Builder
-	b.WriteString("\n")
+	fmt.Fprintln(w)
 	for _, c := range r.conditions {
-		fmt.Fprintf(&b, "- %s\n", c)
+		fmt.Fprintf(w, "- %s\n", c)
 	}
-	fmt.Fprintf(&b, "- %d pairs of starts, %d echoes a measurement; medians and ratios of this one run\n\n", o.pairs,
-		o.echoes)
-	b.WriteString("| measured | Slipway | compared with | ratio | limit | |\n|---|---|---|---|---|---|\n")
+	fmt.Fprintf(w, "- %d pairs of starts, %d echoes a measurement; medians and ratios of this one run\n\n"+
+		"| measured | Slipway | compared with | ratio | limit | |\n|---|---|---|---|---|---|\n", o.pairs, o.echoes)
 	for _, row := range r.rows {
 		mark := "✓"
 		if !row.kept {
@@ -90,28 +94,18 @@ func (r *report) print(w io.Writer, o options) {
 		if row.limit == "" {
 			mark = ""
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", row.what, row.value, row.compared, row.ratio, row.limit,
-			mark)
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s |\n", row.what, row.value, row.compared, row.ratio, row.limit, mark)
 	}
-	fmt.Fprintln(w, b.String()) //nolint:errcheck // standard output
+	fmt.Fprintln(w)
 }
 
 // samples are lengths of time.
 type samples []time.Duration
 
-// quantile returns the sample below which the share q of all lies.
-func (s samples) quantile(q float64) time.Duration {
-	if len(s) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(s))
-	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
-}
-
-func (s samples) median() time.Duration { return s.quantile(0.5) }
+func (s samples) median() time.Duration { return measure.Median(s) }
 
 func (s samples) text() string {
-	return fmt.Sprintf("p50 %s, p99 %s", ms(s.median()), ms(s.quantile(0.99)))
+	return fmt.Sprintf("p50 %s, p99 %s", ms(s.median()), ms(measure.Quantile(s, 0.99)))
 }
 
 func ms(d time.Duration) string {

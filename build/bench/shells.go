@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"github.com/creack/pty"
-	"github.com/gorilla/websocket"
 
 	"slipway/backend/api/route"
 	"slipway/backend/session"
+	"slipway/backend/terminal"
+	"slipway/build/bench/measure"
 )
 
 // shell is a terminal that is typed into and read, of either side.
@@ -25,14 +26,14 @@ type shell interface {
 	send(text []byte) error
 	// receive returns the next output; io.EOF at the shell's end.
 	receive() ([]byte, error)
-	close() error
+	close()
 }
 
 const patience = 30 * time.Second
 
 // attached is a shell of a session, over the WebSocket.
 type attached struct {
-	conn *websocket.Conn
+	conn terminal.Conn
 	sent uint64 // input bytes
 	next uint64 // output bytes
 	ack  uint64 // output bytes acknowledged
@@ -41,60 +42,50 @@ type attached struct {
 var viewers atomic.Int64
 
 // open starts a shell in a session and joins it.
-func (p *plane) open(ctx context.Context, id string, command ...string) (*attached, error) {
-	t, err := route.TerminalOpen.At(id).Body(session.TerminalRequest{Command: command, Cols: 80, Rows: 24}).Ask(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := p.Dial(ctx, route.TerminalAttach.At(id, t.ID).With("offset", "0").
-		With("client", fmt.Sprint("bench-", viewers.Add(1))).Target())
-	if err != nil {
-		return nil, err
-	}
-	return &attached{conn: conn}, nil
+func (p *plane) open(id session.ID, command ...string) *attached {
+	t := measure.Get(route.TerminalOpen.At(string(id)).
+		Body(session.TerminalRequest{Command: command, Cols: 80, Rows: 24}).Ask(p.ctx, p))
+	to := route.TerminalAttach.At(string(id), t.ID).With("offset", "0").
+		With("client", fmt.Sprint("bench-", viewers.Add(1))).Target()
+	return &attached{conn: measure.Get(p.Frames(p.ctx, to, nil))}
 }
 
 func (a *attached) send(text []byte) error {
-	frame := binary.BigEndian.AppendUint64([]byte{'I'}, a.sent)
+	frame := terminal.Frame{Type: terminal.FrameInput,
+		Payload: append(binary.BigEndian.AppendUint64(nil, a.sent), text...)}
 	a.sent += uint64(len(text))
-	return a.conn.WriteMessage(websocket.BinaryMessage, append(frame, text...))
+	return a.conn.WriteFrame(frame)
 }
 
 func (a *attached) receive() ([]byte, error) {
+	late := time.AfterFunc(patience, a.close)
+	defer late.Stop()
 	for {
-		if err := a.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
-			return nil, err
-		}
-		_, frame, err := a.conn.ReadMessage()
+		frame, err := a.conn.ReadFrame()
 		if err != nil {
 			return nil, err
 		}
-		if len(frame) == 0 {
-			return nil, errors.New("an empty message came")
-		}
-		switch frame[0] {
-		case 'X':
+		switch frame.Type {
+		case terminal.FrameExit:
 			return nil, io.EOF
-		case 'G':
+		case terminal.FrameGap:
 			return nil, errors.New("output is missing")
-		case 'D':
-			if offset := binary.BigEndian.Uint64(frame[1:9]); offset != a.next {
-				return nil, fmt.Errorf("output goes on at %d, not at %d", offset, a.next)
+		case terminal.FrameData:
+			offset, text, err := frame.Data()
+			if err == nil && offset != a.next {
+				err = fmt.Errorf("output goes on at %d, not at %d", offset, a.next)
 			}
-			a.next += uint64(len(frame) - 9)
-			if a.next-a.ack >= 64<<10 {
+			a.next += uint64(len(text))
+			if err == nil && a.next-a.ack >= 64<<10 {
 				a.ack = a.next
-				if err := a.conn.WriteMessage(websocket.BinaryMessage,
-					binary.BigEndian.AppendUint64([]byte{'A'}, a.ack)); err != nil {
-					return nil, err
-				}
+				err = a.conn.WriteFrame(terminal.Ack(a.ack))
 			}
-			return frame[9:], nil
+			return text, err
 		}
 	}
 }
 
-func (a *attached) close() error { return a.conn.Close() }
+func (a *attached) close() { _ = a.conn.Close() } // nothing more is wanted of it
 
 // local is the docker command line on a pseudo terminal.
 type local struct {
@@ -104,14 +95,11 @@ type local struct {
 }
 
 // docker starts the docker command line on a pseudo terminal.
-func (p *plane) docker(ctx context.Context, args ...string) (*local, error) {
-	command := exec.CommandContext(ctx, "docker", args...)
+func (p *plane) docker(args ...string) *local {
+	command := exec.CommandContext(p.ctx, "docker", args...)
 	command.Env = p.env
-	tty, err := pty.StartWithSize(command, &pty.Winsize{Cols: 80, Rows: 24})
-	if err != nil {
-		return nil, err
-	}
-	return &local{command: command, tty: tty, buffer: make([]byte, 64<<10)}, nil
+	tty := measure.Get(pty.StartWithSize(command, &pty.Winsize{Cols: 80, Rows: 24}))
+	return &local{command: command, tty: tty, buffer: make([]byte, 64<<10)}
 }
 
 func (l *local) send(text []byte) error {
@@ -130,46 +118,32 @@ func (l *local) receive() ([]byte, error) {
 	return nil, errors.Join(io.EOF, err)
 }
 
-func (l *local) close() error {
+func (l *local) close() {
 	l.tty.Close()            //nolint:errcheck // hanging up is all that is meant
 	l.command.Process.Kill() //nolint:errcheck // it may have ended by itself
 	l.command.Wait()         //nolint:errcheck // how it ended does not matter
-	return nil
 }
 
 // echo types one byte and returns how long its echo took.
-func echo(s shell, char byte) (time.Duration, error) {
+func echo(s shell, char byte) time.Duration {
 	begin := time.Now()
-	if err := s.send([]byte{char}); err != nil {
-		return 0, err
+	measure.OK(s.send([]byte{char}))
+	for bytes.IndexByte(measure.Get(s.receive()), char) < 0 {
+		continue
 	}
-	for {
-		text, err := s.receive()
-		if err != nil {
-			return 0, err
-		}
-		for _, got := range text {
-			if got == char {
-				return time.Since(begin), nil
-			}
-		}
-	}
+	return time.Since(begin)
 }
 
 // rawEcho is a program whose terminal echoes every byte at once.
 var rawEcho = []string{"sh", "-c", "stty raw echo; echo ready; exec cat > /dev/null"}
 
 // until reads up to and including text.
-func until(s shell, text string) error {
-	seen := ""
-	for {
+func until(s shell, text string) {
+	for seen := ""; !strings.Contains(seen, text); {
 		got, err := s.receive()
 		if err != nil {
-			return fmt.Errorf("waiting for %q, saw %q: %w", text, seen, err)
+			measure.Fail("waiting for %q, saw %q: %w", text, seen, err)
 		}
 		seen += string(got)
-		if strings.Contains(seen, text) {
-			return nil
-		}
 	}
 }

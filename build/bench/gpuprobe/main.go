@@ -17,8 +17,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
+	"slipway/build/bench/measure"
 	"slipway/gpu"
 	"slipway/gpu/nvml"
 )
@@ -62,33 +64,25 @@ func end(err error) {
 func probe(ctx context.Context, o options) (err error) {
 	source := nvml.Open(nvml.Config{Library: o.library})
 	defer func() { err = errors.Join(err, source.Close()) }()
-	devices, err := source.Inventory(ctx)
-	if err != nil {
-		return err
-	}
-	device, err := choose(devices, gpu.UUID(o.device))
-	if err != nil {
-		return err
-	}
-	p := &prober{options: o, source: source, device: device, out: os.Stdout}
-	p.conditions()
-	for _, measure := range []func(context.Context) error{p.idle, p.duties, p.sharers, p.memory, p.costs} {
-		if err := measure(ctx); err != nil {
-			return err
+	return measure.Run(func() {
+		device := choose(measure.Get(source.Inventory(ctx)), gpu.UUID(o.device))
+		p := &prober{options: o, ctx: ctx, source: source, device: device, out: os.Stdout}
+		p.conditions()
+		p.idle()
+		for _, percent := range []int{10, 50, 90} {
+			p.duty(percent)
 		}
-	}
-	p.remarks()
-	return nil
+		p.sharers()
+		p.memory()
+		p.costs()
+		p.remarks()
+	})
 }
 
-func choose(devices []gpu.Device, wanted gpu.UUID) (gpu.Device, error) {
-	for _, d := range devices {
-		if wanted == "" || d.UUID == wanted {
-			return d, nil
-		}
+func choose(devices []gpu.Device, wanted gpu.UUID) gpu.Device {
+	i := slices.IndexFunc(devices, func(d gpu.Device) bool { return wanted == "" || d.UUID == wanted })
+	if i < 0 {
+		measure.Fail("this machine has no NVIDIA device %s", wanted)
 	}
-	if wanted != "" {
-		return gpu.Device{}, fmt.Errorf("this machine has no NVIDIA device %s", wanted)
-	}
-	return gpu.Device{}, errors.New("this machine has no NVIDIA device")
+	return devices[i]
 }

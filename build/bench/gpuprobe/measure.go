@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"slipway/build/bench/measure"
 	"slipway/gpu"
 	"slipway/gpu/nvml"
 )
@@ -24,6 +25,7 @@ import (
 // prober runs loads and compares.
 type prober struct {
 	options
+	ctx    context.Context //nolint:containedctx // of the whole run
 	source *nvml.Source
 	device gpu.Device
 	out    io.Writer
@@ -68,68 +70,43 @@ type result struct {
 }
 
 // startWorker runs this program as a worker and waits until it is ready.
-func (p *prober) startWorker(ctx context.Context, args ...string) (*worker, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	w := &worker{cmd: exec.CommandContext(ctx, self, append([]string{workCommand, "-device", string(p.device.UUID)},
-		args...)...)}
+func (p *prober) startWorker(duty int) *worker {
+	w := &worker{cmd: exec.CommandContext(p.ctx, measure.Get(os.Executable()), workCommand, "-device",
+		string(p.device.UUID), "-duty", strconv.Itoa(duty))}
 	w.cmd.Stderr = os.Stderr
-	if w.stdin, err = w.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	stdout, err := w.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := w.cmd.Start(); err != nil {
-		return nil, err
-	}
-	w.lines = bufio.NewScanner(stdout)
+	w.stdin = measure.Get(w.cmd.StdinPipe())
+	w.lines = bufio.NewScanner(measure.Get(w.cmd.StdoutPipe()))
+	measure.OK(w.cmd.Start())
 	if !w.lines.Scan() || w.lines.Text() != "ready" {
-		return nil, errors.Join(errors.New("the load did not begin"), w.cmd.Wait())
+		measure.OK(errors.New("the load did not begin"), w.cmd.Wait())
 	}
-	return w, nil
+	return w
 }
 
-// say gives the worker a line, finish its last one, and result reads what it
-// answers.
-func (w *worker) say(line string) error {
-	_, err := fmt.Fprintln(w.stdin, line)
-	return err
-}
-
-func (w *worker) result() (r result, err error) {
+// ask gives the worker a line and reads what it answers.
+func (w *worker) ask(line string) (r result) {
+	measure.Get(fmt.Fprintln(w.stdin, line))
 	if !w.lines.Scan() {
-		return r, errors.Join(errors.New("the load ended early"), w.cmd.Wait())
+		measure.OK(errors.New("the load ended early"), w.cmd.Wait())
 	}
-	return r, json.Unmarshal(w.lines.Bytes(), &r)
+	measure.OK(json.Unmarshal(w.lines.Bytes(), &r))
+	return r
 }
 
-func (w *worker) finish() error {
-	return errors.Join(w.stdin.Close(), w.cmd.Wait())
-}
+func (w *worker) finish() { measure.OK(w.stdin.Close(), w.cmd.Wait()) }
 
 // watch samples for a while and sums.
-func (p *prober) watch(ctx context.Context, d time.Duration, pids ...int) (*integral, error) {
-	prev, err := p.source.Sample(ctx)
-	if err != nil {
-		return nil, err
-	}
-	in := &integral{}
+func (p *prober) watch(d time.Duration, pids ...int) *integral {
+	prev, in := measure.Get(p.source.Sample(p.ctx)), &integral{}
 	tick := time.NewTicker(p.poll)
 	defer tick.Stop()
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		select {
 		case <-tick.C:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		case <-p.ctx.Done():
+			measure.OK(p.ctx.Err())
 		}
-		next, err := p.source.Sample(ctx)
-		if err != nil {
-			return nil, err
-		}
+		next := measure.Get(p.source.Sample(p.ctx))
 		in.add(prev, next, p.device.UUID, func(pid int) bool { return slices.Contains(pids, pid) })
 		prev = next
 		p.samples++
@@ -143,20 +120,16 @@ func (p *prober) watch(ctx context.Context, d time.Duration, pids ...int) (*inte
 		p.strangers += in.strangers
 		p.unseen += in.unseen
 	}
-	return in, nil
+	return in
 }
 
-func (p *prober) idle(ctx context.Context) error {
-	in, err := p.watch(ctx, time.Duration(p.seconds)*time.Second/4)
-	if err != nil {
-		return err
-	}
+func (p *prober) idle() {
+	in := p.watch(time.Duration(p.seconds) * time.Second / 4)
 	p.row("idle: busy", "0 s", fmt.Sprintf("%.2f s of %.1f s", in.device.Seconds(), in.covered.Seconds()), "")
 	p.energyRow("idle: energy", in)
 	if in.covered > 0 {
 		p.idlePower = float64(in.energy) / in.covered.Seconds()
 	}
-	return nil
 }
 
 // energyRow compares the counter with power summed over time.
@@ -173,38 +146,12 @@ func (p *prober) energyRow(what string, in *integral) {
 		fmt.Sprintf("%.1f J from power", float64(in.power)/1000), difference)
 }
 
-// duties runs one process that is busy a tenth, half and nearly all of the time.
-func (p *prober) duties(ctx context.Context) error {
-	for _, duty := range []int{10, 50, 90} {
-		if err := p.duty(ctx, duty); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *prober) duty(ctx context.Context, percent int) error {
-	w, err := p.startWorker(ctx, "-duty", strconv.Itoa(percent))
-	if err != nil {
-		return err
-	}
-	if err := w.say("mark"); err != nil {
-		return err
-	}
-	if _, err := w.result(); err != nil {
-		return err
-	}
-	in, err := p.watch(ctx, time.Duration(p.seconds)*time.Second, w.cmd.Process.Pid)
-	if err != nil {
-		return err
-	}
-	if err := w.say("mark"); err != nil {
-		return err
-	}
-	r, err := w.result()
-	if err != nil {
-		return err
-	}
+// duty runs one process that is busy a part of the time.
+func (p *prober) duty(percent int) {
+	w := p.startWorker(percent)
+	w.ask("mark")
+	in := p.watch(time.Duration(p.seconds)*time.Second, w.cmd.Process.Pid)
+	r := w.ask("mark")
 	truth, ours := r.BusyMs/1000, in.busy.Seconds()
 	p.row(fmt.Sprintf("one process, %d %% busy: its busy time", percent),
 		fmt.Sprintf("%.2f s (events of %d kernels)", truth, r.Kernels),
@@ -218,50 +165,28 @@ func (p *prober) duty(ctx context.Context, percent int) error {
 		p.row(fmt.Sprintf("one process, %d %% busy: energy above idle", percent), "",
 			fmt.Sprintf("%.1f J", dynamic/1000), fmt.Sprintf("%.1f W while busy", dynamic/1000/max(truth, 0.001)))
 	}
-	return w.finish()
+	w.finish()
 }
 
 // sharers runs two processes. Their events overlap while they take turns, so
 // the truth is only what the device can do: together no more than all the time.
-func (p *prober) sharers(ctx context.Context) error {
-	one, err := p.startWorker(ctx, "-duty", "70")
-	if err != nil {
-		return err
-	}
-	two, err := p.startWorker(ctx, "-duty", "30")
-	if err != nil {
-		return err
-	}
-	a, b := one.cmd.Process.Pid, two.cmd.Process.Pid
-	in, err := p.watch(ctx, time.Duration(p.seconds)*time.Second, a, b)
-	if err != nil {
-		return err
-	}
+func (p *prober) sharers() {
+	one, two := p.startWorker(70), p.startWorker(30)
+	in := p.watch(time.Duration(p.seconds)*time.Second, one.cmd.Process.Pid, two.cmd.Process.Pid)
 	p.row("two processes, 70 % and 30 % busy: together", fmt.Sprintf("%.2f s, the device's own", in.device.Seconds()),
 		fmt.Sprintf("%.2f s", in.busy.Seconds()),
 		fmt.Sprintf("%+.2f s", in.busy.Seconds()-in.device.Seconds()))
-	return errors.Join(one.finish(), two.finish())
+	one.finish()
+	two.finish()
 }
 
 // memory takes memory in steps and looks what of it is seen.
-func (p *prober) memory(ctx context.Context) error {
-	w, err := p.startWorker(ctx, "-duty", "0")
-	if err != nil {
-		return err
-	}
+func (p *prober) memory() {
+	w := p.startWorker(0)
 	var base gpu.Bytes
 	for i, step := range []gpu.Bytes{0, 256 * gpu.MiB, gpu.GiB, 2 * gpu.GiB} {
-		if err := w.say("take " + strconv.FormatInt(int64(step), 10)); err != nil {
-			return err
-		}
-		r, err := w.result()
-		if err != nil {
-			return err
-		}
-		in, err := p.watch(ctx, 2*p.poll, w.cmd.Process.Pid)
-		if err != nil {
-			return err
-		}
+		r := w.ask("take " + strconv.FormatInt(int64(step), 10))
+		in := p.watch(2*p.poll, w.cmd.Process.Pid)
 		if i == 0 {
 			base = in.peak
 			p.row("memory: a process that took none", "0 B", in.peak.String(), "its CUDA context")
@@ -271,23 +196,20 @@ func (p *prober) memory(ctx context.Context) error {
 		p.row("memory: above that", gpu.Bytes(r.Allocated).String(), seen.String(),
 			fmt.Sprintf("%+.2f %%", 100*(float64(seen)/float64(r.Allocated)-1)))
 	}
-	return w.finish()
+	w.finish()
 }
 
 // costs measures what reading costs.
-func (p *prober) costs(ctx context.Context) error {
+func (p *prober) costs() {
 	const times = 50
 	before, began := cpuTime(), time.Now()
 	for range times {
-		if _, err := p.source.Sample(ctx); err != nil {
-			return err
-		}
+		measure.Get(p.source.Sample(p.ctx))
 	}
 	took := time.Since(began) / times
 	p.row("one reading of all devices", "", took.Round(10*time.Microsecond).String(),
 		fmt.Sprintf("%s of this program's processor time, its child's left out",
 			((cpuTime()-before)/times).Round(10*time.Microsecond)))
-	return nil
 }
 
 func cpuTime() time.Duration {

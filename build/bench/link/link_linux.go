@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"slipway/build/bench/measure"
 )
 
 // Addresses of the two ends of a path.
@@ -26,58 +28,33 @@ const mtu = 1500
 
 // Namespaces makes two network namespaces with the names given, joined by a
 // path that Run carries. Remove them with Remove.
-func Namespaces(ctx context.Context, near, far string) (ends [2]int, err error) {
+func Namespaces(ctx context.Context, near, far string) (ends [2]int) {
 	for i, name := range []string{near, far} {
-		if err := ip(ctx, "netns", "add", name); err != nil {
-			return ends, err
-		}
-		if err := ip(ctx, "-n", name, "link", "set", "lo", "up"); err != nil {
-			return ends, err
-		}
-		if ends[i], err = openTUN("/run/netns/" + name); err != nil {
-			return ends, err
-		}
-		if err := chooseCubic(ctx, name); err != nil {
-			return ends, err
-		}
+		measure.OK(ip(ctx, "netns", "add", name))
+		measure.OK(ip(ctx, "-n", name, "link", "set", "lo", "up"))
+		ends[i] = measure.Get(openTUN("/run/netns/" + name))
+		chooseCubic(ctx, name)
 		own, other := NearAddress, FarAddress
 		if i == 1 {
 			own, other = other, own
 		}
-		for _, words := range [][]string{
-			{"addr", "add", own, "peer", other, "dev", device},
-			{"link", "set", device, "mtu", fmt.Sprint(mtu), "txqueuelen", "20000", "up"},
-		} {
-			if err := ip(ctx, append([]string{"-n", name}, words...)...); err != nil {
-				return ends, err
-			}
-		}
+		measure.OK(ip(ctx, "-n", name, "addr", "add", own, "peer", other, "dev", device))
+		measure.OK(ip(ctx, "-n", name, "link", "set", device, "mtu", fmt.Sprint(mtu), "txqueuelen", "20000", "up"))
 	}
-	return ends, nil
+	return ends
 }
 
 // chooseCubic makes cubic the default in a namespace: whatever the machine's own
 // is, figures compare best with that. Where the machine's default is another,
 // cubic must first be among those that namespaces may choose.
-func chooseCubic(ctx context.Context, name string) error {
+func chooseCubic(ctx context.Context, name string) {
 	const settings = "/proc/sys/net/ipv4/"
-	allowed, err := os.ReadFile(settings + "tcp_allowed_congestion_control")
-	if err != nil {
-		return err
-	}
+	allowed := measure.Get(os.ReadFile(settings + "tcp_allowed_congestion_control"))
 	if words := strings.Fields(string(allowed)); !slices.Contains(words, "cubic") {
-		words = append(words, "cubic")
-		if err := os.WriteFile(settings+"tcp_allowed_congestion_control", []byte(strings.Join(words, " ")),
-			0o644); err != nil {
-			return err
-		}
+		measure.OK(os.WriteFile(settings+"tcp_allowed_congestion_control",
+			[]byte(strings.Join(append(words, "cubic"), " ")), 0o644))
 	}
-	script := "echo cubic > " + settings + "tcp_congestion_control"
-	if out, err := exec.CommandContext(ctx, "ip", "netns", "exec", name, "sh", "-c", script).
-		CombinedOutput(); err != nil {
-		return fmt.Errorf("choose cubic: %w: %s", err, out)
-	}
-	return nil
+	measure.OK(ip(ctx, "netns", "exec", name, "sh", "-c", "echo cubic > "+settings+"tcp_congestion_control"))
 }
 
 // Remove removes the namespaces and what is in them.
@@ -103,18 +80,15 @@ const device = "path0"
 // openTUN makes a TUN device in a namespace. The thread that enters the
 // namespace ends with its goroutine.
 func openTUN(namespace string) (int, error) {
-	type result struct {
-		fd  int
-		err error
-	}
-	made := make(chan result)
+	fd, err := -1, error(nil)
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		runtime.LockOSThread() // and never unlocked
-		fd, err := enterAndOpen(namespace)
-		made <- result{fd, err}
+		fd, err = enterAndOpen(namespace)
 	}()
-	r := <-made
-	return r.fd, r.err
+	<-done
+	return fd, err
 }
 
 func enterAndOpen(namespace string) (int, error) {

@@ -5,15 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"slipway/build/bench/measure"
 )
 
 // figuresName is the file in which a process tells of itself, a line of JSON each.
@@ -64,40 +65,23 @@ func watch(ctx context.Context, process, path string, every time.Duration) {
 }
 
 func least(ctx context.Context) figure {
-	var f figure
-	for i := range samplings {
+	f := figure{Heap: math.MaxUint64, Goroutines: math.MaxInt}
+	for range samplings {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		if n := runtime.NumGoroutine(); i == 0 || n < f.Goroutines {
-			f.Goroutines = n
-		}
-		if i == 0 || m.HeapAlloc < f.Heap {
-			f.Heap = m.HeapAlloc
-		}
-		select {
-		case <-ctx.Done():
-			return f
-		case <-time.After(50 * time.Millisecond):
-		}
+		f.Heap, f.Goroutines = min(f.Heap, m.HeapAlloc), min(f.Goroutines, runtime.NumGoroutine())
+		wait(ctx, 50*time.Millisecond)
 	}
 	return f
 }
 
-// ownNow is how much memory of its own the process has once it has given back what it does not need.
+// ownNow is how much memory of its own the process has once it has given back what
+// it does not need; 0 where the system does not say.
 func ownNow() uint64 {
 	debug.FreeOSMemory()
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0 // another system
-	}
-	_, rest, _ := strings.Cut(string(status), "RssAnon:")
-	kilobytes, _, _ := strings.Cut(rest, "kB")
-	own, err := strconv.ParseUint(strings.TrimSpace(kilobytes), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return own << 10
+	own, _ := measure.Memory(os.Getpid(), "RssAnon")
+	return uint64(own)
 }
 
 func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
@@ -112,10 +96,7 @@ func note(path string, f figure) error {
 		return err
 	}
 	_, err = file.Write(append(line, '\n'))
-	if closing := file.Close(); err == nil {
-		err = closing
-	}
-	return err
+	return errors.Join(err, file.Close())
 }
 
 // How much more there may be at the end than after the first hour: the heap by its part,
@@ -177,14 +158,11 @@ func profile(path string) error {
 
 // middle is the median of each.
 func middle(figures []figure) figure {
-	f := figures[0]
-	owns, heaps, goroutines := make([]uint64, len(figures)), make([]uint64, len(figures)), make([]int, len(figures))
-	for i, one := range figures {
-		owns[i], heaps[i], goroutines[i] = one.Own, one.Heap, one.Goroutines
+	var owns, heaps []uint64
+	var goroutines []int
+	for _, f := range figures {
+		owns, heaps, goroutines = append(owns, f.Own), append(heaps, f.Heap), append(goroutines, f.Goroutines)
 	}
-	slices.Sort(owns)
-	slices.Sort(heaps)
-	slices.Sort(goroutines)
-	f.Own, f.Heap, f.Goroutines = owns[len(owns)/2], heaps[len(heaps)/2], goroutines[len(goroutines)/2]
-	return f
+	return figure{Process: figures[0].Process, Own: measure.Median(owns), Heap: measure.Median(heaps),
+		Goroutines: measure.Median(goroutines)}
 }

@@ -12,6 +12,7 @@ import (
 	"slipway/backend/client"
 	"slipway/backend/hub"
 	"slipway/backend/session"
+	"slipway/build/bench/measure"
 	"slipway/gpu"
 )
 
@@ -35,7 +36,7 @@ func (p *person) use(ctx context.Context) error {
 		}
 	}()
 	for turn := 1; ctx.Err() == nil; turn++ {
-		if err := p.turn(ctx, turn); err != nil {
+		if err := measure.Run(func() { p.turn(ctx, turn) }); err != nil {
 			over(err)
 		}
 		wait(ctx, turnEvery)
@@ -55,54 +56,36 @@ func wait(ctx context.Context, d time.Duration) {
 
 // turn looks at everything, works in a session of its own, and now and then
 // closes the lid.
-func (p *person) turn(ctx context.Context, number int) error {
+func (p *person) turn(ctx context.Context, number int) {
 	for _, target := range []string{route.Sessions.Target(), route.Devices.Target(), route.Resources.Target(),
 		route.Accounts.Target(), route.Queue.Target()} {
-		if err := p.Call(ctx, http.MethodGet, target, nil, nil); err != nil {
-			return err
-		}
+		measure.OK(p.Call(ctx, http.MethodGet, target, nil, nil))
 	}
-	if err := p.work(ctx, fmt.Sprintf("errand-%d", number)); err != nil {
-		return err
+	p.work(ctx, fmt.Sprintf("errand-%d", number))
+	if number%lidEvery == 0 {
+		measure.Get(route.DemoLid.Body(api.DemoLid{Closed: true}).Ask(ctx, p))
+		wait(ctx, lidClosed)
+		measure.Get(route.DemoLid.Body(api.DemoLid{}).Ask(ctx, p))
 	}
-	if number%lidEvery != 0 {
-		return nil
-	}
-	if _, err := route.DemoLid.Body(api.DemoLid{Closed: true}).Ask(ctx, p); err != nil {
-		return err
-	}
-	wait(ctx, lidClosed)
-	_, err := route.DemoLid.Body(api.DemoLid{}).Ask(ctx, p)
-	return err
 }
 
 // work launches a session, opens a shell in it, and ends it.
-func (p *person) work(ctx context.Context, name string) error {
+func (p *person) work(ctx context.Context, name string) {
 	spec := session.Spec{Name: name, Schedule: session.Schedule{Agent: "workstation"}, Type: session.Interactive,
 		Image:     "python:3.12",
 		Resources: session.Resources{CPU: 1, Memory: gpu.GiB}}
-	s, err := route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(ctx, p)
-	if err != nil {
-		return err
-	}
+	s := measure.Get(route.Launch.Body(hub.LaunchRequest{Spec: spec}).Ask(ctx, p))
 	id := string(s.ID)
-	for s.Status != "RUNNING" {
+	for s.Status != session.Running {
 		if s.TerminatedAt != nil {
-			return fmt.Errorf("%s ended as %s (%s)", name, s.Status, s.Reason)
+			measure.Fail("%s ended as %s (%s)", name, s.Status, s.Reason)
 		}
 		wait(ctx, 100*time.Millisecond)
-		if s, err = route.Session.At(id).Ask(ctx, p); err != nil {
-			return err
-		}
+		s = measure.Get(route.Session.At(id).Ask(ctx, p))
 	}
-	_, err = route.TerminalOpen.At(id).Ask(ctx, p)
-	if err == nil {
-		_, err = route.Usage.At(id).Ask(ctx, p)
-	}
-	if err == nil {
-		_, err = route.Terminate.At(id).Ask(ctx, p)
-	}
-	return err
+	measure.Get(route.TerminalOpen.At(id).Ask(ctx, p))
+	measure.Get(route.Usage.At(id).Ask(ctx, p))
+	measure.Get(route.Terminate.At(id).Ask(ctx, p))
 }
 
 // follow reads every event until ctx ends, as a page does.

@@ -11,6 +11,7 @@ import (
 	"slipway/backend/demo"
 	"slipway/backend/demo/run"
 	"slipway/backend/service"
+	"slipway/build/bench/measure"
 )
 
 // starts is how often a demonstration is started to know how long it takes.
@@ -27,9 +28,8 @@ func measureStart(ctx context.Context, seed uint64) error {
 		}
 		all = append(all, took)
 	}
-	slices.Sort(all)
-	fmt.Printf("ready in %s (median of %d; %s to %s)\n", all[len(all)/2].Round(time.Millisecond), starts,
-		all[0].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond))
+	fmt.Printf("ready in %s (median of %d; %s to %s)\n", measure.Median(all).Round(time.Millisecond), starts,
+		slices.Min(all).Round(time.Millisecond), slices.Max(all).Round(time.Millisecond))
 	return nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"slipway/build/bench/measure"
 )
 
 // outcome is what one measurement of the client found.
@@ -26,57 +28,41 @@ type outcome struct {
 const echoes = 4
 
 // runClient makes one measurement and prints its outcome.
-func runClient(ctx context.Context, s settings) error {
+func runClient(ctx context.Context, s settings) {
 	var out outcome
-	var err error
 	switch s.Mode {
 	case "open":
-		out.Echo, err = openings(s)
+		out.Echo = openings(s)
 	case "idle":
-		return holdIdle(ctx, s)
+		holdIdle(ctx, s)
+		return
 	default:
-		out, err = transfer(s)
+		out = transfer(s)
 	}
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(os.Stdout).Encode(out)
+	measure.OK(json.NewEncoder(os.Stdout).Encode(out))
 }
 
 // dialWhat dials and says what the connection is for.
-func dialWhat(address string, what byte) (net.Conn, error) {
-	conn, err := net.DialTimeout("tcp", address, 10*time.Second)
-	if err != nil {
-		return nil, err
-	}
+func dialWhat(address string, what byte) net.Conn {
+	conn := measure.Get(net.DialTimeout("tcp", address, 10*time.Second))
 	if what == 's' { // what is under way at the end must not run into the next measurement
 		_ = conn.(*net.TCPConn).SetLinger(0)
 	}
-	if _, err := conn.Write([]byte{what}); err != nil {
-		return nil, err
-	}
-	return conn, nil
+	measure.Get(conn.Write([]byte{what}))
+	return conn
 }
 
 // transfer measures bulk and echo at the same time.
-func transfer(s settings) (outcome, error) {
-	var out outcome
+func transfer(s settings) (out outcome) {
 	var received atomic.Int64
+	what, count := byte('s'), func() int64 { return swallowed(s) }
+	if s.Mode == "down" {
+		what, count = 'g', received.Load
+	}
 	for range s.Streams {
-		what := byte('s')
-		if s.Mode == "down" {
-			what = 'g'
-		}
-		conn, err := dialWhat(s.Bulk, what)
-		if err != nil {
-			return out, err
-		}
+		conn := dialWhat(s.Bulk, what)
 		defer conn.Close()
 		go pump(conn, s.Mode, &received)
-	}
-	count := received.Load
-	if s.Mode == "up" {
-		count = func() int64 { return swallowed(s) }
 	}
 	time.Sleep(s.Warm)
 	before, start := count(), time.Now()
@@ -85,19 +71,18 @@ func transfer(s settings) (outcome, error) {
 	var failed error
 	for range echoes {
 		all.Go(func() {
-			times, err := echo(s, start.Add(s.Time))
+			var times []float64
+			err := measure.Run(func() { times = echo(s, start.Add(s.Time)) })
 			mu.Lock()
 			defer mu.Unlock()
-			out.Echo = append(out.Echo, times...)
-			if err != nil {
-				failed = err
-			}
+			out.Echo, failed = append(out.Echo, times...), errors.Join(failed, err)
 		})
 	}
 	time.Sleep(time.Until(start.Add(s.Time)))
 	out.Rate = float64(count()-before) / time.Since(start).Seconds()
 	all.Wait()
-	return out, failed
+	measure.OK(failed)
+	return out
 }
 
 func pump(conn net.Conn, mode string, received *atomic.Int64) {
@@ -131,68 +116,47 @@ func swallowed(s settings) int64 {
 
 // echo sends a key stroke now and then and returns how long each took to come
 // back, in milliseconds. The first of a connection does not count.
-func echo(s settings, end time.Time) ([]float64, error) {
-	conn, err := dialWhat(s.Echo, 'e')
-	if err != nil {
-		return nil, err
-	}
+func echo(s settings, end time.Time) (times []float64) {
+	conn := dialWhat(s.Echo, 'e')
 	defer conn.Close()
-	var times []float64
-	b := make([]byte, 16)
 	for i := 0; time.Now().Before(end); i++ {
-		start := time.Now()
-		_ = conn.SetDeadline(start.Add(30 * time.Second))
-		if _, err := conn.Write(b); err != nil {
-			return times, err
-		}
-		if _, err := io.ReadFull(conn, b); err != nil {
-			return times, err
-		}
+		took := stroke(conn, make([]byte, 16))
 		if i > 0 {
-			times = append(times, float64(time.Since(start))/1e6)
+			times = append(times, took)
 		}
 		time.Sleep(time.Duration(5+rand.IntN(15)) * time.Millisecond)
 	}
-	return times, nil
+	return times
+}
+
+// stroke sends b and waits for its echo, which it times in milliseconds.
+func stroke(conn net.Conn, b []byte) float64 {
+	start := time.Now()
+	_ = conn.SetDeadline(start.Add(30 * time.Second))
+	measure.Get(conn.Write(b))
+	measure.Get(io.ReadFull(conn, b))
+	return float64(time.Since(start)) / 1e6
 }
 
 // openings measures how long a new stream takes to answer for the first time.
-func openings(s settings) ([]float64, error) {
-	var times []float64
+func openings(s settings) (times []float64) {
 	for range 20 {
 		start := time.Now()
-		conn, err := dialWhat(s.Echo, 'e')
-		if err != nil {
-			return nil, err
-		}
-		if _, err := conn.Write([]byte{1}); err != nil {
-			return nil, err
-		}
-		if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
-			return nil, err
-		}
+		conn := dialWhat(s.Echo, 'e')
+		stroke(conn, []byte{1})
 		times = append(times, float64(time.Since(start))/1e6)
 		_ = conn.Close()
 	}
-	return times, nil
+	return times
 }
 
 // holdIdle opens streams, uses each once, and holds them until it is told to end.
-func holdIdle(ctx context.Context, s settings) error {
+func holdIdle(ctx context.Context, s settings) {
 	for range s.Streams {
-		conn, err := dialWhat(s.Echo, 'e')
-		if err != nil {
-			return err
-		}
+		conn := dialWhat(s.Echo, 'e')
 		defer conn.Close()
-		if _, err := conn.Write([]byte{1}); err != nil {
-			return err
-		}
-		if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
-			return err
-		}
+		stroke(conn, []byte{1})
 	}
-	fmt.Println("ready")
+	ready()
 	<-ctx.Done()
-	return nil
 }

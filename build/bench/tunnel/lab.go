@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -18,54 +17,44 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"slipway/build/bench/link"
+	"slipway/build/bench/measure"
 )
 
 // lab is a pair of namespaces with a path between them and a target behind it.
 type lab struct {
 	s     settings
 	local bool // both sides in the near namespace
-	path  *process
-	goal  *process
+	parts
 }
 
-// process is one part that runs.
-type process struct {
-	cmd *exec.Cmd
-}
+// parts are processes that run, in the order in which they were started.
+type parts []*exec.Cmd
 
-// openLab makes the namespaces, the keys and the target.
-func openLab(ctx context.Context, up, down link.Direction, local bool) (l *lab, err error) {
-	folder, err := os.MkdirTemp("", "tunnel-bench-")
-	if err != nil {
-		return nil, err
-	}
+// newLab is a lab that has yet to be opened.
+func newLab(up, down link.Direction, local bool) *lab {
 	pid := os.Getpid()
-	l = &lab{local: local, s: settings{
-		Folder: folder, Near: fmt.Sprintf("slw-near-%d", pid), Far: fmt.Sprintf("slw-far-%d", pid),
-		FarHost: link.FarAddress, Up: up, Down: down,
+	l := &lab{local: local, s: settings{
+		Folder: measure.Get(os.MkdirTemp("", "tunnel-bench-")), Near: fmt.Sprintf("slw-near-%d", pid),
+		Far: fmt.Sprintf("slw-far-%d", pid), FarHost: link.FarAddress, Up: up, Down: down,
 	}}
 	if local {
 		l.s.FarHost = "127.0.0.1"
 	}
-	defer func() {
-		if err != nil {
-			_ = l.close()
-		}
-	}()
-	if err := makeKeys(folder); err != nil {
-		return l, err
-	}
-	if l.path, err = l.start(ctx, "", "part-path", l.s); err != nil {
-		return l, err
-	}
-	l.goal, err = l.start(ctx, l.farSpace(), "part-target", l.s)
-	return l, err
+	return l
+}
+
+// open makes the namespaces, the keys and the target.
+func (l *lab) open(ctx context.Context) {
+	makeKeys(l.s.Folder)
+	l.parts = append(l.parts, l.start(ctx, "", "part-path", l.s))
+	l.parts = append(l.parts, l.start(ctx, l.farSpace(), "part-target", l.s))
 }
 
 func (l *lab) farSpace() string {
@@ -76,14 +65,9 @@ func (l *lab) farSpace() string {
 }
 
 func (l *lab) close() error {
-	var failed error
-	for _, p := range []*process{l.goal, l.path} {
-		if p != nil {
-			failed = errors.Join(failed, p.stop())
-		}
-	}
+	l.stop()
 	killAll(l.s.Near, l.s.Far)
-	return errors.Join(failed, link.Remove(l.s.Near, l.s.Far), os.RemoveAll(l.s.Folder))
+	return errors.Join(link.Remove(l.s.Near, l.s.Far), os.RemoveAll(l.s.Folder))
 }
 
 // killAll ends what is left in the namespaces, which are this program's own: a
@@ -103,34 +87,22 @@ func killAll(spaces ...string) {
 }
 
 // makeKeys writes a throw-away certificate for TLS and keys for ssh.
-func makeKeys(folder string) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
+func makeKeys(folder string) {
+	key := measure.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"bench"},
 		NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return err
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
+	cert := measure.Get(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
+	private := measure.Get(x509.MarshalPKCS8PrivateKey(key))
 	for name, block := range map[string]*pem.Block{"cert": {Type: "CERTIFICATE", Bytes: cert},
 		"key": {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			return err
-		}
+		measure.OK(os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o600))
 	}
 	for _, name := range []string{"host", "user"} {
 		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(folder, name)).
 			CombinedOutput(); err != nil {
-			return fmt.Errorf("ssh-keygen: %w: %s", err, out)
+			measure.Fail("ssh-keygen: %w: %s", err, out)
 		}
 	}
-	return nil
 }
 
 // command makes a command that runs in a namespace, this program's own when the
@@ -145,135 +117,89 @@ func (l *lab) command(ctx context.Context, space string, words ...string) *exec.
 	return cmd
 }
 
+// part is this program as one of the processes of the measurement.
+func (l *lab) part(ctx context.Context, space, part string, s settings) *exec.Cmd {
+	return l.command(ctx, space, measure.Get(os.Executable()), part, string(measure.Get(json.Marshal(s))))
+}
+
 // start starts a part and waits until it is ready.
-func (l *lab) start(ctx context.Context, space, part string, s settings) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	setting, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	cmd := l.command(ctx, space, self, part, string(setting))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	p := &process{cmd}
+func (l *lab) start(ctx context.Context, space, part string, s settings) *exec.Cmd {
+	cmd := l.part(ctx, space, part, s)
+	out := measure.Get(cmd.StdoutPipe())
+	measure.OK(cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-		return nil, errors.Join(fmt.Errorf("%s did not start: %q", part, line), err, p.stop())
+		stop(cmd)
+		measure.OK(fmt.Errorf("%s did not start: %q", part, line), err)
 	}
-	return p, nil
+	return cmd
 }
 
-func (p *process) stop() error {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	timer := time.AfterFunc(3*time.Second, func() { _ = p.cmd.Process.Kill() })
+func stop(cmd *exec.Cmd) {
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	timer := time.AfterFunc(3*time.Second, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
-	_ = p.cmd.Wait() // by a signal, as it should
-	return nil
+	_ = cmd.Wait() // by a signal, as it should
 }
 
-// memory returns what the process holds in memory, in bytes.
-func (p *process) memory() (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
+func (p *parts) stop() {
+	for _, cmd := range slices.Backward(*p) {
+		stop(cmd)
 	}
-	_, rest, _ := bytes.Cut(status, []byte("VmRSS:"))
-	fields := strings.Fields(string(rest))
-	if len(fields) == 0 {
-		return 0, errors.New("no VmRSS")
+}
+
+// memory returns what each part holds in memory, in bytes.
+func (p *parts) memory() (all []int64) {
+	for _, cmd := range *p {
+		all = append(all, measure.Get(measure.Memory(cmd.Process.Pid, "VmRSS")))
 	}
-	kib, err := strconv.ParseInt(fields[0], 10, 64)
-	return kib << 10, err
+	return all
 }
 
 // ask runs the client once.
-func (l *lab) ask(ctx context.Context, s settings) (outcome, error) {
-	var out outcome
-	self, err := os.Executable()
-	if err != nil {
-		return out, err
-	}
-	setting, err := json.Marshal(s)
-	if err != nil {
-		return out, err
-	}
+func (l *lab) ask(ctx context.Context, s settings) (out outcome) {
 	ctx, cancel := context.WithTimeout(ctx, s.Warm+s.Time+2*time.Minute)
 	defer cancel()
-	answer, err := l.command(ctx, l.s.Near, self, "part-client", string(setting)).Output()
-	if err != nil {
-		return out, fmt.Errorf("client: %w", err)
-	}
-	return out, json.Unmarshal(answer, &out)
+	measure.OK(json.Unmarshal(measure.Get(l.part(ctx, l.s.Near, "part-client", s).Output()), &out))
+	return out
 }
 
 // rig is one variant set up in a lab.
 type rig struct {
-	s     settings // with the addresses that lead through the variant
-	parts []*process
+	s settings // with the addresses that lead through the variant
+	parts
 }
 
 // setUp starts what a variant needs.
-func (l *lab) setUp(ctx context.Context, kind string) (r *rig, err error) {
-	r = &rig{s: l.s}
+func (l *lab) setUp(ctx context.Context, r *rig, kind string) {
+	r.s = l.s
 	r.s.Kind = kind
 	r.s.Bulk, r.s.Echo = "127.0.0.1:"+bulkPort, "127.0.0.1:"+echoPort
-	defer func() {
-		if err != nil {
-			r.close()
-		}
-	}()
 	switch kind {
 	case "raw":
 		r.s.Bulk = l.s.FarHost + ":" + targetPort
 		r.s.Echo = r.s.Bulk
-		return r, nil
 	case "ssh":
-		return r, l.startSSH(ctx, r)
-	}
-	for _, each := range []struct{ space, part string }{{l.farSpace(), "part-far"}, {l.s.Near, "part-near"}} {
-		p, err := l.start(ctx, each.space, each.part, r.s)
-		if err != nil {
-			return r, err
-		}
-		r.parts = append(r.parts, p)
-	}
-	return r, nil
-}
-
-func (r *rig) close() {
-	for i := len(r.parts) - 1; i >= 0; i-- {
-		_ = r.parts[i].stop()
+		l.startSSH(ctx, r)
+	default:
+		r.parts = append(r.parts, l.start(ctx, l.farSpace(), "part-far", r.s))
+		r.parts = append(r.parts, l.start(ctx, l.s.Near, "part-near", r.s))
 	}
 }
 
 // startSSH starts a server of its own with throw-away keys, and a client that
 // forwards both ports.
-func (l *lab) startSSH(ctx context.Context, r *rig) error {
+func (l *lab) startSSH(ctx context.Context, r *rig) {
 	folder := l.s.Folder
-	key, err := os.ReadFile(filepath.Join(folder, "user.pub"))
-	if err != nil {
-		return err
-	}
+	key := measure.Get(os.ReadFile(filepath.Join(folder, "user.pub")))
 	config := strings.Join([]string{
 		"Port " + sshPort, "HostKey " + filepath.Join(folder, "host"), "PidFile none", "UsePAM no", "StrictModes no",
 		"AuthorizedKeysFile " + filepath.Join(folder, "authorized"), "PermitRootLogin prohibit-password",
 		"LogLevel ERROR", "",
 	}, "\n")
 	for name, text := range map[string]string{"authorized": string(key), "sshd_config": config} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			return err
-		}
+		measure.OK(os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
-	if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
-		return err
-	}
+	measure.OK(os.MkdirAll("/run/sshd", 0o755))
 	target := "127.0.0.1:" + targetPort
 	for _, each := range [][]string{
 		{l.farSpace(), "/usr/sbin/sshd", "-D", "-e", "-f", filepath.Join(folder, "sshd_config")},
@@ -285,17 +211,15 @@ func (l *lab) startSSH(ctx context.Context, r *rig) error {
 	} {
 		cmd := l.command(ctx, each[0], each[1:]...)
 		cmd.Stderr = nil // its sessions would hold it open
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		r.parts = append(r.parts, &process{cmd})
+		measure.OK(cmd.Start())
+		r.parts = append(r.parts, cmd)
 	}
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		cmd := l.command(ctx, l.s.Near, "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/"+echoPort)
 		cmd.Stderr = nil
 		if cmd.Run() == nil {
-			return nil
+			return
 		}
 	}
-	return errors.New("ssh did not come up")
+	measure.Fail("ssh did not come up")
 }

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"slipway/build/bench/measure"
 )
 
 // options are the flags.
@@ -45,25 +47,21 @@ func main() {
 	}
 }
 
-// part plays one of the processes that the measurement consists of.
+// processes are those that the measurement consists of.
+var processes = map[string]func(context.Context, settings){"part-path": runPath, "part-target": runTarget,
+	"part-near": runNear, "part-far": runFar, "part-client": runClient}
+
+// part plays one of them.
 func part(ctx context.Context, name, setting string) error {
-	var s settings
-	if err := json.Unmarshal([]byte(setting), &s); err != nil {
-		return err
+	run := processes[name]
+	if run == nil {
+		return fmt.Errorf("no part is called %s", name)
 	}
-	switch name {
-	case "part-path":
-		return runPath(ctx, s)
-	case "part-target":
-		return runTarget(ctx, s)
-	case "part-near":
-		return runNear(ctx, s)
-	case "part-far":
-		return runFar(ctx, s)
-	case "part-client":
-		return runClient(ctx, s)
-	}
-	return fmt.Errorf("no part is called %s", name)
+	return measure.Run(func() {
+		var s settings
+		measure.OK(json.Unmarshal([]byte(setting), &s))
+		run(ctx, s)
+	})
 }
 
 func whole(ctx context.Context) error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"slipway/build/bench/link"
+	"slipway/build/bench/measure"
 )
 
 // scenario is a path and what is measured on it.
@@ -84,95 +85,65 @@ func measureAll(ctx context.Context, o options, r *report) error {
 		if !strings.Contains(s.name, o.only) {
 			continue
 		}
-		if err := measure(ctx, o, s, r); err != nil {
+		if err := measureOne(ctx, o, s, r); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
 	return nil
 }
 
-// measure measures one scenario: each round takes every variant in turn.
-func measure(ctx context.Context, o options, s scenario, r *report) (err error) {
-	l, err := openLab(ctx, s.up, s.down, s.local)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.close()) }()
+// measureOne measures one scenario: each round takes every variant in turn.
+func measureOne(ctx context.Context, o options, s scenario, r *report) error {
 	found := newFindings(s)
 	defer func() { r.add(found) }()
-	for round := range o.rounds {
-		for _, kind := range s.kinds {
-			if !slices.Contains(strings.Split(o.kinds, ","), kind) {
-				continue
-			}
-			if err := measureKind(ctx, o, l, s, kind, found); err != nil {
-				return fmt.Errorf("round %d, %s: %w", round, kind, err)
+	var closed error
+	err := measure.Run(func() {
+		l := newLab(s.up, s.down, s.local)
+		defer func() { closed = l.close() }()
+		l.open(ctx)
+		for range o.rounds {
+			for _, kind := range s.kinds {
+				if slices.Contains(strings.Split(o.kinds, ","), kind) {
+					measureKind(ctx, o, l, kind, found)
+				}
 			}
 		}
-	}
-	return nil
+	})
+	return errors.Join(err, closed)
 }
 
 // measureKind measures one variant once.
-func measureKind(ctx context.Context, o options, l *lab, s scenario, kind string, found *findings) error {
-	rig, err := l.setUp(ctx, kind)
-	if err != nil {
-		return err
-	}
-	defer rig.close()
-	for i, w := range s.cases {
+func measureKind(ctx context.Context, o options, l *lab, kind string, found *findings) {
+	r := &rig{}
+	defer r.stop()
+	l.setUp(ctx, r, kind)
+	for i, w := range found.s.cases {
+		ask := r.s
+		ask.Mode, ask.Streams, ask.Warm, ask.Time = w.mode, w.streams, o.warm, o.time
 		if w.mode == "idle" {
-			if err := measureIdle(ctx, l, rig, kind, w, found, i); err != nil {
-				return err
+			if len(r.parts) == 2 && kind != "ssh" { // its processes are not ours to read
+				found.memory[i][kind] = append(found.memory[i][kind], measureIdle(ctx, l, r, ask))
 			}
 			continue
 		}
-		ask := rig.s
-		ask.Mode, ask.Streams, ask.Warm, ask.Time = w.mode, w.streams, o.warm, o.time
 		if w.streams == 0 {
 			ask.Warm = 500 * time.Millisecond
 		}
-		out, err := l.ask(ctx, ask)
-		if err != nil {
-			return err
-		}
+		out := l.ask(ctx, ask)
 		if o.trace {
-			fmt.Fprintf(os.Stderr, "%s, %s, %s %d: %.2f MB/s, echo %.1f/%.1f ms of %d\n", s.name, kind, w.mode,
-				w.streams,
-				out.Rate/1e6, quantile(out.Echo, 0.5), quantile(out.Echo, 0.99), len(out.Echo))
+			fmt.Fprintf(os.Stderr, "%s, %s, %s %d: %.2f MB/s, echo %.1f/%.1f ms of %d\n", found.s.name, kind, w.mode,
+				w.streams, out.Rate/1e6, measure.Median(out.Echo), measure.Quantile(out.Echo, 0.99), len(out.Echo))
 		}
 		found.add(i, kind, out)
 	}
-	return nil
 }
 
-// measureIdle sees what idle streams cost on either side.
-func measureIdle(ctx context.Context, l *lab, rig *rig, kind string, w work, found *findings, i int) error {
-	if len(rig.parts) < 2 || kind == "ssh" {
-		return nil // its processes are not ours to read
+// measureIdle sees what idle streams cost on the side where they cost most, in bytes.
+func measureIdle(ctx context.Context, l *lab, r *rig, ask settings) (most float64) {
+	before := r.memory()
+	defer stop(l.start(ctx, l.s.Near, "part-client", ask))
+	for i, after := range r.memory() {
+		most = max(most, float64(after-before[i]))
 	}
-	before := make([]int64, len(rig.parts))
-	for i, p := range rig.parts {
-		var err error
-		if before[i], err = p.memory(); err != nil {
-			return err
-		}
-	}
-	ask := rig.s
-	ask.Mode, ask.Streams = w.mode, w.streams
-	holder, err := l.start(ctx, l.s.Near, "part-client", ask)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = holder.stop() }()
-	most := int64(0)
-	for i, p := range rig.parts {
-		after, err := p.memory()
-		if err != nil {
-			return err
-		}
-		most = max(most, after-before[i])
-	}
-	found.memory[i][kind] = append(found.memory[i][kind], float64(most))
-	return nil
+	return most
 }

@@ -12,12 +12,12 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
 	"slipway/build/bench/link"
+	"slipway/build/bench/measure"
 	"slipway/tunnel"
 )
 
@@ -52,26 +52,17 @@ func (s settings) control() string { return filepath.Join(s.Folder, "control") }
 func ready() { fmt.Println("ready") }
 
 // runPath makes the namespaces and carries their packets.
-func runPath(ctx context.Context, s settings) error {
-	ends, err := link.Namespaces(ctx, s.Near, s.Far)
-	if err != nil {
-		return err
-	}
+func runPath(ctx context.Context, s settings) {
+	ends := link.Namespaces(ctx, s.Near, s.Far)
 	ready()
-	return link.Run(ctx, ends, s.Up, s.Down)
+	measure.OK(link.Run(ctx, ends, s.Up, s.Down))
 }
 
 // runTarget answers what is forwarded: the first byte of a connection says
 // whether it is echoed (e), swallowed (s) or sent all there is (g).
-func runTarget(ctx context.Context, s settings) error {
-	listener, err := net.Listen("tcp", ":"+targetPort)
-	if err != nil {
-		return err
-	}
-	control, err := net.Listen("unix", s.control())
-	if err != nil {
-		return err
-	}
+func runTarget(ctx context.Context, s settings) {
+	listener := measure.Get(net.Listen("tcp", ":"+targetPort))
+	control := measure.Get(net.Listen("unix", s.control()))
 	context.AfterFunc(ctx, func() { _, _ = listener.Close(), control.Close() })
 	var swallowed atomic.Int64
 	go func() {
@@ -88,7 +79,7 @@ func runTarget(ctx context.Context, s settings) error {
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
-			return nil
+			return
 		}
 		go serveTarget(conn, &swallowed)
 	}
@@ -100,33 +91,22 @@ func serveTarget(conn net.Conn, swallowed *atomic.Int64) {
 	if _, err := io.ReadFull(conn, what[:]); err != nil {
 		return
 	}
-	switch what[0] {
-	case 'e':
-		var b [256]byte
-		for {
-			n, err := conn.Read(b[:])
-			if err != nil {
-				return
-			}
-			if _, err := conn.Write(b[:n]); err != nil {
-				return
-			}
+	size := 256 << 10
+	if what[0] == 'e' {
+		size = 256
+	}
+	for b := make([]byte, size); ; {
+		n, err := len(b), error(nil)
+		if what[0] != 'g' {
+			n, err = conn.Read(b)
 		}
-	case 's':
-		b := make([]byte, 256<<10)
-		for {
-			n, err := conn.Read(b)
+		if what[0] == 's' {
 			swallowed.Add(int64(n))
-			if err != nil {
-				return
-			}
+		} else if err == nil {
+			_, err = conn.Write(b[:n])
 		}
-	case 'g':
-		b := make([]byte, 256<<10)
-		for {
-			if _, err := conn.Write(b); err != nil {
-				return
-			}
+		if err != nil {
+			return
 		}
 	}
 }
@@ -142,51 +122,36 @@ func (d dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 	return (&tls.Dialer{Config: d.config}).DialContext(ctx, "tcp", d.address)
 }
 
-func clientTLS(s settings) (*tls.Config, error) {
-	pem, err := os.ReadFile(filepath.Join(s.Folder, "cert"))
-	if err != nil {
-		return nil, err
-	}
+func clientTLS(s settings) *tls.Config {
+	pem := measure.Get(os.ReadFile(filepath.Join(s.Folder, "cert")))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
-	return &tls.Config{RootCAs: roots, ServerName: "bench", MinVersion: tls.VersionTLS13}, nil
+	return &tls.Config{RootCAs: roots, ServerName: "bench", MinVersion: tls.VersionTLS13}
 }
 
 // runNear listens on the two ports and forwards what comes.
-func runNear(ctx context.Context, s settings) error {
-	config, err := clientTLS(s)
-	if err != nil {
-		return err
-	}
+func runNear(ctx context.Context, s settings) {
+	config := clientTLS(s)
 	address := net.JoinHostPort(s.FarHost, farPort)
 	var open func(tunnel.Class) (net.Conn, error)
 	if s.Kind == "tls" {
 		open = func(tunnel.Class) (net.Conn, error) { return tls.Dial("tcp", address, config) }
 	} else {
-		t, err := tunnel.Dial(ctx, dialer{address, config}, tunnel.Config{OneCarrier: s.Kind == "ours1"})
-		if err != nil {
-			return err
-		}
+		t := measure.Get(tunnel.Dial(ctx, dialer{address, config}, tunnel.Config{OneCarrier: s.Kind == "ours1"}))
 		defer t.Close()
 		if bulk, err := t.Open(ctx, tunnel.Bulk); err == nil { // waits for the second carrier
 			_ = bulk.Close()
 		}
 		open = func(c tunnel.Class) (net.Conn, error) { return t.Open(ctx, c) }
-		quit := make(chan os.Signal, 1)
-		signal.Notify(quit, os.Interrupt)
 		go watch(ctx, t, s)
 	}
 	for port, class := range map[string]tunnel.Class{bulkPort: tunnel.Bulk, echoPort: tunnel.Interactive} {
-		listener, err := net.Listen("tcp", "127.0.0.1:"+port)
-		if err != nil {
-			return err
-		}
+		listener := measure.Get(net.Listen("tcp", "127.0.0.1:"+port))
 		context.AfterFunc(ctx, func() { _ = listener.Close() })
 		go forwardAll(listener, func() (net.Conn, error) { return open(class) })
 	}
 	ready()
 	<-ctx.Done()
-	return nil
 }
 
 // watch prints what a tunnel knows of itself, where somebody asks for it.
@@ -246,16 +211,10 @@ func endOf(c net.Conn) {
 }
 
 // runFar is the other end of runNear.
-func runFar(ctx context.Context, s settings) error {
-	pair, err := tls.LoadX509KeyPair(filepath.Join(s.Folder, "cert"), filepath.Join(s.Folder, "key"))
-	if err != nil {
-		return err
-	}
-	listener, err := tls.Listen("tcp", ":"+farPort, &tls.Config{Certificates: []tls.Certificate{pair},
-		MinVersion: tls.VersionTLS13})
-	if err != nil {
-		return err
-	}
+func runFar(ctx context.Context, s settings) {
+	pair := measure.Get(tls.LoadX509KeyPair(filepath.Join(s.Folder, "cert"), filepath.Join(s.Folder, "key")))
+	listener := measure.Get(tls.Listen("tcp", ":"+farPort, &tls.Config{Certificates: []tls.Certificate{pair},
+		MinVersion: tls.VersionTLS13}))
 	context.AfterFunc(ctx, func() { _ = listener.Close() })
 	target := func(from net.Conn) {
 		conn, err := net.Dial("tcp", "127.0.0.1:"+targetPort)
@@ -288,11 +247,9 @@ func runFar(ctx context.Context, s settings) error {
 	for {
 		conn, err := listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
-			return nil
+			return
 		}
-		if err != nil {
-			return err
-		}
+		measure.OK(err)
 		if s.Kind == "tls" {
 			go target(conn)
 		} else {

@@ -5,8 +5,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
+
+	"slipway/build/bench/measure"
 )
 
 // findings are the outcomes of one scenario, by case and variant.
@@ -30,20 +31,9 @@ func newFindings(s scenario) *findings {
 
 func (f *findings) add(i int, kind string, out outcome) {
 	f.rate[i][kind] = append(f.rate[i][kind], out.Rate)
-	f.p50[i][kind] = append(f.p50[i][kind], quantile(out.Echo, 0.5))
-	f.p99[i][kind] = append(f.p99[i][kind], quantile(out.Echo, 0.99))
+	f.p50[i][kind] = append(f.p50[i][kind], measure.Median(out.Echo))
+	f.p99[i][kind] = append(f.p99[i][kind], measure.Quantile(out.Echo, 0.99))
 }
-
-// quantile returns a value below which the share q of the values is, 0 of none.
-func quantile(values []float64, q float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
-}
-
-func median(values []float64) float64 { return quantile(values, 0.5) }
 
 // report collects the findings.
 type report struct {
@@ -69,18 +59,18 @@ func (r *report) print(w io.Writer, o options) {
 }
 
 func (r *report) row(f *findings, i int, c work, kind string) string {
-	rate, p50, p99 := median(f.rate[i][kind]), median(f.p50[i][kind]), median(f.p99[i][kind])
+	rate, p50, p99 := measure.Median(f.rate[i][kind]), measure.Median(f.p50[i][kind]), measure.Median(f.p99[i][kind])
 	cells := []string{f.s.name + ", " + c.title(), kind, "", "", "", "", ""}
 	if rate > 0 {
 		cells[2] = fmt.Sprintf("%.2f", rate/1e6)
-		if raw := median(f.rate[i]["raw"]); raw > 0 {
+		if raw := measure.Median(f.rate[i]["raw"]); raw > 0 {
 			cells[3] = fmt.Sprintf("%.3f", rate/raw)
 		}
 	}
 	if p50 > 0 {
 		cells[4], cells[5] = fmt.Sprintf("%.2f", p50), fmt.Sprintf("%.2f", p99)
 	}
-	memory := median(f.memory[i][kind])
+	memory := measure.Median(f.memory[i][kind])
 	if memory > 0 {
 		cells[6] = fmt.Sprintf("%.1f MiB a side at most", memory/(1<<20))
 	}
@@ -116,10 +106,10 @@ func (r *report) judge(f *findings, i int, c work, rate, p50, p99, memory float6
 		}
 		said = append(said, text)
 	}
-	if base := median(f.rate[i][c.limits.base]); c.limits.ratio > 0 && base > 0 {
+	if base := measure.Median(f.rate[i][c.limits.base]); c.limits.ratio > 0 && base > 0 {
 		check(rate/base >= c.limits.ratio, "%.3f of %s ≥ %.2f", rate/base, c.limits.base, c.limits.ratio)
 	}
-	if raw := median(f.p50[i]["raw"]); c.limits.beyond > 0 && raw > 0 {
+	if raw := measure.Median(f.p50[i]["raw"]); c.limits.beyond > 0 && raw > 0 {
 		check(p50 <= raw+c.limits.beyond, "p50 ≤ raw's + %.0f", c.limits.beyond)
 	}
 	if c.limits.p50 > 0 {
