@@ -68,12 +68,13 @@ func (b *bench) measurePlan() {
 // measureWindow opens the real window on a machine where 10,000 sessions have ended.
 func (b *bench) measureWindow() {
 	const ms, soon, loaded = "p50 %.0f ms", "p50 < 300 ms", "p50 < 1000 ms"
+	const picture = "to the still picture of the shell"
 	m := benchmark{"./app", "BenchmarkWindowWithTenThousandFinishedSessions", b.o.windows, []figure{
 		{"start-ms", "the window, from the start of the program to its first picture", ms, "", 0},
-		{"picture-ms", "its first page, with 10,000 finished sessions, to the still picture of the shell", ms, soon, 300},
+		{"picture-ms", "its first page, with 10,000 finished sessions, " + picture, ms, soon, 300},
 		{"shell-ms", "to the shell in its place", ms, "", 0},
 		{"data-ms", "to its data", ms, loaded, 1000},
-		{"finished-picture-ms", "the page of finished sessions, to the still picture of the shell", ms, soon, 300},
+		{"finished-picture-ms", "the page of finished sessions, " + picture, ms, soon, 300},
 		{"finished-shell-ms", "to the shell in its place", ms, "", 0},
 		{"finished-data-ms", "to the newest of them", ms, loaded, 1000},
 		{"finished-all-ms", "to all 10,000, ready to be filtered", ms, "", 0},
@@ -102,5 +103,6 @@ func (b *bench) measureDeaths() {
 	if told == nil {
 		measure.Fail("the test of deaths sums nothing up:\n%s", printed)
 	}
-	b.add(row{fmt.Sprintf("kill -9 at %d random moments", b.o.deaths), told[1], "", "", "nothing lost or doubled", true})
+	b.add(row{what: fmt.Sprintf("kill -9 at %d random moments", b.o.deaths), value: told[1],
+		limit: "nothing lost or doubled", kept: true})
 }

@@ -68,13 +68,14 @@ func (p *plainly) bring(from, name string) {
 	measure.OK(p.do(http.MethodPut, name, measure.Get(os.Open(from))).Close())
 }
 
-// do makes a request. A file that is its body is closed by it.
+// do makes a request and returns the body of the answer. A file that is its own body is closed by it.
 func (p *plainly) do(method, name string, file *os.File) io.ReadCloser {
 	req := measure.Get(http.NewRequestWithContext(p.ctx, method, p.url+"/"+name, nil))
 	if file != nil {
 		req.Body, req.ContentLength = file, copiedBytes
 	}
-	resp := measure.Get(http.DefaultClient.Do(req))
+	resp, err := http.DefaultClient.Do(req) //nolint:bodyclose // the caller closes it
+	measure.OK(err)
 	if resp.StatusCode != http.StatusOK {
 		measure.OK(fmt.Errorf("%s %s: %s", method, name, resp.Status), resp.Body.Close())
 	}

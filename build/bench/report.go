@@ -60,7 +60,8 @@ func (b *bench) describe() {
 	b.conditions = append(b.conditions,
 		fmt.Sprintf("%d × %s, %s/%s, load %s when it began", runtime.NumCPU(), cpu, runtime.GOOS, runtime.GOARCH, load),
 		fmt.Sprintf("Docker %s, image %s, 1 CPU, 512 MiB, 64 MiB shm", version, b.o.image),
-		fmt.Sprintf("%s, %s", strings.TrimSpace(b.output(b.o.binary, "version")), time.Now().UTC().Format(time.RFC3339)),
+		fmt.Sprintf("%s, %s", strings.TrimSpace(b.output(b.o.binary, "version")),
+			time.Now().UTC().Format(time.RFC3339)),
 	)
 }
 
@@ -94,7 +95,8 @@ func (r *report) print(w io.Writer, o options) {
 		if row.limit == "" {
 			mark = ""
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s |\n", row.what, row.value, row.compared, row.ratio, row.limit, mark)
+		cells := []string{row.what, row.value, row.compared, row.ratio, row.limit, mark}
+		fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
 	}
 	fmt.Fprintln(w)
 }
