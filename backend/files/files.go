@@ -19,19 +19,37 @@ import (
 	"slipway/backend/session"
 )
 
-// FS is a tree of files. Paths are absolute and clean.
-type FS interface {
+// Contents opens, describes and lists files. Paths are absolute and clean.
+type Contents interface {
 	OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error)
 	Stat(path string) (fs.FileInfo, error)
 	Lstat(path string) (fs.FileInfo, error)
 	// ReadDir returns entries whose Info is what Lstat says of them.
 	ReadDir(path string) ([]fs.DirEntry, error)
+}
+
+// Names makes, renames and removes entries of directories. Paths are as in [Contents].
+type Names interface {
 	Mkdir(path string) error
 	Rename(from, to string) error
 	// Link gives a file a second name; it fails where there is one already.
 	Link(from, to string) error
 	Remove(path string) error
 	RemoveAll(path string) error
+}
+
+// FS is a tree of files, in its two parts.
+type FS struct {
+	Contents
+	Names
+}
+
+// Of returns the tree whose two parts are the same value.
+func Of(fs interface {
+	Contents
+	Names
+}) FS {
+	return FS{fs, fs}
 }
 
 // Tree answers for one tree. It is safe for concurrent use as far as its FS is.

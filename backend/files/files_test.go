@@ -41,7 +41,7 @@ func TestTenThousandFilesAreListedQuickly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tree := files.Tree{FS: under{dir}, Home: "/"}
+	tree := files.Tree{FS: files.Of(under{dir}), Home: "/"}
 	began := time.Now()
 	seen, req := map[session.FilePath]bool{}, session.ListRequest{}
 	for more := true; more; {
@@ -73,7 +73,7 @@ func (b broken) Read(p []byte) (int, error) {
 
 func TestWhatCameBeforeAFailureStays(t *testing.T) {
 	dir := t.TempDir()
-	tree := files.Tree{FS: under{dir}, Home: "/"}
+	tree := files.Tree{FS: files.Of(under{dir}), Home: "/"}
 	up := session.Upload{Path: "a.txt", Key: "k"}
 	if _, err := tree.WriteUpload(t.Context(), up, broken{strings.NewReader("half")}); err == nil {
 		t.Error("a lost connection was taken for an end")
@@ -108,7 +108,7 @@ func FuzzNoNameLeavesItsTree(f *testing.F) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		tree := files.Tree{FS: under{dir}, Home: "/"}
+		tree := files.Tree{FS: files.Of(under{dir}), Home: "/"}
 		up := session.Upload{Path: session.FilePath(name), Key: "k"}
 		if _, err := tree.WriteUpload(t.Context(), up, bytes.NewReader([]byte("content"))); err == nil {
 			info, err := tree.FinishUpload(t.Context(),
@@ -173,11 +173,11 @@ func TestARemovalIsCancelledOnItsWay(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	removed := 0
-	tree := files.Tree{Home: "/", FS: counted{under{dir}, func() {
+	tree := files.Tree{Home: "/", FS: files.Of(counted{under{dir}, func() {
 		if removed++; removed == 4 {
 			cancel()
 		}
-	}}}
+	}})}
 	if err := tree.RemoveFile(ctx, "tree", true); !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
 	}

@@ -51,7 +51,7 @@ func newUploading(t *testing.T, wrap func(under) files.FS) uploading {
 		filepath.Join(dir, ".slipway-k.part")}
 }
 
-func readable(u under) files.FS { return u }
+func readable(u under) files.FS { return files.Of(u) }
 
 func (u uploading) write(offset int64, data []byte) {
 	u.Helper()
@@ -71,7 +71,7 @@ func TestWhatIsUploadedIsNotReadAgainForItsChecksum(t *testing.T) {
 	data, sum := noise(t, 1)
 	_, other := noise(t, 2)
 	for _, pieces := range [][]int{{0}, {0, 5}, {0, 1 << 20, 2<<20 + 7}} {
-		u := newUploading(t, func(u under) files.FS { return unread{u} })
+		u := newUploading(t, func(u under) files.FS { return files.Of(unread{u}) })
 		for i, from := range pieces {
 			to := len(data)
 			if i+1 < len(pieces) {
@@ -87,7 +87,7 @@ func TestWhatIsUploadedIsNotReadAgainForItsChecksum(t *testing.T) {
 			t.Error("it can be read: this test shows nothing")
 		}
 	}
-	u := newUploading(t, func(u under) files.FS { return unread{u} })
+	u := newUploading(t, func(u under) files.FS { return files.Of(unread{u}) })
 	u.write(0, data)
 	if err := u.finish(len(data), sum); err != nil {
 		t.Error(err)

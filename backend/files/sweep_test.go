@@ -24,7 +24,7 @@ func TestAbandonedUploadsAreSwept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			tree := files.Tree{FS: under{dir}, Home: "/"}
+			tree := files.Tree{FS: files.Of(under{dir}), Home: "/"}
 			age := map[string]time.Duration{"old": 8 * 24 * time.Hour, "recent": 6 * 24 * time.Hour}
 			for key, old := range age {
 				if _, err := tree.WriteUpload(t.Context(), session.Upload{Path: "a.txt", Key: key},

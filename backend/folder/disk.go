@@ -160,7 +160,7 @@ func (d Disk) Open(f session.Folder) (*Tree, error) {
 	if d.gives() {
 		inner.give, inner.uid, inner.gid = true, d.UID, d.GID
 	}
-	return &Tree{Tree: files.Tree{FS: inner, Home: "/", Sums: d.sums}, root: root}, nil
+	return &Tree{Tree: files.Tree{FS: files.Of(inner), Home: "/", Sums: d.sums}, root: root}, nil
 }
 
 // Close closes the folder. Files that are open stay so.

@@ -7,8 +7,6 @@ import (
 	"os"
 	"strings"
 	"syscall"
-
-	"slipway/backend/files"
 )
 
 // rooted is a folder as a file system. Its paths are absolute, and nothing that
@@ -19,8 +17,6 @@ type rooted struct {
 	give     bool // what is made belongs to uid and gid
 	uid, gid int
 }
-
-var _ files.FS = (*rooted)(nil)
 
 // inside is a path as the root takes it.
 func inside(path string) string {

@@ -142,7 +142,7 @@ func filesMain(args []string) int {
 	if err != nil {
 		return 1
 	}
-	tree := files.Tree{FS: realFS{}, Home: args[0], Sums: new(files.Sums)}
+	tree := files.Tree{FS: files.Of(realFS{}), Home: args[0], Sums: new(files.Sums)}
 	for {
 		stream, err := mux.Accept()
 		if err != nil {
@@ -154,8 +154,6 @@ func filesMain(args []string) int {
 
 // realFS is the file system as this process sees it.
 type realFS struct{}
-
-var _ files.FS = realFS{}
 
 // OpenFile never waits for the other end of a pipe, and never makes a terminal
 // this program's own.

@@ -25,7 +25,7 @@ func TestTheLongestListingFitsIntoAMessage(t *testing.T) {
 				}
 			}
 			req := session.ListRequest{Path: session.FilePath(dir)}
-			listing, err := files.Tree{FS: realFS{}}.ListFiles(t.Context(), req)
+			listing, err := files.Tree{FS: files.Of(realFS{})}.ListFiles(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
 			}

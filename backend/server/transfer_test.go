@@ -91,7 +91,7 @@ func startWithFiles(t *testing.T) (*world, *os.Root) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	onDisk := diskFiles{files.Tree{FS: rootFS{root}, Home: "/"}}
+	onDisk := diskFiles{files.Tree{FS: files.Of(rootFS{root}), Home: "/"}}
 	w.agent.Files, w.agent.Uploads = onDisk, onDisk
 	return w, root
 }
@@ -187,7 +187,7 @@ func TestAFileOfThisMachineDoesNotPassThroughTheProgram(t *testing.T) {
 	const mostSniffed = 512
 	w, root := startWithFiles(t)
 	dir := root.Name()
-	files := &onDiskFiles{diskFiles: diskFiles{files.Tree{FS: rootFS{root}, Home: "/"}}}
+	files := &onDiskFiles{diskFiles: diskFiles{files.Tree{FS: files.Of(rootFS{root}), Home: "/"}}}
 	w.agent.Files, w.agent.Uploads = files, files
 	w.agent.Put(session.Session{ID: "abcdefghijkl", Name: "work-one", Status: session.Running})
 	whole := strings.Repeat("0123456789abcdef", 1<<16)

@@ -121,7 +121,7 @@ func (p *processes) Listening() []int { return p.world.Listening() }
 
 func (p *processes) Files(context.Context) (net.Conn, error) {
 	near, far := net.Pipe()
-	go guest.ServeFiles(far, files.Tree{FS: simulatedFS{p.world.FS}, Home: session.Home})
+	go guest.ServeFiles(far, files.Tree{FS: files.Of(simulatedFS{p.world.FS}), Home: session.Home})
 	return near, nil
 }
 

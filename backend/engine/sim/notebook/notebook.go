@@ -18,7 +18,8 @@ import (
 // FS is the file system of a session. Paths are absolute and clean; what they
 // lead to, and that it is inside the session, is up to the file system.
 type FS interface {
-	files.FS
+	files.Contents
+	files.Names
 	Readlink(path string) (string, error)
 	Symlink(target, path string) error
 	Chmod(path string, mode fs.FileMode) error
@@ -42,7 +43,7 @@ type server struct {
 
 // Handler serves a notebook.
 func Handler(config Config) http.Handler {
-	s := &server{config: config, tree: files.Tree{FS: config.Files, Home: config.Home},
+	s := &server{config: config, tree: files.Tree{FS: files.Of(config.Files), Home: config.Home},
 		kernels: kernels{clock: config.Clock}}
 	api := http.NewServeMux()
 	api.HandleFunc("GET /api", func(w http.ResponseWriter, _ *http.Request) {
