@@ -118,9 +118,26 @@ func NewLedger(devices []Device, config Config) (*Ledger, error) {
 			Message: fmt.Sprintf("%q is not a way to spread shares: it is fill or evenly.", config.Strategy)}
 	}
 	l := &Ledger{config: config, index: map[UUID]*slot{}, holders: map[string][]Grant{}}
-	if err := l.SetDevices(devices); err != nil {
-		return nil, err
+	instances := map[UUID]bool{}
+	for _, d := range devices {
+		if d.UUID == "" || l.index[d.UUID] != nil {
+			return nil, &Error{Code: CodeHoldInvalid,
+				Message: fmt.Sprintf("The device %q is listed twice or has no UUID.", d.UUID)}
+		}
+		s := &slot{device: d, excluded: slices.Contains(config.Exclude, d.UUID), floor: config.Floor}
+		if len(d.Instances) == 0 {
+			s.capacity = WholeDevice / config.Quantum * config.Quantum
+		}
+		for _, i := range d.Instances {
+			if instances[i.UUID] {
+				s.shut = fmt.Sprintf("its driver lists the instance %s twice", i.UUID)
+			}
+			instances[i.UUID] = true
+		}
+		s.recount()
+		l.index[d.UUID], l.slots = s, append(l.slots, s)
 	}
+	l.sort()
 	return l, nil
 }
 
@@ -152,45 +169,6 @@ func shutLedger(devices []Device, err error) *Ledger {
 	}
 	l.sort()
 	return l
-}
-
-// SetDevices takes a new inventory. What is promised stays promised: a device
-// that is gone is kept as absent for as long as somebody holds it, and gives
-// nothing meanwhile.
-func (l *Ledger) SetDevices(devices []Device) error {
-	fresh, instances := map[UUID]*slot{}, map[UUID]bool{}
-	var slots []*slot
-	for _, d := range devices {
-		if d.UUID == "" || fresh[d.UUID] != nil {
-			return &Error{Code: CodeHoldInvalid, Message: fmt.Sprintf("The device %q is listed twice or has no UUID.",
-				d.UUID)}
-		}
-		s := &slot{device: d, excluded: slices.Contains(l.config.Exclude, d.UUID), floor: l.config.Floor}
-		if len(d.Instances) == 0 {
-			s.capacity = WholeDevice / l.config.Quantum * l.config.Quantum
-		}
-		for _, i := range d.Instances {
-			if instances[i.UUID] {
-				s.shut = fmt.Sprintf("its driver lists the instance %s twice", i.UUID)
-			}
-			instances[i.UUID] = true
-		}
-		if old := l.index[d.UUID]; old != nil {
-			s.holdings = old.holdings
-		}
-		s.recount()
-		fresh[d.UUID], slots = s, append(slots, s)
-	}
-	for _, old := range l.slots {
-		if fresh[old.device.UUID] == nil && len(old.holdings) > 0 {
-			old.absent = true
-			old.recount()
-			fresh[old.device.UUID], slots = old, append(slots, old)
-		}
-	}
-	l.index, l.slots = fresh, slots
-	l.sort()
-	return nil
 }
 
 func (l *Ledger) sort() {
@@ -297,13 +275,6 @@ func (l *Ledger) give(holder string, g Grant) {
 		l.slots = slices.DeleteFunc(slices.Clone(l.slots), func(other *slot) bool { return other == s })
 	}
 }
-
-// Grants is what holder was promised, nil when nothing. The caller must not
-// change it.
-func (l *Ledger) Grants(holder string) []Grant { return l.holders[holder] }
-
-// Holders lists who holds anything, sorted.
-func (l *Ledger) Holders() []string { return slices.Sorted(maps.Keys(l.holders)) }
 
 // Clone returns an independent copy, for trying things out.
 func (l *Ledger) Clone() *Ledger {

@@ -89,7 +89,7 @@ func (c *changing) change() {
 		c.restart()
 		return
 	}
-	must(c.t, c.ledger.SetDevices(c.listed()))
+	c.ledger = relisted(c.ledger, c.listed())
 }
 
 // divide makes MIG instances of a device, others, or none.
@@ -200,13 +200,13 @@ func collision(d Device, grants []Grant, floor Bytes) string {
 
 // check compares the ledger with what is known without it.
 func (c *changing) check() {
-	if got, want := len(c.ledger.Holders()), len(c.stored); got != want {
+	if got, want := len(holdersOf(c.ledger)), len(c.stored); got != want {
 		c.t.Fatalf("seed %d step %d: %d hold devices and %d should", c.seed, c.step, got, want)
 	}
 	for holder, grants := range c.stored {
-		if !slices.Equal(c.ledger.Grants(holder), grants) {
+		if !slices.Equal(c.ledger.holders[holder], grants) {
 			c.t.Fatalf("seed %d step %d: %s holds %+v and should hold %+v", c.seed, c.step, holder,
-				c.ledger.Grants(holder), grants)
+				c.ledger.holders[holder], grants)
 		}
 	}
 	views := c.ledger.Free()

@@ -24,7 +24,7 @@ func TestWhatIsPromisedStaysPromisedWhenTheDriverKeepsMore(t *testing.T) {
 	must(t, err)
 	must(t, l.Hold("first", p.Grants))
 	after := Restore(shrunk(devices, MiB), Config{}, map[string][]Grant{"first": p.Grants})
-	if got := after.Holders(); len(got) != 1 {
+	if got := holdersOf(after); len(got) != 1 {
 		t.Errorf("after the restart %v hold devices", got)
 	}
 	for _, r := range []Request{{Devices: 1}, {Shares: 100}, {Memory: MiB}} {
@@ -55,7 +55,7 @@ func TestAHeldDeviceThatIsDividedAnewGivesNothing(t *testing.T) {
 			p, err := l.Propose(c.held)
 			must(t, err)
 			must(t, l.Hold("first", p.Grants))
-			must(t, l.SetDevices([]Device{c.after}))
+			l = relisted(l, []Device{c.after})
 			restored := Restore([]Device{c.after}, Config{}, map[string][]Grant{"first": p.Grants})
 			for _, book := range []*Ledger{l, restored} {
 				for _, r := range []Request{{Profile: "1g.10gb"}, {Shares: 300}, {Devices: 1}, {Memory: GiB}} {

@@ -7,22 +7,10 @@ import (
 	"slipway/gpu"
 )
 
-// amounts are what an allowance limits.
-type amounts struct {
-	sessions int
-	cpu      int
-	memory   gpu.Bytes
-	gpu      gpu.Share
-}
-
-func (a amounts) plus(b amounts) amounts {
-	return amounts{a.sessions + b.sessions, a.cpu + b.cpu, a.memory + b.memory, a.gpu + b.gpu}
-}
-
-func heldBy(grants session.Grants) amounts {
-	held := amounts{sessions: 1, cpu: len(grants.CPUs), memory: grants.Memory}
+func heldBy(grants session.Grants) session.Ask {
+	held := session.Ask{Sessions: 1, CPU: len(grants.CPUs), Memory: grants.Memory}
 	for _, g := range grants.GPUs {
-		held.gpu += g.Share
+		held.GPU += g.Share
 	}
 	return held
 }
@@ -31,19 +19,19 @@ func heldBy(grants session.Grants) amounts {
 // waits: what comes after it takes none of that, so that its turn comes.
 type claim struct {
 	name string
-	amounts
+	session.Ask
 }
 
 // allowances are what the persons whose allowance is limited hold and keep
 // while a plan is made.
 type allowances struct {
 	limits map[string]session.Allowance
-	held   map[string]amounts
+	held   map[string]session.Ask
 	kept   map[string][]claim
 }
 
 func newAllowances(s Snapshot) *allowances {
-	a := &allowances{limits: s.Allowances, held: map[string]amounts{}, kept: map[string][]claim{}}
+	a := &allowances{limits: s.Allowances, held: map[string]session.Ask{}, kept: map[string][]claim{}}
 	if len(a.limits) == 0 {
 		return a
 	}
@@ -61,12 +49,12 @@ func (a *allowances) limit(owner string) (session.Allowance, bool) {
 
 func (a *allowances) hold(owner string, grants session.Grants) {
 	if _, limited := a.limit(owner); limited {
-		a.held[owner] = a.held[owner].plus(heldBy(grants))
+		a.held[owner] = a.held[owner].Plus(heldBy(grants))
 	}
 }
 
 // keep has what comes after q leave it what it asks for.
-func (a *allowances) keep(q Request, asked amounts) {
+func (a *allowances) keep(q Request, asked session.Ask) {
 	if _, limited := a.limit(q.Owner); limited {
 		a.kept[q.Owner] = append(a.kept[q.Owner], claim{q.Name, asked})
 	}
@@ -74,15 +62,15 @@ func (a *allowances) keep(q Request, asked amounts) {
 
 // lacks says in numbers why the allowance of q's person does not suffice for
 // what q asks now, or nothing.
-func (a *allowances) lacks(q Request, asked amounts) []sentence {
+func (a *allowances) lacks(q Request, asked session.Ask) []sentence {
 	limit, limited := a.limit(q.Owner)
 	if !limited {
 		return nil
 	}
-	held, kept := a.held[q.Owner], amounts{}
+	held, kept := a.held[q.Owner], session.Ask{}
 	var before session.Phrase
 	for i, c := range a.kept[q.Owner] {
-		kept = kept.plus(c.amounts)
+		kept = kept.Plus(c.Ask)
 		if i == 0 {
 			before = plain(c.name)
 		} else {
@@ -90,42 +78,49 @@ func (a *allowances) lacks(q Request, asked amounts) []sentence {
 		}
 	}
 	var said []sentence
-	check := func(limit, held, kept, asked int64, what func(int64) session.Phrase, given func(int64) (string, int)) {
-		if limit == 0 || asked == 0 || held+kept+asked <= limit {
-			return
+	for _, one := range []struct {
+		limit, held, kept, asked int64
+		what                     session.Phrase
+		amount                   func(int64) string // nil: it is counted
+	}{
+		{int64(limit.Sessions), int64(held.Sessions), int64(kept.Sessions), int64(asked.Sessions),
+			count("sessions", limit.Sessions), nil},
+		{int64(limit.CPU), int64(held.CPU), int64(kept.CPU), int64(asked.CPU), count("cpu", limit.CPU), nil},
+		{int64(limit.Memory), int64(held.Memory), int64(kept.Memory), int64(asked.Memory),
+			session.Say("memory", as("amount", plain(limit.Memory.String()))),
+			func(n int64) string { return gpu.Bytes(n).String() }},
+		{int64(limit.GPU), int64(held.GPU), int64(kept.GPU), int64(asked.GPU),
+			session.Say("ofDevices", as("share", plain(limit.GPU.String()))),
+			func(n int64) string { return gpu.Share(n).String() }},
+	} {
+		if one.limit == 0 || one.asked == 0 || one.held+one.kept+one.asked <= one.limit {
+			continue
 		}
-		used, n := given(held)
-		asks, _ := given(asked)
+		given := func(n int64) (string, int) { // an amount counts as one
+			if one.amount != nil {
+				return one.amount(n), 1
+			}
+			return strconv.FormatInt(n, 10), int(n)
+		}
+		used, n := given(one.held)
+		asks, _ := given(one.asked)
 		var keeps session.Phrase
-		if kept > 0 {
-			amount, n := given(kept)
+		if one.kept > 0 {
+			amount, n := given(one.kept)
 			keeps = count("kept", n, as("amount", plain(amount)), as("names", before))
 		}
-		said = append(said, spoken(count("limit", n, as("limit", what(limit)), as("used", plain(used)),
-			as("kept", keeps), as("asked", plain(asks)))))
+		said = append(said, spoken(count("limit", n, as("limit", one.what), as("used", plain(used)), as("kept", keeps),
+			as("asked", plain(asks)))))
 	}
-	counted := func(n int64) (string, int) { return strconv.FormatInt(n, 10), int(n) }
-	memory := func(n int64) (string, int) { return gpu.Bytes(n).String(), 1 }
-	share := func(n int64) (string, int) { return gpu.Share(n).String(), 1 }
-	check(int64(limit.Sessions), int64(held.sessions), int64(kept.sessions), int64(asked.sessions),
-		func(n int64) session.Phrase { return count("sessions", int(n)) }, counted)
-	check(int64(limit.CPU), int64(held.cpu), int64(kept.cpu), int64(asked.cpu),
-		func(n int64) session.Phrase { return count("cpu", int(n)) }, counted)
-	check(int64(limit.Memory), int64(held.memory), int64(kept.memory), int64(asked.memory),
-		func(n int64) session.Phrase { return session.Say("memory", as("amount", plain(gpu.Bytes(n).String()))) },
-		memory)
-	check(int64(limit.GPU), int64(held.gpu), int64(kept.gpu), int64(asked.gpu), func(n int64) session.Phrase {
-		return session.Say("ofDevices", as("share", plain(gpu.Share(n).String())))
-	}, share)
 	return said
 }
 
 // asks is what q asks of an allowance. Where it names no share of devices, it
 // is what it would be given of devices that nobody holds.
-func (p *planner) asks(q Request) amounts {
-	a := amounts{sessions: 1, cpu: q.cpus(), memory: q.memory()}
+func (p *planner) asks(q Request) session.Ask {
+	a := session.Ask{Sessions: 1, CPU: q.cpus(), Memory: q.memory()}
 	if _, limited := p.allowances.limit(q.Owner); limited && !q.GPU.IsZero() {
-		a.gpu = p.shareOf(q)
+		a.GPU = p.shareOf(q)
 	}
 	return a
 }
@@ -158,7 +153,7 @@ func ShareOf(m Machine, request gpu.Request, kernels int) (share gpu.Share) {
 
 // overAllowance has q wait for its person's own allowance where that is what it
 // lacks. It then holds up nobody but later sessions of the same person.
-func (p *planner) overAllowance(q Request, asked amounts) bool {
+func (p *planner) overAllowance(q Request, asked session.Ask) bool {
 	said := p.allowances.lacks(q, asked)
 	if len(said) == 0 {
 		return false
@@ -177,9 +172,8 @@ func (p *planner) neverAllowed(q Request) []sentence {
 	if !limited {
 		return nil
 	}
-	asked := p.asks(q)
 	var said []sentence
-	for _, wrong := range limit.Refuse(session.Ask{CPU: asked.cpu, Memory: asked.memory, GPU: asked.gpu}) {
+	for _, wrong := range limit.Refuse(p.asks(q)) {
 		said = append(said, spoken(plain(wrong.Message)))
 	}
 	return said

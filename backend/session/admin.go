@@ -190,12 +190,18 @@ func (a Allowance) Validate() string {
 	return ""
 }
 
-// Ask is what one session asks for of what an [Allowance] limits, all of its
+// Ask is what sessions ask for or hold of what an [Allowance] limits, all of their
 // kernels together.
 type Ask struct {
-	CPU    int
-	Memory gpu.Bytes
-	GPU    gpu.Share
+	Sessions int
+	CPU      int
+	Memory   gpu.Bytes
+	GPU      gpu.Share
+}
+
+// Plus is what two ask for together.
+func (a Ask) Plus(b Ask) Ask {
+	return Ask{a.Sessions + b.Sessions, a.CPU + b.CPU, a.Memory + b.Memory, a.GPU + b.GPU}
 }
 
 // Refuse says for each amount by which ask alone is more than a allows why it

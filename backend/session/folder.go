@@ -195,10 +195,9 @@ func (r FolderRequest) Validate() []FieldError {
 		chosen.Mode = &r.Mode
 	}
 	f := findings(chosen.Validate())
-	if r.Path != "" && (!absolute(r.Path) || !printable(r.Path)) {
-		f.add("path", KindInvalid, fmt.Sprintf("%q is not an absolute path.", Clip(r.Path)),
-			"Write the path of a directory from its root, for example /data/images.")
-	}
+	f.refuse(r.Path != "" && (!absolute(r.Path) || !printable(r.Path)), "path", KindInvalid,
+		fmt.Sprintf("%q is not an absolute path.", Clip(r.Path)),
+		"Write the path of a directory from its root, for example /data/images.")
 	return f
 }
 
@@ -221,8 +220,8 @@ func (c FolderChange) Validate() []FieldError {
 // NoFolder is the failure of asking for a folder that there is not, or that is
 // not shown to whoever asks: the two cannot be told apart.
 func NoFolder(ref string) *Error {
-	return &Error{Code: CodeFolderNotFound, Message: fmt.Sprintf("There is no folder %s.", Clip(ref)),
-		Hint: "List the folders to find it."}
+	return NewError(CodeFolderNotFound, fmt.Sprintf("There is no folder %s.", Clip(ref)),
+		"List the folders to find it.")
 }
 
 // CheckSubPath says what is wrong with a path inside a folder; nothing where it

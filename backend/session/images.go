@@ -337,12 +337,3 @@ func SeriesName(name string, number int) string {
 	ending := fmt.Sprintf("-%d", number)
 	return strings.TrimRight(slug[:min(len(slug), CommitNames.Max-len(ending))], "-") + ending
 }
-
-// validateCommitOnEnd checks how many images are to be kept.
-func (s Spec) validateCommitOnEnd(f *findings) {
-	if s.CommitOnEnd < 0 || s.CommitOnEnd > MaxCommitOnEnd {
-		f.add("commitOnEnd", KindRange, fmt.Sprintf("%d is not a number of images between 1 and %d.",
-			s.CommitOnEnd, MaxCommitOnEnd),
-			"Write how many of the newest images to keep, or leave it empty to make none.")
-	}
-}

@@ -143,6 +143,5 @@ func CleanTags(tags []string) ([]string, error) {
 }
 
 func tagFault(message, hint string) error {
-	return &Error{Code: CodeSessionInvalid, Message: message, Hint: hint,
-		Fields: []FieldError{{Field: "tags", Kind: KindInvalid, Message: message, Hint: hint}}}
+	return Refused(CodeSessionInvalid, FieldError{Field: "tags", Kind: KindInvalid, Message: message, Hint: hint})
 }

@@ -50,6 +50,13 @@ func (f *findings) add(field string, kind Kind, message, hint string) {
 	*f = append(*f, FieldError{Field: field, Kind: kind, Message: message, Hint: hint})
 }
 
+// refuse is add where something is wrong.
+func (f *findings) refuse(wrong bool, field string, kind Kind, message, hint string) {
+	if wrong {
+		f.add(field, kind, message, hint)
+	}
+}
+
 func (f *findings) say(field string, kind Kind, said Phrase) {
 	*f = append(*f, Fault(field, kind, said))
 }
@@ -82,12 +89,8 @@ func Invalid(wrong []FieldError) error {
 // an agent knows.
 func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 	var f findings
-	switch s.Type {
-	case "", Interactive, Batch:
-	default:
-		f.add("type", KindInvalid, fmt.Sprintf("%q is not a type of session.", Clip(string(s.Type))),
-			"Choose interactive or batch.")
-	}
+	f.refuse(s.Type != "" && s.Type != Interactive && s.Type != Batch, "type", KindInvalid,
+		fmt.Sprintf("%q is not a type of session.", Clip(string(s.Type))), "Choose interactive or batch.")
 	if s.Name != "" {
 		f.append(SessionNames.Check(s.Name))
 	}
@@ -98,25 +101,17 @@ func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 	s.validateMounts(&f)
 	s.validatePorts(&f)
 	s.validateQueue(&f)
-	if s.Agent != "" && (len(s.Agent) > 64 || !agentRule.MatchString(s.Agent)) {
-		f.add("agent", KindInvalid, fmt.Sprintf("%q is not the name of an agent.", Clip(s.Agent)),
-			"Leave it empty to let Slipway choose.")
-	}
+	f.refuse(s.Agent != "" && (len(s.Agent) > 64 || !agentRule.MatchString(s.Agent)), "agent", KindInvalid,
+		fmt.Sprintf("%q is not the name of an agent.", Clip(s.Agent)), "Leave it empty to let Slipway choose.")
 	return f
 }
 
 func (s Spec) validateBatch(f *findings, now time.Time) {
 	if s.Type != Batch {
 		const hint = "Choose the type batch, or leave it empty."
-		if s.Command != "" {
-			f.add("command", KindConflict, "Only a batch session has a startup command.", hint)
-		}
-		if s.NotBefore != nil {
-			f.add("notBefore", KindConflict, "Only a batch session has a start time.", hint)
-		}
-		if s.Timeout != 0 {
-			f.add("timeout", KindConflict, "Only a batch session has a timeout.", hint)
-		}
+		f.refuse(s.Command != "", "command", KindConflict, "Only a batch session has a startup command.", hint)
+		f.refuse(s.NotBefore != nil, "notBefore", KindConflict, "Only a batch session has a start time.", hint)
+		f.refuse(s.Timeout != 0, "timeout", KindConflict, "Only a batch session has a timeout.", hint)
 		return
 	}
 	switch {
@@ -135,11 +130,9 @@ func (s Spec) validateBatch(f *findings, now time.Time) {
 	case s.NotBefore.After(now.Add(maxDuration)):
 		f.add("notBefore", KindInvalid, "The start time is more than 520 weeks away.", "Choose an earlier time.")
 	}
-	if s.Timeout < 0 || (s.Timeout > 0 && time.Duration(s.Timeout) < time.Second) ||
-		time.Duration(s.Timeout) > maxDuration {
-		f.add("timeout", KindInvalid, "The timeout is not between 1 s and 520 w.",
-			"Write a whole number with s, m, h, d or w, for example 30m, or leave it empty.")
-	}
+	f.refuse(s.Timeout != 0 && !plausible(s.Timeout, Duration(time.Second)), "timeout", KindInvalid,
+		"The timeout is not between 1 s and 520 w.",
+		"Write a whole number with s, m, h, d or w, for example 30m, or leave it empty.")
 }
 
 func (s Spec) validateEnv(f *findings) {
@@ -193,10 +186,9 @@ func (s Spec) validateResources(f *findings, limits Limits) {
 	case s.Resources.Shm > 0 && r.Shm >= r.Memory:
 		f.say("resources.shm", KindRange, Say("shmMax", Fill("amount", r.Memory.String())))
 	}
-	if s.Threads < 0 || s.Threads > MaxThreads {
-		f.add("threads", KindRange, fmt.Sprintf("%d is not between 1 and %d threads.", s.Threads, MaxThreads),
-			"Leave it at 0 for as many threads as CPUs.")
-	}
+	f.refuse(s.Threads < 0 || s.Threads > MaxThreads, "threads", KindRange,
+		fmt.Sprintf("%d is not between 1 and %d threads.", s.Threads, MaxThreads),
+		"Leave it at 0 for as many threads as CPUs.")
 }
 
 func (s Spec) validatePorts(f *findings) {

@@ -26,23 +26,23 @@ const (
 // it is counted.
 func (s Spec) validateQueue(f *findings) {
 	s.validateAccelerator(f)
-	if s.Cluster < 0 || s.Cluster > MaxCluster {
-		f.add("cluster", KindRange, fmt.Sprintf("%d is not between 1 and %d kernels.", s.Cluster, MaxCluster),
-			"Leave it empty for a single kernel.")
-	}
+	f.refuse(s.Cluster < 0 || s.Cluster > MaxCluster, "cluster", KindRange,
+		fmt.Sprintf("%d is not between 1 and %d kernels.", s.Cluster, MaxCluster),
+		"Leave it empty for a single kernel.")
 	if s.Priority != nil {
 		f.append(ValidatePriority(*s.Priority))
 	}
 	s.validateAfter(f)
-	if s.PendingTimeout != 0 && !plausible(s.PendingTimeout, Duration(time.Second)) {
-		f.add("pendingTimeout", KindRange, "The longest wait is not between 1 s and 520 w.",
-			"Write a whole number with s, m, h, d or w, for example 2h, or leave it empty to wait for ever.")
-	}
+	f.refuse(s.PendingTimeout != 0 && !plausible(s.PendingTimeout, Duration(time.Second)), "pendingTimeout", KindRange,
+		"The longest wait is not between 1 s and 520 w.",
+		"Write a whole number with s, m, h, d or w, for example 2h, or leave it empty to wait for ever.")
 	f.append(ValidateLabel(s.Label))
 	if s.Idle != nil {
 		*f = append(*f, s.Idle.Validate("idle")...)
 	}
-	s.validateCommitOnEnd(f)
+	f.refuse(s.CommitOnEnd < 0 || s.CommitOnEnd > MaxCommitOnEnd, "commitOnEnd", KindRange,
+		fmt.Sprintf("%d is not a number of images between 1 and %d.", s.CommitOnEnd, MaxCommitOnEnd),
+		"Write how many of the newest images to keep, or leave it empty to make none.")
 }
 
 func (s Spec) validateAccelerator(f *findings) {
@@ -56,12 +56,9 @@ func (s Spec) validateAccelerator(f *findings) {
 			"Write for example 0.5, 2, mig:1g.10gb or vram:12g, or leave it empty.")
 		return
 	}
-	switch {
-	case !s.MPS:
-	case s.Accelerator.Shares == 0 && s.Accelerator.Memory == 0:
-		f.add("mps", KindInvalid, "MPS shares a part of a device, and the session asks for none.",
-			"Ask for a share such as 0.5, or leave MPS out.")
-	}
+	f.refuse(s.MPS && s.Accelerator.Shares == 0 && s.Accelerator.Memory == 0, "mps", KindInvalid,
+		"MPS shares a part of a device, and the session asks for none.",
+		"Ask for a share such as 0.5, or leave MPS out.")
 }
 
 // ValidatePriority checks that a priority is from 0 to 100; nil where it is.
@@ -131,10 +128,9 @@ func (p IdlePolicy) Validate(path string) []FieldError {
 	bound("lifetime", p.Lifetime)
 	bound("network", p.Network)
 	bound("use.window", p.Use.Window)
-	if p.Use.Grace != 0 && !plausible(p.Use.Grace, Duration(time.Second)) {
-		f.add(path+"use.grace", KindInvalid, "The grace is not between 1 s and 520 w.",
-			"Write a whole number with s, m, h, d or w, for example 10m, or leave it empty.")
-	}
+	f.refuse(p.Use.Grace != 0 && !plausible(p.Use.Grace, Duration(time.Second)), path+"use.grace", KindInvalid,
+		"The grace is not between 1 s and 520 w.",
+		"Write a whole number with s, m, h, d or w, for example 10m, or leave it empty.")
 	thresholds := 0
 	for _, threshold := range []struct {
 		name  string

@@ -118,38 +118,21 @@ func (webListener) Addr() net.Addr { return &net.TCPAddr{} }
 // deadline that passes ends the connection for good.
 type webSocket struct {
 	*websocket.Conn
-	reader io.Reader // of the message that is being read; nil between two
+	reader io.Reader // of all messages
 }
 
 func newWebSocket(ws *websocket.Conn) *webSocket {
 	ws.SetReadLimit(maxWebMessage)
-	return &webSocket{Conn: ws}
+	return &webSocket{Conn: ws, reader: websocket.JoinMessages(ws, "")}
 }
 
 // Read implements net.Conn; one goroutine at a time.
 func (c *webSocket) Read(p []byte) (int, error) {
-	for {
-		if c.reader == nil {
-			kind, reader, err := c.NextReader()
-			if err != nil {
-				if websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) {
-					return 0, io.EOF
-				}
-				return 0, err
-			}
-			if kind != websocket.BinaryMessage {
-				return 0, errProtocol
-			}
-			c.reader = reader
-		}
-		n, err := c.reader.Read(p)
-		if errors.Is(err, io.EOF) {
-			c.reader, err = nil, nil
-		}
-		if n > 0 || err != nil || len(p) == 0 {
-			return n, err
-		}
+	n, err := c.reader.Read(p)
+	if websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) {
+		err = io.EOF
 	}
+	return n, err
 }
 
 // Write implements net.Conn; one goroutine at a time, which TLS sees to.
