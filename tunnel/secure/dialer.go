@@ -119,29 +119,14 @@ func (d *Dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 // one that worked, or the first one's error.
 func (c DialConfig) connectEither(ctx context.Context, web bool, protocol string,
 	check func(proven) error) (conn *tls.Conn, raw net.Conn, byWeb bool, err error) {
-	conn, raw, err = c.connectBy(ctx, web, protocol, check)
+	conn, raw, err = c.connect(ctx, web, protocol, check)
 	if err == nil || !c.Fallback || c.Address.Web || ctx.Err() != nil || !blocked(err) {
 		return conn, raw, web, err
 	}
-	if conn, raw, otherErr := c.connectBy(ctx, !web, protocol, check); otherErr == nil {
+	if conn, raw, otherErr := c.connect(ctx, !web, protocol, check); otherErr == nil {
 		return conn, raw, !web, nil
 	}
 	return nil, nil, web, err
-}
-
-// connectBy is connect by one of the two.
-func (c DialConfig) connectBy(ctx context.Context, web bool, protocol string,
-	check func(proven) error) (*tls.Conn, net.Conn, error) {
-	if c.Fallback && !web {
-		limited, cancel := context.WithTimeout(ctx, directTimeout)
-		defer cancel()
-		ctx = limited
-	}
-	address := c.Address
-	if web && !address.Web {
-		address.Web, address.Path = true, webPath
-	}
-	return c.connect(ctx, address, protocol, check)
 }
 
 // blocked reports whether an error may be the network's doing.
@@ -168,11 +153,18 @@ func (d *Dialer) move(old, moved string) error {
 	return nil
 }
 
-// connect opens a connection and makes the handshake of keys on it. raw is what
-// ends it at once.
-func (c DialConfig) connect(ctx context.Context, address Address, protocol string,
+// connect opens a connection, by WebSocket if web, and makes the handshake of keys
+// on it. raw is what ends it at once.
+func (c DialConfig) connect(ctx context.Context, web bool, protocol string,
 	check func(proven) error) (conn *tls.Conn, raw net.Conn, err error) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	address, limit := c.Address, handshakeTimeout
+	switch {
+	case c.Fallback && !web:
+		limit = directTimeout
+	case web && !address.Web:
+		address.Web, address.Path = true, webPath
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	below, raw, err := c.open(ctx, address)
 	if err != nil {

@@ -18,9 +18,10 @@ import (
 // course is the way of one placed session to its end: one goroutine, which
 // alone moves it, apart from Terminate, which stores the wish and interrupts.
 type course struct {
-	id    session.ID
-	poke  chan struct{} // of capacity 1: look at the record and the container
-	links *guests.Links
+	runner *Runner
+	id     session.ID
+	poke   chan struct{} // of capacity 1: look at the record and the container
+	links  *guests.Links
 
 	mu        sync.Mutex // guards everything below
 	interrupt context.CancelCauseFunc
@@ -38,8 +39,8 @@ func (r *Runner) Start(ctx context.Context, id session.ID) {
 	r.mu.Lock()
 	c, exists := r.courses[id]
 	if !exists {
-		c = &course{id: id, poke: make(chan struct{}, 1)}
-		c.links = r.config.Guests.Follow(id, listener{r, c})
+		c = &course{runner: r, id: id, poke: make(chan struct{}, 1)}
+		c.links = r.config.Guests.Follow(id, c)
 		r.courses[id] = c
 	}
 	r.mu.Unlock()
@@ -265,8 +266,8 @@ func (c *course) kills() (sum int) {
 	return sum
 }
 
-// ended reports whether the guest has told of the end of the batch command.
-func (c *course) ended() bool {
+// commandOver reports whether the guest has told of the end of the batch command.
+func (c *course) commandOver() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.told
@@ -279,29 +280,23 @@ func (c *course) heard() (oom int, trouble *session.Cause) {
 	return c.kills(), c.trouble
 }
 
-// listener hears what the guests of a course's session tell.
-type listener struct {
-	runner *Runner
-	course *course
+// Ended, and what follows, are what the guests of the session tell.
+func (c *course) Ended() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = true
 }
 
-func (l listener) Ended() {
-	l.course.mu.Lock()
-	defer l.course.mu.Unlock()
-	l.course.told = true
-}
-
-func (l listener) Changed() { pace.Signal(l.course.poke) }
+func (c *course) Changed() { pace.Signal(c.poke) }
 
 // OutOfMemory warns of processes that the kernel killed for memory while their
 // session goes on. count is of all of them in one of its kernels so far.
-func (l listener) OutOfMemory(kernel string, count int) {
-	r, c := l.runner, l.course
+func (c *course) OutOfMemory(kernel string, count int) {
 	count, news := c.sawOOM(kernel, count)
 	if !news {
 		return
 	}
-	records.Warn(r.config.Records, r.config.Log, c.id, func(d *records.Draft) {
+	records.Warn(c.runner.config.Records, c.runner.config.Log, c.id, func(d *records.Draft) {
 		what := "A process was killed"
 		if count > 1 {
 			what = fmt.Sprintf("%d processes were killed", count)
@@ -314,10 +309,9 @@ func (l listener) OutOfMemory(kernel string, count int) {
 
 // Trouble keeps trouble that the guest tells of. Once the session runs it
 // is a warning too.
-func (l listener) Trouble(cause session.Cause) {
-	r, c := l.runner, l.course
+func (c *course) Trouble(cause session.Cause) {
 	c.mu.Lock()
 	c.trouble = &cause
 	c.mu.Unlock()
-	records.Warn(r.config.Records, r.config.Log, c.id, func(d *records.Draft) { d.WarnOfTrouble(&cause) })
+	records.Warn(c.runner.config.Records, c.runner.config.Log, c.id, func(d *records.Draft) { d.WarnOfTrouble(&cause) })
 }

@@ -19,7 +19,7 @@ import (
 // machine was restarted, or the engine was stopped and took it along. A batch
 // command whose end the guest has told, or that succeeded, ended by itself.
 func (r *Runner) takenAway(c *course, s session.Session, number int, state *engine.State) *session.Cause {
-	if state == nil || (number == 0 && c.ended()) ||
+	if state == nil || (number == 0 && c.commandOver()) ||
 		(s.Spec.Type == session.Batch && !slices.Contains([]int{137, 143, 255}, state.ExitCode)) {
 		return nil
 	}

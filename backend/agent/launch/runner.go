@@ -77,7 +77,7 @@ func (r *Runner) Busy() int {
 // for memory. count is of all so far.
 func (r *Runner) OutOfMemory(id session.ID, kernel string, count int) {
 	if c := r.courseOf(id); c != nil {
-		listener{r, c}.OutOfMemory(kernel, count)
+		c.OutOfMemory(kernel, count)
 	}
 }
 

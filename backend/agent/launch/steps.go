@@ -101,19 +101,6 @@ func ofKernel(err error, s session.Session, number int) error {
 	return &named
 }
 
-// removeContainers undoes create: it removes whatever containers the session
-// has.
-func (l *launch) removeContainers(ctx context.Context) error {
-	if len(l.containers) == len(l.session.Kernels) {
-		var err error
-		for _, id := range l.containers {
-			err = errors.Join(err, l.runner.config.Engine.Remove(ctx, id))
-		}
-		return err
-	}
-	return l.removeAll(ctx)
-}
-
 func (l *launch) createNetwork(ctx context.Context) error {
 	return l.runner.networks.create(ctx, l.session)
 }
@@ -122,8 +109,8 @@ func (l *launch) undoNetwork(ctx context.Context) error {
 	return l.runner.networks.leave(ctx, l.runner.networks.of(l.session).Name, l.session.ID)
 }
 
-// removeAll removes every container of the session.
-func (l *launch) removeAll(ctx context.Context) error {
+// removeContainers undoes create: it removes every container of the session.
+func (l *launch) removeContainers(ctx context.Context) error {
 	states, err := l.runner.config.Engine.List(ctx)
 	if err != nil {
 		return err
