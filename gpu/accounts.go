@@ -99,13 +99,11 @@ func (s State) clone() State {
 	}
 	c.Rows = make([]*Row, len(s.Rows))
 	for i, r := range s.Rows {
-		row := *r
-		c.Rows[i] = &row
+		c.Rows[i] = new(*r)
 	}
 	c.Holders = make([]*Running, len(s.Holders))
 	for i, h := range s.Holders {
-		holder := *h
-		c.Holders[i] = &holder
+		c.Holders[i] = new(*h)
 	}
 	c.Buckets = make([]Bucket, len(s.Buckets))
 	for i, b := range s.Buckets {

@@ -190,8 +190,8 @@ func (e *Error) Error() string { return e.Message }
 
 // Waits says whether err is a refusal that may end by waiting.
 func Waits(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && (e.Code == CodeGrantUnavailable || e.Code == CodeGrantFragmented)
+	e, ok := errors.AsType[*Error](err)
+	return ok && (e.Code == CodeGrantUnavailable || e.Code == CodeGrantFragmented)
 }
 
 func invalid(message string) *Error { return &Error{Code: CodeRequestInvalid, Message: message} }

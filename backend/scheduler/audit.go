@@ -155,8 +155,7 @@ func (p *planner) audit() (refused []string) {
 		}
 		if wrong := a.accept(d.Session, d.Place.Total()); wrong != "" {
 			refused = append(refused, fmt.Sprintf("%s is not placed: %s", d.Session, wrong))
-			wait := waitFor(session.CodeWaitBooks, spoken(session.Say("booksWrong")))
-			d.Place, d.Wait = nil, &wait
+			d.Place, d.Wait = nil, new(waitFor(session.CodeWaitBooks, spoken(session.Say("booksWrong"))))
 		}
 	}
 	return refused

@@ -106,8 +106,7 @@ func (p *planner) estimate(line []*Request) {
 			return
 		}
 		if now.After(p.now) {
-			start := now.Truncate(every)
-			d.Wait.Start, d.Wait.Margin = &start, session.Duration((margin + every/2).Truncate(every))
+			d.Wait.Start, d.Wait.Margin = new(now.Truncate(every)), session.Duration((margin + every/2).Truncate(every))
 			p.lookAgain(p.now.Add(every))
 		}
 		if f, known := p.foresee(r.promised[len(r.promised)-1], &now, now); known {

@@ -192,8 +192,7 @@ func (r *room) take(q Request, grants []session.Grants, now time.Time) bool {
 	r.memory -= total.Memory
 	p := Promise{Session: q.Session, Name: q.Name, Owner: q.Owner, Grants: total, Kinds: q.Kinds}
 	if q.Timeout > 0 {
-		ends := now.Add(q.Timeout)
-		p.Ends = &ends
+		p.Ends = new(now.Add(q.Timeout))
 	}
 	r.promised = append(r.promised, p)
 	r.texts = nil

@@ -125,15 +125,20 @@ type Account struct {
 func (a *Account) Add(b Account) {
 	a.CPUMs += b.CPUMs
 	a.AllocCPUMs += b.AllocCPUMs
-	a.AllocGPUMs += b.AllocGPUMs
-	a.BusyGPUMs += b.BusyGPUMs
-	a.VRAMMiBMs += b.VRAMMiBMs
-	a.VRAMPeak = max(a.VRAMPeak, b.VRAMPeak)
-	a.EnergyDynamic += b.EnergyDynamic
-	a.EnergyIdle += b.EnergyIdle
-	a.CoveredMs += b.CoveredMs
-	a.EstimatedMs += b.EstimatedMs
-	a.GapMs += b.GapMs
+	a.DeviceUse.Add(b.DeviceUse)
+}
+
+// Add adds what was used besides.
+func (u *DeviceUse) Add(d DeviceUse) {
+	u.AllocGPUMs += d.AllocGPUMs
+	u.BusyGPUMs += d.BusyGPUMs
+	u.VRAMMiBMs += d.VRAMMiBMs
+	u.VRAMPeak = max(u.VRAMPeak, d.VRAMPeak)
+	u.EnergyDynamic += d.EnergyDynamic
+	u.EnergyIdle += d.EnergyIdle
+	u.CoveredMs += d.CoveredMs
+	u.EstimatedMs += d.EstimatedMs
+	u.GapMs += d.GapMs
 }
 
 // DeviceUse is what was used of a device, in separate counters. Covered,

@@ -103,8 +103,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // CodeOf returns the code of the first [Error] in err's chain, or "" where
 // there is none.
 func CodeOf(err error) Code {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return ""
@@ -113,8 +112,7 @@ func CodeOf(err error) Code {
 // AsError returns the first [Error] in err's chain. An error of another type is
 // wrapped under the given code with its own text as the message.
 func AsError(err error, code Code) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return &Error{Code: code, Message: err.Error(), Err: err}

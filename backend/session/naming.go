@@ -82,8 +82,7 @@ func (r NameRule) Check(name string) *FieldError {
 	default:
 		return nil
 	}
-	wrong := Fault("name", KindInvalid, said)
-	return &wrong
+	return new(Fault("name", KindInvalid, said))
 }
 
 // SecretPattern marks a variable's name as that of a secret, in any case of its

@@ -48,8 +48,7 @@ func (s Spec) validateQueue(f *findings) {
 func (s Spec) validateAccelerator(f *findings) {
 	if err := s.Accelerator.Validate(); err != nil {
 		message := err.Error()
-		var e *gpu.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*gpu.Error](err); ok {
 			message = e.Message
 		}
 		f.add("accelerator", KindInvalid, message,

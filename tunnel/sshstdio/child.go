@@ -69,11 +69,10 @@ func (c *child) end(now bool) {
 
 // exitCode is ssh's, or -1 if it ended by a signal. It is read after done.
 func (c *child) exitCode() int {
-	var exit *exec.ExitError
-	switch {
-	case errors.As(c.err, &exit):
+	if exit, ok := errors.AsType[*exec.ExitError](c.err); ok {
 		return exit.ExitCode()
-	case c.err != nil:
+	}
+	if c.err != nil {
 		return -1
 	}
 	return 0

@@ -90,8 +90,7 @@ func (r *Remote) stream(ctx context.Context, command []string, stdin io.Reader,
 		c.settle(lastWords) // for its messages
 		select {
 		case err := <-feeding:
-			var reading *readError
-			if errors.As(err, &reading) {
+			if reading, ok := errors.AsType[*readError](err); ok {
 				return "", 0, reading.err
 			}
 		default: // the command did not want all of it

@@ -113,7 +113,7 @@ func (b *Books) sumDevices(span session.AccountSpan, now time.Time, sums map[acc
 			default:
 				key.session = session.ID(row.Session)
 			}
-			addUse(&sumAt(sums, key).DeviceUse, row.Counters)
+			sumAt(sums, key).DeviceUse.Add(useOf(row.Counters))
 		}
 	})
 }
@@ -151,14 +151,9 @@ func sumAt(sums map[accountKey]*session.Account, key accountKey) *session.Accoun
 	return sums[key]
 }
 
-func addUse(use *session.DeviceUse, c gpu.Counters) {
-	use.AllocGPUMs += c.AllocGPUMs
-	use.BusyGPUMs += c.BusyGPUMs
-	use.VRAMMiBMs += int64(c.VRAM.Per(gpu.MiB)) // whole MiB × milliseconds fit in 64 bits
-	use.VRAMPeak = max(use.VRAMPeak, c.VRAMPeak)
-	use.EnergyDynamic += c.EnergyDyn
-	use.EnergyIdle += c.EnergyIdle
-	use.CoveredMs += c.CoveredMs
-	use.EstimatedMs += c.EstimatedMs
-	use.GapMs += c.GapMs
+// useOf is what counters counted. Whole MiB × milliseconds fit in 64 bits.
+func useOf(c gpu.Counters) session.DeviceUse {
+	return session.DeviceUse{AllocGPUMs: c.AllocGPUMs, BusyGPUMs: c.BusyGPUMs, VRAMMiBMs: int64(c.VRAM.Per(gpu.MiB)),
+		VRAMPeak: c.VRAMPeak, EnergyDynamic: c.EnergyDyn, EnergyIdle: c.EnergyIdle, CoveredMs: c.CoveredMs,
+		EstimatedMs: c.EstimatedMs, GapMs: c.GapMs}
 }

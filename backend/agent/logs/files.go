@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 )
 
@@ -110,12 +109,12 @@ func (r *rotating) discard() {
 
 // keptLog reads a kept log line by line, with or without its timestamps.
 type keptLog struct {
-	closers []io.Closer
-	lines   *bufio.Reader
-	skip    int
-	stamps  bool
-	rest    []byte // of the line being read
-	inLine  bool   // the next piece goes on with a line
+	files  []*os.File // oldest first
+	lines  *bufio.Reader
+	skip   int
+	stamps bool
+	rest   []byte // of the line being read
+	inLine bool   // the next piece goes on with a line
 }
 
 func (k *keptLog) Read(p []byte) (int, error) {
@@ -146,51 +145,40 @@ func (k *keptLog) Read(p []byte) (int, error) {
 
 func (k *keptLog) Close() error {
 	var err error
-	for _, c := range k.closers {
-		err = errors.Join(err, c.Close())
+	for _, file := range k.files {
+		err = errors.Join(err, file.Close())
 	}
 	return err
 }
 
-// countLines counts the lines of the files that exist; a last line without its
-// end counts.
-func countLines(paths ...string) (int, error) {
-	count := 0
-	for _, path := range paths {
-		file, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		n, err := countIn(file)
-		file.Close() //nolint:errcheck // only read
-		if err != nil {
-			return 0, err
-		}
-		count += n
-	}
-	return count, nil
+// lineCount counts the lines that are written to it; a last one without its end
+// counts.
+type lineCount struct {
+	ended int
+	open  int // 1 within a line
 }
 
-func countIn(r io.Reader) (int, error) {
-	buffer := make([]byte, 64<<10)
-	count, last := 0, byte('\n')
-	for {
-		n, err := r.Read(buffer)
-		count += bytes.Count(buffer[:n], []byte{'\n'})
-		if n > 0 {
-			last = buffer[n-1]
+func (c *lineCount) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		c.ended += bytes.Count(p, []byte{'\n'})
+		if c.open = 1; p[len(p)-1] == '\n' {
+			c.open = 0
 		}
-		if errors.Is(err, io.EOF) {
-			if last != '\n' {
-				count++
-			}
-			return count, nil
+	}
+	return len(p), nil
+}
+
+// countLines counts the lines of files, which it reads from their beginning and
+// leaves there.
+func countLines(files []*os.File) (int, error) {
+	var count lineCount
+	for _, file := range files {
+		if _, err := io.Copy(&count, file); err != nil {
+			return 0, err
 		}
-		if err != nil {
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			return 0, err
 		}
 	}
+	return count.ended + count.open, nil
 }

@@ -198,26 +198,23 @@ func (l *Logs) openKept(id session.ID, opts session.LogOptions) (io.ReadCloser, 
 	if err != nil {
 		return nil, logError(err)
 	}
-	kept := &keptLog{closers: []io.Closer{newer}}
+	kept := &keptLog{files: []*os.File{newer}, stamps: opts.Timestamps}
 	readers := []io.Reader{newer}
 	if older, err := os.Open(path + ".1"); err == nil {
-		kept.closers = append(kept.closers, older)
-		readers = []io.Reader{older, newer}
+		kept.files, readers = []*os.File{older, newer}, []io.Reader{older, newer}
 	}
 	if dropped, err := os.ReadFile(path + ".dropped"); err == nil && opts.Tail == 0 {
 		note := fmt.Sprintf("- [slipway: %s bytes of this output were not kept]\n", dropped)
 		readers = append([]io.Reader{strings.NewReader(note)}, readers...)
 	}
-	skip := 0
 	if opts.Tail > 0 {
-		lines, err := countLines(path+".1", path)
+		lines, err := countLines(kept.files)
 		if err != nil {
 			kept.Close() //nolint:errcheck // the first error says more
 			return nil, logError(err)
 		}
-		skip = max(0, lines-opts.Tail)
+		kept.skip = max(0, lines-opts.Tail)
 	}
 	kept.lines = bufio.NewReaderSize(io.MultiReader(readers...), 64<<10)
-	kept.skip, kept.stamps = skip, opts.Timestamps
 	return kept, nil
 }

@@ -79,8 +79,7 @@ func (q *Queue) request(s session.Session) (scheduler.Request, error) {
 		if s.Spec.NotBefore != nil && s.Spec.NotBefore.After(from) {
 			from = *s.Spec.NotBefore
 		}
-		deadline := from.Add(time.Duration(s.Spec.PendingTimeout))
-		asks.Deadline = &deadline
+		asks.Deadline = new(from.Add(time.Duration(s.Spec.PendingTimeout)))
 	}
 	for _, id := range s.DependsOn {
 		other, err := q.config.Records.Get(id)

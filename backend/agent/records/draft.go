@@ -55,8 +55,7 @@ func (d *Draft) To(status session.Status) error {
 		d.ScheduledAt = nil
 	}
 	if status.Terminal() {
-		at := d.ended(d.ID)
-		d.TerminatedAt = &at
+		d.TerminatedAt = new(d.ended(d.ID))
 	}
 	return d.save()
 }

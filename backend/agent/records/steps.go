@@ -11,21 +11,14 @@ import (
 
 // Enter moves a session into a stage and opens its row.
 func (d *Draft) Enter(phase session.PhaseName) error {
-	switch {
-	case d.Status == session.Scheduled:
-		if err := d.Begin(session.PhasePrepare, session.Prepared); err != nil {
-			return err
-		}
-		return d.To(session.Preparing)
-	case d.Status == session.Prepared:
-		if err := d.Begin(session.PhaseStart, session.Running); err != nil {
-			return err
-		}
-		return d.To(session.Creating)
-	case phase == session.PhasePrepare:
-		return d.Begin(session.PhasePrepare, session.Prepared)
+	before, within, after := session.Scheduled, session.Preparing, session.Prepared
+	if phase == session.PhaseStart {
+		before, within, after = session.Prepared, session.Creating, session.Running
 	}
-	return d.Begin(session.PhaseStart, session.Running)
+	if err := d.Begin(phase, after); err != nil || d.Status != before {
+		return err
+	}
+	return d.To(within)
 }
 
 // Prepared moves a session whose image is there to CREATING.
