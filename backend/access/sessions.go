@@ -3,10 +3,13 @@ package access
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"slipway/backend/session"
+	"slipway/gpu"
 )
 
 func (v *view) Machine(ctx context.Context) (session.Machine, error) {
@@ -133,3 +136,179 @@ func (v *view) List(ctx context.Context, filter session.Filter) ([]session.Sessi
 
 // anothers reports whether a session is not shown to whoever asks.
 func (v *view) anothers(s session.Session) bool { return !v.all && s.Owner != v.who.Owner }
+
+// anothers is what stands in the place of the names of what is others'.
+const anothers = "another person's session"
+
+// outside is the name of programs that are no session's: what people run outside
+// of Slipway on the machine is not for its users to know.
+const outside = "a program outside Slipway"
+
+// ListDirectories implements [session.Host]. A user sees the folders that are
+// open to them, as if the machine had nothing else.
+func (v *view) ListDirectories(ctx context.Context, at string) (session.DirectoryListing, error) {
+	if v.all {
+		listing, err := v.agent.ListDirectories(ctx, at)
+		v.note("ListDirectories", "", at, err)
+		return listing, err
+	}
+	folders := v.inner.Allowance(v.who.Owner).Folders
+	if at == "" || path.Clean(at) == "/" {
+		listing := session.DirectoryListing{Path: "/", Entries: []session.DirectoryEntry{}}
+		for _, folder := range slices.Sorted(slices.Values(folders)) {
+			listing.Entries = append(listing.Entries, session.DirectoryEntry{Name: folder[1:], Writable: true})
+		}
+		return listing, nil
+	}
+	if at = path.Clean(at); slices.Contains(folders, at) {
+		return session.DirectoryListing{Path: at, Parent: "/", Entries: []session.DirectoryEntry{}}, nil
+	}
+	err := session.NewError(session.CodeFileNotFound, "You may not use that directory, or it does not exist.",
+		"Choose one that is listed.")
+	v.note("ListDirectories", "", at, err)
+	return session.DirectoryListing{}, err
+}
+
+func (v *view) Devices(ctx context.Context) (session.DeviceBoard, error) {
+	board, err := v.agent.Devices(ctx)
+	return v.board(board), err
+}
+
+// board takes the names of what is others' out of a board, which is not
+// changed.
+func (v *view) board(b session.DeviceBoard) session.DeviceBoard {
+	if v.all {
+		return b
+	}
+	b.Devices = slices.Clone(b.Devices)
+	for i := range b.Devices {
+		holders := slices.Clone(b.Devices[i].Holders)
+		for k, h := range holders {
+			switch {
+			case h.PID != 0:
+				h.Name, h.Owner, h.PID = outside, "", 0
+			case h.Owner != v.who.Owner:
+				h.Session, h.Name, h.Owner = "", anothers, ""
+			}
+			holders[k] = h
+		}
+		b.Devices[i].Holders = holders
+	}
+	return b
+}
+
+// Accounts implements [session.Accelerators]. What others used is summed up, so
+// that what a device counted is still all there.
+func (v *view) Accounts(ctx context.Context, span session.AccountSpan) ([]session.Account, error) {
+	rows, err := v.agent.Accounts(ctx, span)
+	if v.all {
+		return rows, err
+	}
+	type slot struct {
+		start  time.Time
+		device gpu.UUID
+	}
+	sums := map[slot]int{}
+	told := make([]session.Account, 0, len(rows))
+	for _, row := range rows {
+		if row.Owner == v.who.Owner || row.Session == "" && row.Owner == "" {
+			told = append(told, row)
+			continue
+		}
+		row.Session, row.Name, row.Owner, row.Label = "", anothers, "", ""
+		at := slot{row.Start, row.Device}
+		if i, known := sums[at]; known {
+			told[i].Add(row)
+			continue
+		}
+		sums[at] = len(told)
+		told = append(told, row)
+	}
+	return told, err
+}
+
+// Watch implements [session.Activity]. Events about what is others' do not come.
+func (v *view) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
+	mine := map[session.ID]bool{}
+	return v.agent.Watch(ctx, after, func(e session.Event) error {
+		told, err := v.event(ctx, mine, e)
+		if err != nil || told == nil {
+			return err
+		}
+		return fn(*told)
+	})
+}
+
+// event is e as it is told; nil where it is not. mine caches which sessions are
+// one's own.
+func (v *view) event(ctx context.Context, mine map[session.ID]bool, e session.Event) (*session.Event, error) {
+	switch {
+	case e.Reset != nil:
+		reset, err := v.reset(ctx, *e.Reset)
+		if err != nil {
+			return nil, err
+		}
+		e.Reset = &reset
+	case e.Session != nil:
+		if v.anothers(*e.Session) {
+			return nil, nil
+		}
+	case e.Removed != nil:
+		if !v.all && e.Owner != v.who.Owner {
+			return nil, nil
+		}
+		delete(mine, *e.Removed)
+	case e.Machine != nil:
+		machine := v.machine(*e.Machine)
+		e.Machine = &machine
+	case e.Devices != nil:
+		board := v.board(*e.Devices)
+		e.Devices = &board
+	case e.Usage != nil:
+		if e.Usage = v.usage(ctx, mine, e.Usage); len(e.Usage) == 0 {
+			return nil, nil
+		}
+	default: // of a kind that nobody has said who may see
+		if !v.all {
+			return nil, nil
+		}
+	}
+	return &e, nil
+}
+
+// reset is the whole state as it is shown. The newest sessions of all may hold
+// few of one's own, so these are asked for.
+func (v *view) reset(ctx context.Context, r session.Reset) (session.Reset, error) {
+	r.Machine = v.machine(r.Machine)
+	if r.Devices != nil {
+		board := v.board(*r.Devices)
+		r.Devices = &board
+	}
+	if v.all {
+		return r, nil
+	}
+	r.Sessions = nil
+	for _, filter := range []session.Filter{{Live: true}, {Finished: true, Limit: session.ResetFinished}} {
+		list, err := v.List(ctx, filter)
+		if err != nil {
+			return r, err
+		}
+		r.Sessions = append(r.Sessions, list...)
+	}
+	return r, nil
+}
+
+// usage is the samples of one's own sessions.
+func (v *view) usage(ctx context.Context, mine map[session.ID]bool, samples []session.Usage) []session.Usage {
+	if v.all {
+		return samples
+	}
+	return slices.DeleteFunc(slices.Clone(samples), func(u session.Usage) bool {
+		own, known := mine[u.Session]
+		if !known {
+			own = v.own(ctx, u.Session) == nil
+			mine[u.Session] = own
+		}
+		return !own
+	})
+}

@@ -18,8 +18,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -212,4 +218,144 @@ func (c DialConfig) open(ctx context.Context, address Address) (below, raw net.C
 		return nil, nil, err
 	}
 	return newWebSocket(ws), raw, nil
+}
+
+// DefaultPort is where an agent listens unless told otherwise.
+const DefaultPort = 7442
+
+// webPath is where the listener's WebSocket is.
+const webPath = "/slipway/1"
+
+// Address is where a listener is found.
+type Address struct {
+	Host string
+	Port int
+	Web  bool   // by WebSocket
+	Path string // of the WebSocket, where a proxy in front of the listener wants another
+}
+
+// ParseAddress reads "host", "host:port", "tls://host:port" or
+// "wss://host:port/path". A wss address without a port means 443.
+func ParseAddress(text string) (Address, error) {
+	invalid := tunnel.NewFault(tunnel.CodeConnectInvalid, "The address of the agent is invalid.",
+		"Use for example lab.example.org:7442, or wss://lab.example.org where only HTTPS passes.", nil)
+	text = strings.TrimSpace(text)
+	if !strings.Contains(text, "://") {
+		if strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "[") { // an IPv6 address
+			text = "[" + text + "]"
+		}
+		text = "tls://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !validHost(u.Hostname()) ||
+		!webPaths.MatchString(u.Path) {
+		return Address{}, invalid
+	}
+	a := Address{Host: u.Hostname(), Port: DefaultPort}
+	switch u.Scheme {
+	case "tls":
+		if u.Path != "" && u.Path != "/" {
+			return Address{}, invalid
+		}
+	case "wss":
+		a.Web, a.Port, a.Path = true, 443, u.Path
+		if a.Path == "" || a.Path == "/" {
+			a.Path = webPath
+		}
+	default:
+		return Address{}, invalid
+	}
+	if port := u.Port(); port != "" {
+		a.Port, err = strconv.Atoi(port)
+		if err != nil || a.Port < 1 || a.Port > 65535 {
+			return Address{}, invalid
+		}
+	}
+	return a, nil
+}
+
+var (
+	hostNames = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,252}$`)
+	webPaths  = regexp.MustCompile(`^(/[A-Za-z0-9._~/-]{0,200})?$`)
+)
+
+func validHost(name string) bool {
+	if strings.Contains(name, ":") {
+		_, err := netip.ParseAddr(name)
+		return err == nil
+	}
+	return hostNames.MatchString(name)
+}
+
+// hostPort is the address for net.Dial.
+func (a Address) hostPort() string { return net.JoinHostPort(a.Host, strconv.Itoa(a.Port)) }
+
+// String is the address as ParseAddress reads it.
+func (a Address) String() string {
+	if !a.Web {
+		return strings.ReplaceAll(a.hostPort(), "%", "%25") // of a zone
+	}
+	return a.url().String()
+}
+
+func (a Address) url() *url.URL {
+	return &url.URL{Scheme: "wss", Host: a.hostPort(), Path: a.Path}
+}
+
+func notPaired() *tunnel.Fault {
+	return tunnel.NewFault(tunnel.CodeNotPaired,
+		"This computer is not paired with the agent, or its access was revoked.",
+		"Run slipway agent pair on the agent's machine to get a pairing code.", ErrUnknownClient)
+}
+
+func busy() *tunnel.Fault {
+	return tunnel.NewFault(tunnel.CodeUnreachable, "This computer has too many connections to the agent.",
+		"Close another Slipway on this computer and try again.", errBusyClient)
+}
+
+// connectFault explains why a connection could not be made.
+func connectFault(ctx context.Context, address string, err error) error {
+	var already *tunnel.Fault
+	var key *KeyError
+	var unresolved *net.DNSError
+	var notTLS tls.RecordHeaderError
+	code, message, hint := tunnel.CodeUnreachable, fmt.Sprintf("The connection to %s failed.", address),
+		"Check that the agent runs there and listens at this address."
+	switch {
+	case errors.As(err, &already):
+		return err
+	case errors.As(err, &key):
+		code, message = tunnel.CodeConnectHostKey, "The agent's key is not the one that was paired."
+		hint = "If the agent was set up again, pair again. Otherwise another machine may be answering."
+	case errors.Is(err, context.Canceled):
+		code, message, hint = tunnel.CodeConnectAuth, "Connecting was cancelled.", ""
+	case errors.As(err, &unresolved):
+		message, hint = "The agent's host name was not found.",
+			"Check the spelling, and whether the name needs a VPN."
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), ctx.Err() != nil,
+		isTimeout(err):
+		message = "The agent did not answer in time."
+		hint = "Check that its machine is on and that this computer is in the right network or VPN."
+	case errors.Is(err, syscall.ECONNREFUSED):
+		message = "The machine answers, but no agent listens on that port."
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		message, hint = "The machine cannot be reached.", "Check that this computer is in the right network or VPN."
+	case isAlert(err), errors.As(err, &notTLS), errors.Is(err, errProtocol), errors.Is(err, errCertificate):
+		code = tunnel.CodeConnectVersion
+		message = "What answers there is not a Slipway agent, or its version does not match."
+		hint = "Check the address and port, and upgrade the older side."
+	}
+	return tunnel.NewFault(code, message, hint, err)
+}
+
+// isAlert reports whether the peer ended the handshake because it did not like
+// what it saw.
+func isAlert(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "remote error"
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
 }

@@ -15,75 +15,64 @@ import (
 // reason recognizes a failure by the messages of ssh, which are in English and
 // have been the same for many years.
 type reason struct {
-	pattern *regexp.Regexp
-	code    string
-	message string
-	hint    string
-	asks    bool // a silent connection failed so only because it may not ask
+	code          string
+	message, hint string
+	asks          bool // a silent connection failed so only because it may not ask
+	pattern       *regexp.Regexp
 }
 
 // reasons are tried in order: what went wrong at a jump host comes before what
 // it did to the connection behind it.
 var reasons = []reason{
-	{pattern: regexp.MustCompile(`REMOTE HOST IDENTIFICATION HAS CHANGED|Host key for .* has changed`),
-		code:    tunnel.CodeConnectHostKey,
-		message: "The host key has changed.",
-		hint: "If the machine was set up anew, remove its old key with ssh-keygen -R and connect again; if not, " +
-			"somebody may be in between."},
-	{pattern: regexp.MustCompile(`Host key verification failed|host key is known for|authenticity of host`),
-		code: tunnel.CodeConnectHostKey, asks: true,
-		message: "The host key is unknown or was not confirmed.",
-		hint:    "Compare the fingerprint with what the machine's administrator says, and confirm it."},
-	{pattern: regexp.MustCompile(`Too many authentication failures`), code: tunnel.CodeConnectAuth,
-		message: "The host refused to try more keys.",
-		hint:    "Name the right key for this host with IdentityFile and IdentitiesOnly yes in ~/.ssh/config."},
-	{pattern: regexp.MustCompile(`(?i)password change required|password has expired|must change your password`),
-		code:    tunnel.CodeConnectAuth,
-		message: "The host requires a new password.",
-		hint:    "Log in once with ssh in a terminal and change it there."},
-	{pattern: regexp.MustCompile(
-		`Permission denied|Authentication failed|No more authentication methods|sign_and_send_pubkey`),
-		code: tunnel.CodeConnectAuth, asks: true,
-		message: "The host did not accept the login.",
-		hint:    "Check the user name, and that ssh to this host works in a terminal."},
-	{pattern: regexp.MustCompile(`Could not resolve hostname|Name or service not known|nodename nor servname`),
-		code:    tunnel.CodeUnreachable,
-		message: "The host name was not found.",
-		hint:    "Check the spelling, and whether the name needs a VPN or a Host entry in ~/.ssh/config."},
-	{pattern: regexp.MustCompile(
-		`(?i)Bad configuration option|Bad owner or permissions|bad configuration options|keyword .* extra arguments|` +
-			`missing argument`), code: tunnel.CodeConnectInvalid,
-		message: "The ssh configuration of this computer has an error.",
-		hint:    "Run ssh to this host in a terminal and fix what it reports."},
-	{pattern: regexp.MustCompile(`Connection refused`), code: tunnel.CodeUnreachable,
-		message: "The host answers, but no ssh server listens on that port.",
-		hint:    "Check the port, and that the ssh server runs."},
-	{pattern: regexp.MustCompile(
-		`Connection timed out|Operation timed out|No route to host|Network is unreachable|Host is down`),
-		code:    tunnel.CodeUnreachable,
-		message: "The host cannot be reached.",
-		hint:    "Check that it is on and that this computer is in the right network or VPN."},
-	{pattern: regexp.MustCompile(`no matching .* found|Unable to negotiate`), code: tunnel.CodeConnectVersion,
-		message: "This computer's ssh and the host's have no encryption algorithm in common.",
-		hint:    "Update the older one, or allow its algorithms for this host in ~/.ssh/config."},
-	{pattern: regexp.MustCompile(`administratively prohibited|stdio forwarding failed|open failed`),
-		code:    tunnel.CodeUnreachable,
-		message: "The jump host does not forward the connection.",
-		hint:    "Ask its administrator whether TCP forwarding is allowed."},
-	{pattern: regexp.MustCompile(
-		`(?i)allows sftp connections only|account is (currently )?not available|shell request failed|exec request ` +
-			`failed|PTY allocation request failed|This account`), code: tunnel.CodeUnreachable,
-		message: "The account is not allowed to run programs on the host.",
-		hint:    "Ask for an account with a login shell."},
-	{pattern: regexp.MustCompile(`is not recognized as`), code: tunnel.CodeUnreachable,
-		message: "The host does not run Linux or Unix, or has an unusual login shell.",
-		hint:    "Use a host with Linux."},
-	{pattern: regexp.MustCompile(
-		`kex_exchange_identification|Connection (closed|reset) by|banner exchange|Broken pipe|client_loop|Software ` +
-			`caused connection abort`), code: tunnel.CodeUnreachable,
-		message: "The host closed the connection.",
-		hint: "It may be overloaded, block this computer after failed logins, or not be an ssh server; try again " +
-			"in a few minutes."},
+	{tunnel.CodeConnectHostKey, "The host key has changed.",
+		"If the machine was set up anew, remove its old key with ssh-keygen -R and connect again; if " +
+			"not, somebody may be in between.", false,
+		regexp.MustCompile(`REMOTE HOST IDENTIFICATION HAS CHANGED|Host key for .* has changed`)},
+	{tunnel.CodeConnectHostKey, "The host key is unknown or was not confirmed.",
+		"Compare the fingerprint with what the machine's administrator says, and confirm it.", true,
+		regexp.MustCompile(`Host key verification failed|host key is known for|authenticity of host`)},
+	{tunnel.CodeConnectAuth, "The host refused to try more keys.",
+		"Name the right key for this host with IdentityFile and IdentitiesOnly yes in ~/.ssh/config.", false,
+		regexp.MustCompile(`Too many authentication failures`)},
+	{tunnel.CodeConnectAuth, "The host requires a new password.",
+		"Log in once with ssh in a terminal and change it there.", false,
+		regexp.MustCompile(`(?i)password change required|password has expired|must change your password`)},
+	{tunnel.CodeConnectAuth, "The host did not accept the login.",
+		"Check the user name, and that ssh to this host works in a terminal.", true,
+		regexp.MustCompile(`Permission denied|Authentication failed|No more authentication methods|` +
+			`sign_and_send_pubkey`)},
+	{tunnel.CodeUnreachable, "The host name was not found.",
+		"Check the spelling, and whether the name needs a VPN or a Host entry in ~/.ssh/config.", false,
+		regexp.MustCompile(`Could not resolve hostname|Name or service not known|nodename nor servname`)},
+	{tunnel.CodeConnectInvalid, "The ssh configuration of this computer has an error.",
+		"Run ssh to this host in a terminal and fix what it reports.", false,
+		regexp.MustCompile(`(?i)Bad configuration option|Bad owner or permissions|bad configuration options|` +
+			`keyword .* extra arguments|missing argument`)},
+	{tunnel.CodeUnreachable, "The host answers, but no ssh server listens on that port.",
+		"Check the port, and that the ssh server runs.", false,
+		regexp.MustCompile(`Connection refused`)},
+	{tunnel.CodeUnreachable, "The host cannot be reached.",
+		"Check that it is on and that this computer is in the right network or VPN.", false,
+		regexp.MustCompile(`Connection timed out|Operation timed out|No route to host|` +
+			`Network is unreachable|Host is down`)},
+	{tunnel.CodeConnectVersion, "This computer's ssh and the host's have no encryption algorithm in common.",
+		"Update the older one, or allow its algorithms for this host in ~/.ssh/config.", false,
+		regexp.MustCompile(`no matching .* found|Unable to negotiate`)},
+	{tunnel.CodeUnreachable, "The jump host does not forward the connection.",
+		"Ask its administrator whether TCP forwarding is allowed.", false,
+		regexp.MustCompile(`administratively prohibited|stdio forwarding failed|open failed`)},
+	{tunnel.CodeUnreachable, "The account is not allowed to run programs on the host.",
+		"Ask for an account with a login shell.", false,
+		regexp.MustCompile(`(?i)allows sftp connections only|account is (currently )?not available|` +
+			`shell request failed|exec request failed|PTY allocation request failed|This account`)},
+	{tunnel.CodeUnreachable, "The host does not run Linux or Unix, or has an unusual login shell.",
+		"Use a host with Linux.", false,
+		regexp.MustCompile(`is not recognized as`)},
+	{tunnel.CodeUnreachable, "The host closed the connection.",
+		"It may be overloaded, block this computer after failed logins, or not be an ssh server; try " +
+			"again in a few minutes.", false,
+		regexp.MustCompile(`kex_exchange_identification|Connection (closed|reset) by|banner exchange|` +
+			`Broken pipe|client_loop|Software caused connection abort`)},
 }
 
 const hintTerminal = "Run ssh to this host in a terminal to see what happens."
