@@ -122,21 +122,6 @@ func (p agentCommands) runAgent(ctx context.Context, opts AgentOptions, quiet bo
 	return unlessStopped(ctx, p.Agent(ctx, opts))
 }
 
-// here wraps the work of a command that is about the agent of this machine
-// rather than about the control plane.
-func (p agentCommands) here(work func(ctx context.Context, home place.Home) error) func(*cobra.Command,
-	[]string) error {
-	return func(cmd *cobra.Command, _ []string) error {
-		ctx, cancel := interruptible(cmd.Context())
-		defer cancel()
-		home, err := place.FindHome(p.Env)
-		if err != nil {
-			return err
-		}
-		return work(ctx, home)
-	}
-}
-
 // atDaemon wraps the work of a command that asks the agent of this machine.
 func (p agentCommands) atDaemon(work func(context.Context, *daemon.Client) error) func(*cobra.Command,
 	[]string) error {

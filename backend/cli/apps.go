@@ -114,9 +114,7 @@ Slipway. slipway apps lists ports that closed with Slipway.`,
 		}
 		p.tellDoor(opened.App)
 		if !opened.Windowed && !printOnly && p.output == outputTable && p.onDesktop() {
-			if err := p.openBrowser(ctx, c, opened.URL); err != nil {
-				p.notice("The browser could not be opened: %v.", err)
-			}
+			p.showBrowser(ctx, c, opened.URL)
 		}
 		return p.print(opened, func(w io.Writer) { fmt.Fprintln(w, opened.URL) })
 	})
@@ -191,6 +189,15 @@ func (p *program) openBrowser(ctx context.Context, c *caller, address string) er
 	return startBrowser(file)
 }
 
+// showBrowser does the same, or tells why it cannot.
+func (p *program) showBrowser(ctx context.Context, c *caller, address string) (shown bool) {
+	err := p.openBrowser(ctx, c, address)
+	if err != nil {
+		p.notice("The browser could not be opened: %v.", err)
+	}
+	return err == nil
+}
+
 // forwardPage goes on to an address. What is left of it is a code that is used up.
 var forwardPage = template.Must(template.New("forward").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="referrer" content="no-referrer">
@@ -236,12 +243,8 @@ func (p *program) begun(ctx context.Context, home place.Home, ready Ready, open 
 		return &caller{c, p}, err
 	}
 	if open {
-		c, err := connect()
-		if err == nil {
-			err = p.openBrowser(ctx, c, ready.LoginURL)
-		}
-		if err != nil {
-			p.notice("The browser could not be opened: %v.", err)
+		if c, err := connect(); err == nil {
+			p.showBrowser(ctx, c, ready.LoginURL)
 		}
 	}
 	if p.asksForLogins() {
@@ -306,12 +309,8 @@ func (p terminalCommands) openPage(ctx context.Context, c *caller, path string, 
 		return err
 	}
 	login.URL += "&next=" + url.QueryEscape(path)
-	if !print {
-		err := p.openBrowser(ctx, c, login.URL)
-		if err == nil {
-			return nil
-		}
-		p.notice("The browser could not be opened: %v.", err)
+	if !print && p.showBrowser(ctx, c, login.URL) {
+		return nil
 	}
 	return p.print(login, func(w io.Writer) { fmt.Fprintln(w, login.URL) })
 }

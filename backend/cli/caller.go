@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -99,8 +98,7 @@ func ended(s api.Session) bool { return s.Status.Terminal() }
 // name of the newest finished one, or a beginning of an id that only one has.
 func (c *caller) find(ctx context.Context, ref string) (api.Session, error) {
 	found, err := route.Session.At(ref).Ask(ctx, c)
-	var refused *client.Refused
-	if err == nil || !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+	if err == nil || !isNotFound(err) {
 		return found, err
 	}
 	all, err := route.Sessions.With("state", "all").Ask(ctx, c)

@@ -272,3 +272,18 @@ func (p *program) completeArgument(cmd *cobra.Command, args []string, word strin
 	}
 	return nil, cobra.ShellCompDirectiveDefault
 }
+
+// here wraps the work of a command that is about this machine rather than about
+// a control plane, whether one runs or not.
+func (p *program) here(work func(ctx context.Context, home place.Home) error) func(*cobra.Command,
+	[]string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := interruptible(cmd.Context())
+		defer cancel()
+		home, err := place.FindHome(p.Env)
+		if err != nil {
+			return err
+		}
+		return work(ctx, home)
+	}
+}

@@ -105,7 +105,6 @@ func (p *program) finish(err error) int {
 func describe(err error) (session.Error, int) {
 	var told *client.Refused
 	var own *failure
-	var start *client.StartError
 	var about *session.Error
 	switch {
 	case errors.As(err, &told):
@@ -113,12 +112,13 @@ func describe(err error) (session.Error, int) {
 	case errors.As(err, &own):
 		return own.problem, own.exit
 	case errors.As(err, &about):
+		if errors.Is(err, client.ErrNotStarted) {
+			return *about, ExitUnavailable
+		}
 		return session.Error{Code: about.Code, Message: about.Message, Hint: about.Hint}, ExitFailure
 	case errors.Is(err, daemon.ErrNotRunning):
 		return session.Error{Code: session.CodeAgentNotFound, Message: "No agent runs on this machine.",
 			Hint: "Start it: slipway agent start"}, ExitUnavailable
-	case errors.As(err, &start):
-		return startProblem(start), ExitUnavailable
 	case errors.Is(err, client.ErrNotServing), client.IsLost(err):
 		return session.Error{Code: session.CodeServerUnreachable, Message: "The control plane does not answer.",
 			Hint: "slipway doctor says why; slipway serve starts it."}, ExitUnavailable
@@ -143,16 +143,6 @@ func exitOf(code session.Code, status int) int {
 		return ExitUnavailable
 	}
 	return ExitFailure
-}
-
-func startProblem(e *client.StartError) session.Error {
-	message := "The control plane was started but " + e.Text + "."
-	if e.Log != "" {
-		lines := strings.Split(e.Log, "\n")
-		message += " It wrote: " + lines[len(lines)-1]
-	}
-	return session.Error{Code: session.CodeServerFailed, Message: message,
-		Hint: "Its log is " + e.LogFile + "; slipway serve shows the failure here."}
 }
 
 // sentence begins text with a capital letter and ends it with a stop.

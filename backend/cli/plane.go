@@ -41,9 +41,7 @@ within ten minutes. To get a new one, press Enter in the terminal or run slipway
 	cmd.Flags().BoolVar(&open, "open", false, "open the browser")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run in the background")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "do not print a login link")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ctx, cancel := interruptible(cmd.Context())
-		defer cancel()
+	cmd.RunE = p.here(func(ctx context.Context, home place.Home) error {
 		asked := engine
 		if engine == "" {
 			engine = "docker"
@@ -53,10 +51,6 @@ within ten minutes. To get a new one, press Enter in the terminal or run slipway
 		}
 		if port < 0 || port > 65535 {
 			return usagef("invalid port %d: use a number from 1 to 65535", port)
-		}
-		home, err := place.FindHome(p.Env)
-		if err != nil {
-			return err
 		}
 		if running, err := client.Connect(ctx, home); err == nil {
 			return p.alreadyServing(ctx, running, asked, open)
@@ -70,7 +64,7 @@ within ten minutes. To get a new one, press Enter in the terminal or run slipway
 			return p.printLogin(ctx, &caller{connection, p.program}, open)
 		}
 		return p.serve(ctx, ServeOptions{Home: home, Engine: engine, Port: port}, open, quiet)
-	}
+	})
 	return cmd
 }
 
@@ -131,9 +125,7 @@ func (p planeCommands) printLogin(ctx context.Context, c *caller, open bool) err
 		return err
 	}
 	if open {
-		if err := p.openBrowser(ctx, c, link.URL); err != nil {
-			p.notice("The browser could not be opened: %v.", err)
-		}
+		p.showBrowser(ctx, c, link.URL)
 	}
 	return p.print(link, func(w io.Writer) { fmt.Fprintln(w, link.URL) })
 }
@@ -160,13 +152,7 @@ func (p planeCommands) shutdownCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "shutdown",
 		Short: "Stop Slipway; sessions keep running",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := interruptible(cmd.Context())
-			defer cancel()
-			home, err := place.FindHome(p.Env)
-			if err != nil {
-				return err
-			}
+		RunE: p.here(func(ctx context.Context, home place.Home) error {
 			connection, err := client.Connect(ctx, home)
 			if errors.Is(err, client.ErrNotServing) {
 				p.notice("No control plane is running.")
@@ -179,7 +165,7 @@ func (p planeCommands) shutdownCommand() *cobra.Command {
 				return err
 			}
 			return home.WaitUnlocked(ctx) // the next command must find either none or a new one
-		},
+		}),
 	}
 }
 
@@ -222,17 +208,13 @@ func (p planeCommands) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program and of the running Slipway",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: p.here(func(ctx context.Context, home place.Home) error {
 			answer := struct {
 				api.Version
 				Server *api.Version `json:"server"` // null: none is running
 			}{Version: p.Version}
-			home, err := place.FindHome(p.Env)
-			if err != nil {
-				return err
-			}
-			if connection, err := client.Connect(cmd.Context(), home); err == nil {
-				version, err := route.Version.Ask(cmd.Context(), connection)
+			if connection, err := client.Connect(ctx, home); err == nil {
+				version, err := route.Version.Ask(ctx, connection)
 				if err != nil {
 					return err
 				}
@@ -245,7 +227,7 @@ func (p planeCommands) versionCommand() *cobra.Command {
 				}
 				fields(w, rows...)
 			})
-		},
+		}),
 	}
 }
 

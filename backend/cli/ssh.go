@@ -180,18 +180,14 @@ func (p terminalCommands) sshProxyCommand() *cobra.Command {
 	cmd.Flags().StringVar(&kernel, "kernel", "", "container of a cluster")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p.useHome(home)
-		ctx, cancel := interruptible(cmd.Context())
-		defer cancel()
-		c, err := p.connect(ctx)
-		if err != nil {
-			return err
-		}
-		conn, err := c.Dial(ctx,
-			route.SSHStream.At(args[0]).With("kernel", kernel).Flag("bulk", carriesFiles()).Target())
-		if err != nil {
-			return err
-		}
-		return p.carry(ctx, conn)
+		return p.command(func(ctx context.Context, c *caller, args []string) error {
+			at := route.SSHStream.At(args[0]).With("kernel", kernel).Flag("bulk", movesFiles(parentCommand()))
+			conn, err := c.Dial(ctx, at.Target())
+			if err != nil {
+				return err
+			}
+			return p.carry(ctx, conn)
+		})(cmd, args)
 	}
 	return cmd
 }
@@ -259,11 +255,8 @@ func readSocketProblem(reader io.Reader) error {
 	return problem
 }
 
-// carriesFiles reports whether the ssh that runs this program was started to
-// move files. Where that cannot be told it is taken to serve a person.
-func carriesFiles() bool { return movesFiles(parentCommand()) }
-
-// movesFiles judges the words of an ssh command: sftp and scp end it with the
+// movesFiles reports whether an ssh command, of these words, is there to move
+// files. Without words it is taken to serve a person. sftp and scp end it with the
 // subsystem, rsync with the program on the far side.
 func movesFiles(words []string) bool {
 	n := len(words)

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"slipway/backend/api/route"
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 // StartOptions says how to start a control plane in the background.
@@ -22,8 +24,12 @@ type StartOptions struct {
 	Starting   func()        // called before one is started; nil: nothing
 }
 
-// ErrNotServing means that no control plane answers.
-var ErrNotServing = errors.New("no control plane is running")
+var (
+	// ErrNotServing means that no control plane answers.
+	ErrNotServing = errors.New("no control plane is running")
+	// ErrNotStarted means that one was started and did not come to answer.
+	ErrNotStarted = errors.New("the control plane was started in vain")
+)
 
 const (
 	probeTimeout = 2 * time.Second
@@ -105,11 +111,10 @@ func ConnectOrStart(ctx context.Context, h place.Home, opts StartOptions) (*Clie
 		case <-exited:
 			exited = nil // unless another caller's process holds the folder, it will not come
 			if lock, err := h.Lock(); err == nil {
-				return nil, errors.Join(&StartError{"it ended at once", h.LogFile(), started.Said()}, lock.Close())
+				return nil, errors.Join(startFault(h, started, "it ended at once"), lock.Close())
 			}
 		case <-ctx.Done():
-			what := fmt.Sprintf("it did not answer within %s", opts.Timeout)
-			return nil, &StartError{what, h.LogFile(), started.Said()}
+			return nil, startFault(h, started, fmt.Sprintf("it did not answer within %s", opts.Timeout))
 		case <-time.After(probePause):
 		}
 	}
@@ -135,13 +140,13 @@ func serveArgs(opts StartOptions) []string {
 	return args
 }
 
-// StartError means that a control plane was started and did not come to answer.
-type StartError struct {
-	Text    string // what was seen of it
-	LogFile string
-	Log     string // what it wrote, at most the last 2 KiB
-}
-
-func (e *StartError) Error() string {
-	return fmt.Sprintf("the control plane was started but %s; see %s", e.Text, e.LogFile)
+// startFault is the failure of a control plane that was started and did not come to
+// answer, with the last line that it wrote.
+func startFault(h place.Home, started *place.Background, what string) error {
+	message := "The control plane was started but " + what + "."
+	if said := started.Said(); said != "" {
+		message += " It wrote: " + said[strings.LastIndexByte(said, '\n')+1:]
+	}
+	return session.WrapError(ErrNotStarted, session.CodeServerFailed, message,
+		"Its log is "+h.LogFile()+"; slipway serve shows the failure here.")
 }

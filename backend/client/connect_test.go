@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"slipway/backend/place"
+	"slipway/backend/session"
 )
 
 func answering(t *testing.T, home place.Home, token string) *httptest.Server {
@@ -98,9 +99,9 @@ func TestStartThatFailsTellsWhatItWrote(t *testing.T) {
 		Engine:     "docker",
 		Starting:   func() { told = true },
 	})
-	var failure *StartError
-	if !errors.As(err, &failure) || failure.Log != "the engine --engine docker is missing" {
-		t.Errorf("ConnectOrStart = %v, want a StartError with what the program wrote: %+v", err, failure)
+	if !errors.Is(err, ErrNotStarted) ||
+		!strings.HasSuffix(session.AsError(err, "").Message, "It wrote: the engine --engine docker is missing") {
+		t.Errorf("ConnectOrStart = %v, want ErrNotStarted with what the program wrote", err)
 	}
 	if !told {
 		t.Error("Starting was not called")
@@ -124,9 +125,8 @@ func TestStartThatHangsIsGivenUp(t *testing.T) {
 		}
 		t.Error("what hangs did not even start")
 	})
-	var failure *StartError
-	if !errors.As(err, &failure) || !strings.Contains(failure.Text, "300ms") {
-		t.Errorf("ConnectOrStart = %v, want a StartError that names the time", err)
+	if !errors.Is(err, ErrNotStarted) || !strings.Contains(err.Error(), "300ms") {
+		t.Errorf("ConnectOrStart = %v, want ErrNotStarted with the time", err)
 	}
 }
 

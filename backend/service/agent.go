@@ -41,16 +41,11 @@ func RunAgent(ctx context.Context, config AgentConfig) error {
 			return err
 		}
 	}
-	folder, err := open(ctx, config.Home, daemon.LogFile(config.Home), config.Log)
-	if err != nil {
-		return err
-	}
-	config.Log = folder.log
-	err = runAgent(ctx, config)
-	if err != nil {
-		config.Log.Error("the agent failed", "error", err)
-	}
-	return errors.Join(err, folder.Close())
+	return inFolder(ctx, config.Home, daemon.LogFile(config.Home), config.Log, "the agent",
+		func(log *slog.Logger) error {
+			config.Log = log
+			return runAgent(ctx, config)
+		})
 }
 
 // runAgent needs the lock.

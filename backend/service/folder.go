@@ -73,39 +73,28 @@ func notADemo(home place.Home) error {
 	return err
 }
 
-// opened is a folder that this process alone uses, with the log to write to.
-type opened struct {
-	lock *place.Lock
-	file *rotate.File // nil: the log is somebody else's
-	log  *slog.Logger
-}
-
 // logMost is how long the log file grows before it is put aside, in bytes.
 const logMost = 8 << 20
 
-// open takes the folder and opens the log at path, unless there is one to use.
-func open(ctx context.Context, home place.Home, path string, log *slog.Logger) (*opened, error) {
+// inFolder does the work of what while this process alone uses the folder. It logs
+// to the file at path unless there is a log to use.
+func inFolder(ctx context.Context, home place.Home, path string, log *slog.Logger, what string,
+	work func(*slog.Logger) error) error {
 	lock, err := hold(ctx, home)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	o := &opened{lock: lock, log: log}
-	if log != nil {
-		return o, nil
+	file := &rotate.File{Path: path, Most: logMost, Files: 2}
+	if log == nil {
+		if err := file.Open(); err != nil {
+			return errors.Join(err, lock.Close())
+		}
+		log = slog.New(slog.NewTextHandler(file, nil))
 	}
-	o.file = &rotate.File{Path: path, Most: logMost, Files: 2}
-	if err := o.file.Open(); err != nil {
-		return nil, errors.Join(err, lock.Close())
+	if err = work(log); err != nil {
+		log.Error(what+" failed", "error", err)
 	}
-	o.log = slog.New(slog.NewTextHandler(o.file, nil))
-	return o, nil
-}
-
-func (o *opened) Close() error {
-	if o.file == nil {
-		return o.lock.Close()
-	}
-	return errors.Join(o.file.Close(), o.lock.Close())
+	return errors.Join(err, file.Close(), lock.Close())
 }
 
 // handover is how long a start waits for the folder while another process

@@ -72,16 +72,11 @@ func Run(ctx context.Context, config Config) error {
 		}
 		config.Demo = noDemo{}
 	}
-	folder, err := open(ctx, config.Home, config.Home.LogFile(), config.Log)
-	if err != nil {
-		return err
-	}
-	config.Log = folder.log
-	err = run(ctx, config)
-	if err != nil {
-		config.Log.Error("the control plane failed", "error", err)
-	}
-	return errors.Join(err, folder.Close())
+	return inFolder(ctx, config.Home, config.Home.LogFile(), config.Log, "the control plane",
+		func(log *slog.Logger) error {
+			config.Log = log
+			return run(ctx, config)
+		})
 }
 
 // run needs the lock.
