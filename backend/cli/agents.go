@@ -84,10 +84,7 @@ func (p agentCommands) agentTable(w io.Writer, agents []api.Agent) {
 }
 
 func rttText(c api.Connection) string {
-	if c.RTTMs == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(*c.RTTMs, 'f', 1, 64) + " ms"
+	return known(c.RTTMs, func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) + " ms" })
 }
 
 // connectionDetail says what a person should know of an agent beyond its state.

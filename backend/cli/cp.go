@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -151,22 +152,15 @@ func (j *copying) up(ctx context.Context, source, target string) error {
 	base := filepath.Base(filepath.Clean(source))
 	inside := target == "" || strings.HasSuffix(target, "/") || exists && there.Kind == "directory"
 	if inside && base != "." && base != ".." {
-		target = path.Join(orDot(target), base)
+		target = path.Join(cmp.Or(target, "."), base)
 	}
 	if !info.IsDir() {
-		return j.upload(ctx, source, orDot(target))
+		return j.upload(ctx, source, cmp.Or(target, "."))
 	}
 	if !j.recursive {
 		return usagef("%s is a directory: use -r to copy it", source)
 	}
-	return j.uploadTree(ctx, source, orDot(target))
-}
-
-func orDot(path string) string {
-	if path == "" {
-		return "."
-	}
-	return path
+	return j.uploadTree(ctx, source, cmp.Or(target, "."))
 }
 
 func noLocal(name string, err error) error {
@@ -203,7 +197,7 @@ func (j *copying) leaveOut(name string) {
 
 // down copies from the session.
 func (j *copying) down(ctx context.Context, source, target string) error {
-	info, err := j.stat(ctx, orDot(source))
+	info, err := j.stat(ctx, cmp.Or(source, "."))
 	if err != nil {
 		return err
 	}
@@ -230,9 +224,9 @@ func (j *copying) down(ctx context.Context, source, target string) error {
 	}
 	defer root.Close()
 	if info.Kind == "directory" {
-		return j.downloadTree(ctx, root, orDot(source), name)
+		return j.downloadTree(ctx, root, cmp.Or(source, "."), name)
 	}
-	return j.download(ctx, root, orDot(source), name, info)
+	return j.download(ctx, root, cmp.Or(source, "."), name, info)
 }
 
 // deepest is how many directories a copy follows into one another: a place that

@@ -112,10 +112,11 @@ func describe(err error) (session.Error, int) {
 	case errors.As(err, &own):
 		return own.problem, own.exit
 	case errors.As(err, &about):
+		exit := ExitFailure
 		if errors.Is(err, client.ErrNotStarted) {
-			return *about, ExitUnavailable
+			exit = ExitUnavailable
 		}
-		return session.Error{Code: about.Code, Message: about.Message, Hint: about.Hint}, ExitFailure
+		return session.Error{Code: about.Code, Message: about.Message, Hint: about.Hint}, exit
 	case errors.Is(err, daemon.ErrNotRunning):
 		return session.Error{Code: session.CodeAgentNotFound, Message: "No agent runs on this machine.",
 			Hint: "Start it: slipway agent start"}, ExitUnavailable
@@ -128,21 +129,11 @@ func describe(err error) (session.Error, int) {
 
 // exitOf is the exit code of a failure with an HTTP status.
 func exitOf(code session.Code, status int) int {
-	switch code { // as shells do
-	case session.CodeProcessNotFound:
-		return ExitNoCommand
-	case session.CodeProcessForbidden:
-		return ExitNoProgram
-	}
-	switch status {
-	case http.StatusNotFound:
-		return ExitNotFound
-	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return ExitInvalid
-	case http.StatusServiceUnavailable:
-		return ExitUnavailable
-	}
-	return ExitFailure
+	byCode := map[session.Code]int{ // as shells do
+		session.CodeProcessNotFound: ExitNoCommand, session.CodeProcessForbidden: ExitNoProgram}
+	byStatus := map[int]int{http.StatusNotFound: ExitNotFound, http.StatusBadRequest: ExitInvalid,
+		http.StatusUnprocessableEntity: ExitInvalid, http.StatusServiceUnavailable: ExitUnavailable}
+	return cmp.Or(byCode[code], byStatus[status], ExitFailure)
 }
 
 // sentence begins text with a capital letter and ends it with a stop.

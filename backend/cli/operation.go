@@ -196,24 +196,21 @@ func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
 		_ = hide(int(in.Fd()))
 	}
 	fmt.Fprint(p.Stderr, text+" ")
-	answer := make(chan string, 1)
-	failed := make(chan error, 1)
+	type answer struct {
+		text string
+		err  error
+	}
+	answered := make(chan answer, 1)
 	go func() {
 		line, err := readAnswer(in, prompt.Secret)
-		if err != nil {
-			failed <- err
-			return
-		}
-		answer <- line
+		answered <- answer{line, err}
 	}()
 	select {
-	case line := <-answer:
-		return line, nil
-	case err := <-failed:
-		if errors.Is(err, io.EOF) {
+	case got := <-answered:
+		if errors.Is(got.err, io.EOF) {
 			return "", failAs(ExitInterrupted, session.CodeOperationCancelled, "Nothing was answered.", "")
 		}
-		return "", err
+		return got.text, got.err
 	case <-ctx.Done():
 		fmt.Fprintln(p.Stderr)
 		return "", ctx.Err()

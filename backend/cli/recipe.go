@@ -422,25 +422,16 @@ func repairOf(field string, spec session.Spec) string {
 			return "add --no-after " + shellWord(spec.After[i])
 		}
 	}
-	switch field {
-	case "agent":
-		return "add --on NAME, or --on= for any agent"
-	case "group":
-		return "add --group NAME, or --group= for any"
-	case "image":
-		return "add --image NAME"
-	case "accelerator":
-		return "add --gpu with another amount, or --gpu none"
-	case "notBefore":
-		return "add --at now"
-	case "name":
-		return "add --name NAME"
-	case "resources.cpu":
-		return "add --cpu with another number"
-	case "resources.memory":
-		return "add --mem with another amount"
-	}
-	return ""
+	return map[string]string{
+		"agent":            "add --on NAME, or --on= for any agent",
+		"group":            "add --group NAME, or --group= for any",
+		"image":            "add --image NAME",
+		"accelerator":      "add --gpu with another amount, or --gpu none",
+		"notBefore":        "add --at now",
+		"name":             "add --name NAME",
+		"resources.cpu":    "add --cpu with another number",
+		"resources.memory": "add --mem with another amount",
+	}[field]
 }
 
 func repairOfMount(m session.Mount, part string) string {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -42,10 +41,7 @@ attach resumes where it stopped.`,
 	cmd.Flags().BoolVar(&fresh, "new", false, "open a new shell")
 	cmd.Flags().SetInterspersed(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		words := args[1:]
-		if len(words) > 0 && words[0] == "--" {
-			words = words[1:]
-		}
+		words := wordsAfter(args)
 		if !p.hasTerminal() {
 			return usagef("attach needs a terminal: use slipway exec without one")
 		}
@@ -58,6 +54,14 @@ attach resumes where it stopped.`,
 		})(cmd, args)
 	}
 	return cmd
+}
+
+// wordsAfter are the words of the command behind a session.
+func wordsAfter(args []string) []string {
+	if len(args) > 1 && args[1] == "--" {
+		return args[2:]
+	}
+	return args[1:]
 }
 
 // shellChoice says which shell to join: the newest one of a kernel if it is
@@ -85,16 +89,11 @@ func (p terminalCommands) attach(ctx context.Context, c *caller, s api.Session, 
 	return p.openTerminal(ctx, c, s, choice.kernel, words)
 }
 
-// mainKernel is the first container of a session.
-const mainKernel = "main1"
-
 // among returns the newest shell of the kernel that has not ended, or the one
 // named.
-func (o shellChoice) among(shells []session.Terminal) (session.Terminal, bool) {
-	var best session.Terminal
-	found := false
+func (o shellChoice) among(shells []session.Terminal) (best session.Terminal, found bool) {
 	for _, shell := range shells {
-		here := cmp.Or(shell.Kernel, mainKernel) == cmp.Or(o.kernel, mainKernel)
+		here := cmp.Or(shell.Kernel, session.MainKernel) == cmp.Or(o.kernel, session.MainKernel)
 		if shell.ExitCode == nil && (o.id == shell.ID || o.id == "" && here &&
 			(!found || shell.CreatedAt.After(best.CreatedAt))) {
 			best, found = shell, true
@@ -206,11 +205,7 @@ const (
 func (a *attachment) run(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	name := make([]byte, 8)
-	if _, err := rand.Read(name); err != nil {
-		return 0, err
-	}
-	id := hex.EncodeToString(name)
+	id := rand.Text()
 	viewer := terminal.NewViewer(terminal.ViewerConfig{Client: id, Offset: a.offset, Output: a.out, Gap: a.gap})
 	defer viewer.Close()
 	viewer.Resize(a.size())
@@ -348,11 +343,7 @@ through unchanged, and exits with its exit code. It passes signals to the comman
 	cmd.Flags().StringVarP(&request.Dir, "workdir", "w", "", "directory to run in (default /home/work)")
 	cmd.Flags().SetInterspersed(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		request.Command = args[1:]
-		if len(request.Command) > 0 && request.Command[0] == "--" {
-			request.Command = request.Command[1:]
-		}
-		if len(request.Command) == 0 {
+		if request.Command = wordsAfter(args); len(request.Command) == 0 {
 			return usagef("missing command: add it after --")
 		}
 		var spec session.Spec

@@ -173,15 +173,8 @@ func (p sessionCommands) usageCells(keys []string, a hub.Account) []string {
 
 // kindText says who used what no session did.
 func kindText(kind string) string {
-	switch kind {
-	case "session":
-		return "sessions"
-	case "other":
-		return "other processes"
-	case "idle":
-		return "idle devices"
-	}
-	return kind
+	texts := map[string]string{"session": "sessions", "other": "other processes", "idle": "idle devices"}
+	return cmp.Or(texts[kind], kind)
 }
 
 func counters(a hub.Account) []string {
@@ -285,15 +278,12 @@ func deviceName(d api.DeviceState) string {
 
 // holderRow says what a session or a foreign process makes of a device.
 func holderRow(h session.DeviceHolder) []string {
-	name, memory := "  "+h.Name+" ("+h.Owner+")", "-"
+	name, memory := "  "+h.Name+" ("+h.Owner+")", known(h.Memory, size)
 	switch {
 	case h.Session == "" && h.PID > 0:
 		name = fmt.Sprintf("  %s (%s, pid %d)", h.Name, h.Owner, h.PID)
 	case h.Session == "": // a session of another Slipway, whose name says whose
 		name = "  " + h.Name
-	}
-	if h.Memory != nil {
-		memory = size(*h.Memory)
 	}
 	if h.Promised > 0 {
 		memory += " of " + size(h.Promised)
@@ -302,11 +292,7 @@ func holderRow(h session.DeviceHolder) []string {
 	if h.Session != "" || h.Share > 0 {
 		held = "holds " + share(h.Share)
 	}
-	load := "-"
-	if h.Util != nil {
-		load = permyriad(*h.Util)
-	}
-	return []string{name, held, load, memory, "", "", "", ""}
+	return []string{name, held, known(h.Util, permyriad), memory, "", "", "", ""}
 }
 
 // share writes thousandths of a device as people do: "0.5".
@@ -327,11 +313,16 @@ func bar(part, whole int64) string {
 	return strings.Repeat("█", filled) + strings.Repeat("░", barWidth-filled)
 }
 
-func loadText(util *int) string {
-	if util == nil {
+// known is the text of a value, or a dash where it is not known.
+func known[T any](value *T, text func(T) string) string {
+	if value == nil {
 		return "-"
 	}
-	return bar(int64(*util), 10000) + " " + permyriad(*util)
+	return text(*value)
+}
+
+func loadText(util *int) string {
+	return known(util, func(n int) string { return bar(int64(n), 10000) + " " + permyriad(n) })
 }
 
 func memoryBar(used *gpu.Bytes, total gpu.Bytes) string {
@@ -346,18 +337,12 @@ func memoryBar(used *gpu.Bytes, total gpu.Bytes) string {
 	return bar(int64(*used), int64(total)) + " " + size(*used) + " of " + size(total)
 }
 
-func powerText(milliwatts *gpu.MilliWatt) string {
-	if milliwatts == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(float64(*milliwatts)/1000, 'f', 1, 64) + " W"
+func powerText(power *gpu.MilliWatt) string {
+	return known(power, func(p gpu.MilliWatt) string { return strconv.FormatFloat(float64(p)/1000, 'f', 1, 64) + " W" })
 }
 
 func temperatureText(celsius *int) string {
-	if celsius == nil {
-		return "-"
-	}
-	return strconv.Itoa(*celsius) + " °C"
+	return known(celsius, func(n int) string { return strconv.Itoa(n) + " °C" })
 }
 
 func (p sessionCommands) gpuHistoryCommand() *cobra.Command {
