@@ -163,8 +163,8 @@ func (s *containers) Start(ctx context.Context, id string) error {
 	if !ok {
 		return notFound(id)
 	}
-	if busy {
-		return s.awaitStart(ctx, id)
+	if busy { // another call has begun it
+		return s.await(ctx, func() bool { c, ok := s.byID[id]; return !ok || !c.starting })
 	}
 	err := s.pause(ctx, startTime)
 	if err == nil {
@@ -178,24 +178,6 @@ func (s *containers) Start(ctx context.Context, id string) error {
 		return err
 	}
 	return s.save()
-}
-
-// awaitStart waits for a start that another call has begun.
-func (s *containers) awaitStart(ctx context.Context, id string) error {
-	for {
-		s.mu.Lock()
-		c, ok := s.byID[id]
-		done, wait := !ok || !c.starting, s.changed
-		s.mu.Unlock()
-		if done {
-			return nil
-		}
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return cancelled(ctx)
-		}
-	}
 }
 
 func (s *containers) Stop(ctx context.Context, id string, grace time.Duration) error {

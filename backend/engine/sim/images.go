@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"slipway/backend/session"
@@ -15,11 +14,8 @@ type images struct {
 	*machine
 	users func(image session.Image) []string // the containers that use an image; called with mu held
 
-	// All that follows is guarded by mu.
-	pulled  map[string]bool      // by reference: images that were not there from the beginning
-	evicted map[string]bool      // by reference: images that were there and were taken away
-	made    []session.Image      // images that the catalogue does not have: made of containers, or brought
-	parts   []session.ImageParts // what those are made of that were brought
+	here  []session.Image      // those of the machine; guarded by mu, as what follows
+	parts []session.ImageParts // what those are made of that were brought
 }
 
 // fullRef adds the tag that a reference without one means, and takes away the
@@ -53,7 +49,7 @@ func (s *images) find(ref string) (session.Image, bool) {
 // resolve is find for who holds mu.
 func (s *images) resolve(ref string) (session.Image, bool) {
 	name, digest, _ := strings.Cut(ref, "@")
-	for _, image := range s.installed() {
+	for _, image := range s.here {
 		named := func(other string) bool { return fullRef(other) == fullRef(name) }
 		if image.ID == ref || digest != "" && image.ID == digest || digest == "" &&
 			slices.ContainsFunc(image.Refs, named) {
@@ -63,36 +59,15 @@ func (s *images) resolve(ref string) (session.Image, bool) {
 	return session.Image{}, false
 }
 
-// installed needs mu.
-func (s *images) installed() []session.Image {
-	found := []session.Image{}
-	for _, image := range s.config.Catalogue {
-		if image.Installed && !s.evicted[image.Ref] || s.pulled[image.Ref] {
-			found = append(found, image.describe())
-		}
-	}
-	for _, made := range s.made {
-		at := slices.IndexFunc(found, func(i session.Image) bool { return i.ID == made.ID })
-		if at < 0 {
-			found = append(found, made)
-			continue
-		}
-		found[at].Refs = append(found[at].Refs, made.Refs...) // a further name of what is there
-	}
-	sort.Slice(found, func(i, j int) bool { return found[i].Refs[0] < found[j].Refs[0] })
-	return found
-}
-
-// keep adds an image that the catalogue does not have, or further names of one
-// that is there. Another image that had one of its names loses it. It needs mu.
+// keep adds an image, or further names of one that is there. Another image that
+// had one of its names loses it, and goes with its last. It needs mu.
 func (s *images) keep(image session.Image) {
 	kept := []session.Image{}
-	for _, other := range s.made {
+	for _, other := range s.here {
 		if other.ID == image.ID {
-			other.Refs = append(slices.Clone(other.Refs), image.Refs...)
-			slices.Sort(other.Refs)
-			other.Refs = slices.Compact(other.Refs)
-			image = other
+			refs := slices.Concat(other.Refs, image.Refs)
+			slices.Sort(refs)
+			image, image.Refs = other, slices.Compact(refs)
 			continue
 		}
 		other.Refs = slices.DeleteFunc(slices.Clone(other.Refs),
@@ -101,27 +76,14 @@ func (s *images) keep(image session.Image) {
 			kept = append(kept, other)
 		}
 	}
-	for _, ref := range image.Refs {
-		s.evict(ref)
-	}
-	s.made = append(kept, image)
+	s.here = append(kept, image)
+	slices.SortFunc(s.here, func(a, b session.Image) int { return strings.Compare(a.Refs[0], b.Refs[0]) })
 }
 
 // forget takes an image away under all its names. It needs mu.
 func (s *images) forget(image session.Image) {
-	for _, name := range image.Refs {
-		s.evict(name)
-	}
 	s.parts = slices.DeleteFunc(s.parts, func(p session.ImageParts) bool { return p.ID == image.ID })
-	s.made = slices.DeleteFunc(s.made, func(i session.Image) bool { return i.ID == image.ID })
-}
-
-// evict takes an image of the catalogue away. It needs mu.
-func (s *images) evict(ref string) {
-	if image, ok := s.published(ref); ok {
-		delete(s.pulled, image.Ref)
-		s.evicted[image.Ref] = true
-	}
+	s.here = slices.DeleteFunc(s.here, func(i session.Image) bool { return i.ID == image.ID })
 }
 
 func (s *images) Images(ctx context.Context) ([]session.Image, error) {
@@ -130,7 +92,7 @@ func (s *images) Images(ctx context.Context) ([]session.Image, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.installed(), nil
+	return slices.Clone(s.here), nil
 }
 
 func (s *images) Image(ctx context.Context, ref string) (session.Image, error) {
@@ -169,11 +131,10 @@ func (s *images) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	images := s.installed()
 	var disk session.ImageDisk
-	for _, image := range images {
+	for _, image := range s.here {
 		room := session.ImageRoom{Image: image, Alone: image.Size, Containers: len(s.users(image))}
-		for _, other := range images {
+		for _, other := range s.here {
 			switch {
 			case other.Origin != nil && fullRef(other.Origin.Base) == fullRef(image.Refs[0]):
 				room.Alone = 0 // what is made of it keeps its layers

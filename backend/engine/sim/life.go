@@ -235,35 +235,29 @@ func (s *containers) oom(id string) {
 }
 
 // Guest implements [engine.Containers]. A new connection replaces the one before.
-func (s *containers) Guest(ctx context.Context, id string) (net.Conn, error) {
-	for {
-		if err := s.check(ctx); err != nil {
-			return nil, err
-		}
-		s.mu.Lock()
+func (s *containers) Guest(ctx context.Context, id string) (conn net.Conn, err error) {
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	waited := s.await(ctx, func() bool {
 		c, ok := s.byID[id]
 		switch {
+		case s.closed:
+			err = closed()
 		case !ok:
-			s.mu.Unlock()
-			return nil, notFound(id)
+			err = notFound(id)
 		case !c.State.Created && !c.State.Running:
-			s.mu.Unlock()
-			return nil, session.NewError(session.CodeGuestExited,
-				"The container ended before its guest could be reached.",
+			err = session.NewError(session.CodeGuestExited, "The container ended before its guest could be reached.",
 				"Read the session's log.")
 		case c.life != nil:
-			conn := s.serve(c.life)
-			s.mu.Unlock()
-			return conn, nil
+			conn = s.serve(c.life)
 		}
-		wait := s.changed
-		s.mu.Unlock()
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return nil, cancelled(ctx)
-		}
+		return conn != nil || err != nil
+	})
+	if waited != nil {
+		return nil, waited
 	}
+	return conn, err
 }
 
 // serve connects to the guest of a life. The caller holds mu.

@@ -31,15 +31,18 @@ func (m *machine) check(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return session.NewError(session.CodeEngineUnavailable, "The simulated engine is closed.",
-			"Start Slipway again.")
+		return closed()
 	}
 	return nil
 }
 
+func closed() error {
+	return session.NewError(session.CodeEngineUnavailable, "The simulated engine is closed.", "Start Slipway again.")
+}
+
 func cancelled(ctx context.Context) error {
-	return &session.Error{Code: session.CodeEngineTimeout, Message: "The call was given up before it was done.",
-		Err: errors.Join(ctx.Err(), context.Cause(ctx))}
+	return session.WrapError(errors.Join(ctx.Err(), context.Cause(ctx)), session.CodeEngineTimeout,
+		"The call was given up before it was done.", "")
 }
 
 // pause waits for a simulated length of time; it fails when ctx ends first.
@@ -56,8 +59,24 @@ func (m *machine) pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return cancelled(ctx)
 	case <-m.ctx.Done():
-		return session.NewError(session.CodeEngineUnavailable,
-			"The simulated engine is closed.", "Start Slipway again.")
+		return closed()
+	}
+}
+
+// await waits until done, which is called with mu held, says so.
+func (m *machine) await(ctx context.Context, done func() bool) error {
+	for {
+		m.mu.Lock()
+		ended, changed := done(), m.changed
+		m.mu.Unlock()
+		if ended {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return cancelled(ctx)
+		}
 	}
 }
 

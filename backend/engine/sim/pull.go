@@ -49,7 +49,7 @@ func (s *images) Pull(ctx context.Context, ref string, _ bool, progress func(ses
 		return false, err
 	}
 	s.mu.Lock()
-	s.pulled[image.Ref] = true
+	s.keep(image.describe())
 	s.mu.Unlock()
 	return false, s.save()
 }

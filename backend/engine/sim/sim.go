@@ -74,7 +74,7 @@ func Open(config Config) (*Sim, error) {
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	s := &Sim{
 		machine:  m,
-		images:   &images{machine: m, pulled: map[string]bool{}, evicted: map[string]bool{}},
+		images:   &images{machine: m},
 		networks: &networks{machine: m, labels: map[string]map[string]string{}},
 	}
 	s.containers = &containers{machine: m, images: s.images, networks: s.networks, byID: map[string]*container{},

@@ -23,16 +23,10 @@ type record struct {
 
 // savedState is the file that holds the engine's memory.
 type savedState struct {
-	Version    int      `json:"version"`
-	Containers []record `json:"containers"`
-	Pulled     []string `json:"pulled"`
-	// Received says what the images are made of that were brought and that the
-	// catalogue does not have.
-	Received []session.ImageParts `json:"received,omitempty"`
-	// Evicted are images of the catalogue that were there and were removed.
-	Evicted []string `json:"evicted,omitempty"`
-	// Committed are images that were made of containers or brought.
-	Committed []session.Image `json:"committed,omitempty"`
+	Version    int                  `json:"version"`
+	Containers []record             `json:"containers"`
+	Images     []session.Image      `json:"images"`             // null: those that the catalogue installs
+	Received   []session.ImageParts `json:"received,omitempty"` // what images are made of that were brought
 	// Networks are the labels of each network by its name.
 	Networks map[string]map[string]string `json:"networks,omitempty"`
 }
@@ -47,17 +41,14 @@ func (m *machine) containerDir(id string) string {
 
 func (s *Sim) load() error {
 	data, err := os.ReadFile(s.statePath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var saved savedState
+	saved := savedState{Version: stateVersion}
 	if err == nil {
 		err = json.Unmarshal(data, &saved)
 	}
 	if err == nil && saved.Version != stateVersion {
 		err = fmt.Errorf("version %d of the file is not known", saved.Version)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return session.WrapError(err, session.CodeServerInvalid,
 			fmt.Sprintf("The simulated engine's file %s cannot be read.", s.statePath()),
 			"Move it away to begin anew.")
@@ -70,12 +61,11 @@ func (s *Sim) load() error {
 		s.byID[r.State.ID] = &container{record: r, log: log}
 	}
 	maps.Copy(s.labels, saved.Networks)
-	s.parts, s.made = saved.Received, saved.Committed
-	for _, ref := range saved.Evicted {
-		s.evicted[ref] = true
-	}
-	for _, ref := range saved.Pulled {
-		s.pulled[ref] = true
+	s.here, s.parts = saved.Images, saved.Received
+	for _, image := range s.config.Catalogue {
+		if saved.Images == nil && image.Installed {
+			s.keep(image.describe())
+		}
 	}
 	return nil
 }
@@ -85,8 +75,7 @@ func (s *Sim) write() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.mu.Lock()
-	saved := savedState{Version: stateVersion, Pulled: slices.Sorted(maps.Keys(s.pulled)), Networks: s.labels,
-		Received: s.parts, Evicted: slices.Sorted(maps.Keys(s.evicted)), Committed: s.made}
+	saved := savedState{Version: stateVersion, Images: s.here, Received: s.parts, Networks: s.labels}
 	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
 		saved.Containers = append(saved.Containers, s.byID[id].record)
 	}

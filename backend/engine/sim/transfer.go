@@ -38,7 +38,7 @@ func (s *images) PresentLayers(ctx context.Context, layers []session.ImageLayer)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	present := 0
-	for _, image := range s.installed() {
+	for _, image := range s.here {
 		present = max(present, engine.CommonLayers(layers, s.partsOf(image).Layers))
 	}
 	return present, nil
@@ -98,15 +98,6 @@ func (s *images) take(brought session.Image, parts session.ImageParts) error {
 		if taken, ok := s.resolve(ref); ok && taken.ID != parts.ID && !parts.Replace {
 			return engine.NameTaken(ref)
 		}
-	}
-	known := false
-	for _, ref := range parts.Refs {
-		if image, ok := s.published(ref); ok && image.describe().ID == parts.ID {
-			s.pulled[image.Ref], known = true, true
-		}
-	}
-	if known {
-		return nil
 	}
 	if len(parts.Refs) == 0 {
 		return engine.Incomplete("it has no name")

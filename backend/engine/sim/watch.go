@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"slipway/backend/engine"
-	"slipway/backend/session"
 )
 
 func (s *containers) Watch(ctx context.Context, fn func(engine.State)) error {
@@ -23,5 +22,5 @@ func (s *containers) Watch(ctx context.Context, fn func(engine.State)) error {
 	if err := changes.Follow(ctx, fn); err != nil {
 		return cancelled(ctx)
 	}
-	return session.NewError(session.CodeEngineUnavailable, "The simulated engine is closed.", "Start Slipway again.")
+	return closed()
 }

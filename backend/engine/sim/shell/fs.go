@@ -166,22 +166,15 @@ func read[T any](f *FS, op, p string, ask func(root *os.Root, rel string) (T, er
 	return answer, wrap(op, p, err)
 }
 
-// Stat describes what p leads to.
-func (f *FS) Stat(p string) (fs.FileInfo, error) { return read(f, "stat", p, (*os.Root).Stat) }
+// The following are as those of [os.Root]. ReadDir lists in the order of names.
 
-// Lstat describes p itself, be it a link.
+func (f *FS) Stat(p string) (fs.FileInfo, error)  { return read(f, "stat", p, (*os.Root).Stat) }
 func (f *FS) Lstat(p string) (fs.FileInfo, error) { return read(f, "lstat", p, (*os.Root).Lstat) }
-
-// ReadDir lists a directory in the order of names.
+func (f *FS) ReadFile(p string) ([]byte, error)   { return read(f, "open", p, (*os.Root).ReadFile) }
+func (f *FS) Readlink(p string) (string, error)   { return read(f, "readlink", p, (*os.Root).Readlink) }
 func (f *FS) ReadDir(p string) ([]fs.DirEntry, error) {
 	return read(f, "open", p, func(r *os.Root, rel string) ([]fs.DirEntry, error) { return fs.ReadDir(r.FS(), rel) })
 }
-
-// ReadFile reads a whole file.
-func (f *FS) ReadFile(p string) ([]byte, error) { return read(f, "open", p, (*os.Root).ReadFile) }
-
-// Readlink returns what a link says.
-func (f *FS) Readlink(p string) (string, error) { return read(f, "readlink", p, (*os.Root).Readlink) }
 
 // change does something to p if the user may.
 func (f *FS) change(op, p string, do func(root *os.Root, rel string) error) error {
@@ -192,9 +185,18 @@ func (f *FS) change(op, p string, do func(root *os.Root, rel string) error) erro
 	return wrap(op, p, do(m.root, rel))
 }
 
-// Mkdir makes a directory.
+// The following are as those of [os.Root], where the user may change p.
+
+func (f *FS) Remove(p string) error    { return f.change("remove", p, (*os.Root).Remove) }
+func (f *FS) RemoveAll(p string) error { return f.change("remove", p, (*os.Root).RemoveAll) }
 func (f *FS) Mkdir(p string) error {
 	return f.change("mkdir", p, func(r *os.Root, rel string) error { return r.Mkdir(rel, 0o755) })
+}
+func (f *FS) Chtimes(p string, at time.Time) error {
+	return f.change("touch", p, func(r *os.Root, rel string) error { return r.Chtimes(rel, at, at) })
+}
+func (f *FS) Chmod(p string, mode fs.FileMode) error {
+	return f.change("chmod", p, func(r *os.Root, rel string) error { return r.Chmod(rel, mode) })
 }
 
 // MkdirAll makes a directory and those above it.
@@ -203,22 +205,6 @@ func (f *FS) MkdirAll(p string) error {
 		return nil
 	}
 	return f.change("mkdir", p, func(r *os.Root, rel string) error { return r.MkdirAll(rel, 0o755) })
-}
-
-// Remove removes a file or an empty directory.
-func (f *FS) Remove(p string) error { return f.change("remove", p, (*os.Root).Remove) }
-
-// RemoveAll removes p and what is in it.
-func (f *FS) RemoveAll(p string) error { return f.change("remove", p, (*os.Root).RemoveAll) }
-
-// Chtimes sets when p was last changed.
-func (f *FS) Chtimes(p string, at time.Time) error {
-	return f.change("touch", p, func(r *os.Root, rel string) error { return r.Chtimes(rel, at, at) })
-}
-
-// Chmod changes the mode of p.
-func (f *FS) Chmod(p string, mode fs.FileMode) error {
-	return f.change("chmod", p, func(r *os.Root, rel string) error { return r.Chmod(rel, mode) })
 }
 
 // Symlink makes p a link to target.
