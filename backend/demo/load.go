@@ -22,47 +22,37 @@ const (
 
 // Load measures what the containers of a simulated machine use. The computer
 // that simulates it has nothing to do with it.
-func Load(e engine.Monitor, clock *pace.Clock) func(string) (meter.Load, error) {
-	m := &loadMeter{engine: e, clock: clock}
-	return m.load
-}
-
-type loadMeter struct {
-	engine engine.Monitor
-	clock  *pace.Clock
-
-	mu  sync.Mutex // guards cpu and at
-	cpu map[string]time.Duration
-	at  time.Time
-}
-
-func (m *loadMeter) load(string) (meter.Load, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
-	defer cancel()
-	load := meter.Load{}
-	load.CPU, load.Memory, load.DiskTotal, load.DiskFree = ownCPU, ownMemory, ownDisk, freeDisk
-	states, err := m.engine.List(ctx)
-	if err != nil {
-		return load, err
-	}
-	ids := make([]string, len(states))
-	for i, state := range states {
-		ids[i] = state.ID
-	}
-	stats, err := m.engine.Stats(ctx, ids)
-	if err != nil {
-		return load, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now, cpu := m.clock.Now(), map[string]time.Duration{}
-	for id, one := range stats {
-		load.Memory += one.Memory
-		cpu[id] = one.CPU
-		if before, known := m.cpu[id]; known && now.After(m.at) {
-			load.CPU += max(0, (one.CPU-before).Seconds()/now.Sub(m.at).Seconds())
+func Load(e engine.Engine, clock *pace.Clock) func(string) (meter.Load, error) {
+	var mu sync.Mutex // guards before and at
+	var before map[string]time.Duration
+	var at time.Time
+	return func(string) (load meter.Load, err error) {
+		ctx, cancel := context.WithTimeout(context.Background(), loadTime)
+		defer cancel()
+		load.CPU, load.Memory, load.DiskTotal, load.DiskFree = ownCPU, ownMemory, ownDisk, freeDisk
+		states, err := e.List(ctx)
+		if err != nil {
+			return load, err
 		}
+		var ids []string
+		for _, state := range states {
+			ids = append(ids, state.ID)
+		}
+		stats, err := e.Stats(ctx, ids)
+		if err != nil {
+			return load, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		now, cpu := clock.Now(), map[string]time.Duration{}
+		for id, one := range stats {
+			load.Memory += one.Memory
+			cpu[id] = one.CPU
+			if used, known := before[id]; known && now.After(at) {
+				load.CPU += max(0, (one.CPU-used).Seconds()/now.Sub(at).Seconds())
+			}
+		}
+		before, at = cpu, now
+		return load, nil
 	}
-	m.cpu, m.at = cpu, now
-	return load, nil
 }

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"embed"
@@ -55,11 +54,12 @@ func AddPast(m Machine, dir string, books *store.Store) error {
 
 // pastOf reads the recording of a machine and moves it in front of a day.
 func pastOf(m Machine, now time.Time) (past Recording, err error) {
-	packed, err := recordings.ReadFile("past/" + m.Name + ".json.gz")
+	packed, err := recordings.Open("past/" + m.Name + ".json.gz")
 	if err != nil {
 		return past, err
 	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	defer packed.Close() //nolint:errcheck // it was only read
+	reader, err := gzip.NewReader(packed)
 	if err != nil {
 		return past, err
 	}
@@ -67,10 +67,10 @@ func pastOf(m Machine, now time.Time) (past Recording, err error) {
 	if err == nil {
 		err = json.Unmarshal(data, &past)
 	}
-	if err != nil {
-		return past, err
+	text := ""
+	if err == nil {
+		text, err = ownDevices(m, string(data))
 	}
-	text, err := ownDevices(m, string(data))
 	if err != nil {
 		return past, err
 	}
@@ -80,21 +80,15 @@ func pastOf(m Machine, now time.Time) (past Recording, err error) {
 	return past, json.Unmarshal([]byte(text), &past)
 }
 
-// recordedSeed is what the devices of the recordings follow from.
-const recordedSeed = 1
-
-// ownDevices has a recording tell of the devices of a machine.
+// ownDevices has a recording, whose devices follow from the seed 1, tell of those of a machine.
 func ownDevices(m Machine, text string) (string, error) {
-	recorded := Workstation(Options{Seed: recordedSeed})
+	recorded := Workstation(Options{Seed: 1})
 	if m.Name == LabAgent {
-		recorded = Lab(Options{Seed: recordedSeed})
+		recorded = Lab(Options{Seed: 1})
 	}
-	theirs, err := recorded.devices()
-	if err != nil {
-		return "", err
-	}
-	own, err := m.devices()
-	if err != nil {
+	theirs, errTheirs := recorded.devices()
+	own, errOwn := m.devices()
+	if err := errors.Join(errTheirs, errOwn); err != nil {
 		return "", err
 	}
 	var ids []string

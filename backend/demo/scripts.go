@@ -7,34 +7,26 @@ import (
 	"slipway/gpu"
 )
 
-// What sessions run.
-
-// How far apart the lines of a batch are.
-const (
-	epochLength = 20 * time.Second
-	partLength  = 30 * time.Second
-)
-
 // training is a script that keeps a part of what it was given busy and prints a
 // line an epoch.
 func training(cpus int, memory gpu.Bytes, length time.Duration) string {
-	return busy(cpus, memory, length) + fmt.Sprintf(`epochs=%d
-for epoch in $(seq 1 $epochs); do
-  echo "epoch $epoch/$epochs  loss 0.$((9000 / (epoch + 9)))"
-  sleep %d
-done
-`, max(1, int(length/epochLength)), int(epochLength.Seconds()))
+	return busy(cpus, memory, length) + steps(length, 20*time.Second, "epoch", "loss 0.$((9000 / (epoch + 9)))")
 }
 
 // features is a script that works through a table part by part.
 func features(cpus int, memory gpu.Bytes, length time.Duration) string {
-	return busy(cpus, memory, length) + fmt.Sprintf(`parts=%d
-for part in $(seq 1 $parts); do
-  echo "part $part/$parts  $((part * 48211)) rows"
-  sleep %d
+	return busy(cpus, memory, length) + steps(length, 30*time.Second, "part", "$((part * 48211)) rows") +
+		"echo \"features.parquet written\"\n"
+}
+
+// steps prints a line for each step of a length.
+func steps(length, each time.Duration, name, line string) string {
+	return fmt.Sprintf(`%[1]ss=%[3]d
+for %[1]s in $(seq 1 $%[1]ss); do
+  echo "%[1]s $%[1]s/$%[1]ss  %[2]s"
+  sleep %[4]d
 done
-echo "features.parquet written"
-`, max(1, int(length/partLength)), int(partLength.Seconds()))
+`, name, line, max(1, int(length/each)), int(each.Seconds()))
 }
 
 // busy keeps CPUs and memory busy beside the rest of a script.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"slipway/backend/demo"
@@ -82,7 +83,8 @@ type demonstration struct {
 	machine  demo.Machine // the workstation
 	notebook fs.FS
 	lid      demo.Lid
-	lab      *lab // nil: the story has none
+	lab      *lab   // nil: the story has none
+	nudge    func() // has every connection looked at
 }
 
 var _ service.Demo = (*demonstration)(nil)
@@ -92,14 +94,11 @@ func (d *demonstration) Start(ctx context.Context, log *slog.Logger) (stop func(
 		log.Warn("what earlier demos left cannot be removed", "error", err)
 	}
 	keeping, endKeeping := context.WithCancel(ctx)
-	kept := make(chan struct{})
-	go func() {
-		defer close(kept)
-		d.keepTime(keeping, log)
-	}()
+	var kept sync.WaitGroup
+	kept.Go(func() { d.keepTime(keeping, log) })
 	endTime := func() error {
 		endKeeping()
-		<-kept
+		kept.Wait()
 		return demo.SaveTime(d.home.Dir, d.machine.Time, 0)
 	}
 	if !d.options.Story.HasLab() {
@@ -250,16 +249,12 @@ func finish(ctx context.Context, h *hub.Hub,
 }
 
 func (d *demonstration) Shown(nudge func()) server.Demo {
-	return &shownDemo{demonstration: d, nudge: nudge}
+	d.nudge = nudge
+	return d
 }
 
-// shownDemo is what the user interface shows of a demonstration.
-type shownDemo struct {
-	*demonstration
-	nudge func() // has every connection looked at
-}
-
-func (d *shownDemo) State() server.DemoState {
+// State is what the user interface shows of a demonstration.
+func (d *demonstration) State() server.DemoState {
 	state := server.DemoState{Seed: d.options.Seed, Story: string(d.options.Story), LidClosed: d.lid.Closed(),
 		Speed: d.machine.Time.Speed, Real: d.machine.Time.Real, Shown: d.machine.Time.Shown}
 	if d.lab != nil {
@@ -268,7 +263,7 @@ func (d *shownDemo) State() server.DemoState {
 	return state
 }
 
-func (d *shownDemo) SetLid(closed bool) {
+func (d *demonstration) SetLid(closed bool) {
 	if closed {
 		d.lid.Close()
 		return
