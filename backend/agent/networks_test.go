@@ -27,7 +27,7 @@ func (w *world) launchFor(owner string, spec session.Spec) session.Session {
 func (w *world) networkIn(s session.Session) engine.Network {
 	w.t.Helper()
 	c, _ := w.fake.Container(s.Kernels[0].Container)
-	n, there := w.fake.Network(c.Network)
+	n, there := w.fake.MadeNetworks()[c.Network]
 	if !there || n.Labels[engine.LabelInstance] == "" {
 		w.t.Errorf("%s is in the network %q, which is %+v", s.Name, c.Network, n)
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -74,12 +75,9 @@ const contextMemory = 300 * gpu.MiB
 const loading = 8 * time.Second
 
 // Run starts a program now and returns the number of its process.
-func (m *Machine) Run(p Program) int {
-	to := m.config.Clock()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.advance(to)
-	return m.start(p, m.now.Awake).pid
+func (m *Machine) Run(p Program) (pid int) {
+	m.change(func() { pid = m.start(p, m.now.Awake).pid })
+	return pid
 }
 
 // RunGranted starts one program in container on each grant, as a session does
@@ -102,11 +100,7 @@ func (m *Machine) EndContainer(container string) {
 }
 
 func (m *Machine) end(which func(*program) bool) {
-	to := m.config.Clock()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.advance(to)
-	m.running = slices.DeleteFunc(m.running, which)
+	m.change(func() { m.running = slices.DeleteFunc(m.running, which) })
 }
 
 // Truth is what really happened, by place, where the configuration asks for it.
@@ -123,15 +117,7 @@ func (m *Machine) Truth() map[Place]Truth {
 
 // start begins a program at a time on the Awake clock.
 func (m *Machine) start(p Program, at time.Duration) *program {
-	if p.Name == "" {
-		p.Name = "python3"
-	}
-	if p.User == "" {
-		p.User = "work"
-	}
-	if p.Kind == "" {
-		p.Kind = Training
-	}
+	p.Name, p.User, p.Kind = cmp.Or(p.Name, "python3"), cmp.Or(p.User, "work"), cmp.Or(p.Kind, Training)
 	m.nextPID += 1 + m.nextPID*7%13
 	r := &program{
 		Program: p, pid: m.nextPID, start: m.now.Boot + at - m.now.Awake, began: at,

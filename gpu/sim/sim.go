@@ -107,45 +107,29 @@ func (m *Machine) Inventory(context.Context) ([]gpu.Device, error) {
 
 // Sample moves the machine to the time of its clock, reads it and begins a new
 // stretch of time.
-func (m *Machine) Sample(context.Context) (gpu.Sample, error) {
-	to := m.config.Clock()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.read(to)
-	if err != nil {
-		return s, err
-	}
-	for _, p := range m.running {
-		p.busy = 0
-	}
-	for _, c := range m.cards {
-		if c.lost == nil {
-			c.busy, c.watched = 0, 0
-		}
-	}
-	m.sampled = m.now.Boot
-	return s, nil
-}
+func (m *Machine) Sample(context.Context) (gpu.Sample, error) { return m.read(true) }
 
 // Look reads the machine as [Machine.Sample] does. The next sample averages over
 // what it would have averaged over without it.
-func (m *Machine) Look(context.Context) (gpu.Sample, error) {
+func (m *Machine) Look(context.Context) (gpu.Sample, error) { return m.read(false) }
+
+// read moves the machine to the time of its clock, reads it, and begins a new
+// stretch of time if told to.
+func (m *Machine) read(begin bool) (s gpu.Sample, err error) {
 	to := m.config.Clock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.read(to)
-}
-
-// read moves the machine to a time and reads it. The caller holds mu.
-func (m *Machine) read(to gpu.Moment) (gpu.Sample, error) {
 	if err := m.usable(); err != nil {
 		return gpu.Sample{}, err
 	}
 	m.advance(to)
-	s := gpu.Sample{At: m.now, Since: m.sampled,
+	s = gpu.Sample{At: m.now, Since: m.sampled,
 		Epoch: gpu.Epoch{Boot: m.now.BootID, Driver: fmt.Sprint("sim-", m.driver)}}
 	for _, p := range m.running {
 		s.Processes = append(s.Processes, p.sample(m.card(p.Device).watched))
+		if begin {
+			p.busy = 0
+		}
 	}
 	for _, c := range m.cards {
 		if c.lost != nil {
@@ -153,6 +137,12 @@ func (m *Machine) read(to gpu.Moment) (gpu.Sample, error) {
 			continue
 		}
 		s.Devices = append(s.Devices, c.sample())
+		if begin {
+			c.busy, c.watched = 0, 0
+		}
+	}
+	if begin {
+		m.sampled = m.now.Boot
 	}
 	return s, nil
 }
@@ -193,28 +183,33 @@ func (m *Machine) Break(err error) {
 
 // Lose takes a device away, with every program on it, or with nil gives it back.
 func (m *Machine) Lose(device gpu.UUID, loss *gpu.Loss) {
-	to := m.config.Clock()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.advance(to)
-	m.card(device).lost = loss
-	if loss != nil {
-		m.running = slices.DeleteFunc(m.running, func(p *program) bool { return p.Device == device })
-	}
+	m.change(func() {
+		m.card(device).lost = loss
+		if loss != nil {
+			m.running = slices.DeleteFunc(m.running, func(p *program) bool { return p.Device == device })
+		}
+	})
 }
 
 // Reload loads the driver again: every program on a device ends and counters of
 // energy begin at 0.
 func (m *Machine) Reload() {
+	m.change(func() {
+		m.driver++
+		m.running = nil
+		for _, c := range m.cards {
+			c.energy = 0
+		}
+	})
+}
+
+// change moves the machine to the time of its clock and changes something then.
+func (m *Machine) change(do func()) {
 	to := m.config.Clock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.advance(to)
-	m.driver++
-	m.running = nil
-	for _, c := range m.cards {
-		c.energy = 0
-	}
+	do()
 }
 
 // advance moves the machine in whole steps of the time that it is awake.

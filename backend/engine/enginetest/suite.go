@@ -229,6 +229,17 @@ func (s *suite) await(what string, done func() bool) {
 	}
 }
 
+// ends waits for what is to end with its context.
+func (s *suite) ends(what string, done <-chan error) (err error) {
+	s.Helper()
+	select {
+	case err = <-done:
+	case <-time.After(patience):
+		s.Errorf("%s goes on without its context", what)
+	}
+	return err
+}
+
 // ok ends the case where something failed.
 func (s *suite) ok(err error) {
 	s.Helper()

@@ -155,17 +155,10 @@ func caseLogsCancel(s *suite) {
 	reader, err := s.engine.Logs(ctx, id, session.LogOptions{Follow: true})
 	s.ok(err)
 	defer reader.Close() //nolint:errcheck // what it held is given up
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		io.Copy(io.Discard, reader) //nolint:errcheck // only its end matters
-	}()
+	done := make(chan error, 1)
+	go func() { done <- failure(io.Copy(io.Discard, reader)) }()
 	cancel()
-	select {
-	case <-done:
-	case <-time.After(patience):
-		s.Error("the log goes on without its context")
-	}
+	s.ends("the log", done) //nolint:errcheck // only its end matters
 }
 
 func caseGuestExited(s *suite) {

@@ -13,32 +13,31 @@ import (
 // name: no simulated container reaches another at all.
 type networks struct {
 	*machine
-	labels map[string]map[string]string // by name; guarded by mu
-	busy   func(name string) bool       // whether a container runs in it; called with mu held
+	here map[string]engine.Network // by name; guarded by mu
+	busy func(name string) bool    // whether a container runs in it; called with mu held
 }
 
 func (s *networks) CreateNetwork(ctx context.Context, n engine.Network) error {
-	name, labels := n.Name, n.Labels
 	if err := s.check(ctx); err != nil {
 		return err
 	}
-	if name == "" || labels[engine.LabelInstance] == "" {
-		return &session.Error{Code: session.CodeEngineInvalid, Message: "A network needs a name and the label " +
-			engine.LabelInstance + "."}
+	if n.Name == "" || n.Labels[engine.LabelInstance] == "" {
+		return session.NewError(session.CodeEngineInvalid,
+			"A network needs a name and the label "+engine.LabelInstance+".", "")
 	}
 	s.mu.Lock()
-	there, taken := s.labels[name]
+	there, taken := s.here[n.Name]
 	if !taken {
-		s.labels[name] = maps.Clone(labels)
+		s.here[n.Name] = engine.Network{Name: n.Name, Labels: maps.Clone(n.Labels), Apart: n.Apart}
 	}
 	s.mu.Unlock()
 	switch {
 	case !taken:
 		return s.save()
-	case maps.Equal(there, labels):
+	case maps.Equal(there.Labels, n.Labels):
 		return nil
 	}
-	return session.NewError(session.CodeEngineConflict, fmt.Sprintf("Another network is named %s.", name),
+	return session.NewError(session.CodeEngineConflict, fmt.Sprintf("Another network is named %s.", n.Name),
 		"End the session that has it, or launch again.")
 }
 
@@ -47,11 +46,11 @@ func (s *networks) RemoveNetwork(ctx context.Context, name string) error {
 		return err
 	}
 	s.mu.Lock()
-	labels, there := s.labels[name]
-	there = there && (s.config.Instance == "" || labels[engine.LabelInstance] == s.config.Instance)
+	n, there := s.here[name]
+	there = there && (s.config.Instance == "" || n.Labels[engine.LabelInstance] == s.config.Instance)
 	busy := s.busy(name)
 	if there && !busy {
-		delete(s.labels, name)
+		delete(s.here, name)
 	}
 	s.mu.Unlock()
 	switch {
@@ -68,6 +67,13 @@ func (s *networks) RemoveNetwork(ctx context.Context, name string) error {
 func (s *networks) has(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ok := s.labels[name]
+	_, ok := s.here[name]
 	return ok || name == ""
+}
+
+// MadeNetworks returns the networks of the machine by name.
+func (s *networks) MadeNetworks() map[string]engine.Network {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.here)
 }

@@ -75,7 +75,7 @@ func Open(config Config) (*Sim, error) {
 	s := &Sim{
 		machine:  m,
 		images:   &images{machine: m},
-		networks: &networks{machine: m, labels: map[string]map[string]string{}},
+		networks: &networks{machine: m, here: map[string]engine.Network{}},
 	}
 	s.containers = &containers{machine: m, images: s.images, networks: s.networks, byID: map[string]*container{},
 		watchers: map[*engine.Changes]struct{}{}}

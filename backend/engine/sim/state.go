@@ -23,12 +23,11 @@ type record struct {
 
 // savedState is the file that holds the engine's memory.
 type savedState struct {
-	Version    int                  `json:"version"`
-	Containers []record             `json:"containers"`
-	Images     []session.Image      `json:"images"`             // null: those that the catalogue installs
-	Received   []session.ImageParts `json:"received,omitempty"` // what images are made of that were brought
-	// Networks are the labels of each network by its name.
-	Networks map[string]map[string]string `json:"networks,omitempty"`
+	Version    int                       `json:"version"`
+	Containers []record                  `json:"containers"`
+	Images     []session.Image           `json:"images"`             // null: those that the catalogue installs
+	Received   []session.ImageParts      `json:"received,omitempty"` // what images are made of that were brought
+	Networks   map[string]engine.Network `json:"networks,omitempty"`
 }
 
 const stateVersion = 1
@@ -60,8 +59,8 @@ func (s *Sim) load() error {
 		}
 		s.byID[r.State.ID] = &container{record: r, log: log}
 	}
-	maps.Copy(s.labels, saved.Networks)
-	s.here, s.parts = saved.Images, saved.Received
+	maps.Copy(s.networks.here, saved.Networks)
+	s.images.here, s.parts = saved.Images, saved.Received
 	for _, image := range s.config.Catalogue {
 		if saved.Images == nil && image.Installed {
 			s.keep(image.describe())
@@ -75,7 +74,7 @@ func (s *Sim) write() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.mu.Lock()
-	saved := savedState{Version: stateVersion, Images: s.here, Received: s.parts, Networks: s.labels}
+	saved := savedState{Version: stateVersion, Images: s.images.here, Received: s.parts, Networks: s.networks.here}
 	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
 		saved.Containers = append(saved.Containers, s.byID[id].record)
 	}

@@ -29,13 +29,12 @@ type Engine struct {
 	*faults
 	commands bool
 
-	mu       sync.Mutex // guards what follows
-	created  map[string]engine.Container
-	conns    map[string]net.Conn      // to guests
-	absent   map[string]chan struct{} // closed when the guest is there again
-	stats    map[string]engine.Stats
-	scripts  map[string]PullScript
-	networks map[string]engine.Network
+	mu      sync.Mutex // guards what follows
+	created map[string]engine.Container
+	conns   map[string]net.Conn      // to guests
+	absent  map[string]chan struct{} // closed when the guest is there again
+	stats   map[string]engine.Stats
+	scripts map[string]PullScript
 }
 
 // Config says what an [Engine] looks like. The zero value will do.
@@ -72,7 +71,6 @@ func New(t testing.TB, dir string, config Config) *Engine {
 		Sim: s, faults: newFaults(), commands: config.Commands,
 		created: map[string]engine.Container{}, conns: map[string]net.Conn{},
 		absent: map[string]chan struct{}{}, stats: map[string]engine.Stats{}, scripts: map[string]PullScript{},
-		networks: map[string]engine.Network{},
 	}
 }
 
@@ -107,10 +105,8 @@ func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
 		back := e.absent[id]
 		e.mu.Unlock()
 		if back != nil {
-			select {
-			case <-back:
-			case <-ctx.Done():
-				return nil, context.Cause(ctx)
+			if err := await(ctx, back); err != nil {
+				return nil, err
 			}
 		}
 		conn, err := e.Sim.Guest(ctx, id)
@@ -183,27 +179,11 @@ func (e *Engine) Commit(ctx context.Context, id string, c engine.Commit) (sessio
 }
 
 func (e *Engine) CreateNetwork(ctx context.Context, n engine.Network) error {
-	return do(ctx, e.faults, CallCreateNetwork, func() error {
-		err := e.Sim.CreateNetwork(ctx, n)
-		if err == nil {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.networks[n.Name] = n
-		}
-		return err
-	})
+	return do(ctx, e.faults, CallCreateNetwork, func() error { return e.Sim.CreateNetwork(ctx, n) })
 }
 
 func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
-	return do(ctx, e.faults, CallRemoveNetwork, func() error {
-		err := e.Sim.RemoveNetwork(ctx, name)
-		if err == nil {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			delete(e.networks, name)
-		}
-		return err
-	})
+	return do(ctx, e.faults, CallRemoveNetwork, func() error { return e.Sim.RemoveNetwork(ctx, name) })
 }
 
 // PullScript says how a pull goes: Steps are reported, Pace apart; then, if
@@ -252,18 +232,14 @@ func (p PullScript) play(ctx context.Context, progress func(session.Pull)) error
 		}
 		progress(step)
 		if p.Pace > 0 {
-			select {
-			case <-time.After(p.Pace):
-			case <-ctx.Done():
-				return context.Cause(ctx)
+			if err := await(ctx, time.After(p.Pace)); err != nil {
+				return err
 			}
 		}
 	}
 	if p.Hold != nil {
-		select {
-		case <-p.Hold:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := await(ctx, p.Hold); err != nil {
+			return err
 		}
 	}
 	return p.Err
@@ -295,19 +271,7 @@ func (e *Engine) Container(id string) (engine.Container, bool) {
 }
 
 // Networks returns the names of the networks that are there, sorted.
-func (e *Engine) Networks() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Sorted(maps.Keys(e.networks))
-}
-
-// Network returns a network as it was asked for.
-func (e *Engine) Network(name string) (engine.Network, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, there := e.networks[name]
-	return n, there
-}
+func (e *Engine) Networks() []string { return slices.Sorted(maps.Keys(e.MadeNetworks())) }
 
 // DropGuest breaks the connection to a container's guest; the container goes on.
 func (e *Engine) DropGuest(id string) {

@@ -143,10 +143,8 @@ func (f *faults) enter(ctx context.Context, call Call) error {
 		case gate.entered <- struct{}{}:
 		default:
 		}
-		select {
-		case <-gate.released:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := await(ctx, gate.released); err != nil {
+			return err
 		}
 	}
 	f.mu.Lock()
@@ -155,6 +153,16 @@ func (f *faults) enter(ctx context.Context, call Call) error {
 		return Unavailable
 	}
 	return f.next(call, false)
+}
+
+// await waits for a channel; it fails when ctx ends first.
+func await[T any](ctx context.Context, channel <-chan T) error {
+	select {
+	case <-channel:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // next takes the order that comes next, if it is for that side of a call. It needs mu.
