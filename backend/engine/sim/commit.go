@@ -23,23 +23,15 @@ const (
 )
 
 func (s *containers) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
-	if err := s.check(ctx); err != nil {
+	state, err := s.Inspect(ctx, id)
+	if err != nil || state.StartedAt.IsZero() {
 		return 0, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, ok := s.byID[id]
-	if !ok {
-		return 0, notFound(id)
-	}
-	if c.State.StartedAt.IsZero() {
-		return 0, nil
-	}
 	end := s.config.Clock.Now()
-	if !c.State.Running {
-		end = c.State.FinishedAt
+	if !state.Running {
+		end = state.FinishedAt
 	}
-	minutes := gpu.Bytes(max(end.Sub(c.State.StartedAt), 0) / time.Minute)
+	minutes := gpu.Bytes(max(end.Sub(state.StartedAt), 0) / time.Minute)
 	return min(changedFirst+minutes*changedEach, changedMost), nil
 }
 

@@ -181,15 +181,12 @@ func (s *containers) Start(ctx context.Context, id string) error {
 }
 
 func (s *containers) Stop(ctx context.Context, id string, grace time.Duration) error {
-	if err := s.check(ctx); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	c, ok := s.byID[id]
-	running := ok && c.State.Running
-	s.mu.Unlock()
-	if !running {
+	state, err := s.Inspect(ctx, id)
+	if session.CodeOf(err) == session.CodeNoContainer || err == nil && !state.Running {
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	if err := s.pause(ctx, min(stopTime, grace)); err != nil {
 		return err

@@ -98,14 +98,9 @@ func (s *containers) world(id string, spec engine.Container, started time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	return &shell.World{
-		FS: files, Clock: s.config.Clock, Hostname: spec.Hostname, User: guest.User, Hardware: shell.Hardware{
-			CPUs:   max(len(spec.CPUs), 1),
-			Memory: int64(spec.Memory),
-			Shm:    int64(spec.Shm),
-			GPUs:   s.grantedTo(id, spec),
-		}, Started: started, OutOfMemory: func() { s.oom(id) }, Servers: s.servers(spec.Image, files),
-	}, nil
+	return &shell.World{FS: files, Clock: s.config.Clock, Hostname: spec.Hostname, User: guest.User,
+		CPUs: max(len(spec.CPUs), 1), Memory: int64(spec.Memory), GPUs: s.grantedTo(id, spec), Started: started,
+		OutOfMemory: func() { s.oom(id) }, Servers: s.servers(spec.Image, files)}, nil
 }
 
 // servers are what an image has beside the utilities of a shell: with Jupyter a

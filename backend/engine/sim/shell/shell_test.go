@@ -29,8 +29,8 @@ func newWorld(t *testing.T, mounts ...Mount) *World {
 		}
 	})
 	return &World{FS: files, Hostname: "main1", User: "work",
-		Hardware: Hardware{CPUs: 2, Memory: 512 << 20, Shm: 64 << 20},
-		Started:  time.Now()}
+		CPUs: 2, Memory: 512 << 20,
+		Started: time.Now()}
 }
 
 var testEnv = []string{"HOME=/home/work", "PATH=/usr/local/bin:/usr/bin:/bin", "UID=1000", "GID=1000", "EUID=1000",

@@ -19,9 +19,11 @@ type World struct {
 	FS       *FS
 	Hostname string
 	User     string
-	Hardware
-	Started time.Time
-	Clock   *pace.Clock // nil: the one on the wall
+	CPUs     int
+	Memory   int64 // limit in bytes
+	GPUs     GPUs  // nil: none
+	Started  time.Time
+	Clock    *pace.Clock // nil: the one on the wall
 	// Servers are programs of the image that serve pages, by name; nil: this build
 	// has not got what they serve.
 	Servers map[string]http.Handler
@@ -34,14 +36,6 @@ type World struct {
 	procs map[int]*Process
 	ports map[int]*listener
 	spent time.Duration // CPU time of processes that have ended
-}
-
-// Hardware is what a container may use.
-type Hardware struct {
-	CPUs   int
-	Memory int64 // limit in bytes
-	Shm    int64 // size of /dev/shm in bytes
-	GPUs   GPUs  // nil: none
 }
 
 // Process is one line of the process table.
