@@ -176,19 +176,20 @@ type wish struct {
 	// patience is how long its stream waits for the next tunnel when it is cut; 0:
 	// it ends then.
 	patience time.Duration
+	bad      error // why the arguments cannot be sent
 }
 
-func (c *Client) wish(s spec, args any) (*wish, error) {
+func (c *Client) wish(s spec, args any, patience time.Duration) *wish {
 	body, err := json.Marshal(args)
-	if err != nil {
-		return nil, &session.Error{Code: session.CodeAgentInternal,
-			Message: "Internal error: the call cannot be encoded.", Err: err}
-	}
-	return &wish{client: c, spec: s, args: body}, nil
+	return &wish{client: c, spec: s, args: body, patience: patience, bad: err}
 }
 
 // frame is the request of the next try, which is made before ctx ends.
 func (w *wish) frame(ctx context.Context) ([]byte, error) {
+	if w.bad != nil {
+		return nil, session.WrapError(w.bad, session.CodeAgentInternal,
+			"Internal error: the call cannot be encoded.", "")
+	}
 	req := request{Version: Version, Method: w.spec.name, Args: w.args}
 	if deadline, ok := ctx.Deadline(); ok {
 		req.Limit = max(time.Until(deadline), 1)
@@ -230,6 +231,20 @@ func (w *wish) make(ctx context.Context, repeat bool) (*opened, error) {
 			return nil, err
 		}
 	}
+}
+
+// within makes the call within the method's limit. The stream is the caller's to
+// close where live is true; else the end of ctx or of the limit closes it.
+func (w *wish) within(ctx context.Context, repeat bool) (call *opened, live bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, w.spec.limit)
+	defer cancel()
+	if call, err = w.make(limited, repeat); err == nil {
+		return call, call.release(), nil
+	}
+	if limited.Err() != nil {
+		err = errors.Join(limited.Err(), err)
+	}
+	return nil, false, w.client.fail(ctx, err)
 }
 
 // open makes a call that outlives its answer: the method's limit is for the answer
@@ -275,24 +290,16 @@ func (c *Client) fail(ctx context.Context, err error) error {
 
 // call makes a plain call whose answer is good and fits.
 func (m plain[A, R]) call(ctx context.Context, c *Client, args A, fits ...fit[R]) (R, error) {
-	var result R
-	wish, err := c.wish(m.spec, args)
+	patience := c.patience
+	if m.effect == read { // what is only asked for is asked again
+		patience = 0
+	}
+	call, live, err := c.wish(m.spec, args, patience).within(ctx, true)
 	if err != nil {
-		return result, err
+		var nothing R
+		return nothing, err
 	}
-	if m.effect != read { // what is only asked for is asked again
-		wish.patience = c.patience
-	}
-	limited, cancel := context.WithTimeout(ctx, m.limit)
-	defer cancel()
-	call, err := wish.make(limited, true)
-	if err != nil {
-		if limited.Err() != nil {
-			err = errors.Join(limited.Err(), err)
-		}
-		return result, c.fail(ctx, err)
-	}
-	if call.release() {
+	if live {
 		call.wire.stream.Close()
 	}
 	return judge(c, m.spec, call.answer, fits)
@@ -318,11 +325,7 @@ func judge[R any](c *Client, s spec, answer []byte, fits []fit[R]) (R, error) {
 // follow calls fn for everything that is watched until ctx ends, fn fails or
 // the stream is lost. What fits refuses does not reach fn.
 func (m feed[A, V]) follow(ctx context.Context, c *Client, args A, fn, fits func(V) error) error {
-	wish, err := c.wish(m.spec, args)
-	if err != nil {
-		return err
-	}
-	call, err := wish.open(ctx)
+	call, err := c.wish(m.spec, args, 0).open(ctx)
 	if err != nil {
 		return c.fail(ctx, err)
 	}
@@ -374,22 +377,12 @@ func watchFrames[V any](w *wire, fn, fits func(V) error) error {
 
 // open opens a stream of bytes both ways. ctx bounds only the opening.
 func (m duplex[A]) open(ctx context.Context, c *Client, args A) (net.Conn, error) {
-	wish, err := c.wish(m.spec, args)
+	call, live, err := c.wish(m.spec, args, streamPatience).within(ctx, false)
+	if err == nil && !live {
+		err = c.fail(ctx, context.DeadlineExceeded)
+	}
 	if err != nil {
 		return nil, err
-	}
-	wish.patience = streamPatience
-	limited, cancel := context.WithTimeout(ctx, m.limit)
-	defer cancel()
-	call, err := wish.make(limited, false)
-	if err == nil && !call.release() {
-		err = limited.Err()
-	}
-	if err != nil {
-		if limited.Err() != nil {
-			err = errors.Join(limited.Err(), err)
-		}
-		return nil, c.fail(ctx, err)
 	}
 	return &conn{Stream: call.wire.stream, wire: call.wire, client: c}, nil
 }

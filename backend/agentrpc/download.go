@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 
 	"slipway/backend/session"
 	"slipway/tunnel/resume"
@@ -45,14 +46,11 @@ func (m download[A]) open(ctx context.Context, c *Client, args A) (io.ReadCloser
 
 // begin opens a stream for what args ask.
 func (r *reader[A]) begin(args A) error {
-	wish, err := r.client.wish(r.method.spec, args)
-	if err != nil {
-		return err
-	}
+	patience := time.Duration(0)
 	if r.method.at == nil { // what cannot be asked for from a byte survives cuts by its stream
-		wish.patience = streamPatience
+		patience = streamPatience
 	}
-	call, err := wish.open(r.ctx)
+	call, err := r.client.wish(r.method.spec, args, patience).open(r.ctx)
 	if err != nil {
 		return err
 	}

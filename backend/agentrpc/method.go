@@ -91,7 +91,9 @@ func (m plain[A, R]) serve(ctx context.Context, v *visit) {
 	v.answer(ctx, func(ctx context.Context) (any, error) { return m.do(ctx, v.agent, args) })
 }
 
-func (m feed[A, V]) serve(ctx context.Context, v *visit) {
+// during makes a call that ends when its caller leaves, which is the cause of its
+// context then, and closes its stream.
+func during[A any](ctx context.Context, v *visit, do func(ctx context.Context, args A)) {
 	args, ok := decode[A](v)
 	if !ok {
 		return
@@ -99,35 +101,34 @@ func (m feed[A, V]) serve(ctx context.Context, v *visit) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	listening := v.heed(cancel)
-	err := v.wire.send(kindAnswer, none{})
-	if err == nil {
-		stop := v.stayAlive(ctx)
-		err = m.do(ctx, v.agent, args, func(value V) error {
-			v.told.Store(true)
-			return v.wire.send(kindEvent, value)
-		})
-		stop()
-	}
-	if ctx.Err() == nil || !errors.Is(context.Cause(ctx), errLeft) {
-		v.fail(err)
-	}
+	do(ctx, args)
 	v.close()
 	<-listening
 }
 
+func (m feed[A, V]) serve(ctx context.Context, v *visit) {
+	during(ctx, v, func(ctx context.Context, args A) {
+		err := v.wire.send(kindAnswer, none{})
+		if err == nil {
+			stop := v.stayAlive(ctx)
+			err = m.do(ctx, v.agent, args, func(value V) error {
+				v.told.Store(true)
+				return v.wire.send(kindEvent, value)
+			})
+			stop()
+		}
+		if !errors.Is(context.Cause(ctx), errLeft) {
+			v.fail(err)
+		}
+	})
+}
+
 func (m download[A]) serve(ctx context.Context, v *visit) {
-	args, ok := decode[A](v)
-	if !ok {
-		return
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	listening := v.heed(cancel)
-	if err := m.copy(ctx, v, args); err != nil {
-		v.fail(err)
-	}
-	v.close()
-	<-listening
+	during(ctx, v, func(ctx context.Context, args A) {
+		if err := m.copy(ctx, v, args); err != nil {
+			v.fail(err)
+		}
+	})
 }
 
 // copy sends what there is to download. It returns what the caller is to be told.

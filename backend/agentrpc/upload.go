@@ -50,11 +50,7 @@ func (a *arriving) Read(p []byte) (int, error) {
 // of from under way then. ctx bounds all of it.
 func (m upload[A, R]) send(ctx context.Context, c *Client, args A, from io.Reader) (R, error) {
 	var result R
-	wish, err := c.wish(m.spec, args)
-	if err != nil {
-		return result, err
-	}
-	frame, err := wish.frame(ctx)
+	frame, err := c.wish(m.spec, args, streamPatience).frame(ctx)
 	if err != nil {
 		return result, err
 	}
