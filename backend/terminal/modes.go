@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 )
 
@@ -9,23 +10,30 @@ import (
 // are in force. It is a plain value: a copy is a checkpoint. Sequences may be
 // split anywhere between two calls of feed.
 type modes struct {
-	alternate   uint16 // 0, or the mode that switched to the alternate screen: 47, 1047, 1049
-	mouse       uint16 // 0, or the mouse protocol: 9, 1000, 1002, 1003
-	mouseCoding uint16 // 0, or the coding of mouse reports: 1005, 1006, 1015, 1016
-	appCursor   bool   // mode 1
-	reverse     bool   // mode 5
-	noWrap      bool   // mode 7, reset
-	hidden      bool   // mode 25, reset: the cursor is not shown
-	appKeypad   bool   // ESC =, mode 66
-	focus       bool   // mode 1004
-	paste       bool   // mode 2004
-	cursorStyle byte   // of CSI n SP q
+	chosen      [len(choices)]uint16 // of each choice, 0 or the mode that is set
+	changed     [len(switches)]bool  // a switch is not as it is at first
+	appKeypad   bool                 // ESC =, mode 66
+	cursorStyle byte                 // of CSI n SP q
 
 	state   scanState
 	length  byte // bytes of params in use; more than there are: too long to matter
 	params  [47]byte
 	private bool // params follow a ?
 }
+
+// switches are the modes that are set or reset, and which of them are set at first:
+// application cursor, reverse, wrap, a cursor that is shown, focus, paste.
+var switches = [...]struct {
+	number uint16
+	first  bool
+}{{1, false}, {5, false}, {7, true}, {25, true}, {1004, false}, {2004, false}}
+
+// choices are the modes of which one is set at most: the alternate screen, the mouse
+// protocol, the coding of its reports.
+var choices = [...][]uint16{{47, 1047, 1049}, {9, 1000, 1002, 1003}, {1005, 1006, 1015, 1016}}
+
+// softReset are the switches that DECSTR brings back.
+var softReset = []uint16{1, 7, 25}
 
 type scanState byte
 
@@ -142,8 +150,10 @@ func (m *modes) apply(final byte, params []byte) {
 			}
 		}
 	case final == 'p' && string(params) == "!": // DECSTR
-		m.appCursor, m.appKeypad, m.hidden, m.noWrap = false, false, false, false
-		m.cursorStyle = 0
+		for i, s := range switches {
+			m.changed[i] = m.changed[i] && !slices.Contains(softReset, s.number)
+		}
+		m.appKeypad, m.cursorStyle = false, 0
 	case final == 'q' && len(params) > 0 && params[len(params)-1] == ' ':
 		m.cursorStyle = 0
 		if style, err := strconv.ParseUint(string(params[:len(params)-1]), 10, 8); err == nil && style <= 6 {
@@ -153,31 +163,21 @@ func (m *modes) apply(final byte, params []byte) {
 }
 
 func (m *modes) set(number uint16, on bool) {
-	valued := uint16(0)
-	if on {
-		valued = number
-	}
-	switch number {
-	case 1:
-		m.appCursor = on
-	case 5:
-		m.reverse = on
-	case 7:
-		m.noWrap = !on
-	case 25:
-		m.hidden = !on
-	case 66:
+	if number == 66 {
 		m.appKeypad = on
-	case 47, 1047, 1049:
-		m.alternate = valued
-	case 9, 1000, 1002, 1003:
-		m.mouse = valued
-	case 1004:
-		m.focus = on
-	case 1005, 1006, 1015, 1016:
-		m.mouseCoding = valued
-	case 2004:
-		m.paste = on
+	}
+	for i, s := range switches {
+		if s.number == number {
+			m.changed[i] = on != s.first
+		}
+	}
+	for i, choice := range choices {
+		if slices.Contains(choice, number) {
+			m.chosen[i] = 0
+			if on {
+				m.chosen[i] = number
+			}
+		}
 	}
 }
 
@@ -190,21 +190,16 @@ func (m *modes) preamble() []byte {
 		out = strconv.AppendUint(out, uint64(number), 10)
 		out = append(out, final)
 	}
-	for _, number := range [...]uint16{m.alternate, m.mouse, m.mouseCoding} {
+	for _, number := range m.chosen {
 		if number != 0 {
 			private(number, 'h')
 		}
 	}
-	for _, mode := range [...]struct {
-		on     bool
-		number uint16
-		final  byte
-	}{
-		{m.appCursor, 1, 'h'}, {m.reverse, 5, 'h'}, {m.noWrap, 7, 'l'}, {m.hidden, 25, 'l'},
-		{m.focus, 1004, 'h'}, {m.paste, 2004, 'h'},
-	} {
-		if mode.on {
-			private(mode.number, mode.final)
+	for i, s := range switches {
+		if m.changed[i] && s.first {
+			private(s.number, 'l')
+		} else if m.changed[i] {
+			private(s.number, 'h')
 		}
 	}
 	if m.appKeypad {

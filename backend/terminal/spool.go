@@ -108,7 +108,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 // ends inside an escape sequence. It reports whether it did.
 func (s *Spool) Notice(line string) (bool, error) {
 	s.writing.Lock()
-	fits := s.scanner.alternate == 0 && s.scanner.state == scanGround
+	fits := s.scanner.chosen[0] == 0 && s.scanner.state == scanGround
 	s.writing.Unlock()
 	if !fits {
 		return false, nil
