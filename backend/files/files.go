@@ -293,13 +293,12 @@ func failure(full string, err error) error {
 	for _, c := range causes {
 		for _, match := range c.errs {
 			if errors.Is(err, match) {
-				return &session.Error{Code: c.code,
-					Message: fmt.Sprintf("%q: %s", full, c.message), Hint: c.hint, Err: err}
+				return session.WrapError(err, c.code, fmt.Sprintf("%q: %s", full, c.message), c.hint)
 			}
 		}
 	}
-	return &session.Error{Code: session.CodeFileFailed,
-		Message: fmt.Sprintf("%q: %v.", full, root(err)), Hint: "Check the file system.", Err: err}
+	return session.WrapError(err, session.CodeFileFailed, fmt.Sprintf("%q: %v.", full, root(err)),
+		"Check the file system.")
 }
 
 // causes are looked through in order: the more exact come first.

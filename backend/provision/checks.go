@@ -39,7 +39,7 @@ func (f Findings) Checks() []session.Check {
 func (f Findings) Err() error {
 	for _, one := range f.judge() {
 		if one.Result == session.CheckFailed {
-			return &session.Error{Code: one.code, Message: one.Text, Hint: one.Remedy}
+			return session.NewError(one.code, one.Text, one.Remedy)
 		}
 	}
 	return nil

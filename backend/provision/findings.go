@@ -173,9 +173,8 @@ func plain(value string) bool {
 }
 
 func unreadable(why string) error {
-	return &session.Error{Code: session.CodeInstallFailed, Message: "What the machine answered cannot be read: " + why +
-		".",
-		Hint: "Look at what its login shell prints when nobody is at a terminal; ~/.bashrc should print nothing then."}
+	return session.NewError(session.CodeInstallFailed, "What the machine answered cannot be read: "+why+".",
+		"Look at what its login shell prints when nobody is at a terminal; ~/.bashrc should print nothing then.")
 }
 
 // facts says how each fact is taken.
@@ -229,9 +228,9 @@ func (f *Findings) complete(seen map[string]int) error {
 		}
 	}
 	if f.Dir == "" {
-		return &session.Error{Code: session.CodeInstallFailed,
-			Message: "The home folder there has a name that Slipway cannot work with.",
-			Hint:    "slipway agent add … --dir /var/tmp/slipway"}
+		return session.NewError(session.CodeInstallFailed,
+			"The home folder there has a name that Slipway cannot work with.",
+			"slipway agent add … --dir /var/tmp/slipway")
 	}
 	if f.OS == "" || f.Arch == "" || f.Folder == "" || f.Socket == "" {
 		return unreadable("it leaves out what every machine has")

@@ -41,16 +41,14 @@ func read(raw []byte, into any) error {
 		return nil
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return &session.Error{Code: session.CodeInstallFailed,
-			Message: "What the program answered there cannot be read.",
-			Hint:    "Look at what the login shell prints when nobody is at a terminal.", Err: err}
+		return session.WrapError(err, session.CodeInstallFailed, "What the program answered there cannot be read.",
+			"Look at what the login shell prints when nobody is at a terminal.")
 	}
 	if err := gate().Check(into); err != nil {
-		return &session.Error{Code: session.CodeAgentReply,
-			Message: fmt.Sprintf("The machine answered with invalid data: %v.",
-				err),
-			Hint: "The data is not used. Upgrade Slipway on both machines. If it happens again, ask whoever runs " +
-				"that machine.", Err: err}
+		return session.WrapError(err, session.CodeAgentReply,
+			fmt.Sprintf("The machine answered with invalid data: %v.", err),
+			"The data is not used. Upgrade Slipway on both machines. If it happens again, ask whoever runs "+
+				"that machine.")
 	}
 	return nil
 }

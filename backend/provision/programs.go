@@ -49,10 +49,10 @@ func (b Beside) Program(os, arch string) (string, error) {
 			tried = errors.Join(tried, err)
 		}
 	}
-	return "", &session.Error{Code: session.CodeInstallFailed,
-		Message: fmt.Sprintf("There is no Slipway for %s/%s on this computer.", os, arch),
-		Hint: fmt.Sprintf("Put slipway from the package for %s as slipway-%s-%s into %s, or build it: make agents",
-			arch, os, arch, b.Dir), Err: tried}
+	return "", session.WrapError(tried, session.CodeInstallFailed,
+		fmt.Sprintf("There is no Slipway for %s/%s on this computer.", os, arch),
+		fmt.Sprintf("Put slipway from the package for %s as slipway-%s-%s into %s, or build it: make agents",
+			arch, os, arch, b.Dir))
 }
 
 // fits reports whether a file is a program for a machine that needs nothing
@@ -143,8 +143,8 @@ func (w *work) bring(ctx context.Context, found Findings, p program) error {
 // stallTime is how long an upload may stand still, or what follows it take.
 const stallTime = time.Minute
 
-var errStalled = &session.Error{Code: session.CodeInstallFailed, Message: "The upload stands still.",
-	Hint: "Look at the connection to the machine and at its disks, then try again."}
+var errStalled = session.NewError(session.CodeInstallFailed, "The upload stands still.",
+	"Look at the connection to the machine and at its disks, then try again.")
 
 // carry uploads a program.
 func (w *work) carry(ctx context.Context, found Findings, p program) (string, error) {
@@ -181,8 +181,8 @@ func (w *work) bringPacked(ctx context.Context, p program) (string, error) {
 		return "", err
 	}
 	if result.Exit != 0 {
-		return "", &session.Error{Code: session.CodeInstallFailed, Message: "The program could not be unpacked there.",
-			Hint: "Look at the disk and the quota there: df -h. It said: " + clip(string(result.Stderr))}
+		return "", session.NewError(session.CodeInstallFailed, "The program could not be unpacked there.",
+			"Look at the disk and the quota there: df -h. It said: "+clip(string(result.Stderr)))
 	}
 	return sizeText(size) + " compressed", nil
 }

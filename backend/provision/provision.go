@@ -240,15 +240,15 @@ func asError(err error) error {
 	case errors.As(err, &told):
 		return err
 	case errors.As(err, &fault):
-		return &session.Error{Code: session.Code(fault.Code), Message: fault.Message, Hint: fault.Hint, Err: err}
+		return session.WrapError(err, session.Code(fault.Code), fault.Message, fault.Hint)
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return &session.Error{Code: session.CodeInstallFailed, Message: "The machine did not answer in time.",
-			Hint: "Look at its load and its disks, then try again.", Err: err}
+		return session.WrapError(err, session.CodeInstallFailed, "The machine did not answer in time.",
+			"Look at its load and its disks, then try again.")
 	}
-	return &session.Error{Code: session.CodeInstallFailed, Message: "The connection to the machine failed.",
-		Hint: "Try again; what was done already is not done twice.", Err: err}
+	return session.WrapError(err, session.CodeInstallFailed, "The connection to the machine failed.",
+		"Try again; what was done already is not done twice.")
 }
 
 func (w *work) probe(ctx context.Context) (found Findings, err error) {
@@ -360,11 +360,11 @@ func problemOf(result sshstdio.Result) error {
 		}
 		err := json.Unmarshal(line, &p)
 		if code := clip(string(p.Code)); err == nil && code != "" {
-			return &session.Error{Code: session.Code(code), Message: clip(p.Message), Hint: clip(p.Hint)}
+			return session.NewError(session.Code(code), clip(p.Message), clip(p.Hint))
 		}
 	}
-	e := &session.Error{Code: session.CodeInstallFailed, Message: fmt.Sprintf("The program ended there with code %d.",
-		result.Exit), Hint: "It said nothing."}
+	e := session.NewError(session.CodeInstallFailed, fmt.Sprintf("The program ended there with code %d.", result.Exit),
+		"It said nothing.")
 	if last := strings.TrimSpace(string(lines[len(lines)-1])); last != "" {
 		e.Hint = "It said: " + clip(last)
 	}

@@ -28,8 +28,8 @@ func (c *Client) Check(ctx context.Context, conn net.Conn, host session.SSHHost)
 	defer stop()
 	wanted, _, _, _, err := ssh.ParseAuthorizedKey([]byte(host.Key))
 	if err != nil {
-		return &session.Error{Code: session.CodeAgentReply, Message: "The session told a key that is none.",
-			Hint: "Start the session again with this version of Slipway.", Err: err}
+		return session.WrapError(err, session.CodeAgentReply, "The session told a key that is none.",
+			"Start the session again with this version of Slipway.")
 	}
 	heard := &hearing{Conn: conn}
 	met := false
@@ -58,9 +58,9 @@ func (c *Client) Check(ctx context.Context, conn net.Conn, host session.SSHHost)
 	case err == nil:
 		return nil
 	case errors.As(err, &exit):
-		return &session.Error{Code: session.CodeSSHFailed,
-			Message: "The login works, but the session's image has no shell to run commands with.",
-			Hint:    "Files can be copied with sftp and scp; commands need an image with a shell.", Err: err}
+		return session.WrapError(err, session.CodeSSHFailed,
+			"The login works, but the session's image has no shell to run commands with.",
+			"Files can be copied with sftp and scp; commands need an image with a shell.")
 	}
 	return loginFailure(ctx, err, false)
 }
@@ -70,21 +70,20 @@ var errOtherHost = errors.New("another key than the one that is known")
 func loginFailure(ctx context.Context, err error, refused bool) error {
 	switch {
 	case errors.Is(err, errOtherHost):
-		return &session.Error{Code: session.CodeSSHConflict,
-			Message: "The session answers by another key than its agent told.",
-			Hint:    "Do not log in; somebody may have put another container in its place.", Err: err}
+		return session.WrapError(err, session.CodeSSHConflict,
+			"The session answers by another key than its agent told.",
+			"Do not log in; somebody may have put another container in its place.")
 	case ctx.Err() != nil:
-		return &session.Error{Code: session.CodeSessionUnavailable,
-			Message: fmt.Sprintf("The session's ssh server did not answer within %s.", checkTimeout),
-			Hint:    "Try again; a machine that is very busy may take longer.", Err: err}
+		return session.WrapError(err, session.CodeSessionUnavailable,
+			fmt.Sprintf("The session's ssh server did not answer within %s.", checkTimeout),
+			"Try again; a machine that is very busy may take longer.")
 	case refused:
-		return &session.Error{Code: session.CodeSSHFailed,
-			Message: "The session's ssh server refused the key of this installation.",
-			Hint:    "Start the session again with this version of Slipway.", Err: err}
+		return session.WrapError(err, session.CodeSSHFailed,
+			"The session's ssh server refused the key of this installation.",
+			"Start the session again with this version of Slipway.")
 	}
-	return &session.Error{Code: session.CodeSessionUnavailable,
-		Message: "The connection to the session's ssh server was lost.", Hint: "Try again; it is made again by itself.",
-		Err: err}
+	return session.WrapError(err, session.CodeSessionUnavailable,
+		"The connection to the session's ssh server was lost.", "Try again; it is made again by itself.")
 }
 
 // hearing is a connection that notes when it breaks.

@@ -80,8 +80,8 @@ func ownKey(path string) (ssh.Signer, error) {
 	}
 	signer, err := ssh.ParsePrivateKey(data)
 	if err != nil {
-		return nil, &session.Error{Code: session.CodeSSHFailed, Message: path + " is not a private key.",
-			Hint: "Remove it; a new one is made at the next start.", Err: err}
+		return nil, session.WrapError(err, session.CodeSSHFailed, path+" is not a private key.",
+			"Remove it; a new one is made at the next start.")
 	}
 	return signer, os.Chmod(path, 0o600) // ssh refuses a key that others may read
 }

@@ -114,7 +114,6 @@ func (c *Client) trouble(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &session.Error{Code: session.CodeSSHFailed, Message: fmt.Sprintf("The file %s cannot be changed.",
-		c.PersonFile()),
-		Hint: "Check who owns it, or put this line at its top yourself: " + c.include(), Err: err}
+	return session.WrapError(err, session.CodeSSHFailed, fmt.Sprintf("The file %s cannot be changed.", c.PersonFile()),
+		"Check who owns it, or put this line at its top yourself: "+c.include())
 }

@@ -58,11 +58,9 @@ func writable(sessions []Session) ([]Session, error) {
 	}
 	slices.Sort(bad)
 	from := strings.Join(slices.Compact(bad), ", ")
-	return good, &session.Error{
-		Code: session.CodeAgentReply, Message: fmt.Sprintf("The configuration for ssh leaves out invalid data from %s.",
-			from),
-		Hint: "Do not trust that machine until you know why it sends such data.",
-	}
+	return good, session.NewError(session.CodeAgentReply,
+		fmt.Sprintf("The configuration for ssh leaves out invalid data from %s.", from),
+		"Do not trust that machine until you know why it sends such data.")
 }
 
 func invalidKernel(name string) bool { return !session.ValidKernel(name) }
@@ -123,12 +121,12 @@ func (c *Client) editKnown(edit func([]string) []string) error {
 func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(host.Key))
 	if err != nil {
-		return &session.Error{Code: session.CodeSSHInvalid, Message: "The session told a key that is none.",
-			Hint: "Start the session again with this version of Slipway.", Err: err}
+		return session.WrapError(err, session.CodeSSHInvalid, "The session told a key that is none.",
+			"Start the session again with this version of Slipway.")
 	}
 	if !session.ValidID(string(id)) || kernel != "" && !session.ValidKernel(kernel) {
-		return &session.Error{Code: session.CodeSSHInvalid, Message: "The session has an invalid id or kernel.",
-			Hint: "Do not trust its machine until you know why it sends such data."}
+		return session.NewError(session.CodeSSHInvalid, "The session has an invalid id or kernel.",
+			"Do not trust its machine until you know why it sends such data.")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,10 +137,10 @@ func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
 		for _, known := range lines {
 			if strings.HasPrefix(known, name+" ") {
 				if known != line {
-					conflict = &session.Error{Code: session.CodeSSHConflict,
-						Message: "The session proves who it is by another key than before.",
-						Hint: "Somebody may have put another container in its place. If you know why, remove the " +
-							"line of " + name + " from " + c.knownFile() + "."}
+					conflict = session.NewError(session.CodeSSHConflict,
+						"The session proves who it is by another key than before.",
+						"Somebody may have put another container in its place. If you know why, remove the line "+
+							"of "+name+" from "+c.knownFile()+".")
 				}
 				return lines
 			}

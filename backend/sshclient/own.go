@@ -41,8 +41,7 @@ func (c *Client) ownFailure(name, said string, err error) error {
 	if lines := strings.FieldsFunc(said, func(r rune) bool { return r == '\n' || r == '\r' }); len(lines) > 0 {
 		why = lines[len(lines)-1]
 	}
-	return &session.Error{Code: session.CodeSSHFailed,
-		Message: fmt.Sprintf("The session lets this installation in, but ssh %s does not come through: %s", name, why),
-		Hint:    "ssh -v " + name + " says more. An entry of your own in " + c.PersonFile() + " may stand in the way.",
-		Err:     err}
+	return session.WrapError(err, session.CodeSSHFailed,
+		fmt.Sprintf("The session lets this installation in, but ssh %s does not come through: %s", name, why),
+		"ssh -v "+name+" says more. An entry of your own in "+c.PersonFile()+" may stand in the way.")
 }

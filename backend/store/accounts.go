@@ -52,9 +52,8 @@ func (s *Store) EachAccount(first, last string, fn func(key string, data []byte)
 		cursor := tx.Bucket(bucketAccounts).Cursor()
 		for key, data := cursor.Seek([]byte(first)); key != nil && string(key) < last; key, data = cursor.Next() {
 			if err := fn(string(key), data); err != nil {
-				return &session.Error{Code: session.CodeStoreRead,
-					Message: fmt.Sprintf("The account %s cannot be read.", key),
-					Hint:    "It was written by another version of Slipway.", Err: err}
+				return session.WrapError(err, session.CodeStoreRead, fmt.Sprintf("The account %s cannot be read.", key),
+					"It was written by another version of Slipway.")
 			}
 		}
 		return nil

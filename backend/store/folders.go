@@ -1,6 +1,8 @@
 package store
 
 import (
+	"slices"
+
 	bolt "go.etcd.io/bbolt"
 
 	"slipway/backend/session"
@@ -57,12 +59,9 @@ func (t *Tx) FolderUsers(id session.FolderID) ([]session.FolderUser, error) {
 		if err != nil {
 			return err
 		}
-		for _, m := range r.Session.Folders {
-			if m.Folder == id {
-				users = append(users, session.FolderUser{Session: r.Session.ID, Name: r.Session.Name,
-					Owner: r.Session.Owner})
-				break
-			}
+		if slices.ContainsFunc(r.Session.Folders, func(m session.FolderMount) bool { return m.Folder == id }) {
+			users = append(users, session.FolderUser{Session: r.Session.ID, Name: r.Session.Name,
+				Owner: r.Session.Owner})
 		}
 		return nil
 	})

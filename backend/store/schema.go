@@ -71,15 +71,12 @@ func makeSecret(meta *bolt.Bucket) error {
 // one transaction.
 func prepare(db *bolt.DB, migrations []migration) error {
 	current := uint64(len(migrations) + 1)
-	err := db.View(func(tx *bolt.Tx) error {
+	done, err := view(db, func(tx *bolt.Tx) (bool, error) {
 		meta := tx.Bucket(bucketMeta)
-		if meta == nil || number(meta.Get(metaSchema)) != current || tx.Bucket(bucketFolders) == nil {
-			return errOutdated
-		}
-		return nil
+		return meta != nil && number(meta.Get(metaSchema)) == current && tx.Bucket(bucketFolders) != nil, nil
 	})
-	if err == nil {
-		return nil
+	if done || err != nil {
+		return err
 	}
 	err = db.Update(func(tx *bolt.Tx) error {
 		meta := tx.Bucket(bucketMeta)
@@ -88,12 +85,9 @@ func prepare(db *bolt.DB, migrations []migration) error {
 		}
 		schema := number(meta.Get(metaSchema))
 		if schema == 0 || schema > current {
-			return &session.Error{
-				Code: session.CodeStoreFailed, Message: fmt.Sprintf("The session store has schema %d; this Slipway "+
-					"knows up to %d.",
-					schema, current),
-				Hint: "Use the newer Slipway that wrote it.",
-			}
+			return session.NewError(session.CodeStoreFailed,
+				fmt.Sprintf("The session store has schema %d; this Slipway knows up to %d.", schema, current),
+				"Use the newer Slipway that wrote it.")
 		}
 		for ; schema < current; schema++ {
 			if err := migrations[schema-1](tx); err != nil {
@@ -108,8 +102,6 @@ func prepare(db *bolt.DB, migrations []migration) error {
 	})
 	return writeError(err)
 }
-
-var errOutdated = &session.Error{Code: session.CodeStoreConflict, Message: "The schema is not the current one."}
 
 // layOut makes the buckets of a new file.
 func layOut(tx *bolt.Tx, schema uint64) error {

@@ -46,9 +46,8 @@ func (s *Shelf) Load(key string, v any) (bool, error) {
 			return false, nil
 		}
 		if err := json.Unmarshal(data, v); err != nil {
-			return true, &session.Error{Code: session.CodeStoreRead,
-				Message: fmt.Sprintf("What is kept as %q cannot be read.", key),
-				Hint:    "It was written by another version of Slipway.", Err: err}
+			return true, session.WrapError(err, session.CodeStoreRead,
+				fmt.Sprintf("What is kept as %q cannot be read.", key), "It was written by another version of Slipway.")
 		}
 		return true, nil
 	})

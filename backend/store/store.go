@@ -117,8 +117,8 @@ func openFile(path string) (*bolt.DB, error) {
 }
 
 func openError(path string, err error) error {
-	e := &session.Error{Code: session.CodeStoreFailed, Message: fmt.Sprintf("The file %s cannot be opened.", path),
-		Hint: "Check the permissions of its directory and the room on its disk.", Err: err}
+	e := session.WrapError(err, session.CodeStoreFailed, fmt.Sprintf("The file %s cannot be opened.", path),
+		"Check the permissions of its directory and the room on its disk.")
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		e.Code, e.Message, e.Hint = session.CodeStoreLocked, fmt.Sprintf("Another Slipway is using %s.", path),
@@ -175,12 +175,10 @@ func (s *Store) Live() ([]session.Session, uint64, error) {
 // List returns sessions, newest first. Only those that are returned are
 // decoded, so that a page of a long list costs little.
 func (s *Store) List(filter session.Filter) ([]session.Session, error) {
-	list := []session.Session{}
+	list, skipped := []session.Session{}, 0
 	err := s.db.View(func(tx *bolt.Tx) error {
-		walk := newWalk(tx, filter)
-		for skipped := 0; ; {
-			id := walk.next()
-			if id == nil || (filter.Limit > 0 && len(list) == filter.Limit) {
+		for id := range newestFirst(tx, filter) {
+			if filter.Limit > 0 && len(list) == filter.Limit {
 				return nil
 			}
 			if filter.Owner == "" && skipped < filter.Offset {
@@ -188,55 +186,43 @@ func (s *Store) List(filter session.Filter) ([]session.Session, error) {
 				continue
 			}
 			r, err := load(tx, session.ID(id))
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case filter.Owner != "" && r.Session.Owner != filter.Owner:
+			case skipped < filter.Offset:
+				skipped++
+			default:
+				list = append(list, r.Session)
 			}
-			if filter.Owner != "" {
-				if r.Session.Owner != filter.Owner {
-					continue
-				}
-				if skipped < filter.Offset {
-					skipped++
-					continue
-				}
-			}
-			list = append(list, r.Session)
 		}
+		return nil
 	})
 	return list, readError(err)
 }
 
-// walk goes through one or both of the indices from the newest arrival down.
-type walk struct {
-	cursors [2]*bolt.Cursor
-	numbers [2][]byte
-	ids     [2][]byte
-}
-
-func newWalk(tx *bolt.Tx, filter session.Filter) *walk {
-	w := &walk{}
-	if filter.Live || !filter.Finished {
-		w.cursors[0] = tx.Bucket(bucketLive).Cursor()
-		w.numbers[0], w.ids[0] = w.cursors[0].Last()
+// newestFirst are the ids of one or both of the indices, from the newest arrival down.
+func newestFirst(tx *bolt.Tx, filter session.Filter) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		var cursors [2]*bolt.Cursor
+		var numbers, ids [2][]byte
+		for i, wanted := range []bool{filter.Live || !filter.Finished, filter.Finished || !filter.Live} {
+			if wanted {
+				cursors[i] = tx.Bucket([][]byte{bucketLive, bucketFinished}[i]).Cursor()
+				numbers[i], ids[i] = cursors[i].Last()
+			}
+		}
+		for numbers[0] != nil || numbers[1] != nil {
+			next := 0
+			if bytes.Compare(numbers[1], numbers[0]) > 0 {
+				next = 1
+			}
+			if !yield(ids[next]) {
+				return
+			}
+			numbers[next], ids[next] = cursors[next].Prev()
+		}
 	}
-	if filter.Finished || !filter.Live {
-		w.cursors[1] = tx.Bucket(bucketFinished).Cursor()
-		w.numbers[1], w.ids[1] = w.cursors[1].Last()
-	}
-	return w
-}
-
-// next returns the next id, or nil at the end.
-func (w *walk) next() []byte {
-	side := 0
-	if w.numbers[0] == nil || (w.numbers[1] != nil && number(w.numbers[1]) > number(w.numbers[0])) {
-		side = 1
-	}
-	id := w.ids[side]
-	if w.numbers[side] != nil {
-		w.numbers[side], w.ids[side] = w.cursors[side].Prev()
-	}
-	return id
 }
 
 // History returns the phases of a session in the order of their creation;
@@ -271,9 +257,9 @@ func view[T any](db *bolt.DB, read func(*bolt.Tx) (T, error)) (found T, err erro
 // decoded reads the record of a kind under a key.
 func decoded[T any](kind string, key, data []byte) (value T, err error) {
 	if err := json.Unmarshal(data, &value); err != nil {
-		return value, &session.Error{Code: session.CodeStoreRead,
-			Message: fmt.Sprintf("The record of the %s %s cannot be read.",
-				kind, key), Hint: "It was written by another version of Slipway.", Err: err}
+		return value, session.WrapError(err, session.CodeStoreRead,
+			fmt.Sprintf("The record of the %s %s cannot be read.", kind, key),
+			"It was written by another version of Slipway.")
 	}
 	return value, nil
 }
@@ -309,27 +295,29 @@ func number(key []byte) uint64 {
 
 func numberKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
+// known reports whether err needs no words of the store's, as nil does.
+func known(err error) bool {
+	var told *session.Error
+	return err == nil || errors.As(err, &told)
+}
+
 func readError(err error) error {
-	var known *session.Error
-	if err == nil || errors.As(err, &known) {
+	if known(err) {
 		return err
 	}
-	return &session.Error{Code: session.CodeStoreRead, Message: "The session store cannot be read.",
-		Hint: "Look at Slipway's log.",
-		Err:  err}
+	return session.WrapError(err, session.CodeStoreRead, "The session store cannot be read.", "Look at Slipway's log.")
 }
 
 func writeError(err error) error {
-	var known *session.Error
-	if err == nil || errors.As(err, &known) {
+	switch {
+	case known(err):
 		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return session.WrapError(err, session.CodeDiskFull, "The disk that holds Slipway's files is full.",
+			"Free some room on it and try again.")
 	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return &session.Error{Code: session.CodeDiskFull, Message: "The disk that holds Slipway's files is full.",
-			Hint: "Free some room on it and try again.", Err: err}
-	}
-	return &session.Error{Code: session.CodeStoreWrite, Message: "The change could not be stored.",
-		Hint: "Check the disk that holds Slipway's files.", Err: err}
+	return session.WrapError(err, session.CodeStoreWrite, "The change could not be stored.",
+		"Check the disk that holds Slipway's files.")
 }
 
 // Finished returns how many finished sessions are kept.
