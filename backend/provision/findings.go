@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -299,12 +300,10 @@ func absolute(value string) error {
 }
 
 func oneOf[T comparable](value T, all ...T) error {
-	for _, one := range all {
-		if value == one {
-			return nil
-		}
+	if !slices.Contains(all, value) {
+		return strconv.ErrSyntax
 	}
-	return strconv.ErrSyntax
+	return nil
 }
 
 // goArch names an architecture of uname as Go does.

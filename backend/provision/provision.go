@@ -15,9 +15,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -290,15 +290,8 @@ func (w *work) start(ctx context.Context, found Findings, p program) (switched d
 	if w.opts.DockerHost != "" || found.DockerHost != "unix:///var/run/docker.sock" {
 		env["DOCKER_HOST"] = found.DockerHost // a daemon does not read what a login does
 	}
-	for name, value := range settings.Env {
-		env[name] = value
-	}
-	names := make([]string, 0, len(env))
-	for name := range env {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	maps.Copy(env, settings.Env)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
 		args = append(args, "--env", name+"="+env[name])
 	}
 	title := "Start the agent"

@@ -84,13 +84,6 @@ func New(config Config) *Connector {
 	if err := sshstdio.Sweep(sockets); err != nil {
 		config.Log.Warn("what an earlier run left of its connections cannot be removed", "error", err)
 	}
-	if config.Programs == nil {
-		self, err := os.Executable()
-		if err != nil {
-			config.Log.Warn("this program cannot be installed on other machines: its own file is unknown", "error", err)
-		}
-		config.Programs = provision.Beside{Dir: filepath.Dir(self), Self: self}
-	}
 	config.SSHConfig = cmp.Or(config.SSHConfig, os.Getenv(sshConfigVariable))
 	return &Connector{config: config, sockets: sockets, agents: map[string]*agent{},
 		fresh: map[string]*sshConnection{}}

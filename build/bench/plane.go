@@ -57,14 +57,19 @@ func startPlane(ctx context.Context, binary, host string) (*plane, error) {
 	return p, nil
 }
 
-// await waits for the address, the token and a first answer.
+// await waits for the address, the token and an agent that has heard from its engine,
+// which must be Docker.
 func (p *plane) await(ctx context.Context) error {
-	deadline := time.Now().Add(30 * time.Second)
-	for time.Now().Before(deadline) && ctx.Err() == nil {
-		if c, err := client.Connect(ctx, place.Home{Dir: p.home}); err == nil {
-			p.Client = c
+	err := errors.New("serve does not answer")
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) && ctx.Err() == nil; {
+		var connected error
+		if p.Client, connected = client.Connect(ctx, place.Home{Dir: p.home}); connected == nil {
 			p.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}, Timeout: time.Minute}
-			return p.checkEngine(ctx)
+			machines, asked := route.Machines.Ask(ctx, p)
+			if asked == nil && len(machines) == 1 && machines[0].Engine == "docker" {
+				return nil
+			}
+			err = errors.Join(fmt.Errorf("the machine is not run by Docker: %+v", machines), asked)
 		}
 		select {
 		case err := <-p.ended:
@@ -73,25 +78,7 @@ func (p *plane) await(ctx context.Context) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return errors.Join(errors.New("serve does not answer"), ctx.Err())
-}
-
-// checkEngine waits until the agent has heard from its engine, which must be Docker.
-func (p *plane) checkEngine(ctx context.Context) error {
-	deadline := time.Now().Add(15 * time.Second)
-	for {
-		machines, err := route.Machines.Ask(ctx, p)
-		if err != nil {
-			return err
-		}
-		if len(machines) == 1 && machines[0].Engine == "docker" {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("the machine is not run by Docker: %+v", machines)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	return errors.Join(err, ctx.Err())
 }
 
 // stop ends the sessions and the control plane.

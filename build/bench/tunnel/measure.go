@@ -118,11 +118,11 @@ func measureKind(ctx context.Context, o options, l *lab, kind string, found *fin
 	defer r.stop()
 	l.setUp(ctx, r, kind)
 	for i, w := range found.s.cases {
-		ask := r.s
+		ask, one := r.s, found.of[i][kind]
 		ask.Mode, ask.Streams, ask.Warm, ask.Time = w.mode, w.streams, o.warm, o.time
 		if w.mode == "idle" {
 			if len(r.parts) == 2 && kind != "ssh" { // its processes are not ours to read
-				found.memory[i][kind] = append(found.memory[i][kind], measureIdle(ctx, l, r, ask))
+				one.memory = append(one.memory, measureIdle(ctx, l, r, ask))
 			}
 			continue
 		}
@@ -134,7 +134,7 @@ func measureKind(ctx context.Context, o options, l *lab, kind string, found *fin
 			fmt.Fprintf(os.Stderr, "%s, %s, %s %d: %.2f MB/s, echo %.1f/%.1f ms of %d\n", found.s.name, kind, w.mode,
 				w.streams, out.Rate/1e6, measure.Median(out.Echo), measure.Quantile(out.Echo, 0.99), len(out.Echo))
 		}
-		found.add(i, kind, out)
+		one.add(out)
 	}
 }
 

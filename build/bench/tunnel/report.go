@@ -10,29 +10,31 @@ import (
 	"slipway/build/bench/measure"
 )
 
-// findings are the outcomes of one scenario, by case and variant.
+// findings are the outcomes of one scenario.
 type findings struct {
-	s      scenario
-	rate   []map[string][]float64 // of each round
-	p50    []map[string][]float64 // of each round
-	p99    []map[string][]float64
-	memory []map[string][]float64
+	s  scenario
+	of []map[string]*series // by case and variant
 }
+
+// series is what the rounds found of one case and variant.
+type series struct{ rate, p50, p99, memory []float64 }
 
 func newFindings(s scenario) *findings {
 	f := &findings{s: s}
-	for _, all := range []*[]map[string][]float64{&f.rate, &f.p50, &f.p99, &f.memory} {
-		for range s.cases {
-			*all = append(*all, map[string][]float64{})
+	for range s.cases {
+		one := map[string]*series{}
+		for _, kind := range []string{"", "raw", "tls", "ours", "ours1", "ssh"} {
+			one[kind] = &series{}
 		}
+		f.of = append(f.of, one)
 	}
 	return f
 }
 
-func (f *findings) add(i int, kind string, out outcome) {
-	f.rate[i][kind] = append(f.rate[i][kind], out.Rate)
-	f.p50[i][kind] = append(f.p50[i][kind], measure.Median(out.Echo))
-	f.p99[i][kind] = append(f.p99[i][kind], measure.Quantile(out.Echo, 0.99))
+func (s *series) add(out outcome) {
+	s.rate = append(s.rate, out.Rate)
+	s.p50 = append(s.p50, measure.Median(out.Echo))
+	s.p99 = append(s.p99, measure.Quantile(out.Echo, 0.99))
 }
 
 // report collects the findings.
@@ -50,27 +52,28 @@ func (r *report) print(w io.Writer, o options) {
 	for _, f := range r.all {
 		for i, c := range f.s.cases {
 			for _, kind := range f.s.kinds {
-				if len(f.p50[i][kind]) > 0 || len(f.memory[i][kind]) > 0 {
-					fmt.Fprintln(w, r.row(f, i, c, kind))
+				if one := f.of[i][kind]; len(one.p50) > 0 || len(one.memory) > 0 {
+					fmt.Fprintln(w, r.row(f.s.name+", "+c.title(), c, kind, f.of[i]))
 				}
 			}
 		}
 	}
 }
 
-func (r *report) row(f *findings, i int, c work, kind string) string {
-	rate, p50, p99 := measure.Median(f.rate[i][kind]), measure.Median(f.p50[i][kind]), measure.Median(f.p99[i][kind])
-	cells := []string{f.s.name + ", " + c.title(), kind, "", "", "", "", ""}
+func (r *report) row(title string, c work, kind string, of map[string]*series) string {
+	one := of[kind]
+	rate, p50, p99 := measure.Median(one.rate), measure.Median(one.p50), measure.Median(one.p99)
+	cells := []string{title, kind, "", "", "", "", ""}
 	if rate > 0 {
 		cells[2] = fmt.Sprintf("%.2f", rate/1e6)
-		if raw := measure.Median(f.rate[i]["raw"]); raw > 0 {
+		if raw := measure.Median(of["raw"].rate); raw > 0 {
 			cells[3] = fmt.Sprintf("%.3f", rate/raw)
 		}
 	}
 	if p50 > 0 {
 		cells[4], cells[5] = fmt.Sprintf("%.2f", p50), fmt.Sprintf("%.2f", p99)
 	}
-	memory := measure.Median(f.memory[i][kind])
+	memory := measure.Median(one.memory)
 	if memory > 0 {
 		cells[6] = fmt.Sprintf("%.1f MiB a side at most", memory/(1<<20))
 	}
@@ -78,7 +81,7 @@ func (r *report) row(f *findings, i int, c work, kind string) string {
 		if cells[6] != "" {
 			cells[6] += ", "
 		}
-		cells[6] += r.judge(f, i, c, rate, p50, p99, memory)
+		cells[6] += r.judge(c, of, rate, p50, p99, memory)
 	}
 	return "| " + strings.Join(cells, " | ") + " |"
 }
@@ -96,7 +99,7 @@ func (c work) title() string {
 }
 
 // judge says which limits ours reaches.
-func (r *report) judge(f *findings, i int, c work, rate, p50, p99, memory float64) string {
+func (r *report) judge(c work, of map[string]*series, rate, p50, p99, memory float64) string {
 	var said []string
 	check := func(fine bool, format string, values ...any) {
 		text := fmt.Sprintf(format, values...)
@@ -106,10 +109,10 @@ func (r *report) judge(f *findings, i int, c work, rate, p50, p99, memory float6
 		}
 		said = append(said, text)
 	}
-	if base := measure.Median(f.rate[i][c.limits.base]); c.limits.ratio > 0 && base > 0 {
+	if base := measure.Median(of[c.limits.base].rate); c.limits.ratio > 0 && base > 0 {
 		check(rate/base >= c.limits.ratio, "%.3f of %s ≥ %.2f", rate/base, c.limits.base, c.limits.ratio)
 	}
-	if raw := measure.Median(f.p50[i]["raw"]); c.limits.beyond > 0 && raw > 0 {
+	if raw := measure.Median(of["raw"].p50); c.limits.beyond > 0 && raw > 0 {
 		check(p50 <= raw+c.limits.beyond, "p50 ≤ raw's + %.0f", c.limits.beyond)
 	}
 	if c.limits.p50 > 0 {
