@@ -82,17 +82,17 @@ func NewHandler(config HandlerConfig) *Handler {
 	return h
 }
 
-// ServeAll answers the calls of every tunnel that accept returns, until accept
-// fails or ctx ends. It returns when all of them have ended, and the streams that
-// could be resumed on others with them.
-func (h *Handler) ServeAll(ctx context.Context, accept func(context.Context) (Tunnel, error)) error {
+// ServeHost answers the calls of every tunnel of a host, until that is closed or ctx
+// ends. It returns when all of them have ended, and the streams that could be
+// resumed on others with them.
+func (h *Handler) ServeHost(ctx context.Context, host *tunnel.Host) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tunnels sync.WaitGroup
 	defer h.streams.Close()
 	defer tunnels.Wait()
 	defer cancel()
 	for {
-		t, err := accept(ctx)
+		t, err := host.Accept(ctx)
 		if err != nil {
 			return err
 		}
@@ -102,17 +102,6 @@ func (h *Handler) ServeAll(ctx context.Context, accept func(context.Context) (Tu
 			}
 		})
 	}
-}
-
-// ServeHost is [Handler.ServeAll] for the tunnels of a host.
-func (h *Handler) ServeHost(ctx context.Context, host *tunnel.Host) error {
-	return h.ServeAll(ctx, func(ctx context.Context) (Tunnel, error) {
-		t, err := host.Accept(ctx)
-		if err != nil {
-			return nil, err // not a nil tunnel in disguise
-		}
-		return t, nil
-	})
 }
 
 // Serve answers the calls of one tunnel until it ends or ctx does, and closes

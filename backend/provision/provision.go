@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -76,8 +75,6 @@ type Options struct {
 	Dir string
 	// DockerHost is where Docker listens there. Empty: as the account has it.
 	DockerHost string
-	// Settings are how the agent is to run. What is empty stays as it was.
-	Settings daemon.Settings
 	// Programs finds the program for a machine.
 	Programs Programs
 	// Version is that of the programs, for their names over there.
@@ -279,20 +276,9 @@ func (w *work) probe(ctx context.Context) (found Findings, err error) {
 // by itself if it does not work, whether this connection lives or not.
 func (w *work) start(ctx context.Context, found Findings, p program) (switched daemon.Switched, err error) {
 	args := []string{"-o", "json", "agent", "switch"}
-	settings := w.opts.Settings
-	if settings.Engine != "" {
-		args = append(args, "--engine", settings.Engine)
-	}
-	if settings.Listen != "" {
-		args = append(args, "--listen", settings.Listen)
-	}
-	env := map[string]string{}
 	if w.opts.DockerHost != "" || found.DockerHost != "unix:///var/run/docker.sock" {
-		env["DOCKER_HOST"] = found.DockerHost // a daemon does not read what a login does
-	}
-	maps.Copy(env, settings.Env)
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		args = append(args, "--env", name+"="+env[name])
+		// a daemon does not read what a login does
+		args = append(args, "--env", "DOCKER_HOST="+found.DockerHost)
 	}
 	title := "Start the agent"
 	if found.Running != nil {

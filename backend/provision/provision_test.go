@@ -21,7 +21,6 @@ func TestInstallBringsAndStartsOnce(t *testing.T) {
 	a, r := newAccount(t), &told{}
 	opts := options(r)
 	opts.DockerHost = "unix:///run/other docker.sock"
-	opts.Settings.Listen = "0.0.0.0:7442"
 	done, err := Install(t.Context(), a, opts)
 	if err != nil || !done.Changed || done.Status.Version != "2" {
 		t.Fatalf("%+v, %v", done, err)
@@ -37,8 +36,7 @@ func TestInstallBringsAndStartsOnce(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	asked, err := os.ReadFile(dir + "/asked")
-	if err != nil || !strings.HasSuffix(string(asked),
-		"--listen 0.0.0.0:7442 --env DOCKER_HOST=unix:///run/other docker.sock") {
+	if err != nil || !strings.HasSuffix(string(asked), " switch --env DOCKER_HOST=unix:///run/other docker.sock") {
 		t.Errorf("it was asked to %s, %v", asked, err)
 	}
 	if r.total == 0 || r.done != r.total || r.steps["upload"].State != StepOK || r.steps["start"].State != StepOK {

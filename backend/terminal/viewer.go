@@ -18,8 +18,6 @@ type ViewerConfig struct {
 	Output io.Writer // gets the shell's output in order
 	// Gap is called when output is missing; nil: it is passed over.
 	Gap func(from, to uint64)
-	// Resized is called when the shell has another size; nil: ignored.
-	Resized func(cols, rows int)
 }
 
 // Viewer is the client's side of the attach protocol. It outlives its
@@ -148,9 +146,6 @@ func (v *Viewer) begin(frame Frame) (fresh bool, err error) {
 	fresh = v.offset == v.cfg.Offset
 	v.mu.Unlock()
 	v.work.notify()
-	if v.cfg.Resized != nil {
-		v.cfg.Resized(hello.Cols, hello.Rows)
-	}
 	return fresh, nil
 }
 
@@ -194,10 +189,7 @@ func (v *Viewer) receive(conn Conn, modesWanted bool) (int, error) {
 			v.trim(frame.Offset())
 			v.mu.Unlock()
 			v.work.notify()
-		case FrameSize:
-			if v.cfg.Resized != nil {
-				v.cfg.Resized(frame.Size())
-			}
+		case FrameSize: // a viewer has a size of its own
 		default:
 			err = broken("a shell sent frame %q", byte(frame.Type))
 		}
