@@ -143,8 +143,8 @@ func (w *work) bring(ctx context.Context, found Findings, p program) error {
 // stallTime is how long an upload may stand still, or what follows it take.
 const stallTime = time.Minute
 
-var errStalled = session.NewError(session.CodeInstallFailed, "The upload stands still.",
-	"Look at the connection to the machine and at its disks, then try again.")
+var errStalled = &session.Error{Code: session.CodeInstallFailed, Message: "The upload stands still.",
+	Hint: "Look at the connection to the machine and at its disks, then try again."}
 
 // carry uploads a program.
 func (w *work) carry(ctx context.Context, found Findings, p program) (string, error) {
