@@ -9,6 +9,7 @@
 package drm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,9 +47,7 @@ var _ gpu.Source = (*Source)(nil)
 
 // Open returns the source; it starts nothing and reads nothing yet.
 func Open(c Config) *Source {
-	if c.Root == "" {
-		c.Root = "/"
-	}
+	c.Root = cmp.Or(c.Root, "/")
 	if c.Procs == nil {
 		c.Procs = procs.NewTable(procs.Config{Root: c.Root})
 	}

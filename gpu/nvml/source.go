@@ -1,6 +1,7 @@
 package nvml
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,14 +66,9 @@ const absentFor = time.Minute
 // Open returns the source. Nothing is started before it is asked something, so
 // that a machine without devices costs nothing. Close ends it.
 func Open(c Config) *Source {
-	if c.Root == "" {
-		c.Root = "/"
-	}
+	c.Root, c.Patience = cmp.Or(c.Root, "/"), cmp.Or(max(c.Patience, 0), defaultPatience)
 	if c.Procs == nil {
 		c.Procs = procs.NewTable(procs.Config{Root: c.Root})
-	}
-	if c.Patience <= 0 {
-		c.Patience = defaultPatience
 	}
 	if c.Now == nil {
 		c.Now = clock.Now

@@ -5,6 +5,7 @@ package procs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,9 +56,7 @@ type Table struct {
 
 // NewTable returns a Table; it reads nothing yet.
 func NewTable(c Config) *Table {
-	if c.Root == "" {
-		c.Root = "/"
-	}
+	c.Root = cmp.Or(c.Root, "/")
 	if c.Name == nil {
 		c.Name = askSystem
 	}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -101,35 +102,21 @@ func resolveHost(host string, env environment) (endpoint, error) {
 func chooseHost(host string, env environment) (endpoint, error) {
 	tls := ""
 	if env.getenv("DOCKER_TLS_VERIFY") != "" || env.getenv("DOCKER_CERT_PATH") != "" {
-		tls = env.getenv("DOCKER_CERT_PATH")
-		if tls == "" {
-			tls = env.config
-		}
+		tls = cmp.Or(env.getenv("DOCKER_CERT_PATH"), env.config)
 	}
-	if host == "" {
-		host = env.getenv("DOCKER_HOST")
-	}
-	if host != "" {
+	if host = cmp.Or(host, env.getenv("DOCKER_HOST")); host != "" {
 		return endpoint{host: host, tls: tls}, nil
 	}
-	name := env.getenv("DOCKER_CONTEXT")
-	if name == "" {
-		name = currentContext(env.config)
-	}
+	name := cmp.Or(env.getenv("DOCKER_CONTEXT"), currentContext(env.config))
 	if name != "" && name != "default" {
 		return contextEndpoint(env.config, name)
 	}
-	return endpoint{host: defaultHost(env)}, nil
-}
-
-// defaultHost is the first default socket that answers, or the machine's own.
-func defaultHost(env environment) string {
 	for _, socket := range env.sockets {
 		if env.answers(socket) {
-			return "unix://" + socket
+			return endpoint{host: "unix://" + socket}, nil
 		}
 	}
-	return client.DefaultDockerHost
+	return endpoint{host: client.DefaultDockerHost}, nil // the machine's own
 }
 
 // currentContext is the context chosen with `docker context use`, or "".

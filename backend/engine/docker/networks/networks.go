@@ -48,26 +48,20 @@ func (ns *Networks) CreateNetwork(ctx context.Context, n engine.Network) error {
 			engine.LabelInstance + "."}
 	}
 	ns.made.Store(n.Name, true)
-	there, err := ns.network(ctx, n.Name)
-	if err != nil {
-		return err
-	}
-	if there != nil {
-		return sameNetwork(*there, n.Labels)
-	}
-	err = ns.makeNetwork(ctx, n)
-	switch {
-	case err == nil:
-		return nil
-	case errdefs.IsConflict(err): // another call was quicker
+	var err error
+	for range 2 { // another call may be quicker than the first try
 		there, lookErr := ns.network(ctx, n.Name)
-		if lookErr != nil {
+		switch {
+		case lookErr != nil:
 			return lookErr
-		}
-		if there != nil {
+		case there != nil:
 			return sameNetwork(*there, n.Labels)
 		}
-	case daemon.ReasonOf(daemon.Text(err), err) == daemon.ReasonNoAddresses:
+		if err = ns.makeNetwork(ctx, n); !errdefs.IsConflict(err) {
+			break
+		}
+	}
+	if err != nil && daemon.ReasonOf(daemon.Text(err), err) == daemon.ReasonNoAddresses {
 		return session.WrapError(err, session.CodeEngineConflict, "Docker has no addresses left for another network.",
 			"Remove unused networks with `docker network prune`, or give the daemon more default-address-pools.")
 	}
@@ -100,12 +94,10 @@ func (ns *Networks) makeNetwork(ctx context.Context, n engine.Network) error {
 func (ns *Networks) network(ctx context.Context, name string) (*network.Inspect, error) {
 	there, err := ns.daemon.API.NetworkInspect(ctx, name, network.InspectOptions{})
 	switch {
-	case errdefs.IsNotFound(err):
+	case errdefs.IsNotFound(err), err == nil && there.Name != name: // Docker also finds networks by their ids
 		return nil, nil
 	case err != nil:
 		return nil, daemon.Failure(ctx, err)
-	case there.Name != name: // Docker also finds networks by their ids
-		return nil, nil
 	}
 	return &there, nil
 }
