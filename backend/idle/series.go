@@ -23,9 +23,6 @@ const (
 	enough = 90
 )
 
-// MaxWindow is the longest window of a policy that can be judged.
-const MaxWindow = 14 * 24 * time.Hour
-
 // Metric is one resource over a stretch of time: what was used, in percent of
 // what was granted, times the time in which it was measured.
 type Metric struct {

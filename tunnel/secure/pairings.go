@@ -41,7 +41,7 @@ type Grant struct {
 }
 
 // Pairings are the active codes. They are kept in memory only: a restart
-// withdraws them. All methods are safe for concurrent use; a nil Pairings has no
+// ends them. All methods are safe for concurrent use; a nil Pairings has no
 // codes.
 type Pairings struct {
 	now func() time.Time
@@ -83,7 +83,7 @@ func (p *Pairings) Offer(grant Grant) (Offer, error) {
 	}
 	if len(p.offers) >= maxOffers {
 		return Offer{}, &tunnel.Fault{Code: tunnel.CodePairRefused, Message: "Too many pairing codes are active.",
-			Hint: "Use or cancel one of them first."}
+			Hint: "Use one of them first, or wait until one expires."}
 	}
 	for {
 		plate, err := newPlate()
@@ -97,19 +97,6 @@ func (p *Pairings) Offer(grant Grant) (Offer, error) {
 		o := &offer{secret: secret, expires: expires, grant: grant, taken: make(chan Client, 1)}
 		p.offers[plate] = o
 		return Offer{Code: code{plate, secret}.String(), Expires: expires, Taken: o.taken}, nil
-	}
-}
-
-// Withdraw makes a code worthless.
-func (p *Pairings) Withdraw(o Offer) {
-	c, err := parseCode(o.Code)
-	if err != nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if at := p.offers[c.plate]; at != nil && at.secret == c.secret {
-		delete(p.offers, c.plate)
 	}
 }
 
@@ -177,7 +164,7 @@ func (p *Pairings) judge(plate string, o *offer, right bool) string {
 	switch {
 	case len(p.failures) >= maxAllFailures:
 		return statusLocked
-	case p.offers[plate] != o: // used, withdrawn, expired or guessed at too often
+	case p.offers[plate] != o: // used, expired or guessed at too often
 		return statusNoCode
 	case now.Before(o.next):
 		return statusWait
