@@ -116,7 +116,7 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 	added := n.work(begun, err, func(p hub.Prompt) string { return "no: " + p.Text })
 	if added.State != hub.OperationDone || added.Agent != "lab" || added.Progress == nil ||
 		added.Progress.Done != added.Progress.Total {
-		t.Fatalf("%+v: %v", added, added.Err)
+		t.Fatalf("%+v: %v", added, added.Error)
 	}
 	a := n.until("reached", "lab", online)
 	if a.Dir != w.home || a.Link.Transport != "ssh" || a.Link.Role != "admin" {
@@ -211,7 +211,7 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 	t.Run("uninstalled, nothing is left on either side", func(t *testing.T) {
 		begun, err := n.RemoveAgent("lab", true)
 		if removed := n.work(begun, err, nil); removed.State != hub.OperationDone {
-			t.Fatalf("%+v: %v", removed, removed.Err)
+			t.Fatalf("%+v: %v", removed, removed.Error)
 		}
 		if agents := n.Agents(); len(agents) != 1 {
 			t.Errorf("%+v", agents)

@@ -125,7 +125,7 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		return code()
 	})
 	if added.State != hub.OperationDone || added.Agent != "box" {
-		t.Fatalf("%+v: %v", added, added.Err)
+		t.Fatalf("%+v: %v", added, added.Error)
 	}
 	a := n.until("reached", "box", online)
 	if a.Fingerprint != status.Key || a.Link.Transport != "tls" || a.Link.RTT <= 0 {
@@ -171,13 +171,13 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		}
 		begun, err := n.ReconnectAgent("box")
 		if ended := n.work(begun, err, func(hub.Prompt) string { return code() }); ended.State != hub.OperationDone {
-			t.Fatalf("%+v: %v", ended, ended.Err)
+			t.Fatalf("%+v: %v", ended, ended.Error)
 		}
 		n.until("reached again", "box", online)
 	})
 	t.Run("what needs a login there says so", func(t *testing.T) {
 		upgrade, err := n.UpgradeAgent("box")
-		if upgrade = n.work(upgrade, err, nil); session.CodeOf(upgrade.Err) != "agent_call_unavailable" {
+		if upgrade = n.work(upgrade, err, nil); session.CodeOf(upgrade.Error) != "agent_call_unavailable" {
 			t.Errorf("%+v", upgrade)
 		}
 		_, err = n.PairCode(t.Context(), "box", session.PairRequest{})

@@ -17,6 +17,7 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/client"
+	"slipway/backend/hub"
 	"slipway/backend/session"
 )
 
@@ -46,7 +47,7 @@ func (p *program) operates(begin func(context.Context, *caller, []string) (api.O
 		if err != nil {
 			return err
 		}
-		show := &operationView{statusLine: p.newStatusLine(), w: p.raw.err, shown: map[string]string{}}
+		show := &operationView{statusLine: p.newStatusLine(), w: p.raw.err, shown: map[string]hub.StepState{}}
 		if p.output == outputJSON {
 			show.w = io.Discard
 		}
@@ -256,11 +257,11 @@ type operationView struct {
 	statusLine
 	w     io.Writer
 	left  bool // the person has gone, so prompts stay unanswered
-	shown map[string]string
+	shown map[string]hub.StepState
 }
 
 // marks are the signs of steps; the words beside them say the same.
-var marks = map[string]string{"ok": "✓", "warning": "!", "failed": "✗", "skipped": "-"}
+var marks = map[hub.StepState]string{"ok": "✓", "warning": "!", "failed": "✗", "skipped": "-"}
 
 func (v *operationView) show(o api.Operation) {
 	running := ""

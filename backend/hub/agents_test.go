@@ -333,7 +333,7 @@ func TestFailedAddLeavesNothing(t *testing.T) {
 	}
 	op, err := f.AddAgent(hub.AgentRequest{Address: labAddress})
 	op = f.ended(t, op, err)
-	if op.State != hub.OperationFailed || session.CodeOf(op.Err) != "agent_install_failed" ||
+	if op.State != hub.OperationFailed || session.CodeOf(op.Error) != "agent_install_failed" ||
 		op.Steps[0].State != hub.StepFailed || op.Steps[0].Remedy != "Install it." {
 		t.Fatalf("%+v", op)
 	}
@@ -454,7 +454,7 @@ func TestOperationIsCancelledWhileItAsks(t *testing.T) {
 	if _, err := f.CancelOperation(op.ID); err != nil {
 		t.Fatal(err)
 	}
-	if done := f.ended(t, op, nil); done.State != hub.OperationCancelled || done.Prompt != nil || done.Err != nil {
+	if done := f.ended(t, op, nil); done.State != hub.OperationCancelled || done.Prompt != nil || done.Error != nil {
 		t.Fatalf("%+v", done)
 	}
 	if _, err := f.CancelOperation("nonesuch"); session.CodeOf(err) != "operation_read_not-found" {

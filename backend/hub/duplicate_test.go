@@ -40,7 +40,7 @@ func TestOneAgentIsNotAddedAtTwoAddresses(t *testing.T) {
 				}
 				return
 			}
-			if session.CodeOf(op.Err) != "agent_call_conflict" || !strings.Contains(op.Err.Error(), c.says) ||
+			if session.CodeOf(op.Error) != "agent_call_conflict" || !strings.Contains(op.Error.Error(), c.says) ||
 				op.Agent != "" {
 				t.Errorf("%+v", op)
 			}

@@ -24,7 +24,7 @@ func (w world) operation(t *testing.T, id string, done func(hub.Operation) bool)
 			return o
 		}
 		if o.State.Ended() {
-			t.Fatalf("it ended as %+v: %v", o, o.Err)
+			t.Fatalf("it ended as %+v: %v", o, o.Error)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -94,8 +94,8 @@ func TestCommitIsAnOperation(t *testing.T) {
 				Message: "The disk is full.", Hint: "Make room."}
 		})
 		if o := w.operation(t, again.ID, ended); o.State != hub.OperationFailed ||
-			session.CodeOf(o.Err) != "disk_write_no-space" || o.Steps[0].Remedy != "Make room." {
-			t.Errorf("failed it is %+v: %v", o, o.Err)
+			session.CodeOf(o.Error) != "disk_write_no-space" || o.Steps[0].Remedy != "Make room." {
+			t.Errorf("failed it is %+v: %v", o, o.Error)
 		}
 	})
 }
@@ -117,7 +117,7 @@ func TestImagesAreRemovedOneByOne(t *testing.T) {
 		for _, step := range o.Steps {
 			states = append(states, step.State)
 		}
-		if o.State != hub.OperationFailed || session.CodeOf(o.Err) != "image_update_conflict" ||
+		if o.State != hub.OperationFailed || session.CodeOf(o.Error) != "image_update_conflict" ||
 			!slices.Equal(states, []hub.StepState{hub.StepOK, hub.StepFailed, hub.StepOK, hub.StepOK}) ||
 			o.Steps[3].Detail != "6 MiB freed" {
 			t.Errorf("it ended as %+v", o)

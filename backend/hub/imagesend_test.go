@@ -77,8 +77,8 @@ func TestAnImageBringsOnlyTheNameThatWasAskedFor(t *testing.T) {
 				if o := w.operation(t, begun.ID, ended); o.State != hub.OperationFailed {
 					t.Fatalf("it ended as %+v", o)
 				} else if c.fails {
-					if session.CodeOf(o.Err) != "image_update_invalid" || len(expected) != 0 {
-						t.Errorf("it failed as %v", o.Err)
+					if session.CodeOf(o.Error) != "image_update_invalid" || len(expected) != 0 {
+						t.Errorf("it failed as %v", o.Error)
 					}
 					return
 				}

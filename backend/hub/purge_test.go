@@ -122,7 +122,7 @@ func TestAPurgeIsFollowedCancelledAndFinished(t *testing.T) {
 		if _, err := slow.StopDeleting(t.Context(), ""); err != nil { // at the folder
 			t.Fatal(err)
 		}
-		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationCancelled || o.Err != nil {
+		if o := w.operation(t, begun.ID, ended); o.State != hub.OperationCancelled || o.Error != nil {
 			t.Errorf("stopped at the folder it is %+v", o)
 		}
 

@@ -74,13 +74,13 @@ func (w *Work) Tell(step Step) {
 			known.Title = step.Title
 		}
 		known.State, known.Detail, known.Remedy = step.State, step.Detail, step.Remedy
-		if known.StartedAt.IsZero() && step.State != StepPending {
-			known.StartedAt = now
+		if known.StartedAt == nil && step.State != StepPending {
+			known.StartedAt = &now
 		}
 		if step.State == StepPending || step.State == StepRunning {
-			known.EndedAt = time.Time{}
+			known.EndedAt = nil
 		} else {
-			known.EndedAt = now
+			known.EndedAt = &now
 		}
 	})
 }
@@ -171,18 +171,18 @@ func (w *Work) unask(id string) {
 func (w *Work) end(err error) {
 	now := w.registry.now()
 	w.change(func(one *operation) {
-		one.Prompt, one.EndedAt, one.State = nil, now, OperationDone
+		one.Prompt, one.EndedAt, one.State = nil, &now, OperationDone
 		switch {
 		case err == nil:
 		case one.asked || w.registry.closed || errors.Is(err, errStopped):
 			one.State = OperationCancelled
 		default:
-			one.State, one.Err = OperationFailed, problemOf(err, one.Kind)
+			one.State, one.Error = OperationFailed, problemOf(err, one.Kind)
 		}
 		for i := range one.Steps {
 			switch one.Steps[i].State {
 			case StepRunning:
-				one.Steps[i].State, one.Steps[i].EndedAt = StepSkipped, now
+				one.Steps[i].State, one.Steps[i].EndedAt = StepSkipped, &now
 				if err != nil && one.State == OperationFailed {
 					one.Steps[i].State = StepFailed
 				}
@@ -216,12 +216,12 @@ func (m *meter) take(now time.Time, done, total int64) (Progress, bool) {
 	for len(m.at) > 2 && now.Sub(m.at[0]) > rateOver {
 		m.at, m.done = m.at[1:], m.done[1:]
 	}
-	progress := Progress{Done: done, Total: total, Left: -1}
+	progress := Progress{Done: done, Total: total}
 	if span := now.Sub(m.at[0]); span >= tellEvery {
 		progress.Rate = int64(float64(done-m.done[0]) / span.Seconds())
 	}
 	if progress.Rate > 0 && total > 0 {
-		progress.Left = time.Duration(float64(total-done) / float64(progress.Rate) * float64(time.Second))
+		progress.Left = new(float64(total-done) / float64(progress.Rate))
 	}
 	due := now.Sub(m.told) >= tellEvery || total > 0 && done >= total
 	if due {

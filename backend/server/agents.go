@@ -15,12 +15,12 @@ type agentRoutes struct {
 }
 
 func (s agentRoutes) mount(m *mounts) {
-	answer(m, route.Operations, listed(s.hub.Operations, operationOut))
-	answer(m, route.Operation, named("id", s.hub.Operation, operationOut))
+	answer(m, route.Operations, always(s.hub.Operations))
+	answer(m, route.Operation, named("id", s.hub.Operation))
 	take(m, route.OperationAnswer, s.answerOperation)
-	answer(m, route.OperationCancel, named("id", s.hub.CancelOperation, operationOut))
+	answer(m, route.OperationCancel, named("id", s.hub.CancelOperation))
 	answer(m, route.Agents, listed(s.hub.Agents, agentOut))
-	answer(m, route.Agent, named("agent", s.hub.Agent, agentOut))
+	answer(m, route.Agent, s.getAgent)
 	take(m, route.AgentAdd, s.addAgent)
 	take(m, route.AgentUpdate, s.updateAgent)
 	take(m, route.AgentRemove, s.removeAgent)
@@ -39,6 +39,10 @@ func (s agentRoutes) mount(m *mounts) {
 	answer(m, route.KeyRotate, s.rotateKey)
 }
 
+func (s agentRoutes) getAgent(r *http.Request) (api.Agent, error) {
+	return as(agentOut)(s.hub.Agent(r.PathValue("agent")))
+}
+
 func (s agentRoutes) addAgent(r *http.Request, req api.AgentRequest) (api.Operation, error) {
 	if req.Probe {
 		return starts(s.hub, r)(s.hub.ProbeAddress(req.Address, req.Dir))
@@ -53,7 +57,7 @@ func starts(h *hub.Hub, r *http.Request) func(hub.Operation, error) (api.Operati
 		if err == nil && r.Context().Err() != nil {
 			operation, err = h.CancelOperation(operation.ID)
 		}
-		return as(operationOut)(operation, err)
+		return operation, err
 	}
 }
 
@@ -108,5 +112,5 @@ func rotationOut(rotation hub.Rotation) api.KeyRotation {
 // answerOperation passes on what a person answers. It may be a password:
 // nothing of it is kept or logged.
 func (s agentRoutes) answerOperation(r *http.Request, req api.PromptAnswer) (api.Operation, error) {
-	return as(operationOut)(s.hub.AnswerOperation(r.PathValue("id"), req.Prompt, req.Text))
+	return s.hub.AnswerOperation(r.PathValue("id"), req.Prompt, req.Text)
 }

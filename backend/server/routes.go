@@ -69,8 +69,8 @@ func listed[A, B any](call func() []A, turn func(A) B) func(*http.Request) ([]B,
 }
 
 // named handles a request about what a parameter of its path names.
-func named[A, B any](part string, call func(name string) (A, error), turn func(A) B) func(*http.Request) (B, error) {
-	return func(r *http.Request) (B, error) { return as(turn)(call(r.PathValue(part))) }
+func named[Out any](part string, call func(name string) (Out, error)) func(*http.Request) (Out, error) {
+	return func(r *http.Request) (Out, error) { return call(r.PathValue(part)) }
 }
 
 // take handles a route with a body in its request, which is decoded strictly.

@@ -56,34 +56,3 @@ func pairedOut(d hub.PairedClient) api.PairedClient {
 	return api.PairedClient{Name: d.Name, Fingerprint: d.Key, Owner: d.Owner, Role: string(d.Role), This: d.This,
 		AddedAt: d.Added, LastSeen: moment(d.Seen)}
 }
-
-func operationOut(o hub.Operation) api.Operation {
-	out := api.Operation{
-		ID: o.ID, Kind: string(o.Kind), Subject: o.Subject, State: string(o.State),
-		Steps:    each(o.Steps, operationStepOut),
-		Progress: maybe(o.Progress, progressOut), Agent: o.Agent, Image: o.Image, StartedAt: o.StartedAt,
-		EndedAt: moment(o.EndedAt), Revision: o.Revision,
-		Prompt: maybe(o.Prompt, func(p hub.Prompt) api.Prompt {
-			return api.Prompt{ID: p.ID, Kind: string(p.Kind), Text: p.Text, Secret: p.Secret, Again: p.Again,
-				Fingerprint: p.Fingerprint, Host: p.Host}
-		}),
-	}
-	if o.Err != nil {
-		out.Error = asError(o.Err)
-	}
-	return out
-}
-
-func operationStepOut(s hub.Step) api.OpStep {
-	return api.OpStep{Name: s.Name, Title: s.Title, State: string(s.State), Detail: s.Detail, Remedy: s.Remedy,
-		StartedAt: moment(s.StartedAt), EndedAt: moment(s.EndedAt)}
-}
-
-func progressOut(p hub.Progress) api.Progress {
-	out := api.Progress{Done: p.Done, Total: p.Total, Rate: p.Rate}
-	if p.Left >= 0 {
-		seconds := p.Left.Seconds()
-		out.Left = &seconds
-	}
-	return out
-}

@@ -59,7 +59,7 @@ func eventOut(e hub.Event) api.Event {
 			return heard(sessionOut(s, nil, e.Dependents),
 				e.LastHeard)
 		}),
-		Agent: maybe(e.Agent, agentOut), Operation: maybe(e.Operation, operationOut),
+		Agent: maybe(e.Agent, agentOut), Operation: e.Operation,
 		Devices:  maybe(e.Devices, boardOut),
 		Presets:  e.Presets,
 		Settings: e.Settings,
@@ -90,7 +90,7 @@ func snapshotOut(s hub.Snapshot) api.Snapshot {
 			return out
 		}),
 		Devices: each(s.Devices, boardOut), Presets: s.Presets,
-		Agents: each(s.Agents, agentOut), Operations: each(s.Operations, operationOut),
+		Agents: each(s.Agents, agentOut), Operations: s.Operations,
 		Machines: each(s.Machines, machineOut), Recents: each(s.Recents, recentOut), Settings: s.Settings,
 		Version: versionOut(s.Version),
 	}

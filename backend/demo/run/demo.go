@@ -230,8 +230,10 @@ func finish(ctx context.Context, h *hub.Hub,
 			return err
 		case now.State == hub.OperationDone:
 			return nil
+		case now.Error != nil:
+			return now.Error
 		case now.State.Ended():
-			return session.AsError(now.Err, session.CodeServerFailed)
+			return session.NewError(session.CodeOperationCancelled, "It was cancelled.", "Start the demo again.")
 		case now.Prompt != nil && now.Prompt.ID != answered && answer != nil:
 			answered = now.Prompt.ID
 			text, err := answer(ctx)

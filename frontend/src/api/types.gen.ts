@@ -1480,7 +1480,7 @@ export interface Notifier {
   desktop: boolean;
 }
 
-/** OpStep is one step of an operation. A probe is a step too: one that found something wrong says how to mend it. */
+/** Step is one step of an operation. A probe is a step too: one that found something wrong says how to mend it. */
 export interface OpStep {
   /** Stable, for example docker or upload. */
   name: string;
