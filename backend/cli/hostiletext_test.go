@@ -79,7 +79,7 @@ func newHostilePlane(t *testing.T) *plane {
 				o.Steps[0].State = "failed"
 				answer = o
 			}
-			reply(w, one.Success(), answer)
+			reply(w, one.Status, answer)
 		})
 	}
 	return f

@@ -107,10 +107,10 @@ func (m *mounts) respond(at *route.Endpoint, handle func(*http.Request) (any, er
 			return err
 		}
 		if _, empty := value.(none); empty {
-			w.WriteHeader(at.Success())
+			w.WriteHeader(at.Status)
 			return nil
 		}
-		writeJSON(w, at.Success(), value)
+		writeJSON(w, at.Status, value)
 		return nil
 	})
 }

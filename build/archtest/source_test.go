@@ -237,12 +237,15 @@ var constantCalls = []string{
 	"sync.OnceValue", // a constant that is computed when it is first used
 }
 
-// ruleCalls make the rules of package vet.
-var ruleCalls = []string{"Text", "Line", "Prose", "Whole", "Number", "Each", "List"}
+// ownCalls make the rules of package vet, and the routes of package route.
+var ownCalls = []string{"Text", "Line", "Prose", "Whole", "Number", "Each", "List", "at"}
 
 func isConstantCall(call *ast.CallExpr) bool {
 	called := call.Fun
-	if generic, ok := called.(*ast.IndexExpr); ok {
+	switch generic := called.(type) {
+	case *ast.IndexExpr:
+		called = generic.X
+	case *ast.IndexListExpr:
 		called = generic.X
 	}
 	switch fn := called.(type) {
@@ -254,7 +257,7 @@ func isConstantCall(call *ast.CallExpr) bool {
 		}
 		return slices.Contains(constantCalls, pkg.Name+"."+fn.Sel.Name)
 	case *ast.Ident: // one of the same package
-		return slices.Contains(ruleCalls, fn.Name)
+		return slices.Contains(ownCalls, fn.Name)
 	case *ast.ArrayType: // a conversion such as []byte("…")
 		return true
 	}

@@ -50,11 +50,11 @@ func answer(one route.Description) string {
 	case one.Stream == route.WebSocket:
 		return "a WebSocket"
 	case one.Stream != "":
-		return fmt.Sprint(one.Success(), ", ", one.Stream)
+		return fmt.Sprint(one.Status, ", ", one.Stream)
 	case one.Response == nil:
-		return fmt.Sprint(one.Success())
+		return fmt.Sprint(one.Status)
 	}
-	return fmt.Sprint(one.Success(), ", ", bodyLink(one.Response))
+	return fmt.Sprint(one.Status, ", ", bodyLink(one.Response))
 }
 
 // bodyLink names the shape of a body.

@@ -71,7 +71,7 @@ func (s *source) operation(one route.Description) object {
 			operation["requestBody"] = object{"required": true, "content": jsonContent(schema)}
 		}
 	}
-	status := one.Success()
+	status := one.Status
 	if one.Stream == route.WebSocket {
 		status = http.StatusSwitchingProtocols
 	}

@@ -9,23 +9,20 @@ import (
 
 // Routes of data folders.
 var (
-	Folders = Route[None, []api.Folder]{&Endpoint{Name: "folders", Pattern: "GET /folders",
-		Summary: "List the data folders, also those in the trash.", Query: agentQuery}}
-	FolderCreate = Route[api.FolderRequest, api.Folder]{&Endpoint{Name: "folder-create", Pattern: "POST /folders",
-		Summary: "Create a folder, or make a directory of the machine one.", Status: http.StatusCreated}}
-	Folder = Route[None, api.Folder]{&Endpoint{Name: "folder", Pattern: "GET /folders/{folder}",
-		Summary: "Show a folder, by its id or the name of one that is not in the trash.", Query: agentQuery}}
-	FolderUpdate = Route[session.FolderChange, api.Folder]{&Endpoint{Name: "folder-update",
-		Pattern: "PATCH /folders/{folder}",
-		Summary: "Rename a folder, or change its permission or mode.", Query: agentQuery}}
-	FolderTrash = Route[None, api.Folder]{&Endpoint{Name: "folder-trash", Pattern: "POST /folders/{folder}/trash",
-		Summary: "Put a folder into the trash. One that a live session has mounted stays.", Query: agentQuery}}
-	FolderRestore = Route[None, api.Folder]{&Endpoint{Name: "folder-restore", Pattern: "POST /folders/{folder}/restore",
-		Summary: "Take a folder out of the trash.", Query: agentQuery}}
-	FolderDelete = Route[None, api.Operation]{&Endpoint{Name: "folder-delete", Pattern: "DELETE /folders/{folder}",
-		Summary: "Delete a folder in the trash for ever, as an operation. What is linked stays where it is.",
-		Query:   agentQuery, Status: http.StatusAccepted}}
-	FolderDeleteStop = Route[None, api.Folder]{&Endpoint{Name: "folder-delete-stop",
-		Pattern: "POST /folders/{folder}/stop",
-		Summary: "Stop deleting a folder. What is left of it is in the trash.", Query: agentQuery}}
+	Folders = at[None, []api.Folder]("folders", "GET /folders", "List the data folders, also those in the trash.",
+		agentQuery...)
+	FolderCreate = at[api.FolderRequest, api.Folder]("folder-create", "POST /folders",
+		"Create a folder, or make a directory of the machine one.").answers(http.StatusCreated)
+	Folder = at[None, api.Folder]("folder", "GET /folders/{folder}",
+		"Show a folder, by its id or the name of one that is not in the trash.", agentQuery...)
+	FolderUpdate = at[session.FolderChange, api.Folder]("folder-update", "PATCH /folders/{folder}",
+		"Rename a folder, or change its permission or mode.", agentQuery...)
+	FolderTrash = at[None, api.Folder]("folder-trash", "POST /folders/{folder}/trash",
+		"Put a folder into the trash. One that a live session has mounted stays.", agentQuery...)
+	FolderRestore = at[None, api.Folder]("folder-restore", "POST /folders/{folder}/restore",
+		"Take a folder out of the trash.", agentQuery...)
+	FolderDelete = at[None, api.Operation]("folder-delete", "DELETE /folders/{folder}",
+		"Delete a folder in the trash for ever, as an operation. What is linked stays where it is.", agentQuery...)
+	FolderDeleteStop = at[None, api.Folder]("folder-delete-stop", "POST /folders/{folder}/stop",
+		"Stop deleting a folder. What is left of it is in the trash.", agentQuery...)
 )

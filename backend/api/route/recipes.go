@@ -11,27 +11,23 @@ import (
 
 // Routes of recipes, presets and recent launches.
 var (
-	Presets = Route[None, []hub.Preset]{&Endpoint{Name: "presets", Pattern: "GET /presets",
-		Summary: "List resource presets: built-in ones first, then the user's own."}}
-	PresetCreate = Route[hub.PresetContent, hub.Preset]{&Endpoint{Name: "preset-create", Pattern: "POST /presets",
-		Summary: "Save a preset.", Status: http.StatusCreated}}
-	PresetUpdate = Route[hub.PresetUpdate, hub.Preset]{&Endpoint{Name: "preset-update", Pattern: "PATCH /presets/{id}",
-		Summary: "Rename or change a preset."}}
-	PresetDelete = Route[None, None]{&Endpoint{Name: "preset-delete", Pattern: "DELETE /presets/{id}",
-		Summary: "Delete a preset.", Status: http.StatusNoContent}}
-	Recents = Route[None, []hub.Recent]{&Endpoint{Name: "recents", Pattern: "GET /recents",
-		Summary: "List the launch history."}}
-	RecentUpdate = Route[api.RecentUpdate, hub.Recent]{&Endpoint{Name: "recent-update", Pattern: "PATCH /recents/{id}",
-		Summary: "Pin, unpin or rename an entry of the launch history."}}
-	RecentDelete = Route[None, None]{&Endpoint{Name: "recent-delete", Pattern: "DELETE /recents/{id}",
-		Summary: "Delete an entry of the launch history.", Status: http.StatusNoContent}}
-	RecentRecipe = Route[None, api.Recipe]{&Endpoint{Name: "recent-recipe", Pattern: "GET /recents/{id}/recipe",
-		Summary: "Read an entry of the launch history as a recipe."}}
-	RecipeRead = Route[api.RecipeText, session.Spec]{&Endpoint{Name: "recipe-read", Pattern: "POST /recipes/read",
-		Summary: "Parse a recipe. Nothing is launched; preview validates its values."}}
-	RecipeCompare = Route[api.RecipePair, []recipe.Field]{&Endpoint{Name: "recipe-compare",
-		Pattern: "POST /recipes/compare",
-		Summary: "Compare two specs field by field."}}
-	LinkRead = Route[api.LinkText, recipe.Link]{&Endpoint{Name: "link-read", Pattern: "POST /links/read",
-		Summary: "Show what a slipway:// link asks for, without doing it."}}
+	Presets = at[None, []hub.Preset]("presets", "GET /presets",
+		"List resource presets: built-in ones first, then the user's own.")
+	PresetCreate = at[hub.PresetContent, hub.Preset]("preset-create", "POST /presets",
+		"Save a preset.").answers(http.StatusCreated)
+	PresetUpdate = at[hub.PresetUpdate, hub.Preset]("preset-update", "PATCH /presets/{id}",
+		"Rename or change a preset.")
+	PresetDelete = at[None, None]("preset-delete", "DELETE /presets/{id}", "Delete a preset.")
+	Recents      = at[None, []hub.Recent]("recents", "GET /recents", "List the launch history.")
+	RecentUpdate = at[api.RecentUpdate, hub.Recent]("recent-update", "PATCH /recents/{id}",
+		"Pin, unpin or rename an entry of the launch history.")
+	RecentDelete = at[None, None]("recent-delete", "DELETE /recents/{id}", "Delete an entry of the launch history.")
+	RecentRecipe = at[None, api.Recipe]("recent-recipe", "GET /recents/{id}/recipe",
+		"Read an entry of the launch history as a recipe.")
+	RecipeRead = at[api.RecipeText, session.Spec]("recipe-read", "POST /recipes/read",
+		"Parse a recipe. Nothing is launched; preview validates its values.")
+	RecipeCompare = at[api.RecipePair, []recipe.Field]("recipe-compare", "POST /recipes/compare",
+		"Compare two specs field by field.")
+	LinkRead = at[api.LinkText, recipe.Link]("link-read", "POST /links/read",
+		"Show what a slipway:// link asks for, without doing it.")
 )

@@ -6,12 +6,13 @@
 package route
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+
+	"slipway/backend/api"
 )
 
 // Root begins the path of every route.
@@ -28,11 +29,36 @@ type Endpoint struct {
 	Pattern string // method, and path below Root, such as "GET /sessions/{id}"
 	Summary string
 	Query   []Param
-	Status  int // of success; 0: 200
+	Status  int // of success
 	Stream  Stream
 
 	query string // what With has given, such as "&state=live"
 	body  any    // what Body has given, or nil
+}
+
+// at declares a route. It succeeds with 202 where it begins an operation, with 204
+// where it answers nothing, else with 200.
+func at[In, Out any](name, pattern, summary string, query ...Param) Route[In, Out] {
+	status := http.StatusOK
+	switch any(*new(Out)).(type) {
+	case None:
+		status = http.StatusNoContent
+	case api.Operation:
+		status = http.StatusAccepted
+	}
+	return Route[In, Out]{&Endpoint{Name: name, Pattern: pattern, Summary: summary, Query: query, Status: status}}
+}
+
+// answers declares that a route succeeds with another status.
+func (r Route[In, Out]) answers(status int) Route[In, Out] {
+	r.Status = status
+	return r
+}
+
+// streams declares that a route answers with a stream.
+func (r Route[In, Out]) streams(kind Stream) Route[In, Out] {
+	r.Stream = kind
+	return r.answers(http.StatusOK)
 }
 
 // None is no body.
@@ -129,9 +155,6 @@ func (e *Endpoint) Target() string {
 	}
 	return path
 }
-
-// Success is the status of an answer that is no failure.
-func (e *Endpoint) Success() int { return cmp.Or(e.Status, http.StatusOK) }
 
 // Caller sends a request, with in as its body unless that is nil, and decodes the
 // answer into out unless that is nil.
