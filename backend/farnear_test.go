@@ -119,7 +119,7 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 		t.Fatalf("%+v: %v", added, added.Error)
 	}
 	a := n.until("reached", "lab", online)
-	if a.Dir != w.home || a.Link.Transport != "ssh" || a.Link.Role != "admin" {
+	if a.Entry.Dir != w.home || a.Connection.Transport != "ssh" || a.Role != "admin" {
 		t.Errorf("%+v", a)
 	}
 	s, err := n.Launch(t.Context(),
@@ -165,8 +165,8 @@ func TestFarMachineThroughTheControlPlane(t *testing.T) {
 	t.Run("the cable is out for a while", func(t *testing.T) {
 		before := page.count(t)
 		w.cut(true)
-		down := n.until("noticed as lost", "lab", func(a hub.Agent) bool { return !a.Online })
-		if down.LastHeard.IsZero() || down.Live != 1 {
+		down := n.until("noticed as lost", "lab", func(a hub.Agent) bool { return !a.Connection.Online })
+		if down.Connection.LastHeard == nil || down.Live != 1 {
 			t.Errorf("%+v", down)
 		}
 		if now, stale, err := n.Get(t.Context(), string(s.ID)); err != nil || stale == nil ||

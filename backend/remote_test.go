@@ -96,7 +96,7 @@ func (n *nearSide) work(begun hub.Operation, err error, answer func(hub.Prompt) 
 	}
 }
 
-func online(a hub.Agent) bool { return a.Online && a.Link.State == hub.LinkConnected }
+func online(a hub.Agent) bool { return a.Connection.Online && a.Connection.State == hub.LinkConnected }
 
 func TestPairedAgentThroughTheHub(t *testing.T) {
 	far, control := servedAgent(t, daemon.Settings{Listen: "127.0.0.1:0"})
@@ -128,7 +128,7 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		t.Fatalf("%+v: %v", added, added.Error)
 	}
 	a := n.until("reached", "box", online)
-	if a.Fingerprint != status.Key || a.Link.Transport != "tls" || a.Link.RTT <= 0 {
+	if a.Fingerprint != status.Key || a.Connection.Transport != "tls" || a.Connection.RTTMs == nil {
 		t.Errorf("%+v", a)
 	}
 	t.Run("it is used as any agent", func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 		}
 	})
 	t.Run("no secret is kept with it", func(t *testing.T) {
-		for _, key := range []string{"hub.agents", "hub.known." + a.ID} {
+		for _, key := range []string{"hub.agents", "hub.known." + a.Entry.ID} {
 			if kept := n.shelf.Raw(key); strings.Contains(kept, "PRIVATE") || strings.Contains(kept, "1234") {
 				t.Errorf("%s: %s", key, kept)
 			}
@@ -165,9 +165,9 @@ func TestPairedAgentThroughTheHub(t *testing.T) {
 			t.Fatal(err)
 		}
 		down := n.until("waiting for a person", "box",
-			func(a hub.Agent) bool { return a.Link.State == hub.LinkQuestion })
-		if session.CodeOf(down.Link.Err) != "agent_connect_not-paired" || down.Link.Waits == "" {
-			t.Errorf("%+v", down.Link)
+			func(a hub.Agent) bool { return a.Connection.State == hub.LinkQuestion })
+		if session.CodeOf(down.Connection.Error) != "agent_connect_not-paired" || down.Connection.Waits == "" {
+			t.Errorf("%+v", down.Connection)
 		}
 		begun, err := n.ReconnectAgent("box")
 		if ended := n.work(begun, err, func(hub.Prompt) string { return code() }); ended.State != hub.OperationDone {
@@ -240,8 +240,8 @@ func TestUnknownKeyIsAQuestion(t *testing.T) {
 	}
 	n.shelf.SetRaw("hub.agents", []byte(strings.ReplaceAll(n.shelf.Raw("hub.agents"), status.Key, other)))
 	n.start(func(*remote.Config) {})
-	a := n.until("asking", "box", func(a hub.Agent) bool { return a.Link.Question != nil })
-	if q := a.Link.Question; q.Kind != hub.QuestionRekeyed || q.Pinned != other || q.Found != status.Key {
+	a := n.until("asking", "box", func(a hub.Agent) bool { return a.Question != nil })
+	if q := a.Question; q.Kind != hub.QuestionRekeyed || q.Pinned != other || q.Found != status.Key {
 		t.Fatalf("%+v", q)
 	}
 	if _, err := n.AnswerAgent(t.Context(), "box", true, other); session.CodeOf(err) != "agent_call_conflict" {

@@ -7,81 +7,11 @@ import (
 	"slipway/backend/session"
 )
 
-// Agent is one agent that this computer knows, and how it is reached. What it
-// says of its machine is the [Machine] of the same name.
-type Agent struct {
-	Name string `json:"name"`
-	// ssh://user@host:port, slipway://host:port or wss://host:port/path; empty: in this process
-	Address string `json:"address"`
-	Local   bool   `json:"local"` // it rules this computer
-	Group   string `json:"group"` // the resource group that it is in; default where nobody chose one
-
-	Owner string `json:"owner"` // the name under which it keeps our sessions; empty while unknown
-	Role  string `json:"role"`  // what we may do there: admin or user; empty while unknown
-	// of its key, as it was pinned when it was added; empty where ssh or this process vouches for it
-	Fingerprint string `json:"fingerprint"`
-
-	Version string `json:"version"` // of the agent as last heard; empty while unknown
-	Upgrade string `json:"upgrade"` // the version that an upgrade would bring; empty: nothing to upgrade
-	// live sessions there, as last heard; for the agent in this process only a snapshot counts them
-	Live int `json:"live"`
-
-	Connection Connection `json:"connection"`
-	Question   *Question  `json:"question,omitempty"`  // it is not reached before a person has answered
-	AddedAt    *time.Time `json:"addedAt,omitempty"`   // absent: it belongs to this computer
-	Untrusted  *Untrusted `json:"untrusted,omitempty"` // it sends invalid data; absent: it does not
-}
-
-// Untrusted says that an agent sent data that no agent may send: by mistake, or
-// because somebody has changed it. The data is not used. It goes when nothing of
-// the kind came for ten minutes, or when the agent is reconnected.
-type Untrusted struct {
-	Error session.Error `json:"error"` // the newest; its message names what was wrong
-	Since time.Time     `json:"since"`
-	Last  time.Time     `json:"last"`
-	Count int           `json:"count"` // how often it happened
-}
-
-// Connection says how an agent is reached at this moment. LastHeard is when
-// anything came from it last: what is shown of an agent that is not connected
-// is as old as that.
-type Connection struct {
-	State     string     `json:"state"`               // off, connecting, connected, probing, down or question
-	Since     time.Time  `json:"since"`               // it is in this state since then
-	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent: never since it was added
-	RTTMs     *float64   `json:"rttMs,omitempty"`     // round trip in milliseconds; absent: not measured
-	Transport string     `json:"transport"`           // local, ssh, tls or wss
-	Carriers  int        `json:"carriers"`            // connections of the network in use; 2 where bulk has its own
-	// when it is tried again by itself; absent: it will not be, or is being tried
-	NextTry *time.Time     `json:"nextTry,omitempty"`
-	Error   *session.Error `json:"error,omitempty"` // why it is not reached
-	Waits   string         `json:"waits"`           // one sentence on what is waited for; empty while connected
-}
-
-// Question is what a person must decide before an agent is reached again: it
-// shows another key than the one that was pinned, so it was re-keyed, replaced,
-// or is somebody else. Its answer is an AgentAnswer with the same Found.
-type Question struct {
-	// re-keyed (the agent shows another key than the one pinned) or host-key (ssh knows another key of the host:
-	// accepting removes that, and reconnecting asks about the new one)
-	Kind   string    `json:"kind"`
-	Text   string    `json:"text"`   // one or two sentences for people
-	Pinned string    `json:"pinned"` // fingerprint that was expected; empty: none was known
-	Found  string    `json:"found"`  // fingerprint that was shown
-	Asked  time.Time `json:"asked"`
-}
-
 // AgentRequest adds an agent, or only probes it. Over ssh nothing need be
 // installed there: Slipway brings itself.
 type AgentRequest struct {
 	hub.AgentRequest
 	Probe bool `json:"probe,omitempty"` // only look and tell; change nothing there and remember nothing here
-}
-
-// AgentUpdate changes how an agent is known here. A nil field is left as it is.
-type AgentUpdate struct {
-	Name  *string `json:"name,omitempty"`
-	Group *string `json:"group,omitempty"`
 }
 
 // AgentRemoval forgets an agent here. Its sessions go on unless it is uninstalled.

@@ -1,25 +1,8 @@
 package api
 
 import (
-	"time"
-
 	"slipway/backend/session"
-	"slipway/gpu"
 )
-
-// Machine is one agent and the machine it rules.
-type Machine struct {
-	Agent     string    `json:"agent"`
-	Online    bool      `json:"online"`
-	LastHeard time.Time `json:"lastHeard"`
-	session.Platform
-	session.Capacity
-	LoadCPU    float64           `json:"loadCpu"`    // busy CPUs, of anything
-	LoadMemory gpu.Bytes         `json:"loadMemory"` // used by anything
-	DiskFree   gpu.Bytes         `json:"diskFree"`
-	DiskTotal  gpu.Bytes         `json:"diskTotal"`
-	Warnings   []session.Warning `json:"warnings"`
-}
 
 // App is something reachable in a running session.
 type App struct {

@@ -13,6 +13,7 @@ func TypeName(typ reflect.Type) string {
 
 var typeNames = map[string]string{
 	"hub.PresetContent":    "PresetRequest",
+	"hub.Board":            "DeviceBoard",
 	"hub.Step":             "OpStep",
 	"session.FolderChange": "FolderUpdate",
 	"session.Allowance":    "PersonLimit",

@@ -2,12 +2,27 @@ package api
 
 import "slipway/backend/hub"
 
-// The hub's types that are the wire as they are.
+// These types of the hub are the wire as they are.
+//
+//nolint:revive // each has its comment where it is declared
 type (
-	Operation = hub.Operation
-	OpStep    = hub.Step
-	Progress  = hub.Progress
-	Prompt    = hub.Prompt
+	Agent        = hub.Agent
+	AgentUpdate  = hub.AgentUpdate
+	Connection   = hub.Connection
+	DeviceBoard  = hub.Board
+	DeviceState  = hub.DeviceState
+	Event        = hub.Event
+	Machine      = hub.Machine
+	Operation    = hub.Operation
+	OpStep       = hub.Step
+	Progress     = hub.Progress
+	Prompt       = hub.Prompt
+	Question     = hub.Question
+	RecentUpdate = hub.RecentUpdate
+	Session      = hub.Session
+	Snapshot     = hub.Snapshot
+	Version      = hub.Version
+	Window       = hub.Window
 )
 
 // PromptAnswer answers the prompt of an operation. A host-key or a confirm is

@@ -46,12 +46,6 @@ type OpenRequest struct {
 	Window bool `json:"window,omitempty"` // in a window of the desktop shell, if one is connected
 }
 
-// RecentUpdate changes an entry of the launch history. A nil field is left as it is.
-type RecentUpdate struct {
-	Name   *string `json:"name,omitempty"`
-	Pinned *bool   `json:"pinned,omitempty"`
-}
-
 // Shown says whether a desktop shell was there to show its window.
 type Shown struct {
 	Shown bool `json:"shown"`
@@ -70,15 +64,6 @@ type PassRequest struct {
 // Pass leads to an address without telling it. It is valid for one minute.
 type Pass struct {
 	URL string `json:"url"`
-}
-
-// Version says what is running.
-type Version struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit"`
-	Go      string `json:"go"`
-	OS      string `json:"os"`
-	Arch    string `json:"arch"`
 }
 
 // WindowRequest asks for the main window, and for a page in it.

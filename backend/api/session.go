@@ -1,25 +1,10 @@
 package api
 
 import (
-	"time"
-
 	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
-
-// Session is one session as users and programs see it. These fields are a
-// contract for scripts: id, name, type, status, result, reason, exitCode, image,
-// agent and createdAt keep their names and meanings. The values of secret-looking
-// variables in its spec are replaced by "••••••".
-type Session struct {
-	session.Session
-	Type       session.Type   `json:"type"`
-	Image      string         `json:"image"`
-	Dependents []session.ID   `json:"dependents"` // sessions that wait for this one to end in success
-	Usage      *session.Usage `json:"usage,omitempty"`
-	LastHeard  *time.Time     `json:"lastHeard,omitempty"` // its agent is not reached, and this is how it was then
-}
 
 // Preview says what a launch would do now.
 type Preview struct {

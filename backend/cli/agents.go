@@ -78,7 +78,7 @@ wss://host:port/path if only HTTPS gets through.`,
 
 func (p agentCommands) agentTable(w io.Writer, agents []api.Agent) {
 	table(w, "NAME,GROUP,STATE, RTT, LIVE,VERSION,ADDRESS,DETAIL", agents, func(a api.Agent) []string {
-		return []string{a.Name, a.Group, a.Connection.State, rttText(a.Connection), strconv.Itoa(a.Live),
+		return []string{a.Name, a.Group, string(a.Connection.State), rttText(a.Connection), strconv.Itoa(a.Live),
 			cmp.Or(a.Version, "-"), cmp.Or(a.Address, "this computer"), p.connectionDetail(a)}
 	})
 }
@@ -125,7 +125,7 @@ func (p agentCommands) agentShowCommand() *cobra.Command {
 func (p agentCommands) agentFields(w io.Writer, a api.Agent, machines []api.Machine) {
 	c := a.Connection
 	pairs := []string{
-		"Name", a.Name, "Address", cmp.Or(a.Address, "this computer"), "Group", a.Group, "State", c.State,
+		"Name", a.Name, "Address", cmp.Or(a.Address, "this computer"), "Group", a.Group, "State", string(c.State),
 		"Since", p.moment(&c.Since),
 		"Last heard", p.moment(c.LastHeard), "Transport", c.Transport,
 	}

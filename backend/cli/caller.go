@@ -222,6 +222,6 @@ func (p *program) onFlag(cmd *cobra.Command, agent *string, usage string) {
 // completeAgents offers the names of agents.
 func (p *program) completeAgents(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	return offersEach(p, route.Agents, func(a api.Agent) string {
-		return a.Name + "\t" + cmp.Or(a.Address, "this computer") + ", " + a.Connection.State
+		return a.Name + "\t" + cmp.Or(a.Address, "this computer") + ", " + string(a.Connection.State)
 	})(cmd, args, word)
 }

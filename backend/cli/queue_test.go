@@ -22,8 +22,8 @@ import (
 // with instances, and a machine that is not reached.
 func sampleBoards() []api.DeviceBoard {
 	return []api.DeviceBoard{
-		{Board: hub.Board{DeviceBoard: session.DeviceBoard{Source: "nvml", Quantum: 100, Strategy: "fill",
-			Attach: "cdi", At: noon, Text: "GPU 1 does not tell its energy."}, Agent: "local", Online: true},
+		{DeviceBoard: session.DeviceBoard{Source: "nvml", Quantum: 100, Strategy: "fill",
+			Attach: "cdi", At: noon, Text: "GPU 1 does not tell its energy."}, Agent: "local", Online: true,
 			Devices: []api.DeviceState{
 				{Device: gpu.Device{UUID: "GPU-8f6a", Model: "RTX 4090", Memory: 24 << 30},
 					DeviceStatus: session.DeviceStatus{
@@ -46,15 +46,15 @@ func sampleBoards() []api.DeviceBoard {
 					Holders: []session.DeviceHolder{{Name: "tune (of eve, another Slipway)", Owner: "eve", Share: 400,
 						Promised: 8 << 30}},
 				}}}},
-		{Board: hub.Board{DeviceBoard: session.DeviceBoard{Source: "drm", Quantum: 500, Strategy: "evenly",
-			Attach: "nodes", At: noon.Add(-3 * time.Minute)}, Agent: "lab"}, Devices: []api.DeviceState{
+		{DeviceBoard: session.DeviceBoard{Source: "drm", Quantum: 500, Strategy: "evenly",
+			Attach: "nodes", At: noon.Add(-3 * time.Minute)}, Agent: "lab", Devices: []api.DeviceState{
 			{Device: gpu.Device{UUID: "PCI-0000", Model: "MI300"}, DeviceStatus: session.DeviceStatus{
 				Free:       500,
 				Level:      "none",
 				MemoryUsed: pointer(gpu.Bytes(0)),
 				Holders:    []session.DeviceHolder{{Session: "x", Name: "quiet", Owner: "eve", Share: 500}},
 			}}}},
-		{Board: hub.Board{DeviceBoard: session.DeviceBoard{Source: "none"}, Agent: "plain", Online: true}},
+		{DeviceBoard: session.DeviceBoard{Source: "none"}, Agent: "plain", Online: true},
 	}
 }
 

@@ -10,7 +10,10 @@ import (
 )
 
 // AgentUpdate changes how an agent is known here; a nil field is left as it is.
-type AgentUpdate struct{ Name, Group *string }
+type AgentUpdate struct {
+	Name  *string `json:"name,omitempty"`
+	Group *string `json:"group,omitempty"`
+}
 
 // UpdateAgent renames an agent or puts it into another resource group:
 // agent_call_invalid, agent_call_conflict, agent_call_conflict.

@@ -30,17 +30,6 @@ type Entry struct {
 	AddedAt time.Time `json:"addedAt"`
 }
 
-// Agent is one agent as people see it.
-type Agent struct {
-	Entry
-	Local     bool
-	Link      Link
-	Online    bool // it was heard since the link is up, and what is known of it is how things are
-	LastHeard time.Time
-	Live      int
-	Distrust  *Distrust // nil: it sent nothing that no agent may send
-}
-
 // DefaultGroup is the resource group of an agent for which nobody chose one.
 const DefaultGroup = "default"
 

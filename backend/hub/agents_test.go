@@ -96,7 +96,7 @@ func (f *fleet) awaitOnline(t *testing.T, name string, online bool) hub.Agent {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Online == online {
+		if a.Connection.Online == online {
 			return a
 		}
 		next(t, watcher)
@@ -144,13 +144,13 @@ func TestAgentsComeAndGoWhileTheHubRuns(t *testing.T) {
 		next(t, watcher)
 		remote.SetUp(false)
 		a := f.awaitOnline(t, "lab", false)
-		if a.Link.State != hub.LinkDown && a.Link.State != hub.LinkConnected || a.LastHeard.IsZero() {
+		if c := a.Connection; c.State != hub.LinkDown && c.State != hub.LinkConnected || c.LastHeard == nil {
 			t.Fatalf("%+v", a)
 		}
 		seen := false
 		for !seen {
 			e := next(t, watcher)
-			seen = e.Session != nil && e.Session.ID == "bbbbbbbbbbbb" && e.LastHeard != nil
+			seen = e.Session != nil && e.Session.ID == "bbbbbbbbbbbb" && e.Session.LastHeard != nil
 		}
 		one, stale, err := f.Get(t.Context(), "bbbbbbbbbbbb")
 		if err != nil || stale == nil || one.Name != "over-there" {
@@ -171,7 +171,7 @@ func TestAgentsComeAndGoWhileTheHubRuns(t *testing.T) {
 	t.Run("mended, it is live again", func(t *testing.T) {
 		remote.SetUp(true)
 		f.awaitOnline(t, "lab", true)
-		if at := f.Stale("bbbbbbbbbbbb"); at != nil {
+		if at := f.View(session.Session{ID: "bbbbbbbbbbbb"}).LastHeard; at != nil {
 			t.Fatalf("still as old as %v", at)
 		}
 	})
@@ -248,7 +248,7 @@ func TestOfflineAgentIsShownOverARestartAsOldAsItIs(t *testing.T) {
 	remote.SetUp(false)
 	f.awaitOnline(t, "lab", false)
 	f.stop()
-	for _, key := range []string{"hub.agents", "hub.known." + before.ID, "hub.recents"} {
+	for _, key := range []string{"hub.agents", "hub.known." + before.Entry.ID, "hub.recents"} {
 		if strings.Contains(f.shelf.Raw(key), "hush-hush") {
 			t.Fatalf("a secret is kept under %s", key)
 		}
@@ -258,7 +258,8 @@ func TestOfflineAgentIsShownOverARestartAsOldAsItIs(t *testing.T) {
 	f.restart(t)
 	f.connector.Remote(labAddress).SetUp(false)
 	a, err := f.Agent("lab")
-	if err != nil || a.Fingerprint != "print-of-lab" || a.Live != 1 || a.LastHeard.IsZero() || a.ID != before.ID {
+	if err != nil || a.Fingerprint != "print-of-lab" || a.Live != 1 || a.Connection.LastHeard == nil ||
+		a.Entry.ID != before.Entry.ID {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	watcher := f.Watch(hub.Cursor{}, false)

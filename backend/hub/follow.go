@@ -201,7 +201,7 @@ func (f *follower) apply(m *member, e session.Event) {
 func (f *follower) removed(m *member, id session.ID) {
 	if f.claims(m, id) {
 		f.drop(id)
-		f.stream.publish(Event{Removed: &id})
+		f.stream.publish(Event{Removed: string(id)})
 	}
 }
 

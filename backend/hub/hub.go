@@ -25,7 +25,13 @@ type Shelf interface {
 }
 
 // Version says what is running.
-type Version struct{ Version, Commit, Go, OS, Arch string }
+type Version struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
 
 // Config is what a hub is made of. Members are always there; Connector reaches
 // those that a person adds, and is nil where there can be none. Log and Now may

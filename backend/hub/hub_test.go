@@ -99,7 +99,7 @@ func TestWatcherBeginsWithASnapshotAndThenSeesEveryChange(t *testing.T) {
 		t.Fatalf("event %+v, want the session RUNNING with seq %d", changed, e.Seq+1)
 	}
 	w.agents[0].Remove(first.ID)
-	if e := next(t, watcher); e.Removed == nil || *e.Removed != first.ID {
+	if e := next(t, watcher); e.Removed != string(first.ID) {
 		t.Fatalf("event %+v, want the removal", e)
 	}
 }
@@ -138,6 +138,30 @@ func TestWatcherResumesAfterItsCursor(t *testing.T) {
 			t.Fatalf("event %+v, want a snapshot", e)
 		}
 	})
+}
+
+func TestNothingSecretIsTold(t *testing.T) {
+	w := open(t, "local")
+	hidden := spec("a:1")
+	hidden.Env = []session.EnvVar{{Name: "HF_TOKEN", Value: "hush"}}
+	s, err := w.agents[0].Launch(t.Context(), session.LaunchRequest{Spec: hidden})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(t)
+	watcher := w.Watch(hub.Cursor{}, false)
+	defer watcher.Close()
+	snapshot := next(t, watcher)
+	w.agents[0].Put(s)
+	for _, told := range []any{snapshot, next(t, watcher), w.View(s)} {
+		text, err := json.Marshal(told)
+		if err != nil || strings.Contains(string(text), "hush") || !strings.Contains(string(text), "HF_TOKEN") {
+			t.Errorf("a secret is told: %s, %v", text, err)
+		}
+	}
+	if known, _, err := w.Get(t.Context(), string(s.ID)); err != nil || known.Spec.Env[0].Value != "hush" {
+		t.Errorf("what the hub knows was changed: %+v, %v", known.Spec.Env, err)
+	}
 }
 
 func TestSlowWatcherTakesASnapshotAndHoldsUpNobody(t *testing.T) {
@@ -184,7 +208,7 @@ func TestUsageSamplesAreMergedBeforeTheyAreNumbered(t *testing.T) {
 		if e := next(t, watcher); len(e.Usage) != 1 || e.Usage[0].CPU != 51 || e.Seq != before.Seq+2 {
 			t.Fatalf("event %+v, want only the last of 50 samples", e)
 		}
-		if u := w.Usage("aaaaaaaaaaaa"); u == nil || u.CPU != 51 {
+		if u := w.View(session.Session{ID: "aaaaaaaaaaaa"}).Usage; u == nil || u.CPU != 51 {
 			t.Fatalf("newest usage %+v", u)
 		}
 	})

@@ -147,10 +147,7 @@ func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spe
 // saved is logged: the launch has happened.
 func (l *launches) addRecent(ctx context.Context, req LaunchRequest, count int, first session.Session) {
 	entry := Recent{ID: strings.ToLower(rand.Text()[:12]), Name: cmp.Or(req.Spec.Name, first.Name),
-		Spec: l.again(ctx, req.Spec), Owner: req.Owner, LaunchedAt: l.now(), Session: first.ID}
-	if count > 1 {
-		entry.Count = count
-	}
+		Spec: l.again(ctx, req.Spec), Owner: req.Owner, LaunchedAt: l.now(), Session: first.ID, Count: count}
 	err := l.person.changeRecents(func(recents []Recent) ([]Recent, error) { return pushRecent(recents, entry), nil })
 	if err != nil {
 		l.log.Error("the launch history is not saved", "error", err)

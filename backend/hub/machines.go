@@ -180,14 +180,14 @@ func (ms *machines) Boards(ctx context.Context, agent string) ([]Board, error) {
 func (ms *machines) askBoard(ctx context.Context, m *member) (Board, error) {
 	told, err := m.Agent.Devices(ctx)
 	if err == nil {
-		return Board{DeviceBoard: told, Agent: m.Name(), Online: true}, nil
+		return boardView(told, m.Name(), true), nil
 	}
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	if m.board == nil {
 		return Board{}, err
 	}
-	return m.boardView(), nil
+	return boardView(*m.board, m.Name(), m.online), nil
 }
 
 // DeviceHistory returns the samples of one device of an agent.

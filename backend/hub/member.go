@@ -36,10 +36,10 @@ type member struct {
 	heard
 	gone bool // it was removed
 
-	distrust *Distrust // nil: it sent nothing that it may not send
-	kept     int       // of its sessions among state.sessions
-	live     int       // of these, that have not ended
-	bulk     int       // of their largest texts, in bytes
+	distrust *Untrusted // nil: it sent nothing that it may not send
+	kept     int        // of its sessions among state.sessions
+	live     int        // of these, that have not ended
+	bulk     int        // of their largest texts, in bytes
 }
 
 // heard is what was last heard of an agent.

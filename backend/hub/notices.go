@@ -40,13 +40,17 @@ func (nt *notices) followNotices(ctx context.Context) {
 		}
 		switch {
 		case event.Snapshot != nil:
-			judge = notify.NewJudge(event.Snapshot.Sessions)
-		case event.Removed != nil:
-			judge.Forget(*event.Removed)
-		case event.Session != nil && event.LastHeard == nil && event.Session.Owner == nt.owner:
+			known := make([]session.Session, len(event.Snapshot.Sessions))
+			for i, s := range event.Snapshot.Sessions {
+				known[i] = s.Session
+			}
+			judge = notify.NewJudge(known)
+		case event.Removed != "":
+			judge.Forget(session.ID(event.Removed))
+		case event.Session != nil && event.Session.LastHeard == nil && event.Session.Owner == nt.owner:
 			choices := nt.person.Settings()
 			judge.Speak(choices.Language)
-			n := judge.See(event.Session, nt.now())
+			n := judge.See(&event.Session.Session, nt.now())
 			if n != nil && choices.Notifications &&
 				(nt.isLocal(event.Session.ID) || shown.more(event.Session.Agent, nt.now())) {
 				nt.showNotice(ctx, *n)

@@ -19,7 +19,7 @@ type Recent struct {
 	Pinned  bool   `json:"pinned"`
 	// without the values of secret-looking variables; the sessions it waits for by their names
 	Spec       session.Spec `json:"spec"`
-	Count      int          `json:"count"`           // sessions at once; 0: 1
+	Count      int          `json:"count"`           // sessions at once
 	Owner      string       `json:"owner,omitempty"` // for whom it was launched; empty: oneself
 	LaunchedAt time.Time    `json:"launchedAt"`
 	Session    session.ID   `json:"session,omitempty"` // the one launched last
@@ -27,8 +27,8 @@ type Recent struct {
 
 // RecentUpdate changes an entry; a nil field is left as it is.
 type RecentUpdate struct {
-	Name   *string
-	Pinned *bool
+	Name   *string `json:"name,omitempty"`
+	Pinned *bool   `json:"pinned,omitempty"`
 }
 
 // MaxRecentName is the most characters of the name of an entry.
@@ -208,7 +208,7 @@ func sane(recents []Recent) []Recent {
 			continue
 		}
 		seen[r.ID] = true
-		r.Spec = r.Spec.Redacted("")
+		r.Spec, r.Count = r.Spec.Redacted(""), max(r.Count, 1)
 		kept = append(kept, r)
 	}
 	return kept

@@ -124,11 +124,3 @@ const (
 	QuestionRekeyed QuestionKind = "re-keyed"
 	QuestionHostKey QuestionKind = "host-key"
 )
-
-// Question is what a person must decide before an agent is reached again.
-type Question struct {
-	Kind          QuestionKind
-	Text          string
-	Pinned, Found string // fingerprints
-	Asked         time.Time
-}

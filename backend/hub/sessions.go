@@ -10,16 +10,6 @@ import (
 	"slipway/backend/session"
 )
 
-// Usage returns the newest sample of a live session, nil if there is none.
-func (f *finder) Usage(id session.ID) *session.Usage {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if u, ok := f.usage[id]; ok {
-		return &u
-	}
-	return nil
-}
-
 // finder finds sessions at the agents, and lists them.
 type finder struct{ *state }
 
@@ -199,17 +189,6 @@ func (f *finder) listOf(ctx context.Context, m *member, filter session.Filter) (
 	return page(remembered, filter), nil
 }
 
-// Stale says when what is known of a session's agent was heard, nil while that
-// agent is reached.
-func (f *finder) Stale(id session.ID) *time.Time {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if m := f.homes[id]; m != nil && m.remote != nil {
-		return m.stale()
-	}
-	return nil
-}
-
 func page(all []session.Session, filter session.Filter) []session.Session {
 	all = all[min(max(filter.Offset, 0), len(all)):]
 	if filter.Limit > 0 && len(all) > filter.Limit {
@@ -218,11 +197,15 @@ func page(all []session.Session, filter session.Filter) []session.Session {
 	return all
 }
 
-// Dependents returns the ids of the sessions that wait for one to end in success.
-func (f *finder) Dependents(id session.ID) []session.ID {
+// View is a session as it leaves this program, with what its agent does not tell.
+func (f *finder) View(s session.Session) Session {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.dependents(id)
+	var at *time.Time
+	if m := f.homes[s.ID]; m != nil && m.remote != nil {
+		at = m.stale()
+	}
+	return f.sessionView(s, at)
 }
 
 // Keeper returns the agent that keeps a session, and whether it is known.

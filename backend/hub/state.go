@@ -179,7 +179,9 @@ func (st *state) publishLive(m *member) {
 
 // publishSession needs mu.
 func (st *state) publishSession(m *member, s session.Session) {
-	st.stream.publish(Event{Session: &s, SessionExtra: SessionExtra{st.dependents(s.ID), m.stale()}})
+	view := st.sessionView(s, m.stale())
+	view.Usage = nil // it is told by itself
+	st.stream.publish(Event{Session: &view})
 }
 
 // publishMachine needs mu.
@@ -203,31 +205,12 @@ func (st *state) agents() []Agent {
 	return all
 }
 
-// agentView needs mu.
-func (st *state) agentView(m *member) Agent {
-	view := Agent{Entry: m.entry, Local: m.Local, Link: m.link, Online: m.online, LastHeard: m.lastHeard, Live: m.live,
-		Distrust: m.distrust}
-	if m.remote == nil {
-		view.Link = Link{State: LinkConnected, Since: st.began, Transport: "local", Carriers: 0}
-		view.Link.Owner, view.Link.Role = st.owner, "admin"
-	}
-	if view.Link.Version == "" {
-		view.Link.Version = m.machine.Version
-	}
-	if m.entry.Owner != "" {
-		view.Link.Owner = m.entry.Owner
-	}
-	view.Link.Owner, view.Link.Role = cmp.Or(view.Link.Owner, m.machine.Owner),
-		cmp.Or(view.Link.Role, string(m.machine.Role))
-	return view
-}
-
 // boards needs mu: the boards of all agents that have told one.
 func (st *state) boards() []Board {
 	all := make([]Board, 0, len(st.members))
 	for _, m := range st.members {
 		if m.board != nil {
-			all = append(all, m.boardView())
+			all = append(all, boardView(*m.board, m.Name(), m.online))
 		}
 	}
 	return all
@@ -240,19 +223,6 @@ func (st *state) machines() []Machine {
 		all = append(all, m.view())
 	}
 	return all
-}
-
-// boardView needs mu, and a board.
-func (m *member) boardView() Board {
-	return Board{DeviceBoard: *m.board, Agent: m.Name(), Online: m.online}
-}
-
-// view needs mu.
-func (m *member) view() Machine {
-	machine := m.machine
-	machine.Agent = m.Name()
-	machine.Warnings = slices.Clone(machine.Warnings)
-	return Machine{Machine: machine, Online: m.online, LastHeard: m.lastHeard}
 }
 
 // stale needs mu: when what is known of an agent was heard, nil while it is

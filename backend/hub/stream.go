@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -11,75 +10,60 @@ import (
 	"slipway/backend/session"
 )
 
-// Event is one change, of whatever kind. Exactly one of the pointers or slices
-// is set. Seq grows by one with each event of one Epoch, the run of a hub; a
-// Window event has the number of the event before it, since only some see it.
+// Event is one message of /api/v1/events, a WebSocket. The first message is
+// a snapshot unless the stream resumes. Seq grows by one with each message after it; a page that
+// reconnects with ?epoch=E&after=SEQ goes on there, or gets a fresh snapshot
+// where that is no longer possible. A Window message has the number of the
+// message before it, because only the desktop shell receives it.
 type Event struct {
 	Cursor
-	Snapshot *Snapshot
-	Session  *session.Session
-	Removed  *session.ID
-	Usage    []session.Usage
-	Machine  *Machine
-	Recents  *[]Recent
-	Settings *Settings
-	Window   *Window
-	Devices  *Board
-	Presets  *[]Preset
-	Notice   *notify.Notice // that no desktop has shown
+	Snapshot *Snapshot       `json:"snapshot,omitempty"` // forget what you knew and take this
+	Session  *Session        `json:"session,omitempty"`  // one session as it is now
+	Removed  string          `json:"removed,omitempty"`  // id of a session whose record is gone
+	Usage    []session.Usage `json:"usage,omitempty"`
+	Machine  *Machine        `json:"machine,omitempty"`
+	Recents  *[]Recent       `json:"recents,omitempty"`
+	Settings *Settings       `json:"settings,omitempty"`
+	Window   *Window         `json:"window,omitempty"` // only to the desktop shell (?shell=1)
 
-	Agent     *Agent
-	Operation *Operation
-	SessionExtra
+	// one agent's devices as they were measured last; at most one a second
+	Devices *Board    `json:"devices,omitempty"`
+	Presets *[]Preset `json:"presets,omitempty"` // all of them
+
+	Notice *notify.Notice `json:"notice,omitempty"` // which no desktop has shown: the page has its browser show it
+
+	// one agent as it is now; renaming and removing one brings a snapshot
+	Agent     *Agent     `json:"agent,omitempty"`
+	Operation *Operation `json:"operation,omitempty"` // one operation as it is now; of progress at most five a second
 }
 
-// SessionExtra is what an event says of its Session that its agent does not tell.
-type SessionExtra struct {
-	Dependents []session.ID // those that wait for it to end in success
-	LastHeard  *time.Time   // its agent is not reached, and this is how it was then
-}
-
-// Board is the state of an agent's devices. Online is false while the agent is
-// not reached; the rest is then as old as At.
-type Board struct {
-	session.DeviceBoard
-	Agent  string `json:"agent"`
-	Online bool   `json:"online"`
-}
-
-// Snapshot is everything a page needs to begin with.
+// Snapshot is the state as a page needs it: live sessions, the newest 100
+// finished ones, and all machines.
 type Snapshot struct {
-	Sessions []session.Session
-	Usage    map[session.ID]session.Usage
-	Machines []Machine
-	Recents  []Recent
-	Settings Settings
-	Version  Version
-	Devices  []Board
-	Presets  []Preset
+	Sessions []Session `json:"sessions"`
+	Machines []Machine `json:"machines"`
+	Recents  []Recent  `json:"recents"`
+	Settings Settings  `json:"settings"`
+	Version  Version   `json:"version"`
 
-	Agents     []Agent
-	Operations []Operation
+	Devices []Board  `json:"devices"` // of the agents that have told
+	Presets []Preset `json:"presets"`
 
-	Dependents map[session.ID][]session.ID
-	Stale      map[session.ID]time.Time // sessions of agents that are not reached, and when they were heard
+	Agents     []Agent     `json:"agents"`
+	Operations []Operation `json:"operations"` // newest first
 }
 
-// Machine is an agent's machine as the hub last heard of it. Online is false
-// while the agent is not reached; what Machine says is then as old as LastHeard.
-type Machine struct {
-	session.Machine
-	Online    bool
-	LastHeard time.Time
+// Window asks the desktop shell to open an app window, or to show itself.
+type Window struct {
+	URL   string `json:"url"` // empty: show the main window
+	Title string `json:"title"`
+	Path  string `json:"path,omitempty"` // page that the main window shows; empty: it stays where it is
 }
-
-// Window asks the desktop shell for a window; an empty URL for the main one.
-type Window struct{ URL, Title, Path string }
 
 // Cursor is a place in the hub's stream. The zero cursor asks for a snapshot.
 type Cursor struct {
-	Epoch string
-	Seq   uint64
+	Epoch string `json:"epoch"`
+	Seq   uint64 `json:"seq"`
 }
 
 const (
@@ -198,7 +182,7 @@ func (wa *watching) flush(ctx context.Context) {
 		}
 		for _, m := range wa.members {
 			if _, waits := wa.stream.boards[m]; waits && m.board != nil {
-				wa.stream.publish(Event{Devices: new(m.boardView())})
+				wa.stream.publish(Event{Devices: new(boardView(*m.board, m.Name(), m.online))})
 			}
 		}
 		for _, m := range wa.members {
@@ -325,19 +309,12 @@ func (wa *watching) snapshot() *Snapshot {
 		return finished > session.ResetFinished
 	})
 	snapshot := &Snapshot{
-		Sessions: sessions, Usage: maps.Clone(wa.usage), Machines: wa.machines(), Devices: wa.boards(),
+		Sessions: make([]Session, len(sessions)), Machines: wa.machines(), Devices: wa.boards(),
 		Presets: wa.person.allPresets(), Recents: cloneRecents(wa.person.recents), Settings: wa.person.settings,
-		Version:    wa.version,
-		Dependents: map[session.ID][]session.ID{},
-		Agents:     wa.agents(), Operations: wa.operations.views(), Stale: map[session.ID]time.Time{},
+		Version: wa.version, Agents: wa.agents(), Operations: wa.operations.views(),
 	}
-	for _, s := range sessions {
-		if at := wa.sessions[s.ID].member.stale(); at != nil {
-			snapshot.Stale[s.ID] = *at
-		}
-		if ids := wa.dependents(s.ID); len(ids) > 0 {
-			snapshot.Dependents[s.ID] = ids
-		}
+	for i, s := range sessions {
+		snapshot.Sessions[i] = wa.sessionView(s, wa.sessions[s.ID].member.stale())
 	}
 	return snapshot
 }

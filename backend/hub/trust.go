@@ -9,12 +9,14 @@ import (
 	"slipway/backend/vet"
 )
 
-// Distrust is the standing warning of an agent that sent what no agent may send.
-type Distrust struct {
-	Err   *session.Error // the newest fault
-	Since time.Time      // of the first
-	Last  time.Time
-	Count int
+// Untrusted says that an agent sent data that no agent may send: by mistake, or
+// because somebody has changed it. The data is not used. It goes when nothing of
+// the kind came for ten minutes, or when the agent is reconnected.
+type Untrusted struct {
+	Error session.Error `json:"error"` // the newest; its message names what was wrong
+	Since time.Time     `json:"since"`
+	Last  time.Time     `json:"last"`
+	Count int           `json:"count"` // how often it happened
 }
 
 // How long an agent whose data is refused is left alone, and for how long it must
@@ -47,11 +49,11 @@ func (st *state) suspect(m *member, e *session.Error) {
 	now := st.now()
 	first := m.distrust == nil
 	if first {
-		m.distrust = &Distrust{Since: now}
+		m.distrust = &Untrusted{Since: now}
 		st.log.Warn("an agent is not trusted", "agent", m.Name(), "error", e)
 	}
 	noted := *m.distrust // views of it are read without mu
-	noted.Err, noted.Last = e, now
+	noted.Error, noted.Last = *e, now
 	noted.Count++
 	m.distrust = &noted
 	if first {

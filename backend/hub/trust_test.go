@@ -78,16 +78,16 @@ func TestHostileAgentTakesNothingOver(t *testing.T) {
 			if !known || keeper.Name != "local" || err != nil || s.Name != "train" {
 				t.Errorf("the session is kept by %q (%v) and is %q, %v", keeper.Name, known, s.Name, err)
 			}
-			if u := f.Usage(mine); u != nil {
+			if u := f.View(session.Session{ID: mine}).Usage; u != nil {
 				t.Errorf("samples of %+v came", u)
 			}
 			a, err := f.Agent("lab")
-			if err != nil || a.Distrust == nil || a.Distrust.Err.Code != "agent_reply_invalid" ||
-				!strings.Contains(a.Distrust.Err.Message, "local") {
-				t.Errorf("the agent is %+v, %v", a.Distrust, err)
+			if err != nil || a.Untrusted == nil || a.Untrusted.Error.Code != "agent_reply_invalid" ||
+				!strings.Contains(a.Untrusted.Error.Message, "local") {
+				t.Errorf("the agent is %+v, %v", a.Untrusted, err)
 			}
-			if local, _ := f.Agent("local"); local.Distrust != nil {
-				t.Errorf("the agent of this computer is distrusted: %+v", local.Distrust)
+			if local, _ := f.Agent("local"); local.Untrusted != nil {
+				t.Errorf("the agent of this computer is distrusted: %+v", local.Untrusted)
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func TestHostileAgentDoesNotDecideWhoWaits(t *testing.T) {
 	f.lab.Put(session.Session{ID: "bbbbbbbbbbbb", Name: "waits", Status: session.Pending,
 		Resolved: session.Resolved{DependsOn: []session.ID{"aaaaaaaaaaaa"}}})
 	f.settled(t)
-	if ids := f.Dependents("aaaaaaaaaaaa"); len(ids) > 0 {
+	if ids := f.View(session.Session{ID: "aaaaaaaaaaaa"}).Dependents; len(ids) > 0 {
 		t.Errorf("%v wait for it", ids)
 	}
 }
@@ -179,7 +179,7 @@ func (f *fleet) awaitDistrust(t *testing.T) hub.Agent {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Distrust != nil {
+		if a.Untrusted != nil {
 			return a
 		}
 		if _, err := watcher.Next(ctx); err != nil {

@@ -12,13 +12,14 @@ import (
 	"slipway/backend/session"
 )
 
-// Notice is what is told, in the person's language.
+// Notice tells a person what they wait for, in their language: a batch session has
+// ended, one that waited runs, an idle one is about to be reclaimed.
 type Notice struct {
-	Session session.ID
-	Title   string
-	Text    string
-	Urgent  bool // it needs an answer: an idle session is about to be reclaimed
-	At      time.Time
+	Session session.ID `json:"session"` // its id
+	Title   string     `json:"title"`
+	Text    string     `json:"text"`
+	Urgent  bool       `json:"urgent"` // it needs an answer
+	At      time.Time  `json:"at"`
 }
 
 // Names and reasons come from agents, and a notice takes a person's screen.

@@ -19,8 +19,8 @@ func (s agentRoutes) mount(m *mounts) {
 	answer(m, route.Operation, named("id", s.hub.Operation))
 	take(m, route.OperationAnswer, s.answerOperation)
 	answer(m, route.OperationCancel, named("id", s.hub.CancelOperation))
-	answer(m, route.Agents, listed(s.hub.Agents, agentOut))
-	answer(m, route.Agent, s.getAgent)
+	answer(m, route.Agents, always(s.hub.Agents))
+	answer(m, route.Agent, named("agent", s.hub.Agent))
 	take(m, route.AgentAdd, s.addAgent)
 	take(m, route.AgentUpdate, s.updateAgent)
 	take(m, route.AgentRemove, s.removeAgent)
@@ -37,10 +37,6 @@ func (s agentRoutes) mount(m *mounts) {
 	answer(m, route.AgentLimitUnset, s.unsetLimit)
 	answer(m, route.AgentRotate, s.rotateAgent)
 	answer(m, route.KeyRotate, s.rotateKey)
-}
-
-func (s agentRoutes) getAgent(r *http.Request) (api.Agent, error) {
-	return as(agentOut)(s.hub.Agent(r.PathValue("agent")))
 }
 
 func (s agentRoutes) addAgent(r *http.Request, req api.AgentRequest) (api.Operation, error) {
@@ -62,7 +58,7 @@ func starts(h *hub.Hub, r *http.Request) func(hub.Operation, error) (api.Operati
 }
 
 func (s agentRoutes) updateAgent(r *http.Request, req api.AgentUpdate) (api.Agent, error) {
-	return as(agentOut)(s.hub.UpdateAgent(r.PathValue("agent"), hub.AgentUpdate(req)))
+	return s.hub.UpdateAgent(r.PathValue("agent"), req)
 }
 
 func (s agentRoutes) removeAgent(r *http.Request, req api.AgentRemoval) (api.Operation, error) {
@@ -75,11 +71,16 @@ func (s agentRoutes) begin(start func(name string) (hub.Operation, error)) func(
 }
 
 func (s agentRoutes) answerAgent(r *http.Request, req api.AgentAnswer) (api.Agent, error) {
-	return as(agentOut)(s.hub.AnswerAgent(r.Context(), r.PathValue("agent"), req.Accept, req.Found))
+	return s.hub.AnswerAgent(r.Context(), r.PathValue("agent"), req.Accept, req.Found)
 }
 
 func (s agentRoutes) pairedClients(r *http.Request) ([]api.PairedClient, error) {
 	return eachAs(pairedOut)(s.hub.PairedClients(r.Context(), r.PathValue("agent")))
+}
+
+func pairedOut(d hub.PairedClient) api.PairedClient {
+	return api.PairedClient{Name: d.Name, Fingerprint: d.Key, Owner: d.Owner, Role: string(d.Role), This: d.This,
+		AddedAt: d.Added, LastSeen: hub.Moment(d.Seen)}
 }
 
 func (s agentRoutes) revokeClient(r *http.Request) (none, error) {

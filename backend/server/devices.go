@@ -31,7 +31,7 @@ func (s deviceRoutes) mount(m *mounts) {
 }
 
 func (s deviceRoutes) listDevices(r *http.Request) ([]api.DeviceBoard, error) {
-	return eachAs(boardOut)(s.hub.Boards(r.Context(), r.FormValue("agent")))
+	return s.hub.Boards(r.Context(), r.FormValue("agent"))
 }
 
 func (s deviceRoutes) deviceHistory(r *http.Request) ([]session.DevicePoint, error) {

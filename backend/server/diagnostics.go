@@ -50,7 +50,7 @@ func (s diagnosticRoutes) getDiagnostics(r *http.Request) (api.Diagnostics, erro
 			m.CPUs, m.Memory)
 	}
 	for _, a := range s.hub.Agents() {
-		fmt.Fprintf(&b, "Agent %s: %s\n", a.Name, a.Link.State)
+		fmt.Fprintf(&b, "Agent %s: %s\n", a.Name, a.Connection.State)
 	}
 	b.WriteString("\nChecks\n")
 	checks, err := s.hub.Doctor(r.Context(), "")

@@ -60,7 +60,7 @@ func (s eventRoutes) sendEvents(ctx context.Context, conn *socket, watcher *hub.
 				time.Now().Add(time.Second))
 			return
 		}
-		text, err := json.Marshal(complete(eventOut(event)))
+		text, err := json.Marshal(complete(event))
 		if err != nil {
 			s.log.Error("an event cannot be written", "error", err)
 			return

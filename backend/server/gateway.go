@@ -382,7 +382,7 @@ func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appH
 	one, findErr := g.sessionOf(r.Context(), host)
 	keeper, _ := g.server.hub.Keeper(host.session)
 	switch {
-	case keeper.Address != "" && !keeper.Online:
+	case keeper.Address != "" && !keeper.Connection.Online:
 		status = http.StatusServiceUnavailable
 		p.Title, p.Text = keeper.Name+" is not reached", lostText(one.Name, keeper, g.server.clock.Now())
 	case findErr != nil && session.CodeOf(findErr).Detail() != session.DetailNotFound:
@@ -412,12 +412,12 @@ func (g *gateway) sessionOf(ctx context.Context, host appHost) (session.Session,
 // session there.
 func lostText(name string, keeper hub.Agent, now time.Time) string {
 	text := "It has not been heard since Slipway was started."
-	if !keeper.LastHeard.IsZero() {
-		text = fmt.Sprintf("It was heard last at %s, %s ago.", keeper.LastHeard.Local().Format("15:04:05"),
-			roughly(now.Sub(keeper.LastHeard)))
+	if at := keeper.Connection.LastHeard; at != nil {
+		text = fmt.Sprintf("It was heard last at %s, %s ago.", at.Local().Format("15:04:05"),
+			roughly(now.Sub(*at)))
 	}
-	if keeper.Link.Waits != "" {
-		text += " " + keeper.Link.Waits
+	if keeper.Connection.Waits != "" {
+		text += " " + keeper.Connection.Waits
 	}
 	if name == "" {
 		name = "The session"

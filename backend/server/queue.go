@@ -11,7 +11,7 @@ import (
 )
 
 func (s sessionRoutes) queue(r *http.Request) ([]api.Session, error) {
-	return eachAs(s.withUsage)(s.hub.Waiting(r.Context(), r.FormValue("agent")))
+	return eachAs(s.hub.View)(s.hub.Waiting(r.Context(), r.FormValue("agent")))
 }
 
 func (s sessionRoutes) keep(r *http.Request, agent session.Queue, id session.ID, req api.KeepRequest) (api.Session,
@@ -20,7 +20,7 @@ func (s sessionRoutes) keep(r *http.Request, agent session.Queue, id session.ID,
 	if err != nil {
 		return api.Session{}, err
 	}
-	return as(s.withUsage)(agent.Keep(r.Context(), id, length))
+	return as(s.hub.View)(agent.Keep(r.Context(), id, length))
 }
 
 // maxKeep is the longest time that one wish keeps a session.

@@ -367,7 +367,7 @@ func TestDevicesAreTold(t *testing.T) {
 		quiet.Holders == nil {
 		t.Errorf("what was not measured is told: %+v", quiet)
 	}
-	if c := busy.Capabilities; len(c) != 7 || c[0] != (api.Capability{ID: "process-memory", State: "yes"}) ||
+	if c := busy.Capabilities; len(c) != 7 || c[0] != (hub.Capability{ID: "process-memory", State: "yes"}) ||
 		c[4].Why == "" || c[6].State != "unknown" {
 		t.Errorf("capabilities %+v", c)
 	}

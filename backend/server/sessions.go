@@ -51,12 +51,7 @@ func (s sessionRoutes) listSessions(r *http.Request) ([]api.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return eachAs(s.withUsage)(s.hub.ListOn(r.Context(), r.FormValue("agent"), filter))
-}
-
-// withUsage adds the newest sample to a session.
-func (s sessionRoutes) withUsage(one session.Session) api.Session {
-	return heard(sessionOut(one, s.hub.Usage(one.ID), s.hub.Dependents(one.ID)), s.hub.Stale(one.ID))
+	return eachAs(s.hub.View)(s.hub.ListOn(r.Context(), r.FormValue("agent"), filter))
 }
 
 func filterIn(r *http.Request) (session.Filter, error) {
@@ -110,7 +105,7 @@ func (s sessionRoutes) launch(r *http.Request, req hub.LaunchRequest, wrong []se
 	if wrong = append(wrong, checkLaunch(req)...); len(wrong) > 0 {
 		return api.Session{}, s.refuse(r, req, wrong)
 	}
-	return as(s.withUsage)(s.hub.Launch(r.Context(), req))
+	return as(s.hub.View)(s.hub.Launch(r.Context(), req))
 }
 
 func checkLaunch(req hub.LaunchRequest) []session.FieldError {
@@ -137,7 +132,7 @@ func (s sessionRoutes) launchMany(r *http.Request, req api.LaunchManyRequest,
 		if o.Err != nil {
 			return api.Launched{Problem: asError(o.Err)}
 		}
-		launched := s.withUsage(o.Session)
+		launched := s.hub.View(o.Session)
 		return api.Launched{Session: &launched}
 	}), nil
 }
@@ -187,7 +182,10 @@ func (s sessionRoutes) preview(r *http.Request, spec session.Spec, wrong []sessi
 func (s sessionRoutes) rounded(p hub.Preview, spec session.Spec) *api.Rounding {
 	quantum := s.hub.Quantum(p.Agent)
 	if p.Rounded != nil || quantum == 0 || spec.Accelerator.Shares == 0 {
-		return maybe(p.Rounded, roundingOut)
+		if p.Rounded == nil {
+			return nil
+		}
+		return new(roundingOut(*p.Rounded))
 	}
 	i := slices.IndexFunc(p.Errors, func(e session.FieldError) bool { return e.Kind == session.KindRounded })
 	if i < 0 {
@@ -204,7 +202,11 @@ func (s sessionRoutes) getSession(r *http.Request) (api.Session, error) {
 	if err != nil {
 		return api.Session{}, err
 	}
-	return heard(s.withUsage(one), at), nil
+	out := s.hub.View(one)
+	if at != nil {
+		out.LastHeard, out.Usage = at, nil
+	}
+	return out, nil
 }
 
 // changer changes sessions and ends them.
@@ -236,7 +238,7 @@ func (s sessionRoutes) updateSession(r *http.Request, agent changer, id session.
 	if err == nil && req.Name != nil {
 		one, err = agent.Rename(r.Context(), id, *req.Name)
 	}
-	return as(s.withUsage)(one, err)
+	return as(s.hub.View)(one, err)
 }
 
 func checkUpdate(req api.SessionUpdate) error {
@@ -267,7 +269,7 @@ func checkUpdate(req api.SessionUpdate) error {
 
 func (s sessionRoutes) terminate(r *http.Request, agent changer, id session.ID,
 	req api.TerminateRequest) (api.Session, error) {
-	return as(s.withUsage)(agent.Terminate(r.Context(), id, req.Forced))
+	return as(s.hub.View)(agent.Terminate(r.Context(), id, req.Forced))
 }
 
 func (s sessionRoutes) usage(r *http.Request, agent teller, id session.ID) ([]session.Usage, error) {

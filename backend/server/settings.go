@@ -6,7 +6,6 @@ import (
 	"slipway/backend/api"
 	"slipway/backend/api/route"
 	"slipway/backend/hub"
-	"slipway/backend/notify"
 	"slipway/backend/session"
 	"slipway/backend/settings"
 )
@@ -18,12 +17,12 @@ type settingRoutes struct {
 }
 
 func (s settingRoutes) mount(m *mounts) {
-	answer(m, route.Version, always(func() api.Version { return versionOut(s.hub.Version()) }))
+	answer(m, route.Version, always(s.hub.Version))
 	answer(m, route.Doctor, s.runDoctor)
-	answer(m, route.Machines, listed(s.hub.Machines, machineOut))
+	answer(m, route.Machines, always(s.hub.Machines))
 	answer(m, route.Directories, s.listDirectories)
 	answer(m, route.Presets, always(s.hub.Presets))
-	answer(m, route.Recents, listed(s.hub.Recents, recentOut))
+	answer(m, route.Recents, always(s.hub.Recents))
 	take(m, route.RecentUpdate, s.updateRecent)
 	answer(m, route.RecentDelete, s.deleteRecent)
 	answer(m, route.Settings, always(s.hub.Settings))
@@ -46,7 +45,7 @@ func (s settingRoutes) listDirectories(r *http.Request) (session.DirectoryListin
 }
 
 func (s settingRoutes) updateRecent(r *http.Request, req api.RecentUpdate) (hub.Recent, error) {
-	return as(recentOut)(s.hub.UpdateRecent(r.PathValue("id"), hub.RecentUpdate(req)))
+	return s.hub.UpdateRecent(r.PathValue("id"), req)
 }
 
 func (s settingRoutes) deleteRecent(r *http.Request) (none, error) {
@@ -122,8 +121,4 @@ func (s settingRoutes) getNotifier(r *http.Request) (api.Notifier, error) {
 
 func (s settingRoutes) tryNotice(r *http.Request) (none, error) {
 	return none{}, s.hub.TryNotice(r.Context())
-}
-
-func noticeOut(n notify.Notice) api.Notice {
-	return api.Notice{Session: string(n.Session), Title: n.Title, Text: n.Text, Urgent: n.Urgent, At: n.At}
 }

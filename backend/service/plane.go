@@ -291,7 +291,7 @@ func openHub(home place.Home, machine *local.Machine, connector hub.Connector,
 		Members:   []hub.Member{{Name: machine.Name, Local: true, Agent: machine.Agent.Agent()}},
 		Connector: connector, Shelf: shelf, Catalogue: environments.In(home.Dir), Now: machine.Clock.Now,
 		Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil),
-		Autostart: autostartEntry(home, machine), Owner: machine.Owner, Version: hub.Version(BuildVersion()),
+		Autostart: autostartEntry(home, machine), Owner: machine.Owner, Version: BuildVersion(),
 		Log: log.With("part", "hub"),
 	})
 	if err != nil {
@@ -355,12 +355,12 @@ func followSessions(ctx context.Context, h *hub.Hub, client *sshclient.Client, l
 		case event.Snapshot != nil:
 			clear(live)
 			for _, s := range event.Snapshot.Sessions {
-				note(live, s)
+				note(live, s.Session)
 			}
 		case event.Session != nil:
-			note(live, *event.Session)
-		case event.Removed != nil:
-			delete(live, *event.Removed)
+			note(live, event.Session.Session)
+		case event.Removed != "":
+			delete(live, session.ID(event.Removed))
 		default:
 			continue
 		}

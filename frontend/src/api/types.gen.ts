@@ -593,7 +593,7 @@ export interface AgentRequest {
   probe?: boolean;
 }
 
-/** AgentUpdate changes how an agent is known here. A nil field is left as it is. */
+/** AgentUpdate changes how an agent is known here; a nil field is left as it is. */
 export interface AgentUpdate {
   name?: string;
   group?: string;
@@ -751,7 +751,7 @@ export interface DemoStarted {
   windowed: boolean;
 }
 
-/** DeviceBoard is the state of one agent's devices. */
+/** Board is the state of one agent's devices. Online is false while the agent is not reached; the rest is then as old as At. */
 export interface DeviceBoard {
   /** Nvml, drm, sim or none. */
   source: DeviceSource;
@@ -1463,7 +1463,7 @@ export interface Mount {
   readOnly?: boolean;
 }
 
-/** Notice tells a person what they wait for: a batch session has ended, one that waited runs, an idle one is about to be reclaimed. */
+/** Notice tells a person what they wait for, in their language: a batch session has ended, one that waited runs, an idle one is about to be reclaimed. */
 export interface Notice {
   /** Its id. */
   session: string;
@@ -1777,7 +1777,7 @@ export interface Recent {
   pinned: boolean;
   /** Without the values of secret-looking variables; the sessions it waits for by their names. */
   spec: Spec;
-  /** Sessions at once; 0: 1. */
+  /** Sessions at once. */
   count: number;
   /** For whom it was launched; empty: oneself. */
   owner?: string;
@@ -1786,7 +1786,7 @@ export interface Recent {
   session?: string;
 }
 
-/** RecentUpdate changes an entry of the launch history. A nil field is left as it is. */
+/** RecentUpdate changes an entry; a nil field is left as it is. */
 export interface RecentUpdate {
   name?: string;
   pinned?: boolean;
