@@ -234,11 +234,11 @@ func (t *Terminal) foreground(text string) (code int, exited bool) {
 	ctx, interrupt := context.WithCancel(t.ctx)
 	defer interrupt()
 	ended := make(chan struct{})
+	t.raw.Store(false) // before the command, which may change it
 	go func() {
 		defer close(ended)
 		code, exited = t.shell.line(ctx, text, reader)
 	}()
-	t.raw.Store(false)
 	discipline := &cooked{echo: func(string) {}, input: writer, raw: &t.raw}
 	discipline.take(t.keys.ahead, interrupt) // it was there before the command and is not shown twice
 	discipline.echo = t.write
