@@ -183,16 +183,19 @@ func (l *laptop) show(w *watcher, id string) (end func()) {
 	}
 	ended := make(chan struct{})
 	leaving := make(chan struct{})
+	fail := func(err error) {
+		select {
+		case <-leaving: // closed by the test itself
+		default:
+			w.fail(err)
+		}
+	}
 	go func() {
 		defer close(ended)
 		for {
 			_, message, err := conn.ReadMessage()
 			if err != nil {
-				select {
-				case <-leaving:
-				default:
-					w.fail(errors.Join(errors.New("the terminal's socket ended"), err))
-				}
+				fail(errors.Join(errors.New("the terminal's socket ended"), err))
 				return
 			}
 			f, err := terminal.ParseMessage(message)
@@ -203,7 +206,7 @@ func (l *laptop) show(w *watcher, id string) (end func()) {
 				}
 			}
 			if err != nil {
-				w.fail(err)
+				fail(err)
 				return
 			}
 		}
