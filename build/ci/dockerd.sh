@@ -92,6 +92,8 @@ make_bridge() {
     local net
     net=$(free_subnet)
     ip link add "$bridge" type bridge
+    # Only IPv4 is used; an address that comes with the first container would be news to every browser here.
+    echo 1 >"/proc/sys/net/ipv6/conf/$bridge/disable_ipv6" 2>/dev/null || true
     ip addr add "$net.1/24" dev "$bridge"
     ip link set "$bridge" up
 }
