@@ -10,9 +10,7 @@ import (
 )
 
 // agentRoutes are the routes of agents and long operations.
-type agentRoutes struct {
-	hub *hub.Hub
-}
+type agentRoutes struct{ hub *hub.Hub }
 
 func (s agentRoutes) mount(m *mounts) {
 	answer(m, route.Operations, always(s.hub.Operations))
@@ -46,8 +44,8 @@ func (s agentRoutes) addAgent(r *http.Request, req api.AgentRequest) (api.Operat
 	return starts(s.hub, r)(s.hub.AddAgent(req.AgentRequest))
 }
 
-// starts answers with an operation that a request began. Where whoever asked has
-// gone meanwhile, nobody learns of it, and it is cancelled.
+// starts returns the operation that a request began. If the client has disconnected
+// in the meantime, it cancels the operation.
 func starts(h *hub.Hub, r *http.Request) func(hub.Operation, error) (api.Operation, error) {
 	return func(operation hub.Operation, err error) (api.Operation, error) {
 		if err == nil && r.Context().Err() != nil {
@@ -65,7 +63,7 @@ func (s agentRoutes) removeAgent(r *http.Request, req api.AgentRemoval) (api.Ope
 	return starts(s.hub, r)(s.hub.RemoveAgent(r.PathValue("agent"), req.Uninstall))
 }
 
-// begin handles a request that starts an operation on an agent.
+// begin returns a handler that starts an operation on the agent in the path.
 func (s agentRoutes) begin(start func(name string) (hub.Operation, error)) func(*http.Request) (api.Operation, error) {
 	return func(r *http.Request) (api.Operation, error) { return starts(s.hub, r)(start(r.PathValue("agent"))) }
 }
@@ -106,12 +104,12 @@ func (s agentRoutes) rotateKey(r *http.Request) (api.KeyRotation, error) {
 }
 
 func rotationOut(rotation hub.Rotation) api.KeyRotation {
-	return api.KeyRotation{Before: rotation.Before, Fingerprint: rotation.Fingerprint,
-		Told: append([]string{}, rotation.Told...), Later: append([]string{}, rotation.Later...)}
+	return api.KeyRotation{Before: rotation.Before, Fingerprint: rotation.Fingerprint, Told: rotation.Told,
+		Later: rotation.Later}
 }
 
-// answerOperation passes on what a person answers. It may be a password:
-// nothing of it is kept or logged.
+// answerOperation passes a person's answer on. It may be a password, so it is
+// neither stored nor logged.
 func (s agentRoutes) answerOperation(r *http.Request, req api.PromptAnswer) (api.Operation, error) {
 	return s.hub.AnswerOperation(r.PathValue("id"), req.Prompt, req.Text)
 }

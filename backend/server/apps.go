@@ -28,7 +28,7 @@ func (s appRoutes) mount(m *mounts) {
 	answer(m, route.AppDoorClose, s.closeDoor)
 }
 
-// ticketParam carries an app's one-time ticket in an address.
+// ticketParam is the query parameter with the one-time ticket of an app.
 const ticketParam = "slipway_ticket"
 
 func (s appRoutes) listApps(r *http.Request, agent session.Apps, id session.ID) ([]api.App, error) {
@@ -45,24 +45,26 @@ func (s appRoutes) appOut(r *http.Request, id session.ID, a session.App) api.App
 	return out
 }
 
-// appAddress is where an app stays for the life of its session: a name of its
-// own, because cookies tell names apart and ports not.
+// appAddress returns the address of an app, which stays the same for the life of
+// its session. Each app has its own host name because cookies do not distinguish
+// ports.
 func appAddress(r *http.Request, host appHost, path string) string {
 	_, port, _ := strings.Cut(r.Host, ":")
 	return "http://" + host.name() + ":" + port + appPath(path)
 }
 
-// appPath is where an app's address begins, which its agent says: a path, and
-// nothing that could lead to another host.
+// appPath returns the first path of an app. It comes from the agent, so it must not
+// lead to another host.
 func appPath(path string) string { return localPath("/" + strings.TrimPrefix(path, "/")) }
 
-// opener starts the apps of sessions.
+// opener is the part of an agent that starts apps.
 type opener interface {
 	session.Apps
 	Get(ctx context.Context, id session.ID) (session.Session, error)
 }
 
-// openApp starts an app and answers when it does, with a ticket to enter by.
+// openApp starts an app, waits until it responds, and returns its address with a
+// ticket.
 func (s appRoutes) openApp(r *http.Request, agent opener, id session.ID, req api.OpenRequest) (api.Opened,
 	error) {
 	wish, err := wishOf(req)

@@ -9,7 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// shellLine is a command line for a POSIX shell, in words that are quoted.
+// shellLine is a command line for a POSIX shell, as quoted words.
 type shellLine []string
 
 func (l *shellLine) word(text string) { *l = append(*l, quote(text)) }
@@ -30,15 +30,15 @@ func (l *shellLine) number(flag string, n int) {
 	}
 }
 
-// on adds a flag without a value, if it is set.
+// on adds a flag without a value if set is true.
 func (l *shellLine) on(flag string, set bool) {
 	if set {
 		*l = append(*l, flag)
 	}
 }
 
-// env adds variables. The values of secret-looking ones are left out: -e NAME takes
-// them from the shell's own environment.
+// env adds variables. -e NAME leaves out the value of a variable with a
+// secret-looking name, so that it comes from the environment of the shell.
 func (l *shellLine) env(vars []session.EnvVar) {
 	for _, v := range vars {
 		if session.SecretName(v.Name) {
@@ -49,7 +49,7 @@ func (l *shellLine) env(vars []session.EnvVar) {
 	}
 }
 
-// mount adds a mount; source is where it lies.
+// mount adds a mount of source.
 func (l *shellLine) mount(source string, m session.Mount) {
 	text := source + ":" + session.MountTarget(m)
 	if m.ReadOnly {
@@ -60,7 +60,7 @@ func (l *shellLine) mount(source string, m session.Mount) {
 
 func (l *shellLine) text() string { return strings.Join(*l, " ") }
 
-// commandLine is the slipway run line that asks for the same as spec.
+// commandLine returns the slipway run command of a spec.
 func commandLine(spec session.Spec) string {
 	line := shellLine{"slipway", "run"}
 	line.some("--image", spec.Image)
@@ -96,7 +96,7 @@ func commandLine(spec session.Spec) string {
 	return line.text()
 }
 
-// queue adds the flags about devices, the queue, the accounts and idle checks.
+// queue adds the flags about devices, the queue, usage accounts and idle checks.
 func (l *shellLine) queue(spec session.Spec) {
 	l.some("--gpu", requestOut(spec.Accelerator))
 	l.on("--uncooperative", spec.Uncooperative)
@@ -142,7 +142,7 @@ func (l *shellLine) batch(spec session.Spec) {
 	}
 }
 
-// quote makes one word of text for a POSIX shell.
+// quote quotes text as one word for a POSIX shell.
 func quote(text string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+"
 	if text != "" && strings.Trim(text, plain) == "" {

@@ -20,26 +20,25 @@ import (
 	"slipway/backend/session"
 )
 
-// maxBody is the longest request body, in bytes.
+// maxBody is the maximum length of a request body, in bytes.
 const maxBody = 4 << 20
 
-// decode reads the body of r into the value that into points to, strictly: one JSON
-// value, no field that the type lacks, every value of its field's type. It reports
-// all faults at once, each by its path. An empty body is an empty object.
+// decode decodes the body of r strictly into the value that into points to: one
+// JSON value, no unknown field, every value of its field's type. It reports all
+// errors at once, each by its path. An empty body is an empty object.
 func decode(r *http.Request, into any) error {
 	found, err := decodeBody(r, into)
 	return cmp.Or(err, failureOf(slices.Concat(found.wrong, found.units)))
 }
 
-// decodeDraft reads a body as decode does, but leaves out amounts and durations that
-// are not valid and returns them by field, so that the rest can still be judged.
+// decodeDraft is like decode but returns invalid amounts and durations by field, so
+// that the rest can still be validated.
 func decodeDraft(r *http.Request, into any) ([]session.FieldError, error) {
 	found, err := decodeBody(r, into)
 	return found.units, cmp.Or(err, failureOf(found.wrong))
 }
 
-// decodeWhatFits reads a body as decode does, but leaves out whatever is wrong, and
-// returns it by field.
+// decodeWhatFits is like decode but returns everything invalid by field.
 func decodeWhatFits(r *http.Request, into any) ([]session.FieldError, error) {
 	found, err := decodeBody(r, into)
 	return slices.Concat(found.wrong, found.units), err
@@ -91,16 +90,17 @@ func malformed(message string, err error) error {
 		Hint: "GET " + route.OpenAPI.Target() + " describes every request.", Err: err}
 }
 
-// judge compares a JSON value with a Go type, since encoding/json stops at the
-// first fault and does not say where it is. It takes what is wrong out of the value.
+// judge compares a JSON value with a Go type and removes what does not match.
+// encoding/json would stop at the first error and not say where it is.
 type judge struct {
-	wrong []session.FieldError // fields that are not of their types, or unknown
-	units []session.FieldError // texts that are no amounts
+	wrong []session.FieldError // unknown fields and those of a wrong type
+	units []session.FieldError // invalid amounts and durations
 }
 
 func (j *judge) found() int { return len(j.wrong) + len(j.units) }
 
-// failureOf is the failure of a request with wrong fields, if there are any.
+// failureOf returns the error of a request with invalid fields, or nil if there are
+// none.
 func failureOf(wrong []session.FieldError) error {
 	if len(wrong) == 0 {
 		return nil
@@ -139,7 +139,7 @@ func (j *judge) value(path string, value any, t reflect.Type) {
 	}
 }
 
-// unit judges an amount or a length of time, which is a text, or what stands for it.
+// unit checks an amount or a duration.
 func (j *judge) unit(path string, value any, t reflect.Type) {
 	text, isText := value.(string)
 	number, isNumber := value.(json.Number)
@@ -253,7 +253,7 @@ func isNumber(value any) bool {
 	if !ok {
 		return false
 	}
-	_, err := number.Float64() // fails where it is too large
+	_, err := number.Float64() // fails if it is too large
 	return err == nil
 }
 

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
@@ -24,34 +23,24 @@ func (s demoRoutes) mount(m *mounts) {
 	take(m, route.DemoStart, s.startDemo)
 }
 
-// Demo is a demonstration that is served.
+// Demo is a demo that is served.
 type Demo interface {
 	State() DemoState
-	// SetLid closes the lid of the laptop, which cuts every connection to other
-	// machines, or opens it.
+	// SetLid closes or opens the lid of the simulated laptop. A closed lid cuts all
+	// connections to other machines.
 	SetLid(closed bool)
 }
 
-// DemoState is how a demonstration stands.
-type DemoState struct {
-	Seed      uint64
-	Story     string
-	Lab       string // name of the agent behind the tunnel; empty: there is none
-	LidClosed bool
-	Speed     int       // how much faster than on the wall time goes by
-	Real      time.Time // a moment on the clock on the wall
-	Shown     time.Time // what the demonstration's clock showed then
-}
+// DemoState is the state of a demo.
+type DemoState = api.Demo
 
-func (s demoRoutes) getDemo(*http.Request) (api.Demo, error) { return s.demoOut(), nil }
-
-func (s demoRoutes) demoOut() api.Demo {
+func (s demoRoutes) getDemo(*http.Request) (api.Demo, error) {
 	if s.demo == nil {
-		return api.Demo{}
+		return api.Demo{}, nil
 	}
 	state := s.demo.State()
-	return api.Demo{Active: true, Seed: state.Seed, Story: state.Story, Lab: state.Lab, LidClosed: state.LidClosed,
-		Speed: state.Speed, Real: state.Real, Shown: state.Shown}
+	state.Active = true
+	return state, nil
 }
 
 func (s demoRoutes) setLid(r *http.Request, req api.DemoLid) (api.Demo, error) {
@@ -60,13 +49,13 @@ func (s demoRoutes) setLid(r *http.Request, req api.DemoLid) (api.Demo, error) {
 			"No demo with a tunnel is running.", "Start one: slipway demo")
 	}
 	s.demo.SetLid(req.Closed)
-	return s.demoOut(), nil
+	return s.getDemo(r)
 }
 
-// DemoStarter starts a demonstration beside what is real.
+// DemoStarter starts a demo next to the real control plane.
 type DemoStarter interface {
-	// Start starts it unless it runs, and returns an address that logs a browser in
-	// to it, once. It fails with server_start_failed.
+	// Start starts the demo unless it is running, and returns an address that logs
+	// a browser in to it once. It fails with server_start_failed.
 	Start(ctx context.Context) (string, error)
 }
 

@@ -23,15 +23,15 @@ type deviceRoutes struct {
 }
 
 func (s deviceRoutes) mount(m *mounts) {
-	answer(m, route.Devices, s.listDevices)
+	answer(m, route.Devices, onAgent(s.hub.Boards))
 	answer(m, route.DeviceHistory, s.deviceHistory)
-	answer(m, route.Resources, listed(s.hub.Resources, resourceSummaryOut))
+	answer(m, route.Resources, s.resources)
 	answer(m, route.Accounts, s.accounts)
 	m.stream(route.AccountsCSV.Endpoint, s.accountsCSV)
 }
 
-func (s deviceRoutes) listDevices(r *http.Request) ([]api.DeviceBoard, error) {
-	return s.hub.Boards(r.Context(), r.FormValue("agent"))
+func (s deviceRoutes) resources(*http.Request) ([]api.ResourceSummary, error) {
+	return each(s.hub.Resources(), resourceSummaryOut), nil
 }
 
 func (s deviceRoutes) deviceHistory(r *http.Request) ([]session.DevicePoint, error) {
@@ -42,28 +42,17 @@ func (s deviceRoutes) deviceHistory(r *http.Request) ([]session.DevicePoint, err
 	return s.hub.DeviceHistory(r.Context(), r.PathValue("agent"), gpu.UUID(r.PathValue("device")), since)
 }
 
-// timeIn reads a query parameter that is a time.
-func timeIn(r *http.Request, name string, usual time.Time) (time.Time, error) {
-	text := r.FormValue(name)
-	if text == "" {
-		return usual, nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, badQuery(name, fmt.Sprintf("%s=%s is not a time.", name, clip(text)),
-			"Write for example 2031-05-01T12:00:00Z.")
-	}
-	return at, nil
-}
-
 const (
-	// usualSpan is how much of the accounts is read where no beginning is named.
+	// usualSpan is the span of a report whose beginning is not given.
 	usualSpan = 30 * 24 * time.Hour
-	// longestHourly bounds the rows of a report by the hour.
+	// longestHourly limits the rows of a report by the hour.
 	longestHourly = 93 * 24 * time.Hour
 )
 
-// accountsIn reads how accounts are asked for.
+// buckets are the lengths of buckets by their names.
+var buckets = map[string]time.Duration{"hour": time.Hour, "day": 24 * time.Hour}
+
+// accountsIn parses the query of a usage report.
 func accountsIn(r *http.Request, now time.Time) (hub.AccountQuery, error) {
 	query := hub.AccountQuery{By: hub.By(r.FormValue("by")), Label: r.FormValue("label"), Agent: r.FormValue("agent")}
 	var err error
@@ -73,16 +62,12 @@ func accountsIn(r *http.Request, now time.Time) (hub.AccountQuery, error) {
 	if query.From, err = dayIn(r, "from", query.To.Add(-usualSpan), 0); err != nil {
 		return query, err
 	}
-	switch bucket := r.FormValue("bucket"); bucket {
-	case "":
-	case "hour":
-		query.Bucket = time.Hour
-	case "day":
-		query.Bucket = 24 * time.Hour
-	default:
+	bucket := r.FormValue("bucket")
+	if bucket != "" && buckets[bucket] == 0 {
 		return query, badQuery("bucket", fmt.Sprintf("%q is not a length of a bucket.", clip(bucket)),
 			"Write hour or day, or leave it out.")
 	}
+	query.Bucket = buckets[bucket]
 	switch query.By {
 	case hub.ByNothing, hub.BySession, hub.ByLabel, hub.ByOwner, hub.ByDevice:
 	case hub.ByDay:
@@ -104,22 +89,15 @@ func accountsIn(r *http.Request, now time.Time) (hub.AccountQuery, error) {
 	return query, nil
 }
 
-// dayIn reads a query parameter that is a time or a day; more days are added to
-// a day, so that the last one counts whole.
+// dayIn parses a query parameter that is a time or a day. It adds more days to a
+// day, to include the last day of a span.
 func dayIn(r *http.Request, name string, usual time.Time, more int) (time.Time, error) {
-	text := r.FormValue(name)
-	if text == "" {
-		return usual, nil
-	}
-	if day, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
-		return day.AddDate(0, 0, more), nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, badQuery(name, fmt.Sprintf("%s=%s is neither a day nor a time.", name, clip(text)),
-			"Write for example 2031-05-01 or 2031-05-01T12:00:00Z.")
-	}
-	return at, nil
+	return queryIn(r, name, usual, func(text string) (time.Time, error) {
+		if day, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
+			return day.AddDate(0, 0, more), nil
+		}
+		return time.Parse(time.RFC3339, text)
+	}, "is neither a day nor a time", "Write for example 2031-05-01 or 2031-05-01T12:00:00Z.")
 }
 
 func (s deviceRoutes) accounts(r *http.Request) (api.UsageReport, error) {
@@ -131,25 +109,20 @@ func (s deviceRoutes) accounts(r *http.Request) (api.UsageReport, error) {
 	if err != nil {
 		return api.UsageReport{}, err
 	}
-	return api.UsageReport{From: query.From, To: query.To, By: string(query.By), Bucket: bucketOut(query.Bucket),
-		Rows: report.Rows, Totals: report.Totals, Missing: report.Missing}, nil
-}
-
-func bucketOut(bucket time.Duration) string {
-	switch bucket {
-	case time.Hour:
-		return "hour"
-	case 24 * time.Hour:
-		return "day"
+	out := api.UsageReport{From: query.From, To: query.To, By: string(query.By), Rows: report.Rows,
+		Totals: report.Totals, Missing: report.Missing}
+	for name, length := range buckets {
+		if length == query.Bucket {
+			out.Bucket = name
+		}
 	}
-	return ""
+	return out, nil
 }
 
-// accountColumns are the columns of the CSV table.
+// accountColumns is the header of the CSV table.
 var accountColumns = []string{"start", "kind", "session", "name", "owner", "label", "agent", "device", "device_name",
 	"cpu_hours", "alloc_cpu_hours", "alloc_gpu_hours", "busy_gpu_hours", "vram_gib_hours", "vram_peak_bytes",
-	"energy_dynamic_kwh", "energy_idle_kwh",
-	"covered_ms", "estimated_ms", "gap_ms"}
+	"energy_dynamic_kwh", "energy_idle_kwh", "covered_ms", "estimated_ms", "gap_ms"}
 
 func (s deviceRoutes) accountsCSV(w http.ResponseWriter, r *http.Request) error {
 	query, err := accountsIn(r, s.clock.Now())
@@ -166,7 +139,7 @@ func (s deviceRoutes) accountsCSV(w http.ResponseWriter, r *http.Request) error 
 	first, last := query.From.Format(time.DateOnly), query.To.Add(-time.Nanosecond).Format(time.DateOnly)
 	header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "slipway-usage-"+first+"-"+last+".csv"))
 	out := csv.NewWriter(w)
-	_ = out.Write(accountColumns) // a client that is gone needs no answer, here and below
+	_ = out.Write(accountColumns)
 	for _, row := range report.Rows {
 		_ = out.Write(accountCells(row, query.Bucket))
 	}
@@ -187,17 +160,15 @@ func accountCells(a hub.Account, bucket time.Duration) []string {
 		decimal(float64(a.VRAMMiBMs) / float64(gpu.GiB/gpu.MiB) / float64(time.Hour/time.Millisecond)),
 		strconv.FormatInt(int64(a.VRAMPeak), 10),
 		decimal(float64(a.EnergyDynamic) / perKWh), decimal(float64(a.EnergyIdle) / perKWh),
-		strconv.FormatInt(a.CoveredMs, 10), strconv.FormatInt(a.EstimatedMs, 10),
-		strconv.FormatInt(a.GapMs, 10)}
+		strconv.FormatInt(a.CoveredMs, 10), strconv.FormatInt(a.EstimatedMs, 10), strconv.FormatInt(a.GapMs, 10)}
 }
 
-// decimal writes a number with six digits after the point, without those that
-// say nothing.
+// decimal formats a number with up to six digits after the point.
 func decimal(value float64) string {
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(value, 'f', 6, 64), "0"), ".")
 }
 
-// plainCell keeps a table program from taking a text for a formula.
+// plainCell keeps a spreadsheet from reading a text as a formula.
 func plainCell(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

@@ -24,8 +24,7 @@ func (s diagnosticRoutes) mount(m *mounts) {
 	answer(m, route.Diagnostics, s.getDiagnostics)
 }
 
-// Lines of the log: those that a page shows, those that can be asked for, and
-// those of a report.
+// Numbers of log lines: shown by default, the maximum, and in a report.
 const (
 	logLines    = 500
 	logMost     = 5000

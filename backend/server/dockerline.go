@@ -11,8 +11,8 @@ import (
 	"slipway/gpu"
 )
 
-// dockerRun is the docker run line that comes nearest to a spec, and what it
-// leaves out, one sentence each.
+// dockerRun is the docker run command that is closest to a spec, and what it lacks,
+// one sentence each.
 type dockerRun struct {
 	shellLine
 	lacks []string
@@ -22,8 +22,8 @@ func (d *dockerRun) lack(format string, args ...any) {
 	d.lacks = append(d.lacks, fmt.Sprintf(format, args...))
 }
 
-// dockerLine makes the line of a spec with its defaults. Paths says where
-// folders are.
+// dockerLine returns the command of a spec with its defaults. paths has the
+// directories of folders.
 func dockerLine(spec session.Spec, paths map[string]string) *dockerRun {
 	d := &dockerRun{shellLine: shellLine{"docker", "run", "-d"}}
 	if spec.Type == session.Interactive {
@@ -65,12 +65,13 @@ func (d *dockerRun) resources(spec session.Spec) {
 	}
 }
 
-// wholeDevices is how many devices a request touches at least.
+// wholeDevices returns the minimum number of devices of a request.
 func wholeDevices(asked gpu.Request) int {
 	return max(1, int((asked.Shares+gpu.WholeDevice-1)/gpu.WholeDevice), asked.Count)
 }
 
-// threadVariables are those by which Slipway tells libraries their threads.
+// threadVariables returns the variables that set the number of threads of
+// libraries, as Slipway does.
 func threadVariables(spec session.Spec) []session.EnvVar {
 	threads := cmp.Or(spec.Threads, spec.Resources.CPU)
 	var env []session.EnvVar
@@ -80,7 +81,7 @@ func threadVariables(spec session.Spec) []session.EnvVar {
 	return env
 }
 
-// source is where a mount is on the machine.
+// source returns the path of a mount on the machine.
 func (d *dockerRun) source(m session.Mount, paths map[string]string) string {
 	if m.Folder == "" {
 		return m.Source
@@ -93,7 +94,7 @@ func (d *dockerRun) source(m session.Mount, paths map[string]string) string {
 	return path.Join(at, m.Path)
 }
 
-// rest names what Docker has nothing for.
+// rest reports what Docker has no option for.
 func (d *dockerRun) rest(spec session.Spec) {
 	if spec.Agent != "" || spec.Group != "" {
 		d.lack("It runs where the line is typed, not on %s.", strings.TrimSpace(spec.Agent+" "+spec.Group))

@@ -9,7 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Shelf keeps documents by key over a restart; store.Shelf is one.
+// Shelf stores documents by key. store.Shelf implements it.
 type Shelf interface {
 	Load(key string, v any) (bool, error)
 	Save(key string, v any) error
@@ -17,7 +17,7 @@ type Shelf interface {
 
 const doorsKey = "server.doors"
 
-// keptDoor is what is remembered of a door when the server ends.
+// keptDoor is a stored door.
 type keptDoor struct {
 	Session session.ID `json:"session"`
 	App     string     `json:"app"`
@@ -27,9 +27,9 @@ type keptDoor struct {
 
 func (k keptDoor) host() appHost { return appHost{app: k.App, session: k.Session} }
 
-// restore opens the doors again that were open when the server ended, each on its
-// own port. One that was open to everybody stays shut, and one whose port is
-// taken does; both are told until somebody opens or dismisses them.
+// restore opens the stored doors again, each on its own port. Public ones stay
+// closed, and so do those whose port is in use; they are reported until a person
+// opens or dismisses them.
 func (d *doors) restore(ctx context.Context) {
 	if d.shelf == nil {
 		return
@@ -51,25 +51,22 @@ func (d *doors) restore(ctx context.Context) {
 		d.mu.Lock()
 		d.lost[k.host()] = k
 		d.mu.Unlock()
-		go d.forgetEnded(ctx, k.host())
+		go func() {
+			if d.ended(ctx, k.host()) {
+				d.shut(k.host())
+			}
+		}()
 	}
 }
 
-// forgetEnded forgets a door that stayed shut where its session is no more.
-func (d *doors) forgetEnded(ctx context.Context, host appHost) {
-	if d.ended(ctx, host) {
-		d.shut(host)
-	}
-}
-
-// ended tells whether a session surely needs no door any more.
+// ended reports whether a session has certainly ended.
 func (d *doors) ended(ctx context.Context, host appHost) bool {
 	s, err := d.server.apps.sessionOf(ctx, host)
 	return err == nil && s.Status.Terminal() || session.CodeOf(err).Detail() == session.DetailNotFound
 }
 
-// keep remembers the doors as they are. It does nothing once the server ends:
-// what was open then is what is remembered.
+// keep stores the doors, unless the server is shutting down: the doors that were
+// open before stay stored.
 func (d *doors) keep() {
 	if d.shelf == nil {
 		return
@@ -95,7 +92,7 @@ func (d *doors) keep() {
 	}
 }
 
-// lostOf tells of the door of an app that stayed shut; nil where none did.
+// lostOf returns the door of an app that was not opened again, or nil.
 func (d *doors) lostOf(host appHost) *api.LostDoor {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,38 +18,38 @@ import (
 	"slipway/backend/session"
 )
 
-// door is a port of this computer that leads to one app and to nothing else,
-// beside the app's own name on the server's port.
+// door is a port of this computer that leads to one app, besides the app's own host
+// name on the server's port.
 type door struct {
 	host   appHost
 	public bool // on every address of this computer, without a login
 	port   int
 	server *http.Server
-	done   chan struct{} // closed when nobody is let in any more
+	done   chan struct{} // closed when the port is
 }
 
-// doors are the doors that are open. They close with their session, by a wish,
-// and with the server. The next server opens them again, but for what was open
-// to everybody: that does not come back by itself.
+// doors are the open doors. They close with their session, on request, and with the
+// server. The next server opens them again, except public ones: those never open by
+// themselves.
 type doors struct {
 	server  *Server
-	shelf   Shelf      // nil: nothing is remembered
-	keeping sync.Mutex // orders what is written on the shelf
-	// mu guards what follows. Nothing is waited for with it held.
-	mu     sync.Mutex
+	shelf   Shelf      // nil: doors are not stored
+	keeping sync.Mutex // orders the writes to shelf
+
+	mu     sync.Mutex // guards what follows; never held while waiting
 	open   map[appHost]*door
-	lost   map[appHost]keptDoor // were open when the last server ended, and are not
+	lost   map[appHost]keptDoor // were open when the last server ended and are closed now
 	closed bool                 // with the server
 }
 
 const (
 	firstDoor = 1024
 	lastDoor  = 65535
-	// doorLook is how often a door looks whether its session still lives.
+	// doorLook is how often a door checks whether its session is live.
 	doorLook = 2 * time.Second
 )
 
-// doorWish is what a person asks of a door. Port is the one preferred, 0: any.
+// doorWish is a requested door. Port is the preferred one, 0: any.
 type doorWish struct {
 	public bool
 	port   int
@@ -64,16 +64,16 @@ func wishOf(req api.OpenRequest) (doorWish, error) {
 	return doorWish{public: req.Public, port: req.Port}, nil
 }
 
-// of returns the door of an app, nil where there is none.
+// of returns the open door of an app, or nil.
 func (d *doors) of(host appHost) *door {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.open[host]
 }
 
-// ensure returns a door as it was wished for. One that is like that already stays,
-// so that its address does; another one makes room for it. Where the
-// preferred port is taken it is another.
+// ensure opens a door as requested. A door that already matches stays, so that its
+// address does; any other is replaced. If the preferred port is in use, the door
+// gets another one.
 func (d *doors) ensure(host appHost, wish doorWish) (*door, error) {
 	if there := d.of(host); there != nil {
 		if there.public == wish.public && (wish.port == 0 || wish.port == there.port) {
@@ -92,16 +92,16 @@ func (d *doors) ensure(host appHost, wish doorWish) (*door, error) {
 	return one, nil
 }
 
-// install opens a door on a listener, unless somebody was quicker.
+// install opens a door on listener, unless the app has one already.
 func (d *doors) install(host appHost, public bool, listener net.Listener) *door {
-	made := &door{host: host, public: public, port: portOf(listener.Addr()), done: make(chan struct{})}
+	port := listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // of listenOn
+	made := &door{host: host, public: public, port: port, done: make(chan struct{})}
 	made.server = &http.Server{
 		Handler: d.handler(made), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: headerBytes,
-		ConnContext:    d.server.withPeer, ErrorLog: d.server.apps.log,
+		MaxHeaderBytes: headerBytes, ConnContext: d.server.withPeer, ErrorLog: d.server.apps.log,
 	}
 	d.mu.Lock()
-	if there := d.open[host]; there != nil { // somebody was quicker
+	if there := d.open[host]; there != nil {
 		d.mu.Unlock()
 		_ = listener.Close()
 		return there
@@ -114,7 +114,7 @@ func (d *doors) install(host appHost, public bool, listener net.Listener) *door 
 	return made
 }
 
-// listenDoor takes the preferred port, or any where that is taken or none is
+// listenDoor listens on the preferred port, or on any if that is in use or none is
 // preferred.
 func listenDoor(wish doorWish) (net.Listener, error) {
 	listener, err := listenOn(wish)
@@ -132,14 +132,6 @@ func listenOn(wish doorWish) (net.Listener, error) {
 	return net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(wish.port)))
 }
 
-func portOf(address net.Addr) int {
-	tcp, _ := address.(*net.TCPAddr)
-	if tcp == nil {
-		return 0
-	}
-	return tcp.Port
-}
-
 func (d *doors) serve(one *door, listener net.Listener) {
 	defer close(one.done)
 	if err := one.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -148,7 +140,7 @@ func (d *doors) serve(one *door, listener net.Listener) {
 	}
 }
 
-// watch closes a door when its session has ended or is no longer known.
+// watch closes a door when its session has ended or no longer exists.
 func (d *doors) watch(one *door) {
 	tick := time.NewTicker(doorLook)
 	defer tick.Stop()
@@ -165,8 +157,7 @@ func (d *doors) watch(one *door) {
 	}
 }
 
-// shut closes the door of an app at once, with every connection through it, and
-// remembers nothing of it.
+// shut closes the door of an app with all its connections, and forgets it.
 func (d *doors) shut(host appHost) {
 	d.mu.Lock()
 	one := d.open[host]
@@ -174,14 +165,14 @@ func (d *doors) shut(host appHost) {
 	delete(d.lost, host)
 	d.mu.Unlock()
 	if one != nil {
-		_ = one.server.Close() // its listener is closed either way
+		_ = one.server.Close() // the listener is closed even if this fails
 	}
 	d.keep()
 }
 
-// close closes every door with the server, which remembers them.
+// close closes all doors with the server, but keeps them on the shelf.
 func (d *doors) close() {
-	d.keeping.Lock() // what is being written is written first
+	d.keeping.Lock() // waits for a write in progress
 	defer d.keeping.Unlock()
 	d.mu.Lock()
 	d.closed = true
@@ -189,12 +180,12 @@ func (d *doors) close() {
 	d.open = map[appHost]*door{}
 	d.mu.Unlock()
 	for _, one := range open {
-		_ = one.server.Close() // as in shut
+		_ = one.server.Close()
 	}
 }
 
-// handler lets in who may come through a door. Through one that is not public
-// that is who may use the server and shows the app's ticket or cookie.
+// handler authorizes requests through a door. A door that is not public admits
+// users of this server who show the app's ticket or cookie.
 func (d *doors) handler(one *door) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -202,34 +193,23 @@ func (d *doors) handler(one *door) http.Handler {
 		if err != nil {
 			host = r.Host
 		}
-		if one.public {
-			if !namesThisComputer(host) {
-				d.server.fail(w, r, badDoor(r.Host))
-				return
-			}
-			d.server.apps.serveAdmitted(w, r, one.host)
-			return
-		}
-		if fromStranger(r) {
+		switch {
+		case !one.public && fromStranger(r):
 			d.server.fail(w, r, strangerError())
-			return
+		case one.public && !namesThisComputer(host), !one.public && !strings.EqualFold(host, one.host.name()):
+			d.server.fail(w, r, session.NewError(session.CodeOriginForbidden,
+				fmt.Sprintf("%q is not a name of this app.", clip(r.Host)), "Use the address that Slipway names."))
+		case one.public:
+			d.server.apps.serveAdmitted(w, r, one.host)
+		default:
+			d.server.apps.serve(w, r, one.host)
 		}
-		if !strings.EqualFold(host, one.host.name()) {
-			d.server.fail(w, r, badDoor(r.Host))
-			return
-		}
-		d.server.apps.serve(w, r, one.host)
 	})
 }
 
-func badDoor(host string) error {
-	return session.NewError(session.CodeOriginForbidden, fmt.Sprintf("%q is not a name of this app.", clip(host)),
-		"Use the address that Slipway names.")
-}
-
-// namesThisComputer reports whether a host is an address, or a name that this
-// computer has. A page that points a name of its own at us gets nothing from a
-// network that it does not stand in.
+// namesThisComputer reports whether a host is an IP address or a name of this
+// computer. This stops DNS rebinding from networks that the page's server is not
+// part of.
 func namesThisComputer(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil || host == "localhost" ||
@@ -245,8 +225,8 @@ func namesThisComputer(host string) bool {
 	return first == own
 }
 
-// addresses are where the app is reached through a door: by its own name, and
-// through a public one by those of this computer.
+// addresses returns the addresses of the app through a door: its own host name and,
+// through a public door, those of this computer.
 func (one *door) addresses(path string) []string {
 	at := func(host string) string {
 		return "http://" + net.JoinHostPort(host, strconv.Itoa(one.port)) + "/" + strings.TrimPrefix(path, "/")
@@ -264,8 +244,8 @@ func (one *door) addresses(path string) []string {
 	return list
 }
 
-// networkAddresses are the IPv4 addresses by which other computers reach this
-// one, without those of bridges that containers and virtual machines hang on.
+// networkAddresses returns the IPv4 addresses of this computer, without those of
+// the bridges of containers and virtual machines.
 func networkAddresses() []string {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -295,11 +275,11 @@ func doorOut(one *door, path string, wanted int) *api.Door {
 	if one == nil {
 		return nil
 	}
-	instead := wanted != 0 && wanted != one.port
-	return &api.Door{Public: one.public, Port: one.port, Addresses: one.addresses(appPath(path)), Instead: instead}
+	return &api.Door{Public: one.public, Port: one.port, Addresses: one.addresses(appPath(path)),
+		Instead: wanted != 0 && wanted != one.port}
 }
 
-// closeDoor shuts the door of an app. One that is not open is shut already.
+// closeDoor closes the door of an app, if it is open.
 func (s appRoutes) closeDoor(r *http.Request) (none, error) {
 	_, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
 	if err != nil {

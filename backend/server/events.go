@@ -1,11 +1,9 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -25,16 +23,12 @@ func (s eventRoutes) mount(m *mounts) {
 	m.stream(route.Events.Endpoint, s.events)
 }
 
-// events follows the hub's stream over a WebSocket. A client that does not take
-// a message within writeMost is dropped; it comes back with its cursor.
+// events sends the events of the hub over a WebSocket. A client that does not take
+// a message within writeMost is disconnected and reconnects with its cursor.
 func (s eventRoutes) events(w http.ResponseWriter, r *http.Request) error {
-	cursor := hub.Cursor{Epoch: r.FormValue("epoch")}
-	if text := r.FormValue("after"); text != "" {
-		var err error
-		if cursor.Seq, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return badQuery("after", "after is the seq of the last event seen.",
-				"Write a whole number, or leave it out.")
-		}
+	after, err := offsetIn(r, "after")
+	if err != nil {
+		return err
 	}
 	shell, err := flagIn(r, "shell")
 	if err != nil {
@@ -45,28 +39,23 @@ func (s eventRoutes) events(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer conn.cancel()
-	watcher := s.hub.Watch(cursor, shell)
+	watcher := s.hub.Watch(hub.Cursor{Epoch: r.FormValue("epoch"), Seq: after}, shell)
 	defer watcher.Close()
 	go conn.discard()
-	s.sendEvents(ctx, conn, watcher)
-	return nil
-}
-
-func (s eventRoutes) sendEvents(ctx context.Context, conn *socket, watcher *hub.Watcher) {
 	for {
 		event, err := watcher.Next(ctx)
 		if err != nil {
 			_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseGoingAway, ""),
 				time.Now().Add(time.Second))
-			return
+			return nil
 		}
 		text, err := json.Marshal(complete(event))
 		if err != nil {
 			s.log.Error("an event cannot be written", "error", err)
-			return
+			return nil
 		}
 		if conn.hurry() != nil || conn.WriteMessage(websocket.TextMessage, text) != nil {
-			return
+			return nil
 		}
 	}
 }

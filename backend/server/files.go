@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,8 @@ func (s fileRoutes) mount(m *mounts) {
 	}
 }
 
-// inFiles handles a request about what find names in it: a file at a path, or an upload.
+// inFiles returns a handler of requests about what find finds: a file by its path,
+// or an upload.
 func inFiles[At, Out any](find func(*http.Request) (*hub.Files, At, error),
 	handle func(*http.Request, *hub.Files, At) (Out, error)) func(*http.Request) (Out, error) {
 	return func(r *http.Request) (out Out, err error) {
@@ -56,8 +58,8 @@ func inFiles[At, Out any](find func(*http.Request) (*hub.Files, At, error),
 	}
 }
 
-// filesIn returns the files that a request is about, and its path. The query
-// carries paths, since it can carry every byte of them.
+// filesIn returns the files that a request is about, and its path. Paths are in the
+// query because they may contain any byte.
 func (s fileRoutes) filesIn(r *http.Request) (*hub.Files, session.FilePath, error) {
 	query := r.URL.Query()
 	name := session.FilePath(query.Get("path"))
@@ -124,8 +126,8 @@ func removeFile(r *http.Request, files *hub.Files, path session.FilePath) (none,
 	return none{}, files.RemoveFile(r.Context(), files.Place, path, recursive)
 }
 
-// readFile sends a file, or the range of it that is asked for. It is never
-// shown as a page of ours, whatever it holds.
+// readFile sends a file or the requested range of it. Browsers never show it as a
+// page of our origin.
 func (s fileRoutes) readFile(w http.ResponseWriter, r *http.Request) error {
 	files, name, err := s.filesIn(r)
 	if err != nil {
@@ -153,7 +155,8 @@ func (s fileRoutes) readFile(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// ranged is a file of which any part may be read. It opens what is read.
+// ranged is a file that can be read from any position. It is opened by the first
+// read.
 type ranged struct {
 	ctx   context.Context //nolint:containedctx // of the one request
 	files *hub.Files
@@ -185,12 +188,12 @@ func (f *ranged) open() error {
 	return err
 }
 
-// onDisk is content of this machine: OnDisk returns the file that it reads, which
-// stands where it does.
+// onDisk is content of this machine. OnDisk returns the file that it reads, at its
+// current position.
 type onDisk interface{ OnDisk() (*os.File, bool) }
 
-// SyscallConn implements [syscall.Conn]. By it the connection takes what is a file
-// of this machine from the system at once, without a detour through this program.
+// SyscallConn implements [syscall.Conn], so that the kernel sends a file of this
+// machine to the connection without copying it through this program.
 func (f *ranged) SyscallConn() (syscall.RawConn, error) {
 	if err := f.open(); err != nil {
 		return nil, err
@@ -220,7 +223,6 @@ func (f *ranged) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Close closes what is open.
 func (f *ranged) Close() {
 	if f.from != nil {
 		f.from.Close()
@@ -231,15 +233,9 @@ func (f *ranged) Close() {
 // uploadIn returns the upload that a request is about.
 func (s fileRoutes) uploadIn(r *http.Request) (*hub.Files, session.Upload, error) {
 	query := r.URL.Query()
-	up := session.Upload{Path: session.FilePath(query.Get("path")), Key: query.Get("key")}
-	if text := query.Get("offset"); text != "" {
-		var err error
-		if up.Offset, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return nil, up, badQuery("offset", "offset is the place of the first byte.",
-				"Write a whole number, or leave it out.")
-		}
-	}
-	if err := up.Check(); err != nil {
+	offset, err := offsetIn(r, "offset")
+	up := session.Upload{Path: session.FilePath(query.Get("path")), Key: query.Get("key"), Offset: int64(offset)}
+	if err := cmp.Or(err, up.Check()); err != nil {
 		return nil, up, err
 	}
 	files, _, err := s.filesIn(r)

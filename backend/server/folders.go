@@ -12,9 +12,7 @@ import (
 )
 
 // folderRoutes are the routes of folders.
-type folderRoutes struct {
-	hub *hub.Hub
-}
+type folderRoutes struct{ hub *hub.Hub }
 
 func (s folderRoutes) mount(m *mounts) {
 	answer(m, route.Folders, s.listFolders)
@@ -27,8 +25,7 @@ func (s folderRoutes) mount(m *mounts) {
 	answer(m, route.FolderDeleteStop, s.inFolder(session.FolderTrash.StopDeleting))
 }
 
-// folderOut is a folder as it leaves the server, without whose the sessions are
-// that have it mounted.
+// folderOut removes the owners of the sessions that mount a folder.
 func folderOut(f session.Folder) api.Folder {
 	f.UsedBy, f.Inode = slices.Clone(f.UsedBy), 0
 	for i := range f.UsedBy {
@@ -63,7 +60,7 @@ func (s folderRoutes) updateFolder(r *http.Request, change session.FolderChange)
 	return as(folderOut)(agent.UpdateFolder(r.Context(), f.ID, change))
 }
 
-// inFolder handles a request that has the agent of a folder do something with it.
+// inFolder returns a handler that calls do for the folder in the path.
 func (s folderRoutes) inFolder(do func(session.FolderTrash, context.Context, session.FolderID) (session.Folder,
 	error)) func(*http.Request) (api.Folder, error) {
 	return func(r *http.Request) (api.Folder, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -22,32 +23,31 @@ import (
 )
 
 const (
-	// appCookie admits to one app; it is set for that app's host name only.
+	// appCookie admits to one app. It is set for that app's host name only.
 	appCookie = ownCookies + "app"
-	// ownCookies is how the names of all our cookies begin. No app sees them.
+	// ownCookies is the prefix of the names of our cookies. Apps do not see them.
 	ownCookies = "slipway_"
-	// portApp begins the names of apps that are only ports: what listens there
-	// is the person's own program, which may come at any moment.
+	// portApp is the prefix of apps that are only ports. The person's own program
+	// listens there and may start at any moment.
 	portApp = "port-"
-	// portLife is how long a port once found is taken for granted.
+	// portLife is how long the port of an app is cached.
 	portLife = 5 * time.Second
-	// restartMost is how long a request waits for an app that is coming back.
+	// restartMost is how long a request waits for an app that restarts.
 	restartMost = 20 * time.Second
-	// dialMost is how long a request waits for a port that refuses.
+	// dialMost is how long a request retries a port that refuses connections.
 	dialMost  = 10 * time.Second
 	dialPause = 200 * time.Millisecond
-	// requestPatience is how long a request waits for an agent on another machine
-	// that is not reached, and pagePatience how long one for a page does, which
-	// tells a person and then tries again by itself.
+	// requestPatience is how long a request waits for an unreachable agent.
+	// pagePatience is the same for a page, which then shows why and reloads itself.
 	requestPatience = 30 * time.Second
 	pagePatience    = 5 * time.Second
 	// connectionIdle is how long an unused connection into a session is kept.
 	connectionIdle = 30 * time.Second
-	// connectionsIdle is how many unused ones are kept for one app.
+	// connectionsIdle is the number of unused connections that are kept per app.
 	connectionsIdle = 8
 )
 
-// gateway carries requests to the apps in sessions, each by its own host name.
+// gateway forwards requests to the apps of sessions, each by its own host name.
 type gateway struct {
 	server    *Server
 	transport *http.Transport
@@ -55,21 +55,14 @@ type gateway struct {
 
 	requestPatience, pagePatience time.Duration
 
-	// mu guards ports.
-	mu    sync.Mutex
+	mu    sync.Mutex // guards ports
 	ports map[appHost]foundPort
 }
 
-// foundPort is where an app was a moment ago.
+// foundPort is the cached port of an app.
 type foundPort struct {
 	port  int
 	until time.Time
-}
-
-// way is what a request to an app needs to know of it.
-type way struct {
-	host appHost
-	port int
 }
 
 func newGateway(s *Server) *gateway {
@@ -79,21 +72,21 @@ func newGateway(s *Server) *gateway {
 		DialContext:         g.dial,
 		IdleConnTimeout:     connectionIdle,
 		MaxIdleConnsPerHost: connectionsIdle,
-		DisableCompression:  true, // what the app packs, the browser unpacks
+		DisableCompression:  true, // pass on compressed responses unchanged
 	}
 	return g
 }
 
 func (g *gateway) close() { g.transport.CloseIdleConnections() }
 
-// forget makes the next request ask anew where the app is.
+// forget removes the cached port of an app.
 func (g *gateway) forget(host appHost) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.ports, host)
 }
 
-// serve admits a request to the app that its host names, and carries it there.
+// serve authorizes a request to the app that its host names, and forwards it.
 func (g *gateway) serve(w http.ResponseWriter, r *http.Request, host appHost) {
 	if !fromOwnPage(r) && !isNavigation(r) {
 		g.server.fail(w, r, session.NewError(session.CodeOriginForbidden, "This request comes from another page.",
@@ -114,18 +107,18 @@ func (g *gateway) serve(w http.ResponseWriter, r *http.Request, host appHost) {
 	g.serveAdmitted(w, r, host)
 }
 
-// serveAdmitted carries a request that may go there.
+// serveAdmitted forwards an authorized request.
 func (g *gateway) serveAdmitted(w http.ResponseWriter, r *http.Request, host appHost) {
 	port, err := g.reach(r, host)
 	if err != nil {
 		g.explainError(w, r, host, err)
 		return
 	}
-	g.carry(w, r, way{host: host, port: port})
+	g.forward(w, r, host, port)
 }
 
-// enter exchanges a ticket for the app's cookie and goes on without it, so that
-// the ticket stands in no history, no log and no address that the app sees.
+// enter exchanges a ticket for the app's cookie and continues without it, so that
+// the ticket is in no history, log or address that the app sees.
 func (g *gateway) enter(w http.ResponseWriter, r *http.Request, host appHost, admitted bool) {
 	if !g.server.onlyGet(w, r) {
 		return
@@ -146,8 +139,8 @@ func (g *gateway) enter(w http.ResponseWriter, r *http.Request, host appHost, ad
 	forward(w, localPath(next))
 }
 
-// reach returns the port of an app. While the agent that keeps its session is
-// not reached, the address stays and the request waits for a while.
+// reach returns the port of an app. If the session's agent is unreachable, the
+// request waits for a while.
 func (g *gateway) reach(r *http.Request, host appHost) (int, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), g.patience(r))
 	defer cancel()
@@ -161,14 +154,14 @@ func (g *gateway) reach(r *http.Request, host appHost) (int, error) {
 			return 0, err
 		}
 		select {
-		case <-time.After(dialPause): // it may be lost without that being known yet
+		case <-time.After(dialPause): // the loss of the agent may not have been noticed yet
 		case <-ctx.Done():
 			return 0, err
 		}
 	}
 }
 
-// patience is how long a request waits for an agent that is not reached.
+// patience returns how long a request waits for an unreachable agent.
 func (g *gateway) patience(r *http.Request) time.Duration {
 	if isNavigation(r) {
 		return g.pagePatience
@@ -176,17 +169,17 @@ func (g *gateway) patience(r *http.Request) time.Duration {
 	return g.requestPatience
 }
 
-// patient carries a request's patience to the dialling that it may bring about.
+// patient is the context key of a request's patience, for dial.
 type patient struct{}
 
-// unreached reports whether err says that an agent was not reached.
+// unreached reports whether err says that an agent is unreachable.
 func (g *gateway) unreached(err error) bool {
 	code := session.CodeOf(err)
 	return code.Detail() == session.DetailUnavailable && strings.HasPrefix(string(code), "agent_")
 }
 
-// find returns the port of an app, waiting while it starts and starting it
-// again if it died. One that a person has stopped stays stopped.
+// find returns the port of an app. It waits while the app starts and restarts it if
+// it died, but not if a person stopped it.
 func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 	g.mu.Lock()
 	found, ok := g.ports[host]
@@ -227,31 +220,26 @@ func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 		"Look at its apps in Slipway.")
 }
 
-// tidy needs mu: what is out of date goes.
+// tidy removes expired ports. It needs mu.
 func (g *gateway) tidy() {
 	now := time.Now()
-	for host, found := range g.ports {
-		if now.After(found.until) {
-			delete(g.ports, host)
-		}
-	}
+	maps.DeleteFunc(g.ports, func(_ appHost, found foundPort) bool { return now.After(found.until) })
 }
 
-// carry is a reverse proxy to one app. The app sees requests as if it stood on
-// localhost at its own port, which notebook servers insist on, and none of our
-// cookies.
-func (g *gateway) carry(w http.ResponseWriter, r *http.Request, to way) {
-	r, begun := g.bounded(r, to.host)
+// forward is a reverse proxy to one app. The app sees requests to localhost at its
+// own port, which notebook servers require, and none of our cookies.
+func (g *gateway) forward(w http.ResponseWriter, r *http.Request, host appHost, port int) {
+	r, begun := g.bounded(r, host)
 	defer begun()
-	ours := "http://" + r.Host
-	theirs := "http://localhost:" + strconv.Itoa(to.port)
+	portText := strconv.Itoa(port)
+	ours, theirs := "http://"+r.Host, "http://localhost:"+portText
 	proxy := httputil.ReverseProxy{
 		Transport:     g.transport,
 		FlushInterval: -1,
 		ErrorLog:      g.log,
 		Rewrite: func(p *httputil.ProxyRequest) {
-			p.Out.URL.Scheme, p.Out.URL.Host = "http", string(to.host.session)+":"+strconv.Itoa(to.port)
-			p.Out.Host = "localhost:" + strconv.Itoa(to.port)
+			p.Out.URL.Scheme, p.Out.URL.Host = "http", string(host.session)+":"+portText
+			p.Out.Host = "localhost:" + portText
 			p.Out.Header.Del("X-Real-Ip")
 			p.Out.Header.Set("X-Forwarded-Proto", "http")
 			translate(p.Out.Header, "Origin", ours, theirs)
@@ -265,14 +253,14 @@ func (g *gateway) carry(w http.ResponseWriter, r *http.Request, to way) {
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			g.forget(to.host)
-			g.explainError(w, r, to.host, causeOf(r, err))
+			g.forget(host)
+			g.explainError(w, r, host, causeOf(r, err))
 		},
 	}
 	proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), patient{}, g.patience(r))))
 }
 
-// translate replaces the origin at the beginning of a header's address.
+// translate replaces the origin of the address in a header.
 func translate(header http.Header, name, from, to string) {
 	value := header.Get(name)
 	if rest, ok := strings.CutPrefix(value, from); ok && (rest == "" || rest[0] == '/' || rest[0] == '?') {
@@ -280,8 +268,7 @@ func translate(header http.Header, name, from, to string) {
 	}
 }
 
-// stripCookies removes our own cookies from a request and leaves the others as
-// they are, letter for letter.
+// stripCookies removes our cookies from a request and leaves the others unchanged.
 func stripCookies(header http.Header) {
 	lines := header.Values("Cookie")
 	header.Del("Cookie")
@@ -298,8 +285,8 @@ func stripCookies(header http.Header) {
 	}
 }
 
-// keepCookiesHome lets an app set cookies for its own host name only, and none
-// in our name.
+// keepCookiesHome lets an app set cookies for its own host name only, and none with
+// our prefix.
 func keepCookiesHome(header http.Header) {
 	lines := header.Values("Set-Cookie")
 	header.Del("Set-Cookie")
@@ -315,8 +302,8 @@ func keepCookiesHome(header http.Header) {
 	}
 }
 
-// dial connects to "<session>:<port>". A port that refuses is tried again for
-// a while: the app may be coming back.
+// dial connects to "<session>:<port>". It retries a port that refuses connections
+// for a while, because the app may be restarting.
 func (g *gateway) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	host, portText, err := net.SplitHostPort(address)
 	if err != nil {
@@ -366,8 +353,8 @@ func (g *gateway) home(r *http.Request) string {
 	return "http://127.0.0.1:" + port + "/"
 }
 
-// explainError says why an app is not reached, in the words of its session's end
-// where it has ended. A page that waits for a live session loads itself again.
+// explainError says why an app is unavailable, or how its session ended. The page
+// of a live session reloads itself.
 func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appHost, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return
@@ -408,7 +395,7 @@ func (g *gateway) sessionOf(ctx context.Context, host appHost) (session.Session,
 	return one, err
 }
 
-// lostText says since when an agent is not reached, and what that means for a
+// lostText says since when an agent is unreachable, and what that means for a
 // session there.
 func lostText(name string, keeper hub.Agent, now time.Time) string {
 	text := "It has not been heard since Slipway was started."
@@ -425,7 +412,7 @@ func lostText(name string, keeper hub.Agent, now time.Time) string {
 	return text + " " + name + " goes on there meanwhile. This page comes back by itself."
 }
 
-// roughly writes a length of time with one unit.
+// roughly formats a duration with one unit.
 func roughly(d time.Duration) string {
 	for _, unit := range []struct {
 		length time.Duration
@@ -438,7 +425,7 @@ func roughly(d time.Duration) string {
 	return fmt.Sprintf("%d seconds", max(d, 0)/time.Second)
 }
 
-// explain shows a page to a person and a Problem to a program.
+// explain answers with a page for people or a Problem for programs.
 func (g *gateway) explain(w http.ResponseWriter, r *http.Request, status int, p page) {
 	if strings.Contains(r.Header.Get("Accept"), "text/html") {
 		showPage(w, status, p)

@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/hmac"
 	"crypto/subtle"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,8 +15,8 @@ import (
 	"slipway/backend/session"
 )
 
-// ServeHTTP lets a request in or turns it away, and hands it to the app, the
-// API or the user interface that its host and path name.
+// ServeHTTP authorizes a request and passes it to the app, the API or the user
+// interface.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -58,9 +59,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hostName returns the host that a request names, in lower case and without
-// the port, if it is one of ours with the port that the request came in by. A page
-// that points its own name at 127.0.0.1 names a host that is none of ours.
+// hostName returns the host that a request names, in lower case and without the
+// port. It must be one of ours with the port that the request arrived at, which
+// stops DNS rebinding.
 func (s *Server) hostName(r *http.Request) (string, bool) {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
@@ -82,7 +83,7 @@ func (s *Server) hostName(r *http.Request) (string, bool) {
 	return host, ok
 }
 
-// appHost names one app of one session, as its host name does.
+// appHost identifies an app of a session, as its host name does.
 type appHost struct {
 	app     string
 	session session.ID
@@ -98,8 +99,8 @@ func parseAppHost(name string) (appHost, bool) {
 	return appHost{app: match[1], session: session.ID(match[2])}, true
 }
 
-// valid reports whether the name is one that leads back to the app: the parts
-// come from agents.
+// valid reports whether the host name of the app can be parsed back: its parts come
+// from agents.
 func (a appHost) valid() bool {
 	parsed, ok := parseAppHost(a.name())
 	return ok && parsed == a && len(a.app) <= longestApp
@@ -110,8 +111,8 @@ const longestApp = 63 - len("-") - 12
 
 func (a appHost) name() string { return a.app + "-" + string(a.session) + ".localhost" }
 
-// fromOwnPage reports whether a request comes from a page of the host that it
-// names, or from no page at all, as those of the command line do.
+// fromOwnPage reports whether a request comes from a page of the host that it names
+// or, as those of the command line, from no page at all.
 func fromOwnPage(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && !strings.EqualFold(origin, "http://"+r.Host) {
 		return false
@@ -123,8 +124,8 @@ func fromOwnPage(r *http.Request) bool {
 	return false
 }
 
-// isNavigation reports whether a request only opens a page, which any page may
-// do by a link.
+// isNavigation reports whether a request only opens a page, as any link on any page
+// may.
 func isNavigation(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -133,7 +134,7 @@ func isNavigation(r *http.Request) bool {
 	return r.Header.Get("Origin") == "" && mode == "navigate" && (dest == "" || dest == "document")
 }
 
-// known reports whether a request shows the token or a cookie made from it.
+// known reports whether a request carries the token or a login cookie.
 func (s *Server) known(r *http.Request) bool {
 	if header := r.Header.Get("Authorization"); header != "" {
 		token, ok := strings.CutPrefix(header, "Bearer ")
@@ -142,22 +143,22 @@ func (s *Server) known(r *http.Request) bool {
 	return s.hasSeal(r, cookieName(r), "login")
 }
 
-// hasSeal reports whether a request has a good cookie of a name. Every page on
-// this address may set another one of that name, with a path of its own, which
-// then comes first.
+// hasSeal reports whether a request has a valid cookie of a name. There may be
+// several: any page on this address can set one of that name with a path of its
+// own, which then comes first.
 func (s *Server) hasSeal(r *http.Request, name, purpose string) bool {
 	return slices.ContainsFunc(r.CookiesNamed(name), func(c *http.Cookie) bool { return s.checkSeal(purpose, c.Value) })
 }
 
-// cookieName carries the port, because cookies do not tell ports apart and two
-// servers would log each other's browsers out.
+// cookieName includes the port because cookies do not distinguish ports: otherwise
+// two servers would log each other's browsers out.
 func cookieName(r *http.Request) string {
 	_, port, _ := strings.Cut(r.Host, ":")
 	return ownCookies + port
 }
 
-// seal makes a cookie's value for one purpose: a random text and its signature.
-// It stays good for as long as the token file does, over restarts too.
+// seal returns a cookie's value for one purpose: a random text and its signature.
+// It is valid as long as the token is, also after a restart.
 func (s *Server) seal(purpose string) string {
 	text := randomText()
 	return text + "." + s.sign(purpose, text)
@@ -169,5 +170,5 @@ func (s *Server) checkSeal(purpose, value string) bool {
 }
 
 func (s *Server) sign(purpose, text string) string {
-	return hexText(derive(string(s.key), strconv.Itoa(len(purpose))+" "+purpose+" "+text))
+	return hex.EncodeToString(derive(string(s.key), strconv.Itoa(len(purpose))+" "+purpose+" "+text))
 }

@@ -18,24 +18,24 @@ func (s sessionRoutes) history(r *http.Request, agent teller, id session.ID) ([]
 	return as(query.choose)(agent.History(r.Context(), id))
 }
 
-// historyQuery chooses records of phases. An empty list chooses all.
+// historyQuery selects phases. An empty list selects all.
 type historyQuery struct {
 	ids, phases, results, from, to []string
 	code, text                     string // in lower case
-	updated, newest                bool   // what is sorted by, and in which direction
+	updated, newest                bool   // sort by update, newest first
 }
 
 func historyIn(r *http.Request) (historyQuery, error) {
 	q := historyQuery{ids: listIn(r, "id"), code: strings.ToLower(r.FormValue("code")),
 		text: strings.ToLower(r.FormValue("text"))}
 	statuses := []session.Status{session.Pending, session.Scheduled, session.Preparing, session.Pulling,
-		session.Prepared, session.Creating,
-		session.Running, session.Terminating, session.Terminated, session.Cancelled, session.Failed}
+		session.Prepared, session.Creating, session.Running, session.Terminating, session.Terminated,
+		session.Cancelled, session.Failed}
 	phases := []session.PhaseName{session.PhaseSchedule, session.PhasePrepare, session.PhaseStart,
 		session.PhaseTerminate}
 	outcomes := []session.Outcome{session.OutcomeRunning, session.OutcomeSuccess, session.OutcomeFailure,
-		session.OutcomeStale, session.OutcomeNeedRetry,
-		session.OutcomeExpired, session.OutcomeGiveUp, session.OutcomeSkipped}
+		session.OutcomeStale, session.OutcomeNeedRetry, session.OutcomeExpired, session.OutcomeGiveUp,
+		session.OutcomeSkipped}
 	if err := cmp.Or(namesIn(r, "phase", phases, &q.phases), namesIn(r, "result", outcomes, &q.results),
 		namesIn(r, "from", statuses, &q.from), namesIn(r, "to", statuses, &q.to)); err != nil {
 		return q, err
@@ -50,12 +50,12 @@ func historyIn(r *http.Request) (historyQuery, error) {
 	return q, nil
 }
 
-// listIn reads a query parameter with values separated by commas.
+// listIn parses a query parameter with values separated by commas.
 func listIn(r *http.Request, name string) []string {
 	return strings.FieldsFunc(r.FormValue(name), func(c rune) bool { return c == ',' || c == ' ' })
 }
 
-// namesIn reads a list whose values, whatever their case, are among known.
+// namesIn parses a list of known values, ignoring case.
 func namesIn[N ~string](r *http.Request, name string, known []N, into *[]string) error {
 	for _, text := range listIn(r, name) {
 		i := slices.IndexFunc(known, func(one N) bool { return strings.EqualFold(string(one), text) })
@@ -69,8 +69,8 @@ func namesIn[N ~string](r *http.Request, name string, known []N, into *[]string)
 	return nil
 }
 
-// choose returns the phases that q names, in its order. Records of the same
-// time keep the order of their creation.
+// choose returns the selected phases in order. Those of the same time keep the
+// order of their creation.
 func (q historyQuery) choose(phases []session.Phase) []session.Phase {
 	chosen := slices.DeleteFunc(slices.Clone(phases), func(p session.Phase) bool { return !q.wants(p) })
 	slices.SortStableFunc(chosen, func(a, b session.Phase) int {

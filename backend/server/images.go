@@ -12,9 +12,7 @@ import (
 )
 
 // imageRoutes are the routes of images.
-type imageRoutes struct {
-	hub *hub.Hub
-}
+type imageRoutes struct{ hub *hub.Hub }
 
 func (s imageRoutes) mount(m *mounts) {
 	answer(m, route.Images, s.listImages)
@@ -27,8 +25,7 @@ func (s imageRoutes) mount(m *mounts) {
 	take(m, route.Commit, s.commit)
 }
 
-// imageOut is an image as it leaves the server, without whose it and the sessions
-// are that use it.
+// imageOut removes the owners of an image and of the sessions that use it.
 func imageOut(i session.Image) session.Image {
 	i.Owners, i.UsedBy = nil, slices.Clone(i.UsedBy)
 	for at := range i.UsedBy {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -10,25 +11,25 @@ import (
 	"slipway/backend/session"
 )
 
-// usualAudit is how many entries are read where no number is asked for.
+// usualAudit is the number of entries that are returned by default.
 const usualAudit = 100
 
 func (s agentRoutes) audit(r *http.Request) ([]session.AuditEntry, error) {
-	asked := session.AuditQuery{Limit: usualAudit, Owner: r.FormValue("owner"), Text: r.FormValue("text"),
+	asked := session.AuditQuery{Owner: r.FormValue("owner"), Text: r.FormValue("text"),
 		Failed: r.FormValue("failed") != "", Security: r.FormValue("security") != ""}
-	if text := r.FormValue("limit"); text != "" {
-		var err error
-		if asked.Limit, err = strconv.Atoi(text); err != nil || asked.Check() != nil {
-			return nil, badQuery("limit", fmt.Sprintf("limit=%s is no number from 1 to %d.", clip(text),
-				session.MostAudit), "Leave it out for 100.")
-		}
+	var err error
+	asked.Limit, err = queryIn(r, "limit", usualAudit, func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		return n, cmp.Or(err, session.AuditQuery{Limit: n}.Check())
+	}, fmt.Sprintf("is not a number from 1 to %d", session.MostAudit), "Leave it out for 100.")
+	if err != nil {
+		return nil, err
 	}
-	if text := r.FormValue("before"); text != "" {
-		var err error
-		if asked.Before, err = time.Parse(time.RFC3339Nano, text); err != nil {
-			return nil, badQuery("before", fmt.Sprintf("before=%s is no time.", clip(text)),
-				"Give the time of the oldest entry that is known, as it was answered.")
-		}
+	asked.Before, err = queryIn(r, "before", time.Time{}, func(text string) (time.Time, error) {
+		return time.Parse(time.RFC3339Nano, text)
+	}, "is not a time", "Use the time of the oldest entry that you have, as it was returned.")
+	if err != nil {
+		return nil, err
 	}
 	admin, err := s.hub.Admin(r.PathValue("agent"))
 	if err != nil {

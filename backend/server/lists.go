@@ -6,9 +6,8 @@ import (
 	"reflect"
 )
 
-// complete is value as the API writes it: lists and maps that are nil are empty,
-// wherever they are, so that a client never meets null for one. The value itself
-// stays as it is, since the hub goes on using what is in it.
+// complete returns value with empty lists and maps in place of nil ones, at any
+// depth, so that a client never gets null for a list. It copies what it changes.
 func complete(value any) any {
 	if value == nil {
 		return nil
@@ -17,7 +16,7 @@ func complete(value any) any {
 	return whole.Interface()
 }
 
-// completed is v without nil lists and maps, and whether it differs from v.
+// completed returns v without nil lists and maps, and whether that differs from v.
 func completed(v reflect.Value) (reflect.Value, bool) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -25,6 +24,9 @@ func completed(v reflect.Value) (reflect.Value, bool) {
 	case reflect.Struct:
 		return completedStruct(v)
 	case reflect.Slice:
+		if v.IsNil() {
+			return reflect.MakeSlice(v.Type(), 0, 0), true
+		}
 		return completedList(v)
 	case reflect.Map:
 		if v.IsNil() {
@@ -48,74 +50,59 @@ func completedTarget(v reflect.Value) (reflect.Value, bool) {
 	return whole, true
 }
 
-func completedStruct(v reflect.Value) (reflect.Value, bool) {
+func completedStruct(v reflect.Value) (whole reflect.Value, changed bool) {
+	whole = v
 	switch v.Interface().(type) {
-	case json.Marshaler, encoding.TextMarshaler: // which write themselves
+	case json.Marshaler, encoding.TextMarshaler:
 		return v, false
 	}
-	var whole reflect.Value
-	for i := range v.NumField() {
-		if !v.Type().Field(i).IsExported() {
+	for field, value := range v.Fields() {
+		if !field.IsExported() {
 			continue
 		}
-		field, changed := completed(v.Field(i))
-		if !changed {
-			continue
-		}
-		if !whole.IsValid() {
-			whole = reflect.New(v.Type()).Elem()
+		value, differs := completed(value)
+		if differs && !changed {
+			whole, changed = reflect.New(v.Type()).Elem(), true
 			whole.Set(v)
 		}
-		whole.Field(i).Set(field)
+		if differs {
+			whole.FieldByIndex(field.Index).Set(value)
+		}
 	}
-	if !whole.IsValid() {
-		return v, false
-	}
-	return whole, true
+	return whole, changed
 }
 
-func completedList(v reflect.Value) (reflect.Value, bool) {
-	if v.IsNil() {
-		return reflect.MakeSlice(v.Type(), 0, 0), true
-	}
-	var whole reflect.Value
+func completedList(v reflect.Value) (whole reflect.Value, changed bool) {
+	whole = v
 	for i := range v.Len() {
-		item, changed := completed(v.Index(i))
-		if !changed {
-			if item.Kind() <= reflect.Complex128 || item.Kind() == reflect.String {
-				break // and so are all the others
-			}
-			continue
+		item, differs := completed(v.Index(i))
+		if !differs && (item.Kind() <= reflect.Complex128 || item.Kind() == reflect.String) {
+			break // no item of these kinds differs
 		}
-		if !whole.IsValid() {
-			whole = reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		if differs && !changed {
+			whole, changed = reflect.MakeSlice(v.Type(), v.Len(), v.Len()), true
 			reflect.Copy(whole, v)
 		}
-		whole.Index(i).Set(item)
+		if differs {
+			whole.Index(i).Set(item)
+		}
 	}
-	if !whole.IsValid() {
-		return v, false
-	}
-	return whole, true
+	return whole, changed
 }
 
-func completedMap(v reflect.Value) (reflect.Value, bool) {
-	var whole reflect.Value
-	for each := v.MapRange(); each.Next(); {
-		item, changed := completed(each.Value())
-		if !changed {
-			continue
-		}
-		if !whole.IsValid() {
-			whole = reflect.MakeMap(v.Type())
-			for copied := v.MapRange(); copied.Next(); {
-				whole.SetMapIndex(copied.Key(), copied.Value())
+func completedMap(v reflect.Value) (whole reflect.Value, changed bool) {
+	whole = v
+	for key, value := range v.Seq2() {
+		item, differs := completed(value)
+		if differs && !changed {
+			whole, changed = reflect.MakeMap(v.Type()), true
+			for key, value := range v.Seq2() {
+				whole.SetMapIndex(key, value)
 			}
 		}
-		whole.SetMapIndex(each.Key(), item)
+		if differs {
+			whole.SetMapIndex(key, item)
+		}
 	}
-	if !whole.IsValid() {
-		return v, false
-	}
-	return whole, true
+	return whole, changed
 }

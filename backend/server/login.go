@@ -2,7 +2,6 @@ package server
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,12 +12,12 @@ import (
 )
 
 const (
-	// codeLife is how long a login code or an app's ticket is good for.
+	// codeLife is how long a login code or an app's ticket is valid.
 	codeLife = time.Minute
-	// FirstCodeLife is how long the code is good for that is printed when a control
-	// plane starts: whoever started it may be away by then.
+	// FirstCodeLife is how long the code that a control plane prints at its start
+	// is valid: the person may not be at the screen.
 	FirstCodeLife = 10 * time.Minute
-	// codesMost bounds how many are kept; the oldest goes first.
+	// codesMost is the number of valid codes; the oldest is dropped first.
 	codesMost = 64
 	// cookieLife is how long a browser stays logged in.
 	cookieLife = 30 * 24 * time.Hour
@@ -26,14 +25,10 @@ const (
 
 func randomText() string { return strings.ToLower(rand.Text()) }
 
-func hexText(data []byte) string { return hex.EncodeToString(data) }
-
-// codes hands out texts that are good once and for a while, each for one purpose.
-// They have 130 random bits. Wrong ones are not counted: any page can show some,
-// and would keep the person out by that.
+// codes issues single-use codes, each for one purpose. They have 130 random bits.
+// Wrong ones are not counted: any page could send some and lock the person out.
 type codes struct {
-	// mu guards everything below.
-	mu    sync.Mutex
+	mu    sync.Mutex // guards what follows
 	given map[string]code
 	order []string
 }
@@ -60,7 +55,7 @@ func (c *codes) giveFor(purpose string, life time.Duration) string {
 	return text
 }
 
-// exchange uses a code up and returns what it is for.
+// exchange consumes a code and returns its purpose.
 func (c *codes) exchange(text string) (purpose string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,60 +64,44 @@ func (c *codes) exchange(text string) (purpose string, ok bool) {
 	return found.purpose, ok && time.Now().Before(found.expires)
 }
 
-// drop uses a code up without judging it.
-func (c *codes) drop(text string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.given, text)
-}
-
-// take uses a code up and reports whether it is for that purpose.
+// take consumes a code and reports whether it was for that purpose.
 func (c *codes) take(text, purpose string) bool {
 	found, ok := c.exchange(text)
 	return ok && found == purpose
 }
 
-// createLoginLink makes the address that logs a browser in.
+// createLoginLink returns an address that logs a browser in.
 func (s *Server) createLoginLink(r *http.Request) (api.LoginLink, error) {
 	_, port, _ := strings.Cut(r.Host, ":")
 	return api.LoginLink{URL: "http://127.0.0.1:" + port + "/login?code=" + s.logins.give("login")}, nil
 }
 
-// LoginCode makes a code that logs a browser in through /login?code=, once, until
-// life has passed.
+// LoginCode returns a code that logs a browser in once, at /login?code=, within
+// life.
 func (s *Server) LoginCode(life time.Duration) string { return s.logins.giveFor("login", life) }
 
-// login exchanges a one-time code for a cookie and goes on to the page wanted.
+// login exchanges a one-time code for a cookie and forwards to the requested page.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	if !s.onlyGet(w, r) {
 		return
 	}
-	next := localPath(r.URL.Query().Get("next"))
-	if s.hasSeal(r, cookieName(r), "login") {
-		s.logins.drop(r.URL.Query().Get("code"))
-		forward(w, next)
-		return
+	valid := s.logins.take(r.URL.Query().Get("code"), "login")
+	if !s.hasSeal(r, cookieName(r), "login") {
+		if !valid {
+			showPage(w, http.StatusForbidden, linkOver)
+			return
+		}
+		http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: s.seal("login"), Path: "/",
+			MaxAge: int(cookieLife.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	}
-	if !s.logins.take(r.URL.Query().Get("code"), "login") {
-		showPage(w, http.StatusForbidden, linkOver())
-		return
-	}
-	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: s.seal("login"), Path: "/",
-		MaxAge:   int(cookieLife.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	forward(w, next)
+	forward(w, localPath(r.URL.Query().Get("next")))
 }
 
-// loginCommand logs a browser in again.
-const loginCommand = "slipway login"
+var linkOver = page{Title: "This link no longer works", Command: "slipway login",
+	Text: "A login link works once and for a short time. Get a new one with this command."}
 
-func linkOver() page {
-	return page{Title: "This link no longer works", Command: loginCommand,
-		Text: "A login link works once and for a short time. Get a new one with this command."}
-}
-
-// localPath returns next if it is a path of this server, else "/". A path that
-// a browser could read as another host is none.
+// localPath returns next if it is a path of this server, else "/". A path that a
+// browser could take for another host is not.
 func localPath(next string) string {
 	parsed, err := url.Parse(next)
 	if err != nil || parsed.IsAbs() || parsed.Host != "" || !strings.HasPrefix(next, "/") ||

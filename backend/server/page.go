@@ -5,14 +5,14 @@ import (
 	"net/http"
 )
 
-// page is a small page that needs nothing but itself: what a person sees when
-// there is no user interface or no app to show.
+// page is a small self-contained page for when there is no user interface or app to
+// show.
 type page struct {
 	Title   string
 	Text    string
-	Command string // to be typed, may be empty
-	Link    string // to go on by, may be empty
-	Retry   int    // seconds after which the page loads itself again; 0: never
+	Command string // to run, may be empty
+	Link    string // of the user interface, may be empty
+	Retry   int    // seconds after which the page reloads itself; 0: never
 }
 
 var pageTemplate = template.Must(template.New("page").Parse(`<!doctype html>
@@ -39,7 +39,7 @@ a{color:var(--accent)}
 var forwardTemplate = template.Must(template.New("forward").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="refresh" content="0;url={{.}}"><title>Slipway</title></head>
-<body><a href="{{.}}">Go on</a></body></html>
+<body><a href="{{.}}">Continue</a></body></html>
 `))
 
 const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; " +
@@ -56,13 +56,13 @@ func pageHeaders(w http.ResponseWriter) {
 func showPage(w http.ResponseWriter, status int, p page) {
 	pageHeaders(w)
 	w.WriteHeader(status)
-	_ = pageTemplate.Execute(w, p) // a client that is gone needs no answer
+	_ = pageTemplate.Execute(w, p)
 }
 
-// forward goes on to path from a page of our own. After a redirect a browser
-// would still count the other page that it came from, and keep a strict cookie back.
+// forward sends a page that opens path. After a redirect a browser would count the
+// page that it came from as the initiator and not send a strict cookie.
 func forward(w http.ResponseWriter, path string) {
 	pageHeaders(w)
 	w.WriteHeader(http.StatusOK)
-	_ = forwardTemplate.Execute(w, path) // a client that is gone needs no answer
+	_ = forwardTemplate.Execute(w, path)
 }

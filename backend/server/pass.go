@@ -12,16 +12,14 @@ import (
 	"slipway/backend/session"
 )
 
-// A browser is started with the address that it is to open among its arguments,
-// where every user of the computer can read them. So that address is a pass: it
-// leads to the address that logs in, but only a connection of a user who may use
-// this server, as the operating system says. Where it cannot say, there is no
-// pass, and the address goes to the browser in a file of the person's own.
-
-// passPath begins the path of a pass.
+// passPath is the prefix of the path of a pass. Every user of the computer can read
+// the arguments of a browser, so it is started with a pass: an address that leads to
+// the login link, but only over a connection of a user who may use this server. If
+// the operating system does not tell the user of a connection, there is no pass, and
+// the browser gets the address in a file of the person's own.
 const passPath = "/pass/"
 
-// createPass keeps an address of ours for the browser that is being started.
+// createPass returns a pass for an address of this server.
 func (s *Server) createPass(r *http.Request, req api.PassRequest) (api.Pass, error) {
 	_, port, _ := strings.Cut(r.Host, ":")
 	if !s.own(req.URL, port) {
@@ -36,8 +34,8 @@ func (s *Server) createPass(r *http.Request, req api.PassRequest) (api.Pass, err
 	return api.Pass{URL: "http://127.0.0.1:" + port + passPath + s.passes.give(req.URL)}, nil
 }
 
-// own reports whether an address leads to this server or to a port that it has
-// opened for an app.
+// own reports whether an address is one of this server or of a port that it opened
+// for an app.
 func (s *Server) own(address, port string) bool {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Scheme != "http" || parsed.User != nil ||
@@ -53,7 +51,7 @@ func (s *Server) own(address, port string) bool {
 	return parsed.Port() == port && (isApp || parsed.Hostname() == "127.0.0.1")
 }
 
-// usePass goes on to the address that a pass stands for.
+// usePass forwards to the address of a pass.
 func (s *Server) usePass(w http.ResponseWriter, r *http.Request) {
 	if !s.onlyGet(w, r) {
 		return
@@ -64,11 +62,11 @@ func (s *Server) usePass(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	showPage(w, http.StatusForbidden, linkOver())
+	showPage(w, http.StatusForbidden, linkOver)
 }
 
-// fromOwnUser reports whether the operating system says that a connection is of
-// a user who may use this server.
+// fromOwnUser reports whether a connection is certainly of a user who may use this
+// server.
 func fromOwnUser(ctx context.Context) bool {
 	p, ok := ctx.Value(peerKey{}).(*peer)
 	if !ok || len(p.allowed) == 0 {

@@ -11,13 +11,13 @@ import (
 	"slipway/backend/session"
 )
 
-// peer is whoever opened a connection. A cookie is seen by every program that
-// listens on this address, whatever its port and its user, because cookies do
-// not tell ports apart. So a connection must also come from a user who may use
-// this server, where the operating system says whose it is.
+// peer is the other end of a connection. Every program that listens on this address
+// sees our cookies, whatever its port and user, because cookies do not distinguish
+// ports. So a connection must also be of a user who may use this server, if the
+// operating system tells the user.
 type peer struct {
 	local, remote netip.AddrPort
-	allowed       []int // user ids; empty: anybody
+	allowed       []int // user ids; empty: all
 
 	once    sync.Once
 	foreign bool // set by once
@@ -25,7 +25,7 @@ type peer struct {
 
 type peerKey struct{}
 
-// withPeer remembers whom to ask about when the first request comes.
+// withPeer adds the addresses of a connection to its context.
 func (s *Server) withPeer(ctx context.Context, conn net.Conn) context.Context {
 	p := &peer{allowed: s.users}
 	if local, ok := conn.LocalAddr().(*net.TCPAddr); ok {
@@ -37,8 +37,8 @@ func (s *Server) withPeer(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// fromStranger reports whether a request comes over a connection of a user who
-// may not use this server.
+// fromStranger reports whether a request's connection is of a user who may not use
+// this server.
 func fromStranger(r *http.Request) bool {
 	p, ok := r.Context().Value(peerKey{}).(*peer)
 	if !ok || len(p.allowed) == 0 {
@@ -51,7 +51,7 @@ func fromStranger(r *http.Request) bool {
 	return p.foreign
 }
 
-// noOwner is the user id of a connection that nobody holds any more.
+// noOwner is the user id of a connection that no process holds any more.
 const noOwner = -1
 
 func strangerError() error {

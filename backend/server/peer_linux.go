@@ -11,14 +11,13 @@ import (
 	"strings"
 )
 
-// lookups is how often the tables are read before a connection counts as
-// nobody's: a line may be passed over while others come and go.
+// lookups is how often the tables are read before a connection counts as without an
+// owner: a line may be skipped while others are added and removed.
 const lookups = 3
 
-// ownerOf returns the user id of the local process whose end of a connection on
-// this computer is from, the other end being to. It knows nothing where the
-// tables do not even hold our own end. A connection that has no owner is one
-// that its process has left: [noOwner].
+// ownerOf returns the user id of the local process whose end of a connection is
+// from, the other end being to. It is unknown if the tables do not even have our
+// own end. It is [noOwner] if the process has closed its end.
 func ownerOf(from, to netip.AddrPort) (uid int, known bool) {
 	for range lookups {
 		ownSeen := false
@@ -37,7 +36,7 @@ func ownerOf(from, to netip.AddrPort) (uid int, known bool) {
 }
 
 // searchTable looks for the connection from→to in a table of the kernel, and for
-// to→from, which is our own end of it.
+// our own end, to→from.
 func searchTable(path string, from, to netip.AddrPort) (owner int, found, own bool) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -55,7 +54,7 @@ func searchTable(path string, from, to netip.AddrPort) (owner int, found, own bo
 		switch local, remote := fields[1], fields[2]; {
 		case slices.Contains(fromTexts, local) && slices.Contains(toTexts, remote):
 			uid, err := strconv.Atoi(fields[7])
-			if err != nil || fields[9] == "0" { // no process holds it: its owner is not told
+			if err != nil || fields[9] == "0" { // no process holds it
 				return noOwner, true, own
 			}
 			return uid, true, own
@@ -66,8 +65,8 @@ func searchTable(path string, from, to netip.AddrPort) (owner int, found, own bo
 	return 0, false, own
 }
 
-// tableTexts writes an IPv4 address as the tables do: words of the machine's
-// byte order in hexadecimal, also as the IPv6 address that stands for it.
+// tableTexts formats an IPv4 address as the tables do: words in the machine's byte
+// order in hexadecimal, also as an IPv4-mapped IPv6 address.
 func tableTexts(a netip.AddrPort) []string {
 	b := a.Addr().Unmap().As4()
 	slices.Reverse(b[:])

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"time"
 
-	"slipway/backend/api/route"
 	"slipway/backend/session"
 )
 
-// asError turns any failure into one that a person can read. What is none of
-// ours is told as an internal error, without its text.
+// asError converts any failure to an error for people. Internal errors are reported
+// without their text.
 func asError(err error) *session.Error {
 	var e *session.Error
 	switch {
@@ -28,7 +29,7 @@ func asError(err error) *session.Error {
 		"The log file says more: slipway doctor names it.")
 }
 
-// fail writes err as a Problem. Only what is our own fault is logged.
+// fail writes err as a Problem. Only internal errors are logged.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	answerFailure(s.log, w, r, err)
 }
@@ -48,20 +49,17 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(complete(value)) // a client that is gone needs no answer
+	_ = encoder.Encode(complete(value))
 }
 
-func noSuchPath(path string) error {
-	return session.NewError(session.CodeNoRoute, fmt.Sprintf("There is nothing at %s.", path), "GET "+
-		route.OpenAPI.Target()+" lists what there is.")
+// wrongMethod answers a request whose method is not among the allowed ones.
+func (s *Server) wrongMethod(w http.ResponseWriter, r *http.Request, allowed string) {
+	w.Header().Set("Allow", allowed)
+	s.fail(w, r, session.NewError(session.CodeWrongMethod, fmt.Sprintf("%s is not possible here.", r.Method),
+		"Possible: "+allowed+"."))
 }
 
-func wrongMethod(method, allowed string) error {
-	return session.NewError(session.CodeWrongMethod, fmt.Sprintf("%s is not possible here.", method), "Possible: "+
-		allowed+".")
-}
-
-// wrongField is what is wrong with a field of a request.
+// wrongField describes an invalid field of a request.
 func wrongField(name, message, hint string) session.FieldError {
 	return session.FieldError{Field: name, Kind: session.KindInvalid, Message: message, Hint: hint}
 }
@@ -70,12 +68,61 @@ func badQuery(name, message, hint string) error {
 	return session.Refused(session.CodeRequestInvalid, wrongField(name, message, hint))
 }
 
+// queryIn parses a query parameter, which is usual if it is absent. what completes
+// the message if parse fails, such as "is not a time".
+func queryIn[T any](r *http.Request, name string, usual T, parse func(string) (T, error), what,
+	hint string) (T, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return usual, nil
+	}
+	value, err := parse(text)
+	if err != nil {
+		return usual, badQuery(name, fmt.Sprintf("%s=%s %s.", name, clip(text), what), hint)
+	}
+	return value, nil
+}
+
+// countIn parses a query parameter that is a whole number, 0 if it is absent.
+func countIn(r *http.Request, name string) (int, error) {
+	return queryIn(r, name, 0, func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if n < 0 {
+			err = strconv.ErrRange
+		}
+		return n, err
+	}, "is not a whole number", "Write 0 or more.")
+}
+
+// offsetIn parses a query parameter that is a position in a stream, 0 if it is
+// absent.
+func offsetIn(r *http.Request, name string) (uint64, error) {
+	return queryIn(r, name, 0, func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) },
+		"is not a whole number", "Write a whole number, or leave it out.")
+}
+
+// flagIn parses a query parameter that is 1, 0 or absent.
+func flagIn(r *http.Request, name string) (bool, error) {
+	return queryIn(r, name, false, func(text string) (bool, error) {
+		switch text {
+		case "0", "false", "1", "true":
+			return text == "1" || text == "true", nil
+		}
+		return false, strconv.ErrSyntax
+	}, "is neither 1 nor 0", "Write 1, or leave it out.")
+}
+
+// timeIn parses a query parameter that is a time.
+func timeIn(r *http.Request, name string, usual time.Time) (time.Time, error) {
+	return queryIn(r, name, usual, func(text string) (time.Time, error) { return time.Parse(time.RFC3339, text) },
+		"is not a time", "Write for example 2031-05-01T12:00:00Z.")
+}
+
 // onlyGet reports whether a request is a GET, and answers others.
 func (s *Server) onlyGet(w http.ResponseWriter, r *http.Request) bool {
-	if r.Method == http.MethodGet {
-		return true
+	if r.Method != http.MethodGet {
+		s.wrongMethod(w, r, http.MethodGet)
+		return false
 	}
-	w.Header().Set("Allow", http.MethodGet)
-	s.fail(w, r, wrongMethod(r.Method, http.MethodGet))
-	return false
+	return true
 }

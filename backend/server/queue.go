@@ -23,10 +23,10 @@ func (s sessionRoutes) keep(r *http.Request, agent session.Queue, id session.ID,
 	return as(s.hub.View)(agent.Keep(r.Context(), id, length))
 }
 
-// maxKeep is the longest time that one wish keeps a session.
+// maxKeep is the longest time that one request keeps a session.
 const maxKeep = session.Duration(7 * 24 * time.Hour)
 
-// keepIn reads how long a session is to be kept: above 0 and up to a week.
+// keepIn parses how long to keep a session: more than 0 and at most a week.
 func keepIn(text string) (session.Duration, error) {
 	d, err := session.ParseDuration(text)
 	var message string

@@ -16,9 +16,7 @@ import (
 )
 
 // recipeRoutes are the routes of recipes.
-type recipeRoutes struct {
-	hub *hub.Hub
-}
+type recipeRoutes struct{ hub *hub.Hub }
 
 func (s recipeRoutes) mount(m *mounts) {
 	answer(m, route.RecentRecipe, s.recentRecipe)
@@ -29,42 +27,38 @@ func (s recipeRoutes) mount(m *mounts) {
 }
 
 func (s recipeRoutes) sessionRecipe(r *http.Request) (api.Recipe, error) {
-	return as(s.recipeOut(r))(s.hub.SessionRecipe(r.Context(), r.PathValue("id")))
+	return s.recipeOut(r)(s.hub.SessionRecipe(r.Context(), r.PathValue("id")))
 }
 
 func (s recipeRoutes) recentRecipe(r *http.Request) (api.Recipe, error) {
-	return as(s.recipeOut(r))(s.hub.RecentRecipe(r.Context(), r.PathValue("id")))
+	return s.recipeOut(r)(s.hub.RecentRecipe(r.Context(), r.PathValue("id")))
 }
 
-func (s recipeRoutes) recipeOut(r *http.Request) func(hub.Recipe) api.Recipe {
-	return func(found hub.Recipe) api.Recipe { return s.writeRecipe(r, found) }
+func (s recipeRoutes) recipeOut(r *http.Request) func(hub.Recipe, error) (api.Recipe, error) {
+	return as(func(found hub.Recipe) api.Recipe { return s.writeRecipe(r, found) })
 }
 
 func (s recipeRoutes) writeRecipe(r *http.Request, found hub.Recipe) api.Recipe {
 	out := api.Recipe{Name: found.Name, FileName: recipe.FileName(found.Name), Spec: found.Spec.Redacted(""),
-		Command: commandLine(found.Spec),
-		Pinned:  found.Pinned, Secrets: []string{}, Lacks: []string{}, Passed: found.Passed}
-	out.YAML = string(recipe.Write(out.Spec, passedNote(found.Passed)...))
+		Command: commandLine(found.Spec), Pinned: found.Pinned, Passed: found.Passed}
+	var notes []string
+	if at := found.Passed; at != nil {
+		notes = append(notes, fmt.Sprintf("Left out: notBefore: %s, since it has passed.",
+			at.UTC().Format(time.RFC3339)))
+	}
+	out.YAML = string(recipe.Write(out.Spec, notes...))
 	for _, v := range found.Spec.Env {
 		if session.SecretName(v.Name) {
 			out.Secrets = append(out.Secrets, v.Name)
 		}
 	}
 	docker := dockerLine(found.Spec.WithDefaults(), s.folderPaths(r, found.Spec))
-	out.Docker, out.Lacks = docker.text(), append(out.Lacks, docker.lacks...)
+	out.Docker, out.Lacks = docker.text(), docker.lacks
 	return out
 }
 
-// passedNote says in a file that it leaves a start time out.
-func passedNote(at *time.Time) []string {
-	if at == nil {
-		return nil
-	}
-	return []string{fmt.Sprintf("Left out: notBefore: %s, since it has passed.", at.UTC().Format(time.RFC3339))}
-}
-
-// folderPaths says where the folders lie that a spec mounts, by their names and
-// ids. Of one whose agent is not reached nothing is known.
+// folderPaths returns the paths of the folders that a spec mounts, by their names
+// and ids, as far as their agents are reachable.
 func (s recipeRoutes) folderPaths(r *http.Request, spec session.Spec) map[string]string {
 	paths := map[string]string{}
 	if !slices.ContainsFunc(spec.Mounts, func(m session.Mount) bool { return m.Folder != "" }) {
@@ -79,8 +73,7 @@ func (s recipeRoutes) folderPaths(r *http.Request, spec session.Spec) map[string
 	return paths
 }
 
-// readRecipe reads the text of a recipe. What its values are worth is judged by
-// a preview, as for any spec.
+// readRecipe parses a recipe. A preview validates its values, as for any spec.
 func (s recipeRoutes) readRecipe(r *http.Request, req api.RecipeText) (session.Spec, error) {
 	spec, err := recipe.Parse([]byte(req.YAML))
 	if err != nil {
@@ -89,7 +82,7 @@ func (s recipeRoutes) readRecipe(r *http.Request, req api.RecipeText) (session.S
 	return judged(spec)
 }
 
-// checkHidden refuses values that were hidden in an answer and came back.
+// checkHidden rejects values that were redacted in an answer and sent back.
 func checkHidden(env []session.EnvVar) []session.FieldError {
 	var wrong []session.FieldError
 	for i, v := range env {
@@ -101,7 +94,7 @@ func checkHidden(env []session.EnvVar) []session.FieldError {
 	return wrong
 }
 
-// judged is a spec without secrets, or says what of it cannot be understood.
+// judged returns a spec without secrets, or what is invalid in it.
 func judged(spec session.Spec) (session.Spec, error) {
 	wrong := checkHidden(spec.Env)
 	if kind := spec.WithDefaults().Type; kind != session.Interactive && kind != session.Batch {
@@ -115,7 +108,7 @@ func judged(spec session.Spec) (session.Spec, error) {
 	return spec.Redacted(""), nil
 }
 
-// recipeFault tells a fault of a recipe with its line.
+// recipeFault converts an error of a recipe, with its line.
 func recipeFault(err error) error {
 	var fault *recipe.Fault
 	if !errors.As(err, &fault) {
@@ -134,7 +127,7 @@ func recipeFault(err error) error {
 	return e
 }
 
-// readLink says what a link asks for, judged like a recipe.
+// readLink parses a link like a recipe.
 func (s recipeRoutes) readLink(r *http.Request, req api.LinkText) (recipe.Link, error) {
 	link, err := recipe.ParseLink(req.URL)
 	if err != nil {

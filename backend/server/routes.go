@@ -1,9 +1,12 @@
 package server
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"strings"
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
@@ -12,21 +15,21 @@ import (
 	"slipway/backend/session"
 )
 
-// none is no body.
+// none is an empty body.
 type none = route.None
 
-// mounts gives routes their handlers, each of the types of its route.
+// mounts registers the handlers of routes.
 type mounts struct {
 	server *Server
-	names  []string // of the routes that have one
+	names  []string // of the registered routes
 }
 
-// routes are handlers that belong together.
+// routes is a group of handlers.
 type routes interface{ mount(m *mounts) }
 
-// routes puts all handlers together. Each part gets only what it needs.
+// routes returns all groups of handlers.
 func (s *Server) routes(config Config) []routes {
-	person, _ := os.UserHomeDir() // without one its path stays in reports
+	person, _ := os.UserHomeDir() // if unknown, reports keep its path
 	redactor := diagnose.NewRedactor(person, config.Token)
 	return []routes{
 		s,
@@ -53,27 +56,28 @@ func (s *Server) mount(m *mounts) {
 	m.stream(route.OpenAPI.Endpoint, s.openAPI)
 }
 
-// answer handles a route whose request has no body.
+// answer registers the handler of a route whose requests have no body.
 func answer[Out any](m *mounts, at route.Route[none, Out], handle func(*http.Request) (Out, error)) {
 	m.respond(at.Endpoint, func(r *http.Request) (any, error) { return handle(r) })
 }
 
-// always handles a request whose answer cannot fail.
+// always returns a handler that cannot fail.
 func always[Out any](call func() Out) func(*http.Request) (Out, error) {
 	return func(*http.Request) (Out, error) { return call(), nil }
 }
 
-// listed is always for a list of which each item is turned.
-func listed[A, B any](call func() []A, turn func(A) B) func(*http.Request) ([]B, error) {
-	return always(func() []B { return each(call(), turn) })
-}
-
-// named handles a request about what a parameter of its path names.
+// named returns a handler that calls call with a parameter of the path.
 func named[Out any](part string, call func(name string) (Out, error)) func(*http.Request) (Out, error) {
 	return func(r *http.Request) (Out, error) { return call(r.PathValue(part)) }
 }
 
-// take handles a route with a body in its request, which is decoded strictly.
+// onAgent returns a handler that calls call with the agent in the query.
+func onAgent[Out any](call func(ctx context.Context, agent string) (Out, error)) func(*http.Request) (Out, error) {
+	return func(r *http.Request) (Out, error) { return call(r.Context(), r.FormValue("agent")) }
+}
+
+// take registers the handler of a route whose requests have a body, which is
+// decoded strictly.
 func take[In, Out any](m *mounts, at route.Route[In, Out], handle func(*http.Request, In) (Out, error)) {
 	m.respond(at.Endpoint, func(r *http.Request) (any, error) {
 		var in In
@@ -84,8 +88,8 @@ func take[In, Out any](m *mounts, at route.Route[In, Out], handle func(*http.Req
 	})
 }
 
-// takeDraft handles a route whose request may have fields that are wrong, which
-// the handler is told: those that decode finds, [decodeDraft] or [decodeWhatFits].
+// takeDraft is like take for requests in which some fields may be wrong. The
+// handler gets those that decode, [decodeDraft] or [decodeWhatFits], reports.
 func takeDraft[In, Out any](m *mounts, at route.Route[In, Out],
 	decode func(*http.Request, any) ([]session.FieldError, error),
 	handle func(*http.Request, In, []session.FieldError) (Out, error)) {
@@ -99,7 +103,7 @@ func takeDraft[In, Out any](m *mounts, at route.Route[In, Out],
 	})
 }
 
-// respond writes what handle returns as JSON, or no body for none.
+// respond registers a handler whose result is written as JSON; none is no body.
 func (m *mounts) respond(at *route.Endpoint, handle func(*http.Request) (any, error)) {
 	m.stream(at, func(w http.ResponseWriter, r *http.Request) error {
 		value, err := handle(r)
@@ -115,8 +119,8 @@ func (m *mounts) respond(at *route.Endpoint, handle func(*http.Request) (any, er
 	})
 }
 
-// stream handles a route by a function that writes its own answer. An error it
-// returns is written as a Problem, so it returns one only before it has written.
+// stream registers a handler that writes its own answer. It may return an error,
+// which is written as a Problem, only if it has not written anything.
 func (m *mounts) stream(at *route.Endpoint, handle func(http.ResponseWriter, *http.Request) error) {
 	m.names = append(m.names, at.Name)
 	m.server.mux.HandleFunc(at.Method()+" "+at.Path(), func(w http.ResponseWriter, r *http.Request) {
@@ -126,15 +130,15 @@ func (m *mounts) stream(at *route.Endpoint, handle func(http.ResponseWriter, *ht
 	})
 }
 
-// What handlers need of an agent it has.
+// The methods of an agent that handlers use.
 var _ interface {
 	changer
 	opener
 	teller
 } = session.Agent{}
 
-// inSession handles a request about one session, which it finds with its agent.
-// The handler says which part of the agent it needs, or which of its methods.
+// inSession returns a handler of requests about the session in the path. Agent is
+// the part of the session's agent that the handler needs.
 func inSession[Agent, Out any](h *hub.Hub,
 	handle func(*http.Request, Agent, session.ID) (Out, error)) func(*http.Request) (Out, error) {
 	return func(r *http.Request) (out Out, err error) {
@@ -146,7 +150,7 @@ func inSession[Agent, Out any](h *hub.Hub,
 	}
 }
 
-// sendInSession does the same for a request with a body.
+// sendInSession is like inSession for requests with a body.
 func sendInSession[Agent, In, Out any](h *hub.Hub,
 	handle func(*http.Request, Agent, session.ID, In) (Out, error)) func(*http.Request, In) (Out, error) {
 	return func(r *http.Request, in In) (Out, error) {
@@ -156,7 +160,7 @@ func sendInSession[Agent, In, Out any](h *hub.Hub,
 	}
 }
 
-// as turns what a call returns, unless that fails.
+// as returns a function that converts the result of a call, if the call succeeded.
 func as[A, B any](turn func(A) B) func(A, error) (B, error) {
 	return func(a A, err error) (b B, _ error) {
 		if err != nil {
@@ -166,36 +170,37 @@ func as[A, B any](turn func(A) B) func(A, error) (B, error) {
 	}
 }
 
-// eachAs does the same for each item of a list.
+// eachAs is like as for each item of a list.
 func eachAs[A, B any](turn func(A) B) func([]A, error) ([]B, error) {
 	return as(func(items []A) []B { return each(items, turn) })
 }
 
 func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_, _ = io.WriteString(w, api.OpenAPI) // a client that is gone needs no answer
+	_, _ = io.WriteString(w, api.OpenAPI)
 	return nil
 }
 
-// serveAPI answers under /api/, with a Problem also where there is nothing.
+// serveAPI serves paths below /api/. Unknown paths and wrong methods are answered
+// with a Problem.
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := s.mux.Handler(r); pattern != "" {
 		s.mux.ServeHTTP(w, r)
 		return
 	}
-	allowed := ""
+	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
 		http.MethodDelete} {
 		probe := r.Clone(r.Context())
 		probe.Method = method
 		if _, pattern := s.mux.Handler(probe); pattern != "" {
-			allowed += method + ", "
+			allowed = append(allowed, method)
 		}
 	}
-	if allowed != "" {
-		w.Header().Set("Allow", allowed[:len(allowed)-2])
-		s.fail(w, r, wrongMethod(r.Method, allowed[:len(allowed)-2]))
+	if len(allowed) > 0 {
+		s.wrongMethod(w, r, strings.Join(allowed, ", "))
 		return
 	}
-	s.fail(w, r, noSuchPath(r.URL.Path))
+	s.fail(w, r, session.NewError(session.CodeNoRoute, fmt.Sprintf("There is nothing at %s.", r.URL.Path),
+		"GET "+route.OpenAPI.Target()+" lists what there is."))
 }

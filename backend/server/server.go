@@ -1,13 +1,12 @@
-// Package server carries the control plane over HTTP and WebSocket on this
-// computer's loopback: the API of package api for the user interface and the
-// command line, the user interface itself, and one name per app through which
-// a browser reaches what runs inside a session.
+// Package server serves the control plane over HTTP and WebSocket on this
+// computer's loopback interface: the API of package api, the user interface, and a
+// host name for each app of a session.
 //
-// Nobody gets in who was not let in. Every request must come from a user who may
-// use this server, must name a host that is ours (a page that rebinds its own
-// name does not), must come from our own origin if it comes from a page, and must
-// show the token of the file or the cookie that a one-time code was exchanged for. The cookie of an app opens
-// that app alone.
+// A request is refused unless it passes four checks. Its connection must come from
+// a user of this computer who may use the server. It must name one of our hosts,
+// which stops DNS rebinding. If it comes from a page, the page must be of our own
+// origin. It must carry the token, or a cookie that a one-time code was exchanged
+// for. The cookie of an app admits only to that app.
 package server
 
 import (
@@ -26,20 +25,20 @@ import (
 	"slipway/backend/sshclient"
 )
 
-// Config is what a server is made of. Shelf, Assets, Shutdown and Log may be nil.
+// Config configures a server. Shelf, Assets, Shutdown and Log may be nil.
 type Config struct {
 	Hub         *hub.Hub
-	Shelf       Shelf             // remembers the ports that lead to apps
-	Token       string            // what the command line shows; cookies are derived from it
-	Users       []int             // ids of the users of this computer who may connect; none: all may
+	Shelf       Shelf             // stores the ports that are open for apps
+	Token       string            // the bearer token of the command line; cookies are derived from it
+	Users       []int             // ids of the users of this computer who may connect; empty: all
 	Assets      fs.FS             // the built user interface
-	Shutdown    func()            // asks whoever runs the server to end it
-	SSH         *sshclient.Client // what ssh needs to reach sessions; nil: it does not
-	LogFile     string            // where Log is written, for whoever looks for a fault
+	Shutdown    func()            // stops the server
+	SSH         *sshclient.Client // the configuration of ssh for sessions; nil: unavailable
+	LogFile     string            // where Log is written
 	Log         *slog.Logger
-	Clock       *pace.Clock // that people read times by; nil: the one on the wall
-	Demo        Demo        // what is served where nothing is real; nil: it is
-	DemoStarter DemoStarter // starts a demonstration beside this; nil: it cannot
+	Clock       *pace.Clock // nil: the wall clock
+	Demo        Demo        // the demo that is served; nil: none
+	DemoStarter DemoStarter // starts a demo next to this server; nil: unavailable
 }
 
 // Server answers requests. It is an [http.Handler].
@@ -63,14 +62,14 @@ type Server struct {
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
-	// headerBytes is more than the cookies that a browser keeps for one host: any
-	// page on 127.0.0.1 may set some, whatever its port, and must not lock us out.
+	// headerBytes exceeds the cookies that a browser keeps for one host: any page
+	// on 127.0.0.1 may set some, whatever its port, and must not lock us out.
 	headerBytes = 1 << 20
-	// shutdownGrace is how long requests may go on after the end was asked for.
+	// shutdownGrace is how long requests may continue after a shutdown began.
 	shutdownGrace = 3 * time.Second
 )
 
-// New returns a server; it starts nothing.
+// New returns a server that is not running yet.
 func New(config Config) *Server {
 	s := &Server{
 		hub: config.Hub, token: config.Token, key: derive(config.Token, "cookies"), users: config.Users,
@@ -90,15 +89,15 @@ func New(config Config) *Server {
 	return s
 }
 
-// derive makes a key for one purpose from a secret.
+// derive derives a key for one purpose from a secret.
 func derive(secret, purpose string) []byte {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(purpose))
 	return mac.Sum(nil)
 }
 
-// Run serves on listener, which it closes, until ctx ends; then it ends every
-// stream, lets other requests finish for a moment, and returns.
+// Run serves on listener until ctx ends, and closes it. Then it ends all streams
+// and gives other requests shutdownGrace to finish.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -109,24 +108,21 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	}
 	s.doors.restore(base)
 	stopped := make(chan struct{})
-	go func() {
+	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		select {
-		case <-ctx.Done():
-		case <-base.Done():
-			return
-		}
 		cancel()
 		s.doors.close()
 		grace, done := context.WithTimeout(context.Background(), shutdownGrace)
 		defer done()
 		if server.Shutdown(grace) != nil {
-			_ = server.Close() // what is still open has had its time
+			_ = server.Close()
 		}
-	}()
+	})
 	err := server.Serve(listener)
+	if !stop() {
+		<-stopped
+	}
 	cancel()
-	<-stopped
 	s.doors.close()
 	s.apps.close()
 	if errors.Is(err, http.ErrServerClosed) {

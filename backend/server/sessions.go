@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,9 +19,7 @@ import (
 )
 
 // sessionRoutes are the routes of sessions, the queue and presets.
-type sessionRoutes struct {
-	hub *hub.Hub
-}
+type sessionRoutes struct{ hub *hub.Hub }
 
 func (s sessionRoutes) mount(m *mounts) {
 	takeDraft(m, route.PresetCreate, decodeDraft, s.createPreset)
@@ -74,32 +71,6 @@ func filterIn(r *http.Request) (session.Filter, error) {
 	return filter, err
 }
 
-// countIn reads a query parameter that is a whole number, 0 if it is absent.
-func countIn(r *http.Request, name string) (int, error) {
-	text := r.FormValue(name)
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		return 0, badQuery(name, fmt.Sprintf("%s=%s is not a whole number.", name, clip(text)), "Write 0 or more.")
-	}
-	return n, nil
-}
-
-// flagIn reads a query parameter that is 1, 0 or absent.
-func flagIn(r *http.Request, name string) (bool, error) {
-	switch text := r.FormValue(name); text {
-	case "", "0", "false":
-		return false, nil
-	case "1", "true":
-		return true, nil
-	default:
-		return false, badQuery(name, fmt.Sprintf("%s=%s is neither 1 nor 0.", name, clip(text)),
-			"Write 1, or leave it out.")
-	}
-}
-
 func (s sessionRoutes) launch(r *http.Request, req hub.LaunchRequest, wrong []session.FieldError) (api.Session,
 	error) {
 	if wrong = append(wrong, checkLaunch(req)...); len(wrong) > 0 {
@@ -117,8 +88,8 @@ func checkLaunch(req hub.LaunchRequest) []session.FieldError {
 	return wrong
 }
 
-// launchMany answers with an outcome for each session, unless the request as a
-// whole is wrong.
+// launchMany answers with a result for each session, unless the whole request is
+// wrong.
 func (s sessionRoutes) launchMany(r *http.Request, req api.LaunchManyRequest,
 	wrong []session.FieldError) ([]api.Launched, error) {
 	if wrong = append(wrong, checkLaunch(req.LaunchRequest)...); len(wrong) > 0 {
@@ -137,7 +108,7 @@ func (s sessionRoutes) launchMany(r *http.Request, req api.LaunchManyRequest,
 	}), nil
 }
 
-// fromSpec names fields as a spec alone does, however deep the request holds it.
+// fromSpec removes the prefix "spec." from the names of fields.
 func fromSpec(err error) error {
 	var e *session.Error
 	if !errors.As(err, &e) {
@@ -149,8 +120,8 @@ func fromSpec(err error) error {
 	return e
 }
 
-// refuse says what is wrong with a launch: what the request could not say, and
-// everything else that the agent finds in the rest of it.
+// refuse returns the error of a launch: what is wrong with the request, and
+// everything that the agent finds wrong with the rest.
 func (s sessionRoutes) refuse(r *http.Request, req hub.LaunchRequest, wrong []session.FieldError) error {
 	if preview, err := s.hub.Preview(r.Context(), req.Owner, req.Spec); err == nil {
 		wrong = append(wrong, preview.Errors...)
@@ -176,25 +147,20 @@ func (s sessionRoutes) preview(r *http.Request, spec session.Spec, wrong []sessi
 	return out, nil
 }
 
-// rounded says what would be given in place of what is asked. Where a launch is
-// refused for that, it is the nearest that would not be: the multiple of the
-// quantum below, or the quantum itself.
+// rounded returns what would be allocated instead of what is requested. If the
+// launch is refused because of rounding, this is the nearest valid amount: the
+// multiple of the quantum below, or the quantum itself.
 func (s sessionRoutes) rounded(p hub.Preview, spec session.Spec) *api.Rounding {
-	quantum := s.hub.Quantum(p.Agent)
-	if p.Rounded != nil || quantum == 0 || spec.Accelerator.Shares == 0 {
-		if p.Rounded == nil {
-			return nil
-		}
+	if p.Rounded != nil {
 		return new(roundingOut(*p.Rounded))
 	}
+	quantum, asked := s.hub.Quantum(p.Agent), spec.Accelerator.Shares
 	i := slices.IndexFunc(p.Errors, func(e session.FieldError) bool { return e.Kind == session.KindRounded })
-	if i < 0 {
+	if quantum == 0 || asked == 0 || i < 0 {
 		return nil
 	}
-	given := max(quantum, spec.Accelerator.Shares/quantum*quantum)
-	out := roundingOut(gpu.Rounding{Asked: spec.Accelerator.Shares, Given: given, Less: given < spec.Accelerator.Shares,
-		Why: p.Errors[i].Message})
-	return &out
+	given := max(quantum, asked/quantum*quantum)
+	return new(roundingOut(gpu.Rounding{Asked: asked, Given: given, Less: given < asked, Why: p.Errors[i].Message}))
 }
 
 func (s sessionRoutes) getSession(r *http.Request) (api.Session, error) {
@@ -209,7 +175,7 @@ func (s sessionRoutes) getSession(r *http.Request) (api.Session, error) {
 	return out, nil
 }
 
-// changer changes sessions and ends them.
+// changer is the part of an agent that changes and ends sessions.
 type changer interface {
 	SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error)
 	SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error)
@@ -217,14 +183,14 @@ type changer interface {
 	Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error)
 }
 
-// teller tells what became of a session.
+// teller is the part of an agent that reports the history of sessions.
 type teller interface {
 	History(ctx context.Context, id session.ID) ([]session.Phase, error)
 	Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error)
 }
 
-// updateSession changes the priority before the name, because a session that
-// waits no more refuses the first, and then nothing is changed.
+// updateSession changes the priority first: a session that no longer waits refuses
+// it, and then nothing has changed.
 func (s sessionRoutes) updateSession(r *http.Request, agent changer, id session.ID,
 	req api.SessionUpdate) (api.Session, error) {
 	var one session.Session
@@ -280,8 +246,8 @@ func (s sessionRoutes) usage(r *http.Request, agent teller, id session.ID) ([]se
 	return agent.Usage(r.Context(), id, since)
 }
 
-// logs copies a kernel's log as it is. A reader that pauses holds nothing but
-// its own request: what it has not read stays with the agent.
+// logs streams the log of a kernel unchanged. If the client pauses, the rest stays
+// with the agent.
 func (s sessionRoutes) logs(w http.ResponseWriter, r *http.Request) error {
 	options := session.LogOptions{Kernel: r.FormValue("kernel")}
 	var err error
@@ -310,7 +276,7 @@ func (s sessionRoutes) logs(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// copyFlushing copies until either side ends, sending on each piece at once.
+// copyFlushing copies until either side ends and flushes each piece.
 func copyFlushing(w http.ResponseWriter, reader io.Reader) {
 	control := http.NewResponseController(w)
 	if control.Flush() != nil {

@@ -18,7 +18,7 @@ type settingRoutes struct {
 
 func (s settingRoutes) mount(m *mounts) {
 	answer(m, route.Version, always(s.hub.Version))
-	answer(m, route.Doctor, s.runDoctor)
+	answer(m, route.Doctor, onAgent(s.hub.Doctor))
 	answer(m, route.Machines, always(s.hub.Machines))
 	answer(m, route.Directories, s.listDirectories)
 	answer(m, route.Presets, always(s.hub.Presets))
@@ -35,11 +35,7 @@ func (s settingRoutes) mount(m *mounts) {
 	answer(m, route.Shutdown, s.stop)
 }
 
-func (s settingRoutes) runDoctor(r *http.Request) ([]session.Check, error) {
-	return s.hub.Doctor(r.Context(), r.FormValue("agent"))
-}
-
-// listDirectories lists what a person can mount of an agent's machine.
+// listDirectories lists the directories of an agent's machine that a person can mount.
 func (s settingRoutes) listDirectories(r *http.Request) (session.DirectoryListing, error) {
 	return s.hub.ListDirectories(r.Context(), r.PathValue("agent"), r.FormValue("path"))
 }
@@ -66,7 +62,7 @@ func (s settingRoutes) showWindow(r *http.Request, req api.WindowRequest) (api.S
 	return api.Shown{Shown: s.hub.OpenWindow(hub.Window{Path: req.Path})}, nil
 }
 
-// stop asks for the end of the control plane; the answer is sent before it comes.
+// stop shuts the control plane down. The answer is sent before it ends.
 func (s settingRoutes) stop(*http.Request) (none, error) {
 	if s.shutdown == nil {
 		return none{}, session.NewError(session.CodeOriginForbidden,

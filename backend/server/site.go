@@ -16,16 +16,15 @@ import (
 	"time"
 )
 
-// site serves the built user interface: files by their path, and index.html
-// for every other page, since the routes of the interface are its own.
+// site serves the built user interface: files by their path, and index.html for
+// every other path, because the interface routes those itself.
 type site struct {
 	assets fs.FS // nil: not built
 	index  []byte
 	policy string
 }
 
-// newSite reads index.html. Without it there is no interface, which the server
-// says in its place.
+// newSite reads index.html. Without it, the server shows a page that says so.
 func newSite(assets fs.FS) *site {
 	if assets == nil {
 		return &site{}
@@ -39,8 +38,8 @@ func newSite(assets fs.FS) *site {
 
 var inlineScript = regexp.MustCompile(`(?s)<script(?:\s+type="[^"]*")?>(.*?)</script>`)
 
-// contentPolicy allows what the interface consists of and nothing else. The
-// scripts that stand in index.html itself are allowed by their digests.
+// contentPolicy allows only what the interface consists of. Inline scripts of
+// index.html are allowed by their digests.
 func contentPolicy(index []byte) string {
 	scripts := "script-src 'self'"
 	for _, match := range inlineScript.FindAllSubmatch(index, -1) {
@@ -49,9 +48,8 @@ func contentPolicy(index []byte) string {
 	}
 	return strings.Join([]string{
 		"default-src 'self'", scripts, "style-src 'self' 'unsafe-inline'", "img-src 'self' data: blob:",
-		"font-src 'self' data:",
-		"connect-src 'self' ws://127.0.0.1:* ws://localhost:*", "worker-src 'self' blob:", "object-src 'none'",
-		"base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
+		"font-src 'self' data:", "connect-src 'self' ws://127.0.0.1:* ws://localhost:*", "worker-src 'self' blob:",
+		"object-src 'none'", "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
 	}, "; ")
 }
 
@@ -80,13 +78,13 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serveBytes(w, r, "index.html", s.index)
 }
 
-// serveFile reports whether there is a file of that name.
+// serveFile serves a file and reports whether it exists.
 func (s *site) serveFile(w http.ResponseWriter, r *http.Request, name string) bool {
 	info, err := fs.Stat(s.assets, name)
 	if err != nil || info.IsDir() {
 		return false
 	}
-	if strings.HasPrefix(name, "assets/") { // its name holds a digest of its content
+	if strings.HasPrefix(name, "assets/") { // named by a digest of the content
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	w.Header().Set("Vary", "Accept-Encoding")
@@ -128,7 +126,7 @@ func accepts(r *http.Request, encoding string) bool {
 	return false
 }
 
-// serveBytes answers with data, or says that the client has it already.
+// serveBytes serves data, or 304 if the client has it already.
 func (s *site) serveBytes(w http.ResponseWriter, r *http.Request, name string, data []byte) {
 	setType(w, name)
 	if w.Header().Get("Cache-Control") == "" {
@@ -141,7 +139,7 @@ func (s *site) serveBytes(w http.ResponseWriter, r *http.Request, name string, d
 
 func setType(w http.ResponseWriter, name string) {
 	kind := mime.TypeByExtension(path.Ext(name))
-	switch path.Ext(name) { // what a machine's own tables often lack or have wrong
+	switch path.Ext(name) { // often missing or wrong in a machine's own tables
 	case ".js", ".mjs":
 		kind = "text/javascript; charset=utf-8"
 	case ".woff2":

@@ -18,40 +18,39 @@ import (
 
 const (
 	pingEvery = 20 * time.Second
-	// silentMost is how long a client may go without an answer to pings.
+	// silentMost is how long a client may leave pings unanswered.
 	silentMost = 65 * time.Second
-	// writeMost is how long one message may take to be taken by a client that
-	// can come back and go on where it was.
+	// writeMost is how long a client that can resume may take for one message.
 	writeMost = 15 * time.Second
-	// lingerMost is how long the server waits for the client to close after it
-	// has said all, so that nothing that is still on its way is cut off.
+	// lingerMost is how long the server waits for the client to close after the
+	// last message, so that what is still on its way arrives.
 	lingerMost = 5 * time.Second
-	// messageMost is the longest message a client may send, in bytes.
+	// messageMost is the maximum length of a client's message, in bytes.
 	messageMost = 1 << 20
-	// bufferMost is how much of that is kept for the next message, in bytes.
+	// bufferMost is the maximum size of a reused buffer, in bytes.
 	bufferMost = 128 << 10
 	// closeStatus is added to an HTTP status to make a close code.
 	closeStatus = 4000
 )
 
-// socket is a WebSocket of one request. A patient one waits for its client as
-// long as the connection stands: it neither pings nor limits a write.
+// socket is the WebSocket of one request. A patient one waits for its client as
+// long as the connection lasts: it neither pings nor limits a write.
 type socket struct {
 	*websocket.Conn
 	cancel  context.CancelFunc
 	patient bool
-	in      bytes.Buffer // the reader's: the message read last
+	in      bytes.Buffer // of the reader: the last message
 }
 
-// sockets makes WebSockets of requests.
+// sockets upgrades requests to WebSockets.
 type sockets struct {
 	log     *slog.Logger
-	buffers sync.Pool // for what is written
+	buffers sync.Pool // of writers
 }
 
-// upgrade makes a WebSocket of a request. The context ends when the client no
-// longer answers pings, when the server stops, or with close. The guard has
-// judged host and origin before.
+// upgrade upgrades a request to a WebSocket. The context ends when the client no
+// longer answers pings, when the server stops, or with cancel. ServeHTTP has
+// checked host and origin.
 func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, patient bool) (*socket, context.Context, error) {
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")
@@ -75,7 +74,7 @@ func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, patient bool) 
 	return k, ctx, nil
 }
 
-// awake puts off the moment at which the client counts as gone.
+// awake postpones the read deadline.
 func (k *socket) awake() error {
 	if k.patient {
 		return nil
@@ -83,7 +82,7 @@ func (k *socket) awake() error {
 	return k.SetReadDeadline(time.Now().Add(silentMost))
 }
 
-// hurry limits how long the next message may take.
+// hurry limits how long the next write may take.
 func (k *socket) hurry() error {
 	if k.patient {
 		return k.SetWriteDeadline(time.Time{})
@@ -108,8 +107,8 @@ func (k *socket) write(parts ...[]byte) error {
 	return writer.Close()
 }
 
-// ping asks for signs of life until ctx ends, and then breaks whatever read or
-// write still waits for the client.
+// ping pings the client until ctx ends, and then closes the connection, which ends
+// pending reads and writes.
 func (k *socket) ping(ctx context.Context) {
 	ticker := time.NewTicker(pingEvery)
 	defer ticker.Stop()
@@ -126,8 +125,8 @@ func (k *socket) ping(ctx context.Context) {
 	}
 }
 
-// next reads one message, which is valid until the next call. The client counts
-// as silent from now on, not since the last message: the time in between was ours.
+// next reads one message, which is valid until the next call. The silence of the
+// client is measured from this call, not from its last message.
 func (k *socket) next() (kind int, message []byte, err error) {
 	if err := k.awake(); err != nil {
 		return 0, nil, err
@@ -144,7 +143,7 @@ func (k *socket) next() (kind int, message []byte, err error) {
 	return kind, k.in.Bytes(), err
 }
 
-// discard reads until the client is gone, which ends ctx.
+// discard reads until the client disconnects, and then cancels the context.
 func (k *socket) discard() {
 	defer k.cancel()
 	for {
@@ -154,14 +153,14 @@ func (k *socket) discard() {
 	}
 }
 
-// reject closes because a message is against the protocol.
+// reject closes the connection because of an invalid message.
 func (k *socket) reject() {
 	message := websocket.FormatCloseMessage(closeStatus+http.StatusBadRequest, string(session.CodeRequestInvalid))
-	_ = k.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second)) // it is closed either way
+	_ = k.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second))
 }
 
-// end closes in good order: a close message, then a moment for the client to
-// take in what is on its way. gone is closed when the reader has seen its end.
+// end sends a close message and waits a moment for the client to receive what is on
+// its way. gone is closed when the reader has ended.
 func (k *socket) end(code int, reason string, gone <-chan struct{}) {
 	defer k.cancel()
 	message := websocket.FormatCloseMessage(code, reason)
@@ -174,8 +173,8 @@ func (k *socket) end(code int, reason string, gone <-chan struct{}) {
 	}
 }
 
-// refuse tells a failure on an open socket: one text message with the Problem,
-// then a close code of 4000 and the HTTP status.
+// refuse reports a failure on an open socket: a text message with the Problem, then
+// a close code of 4000 plus the HTTP status.
 func (k *socket) refuse(err error, gone <-chan struct{}) {
 	e := asError(err)
 	text, marshalErr := json.Marshal(e)
@@ -186,10 +185,10 @@ func (k *socket) refuse(err error, gone <-chan struct{}) {
 	k.end(closeStatus+e.Code.Status(), string(e.Code), gone)
 }
 
-// stream is what a socket carries: messages to it and from it.
+// stream is what a socket carries in both directions.
 type stream interface {
 	io.Closer
-	// take writes what a client has sent; errBadMessage means that it is not valid.
+	// take writes a message of the client; errBadMessage means that it is invalid.
 	take(message []byte) error
 	// send waits for the next piece and sends it; io.EOF is a regular end.
 	send(to *socket) error
@@ -197,8 +196,8 @@ type stream interface {
 
 var errBadMessage = errors.New("invalid message")
 
-// bridge opens a stream and carries it over the socket until either side ends.
-// Each direction holds one message at a time and waits for the other side to take
+// bridge opens a stream and connects it with the socket until either side ends.
+// Each direction holds one message at a time and waits until the other side takes
 // it.
 func (k *socket) bridge(ctx context.Context, open func() (stream, error)) {
 	gone := make(chan struct{})
@@ -208,7 +207,7 @@ func (k *socket) bridge(ctx context.Context, open func() (stream, error)) {
 		k.refuse(err, gone)
 		return
 	}
-	stop := context.AfterFunc(ctx, func() { _ = far.Close() }) // frees whoever waits for the stream
+	stop := context.AfterFunc(ctx, func() { _ = far.Close() })
 	defer stop()
 	go func() {
 		defer close(gone)
@@ -227,9 +226,8 @@ func (k *socket) bridge(ctx context.Context, open func() (stream, error)) {
 	_ = far.Close()
 }
 
-// takeAll hands messages to the stream until the client is gone. Once the stream
-// takes no more, messages are read and dropped: the client is about to learn of
-// the end.
+// takeAll passes messages to the stream until the client disconnects. When the
+// stream takes no more, it drops messages: the client is about to learn of the end.
 func (k *socket) takeAll(far stream) {
 	taking := true
 	for {

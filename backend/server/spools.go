@@ -18,19 +18,15 @@ import (
 )
 
 const (
-	// ackStep is how much of a spool is read before its sender is told.
-	ackStep = terminal.Window / 4
-	// searchDepth is how much of each shell's newest output is searched.
-	searchDepth = 16 << 20
-	// searchMost is how many lines one search finds.
-	searchMost = 300
-	// searchLine is how many bytes of a line are shown around what was found.
-	searchLine = 240
-	queryMost  = 200
+	ackStep     = terminal.Window / 4 // bytes of a spool between acknowledgements
+	searchDepth = 16 << 20            // newest bytes of each shell that are searched
+	searchMost  = 300                 // lines that one search finds
+	searchLine  = 240                 // bytes of a line that are shown around a match
+	queryMost   = 200                 // bytes
 )
 
-// readSpool hands what a shell has printed from an offset on, up to now, to take.
-// Bytes that are no longer kept are passed over.
+// readSpool calls take with the output of a shell from an offset up to now. It
+// skips bytes that are no longer kept.
 func (s terminalRoutes) readSpool(ctx context.Context, id session.ID, t session.Terminal, from uint64,
 	take func(offset uint64, data []byte) error) error {
 	if from >= t.End {
@@ -70,7 +66,7 @@ func (s terminalRoutes) readSpool(ctx context.Context, id session.ID, t session.
 	}
 }
 
-// readLines does the same with the lines that a person has read.
+// readLines calls line with the output of a shell as plain lines of text.
 func (s terminalRoutes) readLines(ctx context.Context, id session.ID, t session.Terminal, from uint64,
 	line func(offset uint64, text []byte) error) error {
 	lines := terminal.Plain{Line: line}
@@ -80,7 +76,7 @@ func (s terminalRoutes) readLines(ctx context.Context, id session.ID, t session.
 	return lines.End()
 }
 
-// spooled returns what a frame says of the output: bytes, or where they go on.
+// spooled returns the output in a frame, or the offset where it continues.
 func spooled(f terminal.Frame) (offset uint64, data []byte, err error) {
 	switch f.Type {
 	case terminal.FrameData:
@@ -103,7 +99,7 @@ func cutShort(ctx context.Context, err error) error {
 		Message: "The connection to the shell's output was lost."}
 }
 
-// terminalOf returns a session's shell of that id; session_use_not-found.
+// terminalOf returns a shell of a session by its id, or session_use_not-found.
 func (s terminalRoutes) terminalOf(ctx context.Context, ref, id string) (session.ID, session.Terminal, error) {
 	agent, owner, err := s.hub.Find(ctx, ref)
 	if err != nil {
@@ -121,8 +117,8 @@ func (s terminalRoutes) terminalOf(ctx context.Context, ref, id string) (session
 	return owner, list[i], nil
 }
 
-// terminalOutput writes what a shell has printed as far as it is kept: as it
-// was, or as plain text.
+// terminalOutput sends the output of a shell, as far as it is kept, raw or as plain
+// text.
 func (s terminalRoutes) terminalOutput(w http.ResponseWriter, r *http.Request) error {
 	form := cmp.Or(r.FormValue("form"), "text")
 	if form != "text" && form != "raw" {
@@ -149,28 +145,28 @@ func (s terminalRoutes) terminalOutput(w http.ResponseWriter, r *http.Request) e
 		})
 	}
 	if err != nil {
-		panic(http.ErrAbortHandler) // part of it may be written; it must not look like a whole answer
+		panic(http.ErrAbortHandler) // a part may be written; it must not look complete
 	}
 	return nil
 }
 
-// searchTerminals finds a text in what all shells of a session have printed.
+// searchTerminals searches the output of all shells of a session.
 func (s terminalRoutes) searchTerminals(r *http.Request, agent session.Terminals, id session.ID) (api.TerminalSearch,
 	error) {
 	query := r.FormValue("q")
 	if query == "" || len(query) > queryMost {
-		return api.TerminalSearch{}, badQuery("q",
-			"q is the text to find, of 1 to 200 bytes.", "Write some letters of it.")
+		return api.TerminalSearch{}, badQuery("q", "q is the text to find, of 1 to 200 bytes.",
+			"Write some letters of it.")
 	}
 	list, err := agent.ListTerminals(r.Context(), id)
 	if err != nil {
 		return api.TerminalSearch{}, err
 	}
-	found := api.TerminalSearch{Matches: []api.TerminalMatch{}}
+	var found api.TerminalSearch
 	for _, t := range list {
 		matches, whole, err := s.searchSpool(r.Context(), id, t, query)
 		if session.CodeOf(err).Detail() == session.DetailNotFound {
-			continue // closed meanwhile
+			continue // closed in the meantime
 		}
 		if err != nil {
 			return api.TerminalSearch{}, err
@@ -181,8 +177,8 @@ func (s terminalRoutes) searchTerminals(r *http.Request, agent session.Terminals
 	return found, nil
 }
 
-// searchSpool finds a text in the newest output of one shell, newest first, and
-// reports whether that is all there is.
+// searchSpool searches the newest output of a shell. It returns matches newest
+// first, and whether they are all.
 func (s terminalRoutes) searchSpool(ctx context.Context, id session.ID, t session.Terminal,
 	query string) ([]api.TerminalMatch, bool, error) {
 	from, whole := t.Start, true
@@ -206,7 +202,7 @@ func (s terminalRoutes) searchSpool(ctx context.Context, id session.ID, t sessio
 	return found, whole, err
 }
 
-// fold makes letters of either case alike, each as long as it was.
+// fold ignores case but keeps the length of each letter.
 func fold(text []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if lower := unicode.ToLower(r); len(string(lower)) == len(string(r)) {
@@ -216,7 +212,7 @@ func fold(text []byte) []byte {
 	}, bytes.ToValidUTF8(text, []byte("?")))
 }
 
-// matchOf cuts a line around what was found in it.
+// matchOf cuts the part of a line around a match.
 func matchOf(id string, offset uint64, text []byte, at, length int) api.TerminalMatch {
 	valid := bytes.ToValidUTF8(text, []byte("?"))
 	begin, end := max(0, at-searchLine/2), min(len(valid), at+length+searchLine/2)

@@ -28,7 +28,7 @@ func (s sshRoutes) mount(m *mounts) {
 	m.stream(route.SSHStream.Endpoint, s.sshStream)
 }
 
-// noSSH says that the control plane has nothing for ssh.
+// noSSH is the error of a control plane that could not set up ssh.
 func noSSH() error {
 	return session.NewError(session.CodeSSHFailed, "This control plane could not set ssh up.",
 		"Its log says why; the terminal works without it.")
@@ -74,9 +74,8 @@ func (s sshRoutes) sshAccess(r *http.Request, agent session.SSH, id session.ID) 
 	if err != nil {
 		return api.SSHAccess{}, err
 	}
-	out := api.SSHAccess{Names: append([]string{}, s.ssh.Names(id)...), User: sshclient.User,
-		Fingerprint: sshclient.Fingerprint(host), Installed: installed,
-		Commands: each(s.ssh.Commands(id, installed),
+	out := api.SSHAccess{Names: s.ssh.Names(id), User: sshclient.User, Fingerprint: sshclient.Fingerprint(host),
+		Installed: installed, Commands: each(s.ssh.Commands(id, installed),
 			func(c sshclient.Command) api.SSHCommand { return api.SSHCommand(c) })}
 	if installed {
 		out.Editor = s.ssh.Editor(id)
@@ -84,7 +83,8 @@ func (s sshRoutes) sshAccess(r *http.Request, agent session.SSH, id session.ID) 
 	return out, nil
 }
 
-// testSSH logs in to a session. That it cannot is the answer, not a failure.
+// testSSH logs in to a session and reports the result. A failed login is not an
+// error.
 func (s sshRoutes) testSSH(r *http.Request, agent session.SSH, id session.ID) (api.SSHTest, error) {
 	began := time.Now()
 	err := s.tryLogin(r.Context(), agent, id)
@@ -111,8 +111,8 @@ func (s sshRoutes) tryLogin(ctx context.Context, agent session.SSH, id session.I
 	return s.ssh.Check(ctx, conn, host)
 }
 
-// sshStream bridges a WebSocket and one connection to a session's ssh server:
-// binary messages of bytes both ways.
+// sshStream connects a WebSocket with the SSH server of a session: binary messages
+// of bytes in both directions.
 func (s sshRoutes) sshStream(w http.ResponseWriter, r *http.Request) error {
 	conn, ctx, err := s.sockets.upgrade(w, r, true)
 	if conn == nil {
@@ -126,7 +126,7 @@ func (s sshRoutes) sshStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// byteStream is a stream of bytes, in pieces of any length.
+// byteStream is a stream of bytes, in messages of any length.
 type byteStream struct {
 	net.Conn
 	buffer []byte
@@ -147,8 +147,7 @@ func (b byteStream) send(to *socket) error {
 	return err
 }
 
-// dialSSH connects to a session's ssh server once ssh knows the key by which it
-// answers.
+// dialSSH connects to the SSH server of a session, once its key is pinned.
 func (s sshRoutes) dialSSH(ctx context.Context, ref, kernel string, bulk bool) (net.Conn, error) {
 	agent, id, err := s.hub.Find(ctx, ref)
 	if err != nil {
@@ -160,7 +159,7 @@ func (s sshRoutes) dialSSH(ctx context.Context, ref, kernel string, bulk bool) (
 	return agent.DialSSH(ctx, id, session.SSHRequest{Kernel: kernel, Key: s.ssh.Key(), Bulk: bulk})
 }
 
-// pin asks by which key a kernel answers and has ssh accept that one only.
+// pin pins the host key of a kernel in the configuration of ssh.
 func (s sshRoutes) pin(ctx context.Context, agent session.SSH, id session.ID, kernel string) (session.SSHHost, error) {
 	if s.ssh == nil {
 		return session.SSHHost{}, noSSH()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 
 	"github.com/gorilla/websocket"
 
@@ -45,7 +44,7 @@ func (s terminalRoutes) openTerminal(r *http.Request, agent session.Terminals, i
 	return agent.OpenTerminal(r.Context(), id, req)
 }
 
-// Sizes that a terminal may have; 0 stands for the usual 80 by 24.
+// Limits of a terminal. A size of 0 means the usual 80 by 24.
 const (
 	sizeMost  = 1000
 	titleMost = 200
@@ -72,17 +71,14 @@ func (s terminalRoutes) closeTerminal(r *http.Request, agent session.Terminals, 
 	return none{}, agent.CloseTerminal(r.Context(), id, r.PathValue("terminal"))
 }
 
-// attachTerminal bridges a WebSocket and the attach protocol. A viewer that
-// stalls is dropped; it comes back with its offset and loses nothing.
+// attachTerminal bridges a WebSocket and the attach protocol. A client that stalls
+// is disconnected; it reconnects with its offset and loses nothing.
 func (s terminalRoutes) attachTerminal(w http.ResponseWriter, r *http.Request) error {
-	req := session.AttachRequest{Terminal: r.PathValue("terminal"), Client: r.FormValue("client")}
-	if text := r.FormValue("offset"); text != "" {
-		var err error
-		if req.Offset, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return badQuery("offset", "offset is the first output byte wanted.",
-				"Write a whole number, or leave it out.")
-		}
+	offset, err := offsetIn(r, "offset")
+	if err != nil {
+		return err
 	}
+	req := session.AttachRequest{Terminal: r.PathValue("terminal"), Client: r.FormValue("client"), Offset: offset}
 	conn, ctx, err := s.sockets.upgrade(w, r, false)
 	if conn == nil {
 		return err
@@ -95,7 +91,7 @@ func (s terminalRoutes) attachTerminal(w http.ResponseWriter, r *http.Request) e
 	return nil
 }
 
-// attach joins a terminal. What comes from another machine is checked.
+// attach connects to a terminal. It checks what comes from another machine.
 func (s terminalRoutes) attach(ctx context.Context, ref string, req session.AttachRequest) (terminal.Conn, error) {
 	agent, id, err := s.hub.Find(ctx, ref)
 	if err != nil {
@@ -111,9 +107,8 @@ func (s terminalRoutes) attach(ctx context.Context, ref string, req session.Atta
 	return conn, nil
 }
 
-// exec bridges a WebSocket and the exec protocol. What a command writes exists
-// only once, so a caller that pauses is waited for: nothing is held for it but
-// one frame, and the command waits as it would on a pipe.
+// exec bridges a WebSocket and the exec protocol. The output of a command is not
+// kept, so if the client pauses, the command waits as it would on a pipe.
 func (s terminalRoutes) exec(w http.ResponseWriter, r *http.Request) error {
 	conn, ctx, err := s.sockets.upgrade(w, r, true)
 	if conn == nil {
@@ -143,7 +138,7 @@ func (s terminalRoutes) exec(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// frames makes a connection of a stream, if there is one.
+// frames wraps a stream, if there is one, in a connection of frames.
 func frames(stream io.ReadWriteCloser, err error) (terminal.Conn, error) {
 	if err != nil {
 		return nil, err
@@ -151,7 +146,7 @@ func frames(stream io.ReadWriteCloser, err error) (terminal.Conn, error) {
 	return terminal.NewConn(stream), nil
 }
 
-// frameStream carries frames, one in each message.
+// frameStream is a stream of frames, one for each message.
 type frameStream struct{ terminal.Conn }
 
 func (f frameStream) take(message []byte) error {

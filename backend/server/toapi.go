@@ -7,8 +7,7 @@ import (
 	"slipway/gpu"
 )
 
-// each turns every item of a list; the result is never nil, so that it is
-// written as [] and not as null.
+// each converts all items of a list.
 func each[A, B any](items []A, turn func(A) B) []B {
 	out := make([]B, len(items))
 	for i, item := range items {
@@ -17,7 +16,7 @@ func each[A, B any](items []A, turn func(A) B) []B {
 	return out
 }
 
-// lengthOut writes a length of time; zero is empty.
+// lengthOut formats a duration; 0 is empty.
 func lengthOut(d session.Duration) string {
 	if d == 0 {
 		return ""
@@ -25,7 +24,7 @@ func lengthOut(d session.Duration) string {
 	return d.String()
 }
 
-// requestOut writes a request for devices as people do; none is empty.
+// requestOut formats a request for devices; none is empty.
 func requestOut(r gpu.Request) string {
 	if r.IsZero() {
 		return ""
@@ -33,7 +32,7 @@ func requestOut(r gpu.Request) string {
 	return r.String()
 }
 
-// roundingOut says with which text to ask for what would be given.
+// roundingOut adds the text that requests the rounded amount.
 func roundingOut(r gpu.Rounding) api.Rounding {
 	return api.Rounding{Rounding: r, Accept: requestOut(gpu.Request{Shares: r.Given})}
 }

@@ -21,20 +21,15 @@ import (
 )
 
 const (
-	// mostZipped is how many paths one archive is asked for.
-	mostZipped = 1000
-	// mostNames bounds the names in one archive, in bytes, which are kept until it
-	// is written: a directory without end ends there.
-	mostNames = 256 << 20
-	// mostName is the most bytes of one name, more than any file system has.
-	mostName = 1 << 10
-	// mostDepth is how many directories of an archive may lie in one another.
-	mostDepth = 1000
+	mostZipped = 1000      // paths in one request
+	mostNames  = 256 << 20 // bytes of all names of an archive, which are kept in memory
+	mostName   = 1 << 10   // bytes of one name, more than any file system has
+	mostDepth  = 1000      // nested directories
 )
 
-// zipFiles sends files and directories as one archive, which is made while it
-// is sent. What is no file, or a link, is left out. Where something fails on the
-// way the connection is broken, so that nobody takes a part for the whole.
+// zipFiles streams files and directories as one archive. It skips links and special
+// files. If something fails on the way, it aborts the connection, so that a part
+// does not look like the whole.
 func (s fileRoutes) zipFiles(w http.ResponseWriter, r *http.Request) error {
 	files, _, err := s.filesIn(r)
 	if err != nil {
@@ -51,7 +46,7 @@ func (s fileRoutes) zipFiles(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		root, _ := archiveName(info.Name) // of the root of a place: its content stands at the archive's own
+		root, _ := archiveName(info.Name) // empty for the root of a place
 		roots = append(roots, zipped{path: session.FilePath(p), name: root, info: info})
 	}
 	name := cmp.Or(r.URL.Query().Get("name"), roots[0].name, "files") + ".zip"
@@ -64,7 +59,7 @@ func (s fileRoutes) zipFiles(w http.ResponseWriter, r *http.Request) error {
 	err = s.hub.Accompany(r.Context(), hub.FileArchive, path.Base(name),
 		func(ctx context.Context, work *hub.Work) error {
 			began = true
-			// A browser that does not read would hold up the end.
+			// Do not wait for a browser that does not read.
 			defer context.AfterFunc(ctx, func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Now()) })()
 			job := &zipping{ctx: ctx, files: files, to: zip.NewWriter(w), taken: map[string]bool{}, work: work}
 			return job.run(roots)
@@ -76,10 +71,10 @@ func (s fileRoutes) zipFiles(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// archiveName is what a file is called in an archive, and false for what is not
-// the name of a file. Names come from other machines, and an archive is unpacked
-// on any system: a backslash, a drive, or dots and spaces alone would lead out of
-// the directory there, and control characters change how a list reads.
+// archiveName returns the name of a file in an archive, or false if it is not a
+// file name. Names come from other machines, and the archive may be unpacked on any
+// system: a backslash, a drive, or only dots and spaces would lead out of the
+// directory there, and control characters change how a list reads.
 func archiveName(name session.FilePath) (string, bool) {
 	text := string(name)
 	if text == "" || text == "." || text == ".." || strings.ContainsAny(text, "/\x00") || len(text) > mostName {
@@ -119,14 +114,14 @@ type zipping struct {
 	total atomic.Int64    // bytes of files; 0 while they are counted
 }
 
-// run writes a whole archive. What it will hold is counted meanwhile.
+// run writes the whole archive. Meanwhile it counts what the archive will contain.
 func (z *zipping) run(roots []zipped) error {
 	var counting sync.WaitGroup
 	ctx, stop := context.WithCancel(z.ctx)
 	defer counting.Wait()
 	defer stop()
 	counting.Go(func() {
-		if total, err := z.count(ctx, roots); err == nil { // else it stays unknown
+		if total, err := z.count(ctx, roots); err == nil { // otherwise the total stays unknown
 			z.total.Store(total)
 			z.work.Progress(z.done.Load(), total)
 		}
@@ -139,7 +134,7 @@ func (z *zipping) run(roots []zipped) error {
 	return z.to.Close()
 }
 
-// count returns how many bytes the files among some things, and in them, have.
+// count returns the size of all files in some, in bytes.
 func (z *zipping) count(ctx context.Context, some []zipped) (total int64, err error) {
 	for _, one := range some {
 		switch {
@@ -180,7 +175,8 @@ func (z *zipping) add(one zipped) error {
 	return z.addFile(one)
 }
 
-// free is a name that nothing in the archive has yet; two paths may end alike.
+// free returns a name that is not in the archive yet, because two paths may end
+// alike.
 func (z *zipping) free(name string) string {
 	free := name
 	for n := 2; z.taken[free]; n++ {
@@ -205,8 +201,8 @@ func tooLarge(message string) error {
 	return session.NewError(session.CodeTooLarge, message, "Archive parts of it.")
 }
 
-// each calls fn for everything in a directory; one that has gone meanwhile holds
-// nothing.
+// each calls fn for each entry of a directory. A directory that no longer exists is
+// empty.
 func (z *zipping) each(ctx context.Context, dir zipped, fn func(zipped) error) error {
 	if strings.Count(dir.name, "/") >= mostDepth {
 		return tooLarge("The directories lie too deep for one archive.")
@@ -238,7 +234,7 @@ func (z *zipping) each(ctx context.Context, dir zipped, fn func(zipped) error) e
 func (z *zipping) addFile(file zipped) error {
 	from, err := z.files.Read(z.ctx, session.ReadRequest{Path: file.path})
 	if session.CodeOf(err).Detail() == session.DetailNotFound {
-		return nil // it has gone meanwhile
+		return nil // removed in the meantime
 	}
 	if err != nil {
 		return err
