@@ -56,21 +56,3 @@ type PairCode struct {
 	Address   string    `json:"address"` // what to add there
 	ExpiresAt time.Time `json:"expiresAt"`
 }
-
-// KeyRotation is the change of a key to one that the old key has signed, so
-// that whoever knew the old one accepts the new one.
-type KeyRotation struct {
-	Before      string   `json:"before"`      // fingerprint of the old key
-	Fingerprint string   `json:"fingerprint"` // of the new key
-	Told        []string `json:"told"`        // agents that have learned of this computer's new key
-	Later       []string `json:"later"`       // agents that learn of it when they are reached next
-}
-
-// ImageSending asks for an image to be brought from one agent to another.
-type ImageSending struct {
-	Image string `json:"image"`
-	From  string `json:"from,omitempty"` // empty: this computer's agent
-	To    string `json:"to,omitempty"`   // empty: this computer's agent
-	// Replace moves a name that is another image's there; only for an admin of that agent.
-	Replace bool `json:"replace,omitempty"`
-}

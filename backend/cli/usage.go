@@ -127,7 +127,7 @@ func (p sessionCommands) usageTable(w io.Writer, report api.UsageReport) {
 
 // usageKeys are the columns that say whose a row is.
 func usageKeys(report api.UsageReport) []string {
-	keys := map[string][]string{"session": {"NAME", "ID", "LABEL"}, "day": {"KIND"}, "label": {"LABEL"},
+	keys := map[hub.By][]string{"session": {"NAME", "ID", "LABEL"}, "day": {"KIND"}, "label": {"LABEL"},
 		"owner": {"OWNER"}, "device": {"DEVICE", "AGENT", "KIND"}, "": {"NAME", "ID", "LABEL", "DEVICE"}}[report.By]
 	if report.Bucket != "" {
 		keys = append([]string{strings.ToUpper(report.Bucket)}, keys...)

@@ -280,14 +280,11 @@ const (
 // Connect finds the control plane of the folder; [ErrNotServing] where none
 // answers.
 func Connect(ctx context.Context, h place.Home) (*Client, error) {
+	var token string
 	serving, err := h.Serving()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotServing
+	if err == nil {
+		token, err = h.Token()
 	}
-	if err != nil {
-		return nil, err
-	}
-	token, err := h.Token()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotServing
 	}
@@ -366,18 +363,14 @@ func start(h place.Home, opts StartOptions) (*place.Background, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.Start(h.LogFile(), os.Environ(), program, serveArgs(opts)...)
-}
-
-func serveArgs(opts StartOptions) []string {
-	args := []string{"serve", "--quiet"} // its output is a log, where no login code may stand
+	args := []string{"serve", "--quiet"} // its output is a log, which must not contain a login code
 	if opts.Engine != "" {
 		args = append(args, "--engine", opts.Engine)
 	}
 	if opts.Port != 0 {
 		args = append(args, "--port", fmt.Sprint(opts.Port))
 	}
-	return args
+	return h.Start(h.LogFile(), os.Environ(), program, args...)
 }
 
 // startFault is the failure of a control plane that was started and did not come to

@@ -35,9 +35,13 @@ type Account struct {
 
 // Report is what was used in a span of time.
 type Report struct {
-	Rows    []Account
-	Totals  []Account // one for each kind
-	Missing []string  // agents that were not reached
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	By      By        `json:"by"`     // session, day, label, owner, device, or empty: each session and device separately
+	Bucket  string    `json:"bucket"` // hour or day, or empty: the whole span
+	Rows    []Account `json:"rows"`
+	Totals  []Account `json:"totals"`  // one for each kind
+	Missing []string  `json:"missing"` // agents that were not reached, whose accounts are not included
 }
 
 // AccountQuery says which accounts are wanted. An empty Label or Agent wants all.
@@ -57,7 +61,13 @@ func (ms *machines) Accounts(ctx context.Context, query AccountQuery) (Report, e
 	found, errs := askAll(ctx, members, func(ctx context.Context, m *member) ([]session.Account, error) {
 		return m.Agent.Accounts(ctx, query.AccountSpan)
 	})
-	report := Report{Missing: []string{}}
+	report := Report{From: query.From, To: query.To, By: query.By}
+	switch query.Bucket {
+	case time.Hour:
+		report.Bucket = "hour"
+	case 24 * time.Hour:
+		report.Bucket = "day"
+	}
 	var rows []Account
 	for i, m := range members {
 		if errs[i] != nil {

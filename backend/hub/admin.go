@@ -62,13 +62,13 @@ func (a *administration) PairCode(ctx context.Context, name string,
 	return m.remote.PairCode(ctx, request)
 }
 
-// Rotation is the change of a key. The old key has signed the new one.
+// Rotation is the change of a key. The old key has signed the new one, so whoever knew the old one accepts it.
+// Told and Later hold ids in what a [Connector] returns, and names in what the hub does.
 type Rotation struct {
-	Before, Fingerprint string // of the old key and of the new one
-	// Told and Later are the agents that have learned of this computer's new
-	// key, and those that learn of it when they are reached next: their ids in
-	// what a Connector tells, their names in what a Hub does.
-	Told, Later []string
+	Before      string   `json:"before"`      // fingerprint of the old key
+	Fingerprint string   `json:"fingerprint"` // of the new key
+	Told        []string `json:"told"`        // agents that have learned this computer's new key
+	Later       []string `json:"later"`       // agents that learn it when they are next reached
 }
 
 // RotateAgentKey has an agent change its key; agent_call_unavailable where

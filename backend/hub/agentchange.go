@@ -27,9 +27,7 @@ func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) 
 	}
 	d.saving.Lock()
 	defer d.saving.Unlock()
-	d.mu.Lock()
-	changed := m.entry
-	d.mu.Unlock()
+	changed := d.entryOf(m)
 	before := changed.Name
 	if update.Name != nil {
 		changed.Name = *update.Name
@@ -159,11 +157,9 @@ func (d *directory) about(kind OperationKind, name string,
 func (d *directory) part(m *member) error {
 	d.saving.Lock()
 	defer d.saving.Unlock()
-	d.mu.Lock()
-	id := m.entry.ID
-	d.mu.Unlock()
+	gone := d.entryOf(m).ID
 	if err := d.saveDirectory(func(entries []Entry) []Entry {
-		return slices.DeleteFunc(entries, func(e Entry) bool { return e.ID == id })
+		return slices.DeleteFunc(entries, func(e Entry) bool { return e.ID == gone })
 	}); err != nil {
 		return err
 	}
@@ -214,9 +210,7 @@ func (d *directory) AnswerAgent(ctx context.Context, name string, accept bool, f
 func (d *directory) pin(m *member, fingerprint string) error {
 	d.saving.Lock()
 	defer d.saving.Unlock()
-	d.mu.Lock()
-	changed := m.entry
-	d.mu.Unlock()
+	changed := d.entryOf(m)
 	if changed.Fingerprint == fingerprint {
 		return nil
 	}

@@ -1,8 +1,8 @@
 package hub
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"path"
@@ -147,11 +147,8 @@ func (d *directory) newEntry(req AgentRequest) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	entry := Entry{ID: strings.ToLower(rand.Text()[:12]), Address: parsed.String(), Group: req.Group, Name: req.Name,
+	entry := Entry{ID: newID(), Address: parsed.String(), Group: cmp.Or(req.Group, DefaultGroup), Name: req.Name,
 		Dir: req.Dir, AddedAt: d.now()}
-	if entry.Group == "" {
-		entry.Group = DefaultGroup
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if entry.Name == "" {
@@ -312,13 +309,7 @@ func (d *directory) saveDirectory(change func([]Entry) []Entry) error {
 	return d.shelf.Save(agentsKey, append([]Entry{}, change(d.entries())...))
 }
 
-// load reads what was kept. It is called once, before the hub is shared.
-func (d *directory) load() {
-	d.loadGroups()
-	d.loadEntries()
-}
-
-// loadEntries opens the agents that were kept. An agent that cannot be opened is logged and stays on the shelf.
+// loadEntries opens the agents of the directory. An agent that cannot be opened is logged and stays on the shelf.
 func (d *directory) loadEntries() {
 	if d.connector == nil {
 		return

@@ -108,7 +108,7 @@ func TestAgentsComeAndGoWhileTheHubRuns(t *testing.T) {
 	f.lab.Put(session.Session{ID: "bbbbbbbbbbbb", Name: "over-there", Status: session.Running})
 	remote := f.add(t)
 	t.Run("its sessions stand under the name that it has here", func(t *testing.T) {
-		all, err := f.List(t.Context(), session.Filter{})
+		all, err := f.List(t.Context(), "", session.Filter{})
 		if err != nil || len(all) != 1 || all[0].Agent != "lab" {
 			t.Fatalf("%+v, %v", all, err)
 		}
@@ -156,7 +156,7 @@ func TestAgentsComeAndGoWhileTheHubRuns(t *testing.T) {
 		if err != nil || stale == nil || one.Name != "over-there" {
 			t.Fatalf("%+v, %v, %v", one, stale, err)
 		}
-		if all, err := f.List(t.Context(), session.Filter{Live: true}); err != nil || len(all) != 4 {
+		if all, err := f.List(t.Context(), "", session.Filter{Live: true}); err != nil || len(all) != 4 {
 			t.Fatalf("%d sessions, %v", len(all), err)
 		}
 		agent, id, err := f.Find(t.Context(), "bbbbbbbbbbbb")
@@ -180,7 +180,7 @@ func TestAgentsComeAndGoWhileTheHubRuns(t *testing.T) {
 		if op = f.ended(t, op, err); op.State != hub.OperationDone {
 			t.Fatalf("%+v", op)
 		}
-		if all, err := f.List(t.Context(), session.Filter{}); err != nil || len(all) != 0 {
+		if all, err := f.List(t.Context(), "", session.Filter{}); err != nil || len(all) != 0 {
 			t.Fatalf("%+v, %v", all, err)
 		}
 		if _, err := f.Agent("lab"); session.CodeOf(err) != "agent_find_not-found" {
@@ -376,7 +376,7 @@ func TestSilentAgentHoldsUpNobody(t *testing.T) {
 		if _, err := f.Launch(t.Context(), hub.LaunchRequest{Spec: session.Spec{Image: "a:1"}}); err != nil {
 			t.Fatal(err)
 		}
-		if all, err := f.List(t.Context(), session.Filter{}); err != nil || len(all) != 1 {
+		if all, err := f.List(t.Context(), "", session.Filter{}); err != nil || len(all) != 1 {
 			t.Fatalf("%+v, %v", all, err)
 		}
 		if took := time.Since(begun); took > 10*time.Second {

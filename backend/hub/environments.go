@@ -71,7 +71,7 @@ type EnvironmentVersion struct {
 // installed anywhere. Installed families and versions come first. It does not
 // fail: where no agent answers, the catalogue alone is offered.
 func (im *images) Environments(ctx context.Context) []Environment {
-	images, err := im.Images(ctx)
+	images, err := im.Images(ctx, "")
 	if err != nil {
 		im.log.Warn("the catalogue is shown without what is installed", "error", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"slipway/backend/pace"
@@ -142,22 +141,22 @@ func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (
 			if failed != nil {
 				return there, failed
 			}
-			if again { // what was given up may still be read
+			if again { // a connection that broke may still read it
 				buffer = make([]byte, f.piece)
 			}
 			up.Offset += int64(n)
 		}
-		switch {
-		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return there, nil
-		case err != nil:
+		}
+		if err != nil {
 			return there, err
 		}
 	}
 }
 
-// sendPiece sends one piece of an upload, over as many connections as it takes.
-// It reports whether it took more than one.
+// sendPiece sends one piece of an upload over as many connections as necessary, and reports whether it took
+// more than one.
 func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, there *int64) (again bool, err error) {
 	var gone outage
 	for {
@@ -182,7 +181,7 @@ func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, 
 		if came > 0 {
 			gone = outage{}
 		}
-		up.Offset, piece = up.Offset+came, slices.Clone(piece[came:])
+		up.Offset, piece = up.Offset+came, piece[came:]
 	}
 }
 

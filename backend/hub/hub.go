@@ -87,7 +87,7 @@ type Hub struct {
 func Open(config Config) (*Hub, error) {
 	common := newShared(config)
 	state, operations := newState(common), newOperations(common)
-	person := &person{shared: common, file: config.Settings, autostart: config.Autostart, settings: DefaultSettings()}
+	person := &person{shared: common, file: config.Settings, autostart: config.Autostart, settings: defaultSettings()}
 	watching := &watching{state: state, person: person, operations: operations}
 	finder, placement := &finder{state: state}, &placement{state: state}
 	follower := newFollower(state, config.Members)
@@ -106,7 +106,8 @@ func Open(config Config) (*Hub, error) {
 			uploads: make(chan struct{}, uploadsAtOnce)},
 	}
 	person.load()
-	h.directory.load()
+	h.directory.loadGroups()
+	h.directory.loadEntries()
 	return h, nil
 }
 

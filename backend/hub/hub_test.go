@@ -227,7 +227,7 @@ func TestAgentThatGoesSilentStaysVisibleAndComesBack(t *testing.T) {
 		if m.Online || m.CPUs != 8 || !m.LastHeard.Equal(heard) {
 			t.Fatalf("machine %+v, want it offline as last heard at %v", m, heard)
 		}
-		list, err := w.List(t.Context(), session.Filter{})
+		list, err := w.List(t.Context(), "", session.Filter{})
 		if err != nil || len(list) != 1 || list[0].ID != s.ID {
 			t.Fatalf("list %v, %v; want what was last known", list, err)
 		}
@@ -458,7 +458,7 @@ func TestListMergesAgentsByAge(t *testing.T) {
 		w.agents[i%2].Put(session.Session{ID: session.ID(fmt.Sprintf("aaaaaaaaaaa%d", i)), Status: session.Running,
 			CreatedAt: begin.Add(time.Duration(i) * time.Second)})
 	}
-	list, err := w.List(t.Context(), session.Filter{Offset: 1, Limit: 3})
+	list, err := w.List(t.Context(), "", session.Filter{Offset: 1, Limit: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,12 +36,9 @@ type Image struct {
 	Agent string `json:"agent"`
 }
 
-// Images lists what every agent has. An agent that is not reached is left out
-// as long as another one answers.
-func (im *images) Images(ctx context.Context) ([]Image, error) { return im.ImagesOn(ctx, "") }
-
-// ImagesOn lists what one agent has, or every agent where none is named.
-func (im *images) ImagesOn(ctx context.Context, agent string) ([]Image, error) {
+// Images lists the images of one agent, or of every agent if none is named. It leaves out agents that are not
+// reached, and fails if no agent answers.
+func (im *images) Images(ctx context.Context, agent string) ([]Image, error) {
 	members, err := im.on(agent)
 	if err != nil {
 		return nil, err
@@ -100,13 +97,10 @@ func (im *images) CommitSession(ctx context.Context, ref, name string) (Operatio
 		f := &following{retries{work: work, step: "commit"}, m}
 		return f.run(ctx, func(context.Context) (session.ImageWork, error) { return begun, nil })
 	})
-	if err != nil { // nobody would see how it goes
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		_, cancelled := m.Agent.CancelImageWork(ending, begun.ID)
-		return Operation{}, errors.Join(err, cancelled)
+	if err != nil { // without an operation its progress would not be visible
+		err = errors.Join(err, cancelWork(ctx, m, begun))
 	}
-	return operation, nil
+	return operation, err
 }
 
 // following shows the progress of an agent's work on an image. The agent works on
@@ -137,10 +131,10 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 		next, err := f.member.Agent.AwaitImageWork(ctx, now.ID, now.Revision)
 		switch {
 		case ctx.Err() != nil:
-			return f.cancel(ctx, now)
+			return cancelWork(ctx, f.member, now)
 		case away(err):
 			if err := f.again(ctx, goesOn(err)); err != nil {
-				return f.cancel(ctx, now)
+				return cancelWork(ctx, f.member, now)
 			}
 		case err != nil:
 			return f.work.fail(f.step, err)
@@ -154,11 +148,11 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 	}
 }
 
-// cancel gives the work up at the agent, too.
-func (f *following) cancel(ctx context.Context, now session.ImageWork) error {
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+// cancelWork cancels work on an image at its agent. It returns why ctx has ended, too.
+func cancelWork(ctx context.Context, m *member, work session.ImageWork) error {
+	ending, cancel := afterwards(ctx)
 	defer cancel()
-	_, err := f.member.Agent.CancelImageWork(ending, now.ID)
+	_, err := m.Agent.CancelImageWork(ending, work.ID)
 	return errors.Join(ctx.Err(), err)
 }
 
@@ -215,13 +209,7 @@ func (im *images) RemoveImages(agent string, refs []string) (Operation, error) {
 	})
 }
 
-// imageRemover is what removing images needs of an agent.
-type imageRemover interface {
-	RemoveImage(ctx context.Context, ref string) error
-	ImageDisk(ctx context.Context) (session.ImageDisk, error)
-}
-
-func removeImages(ctx context.Context, work *Work, agent imageRemover, refs []string) error {
+func removeImages(ctx context.Context, work *Work, agent session.Agent, refs []string) error {
 	for i, ref := range refs {
 		work.Plan(Step{Name: fmt.Sprintf("image-%d", i), Title: ref})
 	}
@@ -245,7 +233,7 @@ func removeImages(ctx context.Context, work *Work, agent imageRemover, refs []st
 }
 
 // roomOf is what the images of an agent take, 0 where that is not known.
-func roomOf(ctx context.Context, agent imageRemover) gpu.Bytes {
+func roomOf(ctx context.Context, agent session.Agent) gpu.Bytes {
 	disk, err := agent.ImageDisk(ctx)
 	if err != nil {
 		return 0

@@ -122,7 +122,7 @@ func TestImagesAreRemovedOneByOne(t *testing.T) {
 			o.Steps[3].Detail != "6 MiB freed" {
 			t.Errorf("it ended as %+v", o)
 		}
-		if images, err := w.Images(t.Context()); err != nil || len(images) != 1 {
+		if images, err := w.Images(t.Context(), ""); err != nil || len(images) != 1 {
 			t.Errorf("left are %+v, %v", images, err)
 		}
 	})

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,13 @@ import (
 	"slipway/gpu"
 )
 
-// ImageSending asks for an image of one agent to be brought to another.
+// ImageSending asks for an image to be sent from one agent to another.
 type ImageSending struct {
-	Image, From, To string
-	Replace         bool // names that are another image's there
+	Image string `json:"image"`
+	From  string `json:"from,omitempty"` // empty: this computer's agent
+	To    string `json:"to,omitempty"`   // empty: this computer's agent
+	// Replace moves a name that another image has there; only for an admin of that agent.
+	Replace bool `json:"replace,omitempty"`
 }
 
 // corruptMost is how often a transfer may begin again because what arrived was damaged.
@@ -31,6 +35,7 @@ func (im *images) SendImage(req ImageSending) (Operation, error) {
 		return Operation{}, session.NewError(session.CodeImageInvalid,
 			fmt.Sprintf("%q is not the name of an image.", req.Image), "slipway image ls shows them.")
 	}
+	req.From, req.To = cmp.Or(req.From, im.Local()), cmp.Or(req.To, im.Local())
 	if req.From == req.To {
 		return Operation{}, session.NewError(session.CodeImageInvalid,
 			"The image would go from "+req.From+" to itself.", "Choose another agent.")
@@ -88,8 +93,8 @@ func (s *sending) run(ctx context.Context) error {
 		err = s.install(ctx, parts.ID)
 	}
 	if ctx.Err() != nil {
-		// One that is not reached drops it by itself, after a week.
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		// An agent that is not reached drops it a week later.
+		ending, cancel := afterwards(ctx)
 		defer cancel()
 		err = errors.Join(err, s.to.Agent.ForgetImage(ending, parts.ID))
 	}
@@ -202,8 +207,7 @@ func (s *sending) install(ctx context.Context, id string) error {
 				s.work.Makes(name)
 				return name, nil
 			}
-			if !away(err) ||
-				session.CodeOf(err) == session.CodeEngineUnavailable {
+			if !away(err) || session.CodeOf(err) == session.CodeEngineUnavailable {
 				return "", err
 			}
 			if err := s.again(ctx, err); err != nil {

@@ -3,11 +3,9 @@ package hub
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"slipway/backend/session"
@@ -146,7 +144,7 @@ func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spe
 // came of it first. The same launched again moves up. A history that cannot be
 // saved is logged: the launch has happened.
 func (l *launches) addRecent(ctx context.Context, req LaunchRequest, count int, first session.Session) {
-	entry := Recent{ID: strings.ToLower(rand.Text()[:12]), Name: cmp.Or(req.Spec.Name, first.Name),
+	entry := Recent{ID: newID(), Name: cmp.Or(req.Spec.Name, first.Name),
 		Spec: l.again(ctx, req.Spec), Owner: req.Owner, LaunchedAt: l.now(), Session: first.ID, Count: count}
 	err := l.person.changeRecents(func(recents []Recent) ([]Recent, error) { return pushRecent(recents, entry), nil })
 	if err != nil {
@@ -225,7 +223,7 @@ func (l *launches) recipe(ctx context.Context, name string, spec session.Spec, p
 // pinImage names an image by the digest that it has now on an agent, or on any that
 // has it where none is named; as it is where nobody has it.
 func (l *launches) pinImage(ctx context.Context, ref, agent string) string {
-	images, err := l.images.ImagesOn(ctx, agent)
+	images, err := l.images.Images(ctx, agent)
 	if err != nil {
 		l.log.Warn("the images are not listed, so the recipe does not pin one", "agent", agent, "error", err)
 		return ref

@@ -28,17 +28,26 @@ type DeviceResource struct {
 	MemFree  gpu.Bytes `json:"memFree"`
 }
 
-// Resources sums up one agent's machine: what it has, what is promised to all
-// sessions and to those of the hub's owner, what a launch would find, and what
-// anything really uses. A device's busy part counts as its share.
+// Resources sums up one agent's machine: what it has, what is allocated, what is in use, and how much of it is the
+// user's own.
 type Resources struct {
-	Agent, Group                      string
-	Online                            bool
-	Total, Promised, Mine, Free, Load Amount
-	Devices                           []DeviceResource
-	Limit                             session.Allowance // the most that the hub's owner may hold there
-	Sessions                          int               // of the hub's owner that hold resources
-	Live                              int               // of the hub's owner that have not ended
+	Agent    string           `json:"agent"`
+	Group    string           `json:"group"` // its resource group
+	Online   bool             `json:"online"`
+	Live     int              `json:"live"` // own sessions that have not ended
+	Total    Amount           `json:"total"`
+	Promised Amount           `json:"promised"` // allocated to all sessions
+	Mine     Amount           `json:"mine"`     // allocated to own sessions
+	Free     Amount           `json:"free"`     // available to a launch now
+	Load     Amount           `json:"load"`     // in use by anything; the busy part of a device counts as its share
+	Devices  []DeviceResource `json:"devices"`
+	Limit    *Limit           `json:"limit,omitempty"` // the most that the user may hold there; absent: no limit
+}
+
+// Limit is the most that the user may hold of an agent's machine. An amount of 0 is not limited.
+type Limit struct {
+	session.Allowance
+	SessionsHeld int `json:"sessionsHeld"` // own sessions that hold resources
 }
 
 // Resources sums up every agent's machine from what was last heard of it.
@@ -55,13 +64,13 @@ func (ms *machines) Resources() []Resources {
 // resourcesOf needs mu.
 func (ms *machines) resourcesOf(m *member) Resources {
 	machine := m.machine
-	r := Resources{Agent: m.Name(), Group: m.entry.Group, Online: m.online, Limit: machine.Allowance,
+	r := Resources{Agent: m.Name(), Group: m.entry.Group, Online: m.online,
 		Total:    Amount{CPU: float64(machine.CPUs), Memory: machine.Memory},
 		Promised: Amount{CPU: float64(machine.UsedCPUs), Memory: machine.UsedMemory},
 		Load:     Amount{CPU: machine.Load.CPU, Memory: machine.Load.Memory},
 	}
 	r.Free = Amount{CPU: max(0, r.Total.CPU-r.Promised.CPU), Memory: max(0, r.Total.Memory-r.Promised.Memory)}
-	mine := map[gpu.UUID]gpu.Share{}
+	mine, holding := map[gpu.UUID]gpu.Share{}, 0
 	for _, k := range ms.sessions {
 		s := k.session
 		if k.member != m || !ms.mine(m, s) || !s.Status.Live() {
@@ -71,7 +80,7 @@ func (ms *machines) resourcesOf(m *member) Resources {
 		if !s.Status.HoldsResources() {
 			continue
 		}
-		r.Sessions++
+		holding++
 		r.Mine.CPU += float64(len(s.Grants.CPUs))
 		r.Mine.Memory += s.Grants.Memory
 		for _, g := range s.Grants.GPUs {
@@ -80,11 +89,13 @@ func (ms *machines) resourcesOf(m *member) Resources {
 			r.Mine.VRAM += g.Memory
 		}
 	}
-	if m.board == nil {
-		return r
+	if machine.Allowance.Limits() {
+		r.Limit = &Limit{Allowance: machine.Allowance, SessionsHeld: holding}
 	}
-	for _, d := range m.board.Devices {
-		r.addDevice(d, mine[d.Device.UUID])
+	if m.board != nil {
+		for _, d := range m.board.Devices {
+			r.addDevice(d, mine[d.Device.UUID])
+		}
 	}
 	return r
 }

@@ -125,9 +125,14 @@ func (st *state) remoteOf(name string) (*member, Entry, error) {
 			fmt.Sprintf("%s is the agent of this computer and belongs to it.", name),
 			"Choose an agent of another machine.")
 	}
+	return m, st.entryOf(m), nil
+}
+
+// entryOf returns the entry of an agent as it is now.
+func (st *state) entryOf(m *member) Entry {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return m, m.entry, nil
+	return m.entry
 }
 
 // awaitMember waits until the agent that find returns, which needs mu, is
@@ -178,6 +183,11 @@ func askAll[T any](ctx context.Context, members []*member,
 	}
 	group.Wait()
 	return answers, errs
+}
+
+// afterwards returns a context for a call that ends work whose own context, ctx, has ended.
+func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
 }
 
 // within bounds what an agent on another machine is asked.

@@ -100,8 +100,5 @@ func (f *follower) saveMemory(m *member) error {
 
 // forgetMemory needs saving.
 func (f *follower) forgetMemory(m *member) error {
-	f.mu.Lock()
-	id := m.entry.ID
-	f.mu.Unlock()
-	return f.shelf.Save(memoryKey+id, nil)
+	return f.shelf.Save(memoryKey+f.entryOf(m).ID, nil)
 }

@@ -198,8 +198,7 @@ func (o *operations) startOn(key string, kind OperationKind, subject string,
 	do func(context.Context, *Work) error) (Operation, error) {
 	ctx, cancel := context.WithCancel(o.life())
 	one := &operation{key: key, cancel: cancel, Operation: Operation{
-		ID: strings.ToLower(rand.Text()[:12]), Kind: kind, Subject: subject, State: OperationRunning,
-		StartedAt: o.now(), Revision: 1,
+		ID: newID(), Kind: kind, Subject: subject, State: OperationRunning, StartedAt: o.now(), Revision: 1,
 	}}
 	o.mu.Lock()
 	if err := o.mayStart(key, subject); err != nil {
@@ -243,6 +242,9 @@ func (o *operations) mayStart(key, subject string) error {
 	}
 	return nil
 }
+
+// newID returns a random id.
+func newID() string { return strings.ToLower(rand.Text()[:12]) }
 
 // trim needs mu: the oldest that have ended go.
 func (o *operations) trim() {

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"crypto/rand"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,7 +67,7 @@ func (ps *person) Presets() []Preset {
 // settings_update_invalid and Fields, settings_update_conflict, or
 // settings_update_conflict when there are too many.
 func (ps *person) AddPreset(content PresetContent) (Preset, error) {
-	p := Preset{ID: "p-" + strings.ToLower(rand.Text()[:12]), PresetContent: content}
+	p := Preset{ID: "p-" + newID(), PresetContent: content}
 	err := ps.changePresets(func(own []Preset) ([]Preset, error) {
 		if len(own) >= presetsMost {
 			return nil, session.NewError(session.CodeSettingsConflict,

@@ -101,7 +101,7 @@ func (p *purging) stop(ctx context.Context) error {
 	if !p.work.cancelled() {
 		return ctx.Err()
 	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ending, cancel := afterwards(ctx)
 	defer cancel()
 	now, err := p.member.Agent.StopDeleting(ending, p.folder.ID)
 	switch {

@@ -127,15 +127,9 @@ func (f *finder) settle(id session.ID, m *member) bool {
 	return true
 }
 
-// List returns the sessions of all agents, newest first. An agent that is not
-// reached answers with what was last known of it; the error is returned only
-// when nothing is known at all.
-func (f *finder) List(ctx context.Context, filter session.Filter) ([]session.Session, error) {
-	return f.ListOn(ctx, "", filter)
-}
-
-// ListOn returns the sessions of one agent, or of all where none is named.
-func (f *finder) ListOn(ctx context.Context, agent string, filter session.Filter) ([]session.Session, error) {
+// List returns the sessions of one agent, or of all if none is named, newest first. For an agent that is not
+// reached it returns what was last known of it. It fails only if nothing at all is known.
+func (f *finder) List(ctx context.Context, agent string, filter session.Filter) ([]session.Session, error) {
 	members, err := f.on(agent)
 	if err != nil {
 		return nil, err
@@ -235,7 +229,7 @@ func (f *finder) AwaitKeeperLost(ctx context.Context, id session.ID) (bool, erro
 // Waiting returns the sessions that are PENDING at one agent, or at all where
 // none is named, agent by agent in the order of their turn.
 func (f *finder) Waiting(ctx context.Context, agent string) ([]session.Session, error) {
-	live, err := f.ListOn(ctx, agent, session.Filter{Live: true})
+	live, err := f.List(ctx, agent, session.Filter{Live: true})
 	if err != nil {
 		return nil, err
 	}

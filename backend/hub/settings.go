@@ -47,8 +47,8 @@ type Autostarter interface {
 // settingsPause is how often the file is looked at for changes by others.
 const settingsPause = 2 * time.Second
 
-// DefaultSettings are in force until a person chooses others.
-func DefaultSettings() Settings {
+// defaultSettings are in force until a person chooses others.
+func defaultSettings() Settings {
 	defaults := map[string]any{}
 	for _, field := range settings.Fields() {
 		defaults[field.Name] = field.Default

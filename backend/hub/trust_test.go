@@ -54,7 +54,7 @@ func TestHostileAgentTakesNothingOver(t *testing.T) {
 		},
 		"by a list": func(t *testing.T, f *fleet) {
 			f.lab.Put(session.Session{ID: mine, Name: "taken", Status: session.Running})
-			all, err := f.List(t.Context(), session.Filter{})
+			all, err := f.List(t.Context(), "", session.Filter{})
 			if err != nil || len(all) != 1 || all[0].Agent != "local" {
 				t.Errorf("the list has %+v, %v", all, err)
 			}

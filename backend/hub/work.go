@@ -2,10 +2,8 @@ package hub
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"slipway/backend/session"
@@ -131,7 +129,7 @@ func (w *Work) Progress(done, total int64) {
 // with operation_run_timeout, or when ctx ends. The answer is never written
 // down, here or in a log.
 func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
-	prompt.ID = strings.ToLower(rand.Text()[:12])
+	prompt.ID = newID()
 	answer := make(chan string, 1)
 	w.change(func(one *operation) {
 		one.Prompt, one.State, one.answer = &prompt, OperationWaiting, answer

@@ -96,16 +96,11 @@ func (s agentRoutes) pairCode(r *http.Request, req api.PairRequest) (api.PairCod
 }
 
 func (s agentRoutes) rotateAgent(r *http.Request) (api.KeyRotation, error) {
-	return as(rotationOut)(s.hub.RotateAgentKey(r.Context(), r.PathValue("agent")))
+	return s.hub.RotateAgentKey(r.Context(), r.PathValue("agent"))
 }
 
 func (s agentRoutes) rotateKey(r *http.Request) (api.KeyRotation, error) {
-	return as(rotationOut)(s.hub.RotateOwnKey(r.Context()))
-}
-
-func rotationOut(rotation hub.Rotation) api.KeyRotation {
-	return api.KeyRotation{Before: rotation.Before, Fingerprint: rotation.Fingerprint, Told: rotation.Told,
-		Later: rotation.Later}
+	return s.hub.RotateOwnKey(r.Context())
 }
 
 // answerOperation passes a person's answer on. It may be a password, so it is

@@ -25,13 +25,9 @@ type deviceRoutes struct {
 func (s deviceRoutes) mount(m *mounts) {
 	answer(m, route.Devices, onAgent(s.hub.Boards))
 	answer(m, route.DeviceHistory, s.deviceHistory)
-	answer(m, route.Resources, s.resources)
+	answer(m, route.Resources, always(s.hub.Resources))
 	answer(m, route.Accounts, s.accounts)
 	m.stream(route.AccountsCSV.Endpoint, s.accountsCSV)
-}
-
-func (s deviceRoutes) resources(*http.Request) ([]api.ResourceSummary, error) {
-	return each(s.hub.Resources(), resourceSummaryOut), nil
 }
 
 func (s deviceRoutes) deviceHistory(r *http.Request) ([]session.DevicePoint, error) {
@@ -105,18 +101,7 @@ func (s deviceRoutes) accounts(r *http.Request) (api.UsageReport, error) {
 	if err != nil {
 		return api.UsageReport{}, err
 	}
-	report, err := s.hub.Accounts(r.Context(), query)
-	if err != nil {
-		return api.UsageReport{}, err
-	}
-	out := api.UsageReport{From: query.From, To: query.To, By: string(query.By), Rows: report.Rows,
-		Totals: report.Totals, Missing: report.Missing}
-	for name, length := range buckets {
-		if length == query.Bucket {
-			out.Bucket = name
-		}
-	}
-	return out, nil
+	return s.hub.Accounts(r.Context(), query)
 }
 
 // accountColumns is the header of the CSV table.

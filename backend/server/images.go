@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 
@@ -36,7 +35,7 @@ func imageOut(i session.Image) session.Image {
 
 func (s imageRoutes) listImages(r *http.Request) ([]hub.Image, error) {
 	return eachAs(func(i hub.Image) hub.Image { return hub.Image{Image: imageOut(i.Image), Agent: i.Agent} })(
-		s.hub.ImagesOn(r.Context(), r.FormValue("agent")))
+		s.hub.Images(r.Context(), r.FormValue("agent")))
 }
 
 func (s imageRoutes) listEnvironments(r *http.Request) ([]hub.Environment, error) {
@@ -53,8 +52,7 @@ func (s imageRoutes) environmentFile(*http.Request) (api.EnvironmentFile, error)
 }
 
 func (s imageRoutes) sendImage(r *http.Request, req api.ImageSending) (api.Operation, error) {
-	return starts(s.hub, r)(s.hub.SendImage(hub.ImageSending{Image: req.Image, From: cmp.Or(req.From, s.hub.Local()),
-		To: cmp.Or(req.To, s.hub.Local()), Replace: req.Replace}))
+	return starts(s.hub, r)(s.hub.SendImage(req))
 }
 
 func (s imageRoutes) pullImage(r *http.Request, req api.ImagePull) (api.Operation, error) {

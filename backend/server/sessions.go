@@ -48,7 +48,7 @@ func (s sessionRoutes) listSessions(r *http.Request) ([]api.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return eachAs(s.hub.View)(s.hub.ListOn(r.Context(), r.FormValue("agent"), filter))
+	return eachAs(s.hub.View)(s.hub.List(r.Context(), r.FormValue("agent"), filter))
 }
 
 func filterIn(r *http.Request) (session.Filter, error) {

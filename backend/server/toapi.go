@@ -2,7 +2,6 @@ package server
 
 import (
 	"slipway/backend/api"
-	"slipway/backend/hub"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -35,14 +34,4 @@ func requestOut(r gpu.Request) string {
 // roundingOut adds the text that requests the rounded amount.
 func roundingOut(r gpu.Rounding) api.Rounding {
 	return api.Rounding{Rounding: r, Accept: requestOut(gpu.Request{Shares: r.Given})}
-}
-
-func resourceSummaryOut(r hub.Resources) api.ResourceSummary {
-	var limit *api.Limit
-	if r.Limit.Limits() {
-		limit = &api.Limit{Allowance: r.Limit, SessionsHeld: r.Sessions}
-	}
-	return api.ResourceSummary{Limit: limit, Agent: r.Agent, Group: r.Group, Online: r.Online, Live: r.Live,
-		Total: r.Total, Promised: r.Promised, Mine: r.Mine,
-		Free: r.Free, Load: r.Load, Devices: r.Devices}
 }

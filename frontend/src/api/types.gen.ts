@@ -1300,14 +1300,14 @@ export interface ImageRoom {
   containers: number;
 }
 
-/** ImageSending asks for an image to be brought from one agent to another. */
+/** ImageSending asks for an image to be sent from one agent to another. */
 export interface ImageSending {
   image: string;
   /** Empty: this computer's agent. */
   from?: string;
   /** Empty: this computer's agent. */
   to?: string;
-  /** Replace moves a name that is another image's there; only for an admin of that agent. */
+  /** Replace moves a name that another image has there; only for an admin of that agent. */
   replace?: boolean;
 }
 
@@ -1335,15 +1335,15 @@ export interface Kernel {
   grants: Grants;
 }
 
-/** KeyRotation is the change of a key to one that the old key has signed, so that whoever knew the old one accepts the new one. */
+/** Rotation is the change of a key. The old key has signed the new one, so whoever knew the old one accepts it. Told and Later hold ids in what a Connector returns, and names in what the hub does. */
 export interface KeyRotation {
   /** Fingerprint of the old key. */
   before: string;
   /** Of the new key. */
   fingerprint: string;
-  /** Agents that have learned of this computer's new key. */
+  /** Agents that have learned this computer's new key. */
   told: string[];
-  /** Agents that learn of it when they are reached next. */
+  /** Agents that learn it when they are next reached. */
   later: string[];
 }
 
@@ -1371,7 +1371,7 @@ export interface Launched {
   problem?: Problem;
 }
 
-/** Limit is the most that one may hold of an agent's machine. An amount of 0 is not limited. */
+/** Limit is the most that the user may hold of an agent's machine. An amount of 0 is not limited. */
 export interface Limit {
   /** That hold resources. */
   sessions?: number;
@@ -1385,7 +1385,7 @@ export interface Limit {
   folders?: string[];
   /** Logins lets a person pull with the agent's registry logins, and use what was pulled with them. */
   logins?: boolean;
-  /** One's own that hold resources. */
+  /** Own sessions that hold resources. */
   sessionsHeld: number;
 }
 
@@ -1832,25 +1832,25 @@ export interface RecipeText {
   yaml: string;
 }
 
-/** ResourceSummary is one agent: what its machine has, what is promised, what is really used and how much of it is one's own. */
+/** Resources sums up one agent's machine: what it has, what is allocated, what is in use, and how much of it is the user's own. */
 export interface ResourceSummary {
   agent: string;
-  /** The resource group that it is in. */
+  /** Its resource group. */
   group: string;
   online: boolean;
-  /** One's own sessions that have not ended. */
+  /** Own sessions that have not ended. */
   live: number;
   total: Amount;
-  /** To all sessions. */
+  /** Allocated to all sessions. */
   promised: Amount;
-  /** Promised to one's own sessions. */
+  /** Allocated to own sessions. */
   mine: Amount;
-  /** What a launch would find now. */
+  /** Available to a launch now. */
   free: Amount;
-  /** Really used; a device's busy part counts as its share. */
+  /** In use by anything; the busy part of a device counts as its share. */
   load: Amount;
   devices: DeviceResource[];
-  /** The most that one may hold there; absent: no limit. */
+  /** The most that the user may hold there; absent: no limit. */
   limit?: Limit;
 }
 
@@ -2251,18 +2251,18 @@ export interface Usage {
   gpus: DeviceLoad[];
 }
 
-/** UsageReport is what was used in a span of time. */
+/** Report is what was used in a span of time. */
 export interface UsageReport {
   from: Time;
   to: Time;
-  /** Session, day, label, owner, device, or empty: each session and device by itself. */
+  /** Session, day, label, owner, device, or empty: each session and device separately. */
   by: UsageBy;
   /** Hour or day, or empty: the whole span. */
   bucket: UsageBucket;
   rows: Account[];
   /** One for each kind. */
   totals: Account[];
-  /** Agents that were not reached, whose accounts are not in here. */
+  /** Agents that were not reached, whose accounts are not included. */
   missing: string[];
 }
 
