@@ -9,11 +9,10 @@ import (
 	"slipway/backend/session"
 )
 
-// By says what rows of accounts are summed up by.
+// By says what rows of accounts are grouped by.
 type By string
 
-// The ways to sum up accounts. Rows of different kinds, and of different
-// buckets of time, are never summed into one.
+// The groupings of accounts. Rows of different kinds or buckets of time are never added up.
 const (
 	ByNothing By = ""
 	BySession By = "session"
@@ -23,10 +22,9 @@ const (
 	ByDevice  By = "device"
 )
 
-// Account is what was used by whom in one bucket of time. Its counters are
-// independent and none is derived from another. Sessions, other processes, idle
-// devices and what could not be attributed add up to what the devices counted.
-// A field that rows were summed over is empty.
+// Account is what one owner used in one bucket of time. Its counters are independent: none is
+// derived from another. Sessions, other processes, idle devices and unattributed use add up to what
+// the devices counted. A field that rows were added up over is empty.
 type Account struct {
 	session.Account
 	Agent      string `json:"agent,omitempty"`
@@ -44,7 +42,7 @@ type Report struct {
 	Missing []string  `json:"missing"` // agents that were not reached, whose accounts are not included
 }
 
-// AccountQuery says which accounts are wanted. An empty Label or Agent wants all.
+// AccountQuery selects accounts. An empty Label or Agent selects all.
 type AccountQuery struct {
 	session.AccountSpan
 	By    By
@@ -52,7 +50,7 @@ type AccountQuery struct {
 	Agent string
 }
 
-// Accounts asks every agent what was used. It fails only when none answers.
+// Accounts asks every agent what was used. It fails only if none answers.
 func (ms *machines) Accounts(ctx context.Context, query AccountQuery) (Report, error) {
 	members, err := ms.on(query.Agent)
 	if err != nil {
@@ -95,9 +93,8 @@ func (ms *machines) nameDevices(rows []Account) {
 	}
 }
 
-// sumUp merges rows of the same kind and bucket that are alike in what they are
-// summed up by. What they differ in is left empty. The rows come back in the
-// order of time, sessions before the rest, the largest first.
+// sumUp merges rows of the same kind and bucket that have the same key. Fields in which they differ
+// are empty. It sorts the rows by time, with sessions first and the largest first.
 func sumUp(rows []Account, by By) []Account {
 	at := map[Account]int{}
 	merged := make([]Account, 0, len(rows))
@@ -120,7 +117,7 @@ func sumUp(rows []Account, by By) []Account {
 	return merged
 }
 
-// keyOf is row without its counters and without what it is summed up over.
+// keyOf returns row without its counters and without the fields that it is added up over.
 func keyOf(row Account, by By) Account {
 	key := Account{Account: session.Account{Start: row.Start.Local(), Kind: row.Kind}}
 	switch by {
@@ -140,7 +137,7 @@ func keyOf(row Account, by By) Account {
 	return key
 }
 
-// totals sums up all rows of each kind, as if they were one bucket from start on.
+// totals adds up all rows of each kind, as if they were one bucket that begins at start.
 func totals(rows []Account, start time.Time) []Account {
 	timeless := slices.Clone(rows)
 	for i := range timeless {

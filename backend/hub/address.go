@@ -12,16 +12,16 @@ import (
 	"slipway/backend/session"
 )
 
-// Address says where an agent is and how it is reached.
+// Address is where an agent is and how to reach it.
 type Address struct {
 	Scheme string // ssh, slipway or wss
-	User   string // of ssh; empty: as the person's own configuration says
+	User   string // of ssh; empty: from the user's ssh configuration
 	Host   string // a name, an address, or an alias of the ssh configuration
-	Port   int    // 0: the scheme's own
-	Path   string // of wss; empty or beginning with /
+	Port   int    // 0: the scheme's default
+	Path   string // of wss; empty, or begins with /
 }
 
-// The schemes of addresses. Whatever else an address may name is not dialled.
+// The schemes of addresses. No other scheme is dialled.
 const (
 	SchemeSSH     = "ssh"
 	SchemeSlipway = "slipway"
@@ -29,15 +29,14 @@ const (
 )
 
 var (
-	// hostRule has no form that a program could take for an option, a path or a command.
+	// hostRule matches nothing that a program could take for an option, a path or a command.
 	hostRule = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_])?$`)
 	userRule = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@+-]{0,63}$`)
 	pathRule = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*/?$`)
 )
 
-// ParseAddress reads ssh://user@host:port, slipway://host:port,
-// wss://host:port/path, or a bare host or user@host, which is reached by ssh.
-// It fails with agent_call_invalid and the field address.
+// ParseAddress parses ssh://user@host:port, slipway://host:port, wss://host:port/path, or a host or
+// user@host, which is reached by ssh. It fails with agent_call_invalid and the field address.
 func ParseAddress(text string) (Address, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -101,7 +100,7 @@ func badAddress(message string) error {
 	return wrongField(session.CodeAgentInvalid, "address", session.KindInvalid, message, hint)
 }
 
-// wrongField is an error about one field of what was asked.
+// wrongField returns an error about one field of a request.
 func wrongField(code session.Code, field string, kind session.Kind, message, hint string) error {
 	return session.Refused(code, session.FieldError{Field: field, Kind: kind, Message: message, Hint: hint})
 }

@@ -8,14 +8,13 @@ import (
 	"slipway/backend/session"
 )
 
-// administration asks an agent that one rules what only its admins may, and
-// changes keys.
+// administration does what only the admins of a remote agent may, and changes keys.
 type administration struct {
 	*state
-	connector Connector // nil: this Slipway reaches no other machines
+	connector Connector // nil: the hub reaches no other machines
 }
 
-// Admin returns what only the admins of a remote agent may ask.
+// Admin returns the operations that only the admins of a remote agent may use.
 func (a *administration) Admin(name string) (session.Admin, error) {
 	m, _, err := a.remoteOf(name)
 	if err != nil {
@@ -24,14 +23,13 @@ func (a *administration) Admin(name string) (session.Admin, error) {
 	return m.Agent.Admin, nil
 }
 
-// PairedClient is a client that is paired with an agent. This marks the computer
-// that asks.
+// PairedClient is a client that is paired with an agent. This marks the computer that asks.
 type PairedClient struct {
 	session.PairedClient
 	This bool
 }
 
-// PairedClients lists the clients that an agent lets in.
+// PairedClients lists the clients that are paired with an agent.
 func (a *administration) PairedClients(ctx context.Context, name string) ([]PairedClient, error) {
 	admin, err := a.Admin(name)
 	if err != nil {
@@ -45,7 +43,7 @@ func (a *administration) PairedClients(ctx context.Context, name string) ([]Pair
 	return clients, err
 }
 
-// PairCode has an agent make a code by which one more client is let in.
+// PairCode creates a code that pairs one client with an agent.
 func (a *administration) PairCode(ctx context.Context, name string,
 	request session.PairRequest) (session.PairCode, error) {
 	m, _, err := a.remoteOf(name)
@@ -62,8 +60,8 @@ func (a *administration) PairCode(ctx context.Context, name string,
 	return m.remote.PairCode(ctx, request)
 }
 
-// Rotation is the change of a key. The old key has signed the new one, so whoever knew the old one accepts it.
-// Told and Later hold ids in what a [Connector] returns, and names in what the hub does.
+// Rotation is the change of a key. The old key has signed the new one, so whoever knew the old one
+// accepts it.
 type Rotation struct {
 	Before      string   `json:"before"`      // fingerprint of the old key
 	Fingerprint string   `json:"fingerprint"` // of the new key
@@ -71,8 +69,8 @@ type Rotation struct {
 	Later       []string `json:"later"`       // agents that learn it when they are next reached
 }
 
-// RotateAgentKey has an agent change its key; agent_call_unavailable where
-// that is done on its own machine.
+// RotateAgentKey has an agent change its key. It fails with agent_call_unavailable if that must be
+// done on the agent's own machine.
 func (a *administration) RotateAgentKey(ctx context.Context, name string) (Rotation, error) {
 	m, _, err := a.remoteOf(name)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"slipway/backend/session"
 )
 
-// AgentUpdate changes how an agent is known here; a nil field is left as it is.
+// AgentUpdate changes how an agent is known here. A nil field is left unchanged.
 type AgentUpdate struct {
 	Name  *string `json:"name,omitempty"`
 	Group *string `json:"group,omitempty"`
 }
 
-// UpdateAgent renames an agent or puts it into another resource group:
-// agent_call_invalid, agent_call_conflict, agent_call_conflict.
+// UpdateAgent renames an agent or moves it to another resource group. It fails with
+// agent_call_invalid or agent_call_conflict.
 func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) {
 	m, err := d.member(name)
 	if err != nil {
@@ -84,7 +84,7 @@ func (d *directory) checkUpdate(m *member, update AgentUpdate) error {
 	return nil
 }
 
-// saveEntry needs saving.
+// saveEntry stores a changed entry. The caller holds saving.
 func (d *directory) saveEntry(m *member, changed Entry) error {
 	if m.remote == nil {
 		groups := map[string]string{}
@@ -104,14 +104,14 @@ func (d *directory) saveEntry(m *member, changed Entry) error {
 	})
 }
 
-// ProbeAgent begins to look at an agent's machine again.
+// ProbeAgent starts to probe an agent's machine again.
 func (d *directory) ProbeAgent(name string) (Operation, error) {
 	return d.about(AgentProbe, name, func(ctx context.Context, work *Work, _ *member, entry Entry) error {
 		return d.connector.Probe(ctx, work, entry)
 	})
 }
 
-// UpgradeAgent begins to bring this version to an agent's machine.
+// UpgradeAgent starts to upgrade an agent to this version.
 func (d *directory) UpgradeAgent(name string) (Operation, error) {
 	return d.about(AgentUpgrade, name, func(ctx context.Context, work *Work, m *member, entry Entry) error {
 		if err := d.connector.Upgrade(ctx, work, entry); err != nil {
@@ -121,7 +121,7 @@ func (d *directory) UpgradeAgent(name string) (Operation, error) {
 	})
 }
 
-// ReconnectAgent begins to reach an agent at once. It may ask a person.
+// ReconnectAgent starts to reconnect an agent now. It may ask the user.
 func (d *directory) ReconnectAgent(name string) (Operation, error) {
 	return d.about(AgentReconnect, name, func(ctx context.Context, work *Work, m *member, _ Entry) error {
 		d.follower.forgive(m)
@@ -129,8 +129,8 @@ func (d *directory) ReconnectAgent(name string) (Operation, error) {
 	})
 }
 
-// RemoveAgent begins to forget an agent. With uninstall its sessions end and
-// its files go first; one that cannot be reached is then not forgotten either.
+// RemoveAgent starts to remove an agent. With uninstall it first ends the agent's sessions and
+// removes its files, and an agent that cannot be reached is not removed.
 func (d *directory) RemoveAgent(name string, uninstall bool) (Operation, error) {
 	return d.about(AgentRemove, name, func(ctx context.Context, work *Work, m *member, entry Entry) error {
 		if err := d.connector.Remove(ctx, work, entry, uninstall); err != nil {
@@ -140,7 +140,7 @@ func (d *directory) RemoveAgent(name string, uninstall bool) (Operation, error) 
 	})
 }
 
-// about begins an operation with an agent of another machine.
+// about starts an operation with an agent on another machine.
 func (d *directory) about(kind OperationKind, name string,
 	do func(context.Context, *Work, *member, Entry) error) (Operation, error) {
 	m, entry, err := d.remoteOf(name)
@@ -153,7 +153,7 @@ func (d *directory) about(kind OperationKind, name string,
 	})
 }
 
-// part takes an agent out of the directory and forgets what was known of it.
+// part removes an agent from the directory and forgets what was known of it.
 func (d *directory) part(m *member) error {
 	d.saving.Lock()
 	defer d.saving.Unlock()
@@ -187,8 +187,8 @@ func (d *directory) part(m *member) error {
 	return d.follower.forgetMemory(m)
 }
 
-// AnswerAgent answers the question of an agent that shows another key than
-// before. found must be what the question named.
+// AnswerAgent answers the question of an agent that shows another key than before. found must be
+// what the question named.
 func (d *directory) AnswerAgent(ctx context.Context, name string, accept bool, found string) (Agent, error) {
 	m, _, err := d.remoteOf(name)
 	if err != nil {
@@ -206,7 +206,7 @@ func (d *directory) AnswerAgent(ctx context.Context, name string, accept bool, f
 	return d.Agent(m.Name())
 }
 
-// pin remembers the key of an agent.
+// pin stores the key of an agent.
 func (d *directory) pin(m *member, fingerprint string) error {
 	d.saving.Lock()
 	defer d.saving.Unlock()
@@ -225,8 +225,8 @@ func (d *directory) pin(m *member, fingerprint string) error {
 	return nil
 }
 
-// refuseDuplicate fails with agent_call_conflict where the agent of an instance is
-// known already, however it is reached. The member itself is left out; nil: none.
+// refuseDuplicate fails with agent_call_conflict if another agent than itself, which may be nil,
+// has the instance, at whatever address.
 func (d *directory) refuseDuplicate(itself *member, instance string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -246,9 +246,8 @@ func (d *directory) refuseDuplicate(itself *member, instance string) error {
 	return nil
 }
 
-// checkDuplicate asks an agent that was just added who it is. Where that is known of
-// another one, it is the same agent at another address. One that does not answer
-// is taken at its word.
+// checkDuplicate asks an agent that was just added for its instance. If another agent has it, both
+// are the same agent at two addresses. An agent that does not answer is accepted.
 func (d *directory) checkDuplicate(ctx context.Context, m *member) error {
 	ctx, cancel := within(ctx, m)
 	defer cancel()

@@ -15,33 +15,33 @@ import (
 	"slipway/backend/session"
 )
 
-// Entry is what is remembered of an agent on another machine. It holds no
-// secret: keys and passwords stay with whoever dials.
+// Entry is what is stored of an agent on another machine. It holds no secret: keys and passwords
+// stay with the [Connector].
 type Entry struct {
-	ID          string `json:"id"` // for ever, whatever it is called
+	ID          string `json:"id"` // never changes
 	Name        string `json:"name"`
 	Address     string `json:"address"`
 	Group       string `json:"group"`
 	Fingerprint string `json:"fingerprint,omitempty"` // of the agent's key, pinned
-	// of the agent's files over there, where it was installed by ssh
+	// folder of the agent's files on its machine, if it was installed by ssh
 	Dir string `json:"dir,omitempty"`
-	// the name under which it keeps our sessions; empty: the hub's own
+	// owner of our sessions there; empty: the hub's own
 	Owner   string    `json:"owner,omitempty"`
 	AddedAt time.Time `json:"addedAt"`
 }
 
-// DefaultGroup is the resource group of an agent for which nobody chose one.
+// DefaultGroup is the resource group of an agent if none was chosen.
 const DefaultGroup = "default"
 
 const (
 	agentsKey  = "hub.agents"
-	groupsKey  = "hub.groups" // of agents that are in no directory
+	groupsKey  = "hub.groups" // of agents that are not in the directory
 	agentsMost = 64
 	nameMost   = 32
 )
 
-// wordRule is the form of names of agents and of resource groups: it can stand
-// in a path, on a command line and in a table.
+// wordRule matches names of agents and resource groups, which are used in paths, on command lines
+// and in tables.
 var wordRule = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,62}[a-zA-Z0-9])?$`)
 
 func noSuchAgent(name string) error {
@@ -56,7 +56,7 @@ func (st *state) Agents() []Agent {
 	return st.agents()
 }
 
-// Agent returns one agent; agent_find_not-found.
+// Agent returns one agent. It fails with agent_find_not-found.
 func (st *state) Agent(name string) (Agent, error) {
 	m, err := st.member(name)
 	if err != nil {
@@ -67,14 +67,13 @@ func (st *state) Agent(name string) (Agent, error) {
 	return st.agentView(m), nil
 }
 
-// AgentRequest adds an agent. An empty name is made from the host. Dir is the
-// folder for its files there, the usual one of the account where it is empty.
+// AgentRequest adds an agent.
 type AgentRequest struct {
 	// ssh://user@host:port, an ssh host such as lab, slipway://host:port or wss://host:port/path
 	Address string `json:"address"`
 	Name    string `json:"name,omitempty"`  // empty: made from the host
 	Group   string `json:"group,omitempty"` // empty: default
-	// folder for Slipway's files there, absolute, by ssh alone; empty: the usual one of the account
+	// absolute path of Slipway's folder there, only by ssh; empty: the account's default
 	Dir string `json:"dir,omitempty"`
 }
 
@@ -84,11 +83,11 @@ type directory struct {
 	operations *operations
 	person     *person
 	follower   *follower
-	connector  Connector // nil: this Slipway reaches no other machines
+	connector  Connector // nil: the hub reaches no other machines
 }
 
-// AddAgent begins to add an agent: agent_call_invalid… with Fields,
-// agent_call_conflict, agent_call_unavailable.
+// AddAgent starts to add an agent. It fails with agent_call_invalid and Fields, agent_call_conflict
+// or agent_call_unavailable.
 func (d *directory) AddAgent(req AgentRequest) (Operation, error) {
 	entry, err := d.newEntry(req)
 	if err != nil {
@@ -115,8 +114,8 @@ func (d *directory) AddAgent(req AgentRequest) (Operation, error) {
 	})
 }
 
-// ProbeAddress begins to look at a machine that is no agent of ours yet, and at
-// the folder dir there, as in an [AgentRequest].
+// ProbeAddress starts to probe a machine that has no known agent, and the folder dir there, as in
+// an [AgentRequest].
 func (d *directory) ProbeAddress(address, dir string) (Operation, error) {
 	parsed, err := d.reachable(address, dir)
 	if err != nil {
@@ -128,7 +127,7 @@ func (d *directory) ProbeAddress(address, dir string) (Operation, error) {
 	})
 }
 
-// reachable judges where an agent is, and the folder for its files there.
+// reachable checks the address of an agent and the folder for its files.
 func (d *directory) reachable(address, dir string) (Address, error) {
 	parsed, err := ParseAddress(address)
 	if err == nil && d.connector == nil {
@@ -141,7 +140,7 @@ func (d *directory) reachable(address, dir string) (Address, error) {
 	return parsed, err
 }
 
-// newEntry judges a request and makes an entry of it.
+// newEntry checks a request and returns its entry.
 func (d *directory) newEntry(req AgentRequest) (Entry, error) {
 	parsed, err := d.reachable(req.Address, req.Dir)
 	if err != nil {
@@ -157,8 +156,8 @@ func (d *directory) newEntry(req AgentRequest) (Entry, error) {
 	return entry, d.mayJoin(entry)
 }
 
-// checkDir judges a folder for an agent's files: another machine reads it, so it
-// is spelt as every one reads it.
+// checkDir checks a folder for an agent's files. It is read on another machine, so only what every
+// machine reads alike is allowed.
 func checkDir(address Address, dir string) error {
 	var message string
 	switch {
@@ -176,7 +175,7 @@ func checkDir(address Address, dir string) error {
 	return wrongField(session.CodeAgentInvalid, "dir", session.KindInvalid, message, hint)
 }
 
-// freeName needs mu: a name made from a host, with a number where it is taken.
+// freeName returns a free name made from a host, with a number if necessary. The caller holds mu.
 func (d *directory) freeName(host string) string {
 	name := host
 	if strings.ContainsAny(host[:1], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
@@ -203,7 +202,7 @@ func (d *directory) freeName(host string) string {
 	}
 }
 
-// mayJoin needs mu.
+// mayJoin checks whether an entry can be added. The caller holds mu.
 func (d *directory) mayJoin(entry Entry) error {
 	if err := checkWord("name", entry.Name); err != nil {
 		return err
@@ -247,7 +246,7 @@ func checkWord(field, text string) error {
 	return wrongField(session.CodeAgentInvalid, field, session.KindInvalid, message, "lab-2 is one.")
 }
 
-// join puts an agent into the directory and begins to follow it.
+// join adds an agent to the directory and starts to follow it.
 func (d *directory) join(entry Entry) (*member, error) {
 	d.saving.Lock()
 	defer d.saving.Unlock()
@@ -267,12 +266,12 @@ func (d *directory) join(entry Entry) (*member, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.members = append(slices.Clone(d.members), m)
-	d.stream.forget() // a snapshot brings its machine as well
+	d.stream.forget() // a snapshot includes its machine
 	d.follower.begin(m)
 	return m, nil
 }
 
-// open makes a member of an entry; it is not followed yet.
+// open returns a member for an entry, which is not followed yet.
 func (d *directory) open(entry Entry) (*member, error) {
 	m := newMember(entry.Name, false, session.Agent{})
 	m.entry = entry
@@ -291,7 +290,7 @@ func (d *directory) open(entry Entry) (*member, error) {
 	return m, nil
 }
 
-// entries needs saving: the entries as they are.
+// entries returns the directory. The caller holds saving.
 func (d *directory) entries() []Entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -304,7 +303,7 @@ func (d *directory) entries() []Entry {
 	return entries
 }
 
-// saveDirectory needs saving: it keeps what change makes of the directory.
+// saveDirectory stores what change returns for the directory. The caller holds saving.
 func (d *directory) saveDirectory(change func([]Entry) []Entry) error {
 	return d.shelf.Save(agentsKey, append([]Entry{}, change(d.entries())...))
 }
@@ -325,7 +324,7 @@ func (d *directory) loadEntries() {
 	}
 }
 
-// loadGroups reads the resource groups of the agents that are always there.
+// loadGroups loads the resource groups of the agents of the [Config].
 func (d *directory) loadGroups() {
 	groups := read[map[string]string](d.shared, groupsKey, "the resource groups cannot be read")
 	for _, m := range d.members {

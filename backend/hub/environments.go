@@ -19,21 +19,20 @@ type Environment struct {
 	Versions []EnvironmentVersion `json:"versions"`
 
 	Accelerator string    `json:"accelerator,omitempty"` // none, optional or required; empty: none
-	MinCPU      int       `json:"minCpu,omitempty"`      // least that it needs; 0: not said
+	MinCPU      int       `json:"minCpu,omitempty"`      // minimum; 0: unknown
 	MinMemory   gpu.Bytes `json:"minMemory,omitempty"`
 }
 
 // Catalogue is what is offered before anything is installed.
 type Catalogue interface {
-	// Environments returns the families. Where the person's own file cannot be
-	// used they are Slipway's, and the error says what is wrong with it.
+	// Environments returns the families. If the user's own file cannot be used, it returns
+	// Slipway's families and an error that says why.
 	Environments() ([]Environment, error)
-	// Path is where the person's own file is looked for.
+	// Path is the path of the user's own file.
 	Path() string
 }
 
-// CatalogueFile says where the person's own catalogue is looked for, and why it
-// cannot be used, where it cannot.
+// CatalogueFile returns the path of the user's own catalogue and why it cannot be used, if so.
 func (im *images) CatalogueFile() (path string, problem error) {
 	if im.catalogue == nil {
 		return "", nil
@@ -42,7 +41,7 @@ func (im *images) CatalogueFile() (path string, problem error) {
 	return im.catalogue.Path(), problem
 }
 
-// offered are the families of the catalogue.
+// offered returns the families of the catalogue.
 func (im *images) offered() []Environment {
 	if im.catalogue == nil {
 		return nil
@@ -54,22 +53,20 @@ func (im *images) offered() []Environment {
 	return families
 }
 
-// EnvironmentVersion is one image of a family. Size is what it takes on disk
-// when it is installed, else an estimate of the download; 0 if unknown.
+// EnvironmentVersion is one image of a family. Size is its size on disk if it is installed, else an
+// estimate of the download; 0 if unknown.
 type EnvironmentVersion struct {
 	Title     string    `json:"title"`
 	Image     string    `json:"image"`
 	Installed bool      `json:"installed"`
 	Size      gpu.Bytes `json:"size"`
-	// Custom is set where the image was made of a session, and Agents names those
-	// that have it.
+	// Custom is set if the image was made from a session. Agents have the image.
 	Custom *session.ImageOrigin `json:"custom,omitempty"`
 	Agents []string             `json:"agents"`
 }
 
-// Environments lists the catalogue together with every image that is
-// installed anywhere. Installed families and versions come first. It does not
-// fail: where no agent answers, the catalogue alone is offered.
+// Environments lists the catalogue and every installed image, installed families and versions
+// first. If no agent answers, it returns only the catalogue.
 func (im *images) Environments(ctx context.Context) []Environment {
 	images, err := im.Images(ctx, "")
 	if err != nil {
@@ -78,9 +75,8 @@ func (im *images) Environments(ctx context.Context) []Environment {
 	return mergeEnvironments(im.offered(), images)
 }
 
-// mergeEnvironments marks what is installed and adds every installed image
-// that the catalogue does not have: to the family of the same repository, else
-// as a family of its own.
+// mergeEnvironments marks what is installed and adds each installed image that is not in the
+// catalogue, to the family of its repository or to a new one.
 func mergeEnvironments(families []Environment, images []Image) []Environment {
 	at := map[string]int{} // repository → family
 	for i, f := range families {
@@ -93,7 +89,7 @@ func mergeEnvironments(families []Environment, images []Image) []Environment {
 		for _, ref := range imageNames(image) {
 			repository, tag := splitRef(ref)
 			family := repository
-			if image.Origin != nil { // it stands beside what it was made of
+			if image.Origin != nil { // shown with its base image
 				tag = image.Origin.Name
 				if base, _ := splitRef(image.Origin.Base); base != "" {
 					family = base
@@ -116,7 +112,7 @@ func mergeEnvironments(families []Environment, images []Image) []Environment {
 	return families
 }
 
-// imageNames are the references to launch an image by; its id if it has none.
+// imageNames returns the references to launch an image by, or its id if it has none.
 func imageNames(image Image) []string {
 	names := make([]string, 0, len(image.Refs))
 	for _, ref := range image.Refs {
@@ -134,7 +130,7 @@ func (e Environment) installed() bool {
 	return slices.ContainsFunc(e.Versions, func(v EnvironmentVersion) bool { return v.Installed })
 }
 
-// install marks the version of that reference, or adds it.
+// install marks the version with that reference as installed, or adds it.
 func (e *Environment) install(ref, tag string, image Image) {
 	for i, v := range e.Versions {
 		if session.SameImage(v.Image, ref) {
@@ -147,8 +143,8 @@ func (e *Environment) install(ref, tag string, image Image) {
 		Custom: image.Origin, Agents: []string{image.Agent}})
 }
 
-// foundFamily is the family of an installed image that the catalogue does not
-// know. Labels of the image may name and describe it.
+// foundFamily returns a family for an installed image that is not in the catalogue. Labels of the
+// image may name and describe it.
 func foundFamily(repository string, image Image) Environment {
 	label := func(names ...string) string {
 		for _, name := range names {
@@ -179,8 +175,8 @@ func slug(text string) string {
 	}, strings.ToLower(text)), "-")
 }
 
-// splitRef returns the full repository and the tag of an image reference, as
-// Docker completes them: python:3.12 is docker.io/library/python and 3.12.
+// splitRef returns the full repository and the tag of an image reference, completed as Docker does:
+// python:3.12 is docker.io/library/python and 3.12.
 func splitRef(ref string) (repository, tag string) {
 	if strings.HasPrefix(ref, "sha256:") {
 		return ref, ref[:min(len("sha256:")+12, len(ref))]

@@ -13,39 +13,39 @@ import (
 )
 
 const (
-	// uploadPiece is how many bytes are held until an agent has them. What it
-	// does not have when its connection is lost is sent again from here.
+	// uploadPiece is how many bytes are kept until the agent has them, to send them again after a
+	// cut.
 	uploadPiece = 8 << 20
 	// uploadsAtOnce bounds the memory of all uploads.
 	uploadsAtOnce = 16
-	// transferPatience is how long a transfer waits for an agent that is not
-	// reached; whoever asked for it can resume it after that.
+	// transferPatience is how long a transfer waits for an agent that is not reached. The caller
+	// can resume it later.
 	transferPatience = 10 * time.Minute
-	// transferPause is how long it waits at least before it asks again.
+	// transferPause is the shortest pause before a new attempt.
 	transferPause     = 100 * time.Millisecond
 	transferPauseMost = 3 * time.Second
 )
 
-// transfers brings files to the agents and back.
+// transfers sends files to the agents and reads them.
 type transfers struct {
 	*state
 	finder  *finder
 	folders *folders
-	uploads chan struct{} // one token for each upload under way
+	uploads chan struct{} // one token for each upload in progress
 }
 
-// Files reaches the files of one place over whatever becomes of the connection
-// to its agent: a transfer resumes where it was cut.
+// Files accesses the files of one place. A transfer resumes after its connection to the agent was
+// cut.
 type Files struct {
 	session.Files
 	session.Uploads
 	Place     session.Place
 	transfers *transfers
-	piece     int // bytes of an upload that are held at a time; 0: the agent is here and is never lost
+	piece     int // size of the pieces of an upload; 0: the agent is local, so its connection is never lost
 }
 
-// FilesOf returns the files of a session's kernel, main1 where none is named.
-// It fails as [Hub.Find] does.
+// FilesOf returns the files of a session's kernel, main1 if kernel is empty. It fails like
+// [Hub.Find].
 func (t *transfers) FilesOf(ctx context.Context, ref, kernel string) (*Files, error) {
 	agent, id, err := t.finder.Find(ctx, ref)
 	if err != nil {
@@ -55,7 +55,7 @@ func (t *transfers) FilesOf(ctx context.Context, ref, kernel string) (*Files, er
 	return &Files{Files: agent, Uploads: agent, Place: place, transfers: t, piece: uploadPiece}, nil
 }
 
-// FilesIn returns the files of a folder. It fails as [Hub.FindFolder] does.
+// FilesIn returns the files of a folder. It fails like [Hub.FindFolder].
 func (t *transfers) FilesIn(ctx context.Context, ref, agent string) (*Files, session.Folder, error) {
 	m, f, err := t.folders.findFolder(ctx, ref, agent)
 	if err != nil {
@@ -69,8 +69,7 @@ func (t *transfers) FilesIn(ctx context.Context, ref, agent string) (*Files, ses
 	return files, f, nil
 }
 
-// awaitPlace waits until the agent that keeps a place is reached, as
-// [Hub.AwaitKeeper] does.
+// awaitPlace waits until the agent of a place is reached, like [Hub.AwaitKeeper].
 func (t *transfers) awaitPlace(ctx context.Context, place session.Place) error {
 	_, err := t.awaitMember(ctx, true, func() *member {
 		if place.Folder != "" {
@@ -90,13 +89,12 @@ type outage struct {
 	pause time.Duration
 }
 
-// wait waits until the place may be reached again. cause is returned where
-// there is no hope.
+// wait waits until the place may be reached again. It returns cause if waiting is useless.
 func (f *Files) wait(ctx context.Context, o *outage, cause error) error {
 	if !away(cause) {
 		return cause
 	}
-	now := time.Now().Round(0) // time asleep counts
+	now := time.Now().Round(0) // includes the time that this computer sleeps
 	if o.began.IsZero() {
 		o.began, o.pause = now, transferPause
 	}
@@ -120,7 +118,7 @@ func (f *Files) wait(ctx context.Context, o *outage, cause error) error {
 	return nil
 }
 
-// Upload adds what from gives to an upload and returns how many bytes are there
+// Upload appends what it reads from from to an upload and returns how many bytes the agent has
 // then.
 func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
 	select {
@@ -155,8 +153,8 @@ func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (
 	}
 }
 
-// sendPiece sends one piece of an upload over as many connections as necessary, and reports whether it took
-// more than one.
+// sendPiece sends one piece of an upload over as many connections as necessary, and reports whether
+// it took more than one.
 func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, there *int64) (again bool, err error) {
 	var gone outage
 	for {
@@ -185,8 +183,8 @@ func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, 
 	}
 }
 
-// Read reads a part of a file. A version should be named: a file that changes
-// while its agent is away is then told as file_use_changed. ctx bounds all of it.
+// Read reads a part of a file. With a version, it fails with file_use_changed if the file changes
+// while its agent is not reached. ctx bounds the whole download.
 func (f *Files) Read(ctx context.Context, req session.ReadRequest) (io.ReadCloser, error) {
 	r := &download{files: f, ctx: ctx, req: req}
 	if err := r.open(); err != nil {
@@ -198,7 +196,7 @@ func (f *Files) Read(ctx context.Context, req session.ReadRequest) (io.ReadClose
 // download is a file being read.
 type download struct {
 	files *Files
-	ctx   context.Context //nolint:containedctx // of the whole download, as its caller gave it
+	ctx   context.Context //nolint:containedctx // of the whole download
 	req   session.ReadRequest
 	from  io.ReadCloser
 	end   error
@@ -229,8 +227,7 @@ func (r *download) Read(p []byte) (int, error) {
 	return n, r.end
 }
 
-// OnDisk returns the file of this machine that is read, where it is one. It needs
-// no resuming.
+// OnDisk returns the file that is read if it is on this machine. It needs no resuming.
 func (r *download) OnDisk() (*os.File, bool) {
 	if content, ok := r.from.(interface{ OnDisk() (*os.File, bool) }); ok {
 		return content.OnDisk()
@@ -238,7 +235,7 @@ func (r *download) OnDisk() (*os.File, bool) {
 	return nil, false
 }
 
-// resume opens the rest of the file once its agent is reached again.
+// resume opens the rest of the file when its agent is reached again.
 func (r *download) resume(cause error) error {
 	r.from.Close()
 	var gone outage

@@ -9,14 +9,14 @@ import (
 	"slipway/backend/session"
 )
 
-// folders finds, makes and deletes the folders of the agents.
+// folders finds, creates and deletes the folders of the agents.
 type folders struct {
 	*state
 	operations *operations
 }
 
-// Folders returns the folders of one agent, or of all that answer where none is
-// named. It fails where none answers.
+// Folders returns the folders of one agent, or of all if none is named. It fails if no agent
+// answers.
 func (fs *folders) Folders(ctx context.Context, agent string) ([]session.Folder, error) {
 	members, err := fs.on(agent)
 	if err != nil {
@@ -31,7 +31,7 @@ func (fs *folders) Folders(ctx context.Context, agent string) ([]session.Folder,
 	return all, nil
 }
 
-// foldersOf asks several agents for their folders. It fails where none answers.
+// foldersOf asks several agents for their folders. It fails if none answers.
 func (fs *folders) foldersOf(ctx context.Context, members []*member) ([][]session.Folder, error) {
 	lists, errs := askAll(ctx, members, func(ctx context.Context, m *member) ([]session.Folder, error) {
 		return m.Agent.ListFolders(ctx, session.FolderFilter{})
@@ -43,10 +43,9 @@ func (fs *folders) foldersOf(ctx context.Context, members []*member) ([][]sessio
 	return lists, nil
 }
 
-// FindFolder returns a folder with the agent that keeps it. Ref is an id, or
-// the name of a folder that is not in the trash. Where an agent is named only
-// its folders are meant. It fails with folder_read_not-found, or with
-// folder_update_conflict where several folders have the name.
+// FindFolder returns a folder and its agent. Ref is an id, or the name of a folder that is not in
+// the trash, on the named agent if there is one. It fails with folder_read_not-found, or with
+// folder_update_conflict if several folders have the name.
 func (fs *folders) FindFolder(ctx context.Context, ref, agent string) (session.Agent, session.Folder, error) {
 	m, f, err := fs.findFolder(ctx, ref, agent)
 	if err != nil {
@@ -89,7 +88,7 @@ func (fs *folders) findFolder(ctx context.Context, ref, agent string) (*member, 
 			}
 		}
 	}
-	if len(own) == 1 { // what is others' on this machine is not what is meant
+	if len(own) == 1 { // other people's folders on this machine are not meant
 		found = own
 	}
 	switch len(found) {
@@ -103,7 +102,7 @@ func (fs *folders) findFolder(ctx context.Context, ref, agent string) (*member, 
 		fmt.Sprintf("There are %d folders named %s.", len(found), ref), "Use the id: slipway folder ls shows it.")
 }
 
-// folderHome asks the agent that is known to keep a folder.
+// folderHome asks the agent that is known to have a folder.
 func (fs *folders) folderHome(ctx context.Context, id session.FolderID,
 	members []*member) (*member, session.Folder, bool) {
 	fs.mu.Lock()
@@ -126,8 +125,7 @@ func (fs *folders) settleFolder(id session.FolderID, m *member) bool {
 	return true
 }
 
-// CreateFolder makes a folder on an agent's machine; on the local one where
-// none is named.
+// CreateFolder creates a folder on an agent's machine, or on this computer if none is named.
 func (fs *folders) CreateFolder(ctx context.Context, agent string, req session.FolderRequest) (session.Folder, error) {
 	m, err := fs.memberOrLocal(agent)
 	if err != nil {
@@ -145,8 +143,8 @@ func (fs *folders) CreateFolder(ctx context.Context, agent string, req session.F
 	return f, err
 }
 
-// ownFolders leaves out of lists, one for each agent, the folders that are of
-// another agent: of the one that is known to keep them, or of an earlier one.
+// ownFolders removes from lists, one for each agent, the folders that belong to another agent: the
+// known one, or an earlier one of members.
 func (fs *folders) ownFolders(members []*member, lists [][]session.Folder) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()

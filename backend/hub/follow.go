@@ -10,20 +10,19 @@ import (
 	"slipway/backend/session"
 )
 
-// The pause before an agent that went silent is asked again grows from
-// firstPause to longestPause.
+// The pause before a silent agent is asked again grows from firstPause to longestPause.
 const (
 	firstPause   = 100 * time.Millisecond
 	longestPause = 5 * time.Second
 )
 
-// follower takes in what the agents tell, for as long as the hub runs.
+// follower takes in the events of the agents while the hub runs.
 type follower struct {
 	*state
 	first []*member     // those of the Config
-	heard chan struct{} // closed when every one of them has told its state once
+	heard chan struct{} // closed when each of them has sent its state once
 
-	running func() context.Context // the life of Run; nil before and after it; mu guards it
+	running func() context.Context // the context of Run; nil before and after it; guarded by mu
 }
 
 func newFollower(s *state, members []Member) *follower {
@@ -35,7 +34,7 @@ func newFollower(s *state, members []Member) *follower {
 	return f
 }
 
-// start begins to follow every agent that there is.
+// start starts to follow every agent.
 func (f *follower) start(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -45,7 +44,7 @@ func (f *follower) start(ctx context.Context) {
 	}
 }
 
-// wait returns when no agent is followed any more, and none will be.
+// wait ends following and returns when no agent is followed.
 func (f *follower) wait() {
 	f.mu.Lock()
 	f.running = nil
@@ -56,8 +55,7 @@ func (f *follower) wait() {
 	}
 }
 
-// WaitHeard waits until every agent of the Config has told its state once, or
-// ctx ends.
+// WaitHeard waits until every agent of the Config has sent its state once, or ctx ends.
 func (f *follower) WaitHeard(ctx context.Context) {
 	select {
 	case <-f.heard:
@@ -65,7 +63,7 @@ func (f *follower) WaitHeard(ctx context.Context) {
 	}
 }
 
-// follow watches one agent until ctx ends, again and again.
+// follow watches one agent until ctx ends, and reconnects as necessary.
 func (f *follower) follow(ctx context.Context, m *member) {
 	var cursor session.Cursor
 	pause, wary, said := firstPause, firstDistrust, false
@@ -108,9 +106,8 @@ func (f *follower) follow(ctx context.Context, m *member) {
 	}
 }
 
-// leaveAlone waits before an agent whose data was refused is asked again, and
-// returns how long to wait the next time. A new connection does not shorten the
-// wait, since the agent itself decides when it connects.
+// leaveAlone waits before an agent whose data was refused is asked again, and returns the next
+// pause. A new connection does not shorten the wait, since the agent decides when it connects.
 func (f *follower) leaveAlone(ctx context.Context, m *member, pause time.Duration) time.Duration {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -123,16 +120,15 @@ func (f *follower) leaveAlone(ctx context.Context, m *member, pause time.Duratio
 	return firstDistrust
 }
 
-// linkUp reports whether there is any use in calling an agent: one on another
-// machine wakes its follower when it is reached.
+// linkUp reports whether calling an agent is useful. An agent on another machine wakes its follower
+// when it is reached.
 func (f *follower) linkUp(m *member) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return m.remote == nil || m.link.State == LinkConnected || m.link.State == LinkProbing
 }
 
-// greet finds out whether an agent that was lost is there again. What happened
-// meanwhile follows, but where nothing did there is no event to tell so.
+// greet checks whether a lost agent is back. If nothing has changed meanwhile, no event says so.
 func (f *follower) greet(ctx context.Context, m *member, cursor session.Cursor) error {
 	if m.remote == nil || cursor == (session.Cursor{}) {
 		return nil
@@ -155,7 +151,7 @@ func (f *follower) offline(m *member) {
 	}
 }
 
-// apply takes one event of an agent into what the hub knows, and tells it on.
+// apply takes in one event of an agent and publishes it.
 func (f *follower) apply(m *member, e session.Event) {
 	now := f.now()
 	f.mu.Lock()
@@ -197,7 +193,7 @@ func (f *follower) apply(m *member, e session.Event) {
 	}
 }
 
-// removed needs mu: an agent has purged the record of a session.
+// removed forgets a session that its agent has purged. The caller holds mu.
 func (f *follower) removed(m *member, id session.ID) {
 	if f.claims(m, id) {
 		f.drop(id)
@@ -205,7 +201,7 @@ func (f *follower) removed(m *member, id session.ID) {
 	}
 }
 
-// sampled needs mu: samples of an agent's own sessions are kept and told on.
+// sampled stores and publishes samples of an agent's own sessions. The caller holds mu.
 func (f *follower) sampled(m *member, usage []session.Usage) {
 	own := make([]session.Usage, 0, len(usage))
 	for _, u := range usage {
@@ -219,8 +215,8 @@ func (f *follower) sampled(m *member, usage []session.Usage) {
 	f.stream.sample(own)
 }
 
-// reset needs mu. What was known of the agent's sessions is replaced, and every
-// watcher is made to take a snapshot, which is smaller than the difference is subtle.
+// reset replaces what is known of the agent's sessions. Every watcher then takes a snapshot, which
+// is simpler than sending the difference. The caller holds mu.
 func (f *follower) reset(m *member, r session.Reset) {
 	for id, k := range f.sessions {
 		if k.member == m {
@@ -250,7 +246,7 @@ func (f *follower) reset(m *member, r session.Reset) {
 	}
 }
 
-// begin needs mu: it starts to follow an agent, if the hub runs.
+// begin starts to follow an agent if the hub runs. The caller holds mu.
 func (f *follower) begin(m *member) {
 	if f.running == nil || m.gone {
 		return
@@ -265,7 +261,7 @@ func (f *follower) begin(m *member) {
 	m.done.Go(func() { f.followLink(ctx, m) })
 }
 
-// followLink takes in how an agent is reached, until ctx ends.
+// followLink takes in the state of an agent's link until ctx ends.
 func (f *follower) followLink(ctx context.Context, m *member) {
 	for {
 		link, changed := m.remote.Link()
@@ -278,8 +274,8 @@ func (f *follower) followLink(ctx context.Context, m *member) {
 	}
 }
 
-// linked notes how an agent is reached and tells of it: at once when that is
-// something else than before, and with the next flush when only figures moved.
+// linked stores the state of an agent's link and publishes it: at once if the state changed, with
+// the next flush if only figures did.
 func (f *follower) linked(m *member, link Link) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

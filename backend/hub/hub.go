@@ -1,11 +1,10 @@
-// Package hub is the desktop's control plane without its wire: it knows the
-// agents, merges what they tell into one stream of events, chooses the agent
-// for a launch, and keeps what belongs to a person rather than to a machine:
-// recent launches, settings, presets and the catalogue of environments.
+// Package hub is the desktop's control plane without its wire. It knows the agents, merges their
+// events into one stream, chooses the agent for a launch, and stores what belongs to a person
+// rather than to a machine: recent launches, settings, presets and the catalogue of environments.
 //
-// The hub has authority over nothing. Everything it says of a session was told
-// by an agent, and whatever it holds in memory can be thrown away and asked for
-// again; only recents and the like are kept, through a [Shelf], and the settings, in their file.
+// The hub has authority over nothing. Agents report everything that it knows of sessions, and what
+// it has in memory can be requested again. Only recents and the like are stored, through a [Shelf],
+// and the settings, in their file.
 package hub
 
 import (
@@ -17,8 +16,8 @@ import (
 	"time"
 )
 
-// Shelf keeps a few small values for ever. Load leaves value untouched and
-// reports false when nothing was saved under key.
+// Shelf stores a few small values permanently. Load leaves value unchanged and returns false if
+// nothing is stored under key.
 type Shelf interface {
 	Load(key string, value any) (bool, error)
 	Save(key string, value any) error
@@ -33,25 +32,24 @@ type Version struct {
 	Arch    string `json:"arch"`
 }
 
-// Config is what a hub is made of. Members are always there; Connector reaches
-// those that a person adds, and is nil where there can be none. Log and Now may
-// be nil.
+// Config configures a hub. Members are always there; Connector reaches the agents that a person
+// adds, and is nil if there can be none. Log and Now may be nil.
 type Config struct {
 	Members   []Member
 	Connector Connector
 	Shelf     Shelf
 	Settings  SettingsFile
-	// Catalogue is what is offered before anything is installed; nil: nothing.
+	// Catalogue is what is offered before anything is installed; nil: nothing
 	Catalogue Catalogue
-	Notifier  Notifier    // nil: there is no desktop
-	Autostart Autostarter // nil: nothing starts Slipway at login
-	Owner     string      // name of the person, written into every launch
+	Notifier  Notifier    // nil: no desktop
+	Autostart Autostarter // nil: Slipway is not started at login
+	Owner     string      // the person, written into every launch
 	Version   Version
 	Log       *slog.Logger
 	Now       func() time.Time
 }
 
-// read returns what the shelf keeps, nothing where that cannot be read.
+// read returns what the shelf has under key, or the zero value if that cannot be read.
 func read[T any](s *shared, key, trouble string) T {
 	var value, none T
 	if _, err := s.shelf.Load(key, &value); err != nil {
@@ -61,8 +59,7 @@ func read[T any](s *shared, key, trouble string) T {
 	return value
 }
 
-// Hub is made of its rooms. What they do for others is done by Hub, too. It is
-// safe for concurrent use.
+// Hub consists of the parts that it embeds. It is safe for concurrent use.
 type Hub struct {
 	*operations
 	*person
@@ -82,8 +79,7 @@ type Hub struct {
 	*transfers
 }
 
-// Open reads what the shelf keeps. A value that cannot be read is reported and
-// its default taken: a broken history must not keep anybody from working.
+// Open loads what the shelf has. It logs a value that cannot be read and uses the default instead.
 func Open(config Config) (*Hub, error) {
 	common := newShared(config)
 	state, operations := newState(common), newOperations(common)
@@ -111,8 +107,8 @@ func Open(config Config) (*Hub, error) {
 	return h, nil
 }
 
-// Run follows every agent until ctx ends. It returns when all of its
-// goroutines have, and every operation.
+// Run follows every agent until ctx ends. It returns when all of its goroutines and operations
+// have.
 func (h *Hub) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	h.follower.start(ctx)
@@ -127,15 +123,14 @@ func (h *Hub) Run(ctx context.Context) {
 	h.watching.close()
 }
 
-// Version says what is running.
+// Version returns the running version.
 func (h *Hub) Version() Version { return h.state.version }
 
-// Owner is the name written into every launch.
+// Owner returns the name that is written into every launch.
 func (h *Hub) Owner() string { return h.state.owner }
 
-// shared is what every room of the hub has in common. One lock guards what all of
-// them know, together with the stream: a snapshot is exactly what the events up to
-// its number have told.
+// shared is what all parts of the hub have in common. One lock guards their state together with the
+// stream: a snapshot equals the events up to its number.
 type shared struct {
 	shelf   Shelf
 	owner   string
@@ -144,10 +139,10 @@ type shared struct {
 	now     func() time.Time
 	began   time.Time
 
-	// saving orders writes to the shelf; it is taken before mu, never after.
+	// saving orders writes to the shelf. It is locked before mu, never after.
 	saving sync.Mutex
-	// mu guards the stream and what the rooms say it guards. No agent, shelf or
-	// channel is touched with it held.
+	// mu guards the stream and the fields that say so. No agent, shelf or channel is used with it
+	// held.
 	mu     sync.Mutex
 	stream stream
 }

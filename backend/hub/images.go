@@ -13,8 +13,7 @@ import (
 	"slipway/gpu"
 )
 
-// subjectAt names what an operation is about, with the agent where that is not
-// this computer's.
+// subjectAt names the subject of an operation, with the agent if it is not this computer's.
 func subjectAt(subject string, m *member) string {
 	if m.Local {
 		return subject
@@ -22,22 +21,22 @@ func subjectAt(subject string, m *member) string {
 	return subject + " @ " + m.Name()
 }
 
-// images lists, fetches, makes, removes and sends the images of the agents.
+// images lists, pulls, commits, removes and sends the images of the agents.
 type images struct {
 	*state
 	operations *operations
 	finder     *finder
-	catalogue  Catalogue // nil: nothing is offered but what is installed
+	catalogue  Catalogue // nil: only what is installed is offered
 }
 
-// Image is an image with the name of the agent that has it.
+// Image is an image and the agent that has it.
 type Image struct {
 	session.Image
 	Agent string `json:"agent"`
 }
 
-// Images lists the images of one agent, or of every agent if none is named. It leaves out agents that are not
-// reached, and fails if no agent answers.
+// Images lists the images of one agent, or of all if none is named. It leaves out agents that are
+// not reached, and fails if no agent answers.
 func (im *images) Images(ctx context.Context, agent string) ([]Image, error) {
 	members, err := im.on(agent)
 	if err != nil {
@@ -58,8 +57,8 @@ func (im *images) Images(ctx context.Context, agent string) ([]Image, error) {
 	return all, nil
 }
 
-// PullImage begins to fetch an image of a registry to an agent's machine.
-// Fails with image_update_invalid, agent_find_not-found.
+// PullImage starts to pull an image to an agent's machine. It fails with image_update_invalid or
+// agent_find_not-found.
 func (im *images) PullImage(agent, ref string) (Operation, error) {
 	if !session.ValidImage(ref) || strings.HasPrefix(ref, "sha256:") {
 		return Operation{}, session.NewError(session.CodeImageInvalid,
@@ -80,8 +79,8 @@ func (im *images) PullImage(agent, ref string) (Operation, error) {
 	})
 }
 
-// CommitSession begins to make an image of a running session. What is wrong with
-// the wish is told at once, as session.Images says.
+// CommitSession starts to create an image from a running session. It fails at once if the request
+// is invalid, as described in [session.Images].
 func (im *images) CommitSession(ctx context.Context, ref, name string) (Operation, error) {
 	m, id, err := im.finder.find(ctx, ref)
 	if err != nil {
@@ -97,14 +96,14 @@ func (im *images) CommitSession(ctx context.Context, ref, name string) (Operatio
 		f := &following{retries{work: work, step: "commit"}, m}
 		return f.run(ctx, func(context.Context) (session.ImageWork, error) { return begun, nil })
 	})
-	if err != nil { // without an operation its progress would not be visible
+	if err != nil { // without an operation nobody would see its progress
 		err = errors.Join(err, cancelWork(ctx, m, begun))
 	}
 	return operation, err
 }
 
-// following shows the progress of an agent's work on an image. The agent works on
-// while it is not reached.
+// following shows the progress of an agent's work on an image. The agent continues while it is not
+// reached.
 type following struct {
 	retries
 	member *member
@@ -140,7 +139,7 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 			return f.work.fail(f.step, err)
 		default:
 			if next.Revision <= now.Revision && next.State == session.WorkRunning && time.Since(asked) < time.Second {
-				_ = pace.Wall().Pause(ctx, firstResend) // it answers without news, and at once
+				_ = pace.Wall().Pause(ctx, firstResend) // the agent answers at once without news
 			}
 			now = next
 			f.reached()
@@ -148,7 +147,7 @@ func (f *following) run(ctx context.Context, begin func(context.Context) (sessio
 	}
 }
 
-// cancelWork cancels work on an image at its agent. It returns why ctx has ended, too.
+// cancelWork cancels work on an image at its agent.
 func cancelWork(ctx context.Context, m *member, work session.ImageWork) error {
 	ending, cancel := afterwards(ctx)
 	defer cancel()
@@ -156,7 +155,7 @@ func cancelWork(ctx context.Context, m *member, work session.ImageWork) error {
 	return errors.Join(ctx.Err(), err)
 }
 
-// goesOn says that an agent that is not reached works on.
+// goesOn is the text that says that an agent continues while it is not reached.
 func goesOn(err error) string {
 	return session.AsError(err, session.CodeOperationFailed).Message + " It continues there by itself."
 }
@@ -185,8 +184,8 @@ func (f *following) detail(now session.ImageWork) string {
 	return ""
 }
 
-// RemoveImages begins to remove images of an agent's machine, each under all
-// its names. Those that cannot go stay, and the operation says why.
+// RemoveImages starts to remove images from an agent's machine, each with all its names. Images
+// that cannot be removed stay, and the operation says why.
 func (im *images) RemoveImages(agent string, refs []string) (Operation, error) {
 	refs = slices.Compact(slices.Clone(refs))
 	if len(refs) == 0 || len(refs) > stepsMost ||
@@ -232,7 +231,7 @@ func removeImages(ctx context.Context, work *Work, agent session.Agent, refs []s
 	return failure
 }
 
-// roomOf is what the images of an agent take, 0 where that is not known.
+// roomOf returns the disk use of an agent's images, or 0 if it is unknown.
 func roomOf(ctx context.Context, agent session.Agent) gpu.Bytes {
 	disk, err := agent.ImageDisk(ctx)
 	if err != nil {
@@ -241,7 +240,7 @@ func roomOf(ctx context.Context, agent session.Agent) gpu.Bytes {
 	return disk.Total
 }
 
-// ImageDisk says what the images of an agent's machine take.
+// ImageDisk returns the disk use of the images on an agent's machine, and the agent's name.
 func (im *images) ImageDisk(ctx context.Context, agent string) (session.ImageDisk, string, error) {
 	m, err := im.memberOrLocal(agent)
 	if err != nil {

@@ -23,13 +23,13 @@ type ImageSending struct {
 	Replace bool `json:"replace,omitempty"`
 }
 
-// corruptMost is how often a transfer may begin again because what arrived was damaged.
+// corruptMost is how often a transfer may start again because what arrived was damaged.
 const corruptMost = 3
 
-// SendImage begins to bring an image from one agent to another, without a
-// registry: only what is missing there travels. While an agent is not reached
-// the operation waits. Cancelled it drops what has arrived, failed it keeps it
-// for another try. Fails with image_update_invalid, agent_find_not-found.
+// SendImage starts to send an image from one agent to another without a registry. Only missing
+// layers are sent. The operation waits while an agent is not reached. When cancelled, it drops what
+// has arrived; when failed, it keeps that for another attempt. It fails with image_update_invalid
+// or agent_find_not-found.
 func (im *images) SendImage(req ImageSending) (Operation, error) {
 	if !session.ValidImage(req.Image) {
 		return Operation{}, session.NewError(session.CodeImageInvalid,
@@ -60,13 +60,13 @@ func (im *images) SendImage(req ImageSending) (Operation, error) {
 	})
 }
 
-// sending is an image on its way between two agents.
+// sending is the transfer of an image between two agents.
 type sending struct {
 	retries
 	image    string
 	replace  bool
 	from, to *member
-	corrupt  int // how often what arrived was damaged
+	corrupt  int // how often damaged data arrived
 }
 
 func (s *sending) run(ctx context.Context) error {
@@ -101,10 +101,9 @@ func (s *sending) run(ctx context.Context) error {
 	return err
 }
 
-// asked returns the names that an image keeps on its way: the one that it was
-// asked for by, and none of those that its agent adds, which would take names
-// away from images of the machine that receives it. One that was asked for by its
-// content must be that.
+// asked returns the name that an image keeps: the one that was requested, and none that its agent
+// adds, since those could take names from images of the receiving machine. An image that was
+// requested by its id must have it.
 func asked(image string, parts session.ImageParts) ([]string, error) {
 	if session.ValidImageID(image) {
 		if !strings.HasPrefix(parts.ID, image) {
@@ -115,7 +114,7 @@ func asked(image string, parts session.ImageParts) ([]string, error) {
 		return nil, nil
 	}
 	if digest := session.ImageDigest(image); digest != "" && digest != parts.ID {
-		return nil, nil // its name may stand for other content there
+		return nil, nil // the name may mean other content there
 	}
 	for _, ref := range parts.Refs {
 		if session.ValidImage(ref) && session.ImageDigest(ref) == "" && session.SameImage(ref, image) {
@@ -145,21 +144,21 @@ func (s *sending) carry(ctx context.Context, parts session.ImageParts) error {
 	return nil
 }
 
-// The pause before the next try grows from the first to the longest.
+// The pause before the next attempt grows from firstResend to longestResend.
 const (
 	firstResend   = 200 * time.Millisecond
 	longestResend = 5 * time.Second
 )
 
-// retries are the tries of one step of an operation while an agent is not reached.
+// retries repeats one step of an operation while an agent is not reached.
 type retries struct {
 	work    *Work
 	step    string
 	pause   time.Duration
-	waiting bool // told that an agent is not reached
+	waiting bool // the user was told that an agent is not reached
 }
 
-// again waits before the next try; detail is told where the wait is long.
+// again waits before the next attempt. It shows detail if the wait is long.
 func (r *retries) again(ctx context.Context, detail string) error {
 	r.pause = min(max(2*r.pause, firstResend), longestResend)
 	if r.pause > time.Second {
@@ -169,7 +168,7 @@ func (r *retries) again(ctx context.Context, detail string) error {
 	return pace.Wall().Pause(ctx, r.pause)
 }
 
-// reached removes the notice that an agent is not reached.
+// reached withdraws the notice that an agent is not reached.
 func (r *retries) reached() {
 	r.pause = 0
 	if r.waiting {
@@ -178,7 +177,7 @@ func (r *retries) reached() {
 	}
 }
 
-// again waits before a transfer that failed is tried again, or returns why it is not.
+// again waits before a failed transfer is repeated, or returns why it is not.
 func (s *sending) again(ctx context.Context, err error) error {
 	code := session.CodeOf(err)
 	switch {
@@ -193,15 +192,15 @@ func (s *sending) again(ctx context.Context, err error) error {
 	return s.retries.again(ctx, session.AsError(err, session.CodeOperationFailed).Message+" It continues by itself.")
 }
 
-// install gives the image to the engine over there. A cut may hide that it was
-// done; asking again is harmless.
+// install installs the image in the target's engine. A cut may hide that it was done; repeating it
+// is harmless.
 func (s *sending) install(ctx context.Context, id string) error {
 	return s.work.Do("install", "", func() (string, error) {
 		for {
 			image, err := s.to.Agent.InstallImage(ctx, id)
 			if err == nil {
 				name := image.ID
-				if len(image.Refs) > 0 { // a user gets it under a name of their own
+				if len(image.Refs) > 0 { // a user who is not an admin gets a name of their own
 					name = image.Refs[0]
 				}
 				s.work.Makes(name)

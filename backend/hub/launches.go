@@ -11,7 +11,7 @@ import (
 	"slipway/backend/session"
 )
 
-// MostLaunches is how many sessions can be launched at once.
+// MostLaunches is how many sessions one request can launch.
 const MostLaunches = 10
 
 // Launched is the outcome of one of several launches: a session or an error.
@@ -20,7 +20,7 @@ type Launched struct {
 	Err     error
 }
 
-// launches launches sessions, notes them among the recents, and makes recipes of both.
+// launches launches sessions, adds them to the recents, and returns recipes of both.
 type launches struct {
 	*state
 	placement *placement
@@ -29,17 +29,16 @@ type launches struct {
 	images    *images
 }
 
-// LaunchRequest asks for one session. Key makes it safe to send twice.
+// LaunchRequest launches one session. With a key it can be sent again safely.
 type LaunchRequest struct {
 	Key  string       `json:"key,omitempty"`
 	Spec session.Spec `json:"spec"`
-	// Owner is the person for whom an admin launches it; empty: the hub's owner.
+	// Owner is the person for whom an admin launches it; empty: the hub's owner
 	Owner string `json:"owner,omitempty"`
 }
 
-// Launch chooses an agent and launches there, then remembers the spec among
-// the recents. A request sent again with its key goes to the agent it went to
-// before, which returns the session of the first.
+// Launch chooses an agent, launches there, and adds the spec to the recents. A repeated request
+// with the same key goes to the same agent, which returns the session of the first.
 func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
 	s, err := l.launch(ctx, req)
 	if err != nil {
@@ -58,7 +57,7 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 	if err != nil {
 		return session.Session{}, err
 	}
-	// of another machine its gate says so
+	// an agent on another machine decides ByAdmin itself
 	s, err := m.Agent.Launch(ctx, session.LaunchRequest{Key: req.Key, Owner: owner, Spec: req.Spec, ByAdmin: true})
 	if err != nil {
 		return session.Session{}, err
@@ -72,8 +71,8 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 	return s, nil
 }
 
-// learn notes a session that was just launched at an agent on another machine:
-// the way there may break before its event comes.
+// learn stores a session that was just launched on another machine, since the connection may be
+// lost before its event arrives.
 func (l *launches) learn(m *member, s session.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,10 +82,9 @@ func (l *launches) learn(m *member, s session.Session) {
 	}
 }
 
-// LaunchMany launches count sessions of one spec in the order of their numbers,
-// which are added to its name. A spec that is wrong launches none and is an
-// error; after that each has an outcome of its own. Sent again with its key it
-// returns the sessions of the first time and launches what failed then.
+// LaunchMany launches count sessions of one spec in the order of their numbers, which are added to
+// its name. An invalid spec launches none; otherwise each launch has its own outcome. A repeated
+// request with the same key returns the sessions of the first and launches those that failed.
 func (l *launches) LaunchMany(ctx context.Context, req LaunchRequest, count int) ([]Launched, error) {
 	if count < 1 || count > MostLaunches {
 		return nil, session.Invalid([]session.FieldError{{Field: "count", Kind: session.KindRange,
@@ -111,7 +109,7 @@ func (l *launches) LaunchMany(ctx context.Context, req LaunchRequest, count int)
 	return outcomes, nil
 }
 
-// numbered adds the number of one of several to a text that is not empty.
+// numbered appends the number of one of several to a text that is not empty.
 func numbered(text, separator string, i, count int) string {
 	if text == "" || count == 1 {
 		return text
@@ -119,8 +117,8 @@ func numbered(text, separator string, i, count int) string {
 	return text + separator + strconv.Itoa(i+1)
 }
 
-// checkMany judges what all launches have in common. Whether a name is taken is
-// the business of each: it is, by itself, when a request is sent again.
+// checkMany checks what all launches have in common. Each launch checks whether its name is taken,
+// since on a repeated request it is, by itself.
 func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spec, count int) error {
 	var wrong []session.FieldError
 	if name := numbered(spec.Name, "-", count-1, count); name != "" {
@@ -140,9 +138,8 @@ func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spe
 	return session.Invalid(wrong)
 }
 
-// addRecent puts what was launched on top of the history, with the session that
-// came of it first. The same launched again moves up. A history that cannot be
-// saved is logged: the launch has happened.
+// addRecent puts a launch on top of the history with its first session. A repeated launch moves up.
+// A failure to save it is only logged.
 func (l *launches) addRecent(ctx context.Context, req LaunchRequest, count int, first session.Session) {
 	entry := Recent{ID: newID(), Name: cmp.Or(req.Spec.Name, first.Name),
 		Spec: l.again(ctx, req.Spec), Owner: req.Owner, LaunchedAt: l.now(), Session: first.ID, Count: count}
@@ -152,9 +149,9 @@ func (l *launches) addRecent(ctx context.Context, req LaunchRequest, count int, 
 	}
 }
 
-// again is a spec as it is kept to be asked for again: without secrets, and with
-// the sessions that it waits for by their names, since an id is that of one run
-// and means nothing on another machine. One that is not known stays as it is.
+// again returns a spec as it is stored for another launch: without secrets, and with the names of
+// the sessions that it waits for, since an id is of one run and means nothing on another machine.
+// Unknown ids stay.
 func (l *launches) again(ctx context.Context, spec session.Spec) session.Spec {
 	spec = spec.Redacted("")
 	spec.After = slices.Clone(spec.After)
@@ -169,16 +166,16 @@ func (l *launches) again(ctx context.Context, spec session.Spec) session.Spec {
 	return spec
 }
 
-// Recipe is what a session or a launch was asked for, fit to be asked for again.
+// Recipe is the spec of a session or launch, prepared to be launched again.
 type Recipe struct {
 	Name   string
 	Spec   session.Spec // without the values of secret-looking variables; its image pinned by digest where one is known
 	Pinned bool
-	Passed *time.Time // a start time that has passed and is therefore left out
+	Passed *time.Time // start time that is left out because it has passed
 }
 
-// SessionRecipe returns the recipe of a session, by id or by the name of a live
-// one. It fails as [Hub.Get] does.
+// SessionRecipe returns the recipe of a session, by id or by the name of a live one. It fails like
+// [Hub.Get].
 func (l *launches) SessionRecipe(ctx context.Context, ref string) (Recipe, error) {
 	s, _, err := l.finder.Get(ctx, ref)
 	if err != nil {
@@ -187,7 +184,7 @@ func (l *launches) SessionRecipe(ctx context.Context, ref string) (Recipe, error
 	return l.recipe(ctx, s.Name, s.Spec, s.Pinned, s.Agent), nil
 }
 
-// RecentRecipe returns the recipe of an entry of the launch history;
+// RecentRecipe returns the recipe of an entry of the launch history. It fails with
 // recipe_read_not-found.
 func (l *launches) RecentRecipe(ctx context.Context, id string) (Recipe, error) {
 	recents := l.person.Recents()
@@ -203,9 +200,8 @@ func (l *launches) RecentRecipe(ctx context.Context, id string) (Recipe, error) 
 	return l.recipe(ctx, r.Name, r.Spec, pinned, agent), nil
 }
 
-// recipe leaves a start time out that has passed, and says so: nothing else
-// would ever be launched of it. Pinned is the image as it was used, empty where it
-// never was.
+// recipe returns a recipe without a start time that has passed, which could never be launched.
+// Pinned is the image as it was used; empty if it never was.
 func (l *launches) recipe(ctx context.Context, name string, spec session.Spec, pinned, agent string) Recipe {
 	spec = l.again(ctx, spec)
 	var passed *time.Time
@@ -220,8 +216,8 @@ func (l *launches) recipe(ctx context.Context, name string, spec session.Spec, p
 		Passed: passed}
 }
 
-// pinImage names an image by the digest that it has now on an agent, or on any that
-// has it where none is named; as it is where nobody has it.
+// pinImage returns the image by its current digest on an agent, or on any if none is named. It
+// returns ref if no agent has the image.
 func (l *launches) pinImage(ctx context.Context, ref, agent string) string {
 	images, err := l.images.Images(ctx, agent)
 	if err != nil {

@@ -495,7 +495,7 @@ export interface Accelerator {
   memory?: Bytes;
 }
 
-/** Account is what was used by whom in one bucket of time. Its counters are independent and none is derived from another. Sessions, other processes, idle devices and what could not be attributed add up to what the devices counted. A field that rows were summed over is empty. */
+/** Account is what one owner used in one bucket of time. Its counters are independent: none is derived from another. Sessions, other processes, idle devices and unattributed use add up to what the devices counted. A field that rows were added up over is empty. */
 export interface Account {
   /** Of the bucket. */
   start: Time;
@@ -587,13 +587,13 @@ export interface AgentRequest {
   name?: string;
   /** Empty: default. */
   group?: string;
-  /** Folder for Slipway's files there, absolute, by ssh alone; empty: the usual one of the account. */
+  /** Absolute path of Slipway's folder there, only by ssh; empty: the account's default. */
   dir?: string;
   /** Only look and tell; change nothing there and remember nothing here. */
   probe?: boolean;
 }
 
-/** AgentUpdate changes how an agent is known here; a nil field is left as it is. */
+/** AgentUpdate changes how an agent is known here. A nil field is left unchanged. */
 export interface AgentUpdate {
   name?: string;
   group?: string;
@@ -938,7 +938,7 @@ export interface Environment {
   versions: EnvironmentVersion[];
   /** None, optional or required; empty: none. */
   accelerator?: string;
-  /** Least that it needs; 0: not said. */
+  /** Minimum; 0: unknown. */
   minCpu?: number;
   minMemory?: Bytes;
 }
@@ -951,13 +951,13 @@ export interface EnvironmentFile {
   problem?: Problem;
 }
 
-/** EnvironmentVersion is one image of a family. Size is what it takes on disk when it is installed, else an estimate of the download; 0 if unknown. */
+/** EnvironmentVersion is one image of a family. Size is its size on disk if it is installed, else an estimate of the download; 0 if unknown. */
 export interface EnvironmentVersion {
   title: string;
   image: string;
   installed: boolean;
   size: Bytes;
-  /** Custom is set where the image was made of a session, and Agents names those that have it. */
+  /** Custom is set if the image was made from a session. Agents have the image. */
   custom?: ImageOrigin;
   agents: string[];
 }
@@ -1216,7 +1216,7 @@ export interface IdleSimulation {
   checks: IdleCheck[];
 }
 
-/** Image is an image with the name of the agent that has it. */
+/** Image is an image and the agent that has it. */
 export interface Image {
   id: string;
   refs: string[];
@@ -1335,7 +1335,7 @@ export interface Kernel {
   grants: Grants;
 }
 
-/** Rotation is the change of a key. The old key has signed the new one, so whoever knew the old one accepts it. Told and Later hold ids in what a Connector returns, and names in what the hub does. */
+/** Rotation is the change of a key. The old key has signed the new one, so whoever knew the old one accepts it. */
 export interface KeyRotation {
   /** Fingerprint of the old key. */
   before: string;
@@ -1357,7 +1357,7 @@ export interface LaunchManyRequest {
   count?: number;
 }
 
-/** LaunchRequest asks for one session. Key makes it safe to send twice. */
+/** LaunchRequest launches one session. With a key it can be sent again safely. */
 export interface LaunchRequest {
   key?: string;
   spec: Spec;
