@@ -35,7 +35,7 @@ type Account struct {
 type Report struct {
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`
-	By      By        `json:"by"`     // session, day, label, owner, device, or empty: each session and device separately
+	By      By        `json:"by"`     // session, day, label, owner, device, or empty: each one separately
 	Bucket  string    `json:"bucket"` // hour or day, or empty: the whole span
 	Rows    []Account `json:"rows"`
 	Totals  []Account `json:"totals"`  // one for each kind

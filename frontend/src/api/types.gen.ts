@@ -2255,7 +2255,7 @@ export interface Usage {
 export interface UsageReport {
   from: Time;
   to: Time;
-  /** Session, day, label, owner, device, or empty: each session and device separately. */
+  /** Session, day, label, owner, device, or empty: each one separately. */
   by: UsageBy;
   /** Hour or day, or empty: the whole span. */
   bucket: UsageBucket;
