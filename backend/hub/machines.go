@@ -28,8 +28,8 @@ type DeviceResource struct {
 	MemFree  gpu.Bytes `json:"memFree"`
 }
 
-// Resources sums up one agent's machine: what it has, what is allocated, what is in use, and how much of it is the
-// user's own.
+// Resources sums up one agent's machine: what it has, what is allocated, what is in use, and how
+// much of it is the user's own.
 type Resources struct {
 	Agent    string           `json:"agent"`
 	Group    string           `json:"group"` // its resource group
@@ -61,7 +61,7 @@ func (ms *machines) Resources() []Resources {
 	return all
 }
 
-// resourcesOf needs mu.
+// resourcesOf is called with mu held.
 func (ms *machines) resourcesOf(m *member) Resources {
 	machine := m.machine
 	r := Resources{Agent: m.Name(), Group: m.entry.Group, Online: m.online,
@@ -100,8 +100,8 @@ func (ms *machines) resourcesOf(m *member) Resources {
 	return r
 }
 
-// mine needs mu: whether a session is one of the hub's owner, under the name
-// that the agent keeps them by.
+// mine reports whether a session belongs to the hub's owner, under the name that they have at the
+// agent. The caller holds mu.
 func (ms *machines) mine(m *member, s session.Session) bool {
 	return s.Owner == ms.owner || m.machine.Owner != "" && s.Owner == m.machine.Owner || m.entry.Owner != "" &&
 		s.Owner == m.entry.Owner
@@ -115,10 +115,10 @@ func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {
 		heldMemory += holder.Promised
 	}
 	promised, total, memory := gpu.WholeDevice-d.Free, gpu.WholeDevice, d.Device.Usable()
-	if d.Unread || d.Over != "" { // nothing of it is free, though not all of it is allocated
+	if d.Unread || d.Over != "" { // nothing is free, though not everything is allocated
 		promised = min(held, total)
 	}
-	if d.Device.Lost != nil { // there is only what sessions hold of it
+	if d.Device.Lost != nil { // only what sessions hold of it counts
 		promised, total, memory = held, held, heldMemory
 	}
 	r.Devices = append(r.Devices, DeviceResource{
@@ -139,17 +139,17 @@ func (r *Resources) addDevice(d session.DeviceState, mine gpu.Share) {
 	}
 }
 
-// machines tells of the agents' machines and of what is used there.
+// machines describes the agents' machines and their use.
 type machines struct{ *state }
 
-// Machines returns every agent's machine as last heard of.
+// Machines returns every agent's machine as it was last heard of.
 func (ms *machines) Machines() []Machine {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	return ms.machines()
 }
 
-// Doctor probes the machine of an agent; of the local one where none is named.
+// Doctor checks the machine of an agent, or this computer if none is named.
 func (ms *machines) Doctor(ctx context.Context, agent string) ([]session.Check, error) {
 	m, err := ms.memberOrLocal(agent)
 	if err != nil {
@@ -167,9 +167,8 @@ func (ms *machines) ListDirectories(ctx context.Context, agent, path string) (se
 	return m.Agent.ListDirectories(ctx, path)
 }
 
-// Boards asks an agent for its devices, or every one where none is named. One that is not reached is answered
-// for with its last board, if it told one; the call fails only when nothing at
-// all is known.
+// Boards asks one agent, or all if none is named, for their devices. For an agent that is not
+// reached it returns the last board, if there is one. It fails only if nothing at all is known.
 func (ms *machines) Boards(ctx context.Context, agent string) ([]Board, error) {
 	members, err := ms.on(agent)
 	if err != nil {
@@ -211,7 +210,7 @@ func (ms *machines) DeviceHistory(ctx context.Context, agent string, device gpu.
 	return m.Agent.DeviceHistory(ctx, device, since)
 }
 
-// boardOf needs mu: the board of an agent, an empty one where it told none.
+// boardOf returns the board of an agent, or an empty one if it has sent none. The caller holds mu.
 func (ms *machines) boardOf(agent string) session.DeviceBoard {
 	for _, m := range ms.members {
 		if m.Name() == agent && m.board != nil {
@@ -221,8 +220,8 @@ func (ms *machines) boardOf(agent string) session.DeviceBoard {
 	return session.DeviceBoard{}
 }
 
-// DeviceName is what people call a device of an agent, for example "GPU 0"; its
-// UUID where the agent told of no such device.
+// DeviceName returns the name of an agent's device, for example "GPU 0", or its UUID if the device
+// is unknown.
 func (ms *machines) DeviceName(agent string, device gpu.UUID) string {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -234,13 +233,12 @@ func (ms *machines) DeviceName(agent string, device gpu.UUID) string {
 	return string(device)
 }
 
-// Quantum is the smallest share of a device that an agent gives, 0 where it is
-// not known.
+// Quantum returns the smallest share of a device that an agent allocates, or 0 if it is unknown.
 func (ms *machines) Quantum(agent string) gpu.Share {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	return ms.boardOf(agent).Quantum
 }
 
-// NameOf is what people call a device: "GPU 0".
+// NameOf returns the name of a device, such as "GPU 0".
 func NameOf(d gpu.Device) string { return fmt.Sprintf("GPU %d", d.Index) }

@@ -11,24 +11,22 @@ import (
 	"slipway/backend/session"
 )
 
-// Member is one agent that the hub is given. Local is set for the agent of the
-// hub's own machine.
+// Member is an agent that the hub starts with. Local is set for the agent of this computer.
 type Member struct {
 	Name  string
 	Local bool
 	Agent session.Agent
 }
 
-// member is an agent with what was last heard of it. mu guards it
-// from signals on.
+// member is an agent and what was last heard of it. mu guards the fields from signals on.
 type member struct {
 	Local  bool
 	Agent  session.Agent
-	remote Remote // nil: it is in this process
+	remote Remote // nil: in this process
 	called atomic.Pointer[string]
 
-	stop context.CancelFunc // ends its following; nil while the hub does not run
-	done sync.WaitGroup     // of its following
+	stop context.CancelFunc // stops following it; nil while the hub does not run
+	done sync.WaitGroup     // of the goroutines that follow it
 
 	signals
 	entry Entry
@@ -36,7 +34,7 @@ type member struct {
 	heard
 	gone bool // it was removed
 
-	distrust *Untrusted // nil: it sent nothing that it may not send
+	distrust *Untrusted // nil: all its data was valid
 	kept     int        // of its sessions among state.sessions
 	live     int        // of these, that have not ended
 	bulk     int        // of their largest texts, in bytes
@@ -45,18 +43,18 @@ type member struct {
 // heard is what was last heard of an agent.
 type heard struct {
 	machine   session.Machine
-	board     *session.DeviceBoard // nil: it told none yet
+	board     *session.DeviceBoard // nil: none was received
 	online    bool
-	told      bool // its whole state was received at least once by this hub
+	told      bool // its whole state was received at least once
 	lastHeard time.Time
-	dirty     bool // what is known has changed since it was kept
+	dirty     bool // changed since it was stored
 }
 
-// signals wake whoever waits for an agent.
+// signals wake those who wait for an agent.
 type signals struct {
-	up      chan struct{} // holds one token when it is reached again, so that nobody waits longer
-	again   chan struct{} // holds one token when a person tries it again
-	changed chan struct{} // closed and replaced when it is reached otherwise than before, or removed
+	up      chan struct{} // holds a token when it is reached again
+	again   chan struct{} // holds a token when a person tries it again
+	changed chan struct{} // closed and replaced when it is reached, lost or removed
 }
 
 func newMember(name string, local bool, agent session.Agent) *member {
@@ -68,17 +66,17 @@ func newMember(name string, local bool, agent session.Agent) *member {
 	return m
 }
 
-// Name is what the agent is called here. It may change at any time.
+// Name returns the name of the agent here, which may change at any time.
 func (m *member) Name() string { return *m.called.Load() }
 
-// list returns the members as they are now.
+// list returns the current members.
 func (st *state) list() []*member {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return append([]*member(nil), st.members...)
 }
 
-// Local returns the name of the agent on this machine, or "" if there is none.
+// Local returns the name of the agent on this computer, or "" if there is none.
 func (st *state) Local() string {
 	for _, m := range st.list() {
 		if m.Local {
@@ -88,7 +86,7 @@ func (st *state) Local() string {
 	return ""
 }
 
-// member returns the agent of a name; agent_find_not-found.
+// member returns the agent with that name. It fails with agent_find_not-found.
 func (st *state) member(name string) (*member, error) {
 	for _, m := range st.list() {
 		if m.Name() == name {
@@ -98,13 +96,12 @@ func (st *state) member(name string) (*member, error) {
 	return nil, noSuchAgent(name)
 }
 
-// memberOrLocal is member, where no name is this computer's agent.
+// memberOrLocal is member, but an empty name means this computer's agent.
 func (st *state) memberOrLocal(name string) (*member, error) {
 	return st.member(cmp.Or(name, st.Local()))
 }
 
-// on returns the agent of that name alone, or all where name is empty;
-// agent_find_not-found.
+// on returns the agent with that name, or all if name is empty. It fails with agent_find_not-found.
 func (st *state) on(name string) ([]*member, error) {
 	if name == "" {
 		return st.list(), nil
@@ -113,7 +110,7 @@ func (st *state) on(name string) ([]*member, error) {
 	return []*member{m}, err
 }
 
-// remoteOf returns an agent of another machine; agent_find_not-found or
+// remoteOf returns an agent on another machine. It fails with agent_find_not-found, or with
 // agent_call_conflict for the local one.
 func (st *state) remoteOf(name string) (*member, Entry, error) {
 	m, err := st.member(name)
@@ -135,8 +132,8 @@ func (st *state) entryOf(m *member) Entry {
 	return m.entry
 }
 
-// awaitMember waits until the agent that find returns, which needs mu, is
-// reached, or is not.
+// awaitMember waits until the agent that find returns is reached, or is not. It calls find with mu
+// held.
 func (st *state) awaitMember(ctx context.Context, want bool, find func() *member) (bool, error) {
 	for {
 		st.mu.Lock()
@@ -158,18 +155,17 @@ func (st *state) awaitMember(ctx context.Context, want bool, find func() *member
 	}
 }
 
-// turned needs mu: it wakes whoever waits for an agent to be reached or removed.
+// turned wakes those who wait for an agent to be reached, lost or removed. The caller holds mu.
 func (m *member) turned() {
 	close(m.changed)
 	m.changed = make(chan struct{})
 }
 
-// answerWithin is how long an agent on another machine may take to answer before
-// others are not kept waiting for it. One whose link is known to be down fails
-// at once.
+// answerWithin is how long an agent on another machine may take to answer. If its link is down,
+// calls fail at once.
 const answerWithin = 5 * time.Second
 
-// askAll asks every agent at once and returns what each has answered.
+// askAll asks every agent at once and returns their answers.
 func askAll[T any](ctx context.Context, members []*member,
 	ask func(context.Context, *member) (T, error)) ([]T, []error) {
 	answers, errs := make([]T, len(members)), make([]error, len(members))
@@ -190,7 +186,7 @@ func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
 }
 
-// within bounds what an agent on another machine is asked.
+// within limits the time of a call to an agent on another machine.
 func within(ctx context.Context, m *member) (context.Context, context.CancelFunc) {
 	if m.remote == nil {
 		return context.WithCancel(ctx)

@@ -9,24 +9,23 @@ import (
 	"slipway/backend/vet"
 )
 
-// memory is what is kept of an agent over restarts, so that one that is not
-// reached is still shown, with its age.
+// memory is what is stored of an agent, so that it is shown, with its age, while it is not reached.
 type memory struct {
 	LastHeard time.Time       `json:"lastHeard"`
 	Machine   session.Machine `json:"machine"`
-	// the live ones and the newest finished ones, without the values of secret-looking variables
+	// live sessions and the newest finished ones, without the values of secret-looking variables
 	Sessions []session.Session `json:"sessions"`
 }
 
 const (
-	memoryKey = "hub.known." // and the entry's id
-	// keepEvery is how often what changed is kept.
+	memoryKey = "hub.known." // followed by the id of the entry
+	// keepEvery is how often changes are stored.
 	keepEvery = 10 * time.Second
-	// memoryFinished is how many finished sessions are kept for each agent.
+	// memoryFinished is how many finished sessions are stored for each agent.
 	memoryFinished = 50
 )
 
-// recall puts back what was kept of an agent. It is called before the hub is shared.
+// recall loads what was stored of an agent. It is called before the hub is shared.
 func (f *follower) recall(m *member) {
 	var kept memory
 	found, err := f.shelf.Load(memoryKey+m.entry.ID, &kept)
@@ -36,7 +35,7 @@ func (f *follower) recall(m *member) {
 	if !found || err != nil {
 		return
 	}
-	if err := vet.Check(&kept.Machine); err != nil { // a release kept it that took it as it came
+	if err := vet.Check(&kept.Machine); err != nil { // an old version may have stored it unchecked
 		f.log.Warn("what was known of an agent is left out", "agent", m.Name(), "error", err)
 		return
 	}
@@ -52,8 +51,7 @@ func (f *follower) recall(m *member) {
 	}
 }
 
-// saveMemoriesOften keeps what is known of remote agents every keepEvery, and once more
-// when ctx ends.
+// saveMemoriesOften stores what is known of remote agents every keepEvery and when ctx ends.
 func (f *follower) saveMemoriesOften(ctx context.Context) {
 	for pace.Wall().Pause(ctx, keepEvery) == nil {
 		f.saveMemories()
@@ -61,7 +59,7 @@ func (f *follower) saveMemoriesOften(ctx context.Context) {
 	f.saveMemories()
 }
 
-// saveMemories keeps what is known of each remote agent of which anything changed.
+// saveMemories stores what is known of each remote agent that has changed.
 func (f *follower) saveMemories() {
 	for _, m := range f.list() {
 		if err := f.saveMemory(m); err != nil {
@@ -98,7 +96,7 @@ func (f *follower) saveMemory(m *member) error {
 	return f.shelf.Save(memoryKey+id, kept)
 }
 
-// forgetMemory needs saving.
+// forgetMemory deletes what was stored of an agent. The caller holds saving.
 func (f *follower) forgetMemory(m *member) error {
 	return f.shelf.Save(memoryKey+f.entryOf(m).ID, nil)
 }

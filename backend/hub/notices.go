@@ -14,20 +14,18 @@ type Notifier interface {
 	Show(ctx context.Context, n notify.Notice) error
 }
 
-// showTime bounds how long a desktop may take to show a notice, or to say
-// whether it would.
+// showTime is how long a desktop may take to show a notice, or to say whether it can.
 const showTime = 5 * time.Second
 
-// notices tells the person of what they wait for.
+// notices notifies the user of what they wait for.
 type notices struct {
 	*state
 	watching *watching
 	person   *person
-	notifier Notifier // nil: there is no desktop
+	notifier Notifier // nil: no desktop
 }
 
-// followNotices tells the person what they wait for, until ctx ends. What no
-// desktop shows is left to the pages.
+// followNotices shows notices until ctx ends. Pages show those that no desktop does.
 func (nt *notices) followNotices(ctx context.Context) {
 	watcher := nt.watching.Watch(Cursor{}, false)
 	defer watcher.Close()
@@ -59,17 +57,17 @@ func (nt *notices) followNotices(ctx context.Context) {
 	}
 }
 
-// mostNotices is how many notices of the sessions of one agent on another machine
-// are shown in a minute: it decides what its sessions do.
+// mostNotices is how many notices per minute are shown for one agent on another machine, which
+// decides what its sessions do.
 const mostNotices = 30
 
-// allowed counts the notices of each agent in the minute that began last.
+// allowed counts the notices of each agent in its current minute.
 type allowed map[string]struct {
 	since time.Time
 	count int
 }
 
-// more counts one more notice and reports whether it is shown.
+// more counts a notice and reports whether to show it.
 func (a allowed) more(agent string, now time.Time) bool {
 	of := a[agent]
 	if now.Sub(of.since) >= time.Minute {
@@ -80,7 +78,7 @@ func (a allowed) more(agent string, now time.Time) bool {
 	return of.count <= mostNotices
 }
 
-// isLocal reports whether a session is one of this process.
+// isLocal reports whether a session belongs to an agent in this process.
 func (nt *notices) isLocal(id session.ID) bool {
 	nt.mu.Lock()
 	defer nt.mu.Unlock()
@@ -100,16 +98,15 @@ func (nt *notices) showNotice(ctx context.Context, n notify.Notice) {
 	nt.stream.publish(Event{Notice: &n})
 }
 
-// Notifies tells whether a desktop shows the notices; else the pages do. One
-// that does not answer shows none.
+// Notifies reports whether the desktop shows notices. A desktop that does not answer does not; then
+// pages show them.
 func (nt *notices) Notifies(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, showTime)
 	defer cancel()
 	return nt.notifier != nil && nt.notifier.Available(ctx)
 }
 
-// TryNotice shows a notice that says that notices are shown. It fails with
-// server_request_unavailable.
+// TryNotice shows a test notice. It fails with server_request_unavailable.
 func (nt *notices) TryNotice(ctx context.Context) error {
 	if nt.notifier == nil {
 		return session.NewError(session.CodeServerUnavailable, "The desktop shows no notifications.",

@@ -36,7 +36,7 @@ const (
 // OperationState is the state of an operation.
 type OperationState string
 
-// The states of an operation; the last three are never left.
+// The states of an operation. The last three are final.
 const (
 	OperationRunning   OperationState = "running"
 	OperationWaiting   OperationState = "waiting"
@@ -63,8 +63,7 @@ const (
 	StepSkipped StepState = "skipped"
 )
 
-// Step is one step of an operation. A probe is a step too: one that found
-// something wrong says how to mend it.
+// Step is one step of an operation. A check is a step too, with a remedy if it found a problem.
 type Step struct {
 	Name      string     `json:"name"`  // stable, for example docker or upload
 	Title     string     `json:"title"` // for people
@@ -75,19 +74,19 @@ type Step struct {
 	EndedAt   *time.Time `json:"endedAt,omitempty"`
 }
 
-// Progress is how far the bytes of an operation are.
+// Progress is the progress of an operation in bytes.
 type Progress struct {
 	Done  int64    `json:"done"`           // bytes
 	Total int64    `json:"total"`          // bytes; 0 while unknown
-	Rate  int64    `json:"rate"`           // bytes a second over the last seconds
+	Rate  int64    `json:"rate"`           // bytes per second, over the last seconds
 	Left  *float64 `json:"left,omitempty"` // seconds, estimated; absent: unknown
 }
 
 // PromptKind is what a person is asked for.
 type PromptKind string
 
-// The kinds of prompts. A host key or a confirmation is answered with yes or no;
-// a notice is not answered, but withdrawn when what it says has happened.
+// The kinds of prompts. A host key or a confirmation is answered with yes or no. A notice is not
+// answered; it is withdrawn when what it asks for has happened.
 const (
 	PromptPassword   PromptKind = "password"
 	PromptPassphrase PromptKind = "passphrase"
@@ -98,23 +97,21 @@ const (
 	PromptNotice     PromptKind = "notice"
 )
 
-// Prompt is what a person is asked. The answer of a secret one is shown nowhere
-// and kept nowhere.
+// Prompt is a question to a person. The answer to a secret one is neither shown nor stored.
 type Prompt struct {
 	ID string `json:"id"`
-	// password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do elsewhere, which is not
-	// answered
+	// password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do
+	// elsewhere, without an answer
 	Kind        PromptKind `json:"kind"`
 	Text        string     `json:"text"`
-	Secret      bool       `json:"secret"`                // do not show what is typed
-	Again       bool       `json:"again"`                 // the answer before was not accepted
+	Secret      bool       `json:"secret"`                // do not show the input
+	Again       bool       `json:"again"`                 // the previous answer was not accepted
 	Fingerprint string     `json:"fingerprint,omitempty"` // of a host's key
-	Host        string     `json:"host,omitempty"`        // whom that key belongs to
+	Host        string     `json:"host,omitempty"`        // the host that has that key
 }
 
-// Operation is a piece of work that takes a while: it has steps, may ask a
-// person something, can be cancelled, and is told of by events until it has
-// ended. The last 50 are kept.
+// Operation is work that takes a while. It has steps, may ask a person something, and can be
+// cancelled. Events report it until it has ended. The last 50 are kept.
 type Operation struct {
 	ID string `json:"id"`
 	// agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull,
@@ -123,27 +120,27 @@ type Operation struct {
 	// name or address of the agent, reference of the image, or name of the archive or folder
 	Subject   string         `json:"subject"`
 	State     OperationState `json:"state"` // running, waiting (for an answer), done, failed or cancelled
-	Steps     []Step         `json:"steps"` // those that are known so far, in their order
+	Steps     []Step         `json:"steps"` // those known so far, in order
 	Progress  *Progress      `json:"progress,omitempty"`
-	Prompt    *Prompt        `json:"prompt,omitempty"` // what it waits for while its state is waiting
+	Prompt    *Prompt        `json:"prompt,omitempty"` // set while it is waiting
 	Error     *session.Error `json:"error,omitempty"`  // why it failed
-	Agent     string         `json:"agent,omitempty"`  // name of the agent that it made or changed
-	Image     string         `json:"image,omitempty"`  // reference of the image that it makes or brings
+	Agent     string         `json:"agent,omitempty"`  // the agent that it added or changed
+	Image     string         `json:"image,omitempty"`  // the image that it creates or transfers
 	StartedAt time.Time      `json:"startedAt"`
 	EndedAt   *time.Time     `json:"endedAt,omitempty"`
-	Revision  uint64         `json:"revision"` // grows with every change of this operation
+	Revision  uint64         `json:"revision"` // grows with every change
 }
 
 const (
-	// operationsKept is how many operations are remembered. Running ones always are.
+	// operationsKept is how many operations are kept, besides those that run.
 	operationsKept = 50
 	// operationsMost is how many run at once.
 	operationsMost = 16
-	// stepsMost bounds what one operation tells.
+	// stepsMost is the most steps of one operation.
 	stepsMost = 200
-	// askMost is how long a person may think about an answer.
+	// askMost is how long a person may take to answer.
 	askMost = 10 * time.Minute
-	// tellEvery is how often progress is told.
+	// tellEvery is how often progress is published.
 	tellEvery = 200 * time.Millisecond
 	// answerMost is the longest answer, in bytes.
 	answerMost = 4 << 10
@@ -155,19 +152,19 @@ type operations struct {
 	all    []*operation // mu guards them, each of them, and closed
 	closed bool
 	group  sync.WaitGroup
-	life   func() context.Context // ends with the registry
+	life   func() context.Context // its context ends with the registry
 	stop   context.CancelFunc
 }
 
-// errStopped ends work that somebody cancelled where it is done, and not here.
+// errStopped ends work that was cancelled at the agent rather than here.
 var errStopped = errors.New("hub: it was cancelled where it is done")
 
 type operation struct {
 	Operation
-	key    string // what is worked on, by one operation at a time
+	key    string // what it works on; one operation at a time has it
 	cancel context.CancelFunc
-	answer chan string // of the prompt, holds one
-	asked  bool        // cancelling was asked for
+	answer chan string // of the prompt; of capacity 1
+	asked  bool        // a person has cancelled it
 	meter  meter
 }
 
@@ -185,15 +182,14 @@ func (o *operations) close() {
 	o.group.Wait()
 }
 
-// start begins work and returns it as it begins. A subject has one operation at
-// a time: operation_answer_conflict.
+// start starts an operation and returns its first state. A subject has one operation at a time:
+// operation_answer_conflict.
 func (o *operations) start(kind OperationKind, subject string,
 	do func(context.Context, *Work) error) (Operation, error) {
 	return o.startOn(subject, kind, subject, do)
 }
 
-// startOn is start where the subject, which people read, is not all that tells
-// things apart.
+// startOn is start for subjects that do not identify what is worked on; key does.
 func (o *operations) startOn(key string, kind OperationKind, subject string,
 	do func(context.Context, *Work) error) (Operation, error) {
 	ctx, cancel := context.WithCancel(o.life())
@@ -219,7 +215,7 @@ func (o *operations) startOn(key string, kind OperationKind, subject string,
 	return view, nil
 }
 
-// mayStart needs mu.
+// mayStart is called with mu held.
 func (o *operations) mayStart(key, subject string) error {
 	if o.closed {
 		return session.NewError(session.CodeServerUnavailable, "Slipway is shutting down.", "Start it again.")
@@ -246,7 +242,7 @@ func (o *operations) mayStart(key, subject string) error {
 // newID returns a random id.
 func newID() string { return strings.ToLower(rand.Text()[:12]) }
 
-// trim needs mu: the oldest that have ended go.
+// trim drops the oldest operations that have ended. The caller holds mu.
 func (o *operations) trim() {
 	excess := len(o.all) - operationsKept
 	o.all = slices.DeleteFunc(o.all, func(one *operation) bool {
@@ -258,14 +254,14 @@ func (o *operations) trim() {
 	})
 }
 
-// view needs mu.
+// view is called with mu held.
 func (one *operation) view() Operation {
 	view := one.Operation
 	view.Steps = slices.Clone(view.Steps)
 	return view
 }
 
-// views needs mu: all operations, newest first.
+// views returns all operations, newest first. The caller holds mu.
 func (o *operations) views() []Operation {
 	views := make([]Operation, len(o.all))
 	for i, one := range o.all {
@@ -277,7 +273,7 @@ func (o *operations) views() []Operation {
 	return views
 }
 
-// byID needs mu.
+// byID is called with mu held.
 func (o *operations) byID(id string) (*operation, error) {
 	for _, one := range o.all {
 		if one.ID == id {
@@ -296,7 +292,7 @@ func (o *operations) Operations() []Operation {
 	return o.views()
 }
 
-// with calls do with an operation and returns the operation as it is then.
+// with calls do with an operation and returns the operation afterwards.
 func (o *operations) with(id string, do func(*operation) error) (Operation, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -310,14 +306,13 @@ func (o *operations) with(id string, do func(*operation) error) (Operation, erro
 	return one.view(), nil
 }
 
-// Operation returns one operation; operation_read_not-found.
+// Operation returns one operation. It fails with operation_read_not-found.
 func (o *operations) Operation(id string) (Operation, error) {
 	return o.with(id, func(*operation) error { return nil })
 }
 
-// AnswerOperation answers what an operation asks; operation_answer_conflict
-// when it asks no such thing, or no longer. The answer is handed to whoever
-// asked and kept nowhere.
+// AnswerOperation answers the prompt of an operation. It fails with operation_answer_conflict if
+// that is no longer its prompt. The answer goes to the asker and is not stored.
 func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error) {
 	if len(text) > answerMost {
 		return Operation{}, session.NewError(session.CodeRequestInvalid, "The answer is too long.",
@@ -328,7 +323,7 @@ func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error)
 			return session.NewError(session.CodeOperationConflict, "The operation no longer asks that.",
 				"Look at what it asks now.")
 		}
-		one.answer <- text // has room for the one answer of the prompt that is taken away here
+		one.answer <- text // has room, since each prompt is answered once
 		one.Prompt, one.State = nil, OperationRunning
 		one.Revision++
 		o.stream.publish(Event{Operation: new(one.view())})
@@ -336,7 +331,7 @@ func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error)
 	})
 }
 
-// CancelOperation asks an operation to end. One that has ended stays as it is.
+// CancelOperation asks an operation to end. It has no effect on one that has ended.
 func (o *operations) CancelOperation(id string) (Operation, error) {
 	return o.with(id, func(one *operation) error {
 		if !one.State.Ended() {
@@ -347,7 +342,7 @@ func (o *operations) CancelOperation(id string) (Operation, error) {
 	})
 }
 
-// problemOf is err as it is told of an operation.
+// problemOf returns err as an operation reports it.
 func problemOf(err error, kind OperationKind) *session.Error {
 	var e *session.Error
 	switch {
@@ -360,9 +355,8 @@ func problemOf(err error, kind OperationKind) *session.Error {
 		"The log file says more: slipway doctor names it.")
 }
 
-// Accompany does what one request is answered with as an operation, so that
-// people see how far it is and may cancel it. It ends with ctx, or when it is
-// cancelled, and returns when do has.
+// Accompany runs the work of one request as an operation, so that people see its progress and can
+// cancel it. It ends with ctx or when it is cancelled, and returns when do has.
 func (o *operations) Accompany(ctx context.Context, kind OperationKind, subject string,
 	do func(context.Context, *Work) error) error {
 	ended := make(chan error, 1)

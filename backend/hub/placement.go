@@ -12,21 +12,21 @@ import (
 // placement chooses the agent for a launch.
 type placement struct{ *state }
 
-// Preview is what the chosen agent says of a launch.
+// Preview is the preview of a launch by the chosen agent.
 type Preview struct {
 	session.Preview
 	Agent string
 }
 
-// Preview says what a launch for an owner would do; no owner is oneself. It
-// fails only when no agent answers.
+// Preview returns what a launch for an owner would do; an empty owner is the user. It fails only if
+// no agent answers.
 func (pl *placement) Preview(ctx context.Context, owner string, spec session.Spec) (Preview, error) {
 	m, candidates, wrong := pl.named(spec)
 	if len(candidates) == 0 {
 		return Preview{}, firstError(nil)
 	}
 	asked := spec
-	if len(wrong) > 0 { // the rest is judged all the same, where it fits best
+	if len(wrong) > 0 { // check the other fields too, where the spec fits best
 		spec.Agent, spec.Group = "", ""
 		if m != nil {
 			spec.Agent = m.Name()
@@ -43,14 +43,14 @@ func (pl *placement) Preview(ctx context.Context, owner string, spec session.Spe
 	return p, nil
 }
 
-// previewAt asks one agent, or all candidates where none is given.
+// previewAt asks one agent, or all candidates if m is nil.
 func (pl *placement) previewAt(ctx context.Context, m *member, owner string, spec session.Spec,
 	candidates []*member) (Preview, error) {
 	if m == nil {
 		_, p, err := pl.best(ctx, owner, spec, candidates)
 		return p, err
 	}
-	owner, refused := pl.ownerAt(m, owner) // nobody's: judged for oneself
+	owner, refused := pl.ownerAt(m, owner) // if refused, the preview is for the user
 	p, err := m.Agent.Preview(ctx, owner, spec)
 	if err != nil {
 		return Preview{}, err
@@ -61,9 +61,8 @@ func (pl *placement) previewAt(ctx context.Context, m *member, owner string, spe
 	return Preview{Preview: p, Agent: m.Name()}, nil
 }
 
-// named returns the agent that a spec names, or the only one that there is to
-// choose; nil where there is a choice, which is among candidates. What it names
-// and there is not is wrong, and counts as not named.
+// named returns the agent that a spec names, or the only candidate; nil if there is a choice. An
+// unknown agent or group is wrong and otherwise ignored.
 func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, wrong []session.FieldError) {
 	all := pl.list()
 	candidates = all
@@ -101,8 +100,8 @@ func (pl *placement) inGroup(members []*member, group string) []*member {
 	return slices.DeleteFunc(members, func(m *member) bool { return m.entry.Group != group })
 }
 
-// best asks every candidate and returns the one that promises most: no errors,
-// then no wait, then no pull, then the most free CPUs.
+// best asks every candidate and returns the best: no errors, then no wait, then no pull, then the
+// most free CPUs.
 func (pl *placement) best(ctx context.Context, owner string, spec session.Spec,
 	candidates []*member) (*member, Preview, error) {
 	type offer struct {
@@ -160,8 +159,8 @@ func firstError(errs []error) error {
 		"Add an agent, or start Slipway where Docker runs.")
 }
 
-// agentFor returns the agent for a launch. Requests with one key are all given
-// the agent that the first of them was given, also when they come at once.
+// agentFor returns the agent for a launch. All requests with one key get the same agent, even if
+// they arrive at once.
 func (pl *placement) agentFor(ctx context.Context, req LaunchRequest) (*member, error) {
 	if req.Key == "" {
 		return pl.pick(ctx, req.Owner, req.Spec)
@@ -192,7 +191,7 @@ func (pl *placement) pick(ctx context.Context, owner string, spec session.Spec) 
 	m, candidates, wrong := pl.named(spec)
 	if len(wrong) > 0 {
 		if p, err := pl.Preview(ctx, owner, spec); err == nil {
-			wrong = p.Errors // whatever else is wrong is told with it
+			wrong = p.Errors // includes whatever else is wrong
 		}
 		return nil, session.Invalid(wrong)
 	}
@@ -203,8 +202,8 @@ func (pl *placement) pick(ctx context.Context, owner string, spec session.Spec) 
 	return m, err
 }
 
-// ownerAt is the owner of a launch at an agent. Of our own name there the agent
-// decides; whoever only uses an agent launches for nobody else.
+// ownerAt returns the owner of a launch at an agent. The agent decides the user's own name there;
+// those who are not its admins can launch only for themselves.
 func (pl *placement) ownerAt(m *member, asked string) (string, error) {
 	pl.mu.Lock()
 	owner, role := m.machine.Owner, m.machine.Role
@@ -222,7 +221,7 @@ func (pl *placement) ownerAt(m *member, asked string) (string, error) {
 	return asked, nil
 }
 
-// trusted leaves out those agents whose data is refused, unless no other is left.
+// trusted removes agents whose data is refused, unless no other is left.
 func (pl *placement) trusted(members []*member) []*member {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
@@ -233,15 +232,14 @@ func (pl *placement) trusted(members []*member) []*member {
 	return left
 }
 
-// keyring remembers to which agent a launch key went, for the newest ones. It
-// is guarded by shared.mu.
+// keyring remembers the agents of the newest launch keys. It is guarded by shared.mu.
 type keyring struct {
 	turns map[string]*turn
 	order []string
 }
 
-// turn is the choice of an agent for one key. Its member may be read once
-// decided is closed; nil: none was found, and the next request chooses again.
+// turn is the choice of an agent for one key. Its member may be read once decided is closed; nil
+// means that none was found and the next request chooses again.
 type turn struct {
 	decided chan struct{}
 	member  *member
@@ -249,7 +247,7 @@ type turn struct {
 
 const keysKept = 512
 
-// claim returns the turn of a key, and whether it is the caller's to decide.
+// claim returns the turn of a key, and whether the caller must settle it.
 func (k *keyring) claim(key string) (t *turn, first bool) {
 	if t, ok := k.turns[key]; ok {
 		return t, false
@@ -267,7 +265,7 @@ func (k *keyring) claim(key string) (t *turn, first bool) {
 	return t, true
 }
 
-// settle decides a turn. A key for which there is no agent is forgotten.
+// settle ends a turn. A key without an agent is forgotten.
 func (k *keyring) settle(key string, t *turn, m *member) {
 	t.member = m
 	close(t.decided)

@@ -12,29 +12,28 @@ import (
 	"slipway/gpu"
 )
 
-// Preset is a named bundle of resources. Those that are not built in belong to
-// the person.
+// Preset is a named bundle of resources, either built in or the user's own.
 type Preset struct {
 	ID string `json:"id"`
 	PresetContent
 	Builtin bool `json:"builtin"`
 }
 
-// PresetContent is what a person says of a preset.
+// PresetContent is the part of a preset that a person sets.
 type PresetContent struct {
 	Name        string            `json:"name"`
 	Resources   session.Resources `json:"resources"`
 	Accelerator gpu.Request       `json:"accelerator,omitzero"`
 }
 
-// PresetUpdate changes a preset; a nil field is left as it is.
+// PresetUpdate changes a preset. A nil field is left unchanged.
 type PresetUpdate struct {
 	Name        *string            `json:"name,omitempty"`
 	Resources   *session.Resources `json:"resources,omitempty"`
 	Accelerator *gpu.Request       `json:"accelerator,omitempty"`
 }
 
-// MaxPresetName is the most characters of the name of a preset.
+// MaxPresetName is the most characters in the name of a preset.
 const MaxPresetName = 64
 
 const (
@@ -52,20 +51,18 @@ func builtinPresets() []Preset {
 		preset("large", "Large", 4, 16*gpu.GiB)}
 }
 
-// allPresets needs mu.
+// allPresets is called with mu held.
 func (ps *person) allPresets() []Preset { return append(builtinPresets(), ps.presets...) }
 
-// Presets lists the bundles that the launcher offers: those built in, then the
-// person's own.
+// Presets lists the presets of the launcher: built-in ones, then the user's own.
 func (ps *person) Presets() []Preset {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	return ps.allPresets()
 }
 
-// AddPreset saves a preset of the person's own. It fails with
-// settings_update_invalid and Fields, settings_update_conflict, or
-// settings_update_conflict when there are too many.
+// AddPreset saves a preset. It fails with settings_update_invalid and Fields, or with
+// settings_update_conflict if the name is taken or there are too many.
 func (ps *person) AddPreset(content PresetContent) (Preset, error) {
 	p := Preset{ID: "p-" + newID(), PresetContent: content}
 	err := ps.changePresets(func(own []Preset) ([]Preset, error) {
@@ -80,9 +77,8 @@ func (ps *person) AddPreset(content PresetContent) (Preset, error) {
 	return p, err
 }
 
-// UpdatePreset renames or changes a preset of the person's own. It fails with
-// recipe_read_not-found, settings_update_conflict for one that is built in,
-// settings_update_invalid and Fields, or settings_update_conflict.
+// UpdatePreset changes a preset. It fails with recipe_read_not-found, with settings_update_conflict
+// if it is built in or its name is taken, or with settings_update_invalid and Fields.
 func (ps *person) UpdatePreset(id string, update PresetUpdate) (Preset, error) {
 	var updated Preset
 	err := ps.changePresets(func(own []Preset) ([]Preset, error) {
@@ -109,8 +105,7 @@ func (ps *person) UpdatePreset(id string, update PresetUpdate) (Preset, error) {
 	return updated, err
 }
 
-// DeletePreset forgets a preset of the person's own; recipe_read_not-found or
-// settings_update_conflict.
+// DeletePreset deletes a preset. It fails with recipe_read_not-found or settings_update_conflict.
 func (ps *person) DeletePreset(id string) error {
 	return ps.changePresets(func(own []Preset) ([]Preset, error) {
 		i, err := findPreset(own, id)
@@ -133,7 +128,7 @@ func findPreset(own []Preset, id string) (int, error) {
 		"It may have been removed; look at the list again.")
 }
 
-// checkPreset judges p, one of own, by the rules of a spec. It trims its name.
+// checkPreset trims the name of p, one of own, and checks p by the rules of a spec.
 func checkPreset(p *Preset, own []Preset) error {
 	var wrong []session.FieldError
 	p.Name = strings.TrimSpace(p.Name)
@@ -156,22 +151,20 @@ func checkPreset(p *Preset, own []Preset) error {
 	return nil
 }
 
-// validTitle reports whether a name that a person chose has at most so many
-// characters, all of them printable.
+// validTitle reports whether a name has 1 to most characters, all printable.
 func validTitle(name string, most int) bool {
 	return name != "" && utf8.RuneCountInString(name) <= most &&
 		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// changePresets saves what change makes of a copy of the person's presets, and
-// tells the watchers when it is saved.
+// changePresets saves what change returns for a copy of the presets, and publishes it.
 func (ps *person) changePresets(change func([]Preset) ([]Preset, error)) error {
 	ps.saving.Lock()
 	defer ps.saving.Unlock()
 	return changeList(ps, presetsKey, &ps.presets, change, func() Event { return Event{Presets: new(ps.allPresets())} })
 }
 
-// loadPresets reads what was saved. An entry that keeps no rule is dropped.
+// loadPresets loads the presets. It drops invalid ones.
 func (ps *person) loadPresets() {
 	var own []Preset
 	for _, p := range read[[]Preset](ps.shared, presetsKey, "the presets cannot be read; starting with none") {

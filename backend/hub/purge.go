@@ -10,15 +10,15 @@ import (
 	"slipway/backend/session"
 )
 
-// The pause before an agent is asked again how far it is with a folder grows
-// from firstLook to longestLook, so that little is done at once.
+// The pause before an agent is asked again about the deletion of a folder grows from firstLook to
+// longestLook.
 const (
 	firstLook   = 20 * time.Millisecond
 	longestLook = time.Second
 )
 
-// PurgeFolder begins to delete a folder in the trash for ever. What is wrong
-// with that is returned at once. The agent works on while it is not reached.
+// PurgeFolder starts to delete a folder in the trash permanently. It fails at once if the agent
+// refuses. The agent continues while it is not reached.
 func (fs *folders) PurgeFolder(ctx context.Context, ref, agent string) (Operation, error) {
 	m, f, err := fs.findFolder(ctx, ref, agent)
 	if err != nil {
@@ -43,7 +43,7 @@ func (fs *folders) PurgeFolder(ctx context.Context, ref, agent string) (Operatio
 	return operation, <-first
 }
 
-// purging shows how an agent gets on with deleting a folder.
+// purging shows an agent's progress in deleting a folder.
 type purging struct {
 	following
 	folder session.Folder
@@ -65,7 +65,7 @@ func (p *purging) run(ctx context.Context) error {
 			continue
 		case err != nil:
 			return p.work.fail(p.step, err)
-		case now.State != session.FolderDeleting: // somebody stopped it at the folder
+		case now.State != session.FolderDeleting: // somebody stopped it on the machine
 			p.stopped(now)
 			return errStopped
 		case now.Problem != "":
@@ -78,7 +78,7 @@ func (p *purging) run(ctx context.Context) error {
 	}
 }
 
-// gone reports whether err says that there is no such folder any more.
+// gone reports whether err says that the folder no longer exists.
 func gone(err error) bool { return session.CodeOf(err).Detail() == session.DetailNotFound }
 
 func (p *purging) show(now session.Folder) {
@@ -88,7 +88,7 @@ func (p *purging) show(now session.Folder) {
 	}
 }
 
-// removedOf says how much of a folder is gone.
+// removedOf says how much of a folder is deleted.
 func removedOf(r session.FolderRemoval) string {
 	if r.OfFiles == 0 {
 		return fmt.Sprintf("%d files", r.Files)
@@ -96,7 +96,7 @@ func removedOf(r session.FolderRemoval) string {
 	return fmt.Sprintf("%d of %d files", r.Files, max(r.OfFiles, r.Files))
 }
 
-// stop has the agent stop, too, where a person asked for it.
+// stop stops the deletion at the agent, too, if a person cancelled it.
 func (p *purging) stop(ctx context.Context) error {
 	if !p.work.cancelled() {
 		return ctx.Err()
@@ -107,7 +107,7 @@ func (p *purging) stop(ctx context.Context) error {
 	switch {
 	case gone(err):
 		p.work.Tell(Step{Name: p.step, State: StepOK})
-		return nil // it was too late
+		return nil // it had already ended
 	case err != nil:
 		e := session.AsError(err, session.CodeFileFailed)
 		p.work.Tell(Step{Name: p.step, State: StepWarning, Detail: e.Message + " Deleting continues there.",
@@ -118,7 +118,7 @@ func (p *purging) stop(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stopped says what became of a folder that was not deleted to its end.
+// stopped reports what is left of a folder whose deletion was stopped.
 func (p *purging) stopped(now session.Folder) {
 	detail := "Nothing of it is deleted; it is in the trash."
 	if now.Removed != nil {

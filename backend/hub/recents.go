@@ -15,28 +15,28 @@ import (
 type Recent struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
-	Renamed bool   `json:"renamed,omitempty"` // a person chose the name; a new launch does not replace it
+	Renamed bool   `json:"renamed,omitempty"` // the user chose the name; a new launch does not replace it
 	Pinned  bool   `json:"pinned"`
-	// without the values of secret-looking variables; the sessions it waits for by their names
+	// without the values of secret-looking variables; names the sessions that it waits for
 	Spec       session.Spec `json:"spec"`
-	Count      int          `json:"count"`           // sessions at once
-	Owner      string       `json:"owner,omitempty"` // for whom it was launched; empty: oneself
+	Count      int          `json:"count"`           // sessions launched at once
+	Owner      string       `json:"owner,omitempty"` // the owner that an admin launched it for; empty: the user
 	LaunchedAt time.Time    `json:"launchedAt"`
-	Session    session.ID   `json:"session,omitempty"` // the one launched last
+	Session    session.ID   `json:"session,omitempty"` // the first session of the latest launch
 }
 
-// RecentUpdate changes an entry; a nil field is left as it is.
+// RecentUpdate changes an entry. A nil field is left unchanged.
 type RecentUpdate struct {
 	Name   *string `json:"name,omitempty"`
 	Pinned *bool   `json:"pinned,omitempty"`
 }
 
-// MaxRecentName is the most characters of the name of an entry.
+// MaxRecentName is the most characters in the name of an entry.
 const MaxRecentName = 64
 
 const (
 	recentsKey  = "hub.recents"
-	recentsKept = 5 // not counting pinned ones
+	recentsKept = 5 // besides pinned ones
 )
 
 // Recents returns the launch history, newest first.
@@ -48,8 +48,8 @@ func (ps *person) Recents() []Recent {
 
 func cloneRecents(recents []Recent) []Recent { return append([]Recent{}, recents...) }
 
-// pushRecent returns recents with entry on top. An entry of the same launch gives
-// it its id, its pin and a name that a person chose.
+// pushRecent returns recents with entry on top. It takes the id, the pin and the chosen name of an
+// entry of the same launch.
 func pushRecent(recents []Recent, entry Recent) []Recent {
 	rest := make([]Recent, 0, len(recents)+1)
 	for _, r := range recents {
@@ -65,9 +65,9 @@ func pushRecent(recents []Recent, entry Recent) []Recent {
 	return pruneRecents(append([]Recent{entry}, rest...))
 }
 
-// alike reports whether two specs ask for the same, the name included.
+// alike reports whether two specs are the same, including their names.
 func alike(a, b session.Spec) bool {
-	left, _ := json.Marshal(a.WithDefaults()) // they were launched, so they can be written
+	left, _ := json.Marshal(a.WithDefaults()) // they were launched, so they can be encoded
 	right, _ := json.Marshal(b.WithDefaults())
 	return bytes.Equal(left, right)
 }
@@ -84,8 +84,8 @@ func pruneRecents(recents []Recent) []Recent {
 	})
 }
 
-// UpdateRecent pins, unpins or renames an entry. It fails with
-// recipe_read_not-found or session_update_invalid.
+// UpdateRecent pins, unpins or renames an entry. It fails with recipe_read_not-found or
+// session_update_invalid.
 func (ps *person) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
 	var updated Recent
 	err := ps.changeRecents(func(recents []Recent) ([]Recent, error) {
@@ -118,7 +118,7 @@ func updateRecent(r *Recent, update RecentUpdate) error {
 	return nil
 }
 
-// DeleteRecent forgets an entry; recipe_read_not-found.
+// DeleteRecent deletes an entry. It fails with recipe_read_not-found.
 func (ps *person) DeleteRecent(id string) error {
 	return ps.changeRecents(func(recents []Recent) ([]Recent, error) {
 		rest := slices.DeleteFunc(recents, func(r Recent) bool { return r.ID == id })
@@ -134,15 +134,14 @@ func recentNotFound(code session.Code, id string) error {
 		"It may have been removed; look at the list again.")
 }
 
-// changeRecents saves what change makes of a copy of the history, and tells
-// the watchers when it is saved.
+// changeRecents saves what change returns for a copy of the history, and publishes it.
 func (ps *person) changeRecents(change func([]Recent) ([]Recent, error)) error {
 	ps.saving.Lock()
 	defer ps.saving.Unlock()
 	return ps.saveRecents(change)
 }
 
-// saveRecents is changeRecents for who has saving.
+// saveRecents is changeRecents for a caller that holds saving.
 func (ps *person) saveRecents(change func([]Recent) ([]Recent, error)) error {
 	return changeList(ps, recentsKey, &ps.recents, func(recents []Recent) ([]Recent, error) {
 		changed, err := change(recents)
@@ -150,8 +149,8 @@ func (ps *person) saveRecents(change func([]Recent) ([]Recent, error)) error {
 	}, func() Event { return Event{Recents: new(slices.Clone(ps.recents))} })
 }
 
-// changeList needs saving: it saves what change makes of a copy of a list, and
-// publishes it by told, which needs mu.
+// changeList saves what change returns for a copy of a list, and publishes the event that told
+// returns. It calls told with mu held. The caller holds saving.
 func changeList[T any](ps *person, key string, list *[]T, change func([]T) ([]T, error), told func() Event) error {
 	ps.mu.Lock()
 	own := append([]T{}, *list...)
@@ -170,8 +169,8 @@ func changeList[T any](ps *person, key string, list *[]T, change func([]T) ([]T,
 	return nil
 }
 
-// renameRecents needs saving: what was launched at an agent can be launched
-// there again under its new name.
+// renameRecents changes the name of an agent in the history, so that its launches can be repeated.
+// The caller holds saving.
 func (ps *person) renameRecents(before, after string) {
 	ofAgent := func(r Recent) bool { return r.Spec.Agent == before }
 	if !slices.ContainsFunc(ps.Recents(), ofAgent) {
@@ -190,7 +189,7 @@ func (ps *person) renameRecents(before, after string) {
 	}
 }
 
-// load reads what was saved. It is called once, before the hub is shared.
+// load loads everything that belongs to the person. It is called once, before the hub is shared.
 func (ps *person) load() {
 	recents := read[[]Recent](ps.shared, recentsKey, "the launch history cannot be read; starting with none")
 	ps.recents = pruneRecents(sane(recents))
@@ -198,8 +197,7 @@ func (ps *person) load() {
 	ps.loadPresets()
 }
 
-// sane drops entries without an id, secrets that an older version may have
-// kept, and doubles.
+// sane drops entries without an id, duplicates, and secrets that an older version may have stored.
 func sane(recents []Recent) []Recent {
 	seen := map[string]bool{}
 	kept := make([]Recent, 0, len(recents))

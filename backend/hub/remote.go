@@ -7,61 +7,53 @@ import (
 	"slipway/backend/session"
 )
 
-// Connector reaches agents on other machines. The hub decides which and when; how
-// they are dialled, installed and paired with is the Connector's business.
+// Connector reaches agents on other machines. The hub decides which and when; the Connector dials,
+// installs and pairs.
 type Connector interface {
-	// Open makes the way to an agent of the directory. It dials nothing before
-	// the Run of what it returns.
+	// Open returns the connection to an agent of the directory, which dials nothing before its Run.
 	Open(entry Entry, listed Listed) (Remote, error)
-	// Probe looks at a machine and tells each finding as a step. It changes
-	// nothing there.
+	// Probe checks a machine without changing it, and reports each finding as a step.
 	Probe(context.Context, *Work, Entry) error
-	// Add brings an agent to a machine, or pairs with the one that is there,
-	// and returns entry with what is to be remembered of it. One that fails
-	// leaves nothing half done. Where it can tell before it changes anything
-	// which agent is there, it asks admit, by the instance as in
-	// [session.Machine], and fails as that does.
+	// Add installs an agent on a machine, or pairs with the one that is there, and returns the
+	// entry to store. If it fails, it leaves nothing half done. If it can tell beforehand which
+	// agent is there, it calls admit with the agent's instance, as in [session.Machine], and
+	// returns its error.
 	Add(ctx context.Context, work *Work, entry Entry, admit func(instance string) error) (Entry, error)
-	// Upgrade brings this version to an agent's machine. Its sessions keep running.
+	// Upgrade upgrades an agent to this version. Its sessions keep running.
 	Upgrade(context.Context, *Work, Entry) error
-	// Remove gives an agent up: what lets this computer in there is taken back
-	// where that is possible. With uninstall its sessions are ended and its
-	// files removed.
+	// Remove revokes this computer's access to an agent, if possible. With uninstall it ends the
+	// agent's sessions and removes its files.
 	Remove(ctx context.Context, work *Work, entry Entry, uninstall bool) error
-	// Key is the fingerprint of the key by which agents know this computer; empty:
-	// it cannot be read.
+	// Key returns the fingerprint of this computer's key; empty: it cannot be read.
 	Key() string
-	// Rotate changes the key by which agents know this computer, and shows the
-	// new one to those that are reached.
+	// Rotate changes this computer's key and announces it to the agents that are reached. Told and
+	// Later of its result are ids of entries.
 	Rotate(context.Context) (Rotation, error)
 }
 
-// Listed is how an agent stands in the directory, which may change while it is
-// used.
+// Listed is the entry of an agent in the directory, which may change while it is used.
 type Listed struct {
-	Name func() string // what it is called now
-	// Pin is called when the agent proves to have changed its key, and keeps
-	// the new one.
+	Name func() string // returns its current name
+	// Pin stores the new key of an agent that has proved the change.
 	Pin func(fingerprint string) error
-	// Distrust is called with every failure of the agent that is one of sending
-	// what no agent may send.
+	// Distrust is called with every failure that is due to invalid data of the agent.
 	Distrust func(error)
 }
 
-// Remote is one agent on another machine with the way to it.
+// Remote is one agent on another machine and the connection to it.
 type Remote interface {
-	// Agent calls it, also as its admin. While it is not reached every call fails
-	// at once with agent_*_unavailable.
+	// Agent returns its client, which may also act as its admin. While it is not reached, calls
+	// fail at once with agent_*_unavailable.
 	Agent() session.Agent
-	// Run keeps it reached until ctx ends.
+	// Run keeps it connected until ctx ends.
 	Run(context.Context)
-	// Link says how it is reached now, and a channel that is closed when that changes.
+	// Link returns the state of the connection, and a channel that is closed when that changes.
 	Link() (Link, <-chan struct{})
-	// Reconnect tries at once and returns when it is reached or this try has
-	// failed. It may ask through work.
+	// Reconnect connects now and returns when this attempt has succeeded or failed. It may ask
+	// through work.
 	Reconnect(context.Context, *Work) error
-	// Answer answers the question of the link and returns what is to be
-	// remembered as pinned; agent_call_conflict when there is no such question.
+	// Answer answers the question of the link and returns the key to pin. It fails with
+	// agent_call_conflict if there is no such question.
 	Answer(ctx context.Context, accept bool, found string) (pinned string, err error)
 
 	session.Pairing
@@ -70,8 +62,8 @@ type Remote interface {
 // LinkState is how an agent is reached.
 type LinkState string
 
-// The states of a link. A probing one has gone silent and is being asked for a
-// sign of life; one with a question waits for a person.
+// The states of a link. One that is probing has a silent peer and asks for a sign of life; one with
+// a question waits for a person.
 const (
 	LinkOff        LinkState = "off"
 	LinkConnecting LinkState = "connecting"
@@ -81,7 +73,7 @@ const (
 	LinkQuestion   LinkState = "question"
 )
 
-// Link is the way to an agent at one moment. A zero time or length is unknown.
+// Link is the state of the connection to an agent. A zero time or duration is unknown.
 type Link struct {
 	State     LinkState
 	Since     time.Time
@@ -91,16 +83,15 @@ type Link struct {
 	Carriers  int
 	NextTry   time.Time
 	Err       error
-	Waits     string // one sentence on what is waited for
+	Waits     string // what it waits for, one sentence
 	Question  *Question
 
-	Owner, Role string // what we are there, as far as it was told
+	Owner, Role string // the user's name and role there, if known
 	Version     string // of the agent
-	Upgrade     string // the version that an upgrade would bring; empty: nothing to upgrade
+	Upgrade     string // available version; empty: nothing to upgrade
 }
 
-// same reports whether two links differ in nothing that a person must learn of
-// at once.
+// same reports whether two links differ in nothing that must be shown at once.
 func (l Link) same(other Link) bool {
 	return l.State == other.State && l.Transport == other.Transport && l.Carriers == other.Carriers &&
 		l.Waits == other.Waits &&
@@ -119,7 +110,7 @@ func sameQuestion(a, b *Question) bool {
 // QuestionKind is what a question is about.
 type QuestionKind string
 
-// The kinds of questions about an agent that is not what it was.
+// The kinds of questions about an agent whose key has changed.
 const (
 	QuestionRekeyed QuestionKind = "re-keyed"
 	QuestionHostKey QuestionKind = "host-key"

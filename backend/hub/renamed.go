@@ -7,8 +7,8 @@ import (
 	"slipway/backend/session"
 )
 
-// renamed is an agent of another machine under the name that it has here. Over
-// there it may call itself anything, and knows nothing of resource groups.
+// renamed is an agent of another machine under its name here. It may call itself something else,
+// and knows no resource groups.
 type renamed struct {
 	session.Agent
 	name func() string
@@ -19,13 +19,13 @@ func underName(agent session.Agent, name func() string) session.Agent {
 	return session.AgentOf(&renamed{agent, name}, agent.Admin)
 }
 
-// there is spec as the agent gets it.
+// there returns spec as the agent gets it.
 func there(spec session.Spec) session.Spec {
 	spec.Agent, spec.Group = "", ""
 	return spec
 }
 
-// session names the agent of a session, as far as the session is one.
+// session sets the agent of a session, unless the session is empty.
 func (r *renamed) session(s session.Session, err error) (session.Session, error) {
 	if s.ID != "" {
 		s.Agent = r.name()
@@ -40,7 +40,7 @@ func (r *renamed) sessions(list []session.Session, err error) ([]session.Session
 	return list, err
 }
 
-// folder names the agent of a folder, as far as the folder is one.
+// folder sets the agent of a folder, unless the folder is empty.
 func (r *renamed) folder(f session.Folder, err error) (session.Folder, error) {
 	if f.ID != "" {
 		f.Agent = r.name()

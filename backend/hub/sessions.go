@@ -10,12 +10,12 @@ import (
 	"slipway/backend/session"
 )
 
-// finder finds sessions at the agents, and lists them.
+// finder finds and lists the sessions of the agents.
 type finder struct{ *state }
 
-// Find returns the agent that keeps a session and the session's id. Ref is an
-// id, or the name of a live session. It fails with session_read_not-found, or
-// with session_read_ambiguous where agents have live sessions of one name.
+// Find returns the agent and the id of a session. Ref is an id, or the name of a live session. It
+// fails with session_read_not-found, or with session_read_ambiguous if several agents have live
+// sessions of that name.
 func (f *finder) Find(ctx context.Context, ref string) (session.Agent, session.ID, error) {
 	m, id, err := f.find(ctx, ref)
 	if err != nil {
@@ -62,8 +62,8 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 		"List sessions with: slipway ps -a")
 }
 
-// Get returns a session by id, or by the name of a live one. Where its agent is
-// not reached it is as it was heard last, and the time is when that was.
+// Get returns a session by id, or by the name of a live one. If its agent is not reached, it
+// returns what was last heard of it, and when.
 func (f *finder) Get(ctx context.Context, ref string) (session.Session, *time.Time, error) {
 	m, id, err := f.find(ctx, ref)
 	if err != nil {
@@ -85,14 +85,12 @@ func (f *finder) Get(ctx context.Context, ref string) (session.Session, *time.Ti
 	return k.session, &at, nil
 }
 
-// unreached reports whether err says that an agent was not reached, or did not
-// answer in time.
+// unreached reports whether err says that an agent was not reached or did not answer in time.
 func unreached(ctx context.Context, err error) bool {
 	return session.CodeOf(err).Detail() == session.DetailUnavailable || ctx.Err() != nil
 }
 
-// home returns the agent of an id, nil if there is none. The error says what
-// kept it from being certain.
+// home returns the agent of an id, or nil if there is none. The error says why that is not certain.
 func (f *finder) home(ctx context.Context, id session.ID) (*member, error) {
 	f.mu.Lock()
 	m := f.homes[id]
@@ -106,7 +104,7 @@ func (f *finder) home(ctx context.Context, id session.ID) (*member, error) {
 	})
 	var trouble error
 	for i, err := range errs {
-		if err == nil && f.settle(id, members[i]) { // the agent of this computer is asked first
+		if err == nil && f.settle(id, members[i]) { // this computer's agent comes first
 			return members[i], nil
 		}
 		if err != nil && session.CodeOf(err).Detail() != session.DetailNotFound {
@@ -116,7 +114,7 @@ func (f *finder) home(ctx context.Context, id session.ID) (*member, error) {
 	return nil, trouble
 }
 
-// settle notes which agent keeps a session, and reports whether it may be.
+// settle records the agent of a session, and reports whether it may have it.
 func (f *finder) settle(id session.ID, m *member) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,8 +125,8 @@ func (f *finder) settle(id session.ID, m *member) bool {
 	return true
 }
 
-// List returns the sessions of one agent, or of all if none is named, newest first. For an agent that is not
-// reached it returns what was last known of it. It fails only if nothing at all is known.
+// List returns the sessions of one agent, or of all if none is named, newest first. For an agent
+// that is not reached it returns what was last known. It fails only if nothing at all is known.
 func (f *finder) List(ctx context.Context, agent string, filter session.Filter) ([]session.Session, error) {
 	members, err := f.on(agent)
 	if err != nil {
@@ -191,7 +189,7 @@ func page(all []session.Session, filter session.Filter) []session.Session {
 	return all
 }
 
-// View is a session as it leaves this program, with what its agent does not tell.
+// View returns a session as this program reports it, with what its agent does not know.
 func (f *finder) View(s session.Session) Session {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -202,7 +200,7 @@ func (f *finder) View(s session.Session) Session {
 	return f.sessionView(s, at)
 }
 
-// Keeper returns the agent that keeps a session, and whether it is known.
+// Keeper returns the agent of a session, and whether it is known.
 func (f *finder) Keeper(id session.ID) (Agent, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -213,21 +211,20 @@ func (f *finder) Keeper(id session.ID) (Agent, bool) {
 	return f.agentView(m), true
 }
 
-// AwaitKeeper waits until the agent that keeps a session is reached. It reports
-// false at once where that agent is in this process or not known, so that there
-// is nothing to wait for, and fails with ctx's error or when it was removed.
+// AwaitKeeper waits until the agent of a session is reached. It returns false at once if that agent
+// is in this process or unknown. It fails if ctx ends or the agent is removed.
 func (f *finder) AwaitKeeper(ctx context.Context, id session.ID) (bool, error) {
 	return f.awaitMember(ctx, true, func() *member { return f.homes[id] })
 }
 
-// AwaitKeeperLost is AwaitKeeper the other way round: it waits until the agent
-// is not reached.
+// AwaitKeeperLost waits until the agent of a session is not reached, and is otherwise like
+// AwaitKeeper.
 func (f *finder) AwaitKeeperLost(ctx context.Context, id session.ID) (bool, error) {
 	return f.awaitMember(ctx, false, func() *member { return f.homes[id] })
 }
 
-// Waiting returns the sessions that are PENDING at one agent, or at all where
-// none is named, agent by agent in the order of their turn.
+// Waiting returns the sessions that are PENDING at one agent, or at all if none is named, by agent
+// and in queue order.
 func (f *finder) Waiting(ctx context.Context, agent string) ([]session.Session, error) {
 	live, err := f.List(ctx, agent, session.Filter{Live: true})
 	if err != nil {
@@ -245,8 +242,7 @@ func (f *finder) Waiting(ctx context.Context, agent string) ([]session.Session, 
 	return waiting, nil
 }
 
-// position is the place of a session in its agent's queue; one that was not
-// planned yet comes last.
+// position returns the place of a session in its agent's queue. Sessions without a place come last.
 func position(s session.Session) int {
 	if s.Wait == nil || s.Wait.Position == 0 {
 		return 1 << 30
@@ -254,7 +250,7 @@ func position(s session.Session) int {
 	return s.Wait.Position
 }
 
-// own leaves out of a list those sessions that are another agent's.
+// own removes the sessions of other agents from a list.
 func (f *finder) own(m *member, sessions []session.Session) []session.Session {
 	if m.remote == nil {
 		return sessions

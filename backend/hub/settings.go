@@ -11,27 +11,27 @@ import (
 	"slipway/backend/settings"
 )
 
-// Settings are a person's choices.
+// Settings are a user's preferences.
 type Settings struct {
 	Theme          string `json:"theme"`          // system, light or dark
 	Density        string `json:"density"`        // comfortable or compact
 	Language       string `json:"language"`       // en or ko
 	CloseKeeps     string `json:"closeKeeps"`     // ask, keep or quit
 	TerminalFont   int    `json:"terminalFont"`   // pixels
-	TerminalFamily string `json:"terminalFamily"` // a font of the computer; "": none
+	TerminalFamily string `json:"terminalFamily"` // an installed font; "": none
 	TerminalTheme  string `json:"terminalTheme"`  // follow, light, dark, contrast, solarized-light or solarized-dark
 	TerminalBell   string `json:"terminalBell"`   // visual, sound or none
-	// asked when it would run at once (runs), when it has several lines, never
+	// when to confirm: if it would run at once (runs), if it has several lines (several), or never
 	TerminalPaste  string `json:"terminalPaste"`
-	TerminalReader bool   `json:"terminalReader"` // screen readers are told what is printed
-	Notifications  bool   `json:"notifications"`  // on the desktop, or by the browser
-	Zoom           int    `json:"zoom"`           // of the window on a Linux desktop, in percent
+	TerminalReader bool   `json:"terminalReader"` // announce output to screen readers
+	Notifications  bool   `json:"notifications"`  // by the desktop or the browser
+	Zoom           int    `json:"zoom"`           // window zoom on Linux, in percent
 	Autostart      bool   `json:"autostart"`      // in the background, at login
 }
 
 const settingsKey = "hub.settings"
 
-// SettingsFile keeps the settings; settings.File is one.
+// SettingsFile stores the settings; settings.File is one.
 type SettingsFile interface {
 	Path() string
 	Exists() bool
@@ -39,15 +39,15 @@ type SettingsFile interface {
 	Save(changes map[string]any) (settings.State, error)
 }
 
-// Autostarter has Slipway start at login, or not; autostart.Entry is one.
+// Autostarter sets whether Slipway starts at login; autostart.Entry is one.
 type Autostarter interface {
 	Set(on bool) error
 }
 
-// settingsPause is how often the file is looked at for changes by others.
+// settingsPause is how often the file is checked for changes by others.
 const settingsPause = 2 * time.Second
 
-// defaultSettings are in force until a person chooses others.
+// defaultSettings returns the defaults.
 func defaultSettings() Settings {
 	defaults := map[string]any{}
 	for _, field := range settings.Fields() {
@@ -56,7 +56,7 @@ func defaultSettings() Settings {
 	return settingsOf(defaults)
 }
 
-// settingsOf takes a person's choices from all settings.
+// settingsOf selects the user's preferences from all settings.
 func settingsOf(values map[string]any) Settings {
 	var s Settings
 	if text, err := json.Marshal(values); err == nil {
@@ -65,7 +65,7 @@ func settingsOf(values map[string]any) Settings {
 	return s
 }
 
-// values are the choices by their names in the file.
+// values returns the settings by their names in the file.
 func (s Settings) values() map[string]any {
 	values := map[string]any{}
 	if text, err := json.Marshal(s); err == nil {
@@ -74,15 +74,15 @@ func (s Settings) values() map[string]any {
 	return values
 }
 
-// Settings returns the settings in force.
+// Settings returns the current settings.
 func (ps *person) Settings() Settings {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	return ps.settings
 }
 
-// SaveSettings writes what differs from the settings in force;
-// settings_update_invalid with Fields.
+// SaveSettings saves what differs from the current settings. It fails with settings_update_invalid
+// and Fields.
 func (ps *person) SaveSettings(s Settings) error {
 	changes, inForce := s.values(), ps.Settings().values()
 	maps.DeleteFunc(changes, func(name string, value any) bool { return inForce[name] == value })
@@ -90,9 +90,9 @@ func (ps *person) SaveSettings(s Settings) error {
 	return err
 }
 
-// SaveSetting changes settings by their names in the file, also those of the
-// agent; nil: the default again. It fails as settings.File.Save does, and where
-// what starts Slipway at login cannot be changed; then nothing is.
+// SaveSetting changes settings, including those of the agent, by their names in the file; nil
+// resets one. It fails like settings.File.Save, or if the start at login cannot be changed; then
+// nothing is.
 func (ps *person) SaveSetting(changes map[string]any) (settings.State, error) {
 	ps.saving.Lock()
 	defer ps.saving.Unlock()
@@ -116,7 +116,7 @@ func (ps *person) SaveSetting(changes map[string]any) (settings.State, error) {
 	return state, nil
 }
 
-// startAtLogin changes what starts Slipway at login, if it is not so already.
+// startAtLogin sets whether Slipway starts at login, if that changes.
 func (ps *person) startAtLogin(on bool) error {
 	if ps.autostart == nil || ps.Settings().Autostart == on {
 		return nil
@@ -124,13 +124,13 @@ func (ps *person) startAtLogin(on bool) error {
 	return ps.autostart.Set(on)
 }
 
-// SettingsState reads what the file says of every setting, and where that is.
+// SettingsState returns the path of the file and the state of every setting.
 func (ps *person) SettingsState() (string, settings.State, error) {
 	state, err := ps.file.Read()
 	return ps.file.Path(), state, err
 }
 
-// adopt has a state in force and tells the watchers if it is another one.
+// adopt applies a state and publishes it if it differs.
 func (ps *person) adopt(state settings.State) {
 	s := settingsOf(state.Values)
 	ps.mu.Lock()
@@ -141,8 +141,7 @@ func (ps *person) adopt(state settings.State) {
 	}
 }
 
-// followSettings notices what others write into the file. One that is broken
-// changes nothing until it is mended.
+// followSettings applies changes by others to the file. A broken file changes nothing.
 func (ps *person) followSettings(ctx context.Context) {
 	for pace.Wall().Pause(ctx, settingsPause) == nil {
 		ps.saving.Lock()
@@ -156,8 +155,8 @@ func (ps *person) followSettings(ctx context.Context) {
 	}
 }
 
-// loadSettings reads the file. What an earlier version kept on the shelf is
-// written into it.
+// loadSettings reads the file. It first moves settings of an earlier version from the shelf into
+// it.
 func (ps *person) loadSettings() {
 	var kept map[string]any
 	if found, err := ps.shelf.Load(settingsKey, &kept); err == nil && found && !ps.file.Exists() {
@@ -180,21 +179,20 @@ func (ps *person) loadSettings() {
 	if ps.autostart == nil || state.Broken() {
 		return
 	}
-	// The program may have moved, and the file may have been changed meanwhile.
+	// The program or the file may have changed since the last run.
 	if err := ps.autostart.Set(ps.settings.Autostart); err != nil {
 		ps.log.Warn("what starts Slipway at login is as it was", "error", err)
 	}
 }
 
-// person is what belongs to a person rather than to a machine: what they
-// launched, their presets and their settings.
+// person is what belongs to a person rather than to a machine: recents, presets and settings.
 type person struct {
 	*shared
 	file      SettingsFile
-	autostart Autostarter // nil: none
+	autostart Autostarter // nil: Slipway is not started at login
 
-	// mu guards these.
+	// guarded by mu
 	recents  []Recent
-	presets  []Preset // those of the person, in the order of their creation
+	presets  []Preset // the user's own, oldest first
 	settings Settings
 }

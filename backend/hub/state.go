@@ -8,18 +8,18 @@ import (
 	"slipway/backend/session"
 )
 
-// state is what the agents have told: which of them there are, what they keep and
-// how it is. Agents and their sessions go together, since one that comes or goes
-// changes what is known of the other. Its methods ask no agent.
+// state is what is known of the agents, their sessions and folders. Agents and sessions go
+// together, since one that comes or goes changes what is known of the other. Its methods call no
+// agent.
 type state struct {
 	*shared
 
-	// mu guards these.
-	members     []*member // replaced, never changed, when one comes or goes
+	// guarded by mu
+	members     []*member // replaced, never changed in place
 	sessions    map[session.ID]*reported
 	usage       map[session.ID]session.Usage
-	homes       map[session.ID]*member       // which agent keeps a session
-	folderHomes map[session.FolderID]*member // which agent keeps a folder, as far as it was asked for
+	homes       map[session.ID]*member       // the agent of each session
+	folderHomes map[session.FolderID]*member // the agent of each folder that was asked for
 	waiting     dependents
 	keys        keyring
 }
@@ -35,15 +35,15 @@ type reported struct {
 	member  *member
 }
 
-// tell needs mu: it publishes a session, and after one that waits for others
-// those others, whose dependents it joined.
+// tell stores and publishes a session, and the sessions whose dependents it has joined. The caller
+// holds mu.
 func (st *state) tell(m *member, s session.Session) {
 	if !st.claims(m, s.ID) || !st.fits(m, s) {
 		return
 	}
 	before, was := st.sessions[s.ID]
 	if live := was && before.session.Status.Live(); m.remote != nil && live != s.Status.Live() {
-		st.stream.link(m) // the number of its live sessions
+		st.stream.link(m) // the number of its live sessions has changed
 	}
 	st.put(m, s)
 	st.publishSession(m, s)
@@ -54,9 +54,8 @@ func (st *state) tell(m *member, s session.Session) {
 	}
 }
 
-// put needs mu. The session is the agent's, and there is room for it. Finished
-// sessions beyond those of a snapshot are let go; [finder.home] asks the agents
-// for one of them.
+// put stores a session that the agent may have and that fits. It drops finished sessions beyond
+// those of a snapshot; [finder.home] asks the agents for them. The caller holds mu.
 func (st *state) put(m *member, s session.Session) {
 	st.unlist(s.ID)
 	st.sessions[s.ID] = &reported{session: s, member: m}
@@ -73,7 +72,7 @@ func (st *state) put(m *member, s session.Session) {
 	}
 }
 
-// trim needs mu.
+// trim is called with mu held.
 func (st *state) trim() {
 	for i, s := range st.sorted() {
 		if i >= session.ResetFinished && !s.Status.Live() {
@@ -84,7 +83,7 @@ func (st *state) trim() {
 	}
 }
 
-// unlist needs mu.
+// unlist is called with mu held.
 func (st *state) unlist(id session.ID) {
 	if k := st.sessions[id]; k != nil {
 		k.member.kept--
@@ -94,7 +93,7 @@ func (st *state) unlist(id session.ID) {
 	}
 }
 
-// drop needs mu.
+// drop is called with mu held.
 func (st *state) drop(id session.ID) {
 	st.unlist(id)
 	delete(st.usage, id)
@@ -102,7 +101,7 @@ func (st *state) drop(id session.ID) {
 	st.waiting.drop(id)
 }
 
-// sorted needs mu: what is known, newest first.
+// sorted returns all known sessions, newest first. The caller holds mu.
 func (st *state) sorted() []session.Session {
 	all := make([]session.Session, 0, len(st.sessions))
 	for _, k := range st.sessions {
@@ -118,18 +117,16 @@ func sortNewest(all []session.Session) {
 	})
 }
 
-// dependents needs mu: those that wait for a session at the same agent, since no
-// agent lets a session wait for another's.
+// dependents returns the sessions that wait for a session, at the same agent, since no agent lets a
+// session wait for another agent's. The caller holds mu.
 func (st *state) dependents(id session.ID) []session.ID {
 	return slices.DeleteFunc(st.waiting.of(id), func(waits session.ID) bool { return st.homes[waits] != st.homes[id] })
 }
 
-// dependents knows for each session those that wait for it to end in success.
-// It is guarded by shared.mu.
+// dependents has for each session those that wait for its success. It is guarded by shared.mu.
 type dependents map[session.ID][]session.ID
 
-// add notes what s waits for and returns the sessions that were not known to be
-// waited for by it.
+// add adds what s waits for and returns the sessions for which that is new.
 func (d dependents) add(s session.Session) []session.ID {
 	var joined []session.ID
 	for _, id := range s.DependsOn {
@@ -141,10 +138,10 @@ func (d dependents) add(s session.Session) []session.ID {
 	return joined
 }
 
-// of returns the dependents of a session by their ids.
+// of returns the dependents of a session, sorted by id.
 func (d dependents) of(id session.ID) []session.ID { return slices.Sorted(slices.Values(d[id])) }
 
-// drop forgets a session, as one that waits and as one that is waited for.
+// drop removes a session, as one that waits and as one that is waited for.
 func (d dependents) drop(id session.ID) {
 	delete(d, id)
 	for other, ids := range d {
@@ -154,7 +151,7 @@ func (d dependents) drop(id session.ID) {
 	}
 }
 
-// lost needs mu: what is known of an agent is from now on as old as lastHeard.
+// lost marks what is known of an agent as old. The caller holds mu.
 func (st *state) lost(m *member) {
 	m.online = false
 	m.turned()
@@ -164,8 +161,8 @@ func (st *state) lost(m *member) {
 	st.stream.board(m)
 }
 
-// publishLive needs mu: it tells of an agent's live sessions again, because
-// whether they are known for certain has changed.
+// publishLive publishes an agent's live sessions again, because whether they are current has
+// changed. The caller holds mu.
 func (st *state) publishLive(m *member) {
 	if m.remote == nil {
 		return
@@ -177,26 +174,26 @@ func (st *state) publishLive(m *member) {
 	}
 }
 
-// publishSession needs mu.
+// publishSession is called with mu held.
 func (st *state) publishSession(m *member, s session.Session) {
 	view := st.sessionView(s, m.stale())
-	view.Usage = nil // it is told by itself
+	view.Usage = nil // published separately
 	st.stream.publish(Event{Session: &view})
 }
 
-// publishMachine needs mu.
+// publishMachine is called with mu held.
 func (st *state) publishMachine(m *member) {
 	st.stream.publish(Event{Machine: new(m.view())})
 }
 
-// publishAgent needs mu.
+// publishAgent is called with mu held.
 func (st *state) publishAgent(m *member) {
 	if !m.gone {
 		st.stream.publish(Event{Agent: new(st.agentView(m))})
 	}
 }
 
-// agents needs mu.
+// agents is called with mu held.
 func (st *state) agents() []Agent {
 	all := make([]Agent, len(st.members))
 	for i, m := range st.members {
@@ -205,7 +202,7 @@ func (st *state) agents() []Agent {
 	return all
 }
 
-// boards needs mu: the boards of all agents that have told one.
+// boards returns the boards of all agents that have sent one. The caller holds mu.
 func (st *state) boards() []Board {
 	all := make([]Board, 0, len(st.members))
 	for _, m := range st.members {
@@ -216,7 +213,7 @@ func (st *state) boards() []Board {
 	return all
 }
 
-// machines needs mu.
+// machines is called with mu held.
 func (st *state) machines() []Machine {
 	all := make([]Machine, 0, len(st.members))
 	for _, m := range st.members {
@@ -225,8 +222,7 @@ func (st *state) machines() []Machine {
 	return all
 }
 
-// stale needs mu: when what is known of an agent was heard, nil while it is
-// reached and what is known is how things are.
+// stale returns when an agent was last heard, or nil while it is reached. The caller holds mu.
 func (m *member) stale() *time.Time {
 	if m.online {
 		return nil

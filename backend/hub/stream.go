@@ -10,35 +10,34 @@ import (
 	"slipway/backend/session"
 )
 
-// Event is one message of /api/v1/events, a WebSocket. The first message is
-// a snapshot unless the stream resumes. Seq grows by one with each message after it; a page that
-// reconnects with ?epoch=E&after=SEQ goes on there, or gets a fresh snapshot
-// where that is no longer possible. A Window message has the number of the
-// message before it, because only the desktop shell receives it.
+// Event is one message of /api/v1/events, a WebSocket. The first message is a snapshot unless the
+// stream resumes. Seq grows by one with each message. A page that reconnects with
+// ?epoch=E&after=SEQ resumes there, or gets a new snapshot if that is no longer possible. A Window
+// message has the number of the message before it, because only the desktop shell receives it.
 type Event struct {
 	Cursor
-	Snapshot *Snapshot       `json:"snapshot,omitempty"` // forget what you knew and take this
-	Session  *Session        `json:"session,omitempty"`  // one session as it is now
-	Removed  string          `json:"removed,omitempty"`  // id of a session whose record is gone
+	Snapshot *Snapshot       `json:"snapshot,omitempty"` // replaces everything known
+	Session  *Session        `json:"session,omitempty"`  // one session
+	Removed  string          `json:"removed,omitempty"`  // id of a session that was purged
 	Usage    []session.Usage `json:"usage,omitempty"`
 	Machine  *Machine        `json:"machine,omitempty"`
 	Recents  *[]Recent       `json:"recents,omitempty"`
 	Settings *Settings       `json:"settings,omitempty"`
 	Window   *Window         `json:"window,omitempty"` // only to the desktop shell (?shell=1)
 
-	// one agent's devices as they were measured last; at most one a second
+	// one agent's devices; at most once a second
 	Devices *Board    `json:"devices,omitempty"`
 	Presets *[]Preset `json:"presets,omitempty"` // all of them
 
-	Notice *notify.Notice `json:"notice,omitempty"` // which no desktop has shown: the page has its browser show it
+	Notice *notify.Notice `json:"notice,omitempty"` // no desktop shows it, so the page does
 
-	// one agent as it is now; renaming and removing one brings a snapshot
+	// one agent; after a rename or a removal there is a snapshot instead
 	Agent     *Agent     `json:"agent,omitempty"`
-	Operation *Operation `json:"operation,omitempty"` // one operation as it is now; of progress at most five a second
+	Operation *Operation `json:"operation,omitempty"` // one operation; its progress at most five times a second
 }
 
-// Snapshot is the state as a page needs it: live sessions, the newest 100
-// finished ones, and all machines.
+// Snapshot is the state that a page needs: live sessions, the newest 100 finished ones, and all
+// machines.
 type Snapshot struct {
 	Sessions []Session `json:"sessions"`
 	Machines []Machine `json:"machines"`
@@ -46,7 +45,7 @@ type Snapshot struct {
 	Settings Settings  `json:"settings"`
 	Version  Version   `json:"version"`
 
-	Devices []Board  `json:"devices"` // of the agents that have told
+	Devices []Board  `json:"devices"` // of the agents that have reported them
 	Presets []Preset `json:"presets"`
 
 	Agents     []Agent     `json:"agents"`
@@ -57,40 +56,40 @@ type Snapshot struct {
 type Window struct {
 	URL   string `json:"url"` // empty: show the main window
 	Title string `json:"title"`
-	Path  string `json:"path,omitempty"` // page that the main window shows; empty: it stays where it is
+	Path  string `json:"path,omitempty"` // the page that it shows; empty: unchanged
 }
 
-// Cursor is a place in the hub's stream. The zero cursor asks for a snapshot.
+// Cursor is a position in the hub's stream. The zero cursor requests a snapshot.
 type Cursor struct {
 	Epoch string `json:"epoch"`
 	Seq   uint64 `json:"seq"`
 }
 
 const (
-	// kept is how many events the stream remembers. A watcher further behind
-	// gets a snapshot: one ring serves all, so a slow one costs the others nothing.
+	// kept is how many events the stream has. A watcher further behind gets a snapshot. One ring
+	// serves all, so a slow watcher costs the others nothing.
 	kept = 1024
-	// finishedSlack is how many sessions more than a snapshot's finished ones are
-	// known before the oldest are forgotten.
+	// finishedSlack is how many finished sessions beyond those of a snapshot are known before the
+	// oldest are dropped.
 	finishedSlack = 20
-	// flushEvery is how often usage samples are sent on, merged.
+	// flushEvery is how often merged usage samples are published.
 	flushEvery = time.Second
-	// windowsKept is how many window requests wait for a shell that is slow.
+	// windowsKept is how many window requests wait for a slow shell.
 	windowsKept = 8
 )
 
-// stream is a ring of numbered events with watchers that read it each at its
-// own pace. It is guarded by shared.mu.
+// stream is a ring of numbered events that each watcher reads at its own pace. It is guarded by
+// shared.mu.
 type stream struct {
 	epoch    string
-	first    uint64 // seq of ring[0]
+	first    uint64 // number of ring[0]
 	ring     []Event
 	closed   bool
 	watchers map[*Watcher]struct{}
 	samples  map[session.ID]session.Usage // waiting for the next flush
-	boards   map[*member]struct{}         // agents whose board waits for the next flush
-	links    map[*member]struct{}         // agents whose figures wait for the next flush
-	sampled  chan struct{}                // holds one token while samples, boards or links is not empty
+	boards   map[*member]struct{}         // agents whose devices are published by the next flush
+	links    map[*member]struct{}         // agents that are published by the next flush
+	sampled  chan struct{}                // holds a token while samples, boards or links is not empty
 }
 
 func (s *stream) open(epoch string) {
@@ -102,7 +101,7 @@ func (s *stream) open(epoch string) {
 	s.sampled = make(chan struct{}, 1)
 }
 
-// last is the seq of the newest event, 0 if there was none.
+// last returns the number of the newest event, or 0 if there was none.
 func (s *stream) last() uint64 { return s.first + uint64(len(s.ring)) - 1 }
 
 func (s *stream) publish(e Event) {
@@ -116,7 +115,7 @@ func (s *stream) publish(e Event) {
 	s.wake()
 }
 
-// forget drops every event that is kept, so that each watcher takes a snapshot.
+// forget drops all events, so that each watcher takes a snapshot.
 func (s *stream) forget() {
 	s.first, s.ring = s.last()+2, nil
 	s.wake()
@@ -133,7 +132,7 @@ func (s *stream) close() {
 	s.wake()
 }
 
-// sample keeps the newest sample of each session for the next flush.
+// sample stores the newest sample of each session for the next flush.
 func (s *stream) sample(usage []session.Usage) {
 	for _, u := range usage {
 		s.samples[u.Session] = u
@@ -141,34 +140,34 @@ func (s *stream) sample(usage []session.Usage) {
 	pace.Signal(s.sampled)
 }
 
-// board has the newest board of an agent published by the next flush.
+// board marks an agent's devices for the next flush.
 func (s *stream) board(m *member) {
 	s.boards[m] = struct{}{}
 	pace.Signal(s.sampled)
 }
 
-// link has an agent published by the next flush.
+// link marks an agent for the next flush.
 func (s *stream) link(m *member) {
 	s.links[m] = struct{}{}
 	pace.Signal(s.sampled)
 }
 
-// watching hands what the rooms publish to those who watch.
+// watching serves the watchers of the stream.
 type watching struct {
 	*state
 	person     *person
 	operations *operations
 }
 
-// close ends every watching.
+// close ends every watcher.
 func (wa *watching) close() {
 	wa.mu.Lock()
 	defer wa.mu.Unlock()
 	wa.stream.close()
 }
 
-// flush publishes merged usage samples, the newest boards and the newest figures
-// of agents, at most once every flushEvery, and sleeps while there are none.
+// flush publishes merged usage samples, the newest boards and agents at most once every flushEvery,
+// and sleeps while there are none.
 func (wa *watching) flush(ctx context.Context) {
 	for {
 		select {
@@ -199,7 +198,7 @@ func (wa *watching) flush(ctx context.Context) {
 	}
 }
 
-// takeSamples needs mu. Samples of sessions that ended meanwhile are dropped.
+// takeSamples returns the samples of live sessions. The caller holds mu.
 func (wa *watching) takeSamples() []session.Usage {
 	merged := make([]session.Usage, 0, len(wa.stream.samples))
 	for id, u := range wa.stream.samples {
@@ -211,7 +210,7 @@ func (wa *watching) takeSamples() []session.Usage {
 	return merged
 }
 
-// Watcher reads the stream. It belongs to one goroutine, which closes it.
+// Watcher reads the stream. It must be used and closed by one goroutine.
 type Watcher struct {
 	from    *watching
 	cursor  Cursor
@@ -221,8 +220,8 @@ type Watcher struct {
 	windows chan Window
 }
 
-// Watch begins to follow the stream after cursor, or with a snapshot where
-// that is not possible. A shell watcher also receives Window events.
+// Watch starts to follow the stream after cursor, or with a snapshot if that is not possible. A
+// shell also receives Window events.
 func (wa *watching) Watch(cursor Cursor, shell bool) *Watcher {
 	w := &Watcher{from: wa, cursor: cursor, shell: shell, wake: make(chan struct{}, 1),
 		windows: make(chan Window, windowsKept)}
@@ -234,15 +233,15 @@ func (wa *watching) Watch(cursor Cursor, shell bool) *Watcher {
 	return w
 }
 
-// Close ends the watching.
+// Close ends the watcher.
 func (w *Watcher) Close() {
 	w.from.mu.Lock()
 	defer w.from.mu.Unlock()
 	delete(w.from.stream.watchers, w)
 }
 
-// Next waits for the next event. It fails when ctx ends or, with
-// server_request_unavailable, when the hub has stopped.
+// Next waits for the next event. It fails when ctx ends or, with server_request_unavailable, when
+// the hub has stopped.
 func (w *Watcher) Next(ctx context.Context) (Event, error) {
 	for {
 		if e, ok, err := w.take(); ok || err != nil {
@@ -279,8 +278,7 @@ func (w *Watcher) take() (Event, bool, error) {
 	return e, true, nil
 }
 
-// OpenWindow hands window to a connected desktop shell and reports whether
-// there was one to take it.
+// OpenWindow passes a window to a connected desktop shell and reports whether one took it.
 func (wa *watching) OpenWindow(window Window) bool {
 	wa.mu.Lock()
 	defer wa.mu.Unlock()
@@ -297,7 +295,7 @@ func (wa *watching) OpenWindow(window Window) bool {
 	return false
 }
 
-// snapshot needs mu.
+// snapshot is called with mu held.
 func (wa *watching) snapshot() *Snapshot {
 	sessions := wa.sorted()
 	finished := 0

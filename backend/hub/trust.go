@@ -9,39 +9,38 @@ import (
 	"slipway/backend/vet"
 )
 
-// Untrusted says that an agent sent data that no agent may send: by mistake, or
-// because somebody has changed it. The data is not used. It goes when nothing of
-// the kind came for ten minutes, or when the agent is reconnected.
+// Untrusted says that an agent sent invalid data, by mistake or because somebody has changed it.
+// The data is not used. The mark disappears after ten minutes without invalid data, or when the
+// agent is reconnected.
 type Untrusted struct {
-	Error session.Error `json:"error"` // the newest; its message names what was wrong
+	Error session.Error `json:"error"` // the latest; its message says what was wrong
 	Since time.Time     `json:"since"`
 	Last  time.Time     `json:"last"`
 	Count int           `json:"count"` // how often it happened
 }
 
-// How long an agent whose data is refused is left alone, and for how long it must
-// send nothing invalid before the warning goes.
+// How long an agent whose data is refused is not asked, and how long it must send nothing invalid
+// until it is trusted again.
 const (
 	firstDistrust   = 5 * time.Second
 	longestDistrust = 5 * time.Minute
 	distrustFor     = 10 * time.Minute
 )
 
-// Bounds of what the hub keeps of one agent on another machine.
+// Limits of what the hub stores of one agent on another machine.
 const (
 	mostKept = vet.MostSessions // sessions
 	mostBulk = 256 << 20        // bytes of their commands and variables
 )
 
-// distrust notes that an agent sent what it may not. An agent in this process is
-// part of this program.
+// distrust records that an agent sent invalid data. An agent in this process is always trusted.
 func (st *state) distrust(m *member, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.suspect(m, session.AsError(err, session.CodeAgentReply))
 }
 
-// suspect needs mu.
+// suspect is called with mu held.
 func (st *state) suspect(m *member, e *session.Error) {
 	if m.remote == nil || m.gone {
 		return
@@ -63,9 +62,8 @@ func (st *state) suspect(m *member, e *session.Error) {
 	st.stream.link(m)
 }
 
-// claims needs mu: whether an agent may tell of a session. One that is another
-// agent's stays that agent's, except that nobody takes the place of an agent in
-// this process.
+// claims reports whether an agent may report a session. It belongs to the agent that reported it
+// first, but always to an agent in this process that has it. The caller holds mu.
 func (st *state) claims(m *member, id session.ID) bool {
 	home := st.homes[id]
 	switch {
@@ -80,7 +78,7 @@ func (st *state) claims(m *member, id session.ID) bool {
 	return false
 }
 
-// claimsFolder needs mu.
+// claimsFolder reports whether an agent may report a folder. The caller holds mu.
 func (st *state) claimsFolder(m *member, id session.FolderID) bool {
 	home := st.folderHomes[id]
 	if home == nil || home == m || m.remote == nil {
@@ -90,14 +88,14 @@ func (st *state) claimsFolder(m *member, id session.FolderID) bool {
 	return false
 }
 
-// foreign is the fault of an agent that tells of what is another's.
+// foreign returns the error of an agent that reports what belongs to another.
 func foreign(m *member, what, id string, home *member) *session.Error {
 	return session.NewError(session.CodeAgentReply,
 		fmt.Sprintf("The agent %s claims the %s %s, which belongs to %s.", m.Name(), what, id, home.Name()),
 		"The claim is ignored. If these are two ways to one machine, remove one of the two; otherwise ask who runs it.")
 }
 
-// fits needs mu: whether there is room for one more session of an agent.
+// fits reports whether there is room for a session of an agent. The caller holds mu.
 func (st *state) fits(m *member, s session.Session) bool {
 	k := st.sessions[s.ID]
 	kept, bulk := m.kept, m.bulk+bulkOf(s)
@@ -113,7 +111,7 @@ func (st *state) fits(m *member, s session.Session) bool {
 	return false
 }
 
-// bulkOf is what the largest texts of a session take.
+// bulkOf returns the size of a session's largest texts, in bytes.
 func bulkOf(s session.Session) int {
 	bulk := len(s.Spec.Command)
 	for i := range s.Spec.Env {
@@ -122,7 +120,7 @@ func bulkOf(s session.Session) int {
 	return bulk
 }
 
-// trustAgain needs mu: the warning goes where nothing invalid came for a while.
+// trustAgain trusts an agent again that sent nothing invalid for a while. The caller holds mu.
 func (f *follower) trustAgain(m *member, now time.Time) {
 	if m.distrust != nil && now.Sub(m.distrust.Last) > distrustFor {
 		m.distrust = nil
@@ -130,7 +128,7 @@ func (f *follower) trustAgain(m *member, now time.Time) {
 	}
 }
 
-// forgive takes the warning of an agent back, since a person tries it again.
+// forgive trusts an agent again, because a person tries it again.
 func (f *follower) forgive(m *member) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

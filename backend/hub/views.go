@@ -9,22 +9,20 @@ import (
 	"slipway/gpu"
 )
 
-// Session is one session as users and programs see it. These fields are a
-// contract for scripts: id, name, type, status, result, reason, exitCode, image,
-// agent and createdAt keep their names and meanings. The values of secret-looking
-// variables in its spec are replaced by "••••••".
+// Session is one session as users and programs see it. These fields are a contract for scripts: id,
+// name, type, status, result, reason, exitCode, image, agent and createdAt keep their names and
+// meanings. The values of secret-looking variables in its spec are replaced by "••••••".
 type Session struct {
 	session.Session
 	Type       session.Type   `json:"type"`
 	Image      string         `json:"image"`
-	Dependents []session.ID   `json:"dependents"` // sessions that wait for this one to end in success
+	Dependents []session.ID   `json:"dependents"` // sessions that wait for its success
 	Usage      *session.Usage `json:"usage,omitempty"`
-	LastHeard  *time.Time     `json:"lastHeard,omitempty"` // its agent is not reached, and this is how it was then
+	LastHeard  *time.Time     `json:"lastHeard,omitempty"` // set while its agent is not reached: when this was reported
 }
 
-// sessionView needs mu: a session as it leaves this program; at is when its agent
-// was heard last, where it is not reached. A sample of its use would be as old and
-// is left out.
+// sessionView returns a session as this program reports it. at is when its agent was last heard, if
+// it is not reached; then a usage sample would be old and is left out. The caller holds mu.
 func (st *state) sessionView(s session.Session, at *time.Time) Session {
 	s.Spec = s.Spec.Redacted(session.Hidden)
 	view := Session{Session: s, Type: s.Spec.Type, Image: s.Spec.Image, Dependents: st.dependents(s.ID), LastHeard: at}
@@ -34,21 +32,21 @@ func (st *state) sessionView(s session.Session, at *time.Time) Session {
 	return view
 }
 
-// Machine is one agent and the machine it rules.
+// Machine is the machine of one agent.
 type Machine struct {
 	Agent     string    `json:"agent"`
 	Online    bool      `json:"online"`
 	LastHeard time.Time `json:"lastHeard"`
 	session.Platform
 	session.Capacity
-	LoadCPU    float64           `json:"loadCpu"`    // busy CPUs, of anything
+	LoadCPU    float64           `json:"loadCpu"`    // busy CPUs, by anything
 	LoadMemory gpu.Bytes         `json:"loadMemory"` // used by anything
 	DiskFree   gpu.Bytes         `json:"diskFree"`
 	DiskTotal  gpu.Bytes         `json:"diskTotal"`
 	Warnings   []session.Warning `json:"warnings"`
 }
 
-// view needs mu.
+// view is called with mu held.
 func (m *member) view() Machine {
 	return Machine{Agent: m.Name(), Online: m.online, LastHeard: m.lastHeard, Platform: m.machine.Platform,
 		Capacity: m.machine.Capacity, LoadCPU: m.machine.Load.CPU, LoadMemory: m.machine.Load.Memory,
@@ -56,64 +54,63 @@ func (m *member) view() Machine {
 		Warnings: slices.Clone(m.machine.Warnings)}
 }
 
-// Agent is one agent that this computer knows, and how it is reached. What it
-// says of its machine is the [Machine] of the same name.
+// Agent is one agent that this computer knows, and its connection. The [Machine] of the same name
+// describes its machine.
 type Agent struct {
-	Entry Entry  `json:"-"` // what the hub keeps of it
+	Entry Entry  `json:"-"` // as the hub stores it
 	Name  string `json:"name"`
 	// ssh://user@host:port, slipway://host:port or wss://host:port/path; empty: in this process
 	Address string `json:"address"`
-	Local   bool   `json:"local"` // it rules this computer
-	Group   string `json:"group"` // the resource group that it is in; default where nobody chose one
+	Local   bool   `json:"local"` // it manages this computer
+	Group   string `json:"group"` // its resource group; default if none was chosen
 
-	Owner string `json:"owner"` // the name under which it keeps our sessions; empty while unknown
-	Role  string `json:"role"`  // what we may do there: admin or user; empty while unknown
-	// of its key, as it was pinned when it was added; empty where ssh or this process vouches for it
+	Owner string `json:"owner"` // the owner of our sessions there; empty while unknown
+	Role  string `json:"role"`  // our role there: admin or user; empty while unknown
+	// of its key, pinned when it was added; empty for an agent that is local or reached by ssh
 	Fingerprint string `json:"fingerprint"`
 
-	Version string `json:"version"` // of the agent as last heard; empty while unknown
-	Upgrade string `json:"upgrade"` // the version that an upgrade would bring; empty: nothing to upgrade
-	// live sessions there, as last heard; for the agent in this process only a snapshot counts them
+	Version string `json:"version"` // as last heard; empty while unknown
+	Upgrade string `json:"upgrade"` // available version; empty: nothing to upgrade
+	// live sessions as last heard; for the local agent only a snapshot counts them
 	Live int `json:"live"`
 
 	Connection Connection `json:"connection"`
-	Question   *Question  `json:"question,omitempty"`  // it is not reached before a person has answered
-	AddedAt    *time.Time `json:"addedAt,omitempty"`   // absent: it belongs to this computer
-	Untrusted  *Untrusted `json:"untrusted,omitempty"` // it sends invalid data; absent: it does not
+	Question   *Question  `json:"question,omitempty"`  // it is not reached until a person answers
+	AddedAt    *time.Time `json:"addedAt,omitempty"`   // absent: it is this computer's agent
+	Untrusted  *Untrusted `json:"untrusted,omitempty"` // it sends invalid data
 }
 
-// Connection says how an agent is reached at this moment. LastHeard is when
-// anything came from it last: what is shown of an agent that is not connected
-// is as old as that.
+// Connection is how an agent is reached now. LastHeard is when it last sent anything; what is shown
+// of an agent that is not connected is as old as that.
 type Connection struct {
-	// it was heard since the link is up, and what is known of it is how things are
+	// it was heard since it is connected, so what is known of it is current
 	Online    bool       `json:"-"`
 	State     LinkState  `json:"state"`               // off, connecting, connected, probing, down or question
-	Since     time.Time  `json:"since"`               // it is in this state since then
-	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent: never since it was added
-	RTTMs     *float64   `json:"rttMs,omitempty"`     // round trip in milliseconds; absent: not measured
+	Since     time.Time  `json:"since"`               // when this state began
+	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent: never
+	RTTMs     *float64   `json:"rttMs,omitempty"`     // round trip in milliseconds; absent: unknown
 	Transport string     `json:"transport"`           // local, ssh, tls or wss
-	Carriers  int        `json:"carriers"`            // connections of the network in use; 2 where bulk has its own
-	// when it is tried again by itself; absent: it will not be, or is being tried
+	Carriers  int        `json:"carriers"`            // network connections in use; 2 if bulk data has its own
+	// of the next automatic attempt; absent: none, or in progress
 	NextTry *time.Time     `json:"nextTry,omitempty"`
 	Error   *session.Error `json:"error,omitempty"` // why it is not reached
-	Waits   string         `json:"waits"`           // one sentence on what is waited for; empty while connected
+	Waits   string         `json:"waits"`           // what it waits for, one sentence; empty while connected
 }
 
-// Question is what a person must decide before an agent is reached again: it
-// shows another key than the one that was pinned, so it was re-keyed, replaced,
-// or is somebody else. Its answer is an AgentAnswer with the same Found.
+// Question is what a person must decide before an agent is reached again. The agent shows another
+// key than the pinned one: it was re-keyed, replaced, or is somebody else's. The answer is an
+// AgentAnswer with the same Found.
 type Question struct {
-	// re-keyed (the agent shows another key than the one pinned) or host-key (ssh knows another key of the host:
-	// accepting removes that, and reconnecting asks about the new one)
+	// re-keyed (the agent shows another key) or host-key (ssh knows another key of the host;
+	// accepting removes it, and reconnecting asks about the new one)
 	Kind   QuestionKind `json:"kind"`
-	Text   string       `json:"text"`   // one or two sentences for people
-	Pinned string       `json:"pinned"` // fingerprint that was expected; empty: none was known
-	Found  string       `json:"found"`  // fingerprint that was shown
+	Text   string       `json:"text"`   // one or two sentences
+	Pinned string       `json:"pinned"` // expected fingerprint; empty: none was known
+	Found  string       `json:"found"`  // fingerprint shown
 	Asked  time.Time    `json:"asked"`
 }
 
-// agentView needs mu.
+// agentView is called with mu held.
 func (st *state) agentView(m *member) Agent {
 	link := m.link
 	if m.remote == nil {
@@ -136,7 +133,7 @@ func (st *state) agentView(m *member) Agent {
 	return view
 }
 
-// Moment leaves out a time that is unknown.
+// Moment returns a time, or nil if it is zero.
 func Moment(at time.Time) *time.Time {
 	if at.IsZero() {
 		return nil
@@ -144,8 +141,8 @@ func Moment(at time.Time) *time.Time {
 	return &at
 }
 
-// Board is the state of one agent's devices. Online is false while the agent is
-// not reached; the rest is then as old as At.
+// Board is the state of one agent's devices. While the agent is not reached, Online is false and
+// the rest is as old as At.
 type Board struct {
 	session.DeviceBoard
 	Agent   string        `json:"agent"`
@@ -161,32 +158,30 @@ func boardView(board session.DeviceBoard, agent string, online bool) Board {
 	return view
 }
 
-// DeviceState is one device as it was measured last. A value that the device
-// does not tell is absent and never 0.
+// DeviceState is the latest measurement of one device. A value that the device does not report is
+// absent, never 0.
 type DeviceState struct {
 	gpu.Device
 	session.DeviceStatus
 	Capabilities []Capability `json:"capabilities"`
-	Lost         *DeviceLoss  `json:"lost,omitempty"` // absent: it is there
+	Lost         *DeviceLoss  `json:"lost,omitempty"` // absent: it is available
 }
 
-// DeviceLoss says why a device that was there cannot be used now. Nobody is
-// given any of it until it is back.
+// DeviceLoss says why a device cannot be used now. None of it is allocated until it is back.
 type DeviceLoss struct {
 	Kind string `json:"kind"` // fallen, reset, silent or unlisted
-	Why  string `json:"why"`  // a clause: it fell off the bus
+	Why  string `json:"why"`  // a clause, such as: it fell off the bus
 	Hint string `json:"hint"` // what a person can do
 }
 
-// Capability is one thing that was tried on a device: what can be measured or
-// enforced.
+// Capability is whether one thing can be measured or enforced on a device.
 type Capability struct {
 	ID    string `json:"id"`            // process-memory, process-util, energy, accounting, mig, memory-limit or mps
 	State string `json:"state"`         // yes, no or unknown
-	Why   string `json:"why,omitempty"` // what was seen when the state is not yes
+	Why   string `json:"why,omitempty"` // what was seen if the state is not yes
 }
 
-// deviceView leaves out the device nodes, which are the agent's alone.
+// deviceView returns a device without its nodes, which only the agent uses.
 func deviceView(s session.DeviceState) DeviceState {
 	out := DeviceState{Device: s.Device, DeviceStatus: s.DeviceStatus,
 		Capabilities: capabilitiesOf(s.Device.Capabilities), Lost: lossOf(s.Device.Lost)}

@@ -9,14 +9,14 @@ import (
 	"slipway/backend/session"
 )
 
-// Work is an operation in the hands of whoever does it. Its methods may be
-// called from several goroutines, and do nothing once the operation has ended.
+// Work is an operation as its worker sees it. Its methods are safe for concurrent use, and have no
+// effect once the operation has ended.
 type Work struct {
 	registry  *operations
 	operation *operation
 }
 
-// change applies fn with the lock held and tells of it.
+// change calls fn with the lock held and publishes the operation.
 func (w *Work) change(fn func(*operation)) {
 	w.registry.mu.Lock()
 	defer w.registry.mu.Unlock()
@@ -28,12 +28,12 @@ func (w *Work) change(fn func(*operation)) {
 	w.tellOn()
 }
 
-// tellOn needs the lock.
+// tellOn is called with the lock held.
 func (w *Work) tellOn() {
 	w.registry.stream.publish(Event{Operation: new(w.operation.view())})
 }
 
-// Plan names steps before they begin, so that a person sees what will come.
+// Plan announces steps before they begin.
 func (w *Work) Plan(steps ...Step) {
 	w.change(func(one *operation) {
 		for _, step := range steps {
@@ -45,7 +45,7 @@ func (w *Work) Plan(steps ...Step) {
 	})
 }
 
-// step needs the lock.
+// step is called with the lock held.
 func (one *operation) step(name string) *Step {
 	if i := slices.IndexFunc(one.Steps, func(s Step) bool { return s.Name == name }); i >= 0 {
 		return &one.Steps[i]
@@ -53,10 +53,10 @@ func (one *operation) step(name string) *Step {
 	return nil
 }
 
-// Begin starts a step. Title may be empty for one that was planned.
+// Begin starts a step. Title may be empty for a planned one.
 func (w *Work) Begin(name, title string) { w.Tell(Step{Name: name, Title: title, State: StepRunning}) }
 
-// Tell records a step as it is now, under its name. Its times are set here.
+// Tell records the state of a step, by its name. It sets the times of the step.
 func (w *Work) Tell(step Step) {
 	now := w.registry.now()
 	w.change(func(one *operation) {
@@ -83,8 +83,7 @@ func (w *Work) Tell(step Step) {
 	})
 }
 
-// Do does one step: it begins, and ends as ok with the detail that do returns,
-// or as failed.
+// Do runs one step. The step ends as ok with the detail that do returns, or as failed.
 func (w *Work) Do(name, title string, do func() (detail string, err error)) error {
 	w.Begin(name, title)
 	detail, err := do()
@@ -102,13 +101,13 @@ func (w *Work) fail(name string, err error) error {
 	return err
 }
 
-// Concerns names the agent that the operation made or changed.
+// Concerns sets the agent that the operation adds or changes.
 func (w *Work) Concerns(agent string) { w.change(func(one *operation) { one.Agent = agent }) }
 
-// Makes names the image that the operation makes or brings.
+// Makes sets the image that the operation creates or transfers.
 func (w *Work) Makes(image string) { w.change(func(one *operation) { one.Image = image }) }
 
-// Progress says how far the bytes are. It may be called as often as one likes.
+// Progress sets the progress in bytes. It may be called at any rate.
 func (w *Work) Progress(done, total int64) {
 	now := w.registry.now()
 	w.registry.mu.Lock()
@@ -125,9 +124,8 @@ func (w *Work) Progress(done, total int64) {
 	}
 }
 
-// Ask asks a person and waits for the answer, askMost at the longest. It fails
-// with operation_run_timeout, or when ctx ends. The answer is never written
-// down, here or in a log.
+// Ask asks a person and waits up to askMost for the answer. It fails with operation_run_timeout, or
+// when ctx ends. The answer is never stored or logged.
 func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
 	prompt.ID = newID()
 	answer := make(chan string, 1)
@@ -149,8 +147,7 @@ func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
 	}
 }
 
-// cancelled reports whether a person asked for the end, and Slipway does not just
-// shut down.
+// cancelled reports whether a person cancelled the operation, rather than Slipway shutting down.
 func (w *Work) cancelled() bool {
 	w.registry.mu.Lock()
 	defer w.registry.mu.Unlock()
@@ -165,7 +162,7 @@ func (w *Work) unask(id string) {
 	})
 }
 
-// end records how the work ended. Steps that were under way end with it.
+// end records how the work ended, and ends its steps.
 func (w *Work) end(err error) {
 	now := w.registry.now()
 	w.change(func(one *operation) {
@@ -191,7 +188,7 @@ func (w *Work) end(err error) {
 	})
 }
 
-// meter makes a rate of amounts: bytes a second over the last seconds.
+// meter computes rates over the last seconds.
 type meter struct {
 	at    []time.Time
 	done  []int64
@@ -199,10 +196,10 @@ type meter struct {
 	total int64
 }
 
-// rateOver is the span that a rate is measured over.
+// rateOver is the time over which a rate is measured.
 const rateOver = 5 * time.Second
 
-// take returns the progress and whether it is time to tell of it.
+// take returns the progress and whether to publish it.
 func (m *meter) take(now time.Time, done, total int64) (Progress, bool) {
 	if len(m.done) > 0 && done < m.done[len(m.done)-1] || total != m.total {
 		m.at, m.done = nil, nil // something else is counted now

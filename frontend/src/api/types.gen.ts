@@ -536,33 +536,33 @@ export interface Account {
   deviceName?: string;
 }
 
-/** Agent is one agent that this computer knows, and how it is reached. What it says of its machine is the Machine of the same name. */
+/** Agent is one agent that this computer knows, and its connection. The Machine of the same name describes its machine. */
 export interface Agent {
   name: string;
   /** Ssh://user@host:port, slipway://host:port or wss://host:port/path; empty: in this process. */
   address: string;
-  /** It rules this computer. */
+  /** It manages this computer. */
   local: boolean;
-  /** The resource group that it is in; default where nobody chose one. */
+  /** Its resource group; default if none was chosen. */
   group: string;
-  /** The name under which it keeps our sessions; empty while unknown. */
+  /** The owner of our sessions there; empty while unknown. */
   owner: string;
-  /** What we may do there: admin or user; empty while unknown. */
+  /** Our role there: admin or user; empty while unknown. */
   role: RoleOrNone;
-  /** Of its key, as it was pinned when it was added; empty where ssh or this process vouches for it. */
+  /** Of its key, pinned when it was added; empty for an agent that is local or reached by ssh. */
   fingerprint: string;
-  /** Of the agent as last heard; empty while unknown. */
+  /** As last heard; empty while unknown. */
   version: string;
-  /** The version that an upgrade would bring; empty: nothing to upgrade. */
+  /** Available version; empty: nothing to upgrade. */
   upgrade: string;
-  /** Live sessions there, as last heard; for the agent in this process only a snapshot counts them. */
+  /** Live sessions as last heard; for the local agent only a snapshot counts them. */
   live: number;
   connection: Connection;
-  /** It is not reached before a person has answered. */
+  /** It is not reached until a person answers. */
   question?: Question;
-  /** Absent: it belongs to this computer. */
+  /** Absent: it is this computer's agent. */
   addedAt?: Time;
-  /** It sends invalid data; absent: it does not. */
+  /** It sends invalid data. */
   untrusted?: Untrusted;
 }
 
@@ -652,13 +652,13 @@ export interface AuditEntry {
   security?: boolean;
 }
 
-/** Capability is one thing that was tried on a device: what can be measured or enforced. */
+/** Capability is whether one thing can be measured or enforced on a device. */
 export interface Capability {
   /** Process-memory, process-util, energy, accounting, mig, memory-limit or mps. */
   id: string;
   /** Yes, no or unknown. */
   state: ProbeState;
-  /** What was seen when the state is not yes. */
+  /** What was seen if the state is not yes. */
   why?: string;
 }
 
@@ -695,25 +695,25 @@ export interface Commit {
   name: string;
 }
 
-/** Connection says how an agent is reached at this moment. LastHeard is when anything came from it last: what is shown of an agent that is not connected is as old as that. */
+/** Connection is how an agent is reached now. LastHeard is when it last sent anything; what is shown of an agent that is not connected is as old as that. */
 export interface Connection {
   /** Off, connecting, connected, probing, down or question. */
   state: LinkState;
-  /** It is in this state since then. */
+  /** When this state began. */
   since: Time;
-  /** Absent: never since it was added. */
+  /** Absent: never. */
   lastHeard?: Time;
-  /** Round trip in milliseconds; absent: not measured. */
+  /** Round trip in milliseconds; absent: unknown. */
   rttMs?: number;
   /** Local, ssh, tls or wss. */
   transport: Transport;
-  /** Connections of the network in use; 2 where bulk has its own. */
+  /** Network connections in use; 2 if bulk data has its own. */
   carriers: number;
-  /** When it is tried again by itself; absent: it will not be, or is being tried. */
+  /** Of the next automatic attempt; absent: none, or in progress. */
   nextTry?: Time;
   /** Why it is not reached. */
   error?: Problem;
-  /** One sentence on what is waited for; empty while connected. */
+  /** What it waits for, one sentence; empty while connected. */
   waits: string;
 }
 
@@ -751,7 +751,7 @@ export interface DemoStarted {
   windowed: boolean;
 }
 
-/** Board is the state of one agent's devices. Online is false while the agent is not reached; the rest is then as old as At. */
+/** Board is the state of one agent's devices. While the agent is not reached, Online is false and the rest is as old as At. */
 export interface DeviceBoard {
   /** Nvml, drm, sim or none. */
   source: DeviceSource;
@@ -805,11 +805,11 @@ export interface DeviceLoad {
   memory?: Bytes;
 }
 
-/** DeviceLoss says why a device that was there cannot be used now. Nobody is given any of it until it is back. */
+/** DeviceLoss says why a device cannot be used now. None of it is allocated until it is back. */
 export interface DeviceLoss {
   /** Fallen, reset, silent or unlisted. */
   kind: string;
-  /** A clause: it fell off the bus. */
+  /** A clause, such as: it fell off the bus. */
   why: string;
   /** What a person can do. */
   hint: string;
@@ -836,7 +836,7 @@ export interface DeviceResource {
   memFree: Bytes;
 }
 
-/** DeviceState is one device as it was measured last. A value that the device does not tell is absent and never 0. */
+/** DeviceState is the latest measurement of one device. A value that the device does not report is absent, never 0. */
 export interface DeviceState {
   uuid: string;
   vendor: Vendor;
@@ -874,7 +874,7 @@ export interface DeviceState {
   /** How more of it is allocated than it has now. */
   over?: string;
   capabilities: Capability[];
-  /** Absent: it is there. */
+  /** Absent: it is available. */
   lost?: DeviceLoss;
 }
 
@@ -962,15 +962,15 @@ export interface EnvironmentVersion {
   agents: string[];
 }
 
-/** Event is one message of /api/v1/events, a WebSocket. The first message is a snapshot unless the stream resumes. Seq grows by one with each message after it; a page that reconnects with ?epoch=E&after=SEQ goes on there, or gets a fresh snapshot where that is no longer possible. A Window message has the number of the message before it, because only the desktop shell receives it. */
+/** Event is one message of /api/v1/events, a WebSocket. The first message is a snapshot unless the stream resumes. Seq grows by one with each message. A page that reconnects with ?epoch=E&after=SEQ resumes there, or gets a new snapshot if that is no longer possible. A Window message has the number of the message before it, because only the desktop shell receives it. */
 export interface Event {
   epoch: string;
   seq: number;
-  /** Forget what you knew and take this. */
+  /** Replaces everything known. */
   snapshot?: Snapshot;
-  /** One session as it is now. */
+  /** One session. */
   session?: Session;
-  /** Id of a session whose record is gone. */
+  /** Id of a session that was purged. */
   removed?: string;
   usage?: Usage[];
   machine?: Machine;
@@ -978,15 +978,15 @@ export interface Event {
   settings?: Settings;
   /** Only to the desktop shell (?shell=1). */
   window?: Window;
-  /** One agent's devices as they were measured last; at most one a second. */
+  /** One agent's devices; at most once a second. */
   devices?: DeviceBoard;
   /** All of them. */
   presets?: Preset[];
-  /** Which no desktop has shown: the page has its browser show it. */
+  /** No desktop shows it, so the page does. */
   notice?: Notice;
-  /** One agent as it is now; renaming and removing one brings a snapshot. */
+  /** One agent; after a rename or a removal there is a snapshot instead. */
   agent?: Agent;
-  /** One operation as it is now; of progress at most five a second. */
+  /** One operation; its progress at most five times a second. */
   operation?: Operation;
 }
 
@@ -1422,7 +1422,7 @@ export interface LostDoor {
   port: number;
 }
 
-/** Machine is one agent and the machine it rules. */
+/** Machine is the machine of one agent. */
 export interface Machine {
   agent: string;
   online: boolean;
@@ -1441,7 +1441,7 @@ export interface Machine {
   usedCpus: number;
   /** Promised to sessions. */
   usedMemory: Bytes;
-  /** Busy CPUs, of anything. */
+  /** Busy CPUs, by anything. */
   loadCpu: number;
   /** Used by anything. */
   loadMemory: Bytes;
@@ -1480,7 +1480,7 @@ export interface Notifier {
   desktop: boolean;
 }
 
-/** Step is one step of an operation. A probe is a step too: one that found something wrong says how to mend it. */
+/** Step is one step of an operation. A check is a step too, with a remedy if it found a problem. */
 export interface OpStep {
   /** Stable, for example docker or upload. */
   name: string;
@@ -1516,7 +1516,7 @@ export interface Opened {
   windowed: boolean;
 }
 
-/** Operation is a piece of work that takes a while: it has steps, may ask a person something, can be cancelled, and is told of by events until it has ended. The last 50 are kept. */
+/** Operation is work that takes a while. It has steps, may ask a person something, and can be cancelled. Events report it until it has ended. The last 50 are kept. */
 export interface Operation {
   id: string;
   /** Agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull, image-commit, image-remove, file-archive or folder-purge. */
@@ -1525,20 +1525,20 @@ export interface Operation {
   subject: string;
   /** Running, waiting (for an answer), done, failed or cancelled. */
   state: OperationState;
-  /** Those that are known so far, in their order. */
+  /** Those known so far, in order. */
   steps: OpStep[];
   progress?: Progress;
-  /** What it waits for while its state is waiting. */
+  /** Set while it is waiting. */
   prompt?: Prompt;
   /** Why it failed. */
   error?: Problem;
-  /** Name of the agent that it made or changed. */
+  /** The agent that it added or changed. */
   agent?: string;
-  /** Reference of the image that it makes or brings. */
+  /** The image that it creates or transfers. */
   image?: string;
   startedAt: Time;
   endedAt?: Time;
-  /** Grows with every change of this operation. */
+  /** Grows with every change. */
   revision: number;
 }
 
@@ -1646,7 +1646,7 @@ export interface Placement {
   name: string;
 }
 
-/** Preset is a named bundle of resources. Those that are not built in belong to the person. */
+/** Preset is a named bundle of resources, either built in or the user's own. */
 export interface Preset {
   id: string;
   name: string;
@@ -1655,14 +1655,14 @@ export interface Preset {
   builtin: boolean;
 }
 
-/** PresetContent is what a person says of a preset. */
+/** PresetContent is the part of a preset that a person sets. */
 export interface PresetRequest {
   name: string;
   resources: Resources;
   accelerator?: Accelerator;
 }
 
-/** PresetUpdate changes a preset; a nil field is left as it is. */
+/** PresetUpdate changes a preset. A nil field is left unchanged. */
 export interface PresetUpdate {
   name?: string;
   resources?: Resources;
@@ -1708,31 +1708,31 @@ export interface Problem {
   advice?: Phrase[];
 }
 
-/** Progress is how far the bytes of an operation are. */
+/** Progress is the progress of an operation in bytes. */
 export interface Progress {
   /** Bytes. */
   done: number;
   /** Bytes; 0 while unknown. */
   total: number;
-  /** Bytes a second over the last seconds. */
+  /** Bytes per second, over the last seconds. */
   rate: number;
   /** Seconds, estimated; absent: unknown. */
   left?: number;
 }
 
-/** Prompt is what a person is asked. The answer of a secret one is shown nowhere and kept nowhere. */
+/** Prompt is a question to a person. The answer to a secret one is neither shown nor stored. */
 export interface Prompt {
   id: string;
-  /** Password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do elsewhere, which is not answered. */
+  /** Password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do elsewhere, without an answer. */
   kind: PromptKind;
   text: string;
-  /** Do not show what is typed. */
+  /** Do not show the input. */
   secret: boolean;
-  /** The answer before was not accepted. */
+  /** The previous answer was not accepted. */
   again: boolean;
   /** Of a host's key. */
   fingerprint?: string;
-  /** Whom that key belongs to. */
+  /** The host that has that key. */
   host?: string;
 }
 
@@ -1755,15 +1755,15 @@ export interface Pull {
   layers: number;
 }
 
-/** Question is what a person must decide before an agent is reached again: it shows another key than the one that was pinned, so it was re-keyed, replaced, or is somebody else. Its answer is an AgentAnswer with the same Found. */
+/** Question is what a person must decide before an agent is reached again. The agent shows another key than the pinned one: it was re-keyed, replaced, or is somebody else's. The answer is an AgentAnswer with the same Found. */
 export interface Question {
-  /** Re-keyed (the agent shows another key than the one pinned) or host-key (ssh knows another key of the host: accepting removes that, and reconnecting asks about the new one). */
+  /** Re-keyed (the agent shows another key) or host-key (ssh knows another key of the host; accepting removes it, and reconnecting asks about the new one). */
   kind: QuestionKind;
-  /** One or two sentences for people. */
+  /** One or two sentences. */
   text: string;
-  /** Fingerprint that was expected; empty: none was known. */
+  /** Expected fingerprint; empty: none was known. */
   pinned: string;
-  /** Fingerprint that was shown. */
+  /** Fingerprint shown. */
   found: string;
   asked: Time;
 }
@@ -1772,21 +1772,21 @@ export interface Question {
 export interface Recent {
   id: string;
   name: string;
-  /** A person chose the name; a new launch does not replace it. */
+  /** The user chose the name; a new launch does not replace it. */
   renamed?: boolean;
   pinned: boolean;
-  /** Without the values of secret-looking variables; the sessions it waits for by their names. */
+  /** Without the values of secret-looking variables; names the sessions that it waits for. */
   spec: Spec;
-  /** Sessions at once. */
+  /** Sessions launched at once. */
   count: number;
-  /** For whom it was launched; empty: oneself. */
+  /** The owner that an admin launched it for; empty: the user. */
   owner?: string;
   launchedAt: Time;
-  /** The one launched last. */
+  /** The first session of the latest launch. */
   session?: string;
 }
 
-/** RecentUpdate changes an entry; a nil field is left as it is. */
+/** RecentUpdate changes an entry. A nil field is left unchanged. */
 export interface RecentUpdate {
   name?: string;
   pinned?: boolean;
@@ -1991,10 +1991,10 @@ export interface Session {
   revision: number;
   type: SessionType;
   image: string;
-  /** Sessions that wait for this one to end in success. */
+  /** Sessions that wait for its success. */
   dependents: string[];
   usage?: Usage;
-  /** Its agent is not reached, and this is how it was then. */
+  /** Set while its agent is not reached: when this was reported. */
   lastHeard?: Time;
 }
 
@@ -2046,7 +2046,7 @@ export interface SettingUpdate {
   value: string | null;
 }
 
-/** Settings are a person's choices. */
+/** Settings are a user's preferences. */
 export interface Settings {
   /** System, light or dark. */
   theme: Theme;
@@ -2058,19 +2058,19 @@ export interface Settings {
   closeKeeps: CloseKeeps;
   /** Pixels. */
   terminalFont: number;
-  /** A font of the computer; "": none. */
+  /** An installed font; "": none. */
   terminalFamily: string;
   /** Follow, light, dark, contrast, solarized-light or solarized-dark. */
   terminalTheme: TerminalTheme;
   /** Visual, sound or none. */
   terminalBell: TerminalBell;
-  /** Asked when it would run at once (runs), when it has several lines, never. */
+  /** When to confirm: if it would run at once (runs), if it has several lines (several), or never. */
   terminalPaste: TerminalPaste;
-  /** Screen readers are told what is printed. */
+  /** Announce output to screen readers. */
   terminalReader: boolean;
-  /** On the desktop, or by the browser. */
+  /** By the desktop or the browser. */
   notifications: boolean;
-  /** Of the window on a Linux desktop, in percent. */
+  /** Window zoom on Linux, in percent. */
   zoom: number;
   /** In the background, at login. */
   autostart: boolean;
@@ -2088,14 +2088,14 @@ export interface Shown {
   shown: boolean;
 }
 
-/** Snapshot is the state as a page needs it: live sessions, the newest 100 finished ones, and all machines. */
+/** Snapshot is the state that a page needs: live sessions, the newest 100 finished ones, and all machines. */
 export interface Snapshot {
   sessions: Session[];
   machines: Machine[];
   recents: Recent[];
   settings: Settings;
   version: Version;
-  /** Of the agents that have told. */
+  /** Of the agents that have reported them. */
   devices: DeviceBoard[];
   presets: Preset[];
   agents: Agent[];
@@ -2213,9 +2213,9 @@ export interface TerminateRequest {
   forced?: boolean;
 }
 
-/** Untrusted says that an agent sent data that no agent may send: by mistake, or because somebody has changed it. The data is not used. It goes when nothing of the kind came for ten minutes, or when the agent is reconnected. */
+/** Untrusted says that an agent sent invalid data, by mistake or because somebody has changed it. The data is not used. The mark disappears after ten minutes without invalid data, or when the agent is reconnected. */
 export interface Untrusted {
-  /** The newest; its message names what was wrong. */
+  /** The latest; its message says what was wrong. */
   error: Problem;
   since: Time;
   last: Time;
@@ -2322,7 +2322,7 @@ export interface Window {
   /** Empty: show the main window. */
   url: string;
   title: string;
-  /** Page that the main window shows; empty: it stays where it is. */
+  /** The page that it shows; empty: unchanged. */
   path?: string;
 }
 
