@@ -36,11 +36,10 @@ func (a *administration) PairedClients(ctx context.Context, name string) ([]Pair
 		return nil, err
 	}
 	paired, err := admin.PairedClients(ctx)
-	clients, own := make([]PairedClient, len(paired)), a.connector.Key()
-	for i, d := range paired {
-		clients[i] = PairedClient{PairedClient: d, This: own != "" && d.Key == own}
-	}
-	return clients, err
+	own := a.connector.Key()
+	return each(paired, func(c session.PairedClient) PairedClient {
+		return PairedClient{c, own != "" && c.Key == own}
+	}), err
 }
 
 // PairCode creates a code that pairs one client with an agent.
@@ -92,9 +91,7 @@ func (a *administration) RotateOwnKey(ctx context.Context) (Rotation, error) {
 	}
 	names := map[string]string{}
 	for _, m := range a.list() {
-		a.mu.Lock()
-		names[m.entry.ID] = m.Name()
-		a.mu.Unlock()
+		names[a.entryOf(m).ID] = m.Name()
 	}
 	for _, list := range [][]string{rotation.Told, rotation.Later} {
 		for i, id := range list {

@@ -53,7 +53,7 @@ func noSuchAgent(name string) error {
 func (st *state) Agents() []Agent {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return st.agents()
+	return each(st.members, st.agentView)
 }
 
 // Agent returns one agent. It fails with agent_find_not-found.

@@ -54,11 +54,7 @@ type Limit struct {
 func (ms *machines) Resources() []Resources {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	all := make([]Resources, 0, len(ms.members))
-	for _, m := range ms.members {
-		all = append(all, ms.resourcesOf(m))
-	}
-	return all
+	return each(ms.members, ms.resourcesOf)
 }
 
 // resourcesOf is called with mu held.
@@ -146,7 +142,7 @@ type machines struct{ *state }
 func (ms *machines) Machines() []Machine {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	return ms.machines()
+	return each(ms.members, (*member).view)
 }
 
 // Doctor checks the machine of an agent, or this computer if none is named.

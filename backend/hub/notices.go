@@ -38,11 +38,7 @@ func (nt *notices) followNotices(ctx context.Context) {
 		}
 		switch {
 		case event.Snapshot != nil:
-			known := make([]session.Session, len(event.Snapshot.Sessions))
-			for i, s := range event.Snapshot.Sessions {
-				known[i] = s.Session
-			}
-			judge = notify.NewJudge(known)
+			judge = notify.NewJudge(each(event.Snapshot.Sessions, func(s Session) session.Session { return s.Session }))
 		case event.Removed != "":
 			judge.Forget(session.ID(event.Removed))
 		case event.Session != nil && event.Session.LastHeard == nil && event.Session.Owner == nt.owner:

@@ -263,10 +263,7 @@ func (one *operation) view() Operation {
 
 // views returns all operations, newest first. The caller holds mu.
 func (o *operations) views() []Operation {
-	views := make([]Operation, len(o.all))
-	for i, one := range o.all {
-		views[i] = one.view()
-	}
+	views := each(o.all, (*operation).view)
 	slices.SortStableFunc(views, func(a, b Operation) int {
 		return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.ID, a.ID))
 	})

@@ -142,6 +142,15 @@ func (pl *placement) freeCPUs() map[*member]int {
 	return free
 }
 
+// each returns what turn makes of every item.
+func each[A, B any](items []A, turn func(A) B) []B {
+	out := make([]B, len(items))
+	for i, item := range items {
+		out[i] = turn(item)
+	}
+	return out
+}
+
 func truth(b bool) int {
 	if b {
 		return 1

@@ -193,15 +193,6 @@ func (st *state) publishAgent(m *member) {
 	}
 }
 
-// agents is called with mu held.
-func (st *state) agents() []Agent {
-	all := make([]Agent, len(st.members))
-	for i, m := range st.members {
-		all[i] = st.agentView(m)
-	}
-	return all
-}
-
 // boards returns the boards of all agents that have sent one. The caller holds mu.
 func (st *state) boards() []Board {
 	all := make([]Board, 0, len(st.members))
@@ -209,15 +200,6 @@ func (st *state) boards() []Board {
 		if m.board != nil {
 			all = append(all, boardView(*m.board, m.Name(), m.online))
 		}
-	}
-	return all
-}
-
-// machines is called with mu held.
-func (st *state) machines() []Machine {
-	all := make([]Machine, 0, len(st.members))
-	for _, m := range st.members {
-		all = append(all, m.view())
 	}
 	return all
 }

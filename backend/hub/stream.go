@@ -306,13 +306,12 @@ func (wa *watching) snapshot() *Snapshot {
 		finished++
 		return finished > session.ResetFinished
 	})
-	snapshot := &Snapshot{
-		Sessions: make([]Session, len(sessions)), Machines: wa.machines(), Devices: wa.boards(),
-		Presets: wa.person.allPresets(), Recents: cloneRecents(wa.person.recents), Settings: wa.person.settings,
-		Version: wa.version, Agents: wa.agents(), Operations: wa.operations.views(),
+	return &Snapshot{
+		Sessions: each(sessions, func(s session.Session) Session {
+			return wa.sessionView(s, wa.sessions[s.ID].member.stale())
+		}),
+		Machines: each(wa.members, (*member).view), Devices: wa.boards(), Presets: wa.person.allPresets(),
+		Recents: cloneRecents(wa.person.recents), Settings: wa.person.settings, Version: wa.version,
+		Agents: each(wa.members, wa.agentView), Operations: wa.operations.views(),
 	}
-	for i, s := range sessions {
-		snapshot.Sessions[i] = wa.sessionView(s, wa.sessions[s.ID].member.stale())
-	}
-	return snapshot
 }

@@ -151,11 +151,7 @@ type Board struct {
 }
 
 func boardView(board session.DeviceBoard, agent string, online bool) Board {
-	view := Board{DeviceBoard: board, Agent: agent, Online: online, Devices: make([]DeviceState, len(board.Devices))}
-	for i, d := range board.Devices {
-		view.Devices[i] = deviceView(d)
-	}
-	return view
+	return Board{DeviceBoard: board, Agent: agent, Online: online, Devices: each(board.Devices, deviceView)}
 }
 
 // DeviceState is the latest measurement of one device. A value that the device does not report is
@@ -198,13 +194,9 @@ func lossOf(l *gpu.Loss) *DeviceLoss {
 
 func capabilitiesOf(c gpu.Capabilities) []Capability {
 	one := func(id string, p gpu.Probe) Capability {
-		state := p.State
-		if state == "" {
-			state = gpu.Unknown
-		}
-		return Capability{ID: id, State: string(state), Why: p.Why}
+		return Capability{ID: id, State: string(cmp.Or(p.State, gpu.Unknown)), Why: p.Why}
 	}
 	return []Capability{one("process-memory", c.ProcessMemory), one("process-util", c.ProcessUtil),
-		one("energy", c.Energy),
-		one("accounting", c.Accounting), one("mig", c.MIG), one("memory-limit", c.MemoryLimit), one("mps", c.MPS)}
+		one("energy", c.Energy), one("accounting", c.Accounting), one("mig", c.MIG),
+		one("memory-limit", c.MemoryLimit), one("mps", c.MPS)}
 }

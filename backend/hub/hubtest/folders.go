@@ -21,8 +21,7 @@ func (f *folders) ListFolders(_ context.Context, filter session.FolderFilter) ([
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(f.list), func(one session.Folder) bool {
-		return filter.Owner != "" &&
-			one.Owner != filter.Owner
+		return filter.Owner != "" && one.Owner != filter.Owner
 	}), nil
 }
 
@@ -48,8 +47,7 @@ func (f *folders) CreateFolder(_ context.Context, req session.FolderRequest) (se
 	defer f.mu.Unlock()
 	one := session.Folder{
 		ID: session.FolderID(session.NewID()), Name: req.Name, Owner: req.Owner, Agent: f.agent,
-		FolderLink: session.FolderLink{Path: req.Path},
-		State:      session.FolderReady,
+		FolderLink: session.FolderLink{Path: req.Path}, State: session.FolderReady,
 		Permission: cmp.Or(req.Permission, session.FolderReadWrite), Mode: cmp.Or(req.Mode, session.FolderGeneral),
 	}
 	f.list = append(f.list, one)

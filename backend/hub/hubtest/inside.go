@@ -89,10 +89,8 @@ func (a *inside) exec(ctx context.Context, id session.ID, req session.ExecReques
 		return nil, err
 	}
 	if len(req.Command) == 0 {
-		return nil, &session.Error{Code: session.CodeSessionInvalid, Message: "There is no command.",
-			Hint: "Write one.",
-			Fields: []session.FieldError{{Field: "command", Kind: session.KindInvalid,
-				Message: "There is no command."}}}
+		return nil, session.Refused(session.CodeSessionInvalid, session.FieldError{Field: "command",
+			Kind: session.KindInvalid, Message: "There is no command.", Hint: "Write one."})
 	}
 	near, far := net.Pipe()
 	go a.Run(req, far)

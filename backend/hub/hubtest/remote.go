@@ -56,7 +56,7 @@ func (r *Connector) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
 	}
 	remote := &Remote{id: entry.ID, agent: agent, changed: make(chan struct{}), up: true}
 	remote.link = hub.Link{State: hub.LinkOff, Transport: "ssh"}
-	remote.setDown(true)
+	agent.SetDown(true)
 	r.remotes[entry.Address] = remote
 	return remote, nil
 }
@@ -129,12 +129,9 @@ func (r *Remote) Run(ctx context.Context) {
 	r.mu.Lock()
 	r.running = false
 	r.mu.Unlock()
-	r.setDown(true)
+	r.agent.SetDown(true)
 	r.SetLink(hub.Link{State: hub.LinkOff, Transport: "ssh"})
 }
-
-// setDown makes the agent answer or not. The locks of the two are never held at once.
-func (r *Remote) setDown(down bool) { r.agent.SetDown(down) }
 
 // SetUp mends or cuts the link.
 func (r *Remote) SetUp(up bool) {
@@ -158,7 +155,7 @@ func (r *Remote) move(up bool) {
 	running := r.running
 	r.mu.Unlock()
 	if running {
-		r.setDown(!up)
+		r.agent.SetDown(!up)
 		r.SetLink(link)
 	}
 }

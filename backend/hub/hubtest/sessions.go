@@ -35,8 +35,7 @@ func (a *sessions) put(s session.Session) session.Session {
 	} else {
 		a.all = append(a.all, s)
 	}
-	told := s
-	a.tell(session.Event{Session: &told})
+	a.tell(session.Event{Session: new(s)})
 	return s
 }
 
@@ -93,13 +92,9 @@ func (a *sessions) preview(_ context.Context, _ string, spec session.Spec) (sess
 }
 
 func (a *sessions) launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
-	p, err := a.preview(ctx, req.Owner, req.Spec)
-	if err == nil && len(p.Errors) > 0 {
-		err = &session.Error{Code: session.CodeInvalid, Message: p.Errors[0].Message, Hint: p.Errors[0].Hint,
-			Fields: p.Errors}
-	}
-	if err != nil {
-		return session.Session{}, err
+	p, _ := a.preview(ctx, req.Owner, req.Spec) // it never fails
+	if len(p.Errors) > 0 {
+		return session.Session{}, session.Refused(session.CodeInvalid, p.Errors...)
 	}
 	if id, ok := a.keys[req.Key]; ok && req.Key != "" {
 		return a.all[a.index(id)], nil
@@ -159,8 +154,7 @@ func (a *sessions) change(ctx context.Context, id session.ID, do func(*session.S
 
 func (a *sessions) rename(ctx context.Context, id session.ID, name string) (session.Session, error) {
 	if wrong := session.SessionNames.Check(name); wrong != nil {
-		return session.Session{}, &session.Error{Code: session.CodeInvalid, Message: wrong.Message, Hint: wrong.Hint,
-			Fields: []session.FieldError{*wrong}}
+		return session.Session{}, session.Refused(session.CodeInvalid, *wrong)
 	}
 	return a.change(ctx, id, func(s *session.Session) { s.Name = name })
 }
@@ -193,8 +187,7 @@ func (a *sessions) setPriority(ctx context.Context, id session.ID, priority int)
 // keep keeps a session for a time that begins at its creation.
 func (a *sessions) keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	return a.change(ctx, id, func(s *session.Session) {
-		until := s.CreatedAt.Add(time.Duration(length))
-		s.KeepUntil = &until
+		s.KeepUntil = new(s.CreatedAt.Add(time.Duration(length)))
 	})
 }
 
@@ -205,9 +198,8 @@ func (a *sessions) simulateIdle(ctx context.Context, id session.ID,
 	if err != nil || policy.Lifetime == 0 {
 		return session.IdleSimulation{Since: s.CreatedAt, Message: "It would not have ended."}, err
 	}
-	at := s.CreatedAt.Add(time.Duration(policy.Lifetime))
-	return session.IdleSimulation{Ended: true, At: &at, Checker: session.CheckLifetime, Since: s.CreatedAt,
-		Message: "It would have lived as long as it may."}, nil
+	return session.IdleSimulation{Ended: true, At: new(s.CreatedAt.Add(time.Duration(policy.Lifetime))),
+		Checker: session.CheckLifetime, Since: s.CreatedAt, Message: "It would have lived as long as it may."}, nil
 }
 
 func (a *sessions) history(ctx context.Context, id session.ID) ([]session.Phase, error) {
