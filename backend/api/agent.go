@@ -7,22 +7,22 @@ import (
 	"slipway/backend/session"
 )
 
-// AgentRequest adds an agent, or only probes it. Over ssh nothing need be
-// installed there: Slipway brings itself.
+// AgentRequest adds an agent, or only probes it. Over ssh nothing has to be installed there:
+// Slipway installs itself.
 type AgentRequest struct {
 	hub.AgentRequest
-	Probe bool `json:"probe,omitempty"` // only look and tell; change nothing there and remember nothing here
+	Probe bool `json:"probe,omitempty"` // only check it; change nothing there and store nothing here
 }
 
-// AgentRemoval forgets an agent here. Its sessions go on unless it is uninstalled.
+// AgentRemoval removes an agent here. Its sessions keep running unless it is uninstalled.
 type AgentRemoval struct {
-	Uninstall bool `json:"uninstall,omitempty"` // end its sessions and remove Slipway and its files from its machine
+	Uninstall bool `json:"uninstall,omitempty"` // end its sessions, and remove Slipway and its files from the machine
 }
 
-// AgentAnswer answers the question of an agent. Found must be the one that the
-// question named, so that nobody accepts what they did not see.
+// AgentAnswer answers the question of an agent. Found must be that of the question, so that nobody
+// accepts a key that they did not see.
 type AgentAnswer struct {
-	Accept bool   `json:"accept"` // pin what was found; otherwise stay away from it
+	Accept bool   `json:"accept"` // pin the key that was found; otherwise stay disconnected
 	Found  string `json:"found"`
 }
 
@@ -30,29 +30,29 @@ type AgentAnswer struct {
 type PairedClient struct {
 	Name        string     `json:"name"`
 	Fingerprint string     `json:"fingerprint"`
-	Owner       string     `json:"owner"` // the name under which its sessions are kept
+	Owner       string     `json:"owner"` // owner of its sessions
 	Role        string     `json:"role"`  // admin or user
 	This        bool       `json:"this"`  // it is the computer that asks
 	AddedAt     time.Time  `json:"addedAt"`
 	LastSeen    *time.Time `json:"lastSeen,omitempty"`
 }
 
-// PersonLimits are the limits of an agent by owner; "default" is everybody's
-// who has none of their own.
+// PersonLimits are the limits of an agent by owner; "default" applies to those who have none of
+// their own.
 type PersonLimits struct {
 	Limits map[string]session.Allowance `json:"limits"`
 }
 
-// PairRequest asks an agent for a code that pairs one client.
+// PairRequest requests a code that pairs one client.
 type PairRequest struct {
-	Owner string `json:"owner,omitempty"` // the name under which its sessions are kept; empty: the agent's person
-	Role  string `json:"role,omitempty"`  // admin or user; empty: as that agent does
+	Owner string `json:"owner,omitempty"` // owner of its sessions; empty: the agent's user
+	Role  string `json:"role,omitempty"`  // admin or user; empty: as that agent decides
 }
 
-// PairCode is typed on the computer that pairs. It is valid once, for a few tries
-// and a short while.
+// PairCode is entered on the computer to pair. It is valid once, for a few attempts and a short
+// time.
 type PairCode struct {
 	Code      string    `json:"code"`
-	Address   string    `json:"address"` // what to add there
+	Address   string    `json:"address"` // to add there
 	ExpiresAt time.Time `json:"expiresAt"`
 }

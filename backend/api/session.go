@@ -11,21 +11,21 @@ type Preview struct {
 	session.Preview
 	Agent   string     `json:"agent"`
 	Image   *hub.Image `json:"image,omitempty"` // absent: it would be pulled
-	Command string     `json:"command"`         // the equivalent slipway run line, secrets left out
-	// where it would land, of all kernels; empty while it would wait
+	Command string     `json:"command"`         // equivalent slipway run line, secrets removed
+	// of all kernels; empty while it would wait
 	Placements []Placement `json:"placements"`
-	Rounded    *Rounding   `json:"rounded,omitempty"` // absent: what was asked would be given
+	Rounded    *Rounding   `json:"rounded,omitempty"` // absent: the request would be allocated as it is
 }
 
-// Rounding says how what would be given differs from what was asked. A launch
-// is refused while less would be given or a share is no whole number of quanta;
-// asking for the given amount accepts it.
+// Rounding says how the allocation would differ from the request. A launch is refused if less would
+// be allocated or a share is not a multiple of the quantum; requesting the rounded amount accepts
+// it.
 type Rounding struct {
 	gpu.Rounding
-	Accept string `json:"accept"` // the text to ask with instead
+	Accept string `json:"accept"` // the text to request instead
 }
 
-// Placement is where a launch would land on one device, for the map of devices.
+// Placement is the share of one device that a launch would get.
 type Placement struct {
 	gpu.Grant
 	Name string `json:"name"` // for example GPU 0

@@ -4,33 +4,33 @@ import "slipway/backend/session"
 
 // SSHSetup says how ssh on this computer reaches sessions.
 type SSHSetup struct {
-	Installed  bool      `json:"installed"`  // the person's own configuration includes ours: ssh NAME works
-	PersonFile string    `json:"personFile"` // their configuration
-	ConfigFile string    `json:"configFile"` // ours, which ssh -F takes where it is not included
-	KeyFile    string    `json:"keyFile"`    // the private key by which sessions are logged in to
+	Installed  bool      `json:"installed"`  // the user's configuration includes ours: ssh NAME works
+	PersonFile string    `json:"personFile"` // the user's configuration
+	ConfigFile string    `json:"configFile"` // ours, for ssh -F if it is not included
+	KeyFile    string    `json:"keyFile"`    // private key for logging in to sessions
 	PublicKey  string    `json:"publicKey"`
-	Hosts      []SSHHost `json:"hosts"` // in the order of the sessions' creation
+	Hosts      []SSHHost `json:"hosts"` // in the order in which the sessions were created
 }
 
 // SSHHost is a session as ssh knows it.
 type SSHHost struct {
 	Session string   `json:"session"`
-	Names   []string `json:"names"` // the shortest first
+	Names   []string `json:"names"` // shortest first
 }
 
-// SSHUpdate installs ssh's access to sessions or takes it out.
+// SSHUpdate includes the configuration of sessions in the user's own, or removes it.
 type SSHUpdate struct {
 	Installed bool `json:"installed"`
 }
 
-// SSHAccess is how one session is reached by ssh.
+// SSHAccess says how to reach one session by ssh.
 type SSHAccess struct {
-	Names       []string     `json:"names"` // the shortest first
+	Names       []string     `json:"names"` // shortest first
 	User        string       `json:"user"`
-	Fingerprint string       `json:"fingerprint"` // of the key by which the session proves who it is
+	Fingerprint string       `json:"fingerprint"` // of the session's key
 	Installed   bool         `json:"installed"`
 	Commands    []SSHCommand `json:"commands"`
-	// address that opens the session in Visual Studio Code; empty: ssh is not installed
+	// opens the session in Visual Studio Code; empty: ssh is not installed
 	Editor string `json:"editor,omitempty"`
 }
 
@@ -40,11 +40,11 @@ type SSHCommand struct {
 	Line string `json:"line"`
 }
 
-// SSHTest is how an attempt to log in to a session went.
+// SSHTest is the result of a test login to a session.
 type SSHTest struct {
 	OK        bool  `json:"ok"`
-	ElapsedMs int64 `json:"elapsedMs"` // of the login by this installation itself
-	// this computer's ssh was tried too, by the name in the person's configuration
+	ElapsedMs int64 `json:"elapsedMs"` // of Slipway's own login
+	// this computer's ssh was tested too, by the name in the user's configuration
 	Own     bool           `json:"own"`
 	Problem *session.Error `json:"problem,omitempty"` // why not
 }

@@ -1,5 +1,5 @@
-// Package client finds the control plane of a folder, or starts one, and calls it:
-// the routes of api/route, transfers of files, and WebSockets.
+// Package client finds or starts the control plane of a folder and calls it: the routes of
+// api/route, file transfers, and WebSockets.
 package client
 
 import (
@@ -26,21 +26,21 @@ import (
 	"slipway/backend/terminal"
 )
 
-// Client asks one control plane, over connections that it keeps open.
+// Client calls one control plane.
 type Client struct {
 	URL     string // http://127.0.0.1:PORT
 	Token   string // bearer token
 	Serving place.Serving
-	Started bool // it was started by the call that made this client
+	Started bool // started by the call that returned this client
 	HTTP    *http.Client
 }
 
 // New returns a client of the control plane at an address.
 func New(url, token string) *Client {
-	return &Client{URL: url, Token: token, HTTP: &http.Client{Transport: &http.Transport{}}} // no proxy: it is here
+	return &Client{URL: url, Token: token, HTTP: &http.Client{Transport: &http.Transport{}}} // no proxy: it is local
 }
 
-// Refused is the error of a call that the control plane answered with a failure.
+// Refused is the error of a call that the control plane refused.
 type Refused struct {
 	Problem session.Error
 	Status  int // of HTTP; 0: it came over a WebSocket
@@ -48,15 +48,14 @@ type Refused struct {
 
 func (e *Refused) Error() string { return e.Problem.Error() }
 
-// Lost is the error of a call for which the control plane was not reached, or no
-// longer.
+// Lost is the error of a call during which the control plane was not reached.
 type Lost struct{ Err error }
 
 func (e *Lost) Error() string { return "the control plane does not respond: " + e.Err.Error() }
 func (e *Lost) Unwrap() error { return e.Err }
 
-// IsLost reports whether trying again may help: the connection broke, and no
-// answer of the control plane's did it.
+// IsLost reports whether a new attempt may help: the connection broke, rather than the control
+// plane refusing.
 func IsLost(err error) bool {
 	var lost *Lost
 	var closed *websocket.CloseError
@@ -65,7 +64,7 @@ func IsLost(err error) bool {
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
 }
 
-// lost is err of a connection, or why ctx has ended.
+// lost returns why ctx has ended, or err as a [Lost].
 func lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -73,13 +72,13 @@ func lost(ctx context.Context, err error) error {
 	return &Lost{err}
 }
 
-// Header returns what says to the control plane who asks.
+// Header returns the header that authenticates a request.
 func (c *Client) Header() http.Header {
 	return http.Header{"Authorization": {"Bearer " + c.Token}}
 }
 
-// Call makes one request of the API; see [slipway/backend/api/route.Caller]. It
-// fails with a [Refused] or a [Lost].
+// Call sends one request of the API; see [slipway/backend/api/route.Caller]. It fails with a
+// [Refused] or a [Lost].
 func (c *Client) Call(ctx context.Context, method, target string, in, out any) error {
 	var body io.Reader
 	header := http.Header{}
@@ -117,13 +116,13 @@ type Sized struct {
 	Length int64
 }
 
-// Transfer sends one request with a body that is nil, [Sized] or small, and
-// returns the answer if it is a good one. The caller closes its body.
+// Transfer sends one request with a body that is nil, [Sized] or small, and returns a successful
+// response. The caller closes its body.
 func (c *Client) Transfer(ctx context.Context, method, target string, header http.Header,
 	body io.Reader) (*http.Response, error) {
 	sized, isSized := body.(Sized)
 	if isSized {
-		body = sized.Reader // which may be a file that the system sends
+		body = sized.Reader // possibly a file, which the system sends
 	}
 	request, err := http.NewRequestWithContext(ctx, method, c.URL+target, body)
 	if err != nil {
@@ -149,7 +148,7 @@ func (c *Client) Transfer(ctx context.Context, method, target string, header htt
 	return response, nil
 }
 
-// readRefused reads the failure that a response tells.
+// readRefused returns the error in a response.
 func readRefused(response *http.Response) error {
 	refused := &Refused{Status: response.StatusCode}
 	data, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
@@ -162,8 +161,8 @@ func readRefused(response *http.Response) error {
 
 const handshakeTimeout = 30 * time.Second
 
-// MessageBuffer holds the longest frame of a terminal's protocol, so that each is
-// written and read in one piece.
+// MessageBuffer fits the longest frame of the terminal's protocol, so that each is written and read
+// at once.
 const MessageBuffer = terminal.MaxData + 1<<10
 
 // Dial opens a WebSocket.
@@ -183,8 +182,8 @@ func (c *Client) Dial(ctx context.Context, target string) (*websocket.Conn, erro
 	return nil, lost(ctx, err)
 }
 
-// frameConn carries the frames of the terminal's protocols over a WebSocket:
-// one binary message each. A text message is a Problem that ends the stream.
+// frameConn sends the frames of the terminal's protocols over a WebSocket, one binary message each.
+// A text message is a Problem that ends the stream.
 type frameConn struct {
 	conn *websocket.Conn
 
@@ -193,11 +192,11 @@ type frameConn struct {
 
 var _ terminal.Conn = (*frameConn)(nil)
 
-// NewFrames carries frames over an open WebSocket.
+// NewFrames sends frames over an open WebSocket.
 func NewFrames(conn *websocket.Conn) terminal.Conn { return &frameConn{conn: conn} }
 
-// Frames opens a WebSocket that carries frames of the terminal's protocols.
-// first, unless nil, is sent before them as text.
+// Frames opens a WebSocket for frames of the terminal's protocols. It first sends first as text,
+// unless that is nil.
 func (c *Client) Frames(ctx context.Context, target string, first any) (terminal.Conn, error) {
 	conn, err := c.Dial(ctx, target)
 	if err != nil {
@@ -211,8 +210,8 @@ func (c *Client) Frames(ctx context.Context, target string, first any) (terminal
 	return NewFrames(conn), nil
 }
 
-// ReadFrame returns the next frame, the problem that ended the stream, or
-// io.EOF when the other side closed it in good order.
+// ReadFrame returns the next frame, the problem that ended the stream, or io.EOF after a normal
+// close.
 func (c *frameConn) ReadFrame() (terminal.Frame, error) {
 	kind, message, err := c.conn.ReadMessage()
 	if err != nil {
@@ -228,7 +227,7 @@ func (c *frameConn) ReadFrame() (terminal.Frame, error) {
 	return terminal.ParseMessage(message)
 }
 
-// CloseProblem reads the reason of a close: a Problem where something failed.
+// CloseProblem returns the error that a close reports.
 func CloseProblem(err error) error {
 	var closed *websocket.CloseError
 	if !errors.As(err, &closed) {
@@ -255,19 +254,19 @@ func (c *frameConn) WriteFrame(f terminal.Frame) error {
 
 func (c *frameConn) Close() error { return c.conn.Close() }
 
-// StartOptions says how to start a control plane in the background.
+// StartOptions configures a control plane that is started in the background.
 type StartOptions struct {
 	Executable string        // empty: this program
-	Engine     string        // docker, sim or auto; empty: its own choice
-	Port       int           // 0: its own choice
+	Engine     string        // docker, sim or auto; empty: the default
+	Port       int           // 0: the default
 	Timeout    time.Duration // until it answers; 0: 30 s
-	Starting   func()        // called before one is started; nil: nothing
+	Starting   func()        // called before one is started; may be nil
 }
 
 var (
-	// ErrNotServing means that no control plane answers.
+	// ErrNotServing means that no control plane responds.
 	ErrNotServing = errors.New("no control plane is running")
-	// ErrNotStarted means that one was started and did not come to answer.
+	// ErrNotStarted means that a control plane was started and did not respond.
 	ErrNotStarted = errors.New("the control plane was started in vain")
 )
 
@@ -277,8 +276,7 @@ const (
 	probePause   = 20 * time.Millisecond
 )
 
-// Connect finds the control plane of the folder; [ErrNotServing] where none
-// answers.
+// Connect finds the control plane of the folder. It fails with [ErrNotServing] if none responds.
 func Connect(ctx context.Context, h place.Home) (*Client, error) {
 	var token string
 	serving, err := h.Serving()
@@ -296,16 +294,16 @@ func Connect(ctx context.Context, h place.Home) (*Client, error) {
 	if err := probe(ctx, connection); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotServing, err)
 	}
-	// Whoever serves removes what a process that died has left before it listens,
-	// often on the same port. So what is there no more was not of who answered.
+	// A control plane removes what a dead one left before it listens, often on the same port. So a
+	// changed file was not of the one that answered.
 	if now, err := h.Serving(); err != nil || now != serving {
 		return nil, errors.Join(ErrNotServing, err)
 	}
 	return connection, nil
 }
 
-// probe asks a control plane for its version. An answer to the token of this
-// folder is proof enough that it is the one that belongs to it.
+// probe asks a control plane for its version. If it accepts the token of this folder, it belongs to
+// the folder.
 func probe(ctx context.Context, c *Client) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -313,9 +311,9 @@ func probe(ctx context.Context, c *Client) error {
 	return route.Version.Call(ctx, c, nil)
 }
 
-// ConnectOrStart finds the control plane of the folder, or starts one in the
-// background and waits until it answers. Several callers at once start several
-// processes of which the lock lets one stay; all of them connect to that one.
+// ConnectOrStart finds the control plane of the folder, or starts one in the background and waits
+// until it responds. Of several that are started at once, the lock lets one stay, and all callers
+// connect to that.
 func ConnectOrStart(ctx context.Context, h place.Home, opts StartOptions) (*Client, error) {
 	connection, err := Connect(ctx, h)
 	if !errors.Is(err, ErrNotServing) {
@@ -336,7 +334,7 @@ func ConnectOrStart(ctx context.Context, h place.Home, opts StartOptions) (*Clie
 		connection, err := Connect(ctx, h)
 		if err == nil {
 			connection.Started = connection.Serving.PID == started.PID()
-			if !connection.Started { // another came first: this must not take the folder over when it is free again
+			if !connection.Started { // it must not take the folder over later
 				started.Kill()
 			}
 			return connection, nil
@@ -346,7 +344,7 @@ func ConnectOrStart(ctx context.Context, h place.Home, opts StartOptions) (*Clie
 		}
 		select {
 		case <-exited:
-			exited = nil // unless another caller's process holds the folder, it will not come
+			exited = nil // it cannot respond any more, but another process may hold the folder
 			if lock, err := h.Lock(); err == nil {
 				return nil, errors.Join(startFault(h, started, "it ended at once"), lock.Close())
 			}
@@ -373,8 +371,8 @@ func start(h place.Home, opts StartOptions) (*place.Background, error) {
 	return h.Start(h.LogFile(), os.Environ(), program, args...)
 }
 
-// startFault is the failure of a control plane that was started and did not come to
-// answer, with the last line that it wrote.
+// startFault returns the error of a control plane that did not respond, with the last line that it
+// wrote.
 func startFault(h place.Home, started *place.Background, what string) error {
 	message := "The control plane was started but " + what + "."
 	if said := started.Said(); said != "" {

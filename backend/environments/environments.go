@@ -1,10 +1,10 @@
-// Package environments reads the catalogue of environments: what Slipway offers
-// by itself, and what a person has changed of it in a file.
+// Package environments reads the catalogue of environments: Slipway's own, and a user's changes in
+// a file.
 package environments
 
 import (
 	"bytes"
-	_ "embed" // the catalogue that Slipway brings along
+	_ "embed" // Slipway's own catalogue
 	"errors"
 	"fmt"
 	"io"
@@ -24,17 +24,16 @@ import (
 //go:embed defaults.yaml
 var defaults []byte
 
-// FileName is what the file is called in the folder of the control plane.
+// FileName is the name of the file in the folder of the control plane.
 const FileName = "environments.yaml"
 
-// File is a person's catalogue. It is read whenever it is asked for, so that a
-// change needs no restart.
+// File is a user's catalogue. It is read on each use, so changes need no restart.
 type File struct{ path string }
 
-// In returns the file in a folder; it need not be there.
+// In returns the file in a folder, which need not exist.
 func In(dir string) File { return File{filepath.Join(dir, FileName)} }
 
-// Path is where the file is looked for.
+// Path returns the path of the file.
 func (f File) Path() string { return f.path }
 
 // catalogue is the content of a file.
@@ -47,7 +46,7 @@ type family struct {
 	Title       string    `yaml:"title"`
 	Icon        string    `yaml:"icon"`
 	Summary     string    `yaml:"summary"`
-	Hidden      bool      `yaml:"hidden"` // one of Slipway's that shall not be offered
+	Hidden      bool      `yaml:"hidden"` // an environment of Slipway that is not offered
 	Minimum     minimum   `yaml:"minimum"`
 	Accelerator string    `yaml:"accelerator"` // none, optional or required
 	Versions    []version `yaml:"versions"`
@@ -68,7 +67,7 @@ type version struct {
 	line int
 }
 
-// amount is a number of bytes, written as people do: 512m, 4g.
+// amount is a number of bytes, such as 512m or 4g.
 type amount gpu.Bytes
 
 func (a *amount) UnmarshalYAML(node *yaml.Node) error {
@@ -81,7 +80,7 @@ func (a *amount) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// UnmarshalYAML keeps the line, for what is wrong with the content.
+// UnmarshalYAML stores the line for error messages.
 func (f *family) UnmarshalYAML(node *yaml.Node) error {
 	type plain family
 	if err := known(node, "id", "title", "icon", "summary", "hidden", "minimum", "accelerator",
@@ -92,7 +91,7 @@ func (f *family) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode((*plain)(f))
 }
 
-// UnmarshalYAML keeps the line, for what is wrong with the content.
+// UnmarshalYAML stores the line for error messages.
 func (v *version) UnmarshalYAML(node *yaml.Node) error {
 	type plain version
 	if err := known(node, "title", "image", "size"); err != nil {
@@ -102,8 +101,7 @@ func (v *version) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode((*plain)(v))
 }
 
-// known fails for a field that there is not: a misspelt one must not be passed
-// over in silence.
+// known fails if node has other fields, such as misspelled ones.
 func known(node *yaml.Node, fields ...string) error {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if key := node.Content[i]; !slices.Contains(fields, key.Value) {
@@ -113,8 +111,8 @@ func known(node *yaml.Node, fields ...string) error {
 	return nil
 }
 
-// Environments returns the families that are offered. Where the file cannot be
-// used it returns Slipway's own and an error that names the line.
+// Environments returns the families to offer. If the file cannot be used, it returns Slipway's own
+// and an error that names the line.
 func (f File) Environments() ([]hub.Environment, error) {
 	own, err := read(defaults)
 	if err != nil {
@@ -194,8 +192,7 @@ func (f family) check(seen map[string]bool) error {
 	return nil
 }
 
-// merge puts what a person wrote in the place of Slipway's own of the same id,
-// and what is new before them.
+// merge replaces families by changed ones with the same id, and puts new ones first.
 func merge(own, changed []family) []family {
 	var fresh []family
 	for _, one := range changed {

@@ -9,7 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// maxLink is the longest address that is read, in bytes.
+// maxLink is the longest link that is read, in bytes.
 const maxLink = 32 << 10
 
 // The kinds of links.
@@ -18,19 +18,16 @@ const (
 	LinkOpen = "open"
 )
 
-// Link is what a slipway:// address asks for. Nothing of it is done before a
-// person says so.
+// Link is what a slipway:// link asks for. Nothing is done before a person confirms it.
 type Link struct {
 	Kind    string        `json:"kind"`              // run or open
 	Spec    *session.Spec `json:"spec,omitempty"`    // of run
 	Session string        `json:"session,omitempty"` // of open: an id or the name of a live one
 }
 
-// ParseLink reads an address of the scheme slipway: slipway://run?image=…, with
-// the fields of a recipe or a whole one as recipe=BASE64URL, or
-// slipway://open/SESSION. It does nothing: whoever shows the link asks first. A
-// link with the value of a secret-looking variable is refused, because addresses
-// are kept in histories. It fails with a *Fault.
+// ParseLink parses slipway://run?image=… with the fields of a recipe, or a whole one as
+// recipe=BASE64URL, or slipway://open/SESSION. It refuses a link with the value of a secret-looking
+// variable, because links are kept in histories. It fails with a *Fault.
 func ParseLink(text string) (Link, error) {
 	if len(text) > maxLink {
 		return Link{}, &Fault{Message: "the link is longer than 32 KiB.", Hint: "Send the recipe as a file."}
@@ -92,13 +89,13 @@ func linkSpec(query string) (session.Spec, error) {
 	return spec, nil
 }
 
-// linkFields are the parameters of a link that give a field of a recipe.
+// linkFields are the parameters of a link that set a field of a recipe.
 var linkFields = map[string]string{"name": "name", "type": "type", "image": "image", "command": "command",
 	"agent": "agent", "group": "group", "label": "label", "timeout": "timeout", "accelerator": "accelerator",
 	"memory": "resources.memory", "shm": "resources.shm", "cpu": "resources.cpu", "threads": "threads",
 	"cluster": "cluster"}
 
-// setField takes one parameter of a link.
+// setField sets one parameter of a link.
 func setField(spec *session.Spec, name, value string) error {
 	if field, ok := linkFields[name]; ok {
 		return Set(spec, field, value)

@@ -1,8 +1,7 @@
-// Package recipe reads, writes and compares recipes: specs in YAML files, to be
-// kept beside the code that they run, sent to somebody else, and launched again
-// by the interface or by slipway run -f. The fields are those of the API. A
-// recipe never holds the value of a variable whose name looks secret: it names
-// the variable, and whoever runs it gives the value.
+// Package recipe reads, writes and compares recipes: specs in YAML files, to keep with the code
+// that they run, to share, and to launch again in the user interface or with slipway run -f. The
+// fields are those of the API. A recipe never has the value of a variable whose name looks secret:
+// it names the variable, and whoever runs it sets the value.
 package recipe
 
 import (
@@ -24,18 +23,17 @@ import (
 	"slipway/gpu"
 )
 
-// maxSize is the most that a recipe may hold, in bytes.
+// maxSize is the largest recipe, in bytes.
 const maxSize = 1 << 20
 
-// Fault says what is wrong in a recipe and where. Line is 0 where the whole
-// text is meant.
+// Fault is an error in a recipe. Line is 0 if it concerns the whole text.
 type Fault struct {
 	Line          int
 	Message, Hint string
-	Field         *session.FieldError // the one that is meant; nil: none, or no field of a spec
+	Field         *session.FieldError // nil: no field of a spec
 }
 
-// faultOf tells in a recipe what is wrong with a field, if anything is.
+// faultOf returns a field error as a fault, or nil.
 func faultOf(field *session.FieldError, line int) error {
 	if field == nil {
 		return nil
@@ -51,9 +49,8 @@ func (f *Fault) Error() string {
 	return f.Message
 }
 
-// Parse reads a spec as YAML, of which JSON is a part. The fields are
-// those of the API; variables may also be written as a map and ports as ranges.
-// It fails with a *Fault.
+// Parse parses a spec as YAML, which includes JSON. The fields are those of the API; variables may
+// also be a map, and ports ranges. It fails with a *Fault.
 func Parse(data []byte) (session.Spec, error) {
 	var spec session.Spec
 	if len(data) > maxSize {
@@ -76,9 +73,8 @@ func Parse(data []byte) (session.Spec, error) {
 	return spec, err
 }
 
-// Set reads text into the field of spec that a path such as resources.cpu names,
-// as [Parse] reads a single value of it. It fails with a *Fault. An empty text
-// takes a text or an amount out.
+// Set sets the field of spec with a path such as resources.cpu to a text, as [Parse] reads it. An
+// empty text clears a text or an amount. It fails with a *Fault.
 func Set(spec *session.Spec, path, text string) error {
 	into := reflect.ValueOf(spec).Elem()
 	for name := range strings.SplitSeq(path, ".") {
@@ -103,7 +99,7 @@ func Set(spec *session.Spec, path, text string) error {
 	return decode(node, into, path)
 }
 
-// syntaxError gives YAML's own failure, which begins with "yaml: line N: ".
+// syntaxError returns an error of YAML, which begins with "yaml: line N: ", as a fault.
 func syntaxError(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
@@ -122,13 +118,13 @@ func wrong(node *yaml.Node, path, what, hint string) error {
 	return &Fault{Line: node.Line, Message: fmt.Sprintf("%s %s.", path, what), Hint: hint}
 }
 
-// decode reads node into a value of a wire type; path names it in messages.
+// decode decodes node into a value of a wire type. Errors name it by path.
 func decode(node *yaml.Node, into reflect.Value, path string) error {
 	if node.Kind == yaml.AliasNode || node.Anchor != "" {
 		return wrong(node, named(path), "uses an anchor or an alias", "Write the value out.")
 	}
 	if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
-		return nil // as if it were not there
+		return nil // like an absent field
 	}
 	switch to := into.Addr().Interface().(type) {
 	case *gpu.Request:
@@ -297,7 +293,7 @@ func decodePorts(node *yaml.Node, into *[]int, path string) error {
 	return nil
 }
 
-// nearest suggests the name that is most like what was written.
+// nearest suggests the name that is most similar to what was written.
 func nearest(written string, names []string) string {
 	best, least := "", 3
 	for _, name := range names {
@@ -311,9 +307,9 @@ func nearest(written string, names []string) string {
 	return "The fields are " + strings.Join(names, ", ") + "."
 }
 
-// distance is how many letters to insert, remove or change to get from a to b.
+// distance returns the Levenshtein distance of two texts.
 func distance(a, b string) int {
-	if len(a) > 64 { // like no name
+	if len(a) > 64 { // not similar to any name
 		return len(a)
 	}
 	row := make([]int, len(b)+1)
@@ -335,12 +331,12 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// maxPortRange bounds a range, so that a slip of the keyboard is told as one.
+// maxPortRange is the most ports of a range, to catch typing errors.
 const maxPortRange = 64
 
 const portHint = "Write ports from 1 to 65535, or ranges such as 9000:9003."
 
-// ParsePorts reads a port or a range a:b.
+// ParsePorts parses a port or a range a:b.
 func ParsePorts(text string) ([]int, error) {
 	from, to, ranged := strings.Cut(text, ":")
 	first, err := strconv.Atoi(from)

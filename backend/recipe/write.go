@@ -18,9 +18,8 @@ import (
 	"slipway/gpu"
 )
 
-// Write returns spec as a recipe that [Parse] reads as the same. What is not
-// set is left out, and so are the values of secret-looking variables. Notes are
-// for people, one line each.
+// Write returns spec as a recipe that [Parse] reads as the same spec. It leaves out unset fields
+// and the values of secret-looking variables. Notes become comments, one line each.
 func Write(spec session.Spec, notes ...string) []byte {
 	var text bytes.Buffer
 	text.WriteString("# A recipe of Slipway. Run it with: slipway run -f FILE\n")
@@ -29,12 +28,12 @@ func Write(spec session.Spec, notes ...string) []byte {
 	}
 	encoder := yaml.NewEncoder(&text)
 	encoder.SetIndent(2)
-	_ = encoder.Encode(encode(reflect.ValueOf(spec))) // nodes made here have no fault, and a buffer takes everything
+	_ = encoder.Encode(encode(reflect.ValueOf(spec))) // nodes made here are valid, and a buffer accepts everything
 	_ = encoder.Close()
 	return text.Bytes()
 }
 
-// encode turns a value of a wire type into YAML; nil where nothing is set.
+// encode returns a value of a wire type as YAML, or nil if it is not set.
 func encode(value reflect.Value) *yaml.Node {
 	switch v := value.Interface().(type) {
 	case gpu.Bytes:
@@ -59,7 +58,7 @@ func encode(value reflect.Value) *yaml.Node {
 		if value.Elem().Kind() == reflect.Struct {
 			return encodeStruct(value.Elem())
 		}
-		return scalar(value.Elem().Interface()) // set, and be it to 0
+		return scalar(value.Elem().Interface()) // set, even if it is 0
 	case reflect.Struct:
 		return encodeStruct(value)
 	case reflect.Slice:
@@ -78,7 +77,7 @@ func encode(value reflect.Value) *yaml.Node {
 	return scalar(value.Interface())
 }
 
-// scalar writes one value; a text that YAML would read as something else is quoted.
+// scalar encodes one value. A text that YAML would read as something else is quoted.
 func scalar(value any) *yaml.Node {
 	node := &yaml.Node{}
 	if text, ok := value.(string); ok {
@@ -88,12 +87,11 @@ func scalar(value any) *yaml.Node {
 		}
 		return node
 	}
-	_ = node.Encode(value) // numbers and truth values have no fault
+	_ = node.Encode(value) // numbers and booleans cannot fail
 	return node
 }
 
-// plain reports whether a text of several lines can stand as it is, and whether
-// one of a single line needs no escapes.
+// plain reports whether a text needs no escapes.
 func plain(text string) bool {
 	odd := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
 	if strings.ContainsFunc(text, odd) {
@@ -103,8 +101,8 @@ func plain(text string) bool {
 		!strings.HasSuffix(text, "\n\n")
 }
 
-// encodeStruct writes the fields that are set, in their order. A group with
-// none is still a group: an idle policy that is off says something.
+// encodeStruct encodes the fields that are set, in order. An empty group is kept: an idle policy
+// that is off means something.
 func encodeStruct(value reflect.Value) *yaml.Node {
 	group := &yaml.Node{Kind: yaml.MappingNode}
 	for name, f := range fields(value.Type()) {
@@ -118,8 +116,7 @@ func encodeStruct(value reflect.Value) *yaml.Node {
 	return group
 }
 
-// fields are the fields of a struct by their names in JSON, those of what it
-// embeds among them.
+// fields yields the fields of a struct and of what it embeds, by their JSON names.
 func fields(t reflect.Type) iter.Seq2[string, reflect.StructField] {
 	return func(yield func(string, reflect.StructField) bool) {
 		for _, f := range reflect.VisibleFields(t) {
@@ -130,7 +127,7 @@ func fields(t reflect.Type) iter.Seq2[string, reflect.StructField] {
 	}
 }
 
-// encodeEnv writes variables as a map, or as a list where that cannot hold them.
+// encodeEnv encodes variables as a map, or as a list if two have one name.
 func encodeEnv(env []session.EnvVar) *yaml.Node {
 	group, seen := &yaml.Node{Kind: yaml.MappingNode}, map[string]bool{}
 	for _, v := range env {
@@ -148,8 +145,7 @@ func encodeEnv(env []session.EnvVar) *yaml.Node {
 	return group
 }
 
-// doubled writes variables of which two have one name, for whoever reads it to
-// refuse: what is wrong is kept as it is.
+// doubled encodes variables of which two have one name, so that the reader can refuse them.
 func doubled(env []session.EnvVar) *yaml.Node {
 	list := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, v := range env {
@@ -163,7 +159,7 @@ func doubled(env []session.EnvVar) *yaml.Node {
 	return list
 }
 
-// amount writes whole mebibytes with their largest unit, and else a number.
+// amount returns whole mebibytes with their largest unit, and other amounts as a number.
 func amount(b gpu.Bytes) any {
 	if b == 0 || b%gpu.MiB != 0 {
 		return int64(b)
@@ -171,7 +167,7 @@ func amount(b gpu.Bytes) any {
 	return b.Exact()
 }
 
-// FileName is what a recipe of this name is called as a file.
+// FileName returns the file name of a recipe.
 func FileName(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r == '.' || r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -185,7 +181,7 @@ func FileName(name string) string {
 	return fmt.Sprintf("%s.slipway.yaml", clean)
 }
 
-// Field is what two specs say of one field. An empty text: nothing.
+// Field is the value of one field in two specs. An empty text means none.
 type Field struct {
 	Field string `json:"field"`
 	Left  string `json:"left"`
@@ -193,9 +189,8 @@ type Field struct {
 	Same  bool   `json:"same"`
 }
 
-// Compare lists every field that one of two specs sets, in the order of a
-// recipe, with what each says of it. Variables and mounts are fields by
-// themselves. Of a secret-looking variable only its presence is compared.
+// Compare lists every field that one of two specs sets, in the order of a recipe. Each variable and
+// mount is a field. Of a secret-looking variable only the presence is compared.
 func Compare(left, right session.Spec) []Field {
 	rows := flatten(left)
 	place := 0
@@ -214,7 +209,7 @@ func Compare(left, right session.Spec) []Field {
 	return rows
 }
 
-// flatten writes every field of a spec that is set as a text, on the left.
+// flatten returns every field of a spec that is set, as a text in Left.
 func flatten(spec session.Spec) []Field {
 	rows := []Field{}
 	tell := func(name, text string) { rows = append(rows, Field{Field: name, Left: text}) }

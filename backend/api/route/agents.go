@@ -30,15 +30,15 @@ var (
 	ClientRevoke = at[None, None]("client-revoke", "DELETE /agents/{agent}/clients/{fingerprint}",
 		"Revoke a paired computer and close its connections.")
 	AgentAudit = at[None, []session.AuditEntry]("agent-audit", "GET /agents/{agent}/audit",
-		"Read who did what with an agent that one rules, oldest first.",
+		"Read the audit log of an agent that you administer, oldest first.",
 		Param{"limit", "how many of the newest entries, 1 to 500; 100 if empty"},
-		Param{"before", "time of the oldest entry that is known: only older ones"},
-		Param{"owner", "only what this person did"}, Param{"text", "words, each of which is somewhere in an entry"},
-		Param{"failed", "1 for what was refused or went wrong"}, Param{"security", "1 for security events only"})
+		Param{"before", "only entries older than this time"},
+		Param{"owner", "only entries of this person"}, Param{"text", "words that an entry contains"},
+		Param{"failed", "1 for failures only"}, Param{"security", "1 for security events only"})
 	AgentLimits = at[None, api.PersonLimits]("agent-limits", "GET /agents/{agent}/limits",
-		"Read what each person may hold on an agent that one rules.")
+		"Read the limits of each person on an agent that you administer.")
 	AgentLimitSet = at[session.Allowance, None]("agent-limit-set", "PUT /agents/{agent}/limits/{owner}",
-		"Set what a person may hold on an agent that one rules.")
+		"Set the limits of a person on an agent that you administer.")
 	AgentLimitUnset = at[None, None]("agent-limit-unset", "DELETE /agents/{agent}/limits/{owner}",
 		"Remove the limits of a person.")
 	PairCode = at[api.PairRequest, api.PairCode]("pair-code", "POST /agents/{agent}/pair",

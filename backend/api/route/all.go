@@ -2,10 +2,10 @@ package route
 
 import "slices"
 
-// described is a [Route] whatever its bodies are.
+// described is a [Route] of any types.
 type described interface{ describe() Description }
 
-// All describes every route, in the order of the reference.
+// All returns the descriptions of all routes, in the order of the reference.
 func All() []Description {
 	routes := slices.Concat([]described{
 		Version, Demo, DemoLid, DemoStart, OpenAPI, LoginLink, LoginPass, Doctor, Events, Machines, Agents, AgentAdd,

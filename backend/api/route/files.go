@@ -25,48 +25,48 @@ type Files struct {
 // SessionFiles are the routes to the files of a running session.
 func SessionFiles() Files {
 	return filesBelow("", "/sessions/{id}/files",
-		Param{"path", "absolute, or from /home/work on; any bytes, percent-encoded"},
+		Param{"path", "absolute, or relative to /home/work; any bytes, percent-encoded"},
 		Param{"kernel", "main1 if empty"})
 }
 
 // FolderFiles are the routes to the files of a folder.
 func FolderFiles() Files {
 	return filesBelow("folder-", "/folders/{folder}/files",
-		Param{"path", "from the folder's root on; any bytes, percent-encoded"},
-		Param{"agent", "whose folder; empty: of any"})
+		Param{"path", "relative to the folder's root; any bytes, percent-encoded"},
+		Param{"agent", "the folder's agent; empty: any"})
 }
 
-// filesBelow are routes whose names begin with prefix, below a path.
+// filesBelow returns the routes below a path, whose names begin with prefix.
 func filesBelow(prefix, path string, place ...Param) Files {
 	query := func(more ...Param) []Param { return append(place[:len(place):len(place)], more...) }
-	key := Param{"key", "names the upload"}
+	key := Param{"key", "key of the upload"}
 	return Files{
 		List: at[None, api.FileListing](prefix+"files", "GET "+path,
-			"List a directory. That of a session is listed as its user sees it.",
-			query(Param{"after", "the last name of the part before"},
-				Param{"limit", "at most this many; 10000 are the most"})...),
+			"List a directory, in a session as its user sees it.",
+			query(Param{"after", "last name of the previous part"},
+				Param{"limit", "at most this many, up to 10000"})...),
 		Remove: at[None, None](prefix+"file-remove", "DELETE "+path, "Remove a file or an empty directory.",
-			query(Param{"recursive", "1: also what is in it"})...),
+			query(Param{"recursive", "1: with its contents"})...),
 		Stat: at[None, api.FileInfo](prefix+"file-stat", "GET "+path+"/stat", "Describe a file.", place...),
 		Checksum: at[None, api.Checksum](prefix+"file-checksum", "GET "+path+"/checksum",
 			"Read the checksum of a file.", place...),
 		Read: at[None, None](prefix+"file-read", "GET "+path+"/content",
-			"Read a file. Range and If-Range with its ETag resume; a lost connection to the agent is waited for.",
+			"Read a file. Range and If-Range with its ETag resume. Waits for a lost connection to the agent.",
 			place...).streams(Bytes),
 		Zip: at[None, None](prefix+"file-zip", "GET "+path+"/zip",
-			"Read files and directories as one archive, which is made while it is sent. Links are left out.",
+			"Read files and directories as one archive, created while it is sent. Links are left out.",
 			query(Param{"name",
-				"what the archive is called, without its ending; path may be given several times"})...).streams(Bytes),
+				"name of the archive without its extension; path may be repeated"})...).streams(Bytes),
 		Move: at[None, None](prefix+"file-move", "POST "+path+"/move",
 			"Rename a file or directory. Nothing is replaced.", query(Param{"to", "the new path"})...),
 		MakeDirectory: at[None, None](prefix+"directory-make", "POST "+path+"/directory", "Make a directory.",
-			query(Param{"parents", "1: also those above it; one that is there is no failure then"})...),
+			query(Param{"parents", "1: create its parents, too; it may exist already"})...),
 		Upload: at[None, api.UploadState](prefix+"upload", "GET "+path+"/upload",
 			"Show the progress of an upload. The client chooses its key, 1 to 64 letters and digits.", query(key)...),
 		UploadWrite: at[None, api.UploadState](prefix+"upload-write", "PUT "+path+"/upload",
-			"Add the body's bytes to an upload, which gathers hidden until it is finished. A lost connection to the "+
-				"agent is waited for.",
-			query(key, Param{"offset", "place of the first byte, not beyond what is there"})...),
+			"Append the body to an upload, which stays hidden until it is finished. Waits for a lost connection to "+
+				"the agent.",
+			query(key, Param{"offset", "of the first byte, at most the number of bytes received"})...),
 		UploadFinish: at[api.FinishRequest, api.FileInfo](prefix+"upload-finish", "POST "+path+"/upload",
 			"Finish an upload: the file appears as a whole.", query(key)...),
 		UploadDrop: at[None, None](prefix+"upload-drop", "DELETE "+path+"/upload", "Discard an upload.",

@@ -15,8 +15,8 @@ var (
 	Directories = at[None, session.DirectoryListing]("directories", "GET /machines/{agent}/directories",
 		"List the directories in a directory of an agent's machine.",
 		Param{"path", "absolute path; empty: the person's home"})
-	ImageSend = at[api.ImageSending, api.Operation]("image-send", "POST /images/send", "Bring an image from one "+
-		"agent to another without a registry, as an operation. Only the layers that are missing there travel.")
+	ImageSend = at[api.ImageSending, api.Operation]("image-send", "POST /images/send", "Send an image from one "+
+		"agent to another without a registry, as an operation. Only the layers that are missing there are sent.")
 	Images = at[None, []hub.Image]("images", "GET /images", "List the images that are on the agents' machines.",
 		agentQuery...)
 	ImagePull = at[api.ImagePull, api.Operation]("image-pull", "POST /images/pull",
@@ -36,18 +36,18 @@ var (
 		Param{"since", "only newer ones; empty: the last hour"})
 	Resources = at[None, []api.ResourceSummary]("resources", "GET /resources",
 		"Show each machine's resources: total, allocated, in use, and allocated to own sessions.")
-	Accounts = at[None, api.UsageReport]("accounts", "GET /usage", "Read what was used in a span of time.",
+	Accounts = at[None, api.UsageReport]("accounts", "GET /usage", "Read the usage in a period.",
 		accountQuery...)
 	AccountsCSV = at[None, None]("accounts-csv", "GET /usage.csv",
-		"Read what was used in a span of time as a CSV table.", accountQuery...).streams(Text)
+		"Read the usage in a period as a CSV table.", accountQuery...).streams(Text)
 )
 
-// accountQuery is how accounts are asked for.
+// accountQuery has the parameters of accounts.
 var accountQuery = []Param{
 	{"from", "a time or a day such as 2031-05-01, which begins at midnight here; empty: 30 days before to"},
-	{"to", "a time or a day, which is then the last one counted; empty: now"},
-	{"bucket", "hour or day: rows for each of them; empty: for the whole span"},
-	{"by", "session, day, label, owner or device: sum rows up; empty: each session and device by itself"},
+	{"to", "a time, or the last day that counts; empty: now"},
+	{"bucket", "hour or day: rows for each; empty: for the whole period"},
+	{"by", "session, day, label, owner or device: group rows; empty: each session and device separately"},
 	{"label", "only sessions of this project"},
 	agentQuery[0],
 }

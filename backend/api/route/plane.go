@@ -20,7 +20,7 @@ var (
 		"Create a login link. It can be used once, within one minute.").answers(http.StatusCreated)
 	LoginPass = at[api.PassRequest, api.Pass]("login-pass", "POST /login/pass", "Make an address for a browser's "+
 		"arguments. It leads this user's connections to a one-time address.").answers(http.StatusCreated)
-	Events = at[None, api.Event]("events", "GET /events", "Follow every change.",
+	Events = at[None, api.Event]("events", "GET /events", "Watch all changes.",
 		Param{"epoch", "epoch of the last event seen"}, Param{"after", "its seq"},
 		Param{"shell", "1 for the desktop shell"}).streams(WebSocket)
 	SSHSetup  = at[None, api.SSHSetup]("ssh-setup", "GET /ssh", "Show how ssh on this computer reaches sessions.")

@@ -1,8 +1,7 @@
-// Package route declares every endpoint of the loopback API once: method, path,
-// parameters, and the types of its request and its answer. The server gives each
-// route a handler of those types, Go programs call it with [Route.Ask], and
-// build/tsgen writes the OpenAPI document and the client of the
-// user interface from it.
+// Package route declares every endpoint of the loopback API once: method, path, parameters, and the
+// types of its request and its answer. The server has a handler of those types for each route, Go
+// programs call it with [Route.Ask], and build/tsgen generates the OpenAPI document and the client
+// of the user interface from it.
 package route
 
 import (
@@ -15,29 +14,28 @@ import (
 	"slipway/backend/api"
 )
 
-// Root begins the path of every route.
+// Root is the prefix of every path.
 const Root = "/api/v1"
 
-// Route is one endpoint: it takes an In and answers with an Out, both as JSON.
-// [None] stands for no body.
+// Route is one endpoint with a request In and an answer Out, both as JSON. [None] means no body.
 type Route[In, Out any] struct{ *Endpoint }
 
-// Endpoint is a [Route] without the types of its bodies, so that what needs none
-// is compiled once. It is never changed.
+// Endpoint is a [Route] without its types, so that code that does not need them is compiled once.
+// It is immutable.
 type Endpoint struct {
 	Name    string // in the OpenAPI document; in TypeScript without dashes
 	Pattern string // method, and path below Root, such as "GET /sessions/{id}"
 	Summary string
 	Query   []Param
-	Status  int // of success
+	Status  int // on success
 	Stream  Stream
 
-	query string // what With has given, such as "&state=live"
-	body  any    // what Body has given, or nil
+	query string // set by With, such as "&state=live"
+	body  any    // set by Body, or nil
 }
 
-// at declares a route. It succeeds with 202 where it begins an operation, with 204
-// where it answers nothing, else with 200.
+// at declares a route. Its status is 202 if it starts an operation, 204 if it answers nothing, else
+// 200.
 func at[In, Out any](name, pattern, summary string, query ...Param) Route[In, Out] {
 	status := http.StatusOK
 	switch any(*new(Out)).(type) {
@@ -49,7 +47,7 @@ func at[In, Out any](name, pattern, summary string, query ...Param) Route[In, Ou
 	return Route[In, Out]{&Endpoint{Name: name, Pattern: pattern, Summary: summary, Query: query, Status: status}}
 }
 
-// answers declares that a route succeeds with another status.
+// answers sets another status.
 func (r Route[In, Out]) answers(status int) Route[In, Out] {
 	r.Status = status
 	return r
@@ -64,29 +62,29 @@ func (r Route[In, Out]) streams(kind Stream) Route[In, Out] {
 // None is no body.
 type None struct{}
 
-// Param is a query parameter and its meaning.
+// Param is a query parameter and its description.
 type Param struct{ Name, Text string }
 
-// Stream says how an answer is carried that is not one JSON value.
+// Stream says how an answer that is not one JSON value is sent.
 type Stream string
 
-// The kinds of streams. In and Out of a WebSocket are its first message and those
-// of the server; where Out is [None] its messages are frames.
+// The kinds of streams. In and Out of a WebSocket are the first message and those of the server; if
+// Out is [None], its messages are frames.
 const (
 	WebSocket Stream = "websocket"
 	Text      Stream = "text"
 	Bytes     Stream = "bytes"
 )
 
-// At fills in the parameters of the path, in their order.
+// At sets the parameters of the path, in order.
 func (r Route[In, Out]) At(values ...string) Route[In, Out] { return Route[In, Out]{r.at(values)} }
 
-// With adds a parameter of the query, unless value is empty.
+// With adds a query parameter, unless value is empty.
 func (r Route[In, Out]) With(name, value string) Route[In, Out] {
 	return Route[In, Out]{r.with(name, value)}
 }
 
-// Flag adds a parameter of the query that is 1, if on.
+// Flag adds a query parameter with the value 1 if on.
 func (r Route[In, Out]) Flag(name string, on bool) Route[In, Out] {
 	value := ""
 	if on {
@@ -95,7 +93,7 @@ func (r Route[In, Out]) Flag(name string, on bool) Route[In, Out] {
 	return Route[In, Out]{r.with(name, value)}
 }
 
-// Body gives the body of the request.
+// Body sets the body of the request.
 func (r Route[In, Out]) Body(in In) Route[In, Out] {
 	given := *r.Endpoint
 	given.body = in
@@ -132,19 +130,19 @@ func (e *Endpoint) with(name, value string) *Endpoint {
 	return &found
 }
 
-// Method is the method of HTTP.
+// Method returns the HTTP method.
 func (e *Endpoint) Method() string {
 	method, _, _ := strings.Cut(e.Pattern, " ")
 	return method
 }
 
-// Path is the path, with the names of its parameters that have no value yet.
+// Path returns the path. Parameters that are not set keep their names.
 func (e *Endpoint) Path() string {
 	_, path, _ := strings.Cut(e.Pattern, " ")
 	return Root + path
 }
 
-// Target is the path with its query, for a transfer that a caller does itself.
+// Target returns the path and the query, for callers that send the request themselves.
 func (e *Endpoint) Target() string {
 	path := e.Path()
 	if strings.Contains(path, "{") {
@@ -156,8 +154,7 @@ func (e *Endpoint) Target() string {
 	return path
 }
 
-// Caller sends a request, with in as its body unless that is nil, and decodes the
-// answer into out unless that is nil.
+// Caller sends a request with in as its body, and decodes the answer into out. Both may be nil.
 type Caller interface {
 	Call(ctx context.Context, method, target string, in, out any) error
 }
@@ -167,7 +164,7 @@ func (e *Endpoint) Call(ctx context.Context, c Caller, out any) error {
 	return c.Call(ctx, e.Method(), e.Target(), e.body, out)
 }
 
-// bodyOf is a body, or nil for none.
+// bodyOf returns body, or nil for [None].
 func bodyOf(body any) any {
 	switch body.(type) {
 	case None, *None:
@@ -176,8 +173,8 @@ func bodyOf(body any) any {
 	return body
 }
 
-// Description is a [Route] for whoever writes about it: Request and Response are
-// zero values of the bodies, or nil.
+// Description describes a [Route] for generators. Request and Response are zero values of the
+// bodies, or nil.
 type Description struct {
 	*Endpoint
 	Request, Response any
@@ -189,5 +186,5 @@ func (r Route[In, Out]) describe() Description {
 	return Description{r.Endpoint, bodyOf(in), bodyOf(out)}
 }
 
-// agentQuery is how one agent is singled out.
+// agentQuery selects one agent.
 var agentQuery = []Param{{"agent", "only this one; empty: all"}}

@@ -37,12 +37,12 @@ var (
 	Terminate = at[api.TerminateRequest, api.Session]("terminate", "POST /sessions/{id}/terminate",
 		"Terminate a session.").answers(http.StatusAccepted)
 	History = at[None, []session.Phase]("history", "GET /sessions/{id}/history", "Show the phases and steps a "+
-		"session went through. Filters are joined by and; each may hold several values separated by commas.",
+		"session went through. All filters must match; each may have several values, separated by commas.",
 		Param{"id", "only this phase's record"}, Param{"phase", "schedule, prepare, start or terminate"},
 		Param{"result", "for example FAILURE"}, Param{"from", "status before"}, Param{"to", "status after"},
 		Param{"code", "error code of the phase or of one of its steps, or a part of one"},
-		Param{"text", "part of a message or of the name of a step, whatever its case"},
-		Param{"sort", "created (default) or updated; with a - in front the newest first"})
+		Param{"text", "part of a message or of the name of a step, ignoring case"},
+		Param{"sort", "created (default) or updated; with a leading -, newest first"})
 	Logs = at[None, None]("logs", "GET /sessions/{id}/logs",
 		"Read a kernel's log. It is kept after the session has ended.", Param{"kernel", "main1 if empty"},
 		Param{"follow", "1: follow until the session ends"}, Param{"tail", "only the last lines"},
@@ -57,7 +57,7 @@ var (
 		"Search the output of the session's shells, ignoring case.", Param{"q", "the text, of 1 to 200 bytes"})
 	TerminalOutput = at[None, None]("terminal-output", "GET /sessions/{id}/terminals/{terminal}/output",
 		"Download the stored output of a shell.",
-		Param{"form", "text, as a person has read it, or raw; text if empty"}).streams(Text)
+		Param{"form", "text, as it was displayed, or raw; text if empty"}).streams(Text)
 	TerminalAttach = at[None, None]("terminal-attach", "GET /sessions/{id}/terminals/{terminal}/attach",
 		"Join a shell from an offset. Each binary message is one frame of the attach protocol without its length. A "+
 			"failure is one text message, a Problem, before the close with 4000 and its HTTP status.",
@@ -65,7 +65,7 @@ var (
 		Param{"client", "name of this viewer across reconnections"}).streams(WebSocket)
 	Exec = at[session.ExecRequest, None]("exec", "GET /sessions/{id}/exec", "Run one command. The first message is "+
 		"an ExecRequest as text; each binary message is one frame of the exec protocol without its length. A "+
-		"failure is told as in attach.").streams(WebSocket)
+		"failure is reported as in attach.").streams(WebSocket)
 	Apps    = at[None, []api.App]("apps", "GET /sessions/{id}/apps", "List what a session can serve.")
 	AppOpen = at[api.OpenRequest, api.Opened]("app-open", "POST /sessions/{id}/apps/{app}/open",
 		"Start an app if necessary, wait for it, and open it.")
@@ -76,9 +76,9 @@ var (
 		"Show how to reach a running session by ssh.")
 	SSHTest   = at[None, api.SSHTest]("ssh-test", "POST /sessions/{id}/ssh/test", "Test the ssh login to a session.")
 	SSHStream = at[None, None]("ssh-stream", "GET /sessions/{id}/ssh/stream", "Connect to a session's ssh server. "+
-		"Each binary message is some bytes of the connection. A failure is told as in attach.",
+		"Each binary message is some bytes of the connection. A failure is reported as in attach.",
 		Param{"kernel", "main1 if empty"},
-		Param{"bulk", "1: it is made for files, and gives way to what a person waits for"}).streams(WebSocket)
+		Param{"bulk", "1: for files, with a lower priority than interactive use"}).streams(WebSocket)
 	SessionRecipe = at[None, api.Recipe]("session-recipe", "GET /sessions/{id}/recipe",
 		"Read the spec of a session as a recipe, without secrets.")
 )

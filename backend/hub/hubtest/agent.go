@@ -1,5 +1,5 @@
-// Package hubtest gives the hub and the server an agent in memory to be tested
-// on: it keeps sessions, tells of every change, and fails when told to.
+// Package hubtest has an in-memory agent for tests of the hub and the server. It has sessions,
+// sends an event for every change, and fails on request.
 package hubtest
 
 import (
@@ -9,9 +9,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Agent is an agent without a machine. Sessions move only when a test
-// moves them. What it answers is in methods of its rooms whose names begin with a
-// small letter; build/rpcgen writes those that callers see. The functions may be
+// Agent is an agent without a machine. Only tests change its sessions. Its parts answer in methods
+// with lower-case names; build/rpcgen generates those that callers see. The functions may be
 // replaced before it is used.
 type Agent struct {
 	*base
@@ -22,7 +21,7 @@ type Agent struct {
 
 	session.Folders
 	session.FolderTrash
-	// Files and images to move are there where a test gives it some.
+	// set by tests that need files and images to move
 	session.Files
 	session.Uploads
 	session.ImageTransfers
@@ -32,26 +31,25 @@ type Agent struct {
 // rest has the methods that Agent has nowhere else.
 type rest struct{ unanswered }
 
-// Agent returns the agent as its callers know it.
+// Agent returns the agent as its callers see it.
 func (a *Agent) Agent() session.Agent { return session.AgentOf(a, nil) }
 
-// base is what the rooms of an agent have in common: how it is reached, and what
-// it tells of.
+// base is what all parts of an agent share: whether it is reached, and its events.
 type base struct {
 	Name     string
 	Instance string // as in [session.Machine]
-	// Owner and Role are what the machine says of who asks it.
+	// Owner and Role are those of the caller, as the machine reports them.
 	Owner string
 	Role  session.Role
 
-	// mu guards everything below, and what the rooms hold.
+	// mu guards everything below, and the data of the parts.
 	mu      sync.Mutex
 	epoch   string
 	seq     uint64
 	events  []session.Event
-	changed chan struct{} // closed and replaced by every change
+	changed chan struct{} // closed and replaced on every change
 	down    bool
-	muted   chan struct{} // not nil: calls wait until it is closed
+	muted   chan struct{} // if not nil, calls wait until it is closed
 }
 
 // New returns an agent without sessions.
@@ -79,7 +77,7 @@ func (a *base) unavailable() error {
 	return failed(session.CodeAgentUnavailable, "The agent "+a.Name+" is not reached.")
 }
 
-// enter begins a call. It returns with mu held, but where it fails.
+// enter begins a call. It returns with mu held, unless it fails.
 func (a *base) enter(ctx context.Context) error {
 	a.mu.Lock()
 	for a.muted != nil {
@@ -95,7 +93,7 @@ func (a *base) enter(ctx context.Context) error {
 	return nil
 }
 
-// wait needs mu, which it gives up until something is closed.
+// wait waits until something is closed. The caller holds mu, which is released meanwhile.
 func (a *base) wait(ctx context.Context, something <-chan struct{}) error {
 	a.mu.Unlock()
 	defer a.mu.Lock()
@@ -107,20 +105,20 @@ func (a *base) wait(ctx context.Context, something <-chan struct{}) error {
 	}
 }
 
-// do changes something about the agent.
+// do calls change with mu held.
 func (a *base) do(change func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	change()
 }
 
-// wake needs mu.
+// wake is called with mu held.
 func (a *base) wake() {
 	close(a.changed)
 	a.changed = make(chan struct{})
 }
 
-// tell needs mu.
+// tell is called with mu held.
 func (a *base) tell(e session.Event) {
 	a.seq++
 	e.Epoch, e.Seq = a.epoch, a.seq
@@ -128,7 +126,7 @@ func (a *base) tell(e session.Event) {
 	a.wake()
 }
 
-// SetDown makes every call fail, and every Watch end, until it is lifted.
+// SetDown makes every call fail and every Watch end, until it is reset.
 func (a *base) SetDown(down bool) {
 	a.do(func() {
 		a.down = down
@@ -136,8 +134,7 @@ func (a *base) SetDown(down bool) {
 	})
 }
 
-// SetMute makes calls wait, as those of a machine do that has gone silent, until
-// it is lifted.
+// SetMute makes calls wait, like those of a silent machine, until it is reset.
 func (a *base) SetMute(mute bool) {
 	a.do(func() {
 		if a.muted != nil {
@@ -150,7 +147,7 @@ func (a *base) SetMute(mute bool) {
 	})
 }
 
-// Restart begins a new epoch, as a restart of the agent's process does.
+// Restart starts a new epoch, like a restart of the agent's process.
 func (a *base) Restart(epoch string) {
 	a.do(func() {
 		a.epoch, a.seq, a.events = epoch, 0, nil
@@ -158,11 +155,10 @@ func (a *base) Restart(epoch string) {
 	})
 }
 
-// Tell passes on an event as it is.
+// Tell sends an event.
 func (a *base) Tell(e session.Event) { a.do(func() { a.tell(e) }) }
 
-// Machine answers at any time, since the hub asks it while the way to the agent
-// comes up.
+// Machine always answers, since the hub calls it while it connects.
 func (a *base) Machine(context.Context) (session.Machine, error) { return a.itself(), nil }
 
 func (a *base) itself() session.Machine {

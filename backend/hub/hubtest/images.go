@@ -9,17 +9,17 @@ import (
 	"slipway/backend/session"
 )
 
-// images are those of an agent.
+// images are the images of an agent.
 type images struct {
 	*base
-	all   []session.Image // guarded by mu, as what follows
+	all   []session.Image // guarded by mu, like the field below
 	works []session.ImageWork
 }
 
-// SetImages says what ListImages returns.
+// SetImages sets what ListImages returns.
 func (a *images) SetImages(images ...session.Image) { a.do(func() { a.all = images }) }
 
-// MoveWork changes the newest piece of work on images.
+// MoveWork changes the newest work on an image.
 func (a *images) MoveWork(change func(*session.ImageWork)) {
 	a.do(func() {
 		last := &a.works[len(a.works)-1]
@@ -29,7 +29,7 @@ func (a *images) MoveWork(change func(*session.ImageWork)) {
 	})
 }
 
-// Works returns the pieces of work on images, oldest first.
+// Works returns all work on images, oldest first.
 func (a *images) Works() (all []session.ImageWork) {
 	a.do(func() { all = slices.Clone(a.works) })
 	return all
@@ -51,7 +51,7 @@ func (a *images) removeImage(_ context.Context, ref string) error {
 	return nil
 }
 
-// imageDisk has images that share nothing.
+// imageDisk assumes that images share nothing.
 func (a *images) imageDisk(context.Context) (disk session.ImageDisk, err error) {
 	for _, i := range a.all {
 		disk.Total += i.Size
@@ -64,7 +64,7 @@ func (a *images) pullImage(_ context.Context, req session.PullRequest) (session.
 	return a.beginWork(session.ImageWork{Kind: session.WorkPull, Ref: req.Ref, Owner: req.Owner})
 }
 
-// beginWork begins what a test moves.
+// beginWork starts work, which a test continues.
 func (a *images) beginWork(w session.ImageWork) (session.ImageWork, error) {
 	w.ID, w.State, w.Revision, w.StartedAt = fmt.Sprintf("work-%d", len(a.works)+1), session.WorkRunning, 1, time.Now()
 	a.works = append(a.works, w)
@@ -72,7 +72,7 @@ func (a *images) beginWork(w session.ImageWork) (session.ImageWork, error) {
 	return w, nil
 }
 
-// work is a piece of work.
+// work returns the work with that id.
 func (a *images) work(id string) (*session.ImageWork, error) {
 	for i := range a.works {
 		if a.works[i].ID == id {

@@ -13,33 +13,33 @@ import (
 // inside is what runs in the sessions of an agent.
 type inside struct {
 	sessions *sessions
-	// Attach and Run are given the far end of a terminal or a command.
+	// Attach and Run get the far end of a terminal or a command.
 	Attach func(session.AttachRequest, net.Conn)
-	// Wrap makes the near end of a terminal of a pipe; nil: the pipe itself.
+	// Wrap wraps the near end of a terminal; nil: it is the pipe itself.
 	Wrap func(net.Conn) net.Conn
 	Run  func(session.ExecRequest, net.Conn)
-	// SSH answers a connection to a session's ssh server, which is known by HostKey.
+	// SSH answers a connection to a session's ssh server, whose key is HostKey.
 	SSH     func(ctx context.Context, req session.SSHRequest) (net.Conn, error)
 	HostKey string
 	// Dial connects to a port of a session.
 	Dial func(ctx context.Context, id session.ID, port int) (net.Conn, error)
 
-	apps   map[session.ID][]session.App // guarded by mu, as what follows
+	apps   map[session.ID][]session.App // guarded by mu, like the fields below
 	starts int
 }
 
-// SetApps says what a session can serve.
+// SetApps sets the apps of a session.
 func (a *inside) SetApps(id session.ID, apps ...session.App) {
 	a.sessions.do(func() { a.apps[id] = apps })
 }
 
-// Starts counts the apps that StartApp has started.
+// Starts returns how many apps StartApp has started.
 func (a *inside) Starts() (n int) {
 	a.sessions.do(func() { n = a.starts })
 	return n
 }
 
-// running fails for a session that does not run.
+// running fails if a session does not run.
 func (a *inside) running(ctx context.Context, id session.ID) error {
 	s, err := a.sessions.get(ctx, id)
 	if err == nil && s.Status != session.Running {
@@ -48,7 +48,7 @@ func (a *inside) running(ctx context.Context, id session.ID) error {
 	return err
 }
 
-// enterRunning is running for calls that do not hold mu.
+// enterRunning is running for callers that do not hold mu.
 func (a *inside) enterRunning(ctx context.Context, id session.ID) (err error) {
 	a.sessions.do(func() { err = a.running(ctx, id) })
 	return err

@@ -9,18 +9,18 @@ import (
 	"slipway/gpu"
 )
 
-// machine is that of an agent.
+// machine is the machine of an agent.
 type machine struct {
 	*base
-	// Probe fails where the machine cannot be probed.
+	// Probe fails if the machine cannot be checked.
 	Probe func(context.Context) error
 
-	board *session.DeviceBoard // guarded by mu, as what follows
+	board *session.DeviceBoard // guarded by mu, like the fields below
 	rows  []session.Account
 	span  session.AccountSpan
 }
 
-// SetBoard says what Devices returns and tells of it.
+// SetBoard sets what Devices returns and sends an event.
 func (a *machine) SetBoard(board session.DeviceBoard) {
 	a.do(func() {
 		a.board = &board
@@ -28,10 +28,10 @@ func (a *machine) SetBoard(board session.DeviceBoard) {
 	})
 }
 
-// SetAccounts says what Accounts returns, whatever the span.
+// SetAccounts sets what Accounts returns for every span.
 func (a *machine) SetAccounts(rows ...session.Account) { a.do(func() { a.rows = rows }) }
 
-// Span is the last span of accounts that was asked for.
+// Span returns the last span passed to Accounts.
 func (a *machine) Span() (span session.AccountSpan) {
 	a.do(func() { span = a.span })
 	return span
@@ -44,7 +44,7 @@ func (a *machine) devices(context.Context) (session.DeviceBoard, error) {
 	return *a.board, nil
 }
 
-// deviceHistory has one point a second after since.
+// deviceHistory has one sample, a second after since.
 func (a *machine) deviceHistory(ctx context.Context, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
 	board, _ := a.devices(ctx) // it never fails
 	for _, d := range board.Devices {
@@ -61,7 +61,7 @@ func (a *machine) accounts(_ context.Context, span session.AccountSpan) ([]sessi
 	return a.rows, nil
 }
 
-// doctor finds that everything is well.
+// doctor finds no problems.
 func (a *machine) doctor(ctx context.Context) ([]session.Check, error) {
 	if a.Probe != nil {
 		a.mu.Unlock()
@@ -75,7 +75,7 @@ func (a *machine) doctor(ctx context.Context) ([]session.Check, error) {
 		Text: a.Name + " answers."}}, nil
 }
 
-// listDirectories knows /data alone.
+// listDirectories knows only /data.
 func (a *machine) listDirectories(_ context.Context, path string) (session.DirectoryListing, error) {
 	switch path {
 	case "/":

@@ -12,12 +12,12 @@ import (
 	"slipway/backend/session"
 )
 
-// Connector is a [hub.Connector] of agents in memory: those of its machines, by
-// their addresses. The functions may be replaced before it is used.
+// Connector is a [hub.Connector] of in-memory agents, by their addresses. The functions may be
+// replaced before it is used.
 type Connector struct {
-	// Adding is called with the work of Add and may ask or fail.
+	// Adding is called by Add. It may ask or fail.
 	Adding func(context.Context, *hub.Work, hub.Entry) error
-	// Found is the instance of the agent that Add finds before it changes anything.
+	// Found is the instance of the agent that Add finds.
 	Found string
 	// Removing is called by Remove.
 	Removing func(context.Context, hub.Entry, bool) error
@@ -39,14 +39,14 @@ func (r *Connector) Machine(address string, agent *Agent) {
 	r.agents[address] = agent
 }
 
-// Remote is the way to the agent at an address, once it was opened.
+// Remote returns the connection to the agent at an address, once it was opened.
 func (r *Connector) Remote(address string) *Remote {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.remotes[address]
 }
 
-// Open implements [hub.Connector]. The way is down until it runs.
+// Open implements [hub.Connector]. The connection is down until it runs.
 func (r *Connector) Open(entry hub.Entry, _ hub.Listed) (hub.Remote, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,17 +95,17 @@ func (r *Connector) Remove(ctx context.Context, _ *hub.Work, entry hub.Entry, un
 	return r.Removing(ctx, entry, uninstall)
 }
 
-// Remote is a [hub.Remote] whose link a test cuts and mends.
+// Remote is a [hub.Remote] that a test connects and cuts.
 type Remote struct {
 	id    string
 	agent *Agent
 
-	moving sync.Mutex // held while the link is cut or mended, so that the last one counts
+	moving sync.Mutex // held while the link changes, so that the last change wins
 
 	mu      sync.Mutex // guards everything below
 	link    hub.Link
 	changed chan struct{}
-	up      bool // it is reached while it runs
+	up      bool // connected while it runs
 	running bool
 	clients []session.PairedClient
 	limits  map[string]session.Allowance
@@ -133,14 +133,14 @@ func (r *Remote) Run(ctx context.Context) {
 	r.SetLink(hub.Link{State: hub.LinkOff, Transport: "ssh"})
 }
 
-// SetUp mends or cuts the link.
+// SetUp connects or cuts the link.
 func (r *Remote) SetUp(up bool) {
 	r.moving.Lock()
 	defer r.moving.Unlock()
 	r.move(up)
 }
 
-// move needs moving: it is [Remote.SetUp].
+// move is SetUp for a caller that holds moving.
 func (r *Remote) move(up bool) {
 	now := time.Now()
 	link := hub.Link{State: hub.LinkConnected, Since: now, LastHeard: now, Transport: "ssh", Carriers: 2,
@@ -160,7 +160,7 @@ func (r *Remote) move(up bool) {
 	}
 }
 
-// SetLink says how the agent is reached.
+// SetLink sets the state of the link.
 func (r *Remote) SetLink(link hub.Link) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -248,7 +248,7 @@ func (r *Remote) RotateKey(context.Context) (session.KeyRotation, error) {
 	return session.KeyRotation{Before: "print-of-lab", Key: "new-print"}, nil
 }
 
-// Key is the fingerprint of the key of this computer.
+// Key returns the fingerprint of this computer's key.
 func (r *Connector) Key() string { return "print-of-here" }
 
 func (r *Connector) Rotate(context.Context) (hub.Rotation, error) {

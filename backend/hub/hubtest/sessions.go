@@ -11,7 +11,7 @@ import (
 	"slipway/gpu"
 )
 
-// sessions are those of an agent.
+// sessions are the sessions of an agent.
 type sessions struct {
 	*base
 	images  *images
@@ -19,14 +19,14 @@ type sessions struct {
 	// Log is what Logs returns.
 	Log func(context.Context, session.LogOptions) (io.ReadCloser, error)
 
-	all      []session.Session // guarded by mu, as what follows
+	all      []session.Session // guarded by mu, like the fields below
 	keys     map[string]session.ID
 	phases   []session.Phase
 	refused  map[string]error // by the name of the session
 	launches int
 }
 
-// put needs mu.
+// put is called with mu held.
 func (a *sessions) put(s session.Session) session.Session {
 	s.Agent = a.Name
 	s.Revision++
@@ -39,23 +39,23 @@ func (a *sessions) put(s session.Session) session.Session {
 	return s
 }
 
-// index needs mu.
+// index is called with mu held.
 func (a *sessions) index(id session.ID) int {
 	return slices.IndexFunc(a.all, func(s session.Session) bool { return s.ID == id })
 }
 
-// Put stores a session as it is and tells of it.
+// Put stores a session and sends an event.
 func (a *sessions) Put(s session.Session) (stored session.Session) {
 	a.do(func() { stored = a.put(s) })
 	return stored
 }
 
-// Fill stores many sessions without telling of them.
+// Fill stores many sessions without events.
 func (a *sessions) Fill(sessions []session.Session) {
 	a.do(func() { a.all = append(a.all, sessions...) })
 }
 
-// Remove forgets a session and tells of it.
+// Remove removes a session and sends an event.
 func (a *sessions) Remove(id session.ID) {
 	a.do(func() {
 		a.all = slices.DeleteFunc(a.all, func(s session.Session) bool { return s.ID == id })
@@ -63,13 +63,13 @@ func (a *sessions) Remove(id session.ID) {
 	})
 }
 
-// SetHistory says what History returns for every session.
+// SetHistory sets what History returns for every session.
 func (a *sessions) SetHistory(phases ...session.Phase) { a.do(func() { a.phases = phases }) }
 
 // Refuse makes Launch fail with err for sessions of that name.
 func (a *sessions) Refuse(name string, err error) { a.do(func() { a.refused[name] = err }) }
 
-// Launches counts the sessions that Launch has created.
+// Launches returns how many sessions Launch has created.
 func (a *sessions) Launches() (n int) {
 	a.do(func() { n = a.launches })
 	return n
@@ -142,7 +142,7 @@ func (a *sessions) list(_ context.Context, filter session.Filter) ([]session.Ses
 	return found, nil
 }
 
-// change changes a session and tells of it.
+// change changes a session and sends an event.
 func (a *sessions) change(ctx context.Context, id session.ID, do func(*session.Session)) (session.Session, error) {
 	s, err := a.get(ctx, id)
 	if err != nil {
@@ -184,14 +184,14 @@ func (a *sessions) setPriority(ctx context.Context, id session.ID, priority int)
 	return a.change(ctx, id, func(s *session.Session) { s.Priority = priority })
 }
 
-// keep keeps a session for a time that begins at its creation.
+// keep protects a session for some time after its creation.
 func (a *sessions) keep(ctx context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	return a.change(ctx, id, func(s *session.Session) {
 		s.KeepUntil = new(s.CreatedAt.Add(time.Duration(length)))
 	})
 }
 
-// simulateIdle ends a session by its lifetime, which begins at its creation.
+// simulateIdle ends a session by its lifetime since its creation.
 func (a *sessions) simulateIdle(ctx context.Context, id session.ID,
 	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	s, err := a.get(ctx, id)

@@ -566,20 +566,20 @@ export interface Agent {
   untrusted?: Untrusted;
 }
 
-/** AgentAnswer answers the question of an agent. Found must be the one that the question named, so that nobody accepts what they did not see. */
+/** AgentAnswer answers the question of an agent. Found must be that of the question, so that nobody accepts a key that they did not see. */
 export interface AgentAnswer {
-  /** Pin what was found; otherwise stay away from it. */
+  /** Pin the key that was found; otherwise stay disconnected. */
   accept: boolean;
   found: string;
 }
 
-/** AgentRemoval forgets an agent here. Its sessions go on unless it is uninstalled. */
+/** AgentRemoval removes an agent here. Its sessions keep running unless it is uninstalled. */
 export interface AgentRemoval {
-  /** End its sessions and remove Slipway and its files from its machine. */
+  /** End its sessions, and remove Slipway and its files from the machine. */
   uninstall?: boolean;
 }
 
-/** AgentRequest adds an agent, or only probes it. Over ssh nothing need be installed there: Slipway brings itself. */
+/** AgentRequest adds an agent, or only probes it. Over ssh nothing has to be installed there: Slipway installs itself. */
 export interface AgentRequest {
   /** Ssh://user@host:port, an ssh host such as lab, slipway://host:port or wss://host:port/path. */
   address: string;
@@ -589,7 +589,7 @@ export interface AgentRequest {
   group?: string;
   /** Absolute path of Slipway's folder there, only by ssh; empty: the account's default. */
   dir?: string;
-  /** Only look and tell; change nothing there and remember nothing here. */
+  /** Only check it; change nothing there and store nothing here. */
   probe?: boolean;
 }
 
@@ -607,7 +607,7 @@ export interface Amount {
   vram: Bytes;
 }
 
-/** App is something reachable in a running session. */
+/** App is something that a running session serves. */
 export interface App {
   /** "jupyterlab", "notebook", "port-8080". */
   id: string;
@@ -624,11 +624,11 @@ export interface App {
   /** Found says that somebody listens on a port that nobody has announced. */
   found?: boolean;
   error?: Cause;
-  /** Its stable address; it opens only with a ticket. */
+  /** Its stable address, which requires a ticket. */
   url: string;
-  /** A port of this computer that leads to it; absent: only its own name does. */
+  /** A local port that leads to it; absent: none. */
   door?: Door;
-  /** A port that led to it until Slipway ended; absent: none, or it leads there again. */
+  /** A port that led to it before Slipway last ended; absent: none, or it is open again. */
   lostDoor?: LostDoor;
 }
 
@@ -683,13 +683,13 @@ export interface Check {
   remedy?: string;
 }
 
-/** Checksum is that of a file's content. */
+/** Checksum is the checksum of a file's content. */
 export interface Checksum {
   /** Hexadecimal. */
   sha256: string;
 }
 
-/** Commit asks for an image of a running interactive session. */
+/** Commit creates an image from a running interactive session. */
 export interface Commit {
   /** 4 to 32 letters, digits, _ and -. */
   name: string;
@@ -717,37 +717,37 @@ export interface Connection {
   waits: string;
 }
 
-/** Demo is the demonstration that is served. Where what is served is real, Active is false and nothing else is set. */
+/** Demo is the state of a demo. If this is none, Active is false and nothing else is set. */
 export interface Demo {
   active: boolean;
   seed: number;
   story: string;
-  /** Name of the agent behind the tunnel; empty: there is none. */
+  /** Agent behind the tunnel; empty: none. */
   lab: string;
   /** The tunnel is cut. */
   lidClosed: boolean;
-  /** Speed is how much faster than on the wall its time goes by, and Shown what its clock showed at the moment Real. */
+  /** Speed is how many times faster than real its time passes. Its clock showed Shown at the moment Real. */
   speed: number;
   real: Time;
   shown: Time;
 }
 
-/** DemoLid closes or opens the lid of the laptop that a demonstration pretends. */
+/** DemoLid closes or opens the lid of the simulated laptop. */
 export interface DemoLid {
   closed: boolean;
 }
 
-/** DemoStart asks for a demonstration beside what is real. */
+/** DemoStart starts a demo next to this control plane. */
 export interface DemoStart {
-  /** Show it in a window of its own, if a desktop shell is there. */
+  /** Open it in a window, if a desktop shell is connected. */
   window?: boolean;
 }
 
-/** DemoStarted says where a demonstration is to be seen. */
+/** DemoStarted says where a demo is. */
 export interface DemoStarted {
-  /** Logs a browser in to it, once, within one minute. */
+  /** Logs a browser in, once, within one minute. */
   url: string;
-  /** A desktop shell shows it. */
+  /** A desktop shell opens it. */
   windowed: boolean;
 }
 
@@ -878,7 +878,7 @@ export interface DeviceState {
   lost?: DeviceLoss;
 }
 
-/** Diagnostics is what one hands to somebody who helps, without secrets. */
+/** Diagnostics is a support report with secrets removed. */
 export interface Diagnostics {
   text: string;
 }
@@ -904,9 +904,9 @@ export interface Door {
   /** On every address of this computer, without a login. */
   public: boolean;
   port: number;
-  /** This computer's own first. */
+  /** Loopback first. */
   addresses: string[];
-  /** The preferred port was taken, and this is another. */
+  /** The preferred port was taken, so this is another. */
   instead: boolean;
 }
 
@@ -943,11 +943,11 @@ export interface Environment {
   minMemory?: Bytes;
 }
 
-/** EnvironmentFile is a person's own catalogue of environments. */
+/** EnvironmentFile is the user's own catalogue of environments. */
 export interface EnvironmentFile {
-  /** Where it is looked for, on this computer. */
+  /** On this computer; the file need not exist. */
   path: string;
-  /** Why it cannot be used; until it is mended Slipway's own environments are offered. */
+  /** Why it cannot be used; until it is fixed, Slipway's own environments are offered. */
   problem?: Problem;
 }
 
@@ -1010,7 +1010,7 @@ export interface FieldProblem {
   said?: Phrase[];
 }
 
-/** FileInfo describes a file of a session. Of a link it describes what that leads to. */
+/** FileInfo describes a file of a session, or the target of a link. */
 export interface FileInfo {
   kind: string;
   link?: boolean;
@@ -1020,13 +1020,13 @@ export interface FileInfo {
   /** Changes when the content does. */
   version: string;
   name: string;
-  /** The name's bytes, percent-encoded, where they are no text. */
+  /** The name's bytes, percent-encoded, if they are not text. */
   encoded?: string;
   /** Permissions in octal, such as 644. */
   mode: string;
 }
 
-/** FileListing is a part of a directory, sorted by name without regard to case. */
+/** FileListing is a part of a directory, sorted by name, ignoring case. */
 export interface FileListing {
   /** Entries of the whole directory. */
   total: number;
@@ -1105,7 +1105,7 @@ export interface FolderRemoval {
   ofBytes: Bytes;
 }
 
-/** FolderRequest asks for a folder on an agent's machine. */
+/** FolderRequest creates a folder on an agent's machine. */
 export interface FolderRequest {
   /** Empty: the agent's own person. */
   owner?: string;
@@ -1237,7 +1237,7 @@ export interface Image {
   agent: string;
 }
 
-/** ImageDisk is what images take on a machine's disk. They share layers, so the sum of their sizes is more than what they take together. */
+/** ImageDisk is the disk use of a machine's images. They share layers, so the sum of their sizes is more than they use together. */
 export interface ImageDisk {
   /** All layers, each once. */
   total: Bytes;
@@ -1260,19 +1260,19 @@ export interface ImageOrigin {
   series?: string;
 }
 
-/** ImagePull asks for an image of a registry. */
+/** ImagePull pulls an image from a registry. */
 export interface ImagePull {
   /** As for docker pull. */
   image: string;
-  /** Whose machine; empty: this computer. */
+  /** Whose machine; empty: this computer's. */
   agent?: string;
 }
 
-/** ImageRemoval asks for images to be removed. */
+/** ImageRemoval removes images. */
 export interface ImageRemoval {
   /** Names or ids. */
   images: string[];
-  /** On whose machine; empty: this computer. */
+  /** Whose machine; empty: this computer's. */
   agent?: string;
 }
 
@@ -1347,7 +1347,7 @@ export interface KeyRotation {
   later: string[];
 }
 
-/** LaunchManyRequest asks for several sessions of one spec, named spec.name-1, -2 and so on, or at random where it has no name. Key makes it safe to send twice, as in a LaunchRequest. */
+/** LaunchManyRequest launches several sessions of one spec, named spec.name-1, -2 and so on, or at random without a name. With a key it can be sent again safely, like a LaunchRequest. */
 export interface LaunchManyRequest {
   key?: string;
   spec: Spec;
@@ -1389,7 +1389,7 @@ export interface Limit {
   sessionsHeld: number;
 }
 
-/** Link is what a slipway:// address asks for. Nothing of it is done before a person says so. */
+/** Link is what a slipway:// link asks for. Nothing is done before a person confirms it. */
 export interface Link {
   /** Run or open. */
   kind: string;
@@ -1399,12 +1399,12 @@ export interface Link {
   session?: string;
 }
 
-/** LinkText is an address of the scheme slipway. */
+/** LinkText is a slipway:// link. */
 export interface LinkText {
   url: string;
 }
 
-/** LogTail is the end of Slipway's own log, without secrets. */
+/** LogTail is the end of Slipway's log, with secrets removed. */
 export interface LogTail {
   path: string;
   /** Oldest first. */
@@ -1416,7 +1416,7 @@ export interface LoginLink {
   url: string;
 }
 
-/** LostDoor is a port that led to an app until Slipway ended and was not opened again: it was open to everybody, or somebody else has it now. */
+/** LostDoor is a port that led to an app before Slipway ended and was not opened again: it was public, or another program has it now. */
 export interface LostDoor {
   public: boolean;
   port: number;
@@ -1474,9 +1474,9 @@ export interface Notice {
   at: Time;
 }
 
-/** Notifier says who shows notices outside of the pages. */
+/** Notifier says where notifications are shown. */
 export interface Notifier {
-  /** The desktop of the control plane's computer; false: the pages, by their browser. */
+  /** By the desktop of the control plane's computer; false: by the browser. */
   desktop: boolean;
 }
 
@@ -1495,9 +1495,9 @@ export interface OpStep {
   endedAt?: Time;
 }
 
-/** OpenRequest asks to open an app. */
+/** OpenRequest opens an app. */
 export interface OpenRequest {
-  /** Directory that it shall show; empty: its usual one, or the one that it shows. */
+  /** Directory to show; empty: the usual or current one. */
   dir?: string;
   /** Public opens the app to everybody who reaches this computer, without a login. */
   public?: boolean;
@@ -1507,12 +1507,12 @@ export interface OpenRequest {
   window?: boolean;
 }
 
-/** Opened is an app that is ready to be looked at. */
+/** Opened is an app that is ready. */
 export interface Opened {
   app: App;
   /** With a one-time ticket, valid for one minute. */
   url: string;
-  /** The desktop shell opens it; otherwise the caller does. */
+  /** The desktop shell opens it; otherwise the caller must. */
   windowed: boolean;
 }
 
@@ -1542,19 +1542,19 @@ export interface Operation {
   revision: number;
 }
 
-/** PairCode is typed on the computer that pairs. It is valid once, for a few tries and a short while. */
+/** PairCode is entered on the computer to pair. It is valid once, for a few attempts and a short time. */
 export interface PairCode {
   code: string;
-  /** What to add there. */
+  /** To add there. */
   address: string;
   expiresAt: Time;
 }
 
-/** PairRequest asks an agent for a code that pairs one client. */
+/** PairRequest requests a code that pairs one client. */
 export interface PairRequest {
-  /** The name under which its sessions are kept; empty: the agent's person. */
+  /** Owner of its sessions; empty: the agent's user. */
   owner?: string;
-  /** Admin or user; empty: as that agent does. */
+  /** Admin or user; empty: as that agent decides. */
   role?: string;
 }
 
@@ -1562,7 +1562,7 @@ export interface PairRequest {
 export interface PairedClient {
   name: string;
   fingerprint: string;
-  /** The name under which its sessions are kept. */
+  /** Owner of its sessions. */
   owner: string;
   /** Admin or user. */
   role: Role;
@@ -1572,12 +1572,12 @@ export interface PairedClient {
   lastSeen?: Time;
 }
 
-/** Pass leads to an address without telling it. It is valid for one minute. */
+/** Pass leads to an address without revealing it. It is valid for one minute. */
 export interface Pass {
   url: string;
 }
 
-/** PassRequest names the address that a browser is to open. */
+/** PassRequest names an address for a browser to open. */
 export interface PassRequest {
   /** Of this server or of an app, with its one-time code or ticket. */
   url: string;
@@ -1599,7 +1599,7 @@ export interface PersonLimit {
   logins?: boolean;
 }
 
-/** PersonLimits are the limits of an agent by owner; "default" is everybody's who has none of their own. */
+/** PersonLimits are the limits of an agent by owner; "default" applies to those who have none of their own. */
 export interface PersonLimits {
   limits: Record<string, PersonLimit>;
 }
@@ -1632,7 +1632,7 @@ export interface Phrase {
   with?: Phrase[];
 }
 
-/** Placement is where a launch would land on one device, for the map of devices. */
+/** Placement is the share of one device that a launch would get. */
 export interface Placement {
   device: string;
   /** Set when a MIG instance is granted. */
@@ -1688,11 +1688,11 @@ export interface Preview {
   agent: string;
   /** Absent: it would be pulled. */
   image?: Image;
-  /** The equivalent slipway run line, secrets left out. */
+  /** Equivalent slipway run line, secrets removed. */
   command: string;
-  /** Where it would land, of all kernels; empty while it would wait. */
+  /** Of all kernels; empty while it would wait. */
   placements: Placement[];
-  /** Absent: what was asked would be given. */
+  /** Absent: the request would be allocated as it is. */
   rounded?: Rounding;
 }
 
@@ -1792,28 +1792,28 @@ export interface RecentUpdate {
   pinned?: boolean;
 }
 
-/** Recipe is a spec to keep, to share and to run again: as a file, as a line for the shell, and as the nearest that Docker alone can do. */
+/** Recipe is a spec to store, share and run again: as a file, as a command line, and as the closest docker command line. */
 export interface Recipe {
   name: string;
   fileName: string;
-  /** Its image pinned by digest where one is known; without the values of secret-looking variables. */
+  /** Its image pinned by digest if known; without the values of secret-looking variables. */
   spec: Spec;
   yaml: string;
-  /** The equivalent slipway run line. */
+  /** Equivalent slipway run line. */
   command: string;
-  /** The nearest docker run line. */
+  /** Closest docker run line. */
   docker: string;
   /** The image is named by its digest. */
   pinned: boolean;
-  /** Variables whose values are not kept. */
+  /** Variables whose values are left out. */
   secrets: string[];
-  /** What the docker run line leaves out, one sentence each. */
+  /** What the docker run line lacks, one sentence each. */
   lacks: string[];
-  /** The start time of the launch, left out since it has passed. */
+  /** Start time that is left out because it has passed. */
   passed?: Time;
 }
 
-/** Field is what two specs say of one field. An empty text: nothing. */
+/** Field is the value of one field in two specs. An empty text means none. */
 export interface RecipeField {
   field: string;
   left: string;
@@ -1821,13 +1821,13 @@ export interface RecipeField {
   same: boolean;
 }
 
-/** RecipePair are two specs to be compared. */
+/** RecipePair has two specs to compare. */
 export interface RecipePair {
   left: Spec;
   right: Spec;
 }
 
-/** RecipeText is a recipe as it stands in a file. */
+/** RecipeText is the text of a recipe file. */
 export interface RecipeText {
   yaml: string;
 }
@@ -1863,7 +1863,7 @@ export interface Resources {
   shm?: Bytes;
 }
 
-/** Rounding says how what would be given differs from what was asked. A launch is refused while less would be given or a share is no whole number of quanta; asking for the given amount accepts it. */
+/** Rounding says how the allocation would differ from the request. A launch is refused if less would be allocated or a share is not a multiple of the quantum; requesting the rounded amount accepts it. */
 export interface Rounding {
   /** 0 when memory was asked for. */
   asked: number;
@@ -1871,20 +1871,20 @@ export interface Rounding {
   less: boolean;
   /** One sentence. */
   why: string;
-  /** The text to ask with instead. */
+  /** The text to request instead. */
   accept: string;
 }
 
-/** SSHAccess is how one session is reached by ssh. */
+/** SSHAccess says how to reach one session by ssh. */
 export interface SSHAccess {
-  /** The shortest first. */
+  /** Shortest first. */
   names: string[];
   user: string;
-  /** Of the key by which the session proves who it is. */
+  /** Of the session's key. */
   fingerprint: string;
   installed: boolean;
   commands: SSHCommand[];
-  /** Address that opens the session in Visual Studio Code; empty: ssh is not installed. */
+  /** Opens the session in Visual Studio Code; empty: ssh is not installed. */
   editor?: string;
 }
 
@@ -1898,37 +1898,37 @@ export interface SSHCommand {
 /** SSHHost is a session as ssh knows it. */
 export interface SSHHost {
   session: string;
-  /** The shortest first. */
+  /** Shortest first. */
   names: string[];
 }
 
 /** SSHSetup says how ssh on this computer reaches sessions. */
 export interface SSHSetup {
-  /** The person's own configuration includes ours: ssh NAME works. */
+  /** The user's configuration includes ours: ssh NAME works. */
   installed: boolean;
-  /** Their configuration. */
+  /** The user's configuration. */
   personFile: string;
-  /** Ours, which ssh -F takes where it is not included. */
+  /** Ours, for ssh -F if it is not included. */
   configFile: string;
-  /** The private key by which sessions are logged in to. */
+  /** Private key for logging in to sessions. */
   keyFile: string;
   publicKey: string;
-  /** In the order of the sessions' creation. */
+  /** In the order in which the sessions were created. */
   hosts: SSHHost[];
 }
 
-/** SSHTest is how an attempt to log in to a session went. */
+/** SSHTest is the result of a test login to a session. */
 export interface SSHTest {
   ok: boolean;
-  /** Of the login by this installation itself. */
+  /** Of Slipway's own login. */
   elapsedMs: number;
-  /** This computer's ssh was tried too, by the name in the person's configuration. */
+  /** This computer's ssh was tested too, by the name in the user's configuration. */
   own: boolean;
   /** Why not. */
   problem?: Problem;
 }
 
-/** SSHUpdate installs ssh's access to sessions or takes it out. */
+/** SSHUpdate includes the configuration of sessions in the user's own, or removes it. */
 export interface SSHUpdate {
   installed: boolean;
 }
@@ -1998,42 +1998,42 @@ export interface Session {
   lastHeard?: Time;
 }
 
-/** SessionUpdate changes a session; an absent field is left as it is. A name is given to a live session, a priority to one that is PENDING, tags to any. */
+/** SessionUpdate changes a session. An absent field is left unchanged. Live sessions can be renamed, PENDING ones get another priority, and any gets tags. */
 export interface SessionUpdate {
   name?: string;
   /** 0 to 100, higher first. */
   priority?: number;
-  /** In place of those that it has. */
+  /** Replace the present ones. */
   tags?: string[];
 }
 
-/** Setting is one of them. Values are written as in a variable. */
+/** Setting is one setting. Values are written as in an environment variable. */
 export interface Setting {
   /** Its path in the file: gpu.quantum. */
   name: string;
   /** Text, integer, number, switch (1 or 0) or list (texts, separated by commas). */
   kind: string;
-  /** Nothing else is allowed; absent: anything else is. */
+  /** The only allowed values; absent: any. */
   choices?: string[];
-  /** What it is about. */
+  /** Description. */
   text: string;
-  /** "": nothing is set. */
+  /** "": none. */
   default: string;
-  /** In force, or from the next start on. */
+  /** Current, or from the next start on. */
   value: string;
-  /** It stands in the file. */
+  /** The file has it. */
   set: boolean;
-  /** What overrides it. */
+  /** Environment variable that overrides it. */
   variable: string;
-  /** What that variable says; "": it is not set. */
+  /** Value of that variable; "": not set. */
   override: string;
-  /** It is read when Slipway starts. */
+  /** It is read only at start. */
   restart: boolean;
 }
 
-/** SettingProblem is what is wrong with a setting. */
+/** SettingProblem is a problem with a setting. */
 export interface SettingProblem {
-  /** Of the file; 0: it is about a variable. */
+  /** Of the file; 0: the problem is in a variable. */
   line: number;
   /** Of the setting or the variable; "": the whole file. */
   name: string;
@@ -2042,7 +2042,7 @@ export interface SettingProblem {
 
 /** SettingUpdate changes one setting. */
 export interface SettingUpdate {
-  /** As it is written in a variable; null: the default again. */
+  /** As in a variable; null: reset to the default. */
   value: string | null;
 }
 
@@ -2076,14 +2076,14 @@ export interface Settings {
   autostart: boolean;
 }
 
-/** SettingsFile is the file in which every setting stands, those of the agent included. */
+/** SettingsFile is the file with all settings, including those of the agent. */
 export interface SettingsFile {
   path: string;
   settings: Setting[];
   problems: SettingProblem[];
 }
 
-/** Shown says whether a desktop shell was there to show its window. */
+/** Shown says whether a desktop shell showed its window. */
 export interface Shown {
   shown: boolean;
 }
@@ -2180,7 +2180,7 @@ export interface Terminal {
   createdAt: Time;
 }
 
-/** TerminalMatch is one line that a shell has printed, cut around what was found in it. */
+/** TerminalMatch is one line of a shell's output, cut around the match. */
 export interface TerminalMatch {
   terminal: string;
   /** Of the line's first byte. */
@@ -2200,15 +2200,15 @@ export interface TerminalRequest {
   rows: number;
 }
 
-/** TerminalSearch is what was found in the shells of a session. */
+/** TerminalSearch is the result of a search in a session's shells. */
 export interface TerminalSearch {
-  /** By shell, the newest line of each first. */
+  /** By shell, newest line first. */
   matches: TerminalMatch[];
-  /** Older output was not searched, or more was found than is told. */
+  /** Older output was not searched, or there are more matches. */
   partial: boolean;
 }
 
-/** TerminateRequest asks for the end of a session. */
+/** TerminateRequest terminates a session. */
 export interface TerminateRequest {
   forced?: boolean;
 }
@@ -2223,9 +2223,9 @@ export interface Untrusted {
   count: number;
 }
 
-/** UploadState is how far an upload is. */
+/** UploadState is the progress of an upload. */
 export interface UploadState {
-  /** Bytes that are there. */
+  /** Bytes received. */
   offset: number;
 }
 
@@ -2326,9 +2326,9 @@ export interface Window {
   path?: string;
 }
 
-/** WindowRequest asks for the main window, and for a page in it. */
+/** WindowRequest shows the main window, and a page in it. */
 export interface WindowRequest {
-  /** Empty: it stays where it is. */
+  /** Empty: the current page. */
   path?: string;
 }
 
@@ -2350,7 +2350,7 @@ export const routes = {
   "login-pass": { method: "POST", path: "/api/v1/login/pass" },
   /** Check the machine: what is missing, and how to fix it. */
   "doctor": { method: "GET", path: "/api/v1/doctor", query: ["agent"] },
-  /** Follow every change. */
+  /** Watch all changes. */
   "events": { method: "GET", path: "/api/v1/events", query: ["epoch", "after", "shell"] },
   /** List the agents and their machines. */
   "machines": { method: "GET", path: "/api/v1/machines" },
@@ -2376,11 +2376,11 @@ export const routes = {
   "paired-clients": { method: "GET", path: "/api/v1/agents/{agent}/clients" },
   /** Revoke a paired computer and close its connections. */
   "client-revoke": { method: "DELETE", path: "/api/v1/agents/{agent}/clients/{fingerprint}" },
-  /** Read who did what with an agent that one rules, oldest first. */
+  /** Read the audit log of an agent that you administer, oldest first. */
   "agent-audit": { method: "GET", path: "/api/v1/agents/{agent}/audit", query: ["limit", "before", "owner", "text", "failed", "security"] },
-  /** Read what each person may hold on an agent that one rules. */
+  /** Read the limits of each person on an agent that you administer. */
   "agent-limits": { method: "GET", path: "/api/v1/agents/{agent}/limits" },
-  /** Set what a person may hold on an agent that one rules. */
+  /** Set the limits of a person on an agent that you administer. */
   "agent-limit-set": { method: "PUT", path: "/api/v1/agents/{agent}/limits/{owner}" },
   /** Remove the limits of a person. */
   "agent-limit-unset": { method: "DELETE", path: "/api/v1/agents/{agent}/limits/{owner}" },
@@ -2400,7 +2400,7 @@ export const routes = {
   "operation-cancel": { method: "POST", path: "/api/v1/operations/{id}/cancel" },
   /** List the directories in a directory of an agent's machine. */
   "directories": { method: "GET", path: "/api/v1/machines/{agent}/directories", query: ["path"] },
-  /** Bring an image from one agent to another without a registry, as an operation. Only the layers that are missing there travel. */
+  /** Send an image from one agent to another without a registry, as an operation. Only the layers that are missing there are sent. */
   "image-send": { method: "POST", path: "/api/v1/images/send" },
   /** List the images that are on the agents' machines. */
   "images": { method: "GET", path: "/api/v1/images", query: ["agent"] },
@@ -2430,9 +2430,9 @@ export const routes = {
   "device-history": { method: "GET", path: "/api/v1/machines/{agent}/devices/{device}/history", query: ["since"] },
   /** Show each machine's resources: total, allocated, in use, and allocated to own sessions. */
   "resources": { method: "GET", path: "/api/v1/resources" },
-  /** Read what was used in a span of time. */
+  /** Read the usage in a period. */
   "accounts": { method: "GET", path: "/api/v1/usage", query: ["from", "to", "bucket", "by", "label", "agent"] },
-  /** Read what was used in a span of time as a CSV table. */
+  /** Read the usage in a period as a CSV table. */
   "accounts-csv": { method: "GET", path: "/api/v1/usage.csv", query: ["from", "to", "bucket", "by", "label", "agent"] },
   /** List waiting sessions by agent, in queue order. */
   "queue": { method: "GET", path: "/api/v1/queue", query: ["agent"] },
@@ -2454,7 +2454,7 @@ export const routes = {
   "idle-simulation": { method: "POST", path: "/api/v1/sessions/{id}/idle-simulation" },
   /** Terminate a session. */
   "terminate": { method: "POST", path: "/api/v1/sessions/{id}/terminate" },
-  /** Show the phases and steps a session went through. Filters are joined by and; each may hold several values separated by commas. */
+  /** Show the phases and steps a session went through. All filters must match; each may have several values, separated by commas. */
   "history": { method: "GET", path: "/api/v1/sessions/{id}/history", query: ["id", "phase", "result", "from", "to", "code", "text", "sort"] },
   /** Read a kernel's log. It is kept after the session has ended. */
   "logs": { method: "GET", path: "/api/v1/sessions/{id}/logs", query: ["kernel", "follow", "tail", "timestamps"] },
@@ -2472,7 +2472,7 @@ export const routes = {
   "terminal-output": { method: "GET", path: "/api/v1/sessions/{id}/terminals/{terminal}/output", query: ["form"] },
   /** Join a shell from an offset. Each binary message is one frame of the attach protocol without its length. A failure is one text message, a Problem, before the close with 4000 and its HTTP status. */
   "terminal-attach": { method: "GET", path: "/api/v1/sessions/{id}/terminals/{terminal}/attach", query: ["offset", "client"] },
-  /** Run one command. The first message is an ExecRequest as text; each binary message is one frame of the exec protocol without its length. A failure is told as in attach. */
+  /** Run one command. The first message is an ExecRequest as text; each binary message is one frame of the exec protocol without its length. A failure is reported as in attach. */
   "exec": { method: "GET", path: "/api/v1/sessions/{id}/exec" },
   /** List what a session can serve. */
   "apps": { method: "GET", path: "/api/v1/sessions/{id}/apps" },
@@ -2490,9 +2490,9 @@ export const routes = {
   "ssh-access": { method: "GET", path: "/api/v1/sessions/{id}/ssh" },
   /** Test the ssh login to a session. */
   "ssh-test": { method: "POST", path: "/api/v1/sessions/{id}/ssh/test" },
-  /** Connect to a session's ssh server. Each binary message is some bytes of the connection. A failure is told as in attach. */
+  /** Connect to a session's ssh server. Each binary message is some bytes of the connection. A failure is reported as in attach. */
   "ssh-stream": { method: "GET", path: "/api/v1/sessions/{id}/ssh/stream", query: ["kernel", "bulk"] },
-  /** List a directory. That of a session is listed as its user sees it. */
+  /** List a directory, in a session as its user sees it. */
   "files": { method: "GET", path: "/api/v1/sessions/{id}/files", query: ["path", "kernel", "after", "limit"] },
   /** Remove a file or an empty directory. */
   "file-remove": { method: "DELETE", path: "/api/v1/sessions/{id}/files", query: ["path", "kernel", "recursive"] },
@@ -2500,7 +2500,7 @@ export const routes = {
   "file-stat": { method: "GET", path: "/api/v1/sessions/{id}/files/stat", query: ["path", "kernel"] },
   /** Read the checksum of a file. */
   "file-checksum": { method: "GET", path: "/api/v1/sessions/{id}/files/checksum", query: ["path", "kernel"] },
-  /** Read a file. Range and If-Range with its ETag resume; a lost connection to the agent is waited for. */
+  /** Read a file. Range and If-Range with its ETag resume. Waits for a lost connection to the agent. */
   "file-read": { method: "GET", path: "/api/v1/sessions/{id}/files/content", query: ["path", "kernel"] },
   /** Rename a file or directory. Nothing is replaced. */
   "file-move": { method: "POST", path: "/api/v1/sessions/{id}/files/move", query: ["path", "kernel", "to"] },
@@ -2508,31 +2508,31 @@ export const routes = {
   "directory-make": { method: "POST", path: "/api/v1/sessions/{id}/files/directory", query: ["path", "kernel", "parents"] },
   /** Show the progress of an upload. The client chooses its key, 1 to 64 letters and digits. */
   "upload": { method: "GET", path: "/api/v1/sessions/{id}/files/upload", query: ["path", "kernel", "key"] },
-  /** Add the body's bytes to an upload, which gathers hidden until it is finished. A lost connection to the agent is waited for. */
+  /** Append the body to an upload, which stays hidden until it is finished. Waits for a lost connection to the agent. */
   "upload-write": { method: "PUT", path: "/api/v1/sessions/{id}/files/upload", query: ["path", "kernel", "key", "offset"] },
   /** Finish an upload: the file appears as a whole. */
   "upload-finish": { method: "POST", path: "/api/v1/sessions/{id}/files/upload", query: ["path", "kernel", "key"] },
   /** Discard an upload. */
   "upload-drop": { method: "DELETE", path: "/api/v1/sessions/{id}/files/upload", query: ["path", "kernel", "key"] },
-  /** Read files and directories as one archive, which is made while it is sent. Links are left out. */
+  /** Read files and directories as one archive, created while it is sent. Links are left out. */
   "file-zip": { method: "GET", path: "/api/v1/sessions/{id}/files/zip", query: ["path", "kernel", "name"] },
   /** List the data folders, also those in the trash. */
   "folders": { method: "GET", path: "/api/v1/folders", query: ["agent"] },
-  /** Create a folder, or make a directory of the machine one. */
+  /** Create a folder, or link a directory of the machine as one. */
   "folder-create": { method: "POST", path: "/api/v1/folders" },
   /** Show a folder, by its id or the name of one that is not in the trash. */
   "folder": { method: "GET", path: "/api/v1/folders/{folder}", query: ["agent"] },
   /** Rename a folder, or change its permission or mode. */
   "folder-update": { method: "PATCH", path: "/api/v1/folders/{folder}", query: ["agent"] },
-  /** Put a folder into the trash. One that a live session has mounted stays. */
+  /** Move a folder to the trash, unless a live session has mounted it. */
   "folder-trash": { method: "POST", path: "/api/v1/folders/{folder}/trash", query: ["agent"] },
-  /** Take a folder out of the trash. */
+  /** Restore a folder from the trash. */
   "folder-restore": { method: "POST", path: "/api/v1/folders/{folder}/restore", query: ["agent"] },
-  /** Delete a folder in the trash for ever, as an operation. What is linked stays where it is. */
+  /** Permanently delete a folder in the trash, as an operation. A linked directory is kept. */
   "folder-delete": { method: "DELETE", path: "/api/v1/folders/{folder}", query: ["agent"] },
-  /** Stop deleting a folder. What is left of it is in the trash. */
+  /** Stop deleting a folder. The rest of it stays in the trash. */
   "folder-delete-stop": { method: "POST", path: "/api/v1/folders/{folder}/stop", query: ["agent"] },
-  /** List a directory. That of a session is listed as its user sees it. */
+  /** List a directory, in a session as its user sees it. */
   "folder-files": { method: "GET", path: "/api/v1/folders/{folder}/files", query: ["path", "agent", "after", "limit"] },
   /** Remove a file or an empty directory. */
   "folder-file-remove": { method: "DELETE", path: "/api/v1/folders/{folder}/files", query: ["path", "agent", "recursive"] },
@@ -2540,7 +2540,7 @@ export const routes = {
   "folder-file-stat": { method: "GET", path: "/api/v1/folders/{folder}/files/stat", query: ["path", "agent"] },
   /** Read the checksum of a file. */
   "folder-file-checksum": { method: "GET", path: "/api/v1/folders/{folder}/files/checksum", query: ["path", "agent"] },
-  /** Read a file. Range and If-Range with its ETag resume; a lost connection to the agent is waited for. */
+  /** Read a file. Range and If-Range with its ETag resume. Waits for a lost connection to the agent. */
   "folder-file-read": { method: "GET", path: "/api/v1/folders/{folder}/files/content", query: ["path", "agent"] },
   /** Rename a file or directory. Nothing is replaced. */
   "folder-file-move": { method: "POST", path: "/api/v1/folders/{folder}/files/move", query: ["path", "agent", "to"] },
@@ -2548,13 +2548,13 @@ export const routes = {
   "folder-directory-make": { method: "POST", path: "/api/v1/folders/{folder}/files/directory", query: ["path", "agent", "parents"] },
   /** Show the progress of an upload. The client chooses its key, 1 to 64 letters and digits. */
   "folder-upload": { method: "GET", path: "/api/v1/folders/{folder}/files/upload", query: ["path", "agent", "key"] },
-  /** Add the body's bytes to an upload, which gathers hidden until it is finished. A lost connection to the agent is waited for. */
+  /** Append the body to an upload, which stays hidden until it is finished. Waits for a lost connection to the agent. */
   "folder-upload-write": { method: "PUT", path: "/api/v1/folders/{folder}/files/upload", query: ["path", "agent", "key", "offset"] },
   /** Finish an upload: the file appears as a whole. */
   "folder-upload-finish": { method: "POST", path: "/api/v1/folders/{folder}/files/upload", query: ["path", "agent", "key"] },
   /** Discard an upload. */
   "folder-upload-drop": { method: "DELETE", path: "/api/v1/folders/{folder}/files/upload", query: ["path", "agent", "key"] },
-  /** Read files and directories as one archive, which is made while it is sent. Links are left out. */
+  /** Read files and directories as one archive, created while it is sent. Links are left out. */
   "folder-file-zip": { method: "GET", path: "/api/v1/folders/{folder}/files/zip", query: ["path", "agent", "name"] },
   /** List the launch history. */
   "recents": { method: "GET", path: "/api/v1/recents" },
