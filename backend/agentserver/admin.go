@@ -6,8 +6,8 @@ import (
 	"slipway/backend/session"
 )
 
-// admin is the agent as its admins see it. The gate before it says who may ask,
-// and writes to the audit log what they did.
+// admin implements what admins may call. The gate in front of it checks
+// permission and writes the audit log.
 type admin struct{ *Server }
 
 var _ session.Admin = admin{}

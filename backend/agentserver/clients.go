@@ -14,8 +14,8 @@ import (
 	"slipway/tunnel/secure"
 )
 
-// pairedClients lets paired computers in by the network. Its methods are safe for
-// concurrent use; a nil one lets nobody in.
+// pairedClients admits paired computers from the network. Its methods are safe for
+// concurrent use; a nil one admits none.
 type pairedClients struct {
 	keyFile  string
 	list     *secure.Clients
@@ -23,7 +23,7 @@ type pairedClients struct {
 	listener *secure.Listener
 	audit    *access.Audit
 
-	mu       sync.Mutex // guards identity, and is held while it is replaced
+	mu       sync.Mutex // guards identity, also while it is replaced
 	identity *secure.Identity
 }
 
@@ -41,7 +41,7 @@ func openPairedClients(home place.Home, listen string, audit *access.Audit) (*pa
 		return nil, session.WrapError(err, session.CodeServerInvalid, "The list of paired clients cannot be read.",
 			"Repair or remove "+home.Join("devices.json")+"; without it every client must pair again.")
 	}
-	host, _ := os.Hostname() // a name for people
+	host, _ := os.Hostname() // only displayed
 	d.listener, err = secure.Listen(listen, secure.ListenConfig{Identity: d.identity, Clients: d.list,
 		Pairings: d.pairings, Name: host, Observe: d.observe})
 	if err != nil {
@@ -52,7 +52,7 @@ func openPairedClients(home place.Home, listen string, audit *access.Audit) (*pa
 	return d, nil
 }
 
-// observe writes down who was let in by a code, who tried, and whose key moved.
+// observe logs pairings, attempts and key changes.
 func (d *pairedClients) observe(e secure.Event) {
 	who := access.Identity{Client: e.Key, From: e.Address}
 	client, known := d.list.Find(e.Key)
@@ -80,7 +80,7 @@ func (d *pairedClients) observe(e secure.Event) {
 	d.audit.Note(who, act)
 }
 
-// address is where the agent listens, as people type it elsewhere.
+// address returns where the agent listens, as people enter it elsewhere.
 func (d *pairedClients) address() string {
 	at, ok := d.listener.Addr().(*net.TCPAddr)
 	if !ok {
@@ -95,15 +95,15 @@ func (d *pairedClients) address() string {
 	return net.JoinHostPort(host, fmt.Sprint(at.Port))
 }
 
-// key is the fingerprint of the agent's key as it is now.
+// key returns the fingerprint of the agent's current key.
 func (d *pairedClients) key() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.identity.Fingerprint()
 }
 
-// rotate gives the agent another key. What is connected is cut off, and learns
-// when it returns, with the old key's signature, that the agent is the same.
+// rotate replaces the agent's key. Connections are closed; when clients reconnect,
+// a signature of the old key proves that the agent is the same.
 func (d *pairedClients) rotate() (session.KeyRotation, error) {
 	d.mu.Lock()
 	before := d.identity
@@ -123,7 +123,7 @@ func (d *pairedClients) rotate() (session.KeyRotation, error) {
 	return session.KeyRotation{Before: before.Fingerprint(), Key: next.Fingerprint(), Clients: d.list.Disconnect()}, nil
 }
 
-// offer makes a code.
+// offer creates a pairing code.
 func (d *pairedClients) offer(request session.PairRequest, user string) (session.PairCode, error) {
 	grant, err := granted(request, user)
 	if err != nil {
@@ -146,8 +146,7 @@ func (d *pairedClients) all() []session.PairedClient {
 	return clients
 }
 
-// revoke ends a client's access. The client is named by its fingerprint, or by its
-// name if no other has it.
+// revoke removes a client by its fingerprint, or by its name if that is unique.
 func (d *pairedClients) revoke(client string) error {
 	var keys []string
 	for _, one := range d.list.List() {

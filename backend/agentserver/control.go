@@ -42,7 +42,7 @@ func (s *Server) Stop(context.Context) error {
 			"Stop that first: slipway shutdown. Sessions keep running.")
 	}
 	if s.ending.CompareAndSwap(false, true) {
-		s.config.Stop() // the answer still goes out: the server's end waits for it
+		s.config.Stop() // the response is still sent: the server waits for it before it ends
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (s *Server) RotateKey(context.Context) (session.KeyRotation, error) {
 	return rotated, err
 }
 
-// note writes down what the person at the machine did about who may use it.
+// note logs what the person at the machine did about access.
 func (s *Server) note(method, target string, err error) {
 	s.audit.Note(s.person(), access.Act{Method: method, Target: target, Err: err, Security: true})
 }

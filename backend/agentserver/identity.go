@@ -9,8 +9,8 @@ import (
 	"slipway/tunnel/secure"
 )
 
-// resolve gives a peer the agent as it may see it: whoever came by the person's
-// own account sees everything, and a client what it was paired for.
+// resolve returns the agent as a peer may see it: everything for the person's own
+// account, and for a client what it was paired for.
 func (s *Server) resolve(peer tunnel.Peer) (session.Agent, error) {
 	who, known := s.identify(peer)
 	if !known {
@@ -20,7 +20,7 @@ func (s *Server) resolve(peer tunnel.Peer) (session.Agent, error) {
 	return s.gate.As(who), nil
 }
 
-// identify says who a peer is, as its transport proved it.
+// identify returns the identity of a peer, as proved by its transport.
 func (s *Server) identify(peer tunnel.Peer) (access.Identity, bool) {
 	if peer.Transport == "unix" {
 		return s.person(), true
@@ -36,13 +36,13 @@ func (s *Server) identify(peer tunnel.Peer) (access.Identity, bool) {
 	return who, true
 }
 
-// person is the agent's own.
+// person returns the identity of the agent's own user.
 func (s *Server) person() access.Identity {
 	return access.Identity{Owner: s.config.User, Role: session.RoleAdmin, From: "this machine"}
 }
 
-// granted is what a client is paired for. The agent's own user is an admin from
-// their clients, others are not.
+// granted returns what a client is paired for. The default role is admin for the
+// agent's own user, and user for others.
 func granted(request session.PairRequest, user string) (secure.Grant, error) {
 	grant := secure.Grant{Owner: request.Owner, Role: secure.Role(request.Role)}
 	if grant.Owner == "" {

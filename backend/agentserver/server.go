@@ -1,7 +1,7 @@
 // Package agentserver serves the agent of this machine to other programs: to
-// those of its own user through sockets, to paired clients through the network,
-// and to the person at the machine through the control socket. It says who they
-// are, and writes to the audit log what they do.
+// those of its user through sockets, to paired clients through the network, and
+// to commands on the machine through the control socket. It identifies them and
+// logs what they do.
 package agentserver
 
 import (
@@ -25,12 +25,12 @@ import (
 // auditName is the name of the audit log in the agent's folder.
 const auditName = "audit.jsonl"
 
-// Inner is what the server needs of the agent beyond what it serves.
+// Inner is what the server needs from the agent beyond what it serves.
 type Inner interface {
 	access.Inner
-	// Allowances returns what each person may hold, by owner.
+	// Allowances returns the limits of each owner.
 	Allowances() map[string]session.Allowance
-	// SetAllowance sets what a person may hold; nil: nothing of their own.
+	// SetAllowance sets the limits of an owner; nil: the default ones.
 	SetAllowance(owner string, allowance *session.Allowance) error
 }
 
@@ -41,11 +41,11 @@ type Config struct {
 	Inner    Inner
 	Engine   string // docker or sim
 	Instance string // random id of the agent's store
-	User     string // the name of whoever runs this process
-	UserIDs  []int  // who may connect to the sockets
+	User     string // name of the user of this process
+	UserIDs  []int  // may connect to the sockets
 	Role     string // [daemon.RoleAgent] or [daemon.RolePlane]
 	Listen   string // host:port for paired clients; empty: none
-	Stop     func() // asks the process to end; nil: it does not end this way
+	Stop     func() // ends the process; nil: it cannot be stopped this way
 	Log      *slog.Logger
 }
 
@@ -53,7 +53,7 @@ type Config struct {
 type Server struct {
 	config  Config
 	sockets *daemon.Sockets
-	clients *pairedClients // nil: it takes none
+	clients *pairedClients // nil: not listening
 	audit   *access.Audit
 	gate    *access.Gate
 	host    *tunnel.Host
@@ -64,11 +64,11 @@ type Server struct {
 	ending  atomic.Bool
 }
 
-// Open takes the sockets and the port.
+// Open opens the sockets and the port.
 func Open(config Config) (*Server, error) {
 	s := &Server{config: config, started: time.Now(), sum: sync.OnceValues(daemon.ProgramSum),
 		host: tunnel.NewHost(tunnel.Config{})}
-	s.program, _ = os.Executable() // for people
+	s.program, _ = os.Executable() // only displayed
 	s.handler = agentrpc.NewHandler(agentrpc.HandlerConfig{Resolve: s.resolve, Program: place.Version, Log: config.Log})
 	if err := config.Home.Make(); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(controlErr, err, s.audit.Close())
 }
 
-// admit takes carriers until accept fails. A handshake holds up nobody else.
+// admit serves carriers until accept fails. Handshakes run concurrently.
 func (s *Server) admit(ctx context.Context, group *sync.WaitGroup, accept func() (tunnel.Carrier, error)) {
 	for {
 		carrier, err := accept()
@@ -138,8 +138,8 @@ func (s *Server) admit(ctx context.Context, group *sync.WaitGroup, accept func()
 	}
 }
 
-// acceptLocal takes a carrier from one of the user's own programs. The socket
-// lets in nobody else.
+// acceptLocal accepts a carrier from the user's own programs, which are all that
+// the socket admits.
 func (s *Server) acceptLocal() (tunnel.Carrier, error) {
 	conn, err := s.sockets.Tunnel.Accept()
 	if err != nil {

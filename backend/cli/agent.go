@@ -226,7 +226,7 @@ func (p agentCommands) agentSwitchCommand() *cobra.Command {
 			return err
 		}
 		done, err := daemon.Switch(ctx, home,
-			daemon.SwitchOptions{Program: to, Settings: settings, Keeper: flags.keeper})
+			daemon.StartOptions{Program: to, Settings: settings, Keeper: flags.keeper})
 		if err != nil {
 			return err
 		}

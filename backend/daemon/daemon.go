@@ -1,13 +1,11 @@
-// Package daemon is the life of an agent that runs by itself, with no window
-// and no control plane around it: how it is started so that it outlives
-// whoever started it ([Start]), how programs on its machine find it and talk to
-// it ([Connect], [Bridge]), and how it is replaced by another version without a
-// session ending ([Switch]).
+// Package daemon manages an agent that runs by itself, without a window or a
+// control plane: starting it so that it outlives the starter ([Start]), finding
+// and calling it from programs on its machine ([Connect], [Bridge]), and
+// replacing it with another version without ending sessions ([Switch]).
 //
-// Whoever rules a machine's agent, be it a daemon or a control plane, listens on
-// two sockets in the folder of its files, open to its owner alone: one takes
-// carriers of tunnels, the other is a small HTTP API for the person at the
-// machine ([Serve], [Client]).
+// A machine's agent, whether a daemon or part of a control plane, listens on two
+// sockets in its folder that only its owner can open: one takes tunnel carriers,
+// the other serves a small HTTP API for commands on the machine ([Serve], [Client]).
 package daemon
 
 import (
@@ -33,13 +31,13 @@ import (
 	"slipway/backend/session"
 )
 
-// Roles of a process that rules an agent.
+// Values of [Status].Role.
 const (
-	RoleAgent = "agent" // a daemon: it may be stopped and replaced from afar
-	RolePlane = "plane" // a control plane of a person at that machine
+	RoleAgent = "agent" // a daemon: it can be stopped and replaced remotely
+	RolePlane = "plane" // the control plane of a person at that machine
 )
 
-// Status says what rules the agent of a folder.
+// Status describes the running agent of a folder.
 type Status struct {
 	Role    string    `json:"role"`
 	PID     int       `json:"pid"`
@@ -52,29 +50,29 @@ type Status struct {
 	Started time.Time `json:"started"`
 	Home    string    `json:"home"`
 	Listen  string    `json:"listen,omitempty"` // host:port for paired computers; empty: none
-	Key     string    `json:"key,omitempty"`    // fingerprint of the agent's key, where it listens
-	Keeper  string    `json:"keeper,omitempty"` // what keeps a daemon running: systemd or nothing
-	// Instance is the random id of the agent's books, as in [session.Machine].
+	Key     string    `json:"key,omitempty"`    // fingerprint of the agent's key, if it listens
+	Keeper  string    `json:"keeper,omitempty"` // of a daemon: systemd or none
+	// Instance is the random id of the agent's store, as in [session.Machine].
 	Instance string `json:"instance,omitempty"`
 }
 
-// Daemon answers the person at the machine.
+// Daemon answers commands on the machine.
 type Daemon struct {
 	Process
 	session.Admin
 	session.Pairing
 }
 
-// Process is what runs an agent.
+// Process is the process that runs an agent.
 type Process interface {
 	Status(ctx context.Context) (Status, error)
-	// Stop asks for the end; sessions keep running.
+	// Stop asks the process to end; sessions keep running.
 	Stop(ctx context.Context) error
-	// EndSessions asks every live session to end, and does not wait.
+	// EndSessions asks every live session to end, without waiting.
 	EndSessions(ctx context.Context) error
 }
 
-// Names of the files in the folder.
+// Files in the folder.
 const (
 	tunnelSocket  = "agent.sock"
 	controlSocket = "control.sock"
@@ -83,21 +81,21 @@ const (
 	switchLock    = "switch.lock"
 )
 
-// LogFile is where the daemon of a folder writes.
+// LogFile returns the log of the daemon of a folder.
 func LogFile(home place.Home) string { return home.Join(logName) }
 
-// Settings are how a daemon runs. They are kept, since whoever starts it the
-// next time may not know them.
+// Settings are the options of a daemon. They are stored, because whoever starts
+// it next may not know them.
 type Settings struct {
 	Engine string            `json:"engine,omitempty"` // docker, sim or auto; empty: docker
 	Listen string            `json:"listen,omitempty"` // host:port for paired computers; empty: none
-	Env    map[string]string `json:"env,omitempty"`    // for the daemon alone, such as DOCKER_HOST
+	Env    map[string]string `json:"env,omitempty"`    // for the daemon only, such as DOCKER_HOST
 }
 
-// ListenOff as the address to listen on ends listening.
+// ListenOff is the listen address that turns listening off.
 const ListenOff = "off"
 
-// LoadSettings reads the settings of a folder; the zero Settings where there are none.
+// LoadSettings reads the settings of a folder; zero if there are none.
 func LoadSettings(home place.Home) (Settings, error) {
 	var s Settings
 	data, err := os.ReadFile(home.Join(settingsFile))
@@ -114,7 +112,7 @@ func LoadSettings(home place.Home) (Settings, error) {
 	return s, nil
 }
 
-// Save writes the settings for their owner alone.
+// Save writes the settings, readable only by their owner.
 func (s Settings) Save(home place.Home) error {
 	if err := home.Make(); err != nil {
 		return err
@@ -126,7 +124,7 @@ func (s Settings) Save(home place.Home) error {
 	return atomicwriter.WriteFile(home.Join(settingsFile), append(data, '\n'), 0o600)
 }
 
-// Merge returns s with what other sets.
+// Merge returns s with the values that other sets.
 func (s Settings) Merge(other Settings) Settings {
 	s.Engine = cmp.Or(other.Engine, s.Engine)
 	switch other.Listen {
@@ -145,7 +143,7 @@ func (s Settings) Merge(other Settings) Settings {
 	return s
 }
 
-// serve answers the requests of the person at the machine.
+// serve registers the handlers of the control socket.
 func (d Daemon) serve(mux *http.ServeMux) {
 	ask(mux, "GET /status", d.Status)
 	obey(mux, "POST /stop", func(r *http.Request) error { return d.Stop(r.Context()) })
@@ -202,15 +200,15 @@ func (c *Client) RotateKey(ctx context.Context) (rotated session.KeyRotation, er
 }
 
 const (
-	// callTime is how long a question to the daemon may take.
+	// callTime is the time limit of one call.
 	callTime = 10 * time.Second
-	// answerMost bounds what is read of a request or an answer, in bytes.
+	// answerMost is the largest request or answer, in bytes.
 	answerMost = 1 << 20
-	// endTime is how long requests may go on when the daemon ends.
+	// endTime is how long running requests may take after the daemon's end.
 	endTime = time.Second
 )
 
-// ErrNotRunning means that nothing rules the agent of a folder at this moment.
+// ErrNotRunning means that no agent runs for a folder.
 var ErrNotRunning = errors.New("no agent is running")
 
 // Serve answers on listener until ctx ends.
@@ -232,7 +230,7 @@ func Serve(ctx context.Context, listener net.Listener, d Daemon, log *slog.Logge
 	if err != nil {
 		err = web.Close()
 	}
-	<-ended //nolint:errcheck // it says that the server was closed
+	<-ended //nolint:errcheck // always http.ErrServerClosed
 	return err
 }
 
@@ -244,21 +242,21 @@ func answer(mux *http.ServeMux, pattern string, do func(*http.Request) (any, err
 			w.WriteHeader(http.StatusConflict)
 			value = session.AsError(err, session.CodeAgentInternal)
 		}
-		_ = json.NewEncoder(w).Encode(value) // whoever asked is gone if it fails
+		_ = json.NewEncoder(w).Encode(value) // fails only if the client is gone
 	})
 }
 
-// ask answers a request that says nothing.
+// ask answers a request without a body.
 func ask[T any](mux *http.ServeMux, pattern string, do func(context.Context) (T, error)) {
 	answer(mux, pattern, func(r *http.Request) (any, error) { return do(r.Context()) })
 }
 
-// obey answers a request that has no result.
+// obey answers a request without a result.
 func obey(mux *http.ServeMux, pattern string, do func(*http.Request) error) {
 	answer(mux, pattern, func(r *http.Request) (any, error) { return struct{}{}, do(r) })
 }
 
-// take answers a request with a body, which is decoded strictly.
+// take answers a request with a body, which it decodes strictly.
 func take[T any](mux *http.ServeMux, pattern string, do func(*http.Request, T) (any, error)) {
 	answer(mux, pattern, func(r *http.Request) (any, error) {
 		var body T
@@ -272,14 +270,14 @@ func take[T any](mux *http.ServeMux, pattern string, do func(*http.Request, T) (
 	})
 }
 
-// Client talks to what rules the agent of a folder.
+// Client calls the agent of a folder through its control socket.
 type Client struct {
 	home place.Home
 	web  http.Client
 }
 
-// Connect finds what rules the agent of a folder; [ErrNotRunning] where nothing
-// does.
+// Connect returns a client of the running agent of a folder, or fails with
+// [ErrNotRunning].
 func Connect(ctx context.Context, home place.Home) (*Client, error) {
 	c := &Client{home: home}
 	c.web.Transport = &http.Transport{DisableKeepAlives: true,
@@ -305,7 +303,7 @@ func (c *Client) EndSessions(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/end", nil, nil)
 }
 
-// StopAndWait asks for the end and returns when the folder is given up.
+// StopAndWait stops the agent and returns when the folder is unlocked.
 func (c *Client) StopAndWait(ctx context.Context) error {
 	if err := c.Stop(ctx); err != nil {
 		return err
@@ -318,7 +316,7 @@ func (c *Client) StopAndWait(ctx context.Context) error {
 	return err
 }
 
-// call asks one question. A failure that the daemon told is a [session.Error].
+// call makes one request. A failure that the agent reports is a [session.Error].
 func (c *Client) call(ctx context.Context, method, path string, body, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()

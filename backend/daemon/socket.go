@@ -21,31 +21,31 @@ import (
 )
 
 const (
-	// pathMost is the longest path that a socket's address holds everywhere, in bytes.
+	// pathMost is the longest path that fits into a socket address on every system, in bytes.
 	pathMost = 100
-	// lookAgain is how often a socket is looked for that somebody may have removed.
+	// lookAgain is how often to check that a socket was not removed.
 	lookAgain = 2 * time.Second
-	// tellAgain is how often at most the log tells of those who were refused.
+	// tellAgain is the shortest time between two log entries about refused connections.
 	tellAgain = time.Minute
 )
 
-// Sockets are where one folder's agent is reached on its machine. They lie in the
-// home's runtime directory; a link in the home leads to each. So programs find
-// each other whatever their environment says, and those of versions up to 0.1.0,
-// which have the sockets themselves in the home, find and are found as well.
+// Sockets are the sockets of one folder's agent. They are in the home's runtime
+// directory, and a link in the home leads to each, so programs find each other
+// whatever their environment. Versions up to 0.1.0, whose sockets are in the
+// home itself, find and are found as well.
 type Sockets struct {
-	Tunnel  net.Listener // takes carriers
-	Control net.Listener // takes requests for [Serve]
+	Tunnel  net.Listener // accepts tunnel carriers
+	Control net.Listener // accepts requests for [Serve]
 
 	open   []*guarded
-	ending chan struct{} // closed when nothing is mended any more
+	ending chan struct{} // closed when sockets are no longer restored
 	mender sync.WaitGroup
 	once   sync.Once
 }
 
-// Listen opens both sockets for users, the owner of this process among them.
-// The caller holds the folder's lock, so whatever lies there is left over. log
-// is told of those who are refused.
+// Listen opens both sockets for users, the user of this process and root. The
+// caller holds the folder's lock, so existing sockets are stale. Refused
+// connections are logged.
 func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 	if err := home.Make(); err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 	return s, nil
 }
 
-// mend makes sockets again that are gone: a runtime directory goes with its
-// person's last login, and temporary files with their age.
+// mend restores removed sockets: a runtime directory is removed after the last
+// logout, and temporary files after some time.
 func (s *Sockets) mend() {
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
@@ -87,7 +87,7 @@ func (s *Sockets) mend() {
 	}
 }
 
-// Close closes both and removes what was made for them.
+// Close closes both sockets and removes their files.
 func (s *Sockets) Close() error {
 	s.once.Do(func() { close(s.ending) })
 	s.mender.Wait()
@@ -98,25 +98,25 @@ func (s *Sockets) Close() error {
 	return errors.Join(errs...)
 }
 
-// guarded is a socket that lets in connections of its users only, from the
-// machine itself, as the operating system tells who they are. The mode of the
-// socket says the same; both must agree.
+// guarded is a socket that accepts only connections of its users, as identified
+// by the operating system, from this machine and its namespaces. The mode of the
+// socket must allow them as well.
 type guarded struct {
 	home  place.Home
 	name  string
 	users []int
 	log   *slog.Logger
 
-	mu       sync.Mutex // guards the following
+	mu       sync.Mutex // guards the following fields
 	listener *net.UnixListener
 	path     string      // of the socket
 	file     fs.FileInfo // of the socket
 	closed   bool
-	told     time.Time // when the log told of a refusal
+	told     time.Time // when a refusal was last logged
 }
 
-// open makes the socket and the link to it, in place of an earlier one. Once the
-// socket was closed it does nothing.
+// open creates the socket and the link to it, replacing an earlier one. It does
+// nothing after Close.
 func (g *guarded) open() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -133,8 +133,8 @@ func (g *guarded) open() error {
 		return err
 	}
 	file, err := os.Lstat(path)
-	if err == nil {
-		err = point(g.home.Join(g.name), path)
+	if link := g.home.Join(g.name); err == nil && link != path {
+		err = point(link, path)
 	}
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -147,7 +147,7 @@ func (g *guarded) open() error {
 	return nil
 }
 
-// there reports whether whoever looks for the socket finds it.
+// there reports whether the link leads to the socket.
 func (g *guarded) there() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -155,17 +155,13 @@ func (g *guarded) there() bool {
 	return err == nil && os.SameFile(now, g.file)
 }
 
-// point makes a link to path, in one step. Where path is the link's own place,
-// there is nothing to do.
-func point(link, path string) error {
-	if link == path {
-		return nil
-	}
+// point atomically replaces link with a symbolic link to target.
+func point(link, target string) error {
 	temporary := link + ".new"
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Symlink(path, temporary); err != nil {
+	if err := os.Symlink(target, temporary); err != nil {
 		return err
 	}
 	return os.Rename(temporary, link)
@@ -179,14 +175,14 @@ func (g *guarded) current() *net.UnixListener {
 
 func (g *guarded) Addr() net.Addr { return g.current().Addr() }
 
-// Accept returns the next connection of a user who may connect.
+// Accept returns the next connection of a permitted user.
 func (g *guarded) Accept() (net.Conn, error) {
 	for {
 		listener := g.current()
 		conn, err := listener.AcceptUnix()
 		if err != nil {
 			if listener != g.current() {
-				continue // it was made again elsewhere
+				continue // the socket was restored
 			}
 			return nil, err
 		}
@@ -194,11 +190,11 @@ func (g *guarded) Accept() (net.Conn, error) {
 			return conn, nil
 		}
 		g.tell(err)
-		_ = conn.Close() // a stranger learns nothing, not even why
+		_ = conn.Close() // without a reason: a stranger learns nothing
 	}
 }
 
-// admit fails for whoever may not connect.
+// admit fails for a user who may not connect.
 func (g *guarded) admit(conn *net.UnixConn) error {
 	if !peer.Known {
 		return nil
@@ -214,7 +210,7 @@ func (g *guarded) admit(conn *net.UnixConn) error {
 	return process.Beside()
 }
 
-// tell has the log tell of a refusal, not of each one.
+// tell logs a refusal, at most once per [tellAgain].
 func (g *guarded) tell(err error) {
 	g.mu.Lock()
 	due := time.Since(g.told) >= tellAgain
@@ -227,7 +223,7 @@ func (g *guarded) tell(err error) {
 	}
 }
 
-// Close closes the socket and removes its files, and the directory with the last.
+// Close closes the socket and removes its files, and the directory if it is empty.
 func (g *guarded) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -242,7 +238,7 @@ func (g *guarded) Close() error {
 		}
 	}
 	if dir := filepath.Dir(g.path); dir != g.home.Dir {
-		_ = os.Remove(dir) // it may hold others
+		_ = os.Remove(dir) // fails if other sockets are in it
 	}
 	return err
 }
@@ -260,7 +256,7 @@ func listenUnix(path string) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener.SetUnlinkOnClose(false) // the name may have been that of a descriptor
+	listener.SetUnlinkOnClose(false) // its name may contain a descriptor
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -268,8 +264,8 @@ func listenUnix(path string) (*net.UnixListener, error) {
 }
 
 // dialUnix connects to a socket of the agent of a folder. It fails with
-// agent_connect_forbidden where whoever listens there, or this program, is in a
-// container or sandbox.
+// agent_connect_forbidden if the agent or this program is in a container or
+// sandbox.
 func dialUnix(ctx context.Context, home place.Home, socket string) (*net.UnixConn, error) {
 	name, release, err := shortPath(home.Join(socket))
 	if err != nil {
@@ -300,8 +296,8 @@ func dialUnix(ctx context.Context, home place.Home, socket string) (*net.UnixCon
 	return conn, nil
 }
 
-// shortPath returns a name for path that an address of a socket holds: path
-// itself, or one by way of a descriptor of its folder until release is called.
+// shortPath returns a name for path that fits into a socket address: path
+// itself, or a path through a descriptor that is valid until release.
 func shortPath(path string) (name string, release func(), err error) {
 	if len(path) <= pathMost {
 		return path, func() {}, nil
@@ -319,9 +315,9 @@ func shortPath(path string) (name string, release func(), err error) {
 	return name, func() { _ = folder.Close() }, nil
 }
 
-// Dial opens one connection for a carrier to what rules the agent of a folder;
-// [ErrNotRunning] where nothing does, agent_connect_forbidden where it is in
-// another container or sandbox than this program.
+// Dial opens a connection for a tunnel carrier to the agent of a folder. It fails
+// with [ErrNotRunning], or with agent_connect_forbidden if the agent is in
+// another container or sandbox.
 func Dial(ctx context.Context, home place.Home) (*net.UnixConn, error) {
 	conn, err := dialUnix(ctx, home, tunnelSocket)
 	if err != nil && session.CodeOf(err) == "" {
@@ -330,9 +326,9 @@ func Dial(ctx context.Context, home place.Home) (*net.UnixConn, error) {
 	return conn, err
 }
 
-// Bridge carries in and out to what rules the agent of a folder, starting a
-// daemon where nothing does, until either side ends. Closing in is left to the
-// caller: a read of it may outlast Bridge.
+// Bridge copies between in and out and the agent of a folder until either side
+// ends. It starts a daemon if none runs. It does not close in, because a read of
+// it may outlast Bridge.
 func Bridge(ctx context.Context, home place.Home, in io.Reader, out io.Writer) error {
 	conn, err := Dial(ctx, home)
 	if errors.Is(err, ErrNotRunning) {

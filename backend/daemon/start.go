@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"os/user"
@@ -26,9 +27,9 @@ import (
 
 // StartOptions says how to start a daemon.
 type StartOptions struct {
-	Program  string   // empty: this program
-	Settings Settings // merged into those that are kept
-	Keeper   string   // what is to keep it: systemd, none, or empty for the best there is
+	Program  string   // absolute path; empty: this program
+	Settings Settings // merged into the stored ones
+	Keeper   string   // [KeeperSystemd], [KeeperNone], or empty for systemd if possible
 	Timeout  time.Duration
 }
 
@@ -37,11 +38,9 @@ const (
 	lookPause = 20 * time.Millisecond
 )
 
-// Start makes sure that something rules the agent of a folder, and returns what
-// does. What runs already is left alone. A daemon that it starts outlives this
-// process and the connection that this process came by: the person's systemd
-// keeps it where that goes on when nobody is logged in, and otherwise it is a
-// process of a session of its own.
+// Start returns the status of the agent of a folder. If none runs, it starts a
+// daemon that outlives this process and its connection: a systemd user service
+// if lingering is on or can be enabled, otherwise a process in its own session.
 func Start(ctx context.Context, home place.Home, opts StartOptions) (Status, error) {
 	if c, err := Connect(ctx, home); err == nil {
 		return c.Status(ctx)
@@ -85,16 +84,16 @@ func keepSettings(home place.Home, wanted Settings) error {
 	return nil
 }
 
-// Keepers of a daemon.
+// Values of [StartOptions].Keeper and [Status].Keeper.
 const (
-	KeeperSystemd = "systemd" // the person's own systemd, which lingers
-	KeeperNone    = "none"    // nothing: a process by itself
+	KeeperSystemd = "systemd" // a user service of systemd, with lingering on
+	KeeperNone    = "none"    // a process of its own
 )
 
-// keeperVariable tells a daemon what keeps it.
+// keeperVariable is the environment variable with a daemon's keeper.
 const keeperVariable = "SLIPWAY_AGENT_KEEPER"
 
-// Keeper is what keeps this process, if it is a daemon.
+// Keeper returns the keeper of this process, if it is a daemon.
 func Keeper(env func(string) string) string {
 	if env(keeperVariable) == KeeperSystemd {
 		return KeeperSystemd
@@ -102,11 +101,11 @@ func Keeper(env func(string) string) string {
 	return KeeperNone
 }
 
-// fleeting are the variables of a login that a daemon outlives.
+// fleeting are the variables of a login session, which a daemon outlives.
 var fleeting = []string{"SSH_AUTH_SOCK", "SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY", "SSH_ASKPASS",
 	"SSH_ORIGINAL_COMMAND", "DISPLAY", "WAYLAND_DISPLAY", "TERM", "XDG_SESSION_ID", keeperVariable}
 
-// lasting is the environment for a daemon.
+// lasting returns the environment for a daemon.
 func lasting(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -114,7 +113,7 @@ func lasting(environ []string) []string {
 	})
 }
 
-// startDetached runs a daemon as the leader of a session of its own.
+// startDetached runs a daemon in its own session.
 func startDetached(ctx context.Context, home place.Home, program string) (Status, error) {
 	started, err := home.Start(LogFile(home), lasting(os.Environ()), program, "agent", "--quiet")
 	if err != nil {
@@ -122,7 +121,7 @@ func startDetached(ctx context.Context, home place.Home, program string) (Status
 	}
 	status, err := await(ctx, home, started)
 	if err != nil || status.PID != started.PID() {
-		started.Kill() // what does not answer must not hold the folder, nor take it over later
+		started.Kill() // a daemon that does not answer must not lock the folder, now or later
 	}
 	return status, err
 }
@@ -132,8 +131,8 @@ func cannotRun(program string, err error) error {
 		"Check that its folder is not mounted noexec.")
 }
 
-// await waits until something answers for the folder. started is what will; nil:
-// systemd has started it.
+// await waits until an agent answers for the folder. started is the process that
+// will; nil: systemd started it.
 func await(ctx context.Context, home place.Home, started *place.Background) (Status, error) {
 	var exited <-chan struct{}
 	if started != nil {
@@ -146,7 +145,7 @@ func await(ctx context.Context, home place.Home, started *place.Background) (Sta
 		}
 		select {
 		case <-exited:
-			exited = nil // unless another caller's holds the folder, it will not come
+			exited = nil // if somebody else has the lock, their agent will answer
 			if lock, err := home.Lock(); err == nil {
 				return Status{}, errors.Join(startFault(home, started, "ended at once"), lock.Close())
 			}
@@ -157,7 +156,7 @@ func await(ctx context.Context, home place.Home, started *place.Background) (Sta
 	}
 }
 
-// startFault is the failure of a start, with the last line of what the daemon said.
+// startFault returns the error of a failed start, with the daemon's last line of output.
 func startFault(home place.Home, started *place.Background, what string) error {
 	hint := "Its log is " + LogFile(home) + "."
 	if started != nil {
@@ -168,15 +167,15 @@ func startFault(home place.Home, started *place.Background, what string) error {
 	return session.NewError(session.CodeServerFailed, "The agent was started but "+what+".", hint)
 }
 
-// Detached runs program with args as the leader of a session of its own, waits
-// for it, and copies what it wrote. It goes on when this process ends or ctx
-// does. The exit code is its own. Empty program: this one.
+// Detached runs program with args in its own session, waits for it, copies its
+// output and returns its exit code. The program continues when this process or
+// ctx ends. Empty program: this one.
 func Detached(ctx context.Context, home place.Home, program string, args []string, stdout,
 	stderr io.Writer) (code int, err error) {
 	if program, err = place.Program(program); err != nil {
 		return 0, err
 	}
-	// Files rather than pipes: a write to a pipe that nobody reads would end it.
+	// Files, not pipes: writing to a pipe without a reader would end the program.
 	out, err := unlinked()
 	if err != nil {
 		return 0, err
@@ -202,22 +201,16 @@ func Detached(ctx context.Context, home place.Home, program string, args []strin
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	exit, exited := errors.AsType[*exec.ExitError](err)
+	if err != nil && !exited {
 		return 0, err
 	}
-	for _, one := range []struct {
-		from *os.File
-		to   io.Writer
-	}{{out, stdout}, {diag, stderr}} {
-		if _, err := one.from.Seek(0, io.SeekStart); err != nil {
-			return 0, err
-		}
-		if _, err := io.Copy(one.to, one.from); err != nil {
-			return 0, err
-		}
+	_, outErr := io.Copy(stdout, io.NewSectionReader(out, 0, math.MaxInt64))
+	_, diagErr := io.Copy(stderr, io.NewSectionReader(diag, 0, math.MaxInt64))
+	if err := errors.Join(outErr, diagErr); err != nil {
+		return 0, err
 	}
-	if exit == nil {
+	if !exited {
 		return 0, nil
 	}
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -226,7 +219,7 @@ func Detached(ctx context.Context, home place.Home, program string, args []strin
 	return exit.ExitCode(), nil
 }
 
-// unlinked is a temporary file without a name.
+// unlinked creates a temporary file without a name.
 func unlinked() (*os.File, error) {
 	file, err := os.CreateTemp("", "slipway-*")
 	if err != nil {
@@ -238,17 +231,17 @@ func unlinked() (*os.File, error) {
 	return file, nil
 }
 
-// unit is the service by which a person's systemd keeps the daemon of a folder.
+// unit is the systemd user service of a folder's daemon.
 type unit struct {
 	home place.Home
 	name string // slipway-agent.service
-	path string // of its file; empty: the person has no folder for it
+	path string // of its file; empty: the user has no configuration folder
 }
 
-// systemdTime is how long one call of systemd may take.
+// systemdTime is the time limit of one call of systemd.
 const systemdTime = 5 * time.Second
 
-// unitOf names the unit of a folder: the usual folder has the usual name.
+// unitOf returns the unit of a folder; the default folder has the plain name.
 func unitOf(home place.Home) unit {
 	u := unit{home: home, name: "slipway-agent.service"}
 	if !home.IsUsual(os.Getenv) {
@@ -260,12 +253,12 @@ func unitOf(home place.Home) unit {
 	return u
 }
 
-// errNoKeeper means that the person's systemd is not there, or ends with their
-// last login.
+// errNoKeeper means that there is no systemd user instance, or that it ends with
+// the last login.
 var errNoKeeper = errors.New("no systemd keeps services of this user when nobody is logged in")
 
-// start writes the unit and starts it. It fails with errNoKeeper, or with what
-// systemd said.
+// start writes the unit and starts it. It fails with errNoKeeper, or with the
+// output of systemd.
 func (u unit) start(ctx context.Context, program string) error {
 	if u.path == "" || !lingers(ctx) {
 		return errNoKeeper
@@ -288,8 +281,8 @@ func (u unit) start(ctx context.Context, program string) error {
 	return nil
 }
 
-// content is the text of the unit. A path that systemd would read otherwise
-// than as itself is refused.
+// content returns the text of the unit. It refuses paths with characters that
+// systemd would interpret.
 func (u unit) content(program string) (string, error) {
 	for _, path := range []string{program, u.home.Dir} {
 		if strings.ContainsAny(path, "\"\\%$\n\r\t'") {
@@ -312,7 +305,7 @@ WantedBy=default.target
 `, program, u.home.Dir, keeperVariable, KeeperSystemd), nil
 }
 
-// remove stops and forgets the unit. It is no error that there is none.
+// remove stops and removes the unit, if there is one.
 func (u unit) remove(ctx context.Context) error {
 	if u.path == "" {
 		return nil
@@ -320,7 +313,7 @@ func (u unit) remove(ctx context.Context) error {
 	if _, err := os.Stat(u.path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	_ = systemctl(ctx, "disable", "--now", u.name) // the file goes in any case
+	_ = systemctl(ctx, "disable", "--now", u.name) // remove the file in any case
 	err := os.Remove(u.path)
 	_ = systemctl(ctx, "daemon-reload")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -329,11 +322,11 @@ func (u unit) remove(ctx context.Context) error {
 	return err
 }
 
-// Forget makes nothing start the daemon of a folder by itself any more.
+// Forget removes what starts the daemon of a folder automatically.
 func Forget(ctx context.Context, home place.Home) error { return unitOf(home).remove(ctx) }
 
-// lingers reports whether the person's systemd goes on when nobody is logged
-// in, having asked for it where it did not.
+// lingers reports whether the user's systemd keeps running without a login. It
+// tries to enable that if it is off.
 func lingers(ctx context.Context) bool {
 	if err := systemctl(ctx, "show-environment"); err != nil {
 		return false
@@ -358,13 +351,13 @@ func systemctl(ctx context.Context, args ...string) error {
 	return err
 }
 
-// run runs a program of the system for a short while.
+// run runs a system program with a time limit.
 func run(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, systemdTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.WaitDelay = time.Second
-	if os.Getenv("XDG_RUNTIME_DIR") == "" { // a login without PAM has none
+	if os.Getenv("XDG_RUNTIME_DIR") == "" { // a login without PAM does not set it
 		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+filepath.Join("/run/user", strconv.Itoa(os.Getuid())))
 	}
 	out, err := cmd.CombinedOutput()

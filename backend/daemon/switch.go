@@ -18,39 +18,30 @@ import (
 	"slipway/backend/session"
 )
 
-// ProgramLink is what names the program that rules the agent of a folder. The
-// programs themselves lie beside it, one for each version that was installed.
+// ProgramLink returns the symbolic link to the agent's program. The installed
+// versions are next to it.
 func ProgramLink(home place.Home) string { return home.Join("bin", "slipway") }
 
-// Switched is how a replacement went.
+// Switched is the result of [Switch].
 type Switched struct {
-	From Status `json:"from"` // zero: nothing ran
+	From Status `json:"from"` // zero: no agent ran
 	To   Status `json:"to"`
-	Done bool   `json:"done"` // false: the program ran already
-}
-
-// SwitchOptions says what is to rule the agent from now on.
-type SwitchOptions struct {
-	Program  string   // absolute path of the new program; empty: this one
-	Settings Settings // merged into those that are kept
-	Timeout  time.Duration
-	Keeper   string // as in [StartOptions]
+	Done bool   `json:"done"` // false: the program was running already
 }
 
 const (
 	stopTime = 40 * time.Second
-	// backupSuffix ends the names of copies of the books that a new program may
-	// have written in a newer form.
+	// backupSuffix is the suffix of copies of the store, which a new program may
+	// convert to a newer format.
 	backupSuffix = ".before-switch"
 )
 
-// Switch replaces what rules the agent of a folder by another program. Sessions
-// go on and are adopted. Where the new program does not come to answer, the old
-// one is put back with its books, and the call fails with
-// agent_install_failed. A control plane of a person at that machine is left
-// as it is, and only reached by the new program. One switch of a folder goes on at a time; the
-// second waits and finds it done.
-func Switch(ctx context.Context, home place.Home, opts SwitchOptions) (Switched, error) {
+// Switch replaces the program of a folder's agent. Sessions keep running and are
+// adopted. If the new program does not answer, the old one is restored with its
+// data, and Switch fails with agent_install_failed. A control plane of a person
+// at that machine is not replaced; the new program only connects to it. Another
+// switch of the same folder waits and finds this one done.
+func Switch(ctx context.Context, home place.Home, opts StartOptions) (Switched, error) {
 	var err error
 	if opts.Program, err = place.Program(opts.Program); err != nil {
 		return Switched{}, err
@@ -65,38 +56,32 @@ func Switch(ctx context.Context, home place.Home, opts SwitchOptions) (Switched,
 		return Switched{}, session.WrapError(err, session.CodeAgentConflict,
 			"Another upgrade of this agent is in progress.", "Wait until it is done.")
 	}
-	defer lock.Close() //nolint:errcheck // the end of the process gives it up too
+	defer lock.Close() //nolint:errcheck // the end of the process unlocks it as well
 	s := switching{home: home, opts: opts, sum: sum}
 	return s.run(ctx)
 }
 
 type switching struct {
 	home place.Home
-	opts SwitchOptions
+	opts StartOptions
 	sum  string // of the new program
-	old  string // path of the program that ran before; empty: none is known
+	old  string // path of the previous program; empty: unknown
 }
 
 func (s *switching) run(ctx context.Context) (Switched, error) {
 	var done Switched
 	running, err := Connect(ctx, s.home)
-	switch {
-	case err == nil:
+	if err != nil && !errors.Is(err, ErrNotRunning) {
+		return done, err
+	}
+	if running != nil {
 		if done.From, err = running.Status(ctx); err != nil {
 			return done, err
 		}
-		if done.From.SHA256 == s.sum {
+		if done.From.SHA256 == s.sum || done.From.Role == RolePlane {
 			done.To = done.From
-			return done, s.link(s.opts.Program)
+			return done, s.link(s.opts.Program) // it bridges tunnels to a control plane
 		}
-		if done.From.Role == RolePlane {
-			done.To = done.From
-			return done, s.link(s.opts.Program) // it carries tunnels to what rules there
-		}
-	case !errors.Is(err, ErrNotRunning):
-		return done, err
-	default:
-		running = nil
 	}
 	s.old = s.linked(done.From.Program)
 	if running != nil {
@@ -114,8 +99,9 @@ func (s *switching) run(ctx context.Context) (Switched, error) {
 	if err := s.link(s.opts.Program); err != nil {
 		return done, s.back(ctx, books, err)
 	}
-	done.To, err = Start(ctx, s.home, StartOptions{Program: ProgramLink(s.home), Settings: s.opts.Settings,
-		Timeout: s.opts.Timeout, Keeper: s.opts.Keeper})
+	opts := s.opts
+	opts.Program = ProgramLink(s.home)
+	done.To, err = Start(ctx, s.home, opts)
 	if err == nil && done.To.SHA256 != s.sum {
 		err = session.NewError(session.CodeAgentConflict, "Another program took over the agent.",
 			"See what runs there: slipway agent status")
@@ -124,10 +110,14 @@ func (s *switching) run(ctx context.Context) (Switched, error) {
 		return done, s.back(ctx, books, err)
 	}
 	done.Done = true
-	return done, errors.Join(s.forget(books), s.prune())
+	err = s.prune()
+	for _, path := range books {
+		err = errors.Join(err, os.Remove(path+backupSuffix))
+	}
+	return done, err
 }
 
-// prune removes the programs that neither run now nor ran before.
+// prune removes all programs except the new and the previous one.
 func (s *switching) prune() error {
 	paths, err := filepath.Glob(ProgramLink(s.home) + "-*")
 	for _, path := range paths {
@@ -138,7 +128,7 @@ func (s *switching) prune() error {
 	return err
 }
 
-// linked is the program that the link named, or the one that ran.
+// linked returns the target of the link, or the program that ran.
 func (s *switching) linked(ran string) string {
 	if target, err := filepath.EvalSymlinks(ProgramLink(s.home)); err == nil {
 		return target
@@ -149,24 +139,19 @@ func (s *switching) linked(ran string) string {
 	return ""
 }
 
-// link makes the link name a program, in one step.
+// link atomically points the link to a program.
 func (s *switching) link(program string) error {
 	link := ProgramLink(s.home)
 	if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
 		return err
 	}
 	if filepath.Dir(program) == filepath.Dir(link) {
-		program = filepath.Base(program) // the folder may be moved
+		program = filepath.Base(program) // keeps working if the folder is moved
 	}
-	temporary := fmt.Sprintf("%s.%d", link, os.Getpid())
-	_ = os.Remove(temporary) // of a process that was killed
-	if err := os.Symlink(program, temporary); err != nil {
-		return err
-	}
-	return os.Rename(temporary, link)
+	return point(link, program)
 }
 
-// backUp copies the books, which nobody has open now.
+// backUp copies the store, which no process has open now.
 func (s *switching) backUp() (books []string, err error) {
 	for _, path := range []string{s.home.Join("agent.db"), s.home.Join("sim", "agent.db")} {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -181,16 +166,8 @@ func (s *switching) backUp() (books []string, err error) {
 	return books, nil
 }
 
-func (s *switching) forget(books []string) error {
-	var errs []error
-	for _, path := range books {
-		errs = append(errs, os.Remove(path+backupSuffix))
-	}
-	return errors.Join(errs...)
-}
-
-// back puts the old program and its books back and starts it. cause is why. The
-// time of ctx may be used up, so it takes its own.
+// back restores the old program and its data and starts it. cause is the reason.
+// It has its own time limit, because ctx may have expired.
 func (s *switching) back(ctx context.Context, books []string, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime+startTime)
 	defer cancel()
@@ -200,7 +177,7 @@ func (s *switching) back(ctx context.Context, books []string, cause error) error
 			"Start it by hand on that machine: "+ProgramLink(s.home)+" agent start")
 	}
 	if s.old == "" {
-		return cause // there was none before
+		return cause // there was no program before
 	}
 	if c, err := Connect(ctx, s.home); err == nil {
 		if err := c.StopAndWait(ctx); err != nil {
@@ -239,7 +216,7 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// fileSum is the SHA-256 of a file, in hex.
+// fileSum returns the SHA-256 of a file, in hex.
 func fileSum(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -253,8 +230,8 @@ func fileSum(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// ProgramSum is the SHA-256 of this program as it was started, in hex, whatever
-// lies at its path by now.
+// ProgramSum returns the SHA-256 of the running program, in hex, even if its file
+// was replaced.
 func ProgramSum() (string, error) {
 	if sum, err := fileSum("/proc/self/exe"); err == nil {
 		return sum, nil
@@ -266,35 +243,35 @@ func ProgramSum() (string, error) {
 	return fileSum(self)
 }
 
-// UninstallOptions says what goes with the program.
+// UninstallOptions says what to remove besides the program.
 type UninstallOptions struct {
-	// EndSessions ends whatever lives. Otherwise sessions go on by themselves and
-	// the books stay, so that they are adopted when an agent comes back.
+	// EndSessions ends all live sessions. Otherwise they keep running and the
+	// data stays, so that a later agent adopts them.
 	EndSessions bool
-	// KeepData leaves books, history and logs even where nothing lives.
+	// KeepData keeps store, history and logs even without live sessions.
 	KeepData bool
 }
 
-// Uninstalled says what is left.
+// Uninstalled says what is left after [Uninstall].
 type Uninstalled struct {
-	Live int      `json:"live"` // sessions that go on
-	Kept []string `json:"kept"` // paths that are left, and why they are is told by Live and the options
+	Live int      `json:"live"` // sessions that keep running
+	Kept []string `json:"kept"` // paths that were not removed
 }
 
 // endTimeout is how long sessions may take to end.
 const endTimeout = 2 * time.Minute
 
-// Uninstall stops the daemon of a folder, makes nothing start it again, and
-// removes its programs; its files too where nothing needs them. It fails with
-// agent_call_conflict where a control plane rules the agent.
+// Uninstall stops the daemon of a folder, disables its automatic start and
+// removes its programs, and its data unless it is needed. It fails with
+// agent_call_conflict if the agent belongs to a control plane.
 func Uninstall(ctx context.Context, home place.Home, opts UninstallOptions) (Uninstalled, error) {
 	var left Uninstalled
 	c, err := Connect(ctx, home)
 	if errors.Is(err, ErrNotRunning) && isThere(home.Join("agent.db")) {
-		// What lives is known to a running agent alone.
+		// Only a running agent knows which sessions live.
 		_, err = Start(ctx, home, StartOptions{Keeper: KeeperNone})
 		if err != nil && !opts.EndSessions {
-			opts.KeepData = true // unknown is taken for alive
+			opts.KeepData = true // sessions may live
 			err = ErrNotRunning
 		}
 		if err == nil {
@@ -327,7 +304,7 @@ func Uninstall(ctx context.Context, home place.Home, opts UninstallOptions) (Uni
 	return left, err
 }
 
-// end ends what lives if it is to, and returns how many sessions go on.
+// end ends all sessions if all is set, and returns how many keep running.
 func end(ctx context.Context, c *Client, all bool) (live int, err error) {
 	status, err := c.Status(ctx)
 	if err != nil {
@@ -360,8 +337,8 @@ func end(ctx context.Context, c *Client, all bool) (live int, err error) {
 	}
 }
 
-// sweep removes what is the daemon's, and everything where nothing is to stay.
-// It returns what stays.
+// sweep removes the daemon's files, or the whole folder unless keep is set. It
+// returns what is left.
 func sweep(home place.Home, keep bool) (kept []string, err error) {
 	if !keep && !isThere(home.Join("hub.db")) {
 		err := os.RemoveAll(home.Dir)

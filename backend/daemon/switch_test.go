@@ -59,14 +59,14 @@ func TestSwitchReplacesWhatRuns(t *testing.T) {
 	home, old := oldOne(t)
 	path := program(t, home, "good")
 	program(t, home, "slipway-of-long-ago")
-	done, err := Switch(t.Context(), home, SwitchOptions{Program: path})
+	done, err := Switch(t.Context(), home, StartOptions{Program: path})
 	if err != nil || !done.Done || done.From.PID != old.PID || done.To.PID == old.PID {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if linked(t, home) != "good" {
 		t.Errorf("the link names %s", linked(t, home))
 	}
-	again, err := Switch(t.Context(), home, SwitchOptions{Program: path})
+	again, err := Switch(t.Context(), home, StartOptions{Program: path})
 	if err != nil || again.Done || again.To.PID != done.To.PID {
 		t.Errorf("done again: %+v, %v", again, err)
 	}
@@ -79,7 +79,7 @@ func TestSwitchReplacesWhatRuns(t *testing.T) {
 
 func TestSwitchStartsWhereNothingRan(t *testing.T) {
 	home := newHome(t)
-	done, err := Switch(t.Context(), home, SwitchOptions{Program: program(t, home, "good")})
+	done, err := Switch(t.Context(), home, StartOptions{Program: program(t, home, "good")})
 	if err != nil || !done.Done || done.From.PID != 0 || done.To.PID == 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -89,7 +89,7 @@ func TestSwitchGoesBackToWhatWorked(t *testing.T) {
 	for _, name := range []string{"mute", "dying"} {
 		t.Run(name, func(t *testing.T) {
 			home, old := oldOne(t)
-			_, err := Switch(t.Context(), home, SwitchOptions{Program: program(t, home, name), Timeout: time.Second})
+			_, err := Switch(t.Context(), home, StartOptions{Program: program(t, home, name), Timeout: time.Second})
 			if session.CodeOf(err) != "agent_install_failed" {
 				t.Fatalf("%v", err)
 			}
@@ -108,7 +108,7 @@ func TestSwitchGoesBackToWhatWorked(t *testing.T) {
 	}
 	t.Run("where nothing worked before", func(t *testing.T) {
 		home := newHome(t)
-		_, err := Switch(t.Context(), home, SwitchOptions{Program: program(t, home, "dying"), Timeout: time.Second})
+		_, err := Switch(t.Context(), home, StartOptions{Program: program(t, home, "dying"), Timeout: time.Second})
 		if session.CodeOf(err) != "server_start_failed" {
 			t.Errorf("%v", err)
 		}
@@ -118,7 +118,7 @@ func TestSwitchGoesBackToWhatWorked(t *testing.T) {
 func TestSwitchLeavesAPersonsOwnSlipwayAlone(t *testing.T) {
 	home := newHome(t)
 	plane := start(t, home, program(t, home, "plane"))
-	done, err := Switch(t.Context(), home, SwitchOptions{Program: program(t, home, "good")})
+	done, err := Switch(t.Context(), home, StartOptions{Program: program(t, home, "good")})
 	if err != nil || done.Done || done.To.PID != plane.PID || linked(t, home) != "good" {
 		t.Errorf("%+v, %v, link to %s", done, err, linked(t, home))
 	}

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// leastDisk is the room that a program, its books and a little more need.
+	// leastDisk is the space for a program and its data.
 	leastDisk = 200 * gpu.MiB
-	// fewDisk is the room below which images and homes soon find none.
+	// fewDisk is the space that images and homes soon fill.
 	fewDisk = 5 * gpu.GiB
-	// mostSkew is how far a clock may be off before times confuse people.
+	// mostSkew is the tolerated difference of clocks.
 	mostSkew = 30 * time.Second
 )
 
-// finding is a check with the code of the failure that it stands for.
+// finding is a check with its error code.
 type finding struct {
 	session.Check
 	code session.Code
 }
 
-// Checks judges what was found: each failed one has its cause and one remedy.
+// Checks returns the checks of a machine. A failed one has its cause and one remedy.
 func (f Findings) Checks() []session.Check {
 	var checks []session.Check
 	for _, one := range f.judge() {
@@ -34,8 +34,7 @@ func (f Findings) Checks() []session.Check {
 	return checks
 }
 
-// Err is the first finding that keeps an agent from working there, nil where
-// none does.
+// Err returns the first failed check as an error, or nil.
 func (f Findings) Err() error {
 	for _, one := range f.judge() {
 		if one.Result == session.CheckFailed {
@@ -183,7 +182,7 @@ func (f Findings) devices() finding {
 	return c
 }
 
-// keeper says what keeps the agent when nobody is logged in.
+// keeper says what keeps the agent running without a login.
 func (f Findings) keeper() finding {
 	c := ok("keeper", "The agent goes on without a login", "Your systemd there keeps it, after a reboot too.")
 	switch {

@@ -18,8 +18,7 @@ import (
 	"slipway/gpu"
 )
 
-// Findings are what a probe found of a machine. What it could not find out is
-// empty.
+// Findings are the results of a probe. What is unknown is empty.
 type Findings struct {
 	System
 	Room
@@ -29,59 +28,59 @@ type Findings struct {
 	Present
 }
 
-// System is the operating system and the person on it.
+// System is the operating system and its user.
 type System struct {
-	OS, Arch     string // as Go names them, else as uname does
+	OS, Arch     string // in Go's names if known, else those of uname
 	Kernel, Host string
 	UID          int
 	User, Shell  string
 	Groups       []string
-	Home         string        // of the person
+	Home         string        // of the user
 	Clock        time.Duration // how far its clock is ahead of this one
 }
 
-// Room is where Slipway's files are or would be.
+// Room is the folder for Slipway's files.
 type Room struct {
 	Dir       string
-	Folder    FolderState // whether programs can be put there
+	Folder    FolderState // whether programs can be installed there
 	DiskFree  gpu.Bytes   // of the file system of Dir
-	DiskTotal gpu.Bytes   // 0: not known
-	Gzip      bool        // what is sent there can be compressed
+	DiskTotal gpu.Bytes   // 0: unknown
+	Gzip      bool        // it can unpack gzip
 }
 
-// Engine is Docker as it was found.
+// Engine is the state of Docker.
 type Engine struct {
-	DockerHost  string // what Docker was asked at
+	DockerHost  string // address of Docker
 	Socket      SocketState
-	Docker      string // version; empty: it did not answer, or nothing was there to ask with
+	Docker      string // version; empty: unknown
 	LiveRestore *bool
 	Runtimes    []string
-	Cgroup      int // 1 or 2; 0: not known
+	Cgroup      int // 1 or 2; 0: unknown
 }
 
-// Devices are the GPUs and what drives them.
+// Devices are the GPUs and their software.
 type Devices struct {
 	GPUs    []string // models
 	NVIDIA  string   // version of the driver
 	Toolkit string   // version of NVIDIA's container toolkit
 }
 
-// Logins says what becomes of programs when the person is logged out.
+// Logins says what happens to processes after a logout.
 type Logins struct {
-	Systemd bool // the person's own systemd answers
-	Linger  bool // and goes on when they are logged out
-	Killing bool // processes end with the last login
+	Systemd bool // a systemd user instance answers
+	Linger  bool // and keeps running after a logout
+	Killing bool // processes are killed after the last logout
 }
 
-// Present is what there is of Slipway.
+// Present is what is there of Slipway.
 type Present struct {
-	Installed *Version       // the program that is there
-	Running   *daemon.Status // what rules its agent
-	Program   string         // name of the program that is linked
-	Held      []string       // names of the programs that are there
+	Installed *Version       // of the linked program
+	Running   *daemon.Status // of the running agent
+	Program   string         // name of the linked program
+	Held      []string       // names of all programs
 }
 
-// Version is what a program says of itself.
+// Version is what a program reports about itself.
 type Version struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
@@ -89,29 +88,29 @@ type Version struct {
 	Arch    string `json:"arch"`
 }
 
-// FolderState is what a folder for programs allows.
+// FolderState says whether programs can be installed in a folder.
 type FolderState string
 
-// The states of a folder.
+// Values of [FolderState].
 const (
 	FolderOK       FolderState = "ok"
 	FolderNoexec   FolderState = "noexec"
 	FolderReadonly FolderState = "readonly"
 )
 
-// SocketState is what is found where Docker listens.
+// SocketState is the state of Docker's socket.
 type SocketState string
 
-// The states of Docker's socket.
+// Values of [SocketState].
 const (
 	SocketOpen      SocketState = "open"
 	SocketForbidden SocketState = "forbidden"
-	SocketStopped   SocketState = "stopped" // Docker is installed and does not listen
-	SocketMissing   SocketState = "missing" // no Docker
+	SocketStopped   SocketState = "stopped" // Docker is installed but not running
+	SocketMissing   SocketState = "missing" // Docker is not installed
 	SocketRemote    SocketState = "remote"  // not a socket of that machine
 )
 
-// Bounds of what a probe may print.
+// Limits of the output of a probe.
 const (
 	probeMost = 64 << 10
 	factMost  = 8200
@@ -123,9 +122,8 @@ const (
 	probeTail = "slipway-probe end"
 )
 
-// parse reads what the probe printed at the time now. Everything must be as the
-// probe writes it: another program's output, half of one, or anything that a
-// machine tries to slip in is refused.
+// parse reads the output of a probe at the time now. It refuses everything that the
+// probe does not print, such as other output, half an output or injected lines.
 func parse(out []byte, now time.Time) (Findings, error) {
 	if len(out) > probeMost {
 		return Findings{}, unreadable("it is longer than a probe's")
@@ -164,10 +162,10 @@ func parse(out []byte, now time.Time) (Findings, error) {
 	return Findings{}, unreadable("it breaks off")
 }
 
-// repeated are the facts that may be there more than once.
+// repeated are the facts that may occur several times.
 var repeated = map[string]bool{"gpu": true, "held": true}
 
-// plain reports whether a value has only what say of the probe lets through.
+// plain reports whether a value has only characters that the probe prints.
 func plain(value string) bool {
 	return len(value) <= factMost && utf8.ValidString(value) &&
 		!strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
@@ -178,7 +176,7 @@ func unreadable(why string) error {
 		"Look at what its login shell prints when nobody is at a terminal; ~/.bashrc should print nothing then.")
 }
 
-// facts says how each fact is taken.
+// facts returns the parser of each fact.
 func (f *Findings) facts(now time.Time) map[string]func(string) error {
 	text := func(into *string) func(string) error {
 		return func(value string) error { *into = value; return nil }
@@ -221,7 +219,7 @@ func (f *Findings) facts(now time.Time) map[string]func(string) error {
 	}
 }
 
-// complete checks that nothing is missing that every machine says.
+// complete checks that no required fact is missing.
 func (f *Findings) complete(seen map[string]int) error {
 	for _, key := range []string{"os", "arch", "uid", "now", "dir", "folder", "docker", "socket"} {
 		if seen[key] == 0 {
@@ -266,8 +264,8 @@ func (f *Findings) takeSocket(value string) error {
 	return oneOf(f.Socket, SocketOpen, SocketForbidden, SocketStopped, SocketMissing, SocketRemote)
 }
 
-// takeEngine reads "version|live-restore|cgroup|runtime,runtime,", or the
-// version alone where only that could be asked.
+// takeEngine parses "version|live-restore|cgroup|runtime,runtime,", or only a
+// version.
 func (f *Findings) takeEngine(value string) error {
 	parts := strings.Split(value, "|")
 	f.Docker = parts[0]
@@ -306,7 +304,7 @@ func oneOf[T comparable](value T, all ...T) error {
 	return nil
 }
 
-// goArch names an architecture of uname as Go does.
+// goArch converts an architecture of uname to Go's name.
 func goArch(machine string) string {
 	switch machine {
 	case "x86_64", "amd64":

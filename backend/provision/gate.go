@@ -11,10 +11,10 @@ import (
 	"slipway/backend/vet"
 )
 
-// gate checks what programs on other machines print.
+// gate checks the output of programs on other machines.
 var gate = sync.OnceValue(func() *vet.Gate { return vet.New(answers) })
 
-// answers are the rules of what the agent's own commands print.
+// answers are the rules for the output of agent commands.
 var answers = vet.Tables{
 	Fields: map[reflect.Type]vet.Fields{
 		reflect.TypeFor[session.PairCode](): {"Code": vet.Mark, "Address": vet.Mark, "Key": vet.Maybe(vet.Mark)},
@@ -34,8 +34,8 @@ var answers = vet.Tables{
 	},
 }
 
-// read reads what a command printed into what into points to; nil: what it says
-// is of no use.
+// read decodes and checks the output of a command into what into points to, unless
+// nil.
 func read(raw []byte, into any) error {
 	if into == nil {
 		return nil

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -8,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -22,13 +22,12 @@ import (
 	"slipway/backend/session"
 )
 
-// Beside finds programs: the one that runs, where it is for the machine asked
-// for, so that both sides are of one build; or one in a folder, normally that of
-// the program that runs: slipway, slipway-<os>-<arch>, also in ../lib/slipway,
-// where a package keeps it.
+// Beside finds programs: the running one if it fits the machine, so that both
+// sides are of one build, or slipway or slipway-<os>-<arch> in a folder, normally
+// that of the running program, or in ../lib/slipway, where packages install it.
 type Beside struct {
 	Dir  string
-	Self string // path of the program that runs, taken if it fits; may be empty
+	Self string // path of the running program; may be empty
 }
 
 var _ Programs = Beside{}
@@ -55,8 +54,8 @@ func (b Beside) Program(os, arch string) (string, error) {
 			arch, os, arch, b.Dir))
 }
 
-// fits reports whether a file is a program for a machine that needs nothing
-// else there: no loader and so no libraries.
+// fits fails unless a file is a program for the machine that needs neither a
+// loader nor libraries there.
 func fits(path, system, arch string) error {
 	file, err := elf.Open(path)
 	if err != nil {
@@ -73,11 +72,11 @@ func fits(path, system, arch string) error {
 	return nil
 }
 
-// program is one that is to be over there.
+// program is a program to install.
 type program struct {
 	here  string
-	name  string // over there, with its version and hash
-	there string // its path
+	name  string // on the machine, with version and hash
+	there string // path on the machine
 	sum   [sha256.Size]byte
 	size  int64
 }
@@ -96,8 +95,7 @@ func (w *work) choose(found Findings) (program, error) {
 	p := program{}
 	var err error
 	if p.here, err = w.opts.Programs.Program(found.OS, found.Arch); err != nil {
-		w.tell(Step{Name: "upload", Title: "Bring the program", State: StepFailed, Detail: session.AsError(err, "").
-			Message, Remedy: session.AsError(err, "").Hint})
+		w.tellFailure("upload", "Bring the program", err)
 		return p, err
 	}
 	file, err := os.Open(p.here)
@@ -110,17 +108,14 @@ func (w *work) choose(found Findings) (program, error) {
 		return p, err
 	}
 	sum.Sum(p.sum[:0])
-	version := odd.ReplaceAllString(w.opts.Version, "-")
-	if version == "" {
-		version = "unknown"
-	}
+	version := cmp.Or(odd.ReplaceAllString(w.opts.Version, "-"), "unknown")
 	p.name = fmt.Sprintf("slipway-%s-%s", version, hex.EncodeToString(p.sum[:8]))
 	p.there = path.Join(found.Dir, "bin", p.name)
 	return p, nil
 }
 
-// bring uploads a program unless it is there. What is under its name is whole:
-// it got there by an upload that checked it.
+// bring uploads a program unless it is there. A program with that name is
+// complete, because uploads are verified.
 func (w *work) bring(ctx context.Context, found Findings, p program) error {
 	if slices.Contains(found.Held, p.name) {
 		w.tell(Step{Name: "upload", Title: "Bring the program", State: StepSkipped, Detail: "It is there already."})
@@ -140,13 +135,14 @@ func (w *work) bring(ctx context.Context, found Findings, p program) error {
 	})
 }
 
-// stallTime is how long an upload may stand still, or what follows it take.
+// stallTime is how long an upload may make no progress, and how long unpacking may
+// take.
 const stallTime = time.Minute
 
 var errStalled = &session.Error{Code: session.CodeInstallFailed, Message: "The upload stands still.",
 	Hint: "Look at the connection to the machine and at its disks, then try again."}
 
-// carry uploads a program.
+// carry uploads a program, compressed if possible.
 func (w *work) carry(ctx context.Context, found Findings, p program) (string, error) {
 	if !found.Gzip {
 		file, err := os.Open(p.here)
@@ -160,20 +156,20 @@ func (w *work) carry(ctx context.Context, found Findings, p program) (string, er
 	return w.bringPacked(ctx, p)
 }
 
-// bringPacked uploads a program compressed, which takes a third of the time.
+// bringPacked uploads a program compressed, in a third of the time.
 func (w *work) bringPacked(ctx context.Context, p program) (string, error) {
 	packed, size, sum, err := pack(p.here, w.moved)
 	if err != nil {
 		return "", err
 	}
-	defer packed.Close() //nolint:errcheck // it has no name any more
+	defer packed.Close() //nolint:errcheck // it is removed
 	there := path.Join(path.Dir(p.there), "."+p.name+".gz")
 	if err := w.remote.Upload(ctx, &counted{Reader: packed, total: size, tell: w.progress}, there, 0o600,
 		sum); err != nil {
 		return "", err
 	}
 	w.moved()
-	// gzip checks what it unpacks; what it made is then as whole as what came.
+	// gzip verifies what it unpacks.
 	const script = `umask 077; gzip -dc -- "$1" >"$2.new" && chmod 700 "$2.new" && mv -f -- "$2.new" "$2"; e=$?; rm ` +
 		`-f -- "$1" "$2.new"; exit $e`
 	result, err := w.remote.Run(ctx, []string{"sh", "-c", script, "sh", there, p.there}, nil)
@@ -189,7 +185,7 @@ func (w *work) bringPacked(ctx context.Context, p program) (string, error) {
 
 func sizeText(size int64) string { return fmt.Sprintf("%.1f MB", float64(size)/1e6) }
 
-// pack compresses a file into one without a name, and calls moved while it does.
+// pack compresses a file into an unnamed one. It calls moved for each piece.
 func pack(from string, moved func()) (packed *os.File, size int64, sum [sha256.Size]byte, err error) {
 	in, err := os.Open(from)
 	if err != nil {
@@ -199,12 +195,12 @@ func pack(from string, moved func()) (packed *os.File, size int64, sum [sha256.S
 	if packed, err = os.CreateTemp("", "slipway-*"); err != nil {
 		return nil, 0, sum, err
 	}
-	if runtime.GOOS != "windows" { // which does not remove what is open
+	if runtime.GOOS != "windows" { // Windows cannot remove open files
 		err = os.Remove(packed.Name())
 	}
 	hash := sha256.New()
 	if err == nil {
-		err = compress(io.MultiWriter(packed, hash), moving{in, moved})
+		err = compress(io.MultiWriter(packed, hash), &counted{Reader: in, tell: func(int64, int64) { moved() }})
 	}
 	if err == nil {
 		size, err = packed.Seek(0, io.SeekCurrent)
@@ -215,19 +211,8 @@ func pack(from string, moved func()) (packed *os.File, size int64, sum [sha256.S
 	if err != nil {
 		return nil, 0, sum, errors.Join(err, packed.Close())
 	}
-	return packed, size, sumOf(hash), nil
-}
-
-// moving tells of each piece that was read.
-type moving struct {
-	io.Reader
-	moved func()
-}
-
-func (m moving) Read(p []byte) (int, error) {
-	n, err := m.Reader.Read(p)
-	m.moved()
-	return n, err
+	hash.Sum(sum[:0])
+	return packed, size, sum, nil
 }
 
 func compress(to io.Writer, from io.Reader) error {
@@ -239,11 +224,6 @@ func compress(to io.Writer, from io.Reader) error {
 	return errors.Join(err, z.Close())
 }
 
-func sumOf(h hash.Hash) (sum [sha256.Size]byte) {
-	h.Sum(sum[:0])
-	return sum
-}
-
 func (w *work) progress(done, total int64) {
 	w.moved()
 	if w.opts.Report != nil {
@@ -251,7 +231,7 @@ func (w *work) progress(done, total int64) {
 	}
 }
 
-// counted tells how much of it was read.
+// counted reports how much was read.
 type counted struct {
 	io.Reader
 	done, total int64

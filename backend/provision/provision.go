@@ -1,8 +1,8 @@
 // Package provision sets up the agent of another machine over a connection that
-// runs commands and carries files there: it looks what the machine is and has
-// ([Probe]), brings the program that fits and starts it, or replaces the one
-// that runs ([Install]), and takes everything away again ([Remove]). It needs
-// no root, no network and no tools over there beyond those of every Unix.
+// runs commands and copies files there. [Probe] examines the machine, [Install]
+// uploads and starts the matching program or replaces the running one, and
+// [Remove] uninstalls it. It needs no root, no network and only the standard
+// tools of Unix there.
 package provision
 
 import (
@@ -29,19 +29,19 @@ import (
 // Remote is an account on another machine. Its errors may be of type
 // [tunnel.Fault].
 type Remote interface {
-	// Run runs a command there to its end; its arguments arrive as they are.
+	// Run runs a command there until it ends; arguments are not interpreted.
 	Run(ctx context.Context, command []string, stdin io.Reader) (sshstdio.Result, error)
-	// Upload puts content into a file there, whole and with the given hash or
-	// not at all.
+	// Upload writes a complete file with the given hash there, or fails without
+	// writing it.
 	Upload(ctx context.Context, content io.Reader, path string, mode fs.FileMode, sum [sha256.Size]byte) error
 }
 
 var _ Remote = (*sshstdio.Remote)(nil)
 
-// StepState is where a step stands.
+// StepState is the state of a [Step].
 type StepState string
 
-// The states of a step.
+// Values of [StepState].
 const (
 	StepRunning StepState = "running"
 	StepOK      StepState = "ok"
@@ -50,7 +50,7 @@ const (
 	StepSkipped StepState = "skipped"
 )
 
-// Step is one step of the work, or one finding of a probe, as it is now.
+// Step is the current state of one step, or one finding of a probe.
 type Step struct {
 	Name   string // stable: probe, upload, start, stop; or the id of a check
 	Title  string
@@ -59,71 +59,71 @@ type Step struct {
 	Remedy string // one command or sentence
 }
 
-// Report is told how the work goes. Its methods are called by one goroutine at
-// a time and must not block for long.
+// Report receives the progress. Its methods are not called concurrently and must
+// not block for long.
 type Report interface {
-	// Tell tells a step that began or changed, by its name.
+	// Tell reports that a step began or changed; the name identifies it.
 	Tell(step Step)
-	// Progress tells how many bytes have gone over, of how many.
+	// Progress reports the uploaded bytes.
 	Progress(done, total int64)
 }
 
-// Options say what is wanted of an agent.
+// Options are the options of all operations.
 type Options struct {
-	// Dir is the folder for the agent's files there, absolute. Empty: the usual
-	// one of the account.
+	// Dir is the absolute path of the agent's folder there. Empty: the default of
+	// the account.
 	Dir string
-	// DockerHost is where Docker listens there. Empty: as the account has it.
+	// DockerHost is the address of Docker there. Empty: as the account has it.
 	DockerHost string
 	// Programs finds the program for a machine.
 	Programs Programs
-	// Version is that of the programs, for their names over there.
+	// Version is the version of the programs, which is part of their names there.
 	Version string
-	// Report is told how the work goes; nil: nobody is.
+	// Report receives the progress; nil: none.
 	Report Report
-	// Anyway installs although a check has failed, as far as that can be.
+	// Anyway installs even if a check failed.
 	Anyway bool
-	// Admit judges what was found before [Install] changes anything; nil: all is well.
+	// Admit may refuse before [Install] changes anything; nil: accept.
 	Admit func(Findings) error
 }
 
-// Programs finds programs to install. It fails with agent_install_failed.
+// Programs finds programs to install.
 type Programs interface {
-	// Program returns the path on this machine of the program without a window
-	// for an operating system and an architecture, as Go names them.
+	// Program returns the local path of the program without a window for an
+	// operating system and architecture, in Go's names. It fails with
+	// agent_install_failed.
 	Program(os, arch string) (string, error)
 }
 
-// Installed says what is there after [Install].
+// Installed is the result of [Install].
 type Installed struct {
 	Findings Findings
-	Program  string        // path over there
-	Status   daemon.Status // of what rules the agent now
-	Changed  bool          // false: it was there and ran already
+	Program  string        // path there
+	Status   daemon.Status // of the agent
+	Changed  bool          // false: the program was running already
 }
 
 //go:embed probe.sh
 var probeScript string
 
-// Times of the steps.
+// Time limits of the steps.
 const (
 	probeTime  = 90 * time.Second
 	startTime  = 3 * time.Minute
 	removeTime = 4 * time.Minute
 )
 
-// Probe looks what a machine is and has, in one round trip, and changes nothing
-// there. What is wrong with the machine is in the [Findings]; it fails where it
-// could not look.
+// Probe examines a machine in one round trip, without changing it. Problems of the
+// machine are in the [Findings]; it fails if it could not examine the machine.
 func Probe(ctx context.Context, remote Remote, opts Options) (Findings, error) {
 	w := work{remote: remote, opts: opts}
 	return w.probe(ctx)
 }
 
-// Install makes the agent of a machine run with the program that Options name:
-// it probes, uploads what is not there yet, and starts it or replaces what
-// runs. Sessions go on. It can be repeated after any failure. A new program that
-// does not answer is taken back over there: agent_install_failed.
+// Install probes the machine, uploads the program if it is missing, and starts it
+// or replaces the running one. Sessions keep running. It can be repeated after
+// any failure. If a new program does not answer, the old one is restored and
+// Install fails with agent_install_failed.
 func Install(ctx context.Context, remote Remote, opts Options) (Installed, error) {
 	w := work{remote: remote, opts: opts}
 	found, err := w.probe(ctx)
@@ -153,11 +153,11 @@ func Install(ctx context.Context, remote Remote, opts Options) (Installed, error
 	return Installed{Findings: found, Program: p.there, Status: switched.To, Changed: switched.Done}, nil
 }
 
-// RemoveOptions say what goes with the agent.
+// RemoveOptions says what to remove besides the agent.
 type RemoveOptions = daemon.UninstallOptions
 
-// Remove takes the agent and its programs away. It says what is left: books,
-// while sessions go on or where that is wished.
+// Remove removes the agent and its programs. It returns what is left: the data, if
+// sessions keep running or if requested.
 func Remove(ctx context.Context, remote Remote, opts Options, remove RemoveOptions) (daemon.Uninstalled, error) {
 	w := work{remote: remote, opts: opts}
 	found, err := w.probe(ctx)
@@ -167,7 +167,7 @@ func Remove(ctx context.Context, remote Remote, opts Options, remove RemoveOptio
 	var left daemon.Uninstalled
 	name := ""
 	if found.Installed == nil && len(found.Held) > 0 {
-		name = found.Held[len(found.Held)-1] // an installation that was cut short
+		name = found.Held[len(found.Held)-1] // of an interrupted installation
 	}
 	if found.Installed == nil && name == "" {
 		w.tell(Step{Name: "remove", Title: "Remove", State: StepSkipped, Detail: "Nothing of Slipway is there."})
@@ -190,8 +190,8 @@ func Remove(ctx context.Context, remote Remote, opts Options, remove RemoveOptio
 	})
 }
 
-// Command is what is run over there for the program of a folder: the one that
-// is linked, or another one of its names.
+// Command returns the command that runs the program of a folder there: the linked
+// one, or the one with the given name.
 func Command(dir, name string, args ...string) []string {
 	if name == "" {
 		name = "slipway"
@@ -199,14 +199,14 @@ func Command(dir, name string, args ...string) []string {
 	return append([]string{"env", "SLIPWAY_HOME=" + dir, path.Join(dir, "bin", name)}, args...)
 }
 
-// Bridge is the command that carries a tunnel to the agent of a folder.
+// Bridge returns the command that carries a tunnel to the agent of a folder.
 func Bridge(dir string) []string { return Command(dir, "", "agent", "--stdio") }
 
-// work is one run of the above.
+// work is one operation.
 type work struct {
 	remote Remote
 	opts   Options
-	moved  func() // an upload goes on; set while there is one
+	moved  func() // reports progress of an upload; set during one
 }
 
 func (w *work) tell(step Step) {
@@ -215,21 +215,25 @@ func (w *work) tell(step Step) {
 	}
 }
 
-// step does one step and tells how it went.
+func (w *work) tellFailure(name, title string, err error) {
+	told := session.AsError(err, "")
+	w.tell(Step{Name: name, Title: title, State: StepFailed, Detail: told.Message, Remedy: told.Hint})
+}
+
+// step runs one step and reports its state.
 func (w *work) step(name, title string, do func() (detail string, err error)) error {
 	w.tell(Step{Name: name, Title: title, State: StepRunning})
 	detail, err := do()
 	if err != nil {
 		err = asError(err)
-		told := session.AsError(err, "")
-		w.tell(Step{Name: name, Title: title, State: StepFailed, Detail: told.Message, Remedy: told.Hint})
+		w.tellFailure(name, title, err)
 		return err
 	}
 	w.tell(Step{Name: name, Title: title, State: StepOK, Detail: detail})
 	return nil
 }
 
-// asError gives every failure a code and a hint. A context's end stays what it is.
+// asError gives every error a code and a hint, except the end of a context.
 func asError(err error) error {
 	var fault *tunnel.Fault
 	var told *session.Error
@@ -272,12 +276,12 @@ func (w *work) probe(ctx context.Context) (found Findings, err error) {
 	return found, nil
 }
 
-// start runs the new program there, which replaces whatever runs and goes back
-// by itself if it does not work, whether this connection lives or not.
+// start runs the new program there. It replaces the running one and restores it
+// on failure, even without this connection.
 func (w *work) start(ctx context.Context, found Findings, p program) (switched daemon.Switched, err error) {
 	args := []string{"-o", "json", "agent", "switch"}
 	if w.opts.DockerHost != "" || found.DockerHost != "unix:///var/run/docker.sock" {
-		// a daemon does not read what a login does
+		// a daemon does not inherit the environment of a login
 		args = append(args, "--env", "DOCKER_HOST="+found.DockerHost)
 	}
 	title := "Start the agent"
@@ -304,8 +308,9 @@ func (w *work) start(ctx context.Context, found Findings, p program) (switched d
 	})
 }
 
-// Ask runs a command of the agent of a folder, such as devices, with -o json, and
-// reads what it prints into what into points to, nil: nothing. It fails with the problem that the command told.
+// Ask runs an agent command of a folder's program with -o json, and decodes its
+// output into what into points to, unless nil. It fails with the problem that the
+// command reports.
 func Ask(ctx context.Context, remote Remote, dir string, into any, args ...string) error {
 	w := work{remote: remote}
 	err := w.ask(ctx, Command(dir, "", append([]string{"-o", "json", "agent"}, args...)...), into)
@@ -315,7 +320,7 @@ func Ask(ctx context.Context, remote Remote, dir string, into any, args ...strin
 	return nil
 }
 
-// ask runs a command of ours there that prints JSON, or a problem to its errors.
+// ask runs a command that prints JSON, or a problem on standard error.
 func (w *work) ask(ctx context.Context, command []string, into any) error {
 	result, err := w.remote.Run(ctx, command, nil)
 	if err != nil {
@@ -327,8 +332,7 @@ func (w *work) ask(ctx context.Context, command []string, into any) error {
 	return read(result.Stdout, into)
 }
 
-// problemOf reads the problem that a command of ours ended with, the last line that
-// is one.
+// problemOf returns the problem in the last line of standard error that has one.
 func problemOf(result sshstdio.Result) error {
 	lines := bytes.Split(bytes.TrimSpace(result.Stderr), []byte("\n"))
 	for _, line := range slices.Backward(lines) {
@@ -353,7 +357,7 @@ func problemOf(result sshstdio.Result) error {
 	return e
 }
 
-// clip makes of what another machine says a line that can be shown.
+// clip makes text from another machine fit for display.
 func clip(text string) string {
 	const most = 400
 	text = strings.Map(func(r rune) rune {

@@ -8,7 +8,7 @@ import (
 	"slipway/backend/session"
 )
 
-// admin shows times by the clock that people see.
+// admin converts times to the clock that people see.
 type admin struct {
 	session.Admin
 	clock *pace.Clock

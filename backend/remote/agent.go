@@ -14,7 +14,7 @@ import (
 	"slipway/tunnel/sshstdio"
 )
 
-// agent is one agent on another machine with the line to it.
+// agent is an agent on another machine and the line to it.
 type agent struct {
 	connector *Connector
 	entry     hub.Entry
@@ -22,25 +22,21 @@ type agent struct {
 	transport string
 	line      *tunnel.Line
 	client    *agentrpc.Client
-	ssh       *sshConnection // nil: it is reached as a paired client
-	tls       *pinnedDialer  // nil: it is reached by ssh
+	ssh       *sshConnection // nil: this computer is a paired client
+	tls       *pinnedDialer  // nil: reached by ssh
 
-	// mu guards everything below.
+	// mu guards the following fields.
 	mu      sync.Mutex
 	link    hub.Link
 	changed chan struct{}
-	program string // version of the agent, as it said last
-	trouble error  // why an agent that is connected cannot be used
+	program string // last known version of the agent
+	trouble error  // why the connected agent cannot be used
 }
 
 var _ hub.Remote = (*agent)(nil)
 
-// looksEvery is how often the figures of a connected line are read.
+// looksEvery is how often the statistics of a connected line are read.
 const looksEvery = 2 * time.Second
-
-func newAgent(c *Connector, entry hub.Entry, listed hub.Listed) *agent {
-	return &agent{connector: c, entry: entry, listed: listed, changed: make(chan struct{})}
-}
 
 func (a *agent) bySSH(connection *sshConnection, err error) error {
 	if err != nil {
@@ -51,7 +47,7 @@ func (a *agent) bySSH(connection *sshConnection, err error) error {
 	return nil
 }
 
-// begin makes the line over a dialer.
+// begin creates the line over a dialer.
 func (a *agent) begin(dialer tunnel.Dialer) {
 	log := a.connector.config.Log.With("agent", a.entry.ID)
 	if replace := a.connector.config.Dialer; replace != nil {
@@ -73,7 +69,7 @@ func (a *agent) Run(ctx context.Context) {
 	defer a.connector.forget(a)
 	var group sync.WaitGroup
 	group.Go(func() { a.look(ctx) })
-	_ = a.line.Run(ctx) // how it ended is why ctx did
+	_ = a.line.Run(ctx) // fails only as ctx does
 	group.Wait()
 	a.take(tunnel.LineStatus{State: tunnel.LineOff, Since: time.Now()})
 	if a.ssh != nil {
@@ -83,11 +79,11 @@ func (a *agent) Run(ctx context.Context) {
 	}
 }
 
-// look takes in what the line says of itself until ctx ends.
+// look follows the status of the line until ctx ends.
 func (a *agent) look(ctx context.Context) {
 	ticker := time.NewTicker(looksEvery)
 	defer ticker.Stop()
-	var met time.Time // when the tunnel was connected that has been greeted
+	var met time.Time // connection time of the tunnel that was greeted
 	var greeting sync.WaitGroup
 	defer greeting.Wait()
 	for {
@@ -106,7 +102,7 @@ func (a *agent) look(ctx context.Context) {
 	}
 }
 
-// greet asks an agent that is reached what it is.
+// greet asks a connected agent for its version.
 func (a *agent) greet(ctx context.Context) {
 	hello, err := a.client.Hello(ctx)
 	a.mu.Lock()
@@ -127,7 +123,8 @@ func (a *agent) Reconnect(ctx context.Context, work *hub.Work) error {
 	}
 	return work.Do("connect", "Connect", func() (string, error) {
 		err := a.line.Reconnect(ctx)
-		if a.tls != nil && isCode(err, tunnel.CodeNotPaired) {
+		fault, failed := errors.AsType[*tunnel.Fault](err)
+		if a.tls != nil && failed && fault.Code == tunnel.CodeNotPaired {
 			if err = a.pairAgain(ctx, work); err == nil {
 				err = a.line.Reconnect(ctx)
 			}
@@ -170,17 +167,17 @@ func (a *agent) Answer(ctx context.Context, accept bool, found string) (string, 
 	return found, nil
 }
 
-// forgetHostKey removes the key that ssh knows of the host. The next reconnection
-// asks about the new one.
+// forgetHostKey removes the known ssh key of the host. The next reconnection
+// prompts for the new one.
 func (a *agent) forgetHostKey(ctx context.Context) error {
 	status, _ := a.line.Status()
-	var changed *sshstdio.HostKeyError
-	if !errors.As(status.Err, &changed) {
+	changed, ok := errors.AsType[*sshstdio.HostKeyError](status.Err)
+	if !ok {
 		return session.NewError(session.CodeAgentConflict, "That is not what is asked of this agent any more.",
 			"Reconnect it.")
 	}
 	return agentrpc.FaultError(a.ssh.Forget(ctx, changed))
 }
 
-// answerPatience is how long the answer to a question waits for the connection.
+// answerPatience is how long Answer waits for the connection.
 const answerPatience = 20 * time.Second

@@ -1,6 +1,6 @@
 // Package remote reaches agents on other machines: by the system's ssh, which
-// also installs and upgrades them, or as a paired client. It is all that knows of
-// ssh, keys and lines.
+// also installs and upgrades them, or as a paired client. No other package knows
+// about ssh, keys and lines.
 package remote
 
 import (
@@ -24,46 +24,46 @@ import (
 	"slipway/tunnel/sshstdio"
 )
 
-// Config says how agents are reached.
+// Config says how to reach agents.
 type Config struct {
 	Home place.Home
-	// User is how this computer is called to others where it has no name.
+	// User is the name of this computer for others if it has no host name.
 	User string
 	Log  *slog.Logger
-	// Clock is what people are told the times of connections by.
+	// Clock is the clock for times that people see.
 	Clock *pace.Clock
-	// Dialer replaces the dialer of an agent; nil: it stays as it is.
+	// Dialer replaces the dialer of an agent; nil: no replacement.
 	Dialer func(hub.Entry, tunnel.Dialer) tunnel.Dialer
-	// SSHConfig and SSH stand in for the person's ssh configuration and for the
-	// system's client; empty: those.
+	// SSHConfig and SSH replace the person's ssh configuration and the system's
+	// client, unless empty.
 	SSHConfig, SSH string
-	// Programs are brought to other machines; nil: those beside this one.
+	// Programs are installed on other machines; nil: those next to this program.
 	Programs provision.Programs
 }
 
 // Connector connects to agents on other machines.
 type Connector struct {
 	config  Config
-	sockets string // folder of those of connections by ssh
+	sockets string // folder with the sockets of ssh connections
 
-	// mu guards everything below.
+	// mu guards the following fields.
 	mu     sync.Mutex
-	key    *secure.Identity          // this computer's own; nil: not read yet
+	key    *secure.Identity          // this computer's key; nil: not read yet
 	agents map[string]*agent         // by the ids of their entries
-	fresh  map[string]*sshConnection // logins of agents just added, by the ids of their entries
+	fresh  map[string]*sshConnection // of agents just added, by the ids of their entries
 }
 
 var _ hub.Connector = (*Connector)(nil)
 
-// deviceKey is the file of this computer's own key.
+// deviceKey is the file with this computer's key.
 const deviceKey = "device.key"
 
-// sshFolder has the sockets of connections by ssh.
+// sshFolder is the folder with the sockets of ssh connections.
 const sshFolder = "ssh"
 
-// socketsOf is where the sockets of connections by ssh are: in the home, and where
-// its path is too long for them in its runtime directory. No session sees either;
-// through those sockets it would be logged in elsewhere.
+// socketsOf returns the folder for the sockets of ssh connections: in the home, or
+// in its runtime directory if the path is too long for a socket. It must be hidden
+// from sessions, which could use the connections.
 func socketsOf(home place.Home) string {
 	folder := home.Join(sshFolder)
 	if sshstdio.Fits(folder) {
@@ -75,10 +75,11 @@ func socketsOf(home place.Home) string {
 	return folder
 }
 
-// sshConfigVariable names a configuration file for ssh in place of the person's.
+// sshConfigVariable is the environment variable with the path of an ssh configuration.
 const sshConfigVariable = "SLIPWAY_SSH_CONFIG"
 
-// New needs the lock of the home, since it removes what an earlier run left.
+// New returns a Connector. The caller holds the lock of the home, because New
+// removes what an earlier run left.
 func New(config Config) *Connector {
 	sockets := socketsOf(config.Home)
 	if err := sshstdio.Sweep(sockets); err != nil {
@@ -89,17 +90,16 @@ func New(config Config) *Connector {
 		fresh: map[string]*sshConnection{}}
 }
 
-// Tidy removes the directory of sockets where that is not in the home, and what
-// holds it, as far as they are empty.
+// Tidy removes empty directories for sockets outside of the home.
 func (c *Connector) Tidy() {
 	if dir := filepath.Dir(c.sockets); dir != c.config.Home.Dir {
-		_ = os.Remove(c.sockets) // it may never have been made
+		_ = os.Remove(c.sockets) // it may not exist
 		_ = os.Remove(dir)       // the agent of another program may have sockets there
 	}
 }
 
-// Run looks after every line when the network changes or the machine wakes,
-// until ctx ends.
+// Run checks every line when the network changes or the machine wakes, until ctx
+// ends.
 func (c *Connector) Run(ctx context.Context) {
 	err := netwatch.Run(ctx, func(netwatch.Change) { c.Nudge() })
 	if ctx.Err() == nil && err != nil {
@@ -113,14 +113,14 @@ func (c *Connector) all() []*agent {
 	return slices.Collect(maps.Values(c.agents))
 }
 
-// Nudge has every line look at its connection at once.
+// Nudge makes every line check its connection now.
 func (c *Connector) Nudge() {
 	for _, one := range c.all() {
 		one.line.Nudge()
 	}
 }
 
-// identity is this computer's own key, which is made when it is needed first.
+// identity returns this computer's key, created on first use.
 func (c *Connector) identity() (*secure.Identity, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +137,7 @@ func (c *Connector) identity() (*secure.Identity, error) {
 	return identity, nil
 }
 
-// Key is the fingerprint of this computer's own key; empty: it cannot be read.
+// Key returns the fingerprint of this computer's key; empty: it cannot be read.
 func (c *Connector) Key() string {
 	identity, err := c.identity()
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *Connector) Key() string {
 	return identity.Fingerprint()
 }
 
-// hostName is what this computer is called elsewhere.
+// hostName returns the name of this computer for others.
 func (c *Connector) hostName() string {
 	name, _ := os.Hostname()
 	return cmp.Or(name, c.config.User)
@@ -157,7 +157,7 @@ func (c *Connector) Open(entry hub.Entry, listed hub.Listed) (hub.Remote, error)
 	if err != nil {
 		return nil, err
 	}
-	one := newAgent(c, entry, listed)
+	one := &agent{connector: c, entry: entry, listed: listed, changed: make(chan struct{})}
 	if address.Scheme == hub.SchemeSSH {
 		err = one.bySSH(c.login(entry))
 	} else {
@@ -172,8 +172,7 @@ func (c *Connector) Open(entry hub.Entry, listed hub.Listed) (hub.Remote, error)
 	return one, nil
 }
 
-// login takes over the connection that an agent was just added by, or prepares
-// another.
+// login returns the connection with which an agent was just added, or a new one.
 func (c *Connector) login(entry hub.Entry) (*sshConnection, error) {
 	c.mu.Lock()
 	fresh := c.fresh[entry.ID]
@@ -185,7 +184,7 @@ func (c *Connector) login(entry hub.Entry) (*sshConnection, error) {
 	return c.openSSH(entry)
 }
 
-// forget ends what Open has made.
+// forget removes what Open registered.
 func (c *Connector) forget(one *agent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,7 +193,7 @@ func (c *Connector) forget(one *agent) {
 	}
 }
 
-// of returns the way to an agent of the directory, nil where it has none.
+// of returns the opened agent of an entry, or nil.
 func (c *Connector) of(entry hub.Entry) *agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,11 @@ func (c *Connector) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
 		return entry, err
 	}
 	if address.Scheme != hub.SchemeSSH {
-		return c.pair(ctx, work, entry, address)
+		paired, err := c.pair(ctx, work, address)
+		if err == nil {
+			entry.Fingerprint, entry.Owner = paired.Key, paired.Owner
+		}
+		return entry, err
 	}
 	connection, err := c.openSSH(entry)
 	if err != nil {
@@ -60,7 +64,7 @@ func (c *Connector) Add(ctx context.Context, work *hub.Work, entry hub.Entry,
 func (c *Connector) Upgrade(ctx context.Context, work *hub.Work, entry hub.Entry) error {
 	return c.withSSH(work, entry, func(connection *sshConnection) error {
 		options := c.options(work, entry)
-		options.Anyway = true // it runs there: what a probe finds is no reason to keep it old
+		options.Anyway = true // it runs there, so no finding prevents an upgrade
 		_, err := provision.Install(ctx, connection, options)
 		return err
 	})
@@ -76,8 +80,8 @@ func (c *Connector) Remove(ctx context.Context, work *hub.Work, entry hub.Entry,
 	})
 }
 
-// withSSH calls do with the connection to an agent's machine, with a person to
-// ask. Whoever is reached as a paired client runs no commands there.
+// withSSH calls do with the connection to an agent's machine, which prompts through
+// work. It fails for an agent that this computer is paired with.
 func (c *Connector) withSSH(work *hub.Work, entry hub.Entry, do func(*sshConnection) error) (err error) {
 	if known := c.of(entry); known != nil {
 		if known.ssh == nil {
@@ -101,7 +105,7 @@ func (c *Connector) options(work *hub.Work, entry hub.Entry) provision.Options {
 	return provision.Options{Dir: entry.Dir, Programs: c.config.Programs, Version: place.Version, Report: report{work}}
 }
 
-// report tells an operation how provisioning goes.
+// report reports provisioning to an operation.
 type report struct{ work *hub.Work }
 
 func (r report) Tell(step provision.Step) {

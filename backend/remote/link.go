@@ -15,11 +15,11 @@ import (
 	"slipway/tunnel/sshstdio"
 )
 
-// take makes a link of what a line says.
+// take derives the link from the status of the line.
 func (a *agent) take(status tunnel.LineStatus) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	clock := a.connector.config.Clock // what people read of a demo goes by its own
+	clock := a.connector.config.Clock // people see the time of a demo
 	link := hub.Link{
 		State: hub.LinkState(status.State), Since: clock.At(status.Since), LastHeard: clock.At(status.LastHeard),
 		RTT: status.RTT, Transport: a.transport,
@@ -29,7 +29,7 @@ func (a *agent) take(status tunnel.LineStatus) {
 		link.Transport = "wss"
 	}
 	if a.ssh != nil {
-		link.Role = "admin" // whoever may log in rules what runs there
+		link.Role = "admin" // a login permits everything
 		if a.program != "" && a.program != place.Version {
 			link.Upgrade = place.Version
 		}
@@ -41,11 +41,10 @@ func (a *agent) take(status tunnel.LineStatus) {
 	a.changed = make(chan struct{})
 }
 
-// explain needs mu: it says what is waited for, and why.
+// explain sets what the link waits for, and why. It needs mu.
 func (a *agent) explain(link *hub.Link, err error) {
 	switch link.State {
 	case hub.LinkConnected:
-		link.Err = nil
 		if a.trouble != nil {
 			link.Err = a.trouble
 			link.Waits = session.AsError(a.trouble, "").Message
@@ -75,7 +74,7 @@ func (a *agent) Link() (hub.Link, <-chan struct{}) {
 	return a.link, a.changed
 }
 
-// personCodes are the failures that trying again does not mend, or makes worse.
+// personCodes are failures that a retry does not fix or makes worse.
 var personCodes = []string{
 	tunnel.CodeConnectHostKey, tunnel.CodeConnectAuth, tunnel.CodeNotPaired, tunnel.CodeConnectInvalid,
 }
@@ -87,12 +86,7 @@ func needsPerson(err error) bool {
 		slices.Contains(personCodes, fault.Code)
 }
 
-func isCode(err error, code string) bool {
-	var fault *tunnel.Fault
-	return errors.As(err, &fault) && fault.Code == code
-}
-
-// connectError is why a line is down, for people.
+// connectError returns why a line is down, for people.
 func connectError(err error) *session.Error {
 	var fault *tunnel.Fault
 	var version *tunnel.VersionError
@@ -123,19 +117,17 @@ func connectError(err error) *session.Error {
 		"Look at the network of both machines.")
 }
 
-// question makes of a key that is not the one expected a question for a person.
+// question returns the question about an unexpected key, or nil.
 func question(status tunnel.LineStatus) *hub.Question {
 	if status.State != tunnel.LineQuestion {
 		return nil
 	}
-	var key *secure.KeyError
-	var host *sshstdio.HostKeyError
-	switch {
-	case errors.As(status.Err, &key):
+	if key, ok := errors.AsType[*secure.KeyError](status.Err); ok {
 		return &hub.Question{Kind: hub.QuestionRekeyed, Pinned: key.Expected, Found: key.Got, Asked: status.Since,
 			Text: "The agent shows another key than the one it was paired with. Either it was set up again, or " +
 				"something else answers in its place. Compare the new key with slipway agent status on its machine."}
-	case errors.As(status.Err, &host):
+	}
+	if host, ok := errors.AsType[*sshstdio.HostKeyError](status.Err); ok {
 		return &hub.Question{Kind: hub.QuestionHostKey, Pinned: host.Where, Found: host.Fingerprint,
 			Asked: status.Since,
 			Text: "The machine shows another ssh key than the one that ssh knows of it. If it was set up again, " +

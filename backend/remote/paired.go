@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync"
 
 	"slipway/backend/agentrpc"
@@ -15,31 +14,28 @@ import (
 	"slipway/tunnel/secure"
 )
 
-// pairTries is how often a code may be typed in one operation.
+// pairTries is how often a person may enter a code in one operation.
 const pairTries = 3
 
-// mistyped are the failures after which the code is asked for once more.
-var mistyped = []session.Code{session.CodePairCode, session.CodePairExpired}
-
-// pinnedDialer dials an agent that this computer is paired with, and can be told
-// to expect another key.
+// pinnedDialer dials an agent that this computer is paired with. Both keys can be
+// replaced.
 type pinnedDialer struct {
 	config secure.DialConfig
 
-	mu       sync.Mutex // guards the following
+	mu       sync.Mutex // guards the following fields
 	identity *secure.Identity
-	key      string // that is expected
+	key      string // expected fingerprint of the agent
 	now      *secure.Dialer
 }
 
-// expect has the dialer expect another key from now on.
+// expect sets the expected key of the agent.
 func (d *pinnedDialer) expect(key string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.set(d.identity, key)
 }
 
-// become has the dialer show another key from now on.
+// become sets the key of this computer.
 func (d *pinnedDialer) become(identity *secure.Identity) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,7 +77,7 @@ func (d *pinnedDialer) Dial(ctx context.Context, silent bool) (net.Conn, error) 
 	return now.Dial(ctx, silent)
 }
 
-// dialConfig is how an address is dialled by this computer.
+// dialConfig returns how this computer dials an address.
 func (c *Connector) dialConfig(address hub.Address) (secure.DialConfig, error) {
 	identity, err := c.identity()
 	if err != nil {
@@ -98,7 +94,7 @@ func (c *Connector) dialConfig(address hub.Address) (secure.DialConfig, error) {
 	return secure.DialConfig{Identity: identity, Address: at, Fallback: !at.Web}, nil
 }
 
-// byTLS reaches an agent as a paired client.
+// byTLS makes a an agent that this computer is paired with.
 func (a *agent) byTLS(address hub.Address) error {
 	config, err := a.connector.dialConfig(address)
 	if err != nil {
@@ -117,18 +113,8 @@ func (a *agent) byTLS(address hub.Address) error {
 	return nil
 }
 
-// pair makes this computer and an agent known to one another by a code.
-func (c *Connector) pair(ctx context.Context, work *hub.Work, entry hub.Entry, address hub.Address) (hub.Entry, error) {
-	paired, err := c.pairBy(ctx, work, address)
-	if err != nil {
-		return entry, err
-	}
-	entry.Fingerprint, entry.Owner = paired.Key, paired.Owner
-	return entry, nil
-}
-
-// pairBy asks for the code and pairs. A wrong one is asked for again, a few times.
-func (c *Connector) pairBy(ctx context.Context, work *hub.Work, address hub.Address) (paired secure.Paired, err error) {
+// pair pairs this computer with an agent. It prompts for the code, again if it is wrong.
+func (c *Connector) pair(ctx context.Context, work *hub.Work, address hub.Address) (paired secure.Paired, err error) {
 	config, err := c.dialConfig(address)
 	if err != nil {
 		return secure.Paired{}, err
@@ -147,7 +133,8 @@ func (c *Connector) pairBy(ctx context.Context, work *hub.Work, address hub.Addr
 					secure.ShortFingerprint(paired.Key)), nil
 			}
 			told := connectError(err)
-			if !slices.Contains(mistyped, told.Code) || try == pairTries {
+			mistyped := told.Code == session.CodePairCode || told.Code == session.CodePairExpired
+			if !mistyped || try == pairTries {
 				return "", told
 			}
 			why = told.Message + " "
@@ -155,13 +142,13 @@ func (c *Connector) pairBy(ctx context.Context, work *hub.Work, address hub.Addr
 	})
 }
 
-// pairAgain pairs with an agent that has forgotten this computer.
+// pairAgain pairs with an agent that no longer knows this computer.
 func (a *agent) pairAgain(ctx context.Context, work *hub.Work) error {
 	address, err := hub.ParseAddress(a.entry.Address)
 	if err != nil {
 		return err
 	}
-	paired, err := a.connector.pairBy(ctx, work, address)
+	paired, err := a.connector.pair(ctx, work, address)
 	if err != nil {
 		return err
 	}
@@ -171,8 +158,8 @@ func (a *agent) pairAgain(ctx context.Context, work *hub.Work) error {
 	return a.tls.expect(paired.Key)
 }
 
-// probeTLS finds out whether an agent answers, and where it is one of ours asks
-// it what it thinks of its machine.
+// probeTLS checks whether an agent answers. An agent of the directory also checks
+// its own machine.
 func (c *Connector) probeTLS(ctx context.Context, work *hub.Work, entry hub.Entry, address hub.Address) error {
 	if known := c.of(entry); known != nil {
 		return known.examine(ctx, work)
@@ -181,18 +168,17 @@ func (c *Connector) probeTLS(ctx context.Context, work *hub.Work, entry hub.Entr
 	if err != nil {
 		return err
 	}
-	config.Key = config.Identity.Fingerprint() // nobody else has it: what answers names its own
+	config.Key = config.Identity.Fingerprint() // no agent has it, so the error names the agent's own
 	return work.Do("answer", "Look whether an agent answers", func() (string, error) {
 		dialer, err := secure.NewDialer(config)
 		if err != nil {
 			return "", err
 		}
 		conn, err := dialer.Dial(ctx, true)
-		var other *secure.KeyError
-		switch {
-		case err == nil:
+		if err == nil {
 			return "This very computer answers there.", conn.Close()
-		case errors.As(err, &other):
+		}
+		if other, ok := errors.AsType[*secure.KeyError](err); ok {
 			return "An agent with the key " + secure.ShortFingerprint(other.Got) +
 				" answers. Add it, with a code that slipway agent pair shows there.", nil
 		}
@@ -200,7 +186,7 @@ func (c *Connector) probeTLS(ctx context.Context, work *hub.Work, entry hub.Entr
 	})
 }
 
-// examine has an agent that is reached probe its own machine.
+// examine lets a connected agent check its own machine.
 func (a *agent) examine(ctx context.Context, work *hub.Work) error {
 	checks, err := a.client.Doctor(ctx)
 	if err != nil {

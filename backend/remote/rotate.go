@@ -11,8 +11,8 @@ import (
 	"slipway/tunnel/secure"
 )
 
-// announceTime is how long an agent may take to learn of this computer's new
-// key. One that is not reached learns of it later.
+// announceTime is how long to wait for an agent to learn this computer's new key.
+// Others learn it when they are connected.
 const announceTime = 5 * time.Second
 
 func (c *Connector) Rotate(ctx context.Context) (hub.Rotation, error) {
@@ -29,7 +29,7 @@ func (c *Connector) Rotate(ctx context.Context) (hub.Rotation, error) {
 	var mu sync.Mutex // guards rotation
 	for _, one := range c.all() {
 		if one.tls == nil {
-			continue // it is reached by ssh, which has keys of its own
+			continue // ssh has its own keys
 		}
 		group.Go(func() {
 			told := one.announce(ctx, next)
@@ -46,8 +46,8 @@ func (c *Connector) Rotate(ctx context.Context) (hub.Rotation, error) {
 	return rotation, nil
 }
 
-// replaceIdentity keeps another key for this computer. The old one has to have
-// been read.
+// replaceIdentity stores a new key for this computer. The old one must have been
+// read.
 func (c *Connector) replaceIdentity() (before, next *secure.Identity, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,8 +64,8 @@ func (c *Connector) replaceIdentity() (before, next *secure.Identity, err error)
 	return before, next, nil
 }
 
-// announce shows an agent this computer's new key. The agent ends the
-// connections of the old key by that, and the line makes a new one.
+// announce connects to an agent with this computer's new key. The agent then closes
+// connections of the old key, and the line makes a new one.
 func (a *agent) announce(ctx context.Context, identity *secure.Identity) bool {
 	if err := a.tls.become(identity); err != nil {
 		a.connector.config.Log.Error("an agent is reached with the old key", "agent", a.entry.ID, "error", err)
@@ -78,6 +78,6 @@ func (a *agent) announce(ctx context.Context, identity *secure.Identity) bool {
 		a.connector.config.Log.Info("an agent learns of the new key later", "agent", a.entry.ID, "error", err)
 		return false
 	}
-	_ = up.Close() // the agent knows by now
+	_ = up.Close() // the agent knows the key now
 	return true
 }

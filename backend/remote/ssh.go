@@ -12,7 +12,7 @@ import (
 	"slipway/tunnel/sshstdio"
 )
 
-// sshConnection is a machine behind ssh with whoever can be asked for it.
+// sshConnection is a connection to a machine behind ssh, and who answers its prompts.
 type sshConnection struct {
 	*sshstdio.Remote
 	asker *asker
@@ -36,14 +36,14 @@ func (c *Connector) openSSH(entry hub.Entry) (*sshConnection, error) {
 	return connection, nil
 }
 
-// asker hands questions to the operation that a person is watching. Without one
-// nobody can be asked.
+// asker passes questions to the operation that a person watches, and fails without
+// one.
 type asker struct {
-	mu   sync.Mutex // guards work
+	mu   sync.Mutex // guards work, the newest last
 	work []*hub.Work
 }
 
-// ask has questions go to an operation until the returned function is called.
+// ask passes questions to an operation until end is called.
 func (a *asker) ask(work *hub.Work) (end func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
