@@ -1,5 +1,5 @@
-// Slipway launches isolated compute sessions in containers and gives each one a
-// terminal, notebooks, logs and an honest account of what it used.
+// Slipway launches isolated compute sessions in containers and gives each one a terminal, notebooks, logs and an honest
+// account of what it used.
 package main
 
 import (

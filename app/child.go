@@ -25,9 +25,8 @@ type children struct {
 	open map[*exec.Cmd]struct{}
 }
 
-// start opens a window at an address. The address holds a one-time ticket, so
-// it goes through stdin and never into the list of processes. The child lives
-// until its window is closed or the pipe to it breaks.
+// start opens a window at an address. The address holds a one-time ticket, so it goes through stdin and never into the
+// list of processes. The child lives until its window is closed or the pipe to it breaks.
 func (c *children) start(address, title string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -61,8 +60,8 @@ func (c *children) start(address, title string) error {
 	return nil
 }
 
-// runChild is the whole life of an app window: it reads its address from stdin
-// and ends when its window is closed or stdin does.
+// runChild is the whole life of an app window: it reads its address from stdin and ends when its window is closed or
+// stdin does.
 func runChild(args []string) error {
 	flags := flag.NewFlagSet("window", flag.ContinueOnError)
 	title := flags.String("title", "Slipway", "title until the page has one")

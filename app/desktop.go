@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// runWindowed opens the main window when the program is started without a
-// command, and an app window for the command "window". Everything else is left
-// to the command line.
+// runWindowed opens the main window when the program is started without a command, and an app window for the command
+// "window". Everything else is left to the command line.
 func runWindowed(args []string) (code int, handled bool) {
 	switch {
 	case len(args) > 0 && args[0] == "window":
@@ -34,8 +33,8 @@ func report(err error) int {
 	return 1
 }
 
-// runMain opens the main window, or brings the one that is already open to the
-// front. It shows the page that asks about link, where one is given.
+// runMain opens the main window, or brings the one that is already open to the front. It shows the page that asks about
+// link, where one is given.
 func runMain(args []string, link string) error {
 	flags := flag.NewFlagSet("slipway-desktop", flag.ContinueOnError)
 	engine := flags.String("engine", "docker", "docker, sim or auto: used if the control plane has to be started")

@@ -10,9 +10,8 @@ import (
 
 // prepareEnvironment sets what WebKitGTK reads before it starts.
 //
-// Under the locale C.UTF-8 the page's language is "C", which is no language and
-// makes every number formatter throw. NVIDIA's driver may leave the window
-// empty unless the DMA-BUF renderer is off.
+// Under the locale C.UTF-8 the page's language is "C", which is no language and makes every number formatter throw.
+// NVIDIA's driver may leave the window empty unless the DMA-BUF renderer is off.
 func prepareEnvironment() {
 	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG"))
 	if base, _, _ := strings.Cut(locale, "."); base == "" || base == "C" || base == "POSIX" {

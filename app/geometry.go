@@ -26,8 +26,8 @@ const (
 	minWidth, minHeight         = 900, 600
 )
 
-// loadGeometry reads the geometry kept at path. A missing or damaged file gives
-// the default: a window in the wrong place is not worth an error.
+// loadGeometry reads the geometry kept at path. A missing or damaged file gives the default: a window in the wrong
+// place is not worth an error.
 func loadGeometry(path string) geometry {
 	fallback := geometry{Width: defaultWidth, Height: defaultHeight}
 	data, err := os.ReadFile(path)

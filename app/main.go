@@ -6,8 +6,7 @@ import (
 	"slipway/backend"
 )
 
-// Main runs the program with its embedded user interface and returns the exit
-// code of the process.
+// Main runs the program with its embedded user interface and returns the exit code of the process.
 func Main(pages backend.Pages) int {
 	if code, handled := runWindowed(os.Args[1:]); handled {
 		return code

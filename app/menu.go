@@ -8,8 +8,8 @@ import (
 	"github.com/wailsapp/wails/v2/pkg/runtime"
 )
 
-// menu builds the menu of the main window. Each entry only goes to a place of
-// the page or does what the window itself can.
+// menu builds the menu of the main window. Each entry only goes to a place of the page or does what the window itself
+// can.
 func (s *shell) menu() *menu.Menu {
 	bar := menu.NewMenu()
 
@@ -41,8 +41,8 @@ func (s *shell) goTo(path string) menu.Callback {
 	return func(*menu.CallbackData) { s.show(path) }
 }
 
-// show shows a place of the page. The page listens for the event and moves
-// without loading anew; a page that does not is loaded there.
+// show shows a place of the page. The page listens for the event and moves without loading anew; a page that does not
+// is loaded there.
 func (s *shell) show(path string) {
 	script := "if(window.dispatchEvent(new CustomEvent('slipway:go',{detail:" + quoteJS(path) +
 		",cancelable:true})))location.assign(" + quoteJS(path) + ")"

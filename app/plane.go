@@ -21,8 +21,7 @@ type plane struct {
 	home place.Home
 }
 
-// callTimeout bounds every request of the shell: all of them are answered from
-// memory.
+// callTimeout bounds every request of the shell: all of them are answered from memory.
 const callTimeout = 10 * time.Second
 
 // connect finds the running control plane or starts one detached.
@@ -55,8 +54,8 @@ func (p *plane) loginURL(ctx context.Context) (string, error) {
 	return link.URL, err
 }
 
-// showExisting asks a window that is already open to come to the front, with a
-// page unless that is empty, and reports whether there is one.
+// showExisting asks a window that is already open to come to the front, with a page unless that is empty, and reports
+// whether there is one.
 func (p *plane) showExisting(ctx context.Context, page string) (bool, error) {
 	shown, err := route.WindowShow.Body(api.WindowRequest{Path: page}).Ask(ctx, p)
 	return shown.Shown, err
@@ -83,8 +82,8 @@ func (p *plane) shutdown(ctx context.Context) error {
 	return err
 }
 
-// follow calls fn for every event until ctx ends, connecting again when
-// the stream breaks. lost is called each time it does.
+// follow calls fn for every event until ctx ends, connecting again when the stream breaks. lost is called each time it
+// does.
 func (p *plane) follow(ctx context.Context, fn func(api.Event), lost func(error)) {
 	const pause = time.Second
 	var last api.Event

@@ -67,8 +67,7 @@ func (s *shell) run(ctx context.Context) error {
 	})
 }
 
-// firstPage answers the window's own origin with a step to a fresh one-time
-// login, so that reloading it always works.
+// firstPage answers the window's own origin with a step to a fresh one-time login, so that reloading it always works.
 func (s *shell) firstPage(w http.ResponseWriter, r *http.Request) {
 	address, err := s.plane.loginURL(r.Context())
 	if err != nil {
@@ -81,8 +80,7 @@ func (s *shell) firstPage(w http.ResponseWriter, r *http.Request) {
 	stub(address).ServeHTTP(w, r)
 }
 
-// handle has the window be as the settings say, and does what the control plane
-// asks of a desktop shell.
+// handle has the window be as the settings say, and does what the control plane asks of a desktop shell.
 func (s *shell) handle(event api.Event) {
 	switch {
 	case event.Snapshot != nil:
@@ -130,8 +128,8 @@ const (
 	answerQuit = "No"
 )
 
-// beforeClose keeps the window's place and decides whether the control plane
-// goes on. Sessions go on in either case. It never prevents the closing.
+// beforeClose keeps the window's place and decides whether the control plane goes on. Sessions go on in either case. It
+// never prevents the closing.
 func (s *shell) beforeClose(window context.Context) (prevent bool) {
 	if err := saveGeometry(window, s.geometryPath()); err != nil {
 		s.log.Error("the window's place could not be kept", "error", err)
@@ -149,9 +147,8 @@ func (s *shell) beforeClose(window context.Context) (prevent bool) {
 	return false
 }
 
-// keepsControlPlane decides by the sessions that live and the person's choice,
-// asking once and remembering the answer. A control plane that somebody else
-// started is always kept.
+// keepsControlPlane decides by the sessions that live and the person's choice, asking once and remembering the answer.
+// A control plane that somebody else started is always kept.
 func (s *shell) keepsControlPlane(ctx context.Context) (bool, error) {
 	if !s.plane.Started {
 		return true, nil

@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// stubPage is all that the window's own origin ever shows: the colours of the
-// shell, so that nothing flashes, and a step to where the interface lives.
+// stubPage is all that the window's own origin ever shows: the colours of the shell, so that nothing flashes, and a
+// step to where the interface lives.
 var stubPage = template.Must(template.New("stub").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Slipway</title>
 <style>html{background:#f6f8fa}@media(prefers-color-scheme:dark){html{background:#0f1419}}</style></head>

@@ -82,11 +82,9 @@ static void zoom_soon(int percent) { g_idle_add(zoom_all, GINT_TO_POINTER(percen
 */
 import "C"
 
-// installWebViewHooks gives the web views of this process what WebKitGTK leaves
-// to the program: windows for window.open and titles that follow the page.
-// It may be called from any goroutine.
+// installWebViewHooks gives the web views of this process what WebKitGTK leaves to the program: windows for window.open
+// and titles that follow the page. It may be called from any goroutine.
 func installWebViewHooks() { C.hook_soon() }
 
-// zoomWebViews shows the pages of this process at a size in percent. It may be
-// called from any goroutine.
+// zoomWebViews shows the pages of this process at a size in percent. It may be called from any goroutine.
 func zoomWebViews(percent int) { C.zoom_soon(C.int(percent)) }

@@ -2,8 +2,7 @@
 
 package app
 
-// installWebViewHooks has nothing to do: the web views of these systems handle
-// new windows and downloads themselves.
+// installWebViewHooks has nothing to do: the web views of these systems handle new windows and downloads themselves.
 func installWebViewHooks() {}
 
 // zoomWebViews has nothing to do: the setting is that of Linux desktops.

@@ -4,8 +4,7 @@ package app
 
 import "slices"
 
-// zooms are the sizes that the menu goes through, in percent; the setting may be
-// any between the first and the last.
+// zooms are the sizes that the menu goes through, in percent; the setting may be any between the first and the last.
 var zooms = []int{80, 90, 100, 110, 125, 150, 175, 200}
 
 // larger is the next size up.

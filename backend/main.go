@@ -1,5 +1,4 @@
-// Package backend is the program without a window ([Main]): it hands the command
-// line the services that it can run.
+// Package backend is the program without a window ([Main]): it hands the command line the services that it can run.
 package backend
 
 import (
@@ -23,8 +22,8 @@ type Pages struct {
 	Notebook  fs.FS // what notebooks of simulated sessions show; nil: they have none
 }
 
-// Main runs the program without a window: the command line, of which serve is
-// one command. It returns the exit code of the process.
+// Main runs the program without a window: the command line, of which serve is one command. It returns the exit code of
+// the process.
 func Main(args []string, pages Pages) int {
 	if exit, handled := hidden(args, pages); handled {
 		return exit

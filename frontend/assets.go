@@ -1,5 +1,4 @@
-// Package frontend embeds the built user interface. A checkout holds none:
-// `make ui` builds it into dist.
+// Package frontend embeds the built user interface. A checkout holds none: `make ui` builds it into dist.
 package frontend
 
 import (
@@ -10,8 +9,8 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// Assets returns the files of the built interface, index.html at the top, or
-// nothing but a placeholder where it was not built.
+// Assets returns the files of the built interface, index.html at the top, or nothing but a placeholder where it was not
+// built.
 func Assets() fs.FS {
 	assets, err := fs.Sub(dist, "dist")
 	if err != nil {

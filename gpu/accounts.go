@@ -10,18 +10,16 @@ import (
 // maxInterval bounds the time that one sample may speak for.
 const maxInterval = 15 * time.Second
 
-// trust is how long after a sample the next one may come and still say what
-// happened between the two. Samples are meant to come every two seconds.
+// trust is how long after a sample the next one may come and still say what happened between the two. Samples are meant
+// to come every two seconds.
 const trust = 10 * time.Second
 
-// maxWaits bounds how many measurements an ended session waits for the energy
-// of a device that does not answer.
+// maxWaits bounds how many measurements an ended session waits for the energy of a device that does not answer.
 const maxWaits = 300
 
-// State is everything that accounts must remember: counters together with the
-// cursors up to which they count. It is stored whole and in one transaction,
-// so that a restart from it can neither count twice nor skip. The caller does
-// not look inside.
+// State is everything that accounts must remember: counters together with the cursors up to which they count. It is
+// stored whole and in one transaction, so that a restart from it can neither count twice nor skip. The caller does not
+// look inside.
 type State struct {
 	Version int           `json:"version"`
 	At      Moment        `json:"at"` // of the last sample
@@ -60,13 +58,11 @@ type DeviceState struct {
 	Closed   Counters    `json:"closed"`  // the rows that are stored and dropped here
 }
 
-// Accounts keeps the books of what sessions had and used. Its methods are not
-// safe for concurrent use. They read no clock: moments come with events and
-// samples.
+// Accounts keeps the books of what sessions had and used. Its methods are not safe for concurrent use. They read no
+// clock: moments come with events and samples.
 //
-// The order of calls: Start when a session gets its devices, Book for every
-// sample, Stop when it gives them back, Checkpoint and then Committed every ten
-// seconds and at each Start and Stop. Whoever stops a session books a sample
+// The order of calls: Start when a session gets its devices, Book for every sample, Stop when it gives them back,
+// Checkpoint and then Committed every ten seconds and at each Start and Stop. Whoever stops a session books a sample
 // just before, so that its last seconds are measured.
 type Accounts struct {
 	state  State
@@ -114,9 +110,8 @@ func (s State) clone() State {
 	return c
 }
 
-// Start begins to count what holder was promised, from a moment that may lie in
-// the past. Telling it again of a session that is running only updates its
-// containers, so that an agent may tell all of them after a restart.
+// Start begins to count what holder was promised, from a moment that may lie in the past. Telling it again of a session
+// that is running only updates its containers, so that an agent may tell all of them after a restart.
 func (a *Accounts) Start(at Moment, holder Holder) {
 	holder.Grants = byDevice(holder.Grants)
 	if h := a.holder(holder.Session); h != nil {
@@ -132,8 +127,7 @@ func (a *Accounts) Start(at Moment, holder Holder) {
 	}
 }
 
-// byDevice makes one grant of all on one device, whose instance is that of the
-// first.
+// byDevice makes one grant of all on one device, whose instance is that of the first.
 func byDevice(grants []Grant) []Grant {
 	var merged []Grant
 	for _, g := range grants {
@@ -148,17 +142,16 @@ func byDevice(grants []Grant) []Grant {
 	return merged
 }
 
-// Seal tells that session ends at a moment while that is not certain yet: what
-// it was promised is not counted beyond it before [Accounts.Stop] says when it
-// did end. A later call replaces an earlier one; unknown sessions are no error.
+// Seal tells that session ends at a moment while that is not certain yet: what it was promised is not counted beyond it
+// before [Accounts.Stop] says when it did end. A later call replaces an earlier one; unknown sessions are no error.
 func (a *Accounts) Seal(at Moment, session string) {
 	if h := a.holder(session); h != nil {
 		h.until = &at
 	}
 }
 
-// Stop ends the count of what session was promised. What its processes used
-// until then is booked with the next sample. Unknown sessions are no error.
+// Stop ends the count of what session was promised. What its processes used until then is booked with the next sample.
+// Unknown sessions are no error.
 func (a *Accounts) Stop(at Moment, session string) {
 	h := a.holder(session)
 	if h == nil || h.Ended {
@@ -181,8 +174,7 @@ func (a *Accounts) Sessions() []string {
 	return running
 }
 
-// Rows lists what is open: running sessions, sessions that ended since the last
-// [Accounts.Committed], and the buckets.
+// Rows lists what is open: running sessions, sessions that ended since the last [Accounts.Committed], and the buckets.
 func (a *Accounts) Rows() []Row {
 	rows := slices.Clone(a.closed)
 	for _, r := range a.state.Rows {
@@ -191,8 +183,7 @@ func (a *Accounts) Rows() []Row {
 	return rows
 }
 
-// Devices lists what is remembered of each device: what it counted in all, and
-// the idle power that was learned.
+// Devices lists what is remembered of each device: what it counted in all, and the idle power that was learned.
 func (a *Accounts) Devices() []DeviceState { return a.state.clone().Devices }
 
 func (a *Accounts) holder(session string) *Running {
@@ -230,9 +221,8 @@ func (a *Accounts) charge(r *Row, d Counters) {
 	}
 }
 
-// between is the time from one moment to another in which promises count, in
-// milliseconds: while the machine is awake. It is 0 across a boot and for
-// moments in the wrong order.
+// between is the time from one moment to another in which promises count, in milliseconds: while the machine is awake.
+// It is 0 across a boot and for moments in the wrong order.
 func between(from, to Moment) int64 {
 	if from.BootID != to.BootID {
 		return 0
@@ -264,8 +254,7 @@ func (a *Accounts) accrue(h *Running, at Moment) {
 // Span is how long a bucket is.
 type Span string
 
-// The spans. Minutes and hours are pruned, days are kept. A day is one of the
-// calendar that the wall clock shows.
+// The spans. Minutes and hours are pruned, days are kept. A day is one of the calendar that the wall clock shows.
 const (
 	SpanMinute Span = "minute"
 	SpanHour   Span = "hour"
@@ -281,9 +270,8 @@ const (
 // maxBucketRows bounds an open bucket, because it is written whole.
 const maxBucketRows = 256
 
-// Bucket is what was counted while the wall clock stood in one span. Span,
-// Start and Part are its key; when the clock was set back, or a bucket is
-// full, there are several of one start, and whoever reads adds them up.
+// Bucket is what was counted while the wall clock stood in one span. Span, Start and Part are its key; when the clock
+// was set back, or a bucket is full, there are several of one start, and whoever reads adds them up.
 type Bucket struct {
 	Span  Span        `json:"span"`
 	Start time.Time   `json:"start"` // on the wall clock
@@ -291,8 +279,7 @@ type Bucket struct {
 	Rows  []BucketRow `json:"rows"`
 }
 
-// BucketRow is what one session, or bucket that is no session, added to its
-// counters in that time.
+// BucketRow is what one session, or bucket that is no session, added to its counters in that time.
 type BucketRow struct {
 	Session  string   `json:"session"`
 	Device   UUID     `json:"device"`
@@ -347,8 +334,8 @@ func (a *Accounts) turn(wall time.Time) {
 	}
 }
 
-// steady moves the clock for pruning. It never runs ahead of the time that
-// really passed, so that a wall clock set to next year deletes nothing.
+// steady moves the clock for pruning. It never runs ahead of the time that really passed, so that a wall clock set to
+// next year deletes nothing.
 func (a *Accounts) steady(from, to Moment) {
 	wall := to.Wall
 	switch {
@@ -369,11 +356,9 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// Checkpoint is what to store now, all in one transaction: the state as one
-// value, each row and each bucket under its key (session, device, part and
-// span, start, part) in place of what is there, and everything pruned that is
-// older than the two times. Rows and buckets are complete, so that storing one
-// twice changes nothing.
+// Checkpoint is what to store now, all in one transaction: the state as one value, each row and each bucket under its
+// key (session, device, part and span, start, part) in place of what is there, and everything pruned that is older than
+// the two times. Rows and buckets are complete, so that storing one twice changes nothing.
 type Checkpoint struct {
 	State        State
 	Rows         []Row
@@ -405,16 +390,14 @@ func (a *Accounts) Checkpoint() Checkpoint {
 	return c
 }
 
-// Committed tells that c was stored. What changed since then is in the next
-// one.
+// Committed tells that c was stored. What changed since then is in the next one.
 func (a *Accounts) Committed(c Checkpoint) {
 	maps.DeleteFunc(a.dirty, func(r *Row, _ bool) bool { return c.written[r] == *r })
 	a.closed = slices.Delete(a.closed, 0, c.closed)
 	a.done = slices.Delete(a.done, 0, c.done)
 }
 
-// close moves the rows of ended sessions from the state to what is stored and
-// dropped.
+// close moves the rows of ended sessions from the state to what is stored and dropped.
 func (a *Accounts) close() {
 	running := map[string]bool{Others: true, Idle: true, Unattributed: true}
 	for _, h := range a.state.Holders {

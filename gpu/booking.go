@@ -11,8 +11,7 @@ type Report struct {
 	Live  []Live `json:"live,omitempty"`
 }
 
-// Live is what one session, or one bucket that is no session, does on one
-// device now. What is not known is nil.
+// Live is what one session, or one bucket that is no session, does on one device now. What is not known is nil.
 type Live struct {
 	Session   string `json:"session"`
 	Device    UUID   `json:"device"`
@@ -21,8 +20,8 @@ type Live struct {
 	Estimated bool   `json:"estimated,omitempty"` // divided by promise, not measured
 }
 
-// Book counts what happened between the last booked sample and s. A sample that
-// is not newer is refused as stale, so that nothing is counted twice.
+// Book counts what happened between the last booked sample and s. A sample that is not newer is refused as stale, so
+// that nothing is counted twice.
 func (a *Accounts) Book(s Sample) Report {
 	last := a.state.At
 	booted := last.BootID != s.At.BootID
@@ -58,8 +57,7 @@ func (a *Accounts) Book(s Sample) Report {
 	return report
 }
 
-// holders are the sessions that processes may belong to, those included that
-// ended since the last sample.
+// holders are the sessions that processes may belong to, those included that ended since the last sample.
 func (a *Accounts) holders() Holders {
 	var list Holders
 	for _, h := range a.state.Holders {
@@ -156,10 +154,9 @@ func (a *Accounts) parties(s Sample, iv interval, holders Holders) (list parties
 	return list
 }
 
-// addEnded counts for each party the processes that ended since the last
-// sample. Of whom nobody knows whose they were are divided by what was promised;
-// guessed says that there were some. What falls to nobody's promise stays
-// without a party.
+// addEnded counts for each party the processes that ended since the last sample. Of whom nobody knows whose they were
+// are divided by what was promised; guessed says that there were some. What falls to nobody's promise stays without a
+// party.
 func (a *Accounts) addEnded(parties parties, s Sample, iv interval, holders Holders) (_ parties, guessed bool) {
 	var strange int64
 	for _, e := range s.Ended {
@@ -187,8 +184,8 @@ func (a *Accounts) addEnded(parties parties, s Sample, iv interval, holders Hold
 	return parties, guessed
 }
 
-// add counts a process. It cannot have been busy for longer than it exists,
-// whatever is told of an earlier process with its number.
+// add counts a process. It cannot have been busy for longer than it exists, whatever is told of an earlier process with
+// its number.
 func (p *party) add(process ProcessSample, covered int64, now time.Duration) {
 	p.processes++
 	if process.Util != nil {
@@ -251,8 +248,7 @@ func (a *Accounts) bucket(iv interval, name string, d Counters) {
 	}
 }
 
-// bookBusy counts busy time. uses has one entry more than parties, for what
-// nobody explains.
+// bookBusy counts busy time. uses has one entry more than parties, for what nobody explains.
 func (a *Accounts) bookBusy(iv interval, parties []*party, uses []int64) {
 	var total int64
 	for _, use := range uses {

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// SoftReservation is how long after its start a session is taken at its
-// promise where its use is not known: programs allocate late.
+// SoftReservation is how long after its start a session is taken at its promise where its use is not known: programs
+// allocate late.
 const SoftReservation = 60 * time.Second
 
-// Book is one device by both books: what the ledger has not promised, and what
-// the driver says is free less what sessions were promised and have not taken
-// yet. A session is only admitted where both agree.
+// Book is one device by both books: what the ledger has not promised, and what the driver says is free less what
+// sessions were promised and have not taken yet. A session is only admitted where both agree.
 type Book struct {
 	Device     UUID   `json:"device"`
 	LedgerFree Bytes  `json:"ledgerFree"`
@@ -25,14 +24,12 @@ type Book struct {
 	Others     []ProcessSample `json:"others,omitempty"` // processes of no session, largest memory first
 }
 
-// Age says how long each session has been running; one that is not in it was
-// only just granted.
+// Age says how long each session has been running; one that is not in it was only just granted.
 type Age map[string]time.Duration
 
-// Books compares both books of every device of ledger. Foreign holds the
-// hysteresis of each device and may be nil; after the call each is told the
-// Foreign of its book (see [Foreign.Observe]). A device that sample does not
-// have, or that is divided into instances, is limited by the ledger only.
+// Books compares both books of every device of ledger. Foreign holds the hysteresis of each device and may be nil;
+// after the call each is told the Foreign of its book (see [Foreign.Observe]). A device that sample does not have, or
+// that is divided into instances, is limited by the ledger only.
 func Books(ledger *Ledger, sample Sample, holders Holders, age Age, foreign map[UUID]Foreign) []Book {
 	var books []Book
 	for _, view := range ledger.Free() {
@@ -120,9 +117,8 @@ func (c *Claim) take(memory *Bytes) {
 	c.Used += *memory
 }
 
-// Unclaimed is Σ max(0, promised − used): what sessions may still take. Where
-// the use of a session is not told in full and its soft reservation is over, the
-// use of the device that nobody else explains counts as its own, up to its
+// Unclaimed is Σ max(0, promised − used): what sessions may still take. Where the use of a session is not told in full
+// and its soft reservation is over, the use of the device that nobody else explains counts as its own, up to its
 // promise; explained is how much of that was needed.
 func Unclaimed(claims []Claim, unexplained Bytes) (unclaimed, explained Bytes) {
 	for _, c := range claims {
@@ -137,11 +133,9 @@ func Unclaimed(claims []Claim, unexplained Bytes) (unclaimed, explained Bytes) {
 	return unclaimed, explained
 }
 
-// Foreign remembers the use of a device by what is no session, so that a
-// program that frees memory for a moment does not make a session start into
-// it: use counts at once when it rises, and only after a window when it falls.
-// The zero value remembers nothing yet. It is a value: [Foreign.Observe]
-// returns the next one.
+// Foreign remembers the use of a device by what is no session, so that a program that frees memory for a moment does
+// not make a session start into it: use counts at once when it rises, and only after a window when it falls. The zero
+// value remembers nothing yet. It is a value: [Foreign.Observe] returns the next one.
 type Foreign struct {
 	peaks []peak // falling, oldest and largest first
 }
@@ -154,8 +148,8 @@ type peak struct {
 // ForeignWindow is how long foreign use must stay low before it counts as low.
 const ForeignWindow = 10 * time.Second
 
-// Observe adds that used bytes were in foreign use at a time on the Boot
-// clock. A time before the last one begins again.
+// Observe adds that used bytes were in foreign use at a time on the Boot clock. A time before the last one begins
+// again.
 func (f Foreign) Observe(at time.Duration, used Bytes) Foreign {
 	var kept []peak
 	for _, p := range f.peaks {
@@ -174,8 +168,8 @@ func (f Foreign) Peak() Bytes {
 	return f.peaks[0].used
 }
 
-// unique lists the processes on a device, each once: a process that is listed
-// for compute and for graphics counts with the larger values.
+// unique lists the processes on a device, each once: a process that is listed for compute and for graphics counts with
+// the larger values.
 func unique(processes []ProcessSample, device UUID) []ProcessSample {
 	type key struct {
 		pid      int

@@ -12,9 +12,8 @@ import (
 
 // Bytes is an amount of memory or data in bytes.
 //
-// In JSON it is written as a plain integer and read from either an integer or
-// a text such as "512m" (see [ParseBytes]), so that files written by people
-// and records written by programs share one type.
+// In JSON it is written as a plain integer and read from either an integer or a text such as "512m" (see [ParseBytes]),
+// so that files written by people and records written by programs share one type.
 type Bytes int64
 
 // Binary units.
@@ -31,10 +30,9 @@ var units = []struct {
 	letter string
 }{{TiB, "t"}, {GiB, "g"}, {MiB, "m"}, {KiB, "k"}}
 
-// ParseBytes reads an amount such as "512m", "1.5g", "2TiB" or "1048576".
-// The units b, k, m, g and t are binary, whatever their case, and may be
-// followed by "b" or "ib". It refuses negative amounts, unknown units and
-// amounts beyond 8 EiB.
+// ParseBytes reads an amount such as "512m", "1.5g", "2TiB" or "1048576". The units b, k, m, g and t are binary,
+// whatever their case, and may be followed by "b" or "ib". It refuses negative amounts, unknown units and amounts
+// beyond 8 EiB.
 func ParseBytes(text string) (Bytes, error) {
 	s := strings.ToLower(strings.TrimSpace(text))
 	number, unit := s, ""
@@ -62,8 +60,7 @@ func unitSize(unit string) (Bytes, bool) {
 	return 0, false
 }
 
-// String writes b with the largest binary unit that keeps it at least one,
-// with at most two decimals: "1.5 GiB".
+// String writes b with the largest binary unit that keeps it at least one, with at most two decimals: "1.5 GiB".
 func (b Bytes) String() string {
 	for _, u := range units {
 		if b >= u.size {
@@ -74,8 +71,7 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10) + " B"
 }
 
-// Exact writes b with the largest unit that divides it, as [ParseBytes] reads
-// it: "1536m".
+// Exact writes b with the largest unit that divides it, as [ParseBytes] reads it: "1536m".
 func (b Bytes) Exact() string {
 	for _, u := range units {
 		if b != 0 && b%u.size == 0 {
@@ -116,9 +112,8 @@ func readQuoted[T any](data []byte, value *T, parse func(string) (T, error)) (qu
 	return true, err
 }
 
-// ByteTime is memory held over time in byte-milliseconds. It has 128 bits,
-// because 64 hold 80 GiB for little more than a day. In JSON it is a whole
-// number, which may be larger than what JavaScript reads exactly.
+// ByteTime is memory held over time in byte-milliseconds. It has 128 bits, because 64 hold 80 GiB for little more than
+// a day. In JSON it is a whole number, which may be larger than what JavaScript reads exactly.
 type ByteTime struct{ hi, lo uint64 }
 
 // Held is amount held for ms milliseconds; what is negative counts as 0.
@@ -134,8 +129,7 @@ func (t ByteTime) Plus(u ByteTime) ByteTime {
 	return ByteTime{hi, lo}
 }
 
-// Per is how many whole units × milliseconds t holds; what 64 bits cannot hold
-// counts as the most they can.
+// Per is how many whole units × milliseconds t holds; what 64 bits cannot hold counts as the most they can.
 func (t ByteTime) Per(unit Bytes) uint64 {
 	if unit <= 0 || t.hi >= uint64(unit) {
 		return math.MaxUint64
@@ -175,10 +169,8 @@ func (t *ByteTime) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UUID names a device or a MIG instance as its driver does, for example
-// "GPU-8f6a…" or "MIG-1c9e…". Devices are addressed by it and never by index,
-// because the order of devices differs between libraries and changes at a
-// reboot.
+// UUID names a device or a MIG instance as its driver does, for example "GPU-8f6a…" or "MIG-1c9e…". Devices are
+// addressed by it and never by index, because the order of devices differs between libraries and changes at a reboot.
 type UUID string
 
 // MilliJoule is an amount of energy in thousandths of a joule.
@@ -187,23 +179,21 @@ type MilliJoule int64
 // MilliWatt is a power in thousandths of a watt.
 type MilliWatt int64
 
-// Share is a part of devices in thousandths of one device: 1000 is one device
-// and 1500 is one and a half. It is written to JSON as that integer and read
-// from either the integer or a text such as "0.5" (see [ParseShare]).
+// Share is a part of devices in thousandths of one device: 1000 is one device and 1500 is one and a half. It is written
+// to JSON as that integer and read from either the integer or a text such as "0.5" (see [ParseShare]).
 type Share int
 
 // WholeDevice is the share that is one device.
 const WholeDevice Share = 1000
 
-// DefaultQuantum is the smallest share that is given unless configured
-// otherwise: a tenth of a device.
+// DefaultQuantum is the smallest share that is given unless configured otherwise: a tenth of a device.
 const DefaultQuantum Share = 100
 
 // maxShare bounds what a request may name, so that sums cannot overflow.
 const maxShare = 1024 * WholeDevice
 
-// ParseShare reads a decimal number of devices such as "0.5" or "2". It
-// refuses what is negative, has more than three decimals, or is above 1024.
+// ParseShare reads a decimal number of devices such as "0.5" or "2". It refuses what is negative, has more than three
+// decimals, or is above 1024.
 func ParseShare(text string) (Share, error) {
 	value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	thousandths := value * float64(WholeDevice)
@@ -220,8 +210,7 @@ func (s Share) String() string {
 	return strconv.FormatFloat(float64(s)/float64(WholeDevice), 'f', -1, 64)
 }
 
-// UnmarshalJSON accepts an integer number of thousandths or a text for
-// [ParseShare].
+// UnmarshalJSON accepts an integer number of thousandths or a text for [ParseShare].
 func (s *Share) UnmarshalJSON(data []byte) error {
 	if quoted, err := readQuoted(data, s, ParseShare); quoted {
 		return err
@@ -234,8 +223,8 @@ func (s *Share) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Of is the part of total that s stands for, rounded down to a whole byte. A
-// share of one device or more stands for all of it.
+// Of is the part of total that s stands for, rounded down to a whole byte. A share of one device or more stands for all
+// of it.
 func (s Share) Of(total Bytes) Bytes {
 	if s >= WholeDevice {
 		return total

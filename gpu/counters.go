@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// Counters is what somebody had and used of one device. Every value only
-// grows. None is derived from another: what was promised, what was busy, what
-// was held and what was burnt are different things.
+// Counters is what somebody had and used of one device. Every value only grows. None is derived from another: what was
+// promised, what was busy, what was held and what was burnt are different things.
 type Counters struct {
 	AllocGPUMs int64      `json:"allocGpuMs"`      // Σ share × time: GPU-milliseconds promised
 	BusyGPUMs  int64      `json:"busyGpuMs"`       // milliseconds with work on the device
@@ -38,8 +37,7 @@ func (c *Counters) Add(d Counters) {
 	c.GapMs += d.GapMs
 }
 
-// Measured is how much of the time was measured, in hundredths of a percent;
-// nil when no time has passed.
+// Measured is how much of the time was measured, in hundredths of a percent; nil when no time has passed.
 func (c Counters) Measured() *int {
 	all := c.CoveredMs + c.EstimatedMs + c.GapMs
 	if all == 0 {
@@ -54,17 +52,16 @@ func (c Counters) negative() bool {
 		int64(c.EnergyEstimated), c.CoveredMs, c.EstimatedMs, c.GapMs) < 0
 }
 
-// Buckets that are no session. They take what no session can be charged with,
-// so that the rows of a device always sum to what the device counted.
+// Buckets that are no session. They take what no session can be charged with, so that the rows of a device always sum
+// to what the device counted.
 const (
 	Others       = "@others"       // processes that belong to no session
 	Idle         = "@idle"         // energy burnt while nobody worked and nobody was promised the device
 	Unattributed = "@unattributed" // use that no process explains
 )
 
-// Row is what one session, or one of the buckets, had of one device. A session
-// that held the device, gave it back and held it again has two rows of
-// different Part; whoever reads adds them up.
+// Row is what one session, or one of the buckets, had of one device. A session that held the device, gave it back and
+// held it again has two rows of different Part; whoever reads adds them up.
 type Row struct {
 	Session  string   `json:"session"`
 	Device   UUID     `json:"device"`
@@ -94,10 +91,9 @@ func (r *Row) check() error {
 	return nil
 }
 
-// Check audits the accounts: on every device, what sessions (ended ones
-// included), other processes, idle and unattributed use have must sum to
-// exactly what the device counted, and every row must account for all of its
-// time. Healthy accounts have no errors.
+// Check audits the accounts: on every device, what sessions (ended ones included), other processes, idle and
+// unattributed use have must sum to exactly what the device counted, and every row must account for all of its time.
+// Healthy accounts have no errors.
 func (a *Accounts) Check() []error {
 	var errs []error
 	for _, d := range a.state.Devices {

@@ -1,14 +1,10 @@
-// Package gpu is the arithmetic of devices: what a machine has, what is
-// promised to whom, what is really free, and what was used. It starts nothing
-// and reads no clock; sub-packages named by technology find and measure real
-// devices.
+// Package gpu is the arithmetic of devices: what a machine has, what is promised to whom, what is really free, and what
+// was used. It starts nothing and reads no clock; sub-packages named by technology find and measure real devices.
 //
-// A [Source] lists devices and takes a [Sample] of them. A [Request] is what a
-// session asks for. The [Ledger] turns it into a [Proposal] and holds its
-// grants; [Books] compares the ledger with what the driver says is free. The
-// [Guard] watches what sessions take of their memory. [Accounts] charges what
-// devices did to sessions, to other processes, or to nobody, so that the parts
-// always sum to what the devices counted.
+// A [Source] lists devices and takes a [Sample] of them. A [Request] is what a session asks for. The [Ledger] turns it
+// into a [Proposal] and holds its grants; [Books] compares the ledger with what the driver says is free. The [Guard]
+// watches what sessions take of their memory. [Accounts] charges what devices did to sessions, to other processes, or
+// to nobody, so that the parts always sum to what the devices counted.
 package gpu
 
 // Vendor says who made a device, and with that how it is attached.
@@ -38,8 +34,8 @@ type Device struct {
 	Lost         *Loss        `json:"lost,omitempty"` // why it gives nothing now; nil: it is there
 }
 
-// Instance is a MIG instance: a part of a device that the hardware keeps
-// apart. A device that has instances is granted by instance only.
+// Instance is a MIG instance: a part of a device that the hardware keeps apart. A device that has instances is granted
+// by instance only.
 type Instance struct {
 	UUID    UUID   `json:"uuid"`
 	Profile string `json:"profile"` // for example "1g.10gb"
@@ -50,8 +46,7 @@ type Instance struct {
 // Usable is the memory that the driver leaves for programs.
 func (d Device) Usable() Bytes { return max(0, d.Memory-d.Reserved) }
 
-// Part is the part of the device that one of its instances is; 0 where that is
-// not known.
+// Part is the part of the device that one of its instances is; 0 where that is not known.
 func (d Device) Part(instance UUID) Share {
 	for _, i := range d.Instances {
 		if i.UUID == instance {
@@ -68,8 +63,7 @@ func (d Device) part(i Instance) Share {
 	return Share(min(int64(WholeDevice), int64(i.Memory/MiB)*int64(WholeDevice)/max(1, int64(d.Usable()/MiB))))
 }
 
-// Capabilities says what can be measured or enforced on a device. Each was
-// tried, not assumed.
+// Capabilities says what can be measured or enforced on a device. Each was tried, not assumed.
 type Capabilities struct {
 	ProcessMemory Probe `json:"processMemory"` // memory of each process
 	ProcessUtil   Probe `json:"processUtil"`   // busy time of each process
@@ -86,8 +80,7 @@ func UnknownCapabilities(why string) Capabilities {
 	return Capabilities{ProcessMemory: p, ProcessUtil: p, Energy: p, Accounting: p, MIG: p, MemoryLimit: p, MPS: p}
 }
 
-// Probe is the outcome of trying one capability. Why says in a sentence what
-// was seen when the state is not yes.
+// Probe is the outcome of trying one capability. Why says in a sentence what was seen when the state is not yes.
 type Probe struct {
 	State ProbeState `json:"state"`
 	Why   string     `json:"why,omitempty"`
@@ -103,14 +96,12 @@ const (
 	Unknown ProbeState = "unknown"
 )
 
-// Level says by what means a grant's memory is kept to its promise. It is
-// stated to people and never implied.
+// Level says by what means a grant's memory is kept to its promise. It is stated to people and never implied.
 type Level string
 
-// The levels, strongest first. Hardware: a MIG instance. Hard: the driver
-// limits the container as a whole. PerProcess: MPS limits each process, so
-// that two processes get twice as much. Watched: the guard warns and then
-// acts by policy. None: nothing holds it.
+// The levels, strongest first. Hardware: a MIG instance. Hard: the driver limits the container as a whole. PerProcess:
+// MPS limits each process, so that two processes get twice as much. Watched: the guard warns and then acts by policy.
+// None: nothing holds it.
 const (
 	LevelHardware   Level = "hardware"
 	LevelHard       Level = "hard"
@@ -119,16 +110,15 @@ const (
 	LevelNone       Level = "none"
 )
 
-// Enforcement is what an agent can and may use to keep sessions to their
-// grants.
+// Enforcement is what an agent can and may use to keep sessions to their grants.
 type Enforcement struct {
 	HardLimit bool // the container toolkit hands limits to the driver
 	MPS       bool // a person opted in to MPS
 	Guard     bool // the guard runs
 }
 
-// LevelOf says by what means grant, on device, is kept to its promise. A whole
-// device needs no means, because nobody else is given it; it is called hard.
+// LevelOf says by what means grant, on device, is kept to its promise. A whole device needs no means, because nobody
+// else is given it; it is called hard.
 func LevelOf(device Device, grant Grant, with Enforcement) Level {
 	switch {
 	case grant.Instance != "":
@@ -145,8 +135,8 @@ func LevelOf(device Device, grant Grant, with Enforcement) Level {
 	return LevelNone
 }
 
-// Loss says that a device that the machine had cannot be used now, and why. It
-// may come back: after a reset, when the driver is loaded again, or by itself.
+// Loss says that a device that the machine had cannot be used now, and why. It may come back: after a reset, when the
+// driver is loaded again, or by itself.
 type Loss struct {
 	Kind LossKind `json:"kind"`
 	Why  string   `json:"why"` // a clause, for example "it fell off the bus"
@@ -155,9 +145,8 @@ type Loss struct {
 // LossKind says in which way a device is lost.
 type LossKind string
 
-// The kinds. Fallen: the driver cannot reach it on the bus. Reset: it must be
-// reset before anything can use it. Silent: the driver hangs or crashes over
-// it. Unlisted: the driver does not tell of it any more.
+// The kinds. Fallen: the driver cannot reach it on the bus. Reset: it must be reset before anything can use it. Silent:
+// the driver hangs or crashes over it. Unlisted: the driver does not tell of it any more.
 const (
 	LossFallen   LossKind = "fallen"
 	LossReset    LossKind = "reset"

@@ -16,10 +16,9 @@ const (
 	measured         // by what processes did
 )
 
-// divideUse says how much of an interval each party kept the device busy, in
-// ten-thousandths of a millisecond, with one entry more for what no party
-// explains. The sum is what the device says of itself; where that is less
-// than what processes say, everybody's part is reduced alike.
+// divideUse says how much of an interval each party kept the device busy, in ten-thousandths of a millisecond, with one
+// entry more for what no party explains. The sum is what the device says of itself; where that is less than what
+// processes say, everybody's part is reduced alike.
 func divideUse(iv interval, parties []*party) ([]int64, quality) {
 	uses := make([]int64, len(parties)+1)
 	told, processes := false, 0
@@ -46,9 +45,8 @@ func divideUse(iv interval, parties []*party) ([]int64, quality) {
 	return uses, measured
 }
 
-// byPromise divides total by what parties were promised, with one entry more
-// for what is left. Only parties with processes count, unless processes could
-// not be listed; what was promised to nobody stands for others.
+// byPromise divides total by what parties were promised, with one entry more for what is left. Only parties with
+// processes count, unless processes could not be listed; what was promised to nobody stands for others.
 func byPromise(iv interval, parties []*party, total int64) []int64 {
 	weights := make([]int64, len(parties)+1)
 	for i, p := range parties {
@@ -71,8 +69,7 @@ func byPromise(iv interval, parties []*party, total int64) []int64 {
 	return split(total, weights)
 }
 
-// unpromised is the share × milliseconds of a device, over ms, that nobody was
-// promised.
+// unpromised is the share × milliseconds of a device, over ms, that nobody was promised.
 func unpromised(ms int64, parties []*party) int64 {
 	rest := int64(WholeDevice) * ms
 	for _, p := range parties {
@@ -81,8 +78,7 @@ func unpromised(ms int64, parties []*party) int64 {
 	return max(0, rest)
 }
 
-// promised are the share × milliseconds that each party was promised, with one
-// entry more for what nobody was over ms.
+// promised are the share × milliseconds that each party was promised, with one entry more for what nobody was over ms.
 func promised(ms int64, parties []*party) []int64 {
 	promises := make([]int64, 0, len(parties)+1)
 	for _, p := range parties {
@@ -91,10 +87,9 @@ func promised(ms int64, parties []*party) []int64 {
 	return append(promises, unpromised(ms, parties))
 }
 
-// divideMemory says how much memory each party holds, with one entry more for
-// what no party explains, and whether that had to be divided by promise. The
-// sum is what the device says is used; where processes say more, everybody's
-// part is reduced alike.
+// divideMemory says how much memory each party holds, with one entry more for what no party explains, and whether that
+// had to be divided by promise. The sum is what the device says is used; where processes say more, everybody's part is
+// reduced alike.
 func divideMemory(iv interval, parties []*party) ([]int64, bool) {
 	memories := make([]int64, len(parties))
 	told, processes := false, 0
@@ -117,8 +112,8 @@ func divideMemory(iv interval, parties []*party) ([]int64, bool) {
 	return memories, false
 }
 
-// maxPower bounds what is believed of a counter of energy. More than that is a
-// counter that went wrong, and it is started again.
+// maxPower bounds what is believed of a counter of energy. More than that is a counter that went wrong, and it is
+// started again.
 const maxPower MilliWatt = 20_000_000
 
 // energy is what a device burnt since energy was last divided.
@@ -128,9 +123,8 @@ type energy struct {
 	counted bool  // by a counter, not from power
 }
 
-// burnt reads the energy of an interval and moves the cursor. It is false when
-// there is nothing to divide yet; again says that the promises since then must
-// be remembered, because a counter will tell.
+// burnt reads the energy of an interval and moves the cursor. It is false when there is nothing to divide yet; again
+// says that the promises since then must be remembered, because a counter will tell.
 func (a *Accounts) burnt(iv interval, at Moment) (e energy, ok, again bool) {
 	d, sample := iv.device, iv.sample
 	defer func() { d.Power = sample.Power }()
@@ -154,9 +148,8 @@ func (a *Accounts) burnt(iv interval, at Moment) (e energy, ok, again bool) {
 	return e, ok, false
 }
 
-// bookEnergy divides what the device burnt. The part that it burns doing
-// nothing goes to those who were promised it, and what nobody was promised to
-// idle; the rest goes by use, and to idle when nobody worked.
+// bookEnergy divides what the device burnt. The part that it burns doing nothing goes to those who were promised it,
+// and what nobody was promised to idle; the rest goes by use, and to idle when nobody worked.
 func (a *Accounts) bookEnergy(iv interval, at Moment, parties []*party, uses []int64, how quality) {
 	e, ok, again := a.burnt(iv, at)
 	if again {
@@ -210,8 +203,7 @@ type IdlePower struct {
 // idleSeen is how many powers are remembered.
 const idleSeen = 64
 
-// Power is a low percentile, the tenth, of what was seen; 0 before anything
-// was.
+// Power is a low percentile, the tenth, of what was seen; 0 before anything was.
 func (p IdlePower) Power() MilliWatt {
 	if len(p.Seen) == 0 {
 		return 0
@@ -237,11 +229,9 @@ func (p *IdlePower) learn(iv interval, e energy, uses []int64) {
 	p.Next = (p.Next + 1) % idleSeen
 }
 
-// split divides total by weights so that the parts are whole and their sum is
-// exactly total: each part is rounded down, and what is left over goes, one
-// each, to the parts that lost most by it, the earlier before the later. With
-// no weight at all every part is 0, which is the only case in which the sum
-// is not total. Nothing may be negative.
+// split divides total by weights so that the parts are whole and their sum is exactly total: each part is rounded down,
+// and what is left over goes, one each, to the parts that lost most by it, the earlier before the later. With no weight
+// at all every part is 0, which is the only case in which the sum is not total. Nothing may be negative.
 func split(total int64, weights []int64) []int64 {
 	parts := make([]int64, len(weights))
 	var sum uint64

@@ -2,13 +2,11 @@ package gpu
 
 import "fmt"
 
-// Policy says what the guard does with a session that stays above its promise
-// of memory.
+// Policy says what the guard does with a session that stays above its promise of memory.
 type Policy string
 
-// The policies. PolicyWarn, the default, only says so. PolicyEndProcess ends
-// the newest process of the session on that device, PolicyEndSession the
-// session.
+// The policies. PolicyWarn, the default, only says so. PolicyEndProcess ends the newest process of the session on that
+// device, PolicyEndSession the session.
 const (
 	PolicyWarn       Policy = "warn"
 	PolicyEndProcess Policy = "end-process"
@@ -33,8 +31,8 @@ const (
 	StageOver Stage = "over" // more than the promise was used in two polls in a row
 )
 
-// Reading is what one session uses of its promise on one device. Used is nil
-// when it is not told in full; the guard never acts on that.
+// Reading is what one session uses of its promise on one device. Used is nil when it is not told in full; the guard
+// never acts on that.
 type Reading struct {
 	Session string
 	Device  UUID
@@ -43,8 +41,8 @@ type Reading struct {
 	Newest  *ProcessSample // the process that started last
 }
 
-// Alarm says that a session crossed a mark, or that the guard acts. Act is
-// [PolicyWarn] when there is nothing to do but to say so.
+// Alarm says that a session crossed a mark, or that the guard acts. Act is [PolicyWarn] when there is nothing to do but
+// to say so.
 type Alarm struct {
 	Session string         `json:"session"`
 	Device  UUID           `json:"device"`
@@ -56,9 +54,8 @@ type Alarm struct {
 	Message string         `json:"message"`           // one sentence
 }
 
-// Guard watches the memory of sessions where nothing stronger holds it. The
-// zero value warns only. It is told every poll and answers with alarms; it
-// ends nothing itself.
+// Guard watches the memory of sessions where nothing stronger holds it. The zero value warns only. It is told every
+// poll and answers with alarms; it ends nothing itself.
 type Guard struct {
 	Policy Policy
 	watch  map[watchKey]*watched
@@ -75,8 +72,8 @@ type watched struct {
 	polls int
 }
 
-// Readings is what sample says of every grant of holders. Whole devices and
-// MIG instances are left out: the hardware holds them.
+// Readings is what sample says of every grant of holders. Whole devices and MIG instances are left out: the hardware
+// holds them.
 func Readings(sample Sample, holders Holders) []Reading {
 	var readings []Reading
 	for _, h := range holders {
@@ -122,10 +119,9 @@ func (r *Reading) read(sample Sample, holders Holders) {
 	}
 }
 
-// Poll takes the readings of one poll and answers with what changed. A session
-// that is not among them is forgotten. Nothing is said in the first poll in
-// which a session's use is known, and the guard acts again after two more
-// polls above the promise.
+// Poll takes the readings of one poll and answers with what changed. A session that is not among them is forgotten.
+// Nothing is said in the first poll in which a session's use is known, and the guard acts again after two more polls
+// above the promise.
 func (g *Guard) Poll(readings []Reading) []Alarm {
 	next := make(map[watchKey]*watched, len(readings))
 	var alarms []Alarm
@@ -151,8 +147,8 @@ func (g *Guard) Poll(readings []Reading) []Alarm {
 	return alarms
 }
 
-// Recall takes up where a session stood before g was made, as it was told then.
-// What is no longer so is told in the second poll in which its use is known.
+// Recall takes up where a session stood before g was made, as it was told then. What is no longer so is told in the
+// second poll in which its use is known.
 func (g *Guard) Recall(session string, device UUID, stage Stage) {
 	if g.watch == nil {
 		g.watch = map[watchKey]*watched{}

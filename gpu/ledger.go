@@ -11,17 +11,15 @@ import (
 // Strategy says how shares are spread over devices.
 type Strategy string
 
-// The strategies. Fill takes the device with most free first and fills it
-// before the next. Evenly, the default, takes the device with the smallest
-// sufficient part free, so that large parts stay whole, and spreads what needs
-// several devices as evenly as it can.
+// The strategies. Fill takes the device with most free first and fills it before the next. Evenly, the default, takes
+// the device with the smallest sufficient part free, so that large parts stay whole, and spreads what needs several
+// devices as evenly as it can.
 const (
 	Fill   Strategy = "fill"
 	Evenly Strategy = "evenly"
 )
 
-// Config is how a [Ledger] gives. The zero value has tenths of devices, spread
-// evenly, on as few devices as they fit.
+// Config is how a [Ledger] gives. The zero value has tenths of devices, spread evenly, on as few devices as they fit.
 type Config struct {
 	Quantum  Share    // smallest share given, 1 to 1000; 0: DefaultQuantum
 	Strategy Strategy // empty: Evenly
@@ -30,9 +28,8 @@ type Config struct {
 	Exclude            []UUID // devices that are never given
 	Floor              Bytes  // memory of every device that is never promised, for what is not a session
 
-	// Slack is how many thousandths of what a share or a whole device stands
-	// for may be missing when the driver is asked what is free, because a
-	// desktop always takes a little. 0 means DefaultSlack; a negative value none. A
+	// Slack is how many thousandths of what a share or a whole device stands for may be missing when the driver is
+	// asked what is free, because a desktop always takes a little. 0 means DefaultSlack; a negative value none. A
 	// request for memory has no slack.
 	Slack int
 }
@@ -40,9 +37,8 @@ type Config struct {
 // DefaultSlack is the slack of a [Config] without one.
 const DefaultSlack = 50
 
-// Ledger is the book of what is promised to whom. Its methods are not safe for
-// concurrent use; [Ledger.Clone] makes one for planning. The same calls on the
-// same devices always give the same answers.
+// Ledger is the book of what is promised to whom. Its methods are not safe for concurrent use; [Ledger.Clone] makes one
+// for planning. The same calls on the same devices always give the same answers.
 type Ledger struct {
 	config  Config
 	slots   []*slot // in the order of Device.Index, then UUID; absent ones included
@@ -90,15 +86,13 @@ type View struct {
 	Excluded   bool       `json:"excluded,omitempty"`
 	Absent     bool       `json:"absent,omitempty"` // promised, but not found on the machine any more
 
-	// Over says in a clause how what is allocated contradicts the device as its
-	// driver describes it now, or itself. Nothing further of it is given until
-	// enough of its holders have ended. Empty: it does not.
+	// Over says in a clause how what is allocated contradicts the device as its driver describes it now, or itself.
+	// Nothing further of it is given until enough of its holders have ended. Empty: it does not.
 	Over string `json:"over,omitempty"`
 }
 
-// NewLedger makes a ledger in which nothing is promised yet. A failure is an
-// [*Error] with code [CodeHoldInvalid]: a quantum out of range, an unknown
-// strategy, or two devices of one UUID.
+// NewLedger makes a ledger in which nothing is promised yet. A failure is an [*Error] with code [CodeHoldInvalid]: a
+// quantum out of range, an unknown strategy, or two devices of one UUID.
 func NewLedger(devices []Device, config Config) (*Ledger, error) {
 	if config.Quantum == 0 {
 		config.Quantum = DefaultQuantum
@@ -141,9 +135,8 @@ func NewLedger(devices []Device, config Config) (*Ledger, error) {
 	return l, nil
 }
 
-// Restore makes a ledger of what sessions hold. There is nothing to fail: what
-// was promised stays promised, whatever a driver says of the device now, and a
-// device of which more is held than it has gives nothing further ([View.Over]).
+// Restore makes a ledger of what sessions hold. There is nothing to fail: what was promised stays promised, whatever a
+// driver says of the device now, and a device of which more is held than it has gives nothing further ([View.Over]).
 // The same holds for all devices where config is not valid.
 func Restore(devices []Device, config Config, grants map[string][]Grant) *Ledger {
 	l, err := NewLedger(devices, config)
@@ -180,11 +173,9 @@ func (l *Ledger) sort() {
 // Quantum is the smallest share that l gives.
 func (l *Ledger) Quantum() Share { return l.config.Quantum }
 
-// Hold promises grants to holder, all or none. Promising a holder exactly what
-// it holds already changes nothing. It fails with an [*Error] of code
-// [CodeHoldConflict] when something of it is promised to another, and with
-// [CodeHoldInvalid] when it names what the machine does not have or is not in
-// whole quanta; then nothing changed.
+// Hold promises grants to holder, all or none. Promising a holder exactly what it holds already changes nothing. It
+// fails with an [*Error] of code [CodeHoldConflict] when something of it is promised to another, and with
+// [CodeHoldInvalid] when it names what the machine does not have or is not in whole quanta; then nothing changed.
 func (l *Ledger) Hold(holder string, grants []Grant) error {
 	if holder == "" {
 		return &Error{Code: CodeHoldInvalid, Message: "A promise needs a holder."}
@@ -207,9 +198,8 @@ func (l *Ledger) Hold(holder string, grants []Grant) error {
 	return nil
 }
 
-// Adopt records what holder has already, beside whatever else it holds. Nothing
-// is asked of it: the device may be absent or excluded by now, smaller, divided
-// in another way, or another's too. Where that is so nothing further of the
+// Adopt records what holder has already, beside whatever else it holds. Nothing is asked of it: the device may be
+// absent or excluded by now, smaller, divided in another way, or another's too. Where that is so nothing further of the
 // device is given ([View.Over]).
 func (l *Ledger) Adopt(holder string, grants []Grant) {
 	held, ok := l.holders[holder]
@@ -295,8 +285,8 @@ func (l *Ledger) Free() []View {
 	return views
 }
 
-// Holder is a session as the books of devices know it: its name, its
-// containers by their ids of 64 hexadecimal digits, and its grants.
+// Holder is a session as the books of devices know it: its name, its containers by their ids of 64 hexadecimal digits,
+// and its grants.
 type Holder struct {
 	Session    string   `json:"session"`
 	Containers []string `json:"containers,omitempty"`
@@ -312,8 +302,8 @@ type Holding struct {
 // Holders finds the session that a process belongs to.
 type Holders []Holder
 
-// Of returns the session whose container p runs in, or false when it runs in
-// none. Where containers are nested the outermost that is ours counts.
+// Of returns the session whose container p runs in, or false when it runs in none. Where containers are nested the
+// outermost that is ours counts.
 func (h Holders) Of(p ProcessSample) (string, bool) {
 	if p.Container == "" {
 		return "", false

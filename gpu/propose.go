@@ -6,18 +6,16 @@ import (
 	"slices"
 )
 
-// Room is how much memory is really free on each device, as the second book
-// says (see [Books]). A device that is not in it is not limited by it.
+// Room is how much memory is really free on each device, as the second book says (see [Books]). A device that is not in
+// it is not limited by it.
 type Room map[UUID]Bytes
 
-// Propose says what l would grant for r now, without granting it. The zero
-// request gets an empty proposal. A refusal is an [*Error]: [CodeRequestInvalid],
-// [CodeRequestQuantum] (below the smallest share), [CodeGrantImpossible] (never on
+// Propose says what l would grant for r now, without granting it. The zero request gets an empty proposal. A refusal is
+// an [*Error]: [CodeRequestInvalid], [CodeRequestQuantum] (below the smallest share), [CodeGrantImpossible] (never on
 // this machine), [CodeGrantFragmented] or [CodeGrantUnavailable] (not now).
 //
-// A share of one device or less comes from one device, and so does memory. A
-// share that is not in whole quanta is rounded down, once and on its sum; the
-// proposal says so.
+// A share of one device or less comes from one device, and so does memory. A share that is not in whole quanta is
+// rounded down, once and on its sum; the proposal says so.
 func (l *Ledger) Propose(r Request) (Proposal, error) {
 	asked, rounded, err := l.roundShares(r)
 	if err != nil || r.IsZero() {
@@ -30,9 +28,8 @@ func (l *Ledger) Propose(r Request) (Proposal, error) {
 	return proposal, nil
 }
 
-// Offer is [Ledger.Propose] for where both books must agree: no device is asked
-// for more memory than room says it has. It does not say why it refuses, which
-// costs more than the answer.
+// Offer is [Ledger.Propose] for where both books must agree: no device is asked for more memory than room says it has.
+// It does not say why it refuses, which costs more than the answer.
 func (l *Ledger) Offer(r Request, room Room) (Proposal, bool) {
 	asked, rounded, err := l.roundShares(r)
 	if err != nil || r.IsZero() {
@@ -82,8 +79,8 @@ func (l *Ledger) roundingOfMemory(memory Bytes, g Grant) *Rounding {
 		Why: fmt.Sprintf("%s takes a share of %s, which stands for %s.", memory, g.Share, part)}
 }
 
-// choose picks grants for r, or nil when they are not to be had. With empty
-// set it answers for a machine on which nothing is promised, absent or lost.
+// choose picks grants for r, or nil when they are not to be had. With empty set it answers for a machine on which
+// nothing is promised, absent or lost.
 func (l *Ledger) choose(r Request, room Room, empty bool) []Grant {
 	switch {
 	case r.Devices > 0:
@@ -141,8 +138,7 @@ type part struct {
 	left Bytes
 }
 
-// part is what may be taken of s, or, with empty, what might be if nothing were
-// promised.
+// part is what may be taken of s, or, with empty, what might be if nothing were promised.
 func (l *Ledger) part(s *slot, empty bool) part {
 	if empty && !s.excluded && !s.drained() {
 		return part{s, s.capacity, s.promisable()}
@@ -150,9 +146,8 @@ func (l *Ledger) part(s *slot, empty bool) part {
 	return part{s, s.free(l.config.Quantum), s.left()}
 }
 
-// backed is how much of what is free of p, in whole quanta, has memory to go
-// with it. That is all of it but where the device had more memory when others
-// were promised theirs.
+// backed is how much of what is free of p, in whole quanta, has memory to go with it. That is all of it but where the
+// device had more memory when others were promised theirs.
 func (l *Ledger) backed(p part) Share {
 	if p.free.Of(p.slot.promisable()) <= p.left {
 		return p.free
@@ -160,8 +155,7 @@ func (l *Ledger) backed(p part) Share {
 	return min(p.free, p.slot.within(p.left, l.config.Quantum, l.config.Slack))
 }
 
-// parts lists the devices of which free leaves something, most first and then in
-// their order.
+// parts lists the devices of which free leaves something, most first and then in their order.
 func (l *Ledger) parts(empty bool, free func(part) Share) []part {
 	parts := make([]part, 0, len(l.slots))
 	for _, s := range l.slots {
@@ -198,8 +192,7 @@ func (s *slot) needed(slack int) Bytes {
 	return s.promisable() - Share(slack).Of(s.promisable())
 }
 
-// grant is a share of p in words of the book. A little of its memory may be
-// missing: see [Config].Slack.
+// grant is a share of p in words of the book. A little of its memory may be missing: see [Config].Slack.
 func (p part) grant(share Share) Grant {
 	return Grant{Device: p.slot.device.UUID, Share: share, Memory: min(share.Of(p.slot.promisable()), p.left)}
 }
@@ -240,8 +233,8 @@ func (l *Ledger) inOrder(grants []Grant) []Grant {
 	return grants
 }
 
-// single picks one device: for [Fill] the first of parts that fits, which has
-// most free; for [Evenly] the one with the smallest sufficient part free.
+// single picks one device: for [Fill] the first of parts that fits, which has most free; for [Evenly] the one with the
+// smallest sufficient part free.
 func single(parts []part, strategy Strategy, fit func(part) (Grant, bool)) []Grant {
 	var best []Grant
 	var least Share
@@ -258,8 +251,8 @@ func single(parts []part, strategy Strategy, fit func(part) (Grant, bool)) []Gra
 	return best
 }
 
-// chooseMemory picks the device for memory. It is given the smallest share
-// whose part of the memory suffices, and the promise is the memory asked for.
+// chooseMemory picks the device for memory. It is given the smallest share whose part of the memory suffices, and the
+// promise is the memory asked for.
 func (l *Ledger) chooseMemory(memory Bytes, room Room, empty bool) []Grant {
 	quantum := l.config.Quantum
 	return single(l.parts(empty, func(p part) Share { return p.free }), l.config.Strategy, func(p part) (Grant, bool) {
@@ -298,9 +291,8 @@ func (l *Ledger) chooseWhole(count int, room Room, empty bool) []Grant {
 	return nil
 }
 
-// chooseInstances picks MIG instances of one profile: from the device with
-// fewest that still has enough, so that others keep theirs together, and from
-// several devices in their order when no single one has enough.
+// chooseInstances picks MIG instances of one profile: from the device with fewest that still has enough, so that others
+// keep theirs together, and from several devices in their order when no single one has enough.
 func (l *Ledger) chooseInstances(profile string, count int, room Room, empty bool) []Grant {
 	var all, best []Grant
 	for _, s := range l.slots {
@@ -332,9 +324,8 @@ func (s *slot) instancesFor(empty bool) []Instance {
 	return s.freeInstances()
 }
 
-// The functions here divide want, in whole quanta and above one device, over
-// parts that are sorted by what is free, most first. Each answers a share for
-// every part, or nil when it does not fit.
+// The functions here divide want, in whole quanta and above one device, over parts that are sorted by what is free,
+// most first. Each answers a share for every part, or nil when it does not fit.
 
 // fill takes everything of the first part before it touches the next.
 func fill(parts []part, want Share) []Share {
@@ -348,10 +339,9 @@ func fill(parts []part, want Share) []Share {
 	return nil
 }
 
-// spread looks at every run of neighbours in parts that has enough, and takes
-// the one whose shares differ least; of those the one with fewest devices;
-// of those the one that leaves fewest devices with a rest below one quantum,
-// and of those the one with least free, so that large parts stay whole.
+// spread looks at every run of neighbours in parts that has enough, and takes the one whose shares differ least; of
+// those the one with fewest devices; of those the one that leaves fewest devices with a rest below one quantum, and of
+// those the one with least free, so that large parts stay whole.
 func spread(parts []part, want, quantum Share) []Share {
 	var best []Share
 	var bestCost [3]int
@@ -371,10 +361,9 @@ func spread(parts []part, want, quantum Share) []Share {
 	return best
 }
 
-// level divides want over all of run as evenly as it goes: a part that is too
-// small for an even share is taken whole and the others share the rest; what
-// does not divide goes to the first, one quantum each. It is nil when run has
-// not enough.
+// level divides want over all of run as evenly as it goes: a part that is too small for an even share is taken whole
+// and the others share the rest; what does not divide goes to the first, one quantum each. It is nil when run has not
+// enough.
 func level(run []part, want, quantum Share) []Share {
 	shares := make([]Share, len(run))
 	left := len(run)
@@ -406,9 +395,8 @@ func rests(run []part, shares []Share, quantum Share) (count int) {
 	return count
 }
 
-// equalShares divides want over as few devices as it takes in shares that
-// differ by at most one quantum, on devices that have as much free. It is what
-// the ledger does unless fragments are allowed.
+// equalShares divides want over as few devices as it takes in shares that differ by at most one quantum, on devices
+// that have as much free. It is what the ledger does unless fragments are allowed.
 func equalShares(parts []part, want, quantum Share) []Share {
 	for n := int((want + WholeDevice - 1) / WholeDevice); n <= len(parts); n++ {
 		quanta := want / quantum

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Moment is one point in time on three clocks. Durations between moments are
-// taken from Boot and Awake, never from Wall, which people and time servers
-// set at will.
+// Moment is one point in time on three clocks. Durations between moments are taken from Boot and Awake, never from
+// Wall, which people and time servers set at will.
 type Moment struct {
 	BootID string        `json:"bootId"` // changes with every boot; Boot and Awake compare only within one
 	Boot   time.Duration `json:"boot"`   // since boot, suspended time included (CLOCK_BOOTTIME)
@@ -15,29 +14,26 @@ type Moment struct {
 	Wall   time.Time     `json:"wall"`   // what a clock on the wall shows
 }
 
-// Before returns the moment d earlier in the same boot, as if the machine had
-// been awake since.
+// Before returns the moment d earlier in the same boot, as if the machine had been awake since.
 func (m Moment) Before(d time.Duration) Moment {
 	return Moment{BootID: m.BootID, Boot: m.Boot - d, Awake: m.Awake - d, Wall: m.Wall.Add(-d)}
 }
 
-// Epoch is a stretch of time in which a device's counters only grow. Driver
-// changes whenever the driver is loaded again.
+// Epoch is a stretch of time in which a device's counters only grow. Driver changes whenever the driver is loaded
+// again.
 type Epoch struct {
 	Boot   string `json:"boot"`
 	Driver string `json:"driver"`
 }
 
-// Sample is what was read from all devices at one moment. A value that a
-// device did not tell is nil and never zero.
+// Sample is what was read from all devices at one moment. A value that a device did not tell is nil and never zero.
 type Sample struct {
 	At    Moment `json:"at"`
 	Epoch Epoch  `json:"epoch"`
 
-	// Since is the start, on the Boot clock, of the time that the Util values
-	// average over; the end is At. Zero means since the previous sample of the
-	// same source. A source that was just started and reads a driver's buffer
-	// says here how far back it reached.
+	// Since is the start, on the Boot clock, of the time that the Util values average over; the end is At. Zero means
+	// since the previous sample of the same source. A source that was just started and reads a driver's buffer says
+	// here how far back it reached.
 	Since time.Duration `json:"since,omitempty"`
 
 	Devices   []DeviceSample  `json:"devices"`
@@ -62,9 +58,8 @@ type DeviceSample struct {
 	Blind       bool        `json:"blind,omitempty"`       // its processes could not be listed
 }
 
-// ProcessSample is one process on one device or instance. A process on two
-// devices is two samples. PID and Start together name a process, because the
-// kernel uses numbers again.
+// ProcessSample is one process on one device or instance. A process on two devices is two samples. PID and Start
+// together name a process, because the kernel uses numbers again.
 type ProcessSample struct {
 	PID      int    `json:"pid"`
 	Start    uint64 `json:"start"` // field 22 of /proc/PID/stat: ticks of 10 ms since boot; 0: unknown
@@ -79,8 +74,7 @@ type ProcessSample struct {
 	Container string `json:"container,omitempty"`
 }
 
-// EndedProcess is a process that ended since the previous sample, as the driver
-// keeps it on record. Each is told once.
+// EndedProcess is a process that ended since the previous sample, as the driver keeps it on record. Each is told once.
 type EndedProcess struct {
 	PID       int           `json:"pid"`
 	Device    UUID          `json:"device"`
@@ -103,16 +97,14 @@ func (s Sample) Device(uuid UUID) (DeviceSample, bool) {
 	return DeviceSample{}, false
 }
 
-// Source finds and measures devices. Its methods may be called by several
-// goroutines; the source lets them take turns.
+// Source finds and measures devices. Its methods may be called by several goroutines; the source lets them take turns.
 type Source interface {
-	// Inventory lists the devices in the order of their Index; one that is lost
-	// may stay in the list as it was last seen, with its [Loss]. A machine
-	// without devices has an empty list and no error; a driver that does not
-	// answer is an [*Error] with code [CodeSourceUnavailable].
+	// Inventory lists the devices in the order of their Index; one that is lost may stay in the list as it was last
+	// seen, with its [Loss]. A machine without devices has an empty list and no error; a driver that does not answer is
+	// an [*Error] with code [CodeSourceUnavailable].
 	Inventory(ctx context.Context) ([]Device, error)
-	// Sample reads all devices. What could not be read is named in Lost and
-	// nil in the sample; an error means that nothing could be read.
+	// Sample reads all devices. What could not be read is named in Lost and nil in the sample; an error means that
+	// nothing could be read.
 	Sample(ctx context.Context) (Sample, error)
 	// Close ends what the source started. It may be called twice.
 	Close() error

@@ -114,8 +114,7 @@ func (s *slot) kind() Kind {
 	return KindFree
 }
 
-// recount counts what is held, and whether that contradicts the device. It is
-// called whenever either changes.
+// recount counts what is held, and whether that contradicts the device. It is called whenever either changes.
 func (s *slot) recount() {
 	s.used, s.memory = 0, 0
 	for _, h := range s.holdings {
@@ -125,8 +124,8 @@ func (s *slot) recount() {
 	s.over = s.contradiction()
 }
 
-// sumOf is a + b, neither of which is negative, as far as a number reaches: what
-// another program writes of what it holds may be anything.
+// sumOf is a + b, neither of which is negative, as far as a number reaches: what another program writes of what it
+// holds may be anything.
 func sumOf(a, b Bytes) Bytes {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -134,8 +133,8 @@ func sumOf(a, b Bytes) Bytes {
 	return a + b
 }
 
-// contradiction says how what is held of the device contradicts itself or the
-// device, or nothing where all of it goes together.
+// contradiction says how what is held of the device contradicts itself or the device, or nothing where all of it goes
+// together.
 func (s *slot) contradiction() string {
 	if s.shut != "" {
 		return s.shut
@@ -188,8 +187,8 @@ func (s *slot) closed() bool {
 	return s.excluded || s.absent || s.device.Lost != nil || s.over != ""
 }
 
-// drained says whether there is no memory to promise though the device tells how
-// much it has. A grant without memory would be one without a limit.
+// drained says whether there is no memory to promise though the device tells how much it has. A grant without memory
+// would be one without a limit.
 func (s *slot) drained() bool { return s.device.Memory > 0 && s.promisable() == 0 }
 
 // free is the share that may still be given, in whole quanta.
@@ -229,10 +228,9 @@ func (l *Ledger) view(s *slot) View {
 	return v
 }
 
-// Check audits the book and returns everything that is wrong with it: a device
-// promised beyond what it is, kinds mixed on one device, an instance promised
-// twice, or the two sides of the book (by holder and by device) at odds. A
-// healthy ledger has none.
+// Check audits the book and returns everything that is wrong with it: a device promised beyond what it is, kinds mixed
+// on one device, an instance promised twice, or the two sides of the book (by holder and by device) at odds. A healthy
+// ledger has none.
 func (l *Ledger) Check() []error {
 	var errs []error
 	byHolder := map[string][]Grant{}
@@ -275,8 +273,7 @@ func canonical(grants []Grant) []Grant {
 	return sorted
 }
 
-// check finds what is wrong with a slot by itself. What is held in spite of the
-// device is named with its holders, once.
+// check finds what is wrong with a slot by itself. What is held in spite of the device is named with its holders, once.
 func (s *slot) check() []error {
 	var errs []error
 	counted := *s

@@ -33,8 +33,8 @@ func (t *Tunnel) Stats() Stats {
 	return s
 }
 
-// Probe asks the peer for a sign of life over the first carrier and waits for it.
-// It fails with ctx's error or, when the tunnel has ended, net.ErrClosed.
+// Probe asks the peer for a sign of life over the first carrier and waits for it. It fails with ctx's error or, when
+// the tunnel has ended, net.ErrClosed.
 func (t *Tunnel) Probe(ctx context.Context) error {
 	answered := make(chan struct{})
 	if !t.ping(answered) {
@@ -114,8 +114,8 @@ func (t *Tunnel) measured(rtt time.Duration) {
 	}
 }
 
-// beat asks for signs of life on every carrier and ends one that has been silent
-// for too long. The end of the second one ends only itself.
+// beat asks for signs of life on every carrier and ends one that has been silent for too long. The end of the second
+// one ends only itself.
 func (t *Tunnel) beat() {
 	ticker := time.NewTicker(min(t.cfg.Heartbeat, t.cfg.Silence/2))
 	defer ticker.Stop()
@@ -156,8 +156,8 @@ const (
 	pathLossy // long, and it loses packets even without congestion
 )
 
-// settle sets the socket when the kind of the path has changed, and the rate that
-// the kernel keeps to where packets are lost.
+// settle sets the socket when the kind of the path has changed, and the rate that the kernel keeps to where packets are
+// lost.
 func (c *carrier) settle(now time.Time) {
 	c.mu.Lock()
 	kind, rate := c.gate.kind(now), c.gate.kernelRate(now)

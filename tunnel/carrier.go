@@ -169,8 +169,7 @@ func (c *carrier) answer(change func(*carrier)) {
 	notify(c.wake)
 }
 
-// fail ends the carrier: its sender wakes and its streams break. It returns why
-// the carrier ended first.
+// fail ends the carrier: its sender wakes and its streams break. It returns why the carrier ended first.
 func (c *carrier) fail(err error) error {
 	c.mu.Lock()
 	if c.err == nil {

@@ -1,7 +1,7 @@
 package tunnel
 
-// The codes of faults. They are among those that backend/session declares and
-// explains, which this package cannot import.
+// The codes of faults. They are among those that backend/session declares and explains, which this package cannot
+// import.
 const (
 	CodeUnreachable    = "agent_connect_unavailable"
 	CodeConnectAuth    = "agent_connect_auth"

@@ -20,10 +20,9 @@ const (
 	streamWindow = 64 << 20  // the window that the library itself allows, in bytes
 )
 
-// conduit is the connection that the library multiplexes over. What the library
-// writes waits here for the carrier's sender, so that the library never waits
-// for the network; what arrives is checked here first, since the library
-// would accept anything.
+// conduit is the connection that the library multiplexes over. What the library writes waits here for the carrier's
+// sender, so that the library never waits for the network; what arrives is checked here first, since the library would
+// accept anything.
 type conduit struct {
 	c *carrier
 	frames
@@ -43,8 +42,7 @@ type conduit struct {
 	stopped bool       // sending has ended
 }
 
-// frames is what was read and not yet handed out. It belongs to the library's
-// reading goroutine.
+// frames is what was read and not yet handed out. It belongs to the library's reading goroutine.
 type frames struct {
 	r       *bufio.Reader
 	head    [headerSize + updateSize]byte
@@ -62,8 +60,7 @@ func newConduit(c *carrier) *conduit {
 	}
 }
 
-// Read hands frames that were checked to the library, which reads no more after
-// an error.
+// Read hands frames that were checked to the library, which reads no more after an error.
 func (p *conduit) Read(b []byte) (int, error) {
 	n, err := p.read(b)
 	if err != nil {
@@ -157,8 +154,7 @@ func (p *conduit) updated(id uint32) error {
 	return nil
 }
 
-// arrived accounts for a data frame, whose bytes the library reads next. Those
-// of streams that are over it never sees.
+// arrived accounts for a data frame, whose bytes the library reads next. Those of streams that are over it never sees.
 func (p *conduit) arrived(h header) error {
 	if h.id == p.signals.Load() && h.id != 0 {
 		p.left = h.length
@@ -213,8 +209,8 @@ func (p *conduit) cause(err error) error {
 	return err
 }
 
-// WriteBuffers takes one frame of the library's. It leaves out what the library
-// says of a stream's window, since it does not know of all bytes of the stream.
+// WriteBuffers takes one frame of the library's. It leaves out what the library says of a stream's window, since it
+// does not know of all bytes of the stream.
 func (p *conduit) WriteBuffers(v [][]byte) (int, error) {
 	if head := v[0]; command(head[1]) == cmdUpdate && binary.LittleEndian.Uint32(head[4:]) != p.signals.Load() {
 		return headerSize + updateSize, nil
@@ -305,9 +301,8 @@ func (h heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// allowance is how far the library may write one stream: what was written, and
-// what the peer's library says of it. The tunnel's own window is always within
-// it, so that the library never waits for a peer.
+// allowance is how far the library may write one stream: what was written, and what the peer's library says of it. The
+// tunnel's own window is always within it, so that the library never waits for a peer.
 type allowance struct {
 	sent atomic.Uint32
 	said atomic.Uint64 // bytes consumed, and the window above them

@@ -11,8 +11,7 @@ import (
 const (
 	// MaxFrame is the most that one data frame carries, in bytes.
 	MaxFrame = 32 << 10
-	// FirstWindow is how many bytes of a stream its opener or accepter may send
-	// before the first grant, in bytes.
+	// FirstWindow is how many bytes of a stream its opener or accepter may send before the first grant, in bytes.
 	FirstWindow = 256 << 10
 )
 
@@ -59,8 +58,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Version is the version of SPEC.md that this package speaks; it also speaks
-// the one before.
+// Version is the version of SPEC.md that this package speaks; it also speaks the one before.
 const (
 	Version       = 1
 	oldestVersion = 1

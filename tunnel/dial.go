@@ -15,9 +15,8 @@ const (
 	joinRarely   = 5 * time.Minute
 )
 
-// Dial opens a tunnel to the peer that d reaches. Its first carrier may ask a
-// person; a second one for bulk is dialled silently in the background, and its
-// loss does no harm but to the streams on it. Dial fails with d's error,
+// Dial opens a tunnel to the peer that d reaches. Its first carrier may ask a person; a second one for bulk is dialled
+// silently in the background, and its loss does no harm but to the streams on it. Dial fails with d's error,
 // [*VersionError], [ErrHandshake], [ErrDowngrade], [ErrRefused] or ctx's error.
 func Dial(ctx context.Context, d Dialer, c Config) (*Tunnel, error) {
 	c = c.withDefaults()
@@ -61,8 +60,8 @@ func handshake(ctx context.Context, conn net.Conn, c Config, want uint8, id tunn
 	return g, err
 }
 
-// keepJoined gets the tunnel a second carrier, and another when it is lost,
-// until the dialer would have to ask or the tunnel ends.
+// keepJoined gets the tunnel a second carrier, and another when it is lost, until the dialer would have to ask or the
+// tunnel ends.
 func (t *Tunnel) keepJoined(d Dialer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -115,8 +114,7 @@ func (t *Tunnel) join(ctx context.Context, d Dialer) (<-chan struct{}, error) {
 	return t.attach(conn)
 }
 
-// same reports whether two carriers lead to the same peer. Its address may
-// differ.
+// same reports whether two carriers lead to the same peer. Its address may differ.
 func (p Peer) same(other Peer) bool {
 	p.Address, other.Address = "", ""
 	return p == other

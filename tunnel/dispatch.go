@@ -16,8 +16,7 @@ var (
 	errTooMuch  = fmt.Errorf("%w: more bytes than granted", ErrProtocol)
 )
 
-// read handles what the peer sends, until it ends. It returns ErrClosedByPeer
-// after a goodbye.
+// read handles what the peer sends, until it ends. It returns ErrClosedByPeer after a goodbye.
 func (c *carrier) read() error {
 	signals, err := c.accept()
 	if err != nil {
@@ -31,8 +30,8 @@ func (c *carrier) read() error {
 	return c.pipe.cause(err)
 }
 
-// accept returns the next stream that the peer has opened. The library would
-// close it once it is garbage, but only the tunnel may close streams.
+// accept returns the next stream that the peer has opened. The library would close it once it is garbage, but only the
+// tunnel may close streams.
 func (c *carrier) accept() (*smux.Stream, error) {
 	s, err := c.session.AcceptStream()
 	if err != nil {
@@ -113,9 +112,8 @@ func (c *carrier) handle(s signal) error {
 	return nil
 }
 
-// answers returns the carrier that the answers to this one's marks go on. What
-// the path loses of them holds up whatever is behind, so that they keep away
-// from key strokes, unless bulk of this side's own would delay them.
+// answers returns the carrier that the answers to this one's marks go on. What the path loses of them holds up whatever
+// is behind, so that they keep away from key strokes, unless bulk of this side's own would delay them.
 func (c *carrier) answers() *carrier {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,8 +123,7 @@ func (c *carrier) answers() *carrier {
 	return c.t.primary
 }
 
-// handleStream takes a signal of one stream in. Those of streams that are over
-// no longer matter.
+// handleStream takes a signal of one stream in. Those of streams that are over no longer matter.
 func (c *carrier) handleStream(s signal) error {
 	f := c.find(s.id)
 	if f == nil {
@@ -300,8 +297,7 @@ func (t *Tunnel) forget(f *flow) {
 	}
 }
 
-// reserve takes bytes of what all windows may grow by; they come back with the
-// stream.
+// reserve takes bytes of what all windows may grow by; they come back with the stream.
 func (t *Tunnel) reserve(n int64) bool {
 	if t.grownBy.Add(n) <= defaultMemory {
 		return true

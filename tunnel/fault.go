@@ -2,9 +2,8 @@ package tunnel
 
 import "fmt"
 
-// Fault is a failure of a transport that a person can act on. Code is of the
-// form agent_operation_detail, for example "agent_connect_auth"; programs decide
-// by it, never by the text. Message is one sentence and Hint says what to do
+// Fault is a failure of a transport that a person can act on. Code is of the form agent_operation_detail, for example
+// "agent_connect_auth"; programs decide by it, never by the text. Message is one sentence and Hint says what to do
 // next. Neither holds a secret.
 type Fault struct {
 	Code    string

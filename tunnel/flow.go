@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// asyncBytes is how many bytes of one stream may wait for their turn without
-// blocking their writer.
+// asyncBytes is how many bytes of one stream may wait for their turn without blocking their writer.
 const asyncBytes = 16 << 10
 
 // keptBytes is how large an empty buffer a stream keeps, in bytes.
@@ -25,8 +24,8 @@ const (
 	dueGrant
 )
 
-// What a stream has come to. With both ends the tunnel forgets it; when this
-// side has neither bytes to send nor a reader left, the library does.
+// What a stream has come to. With both ends the tunnel forgets it; when this side has neither bytes to send nor a
+// reader left, the library does.
 const (
 	endSent uint32 = 1 << iota
 	endReceived
@@ -53,8 +52,8 @@ type flow struct {
 	in inbox
 }
 
-// outbox is the sending part of a stream. It is guarded by the carrier's mu,
-// except writing, which makes concurrent writers take turns.
+// outbox is the sending part of a stream. It is guarded by the carrier's mu, except writing, which makes concurrent
+// writers take turns.
 type outbox struct {
 	writing sync.Mutex
 	queued  bool
@@ -115,8 +114,7 @@ func (f *flow) late() bool { return !f.writeBy.IsZero() && !time.Now().Before(f.
 // credit returns how many bytes more the peer takes. The caller holds c.mu.
 func (f *flow) credit() int { return int(int32(f.granted + f.window - f.allowed.sent.Load())) }
 
-// sendable reports whether the stream has something that it may send. The
-// caller holds c.mu.
+// sendable reports whether the stream has something that it may send. The caller holds c.mu.
 func (f *flow) sendable() bool {
 	if f.noWrite != nil && !f.fin || f.finSent {
 		return false
@@ -127,9 +125,8 @@ func (f *flow) sendable() bool {
 	return f.fin
 }
 
-// send has the library write the next bytes, at most so many, and returns how
-// many they are with their header. The library takes them at once, see
-// [conduit]. The caller holds c.mu.
+// send has the library write the next bytes, at most so many, and returns how many they are with their header. The
+// library takes them at once, see [conduit]. The caller holds c.mu.
 func (f *flow) send(most int) (int, error) {
 	piece := f.out
 	if len(piece) == 0 {
@@ -154,8 +151,7 @@ func (f *flow) send(most int) (int, error) {
 	return headerSize + len(piece), nil
 }
 
-// complete reports whether the end of the stream is to be sent now, once. The
-// caller holds c.mu.
+// complete reports whether the end of the stream is to be sent now, once. The caller holds c.mu.
 func (f *flow) complete() bool {
 	if !f.fin || f.finSent || len(f.out)+len(f.p) > 0 {
 		return false
@@ -174,8 +170,7 @@ func (f *flow) reach(what uint32) uint32 {
 	return now
 }
 
-// appendControl appends the stream's signals that are due. The caller holds
-// c.mu.
+// appendControl appends the stream's signals that are due. The caller holds c.mu.
 func (f *flow) appendControl(b []byte) []byte {
 	due := f.due
 	f.due = 0
@@ -192,9 +187,8 @@ func (f *flow) appendControl(b []byte) []byte {
 	return b
 }
 
-// Write sends p. It returns when the last of p waits for its turn in no more
-// than 16 KiB or is on its way, and fails with net.ErrClosed when either side
-// has closed the stream, io.ErrUnexpectedEOF when its carrier was lost, or
+// Write sends p. It returns when the last of p waits for its turn in no more than 16 KiB or is on its way, and fails
+// with net.ErrClosed when either side has closed the stream, io.ErrUnexpectedEOF when its carrier was lost, or
 // os.ErrDeadlineExceeded.
 func (f *flow) Write(p []byte) (int, error) {
 	f.writing.Lock()
@@ -223,8 +217,7 @@ func (f *flow) Write(p []byte) (int, error) {
 	return f.waitTaken(p)
 }
 
-// waitTaken waits until all of f.p, which is p, was taken. The caller holds
-// c.mu, which is free while it waits.
+// waitTaken waits until all of f.p, which is p, was taken. The caller holds c.mu, which is free while it waits.
 func (f *flow) waitTaken(p []byte) (int, error) {
 	for len(f.p) > 0 && f.noWrite == nil && !f.late() {
 		var timer *time.Timer
@@ -253,8 +246,7 @@ func (f *flow) waitTaken(p []byte) (int, error) {
 	return n, os.ErrDeadlineExceeded
 }
 
-// ReadFrom copies from r until its end. The buffer is small while little comes,
-// so that an idle stream costs little.
+// ReadFrom copies from r until its end. The buffer is small while little comes, so that an idle stream costs little.
 func (f *flow) ReadFrom(r io.Reader) (int64, error) {
 	var total int64
 	small := make([]byte, 1<<10)
@@ -309,8 +301,8 @@ func (f *flow) closeWrite(why error) {
 	f.c.ready(f)
 }
 
-// Close gives both directions up. The peer reads what was written before, then
-// io.EOF; what it sends from here on is discarded.
+// Close gives both directions up. The peer reads what was written before, then io.EOF; what it sends from here on is
+// discarded.
 func (f *flow) Close() error {
 	f.closeWrite(net.ErrClosed)
 	if !f.in.close() {
@@ -329,8 +321,7 @@ func (f *flow) tell(what uint8) {
 	f.c.due(f, what)
 }
 
-// stopped notes that the peer has stopped reading: waiting bytes are dropped and
-// the end is sent.
+// stopped notes that the peer has stopped reading: waiting bytes are dropped and the end is sent.
 func (f *flow) stopped() {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// What is known here of the library's frames, see SPEC.md. The library makes
-// them and takes them in; the [conduit] beneath it looks at those that arrive.
+// What is known here of the library's frames, see SPEC.md. The library makes them and takes them in; the [conduit]
+// beneath it looks at those that arrive.
 const (
 	frameVersion = 2
 	headerSize   = 8
@@ -35,8 +35,7 @@ type header struct {
 	id     uint32 // of the stream
 }
 
-// parseHeader reads a header and refuses what no peer may send. b holds at
-// least headerSize bytes.
+// parseHeader reads a header and refuses what no peer may send. b holds at least headerSize bytes.
 func parseHeader(b []byte) (header, error) {
 	h := header{
 		cmd:    command(b[1]),

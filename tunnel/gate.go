@@ -28,11 +28,10 @@ const (
 	leastFrame = 4 << 10          // in bytes
 )
 
-// gate decides how many paced bytes may be on their way over one carrier. The
-// peer sends back every mark that it receives; from how long that takes, the
-// gate knows how full the path's queue is, and keeps the bytes without an answer
-// in a window that aims at 5 ms of queue. See SPEC.md, "The gate". It is
-// only arithmetic: the carrier's mutex guards it and its clock is an argument.
+// gate decides how many paced bytes may be on their way over one carrier. The peer sends back every mark that it
+// receives; from how long that takes, the gate knows how full the path's queue is, and keeps the bytes without an
+// answer in a window that aims at 5 ms of queue. See SPEC.md, "The gate". It is only arithmetic: the carrier's mutex
+// guards it and its clock is an argument.
 type gate struct {
 	start  time.Time
 	window int
@@ -130,9 +129,8 @@ func (g *gate) open() bool {
 	return false
 }
 
-// pause returns how long a paced frame must wait so that the window goes out
-// evenly, 0 for not at all. Answers come in lumps when the peer sends bulk too;
-// without this each lump would set off a burst that delays the peer's answers.
+// pause returns how long a paced frame must wait so that the window goes out evenly, 0 for not at all. Answers come in
+// lumps when the peer sends bulk too; without this each lump would set off a burst that delays the peer's answers.
 func (g *gate) pause(now time.Time) time.Duration {
 	if g.base == 0 || g.near() {
 		return 0
@@ -155,9 +153,8 @@ func (g *gate) pacing() float64 {
 	return rate
 }
 
-// kernelRate is the rate that the kernel must keep to as well, in bytes per
-// second; 0: none. Where packets are lost, what was held up behind one is
-// acknowledged in a lump, and the kernel would send as large a lump at once.
+// kernelRate is the rate that the kernel must keep to as well, in bytes per second; 0: none. Where packets are lost,
+// what was held up behind one is acknowledged in a lump, and the kernel would send as large a lump at once.
 func (g *gate) kernelRate(now time.Time) uint64 {
 	if g.kind(now) != pathLossy {
 		return 0
@@ -183,8 +180,7 @@ func (g *gate) frame() int {
 // near reports whether the path is so short that the gate steps aside.
 func (g *gate) near() bool { return g.base > 0 && g.base < gateNear }
 
-// quick reports whether a whole batch takes the path no longer than a frame of a
-// long one.
+// quick reports whether a whole batch takes the path no longer than a frame of a long one.
 func (g *gate) quick() bool {
 	return g.near() && g.rate*frameTime.Seconds() >= batchNear
 }
@@ -207,9 +203,8 @@ func (g *gate) mark(now time.Time) uint64 {
 	return g.sent
 }
 
-// ack takes the peer's answer to the mark with number v in, and to all before
-// it; at is when the mark arrived by the peer's clock. It reports false for a
-// number that was never asked.
+// ack takes the peer's answer to the mark with number v in, and to all before it; at is when the mark arrived by the
+// peer's clock. It reports false for a number that was never asked.
 func (g *gate) ack(v uint64, at time.Duration, now time.Time) bool {
 	if v > g.marked {
 		return false
@@ -233,8 +228,8 @@ func (g *gate) ack(v uint64, at time.Duration, now time.Time) bool {
 	return true
 }
 
-// sample takes one measured round trip and way there in. Only the way there
-// tells of this side's queue: the answer may wait in that of the peer's bulk.
+// sample takes one measured round trip and way there in. Only the way there tells of this side's queue: the answer may
+// wait in that of the peer's bulk.
 func (g *gate) sample(rtt, way time.Duration, now time.Time) {
 	rtt = max(rtt, time.Microsecond)
 	if g.base == 0 {
@@ -310,9 +305,8 @@ func (g *gate) adapt(now time.Time) {
 	}
 }
 
-// queue returns how long paced bytes waited on their way in the last round. Of
-// what waited behind a lost packet only the kernel can tell; and where packets
-// are lost, the kernel sends at a rate of its own, so that bytes may wait there
+// queue returns how long paced bytes waited on their way in the last round. Of what waited behind a lost packet only
+// the kernel can tell; and where packets are lost, the kernel sends at a rate of its own, so that bytes may wait there
 // while the path's queue is empty.
 func (g *gate) queue(now time.Time) time.Duration {
 	if len(g.ways) == 0 {
@@ -326,16 +320,15 @@ func (g *gate) queue(now time.Time) time.Duration {
 	return way - g.way
 }
 
-// median returns the way there that half the samples of the round exceeded. The
-// shortest would not see the queue of a burst that answers in a lump set off,
-// the longest would see every hiccup of a busy machine.
+// median returns the way there that half the samples of the round exceeded. The shortest would not see the queue of a
+// burst that answers in a lump set off, the longest would see every hiccup of a busy machine.
 func (g *gate) median() time.Duration {
 	slices.Sort(g.ways)
 	return g.ways[len(g.ways)/2]
 }
 
-// follow moves the window. In the long run it obeys FAST TCP's rule without its
-// averaging, but never cuts below what the path has carried without a queue.
+// follow moves the window. In the long run it obeys FAST TCP's rule without its averaging, but never cuts below what
+// the path has carried without a queue.
 func (g *gate) follow(queue, target time.Duration, now time.Time) {
 	w := float64(g.window)
 	next := w*g.base.Seconds()/(g.base+queue).Seconds() + g.rate*target.Seconds()
@@ -367,10 +360,9 @@ func (g *gate) follow(queue, target time.Duration, now time.Time) {
 	g.hold = float64(g.window) < 0.95*w
 }
 
-// lost notes that packets were lost. While the window aims at so short a
-// queue, it is not a full queue that loses them but the path, by itself; there
-// the bulk of one carrier waits for what is sent again anyway, and a queue is of
-// no use to it.
+// lost notes that packets were lost. While the window aims at so short a queue, it is not a full queue that loses them
+// but the path, by itself; there the bulk of one carrier waits for what is sent again anyway, and a queue is of no use
+// to it.
 func (g *gate) lost(now time.Time) { g.lossy = now.Add(gateLossy) }
 
 // kind returns what the path is.
@@ -401,15 +393,14 @@ func (g *gate) floor() int {
 	return gateFloor
 }
 
-// startDrain lets the queue that this side made run empty for a round, to see
-// how long the path is without it.
+// startDrain lets the queue that this side made run empty for a round, to see how long the path is without it.
 func (g *gate) startDrain() {
 	g.undrain, g.draining, g.high = g.window, 2, 0
 	g.window = max(int(g.rate*g.base.Seconds()/2), gateFloor)
 }
 
-// endDrain ends a drain after a round that was sent wholly in it. The shortest
-// of the last drains counts, since one may have met a queue of somebody else's.
+// endDrain ends a drain after a round that was sent wholly in it. The shortest of the last drains counts, since one may
+// have met a queue of somebody else's.
 func (g *gate) endDrain(way time.Duration, now time.Time) {
 	if g.draining--; g.draining > 0 {
 		return

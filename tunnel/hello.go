@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// The handshake of SPEC.md: hello, welcome, confirmation. Each message is a
-// magic, a length and that many bytes, of which a receiver ignores what it does
-// not know at the end.
+// The handshake of SPEC.md: hello, welcome, confirmation. Each message is a magic, a length and that many bytes, of
+// which a receiver ignores what it does not know at the end.
 const (
 	helloMagic   = "SLWTUN\r\n"
 	maxHello     = 512 // bytes that a message may have after its length
@@ -45,8 +44,7 @@ type (
 	nonce    [nonceSize]byte
 )
 
-// hello is the dialling side's first message. Its fields follow one another on
-// the wire, as those of welcome do.
+// hello is the dialling side's first message. Its fields follow one another on the wire, as those of welcome do.
 type hello struct {
 	Versions versionRange
 	Want     uint8
@@ -94,8 +92,8 @@ func parseWelcome(b []byte) (welcome, error) {
 	return w, nil
 }
 
-// proof binds the whole handshake to the tunnel's secret. The host's fresh
-// nonce is part of it, so that no recording can be played again.
+// proof binds the whole handshake to the tunnel's secret. The host's fresh nonce is part of it, so that no recording
+// can be played again.
 func proof(s secret, hello, welcome []byte) []byte {
 	mac := hmac.New(sha256.New, s[:])
 	_, _ = mac.Write(hello)
@@ -134,8 +132,7 @@ type greeting struct {
 	rtt     time.Duration
 }
 
-// greet does the dialling side's part. For a further carrier id and s are those
-// of its tunnel, else zero.
+// greet does the dialling side's part. For a further carrier id and s are those of its tunnel, else zero.
 func greet(conn net.Conn, c Config, want uint8, id tunnelID, s secret) (greeting, error) {
 	h := hello{Versions: c.versions, Want: want, ID: id, Streams: uint32(c.MaxStreams)}
 	_, _ = rand.Read(h.Nonce[:])

@@ -13,8 +13,7 @@ import (
 // maxHandshakes is how many carriers may be in their handshake at a time.
 const maxHandshakes = 64
 
-// Host makes tunnels of the carriers that a listener accepts. All methods are
-// safe for concurrent use.
+// Host makes tunnels of the carriers that a listener accepts. All methods are safe for concurrent use.
 type Host struct {
 	cfg     Config
 	waiting chan *Tunnel
@@ -26,8 +25,8 @@ type Host struct {
 	closed  bool
 }
 
-// booking is room for one tunnel. It is made before the peer learns the
-// tunnel's name, so that the peer's second carrier may come at any time.
+// booking is room for one tunnel. It is made before the peer learns the tunnel's name, so that the peer's second
+// carrier may come at any time.
 type booking struct {
 	settled chan struct{} // closed when the first carrier's handshake is over
 	t       *Tunnel       // nil when that failed; set before settled is closed
@@ -42,9 +41,8 @@ func NewHost(c Config) *Host {
 	}
 }
 
-// Serve does the handshake on an accepted carrier, which belongs to the Host
-// from here on, and returns when it is over: the carrier is then a tunnel's, or
-// closed and the error says why. It takes no longer than the Config allows.
+// Serve does the handshake on an accepted carrier, which belongs to the Host from here on, and returns when it is over:
+// the carrier is then a tunnel's, or closed and the error says why. It takes no longer than the Config allows.
 func (h *Host) Serve(c Carrier) error {
 	if !h.begin(c.Conn) {
 		return errors.Join(fmt.Errorf("%w: too many at once", ErrRefused), c.Close())
@@ -146,8 +144,7 @@ func (h *Host) joined(c Carrier, hi hello, w welcome, asked []byte) error {
 	return err
 }
 
-// agree answers and waits for the proof. From then on the carrier has no
-// deadline but those of its writes.
+// agree answers and waits for the proof. From then on the carrier has no deadline but those of its writes.
 func agree(c Carrier, w welcome, s secret, asked []byte) error {
 	answer := encode(w)
 	if err := sendMessage(c, answer); err != nil {
@@ -164,8 +161,8 @@ func refuse(c Carrier, w welcome) error {
 	return fmt.Errorf("%w: status %d", ErrRefused, w.Status)
 }
 
-// book keeps room for a tunnel, or returns nil. A tunnel that has not
-// been accepted yet takes room even when it has ended.
+// book keeps room for a tunnel, or returns nil. A tunnel that has not been accepted yet takes room even when it has
+// ended.
 func (h *Host) book(id tunnelID) *booking {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -195,8 +192,8 @@ func (h *Host) forget(id tunnelID) {
 	delete(h.tunnels, id)
 }
 
-// Accept returns the next new tunnel; it may have ended already. It fails with
-// net.ErrClosed once the Host is closed, or ctx's error.
+// Accept returns the next new tunnel; it may have ended already. It fails with net.ErrClosed once the Host is closed,
+// or ctx's error.
 func (h *Host) Accept(ctx context.Context) (*Tunnel, error) {
 	select {
 	case t := <-h.waiting:

@@ -28,9 +28,8 @@ func (b *buffers) get() *[]byte {
 
 func (b *buffers) put(p *[]byte) { b.pool.Put(p) }
 
-// inbox is the receiving part of a stream: what has arrived waits in the
-// library, and beside it what came in too small pieces, together never more
-// than the window that the peer was granted.
+// inbox is the receiving part of a stream: what has arrived waits in the library, and beside it what came in too small
+// pieces, together never more than the window that the peer was granted.
 type inbox struct {
 	arrived atomic.Uint32 // bytes, ever
 	grant   atomic.Uint64 // what to tell the peer: consumed bytes, and the window above them
@@ -68,9 +67,8 @@ type credit struct {
 	mark     uint32    // consumed then
 }
 
-// arrive accounts for bytes of the peer's before the library has them. It
-// returns how many of them came before, as copies, and whether the others wait
-// beside the library.
+// arrive accounts for bytes of the peer's before the library has them. It returns how many of them came before, as
+// copies, and whether the others wait beside the library.
 func (f *flow) arrive(n int) (before int, aside bool, err error) {
 	if f.reached.Load()&endReceived != 0 {
 		return 0, false, errAfterEnd
@@ -89,8 +87,7 @@ func (f *flow) arrive(n int) (before int, aside bool, err error) {
 	return before, in.crowded(n), nil
 }
 
-// count counts bytes that have arrived, of which there must not be more than
-// the peer was granted.
+// count counts bytes that have arrived, of which there must not be more than the peer was granted.
 func (in *inbox) count(n int) error {
 	grant := in.grant.Load()
 	if in.arrived.Add(uint32(n))-uint32(grant) > uint32(grant>>32) {
@@ -117,8 +114,7 @@ func (in *inbox) release() int64 {
 	return int64(in.window) - FirstWindow
 }
 
-// longAgo returns a deadline that has passed: a read finds what is there and
-// waits for nothing.
+// longAgo returns a deadline that has passed: a read finds what is there and waits for nothing.
 func longAgo() time.Time { return time.Unix(1, 0) }
 
 // meet takes over the library's stream. It reports false when it does not need it.
@@ -132,8 +128,7 @@ func (in *inbox) meet(s *smux.Stream) bool {
 	return !in.retired
 }
 
-// end notes that nothing more will arrive; why is io.EOF for the peer's own end. What
-// has arrived can still be read.
+// end notes that nothing more will arrive; why is io.EOF for the peer's own end. What has arrived can still be read.
 func (in *inbox) end(why error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -198,9 +193,8 @@ func (in *inbox) state() (ended, err error) {
 	return in.ended, nil
 }
 
-// Read reads what has arrived. The end is io.EOF when the peer ended its bytes,
-// net.ErrClosed when this side closed the stream, and io.ErrUnexpectedEOF when
-// the connection was lost, so that half an answer is not mistaken for a whole one.
+// Read reads what has arrived. The end is io.EOF when the peer ended its bytes, net.ErrClosed when this side closed the
+// stream, and io.ErrUnexpectedEOF when the connection was lost, so that half an answer is not mistaken for a whole one.
 func (f *flow) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -274,9 +268,8 @@ func (t *taker) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// fruitless says how a read ends that found nothing and got err from the
-// library, where ended was known before. It returns nil when it is to be tried
-// again.
+// fruitless says how a read ends that found nothing and got err from the library, where ended was known before. It
+// returns nil when it is to be tried again.
 func (f *flow) fruitless(ended, err error) error {
 	if ended != nil {
 		f.reach(readOver)
@@ -299,8 +292,7 @@ func (in *inbox) changed() bool {
 	return in.closed || in.ended != nil
 }
 
-// took notes that the reader has n bytes more and tells the peer when it is
-// worth a signal.
+// took notes that the reader has n bytes more and tells the peer when it is worth a signal.
 func (f *flow) took(n int) {
 	in := &f.in
 	in.mu.Lock()
@@ -329,8 +321,8 @@ func (f *flow) took(n int) {
 	}
 }
 
-// grow doubles the window when the reader takes a whole one in so short a time
-// that the window may be what holds the peer back. The caller holds the inbox.
+// grow doubles the window when the reader takes a whole one in so short a time that the window may be what holds the
+// peer back. The caller holds the inbox.
 func (f *flow) grow() {
 	in := &f.in
 	if in.consumed-in.mark < in.window {

@@ -14,8 +14,8 @@ import (
 // LineState is what a [Line] is doing.
 type LineState string
 
-// The states. A line that is probing has a peer that has gone silent and is
-// being asked for a sign of life; one with a question waits for a person.
+// The states. A line that is probing has a peer that has gone silent and is being asked for a sign of life; one with a
+// question waits for a person.
 const (
 	LineOff        LineState = "off" // it does not run
 	LineConnecting LineState = "connecting"
@@ -61,9 +61,8 @@ func (e *DownError) Unwrap() error { return e.Err }
 type LineConfig struct {
 	Dialer Dialer
 	Tunnel Config // of each tunnel
-	// NeedsPerson reports whether an attempt failed so that trying again is
-	// useless, or harmful, before a person has done something. nil: only what
-	// fails with [ErrWouldAsk].
+	// NeedsPerson reports whether an attempt failed so that trying again is useless, or harmful, before a person has
+	// done something. nil: only what fails with [ErrWouldAsk].
 	NeedsPerson func(error) bool
 	// Attempt is how long one silent attempt may take; 0: 20 s.
 	Attempt time.Duration
@@ -83,15 +82,12 @@ type link interface {
 	Close() error
 }
 
-// Line keeps one tunnel to one peer alive for as long as it runs. When the
-// tunnel is lost it dials another one: streams end with their tunnel, and
-// whatever lives longer resumes on the next. All methods are safe for concurrent use.
+// Line keeps one tunnel to one peer alive for as long as it runs. When the tunnel is lost it dials another one: streams
+// end with their tunnel, and whatever lives longer resumes on the next. All methods are safe for concurrent use.
 //
-// A peer that is silent is asked for a sign of life, and its tunnel ends
-// after two questions without an answer. Meanwhile a fresh tunnel is dialled already: a
-// connection that was cut recovers much later than the path does.
-// Attempts in the background are silent. When they need a person, they stop until
-// [Line.Reconnect].
+// A peer that is silent is asked for a sign of life, and its tunnel ends after two questions without an answer.
+// Meanwhile a fresh tunnel is dialled already: a connection that was cut recovers much later than the path does.
+// Attempts in the background are silent. When they need a person, they stop until [Line.Reconnect].
 type Line struct {
 	config   LineConfig
 	nudges   chan struct{} // of capacity 1
@@ -138,8 +134,8 @@ func NewLine(config LineConfig) *Line {
 	}
 }
 
-// Open opens a stream through the tunnel that is up. It fails at once: with
-// [*DownError] where there is none, or [ErrTooManyStreams].
+// Open opens a stream through the tunnel that is up. It fails at once: with [*DownError] where there is none, or
+// [ErrTooManyStreams].
 func (l *Line) Open(ctx context.Context, class Class) (Stream, error) {
 	l.mu.Lock()
 	up := l.link
@@ -158,8 +154,7 @@ func (l *Line) Open(ctx context.Context, class Class) (Stream, error) {
 	return &attachedStream{Stream: stream, detach: sync.OnceFunc(func() { l.attached.Add(-1) })}, nil
 }
 
-// attachedStream is a stream that a person or a transfer waits on, so the peer's
-// silence must be noticed quickly.
+// attachedStream is a stream that a person or a transfer waits on, so the peer's silence must be noticed quickly.
 type attachedStream struct {
 	Stream
 	detach func()
@@ -177,8 +172,7 @@ func (l *Line) down() error {
 	return &DownError{State: s.State, Since: s.Since, LastHeard: s.LastHeard, NextTry: s.NextTry, Err: s.Err}
 }
 
-// WaitUp waits until there is a tunnel. It fails with ctx's error, or with
-// [*DownError] once Run has returned.
+// WaitUp waits until there is a tunnel. It fails with ctx's error, or with [*DownError] once Run has returned.
 func (l *Line) WaitUp(ctx context.Context) error {
 	for {
 		l.mu.Lock()
@@ -201,8 +195,8 @@ func (l *Line) WaitUp(ctx context.Context) error {
 	}
 }
 
-// Status returns the line as it is now, and a channel that is closed when its
-// state, error, peer, carriers or plan changes.
+// Status returns the line as it is now, and a channel that is closed when its state, error, peer, carriers or plan
+// changes.
 func (l *Line) Status() (LineStatus, <-chan struct{}) {
 	l.mu.Lock()
 	s, up, changed := l.status, l.link, l.changed
@@ -217,8 +211,7 @@ func (l *Line) Status() (LineStatus, <-chan struct{}) {
 	return s, changed
 }
 
-// Nudge says that the network may have changed or that the machine woke up: the
-// line checks its tunnel at once.
+// Nudge says that the network may have changed or that the machine woke up: the line checks its tunnel at once.
 func (l *Line) Nudge() {
 	select {
 	case l.nudges <- struct{}{}:
@@ -226,9 +219,8 @@ func (l *Line) Nudge() {
 	}
 }
 
-// Reconnect tries at once, on behalf of a person who can answer questions, and
-// returns when a tunnel is up or this attempt has failed. If a tunnel is up, it
-// only checks it.
+// Reconnect tries at once, on behalf of a person who can answer questions, and returns when a tunnel is up or this
+// attempt has failed. If a tunnel is up, it only checks it.
 func (l *Line) Reconnect(ctx context.Context) error {
 	try := manualTry{ctx: ctx, done: make(chan error, 1)}
 	for {

@@ -9,42 +9,37 @@ import (
 
 // Times of a [Line].
 const (
-	// beatBusy and beatIdle are how long a peer may be silent before it is asked
-	// for a sign of life: while a person or a transfer waits on a stream, and
-	// otherwise.
+	// beatBusy and beatIdle are how long a peer may be silent before it is asked for a sign of life: while a person or
+	// a transfer waits on a stream, and otherwise.
 	beatBusy = time.Second
 	beatIdle = 4 * time.Second
 	// beatPatience is how long the answer may take until the peer is suspected.
 	beatPatience = 1500 * time.Millisecond
 	// probePatience is how long each of the questions after that may take.
 	probePatience = time.Second
-	// probes is how many of them go without an answer before the tunnel ends, and
-	// lastProbes how many where only a person can bring another.
+	// probes is how many of them go without an answer before the tunnel ends, and lastProbes how many where only a
+	// person can bring another.
 	probes     = 2
 	lastProbes = 20
 	// slowPaths have that many round trips of patience, if that is more.
 	patienceTrips = 3
-	// checkFirst is how long a check that something here made waits for the
-	// answer before it dials as well.
+	// checkFirst is how long a check that something here made waits for the answer before it dials as well.
 	checkFirst = 50 * time.Millisecond
-	// A tunnel that lives for less than steady is brief; after maxBrief of them
-	// in a row the next attempt waits.
+	// A tunnel that lives for less than steady is brief; after maxBrief of them in a row the next attempt waits.
 	steady   = 10 * time.Second
 	maxBrief = 3
-	// holdFresh is how long a tunnel that was dialled on a mere suspicion waits
-	// for the old one to answer.
+	// holdFresh is how long a tunnel that was dialled on a mere suspicion waits for the old one to answer.
 	holdFresh = 150 * time.Millisecond
-	// Pauses between two attempts begin and end with these, and are a tenth of
-	// the outage between: after an outage of a minute the line is up within seconds.
+	// Pauses between two attempts begin and end with these, and are a tenth of the outage between: after an outage of a
+	// minute the line is up within seconds.
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
-	// maxAttempts is how many attempts run at a time: the oldest for those whose
-	// network is slow, the newest for those whose network has just returned.
+	// maxAttempts is how many attempts run at a time: the oldest for those whose network is slow, the newest for those
+	// whose network has just returned.
 	maxAttempts = 3
 )
 
-// Run keeps the line up until ctx ends, and returns when its tunnel is closed.
-// It is called once.
+// Run keeps the line up until ctx ends, and returns when its tunnel is closed. It is called once.
 func (l *Line) Run(ctx context.Context) error {
 	l.running.Lock()
 	defer l.running.Unlock()
@@ -72,8 +67,8 @@ func stopped() *time.Timer {
 	return t
 }
 
-// lineRun is the state of Run. One goroutine uses it; attempts and questions have
-// goroutines of their own, which send it their results.
+// lineRun is the state of Run. One goroutine uses it; attempts and questions have goroutines of their own, which send
+// it their results.
 type lineRun struct {
 	line   *Line
 	config LineConfig
@@ -206,8 +201,7 @@ func (r *lineRun) patience(least time.Duration) time.Duration {
 	return max(least, patienceTrips*r.up.Stats().RTT)
 }
 
-// ask asks the peer for a sign of life within a time. Only the newest question
-// counts.
+// ask asks the peer for a sign of life within a time. Only the newest question counts.
 func (r *lineRun) ask(ctx context.Context, within time.Duration) {
 	r.question++
 	up, number := r.up, r.question
@@ -255,8 +249,8 @@ func (r *lineRun) hear(ctx context.Context, err error) {
 	r.ask(ctx, r.patience(probePatience))
 }
 
-// probesAllowed is how many questions without an answer end the tunnel. One that
-// only a person can replace has as long as a busy machine or a bad path may need.
+// probesAllowed is how many questions without an answer end the tunnel. One that only a person can replace has as long
+// as a busy machine or a bad path may need.
 func (r *lineRun) probesAllowed() int {
 	if r.waits != nil || r.watched() || r.byPerson && r.carriers < 2 { // a second carrier needs no person
 		return lastProbes

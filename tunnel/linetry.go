@@ -36,8 +36,7 @@ func (r *lineRun) try(ctx context.Context, manual *manualTry) {
 	}
 }
 
-// watched reports whether a person waits for an attempt. Meanwhile no silent one
-// is made.
+// watched reports whether a person waits for an attempt. Meanwhile no silent one is made.
 func (r *lineRun) watched() bool {
 	for a := range r.attempts {
 		if len(a.manual) > 0 {

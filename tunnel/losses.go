@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// The kernel knows what it had to send again. A path loses packets without congestion
-// when some were lost in two of the last spans while hardly anything waited in
-// its queue: a full queue loses packets too, and a single one may be a mishap.
+// The kernel knows what it had to send again. A path loses packets without congestion when some were lost in two of the
+// last spans while hardly anything waited in its queue: a full queue loses packets too, and a single one may be a
+// mishap.
 const (
 	lossSpan   = 200 * time.Millisecond
 	lossSpans  = 25
@@ -15,8 +15,8 @@ const (
 	lossQueue  = 10 * time.Millisecond
 )
 
-// seen is what the kernel knows of the path of a connection. It hears of every
-// packet that arrives, also of those behind one that was lost.
+// seen is what the kernel knows of the path of a connection. It hears of every packet that arrives, also of those
+// behind one that was lost.
 type seen struct {
 	known    bool
 	again    int           // packets sent again, ever
@@ -34,8 +34,7 @@ type losses struct {
 	spans uint32        // a bit for each of the last ones, set when packets were lost in it
 }
 
-// look adds what the kernel has seen and reports whether that was the last
-// of enough losses.
+// look adds what the kernel has seen and reports whether that was the last of enough losses.
 func (l *losses) look(s seen, now time.Time) bool {
 	l.queue = max(l.queue, s.queue)
 	if now.Sub(l.at) < lossSpan {

@@ -23,16 +23,15 @@ const (
 
 // Sizes and times of a [Mux].
 const (
-	// StreamBuffer is how many bytes of one stream wait for its reader, in
-	// bytes; the peer then waits until some are read.
+	// StreamBuffer is how many bytes of one stream wait for its reader, in bytes; the peer then waits until some are
+	// read.
 	StreamBuffer = 256 << 10
 	// MaxStreams is how many streams may be open at a time.
 	MaxStreams = 256
-	// sessionBuffer holds every stream's buffer at once, so that no number of
-	// stalled readers can stop the others. It bounds memory and reserves none.
+	// sessionBuffer holds every stream's buffer at once, so that no number of stalled readers can stop the others. It
+	// bounds memory and reserves none.
 	sessionBuffer = MaxStreams * StreamBuffer
-	// frameSize is the most that a frame carries, in bytes: an echo waits for
-	// one frame of bulk at most.
+	// frameSize is the most that a frame carries, in bytes: an echo waits for one frame of bulk at most.
 	frameSize = 32 << 10
 
 	heartbeatInterval = 5 * time.Second
@@ -40,15 +39,14 @@ const (
 	writeTimeout      = 15 * time.Second
 )
 
-// ErrWouldAsk is returned by a silent [Dialer.Dial] that cannot go on without
-// asking a person.
+// ErrWouldAsk is returned by a silent [Dialer.Dial] that cannot go on without asking a person.
 var ErrWouldAsk = errors.New("tunnel: the connection needs a person's answer")
 
 // ErrTooManyStreams is returned by [Mux.Open] when [MaxStreams] are open.
 var ErrTooManyStreams = errors.New("tunnel: too many open streams")
 
-// Mux multiplexes streams over one connection. All methods are safe for
-// concurrent use. It owns the connection and ends with it.
+// Mux multiplexes streams over one connection. All methods are safe for concurrent use. It owns the connection and ends
+// with it.
 type Mux struct {
 	session  *smux.Session
 	accepted chan *smux.Stream
@@ -57,8 +55,7 @@ type Mux struct {
 	stop     func() error
 }
 
-// NewMux starts multiplexing over conn, which belongs to the Mux from here on,
-// also when NewMux fails.
+// NewMux starts multiplexing over conn, which belongs to the Mux from here on, also when NewMux fails.
 func NewMux(conn net.Conn, role Role) (*Mux, error) {
 	config := smux.DefaultConfig()
 	config.Version = 2
@@ -97,9 +94,8 @@ func NewMux(conn net.Conn, role Role) (*Mux, error) {
 	return m, nil
 }
 
-// watch accepts the peer's streams and ends the Mux as soon as the
-// connection fails; the library would notice only at its next
-// heartbeat.
+// watch accepts the peer's streams and ends the Mux as soon as the connection fails; the library would notice only at
+// its next heartbeat.
 func (m *Mux) watch(role Role) {
 	defer func() { _ = m.stop() }()
 	for {
@@ -115,8 +111,8 @@ func (m *Mux) watch(role Role) {
 	}
 }
 
-// Open opens a stream. It returns before the peer has accepted it, and fails
-// with [ErrTooManyStreams], net.ErrClosed once the Mux has ended, or ctx's error.
+// Open opens a stream. It returns before the peer has accepted it, and fails with [ErrTooManyStreams], net.ErrClosed
+// once the Mux has ended, or ctx's error.
 func (m *Mux) Open(ctx context.Context) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -137,9 +133,8 @@ func (m *Mux) Open(ctx context.Context) (net.Conn, error) {
 	return newStream(m.session, stream, func() { <-m.slots }), nil
 }
 
-// Accept returns the next stream that the peer opens, net.ErrClosed once the
-// Mux has ended. Read from a stream before writing to it: the peer may not be
-// able to receive before it has sent.
+// Accept returns the next stream that the peer opens, net.ErrClosed once the Mux has ended. Read from a stream before
+// writing to it: the peer may not be able to receive before it has sent.
 func (m *Mux) Accept() (net.Conn, error) {
 	select {
 	case <-m.done: // what still waits to be accepted is dead
@@ -166,8 +161,7 @@ func (m *Mux) Close() error {
 	return err
 }
 
-// deadlineConn gives every write a deadline, so that a half-open connection
-// fails instead of blocking the writer.
+// deadlineConn gives every write a deadline, so that a half-open connection fails instead of blocking the writer.
 type deadlineConn struct{ net.Conn }
 
 func (c *deadlineConn) Write(p []byte) (int, error) {

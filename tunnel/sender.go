@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// write is the sender. It ends when the carrier has failed or has said goodbye.
-// On a quick path a second goroutine writes what is large, so that the next
-// batch is ready when the last is out.
+// write is the sender. It ends when the carrier has failed or has said goodbye. On a quick path a second goroutine
+// writes what is large, so that the next batch is ready when the last is out.
 func (c *carrier) write() error {
 	defer c.pipe.stop()
 	large, written := make(chan []byte), make(chan struct{})
@@ -62,9 +61,8 @@ func (c *carrier) put(batch []byte) error {
 	return nil
 }
 
-// prepare waits for something to send and has the library write it. It returns
-// the streams that are complete with it and whether the path is quick. When
-// nothing more will come there is nothing to take.
+// prepare waits for something to send and has the library write it. It returns the streams that are complete with it
+// and whether the path is quick. When nothing more will come there is nothing to take.
 func (c *carrier) prepare() (ended []*flow, quick bool, err error) {
 	for {
 		c.mu.Lock()
@@ -99,8 +97,8 @@ func (c *carrier) more(ended []*flow) ([]*flow, error) {
 	return c.fill(ended)
 }
 
-// fill has the library write what may be sent now: signals, then urgent
-// streams, then paced ones as far as the gate lets them.
+// fill has the library write what may be sent now: signals, then urgent streams, then paced ones as far as the gate
+// lets them.
 func (c *carrier) fill(ended []*flow) ([]*flow, error) {
 	if c.signals.allowed.room() < 2*batchNear {
 		return ended, nil // the peer has to handle so many signals first
@@ -155,8 +153,8 @@ func (c *carrier) wakeIn(pause time.Duration) {
 	c.timer.Reset(pause)
 }
 
-// take has the library write one frame of the first stream of a queue, puts the
-// stream where it belongs next and returns how much it was on the wire.
+// take has the library write one frame of the first stream of a queue, puts the stream where it belongs next and
+// returns how much it was on the wire.
 func (c *carrier) take(ended []*flow, queue *[]*flow, frame int) (int, []*flow, error) {
 	f := (*queue)[0]
 	(*queue)[0] = nil
@@ -173,8 +171,7 @@ func (c *carrier) take(ended []*flow, queue *[]*flow, frame int) (int, []*flow, 
 	return n, ended, err
 }
 
-// queue queues a stream that has something to send and may. The caller holds
-// c.mu.
+// queue queues a stream that has something to send and may. The caller holds c.mu.
 func (c *carrier) queue(f *flow) bool {
 	if f.queued || !f.sendable() {
 		return false

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// signalKind says what a signal means. Signals are the tunnel's own part of
-// SPEC.md: small records in the first stream that each side opens on a carrier.
+// signalKind says what a signal means. Signals are the tunnel's own part of SPEC.md: small records in the first stream
+// that each side opens on a carrier.
 type signalKind uint8
 
 const (
@@ -25,12 +25,11 @@ const (
 	sigCopy   signalKind = 64 // bytes of a stream of the first carrier
 )
 
-// signalHead is the size of what begins every signal: its kind and the length
-// of what follows.
+// signalHead is the size of what begins every signal: its kind and the length of what follows.
 const signalHead = 2
 
-// resetRefused is the reason of a reset when there are more streams than its
-// sender allows. For any other the stream counts as lost.
+// resetRefused is the reason of a reset when there are more streams than its sender allows. For any other the stream
+// counts as lost.
 const resetRefused uint32 = 1
 
 // size returns how many bytes follow a signal's head, without those of a copy.
@@ -94,8 +93,7 @@ func (s signal) append(b []byte) []byte {
 	return b
 }
 
-// parseSignal reads the first signal of b and returns how many bytes it had, 0
-// when b does not hold the whole of it.
+// parseSignal reads the first signal of b and returns how many bytes it had, 0 when b does not hold the whole of it.
 func parseSignal(b []byte) (signal, int, error) {
 	if len(b) < signalHead {
 		return signal{}, 0, nil

@@ -9,12 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pacedUnsent is how many bytes may wait unsent in the kernel where the path is
-// long, so that an urgent frame does not wait behind more.
+// pacedUnsent is how many bytes may wait unsent in the kernel where the path is long, so that an urgent frame does not
+// wait behind more.
 const pacedUnsent = 16 << 10
 
-// socket sets a carrier's socket to the path. Where there is no TCP socket
-// beneath, it does nothing.
+// socket sets a carrier's socket to the path. Where there is no TCP socket beneath, it does nothing.
 type socket struct {
 	raw     syscall.RawConn
 	control string // the congestion control that it had at first
@@ -49,12 +48,10 @@ func newSocket(raw syscall.RawConn) socket {
 	return s
 }
 
-// set sets the socket to what is known of the path. On a long one little waits
-// in the kernel, and the window of the gate alone decides: cubic stays out of its
-// way as long as nothing is lost, while BBR would hold bytes back by a rate of
-// its own that the gate takes for the path's. Where the path loses packets by
-// itself BBR carries several times as much. A kernel that lacks one is left
-// alone.
+// set sets the socket to what is known of the path. On a long one little waits in the kernel, and the window of the
+// gate alone decides: cubic stays out of its way as long as nothing is lost, while BBR would hold bytes back by a rate
+// of its own that the gate takes for the path's. Where the path loses packets by itself BBR carries several times as
+// much. A kernel that lacks one is left alone.
 func (s socket) set(to pathKind) {
 	if s.raw == nil {
 		return
@@ -72,8 +69,7 @@ func (s socket) set(to pathKind) {
 	})
 }
 
-// pace keeps the kernel from sending more than so many bytes per second; 0 lets
-// it send as it likes.
+// pace keeps the kernel from sending more than so many bytes per second; 0 lets it send as it likes.
 func (s socket) pace(rate uint64) {
 	if s.raw == nil {
 		return

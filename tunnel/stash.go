@@ -6,17 +6,15 @@ import (
 	"io"
 )
 
-// Each frame that waits in the library costs some hundred bytes beside its own,
-// which a peer that sends single bytes to a reader that has stopped could make
-// a multiple of the window.
+// Each frame that waits in the library costs some hundred bytes beside its own, which a peer that sends single bytes to
+// a reader that has stopped could make a multiple of the window.
 const (
 	crumbSize = 256 // data frames of fewer bytes are crumbs
 	maxCrumbs = 256 // of one stream wait in the library; later ones wait beside it
 )
 
-// crowded reports whether so many bytes of a stream are to wait beside the
-// library. Once some do all that follow have to, so that their order stays. The
-// caller holds in.mu.
+// crowded reports whether so many bytes of a stream are to wait beside the library. Once some do all that follow have
+// to, so that their order stays. The caller holds in.mu.
 func (in *inbox) crowded(n int) bool {
 	if n < crumbSize {
 		in.crumbs++
@@ -45,8 +43,8 @@ func (p *conduit) aside(f *flow, length int) error {
 	return nil
 }
 
-// keep has bytes wait beside the library, behind all that are in it. They are
-// fewer than were coming when the carrier is lost.
+// keep has bytes wait beside the library, behind all that are in it. They are fewer than were coming when the carrier
+// is lost.
 func (in *inbox) keep(piece []byte) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -65,8 +63,7 @@ func (in *inbox) empty() bool {
 	return in.arrived.Load()-in.consumed == uint32(len(in.stash))+in.coming
 }
 
-// settle wakes the reader when the library has nothing before what waits beside
-// it. The caller holds in.mu.
+// settle wakes the reader when the library has nothing before what waits beside it. The caller holds in.mu.
 func (in *inbox) settle() {
 	switch {
 	case !in.empty():
@@ -77,8 +74,7 @@ func (in *inbox) settle() {
 	}
 }
 
-// cut takes at most so many bytes of those that wait beside the library, once
-// it is their turn.
+// cut takes at most so many bytes of those that wait beside the library, once it is their turn.
 func (in *inbox) cut(most int) []byte {
 	if !in.aside.Load() {
 		return nil
@@ -104,8 +100,7 @@ func (in *inbox) dropStash() {
 	in.aside.Store(false)
 }
 
-// updating returns the update of the library's window that a reader owes the
-// peer, if it does. The caller holds in.mu.
+// updating returns the update of the library's window that a reader owes the peer, if it does. The caller holds in.mu.
 func (in *inbox) updating(id uint32) []byte {
 	if in.updated && in.consumed-in.update < streamWindow/2 {
 		return nil

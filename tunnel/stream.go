@@ -10,9 +10,8 @@ import (
 	"github.com/xtaci/smux"
 )
 
-// stream is one stream of a [Mux]. Its end is io.EOF when the peer closed it,
-// net.ErrClosed when this side did, and io.ErrUnexpectedEOF when the connection
-// was lost, so that half an answer is not mistaken for a whole one.
+// stream is one stream of a [Mux]. Its end is io.EOF when the peer closed it, net.ErrClosed when this side did, and
+// io.ErrUnexpectedEOF when the connection was lost, so that half an answer is not mistaken for a whole one.
 type stream struct {
 	net.Conn // the library's stream, without a WriteTo that would pass this Read by
 	session  *smux.Session
@@ -24,9 +23,8 @@ func newStream(session *smux.Session, s *smux.Stream, release func()) *stream {
 	return &stream{Conn: s, session: session, release: sync.OnceFunc(release)}
 }
 
-// Read reads as [net.Conn] says. When the connection ends, what had arrived
-// before is still delivered: the library may report the loss first, so a failed
-// read is tried once more before it counts.
+// Read reads as [net.Conn] says. When the connection ends, what had arrived before is still delivered: the library may
+// report the loss first, so a failed read is tried once more before it counts.
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	if n > 0 {
@@ -52,8 +50,7 @@ func (s *stream) cause(err error) error {
 	return err
 }
 
-// Write writes all of p or fails, with net.ErrClosed when either side has
-// closed the stream.
+// Write writes all of p or fails, with net.ErrClosed when either side has closed the stream.
 func (s *stream) Write(p []byte) (int, error) {
 	n, err := s.Conn.Write(p)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) {
@@ -62,8 +59,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes both directions. The peer reads what was written before, then
-// io.EOF.
+// Close closes both directions. The peer reads what was written before, then io.EOF.
 func (s *stream) Close() error {
 	defer s.release()
 	s.closed.Store(true)

@@ -12,9 +12,8 @@ import (
 	"github.com/xtaci/smux"
 )
 
-// Tunnel carries streams to one peer over one or two carriers. Either side may
-// open streams. All methods are safe for concurrent use. A tunnel ends when its
-// first carrier is lost. What must survive resumes on another tunnel.
+// Tunnel carries streams to one peer over one or two carriers. Either side may open streams. All methods are safe for
+// concurrent use. A tunnel ends when its first carrier is lost. What must survive resumes on another tunnel.
 type Tunnel struct {
 	cfg  Config
 	peer Peer
@@ -121,18 +120,17 @@ func (t *Tunnel) Peer() Peer { return t.peer }
 // Done is closed when the tunnel has ended, by either side.
 func (t *Tunnel) Done() <-chan struct{} { return t.done }
 
-// Err returns why the tunnel has ended: net.ErrClosed after Close,
-// [ErrClosedByPeer], [ErrSilent], [ErrProtocol] or what its carrier failed
-// with. It is nil before.
+// Err returns why the tunnel has ended: net.ErrClosed after Close, [ErrClosedByPeer], [ErrSilent], [ErrProtocol] or
+// what its carrier failed with. It is nil before.
 func (t *Tunnel) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.err
 }
 
-// Open opens a stream of a class. It returns before the peer has accepted it,
-// and fails with [ErrTooManyStreams], net.ErrClosed once the tunnel has ended,
-// or ctx's error. A bulk stream waits a moment for a carrier that is on its way.
+// Open opens a stream of a class. It returns before the peer has accepted it, and fails with [ErrTooManyStreams],
+// net.ErrClosed once the tunnel has ended, or ctx's error. A bulk stream waits a moment for a carrier that is on its
+// way.
 func (t *Tunnel) Open(ctx context.Context, class Class) (Stream, error) {
 	if class < Control || class > Bulk {
 		return nil, fmt.Errorf("tunnel: open stream: class %d does not exist", class)
@@ -188,8 +186,7 @@ func (t *Tunnel) awaitJoin(ctx context.Context, class Class) error {
 	return nil
 }
 
-// Accept returns the next stream that the peer opens, net.ErrClosed once the
-// tunnel has ended.
+// Accept returns the next stream that the peer opens, net.ErrClosed once the tunnel has ended.
 func (t *Tunnel) Accept() (Stream, error) {
 	select {
 	case <-t.done: // streams that wait to be accepted have ended with it
@@ -204,8 +201,8 @@ func (t *Tunnel) Accept() (Stream, error) {
 	}
 }
 
-// Close sends what was written to the streams and ends the tunnel, its streams
-// and its carriers. It waits for the peer for 3 s at most.
+// Close sends what was written to the streams and ends the tunnel, its streams and its carriers. It waits for the peer
+// for 3 s at most.
 func (t *Tunnel) Close() error {
 	t.mu.Lock()
 	over := t.err != nil
@@ -244,9 +241,8 @@ func (t *Tunnel) carriers() []*carrier {
 	return []*carrier{t.bulk, t.primary}
 }
 
-// linger ends a carrier that has said goodbye: this side stops sending and waits
-// for the peer to end too, since closing a connection on which bytes still arrive
-// would discard what was sent last.
+// linger ends a carrier that has said goodbye: this side stops sending and waits for the peer to end too, since closing
+// a connection on which bytes still arrive would discard what was sent last.
 func (t *Tunnel) linger(c *carrier) {
 	conn := c.conn
 	if carrier, ok := conn.(Carrier); ok {
@@ -258,8 +254,7 @@ func (t *Tunnel) linger(c *carrier) {
 	_ = c.conn.SetReadDeadline(time.Now().Add(closeTime)) // the reader closes it at the peer's end
 }
 
-// awaitBulk waits for the goodbye of the second carrier, which may be behind much
-// that is still on its way.
+// awaitBulk waits for the goodbye of the second carrier, which may be behind much that is still on its way.
 func (t *Tunnel) awaitBulk() {
 	t.mu.Lock()
 	bulk := t.bulk

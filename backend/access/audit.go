@@ -21,9 +21,8 @@ import (
 )
 
 const (
-	// securityMost and personMost are from which size on a file of the log is put
-	// aside, in bytes; securityFiles and personFiles how many files of it there are.
-	// Security events have 40 MiB, what one person does has 8 MiB.
+	// securityMost and personMost are from which size on a file of the log is put aside, in bytes; securityFiles and
+	// personFiles how many files of it there are. Security events have 40 MiB, what one person does has 8 MiB.
 	securityMost  = 8 << 20
 	securityFiles = 5
 	personMost    = 4 << 20
@@ -38,22 +37,20 @@ type Act struct {
 	Session session.ID
 	Target  string // a terminal, an app, a port, a path, a name: never a secret
 	Err     error
-	// Security says that the act decides who may reach the agent, or tells of
-	// somebody who tried. Such acts are kept apart from all others.
+	// Security says that the act decides who may reach the agent, or tells of somebody who tried. Such acts are kept
+	// apart from all others.
 	Security bool
-	// Stranger says that anybody on the network can cause it, and as often as they
-	// like: it is kept apart from other security events, too.
+	// Stranger says that anybody on the network can cause it, and as often as they like: it is kept apart from other
+	// security events, too.
 	Stranger bool
 }
 
 // Entry is one line of the log.
 type Entry = session.AuditEntry
 
-// Audit is the log of who did what, when and from where: JSON lines that are
-// only ever added, in files for their owner alone. Security events have a log of
-// their own and so has each person, and those who are not known have one
-// together, so that one person cannot erase what others did. What repeats is counted. Its methods
-// are safe for concurrent use.
+// Audit is the log of who did what, when and from where: JSON lines that are only ever added, in files for their owner
+// alone. Security events have a log of their own and so has each person, and those who are not known have one together,
+// so that one person cannot erase what others did. What repeats is counted. Its methods are safe for concurrent use.
 type Audit struct {
 	path string // of the security events; the other logs lie in a folder beside it
 	now  func() time.Time
@@ -64,8 +61,7 @@ type Audit struct {
 	last time.Time // of the last entry
 }
 
-// The names of the logs that are not one person's. Those of people are the hashes
-// of their names.
+// The names of the logs that are not one person's. Those of people are the hashes of their names.
 const (
 	securityLog  = ""
 	strangersLog = "strangers"
@@ -127,8 +123,8 @@ func (a *Audit) Close() error {
 	return errors.Join(errs...)
 }
 
-// Note writes down what somebody did. A failure to write goes to the agent's own
-// log: a full disk does not stop anyone from working.
+// Note writes down what somebody did. A failure to write goes to the agent's own log: a full disk does not stop anyone
+// from working.
 func (a *Audit) Note(who Identity, act Act) {
 	e := Entry{
 		Owner: who.Owner, Role: string(who.Role), Client: who.Client, From: who.From,
@@ -146,8 +142,7 @@ func (a *Audit) Note(who Identity, act Act) {
 	}
 }
 
-// moment is the time of an entry, by which it is known from the one before; a.mu
-// is held.
+// moment is the time of an entry, by which it is known from the one before; a.mu is held.
 func (a *Audit) moment() time.Time {
 	at := a.now().UTC()
 	if !at.After(a.last) && a.last.Sub(at) < time.Millisecond {
@@ -198,8 +193,8 @@ type auditLog struct {
 	order   []repeated // of repeats, oldest first
 }
 
-// repeated is what is the same in acts that repeat. What was refused is so
-// whatever it was asked of: or each of many names would be a line.
+// repeated is what is the same in acts that repeat. What was refused is so whatever it was asked of: or each of many
+// names would be a line.
 type repeated struct {
 	owner, client, host, method, outcome, target string
 	session                                      session.ID
@@ -305,8 +300,7 @@ func (l *auditLog) read(entries []Entry, asked session.AuditQuery) ([]Entry, err
 	return entries, nil
 }
 
-// readAudit reads one file. A line that is none, as a crash leaves one, is
-// passed over.
+// readAudit reads one file. A line that is none, as a crash leaves one, is passed over.
 func readAudit(path string, most int64) ([]Entry, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

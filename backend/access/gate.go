@@ -1,20 +1,15 @@
-// Package access gives each person who reaches an agent the agent as they may
-// see it, and writes down what they do.
+// Package access gives each person who reaches an agent the agent as they may see it, and writes down what they do.
 //
-// A [Gate] stands before one agent. [Gate.As] returns that agent for one
-// identity. An admin sees everything and may launch for others. A user has
-// their own sessions and those only: sessions of other owners are reported as not
-// found, so that their existence does not leak. Numbers stay true: what others
-// hold counts, without their names.
+// A [Gate] stands before one agent. [Gate.As] returns that agent for one identity. An admin sees everything and may
+// launch for others. A user has their own sessions and those only: sessions of other owners are reported as not found,
+// so that their existence does not leak. Numbers stay true: what others hold counts, without their names.
 //
-// So it is with images that were made of sessions or brought by a person: they
-// have names of that person's under slipway-custom/. All others are everybody's,
-// and only an admin replaces or removes them. What was pulled with the agent's
-// registry logins is for those who may use the logins.
+// So it is with images that were made of sessions or brought by a person: they have names of that person's under
+// slipway-custom/. All others are everybody's, and only an admin replaces or removes them. What was pulled with the
+// agent's registry logins is for those who may use the logins.
 //
-// Of the machine's directories a user may mount and list those that were opened
-// to them, because whatever the agent may mount could hold what is others' or
-// the agent's own.
+// Of the machine's directories a user may mount and list those that were opened to them, because whatever the agent may
+// mount could hold what is others' or the agent's own.
 package access
 
 import (
@@ -52,8 +47,8 @@ type Gate struct {
 	audit *Audit
 }
 
-// New returns a gate before an agent that writes what is done to audit. Only
-// admins reach what the agent has for admins, if anything.
+// New returns a gate before an agent that writes what is done to audit. Only admins reach what the agent has for
+// admins, if anything.
 func New(agent session.Agent, inner Inner, audit *Audit) *Gate {
 	return &Gate{agent: agent, inner: inner, audit: audit}
 }
@@ -65,15 +60,14 @@ func (g *Gate) As(who Identity) session.Agent {
 	return session.AgentOf(v, v)
 }
 
-// view is the agent as one identity sees it. It embeds no agent, so that a new
-// method of agents does not compile until somebody has said who may call it.
+// view is the agent as one identity sees it. It embeds no agent, so that a new method of agents does not compile until
+// somebody has said who may call it.
 type view struct {
 	audit *Audit
 	person
 }
 
-// person is who asks, and the agent that they ask. Its methods are the rules of
-// what they may see and ask for.
+// person is who asks, and the agent that they ask. Its methods are the rules of what they may see and ask for.
 type person struct {
 	agent session.Agent
 	inner Inner
@@ -81,8 +75,7 @@ type person struct {
 	all   bool // they see everything
 }
 
-// own fails for a session that is not shown to whoever asks, as it does for one
-// that there is not.
+// own fails for a session that is not shown to whoever asks, as it does for one that there is not.
 func (v person) own(ctx context.Context, id session.ID) error {
 	if v.all {
 		return nil
@@ -109,8 +102,8 @@ func did[T any](ctx context.Context, v *view, method string, place session.Place
 	return result, err
 }
 
-// asked makes a call on what belongs to the caller, and logs it only where that
-// belongs to somebody else or does not exist.
+// asked makes a call on what belongs to the caller, and logs it only where that belongs to somebody else or does not
+// exist.
 func asked[T any](ctx context.Context, v *view, method string, place session.Place, target string,
 	call func() (T, error)) (result T, err error) {
 	if err = v.ownPlace(ctx, place); err != nil {
@@ -141,8 +134,7 @@ type none struct{}
 
 func only(err error) (none, error) { return none{}, err }
 
-// administered makes a call that is only for admins. The log gets what it changes,
-// and who was refused.
+// administered makes a call that is only for admins. The log gets what it changes, and who was refused.
 func administered[T any](v *view, method, target string, changes bool,
 	call func(session.Admin) (T, error)) (result T, err error) {
 	switch {
@@ -161,8 +153,7 @@ func administered[T any](v *view, method, target string, changes bool,
 	return result, err
 }
 
-// ownFolder fails for a folder that is not shown to whoever asks, as it does
-// for one that there is not.
+// ownFolder fails for a folder that is not shown to whoever asks, as it does for one that there is not.
 func (v person) ownFolder(ctx context.Context, id session.FolderID) error {
 	if v.all {
 		return nil
@@ -174,8 +165,7 @@ func (v person) ownFolder(ctx context.Context, id session.FolderID) error {
 	return err
 }
 
-// ownPlace fails for a place that is another's. One that names a folder and a
-// session must be theirs in both.
+// ownPlace fails for a place that is another's. One that names a folder and a session must be theirs in both.
 func (v person) ownPlace(ctx context.Context, place session.Place) error {
 	if place.Folder != "" {
 		if err := v.ownFolder(ctx, place.Folder); err != nil || place.Session == "" {
@@ -202,8 +192,8 @@ func (v *view) ListFolders(ctx context.Context, filter session.FolderFilter) ([]
 	return v.agent.ListFolders(ctx, filter)
 }
 
-// CreateFolder implements [session.Folders]. Only an admin may link a directory
-// of the machine, or create a folder for another owner.
+// CreateFolder implements [session.Folders]. Only an admin may link a directory of the machine, or create a folder for
+// another owner.
 func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
 	if req.Owner == "" || !v.all {
 		req.Owner = v.who.Owner

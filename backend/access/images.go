@@ -19,8 +19,7 @@ func noImage(ref string) error {
 	return session.NewError(session.CodeNoImage, "The image "+ref+" is not on this machine.", "Pull it first.")
 }
 
-// image fails for an image that is not shown to whoever asks, as it does for one
-// that is not there.
+// image fails for an image that is not shown to whoever asks, as it does for one that is not there.
 func (v person) image(ctx context.Context, ref string) (session.Image, error) {
 	i, err := v.inner.FindImage(ctx, ref)
 	if err == nil && !v.sees(i) {
@@ -29,8 +28,8 @@ func (v person) image(ctx context.Context, ref string) (session.Image, error) {
 	return i, err
 }
 
-// hidden reports whether ref is, or could become, an image that is not shown to
-// whoever asks: a session may wait for long until its image is looked for.
+// hidden reports whether ref is, or could become, an image that is not shown to whoever asks: a session may wait for
+// long until its image is looked for.
 func (v person) hidden(ctx context.Context, ref string) (bool, error) {
 	if v.all || !session.ValidImage(ref) {
 		return false, nil
@@ -54,8 +53,7 @@ func forbiddenImage(ref string) session.FieldError {
 		Message: "There is no image " + ref + " that you may use.", Hint: "Choose an environment that is listed."}
 }
 
-// theirs keeps those of an image's names, users and owners that are shown to
-// whoever asks.
+// theirs keeps those of an image's names, users and owners that are shown to whoever asks.
 func (v person) theirs(i session.Image) session.Image {
 	if v.all {
 		return i
@@ -103,8 +101,8 @@ func (v *view) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 	return disk, err
 }
 
-// PullImage implements [session.Images]. A pull moves the name to what the
-// registry has now, so a user pulls only what is not there.
+// PullImage implements [session.Images]. A pull moves the name to what the registry has now, so a user pulls only what
+// is not there.
 func (v *view) PullImage(ctx context.Context, req session.PullRequest) (session.ImageWork, error) {
 	req.Owner, req.ByAdmin = v.who.Owner, v.all
 	var work session.ImageWork
@@ -194,8 +192,8 @@ func (v *view) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCl
 	return stream, err
 }
 
-// ExpectImage implements [session.ImageTransfers]. What a user brings gets names
-// of their own, so that it takes the place of nothing that others use.
+// ExpectImage implements [session.ImageTransfers]. What a user brings gets names of their own, so that it takes the
+// place of nothing that others use.
 func (v *view) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
 	if !v.all {
 		parts.Replace, parts.Refs = false, v.brought(parts)
@@ -227,8 +225,7 @@ func (v *view) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser,
 	return stream, err
 }
 
-// InstallImage implements [session.ImageTransfers]. Who knows the id of another's
-// image does not see it by that.
+// InstallImage implements [session.ImageTransfers]. Who knows the id of another's image does not see it by that.
 func (v *view) InstallImage(ctx context.Context, id string) (session.Image, error) {
 	image, err := v.inner.Arrivals(v.who.Owner).InstallImage(ctx, id)
 	if err == nil && !v.sees(image) {

@@ -23,8 +23,7 @@ func (v *view) machine(m session.Machine) session.Machine {
 	return m
 }
 
-// Preview implements [session.Sessions]. An admin may ask for another owner, by
-// whose limits and sessions it is judged.
+// Preview implements [session.Sessions]. An admin may ask for another owner, by whose limits and sessions it is judged.
 func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
 	if owner == "" || !v.all {
 		owner = v.who.Owner
@@ -52,14 +51,13 @@ func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (se
 	return p, err
 }
 
-// refused says what a spec asks of this machine that whoever asks may not have,
-// whatever the agent itself could give.
+// refused says what a spec asks of this machine that whoever asks may not have, whatever the agent itself could give.
 func (v person) refused(spec session.Spec) []session.FieldError {
 	return slices.Concat(v.mounts(spec), v.mps(spec))
 }
 
-// mps refuses MPS to users unless the machine's owner has allowed it: its clients
-// share /dev/shm with every program of the machine.
+// mps refuses MPS to users unless the machine's owner has allowed it: its clients share /dev/shm with every program of
+// the machine.
 func (v person) mps(spec session.Spec) []session.FieldError {
 	if v.all || !spec.MPS || v.inner.MPSForUsers() {
 		return nil
@@ -71,8 +69,7 @@ func (v person) mps(spec session.Spec) []session.FieldError {
 	}}
 }
 
-// mounts says which of the directories that a spec mounts are not open to
-// whoever asks.
+// mounts says which of the directories that a spec mounts are not open to whoever asks.
 func (v person) mounts(spec session.Spec) []session.FieldError {
 	if v.all || len(spec.Mounts) == 0 {
 		return nil
@@ -140,12 +137,12 @@ func (v *view) anothers(s session.Session) bool { return !v.all && s.Owner != v.
 // anothers is what stands in the place of the names of what is others'.
 const anothers = "another person's session"
 
-// outside is the name of programs that are no session's: what people run outside
-// of Slipway on the machine is not for its users to know.
+// outside is the name of programs that are no session's: what people run outside of Slipway on the machine is not for
+// its users to know.
 const outside = "a program outside Slipway"
 
-// ListDirectories implements [session.Host]. A user sees the folders that are
-// open to them, as if the machine had nothing else.
+// ListDirectories implements [session.Host]. A user sees the folders that are open to them, as if the machine had
+// nothing else.
 func (v *view) ListDirectories(ctx context.Context, at string) (session.DirectoryListing, error) {
 	if v.all {
 		listing, err := v.agent.ListDirectories(ctx, at)
@@ -174,8 +171,7 @@ func (v *view) Devices(ctx context.Context) (session.DeviceBoard, error) {
 	return v.board(board), err
 }
 
-// board takes the names of what is others' out of a board, which is not
-// changed.
+// board takes the names of what is others' out of a board, which is not changed.
 func (v *view) board(b session.DeviceBoard) session.DeviceBoard {
 	if v.all {
 		return b
@@ -197,8 +193,8 @@ func (v *view) board(b session.DeviceBoard) session.DeviceBoard {
 	return b
 }
 
-// Accounts implements [session.Accelerators]. What others used is summed up, so
-// that what a device counted is still all there.
+// Accounts implements [session.Accelerators]. What others used is summed up, so that what a device counted is still all
+// there.
 func (v *view) Accounts(ctx context.Context, span session.AccountSpan) ([]session.Account, error) {
 	rows, err := v.agent.Accounts(ctx, span)
 	if v.all {
@@ -239,8 +235,7 @@ func (v *view) Watch(ctx context.Context, after session.Cursor, fn func(session.
 	})
 }
 
-// event is e as it is told; nil where it is not. mine caches which sessions are
-// one's own.
+// event is e as it is told; nil where it is not. mine caches which sessions are one's own.
 func (v *view) event(ctx context.Context, mine map[session.ID]bool, e session.Event) (*session.Event, error) {
 	switch {
 	case e.Reset != nil:
@@ -276,8 +271,8 @@ func (v *view) event(ctx context.Context, mine map[session.ID]bool, e session.Ev
 	return &e, nil
 }
 
-// reset is the whole state as it is shown. The newest sessions of all may hold
-// few of one's own, so these are asked for.
+// reset is the whole state as it is shown. The newest sessions of all may hold few of one's own, so these are asked
+// for.
 func (v *view) reset(ctx context.Context, r session.Reset) (session.Reset, error) {
 	r.Machine = v.machine(r.Machine)
 	if r.Devices != nil {

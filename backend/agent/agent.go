@@ -1,13 +1,11 @@
-// Package agent is authority over one machine: its queue, its sessions and
-// their containers. It needs nobody to be connected.
+// Package agent is authority over one machine: its queue, its sessions and their containers. It needs nobody to be
+// connected.
 //
-// It opens the rooms, which are the packages below it, connects them and runs
-// them. A launch is checked and stored by package sessions, placed by package
-// queue, and brought to where it runs and back by package launch.
+// It opens the rooms, which are the packages below it, connects them and runs them. A launch is checked and stored by
+// package sessions, placed by package queue, and brought to where it runs and back by package launch.
 //
-// The reason for a wait, the progress of a pull, samples of use and the events
-// of the last while are not stored. A watcher that has missed too much starts
-// from a snapshot.
+// The reason for a wait, the progress of a pull, samples of use and the events of the last while are not stored. A
+// watcher that has missed too much starts from a snapshot.
 package agent
 
 import (
@@ -45,8 +43,8 @@ import (
 	"slipway/gpu"
 )
 
-// Config says what an agent rules and with what. Engine and Store belong to the
-// caller, who closes them after the agent.
+// Config says what an agent rules and with what. Engine and Store belong to the caller, who closes them after the
+// agent.
 type Config struct {
 	Name    string // of the agent, for example "local"
 	Dir     string // its data folder; logs/ inside it keeps logs of ended sessions
@@ -56,8 +54,7 @@ type Config struct {
 	Owner   string // owner of launches that name none
 	UID     int    // of the person whose sessions these are
 	GID     int
-	// OffLimits are the places that no session may see; Dir and what the engine
-	// tells of itself are added.
+	// OffLimits are the places that no session may see; Dir and what the engine tells of itself are added.
 	OffLimits offlimits.Places
 	Sessions  SessionConfig
 	Devices   DeviceConfig
@@ -79,8 +76,8 @@ type SessionConfig struct {
 	Processes    int
 	KeepFinished int       // records of ended sessions that are kept; 0: 10,000
 	LogCap       gpu.Bytes // of one kept log; 0: 64 MiB
-	// Arriving bounds the images that one person has on the way here from other
-	// agents; the agent's own person is bounded as well.
+	// Arriving bounds the images that one person has on the way here from other agents; the agent's own person is
+	// bounded as well.
 	Arriving layers.Quota
 	// NewID makes the id of a session that is launched. nil: a random one.
 	NewID func(session.LaunchRequest) session.ID
@@ -90,32 +87,26 @@ type SessionConfig struct {
 
 // DeviceConfig says which devices there are and how they are shared.
 type DeviceConfig struct {
-	// Source finds and measures the machine's devices; it belongs to the caller.
-	// nil: the machine has none.
+	// Source finds and measures the machine's devices; it belongs to the caller. nil: the machine has none.
 	Source gpu.Source
 	// Giving says how shares of devices are given.
 	Giving gpu.Config
-	// Guard is what happens to a session that stays above its share of a
-	// device's memory.
+	// Guard is what happens to a session that stays above its share of a device's memory.
 	Guard gpu.Policy
-	// EndProcess asks a process to end, under [gpu.PolicyEndProcess]. nil: none
-	// can be asked, and the guard warns only.
+	// EndProcess asks a process to end, under [gpu.PolicyEndProcess]. nil: none can be asked, and the guard warns only.
 	EndProcess func(pid int, start uint64) error
-	// MPSForUsers lets people who do not rule the agent share devices through MPS,
-	// by which they get the machine's /dev/shm.
+	// MPSForUsers lets people who do not rule the agent share devices through MPS, by which they get the machine's
+	// /dev/shm.
 	MPSForUsers bool
-	// Alone takes the lock that every agent of this machine takes while it looks
-	// what devices others hold and creates containers with devices of its own. It
-	// fails where somebody keeps it for too long. nil: there is no such lock.
+	// Alone takes the lock that every agent of this machine takes while it looks what devices others hold and creates
+	// containers with devices of its own. It fails where somebody keeps it for too long. nil: there is no such lock.
 	Alone func(ctx context.Context) (release func(), err error)
 }
 
-// HostConfig says what the machine is. What is nil or empty is as the operating
-// system says.
+// HostConfig says what the machine is. What is nil or empty is as the operating system says.
 type HostConfig struct {
 	Hostname string
-	// Moment reads the clocks that accounts are kept by. nil: one that cannot
-	// tell time suspended from time awake.
+	// Moment reads the clocks that accounts are kept by. nil: one that cannot tell time suspended from time awake.
 	Moment func() gpu.Moment
 	// Boot is when the machine was started.
 	Boot func() (time.Time, error)
@@ -161,8 +152,7 @@ type deviceRooms struct {
 	accounts *accounts.Books
 }
 
-// Agent rules one machine. Its methods are safe for concurrent use; sessions
-// move only while Run runs.
+// Agent rules one machine. Its methods are safe for concurrent use; sessions move only while Run runs.
 type Agent struct {
 	parts
 	rooms
@@ -208,8 +198,7 @@ func (config Config) withDefaults() Config {
 	return config
 }
 
-// Run rules the machine until ctx ends, then waits for everything that it
-// started. Containers go on. It is called once.
+// Run rules the machine until ctx ends, then waits for everything that it started. Containers go on. It is called once.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.images.Stop()
 	defer context.AfterFunc(ctx, a.images.Stop)()
@@ -235,8 +224,7 @@ func (a *Agent) Logs(ctx context.Context, id session.ID, opts session.LogOptions
 	return a.logs.Read(ctx, id, opts)
 }
 
-// Usage returns what a session has used since a time. Of an ended session nothing
-// is kept.
+// Usage returns what a session has used since a time. Of an ended session nothing is kept.
 func (a *Agent) Usage(_ context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
 	if _, err := a.config.Store.Get(id); err != nil {
 		return nil, err
@@ -244,12 +232,11 @@ func (a *Agent) Usage(_ context.Context, id session.ID, since time.Time) ([]sess
 	return a.meter.Since(id, since), nil
 }
 
-// FindImage describes an image that is on this machine, by whatever it can be
-// called; engine_image_not-found.
+// FindImage describes an image that is on this machine, by whatever it can be called; engine_image_not-found.
 func (a *Agent) FindImage(ctx context.Context, ref string) (session.Image, error) {
 	return a.images.FindImage(ctx, ref)
 }
 
-// Arrivals takes the images that a person brings. A name that is another
-// image's stays that one's, unless the person says to replace it.
+// Arrivals takes the images that a person brings. A name that is another image's stays that one's, unless the person
+// says to replace it.
 func (a *Agent) Arrivals(owner string) session.ImageArrivals { return a.images.Arrivals(owner) }

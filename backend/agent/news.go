@@ -10,9 +10,8 @@ import (
 // ringSize is how many events are kept for watchers that resume.
 const ringSize = 1024
 
-// news numbers events, keeps the newest of them and tells watchers, and has the
-// queue look at what has changed. Watchers read the ring at their own pace, so
-// that a slow one delays nobody.
+// news numbers events, keeps the newest of them and tells watchers, and has the queue look at what has changed.
+// Watchers read the ring at their own pace, so that a slow one delays nobody.
 type news struct {
 	agent *Agent
 	epoch string
@@ -35,8 +34,8 @@ func newNews(a *Agent, epoch string) *news {
 		changed: make(chan struct{}), revisions: map[session.ID]uint64{}}
 }
 
-// Publish adds an event. A session that is older than what was published of it
-// is dropped: two changes may come here in the other order than they were stored.
+// Publish adds an event. A session that is older than what was published of it is dropped: two changes may come here in
+// the other order than they were stored.
 func (n *news) Publish(e session.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -63,18 +62,16 @@ func (n *news) Publish(e session.Event) {
 	n.changed = make(chan struct{})
 }
 
-// forget lets go of an event that falls out of the ring, and with the newest of a
-// session of its revision: the ring is longer than any two changes swap places
-// over. The caller holds mu.
+// forget lets go of an event that falls out of the ring, and with the newest of a session of its revision: the ring is
+// longer than any two changes swap places over. The caller holds mu.
 func (n *news) forget(e session.Event) {
 	if e.Session != nil && n.revisions[e.Session.ID] == e.Session.Revision {
 		delete(n.revisions, e.Session.ID)
 	}
 }
 
-// outdate has the newest event take the place of the one at last, of which only
-// its number is kept: samples and devices matter as they are now. The caller holds
-// mu.
+// outdate has the newest event take the place of the one at last, of which only its number is kept: samples and devices
+// matter as they are now. The caller holds mu.
 func (n *news) outdate(last *uint64) {
 	if *last > 0 && n.seq-*last < ringSize {
 		n.ring[*last%ringSize] = session.Event{Epoch: n.epoch, Seq: *last}
@@ -82,9 +79,8 @@ func (n *news) outdate(last *uint64) {
 	*last = n.seq
 }
 
-// since returns the events after a cursor and, where there are none, the
-// channel that tells of the next. It reports false where the cursor is of
-// another epoch or too old.
+// since returns the events after a cursor and, where there are none, the channel that tells of the next. It reports
+// false where the cursor is of another epoch or too old.
 func (n *news) since(after session.Cursor) ([]session.Event, <-chan struct{}, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -157,8 +153,7 @@ func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session
 	for {
 		events, next, ok := n.since(after)
 		if !ok {
-			// The cursor is read before the state: what changes between the two
-			// is told again, which does no harm.
+			// The cursor is read before the state: what changes between the two is told again, which does no harm.
 			cursor := n.now()
 			reset, err := n.reset(ctx)
 			if err != nil {

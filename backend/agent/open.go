@@ -32,11 +32,10 @@ import (
 	"slipway/gpu"
 )
 
-// Open returns an agent that answers questions and accepts launches. The engine
-// need not answer yet.
+// Open returns an agent that answers questions and accepts launches. The engine need not answer yet.
 //
-// Rooms that need one another are opened with functions that look up the other
-// when they are called: nothing is called before Open returns.
+// Rooms that need one another are opened with functions that look up the other when they are called: nothing is called
+// before Open returns.
 func Open(config Config) (*Agent, error) {
 	a := &Agent{config: config.withDefaults()}
 	a.news = newNews(a, rand.Text())
@@ -74,8 +73,7 @@ func (a *Agent) openHost() (h host.Host, err error) {
 		Health: a.health, Limits: c.Sessions.Limits, Clock: c.Clock, Log: c.Log, News: a.news}, nil
 }
 
-// reconcile compares records and containers, and looks how devices are handed to
-// containers.
+// reconcile compares records and containers, and looks how devices are handed to containers.
 func (a *Agent) reconcile(ctx context.Context) error {
 	if err := a.launch.Reconcile(ctx); err != nil {
 		return err

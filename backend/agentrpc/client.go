@@ -13,12 +13,10 @@ import (
 	"slipway/tunnel/resume"
 )
 
-// streamPatience is how long a duplex, an upload or an image that is sent waits for
-// the connection to come back.
+// streamPatience is how long a duplex, an upload or an image that is sent waits for the connection to come back.
 const streamPatience = time.Hour
 
-// Opener opens streams to the agent. It fails at once where there is no
-// connection.
+// Opener opens streams to the agent. It fails at once where there is no connection.
 type Opener interface {
 	Open(ctx context.Context, class tunnel.Class) (tunnel.Stream, error)
 }
@@ -28,15 +26,13 @@ type ClientConfig struct {
 	Name func() string // of the agent, for people, as it is now
 	// Opener opens the streams. With a [resume.Line] calls survive cuts.
 	Opener Opener
-	// Patience is how long a call that was cut waits for the connection to come
-	// back; 0: 15 s, negative: not at all.
+	// Patience is how long a call that was cut waits for the connection to come back; 0: 15 s, negative: not at all.
 	Patience time.Duration
 	// Distrust, unless nil, is called with everything that the agent sent and may not send.
 	Distrust func(error)
 }
 
-// Client calls an agent on another machine. It holds no
-// connection of its own and has nothing to close.
+// Client calls an agent on another machine. It holds no connection of its own and has nothing to close.
 type Client struct {
 	name     func() string
 	opener   Opener
@@ -64,8 +60,7 @@ func NewClient(config ClientConfig) *Client {
 // Agent returns the agent that is called.
 func (c *Client) Agent() session.Agent { return session.AgentOf(c, c) }
 
-// Hello asks the handler what it is. agent_connect_version where it is too old
-// or too new.
+// Hello asks the handler what it is. agent_connect_version where it is too old or too new.
 func (c *Client) Hello(ctx context.Context) (Hello, error) {
 	hello, err := methodHello.call(ctx, c, none{})
 	if err == nil && hello.Version < oldest {
@@ -87,13 +82,12 @@ func (e *lostError) Unwrap() error { return e.err }
 type opened struct {
 	wire   *wire
 	answer []byte
-	// release ends the hold that the call's context has on the stream. It
-	// reports false where the context has ended and closes the stream already.
+	// release ends the hold that the call's context has on the stream. It reports false where the context has ended and
+	// closes the stream already.
 	release func() bool
 }
 
-// open opens a stream, which is resumed when it is cut, if it can be within
-// patience; 0: it ends with its tunnel.
+// open opens a stream, which is resumed when it is cut, if it can be within patience; 0: it ends with its tunnel.
 func (c *Client) open(ctx context.Context, class tunnel.Class, patience time.Duration) (tunnel.Stream, error) {
 	if c.line == nil || patience == 0 {
 		return c.opener.Open(ctx, class)
@@ -105,9 +99,8 @@ func (c *Client) open(ctx context.Context, class tunnel.Class, patience time.Dur
 	return s, nil
 }
 
-// start opens a stream, asks and waits for the first answer. While the call
-// lives, the end of ctx gives it up and closes its stream. It fails with the
-// handler's [session.Error], a [*lostError], or another error that asking again
+// start opens a stream, asks and waits for the first answer. While the call lives, the end of ctx gives it up and
+// closes its stream. It fails with the handler's [session.Error], a [*lostError], or another error that asking again
 // would not mend.
 func (c *Client) start(ctx context.Context, s spec, frame []byte, patience time.Duration) (*opened, error) {
 	stream, err := c.open(ctx, s.class, patience)
@@ -131,8 +124,7 @@ func (c *Client) start(ctx context.Context, s spec, frame []byte, patience time.
 
 // ask writes a request and reads the first answer.
 func ask(w *wire, frame []byte) ([]byte, error) {
-	// A write may fail after the answer was sent: a handler that refuses does
-	// not read on.
+	// A write may fail after the answer was sent: a handler that refuses does not read on.
 	wrote := w.write(frame)
 	answer, err := readAnswer(w)
 	var lost *lostError
@@ -173,8 +165,7 @@ type wish struct {
 	client *Client
 	spec   spec
 	args   json.RawMessage
-	// patience is how long its stream waits for the next tunnel when it is cut; 0:
-	// it ends then.
+	// patience is how long its stream waits for the next tunnel when it is cut; 0: it ends then.
 	patience time.Duration
 	bad      error // why the arguments cannot be sent
 }
@@ -203,8 +194,7 @@ func (w *wish) frame(ctx context.Context) ([]byte, error) {
 	return frame, err
 }
 
-// make makes the call, if repeat again where its stream is lost and that does no
-// harm. ctx ends it.
+// make makes the call, if repeat again where its stream is lost and that does no harm. ctx ends it.
 func (w *wish) make(ctx context.Context, repeat bool) (*opened, error) {
 	var giveUp time.Time
 	for try := 0; ; try++ {
@@ -233,8 +223,8 @@ func (w *wish) make(ctx context.Context, repeat bool) (*opened, error) {
 	}
 }
 
-// within makes the call within the method's limit. The stream is the caller's to
-// close where live is true; else the end of ctx or of the limit closes it.
+// within makes the call within the method's limit. The stream is the caller's to close where live is true; else the end
+// of ctx or of the limit closes it.
 func (w *wish) within(ctx context.Context, repeat bool) (call *opened, live bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, w.spec.limit)
 	defer cancel()
@@ -247,8 +237,8 @@ func (w *wish) within(ctx context.Context, repeat bool) (call *opened, live bool
 	return nil, false, w.client.fail(ctx, err)
 }
 
-// open makes a call that outlives its answer: the method's limit is for the answer
-// alone, and what follows ends with ctx.
+// open makes a call that outlives its answer: the method's limit is for the answer alone, and what follows ends with
+// ctx.
 func (w *wish) open(ctx context.Context) (*opened, error) {
 	opening, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(w.spec.limit, func() { cancel(context.DeadlineExceeded) })
@@ -269,8 +259,8 @@ func (w *wish) open(ctx context.Context) (*opened, error) {
 	return call, nil
 }
 
-// fail turns the failure of a call into what its caller gets: its own context's
-// end where it gave up, the handler's answer, or that nothing is known.
+// fail turns the failure of a call into what its caller gets: its own context's end where it gave up, the handler's
+// answer, or that nothing is known.
 func (c *Client) fail(ctx context.Context, err error) error {
 	var answered *session.Error
 	switch {
@@ -322,8 +312,8 @@ func judge[R any](c *Client, s spec, answer []byte, fits []fit[R]) (R, error) {
 	return result, nil
 }
 
-// follow calls fn for everything that is watched until ctx ends, fn fails or
-// the stream is lost. What fits refuses does not reach fn.
+// follow calls fn for everything that is watched until ctx ends, fn fails or the stream is lost. What fits refuses does
+// not reach fn.
 func (m feed[A, V]) follow(ctx context.Context, c *Client, args A, fn, fits func(V) error) error {
 	call, err := c.wish(m.spec, args, 0).open(ctx)
 	if err != nil {

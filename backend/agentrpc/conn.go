@@ -11,9 +11,8 @@ import (
 	"slipway/tunnel"
 )
 
-// conn is the data of a stream of bytes as a [net.Conn]. Each direction ends by
-// itself; a direction that ends otherwise than by its end frame was lost, which
-// reads as io.ErrUnexpectedEOF.
+// conn is the data of a stream of bytes as a [net.Conn]. Each direction ends by itself; a direction that ends otherwise
+// than by its end frame was lost, which reads as io.ErrUnexpectedEOF.
 type conn struct {
 	tunnel.Stream // of wire
 
@@ -28,8 +27,7 @@ type conn struct {
 
 var _ net.Conn = (*conn)(nil)
 
-// Read reads what the peer sends: io.EOF after its end, its [session.Error]
-// after a failure.
+// Read reads what the peer sends: io.EOF after its end, its [session.Error] after a failure.
 func (c *conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -73,8 +71,8 @@ func (c *conn) open() error {
 	return nil
 }
 
-// cause tells an end that this side made from others. A tunnel that is given up
-// closes its streams here, which is a loss to whoever reads.
+// cause tells an end that this side made from others. A tunnel that is given up closes its streams here, which is a
+// loss to whoever reads.
 func (c *conn) cause(err error) error {
 	switch {
 	case err == nil || isTimeout(err):

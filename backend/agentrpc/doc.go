@@ -1,14 +1,12 @@
-// Package agentrpc is [session.Agent] over a tunnel: [Client] and [Handler]
-// side by side, so that both ends of every method are seen at once.
+// Package agentrpc is [session.Agent] over a tunnel: [Client] and [Handler] side by side, so that both ends of every
+// method are seen at once.
 //
 // # The protocol
 //
-// One stream is one call. Its class is that of the method: control for
-// questions and changes and for watching, interactive for terminals, commands
-// and ports, bulk for logs. Everything is a frame: one byte that says what it
-// is, a big-endian uint32 length, the payload. The length's highest bit says
-// that the payload is deflated (RFC 1951), which requests and data never are;
-// limits hold for what it inflates to.
+// One stream is one call. Its class is that of the method: control for questions and changes and for watching,
+// interactive for terminals, commands and ports, bulk for logs. Everything is a frame: one byte that says what it is, a
+// big-endian uint32 length, the payload. The length's highest bit says that the payload is deflated (RFC 1951), which
+// requests and data never are; limits hold for what it inflates to.
 //
 //	to the handler
 //	  'Q' request  JSON: version, method, limit, arguments. The first frame, at
@@ -31,26 +29,21 @@
 //
 // # Versions
 //
-// Every request carries the [Version] of the caller. One version later is
-// tolerated, everything else is refused with agent_connect_version, which says who
-// is to be upgraded. Unknown fields are ignored, and a method that the handler does
-// not have fails with agent_call_unsupported.
+// Every request carries the [Version] of the caller. One version later is tolerated, everything else is refused with
+// agent_connect_version, which says who is to be upgraded. Unknown fields are ignored, and a method that the handler
+// does not have fails with agent_call_unsupported.
 //
 // # Calls that are cut
 //
-// Where the client's opener is a [resume.Line], the streams of calls that change
-// something, of uploads, of duplexes and of downloads that cannot be asked for from
-// a byte survive cuts: package resume sends again what was lost, and neither side
-// sees more than a pause. Questions and other downloads are asked again instead,
-// which costs no memory. What is watched fails at once, so that whoever watches can
-// say that the agent is not reached.
+// Where the client's opener is a [resume.Line], the streams of calls that change something, of uploads, of duplexes and
+// of downloads that cannot be asked for from a byte survive cuts: package resume sends again what was lost, and neither
+// side sees more than a pause. Questions and other downloads are asked again instead, which costs no memory. What is
+// watched fails at once, so that whoever watches can say that the agent is not reached.
 //
-// A stream is lost for good when the connection does not come back in time (15 s
-// for a call, an hour for others), or when the agent was started again meanwhile
-// and has forgotten it. Then the outcome is unknown, agent_call_unavailable. A
-// call of which a second one does no harm ([again] in the table of methods) is made
-// again: Launch has its Key, and others, such as Rename and StopApp, ask for a
-// state. A cut does not cancel a call that changes something, 'C' does.
+// A stream is lost for good when the connection does not come back in time (15 s for a call, an hour for others), or
+// when the agent was started again meanwhile and has forgotten it. Then the outcome is unknown, agent_call_unavailable.
+// A call of which a second one does no harm ([again] in the table of methods) is made again: Launch has its Key, and
+// others, such as Rename and StopApp, ask for a state. A cut does not cancel a call that changes something, 'C' does.
 //
 // # The table of methods
 //
@@ -65,9 +58,8 @@
 //
 // # What the client believes
 //
-// Whoever runs an agent decides what it sends. The client checks all of it field
-// by field ([gate]) before anybody gets it: ids, names, paths, references,
-// numbers and times keep their rules, texts for people are cleaned, and what an
-// answer is about is what was asked for. What fails is refused with [CodeReply],
-// also frames that break the protocol, and [ClientConfig].Distrust is told.
+// Whoever runs an agent decides what it sends. The client checks all of it field by field ([gate]) before anybody gets
+// it: ids, names, paths, references, numbers and times keep their rules, texts for people are cleaned, and what an
+// answer is about is what was asked for. What fails is refused with [CodeReply], also frames that break the protocol,
+// and [ClientConfig].Distrust is told.
 package agentrpc

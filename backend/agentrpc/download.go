@@ -12,8 +12,8 @@ import (
 	"slipway/tunnel/resume"
 )
 
-// reader reads a download. Where the client can wait for its connection, a
-// download that is cut goes on at the next byte as soon as it is back.
+// reader reads a download. Where the client can wait for its connection, a download that is cut goes on at the next
+// byte as soon as it is back.
 type reader[A any] struct {
 	method download[A]
 	client *Client
@@ -74,8 +74,8 @@ func (r *reader[A]) begin(args A) error {
 	return nil
 }
 
-// Read reads the next bytes: io.EOF at the end, a [session.Error] where the
-// agent met a failure or is not reached any more.
+// Read reads the next bytes: io.EOF at the end, a [session.Error] where the agent met a failure or is not reached any
+// more.
 func (r *reader[A]) Read(p []byte) (int, error) {
 	for r.end == nil {
 		r.mu.Lock()

@@ -18,8 +18,7 @@ type failure struct {
 	Fields  []session.FieldError `json:"fields,omitempty"`
 }
 
-// failureOf writes err as it crosses the wire. An error that has no code is
-// told as an internal error.
+// failureOf writes err as it crosses the wire. An error that has no code is told as an internal error.
 func failureOf(err error) failure {
 	var known *session.Error
 	switch {

@@ -7,8 +7,7 @@ import (
 	"slipway/tunnel"
 )
 
-// FaultError returns the fault of a transport as a [session.Error], and every
-// other error as it is.
+// FaultError returns the fault of a transport as a [session.Error], and every other error as it is.
 func FaultError(err error) error {
 	var fault *tunnel.Fault
 	if errors.As(err, &fault) {

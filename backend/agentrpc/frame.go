@@ -41,8 +41,7 @@ const (
 	deflated    = 1 << 31
 	deflateFrom = 1 << 10  // shorter messages are sent as they are
 	writePiece  = 64 << 10 // what must get through within stall
-	// stall is how long a message may make no progress before its stream is
-	// given up.
+	// stall is how long a message may make no progress before its stream is given up.
 	stall = time.Minute
 )
 
@@ -145,9 +144,8 @@ type header struct {
 	packed bool
 }
 
-// head reads the next frame's header. It may be called again after a read that
-// ran into its deadline. The end of the stream is io.ErrUnexpectedEOF: no stream
-// ends well without a frame that says so.
+// head reads the next frame's header. It may be called again after a read that ran into its deadline. The end of the
+// stream is io.ErrUnexpectedEOF: no stream ends well without a frame that says so.
 func (w *wire) head() (header, error) {
 	raw, err := w.in.Peek(frame.HeadSize)
 	if err != nil {
@@ -171,8 +169,7 @@ func (w *wire) head() (header, error) {
 	return h, err
 }
 
-// body reads the payload of a frame whose header was read. It takes no more
-// memory than twice what has arrived.
+// body reads the payload of a frame whose header was read. It takes no more memory than twice what has arrived.
 func (w *wire) body(h header) ([]byte, error) {
 	body, err := frame.ReadPayload(w.in, nil, uint32(h.length))
 	if err != nil || !h.packed {
@@ -236,8 +233,7 @@ func (w *wire) write(encoded []byte) error {
 	return w.failed
 }
 
-// data writes p as data frames. It waits as long as the peer does not read,
-// within the stream's write deadline.
+// data writes p as data frames. It waits as long as the peer does not read, within the stream's write deadline.
 func (w *wire) data(p []byte) (int, error) {
 	w.writing.Lock()
 	defer w.writing.Unlock()
@@ -272,9 +268,8 @@ func (w *wire) broke() bool {
 	return w.failed != nil
 }
 
-// abandon tells the peer that the caller gave up, and closes the stream. It does
-// not wait for a write that is under way: whoever reads is let go at once, and
-// the peer is told within a second.
+// abandon tells the peer that the caller gave up, and closes the stream. It does not wait for a write that is under
+// way: whoever reads is let go at once, and the peer is told within a second.
 func (w *wire) abandon() {
 	_ = w.stream.SetReadDeadline(time.Now())                   // it is given up
 	_ = w.stream.SetWriteDeadline(time.Now().Add(time.Second)) // likewise

@@ -16,8 +16,8 @@ import (
 // CodeReply says that an agent sent data that nothing may use.
 const CodeReply = session.CodeAgentReply
 
-// maxDecoded bounds the memory that one message becomes. The JSON of an element
-// may be three bytes long and its struct a kilobyte.
+// maxDecoded bounds the memory that one message becomes. The JSON of an element may be three bytes long and its struct
+// a kilobyte.
 const maxDecoded = 512 << 20
 
 // Results that are a single text or number.
@@ -58,8 +58,7 @@ var replies = vet.Tables{
 	},
 }
 
-// decodeReply reads what an agent sent into result, which it leaves unusable
-// where it fails.
+// decodeReply reads what an agent sent into result, which it leaves unusable where it fails.
 func decodeReply[R any](body []byte, result *R) error {
 	weight, err := gate().Weight(reflect.TypeFor[R]())
 	if err != nil {
@@ -74,8 +73,7 @@ func decodeReply[R any](body []byte, result *R) error {
 	return gate().Check(result)
 }
 
-// misfit is the fault of an answer that is good by itself and not one to what was
-// asked.
+// misfit is the fault of an answer that is good by itself and not one to what was asked.
 func misfit(problem string) error { return &vet.Fault{Problem: problem} }
 
 // refused reports whether err says that the agent sent what it may not.
@@ -84,8 +82,7 @@ func refused(err error) bool {
 	return errors.As(err, &fault) || isProtocol(err)
 }
 
-// refuse makes the failure of a call to which the agent sent what it may not, and
-// tells of it.
+// refuse makes the failure of a call to which the agent sent what it may not, and tells of it.
 func (c *Client) refuse(err error) error {
 	problem := err.Error()
 	var fault *vet.Fault
@@ -198,8 +195,8 @@ func checkExpectImage(parts session.ImageParts) fit[session.ImageArrival] {
 	}
 }
 
-// checkWatch judges the events after a cursor, one after the other: their numbers
-// grow, and another epoch begins with the whole state.
+// checkWatch judges the events after a cursor, one after the other: their numbers grow, and another epoch begins with
+// the whole state.
 func checkWatch(after session.Cursor) func(session.Event) error {
 	return func(e session.Event) error {
 		switch {
@@ -213,9 +210,8 @@ func checkWatch(after session.Cursor) func(session.Event) error {
 	}
 }
 
-// checkPreview judges the spec of a preview. It repeats what was asked for, with
-// defaults; where that is wrong the preview says so, and what was asked for
-// stands for it, since only good specs are read from an agent.
+// checkPreview judges the spec of a preview. It repeats what was asked for, with defaults; where that is wrong the
+// preview says so, and what was asked for stands for it, since only good specs are read from an agent.
 func checkPreview(asked previewArgs) fit[session.Preview] {
 	return func(p *session.Preview) string {
 		fault := gate().Check(&p.Spec)

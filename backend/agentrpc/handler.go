@@ -17,16 +17,16 @@ import (
 	"slipway/tunnel/resume"
 )
 
-// latitude is how much longer a handler works than its caller waits: a caller
-// that is there gives up by itself, and says so as it sees it.
+// latitude is how much longer a handler works than its caller waits: a caller that is there gives up by itself, and
+// says so as it sees it.
 const latitude = 2 * time.Second
 
 // Times and limits of the handler.
 const (
 	// requestWithin is how long a stream may take to say what it is for.
 	requestWithin = 30 * time.Second
-	// smallRequest is up to how many bytes a request is read however many there
-	// are; of longer ones so many of one peer are read at a time.
+	// smallRequest is up to how many bytes a request is read however many there are; of longer ones so many of one peer
+	// are read at a time.
 	smallRequest  = 16 << 10
 	largeRequests = 4
 	// aliveEvery is how often a watcher hears that nothing happened.
@@ -53,8 +53,7 @@ var (
 
 // HandlerConfig says who answers whom.
 type HandlerConfig struct {
-	// Resolve returns the agent as a peer may see it. It is asked for each
-	// call, and its error is the answer.
+	// Resolve returns the agent as a peer may see it. It is asked for each call, and its error is the answer.
 	Resolve func(tunnel.Peer) (session.Agent, error)
 	Program string       // version of the program
 	Log     *slog.Logger // nil: nothing is logged
@@ -82,9 +81,8 @@ func NewHandler(config HandlerConfig) *Handler {
 	return h
 }
 
-// ServeHost answers the calls of every tunnel of a host, until that is closed or ctx
-// ends. It returns when all of them have ended, and the streams that could be
-// resumed on others with them.
+// ServeHost answers the calls of every tunnel of a host, until that is closed or ctx ends. It returns when all of them
+// have ended, and the streams that could be resumed on others with them.
 func (h *Handler) ServeHost(ctx context.Context, host *tunnel.Host) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tunnels sync.WaitGroup
@@ -104,9 +102,8 @@ func (h *Handler) ServeHost(ctx context.Context, host *tunnel.Host) error {
 	}
 }
 
-// Serve answers the calls of one tunnel until it ends or ctx does, and closes
-// it. It returns when every call has ended, but for those whose streams can be
-// resumed on another tunnel: they end with the handler's ctx.
+// Serve answers the calls of one tunnel until it ends or ctx does, and closes it. It returns when every call has ended,
+// but for those whose streams can be resumed on another tunnel: they end with the handler's ctx.
 func (h *Handler) Serve(life context.Context, t Tunnel) error {
 	ctx, cancel := context.WithCancel(life)
 	var calls sync.WaitGroup
@@ -173,8 +170,7 @@ func (h *Handler) answer(ctx context.Context, peer tunnel.Peer, stream tunnel.St
 	method.serve(ctx, v)
 }
 
-// survive keeps what one call breaks from ending the agent of all. It is
-// deferred.
+// survive keeps what one call breaks from ending the agent of all. It is deferred.
 func (v *visit) survive() {
 	if cause := recover(); cause != nil {
 		v.fail(v.broke(cause))
@@ -255,9 +251,8 @@ func (v *visit) listen() error {
 	return v.wire.stream.SetReadDeadline(time.Time{})
 }
 
-// heed reads what the caller says after its request, which may only be that it
-// gives up, and cancels the call when it does or is lost. The channel is closed
-// when nothing more is read, after close at the latest.
+// heed reads what the caller says after its request, which may only be that it gives up, and cancels the call when it
+// does or is lost. The channel is closed when nothing more is read, after close at the latest.
 func (v *visit) heed(cancel context.CancelCauseFunc) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -277,8 +272,7 @@ func (v *visit) close() {
 	v.closed.Do(func() { v.wire.stream.Close() })
 }
 
-// stayAlive tells the caller now and then that nothing happened, until it is
-// stopped.
+// stayAlive tells the caller now and then that nothing happened, until it is stopped.
 func (v *visit) stayAlive(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -327,8 +321,7 @@ func (v *visit) answer(ctx context.Context, call func(context.Context) (any, err
 	<-listening
 }
 
-// change makes a call that changes something. Only the caller's word cancels it,
-// not the loss of its stream.
+// change makes a call that changes something. Only the caller's word cancels it, not the loss of its stream.
 func (v *visit) change(ctx context.Context, do func(context.Context) (any, error)) {
 	select {
 	case v.state.changes <- struct{}{}:

@@ -9,8 +9,8 @@ import (
 	"slipway/backend/session"
 )
 
-// logsArgs asks for a log. Offset is set where it goes on: how many bytes of
-// the whole log are passed over, which Tail says otherwise.
+// logsArgs asks for a log. Offset is set where it goes on: how many bytes of the whole log are passed over, which Tail
+// says otherwise.
 type logsArgs struct {
 	ID      session.ID         `json:"id"`
 	Options session.LogOptions `json:"options"`
@@ -25,10 +25,9 @@ func (a logsArgs) at(offset int64) logsArgs {
 // maxTail is the longest tail that can be resumed, in lines.
 const maxTail = 100_000
 
-// openLogs opens a log so that it can be resumed: the bytes of a log never
-// move, so its place in the whole log is a lasting one. A log of which the
-// engine has dropped the beginning meanwhile, after tens of megabytes, goes on
-// later than it should.
+// openLogs opens a log so that it can be resumed: the bytes of a log never move, so its place in the whole log is a
+// lasting one. A log of which the engine has dropped the beginning meanwhile, after tens of megabytes, goes on later
+// than it should.
 func openLogs(ctx context.Context, a session.Agent, args logsArgs) (downloaded, error) {
 	offset := int64(-1)
 	switch {

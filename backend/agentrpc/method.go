@@ -44,13 +44,13 @@ type feed[A, V any] struct {
 type download[A any] struct {
 	spec
 	do func(context.Context, session.Agent, A) (downloaded, error)
-	// at returns the arguments that ask for what follows the first bytes of a
-	// download that began at the offset which its handler said.
+	// at returns the arguments that ask for what follows the first bytes of a download that began at the offset which
+	// its handler said.
 	at func(A, int64) A
 }
 
-// downloaded is what a download gives. Offset is where its first byte lies in
-// what it is a part of; negative: it cannot be resumed.
+// downloaded is what a download gives. Offset is where its first byte lies in what it is a part of; negative: it cannot
+// be resumed.
 type downloaded struct {
 	io.ReadCloser
 	offset int64
@@ -67,8 +67,8 @@ type duplex[A any] struct {
 	do func(context.Context, session.Agent, A) (io.ReadWriteCloser, error)
 }
 
-// decode reads a call's arguments, or tells the caller why it cannot. Fields that
-// it does not know are of a newer caller and ignored.
+// decode reads a call's arguments, or tells the caller why it cannot. Fields that it does not know are of a newer
+// caller and ignored.
 func decode[A any](v *visit) (args A, ok bool) {
 	if len(v.request.Args) == 0 {
 		return args, true
@@ -91,8 +91,7 @@ func (m plain[A, R]) serve(ctx context.Context, v *visit) {
 	v.answer(ctx, func(ctx context.Context) (any, error) { return m.do(ctx, v.agent, args) })
 }
 
-// during makes a call that ends when its caller leaves, which is the cause of its
-// context then, and closes its stream.
+// during makes a call that ends when its caller leaves, which is the cause of its context then, and closes its stream.
 func during[A any](ctx context.Context, v *visit, do func(ctx context.Context, args A)) {
 	args, ok := decode[A](v)
 	if !ok {

@@ -16,8 +16,7 @@ import (
 const (
 	short = time.Minute
 	long  = 2 * time.Minute
-	// checking is how long the content of one file may take to be read and made
-	// durable.
+	// checking is how long the content of one file may take to be read and made durable.
 	checking = 30 * time.Minute
 	// slow is for what an engine does with many gigabytes.
 	slow = time.Hour
@@ -41,8 +40,7 @@ func (c *Client) DialSSH(ctx context.Context, id session.ID, req session.SSHRequ
 	return method.open(ctx, c, dialSSHArgs{id, req})
 }
 
-// Launch gives a request without a Key one, so that it has one effect however
-// often it must be sent.
+// Launch gives a request without a Key one, so that it has one effect however often it must be sent.
 func (c *Client) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	if req.Key == "" {
 		req.Key = rand.Text()
@@ -70,9 +68,8 @@ func openReadFile(ctx context.Context, a session.Agent, r readFileArgs) (downloa
 	return downloaded{from, r.Read.Offset}, err
 }
 
-// ReadFile resumes after a cut where the client can wait for its connection; a
-// caller that names a version is sure that it reads on in the same content. ctx
-// bounds all of it.
+// ReadFile resumes after a cut where the client can wait for its connection; a caller that names a version is sure that
+// it reads on in the same content. ctx bounds all of it.
 func (c *Client) ReadFile(ctx context.Context, place session.Place, req session.ReadRequest) (io.ReadCloser, error) {
 	from, err := methodReadFile.open(ctx, c, readFileArgs{place, req})
 	if err != nil || req.Length == 0 {
@@ -81,8 +78,7 @@ func (c *Client) ReadFile(ctx context.Context, place session.Place, req session.
 	return limited{io.LimitReader(from, req.Length), from}, nil
 }
 
-// limited ends where enough has come, so that a part that is complete is not
-// resumed.
+// limited ends where enough has come, so that a part that is complete is not resumed.
 type limited struct {
 	io.Reader
 	io.Closer
@@ -97,9 +93,8 @@ func administered[T any](a session.Agent, method string, call func(session.Admin
 	return nothing, unsupported(method)
 }
 
-// Audit asks for a part of the log. Older agents know only how many entries are
-// asked for: of their answer what is not asked for is left out, and one that has
-// nothing older than what is known ends in an error.
+// Audit asks for a part of the log. Older agents know only how many entries are asked for: of their answer what is not
+// asked for is left out, and one that has nothing older than what is known ends in an error.
 func (c *Client) Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
 	entries, err := methodAudit.call(ctx, c, asked, atMost[session.AuditEntry](asked.Limit))
 	if err == nil && !asked.Before.IsZero() &&

@@ -9,8 +9,8 @@ import (
 // maxChanges is how many calls of one peer that change something may be under way.
 const maxChanges = 512
 
-// peerState is what a handler keeps of one peer while it answers it. What a peer
-// does is bounded by itself, so that it keeps no other from anything.
+// peerState is what a handler keeps of one peer while it answers it. What a peer does is bounded by itself, so that it
+// keeps no other from anything.
 type peerState struct {
 	changes chan struct{} // one token for each call that changes something
 	large   chan struct{} // one token for each long request that is being read
@@ -25,8 +25,7 @@ type peers struct {
 
 func newPeers() *peers { return &peers{known: map[tunnel.Peer]*peerState{}} }
 
-// enter returns what is kept of a peer that calls. leave is called when it is
-// answered.
+// enter returns what is kept of a peer that calls. leave is called when it is answered.
 func (p *peers) enter(peer tunnel.Peer) (state *peerState, leave func()) {
 	peer.Address = "" // it moves
 	p.mu.Lock()

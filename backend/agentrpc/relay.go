@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// probeEvery is how often a caller whose bytes are not taken is tried: that it
-	// has left does not show otherwise.
+	// probeEvery is how often a caller whose bytes are not taken is tried: that it has left does not show otherwise.
 	probeEvery = 30 * time.Second
 	// handOnWithin is how long what a caller left behind may take to be handed on.
 	handOnWithin = 10 * time.Second
@@ -26,8 +25,7 @@ type relay struct {
 	upEnded     chan struct{}           // closed when up has returned
 }
 
-// up hands the caller's bytes on. It begins before the far end is open, since
-// only who reads sees that a caller leaves.
+// up hands the caller's bytes on. It begins before the far end is open, since only who reads sees that a caller leaves.
 func (r *relay) up(cancel context.CancelCauseFunc) {
 	defer close(r.upEnded)
 	first, err := r.visit.wire.in.Peek(1)

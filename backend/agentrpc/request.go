@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Version is the version of the protocol. One later is tolerated, and none before
-// oldest, whose streams ended with their tunnels.
+// Version is the version of the protocol. One later is tolerated, and none before oldest, whose streams ended with
+// their tunnels.
 const (
 	Version = 2
 	oldest  = 2
@@ -32,8 +32,7 @@ type Hello struct {
 // none is the absence of arguments or of an answer.
 type none struct{}
 
-// effect says what a call may do to the world, and so what becomes of it when
-// it is cut.
+// effect says what a call may do to the world, and so what becomes of it when it is cut.
 type effect int
 
 const (

@@ -8,12 +8,12 @@ import (
 	"slipway/backend/session"
 )
 
-// upload is a method that takes a stream of bytes and has one answer. It is
-// never repeated: who uploads asks where it is when its stream was lost.
+// upload is a method that takes a stream of bytes and has one answer. It is never repeated: who uploads asks where it
+// is when its stream was lost.
 type upload[A, R any] struct {
 	spec
-	// do reads from until its end; the last byte has arrived when that is
-	// io.EOF, and any other error says that the caller is gone.
+	// do reads from until its end; the last byte has arrived when that is io.EOF, and any other error says that the
+	// caller is gone.
 	do func(ctx context.Context, a session.Agent, args A, from io.Reader) (R, error)
 }
 
@@ -45,9 +45,8 @@ func (a *arriving) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// send makes the call with what from gives. It returns as soon as there is an
-// answer, also when that comes before the end of from, and may leave one Read
-// of from under way then. ctx bounds all of it.
+// send makes the call with what from gives. It returns as soon as there is an answer, also when that comes before the
+// end of from, and may leave one Read of from under way then. ctx bounds all of it.
 func (m upload[A, R]) send(ctx context.Context, c *Client, args A, from io.Reader) (R, error) {
 	var result R
 	frame, err := c.wish(m.spec, args, streamPatience).frame(ctx)

@@ -6,8 +6,7 @@ import (
 	"slipway/backend/session"
 )
 
-// admin implements what admins may call. The gate in front of it checks
-// permission and writes the audit log.
+// admin implements what admins may call. The gate in front of it checks permission and writes the audit log.
 type admin struct{ *Server }
 
 var _ session.Admin = admin{}

@@ -14,8 +14,8 @@ import (
 	"slipway/tunnel/secure"
 )
 
-// pairedClients admits paired computers from the network. Its methods are safe for
-// concurrent use; a nil one admits none.
+// pairedClients admits paired computers from the network. Its methods are safe for concurrent use; a nil one admits
+// none.
 type pairedClients struct {
 	keyFile  string
 	list     *secure.Clients
@@ -102,8 +102,8 @@ func (d *pairedClients) key() string {
 	return d.identity.Fingerprint()
 }
 
-// rotate replaces the agent's key. Connections are closed; when clients reconnect,
-// a signature of the old key proves that the agent is the same.
+// rotate replaces the agent's key. Connections are closed; when clients reconnect, a signature of the old key proves
+// that the agent is the same.
 func (d *pairedClients) rotate() (session.KeyRotation, error) {
 	d.mu.Lock()
 	before := d.identity

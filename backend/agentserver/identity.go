@@ -9,8 +9,8 @@ import (
 	"slipway/tunnel/secure"
 )
 
-// resolve returns the agent as a peer may see it: everything for the person's own
-// account, and for a client what it was paired for.
+// resolve returns the agent as a peer may see it: everything for the person's own account, and for a client what it was
+// paired for.
 func (s *Server) resolve(peer tunnel.Peer) (session.Agent, error) {
 	who, known := s.identify(peer)
 	if !known {
@@ -41,8 +41,7 @@ func (s *Server) person() access.Identity {
 	return access.Identity{Owner: s.config.User, Role: session.RoleAdmin, From: "this machine"}
 }
 
-// granted returns what a client is paired for. The default role is admin for the
-// agent's own user, and user for others.
+// granted returns what a client is paired for. The default role is admin for the agent's own user, and user for others.
 func granted(request session.PairRequest, user string) (secure.Grant, error) {
 	grant := secure.Grant{Owner: request.Owner, Role: secure.Role(request.Role)}
 	if grant.Owner == "" {

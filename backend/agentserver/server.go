@@ -1,6 +1,5 @@
-// Package agentserver serves the agent of this machine to other programs: to
-// those of its user through sockets, to paired clients through the network, and
-// to commands on the machine through the control socket. It identifies them and
+// Package agentserver serves the agent of this machine to other programs: to those of its user through sockets, to
+// paired clients through the network, and to commands on the machine through the control socket. It identifies them and
 // logs what they do.
 package agentserver
 
@@ -138,8 +137,7 @@ func (s *Server) admit(ctx context.Context, group *sync.WaitGroup, accept func()
 	}
 }
 
-// acceptLocal accepts a carrier from the user's own programs, which are all that
-// the socket admits.
+// acceptLocal accepts a carrier from the user's own programs, which are all that the socket admits.
 func (s *Server) acceptLocal() (tunnel.Carrier, error) {
 	conn, err := s.sockets.Tunnel.Accept()
 	if err != nil {

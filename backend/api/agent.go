@@ -7,8 +7,7 @@ import (
 	"slipway/backend/session"
 )
 
-// AgentRequest adds an agent, or only probes it. Over ssh nothing has to be installed there:
-// Slipway installs itself.
+// AgentRequest adds an agent, or only probes it. Over ssh nothing has to be installed there: Slipway installs itself.
 type AgentRequest struct {
 	hub.AgentRequest
 	Probe bool `json:"probe,omitempty"` // only check it; change nothing there and store nothing here
@@ -19,8 +18,8 @@ type AgentRemoval struct {
 	Uninstall bool `json:"uninstall,omitempty"` // end its sessions, and remove Slipway and its files from the machine
 }
 
-// AgentAnswer answers the question of an agent. Found must be that of the question, so that nobody
-// accepts a key that they did not see.
+// AgentAnswer answers the question of an agent. Found must be that of the question, so that nobody accepts a key that
+// they did not see.
 type AgentAnswer struct {
 	Accept bool   `json:"accept"` // pin the key that was found; otherwise stay disconnected
 	Found  string `json:"found"`
@@ -37,8 +36,7 @@ type PairedClient struct {
 	LastSeen    *time.Time `json:"lastSeen,omitempty"`
 }
 
-// PersonLimits are the limits of an agent by owner; "default" applies to those who have none of
-// their own.
+// PersonLimits are the limits of an agent by owner; "default" applies to those who have none of their own.
 type PersonLimits struct {
 	Limits map[string]session.Allowance `json:"limits"`
 }
@@ -49,8 +47,7 @@ type PairRequest struct {
 	Role  string `json:"role,omitempty"`  // admin or user; empty: as that agent decides
 }
 
-// PairCode is entered on the computer to pair. It is valid once, for a few attempts and a short
-// time.
+// PairCode is entered on the computer to pair. It is valid once, for a few attempts and a short time.
 type PairCode struct {
 	Code      string    `json:"code"`
 	Address   string    `json:"address"` // to add there

@@ -9,8 +9,7 @@ type Demo struct {
 	Story     string `json:"story"`
 	Lab       string `json:"lab"`       // agent behind the tunnel; empty: none
 	LidClosed bool   `json:"lidClosed"` // the tunnel is cut
-	// Speed is how many times faster than real its time passes. Its clock showed Shown at the
-	// moment Real.
+	// Speed is how many times faster than real its time passes. Its clock showed Shown at the moment Real.
 	Speed int       `json:"speed"`
 	Real  time.Time `json:"real"`
 	Shown time.Time `json:"shown"`

@@ -2,8 +2,8 @@ package api
 
 import "slipway/backend/session"
 
-// Folder is a data folder, which outlives sessions. These fields are a contract for scripts: id,
-// name, agent, owner, permission and state keep their names and meanings.
+// Folder is a data folder, which outlives sessions. These fields are a contract for scripts: id, name, agent, owner,
+// permission and state keep their names and meanings.
 type Folder struct {
 	session.Folder
 	// mounted into every session of its owner, because its name begins with a dot

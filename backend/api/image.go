@@ -2,8 +2,8 @@ package api
 
 import "slipway/backend/session"
 
-// ImageDisk is the disk use of a machine's images. They share layers, so the sum of their sizes is
-// more than they use together.
+// ImageDisk is the disk use of a machine's images. They share layers, so the sum of their sizes is more than they use
+// together.
 type ImageDisk struct {
 	session.ImageDisk
 	Agent string `json:"agent"`

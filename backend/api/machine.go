@@ -22,8 +22,8 @@ type Door struct {
 	Instead   bool     `json:"instead"`   // the preferred port was taken, so this is another
 }
 
-// LostDoor is a port that led to an app before Slipway ended and was not opened again: it was
-// public, or another program has it now.
+// LostDoor is a port that led to an app before Slipway ended and was not opened again: it was public, or another
+// program has it now.
 type LostDoor struct {
 	Public bool `json:"public"`
 	Port   int  `json:"port"`

@@ -2,8 +2,8 @@ package api
 
 import "reflect"
 
-// TypeName returns the name of a type in the OpenAPI document and in TypeScript: its name in Go,
-// unless another package has one of that name.
+// TypeName returns the name of a type in the OpenAPI document and in TypeScript: its name in Go, unless another package
+// has one of that name.
 func TypeName(typ reflect.Type) string {
 	if name, ok := typeNames[typ.String()]; ok {
 		return name

@@ -29,8 +29,7 @@ type (
 	Window          = hub.Window
 )
 
-// PromptAnswer answers the prompt of an operation. A host-key or a confirm is answered with yes or
-// no.
+// PromptAnswer answers the prompt of an operation. A host-key or a confirm is answered with yes or no.
 type PromptAnswer struct {
 	Prompt string `json:"prompt"` // its id
 	Text   string `json:"text"`

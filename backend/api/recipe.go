@@ -6,8 +6,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Recipe is a spec to store, share and run again: as a file, as a command line, and as the closest
-// docker command line.
+// Recipe is a spec to store, share and run again: as a file, as a command line, and as the closest docker command line.
 type Recipe struct {
 	Name     string `json:"name"`
 	FileName string `json:"fileName"`

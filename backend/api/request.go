@@ -5,8 +5,8 @@ import (
 	"slipway/backend/session"
 )
 
-// LaunchManyRequest launches several sessions of one spec, named spec.name-1, -2 and so on, or at
-// random without a name. With a key it can be sent again safely, like a LaunchRequest.
+// LaunchManyRequest launches several sessions of one spec, named spec.name-1, -2 and so on, or at random without a
+// name. With a key it can be sent again safely, like a LaunchRequest.
 type LaunchManyRequest struct {
 	hub.LaunchRequest
 	Count int `json:"count,omitempty"` // 1 to 10; 0: 1
@@ -18,8 +18,8 @@ type Launched struct {
 	Problem *session.Error `json:"problem,omitempty"`
 }
 
-// SessionUpdate changes a session. An absent field is left unchanged. Live sessions can be renamed,
-// PENDING ones get another priority, and any gets tags.
+// SessionUpdate changes a session. An absent field is left unchanged. Live sessions can be renamed, PENDING ones get
+// another priority, and any gets tags.
 type SessionUpdate struct {
 	Name     *string   `json:"name,omitempty"`
 	Priority *int      `json:"priority,omitempty"` // 0 to 100, higher first

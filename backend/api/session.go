@@ -17,9 +17,8 @@ type Preview struct {
 	Rounded    *Rounding   `json:"rounded,omitempty"` // absent: the request would be allocated as it is
 }
 
-// Rounding says how the allocation would differ from the request. A launch is refused if less would
-// be allocated or a share is not a multiple of the quantum; requesting the rounded amount accepts
-// it.
+// Rounding says how the allocation would differ from the request. A launch is refused if less would be allocated or a
+// share is not a multiple of the quantum; requesting the rounded amount accepts it.
 type Rounding struct {
 	gpu.Rounding
 	Accept string `json:"accept"` // the text to request instead

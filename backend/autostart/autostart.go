@@ -1,6 +1,5 @@
-// Package autostart has Slipway start in the background when its person logs in
-// to their desktop. Linux desktops keep such entries in a folder of the XDG
-// specification; on other systems there is no [Entry] that could be written.
+// Package autostart has Slipway start in the background when its person logs in to their desktop. Linux desktops keep
+// such entries in a folder of the XDG specification; on other systems there is no [Entry] that could be written.
 package autostart
 
 import (
@@ -68,17 +67,16 @@ func content(command []string) string {
 		"moving\nExec=" + strings.Join(quoted, " ") + "\nIcon=slipway\nNoDisplay=true\nTerminal=false\n"
 }
 
-// quote writes an argument of Exec. It is escaped twice: for the command, and
-// for the line of the file; a percent sign is a field code unless doubled.
+// quote writes an argument of Exec. It is escaped twice: for the command, and for the line of the file; a percent sign
+// is a field code unless doubled.
 func quote(arg string) string {
 	inner := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", `$`, `\$`).Replace(arg)
 	line := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(`"` + inner + `"`)
 	return strings.ReplaceAll(line, "%", "%%")
 }
 
-// Set writes the entry or removes it. One that the person turned off in the
-// settings of the desktop is left as it is. It fails with
-// settings_update_failed, also where the system has no entries.
+// Set writes the entry or removes it. One that the person turned off in the settings of the desktop is left as it is.
+// It fails with settings_update_failed, also where the system has no entries.
 func (e *Entry) Set(on bool) error {
 	switch {
 	case e.path == "" && on:

@@ -23,8 +23,7 @@ type AgentOptions struct {
 	Ready func(daemon.Status)
 }
 
-// agentFlags are what a daemon is started with. What is not given stays as it
-// was the last time.
+// agentFlags are what a daemon is started with. What is not given stays as it was the last time.
 type agentFlags struct {
 	engine, listen, keeper string
 	attached               bool
@@ -65,8 +64,7 @@ func (f *agentFlags) settings() (daemon.Settings, error) {
 	return s, nil
 }
 
-// agentCommand is the agent of this machine. Run with no subcommand it is the
-// agent.
+// agentCommand is the agent of this machine. Run with no subcommand it is the agent.
 func (p agentCommands) agentCommand() *cobra.Command {
 	var flags agentFlags
 	var stdio, version, quiet bool
@@ -235,8 +233,8 @@ func (p agentCommands) agentSwitchCommand() *cobra.Command {
 	return cmd
 }
 
-// finishDetached does the same command again in a process that the end of this
-// one does not reach, and tells what it told.
+// finishDetached does the same command again in a process that the end of this one does not reach, and tells what it
+// told.
 func (p agentCommands) finishDetached(ctx context.Context, home place.Home) error {
 	code, err := daemon.Detached(ctx, home, p.Executable, append(p.Args, "--attached"), p.Stdout, p.Stderr)
 	if err == nil && code != 0 {

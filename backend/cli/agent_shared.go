@@ -19,8 +19,7 @@ import (
 	"slipway/gpu"
 )
 
-// shared gives a command the flag --on: it asks the agent of this machine, or that
-// agent through the control plane.
+// shared gives a command the flag --on: it asks the agent of this machine, or that agent through the control plane.
 func (p agentCommands) shared(cmd *cobra.Command,
 	here func(ctx context.Context, c *daemon.Client, args []string) error,
 	near func(ctx context.Context, c *caller, agent string, args []string) error) *cobra.Command {

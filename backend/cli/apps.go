@@ -164,11 +164,10 @@ func (p terminalCommands) onDesktop() bool {
 		p.Env("WAYLAND_DISPLAY") != ""
 }
 
-// openBrowser opens an address of the control plane with the person's own
-// browser. Every user of the computer can read the arguments that a browser is
-// started with, so none of them is the address itself, which holds a one-time
-// code: it is a pass of the control plane or, where the operating system does not
-// tell whose a connection is, a file that only this user can read.
+// openBrowser opens an address of the control plane with the person's own browser. Every user of the computer can read
+// the arguments that a browser is started with, so none of them is the address itself, which holds a one-time code: it
+// is a pass of the control plane or, where the operating system does not tell whose a connection is, a file that only
+// this user can read.
 func (p *program) openBrowser(ctx context.Context, c *caller, address string) error {
 	pass, err := route.LoginPass.Body(api.PassRequest{URL: address}).Ask(ctx, c)
 	if err == nil {
@@ -205,8 +204,7 @@ var forwardPage = template.Must(template.New("forward").Parse(`<!doctype html>
 <body><a href="{{.}}">Open Slipway</a></body></html>
 `))
 
-// startBrowser starts the person's own browser with a file, or an address that
-// holds nothing secret.
+// startBrowser starts the person's own browser with a file, or an address that holds nothing secret.
 func startBrowser(target string) error {
 	name, args := "xdg-open", []string{target}
 	switch runtime.GOOS {
@@ -235,8 +233,8 @@ func (p *program) sayLogin(ready Ready) {
 // asksForLogins reports whether a person can press Enter.
 func (p *program) asksForLogins() bool { return p.output == outputTable && isTerminal(p.Stdin) }
 
-// begun opens the browser where that is wanted, and gives a person at the
-// terminal new addresses, as long as the control plane of a home runs.
+// begun opens the browser where that is wanted, and gives a person at the terminal new addresses, as long as the
+// control plane of a home runs.
 func (p *program) begun(ctx context.Context, home place.Home, ready Ready, open bool) {
 	connect := func() (*caller, error) {
 		c, err := client.Connect(ctx, home)

@@ -17,8 +17,8 @@ import (
 	"slipway/backend/session"
 )
 
-// caller speaks the API to one control plane, over a new connection after
-// [caller.reconnect]. Goroutines use copies of their own.
+// caller speaks the API to one control plane, over a new connection after [caller.reconnect]. Goroutines use copies of
+// their own.
 type caller struct {
 	*client.Client
 	program *program
@@ -60,9 +60,8 @@ func (p *program) running(ctx context.Context) (*caller, error) {
 	return &caller{c, p}, err
 }
 
-// reconnect finds the control plane again after a connection was lost. One that
-// was killed is started again, on the engine it had; one that stopped in good
-// order is waited for.
+// reconnect finds the control plane again after a connection was lost. One that was killed is started again, on the
+// engine it had; one that stopped in good order is waited for.
 func (c *caller) reconnect(ctx context.Context) error {
 	home, err := place.FindHome(c.program.Env)
 	if err != nil {
@@ -85,8 +84,7 @@ func (p *program) notice(format string, args ...any) {
 	fmt.Fprintf(p.Stderr, format+"\n", args...)
 }
 
-// worthTrying reports whether a control plane that could not be reached may be
-// reached a moment later.
+// worthTrying reports whether a control plane that could not be reached may be reached a moment later.
 func worthTrying(err error) bool {
 	return client.IsLost(err) || errors.Is(err, client.ErrNotServing)
 }
@@ -94,8 +92,8 @@ func worthTrying(err error) bool {
 // ended reports whether a session has a status that it never leaves.
 func ended(s api.Session) bool { return s.Status.Terminal() }
 
-// find returns the session that ref names: its id, the name of a live one, the
-// name of the newest finished one, or a beginning of an id that only one has.
+// find returns the session that ref names: its id, the name of a live one, the name of the newest finished one, or a
+// beginning of an id that only one has.
 func (c *caller) find(ctx context.Context, ref string) (api.Session, error) {
 	found, err := route.Session.At(ref).Ask(ctx, c)
 	if err == nil || !isNotFound(err) {
@@ -124,8 +122,8 @@ func (p *program) inSession(work func(ctx context.Context, c *caller, s api.Sess
 	})
 }
 
-// besideSession is a command about the session that its first argument names,
-// which has other uses for Ctrl-C once the session is found.
+// besideSession is a command about the session that its first argument names, which has other uses for Ctrl-C once the
+// session is found.
 func (p *program) besideSession(work func(ctx context.Context, c *caller, s api.Session,
 	args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -168,8 +166,8 @@ func match(all []api.Session, ref string) (session.ID, error) {
 		len(beginning), strings.Join(beginning[:min(len(beginning), 5)], ", ")), "Write more of the id, or the name.")
 }
 
-// offers completes arguments from the answer of a route: the shell is given
-// names, with what is said of them after a tab. It never starts a control plane.
+// offers completes arguments from the answer of a route: the shell is given names, with what is said of them after a
+// tab. It never starts a control plane.
 func offers[Out any](p *program, at route.Route[route.None, Out], names func(answer Out, args []string) []string,
 ) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

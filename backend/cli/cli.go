@@ -1,8 +1,7 @@
-// Package cli is the command line: everything the user interface does, over
-// the same loopback API. It prints tables for people and, with -o json, the
-// API's own objects for programs; decides by codes; and exits with documented
-// codes (see [ExitOK] and those after it). A command that needs a control plane
-// starts one in the background when none is running, and says so.
+// Package cli is the command line: everything the user interface does, over the same loopback API. It prints tables for
+// people and, with -o json, the API's own objects for programs; decides by codes; and exits with documented codes (see
+// [ExitOK] and those after it). A command that needs a control plane starts one in the background when none is running,
+// and says so.
 package cli
 
 import (
@@ -61,8 +60,8 @@ type Ready struct {
 	Note     string // why this engine, if there is something to say
 }
 
-// Main runs one command and returns the exit code of the process. ctx must not
-// end on signals: each command treats them in its own way.
+// Main runs one command and returns the exit code of the process. ctx must not end on signals: each command treats them
+// in its own way.
 func Main(ctx context.Context, config Config) int {
 	if config.Env == nil {
 		config.Env = os.Getenv
@@ -95,8 +94,8 @@ const (
 	outputJSON  = "json"
 )
 
-// Commands returns the command line without a program behind it, from which
-// the reference and the man pages are written.
+// Commands returns the command line without a program behind it, from which the reference and the man pages are
+// written.
 func Commands() *cobra.Command {
 	p := &program{Config: Config{Env: func(string) string { return "" }}}
 	root := p.rootCommand()
@@ -175,14 +174,13 @@ func addTo(root *cobra.Command, group string, commands ...*cobra.Command) {
 	}
 }
 
-// interruptible returns a context that ends on Ctrl-C and when the process is
-// asked to end, for commands that have nothing better to do with them.
+// interruptible returns a context that ends on Ctrl-C and when the process is asked to end, for commands that have
+// nothing better to do with them.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
-// command wraps the work of a command that talks to the control plane: it finds
-// or starts one and ends on Ctrl-C.
+// command wraps the work of a command that talks to the control plane: it finds or starts one and ends on Ctrl-C.
 func (p *program) command(work func(ctx context.Context, c *caller, args []string) error) func(*cobra.Command,
 	[]string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -196,9 +194,8 @@ func (p *program) command(work func(ctx context.Context, c *caller, args []strin
 	}
 }
 
-// withDefaults gives a command and those below it what they do not define
-// themselves: a command with subcommands prints its help, every other one checks
-// and completes its arguments as its usage line says.
+// withDefaults gives a command and those below it what they do not define themselves: a command with subcommands prints
+// its help, every other one checks and completes its arguments as its usage line says.
 func (p *program) withDefaults(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		p.withDefaults(sub)
@@ -219,15 +216,13 @@ func (p *program) withDefaults(cmd *cobra.Command) {
 // options are the options in a usage line, with their values.
 var options = regexp.MustCompile(`\[[^A-Z][^\]]*\]|--\S* \S+`)
 
-// argumentsOf returns the arguments in the usage line of a command, such as
-// SESSION, [APP] or [COMMAND…].
+// argumentsOf returns the arguments in the usage line of a command, such as SESSION, [APP] or [COMMAND…].
 func argumentsOf(cmd *cobra.Command) []string {
 	use := strings.NewReplacer("[-- COMMAND…]", "[COMMAND…]", "-- COMMAND…", "[COMMAND…]").Replace(cmd.Use)
 	return strings.Fields(options.ReplaceAllString(use, ""))[1:]
 }
 
-// checkArguments compares arguments with the usage line. Those in brackets are
-// optional, those with … repeatable.
+// checkArguments compares arguments with the usage line. Those in brackets are optional, those with … repeatable.
 func checkArguments(cmd *cobra.Command, args []string) error {
 	names := argumentsOf(cmd)
 	least, most := len(names), len(names)
@@ -253,8 +248,7 @@ func checkArguments(cmd *cobra.Command, args []string) error {
 	return failAs(ExitUsage, session.CodeUsage, message, "Usage: "+cmd.UseLine())
 }
 
-// completeArgument offers names for the argument that is typed, by its name in
-// the usage line.
+// completeArgument offers names for the argument that is typed, by its name in the usage line.
 func (p *program) completeArgument(cmd *cobra.Command, args []string, word string,
 ) ([]string, cobra.ShellCompDirective) {
 	if names := argumentsOf(cmd); len(names) > 0 {
@@ -273,8 +267,8 @@ func (p *program) completeArgument(cmd *cobra.Command, args []string, word strin
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// here wraps the work of a command that is about this machine rather than about
-// a control plane, whether one runs or not.
+// here wraps the work of a command that is about this machine rather than about a control plane, whether one runs or
+// not.
 func (p *program) here(work func(ctx context.Context, home place.Home) error) func(*cobra.Command,
 	[]string) error {
 	return func(cmd *cobra.Command, _ []string) error {

@@ -73,8 +73,7 @@ compares all checksums. With -r it skips links.`,
 // far is a path in a session.
 type far struct{ session, path string }
 
-// farSide tells SESSION:PATH from a path of this computer, which may have a
-// drive, or a colon behind a slash.
+// farSide tells SESSION:PATH from a path of this computer, which may have a drive, or a colon behind a slash.
 func farSide(text string) (far, bool) {
 	session, path, found := strings.Cut(text, ":")
 	if !found || session == "" || strings.ContainsAny(session, `/\`) || runtime.GOOS == "windows" && len(session) == 1 {
@@ -86,8 +85,8 @@ func farSide(text string) (far, bool) {
 // inFolder is what stands in the place of a session where a folder is meant.
 const inFolder = "folder"
 
-// filesOf is the place whose files the far side of a copy is about, with the
-// routes to them. Of a folder it takes the name off the path.
+// filesOf is the place whose files the far side of a copy is about, with the routes to them. Of a folder it takes the
+// name off the path.
 func filesOf(ctx context.Context, c *caller, source, target *far) (files route.Files, place string, err error) {
 	side := source
 	if side.session == "" {
@@ -229,8 +228,7 @@ func (j *copying) down(ctx context.Context, source, target string) error {
 	return j.download(ctx, root, cmp.Or(source, "."), name, info)
 }
 
-// deepest is how many directories a copy follows into one another: a place that
-// is not what it says may have no end.
+// deepest is how many directories a copy follows into one another: a place that is not what it says may have no end.
 const deepest = 250
 
 func (j *copying) downloadTree(ctx context.Context, root *os.Root, source, target string) error {

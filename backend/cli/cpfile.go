@@ -150,8 +150,8 @@ func (j *copying) download(ctx context.Context, root *os.Root, source, target st
 	return nil
 }
 
-// receiveSummed reads what a local file lacks. It returns the checksum of what
-// is there then and that of the far file, both of which are added up meanwhile.
+// receiveSummed reads what a local file lacks. It returns the checksum of what is there then and that of the far file,
+// both of which are added up meanwhile.
 func (j *copying) receiveSummed(ctx context.Context, file *os.File, source string,
 	info api.FileInfo) (got, wanted string, err error) {
 	ctx, giveUp := context.WithCancel(ctx)
@@ -215,8 +215,7 @@ func (j *copying) receive(ctx context.Context, into *incoming, source string, in
 // barEvery is how often the line is drawn.
 const barEvery = 100 * time.Millisecond
 
-// watch shows how far one file is copied, on one line of a terminal, until it is
-// stopped.
+// watch shows how far one file is copied, on one line of a terminal, until it is stopped.
 func (j *copying) watch(name string, size int64, at func() int64) (stop func()) {
 	if j.line.w == nil {
 		return func() {}
@@ -254,16 +253,15 @@ func (j *copying) watch(name string, size int64, at func() int64) (stop func()) 
 	}
 }
 
-// localSum is the checksum of what can be read; a file that cannot be read
-// shows when it is sent.
+// localSum is the checksum of what can be read; a file that cannot be read shows when it is sent.
 func localSum(from io.Reader) string {
 	sum := sha256.New()
 	_, _ = io.CopyBuffer(sum, from, make([]byte, 256<<10)) // see above
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// farSum asks for the checksum of the far file while it is copied. Nothing
-// comes where it was not told: one asks again then, when it has come.
+// farSum asks for the checksum of the far file while it is copied. Nothing comes where it was not told: one asks again
+// then, when it has come.
 func (j *copying) farSum(ctx context.Context, source string) <-chan string {
 	told, c := make(chan string, 1), *j.caller
 	go func() {
@@ -296,8 +294,7 @@ func (i *incoming) restart() error {
 	return i.file.Truncate(0)
 }
 
-// take adds what comes. It tells apart that no more came and that the file could
-// not be written.
+// take adds what comes. It tells apart that no more came and that the file could not be written.
 func (i *incoming) take(from io.Reader) (lost, err error) {
 	source := &failing{Reader: from}
 	err = files.CopyAt(i.file, i.at.Load(), source, i.sum, i.at.Store)
@@ -323,9 +320,8 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// outgoing is the rest of a file as the body of a request. It has a file of its
-// own, which whoever sends it closes, and where that stands is how much was
-// taken: the system sends most of it without asking for it here.
+// outgoing is the rest of a file as the body of a request. It has a file of its own, which whoever sends it closes, and
+// where that stands is how much was taken: the system sends most of it without asking for it here.
 type outgoing struct {
 	fileOnDisk
 	size int64

@@ -141,8 +141,8 @@ func ageOf(flag, text string) (time.Duration, error) {
 	return time.Duration(age), nil
 }
 
-// takes reports whether a cleanup takes an image: one that nobody uses and that
-// has no name, or is of a kind and an age that was asked for.
+// takes reports whether a cleanup takes an image: one that nobody uses and that has no name, or is of a kind and an age
+// that was asked for.
 func (c cleaning) takes(room session.ImageRoom, now time.Time) bool {
 	age := now.Sub(room.Image.CreatedAt)
 	switch {
@@ -345,8 +345,7 @@ func folderTable(w io.Writer, folders []api.Folder) {
 	})
 }
 
-// folderMakeCommands are create and link, which differ in whether there is a
-// directory yet.
+// folderMakeCommands are create and link, which differ in whether there is a directory yet.
 func (p dataCommands) folderMakeCommands() (create, link *cobra.Command) {
 	var req api.FolderRequest
 	var readOnly bool
@@ -422,8 +421,7 @@ Ctrl-C to cancel: the remaining files stay in the trash, and you can restore or 
 	return cmd
 }
 
-// anyFolder returns the folder of an id or a name, also one in the trash where
-// it is the only one of that name.
+// anyFolder returns the folder of an id or a name, also one in the trash where it is the only one of that name.
 func (c *caller) anyFolder(ctx context.Context, ref string) (api.Folder, error) {
 	f, err := route.Folder.At(ref).Ask(ctx, c)
 	if err == nil || !isNotFound(err) {

@@ -14,8 +14,8 @@ import (
 	"slipway/backend/session"
 )
 
-// The exit codes of every command. run --wait of a batch session, exec, attach
-// and run with a terminal exit with the code of the command or shell instead.
+// The exit codes of every command. run --wait of a batch session, exec, attach and run with a terminal exit with the
+// code of the command or shell instead.
 const (
 	ExitOK          = 0
 	ExitFailure     = 1   // anything that has no code of its own

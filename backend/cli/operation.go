@@ -21,9 +21,8 @@ import (
 	"slipway/backend/session"
 )
 
-// begin begins a piece of long work. Whoever leaves while it is asked for
-// cannot know whether it has begun: so the answer is waited for a moment, and
-// what it tells of is there to be cancelled.
+// begin begins a piece of long work. Whoever leaves while it is asked for cannot know whether it has begun: so the
+// answer is waited for a moment, and what it tells of is there to be cancelled.
 func begin[In any](ctx context.Context, c *caller, at route.Route[In, api.Operation]) (api.Operation, error) {
 	if ctx.Err() != nil {
 		return api.Operation{}, ctx.Err()
@@ -38,8 +37,8 @@ func begin[In any](ctx context.Context, c *caller, at route.Route[In, api.Operat
 	return begun, err
 }
 
-// operates is a command that begins an operation, shows how it goes, answers
-// what it asks, and ends as it does. Ctrl-C cancels it.
+// operates is a command that begins an operation, shows how it goes, answers what it asks, and ends as it does. Ctrl-C
+// cancels it.
 func (p *program) operates(begin func(context.Context, *caller, []string) (api.Operation, error),
 	done func(io.Writer, api.Operation)) func(*cobra.Command, []string) error {
 	return p.command(func(ctx context.Context, c *caller, args []string) error {
@@ -81,9 +80,8 @@ func (p *program) operates(begin func(context.Context, *caller, []string) (api.O
 // cancelPatience is how long a cancelled operation is waited for.
 const cancelPatience = 3 * time.Second
 
-// giveUp cancels an operation for somebody who has left, and returns it as it
-// ended: it may have been too late. It fails as ctx does where that cannot be
-// learned soon.
+// giveUp cancels an operation for somebody who has left, and returns it as it ended: it may have been too late. It
+// fails as ctx does where that cannot be learned soon.
 func (p *program) giveUp(ctx context.Context, c *caller, begun api.Operation,
 	show *operationView) (api.Operation, error) {
 	p.cancelOperation(ctx, c, begun.ID)
@@ -171,8 +169,7 @@ func (p *program) answerPrompt(ctx context.Context, c *caller, id string, prompt
 	return err
 }
 
-// ask reads an answer from the terminal, which may also be the controlling one
-// where standard input is something else.
+// ask reads an answer from the terminal, which may also be the controlling one where standard input is something else.
 func (p *program) ask(ctx context.Context, prompt api.Prompt) (string, error) {
 	in, ok := p.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
@@ -251,8 +248,8 @@ func (p *program) confirm(ctx context.Context, question string) error {
 	return nil
 }
 
-// operationView shows the steps of an operation, each once it has ended, and
-// the running one with its progress on one line of a terminal.
+// operationView shows the steps of an operation, each once it has ended, and the running one with its progress on one
+// line of a terminal.
 type operationView struct {
 	statusLine
 	w     io.Writer
@@ -324,8 +321,8 @@ func longer(pause time.Duration) time.Duration {
 	return min(max(2*pause, reconnectFirst), reconnectMost)
 }
 
-// again reconnects and calls try until it succeeds, fails for another reason
-// than a lost connection, or the control plane has not answered for reconnectFor.
+// again reconnects and calls try until it succeeds, fails for another reason than a lost connection, or the control
+// plane has not answered for reconnectFor.
 func (c *caller) again(ctx context.Context, try func(context.Context) error) error {
 	start := time.Now()
 	for pause := reconnectFirst; ; pause = longer(pause) {
@@ -356,8 +353,7 @@ func (c *caller) resume(ctx context.Context, try func(context.Context) error) er
 	return err
 }
 
-// askAgain asks, and asks again where the answer was lost: only what may be done
-// twice.
+// askAgain asks, and asks again where the answer was lost: only what may be done twice.
 func askAgain[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out]) (answer Out, err error) {
 	ask := func(ctx context.Context) error { answer, err = at.Ask(ctx, c); return err }
 	if err = ask(ctx); err != nil && worthTrying(err) && ctx.Err() == nil {
@@ -366,8 +362,8 @@ func askAgain[In, Out any](ctx context.Context, c *caller, at route.Route[In, Ou
 	return answer, err
 }
 
-// follow calls fn with the session as it is and after each of its changes until
-// fn returns true. It continues after a lost connection.
+// follow calls fn with the session as it is and after each of its changes until fn returns true. It continues after a
+// lost connection.
 func (c *caller) follow(ctx context.Context, id session.ID, fn func(api.Session) bool) error {
 	return c.resume(ctx, func(ctx context.Context) error { return c.followOnce(ctx, id, fn) })
 }
@@ -394,8 +390,8 @@ func (c *caller) followOnce(ctx context.Context, id session.ID, fn func(api.Sess
 	})
 }
 
-// events calls fn with each event until it is done. The stream is opened before
-// read reads what there is, so that no change falls between the two.
+// events calls fn with each event until it is done. The stream is opened before read reads what there is, so that no
+// change falls between the two.
 func (c *caller) events(ctx context.Context, read func() (done bool, err error),
 	fn func(api.Event) (done bool, err error)) error {
 	conn, err := c.Dial(ctx, route.Events.Target())
@@ -426,8 +422,8 @@ func limited(ctx context.Context, timeout time.Duration, what string) (context.C
 		"slipway show and slipway history say where the session stands."))
 }
 
-// progress shows the status of a session on one line of a terminal, or a line
-// for each status where standard error is not one.
+// progress shows the status of a session on one line of a terminal, or a line for each status where standard error is
+// not one.
 type progress struct {
 	statusLine
 	w    io.Writer

@@ -20,8 +20,8 @@ import (
 	"slipway/backend/session"
 )
 
-// show asks a route and prints the answer: with -o json as it came, so that
-// members are there that this program does not know.
+// show asks a route and prints the answer: with -o json as it came, so that members are there that this program does
+// not know.
 func show[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out], table func(io.Writer, Out)) error {
 	if c.program.output == outputJSON {
 		var raw json.RawMessage
@@ -37,8 +37,8 @@ func show[In, Out any](ctx context.Context, c *caller, at route.Route[In, Out], 
 	return c.program.print(answer, func(w io.Writer) { table(w, answer) })
 }
 
-// asks makes a command print what a route answers, whose path takes its arguments.
-// on is what its flag --on means; empty: it has none.
+// asks makes a command print what a route answers, whose path takes its arguments. on is what its flag --on means;
+// empty: it has none.
 func asks[Out any](p *program, cmd *cobra.Command, on string, at route.Route[route.None, Out],
 	table func(io.Writer, Out)) *cobra.Command {
 	var agent string
@@ -55,8 +55,7 @@ func asks[Out any](p *program, cmd *cobra.Command, on string, at route.Route[rou
 	return cmd
 }
 
-// changes makes a command change what its first argument names to what its second
-// says, and print the answer.
+// changes makes a command change what its first argument names to what its second says, and print the answer.
 func changes[In, Out any](p *program, cmd *cobra.Command, at route.Route[In, Out], to func(text string) In,
 	table func(io.Writer, Out)) *cobra.Command {
 	cmd.RunE = p.about(func(ctx context.Context, c *caller, args []string) error {
@@ -65,8 +64,8 @@ func changes[In, Out any](p *program, cmd *cobra.Command, at route.Route[In, Out
 	return cmd
 }
 
-// about is a command whose first argument, where its usage line calls that SESSION,
-// is replaced by the id of the session.
+// about is a command whose first argument, where its usage line calls that SESSION, is replaced by the id of the
+// session.
 func (p *program) about(work func(ctx context.Context, c *caller, args []string) error) func(*cobra.Command,
 	[]string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -106,12 +105,12 @@ func (p *program) printJSON(value any) error {
 	return err
 }
 
-// cells measures text in cells of a terminal: two for Hangul, kana, ideographs
-// and emoji. Letters that are wide in old East Asian fonts only count as one.
+// cells measures text in cells of a terminal: two for Hangul, kana, ideographs and emoji. Letters that are wide in old
+// East Asian fonts only count as one.
 var cells = runewidth.Condition{StrictEmojiNeutral: true}
 
-// columns writes rows with their columns aligned. The first row is the header.
-// Columns whose header begins with a space hold numbers and are set flush right.
+// columns writes rows with their columns aligned. The first row is the header. Columns whose header begins with a space
+// hold numbers and are set flush right.
 func columns(w io.Writer, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -138,8 +137,7 @@ func columns(w io.Writer, rows [][]string) {
 	}
 }
 
-// table writes a line of cells for each item below a header, the names of the
-// columns separated by commas.
+// table writes a line of cells for each item below a header, the names of the columns separated by commas.
 func table[T any](w io.Writer, header string, items []T, cells func(T) []string) {
 	rows := [][]string{strings.Split(header, ",")}
 	for _, item := range items {
@@ -157,8 +155,7 @@ func named[T any](items []T, name func(T) string) string {
 	return strings.Join(names, ", ")
 }
 
-// fields writes names and values in turn, the values aligned. Empty values are
-// left out.
+// fields writes names and values in turn, the values aligned. Empty values are left out.
 func fields(w io.Writer, pairs ...string) {
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {
@@ -178,8 +175,7 @@ type statusLine struct {
 	text string
 }
 
-// newStatusLine is a line of standard error where that is a terminal that
-// people read.
+// newStatusLine is a line of standard error where that is a terminal that people read.
 func (p *program) newStatusLine() statusLine {
 	if p.output == outputJSON || !isTerminal(p.raw.err) {
 		return statusLine{}
@@ -271,14 +267,13 @@ func plural(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// screens are the standard streams as they were given. Only what is another
-// program's output goes there as it is: logs, terminals, commands. All that
-// Slipway itself says goes to [Config.Stdout] and [Config.Stderr] of the program,
-// which are [plainWriter]s.
+// screens are the standard streams as they were given. Only what is another program's output goes there as it is: logs,
+// terminals, commands. All that Slipway itself says goes to [Config.Stdout] and [Config.Stderr] of the program, which
+// are [plainWriter]s.
 type screens struct{ out, err io.Writer }
 
-// plainWriter writes text without what a terminal acts on. Names, messages and
-// whatever else is printed may come from another machine.
+// plainWriter writes text without what a terminal acts on. Names, messages and whatever else is printed may come from
+// another machine.
 type plainWriter struct {
 	to io.Writer
 
@@ -325,8 +320,7 @@ func inLine(text string) string {
 	return text
 }
 
-// escapeJSON writes what a terminal acts on as JSON's own escapes, which mean
-// the same to whatever reads the text.
+// escapeJSON writes what a terminal acts on as JSON's own escapes, which mean the same to whatever reads the text.
 func escapeJSON(text []byte) []byte {
 	var out bytes.Buffer
 	for _, r := range string(text) {

@@ -68,8 +68,7 @@ within ten minutes. To get a new one, press Enter in the terminal or run slipway
 	return cmd
 }
 
-// serve runs the control plane in this process. What a quiet one prints is a
-// log, where no login code may stand.
+// serve runs the control plane in this process. What a quiet one prints is a log, where no login code may stand.
 func (p planeCommands) serve(ctx context.Context, opts ServeOptions, open, quiet bool) error {
 	if !quiet {
 		opts.Ready = func(ready Ready) {
@@ -85,8 +84,7 @@ func (p planeCommands) serve(ctx context.Context, opts ServeOptions, open, quiet
 	return unlessStopped(ctx, err)
 }
 
-// unlessStopped is the failure of what served until ctx ended; that it was
-// stopped as asked is none.
+// unlessStopped is the failure of what served until ctx ended; that it was stopped as asked is none.
 func unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
@@ -108,8 +106,7 @@ func (p planeCommands) sayServing(ready Ready) {
 	fmt.Fprintln(p.Stdout, "Ctrl-C stops the control plane; sessions go on.")
 }
 
-// alreadyServing logs in to the control plane that runs, unless another engine
-// was asked for than it has.
+// alreadyServing logs in to the control plane that runs, unless another engine was asked for than it has.
 func (p planeCommands) alreadyServing(ctx context.Context, running *client.Client, asked string, open bool) error {
 	if have := running.Serving.Engine; asked != "" && asked != "auto" && have != "" && asked != have {
 		return fail(session.CodeStartConflict, fmt.Sprintf("A control plane runs already, with the engine %s.", have),
@@ -316,8 +313,7 @@ func settingsTable(w io.Writer, file api.SettingsFile) {
 	}
 }
 
-// completeSettings offers the names of settings to the shell, and the choices
-// of the one that was named.
+// completeSettings offers the names of settings to the shell, and the choices of the one that was named.
 func (p planeCommands) completeSettings(cmd *cobra.Command, args []string,
 	word string) ([]string, cobra.ShellCompDirective) {
 	return offers(p.program, route.SettingsFile, func(file api.SettingsFile, args []string) (offered []string) {

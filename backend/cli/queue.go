@@ -41,8 +41,7 @@ func (p sessionCommands) queueTable(w io.Writer, waiting []api.Session) {
 	})
 }
 
-// startText says when a session that waits will start: a known moment, or an
-// estimate and by how much it may be wrong.
+// startText says when a session that waits will start: a known moment, or an estimate and by how much it may be wrong.
 func (p sessionCommands) startText(wait session.Wait) string {
 	in := func(at time.Time) string { return "in " + span(at.Sub(p.Now())) }
 	switch {
@@ -183,9 +182,8 @@ func (p sessionCommands) logsCommand() *cobra.Command {
 	return cmd
 }
 
-// copyLogs writes a log to w. A log that is followed from its beginning resumes
-// after a lost connection. Of any other the rest would be a guess, so the loss is
-// an error.
+// copyLogs writes a log to w. A log that is followed from its beginning resumes after a lost connection. Of any other
+// the rest would be a guess, so the loss is an error.
 func (c *caller) copyLogs(ctx context.Context, id session.ID, opts logOptions, w io.Writer) error {
 	if opts.tail == 0 && !opts.follow {
 		return nil

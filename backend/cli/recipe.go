@@ -62,8 +62,7 @@ func recipeFailure(name string, err error) error {
 	return fail(session.CodeRecipeInvalid, where+": "+fault.Message, fault.Hint)
 }
 
-// addSecrets takes the values that a recipe does not keep from here, but for
-// those that flags give.
+// addSecrets takes the values that a recipe does not keep from here, but for those that flags give.
 func (p runCommands) addSecrets(spec *session.Spec, flags specFlags) error {
 	at := slices.IndexFunc(flags, func(f *specFlag) bool { return f.name == "env" })
 	var missing []string
@@ -329,8 +328,8 @@ func (c *caller) findPreset(ctx context.Context, ref string) (hub.Preset, error)
 		"slipway preset ls lists all of them.")
 }
 
-// leaveOutMount leaves out what --no-volume names. What the file does not have is
-// an error: nothing else may be left out in its place.
+// leaveOutMount leaves out what --no-volume names. What the file does not have is an error: nothing else may be left
+// out in its place.
 func leaveOutMount(spec *session.Spec, name string) error {
 	mounts := len(spec.Mounts)
 	spec.Mounts = slices.DeleteFunc(spec.Mounts, func(m session.Mount) bool {
@@ -352,9 +351,8 @@ func leaveOutAfter(spec *session.Spec, name string) error {
 	return nil
 }
 
-// createMissing creates the folders that a spec mounts and there are not, on the
-// agent where it would land. It does nothing where more than that is wrong: the
-// launch tells it, and nothing is half done.
+// createMissing creates the folders that a spec mounts and there are not, on the agent where it would land. It does
+// nothing where more than that is wrong: the launch tells it, and nothing is half done.
 func (p runCommands) createMissing(ctx context.Context, c *caller, spec session.Spec) error {
 	preview, err := route.Preview.Body(spec).Ask(ctx, c)
 	if err != nil {
@@ -392,8 +390,7 @@ func mountField(field string) (i int, part string) {
 	return i, part
 }
 
-// withRepairs adds to each field of a refusal the flags that mend it: a file
-// need not be changed to be run here.
+// withRepairs adds to each field of a refusal the flags that mend it: a file need not be changed to be run here.
 func withRepairs(err error, spec session.Spec) error {
 	var told *client.Refused
 	if !errors.As(err, &told) || len(told.Problem.Fields) == 0 {

@@ -112,10 +112,9 @@ func (o runOptions) check(spec session.Spec) error {
 	return nil
 }
 
-// resolve gives sessions to wait for by their ids, however they were named, fills
-// in the resources of a preset that flags and file left open, and creates the
-// folders that are wanted and not there. A session that only the file names and
-// that there is not is left for the server to tell, with whatever else is missing.
+// resolve gives sessions to wait for by their ids, however they were named, fills in the resources of a preset that
+// flags and file left open, and creates the folders that are wanted and not there. A session that only the file names
+// and that there is not is left for the server to tell, with whatever else is missing.
 func (p runCommands) resolve(ctx context.Context, c *caller, spec *session.Spec, opts runOptions) error {
 	for i, ref := range spec.After {
 		s, err := c.find(ctx, ref)
@@ -160,8 +159,8 @@ func (p *program) failures(problems []error) error {
 	return problems[len(problems)-1] // the last one decides the exit code
 }
 
-// run launches a session and does with it what was asked for. What it prints
-// with -o json is the session, as it was accepted or after the wait.
+// run launches a session and does with it what was asked for. What it prints with -o json is the session, as it was
+// accepted or after the wait.
 func (p runCommands) run(ctx context.Context, spec session.Spec, opts runOptions) error {
 	launching, cancel := interruptible(ctx)
 	defer cancel()
@@ -226,8 +225,8 @@ func exitWith(code int, err error) error {
 	return err
 }
 
-// launchMany launches several sessions and prints the ids of those that there
-// are; each failure is told, and the last one decides the exit code.
+// launchMany launches several sessions and prints the ids of those that there are; each failure is told, and the last
+// one decides the exit code.
 func (p runCommands) launchMany(ctx context.Context, c *caller, spec session.Spec, opts runOptions) error {
 	launched, err := askAgain(ctx, c, route.LaunchMany.Body(api.LaunchManyRequest{
 		LaunchRequest: hub.LaunchRequest{Key: rand.Text(), Spec: spec, Owner: opts.owner}, Count: opts.count}))
@@ -285,8 +284,7 @@ func (p runCommands) waitRunning(ctx context.Context, c *caller, s api.Session,
 	return route.Session.At(string(s.ID)).Ask(ctx, c)
 }
 
-// runBatch waits for the end of a batch session, shows its log meanwhile, and
-// gives its exit code on.
+// runBatch waits for the end of a batch session, shows its log meanwhile, and gives its exit code on.
 func (p runCommands) runBatch(ctx context.Context, c *caller, s api.Session, opts runOptions) error {
 	ctx, cancel := limited(ctx, opts.timeout, "The end of "+s.Name)
 	defer cancel()

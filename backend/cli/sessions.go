@@ -75,8 +75,7 @@ func (p sessionCommands) sessionTable(w io.Writer, sessions []api.Session, all b
 		})
 }
 
-// heardDetail is why a session is where it is, and when that was heard where its
-// agent is not reached.
+// heardDetail is why a session is where it is, and when that was heard where its agent is not reached.
 func (p sessionCommands) heardDetail(s api.Session) string {
 	detail := stateDetail(s)
 	if s.LastHeard == nil {
@@ -157,8 +156,7 @@ func (p sessionCommands) sessionFields(w io.Writer, s api.Session) {
 	fields(w, pairs...)
 }
 
-// endImageText is what becomes of the image that is made as a session ends, and
-// what can be done where there is none.
+// endImageText is what becomes of the image that is made as a session ends, and what can be done where there is none.
 func endImageText(s api.Session) string {
 	i := s.EndImage
 	switch {
@@ -207,8 +205,7 @@ func cpuText(s api.Session) string {
 	return text
 }
 
-// gpuText is what a session asks for of devices, what it was granted, how that
-// is kept, and what it makes of it.
+// gpuText is what a session asks for of devices, what it was granted, how that is kept, and what it makes of it.
 func gpuText(s api.Session) string {
 	if s.Spec.Accelerator.IsZero() {
 		return ""

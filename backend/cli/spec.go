@@ -77,8 +77,7 @@ func (f specFlags) add(cmd *cobra.Command) {
 	}
 }
 
-// set puts what was given into spec. What is no amount is told by its field, as
-// the server does.
+// set puts what was given into spec. What is no amount is told by its field, as the server does.
 func (f specFlags) set(spec *session.Spec) (wrong []session.FieldError, err error) {
 	for _, flag := range f {
 		for _, text := range flag.given {
@@ -244,8 +243,7 @@ func (p runCommands) addEnv(spec *session.Spec, entry string) error {
 	return nil
 }
 
-// addMount adds what -v says. One that appears where one of the first, which are
-// the file's, would takes its place.
+// addMount adds what -v says. One that appears where one of the first, which are the file's, would takes its place.
 func addMount(spec *session.Spec, entry string, ofFile int) error {
 	mount, err := parseMount(entry)
 	if err != nil {
@@ -265,8 +263,7 @@ func addMount(spec *session.Spec, entry string, ofFile int) error {
 	return nil
 }
 
-// directory reports whether what is to be mounted is written as a directory of
-// the machine and not as a folder.
+// directory reports whether what is to be mounted is written as a directory of the machine and not as a folder.
 func directory(text string) bool {
 	return filepath.IsAbs(text) || strings.HasPrefix(text, "/") || text == "." || text == ".." ||
 		strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || strings.Contains(text, `\`)
@@ -329,8 +326,8 @@ func (p runCommands) addStart(spec *session.Spec, text string) error {
 	return nil
 }
 
-// parseStart reads a moment as people write one: a time of the day, today or
-// tomorrow; a date with a time; RFC 3339; or how long from now.
+// parseStart reads a moment as people write one: a time of the day, today or tomorrow; a date with a time; RFC 3339; or
+// how long from now.
 func parseStart(text string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
@@ -357,8 +354,8 @@ func parseStart(text string, now time.Time) (time.Time, error) {
 
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// commandLine joins words to a line for a shell that reads them as the same
-// words. One word with blanks or signs in it is a line already.
+// commandLine joins words to a line for a shell that reads them as the same words. One word with blanks or signs in it
+// is a line already.
 func commandLine(words []string) string {
 	if len(words) == 1 {
 		return words[0]

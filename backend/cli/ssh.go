@@ -167,8 +167,8 @@ func (p terminalCommands) showSSH(ctx context.Context, c *caller) error {
 	})
 }
 
-// sshProxyCommand carries one connection of ssh's between its standard streams
-// and a session. ssh runs it by the configuration that the control plane keeps.
+// sshProxyCommand carries one connection of ssh's between its standard streams and a session. ssh runs it by the
+// configuration that the control plane keeps.
 func (p terminalCommands) sshProxyCommand() *cobra.Command {
 	var home, kernel string
 	cmd := &cobra.Command{
@@ -255,9 +255,8 @@ func readSocketProblem(reader io.Reader) error {
 	return problem
 }
 
-// movesFiles reports whether an ssh command, of these words, is there to move
-// files. Without words it is taken to serve a person. sftp and scp end it with the
-// subsystem, rsync with the program on the far side.
+// movesFiles reports whether an ssh command, of these words, is there to move files. Without words it is taken to serve
+// a person. sftp and scp end it with the subsystem, rsync with the program on the far side.
 func movesFiles(words []string) bool {
 	n := len(words)
 	if n == 0 {
@@ -279,8 +278,8 @@ func movesFiles(words []string) bool {
 	return false
 }
 
-// parentCommand returns the words of the command that started this program; none
-// where the system does not tell them in a way that is cheap.
+// parentCommand returns the words of the command that started this program; none where the system does not tell them in
+// a way that is cheap.
 func parentCommand() []string {
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(os.Getppid()) + "/cmdline")
 	if err != nil {

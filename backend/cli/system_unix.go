@@ -33,8 +33,8 @@ func signalNumber(sig os.Signal) int {
 	return int(syscall.SIGTERM)
 }
 
-// ignoreBackgroundRead has a read from the terminal fail while this process is
-// in the background, which would else stop it.
+// ignoreBackgroundRead has a read from the terminal fail while this process is in the background, which would else stop
+// it.
 func ignoreBackgroundRead() { signal.Ignore(syscall.SIGTTIN) }
 
 // hide has a terminal show nothing of what is typed until its state is restored.

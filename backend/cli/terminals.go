@@ -64,8 +64,7 @@ func wordsAfter(args []string) []string {
 	return args[1:]
 }
 
-// shellChoice says which shell to join: the newest one of a kernel if it is
-// neither named nor a fresh one.
+// shellChoice says which shell to join: the newest one of a kernel if it is neither named nor a fresh one.
 type shellChoice struct {
 	id, kernel string
 	fresh      bool
@@ -89,8 +88,7 @@ func (p terminalCommands) attach(ctx context.Context, c *caller, s api.Session, 
 	return p.openTerminal(ctx, c, s, choice.kernel, words)
 }
 
-// among returns the newest shell of the kernel that has not ended, or the one
-// named.
+// among returns the newest shell of the kernel that has not ended, or the one named.
 func (o shellChoice) among(shells []session.Terminal) (best session.Terminal, found bool) {
 	for _, shell := range shells {
 		here := cmp.Or(shell.Kernel, session.MainKernel) == cmp.Or(o.kernel, session.MainKernel)
@@ -102,8 +100,7 @@ func (o shellChoice) among(shells []session.Terminal) (best session.Terminal, fo
 	return best, found
 }
 
-// openTerminal opens a shell in a kernel, or a terminal that runs words, joins
-// it, and returns its exit code.
+// openTerminal opens a shell in a kernel, or a terminal that runs words, joins it, and returns its exit code.
 func (p terminalCommands) openTerminal(ctx context.Context, c *caller, s api.Session, kernel string,
 	words []string) (int, error) {
 	cols, rows := p.terminalSize()
@@ -200,8 +197,7 @@ const (
 	outageGivenUp = 5 * time.Minute
 )
 
-// run returns the shell's exit code when it has ended, errDetached when the
-// person left, or what ended the attachment.
+// run returns the shell's exit code when it has ended, errDetached when the person left, or what ended the attachment.
 func (a *attachment) run(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -278,8 +274,8 @@ func (a *attachment) connect(ctx context.Context, first bool, pause time.Duratio
 	}
 }
 
-// feed passes the keyboard on until the detach keys or its end. It may stay in
-// a read after the attachment has ended; the process ends then.
+// feed passes the keyboard on until the detach keys or its end. It may stay in a read after the attachment has ended;
+// the process ends then.
 func (a *attachment) feed(viewer *terminal.Viewer, cancel context.CancelCauseFunc) {
 	keys := detachKeys{}
 	buffer := make([]byte, 4<<10)
@@ -302,8 +298,7 @@ func (a *attachment) feed(viewer *terminal.Viewer, cancel context.CancelCauseFun
 	}
 }
 
-// detachKeys finds Ctrl-P Ctrl-Q in what is typed. Ctrl-P alone is held back
-// until the next byte.
+// detachKeys finds Ctrl-P Ctrl-Q in what is typed. Ctrl-P alone is held back until the next byte.
 type detachKeys struct{ held bool }
 
 const ctrlP, ctrlQ = 0x10, 0x11
@@ -369,8 +364,7 @@ through unchanged, and exits with its exit code. It passes signals to the comman
 	return cmd
 }
 
-// impatience is how many interrupts a command may ignore before exec leaves,
-// which ends it.
+// impatience is how many interrupts a command may ignore before exec leaves, which ends it.
 const impatience = 3
 
 // execute runs a command and returns its exit code. It passes signals on.

@@ -68,8 +68,8 @@ func asked[Out any](p sessionCommands, opts usageOptions,
 		With("bucket", opts.bucket).With("label", opts.label).With("agent", opts.agent)
 }
 
-// ago turns a length of time such as 7d into the moment that long ago and
-// leaves every other text to the server to judge.
+// ago turns a length of time such as 7d into the moment that long ago and leaves every other text to the server to
+// judge.
 func (p sessionCommands) ago(text string) string {
 	if len(text) < 2 {
 		return text
@@ -189,8 +189,7 @@ func counters(a hub.Account) []string {
 
 func hours(ms int64) string { return amount(float64(ms)/float64(time.Hour/time.Millisecond), 2) }
 
-// amount writes an amount with so many decimals; what is there but too little
-// for them is not written as nothing.
+// amount writes an amount with so many decimals; what is there but too little for them is not written as nothing.
 func amount(n float64, decimals int) string {
 	least := math.Pow10(-decimals)
 	if n > 0 && n < least {
@@ -199,8 +198,7 @@ func amount(n float64, decimals int) string {
 	return strconv.FormatFloat(n, 'f', decimals, 64)
 }
 
-// measured is how much of a device's time was looked at, to a tenth of a
-// percent that is never rounded up to all of it.
+// measured is how much of a device's time was looked at, to a tenth of a percent that is never rounded up to all of it.
 func measured(a hub.Account) string {
 	whole := a.CoveredMs + a.EstimatedMs + a.GapMs
 	if whole == 0 {
@@ -267,8 +265,7 @@ func (p sessionCommands) boardTable(w io.Writer, board api.DeviceBoard) {
 	}
 }
 
-// deviceName is how people call a device. One that is promised to somebody and
-// not found any more has no number.
+// deviceName is how people call a device. One that is promised to somebody and not found any more has no number.
 func deviceName(d api.DeviceState) string {
 	if d.Model == "" {
 		return string(d.UUID) + " (not found)"

@@ -1,5 +1,5 @@
-// Package client finds or starts the control plane of a folder and calls it: the routes of
-// api/route, file transfers, and WebSockets.
+// Package client finds or starts the control plane of a folder and calls it: the routes of api/route, file transfers,
+// and WebSockets.
 package client
 
 import (
@@ -54,8 +54,7 @@ type Lost struct{ Err error }
 func (e *Lost) Error() string { return "the control plane does not respond: " + e.Err.Error() }
 func (e *Lost) Unwrap() error { return e.Err }
 
-// IsLost reports whether a new attempt may help: the connection broke, rather than the control
-// plane refusing.
+// IsLost reports whether a new attempt may help: the connection broke, rather than the control plane refusing.
 func IsLost(err error) bool {
 	var lost *Lost
 	var closed *websocket.CloseError
@@ -77,8 +76,7 @@ func (c *Client) Header() http.Header {
 	return http.Header{"Authorization": {"Bearer " + c.Token}}
 }
 
-// Call sends one request of the API; see [slipway/backend/api/route.Caller]. It fails with a
-// [Refused] or a [Lost].
+// Call sends one request of the API; see [slipway/backend/api/route.Caller]. It fails with a [Refused] or a [Lost].
 func (c *Client) Call(ctx context.Context, method, target string, in, out any) error {
 	var body io.Reader
 	header := http.Header{}
@@ -116,8 +114,8 @@ type Sized struct {
 	Length int64
 }
 
-// Transfer sends one request with a body that is nil, [Sized] or small, and returns a successful
-// response. The caller closes its body.
+// Transfer sends one request with a body that is nil, [Sized] or small, and returns a successful response. The caller
+// closes its body.
 func (c *Client) Transfer(ctx context.Context, method, target string, header http.Header,
 	body io.Reader) (*http.Response, error) {
 	sized, isSized := body.(Sized)
@@ -161,8 +159,7 @@ func readRefused(response *http.Response) error {
 
 const handshakeTimeout = 30 * time.Second
 
-// MessageBuffer fits the longest frame of the terminal's protocol, so that each is written and read
-// at once.
+// MessageBuffer fits the longest frame of the terminal's protocol, so that each is written and read at once.
 const MessageBuffer = terminal.MaxData + 1<<10
 
 // Dial opens a WebSocket.
@@ -182,8 +179,8 @@ func (c *Client) Dial(ctx context.Context, target string) (*websocket.Conn, erro
 	return nil, lost(ctx, err)
 }
 
-// frameConn sends the frames of the terminal's protocols over a WebSocket, one binary message each.
-// A text message is a Problem that ends the stream.
+// frameConn sends the frames of the terminal's protocols over a WebSocket, one binary message each. A text message is a
+// Problem that ends the stream.
 type frameConn struct {
 	conn *websocket.Conn
 
@@ -195,8 +192,7 @@ var _ terminal.Conn = (*frameConn)(nil)
 // NewFrames sends frames over an open WebSocket.
 func NewFrames(conn *websocket.Conn) terminal.Conn { return &frameConn{conn: conn} }
 
-// Frames opens a WebSocket for frames of the terminal's protocols. It first sends first as text,
-// unless that is nil.
+// Frames opens a WebSocket for frames of the terminal's protocols. It first sends first as text, unless that is nil.
 func (c *Client) Frames(ctx context.Context, target string, first any) (terminal.Conn, error) {
 	conn, err := c.Dial(ctx, target)
 	if err != nil {
@@ -210,8 +206,7 @@ func (c *Client) Frames(ctx context.Context, target string, first any) (terminal
 	return NewFrames(conn), nil
 }
 
-// ReadFrame returns the next frame, the problem that ended the stream, or io.EOF after a normal
-// close.
+// ReadFrame returns the next frame, the problem that ended the stream, or io.EOF after a normal close.
 func (c *frameConn) ReadFrame() (terminal.Frame, error) {
 	kind, message, err := c.conn.ReadMessage()
 	if err != nil {
@@ -294,16 +289,15 @@ func Connect(ctx context.Context, h place.Home) (*Client, error) {
 	if err := probe(ctx, connection); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotServing, err)
 	}
-	// A control plane removes what a dead one left before it listens, often on the same port. So a
-	// changed file was not of the one that answered.
+	// A control plane removes what a dead one left before it listens, often on the same port. So a changed file was not
+	// of the one that answered.
 	if now, err := h.Serving(); err != nil || now != serving {
 		return nil, errors.Join(ErrNotServing, err)
 	}
 	return connection, nil
 }
 
-// probe asks a control plane for its version. If it accepts the token of this folder, it belongs to
-// the folder.
+// probe asks a control plane for its version. If it accepts the token of this folder, it belongs to the folder.
 func probe(ctx context.Context, c *Client) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -311,9 +305,8 @@ func probe(ctx context.Context, c *Client) error {
 	return route.Version.Call(ctx, c, nil)
 }
 
-// ConnectOrStart finds the control plane of the folder, or starts one in the background and waits
-// until it responds. Of several that are started at once, the lock lets one stay, and all callers
-// connect to that.
+// ConnectOrStart finds the control plane of the folder, or starts one in the background and waits until it responds. Of
+// several that are started at once, the lock lets one stay, and all callers connect to that.
 func ConnectOrStart(ctx context.Context, h place.Home, opts StartOptions) (*Client, error) {
 	connection, err := Connect(ctx, h)
 	if !errors.Is(err, ErrNotServing) {
@@ -371,8 +364,7 @@ func start(h place.Home, opts StartOptions) (*place.Background, error) {
 	return h.Start(h.LogFile(), os.Environ(), program, args...)
 }
 
-// startFault returns the error of a control plane that did not respond, with the last line that it
-// wrote.
+// startFault returns the error of a control plane that did not respond, with the last line that it wrote.
 func startFault(h place.Home, started *place.Background, what string) error {
 	message := "The control plane was started but " + what + "."
 	if said := started.Said(); said != "" {

@@ -23,8 +23,7 @@ type Agent struct {
 	Library     string       // path of NVIDIA's library; empty: a usual one
 }
 
-// ReadAgent reads the settings from the environment. It fails rather than
-// return anything else than was meant.
+// ReadAgent reads the settings from the environment. It fails rather than return anything else than was meant.
 func ReadAgent(env func(string) string) (Agent, error) {
 	r := reader{env: env}
 	agent := Agent{Shares: r.shares(), Idle: r.idle(), Guard: r.guard(), Processes: r.processes(), Images: r.images(),
@@ -43,8 +42,7 @@ func (r *reader) wrong(name, hint string) {
 		Message: fmt.Sprintf("%s=%s is not valid.", name, r.env(name)), Hint: hint})
 }
 
-// set reads a variable by parse, unless it is not set; parse returns false for a
-// value that is not valid.
+// set reads a variable by parse, unless it is not set; parse returns false for a value that is not valid.
 func set[T any](r *reader, name, hint string, into *T, parse func(text string) (T, bool)) {
 	text := r.env(name)
 	if text == "" {

@@ -10,8 +10,7 @@ import (
 	"slipway/gpu"
 )
 
-// processes reads SLIPWAY_SESSION_PROCESSES, the most processes and threads in a
-// container; 0: no limit; usually 4096.
+// processes reads SLIPWAY_SESSION_PROCESSES, the most processes and threads in a container; 0: no limit; usually 4096.
 func (r *reader) processes() int {
 	most := session.DefaultProcesses
 	set(r, "SLIPWAY_SESSION_PROCESSES", fmt.Sprintf("Write a number from %d to %d, or 0 for no limit.",
@@ -53,9 +52,8 @@ func (r *reader) idle() (policy session.IdlePolicy) {
 	return policy
 }
 
-// guard reads SLIPWAY_GPU_GUARD, what happens to a session that takes more of a
-// device's memory than its share: warn, as usual; end-process: the newest on the
-// device; or end-session.
+// guard reads SLIPWAY_GPU_GUARD, what happens to a session that takes more of a device's memory than its share: warn,
+// as usual; end-process: the newest on the device; or end-session.
 func (r *reader) guard() gpu.Policy {
 	return word(r, "SLIPWAY_GPU_GUARD", "Write warn, end-process or end-session.", gpu.PolicyWarn,
 		gpu.PolicyEndProcess, gpu.PolicyEndSession)

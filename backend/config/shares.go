@@ -14,10 +14,9 @@ import (
 //	SLIPWAY_GPU_RESERVE   memory of each device that is never allocated, for example 1g
 //	SLIPWAY_GPU_EXCLUDE   UUIDs of devices that are never allocated, separated by commas
 //
-// Fragments are off, unlike in Backend.AI: what runs on several devices at once
-// waits for the smallest of its parts, so that equal parts on devices that have
-// room are what a person wants, and a wait that says why is better than parts
-// of 1, 0.3 and 0.2. A share of one device or less stays on one in any case.
+// Fragments are off, unlike in Backend.AI: what runs on several devices at once waits for the smallest of its parts, so
+// that equal parts on devices that have room are what a person wants, and a wait that says why is better than parts of
+// 1, 0.3 and 0.2. A share of one device or less stays on one in any case.
 func (r *reader) shares() (config gpu.Config) {
 	set(r, "SLIPWAY_GPU_QUANTUM", "Write a share of one device, for example 0.1.", &config.Quantum,
 		func(text string) (gpu.Share, bool) {

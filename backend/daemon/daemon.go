@@ -1,11 +1,10 @@
-// Package daemon manages an agent that runs by itself, without a window or a
-// control plane: starting it so that it outlives the starter ([Start]), finding
-// and calling it from programs on its machine ([Connect], [Bridge]), and
+// Package daemon manages an agent that runs by itself, without a window or a control plane: starting it so that it
+// outlives the starter ([Start]), finding and calling it from programs on its machine ([Connect], [Bridge]), and
 // replacing it with another version without ending sessions ([Switch]).
 //
-// A machine's agent, whether a daemon or part of a control plane, listens on two
-// sockets in its folder that only its owner can open: one takes tunnel carriers,
-// the other serves a small HTTP API for commands on the machine ([Serve], [Client]).
+// A machine's agent, whether a daemon or part of a control plane, listens on two sockets in its folder that only its
+// owner can open: one takes tunnel carriers, the other serves a small HTTP API for commands on the machine ([Serve],
+// [Client]).
 package daemon
 
 import (
@@ -84,8 +83,7 @@ const (
 // LogFile returns the log of the daemon of a folder.
 func LogFile(home place.Home) string { return home.Join(logName) }
 
-// Settings are the options of a daemon. They are stored, because whoever starts
-// it next may not know them.
+// Settings are the options of a daemon. They are stored, because whoever starts it next may not know them.
 type Settings struct {
 	Engine string            `json:"engine,omitempty"` // docker, sim or auto; empty: docker
 	Listen string            `json:"listen,omitempty"` // host:port for paired computers; empty: none
@@ -276,8 +274,7 @@ type Client struct {
 	web  http.Client
 }
 
-// Connect returns a client of the running agent of a folder, or fails with
-// [ErrNotRunning].
+// Connect returns a client of the running agent of a folder, or fails with [ErrNotRunning].
 func Connect(ctx context.Context, home place.Home) (*Client, error) {
 	c := &Client{home: home}
 	c.web.Transport = &http.Transport{DisableKeepAlives: true,

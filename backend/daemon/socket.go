@@ -29,10 +29,9 @@ const (
 	tellAgain = time.Minute
 )
 
-// Sockets are the sockets of one folder's agent. They are in the home's runtime
-// directory, and a link in the home leads to each, so programs find each other
-// whatever their environment. Versions up to 0.1.0, whose sockets are in the
-// home itself, find and are found as well.
+// Sockets are the sockets of one folder's agent. They are in the home's runtime directory, and a link in the home leads
+// to each, so programs find each other whatever their environment. Versions up to 0.1.0, whose sockets are in the home
+// itself, find and are found as well.
 type Sockets struct {
 	Tunnel  net.Listener // accepts tunnel carriers
 	Control net.Listener // accepts requests for [Serve]
@@ -43,9 +42,8 @@ type Sockets struct {
 	once   sync.Once
 }
 
-// Listen opens both sockets for users, the user of this process and root. The
-// caller holds the folder's lock, so existing sockets are stale. Refused
-// connections are logged.
+// Listen opens both sockets for users, the user of this process and root. The caller holds the folder's lock, so
+// existing sockets are stale. Refused connections are logged.
 func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 	if err := home.Make(); err != nil {
 		return nil, err
@@ -65,8 +63,8 @@ func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 	return s, nil
 }
 
-// mend restores removed sockets: a runtime directory is removed after the last
-// logout, and temporary files after some time.
+// mend restores removed sockets: a runtime directory is removed after the last logout, and temporary files after some
+// time.
 func (s *Sockets) mend() {
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
@@ -98,9 +96,8 @@ func (s *Sockets) Close() error {
 	return errors.Join(errs...)
 }
 
-// guarded is a socket that accepts only connections of its users, as identified
-// by the operating system, from this machine and its namespaces. The mode of the
-// socket must allow them as well.
+// guarded is a socket that accepts only connections of its users, as identified by the operating system, from this
+// machine and its namespaces. The mode of the socket must allow them as well.
 type guarded struct {
 	home  place.Home
 	name  string
@@ -115,8 +112,7 @@ type guarded struct {
 	told     time.Time // when a refusal was last logged
 }
 
-// open creates the socket and the link to it, replacing an earlier one. It does
-// nothing after Close.
+// open creates the socket and the link to it, replacing an earlier one. It does nothing after Close.
 func (g *guarded) open() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -263,9 +259,8 @@ func listenUnix(path string) (*net.UnixListener, error) {
 	return listener, nil
 }
 
-// dialUnix connects to a socket of the agent of a folder. It fails with
-// agent_connect_forbidden if the agent or this program is in a container or
-// sandbox.
+// dialUnix connects to a socket of the agent of a folder. It fails with agent_connect_forbidden if the agent or this
+// program is in a container or sandbox.
 func dialUnix(ctx context.Context, home place.Home, socket string) (*net.UnixConn, error) {
 	name, release, err := shortPath(home.Join(socket))
 	if err != nil {
@@ -296,8 +291,8 @@ func dialUnix(ctx context.Context, home place.Home, socket string) (*net.UnixCon
 	return conn, nil
 }
 
-// shortPath returns a name for path that fits into a socket address: path
-// itself, or a path through a descriptor that is valid until release.
+// shortPath returns a name for path that fits into a socket address: path itself, or a path through a descriptor that
+// is valid until release.
 func shortPath(path string) (name string, release func(), err error) {
 	if len(path) <= pathMost {
 		return path, func() {}, nil
@@ -315,9 +310,8 @@ func shortPath(path string) (name string, release func(), err error) {
 	return name, func() { _ = folder.Close() }, nil
 }
 
-// Dial opens a connection for a tunnel carrier to the agent of a folder. It fails
-// with [ErrNotRunning], or with agent_connect_forbidden if the agent is in
-// another container or sandbox.
+// Dial opens a connection for a tunnel carrier to the agent of a folder. It fails with [ErrNotRunning], or with
+// agent_connect_forbidden if the agent is in another container or sandbox.
 func Dial(ctx context.Context, home place.Home) (*net.UnixConn, error) {
 	conn, err := dialUnix(ctx, home, tunnelSocket)
 	if err != nil && session.CodeOf(err) == "" {
@@ -326,9 +320,8 @@ func Dial(ctx context.Context, home place.Home) (*net.UnixConn, error) {
 	return conn, err
 }
 
-// Bridge copies between in and out and the agent of a folder until either side
-// ends. It starts a daemon if none runs. It does not close in, because a read of
-// it may outlast Bridge.
+// Bridge copies between in and out and the agent of a folder until either side ends. It starts a daemon if none runs.
+// It does not close in, because a read of it may outlast Bridge.
 func Bridge(ctx context.Context, home place.Home, in io.Reader, out io.Writer) error {
 	conn, err := Dial(ctx, home)
 	if errors.Is(err, ErrNotRunning) {

@@ -38,9 +38,8 @@ const (
 	lookPause = 20 * time.Millisecond
 )
 
-// Start returns the status of the agent of a folder. If none runs, it starts a
-// daemon that outlives this process and its connection: a systemd user service
-// if lingering is on or can be enabled, otherwise a process in its own session.
+// Start returns the status of the agent of a folder. If none runs, it starts a daemon that outlives this process and
+// its connection: a systemd user service if lingering is on or can be enabled, otherwise a process in its own session.
 func Start(ctx context.Context, home place.Home, opts StartOptions) (Status, error) {
 	if c, err := Connect(ctx, home); err == nil {
 		return c.Status(ctx)
@@ -131,8 +130,7 @@ func cannotRun(program string, err error) error {
 		"Check that its folder is not mounted noexec.")
 }
 
-// await waits until an agent answers for the folder. started is the process that
-// will; nil: systemd started it.
+// await waits until an agent answers for the folder. started is the process that will; nil: systemd started it.
 func await(ctx context.Context, home place.Home, started *place.Background) (Status, error) {
 	var exited <-chan struct{}
 	if started != nil {
@@ -167,9 +165,8 @@ func startFault(home place.Home, started *place.Background, what string) error {
 	return session.NewError(session.CodeServerFailed, "The agent was started but "+what+".", hint)
 }
 
-// Detached runs program with args in its own session, waits for it, copies its
-// output and returns its exit code. The program continues when this process or
-// ctx ends. Empty program: this one.
+// Detached runs program with args in its own session, waits for it, copies its output and returns its exit code. The
+// program continues when this process or ctx ends. Empty program: this one.
 func Detached(ctx context.Context, home place.Home, program string, args []string, stdout,
 	stderr io.Writer) (code int, err error) {
 	if program, err = place.Program(program); err != nil {
@@ -253,12 +250,10 @@ func unitOf(home place.Home) unit {
 	return u
 }
 
-// errNoKeeper means that there is no systemd user instance, or that it ends with
-// the last login.
+// errNoKeeper means that there is no systemd user instance, or that it ends with the last login.
 var errNoKeeper = errors.New("no systemd keeps services of this user when nobody is logged in")
 
-// start writes the unit and starts it. It fails with errNoKeeper, or with the
-// output of systemd.
+// start writes the unit and starts it. It fails with errNoKeeper, or with the output of systemd.
 func (u unit) start(ctx context.Context, program string) error {
 	if u.path == "" || !lingers(ctx) {
 		return errNoKeeper
@@ -281,8 +276,7 @@ func (u unit) start(ctx context.Context, program string) error {
 	return nil
 }
 
-// content returns the text of the unit. It refuses paths with characters that
-// systemd would interpret.
+// content returns the text of the unit. It refuses paths with characters that systemd would interpret.
 func (u unit) content(program string) (string, error) {
 	for _, path := range []string{program, u.home.Dir} {
 		if strings.ContainsAny(path, "\"\\%$\n\r\t'") {
@@ -325,8 +319,7 @@ func (u unit) remove(ctx context.Context) error {
 // Forget removes what starts the daemon of a folder automatically.
 func Forget(ctx context.Context, home place.Home) error { return unitOf(home).remove(ctx) }
 
-// lingers reports whether the user's systemd keeps running without a login. It
-// tries to enable that if it is off.
+// lingers reports whether the user's systemd keeps running without a login. It tries to enable that if it is off.
 func lingers(ctx context.Context) bool {
 	if err := systemctl(ctx, "show-environment"); err != nil {
 		return false

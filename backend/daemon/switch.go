@@ -18,8 +18,7 @@ import (
 	"slipway/backend/session"
 )
 
-// ProgramLink returns the symbolic link to the agent's program. The installed
-// versions are next to it.
+// ProgramLink returns the symbolic link to the agent's program. The installed versions are next to it.
 func ProgramLink(home place.Home) string { return home.Join("bin", "slipway") }
 
 // Switched is the result of [Switch].
@@ -31,16 +30,14 @@ type Switched struct {
 
 const (
 	stopTime = 40 * time.Second
-	// backupSuffix is the suffix of copies of the store, which a new program may
-	// convert to a newer format.
+	// backupSuffix is the suffix of copies of the store, which a new program may convert to a newer format.
 	backupSuffix = ".before-switch"
 )
 
-// Switch replaces the program of a folder's agent. Sessions keep running and are
-// adopted. If the new program does not answer, the old one is restored with its
-// data, and Switch fails with agent_install_failed. A control plane of a person
-// at that machine is not replaced; the new program only connects to it. Another
-// switch of the same folder waits and finds this one done.
+// Switch replaces the program of a folder's agent. Sessions keep running and are adopted. If the new program does not
+// answer, the old one is restored with its data, and Switch fails with agent_install_failed. A control plane of a
+// person at that machine is not replaced; the new program only connects to it. Another switch of the same folder waits
+// and finds this one done.
 func Switch(ctx context.Context, home place.Home, opts StartOptions) (Switched, error) {
 	var err error
 	if opts.Program, err = place.Program(opts.Program); err != nil {
@@ -166,8 +163,8 @@ func (s *switching) backUp() (books []string, err error) {
 	return books, nil
 }
 
-// back restores the old program and its data and starts it. cause is the reason.
-// It has its own time limit, because ctx may have expired.
+// back restores the old program and its data and starts it. cause is the reason. It has its own time limit, because ctx
+// may have expired.
 func (s *switching) back(ctx context.Context, books []string, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime+startTime)
 	defer cancel()
@@ -230,8 +227,7 @@ func fileSum(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// ProgramSum returns the SHA-256 of the running program, in hex, even if its file
-// was replaced.
+// ProgramSum returns the SHA-256 of the running program, in hex, even if its file was replaced.
 func ProgramSum() (string, error) {
 	if sum, err := fileSum("/proc/self/exe"); err == nil {
 		return sum, nil
@@ -245,8 +241,8 @@ func ProgramSum() (string, error) {
 
 // UninstallOptions says what to remove besides the program.
 type UninstallOptions struct {
-	// EndSessions ends all live sessions. Otherwise they keep running and the
-	// data stays, so that a later agent adopts them.
+	// EndSessions ends all live sessions. Otherwise they keep running and the data stays, so that a later agent adopts
+	// them.
 	EndSessions bool
 	// KeepData keeps store, history and logs even without live sessions.
 	KeepData bool
@@ -261,9 +257,8 @@ type Uninstalled struct {
 // endTimeout is how long sessions may take to end.
 const endTimeout = 2 * time.Minute
 
-// Uninstall stops the daemon of a folder, disables its automatic start and
-// removes its programs, and its data unless it is needed. It fails with
-// agent_call_conflict if the agent belongs to a control plane.
+// Uninstall stops the daemon of a folder, disables its automatic start and removes its programs, and its data unless it
+// is needed. It fails with agent_call_conflict if the agent belongs to a control plane.
 func Uninstall(ctx context.Context, home place.Home, opts UninstallOptions) (Uninstalled, error) {
 	var left Uninstalled
 	c, err := Connect(ctx, home)
@@ -337,8 +332,7 @@ func end(ctx context.Context, c *Client, all bool) (live int, err error) {
 	}
 }
 
-// sweep removes the daemon's files, or the whole folder unless keep is set. It
-// returns what is left.
+// sweep removes the daemon's files, or the whole folder unless keep is set. It returns what is left.
 func sweep(home place.Home, keep bool) (kept []string, err error) {
 	if !keep && !isThere(home.Join("hub.db")) {
 		err := os.RemoveAll(home.Dir)

@@ -20,8 +20,7 @@ const (
 	imagePython   = "python:3.12"
 )
 
-// work is a session that computes for as long as it is told, and logs as training
-// does.
+// work is a session that computes for as long as it is told, and logs as training does.
 func work(name, label string, cpus int, memory gpu.Bytes, accelerator gpu.Request, hours float64) session.Spec {
 	return session.Spec{
 		Name: name, Type: session.Batch, Image: imageTorch, Label: label, Accelerator: accelerator,
@@ -41,8 +40,7 @@ func devices(n int) gpu.Request { return gpu.Request{Devices: n} }
 
 func share(s gpu.Share) gpu.Request { return gpu.Request{Shares: s} }
 
-// OnWorkstation is what runs on the workstation in a story, in the order of its
-// launches.
+// OnWorkstation is what runs on the workstation in a story, in the order of its launches.
 func OnWorkstation(o Options) []Act {
 	mount := []session.Mount{{Folder: "churn"}}
 	notebook, train := desk("notebook", imageNotebook, "churn", 4, 12*gpu.GiB, share(500)),
@@ -61,8 +59,8 @@ func OnWorkstation(o Options) []Act {
 	return append(acts, diverged())
 }
 
-// Pinned are the launches on the workstation that the person has pinned, by the
-// names of their sessions, with what they are called.
+// Pinned are the launches on the workstation that the person has pinned, by the names of their sessions, with what they
+// are called.
 var Pinned = map[string]string{"notebook": "My notebook", "train-churn": "Churn, nightly"}
 
 // Preset is a bundle of resources that the person has saved.
@@ -105,8 +103,8 @@ func failures() []Act {
 	}
 }
 
-// forgotten is announced to be reclaimed soon after it has started: its time is
-// so short that a warning of a quarter of it begins a minute and a half in.
+// forgotten is announced to be reclaimed soon after it has started: its time is so short that a warning of a quarter of
+// it begins a minute and a half in.
 func forgotten() Act { return unused("forgotten", 2*time.Minute) }
 
 // abandoned is reclaimed after a minute, and announced within it.
@@ -119,8 +117,8 @@ func unused(name string, after time.Duration) Act {
 	return Act{Spec: spec}
 }
 
-// OnLab is what runs and waits on the lab server in a story. What waits does so
-// because seven and a half of its eight devices are taken, or all of them.
+// OnLab is what runs and waits on the lab server in a story. What waits does so because seven and a half of its eight
+// devices are taken, or all of them.
 func OnLab(o Options) []Act {
 	acts := []Act{
 		{Owner: "mina", Spec: work("llm-pretrain", "lang", 32, 256*gpu.GiB, devices(4), 30)},

@@ -1,8 +1,7 @@
-// Package demo is what a demonstration is made of: the two machines that it
-// pretends to have, the stories that are told on them, the switch that cuts the
-// tunnel between them, and the mark that keeps its folder apart from real ones.
-// All of it is data and small rules; the agents, the scheduler, the books and the
-// tunnel that the data go through are those of the product.
+// Package demo is what a demonstration is made of: the two machines that it pretends to have, the stories that are told
+// on them, the switch that cuts the tunnel between them, and the mark that keeps its folder apart from real ones. All
+// of it is data and small rules; the agents, the scheduler, the books and the tunnel that the data go through are those
+// of the product.
 package demo
 
 import (
@@ -16,9 +15,8 @@ import (
 // Story is which situation a demonstration shows.
 type Story string
 
-// The stories. Workstation has this one machine only; the others have the lab
-// server behind the tunnel as well. Lab is everyday work on both. In shortage the
-// lab server is full and a queue waits; in idle a session is about to be
+// The stories. Workstation has this one machine only; the others have the lab server behind the tunnel as well. Lab is
+// everyday work on both. In shortage the lab server is full and a queue waits; in idle a session is about to be
 // reclaimed; in failure sessions end in different ways, each with its reason.
 const (
 	StoryWorkstation Story = "workstation"
@@ -38,8 +36,7 @@ func (s Story) HasLab() bool { return s != StoryWorkstation }
 type Options struct {
 	Seed  uint64 `json:"seed"`
 	Story Story  `json:"story"`
-	// Speed is how much faster time goes by than on the wall. A demonstration that
-	// is kept may go on with another.
+	// Speed is how much faster time goes by than on the wall. A demonstration that is kept may go on with another.
 	Speed int `json:"-"`
 }
 

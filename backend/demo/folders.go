@@ -13,8 +13,8 @@ import (
 	"slipway/backend/session"
 )
 
-// folders are the person's folders on the workstation. Their files are small and
-// real: what reads them finds what their names promise.
+// folders are the person's folders on the workstation. Their files are small and real: what reads them finds what their
+// names promise.
 //
 //go:embed folders
 var folders embed.FS

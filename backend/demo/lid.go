@@ -8,8 +8,8 @@ import (
 	"slipway/tunnel"
 )
 
-// Lid is the lid of a laptop: while it is closed no connection stands and none
-// can be made. Its methods are safe for concurrent use. The zero value is open.
+// Lid is the lid of a laptop: while it is closed no connection stands and none can be made. Its methods are safe for
+// concurrent use. The zero value is open.
 type Lid struct {
 	mu     sync.Mutex // guards what follows
 	closed bool
@@ -66,8 +66,7 @@ func shut() error {
 		Hint: "Open it: the button stands beside the mark of the demo."}
 }
 
-// admit takes a fresh connection unless the lid was closed meanwhile. Whom it
-// leads to is kept.
+// admit takes a fresh connection unless the lid was closed meanwhile. Whom it leads to is kept.
 func (l *Lid) admit(conn net.Conn) (net.Conn, error) {
 	carrier, proved := conn.(tunnel.Carrier)
 	if proved {

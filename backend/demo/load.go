@@ -20,8 +20,8 @@ const (
 	loadTime  = 5 * time.Second
 )
 
-// Load measures what the containers of a simulated machine use. The computer
-// that simulates it has nothing to do with it.
+// Load measures what the containers of a simulated machine use. The computer that simulates it has nothing to do with
+// it.
 func Load(e engine.Engine, clock *pace.Clock) func(string) (meter.Load, error) {
 	var mu sync.Mutex // guards before and at
 	var before map[string]time.Duration

@@ -30,8 +30,8 @@ func Workstation(o Options) Machine {
 	}
 }
 
-// Lab is a server with eight data-centre devices that many people use. What is
-// random on it has nothing to do with what is random on the workstation.
+// Lab is a server with eight data-centre devices that many people use. What is random on it has nothing to do with what
+// is random on the workstation.
 func Lab(o Options) Machine {
 	m := Machine{Name: LabAgent, Host: "lab-dgx-1", CPUs: 128, Memory: 1024 * gpu.GiB, Foreign: true,
 		Seed: o.Seed + labSeed}

@@ -15,17 +15,16 @@ import (
 	"slipway/backend/session"
 )
 
-// markName is the file that makes a folder one of a demonstration. Nothing real
-// is ever served from such a folder, and no demonstration from another.
+// markName is the file that makes a folder one of a demonstration. Nothing real is ever served from such a folder, and
+// no demonstration from another.
 const markName = "demo.json"
 
 // temporary begins the names of folders that are thrown away.
 const temporary = "slipway-demo-"
 
-// Claim makes a folder one of a demonstration and returns what that follows from:
-// what was asked for, or, in a folder that was kept, what it was begun with. It
-// fails with server_start_conflict where the folder has other things in it or was
-// begun with something else, and with server_start_invalid.
+// Claim makes a folder one of a demonstration and returns what that follows from: what was asked for, or, in a folder
+// that was kept, what it was begun with. It fails with server_start_conflict where the folder has other things in it or
+// was begun with something else, and with server_start_invalid.
 func Claim(dir string, asked Options) (Options, error) {
 	if err := asked.check(); err != nil {
 		return asked, err
@@ -110,8 +109,7 @@ func Temporary() (string, error) {
 	return dir, nil
 }
 
-// Sweep throws away what demonstrations that died have left in the folder for
-// temporary files.
+// Sweep throws away what demonstrations that died have left in the folder for temporary files.
 func Sweep() error {
 	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), temporary+"*"))
 	for _, dir := range dirs {
@@ -123,8 +121,7 @@ func Sweep() error {
 // settled is the age of a mark after which its folder is held, if somebody uses it.
 const settled = time.Minute
 
-// sweep removes one folder that has our mark and that nobody holds. A young one
-// may just be on its way to be held.
+// sweep removes one folder that has our mark and that nobody holds. A young one may just be on its way to be held.
 func sweep(home place.Home) error {
 	mark, err := os.Stat(home.Join(markName))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && time.Since(mark.ModTime()) < settled {

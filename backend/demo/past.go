@@ -21,8 +21,8 @@ import (
 	"slipway/gpu/sim"
 )
 
-// Recording is what an agent has kept of a machine in thirty days: the past of a
-// demonstration. The test of package run records it again with -update.
+// Recording is what an agent has kept of a machine in thirty days: the past of a demonstration. The test of package run
+// records it again with -update.
 type Recording struct {
 	End      time.Time // of the last session
 	Sessions []RecordedSession
@@ -39,8 +39,8 @@ type RecordedSession struct {
 //go:embed past/*.json.gz
 var recordings embed.FS
 
-// AddPast gives a machine its past, once, so that it ended yesterday. dir is the
-// data folder of its agent, which does not have the store open.
+// AddPast gives a machine its past, once, so that it ended yesterday. dir is the data folder of its agent, which does
+// not have the store open.
 func AddPast(m Machine, dir string, books *store.Store) error {
 	if known, err := books.Finished(); err != nil || known > 0 || m.Fresh {
 		return err
@@ -104,8 +104,7 @@ func (m Machine) devices() ([]gpu.Device, error) {
 	return sim.Open(config).Inventory(context.Background())
 }
 
-// The times of a recording: those of JSON and of logs, and those in the keys of
-// accounts, in seconds.
+// The times of a recording: those of JSON and of logs, and those in the keys of accounts, in seconds.
 var (
 	stamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	keys   = regexp.MustCompile(`/bucket/[a-z]+/\d{20}/`)

@@ -15,8 +15,8 @@ type Launcher interface {
 	Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error)
 }
 
-// Play launches what a story has, one after the other. Each has a key, so that
-// nothing is launched again in a demonstration that was kept.
+// Play launches what a story has, one after the other. Each has a key, so that nothing is launched again in a
+// demonstration that was kept.
 func Play(ctx context.Context, on Launcher, acts []Act) error {
 	for i, act := range acts {
 		if err := act.launch(ctx, on, fmt.Sprintf("%s%d-%s", keyPrefix, i, act.Spec.Name)); err != nil {
@@ -40,8 +40,8 @@ func (a Act) request(key string) session.LaunchRequest {
 // keyPrefix begins the keys of launches that a story makes.
 const keyPrefix = "demo-"
 
-// NewID makes the ids of sessions on the machine: what a story launches has the
-// same one in every demonstration of a seed.
+// NewID makes the ids of sessions on the machine: what a story launches has the same one in every demonstration of a
+// seed.
 func (m Machine) NewID(req session.LaunchRequest) session.ID {
 	if !strings.HasPrefix(req.Key, keyPrefix) {
 		return session.NewID()

@@ -7,8 +7,7 @@ import (
 	"slipway/gpu"
 )
 
-// training is a script that keeps a part of what it was given busy and prints a
-// line an epoch.
+// training is a script that keeps a part of what it was given busy and prints a line an epoch.
 func training(cpus int, memory gpu.Bytes, length time.Duration) string {
 	return busy(cpus, memory, length) + steps(length, 20*time.Second, "epoch", "loss 0.$((9000 / (epoch + 9)))")
 }

@@ -30,16 +30,13 @@ func (t Time) Clock() *pace.Clock {
 	return pace.New(float64(t.Speed), t.Real, t.Shown)
 }
 
-// bootedBefore is how long before it was begun the machines of a demonstration
-// were started.
+// bootedBefore is how long before it was begun the machines of a demonstration were started.
 const bootedBefore = time.Minute
 
-// Boot is when its machines were started: once, however often the demonstration
-// is ended and gone on with.
+// Boot is when its machines were started: once, however often the demonstration is ended and gone on with.
 func (t Time) Boot() (time.Time, error) { return t.First.Add(-bootedBefore), nil }
 
-// Moment reads the clock as accounts are kept by it. Machines of a demonstration
-// are never suspended.
+// Moment reads the clock as accounts are kept by it. Machines of a demonstration are never suspended.
 func (t Time) Moment() func() gpu.Moment {
 	clock, id := t.Clock(), fmt.Sprintf("demo-%d", t.First.UnixNano())
 	return func() gpu.Moment {
@@ -55,17 +52,16 @@ const timeName = "demo-time.json"
 // TimeEvery is how often that is kept.
 const TimeEvery = 10 * time.Second
 
-// SaveTime keeps how far the time has come in a folder. ahead is for how long, on
-// the wall, it may go on before that is kept again: after a crash the clock is
-// never set back behind what was written by it.
+// SaveTime keeps how far the time has come in a folder. ahead is for how long, on the wall, it may go on before that is
+// kept again: after a crash the clock is never set back behind what was written by it.
 func SaveTime(dir string, t Time, ahead time.Duration) error {
 	real := time.Now()
 	t.Real, t.Shown = real, t.Clock().At(real.Add(ahead))
 	return keep(dir, timeName, t)
 }
 
-// GoesOn is the time of a demonstration that is served in a folder from now on.
-// One that was kept goes on no earlier than it came.
+// GoesOn is the time of a demonstration that is served in a folder from now on. One that was kept goes on no earlier
+// than it came.
 func GoesOn(dir string, o Options) (Time, error) {
 	now, t := time.Now(), Time{}
 	data, err := os.ReadFile(filepath.Join(dir, timeName))

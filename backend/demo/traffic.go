@@ -30,8 +30,8 @@ const (
 	patience   = 3 * time.Hour    // with which a batch is waited for
 )
 
-// Turns are what people launch on a machine as time goes by, for as long as it
-// does: their errands. Batches end by themselves, and what is worked in is ended.
+// Turns are what people launch on a machine as time goes by, for as long as it does: their errands. Batches end by
+// themselves, and what is worked in is ended.
 func Turns(m Machine) iter.Seq[Turn] {
 	return func(yield func(Turn) bool) {
 		rng := rand.New(rand.NewPCG(m.Seed, 300))
@@ -119,9 +119,8 @@ type leaving struct {
 	session session.ID
 }
 
-// KeepPlaying launches what people launch on a machine as time goes by, and ends
-// what they leave, until ctx ends. Launches that were due while a demonstration
-// that is kept was not served are left out.
+// KeepPlaying launches what people launch on a machine as time goes by, and ends what they leave, until ctx ends.
+// Launches that were due while a demonstration that is kept was not served are left out.
 func KeepPlaying(ctx context.Context, on Player, m Machine) error {
 	clock := m.Time.Clock()
 	await := func(after time.Duration) error { return clock.Pause(ctx, clock.Until(m.Time.First.Add(after))) }

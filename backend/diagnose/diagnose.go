@@ -1,6 +1,5 @@
-// Package diagnose reads what Slipway has written down about itself so that a
-// person may hand it to somebody else: without secrets, and without saying where
-// the person's own folders are.
+// Package diagnose reads what Slipway has written down about itself so that a person may hand it to somebody else:
+// without secrets, and without saying where the person's own folders are.
 package diagnose
 
 import (
@@ -15,15 +14,13 @@ import (
 	"slipway/backend/session"
 )
 
-// Redactor takes secrets out of texts. The zero value knows the shapes of
-// secrets alone.
+// Redactor takes secrets out of texts. The zero value knows the shapes of secrets alone.
 type Redactor struct {
 	secrets []string
 	home    string
 }
 
-// NewRedactor knows secrets by their value, too. home is the person's folder and
-// becomes ~; "": it is left as it is.
+// NewRedactor knows secrets by their value, too. home is the person's folder and becomes ~; "": it is left as it is.
 func NewRedactor(home string, secrets ...string) Redactor {
 	r := Redactor{home: strings.TrimRight(home, "/")}
 	for _, secret := range secrets {
@@ -52,8 +49,8 @@ var (
 	random = regexp.MustCompile(`\b(?:[a-z2-7]{40,}|[A-Za-z0-9_-]*(?:ghp_|hf_|sk-|xox[bp]-|AKIA)[A-Za-z0-9_-]{12,})`)
 )
 
-// codeNames are names of secrets that [session.SecretName] does not count among
-// them, since a variable of a session may well be called so.
+// codeNames are names of secrets that [session.SecretName] does not count among them, since a variable of a session may
+// well be called so.
 var codeNames = map[string]bool{"code": true, "pin": true, "cookie": true, "authorization": true}
 
 // Text is text without secrets.
@@ -102,8 +99,7 @@ func maskAssigned(text string) string {
 	}
 }
 
-// isSecret judges a value by its name. An error's own code is what a report is
-// about.
+// isSecret judges a value by its name. An error's own code is what a report is about.
 func isSecret(name, value string) bool {
 	if strings.EqualFold(name, "code") && strings.Count(value, "_") >= 2 {
 		return false
@@ -114,8 +110,7 @@ func isSecret(name, value string) bool {
 // tailMost is how much of the end of a file is read, in bytes.
 const tailMost = 1 << 20
 
-// Tail returns the newest lines of a log, oldest first, without secrets; none
-// where there is no log yet.
+// Tail returns the newest lines of a log, oldest first, without secrets; none where there is no log yet.
 func (r Redactor) Tail(path string, lines int) ([]string, error) {
 	data, err := readTail(path)
 	if err != nil {

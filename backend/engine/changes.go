@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Changes is the queue of one Watch of an engine that lives in this process:
-// whoever makes a change never waits for whoever is told of it.
+// Changes is the queue of one Watch of an engine that lives in this process: whoever makes a change never waits for
+// whoever is told of it.
 type Changes struct {
 	mu    sync.Mutex // guards queue and ended
 	queue []State
@@ -33,8 +33,8 @@ func (c *Changes) End() {
 	c.poke()
 }
 
-// Follow calls fn for each state in order, never concurrently. It returns nil
-// after End, and ctx's cause when ctx ends first.
+// Follow calls fn for each state in order, never concurrently. It returns nil after End, and ctx's cause when ctx ends
+// first.
 func (c *Changes) Follow(ctx context.Context, fn func(State)) error {
 	for {
 		select {

@@ -13,8 +13,8 @@ import (
 	"slipway/gpu"
 )
 
-// Imaginary is an image of an engine that runs nothing real: it has an id and
-// names like any other, and its layers hold noise.
+// Imaginary is an image of an engine that runs nothing real: it has an id and names like any other, and its layers hold
+// noise.
 type Imaginary struct {
 	Parts   session.ImageParts
 	content map[string][]byte
@@ -26,8 +26,7 @@ const (
 	imaginaryOwn  = 640 << 10
 )
 
-// Imagine returns what an imaginary image is made of. The same image is made of
-// the same parts on every machine.
+// Imagine returns what an imaginary image is made of. The same image is made of the same parts on every machine.
 func Imagine(image session.Image) Imaginary {
 	i := Imaginary{
 		Parts:   session.ImageParts{ID: image.ID, Refs: image.Refs, Arch: image.Arch, OS: "linux"},
@@ -94,8 +93,8 @@ func CommonLayers(a, b []session.ImageLayer) int {
 	return n
 }
 
-// CheckImport says which of an image's parts is neither among the first layers
-// that are present nor in content: image_update_invalid.
+// CheckImport says which of an image's parts is neither among the first layers that are present nor in content:
+// image_update_invalid.
 func CheckImport(parts session.ImageParts, present int, content map[string]Content) error {
 	if _, ok := content[session.ImageConfig]; !ok {
 		return Incomplete("its configuration was not sent")

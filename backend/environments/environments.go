@@ -1,5 +1,4 @@
-// Package environments reads the catalogue of environments: Slipway's own, and a user's changes in
-// a file.
+// Package environments reads the catalogue of environments: Slipway's own, and a user's changes in a file.
 package environments
 
 import (
@@ -111,8 +110,8 @@ func known(node *yaml.Node, fields ...string) error {
 	return nil
 }
 
-// Environments returns the families to offer. If the file cannot be used, it returns Slipway's own
-// and an error that names the line.
+// Environments returns the families to offer. If the file cannot be used, it returns Slipway's own and an error that
+// names the line.
 func (f File) Environments() ([]hub.Environment, error) {
 	own, err := read(defaults)
 	if err != nil {

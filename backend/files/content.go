@@ -153,9 +153,8 @@ func (t Tree) UploadOffset(_ context.Context, up session.Upload) (int64, error) 
 	return info.Size(), nil
 }
 
-// WriteUpload adds to an upload and returns how many bytes are there. The same bytes
-// may be written twice, also at the same time: a caller that was cut off begins
-// again while what it sent before still arrives.
+// WriteUpload adds to an upload and returns how many bytes are there. The same bytes may be written twice, also at the
+// same time: a caller that was cut off begins again while what it sent before still arrives.
 func (t Tree) WriteUpload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
 	full, hidden, err := t.place(up)
 	if err != nil {
@@ -276,8 +275,8 @@ func (t Tree) seal(ctx context.Context, hidden string, req session.FinishRequest
 	return errors.Join(err, <-durable)
 }
 
-// checkSum fails where a part has another checksum than it should; empty: any.
-// It is read for that where nobody kept count of it while it came.
+// checkSum fails where a part has another checksum than it should; empty: any. It is read for that where nobody kept
+// count of it while it came.
 func (t Tree) checkSum(ctx context.Context, part io.Reader, info fs.FileInfo, wanted string) error {
 	if wanted == "" {
 		return nil

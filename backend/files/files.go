@@ -1,6 +1,5 @@
-// Package files does to a tree of files what [session.Files] asks for: it lists,
-// reads, and takes uploads, which gather in a hidden part beside their place and
-// appear there whole and at once. What the tree is, the real one of a container
+// Package files does to a tree of files what [session.Files] asks for: it lists, reads, and takes uploads, which gather
+// in a hidden part beside their place and appear there whole and at once. What the tree is, the real one of a container
 // or a simulated one, is up to its [FS], which also decides what may be reached.
 package files
 
@@ -111,8 +110,8 @@ func version(info fs.FileInfo) string {
 	return fmt.Sprintf("%x-%x", info.ModTime().UnixNano(), info.Size())
 }
 
-// listedBytes is about how many bytes of names one listing holds, so that one of
-// names that are nothing but escapes still fits into a message of a guest.
+// listedBytes is about how many bytes of names one listing holds, so that one of names that are nothing but escapes
+// still fits into a message of a guest.
 const listedBytes = 200 << 10
 
 // ListFiles returns a part of a directory.
@@ -238,8 +237,7 @@ func (t Tree) appear(from, to string) error {
 	return t.FS.Rename(from, to)
 }
 
-// RemoveFile removes what is at a path. Where much is in it, it can be cancelled on
-// the way; the rest stays then.
+// RemoveFile removes what is at a path. Where much is in it, it can be cancelled on the way; the rest stays then.
 func (t Tree) RemoveFile(ctx context.Context, p session.FilePath, recursive bool) error {
 	full, err := t.resolve(p)
 	if err != nil {
@@ -265,8 +263,8 @@ func (t Tree) RemoveFile(ctx context.Context, p session.FilePath, recursive bool
 	return failure(full, t.FS.RemoveAll(full))
 }
 
-// clear removes what is in a directory until ctx ends, with which it fails. What
-// cannot be removed stays, for whoever removes the directory to tell of.
+// clear removes what is in a directory until ctx ends, with which it fails. What cannot be removed stays, for whoever
+// removes the directory to tell of.
 func (t Tree) clear(ctx context.Context, dir string) error {
 	entries, _ := t.FS.ReadDir(dir)
 	for _, entry := range entries {

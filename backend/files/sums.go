@@ -13,9 +13,8 @@ import (
 // mostSums is of how many parts checksums are kept.
 const mostSums = 64
 
-// Sums are the checksums of parts so far, so that what was uploaded need not be
-// read again at its end. One is kept as long as each write goes on where the one
-// before stopped, and nobody else writes. The zero value is ready, nil keeps
+// Sums are the checksums of parts so far, so that what was uploaded need not be read again at its end. One is kept as
+// long as each write goes on where the one before stopped, and nobody else writes. The zero value is ready, nil keeps
 // none, and the methods are safe for concurrent use.
 type Sums struct {
 	mu    sync.Mutex // guards what follows, and the fields of each
@@ -29,8 +28,7 @@ type summedPart struct {
 	writers int
 }
 
-// runningSum is the checksum of what came so far. Only one writer adds to it. A
-// nil one adds nothing.
+// runningSum is the checksum of what came so far. Only one writer adds to it. A nil one adds nothing.
 type runningSum struct {
 	hash hash.Hash
 	size int64
@@ -43,8 +41,7 @@ func (r *runningSum) add(b []byte) {
 	}
 }
 
-// begin returns what is added to by a write from an offset on, and what is to
-// be called after it.
+// begin returns what is added to by a write from an offset on, and what is to be called after it.
 func (s *Sums) begin(info fs.FileInfo, offset int64) (sum *runningSum, end func(*os.File)) {
 	if s == nil {
 		return nil, func(*os.File) {}
@@ -114,8 +111,8 @@ func (s *Sums) find(info fs.FileInfo) *summedPart {
 	return nil
 }
 
-// stands reports whether a file is as the last write left it, and all of its
-// bytes were added; the caller holds the mu of its [Sums].
+// stands reports whether a file is as the last write left it, and all of its bytes were added; the caller holds the mu
+// of its [Sums].
 func (p *summedPart) stands(info fs.FileInfo, size int64) bool {
 	return p.sum != nil && p.sum.size == size && info.Size() == size && p.info.ModTime().Equal(info.ModTime())
 }

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// writeEvery is how many bytes the disk is told to write at a time, while more
-	// of them come. Else all of a large file would be waited for at its end.
+	// writeEvery is how many bytes the disk is told to write at a time, while more of them come. Else all of a large
+	// file would be waited for at its end.
 	writeEvery = 8 << 20
-	// blockBytes is how much is read and written at a time, and blocksHeld how
-	// many such blocks are on their way from the one to the other.
+	// blockBytes is how much is read and written at a time, and blocksHeld how many such blocks are on their way from
+	// the one to the other.
 	blockBytes = 256 << 10
 	blocksHeld = 6
 )
@@ -37,14 +37,14 @@ func (p *placed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// CopyAt copies to a file from an offset on, as an upload is written, and tells
-// again and again up to where it has written. It adds what it copies to sum.
+// CopyAt copies to a file from an offset on, as an upload is written, and tells again and again up to where it has
+// written. It adds what it copies to sum.
 func CopyAt(file *os.File, offset int64, from io.Reader, sum hash.Hash, tell func(int64)) error {
 	return copyAt(&placed{file, offset, tell}, from, &runningSum{hash: sum})
 }
 
-// copyAt copies to a place and adds what it copies to a sum. While a block is
-// written the next ones are read. What came before from failed is written.
+// copyAt copies to a place and adds what it copies to a sum. While a block is written the next ones are read. What came
+// before from failed is written.
 func copyAt(to *placed, from io.Reader, sum *runningSum) error {
 	block := make([]byte, blockBytes)
 	n, err := io.ReadFull(from, block)

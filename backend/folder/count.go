@@ -11,8 +11,7 @@ import (
 	"slipway/gpu"
 )
 
-// Measure counts what a folder holds. What cannot be read is left out and told
-// as partial.
+// Measure counts what a folder holds. What cannot be read is left out and told as partial.
 func (d Disk) Measure(ctx context.Context, f session.Folder) (session.FolderUsage, error) {
 	tree, err := d.Open(f)
 	if err != nil {
@@ -54,8 +53,7 @@ func (d Disk) Measure(ctx context.Context, f session.Folder) (session.FolderUsag
 	return usage, err
 }
 
-// Counter counts in the background what folders hold, one folder at a time.
-// Its methods are safe for concurrent use.
+// Counter counts in the background what folders hold, one folder at a time. Its methods are safe for concurrent use.
 type Counter struct {
 	measure func(ctx context.Context, id session.FolderID) error
 
@@ -67,8 +65,7 @@ type Counter struct {
 	wake    chan struct{}
 }
 
-// NewCounter returns a counter that counts a folder by measure, which also keeps
-// what it counted.
+// NewCounter returns a counter that counts a folder by measure, which also keeps what it counted.
 func NewCounter(measure func(ctx context.Context, id session.FolderID) error) *Counter {
 	return &Counter{measure: measure, wake: make(chan struct{}, 1)}
 }

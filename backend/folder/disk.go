@@ -14,12 +14,10 @@ import (
 	"slipway/gpu"
 )
 
-// Disk is where folders lie: each managed one in a directory of its id, each
-// linked one where it is.
+// Disk is where folders lie: each managed one in a directory of its id, each linked one where it is.
 type Disk struct {
 	Dir string // made with the first folder
-	// UID and GID are whose the files are that are made in folders, where this
-	// process may give them away.
+	// UID and GID are whose the files are that are made in folders, where this process may give them away.
 	UID, GID int
 	sums     *files.Sums // of uploads under way; nil: they are computed at their ends
 }
@@ -74,8 +72,7 @@ func InvalidLink(message, hint string) error {
 		Fields: []session.FieldError{{Field: "path", Kind: session.KindInvalid, Message: message, Hint: hint}}}
 }
 
-// CheckLink says why a path of the machine cannot be linked as a folder: it leads
-// to no directory.
+// CheckLink says why a path of the machine cannot be linked as a folder: it leads to no directory.
 func (d Disk) CheckLink(path string) error {
 	path = filepath.Clean(path)
 	info, err := os.Stat(path)
@@ -91,8 +88,8 @@ func (d Disk) CheckLink(path string) error {
 	return nil
 }
 
-// Changed is the failure of opening a linked folder at whose path there is
-// something else than the directory that was linked.
+// Changed is the failure of opening a linked folder at whose path there is something else than the directory that was
+// linked.
 func Changed(f session.Folder) error {
 	return session.NewError(session.CodeFolderChanged,
 		fmt.Sprintf("%s is not the directory that was linked as the folder %s.", f.Path, f.Name),
@@ -115,8 +112,8 @@ func (d Disk) Missing(f session.Folder) bool {
 	return session.CodeOf(err) == session.CodeFolderChanged
 }
 
-// root opens the directory of a folder. No part of the path of one that is linked
-// may be a link: whoever may write beside it could have it lead elsewhere.
+// root opens the directory of a folder. No part of the path of one that is linked may be a link: whoever may write
+// beside it could have it lead elsewhere.
 func (d Disk) root(f session.Folder) (*os.Root, error) {
 	missing := func(err error) error {
 		return &session.Error{Code: session.CodeFileNotFound,
@@ -143,8 +140,7 @@ func (d Disk) root(f session.Folder) (*os.Root, error) {
 	return root, nil
 }
 
-// Tree is the content of one open folder. Its root is "/", where relative paths
-// begin too.
+// Tree is the content of one open folder. Its root is "/", where relative paths begin too.
 type Tree struct {
 	files.Tree
 	root *os.Root
@@ -169,14 +165,12 @@ func (t *Tree) Close() error { return t.root.Close() }
 // Source is a directory to be mounted.
 type Source struct {
 	Path string
-	// Device and Inode are the directory's own. Whoever mounts it by its path
-	// compares them with what it got.
+	// Device and Inode are the directory's own. Whoever mounts it by its path compares them with what it got.
 	Device, Inode uint64
 }
 
-// Find returns the directory at a path inside a folder; empty: the folder's
-// own. No part of the path may be a link, because whoever mounts it knows
-// nothing of the folder's bounds.
+// Find returns the directory at a path inside a folder; empty: the folder's own. No part of the path may be a link,
+// because whoever mounts it knows nothing of the folder's bounds.
 func (d Disk) Find(f session.Folder, sub string) (Source, error) {
 	tree, err := d.Open(f)
 	if err != nil {
@@ -208,9 +202,8 @@ func (d Disk) Find(f session.Folder, sub string) (Source, error) {
 	return Source{Path: filepath.Join(d.Path(f), at), Device: device, Inode: inode}, nil
 }
 
-// Remove removes the directory of a managed folder with all that is in it. What
-// is linked stays. It tells of everything that is gone: how many files that was,
-// and what they took. It can be called again after it was broken off.
+// Remove removes the directory of a managed folder with all that is in it. What is linked stays. It tells of everything
+// that is gone: how many files that was, and what they took. It can be called again after it was broken off.
 func (d Disk) Remove(ctx context.Context, f session.Folder, gone func(files int, bytes gpu.Bytes)) error {
 	if f.Linked() {
 		return nil
@@ -233,8 +226,8 @@ func (d Disk) Remove(ctx context.Context, f session.Folder, gone func(files int,
 	return nil
 }
 
-// PutBack makes what is left of a folder, whose removal was broken off, a folder
-// again. It does nothing where none was begun or all is gone.
+// PutBack makes what is left of a folder, whose removal was broken off, a folder again. It does nothing where none was
+// begun or all is gone.
 func (d Disk) PutBack(f session.Folder) error {
 	if f.Linked() {
 		return nil
@@ -246,9 +239,8 @@ func (d Disk) PutBack(f session.Folder) error {
 	return nil
 }
 
-// removeAll removes a tree and can be cancelled. A directory that its owner
-// closed to themselves is opened again. Of a file with several names the last
-// counts.
+// removeAll removes a tree and can be cancelled. A directory that its owner closed to themselves is opened again. Of a
+// file with several names the last counts.
 func removeAll(ctx context.Context, root *os.Root, name string, gone func(files int, bytes gpu.Bytes)) error {
 	if err := ctx.Err(); err != nil {
 		return err

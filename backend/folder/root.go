@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// rooted is a folder as a file system. Its paths are absolute, and nothing that
-// they name lies outside of the folder.
+// rooted is a folder as a file system. Its paths are absolute, and nothing that they name lies outside of the folder.
 type rooted struct {
 	root     *os.Root
 	readOnly bool
@@ -26,8 +25,7 @@ func inside(path string) string {
 	return path
 }
 
-// told tells a path that leads out of the folder as one that is forbidden. What
-// [os.Root] says of it has no name.
+// told tells a path that leads out of the folder as one that is forbidden. What [os.Root] says of it has no name.
 func told(err error) error {
 	var inner *fs.PathError
 	if errors.As(err, &inner) {

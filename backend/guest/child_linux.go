@@ -19,8 +19,8 @@ import (
 
 const (
 	killGrace = 2 * time.Second
-	// outputGrace is how long the output of an ended command may pause before
-	// it counts as complete: programs that it left behind may hold the pipe.
+	// outputGrace is how long the output of an ended command may pause before it counts as complete: programs that it
+	// left behind may hold the pipe.
 	outputGrace = 200 * time.Millisecond
 )
 
@@ -43,8 +43,7 @@ type childSpec struct {
 	terminal bool        // stdin becomes the controlling terminal
 }
 
-// startChild starts a program and returns once it executes, or says why it
-// does not.
+// startChild starts a program and returns once it executes, or says why it does not.
 func startChild(spec childSpec) (*child, error) {
 	status, told, err := os.Pipe()
 	if err != nil {
@@ -114,14 +113,13 @@ func (c *child) Signal(number int) error {
 	return unix.Kill(-c.pid, unix.Signal(number))
 }
 
-// Kill asks everything in the program's session to end and insists after a
-// grace of 2 s.
+// Kill asks everything in the program's session to end and insists after a grace of 2 s.
 func (c *child) Kill() {
 	c.end(unix.SIGTERM, func() { signalSession(c.pid, unix.SIGKILL) })
 }
 
-// hangUp sends SIGHUP to everything in the program's session, unless the
-// program has ended already, and kills the program after a grace of 2 s.
+// hangUp sends SIGHUP to everything in the program's session, unless the program has ended already, and kills the
+// program after a grace of 2 s.
 func (c *child) hangUp() {
 	if closed(c.ended) {
 		return
@@ -133,8 +131,7 @@ func (c *child) hangUp() {
 	})
 }
 
-// end signals the program's session once, and insists when the program has ended
-// or the grace is over.
+// end signals the program's session once, and insists when the program has ended or the grace is over.
 func (c *child) end(signal unix.Signal, insist func()) {
 	if c.killed.Swap(true) {
 		return
@@ -160,8 +157,7 @@ func (c *command) Stdin() io.WriteCloser { return c.stdin }
 func (c *command) Stdout() io.Reader     { return c.stdout }
 func (c *command) Stderr() io.Reader     { return c.stderr }
 
-// outputPipe reads a program's output. After the program's end it does not
-// wait for others that hold the pipe.
+// outputPipe reads a program's output. After the program's end it does not wait for others that hold the pipe.
 type outputPipe struct {
 	file  *os.File
 	ended <-chan struct{}
@@ -189,8 +185,8 @@ func (p *outputPipe) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// signalSession sends signals to every process of a session, whatever process
-// groups its shell has made of them. A process that ends meanwhile is ignored.
+// signalSession sends signals to every process of a session, whatever process groups its shell has made of them. A
+// process that ends meanwhile is ignored.
 func signalSession(leader int, signals ...unix.Signal) {
 	for _, pid := range processes() {
 		if sessionOf(pid) != leader {
@@ -219,8 +215,8 @@ func processes() []int {
 	return pids
 }
 
-// sessionOf returns the session of a process, 0 if it is gone. See proc(5):
-// the fields after the name in parentheses are state, ppid, pgrp, session.
+// sessionOf returns the session of a process, 0 if it is gone. See proc(5): the fields after the name in parentheses
+// are state, ppid, pgrp, session.
 func sessionOf(pid int) int {
 	data, err := kernelFile("/proc/"+strconv.Itoa(pid)+"/stat", maxKernelText)
 	if err != nil {

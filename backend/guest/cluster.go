@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// clusterPort is where kernels take ssh unless told otherwise: below 1024
-	// the guest would need one more capability.
+	// clusterPort is where kernels take ssh unless told otherwise: below 1024 the guest would need one more capability.
 	clusterPort = 2222
 	redialPause = 100 * time.Millisecond
 	// handshakeTimeout is how long a caller may take to prove who it is.
@@ -27,8 +26,8 @@ const (
 	maxClusterConns = 128
 )
 
-// clusterServer answers ssh from the kernels of the same session: whoever has
-// the session's user key gets shells and commands of the work user here.
+// clusterServer answers ssh from the kernels of the same session: whoever has the session's user key gets shells and
+// commands of the work user here.
 type clusterServer struct{ sshServer }
 
 func newClusterServer(cluster engine.Cluster, processes Processes) (*clusterServer, error) {
@@ -76,8 +75,7 @@ func (s *clusterServer) serve(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// listenCluster listens on this kernel's own address in the private network, and
-// nowhere else.
+// listenCluster listens on this kernel's own address in the private network, and nowhere else.
 func listenCluster(ctx context.Context, cluster engine.Cluster) (net.Listener, error) {
 	addresses, err := net.DefaultResolver.LookupHost(ctx, cluster.Self)
 	if err != nil {

@@ -19,8 +19,7 @@ const (
 	guestPath  = "/.slipway/guest"
 )
 
-// joinCluster lets the kernels of the session reach this one by ssh until ctx
-// ends, and this one the others.
+// joinCluster lets the kernels of the session reach this one by ssh until ctx ends, and this one the others.
 func (c *container) joinCluster(ctx context.Context, cluster engine.Cluster) error {
 	trouble := func(err error) error {
 		if err == nil {

@@ -25,9 +25,8 @@ const (
 	clusterKey   = "id_slipway"
 )
 
-// setUpSSH reads a [engine.Cluster] as JSON and writes the person's ~/.ssh, so that
-// ssh from here to the other kernels asks nothing. It runs as the person: a
-// link that somebody put there leads no further than the person may write.
+// setUpSSH reads a [engine.Cluster] as JSON and writes the person's ~/.ssh, so that ssh from here to the other kernels
+// asks nothing. It runs as the person: a link that somebody put there leads no further than the person may write.
 func setUpSSH(in io.Reader, home string) error {
 	var cluster engine.Cluster
 	if err := json.NewDecoder(in).Decode(&cluster); err != nil {
@@ -94,8 +93,7 @@ func withoutOurs(lines []string) []string {
 	return slices.Delete(lines, begin, end+1)
 }
 
-// editOwn replaces a file of lines at once, for its owner's eyes only. Empty
-// lines stay.
+// editOwn replaces a file of lines at once, for its owner's eyes only. Empty lines stay.
 func editOwn(path string, edit func([]string) []string) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

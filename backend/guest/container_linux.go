@@ -19,8 +19,8 @@ import (
 	"slipway/backend/terminal"
 )
 
-// container starts Linux processes as the work user. All but its helper is
-// immutable, and so it is safe for concurrent use.
+// container starts Linux processes as the work user. All but its helper is immutable, and so it is safe for concurrent
+// use.
 type container struct {
 	uid, gid int
 	groups   []int // besides gid
@@ -172,8 +172,8 @@ func (t *tty) Resize(cols, rows int) error {
 
 func (t *tty) Wait() int { return t.child.Wait() }
 
-// Close hangs up: everything on the terminal gets SIGHUP, and the program itself
-// is killed if it stays. What was started to outlive its terminal goes on.
+// Close hangs up: everything on the terminal gets SIGHUP, and the program itself is killed if it stays. What was
+// started to outlive its terminal goes on.
 func (t *tty) Close() error {
 	t.child.hangUp()
 	return t.File.Close()
@@ -181,8 +181,8 @@ func (t *tty) Close() error {
 
 var _ Foregrounder = (*tty)(nil)
 
-// Foreground implements [Foregrounder] by the process group that the kernel
-// calls the terminal's foreground. See ioctl_tty(2), TIOCGPGRP.
+// Foreground implements [Foregrounder] by the process group that the kernel calls the terminal's foreground. See
+// ioctl_tty(2), TIOCGPGRP.
 func (t *tty) Foreground() (string, bool) {
 	conn, err := t.SyscallConn()
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 // defaultPath is the PATH where the image has none.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// environment is an ordered list of variables in which a later value replaces
-// an earlier one.
+// environment is an ordered list of variables in which a later value replaces an earlier one.
 type environment []string
 
 func (e environment) get(name string) (string, bool) {
@@ -53,8 +52,8 @@ func (e environment) with(vars []session.EnvVar) environment {
 	return e
 }
 
-// newEnvironment makes the environment of every program that runs for the
-// person: the image's own, then what a login sets, then what the session sets.
+// newEnvironment makes the environment of every program that runs for the person: the image's own, then what a login
+// sets, then what the session sets.
 func newEnvironment(image []string, shell shell, session []session.EnvVar) environment {
 	var e environment
 	for _, entry := range image {

@@ -9,8 +9,8 @@ import (
 	"slipway/backend/session"
 )
 
-// eventState is what events tell about. Streams send what differs from what
-// they have sent, so that none is missed and none is kept.
+// eventState is what events tell about. Streams send what differs from what they have sent, so that none is missed and
+// none is kept.
 type eventState struct {
 	ready   bool
 	exit    *int
@@ -56,8 +56,7 @@ func (e *events) wait() <-chan struct{} {
 	return e.changed
 }
 
-// join counts a stream that is behind until the function that it returns is
-// called, which may be called again.
+// join counts a stream that is behind until the function that it returns is called, which may be called again.
 func (e *events) join() (told func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -70,8 +69,7 @@ func (e *events) join() (told func()) {
 	})
 }
 
-// next returns what a stream that has sent one state must send to reach the
-// other.
+// next returns what a stream that has sent one state must send to reach the other.
 func next(sent, state eventState) []link.Event {
 	var list []link.Event
 	if state.trouble != nil && sent.trouble == nil {

@@ -30,8 +30,8 @@ func (g *Guest) files(ctx context.Context, stream net.Conn, call link.FileCall) 
 // callWithin is how long whoever called for files may take to say what for.
 const callWithin = 30 * time.Second
 
-// ServeFiles answers one call for files, which it reads from conn, and closes
-// it. The far end may close it at any moment, which gives the call up.
+// ServeFiles answers one call for files, which it reads from conn, and closes it. The far end may close it at any
+// moment, which gives the call up.
 func ServeFiles(conn net.Conn, tree files.Tree) {
 	defer conn.Close()
 	_ = conn.SetReadDeadline(time.Now().Add(callWithin))
@@ -77,8 +77,7 @@ func unknownCall() error {
 
 func anything[T any](value T, err error) (any, error) { return value, err }
 
-// sendContent answers, then sends a part of a file in pieces. How it ended is
-// the answer after them.
+// sendContent answers, then sends a part of a file in pieces. How it ended is the answer after them.
 func sendContent(ctx context.Context, conn net.Conn, tree files.Tree, req session.ReadRequest) error {
 	from, err := tree.ReadFile(ctx, req)
 	if err != nil {

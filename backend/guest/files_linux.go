@@ -21,9 +21,8 @@ import (
 // fileIdle is how long the helper for files stays when nobody calls.
 const fileIdle = 2 * time.Minute
 
-// fileHelper is the program that reaches the container's files as the work
-// user: a guest of its own process, without any capability, to which every call
-// is one stream. What that user may not do, it cannot do either.
+// fileHelper is the program that reaches the container's files as the work user: a guest of its own process, without
+// any capability, to which every call is one stream. What that user may not do, it cannot do either.
 type fileHelper struct {
 	mu    sync.Mutex // guards what follows
 	mux   *tunnel.Mux
@@ -127,8 +126,7 @@ func (c *fileConn) Close() error {
 	return c.Conn.Close()
 }
 
-// filesMain is the helper: it answers what comes over its standard input until
-// that ends.
+// filesMain is the helper: it answers what comes over its standard input until that ends.
 func filesMain(args []string) int {
 	if len(args) != 1 {
 		return 2
@@ -155,8 +153,7 @@ func filesMain(args []string) int {
 // realFS is the file system as this process sees it.
 type realFS struct{}
 
-// OpenFile never waits for the other end of a pipe, and never makes a terminal
-// this program's own.
+// OpenFile never waits for the other end of a pipe, and never makes a terminal this program's own.
 func (realFS) OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag|unix.O_NONBLOCK|unix.O_NOCTTY, perm)
 }
@@ -174,8 +171,8 @@ var (
 	_ Network    = (*container)(nil)
 )
 
-// SFTP implements [SFTPServer] by a guest of its own process, which is the work
-// user without any capability: what that user may not do, it cannot do either.
+// SFTP implements [SFTPServer] by a guest of its own process, which is the work user without any capability: what that
+// user may not do, it cannot do either.
 func (c *container) SFTP() (terminal.Process, error) {
 	return c.Start(Command{Argv: []string{selfPath, "sftp"}, Stdin: true})
 }

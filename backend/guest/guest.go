@@ -27,9 +27,8 @@ type Config struct {
 	Log       io.Writer // gets what services print; nil: only the last lines are kept
 }
 
-// Guest holds the terminals and services of one container and answers the
-// agent over any number of links, one after another or at once. All methods are
-// safe for concurrent use.
+// Guest holds the terminals and services of one container and answers the agent over any number of links, one after
+// another or at once. All methods are safe for concurrent use.
 type Guest struct {
 	cfg     Config
 	watched chan struct{} // closed when an agent first knows that all is ready
@@ -44,8 +43,7 @@ type Guest struct {
 	use       sshUse
 }
 
-// New returns a guest that answers calls which start programs once
-// [Guest.Ready] was called.
+// New returns a guest that answers calls which start programs once [Guest.Ready] was called.
 func New(cfg Config) *Guest {
 	if cfg.Log == nil {
 		cfg.Log = io.Discard
@@ -56,8 +54,7 @@ func New(cfg Config) *Guest {
 	return g
 }
 
-// Watched is closed when an agent has been told for the first time, by an events
-// stream, that the container is ready.
+// Watched is closed when an agent has been told for the first time, by an events stream, that the container is ready.
 func (g *Guest) Watched() <-chan struct{} { return g.watched }
 
 // Ready says that the container is set up.
@@ -94,8 +91,8 @@ func (g *Guest) Close(ctx context.Context) error {
 	return errors.Join(g.closeTerminals(ctx), g.closeServices(ctx))
 }
 
-// Serve answers one agent over conn until the connection ends, which returns
-// nil, or ctx does. Terminals and services go on.
+// Serve answers one agent over conn until the connection ends, which returns nil, or ctx does. Terminals and services
+// go on.
 func (g *Guest) Serve(ctx context.Context, conn net.Conn) error {
 	mux, err := tunnel.NewMux(conn, tunnel.Accepter)
 	if err != nil {
@@ -119,8 +116,8 @@ func (g *Guest) Serve(ctx context.Context, conn net.Conn) error {
 	}
 }
 
-// answer serves one stream. What goes wrong is told to the caller; when the
-// stream itself fails there is nobody to tell.
+// answer serves one stream. What goes wrong is told to the caller; when the stream itself fails there is nobody to
+// tell.
 func (g *Guest) answer(ctx context.Context, stream net.Conn) {
 	_ = stream.SetReadDeadline(time.Now().Add(requestTimeout))
 	var req link.Request
@@ -140,8 +137,7 @@ func (g *Guest) answer(ctx context.Context, stream net.Conn) {
 	}
 }
 
-// dispatch does what req asks. An error it returns is the reply; once it has
-// replied itself it returns nil.
+// dispatch does what req asks. An error it returns is the reply; once it has replied itself it returns nil.
 func (g *Guest) dispatch(ctx context.Context, stream net.Conn, req link.Request) error {
 	switch req.Op {
 	case link.OpHello:
@@ -230,8 +226,7 @@ func (g *Guest) exec(ctx context.Context, stream net.Conn, req session.ExecReque
 		process.Kill()
 		return nil
 	}
-	// The deadline of the request was for the start; the command runs as long
-	// as it likes.
+	// The deadline of the request was for the start; the command runs as long as it likes.
 	_ = terminal.ServeExec(context.WithoutCancel(ctx), stream, process)
 	return nil
 }

@@ -11,8 +11,8 @@ const (
 	maxKernelTable = 16 << 20
 )
 
-// kernelFile reads the beginning of a file of /proc or /sys. Neither is the
-// image's: the container has them mounted, and the guest looks at its start.
+// kernelFile reads the beginning of a file of /proc or /sys. Neither is the image's: the container has them mounted,
+// and the guest looks at its start.
 func kernelFile(path string, most int64) ([]byte, error) {
 	file, err := openKernel(path)
 	if err != nil {

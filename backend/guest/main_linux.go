@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Main is the program of the guest: init, worker, spawn, files, sftp or ssh, by its first
-// argument, or ssh by its own name. It returns the exit code.
+// Main is the program of the guest: init, worker, spawn, files, sftp or ssh, by its first argument, or ssh by its own
+// name. It returns the exit code.
 func Main(args []string) int {
 	if filepath.Base(os.Args[0]) == "ssh" { // by the link that stands in for it
 		return sshMain(args)
@@ -37,12 +37,11 @@ func Main(args []string) int {
 	return 2
 }
 
-// codeBroken is the exit code of a guest that could not begin its work, but for
-// [engine.ExitUnsafe].
+// codeBroken is the exit code of a guest that could not begin its work, but for [engine.ExitUnsafe].
 const codeBroken = 125
 
-// initialise is process 1 of the container: it starts the worker, reaps
-// whatever is left to it, passes signals on and returns the worker's code.
+// initialise is process 1 of the container: it starts the worker, reaps whatever is left to it, passes signals on and
+// returns the worker's code.
 func initialise() int {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,

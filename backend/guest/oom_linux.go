@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// oomInterval is how often the count is looked at. Neither version of control
-// groups tells a container by itself without privileges of its own.
+// oomInterval is how often the count is looked at. Neither version of control groups tells a container by itself
+// without privileges of its own.
 const oomInterval = 500 * time.Millisecond
 
-// oomFiles are where the kernel counts the processes of this container that
-// it has killed for memory, of version 2 and version 1 of control groups.
+// oomFiles are where the kernel counts the processes of this container that it has killed for memory, of version 2 and
+// version 1 of control groups.
 var oomFiles = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
 
 // oomCounter counts since its making.

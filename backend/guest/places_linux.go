@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// places are what the guest uses as root for as long as the container lives. They
-// are opened before anything of the image or the person runs and held from then
-// on: whoever moves their names later moves nothing.
+// places are what the guest uses as root for as long as the container lives. They are opened before anything of the
+// image or the person runs and held from then on: whoever moves their names later moves nothing.
 type places struct {
 	tree  *tree
 	null  *os.File
@@ -79,8 +78,8 @@ func (p *places) openPTY() (master, slave *os.File, err error) {
 	return master, slave, nil
 }
 
-// unlockPTY lets a terminal be opened and returns its number. It does not ask
-// for the file's descriptor, which would make reads of it wait for ever.
+// unlockPTY lets a terminal be opened and returns its number. It does not ask for the file's descriptor, which would
+// make reads of it wait for ever.
 func unlockPTY(master *os.File) (number int, err error) {
 	conn, err := master.SyscallConn()
 	if err != nil {

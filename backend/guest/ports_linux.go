@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// stateListen is how the kernel's tables of sockets write that one takes
-// connections.
+// stateListen is how the kernel's tables of sockets write that one takes connections.
 const stateListen = "0A"
 
 // Listening reads the tables of the container's own network.
@@ -32,8 +31,8 @@ func (c *container) Listening() []int {
 	return slices.Compact(ports)
 }
 
-// listeners returns the ports in a table of sockets that a caller on the
-// loopback reaches. Docker's own name server listens beside it, on 127.0.0.11.
+// listeners returns the ports in a table of sockets that a caller on the loopback reaches. Docker's own name server
+// listens beside it, on 127.0.0.11.
 func listeners(table io.Reader) []int {
 	var ports []int
 	lines := bufio.NewScanner(table)
@@ -52,8 +51,7 @@ func listeners(table io.Reader) []int {
 	return ports
 }
 
-// onLoopback reports whether an address, in the kernel's own order of bytes, is
-// 127.0.0.1, ::1, or every address.
+// onLoopback reports whether an address, in the kernel's own order of bytes, is 127.0.0.1, ::1, or every address.
 func onLoopback(address string) bool {
 	switch address {
 	case "00000000", "00000000000000000000000000000000", "00000000000000000000000001000000",
@@ -63,9 +61,8 @@ func onLoopback(address string) bool {
 	return false
 }
 
-// passingPorts reads the range from which the kernel gives a port to whoever does not
-// care which. Programs that talk to themselves take those, such as a notebook's
-// kernels; nobody opens them by their number.
+// passingPorts reads the range from which the kernel gives a port to whoever does not care which. Programs that talk to
+// themselves take those, such as a notebook's kernels; nobody opens them by their number.
 func passingPorts(path string) (first, last int) {
 	first, last = 32768, 60999
 	data, err := kernelFile(path, maxKernelText)

@@ -13,13 +13,13 @@ var sitecustomize []byte
 
 const (
 	pythonPath = "/var/lib/slipway/python"
-	// cooperative is set by the agent for a session that holds a part of a device
-	// and whose person wants frameworks to keep to it.
+	// cooperative is set by the agent for a session that holds a part of a device and whose person wants frameworks to
+	// keep to it.
 	cooperative = "SLIPWAY_GPU_COOPERATIVE"
 )
 
-// cooperate makes PyTorch keep to the session's part of a device: unlike others
-// it takes no limit from a variable that all its versions bear.
+// cooperate makes PyTorch keep to the session's part of a device: unlike others it takes no limit from a variable that
+// all its versions bear.
 func (c *container) cooperate() error {
 	if wanted, _ := c.env.get(cooperative); wanted != "1" {
 		return nil

@@ -24,9 +24,8 @@ const (
 
 type dialFunc func(ctx context.Context, port int) (net.Conn, error)
 
-// awaitReady tries again and again until a port takes connections and, where a
-// path is given, answers a GET of it with a status below 500. It fails with the
-// last trouble when ctx ends.
+// awaitReady tries again and again until a port takes connections and, where a path is given, answers a GET of it with
+// a status below 500. It fails with the last trouble when ctx ends.
 func awaitReady(ctx context.Context, dial dialFunc, port int, path string) error {
 	pause := firstProbe
 	for {
@@ -66,8 +65,8 @@ func probe(ctx context.Context, dial dialFunc, port int, path string) error {
 	return nil
 }
 
-// get makes one HTTP request and returns the status. The guest has no HTTP
-// client of its own: one would double its size.
+// get makes one HTTP request and returns the status. The guest has no HTTP client of its own: one would double its
+// size.
 func get(conn net.Conn, port int, path string) (int, error) {
 	request := "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1:" + strconv.Itoa(port) +
 		"\r\nUser-Agent: slipway-guest\r\nAccept: */*\r\nConnection: close\r\n\r\n"

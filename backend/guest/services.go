@@ -59,8 +59,8 @@ func (s *service) alive() bool {
 	return state == link.ServiceStarting || state == link.ServiceReady
 }
 
-// startService starts a service, or joins a start under way, and waits until
-// it is ready. The start goes on when the caller leaves.
+// startService starts a service, or joins a start under way, and waits until it is ready. The start goes on when the
+// caller leaves.
 func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link.Service, error) {
 	if req.ID == "" || len(req.Argv) == 0 || req.Port < 1 || req.Port > 65535 {
 		return link.Service{}, session.NewError(session.CodeSessionInvalid,
@@ -89,8 +89,7 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 	return described, nil
 }
 
-// enter returns the living service of that id, or a new one in its place with the
-// context of its life.
+// enter returns the living service of that id, or a new one in its place with the context of its life.
 func (l *services) enter(req link.ServiceRequest) (s *service, fresh context.Context, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,8 +108,7 @@ func (l *services) enter(req link.ServiceRequest) (s *service, fresh context.Con
 	return s, fresh, nil
 }
 
-// run starts a service's program, waits until it is ready and watches its end. It
-// kills the program where ctx ends.
+// run starts a service's program, waits until it is ready and watches its end. It kills the program where ctx ends.
 func (g *Guest) run(ctx context.Context, s *service) {
 	defer close(s.ended)
 	defer s.stop()
@@ -232,8 +230,7 @@ func (g *Guest) stopService(ctx context.Context, id string) error {
 	return nil
 }
 
-// end kills a service's program and waits for its end, after its start if that is
-// under way.
+// end kills a service's program and waits for its end, after its start if that is under way.
 func (s *service) end(ctx context.Context) error {
 	s.settle(link.ServiceFailed, session.NewError(session.CodeAppConflict,
 		fmt.Sprintf("%s was stopped before it answered.", path.Base(s.req.Argv[0])), "Start it again."))

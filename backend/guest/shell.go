@@ -29,8 +29,7 @@ var shellCandidates = []string{
 	"/bin/busybox", "/usr/bin/busybox",
 }
 
-// findShell returns the image's best shell, looking at the usual places, then
-// along path.
+// findShell returns the image's best shell, looking at the usual places, then along path.
 func findShell(path string) shell {
 	candidates := shellCandidates
 	for dir := range strings.SplitSeq(path, ":") {
@@ -65,8 +64,7 @@ func newShell(path string) shell {
 	return s
 }
 
-// interactive is the command of a terminal. It is no login shell: those let
-// /etc/profile replace the image's PATH.
+// interactive is the command of a terminal. It is no login shell: those let /etc/profile replace the image's PATH.
 func (s shell) interactive() []string { return append([]string{s.path}, s.args...) }
 
 // run is the command that runs a script.

@@ -16,12 +16,11 @@ import (
 	"slipway/backend/session"
 )
 
-// statusFD is where spawn tells why it failed. It is closed by the exec, and so
-// says nothing when all is well.
+// statusFD is where spawn tells why it failed. It is closed by the exec, and so says nothing when all is well.
 const statusFD = 3
 
-// childScore is how much more readily the kernel ends a program than the guest
-// when memory runs out, in the units of oom_score_adj.
+// childScore is how much more readily the kernel ends a program than the guest when memory runs out, in the units of
+// oom_score_adj.
 const childScore = 300
 
 // Exit codes of spawn, as shells have them.
@@ -30,8 +29,8 @@ const (
 	codeNotFound  = 127
 )
 
-// spawn UID GID[,GROUP…] DIR PROGRAM ARG…: become that user without any capability and
-// execute the program with the environment as it is.
+// spawn UID GID[,GROUP…] DIR PROGRAM ARG…: become that user without any capability and execute the program with the
+// environment as it is.
 func spawn(args []string) int {
 	runtime.LockOSThread() // what follows concerns this thread, which becomes the program
 	unix.CloseOnExec(statusFD)
@@ -74,8 +73,7 @@ func become(args []string) error {
 	return execute(argv)
 }
 
-// raiseScore makes this program a likelier victim than the guest when memory
-// runs out. Without /proc it stays as it is.
+// raiseScore makes this program a likelier victim than the guest when memory runs out. Without /proc it stays as it is.
 func raiseScore() {
 	data, err := kernelFile("/proc/self/oom_score_adj", maxKernelText)
 	if err != nil {
@@ -92,8 +90,7 @@ func raiseScore() {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(score)), 0)
 }
 
-// writeGroups and readGroups carry the group and the further groups of a
-// program as one argument.
+// writeGroups and readGroups carry the group and the further groups of a program as one argument.
 func writeGroups(gid int, more []int) string {
 	text := strconv.Itoa(gid)
 	for _, group := range more {
@@ -114,8 +111,8 @@ func readGroups(text string) ([]int, error) {
 	return groups, nil
 }
 
-// dropPrivileges makes this thread the user's, without any capability, and
-// makes sure of it. The first group is the user's own.
+// dropPrivileges makes this thread the user's, without any capability, and makes sure of it. The first group is the
+// user's own.
 func dropPrivileges(uid int, groups []int) error {
 	gid := groups[0]
 	for capability := uintptr(0); ; capability++ {

@@ -30,8 +30,8 @@ type sshCall struct {
 // connectTimeout is how long a connection may take unless told otherwise.
 const connectTimeout = 30 * time.Second
 
-// The options of ssh by whether a value follows. Those that this ssh does
-// not have, but whose absence harms nobody, are passed over.
+// The options of ssh by whether a value follows. Those that this ssh does not have, but whose absence harms nobody, are
+// passed over.
 const (
 	sshPlain    = "1246aAcCfgGkKMnqstTvVxXyY"
 	sshValued   = "BbcEeFIilmOoPpQSw"
@@ -187,8 +187,7 @@ func (c *sshCall) fill() {
 	c.timeout = cmp.Or(c.timeout, connectTimeout)
 }
 
-// wantsTTY reports whether to ask for a terminal: for shells where there is one
-// here, and where the person insists.
+// wantsTTY reports whether to ask for a terminal: for shells where there is one here, and where the person insists.
 func (c *sshCall) wantsTTY(here bool) bool {
 	switch {
 	case c.tty < 0 || c.tty == 1 && !here || c.noInput && c.tty == 0:
@@ -199,8 +198,8 @@ func (c *sshCall) wantsTTY(here bool) bool {
 	return here && c.command == ""
 }
 
-// sshConfig returns the options of a configuration that are for a host, in
-// order, with names in small letters. Match blocks are passed over.
+// sshConfig returns the options of a configuration that are for a host, in order, with names in small letters. Match
+// blocks are passed over.
 func sshConfig(text, host string) [][2]string {
 	var options [][2]string
 	applies := true

@@ -21,8 +21,8 @@ import (
 // codeSSH is the exit code of ssh for failures of its own.
 const codeSSH = 255
 
-// sshMain is a small ssh for images without one: commands, shells and
-// terminals on other kernels of the session. It returns the exit code.
+// sshMain is a small ssh for images without one: commands, shells and terminals on other kernels of the session. It
+// returns the exit code.
 func sshMain(args []string) int {
 	call, err := parseSSH(args)
 	if err == nil && call.version {
@@ -77,8 +77,7 @@ func (c *sshCall) dial() (*ssh.Client, error) {
 	return ssh.Dial("tcp", net.JoinHostPort(c.target, strconv.Itoa(c.port)), config)
 }
 
-// checkHost accepts a host whose key is known, or any where the command line
-// has switched the check off.
+// checkHost accepts a host whose key is known, or any where the command line has switched the check off.
 func (c *sshCall) checkHost(_ string, remote net.Addr, key ssh.PublicKey) error {
 	if c.unsafe {
 		return nil
@@ -137,8 +136,7 @@ func exitOf(err error) (int, error) {
 	return 0, fmt.Errorf("the connection was lost: %w", err)
 }
 
-// startTTY asks for a terminal like this one and hands every key on. restore
-// gives this terminal its old ways back.
+// startTTY asks for a terminal like this one and hands every key on. restore gives this terminal its old ways back.
 func startTTY(s *ssh.Session) (restore func(), err error) {
 	cols, rows := ttySize()
 	if err := s.RequestPty(cmp.Or(os.Getenv("TERM"), "xterm-256color"), rows, cols, ssh.TerminalModes{}); err != nil {

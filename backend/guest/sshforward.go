@@ -22,8 +22,8 @@ const (
 	lowestPort = 1024
 )
 
-// Network is a container in whose network ports can be reached and listened on.
-// Not every [Processes] has one; its own loopback is reached either way.
+// Network is a container in whose network ports can be reached and listened on. Not every [Processes] has one; its own
+// loopback is reached either way.
 type Network interface {
 	// DialHost connects to a host as programs in the container would.
 	DialHost(ctx context.Context, host string, port int) (net.Conn, error)
@@ -31,8 +31,7 @@ type Network interface {
 	ListenPort(ctx context.Context, port int) (net.Listener, error)
 }
 
-// direct connects a caller to a port that the container reaches. See RFC 4254,
-// section 7.2.
+// direct connects a caller to a port that the container reaches. See RFC 4254, section 7.2.
 func (s *sshServer) direct(ctx context.Context, fresh ssh.NewChannel) {
 	var v struct {
 		Host       string
@@ -100,8 +99,8 @@ func join(channel ssh.Channel, conn net.Conn) {
 	_ = conn.Close()
 }
 
-// portForwards holds the ports of the container's loopback that a caller has
-// forwarded to itself. See RFC 4254, section 7.1.
+// portForwards holds the ports of the container's loopback that a caller has forwarded to itself. See RFC 4254, section
+// 7.1.
 type portForwards struct {
 	ctx    context.Context //nolint:containedctx // the life of the one connection
 	server *sshServer
@@ -119,8 +118,8 @@ type forwardRequest struct {
 	Port uint32
 }
 
-// obey answers global requests until the connection ends. Those that ask for a
-// sign of life are answered as OpenSSH does: with a refusal, which is one.
+// obey answers global requests until the connection ends. Those that ask for a sign of life are answered as OpenSSH
+// does: with a refusal, which is one.
 func (f *portForwards) obey(requests <-chan *ssh.Request) {
 	for request := range requests {
 		var v forwardRequest
@@ -146,8 +145,8 @@ func (f *portForwards) reply(request *ssh.Request, ok bool, answer []byte) {
 	}
 }
 
-// listen takes a port of the container's loopback, whatever address was asked
-// for: nothing of the person's own computer is opened to a network.
+// listen takes a port of the container's loopback, whatever address was asked for: nothing of the person's own computer
+// is opened to a network.
 func (f *portForwards) listen(v forwardRequest) (port int, err error) {
 	network, ok := f.server.processes.(Network)
 	if !ok || v.Port > 65535 || v.Port != 0 && v.Port < lowestPort {

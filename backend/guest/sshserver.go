@@ -27,8 +27,7 @@ const (
 	maxChannels = 512
 )
 
-// sshServer answers ssh: shells, commands and files of the work user, and ports
-// of the container where it forwards.
+// sshServer answers ssh: shells, commands and files of the work user, and ports of the container where it forwards.
 type sshServer struct {
 	processes Processes
 	config    *ssh.ServerConfig
@@ -106,8 +105,7 @@ func (s *sshServer) channel(ctx context.Context, fresh ssh.NewChannel) {
 	}
 }
 
-// sshHost is the key by which a guest proves who it is. It is never written
-// anywhere: it ends with the container.
+// sshHost is the key by which a guest proves who it is. It is never written anywhere: it ends with the container.
 type sshHost struct {
 	once   sync.Once
 	signer ssh.Signer
@@ -165,8 +163,7 @@ func (g *Guest) serveSSH(ctx context.Context, stream net.Conn, req session.SSHRe
 	return nil
 }
 
-// harmless reports whether a caller's variable is about how things look to the
-// person, and so taken over.
+// harmless reports whether a caller's variable is about how things look to the person, and so taken over.
 func harmless(name string) bool {
 	switch name {
 	case "LANG", "LANGUAGE", "TZ", "COLORTERM", "NO_COLOR", "TERM_PROGRAM", "TERM_PROGRAM_VERSION":

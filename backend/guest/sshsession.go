@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// hangupPause is how long output may still come after a program on a
-	// terminal has ended, from what it left behind there.
+	// hangupPause is how long output may still come after a program on a terminal has ended, from what it left behind
+	// there.
 	hangupPause = 500 * time.Millisecond
 	// maxVariables is how many variables a caller may send.
 	maxVariables = 256
@@ -51,8 +51,8 @@ type ttyRequest struct {
 	cols, rows int
 }
 
-// run obeys requests until the caller has left. A program that still runs then
-// is hung up; one that has ended leaves behind what it started to stay.
+// run obeys requests until the caller has left. A program that still runs then is hung up; one that has ended leaves
+// behind what it started to stay.
 func (c *sshSession) run(requests <-chan *ssh.Request) {
 	for request := range requests {
 		ok := c.obey(request)
@@ -169,8 +169,8 @@ func (c *sshSession) begin(request *ssh.Request) bool {
 	return true
 }
 
-// missingProgram says what is to be said when one of the programs that the
-// tools on the near side expect over here is not in the image, and nothing otherwise.
+// missingProgram says what is to be said when one of the programs that the tools on the near side expect over here is
+// not in the image, and nothing otherwise.
 func missingProgram(processes Processes, command string) string {
 	words := strings.Fields(command)
 	if len(words) == 0 || !slices.Contains([]string{"rsync", "scp", "git-upload-pack", "git-receive-pack"}, words[0]) {
@@ -199,8 +199,8 @@ func (c *sshSession) tell(code int) {
 	_, _ = c.channel.SendRequest("exit-status", false, binary.BigEndian.AppendUint32(nil, uint32(code)))
 }
 
-// SFTPServer is a container that serves its files by the protocol of sftp, as
-// the user whose programs it starts. Not every [Processes] does.
+// SFTPServer is a container that serves its files by the protocol of sftp, as the user whose programs it starts. Not
+// every [Processes] does.
 type SFTPServer interface {
 	// SFTP starts the server; its input and output speak the protocol.
 	SFTP() (terminal.Process, error)
@@ -253,8 +253,8 @@ func (c *sshSession) attach(process terminal.Process) {
 	}()
 }
 
-// copyOrDrop copies output, and drops it once the caller has left, so that a
-// program that was made to outlive its caller is not stopped by a full pipe.
+// copyOrDrop copies output, and drops it once the caller has left, so that a program that was made to outlive its
+// caller is not stopped by a full pipe.
 func copyOrDrop(to io.Writer, from io.Reader) {
 	if _, err := io.Copy(to, from); err != nil {
 		_, _ = io.Copy(io.Discard, from)

@@ -12,9 +12,8 @@ import (
 	"slipway/backend/terminal"
 )
 
-// sshUse notes what goes through the person's ssh server. Signs of life are
-// not in it, which whoever sees only the encrypted bytes could not tell. A nil
-// one notes nothing.
+// sshUse notes what goes through the person's ssh server. Signs of life are not in it, which whoever sees only the
+// encrypted bytes could not tell. A nil one notes nothing.
 type sshUse struct {
 	mu    sync.Mutex // guards what follows
 	last  time.Time  // something went through
@@ -22,8 +21,7 @@ type sshUse struct {
 	works []*sshWork
 }
 
-// sshWork is a program that runs for a caller: on a terminal, or by the words of
-// its command.
+// sshWork is a program that runs for a caller: on a terminal, or by the words of its command.
 type sshWork struct {
 	tty  terminal.TTY
 	text string

@@ -175,8 +175,7 @@ func (g *Guest) closeTerminal(id string) error {
 	return nil
 }
 
-// exitDelivery is how long viewers of a closed terminal have to receive what
-// they have not yet seen and its exit.
+// exitDelivery is how long viewers of a closed terminal have to receive what they have not yet seen and its exit.
 const exitDelivery = 2 * time.Second
 
 // closeTerminals hangs up every shell and waits for their ends.
@@ -198,12 +197,10 @@ func (g *Guest) closeTerminals(ctx context.Context) error {
 // maxNotice is how long a notice may be, in bytes: a few lines of a terminal.
 const maxNotice = 500
 
-// Foregrounder is a terminal that knows what runs in its foreground. Not every
-// [terminal.TTY] does.
+// Foregrounder is a terminal that knows what runs in its foreground. Not every [terminal.TTY] does.
 type Foregrounder interface {
-	// Foreground returns the name of the program that was started last from
-	// the terminal's shell and that has the terminal, or "" while the shell
-	// itself has it. It reports false where that cannot be told.
+	// Foreground returns the name of the program that was started last from the terminal's shell and that has the
+	// terminal, or "" while the shell itself has it. It reports false where that cannot be told.
 	Foreground() (program string, known bool)
 }
 

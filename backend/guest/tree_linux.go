@@ -18,11 +18,10 @@ import (
 	"slipway/backend/mountinfo"
 )
 
-// tree is the container's file system as the guest, which is root in it, reaches
-// it. An image is a stranger's work, and folders of the machine are mounted in
-// it. So no link is ever followed, and nothing is read, written or given away on
-// a mount that is not the guest's own: each step of a path is opened by itself
-// and asked what it is and which mount it lies on.
+// tree is the container's file system as the guest, which is root in it, reaches it. An image is a stranger's work, and
+// folders of the machine are mounted in it. So no link is ever followed, and nothing is read, written or given away on
+// a mount that is not the guest's own: each step of a path is opened by itself and asked what it is and which mount it
+// lies on.
 type tree struct {
 	top    *place
 	mounts mountTable
@@ -79,9 +78,8 @@ func (t *tree) image(dir string, create bool) (*place, error) {
 	return p, nil
 }
 
-// mounted opens what the engine has mounted at a place, or what the image has
-// there if it has mounted nothing. A place with two mounts is refused: a link of
-// the image has led one of them there, and who knows which is on top.
+// mounted opens what the engine has mounted at a place, or what the image has there if it has mounted nothing. A place
+// with two mounts is refused: a link of the image has led one of them there, and who knows which is on top.
 func (t *tree) mounted(at string, create bool) (*place, error) {
 	p, err := t.find(at, create)
 	if err != nil {
@@ -260,9 +258,8 @@ func (p *place) link(name, target string) error {
 	return nil
 }
 
-// give makes a directory and what is in it a user's, the directory last. Links
-// become the user's themselves, mounts stay as they are, and so does a corner
-// that cannot be looked into.
+// give makes a directory and what is in it a user's, the directory last. Links become the user's themselves, mounts
+// stay as they are, and so does a corner that cannot be looked into.
 func (p *place) give(uid, gid int) error {
 	names, _ := p.names(-1) // an unreadable corner is no reason to stop
 	for _, name := range names {
@@ -356,8 +353,8 @@ func (m mountTable) alone(id int, at string) bool {
 	return m[id] == at
 }
 
-// lookAt says what is at a path, along the image's links: who asks compares it
-// with what must be there, and does nothing with it.
+// lookAt says what is at a path, along the image's links: who asks compares it with what must be there, and does
+// nothing with it.
 func lookAt(at string) (stat unix.Stat_t, err error) {
 	err = unix.Lstat(at, &stat)
 	return stat, err

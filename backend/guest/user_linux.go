@@ -24,9 +24,8 @@ type account struct {
 	shell    string
 }
 
-// create enters the account into the image's user files, which may be missing. It
-// comes first, so that its number means it even where the image has a user of
-// that number.
+// create enters the account into the image's user files, which may be missing. It comes first, so that its number means
+// it even where the image has a user of that number.
 func (a account) create(t *tree) error {
 	etc, err := t.image("/etc", true)
 	if err != nil {
@@ -66,8 +65,7 @@ func ensureID(lines []string, id int, entry string) []string {
 	return append(lines, entry)
 }
 
-// editFile replaces a file of lines at once. One that is missing is made with
-// mode, or not at all where that is 0.
+// editFile replaces a file of lines at once. One that is missing is made with mode, or not at all where that is 0.
 func editFile(dir *place, name string, mode fs.FileMode, edit func([]string) []string) error {
 	old, oldMode, err := dir.read(name, maxUserFile)
 	switch {
@@ -86,9 +84,8 @@ func editFile(dir *place, name string, mode fs.FileMode, edit func([]string) []s
 	return dir.replace(name, content, mode)
 }
 
-// prepareHome makes the home the account's own. What the engine or the image put
-// there as root, when it is new, becomes the account's too; what is mounted
-// there is left alone.
+// prepareHome makes the home the account's own. What the engine or the image put there as root, when it is new, becomes
+// the account's too; what is mounted there is left alone.
 func (a account) prepareHome(t *tree, home *place) error {
 	if int(home.stat.Uid) == a.uid && a.uid != 0 {
 		return nil // it was prepared before
@@ -96,8 +93,8 @@ func (a account) prepareHome(t *tree, home *place) error {
 	return errors.Join(home.give(a.uid, a.gid), a.copySkeleton(t, home))
 }
 
-// copySkeleton gives a new home the image's start files, as useradd does. Only
-// plain files count, and an image need not have any.
+// copySkeleton gives a new home the image's start files, as useradd does. Only plain files count, and an image need not
+// have any.
 func (a account) copySkeleton(t *tree, home *place) error {
 	skel, err := t.image("/etc/skel", false)
 	if err != nil || skel.stat.Mode&unix.S_IFMT != unix.S_IFDIR {

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// watchTimeout is how long a batch command waits for the agent to see the
-	// session run. Without an agent it starts all the same.
+	// watchTimeout is how long a batch command waits for the agent to see the session run. Without an agent it starts
+	// all the same.
 	watchTimeout = 30 * time.Second
 	// flushTimeout is how long the news of the end may take to reach the agent.
 	flushTimeout = 2 * time.Second
@@ -26,8 +26,8 @@ const (
 	maxSettings = 16 << 20
 )
 
-// work prepares the container and serves the agent until a batch command ends,
-// whose code it returns, or a signal ends the session.
+// work prepares the container and serves the agent until a batch command ends, whose code it returns, or a signal ends
+// the session.
 func work() int {
 	settings, held, err := begin()
 	if err != nil {
@@ -82,8 +82,8 @@ func work() int {
 	return batch(g, c, settings.Command, oom, ending)
 }
 
-// begin reads what the engine has put into the container and opens what the
-// guest works with, before anything of the image runs.
+// begin reads what the engine has put into the container and opens what the guest works with, before anything of the
+// image runs.
 func begin() (settings engine.GuestConfig, held *places, err error) {
 	t, err := openTree("/")
 	if err != nil {
@@ -107,8 +107,7 @@ func begin() (settings engine.GuestConfig, held *places, err error) {
 	return settings, held, held.spool.keep()
 }
 
-// checkPins fails where a mount shows something else than it must. Nobody has
-// seen it then: nothing runs before this.
+// checkPins fails where a mount shows something else than it must. Nobody has seen it then: nothing runs before this.
 func checkPins(pins []engine.Pin) error {
 	for _, pin := range pins {
 		stat, err := lookAt(pin.Target)

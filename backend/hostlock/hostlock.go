@@ -1,7 +1,6 @@
-// Package hostlock is a lock that programs of different users of one machine
-// share without any of them being root. It keeps those who respect it out of
-// each other's way and nothing more: any user may keep it for as long as they
-// like, so whoever waits in vain goes on without it and checks what they did.
+// Package hostlock is a lock that programs of different users of one machine share without any of them being root. It
+// keeps those who respect it out of each other's way and nothing more: any user may keep it for as long as they like,
+// so whoever waits in vain goes on without it and checks what they did.
 package hostlock
 
 import (
@@ -28,9 +27,8 @@ const (
 	lookPause = 10 * time.Millisecond
 )
 
-// Of returns the lock of a name, at the place where every user's programs look:
-// the folder for locks where the machine has one that all may write to, else
-// the one for temporary files.
+// Of returns the lock of a name, at the place where every user's programs look: the folder for locks where the machine
+// has one that all may write to, else the one for temporary files.
 func Of(name string) Lock {
 	for _, dir := range []string{"/run/lock", "/var/lock", "/tmp"} {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() && info.Mode()&os.ModeSticky != 0 &&
@@ -41,9 +39,8 @@ func Of(name string) Lock {
 	return Lock{Path: filepath.Join(os.TempDir(), name)}
 }
 
-// Acquire takes the lock, and release gives it back. So does the end of the
-// process. It fails with [ErrHeld], with ctx's error, or where the file is not
-// what it has to be.
+// Acquire takes the lock, and release gives it back. So does the end of the process. It fails with [ErrHeld], with
+// ctx's error, or where the file is not what it has to be.
 func (l Lock) Acquire(ctx context.Context) (release func(), err error) {
 	file, err := open(l.Path)
 	if err != nil {

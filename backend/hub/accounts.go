@@ -22,9 +22,9 @@ const (
 	ByDevice  By = "device"
 )
 
-// Account is what one owner used in one bucket of time. Its counters are independent: none is
-// derived from another. Sessions, other processes, idle devices and unattributed use add up to what
-// the devices counted. A field that rows were added up over is empty.
+// Account is what one owner used in one bucket of time. Its counters are independent: none is derived from another.
+// Sessions, other processes, idle devices and unattributed use add up to what the devices counted. A field that rows
+// were added up over is empty.
 type Account struct {
 	session.Account
 	Agent      string `json:"agent,omitempty"`
@@ -93,8 +93,8 @@ func (ms *machines) nameDevices(rows []Account) {
 	}
 }
 
-// sumUp merges rows of the same kind and bucket that have the same key. Fields in which they differ
-// are empty. It sorts the rows by time, with sessions first and the largest first.
+// sumUp merges rows of the same kind and bucket that have the same key. Fields in which they differ are empty. It sorts
+// the rows by time, with sessions first and the largest first.
 func sumUp(rows []Account, by By) []Account {
 	at := map[Account]int{}
 	merged := make([]Account, 0, len(rows))

@@ -35,8 +35,8 @@ var (
 	pathRule = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*/?$`)
 )
 
-// ParseAddress parses ssh://user@host:port, slipway://host:port, wss://host:port/path, or a host or
-// user@host, which is reached by ssh. It fails with agent_call_invalid and the field address.
+// ParseAddress parses ssh://user@host:port, slipway://host:port, wss://host:port/path, or a host or user@host, which is
+// reached by ssh. It fails with agent_call_invalid and the field address.
 func ParseAddress(text string) (Address, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {

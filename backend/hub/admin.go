@@ -59,8 +59,7 @@ func (a *administration) PairCode(ctx context.Context, name string,
 	return m.remote.PairCode(ctx, request)
 }
 
-// Rotation is the change of a key. The old key has signed the new one, so whoever knew the old one
-// accepts it.
+// Rotation is the change of a key. The old key has signed the new one, so whoever knew the old one accepts it.
 type Rotation struct {
 	Before      string   `json:"before"`      // fingerprint of the old key
 	Fingerprint string   `json:"fingerprint"` // of the new key
@@ -68,8 +67,8 @@ type Rotation struct {
 	Later       []string `json:"later"`       // agents that learn it when they are next reached
 }
 
-// RotateAgentKey has an agent change its key. It fails with agent_call_unavailable if that must be
-// done on the agent's own machine.
+// RotateAgentKey has an agent change its key. It fails with agent_call_unavailable if that must be done on the agent's
+// own machine.
 func (a *administration) RotateAgentKey(ctx context.Context, name string) (Rotation, error) {
 	m, _, err := a.remoteOf(name)
 	if err != nil {

@@ -15,8 +15,8 @@ type AgentUpdate struct {
 	Group *string `json:"group,omitempty"`
 }
 
-// UpdateAgent renames an agent or moves it to another resource group. It fails with
-// agent_call_invalid or agent_call_conflict.
+// UpdateAgent renames an agent or moves it to another resource group. It fails with agent_call_invalid or
+// agent_call_conflict.
 func (d *directory) UpdateAgent(name string, update AgentUpdate) (Agent, error) {
 	m, err := d.member(name)
 	if err != nil {
@@ -129,8 +129,8 @@ func (d *directory) ReconnectAgent(name string) (Operation, error) {
 	})
 }
 
-// RemoveAgent starts to remove an agent. With uninstall it first ends the agent's sessions and
-// removes its files, and an agent that cannot be reached is not removed.
+// RemoveAgent starts to remove an agent. With uninstall it first ends the agent's sessions and removes its files, and
+// an agent that cannot be reached is not removed.
 func (d *directory) RemoveAgent(name string, uninstall bool) (Operation, error) {
 	return d.about(AgentRemove, name, func(ctx context.Context, work *Work, m *member, entry Entry) error {
 		if err := d.connector.Remove(ctx, work, entry, uninstall); err != nil {
@@ -187,8 +187,8 @@ func (d *directory) part(m *member) error {
 	return d.follower.forgetMemory(m)
 }
 
-// AnswerAgent answers the question of an agent that shows another key than before. found must be
-// what the question named.
+// AnswerAgent answers the question of an agent that shows another key than before. found must be what the question
+// named.
 func (d *directory) AnswerAgent(ctx context.Context, name string, accept bool, found string) (Agent, error) {
 	m, _, err := d.remoteOf(name)
 	if err != nil {
@@ -225,8 +225,8 @@ func (d *directory) pin(m *member, fingerprint string) error {
 	return nil
 }
 
-// refuseDuplicate fails with agent_call_conflict if another agent than itself, which may be nil,
-// has the instance, at whatever address.
+// refuseDuplicate fails with agent_call_conflict if another agent than itself, which may be nil, has the instance, at
+// whatever address.
 func (d *directory) refuseDuplicate(itself *member, instance string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -246,8 +246,8 @@ func (d *directory) refuseDuplicate(itself *member, instance string) error {
 	return nil
 }
 
-// checkDuplicate asks an agent that was just added for its instance. If another agent has it, both
-// are the same agent at two addresses. An agent that does not answer is accepted.
+// checkDuplicate asks an agent that was just added for its instance. If another agent has it, both are the same agent
+// at two addresses. An agent that does not answer is accepted.
 func (d *directory) checkDuplicate(ctx context.Context, m *member) error {
 	ctx, cancel := within(ctx, m)
 	defer cancel()

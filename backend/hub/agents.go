@@ -15,8 +15,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Entry is what is stored of an agent on another machine. It holds no secret: keys and passwords
-// stay with the [Connector].
+// Entry is what is stored of an agent on another machine. It holds no secret: keys and passwords stay with the
+// [Connector].
 type Entry struct {
 	ID          string `json:"id"` // never changes
 	Name        string `json:"name"`
@@ -40,8 +40,7 @@ const (
 	nameMost   = 32
 )
 
-// wordRule matches names of agents and resource groups, which are used in paths, on command lines
-// and in tables.
+// wordRule matches names of agents and resource groups, which are used in paths, on command lines and in tables.
 var wordRule = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,62}[a-zA-Z0-9])?$`)
 
 func noSuchAgent(name string) error {
@@ -86,8 +85,8 @@ type directory struct {
 	connector  Connector // nil: the hub reaches no other machines
 }
 
-// AddAgent starts to add an agent. It fails with agent_call_invalid and Fields, agent_call_conflict
-// or agent_call_unavailable.
+// AddAgent starts to add an agent. It fails with agent_call_invalid and Fields, agent_call_conflict or
+// agent_call_unavailable.
 func (d *directory) AddAgent(req AgentRequest) (Operation, error) {
 	entry, err := d.newEntry(req)
 	if err != nil {
@@ -114,8 +113,7 @@ func (d *directory) AddAgent(req AgentRequest) (Operation, error) {
 	})
 }
 
-// ProbeAddress starts to probe a machine that has no known agent, and the folder dir there, as in
-// an [AgentRequest].
+// ProbeAddress starts to probe a machine that has no known agent, and the folder dir there, as in an [AgentRequest].
 func (d *directory) ProbeAddress(address, dir string) (Operation, error) {
 	parsed, err := d.reachable(address, dir)
 	if err != nil {
@@ -156,8 +154,8 @@ func (d *directory) newEntry(req AgentRequest) (Entry, error) {
 	return entry, d.mayJoin(entry)
 }
 
-// checkDir checks a folder for an agent's files. It is read on another machine, so only what every
-// machine reads alike is allowed.
+// checkDir checks a folder for an agent's files. It is read on another machine, so only what every machine reads alike
+// is allowed.
 func checkDir(address Address, dir string) error {
 	var message string
 	switch {

@@ -25,8 +25,8 @@ type Environment struct {
 
 // Catalogue is what is offered before anything is installed.
 type Catalogue interface {
-	// Environments returns the families. If the user's own file cannot be used, it returns
-	// Slipway's families and an error that says why.
+	// Environments returns the families. If the user's own file cannot be used, it returns Slipway's families and an
+	// error that says why.
 	Environments() ([]Environment, error)
 	// Path is the path of the user's own file.
 	Path() string
@@ -53,8 +53,8 @@ func (im *images) offered() []Environment {
 	return families
 }
 
-// EnvironmentVersion is one image of a family. Size is its size on disk if it is installed, else an
-// estimate of the download; 0 if unknown.
+// EnvironmentVersion is one image of a family. Size is its size on disk if it is installed, else an estimate of the
+// download; 0 if unknown.
 type EnvironmentVersion struct {
 	Title     string    `json:"title"`
 	Image     string    `json:"image"`
@@ -65,8 +65,8 @@ type EnvironmentVersion struct {
 	Agents []string             `json:"agents"`
 }
 
-// Environments lists the catalogue and every installed image, installed families and versions
-// first. If no agent answers, it returns only the catalogue.
+// Environments lists the catalogue and every installed image, installed families and versions first. If no agent
+// answers, it returns only the catalogue.
 func (im *images) Environments(ctx context.Context) []Environment {
 	images, err := im.Images(ctx, "")
 	if err != nil {
@@ -75,8 +75,8 @@ func (im *images) Environments(ctx context.Context) []Environment {
 	return mergeEnvironments(im.offered(), images)
 }
 
-// mergeEnvironments marks what is installed and adds each installed image that is not in the
-// catalogue, to the family of its repository or to a new one.
+// mergeEnvironments marks what is installed and adds each installed image that is not in the catalogue, to the family
+// of its repository or to a new one.
 func mergeEnvironments(families []Environment, images []Image) []Environment {
 	at := map[string]int{} // repository → family
 	for i, f := range families {
@@ -143,8 +143,8 @@ func (e *Environment) install(ref, tag string, image Image) {
 		Custom: image.Origin, Agents: []string{image.Agent}})
 }
 
-// foundFamily returns a family for an installed image that is not in the catalogue. Labels of the
-// image may name and describe it.
+// foundFamily returns a family for an installed image that is not in the catalogue. Labels of the image may name and
+// describe it.
 func foundFamily(repository string, image Image) Environment {
 	label := func(names ...string) string {
 		for _, name := range names {
@@ -175,8 +175,8 @@ func slug(text string) string {
 	}, strings.ToLower(text)), "-")
 }
 
-// splitRef returns the full repository and the tag of an image reference, completed as Docker does:
-// python:3.12 is docker.io/library/python and 3.12.
+// splitRef returns the full repository and the tag of an image reference, completed as Docker does: python:3.12 is
+// docker.io/library/python and 3.12.
 func splitRef(ref string) (repository, tag string) {
 	if strings.HasPrefix(ref, "sha256:") {
 		return ref, ref[:min(len("sha256:")+12, len(ref))]

@@ -13,13 +13,11 @@ import (
 )
 
 const (
-	// uploadPiece is how many bytes are kept until the agent has them, to send them again after a
-	// cut.
+	// uploadPiece is how many bytes are kept until the agent has them, to send them again after a cut.
 	uploadPiece = 8 << 20
 	// uploadsAtOnce bounds the memory of all uploads.
 	uploadsAtOnce = 16
-	// transferPatience is how long a transfer waits for an agent that is not reached. The caller
-	// can resume it later.
+	// transferPatience is how long a transfer waits for an agent that is not reached. The caller can resume it later.
 	transferPatience = 10 * time.Minute
 	// transferPause is the shortest pause before a new attempt.
 	transferPause     = 100 * time.Millisecond
@@ -34,8 +32,7 @@ type transfers struct {
 	uploads chan struct{} // one token for each upload in progress
 }
 
-// Files accesses the files of one place. A transfer resumes after its connection to the agent was
-// cut.
+// Files accesses the files of one place. A transfer resumes after its connection to the agent was cut.
 type Files struct {
 	session.Files
 	session.Uploads
@@ -44,8 +41,7 @@ type Files struct {
 	piece     int // size of the pieces of an upload; 0: the agent is local, so its connection is never lost
 }
 
-// FilesOf returns the files of a session's kernel, main1 if kernel is empty. It fails like
-// [Hub.Find].
+// FilesOf returns the files of a session's kernel, main1 if kernel is empty. It fails like [Hub.Find].
 func (t *transfers) FilesOf(ctx context.Context, ref, kernel string) (*Files, error) {
 	agent, id, err := t.finder.Find(ctx, ref)
 	if err != nil {
@@ -118,8 +114,7 @@ func (f *Files) wait(ctx context.Context, o *outage, cause error) error {
 	return nil
 }
 
-// Upload appends what it reads from from to an upload and returns how many bytes the agent has
-// then.
+// Upload appends what it reads from from to an upload and returns how many bytes the agent has then.
 func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
 	select {
 	case f.transfers.uploads <- struct{}{}:
@@ -153,8 +148,8 @@ func (f *Files) Upload(ctx context.Context, up session.Upload, from io.Reader) (
 	}
 }
 
-// sendPiece sends one piece of an upload over as many connections as necessary, and reports whether
-// it took more than one.
+// sendPiece sends one piece of an upload over as many connections as necessary, and reports whether it took more than
+// one.
 func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, there *int64) (again bool, err error) {
 	var gone outage
 	for {
@@ -183,8 +178,8 @@ func (f *Files) sendPiece(ctx context.Context, up session.Upload, piece []byte, 
 	}
 }
 
-// Read reads a part of a file. With a version, it fails with file_use_changed if the file changes
-// while its agent is not reached. ctx bounds the whole download.
+// Read reads a part of a file. With a version, it fails with file_use_changed if the file changes while its agent is
+// not reached. ctx bounds the whole download.
 func (f *Files) Read(ctx context.Context, req session.ReadRequest) (io.ReadCloser, error) {
 	r := &download{files: f, ctx: ctx, req: req}
 	if err := r.open(); err != nil {

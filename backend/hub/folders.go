@@ -15,8 +15,7 @@ type folders struct {
 	operations *operations
 }
 
-// Folders returns the folders of one agent, or of all if none is named. It fails if no agent
-// answers.
+// Folders returns the folders of one agent, or of all if none is named. It fails if no agent answers.
 func (fs *folders) Folders(ctx context.Context, agent string) ([]session.Folder, error) {
 	members, err := fs.on(agent)
 	if err != nil {
@@ -43,9 +42,9 @@ func (fs *folders) foldersOf(ctx context.Context, members []*member) ([][]sessio
 	return lists, nil
 }
 
-// FindFolder returns a folder and its agent. Ref is an id, or the name of a folder that is not in
-// the trash, on the named agent if there is one. It fails with folder_read_not-found, or with
-// folder_update_conflict if several folders have the name.
+// FindFolder returns a folder and its agent. Ref is an id, or the name of a folder that is not in the trash, on the
+// named agent if there is one. It fails with folder_read_not-found, or with folder_update_conflict if several folders
+// have the name.
 func (fs *folders) FindFolder(ctx context.Context, ref, agent string) (session.Agent, session.Folder, error) {
 	m, f, err := fs.findFolder(ctx, ref, agent)
 	if err != nil {
@@ -143,8 +142,8 @@ func (fs *folders) CreateFolder(ctx context.Context, agent string, req session.F
 	return f, err
 }
 
-// ownFolders removes from lists, one for each agent, the folders that belong to another agent: the
-// known one, or an earlier one of members.
+// ownFolders removes from lists, one for each agent, the folders that belong to another agent: the known one, or an
+// earlier one of members.
 func (fs *folders) ownFolders(members []*member, lists [][]session.Folder) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()

@@ -106,8 +106,8 @@ func (f *follower) follow(ctx context.Context, m *member) {
 	}
 }
 
-// leaveAlone waits before an agent whose data was refused is asked again, and returns the next
-// pause. A new connection does not shorten the wait, since the agent decides when it connects.
+// leaveAlone waits before an agent whose data was refused is asked again, and returns the next pause. A new connection
+// does not shorten the wait, since the agent decides when it connects.
 func (f *follower) leaveAlone(ctx context.Context, m *member, pause time.Duration) time.Duration {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -120,8 +120,7 @@ func (f *follower) leaveAlone(ctx context.Context, m *member, pause time.Duratio
 	return firstDistrust
 }
 
-// linkUp reports whether calling an agent is useful. An agent on another machine wakes its follower
-// when it is reached.
+// linkUp reports whether calling an agent is useful. An agent on another machine wakes its follower when it is reached.
 func (f *follower) linkUp(m *member) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -215,8 +214,8 @@ func (f *follower) sampled(m *member, usage []session.Usage) {
 	f.stream.sample(own)
 }
 
-// reset replaces what is known of the agent's sessions. Every watcher then takes a snapshot, which
-// is simpler than sending the difference. The caller holds mu.
+// reset replaces what is known of the agent's sessions. Every watcher then takes a snapshot, which is simpler than
+// sending the difference. The caller holds mu.
 func (f *follower) reset(m *member, r session.Reset) {
 	for id, k := range f.sessions {
 		if k.member == m {
@@ -274,8 +273,8 @@ func (f *follower) followLink(ctx context.Context, m *member) {
 	}
 }
 
-// linked stores the state of an agent's link and publishes it: at once if the state changed, with
-// the next flush if only figures did.
+// linked stores the state of an agent's link and publishes it: at once if the state changed, with the next flush if
+// only figures did.
 func (f *follower) linked(m *member, link Link) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

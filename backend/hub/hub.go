@@ -1,10 +1,9 @@
-// Package hub is the desktop's control plane without its wire. It knows the agents, merges their
-// events into one stream, chooses the agent for a launch, and stores what belongs to a person
-// rather than to a machine: recent launches, settings, presets and the catalogue of environments.
+// Package hub is the desktop's control plane without its wire. It knows the agents, merges their events into one
+// stream, chooses the agent for a launch, and stores what belongs to a person rather than to a machine: recent
+// launches, settings, presets and the catalogue of environments.
 //
-// The hub has authority over nothing. Agents report everything that it knows of sessions, and what
-// it has in memory can be requested again. Only recents and the like are stored, through a [Shelf],
-// and the settings, in their file.
+// The hub has authority over nothing. Agents report everything that it knows of sessions, and what it has in memory can
+// be requested again. Only recents and the like are stored, through a [Shelf], and the settings, in their file.
 package hub
 
 import (
@@ -16,8 +15,8 @@ import (
 	"time"
 )
 
-// Shelf stores a few small values permanently. Load leaves value unchanged and returns false if
-// nothing is stored under key.
+// Shelf stores a few small values permanently. Load leaves value unchanged and returns false if nothing is stored under
+// key.
 type Shelf interface {
 	Load(key string, value any) (bool, error)
 	Save(key string, value any) error
@@ -32,8 +31,8 @@ type Version struct {
 	Arch    string `json:"arch"`
 }
 
-// Config configures a hub. Members are always there; Connector reaches the agents that a person
-// adds, and is nil if there can be none. Log and Now may be nil.
+// Config configures a hub. Members are always there; Connector reaches the agents that a person adds, and is nil if
+// there can be none. Log and Now may be nil.
 type Config struct {
 	Members   []Member
 	Connector Connector
@@ -107,8 +106,7 @@ func Open(config Config) (*Hub, error) {
 	return h, nil
 }
 
-// Run follows every agent until ctx ends. It returns when all of its goroutines and operations
-// have.
+// Run follows every agent until ctx ends. It returns when all of its goroutines and operations have.
 func (h *Hub) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	h.follower.start(ctx)
@@ -129,8 +127,8 @@ func (h *Hub) Version() Version { return h.state.version }
 // Owner returns the name that is written into every launch.
 func (h *Hub) Owner() string { return h.state.owner }
 
-// shared is what all parts of the hub have in common. One lock guards their state together with the
-// stream: a snapshot equals the events up to its number.
+// shared is what all parts of the hub have in common. One lock guards their state together with the stream: a snapshot
+// equals the events up to its number.
 type shared struct {
 	shelf   Shelf
 	owner   string
@@ -141,8 +139,7 @@ type shared struct {
 
 	// saving orders writes to the shelf. It is locked before mu, never after.
 	saving sync.Mutex
-	// mu guards the stream and the fields that say so. No agent, shelf or channel is used with it
-	// held.
+	// mu guards the stream and the fields that say so. No agent, shelf or channel is used with it held.
 	mu     sync.Mutex
 	stream stream
 }

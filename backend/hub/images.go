@@ -35,8 +35,8 @@ type Image struct {
 	Agent string `json:"agent"`
 }
 
-// Images lists the images of one agent, or of all if none is named. It leaves out agents that are
-// not reached, and fails if no agent answers.
+// Images lists the images of one agent, or of all if none is named. It leaves out agents that are not reached, and
+// fails if no agent answers.
 func (im *images) Images(ctx context.Context, agent string) ([]Image, error) {
 	members, err := im.on(agent)
 	if err != nil {
@@ -57,8 +57,7 @@ func (im *images) Images(ctx context.Context, agent string) ([]Image, error) {
 	return all, nil
 }
 
-// PullImage starts to pull an image to an agent's machine. It fails with image_update_invalid or
-// agent_find_not-found.
+// PullImage starts to pull an image to an agent's machine. It fails with image_update_invalid or agent_find_not-found.
 func (im *images) PullImage(agent, ref string) (Operation, error) {
 	if !session.ValidImage(ref) || strings.HasPrefix(ref, "sha256:") {
 		return Operation{}, session.NewError(session.CodeImageInvalid,
@@ -79,8 +78,8 @@ func (im *images) PullImage(agent, ref string) (Operation, error) {
 	})
 }
 
-// CommitSession starts to create an image from a running session. It fails at once if the request
-// is invalid, as described in [session.Images].
+// CommitSession starts to create an image from a running session. It fails at once if the request is invalid, as
+// described in [session.Images].
 func (im *images) CommitSession(ctx context.Context, ref, name string) (Operation, error) {
 	m, id, err := im.finder.find(ctx, ref)
 	if err != nil {
@@ -102,8 +101,7 @@ func (im *images) CommitSession(ctx context.Context, ref, name string) (Operatio
 	return operation, err
 }
 
-// following shows the progress of an agent's work on an image. The agent continues while it is not
-// reached.
+// following shows the progress of an agent's work on an image. The agent continues while it is not reached.
 type following struct {
 	retries
 	member *member
@@ -184,8 +182,8 @@ func (f *following) detail(now session.ImageWork) string {
 	return ""
 }
 
-// RemoveImages starts to remove images from an agent's machine, each with all its names. Images
-// that cannot be removed stay, and the operation says why.
+// RemoveImages starts to remove images from an agent's machine, each with all its names. Images that cannot be removed
+// stay, and the operation says why.
 func (im *images) RemoveImages(agent string, refs []string) (Operation, error) {
 	refs = slices.Compact(slices.Clone(refs))
 	if len(refs) == 0 || len(refs) > stepsMost ||

@@ -26,10 +26,9 @@ type ImageSending struct {
 // corruptMost is how often a transfer may start again because what arrived was damaged.
 const corruptMost = 3
 
-// SendImage starts to send an image from one agent to another without a registry. Only missing
-// layers are sent. The operation waits while an agent is not reached. When cancelled, it drops what
-// has arrived; when failed, it keeps that for another attempt. It fails with image_update_invalid
-// or agent_find_not-found.
+// SendImage starts to send an image from one agent to another without a registry. Only missing layers are sent. The
+// operation waits while an agent is not reached. When cancelled, it drops what has arrived; when failed, it keeps that
+// for another attempt. It fails with image_update_invalid or agent_find_not-found.
 func (im *images) SendImage(req ImageSending) (Operation, error) {
 	if !session.ValidImage(req.Image) {
 		return Operation{}, session.NewError(session.CodeImageInvalid,
@@ -101,9 +100,8 @@ func (s *sending) run(ctx context.Context) error {
 	return err
 }
 
-// asked returns the name that an image keeps: the one that was requested, and none that its agent
-// adds, since those could take names from images of the receiving machine. An image that was
-// requested by its id must have it.
+// asked returns the name that an image keeps: the one that was requested, and none that its agent adds, since those
+// could take names from images of the receiving machine. An image that was requested by its id must have it.
 func asked(image string, parts session.ImageParts) ([]string, error) {
 	if session.ValidImageID(image) {
 		if !strings.HasPrefix(parts.ID, image) {
@@ -192,8 +190,7 @@ func (s *sending) again(ctx context.Context, err error) error {
 	return s.retries.again(ctx, session.AsError(err, session.CodeOperationFailed).Message+" It continues by itself.")
 }
 
-// install installs the image in the target's engine. A cut may hide that it was done; repeating it
-// is harmless.
+// install installs the image in the target's engine. A cut may hide that it was done; repeating it is harmless.
 func (s *sending) install(ctx context.Context, id string) error {
 	return s.work.Do("install", "", func() (string, error) {
 		for {

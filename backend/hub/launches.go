@@ -37,8 +37,8 @@ type LaunchRequest struct {
 	Owner string `json:"owner,omitempty"`
 }
 
-// Launch chooses an agent, launches there, and adds the spec to the recents. A repeated request
-// with the same key goes to the same agent, which returns the session of the first.
+// Launch chooses an agent, launches there, and adds the spec to the recents. A repeated request with the same key goes
+// to the same agent, which returns the session of the first.
 func (l *launches) Launch(ctx context.Context, req LaunchRequest) (session.Session, error) {
 	s, err := l.launch(ctx, req)
 	if err != nil {
@@ -71,8 +71,8 @@ func (l *launches) launch(ctx context.Context, req LaunchRequest) (session.Sessi
 	return s, nil
 }
 
-// learn stores a session that was just launched on another machine, since the connection may be
-// lost before its event arrives.
+// learn stores a session that was just launched on another machine, since the connection may be lost before its event
+// arrives.
 func (l *launches) learn(m *member, s session.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,9 +82,9 @@ func (l *launches) learn(m *member, s session.Session) {
 	}
 }
 
-// LaunchMany launches count sessions of one spec in the order of their numbers, which are added to
-// its name. An invalid spec launches none; otherwise each launch has its own outcome. A repeated
-// request with the same key returns the sessions of the first and launches those that failed.
+// LaunchMany launches count sessions of one spec in the order of their numbers, which are added to its name. An invalid
+// spec launches none; otherwise each launch has its own outcome. A repeated request with the same key returns the
+// sessions of the first and launches those that failed.
 func (l *launches) LaunchMany(ctx context.Context, req LaunchRequest, count int) ([]Launched, error) {
 	if count < 1 || count > MostLaunches {
 		return nil, session.Invalid([]session.FieldError{{Field: "count", Kind: session.KindRange,
@@ -117,8 +117,8 @@ func numbered(text, separator string, i, count int) string {
 	return text + separator + strconv.Itoa(i+1)
 }
 
-// checkMany checks what all launches have in common. Each launch checks whether its name is taken,
-// since on a repeated request it is, by itself.
+// checkMany checks what all launches have in common. Each launch checks whether its name is taken, since on a repeated
+// request it is, by itself.
 func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spec, count int) error {
 	var wrong []session.FieldError
 	if name := numbered(spec.Name, "-", count-1, count); name != "" {
@@ -138,8 +138,8 @@ func (l *launches) checkMany(ctx context.Context, owner string, spec session.Spe
 	return session.Invalid(wrong)
 }
 
-// addRecent puts a launch on top of the history with its first session. A repeated launch moves up.
-// A failure to save it is only logged.
+// addRecent puts a launch on top of the history with its first session. A repeated launch moves up. A failure to save
+// it is only logged.
 func (l *launches) addRecent(ctx context.Context, req LaunchRequest, count int, first session.Session) {
 	entry := Recent{ID: newID(), Name: cmp.Or(req.Spec.Name, first.Name),
 		Spec: l.again(ctx, req.Spec), Owner: req.Owner, LaunchedAt: l.now(), Session: first.ID, Count: count}
@@ -149,9 +149,8 @@ func (l *launches) addRecent(ctx context.Context, req LaunchRequest, count int, 
 	}
 }
 
-// again returns a spec as it is stored for another launch: without secrets, and with the names of
-// the sessions that it waits for, since an id is of one run and means nothing on another machine.
-// Unknown ids stay.
+// again returns a spec as it is stored for another launch: without secrets, and with the names of the sessions that it
+// waits for, since an id is of one run and means nothing on another machine. Unknown ids stay.
 func (l *launches) again(ctx context.Context, spec session.Spec) session.Spec {
 	spec = spec.Redacted("")
 	spec.After = slices.Clone(spec.After)
@@ -174,8 +173,7 @@ type Recipe struct {
 	Passed *time.Time // start time that is left out because it has passed
 }
 
-// SessionRecipe returns the recipe of a session, by id or by the name of a live one. It fails like
-// [Hub.Get].
+// SessionRecipe returns the recipe of a session, by id or by the name of a live one. It fails like [Hub.Get].
 func (l *launches) SessionRecipe(ctx context.Context, ref string) (Recipe, error) {
 	s, _, err := l.finder.Get(ctx, ref)
 	if err != nil {
@@ -184,8 +182,7 @@ func (l *launches) SessionRecipe(ctx context.Context, ref string) (Recipe, error
 	return l.recipe(ctx, s.Name, s.Spec, s.Pinned, s.Agent), nil
 }
 
-// RecentRecipe returns the recipe of an entry of the launch history. It fails with
-// recipe_read_not-found.
+// RecentRecipe returns the recipe of an entry of the launch history. It fails with recipe_read_not-found.
 func (l *launches) RecentRecipe(ctx context.Context, id string) (Recipe, error) {
 	recents := l.person.Recents()
 	i := slices.IndexFunc(recents, func(r Recent) bool { return r.ID == id })
@@ -200,8 +197,8 @@ func (l *launches) RecentRecipe(ctx context.Context, id string) (Recipe, error) 
 	return l.recipe(ctx, r.Name, r.Spec, pinned, agent), nil
 }
 
-// recipe returns a recipe without a start time that has passed, which could never be launched.
-// Pinned is the image as it was used; empty if it never was.
+// recipe returns a recipe without a start time that has passed, which could never be launched. Pinned is the image as
+// it was used; empty if it never was.
 func (l *launches) recipe(ctx context.Context, name string, spec session.Spec, pinned, agent string) Recipe {
 	spec = l.again(ctx, spec)
 	var passed *time.Time
@@ -216,8 +213,8 @@ func (l *launches) recipe(ctx context.Context, name string, spec session.Spec, p
 		Passed: passed}
 }
 
-// pinImage returns the image by its current digest on an agent, or on any if none is named. It
-// returns ref if no agent has the image.
+// pinImage returns the image by its current digest on an agent, or on any if none is named. It returns ref if no agent
+// has the image.
 func (l *launches) pinImage(ctx context.Context, ref, agent string) string {
 	images, err := l.images.Images(ctx, agent)
 	if err != nil {

@@ -28,8 +28,8 @@ type DeviceResource struct {
 	MemFree  gpu.Bytes `json:"memFree"`
 }
 
-// Resources sums up one agent's machine: what it has, what is allocated, what is in use, and how
-// much of it is the user's own.
+// Resources sums up one agent's machine: what it has, what is allocated, what is in use, and how much of it is the
+// user's own.
 type Resources struct {
 	Agent    string           `json:"agent"`
 	Group    string           `json:"group"` // its resource group
@@ -96,8 +96,8 @@ func (ms *machines) resourcesOf(m *member) Resources {
 	return r
 }
 
-// mine reports whether a session belongs to the hub's owner, under the name that they have at the
-// agent. The caller holds mu.
+// mine reports whether a session belongs to the hub's owner, under the name that they have at the agent. The caller
+// holds mu.
 func (ms *machines) mine(m *member, s session.Session) bool {
 	return s.Owner == ms.owner || m.machine.Owner != "" && s.Owner == m.machine.Owner || m.entry.Owner != "" &&
 		s.Owner == m.entry.Owner
@@ -163,8 +163,8 @@ func (ms *machines) ListDirectories(ctx context.Context, agent, path string) (se
 	return m.Agent.ListDirectories(ctx, path)
 }
 
-// Boards asks one agent, or all if none is named, for their devices. For an agent that is not
-// reached it returns the last board, if there is one. It fails only if nothing at all is known.
+// Boards asks one agent, or all if none is named, for their devices. For an agent that is not reached it returns the
+// last board, if there is one. It fails only if nothing at all is known.
 func (ms *machines) Boards(ctx context.Context, agent string) ([]Board, error) {
 	members, err := ms.on(agent)
 	if err != nil {
@@ -216,8 +216,7 @@ func (ms *machines) boardOf(agent string) session.DeviceBoard {
 	return session.DeviceBoard{}
 }
 
-// DeviceName returns the name of an agent's device, for example "GPU 0", or its UUID if the device
-// is unknown.
+// DeviceName returns the name of an agent's device, for example "GPU 0", or its UUID if the device is unknown.
 func (ms *machines) DeviceName(agent string, device gpu.UUID) string {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()

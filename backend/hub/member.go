@@ -110,8 +110,8 @@ func (st *state) on(name string) ([]*member, error) {
 	return []*member{m}, err
 }
 
-// remoteOf returns an agent on another machine. It fails with agent_find_not-found, or with
-// agent_call_conflict for the local one.
+// remoteOf returns an agent on another machine. It fails with agent_find_not-found, or with agent_call_conflict for the
+// local one.
 func (st *state) remoteOf(name string) (*member, Entry, error) {
 	m, err := st.member(name)
 	if err != nil {
@@ -132,8 +132,7 @@ func (st *state) entryOf(m *member) Entry {
 	return m.entry
 }
 
-// awaitMember waits until the agent that find returns is reached, or is not. It calls find with mu
-// held.
+// awaitMember waits until the agent that find returns is reached, or is not. It calls find with mu held.
 func (st *state) awaitMember(ctx context.Context, want bool, find func() *member) (bool, error) {
 	for {
 		st.mu.Lock()
@@ -161,8 +160,7 @@ func (m *member) turned() {
 	m.changed = make(chan struct{})
 }
 
-// answerWithin is how long an agent on another machine may take to answer. If its link is down,
-// calls fail at once.
+// answerWithin is how long an agent on another machine may take to answer. If its link is down, calls fail at once.
 const answerWithin = 5 * time.Second
 
 // askAll asks every agent at once and returns their answers.

@@ -53,8 +53,8 @@ func (nt *notices) followNotices(ctx context.Context) {
 	}
 }
 
-// mostNotices is how many notices per minute are shown for one agent on another machine, which
-// decides what its sessions do.
+// mostNotices is how many notices per minute are shown for one agent on another machine, which decides what its
+// sessions do.
 const mostNotices = 30
 
 // allowed counts the notices of each agent in its current minute.
@@ -94,8 +94,7 @@ func (nt *notices) showNotice(ctx context.Context, n notify.Notice) {
 	nt.stream.publish(Event{Notice: &n})
 }
 
-// Notifies reports whether the desktop shows notices. A desktop that does not answer does not; then
-// pages show them.
+// Notifies reports whether the desktop shows notices. A desktop that does not answer does not; then pages show them.
 func (nt *notices) Notifies(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, showTime)
 	defer cancel()

@@ -85,8 +85,8 @@ type Progress struct {
 // PromptKind is what a person is asked for.
 type PromptKind string
 
-// The kinds of prompts. A host key or a confirmation is answered with yes or no. A notice is not
-// answered; it is withdrawn when what it asks for has happened.
+// The kinds of prompts. A host key or a confirmation is answered with yes or no. A notice is not answered; it is
+// withdrawn when what it asks for has happened.
 const (
 	PromptPassword   PromptKind = "password"
 	PromptPassphrase PromptKind = "passphrase"
@@ -100,8 +100,7 @@ const (
 // Prompt is a question to a person. The answer to a secret one is neither shown nor stored.
 type Prompt struct {
 	ID string `json:"id"`
-	// password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do
-	// elsewhere, without an answer
+	// password, passphrase, mfa, host-key, pair-code, confirm, or notice: something to do elsewhere, without an answer
 	Kind        PromptKind `json:"kind"`
 	Text        string     `json:"text"`
 	Secret      bool       `json:"secret"`                // do not show the input
@@ -110,8 +109,8 @@ type Prompt struct {
 	Host        string     `json:"host,omitempty"`        // the host that has that key
 }
 
-// Operation is work that takes a while. It has steps, may ask a person something, and can be
-// cancelled. Events report it until it has ended. The last 50 are kept.
+// Operation is work that takes a while. It has steps, may ask a person something, and can be cancelled. Events report
+// it until it has ended. The last 50 are kept.
 type Operation struct {
 	ID string `json:"id"`
 	// agent-add, agent-probe, agent-upgrade, agent-remove, agent-reconnect, image-send, image-fetch, image-pull,
@@ -308,8 +307,8 @@ func (o *operations) Operation(id string) (Operation, error) {
 	return o.with(id, func(*operation) error { return nil })
 }
 
-// AnswerOperation answers the prompt of an operation. It fails with operation_answer_conflict if
-// that is no longer its prompt. The answer goes to the asker and is not stored.
+// AnswerOperation answers the prompt of an operation. It fails with operation_answer_conflict if that is no longer its
+// prompt. The answer goes to the asker and is not stored.
 func (o *operations) AnswerOperation(id, prompt, text string) (Operation, error) {
 	if len(text) > answerMost {
 		return Operation{}, session.NewError(session.CodeRequestInvalid, "The answer is too long.",
@@ -352,8 +351,8 @@ func problemOf(err error, kind OperationKind) *session.Error {
 		"The log file says more: slipway doctor names it.")
 }
 
-// Accompany runs the work of one request as an operation, so that people see its progress and can
-// cancel it. It ends with ctx or when it is cancelled, and returns when do has.
+// Accompany runs the work of one request as an operation, so that people see its progress and can cancel it. It ends
+// with ctx or when it is cancelled, and returns when do has.
 func (o *operations) Accompany(ctx context.Context, kind OperationKind, subject string,
 	do func(context.Context, *Work) error) error {
 	ended := make(chan error, 1)

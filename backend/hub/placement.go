@@ -18,8 +18,7 @@ type Preview struct {
 	Agent string
 }
 
-// Preview returns what a launch for an owner would do; an empty owner is the user. It fails only if
-// no agent answers.
+// Preview returns what a launch for an owner would do; an empty owner is the user. It fails only if no agent answers.
 func (pl *placement) Preview(ctx context.Context, owner string, spec session.Spec) (Preview, error) {
 	m, candidates, wrong := pl.named(spec)
 	if len(candidates) == 0 {
@@ -61,8 +60,8 @@ func (pl *placement) previewAt(ctx context.Context, m *member, owner string, spe
 	return Preview{Preview: p, Agent: m.Name()}, nil
 }
 
-// named returns the agent that a spec names, or the only candidate; nil if there is a choice. An
-// unknown agent or group is wrong and otherwise ignored.
+// named returns the agent that a spec names, or the only candidate; nil if there is a choice. An unknown agent or group
+// is wrong and otherwise ignored.
 func (pl *placement) named(spec session.Spec) (m *member, candidates []*member, wrong []session.FieldError) {
 	all := pl.list()
 	candidates = all
@@ -100,8 +99,7 @@ func (pl *placement) inGroup(members []*member, group string) []*member {
 	return slices.DeleteFunc(members, func(m *member) bool { return m.entry.Group != group })
 }
 
-// best asks every candidate and returns the best: no errors, then no wait, then no pull, then the
-// most free CPUs.
+// best asks every candidate and returns the best: no errors, then no wait, then no pull, then the most free CPUs.
 func (pl *placement) best(ctx context.Context, owner string, spec session.Spec,
 	candidates []*member) (*member, Preview, error) {
 	type offer struct {
@@ -168,8 +166,7 @@ func firstError(errs []error) error {
 		"Add an agent, or start Slipway where Docker runs.")
 }
 
-// agentFor returns the agent for a launch. All requests with one key get the same agent, even if
-// they arrive at once.
+// agentFor returns the agent for a launch. All requests with one key get the same agent, even if they arrive at once.
 func (pl *placement) agentFor(ctx context.Context, req LaunchRequest) (*member, error) {
 	if req.Key == "" {
 		return pl.pick(ctx, req.Owner, req.Spec)
@@ -211,8 +208,8 @@ func (pl *placement) pick(ctx context.Context, owner string, spec session.Spec) 
 	return m, err
 }
 
-// ownerAt returns the owner of a launch at an agent. The agent decides the user's own name there;
-// those who are not its admins can launch only for themselves.
+// ownerAt returns the owner of a launch at an agent. The agent decides the user's own name there; those who are not its
+// admins can launch only for themselves.
 func (pl *placement) ownerAt(m *member, asked string) (string, error) {
 	pl.mu.Lock()
 	owner, role := m.machine.Owner, m.machine.Role
@@ -247,8 +244,8 @@ type keyring struct {
 	order []string
 }
 
-// turn is the choice of an agent for one key. Its member may be read once decided is closed; nil
-// means that none was found and the next request chooses again.
+// turn is the choice of an agent for one key. Its member may be read once decided is closed; nil means that none was
+// found and the next request chooses again.
 type turn struct {
 	decided chan struct{}
 	member  *member

@@ -61,8 +61,8 @@ func (ps *person) Presets() []Preset {
 	return ps.allPresets()
 }
 
-// AddPreset saves a preset. It fails with settings_update_invalid and Fields, or with
-// settings_update_conflict if the name is taken or there are too many.
+// AddPreset saves a preset. It fails with settings_update_invalid and Fields, or with settings_update_conflict if the
+// name is taken or there are too many.
 func (ps *person) AddPreset(content PresetContent) (Preset, error) {
 	p := Preset{ID: "p-" + newID(), PresetContent: content}
 	err := ps.changePresets(func(own []Preset) ([]Preset, error) {
@@ -77,8 +77,8 @@ func (ps *person) AddPreset(content PresetContent) (Preset, error) {
 	return p, err
 }
 
-// UpdatePreset changes a preset. It fails with recipe_read_not-found, with settings_update_conflict
-// if it is built in or its name is taken, or with settings_update_invalid and Fields.
+// UpdatePreset changes a preset. It fails with recipe_read_not-found, with settings_update_conflict if it is built in
+// or its name is taken, or with settings_update_invalid and Fields.
 func (ps *person) UpdatePreset(id string, update PresetUpdate) (Preset, error) {
 	var updated Preset
 	err := ps.changePresets(func(own []Preset) ([]Preset, error) {

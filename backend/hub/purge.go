@@ -10,15 +10,14 @@ import (
 	"slipway/backend/session"
 )
 
-// The pause before an agent is asked again about the deletion of a folder grows from firstLook to
-// longestLook.
+// The pause before an agent is asked again about the deletion of a folder grows from firstLook to longestLook.
 const (
 	firstLook   = 20 * time.Millisecond
 	longestLook = time.Second
 )
 
-// PurgeFolder starts to delete a folder in the trash permanently. It fails at once if the agent
-// refuses. The agent continues while it is not reached.
+// PurgeFolder starts to delete a folder in the trash permanently. It fails at once if the agent refuses. The agent
+// continues while it is not reached.
 func (fs *folders) PurgeFolder(ctx context.Context, ref, agent string) (Operation, error) {
 	m, f, err := fs.findFolder(ctx, ref, agent)
 	if err != nil {

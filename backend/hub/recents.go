@@ -48,8 +48,8 @@ func (ps *person) Recents() []Recent {
 
 func cloneRecents(recents []Recent) []Recent { return append([]Recent{}, recents...) }
 
-// pushRecent returns recents with entry on top. It takes the id, the pin and the chosen name of an
-// entry of the same launch.
+// pushRecent returns recents with entry on top. It takes the id, the pin and the chosen name of an entry of the same
+// launch.
 func pushRecent(recents []Recent, entry Recent) []Recent {
 	rest := make([]Recent, 0, len(recents)+1)
 	for _, r := range recents {
@@ -84,8 +84,7 @@ func pruneRecents(recents []Recent) []Recent {
 	})
 }
 
-// UpdateRecent pins, unpins or renames an entry. It fails with recipe_read_not-found or
-// session_update_invalid.
+// UpdateRecent pins, unpins or renames an entry. It fails with recipe_read_not-found or session_update_invalid.
 func (ps *person) UpdateRecent(id string, update RecentUpdate) (Recent, error) {
 	var updated Recent
 	err := ps.changeRecents(func(recents []Recent) ([]Recent, error) {
@@ -149,8 +148,8 @@ func (ps *person) saveRecents(change func([]Recent) ([]Recent, error)) error {
 	}, func() Event { return Event{Recents: new(slices.Clone(ps.recents))} })
 }
 
-// changeList saves what change returns for a copy of a list, and publishes the event that told
-// returns. It calls told with mu held. The caller holds saving.
+// changeList saves what change returns for a copy of a list, and publishes the event that told returns. It calls told
+// with mu held. The caller holds saving.
 func changeList[T any](ps *person, key string, list *[]T, change func([]T) ([]T, error), told func() Event) error {
 	ps.mu.Lock()
 	own := append([]T{}, *list...)
@@ -169,8 +168,8 @@ func changeList[T any](ps *person, key string, list *[]T, change func([]T) ([]T,
 	return nil
 }
 
-// renameRecents changes the name of an agent in the history, so that its launches can be repeated.
-// The caller holds saving.
+// renameRecents changes the name of an agent in the history, so that its launches can be repeated. The caller holds
+// saving.
 func (ps *person) renameRecents(before, after string) {
 	ofAgent := func(r Recent) bool { return r.Spec.Agent == before }
 	if !slices.ContainsFunc(ps.Recents(), ofAgent) {

@@ -7,27 +7,25 @@ import (
 	"slipway/backend/session"
 )
 
-// Connector reaches agents on other machines. The hub decides which and when; the Connector dials,
-// installs and pairs.
+// Connector reaches agents on other machines. The hub decides which and when; the Connector dials, installs and pairs.
 type Connector interface {
 	// Open returns the connection to an agent of the directory, which dials nothing before its Run.
 	Open(entry Entry, listed Listed) (Remote, error)
 	// Probe checks a machine without changing it, and reports each finding as a step.
 	Probe(context.Context, *Work, Entry) error
-	// Add installs an agent on a machine, or pairs with the one that is there, and returns the
-	// entry to store. If it fails, it leaves nothing half done. If it can tell beforehand which
-	// agent is there, it calls admit with the agent's instance, as in [session.Machine], and
-	// returns its error.
+	// Add installs an agent on a machine, or pairs with the one that is there, and returns the entry to store. If it
+	// fails, it leaves nothing half done. If it can tell beforehand which agent is there, it calls admit with the
+	// agent's instance, as in [session.Machine], and returns its error.
 	Add(ctx context.Context, work *Work, entry Entry, admit func(instance string) error) (Entry, error)
 	// Upgrade upgrades an agent to this version. Its sessions keep running.
 	Upgrade(context.Context, *Work, Entry) error
-	// Remove revokes this computer's access to an agent, if possible. With uninstall it ends the
-	// agent's sessions and removes its files.
+	// Remove revokes this computer's access to an agent, if possible. With uninstall it ends the agent's sessions and
+	// removes its files.
 	Remove(ctx context.Context, work *Work, entry Entry, uninstall bool) error
 	// Key returns the fingerprint of this computer's key; empty: it cannot be read.
 	Key() string
-	// Rotate changes this computer's key and announces it to the agents that are reached. Told and
-	// Later of its result are ids of entries.
+	// Rotate changes this computer's key and announces it to the agents that are reached. Told and Later of its result
+	// are ids of entries.
 	Rotate(context.Context) (Rotation, error)
 }
 
@@ -42,18 +40,17 @@ type Listed struct {
 
 // Remote is one agent on another machine and the connection to it.
 type Remote interface {
-	// Agent returns its client, which may also act as its admin. While it is not reached, calls
-	// fail at once with agent_*_unavailable.
+	// Agent returns its client, which may also act as its admin. While it is not reached, calls fail at once with
+	// agent_*_unavailable.
 	Agent() session.Agent
 	// Run keeps it connected until ctx ends.
 	Run(context.Context)
 	// Link returns the state of the connection, and a channel that is closed when that changes.
 	Link() (Link, <-chan struct{})
-	// Reconnect connects now and returns when this attempt has succeeded or failed. It may ask
-	// through work.
+	// Reconnect connects now and returns when this attempt has succeeded or failed. It may ask through work.
 	Reconnect(context.Context, *Work) error
-	// Answer answers the question of the link and returns the key to pin. It fails with
-	// agent_call_conflict if there is no such question.
+	// Answer answers the question of the link and returns the key to pin. It fails with agent_call_conflict if there is
+	// no such question.
 	Answer(ctx context.Context, accept bool, found string) (pinned string, err error)
 
 	session.Pairing
@@ -62,8 +59,8 @@ type Remote interface {
 // LinkState is how an agent is reached.
 type LinkState string
 
-// The states of a link. One that is probing has a silent peer and asks for a sign of life; one with
-// a question waits for a person.
+// The states of a link. One that is probing has a silent peer and asks for a sign of life; one with a question waits
+// for a person.
 const (
 	LinkOff        LinkState = "off"
 	LinkConnecting LinkState = "connecting"

@@ -7,8 +7,8 @@ import (
 	"slipway/backend/session"
 )
 
-// renamed is an agent of another machine under its name here. It may call itself something else,
-// and knows no resource groups.
+// renamed is an agent of another machine under its name here. It may call itself something else, and knows no resource
+// groups.
 type renamed struct {
 	session.Agent
 	name func() string

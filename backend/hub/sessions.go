@@ -13,9 +13,8 @@ import (
 // finder finds and lists the sessions of the agents.
 type finder struct{ *state }
 
-// Find returns the agent and the id of a session. Ref is an id, or the name of a live session. It
-// fails with session_read_not-found, or with session_read_ambiguous if several agents have live
-// sessions of that name.
+// Find returns the agent and the id of a session. Ref is an id, or the name of a live session. It fails with
+// session_read_not-found, or with session_read_ambiguous if several agents have live sessions of that name.
 func (f *finder) Find(ctx context.Context, ref string) (session.Agent, session.ID, error) {
 	m, id, err := f.find(ctx, ref)
 	if err != nil {
@@ -62,8 +61,8 @@ func (f *finder) find(ctx context.Context, ref string) (*member, session.ID, err
 		"List sessions with: slipway ps -a")
 }
 
-// Get returns a session by id, or by the name of a live one. If its agent is not reached, it
-// returns what was last heard of it, and when.
+// Get returns a session by id, or by the name of a live one. If its agent is not reached, it returns what was last
+// heard of it, and when.
 func (f *finder) Get(ctx context.Context, ref string) (session.Session, *time.Time, error) {
 	m, id, err := f.find(ctx, ref)
 	if err != nil {
@@ -125,8 +124,8 @@ func (f *finder) settle(id session.ID, m *member) bool {
 	return true
 }
 
-// List returns the sessions of one agent, or of all if none is named, newest first. For an agent
-// that is not reached it returns what was last known. It fails only if nothing at all is known.
+// List returns the sessions of one agent, or of all if none is named, newest first. For an agent that is not reached it
+// returns what was last known. It fails only if nothing at all is known.
 func (f *finder) List(ctx context.Context, agent string, filter session.Filter) ([]session.Session, error) {
 	members, err := f.on(agent)
 	if err != nil {
@@ -211,20 +210,18 @@ func (f *finder) Keeper(id session.ID) (Agent, bool) {
 	return f.agentView(m), true
 }
 
-// AwaitKeeper waits until the agent of a session is reached. It returns false at once if that agent
-// is in this process or unknown. It fails if ctx ends or the agent is removed.
+// AwaitKeeper waits until the agent of a session is reached. It returns false at once if that agent is in this process
+// or unknown. It fails if ctx ends or the agent is removed.
 func (f *finder) AwaitKeeper(ctx context.Context, id session.ID) (bool, error) {
 	return f.awaitMember(ctx, true, func() *member { return f.homes[id] })
 }
 
-// AwaitKeeperLost waits until the agent of a session is not reached, and is otherwise like
-// AwaitKeeper.
+// AwaitKeeperLost waits until the agent of a session is not reached, and is otherwise like AwaitKeeper.
 func (f *finder) AwaitKeeperLost(ctx context.Context, id session.ID) (bool, error) {
 	return f.awaitMember(ctx, false, func() *member { return f.homes[id] })
 }
 
-// Waiting returns the sessions that are PENDING at one agent, or at all if none is named, by agent
-// and in queue order.
+// Waiting returns the sessions that are PENDING at one agent, or at all if none is named, by agent and in queue order.
 func (f *finder) Waiting(ctx context.Context, agent string) ([]session.Session, error) {
 	live, err := f.List(ctx, agent, session.Filter{Live: true})
 	if err != nil {

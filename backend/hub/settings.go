@@ -81,8 +81,7 @@ func (ps *person) Settings() Settings {
 	return ps.settings
 }
 
-// SaveSettings saves what differs from the current settings. It fails with settings_update_invalid
-// and Fields.
+// SaveSettings saves what differs from the current settings. It fails with settings_update_invalid and Fields.
 func (ps *person) SaveSettings(s Settings) error {
 	changes, inForce := s.values(), ps.Settings().values()
 	maps.DeleteFunc(changes, func(name string, value any) bool { return inForce[name] == value })
@@ -90,9 +89,8 @@ func (ps *person) SaveSettings(s Settings) error {
 	return err
 }
 
-// SaveSetting changes settings, including those of the agent, by their names in the file; nil
-// resets one. It fails like settings.File.Save, or if the start at login cannot be changed; then
-// nothing is.
+// SaveSetting changes settings, including those of the agent, by their names in the file; nil resets one. It fails like
+// settings.File.Save, or if the start at login cannot be changed; then nothing is.
 func (ps *person) SaveSetting(changes map[string]any) (settings.State, error) {
 	ps.saving.Lock()
 	defer ps.saving.Unlock()
@@ -155,8 +153,7 @@ func (ps *person) followSettings(ctx context.Context) {
 	}
 }
 
-// loadSettings reads the file. It first moves settings of an earlier version from the shelf into
-// it.
+// loadSettings reads the file. It first moves settings of an earlier version from the shelf into it.
 func (ps *person) loadSettings() {
 	var kept map[string]any
 	if found, err := ps.shelf.Load(settingsKey, &kept); err == nil && found && !ps.file.Exists() {

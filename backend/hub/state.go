@@ -8,9 +8,8 @@ import (
 	"slipway/backend/session"
 )
 
-// state is what is known of the agents, their sessions and folders. Agents and sessions go
-// together, since one that comes or goes changes what is known of the other. Its methods call no
-// agent.
+// state is what is known of the agents, their sessions and folders. Agents and sessions go together, since one that
+// comes or goes changes what is known of the other. Its methods call no agent.
 type state struct {
 	*shared
 
@@ -35,8 +34,7 @@ type reported struct {
 	member  *member
 }
 
-// tell stores and publishes a session, and the sessions whose dependents it has joined. The caller
-// holds mu.
+// tell stores and publishes a session, and the sessions whose dependents it has joined. The caller holds mu.
 func (st *state) tell(m *member, s session.Session) {
 	if !st.claims(m, s.ID) || !st.fits(m, s) {
 		return
@@ -54,8 +52,8 @@ func (st *state) tell(m *member, s session.Session) {
 	}
 }
 
-// put stores a session that the agent may have and that fits. It drops finished sessions beyond
-// those of a snapshot; [finder.home] asks the agents for them. The caller holds mu.
+// put stores a session that the agent may have and that fits. It drops finished sessions beyond those of a snapshot;
+// [finder.home] asks the agents for them. The caller holds mu.
 func (st *state) put(m *member, s session.Session) {
 	st.unlist(s.ID)
 	st.sessions[s.ID] = &reported{session: s, member: m}
@@ -117,8 +115,8 @@ func sortNewest(all []session.Session) {
 	})
 }
 
-// dependents returns the sessions that wait for a session, at the same agent, since no agent lets a
-// session wait for another agent's. The caller holds mu.
+// dependents returns the sessions that wait for a session, at the same agent, since no agent lets a session wait for
+// another agent's. The caller holds mu.
 func (st *state) dependents(id session.ID) []session.ID {
 	return slices.DeleteFunc(st.waiting.of(id), func(waits session.ID) bool { return st.homes[waits] != st.homes[id] })
 }
@@ -161,8 +159,8 @@ func (st *state) lost(m *member) {
 	st.stream.board(m)
 }
 
-// publishLive publishes an agent's live sessions again, because whether they are current has
-// changed. The caller holds mu.
+// publishLive publishes an agent's live sessions again, because whether they are current has changed. The caller holds
+// mu.
 func (st *state) publishLive(m *member) {
 	if m.remote == nil {
 		return

@@ -10,10 +10,10 @@ import (
 	"slipway/backend/session"
 )
 
-// Event is one message of /api/v1/events, a WebSocket. The first message is a snapshot unless the
-// stream resumes. Seq grows by one with each message. A page that reconnects with
-// ?epoch=E&after=SEQ resumes there, or gets a new snapshot if that is no longer possible. A Window
-// message has the number of the message before it, because only the desktop shell receives it.
+// Event is one message of /api/v1/events, a WebSocket. The first message is a snapshot unless the stream resumes. Seq
+// grows by one with each message. A page that reconnects with ?epoch=E&after=SEQ resumes there, or gets a new snapshot
+// if that is no longer possible. A Window message has the number of the message before it, because only the desktop
+// shell receives it.
 type Event struct {
 	Cursor
 	Snapshot *Snapshot       `json:"snapshot,omitempty"` // replaces everything known
@@ -36,8 +36,7 @@ type Event struct {
 	Operation *Operation `json:"operation,omitempty"` // one operation; its progress at most five times a second
 }
 
-// Snapshot is the state that a page needs: live sessions, the newest 100 finished ones, and all
-// machines.
+// Snapshot is the state that a page needs: live sessions, the newest 100 finished ones, and all machines.
 type Snapshot struct {
 	Sessions []Session `json:"sessions"`
 	Machines []Machine `json:"machines"`
@@ -66,11 +65,10 @@ type Cursor struct {
 }
 
 const (
-	// kept is how many events the stream has. A watcher further behind gets a snapshot. One ring
-	// serves all, so a slow watcher costs the others nothing.
+	// kept is how many events the stream has. A watcher further behind gets a snapshot. One ring serves all, so a slow
+	// watcher costs the others nothing.
 	kept = 1024
-	// finishedSlack is how many finished sessions beyond those of a snapshot are known before the
-	// oldest are dropped.
+	// finishedSlack is how many finished sessions beyond those of a snapshot are known before the oldest are dropped.
 	finishedSlack = 20
 	// flushEvery is how often merged usage samples are published.
 	flushEvery = time.Second
@@ -78,8 +76,7 @@ const (
 	windowsKept = 8
 )
 
-// stream is a ring of numbered events that each watcher reads at its own pace. It is guarded by
-// shared.mu.
+// stream is a ring of numbered events that each watcher reads at its own pace. It is guarded by shared.mu.
 type stream struct {
 	epoch    string
 	first    uint64 // number of ring[0]
@@ -166,8 +163,8 @@ func (wa *watching) close() {
 	wa.stream.close()
 }
 
-// flush publishes merged usage samples, the newest boards and agents at most once every flushEvery,
-// and sleeps while there are none.
+// flush publishes merged usage samples, the newest boards and agents at most once every flushEvery, and sleeps while
+// there are none.
 func (wa *watching) flush(ctx context.Context) {
 	for {
 		select {
@@ -220,8 +217,8 @@ type Watcher struct {
 	windows chan Window
 }
 
-// Watch starts to follow the stream after cursor, or with a snapshot if that is not possible. A
-// shell also receives Window events.
+// Watch starts to follow the stream after cursor, or with a snapshot if that is not possible. A shell also receives
+// Window events.
 func (wa *watching) Watch(cursor Cursor, shell bool) *Watcher {
 	w := &Watcher{from: wa, cursor: cursor, shell: shell, wake: make(chan struct{}, 1),
 		windows: make(chan Window, windowsKept)}
@@ -240,8 +237,7 @@ func (w *Watcher) Close() {
 	delete(w.from.stream.watchers, w)
 }
 
-// Next waits for the next event. It fails when ctx ends or, with server_request_unavailable, when
-// the hub has stopped.
+// Next waits for the next event. It fails when ctx ends or, with server_request_unavailable, when the hub has stopped.
 func (w *Watcher) Next(ctx context.Context) (Event, error) {
 	for {
 		if e, ok, err := w.take(); ok || err != nil {

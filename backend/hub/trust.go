@@ -9,9 +9,8 @@ import (
 	"slipway/backend/vet"
 )
 
-// Untrusted says that an agent sent invalid data, by mistake or because somebody has changed it.
-// The data is not used. The mark disappears after ten minutes without invalid data, or when the
-// agent is reconnected.
+// Untrusted says that an agent sent invalid data, by mistake or because somebody has changed it. The data is not used.
+// The mark disappears after ten minutes without invalid data, or when the agent is reconnected.
 type Untrusted struct {
 	Error session.Error `json:"error"` // the latest; its message says what was wrong
 	Since time.Time     `json:"since"`
@@ -19,8 +18,8 @@ type Untrusted struct {
 	Count int           `json:"count"` // how often it happened
 }
 
-// How long an agent whose data is refused is not asked, and how long it must send nothing invalid
-// until it is trusted again.
+// How long an agent whose data is refused is not asked, and how long it must send nothing invalid until it is trusted
+// again.
 const (
 	firstDistrust   = 5 * time.Second
 	longestDistrust = 5 * time.Minute
@@ -62,8 +61,8 @@ func (st *state) suspect(m *member, e *session.Error) {
 	st.stream.link(m)
 }
 
-// claims reports whether an agent may report a session. It belongs to the agent that reported it
-// first, but always to an agent in this process that has it. The caller holds mu.
+// claims reports whether an agent may report a session. It belongs to the agent that reported it first, but always to
+// an agent in this process that has it. The caller holds mu.
 func (st *state) claims(m *member, id session.ID) bool {
 	home := st.homes[id]
 	switch {

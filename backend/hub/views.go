@@ -9,9 +9,9 @@ import (
 	"slipway/gpu"
 )
 
-// Session is one session as users and programs see it. These fields are a contract for scripts: id,
-// name, type, status, result, reason, exitCode, image, agent and createdAt keep their names and
-// meanings. The values of secret-looking variables in its spec are replaced by "••••••".
+// Session is one session as users and programs see it. These fields are a contract for scripts: id, name, type, status,
+// result, reason, exitCode, image, agent and createdAt keep their names and meanings. The values of secret-looking
+// variables in its spec are replaced by "••••••".
 type Session struct {
 	session.Session
 	Type       session.Type   `json:"type"`
@@ -21,8 +21,8 @@ type Session struct {
 	LastHeard  *time.Time     `json:"lastHeard,omitempty"` // set while its agent is not reached: when this was reported
 }
 
-// sessionView returns a session as this program reports it. at is when its agent was last heard, if
-// it is not reached; then a usage sample would be old and is left out. The caller holds mu.
+// sessionView returns a session as this program reports it. at is when its agent was last heard, if it is not reached;
+// then a usage sample would be old and is left out. The caller holds mu.
 func (st *state) sessionView(s session.Session, at *time.Time) Session {
 	s.Spec = s.Spec.Redacted(session.Hidden)
 	view := Session{Session: s, Type: s.Spec.Type, Image: s.Spec.Image, Dependents: st.dependents(s.ID), LastHeard: at}
@@ -54,8 +54,8 @@ func (m *member) view() Machine {
 		Warnings: slices.Clone(m.machine.Warnings)}
 }
 
-// Agent is one agent that this computer knows, and its connection. The [Machine] of the same name
-// describes its machine.
+// Agent is one agent that this computer knows, and its connection. The [Machine] of the same name describes its
+// machine.
 type Agent struct {
 	Entry Entry  `json:"-"` // as the hub stores it
 	Name  string `json:"name"`
@@ -80,8 +80,8 @@ type Agent struct {
 	Untrusted  *Untrusted `json:"untrusted,omitempty"` // it sends invalid data
 }
 
-// Connection is how an agent is reached now. LastHeard is when it last sent anything; what is shown
-// of an agent that is not connected is as old as that.
+// Connection is how an agent is reached now. LastHeard is when it last sent anything; what is shown of an agent that is
+// not connected is as old as that.
 type Connection struct {
 	// it was heard since it is connected, so what is known of it is current
 	Online    bool       `json:"-"`
@@ -97,12 +97,11 @@ type Connection struct {
 	Waits   string         `json:"waits"`           // what it waits for, one sentence; empty while connected
 }
 
-// Question is what a person must decide before an agent is reached again. The agent shows another
-// key than the pinned one: it was re-keyed, replaced, or is somebody else's. The answer is an
-// AgentAnswer with the same Found.
+// Question is what a person must decide before an agent is reached again. The agent shows another key than the pinned
+// one: it was re-keyed, replaced, or is somebody else's. The answer is an AgentAnswer with the same Found.
 type Question struct {
-	// re-keyed (the agent shows another key) or host-key (ssh knows another key of the host;
-	// accepting removes it, and reconnecting asks about the new one)
+	// re-keyed (the agent shows another key) or host-key (ssh knows another key of the host; accepting removes it, and
+	// reconnecting asks about the new one)
 	Kind   QuestionKind `json:"kind"`
 	Text   string       `json:"text"`   // one or two sentences
 	Pinned string       `json:"pinned"` // expected fingerprint; empty: none was known
@@ -141,8 +140,8 @@ func Moment(at time.Time) *time.Time {
 	return &at
 }
 
-// Board is the state of one agent's devices. While the agent is not reached, Online is false and
-// the rest is as old as At.
+// Board is the state of one agent's devices. While the agent is not reached, Online is false and the rest is as old as
+// At.
 type Board struct {
 	session.DeviceBoard
 	Agent   string        `json:"agent"`
@@ -154,8 +153,7 @@ func boardView(board session.DeviceBoard, agent string, online bool) Board {
 	return Board{DeviceBoard: board, Agent: agent, Online: online, Devices: each(board.Devices, deviceView)}
 }
 
-// DeviceState is the latest measurement of one device. A value that the device does not report is
-// absent, never 0.
+// DeviceState is the latest measurement of one device. A value that the device does not report is absent, never 0.
 type DeviceState struct {
 	gpu.Device
 	session.DeviceStatus

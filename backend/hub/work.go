@@ -9,8 +9,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Work is an operation as its worker sees it. Its methods are safe for concurrent use, and have no
-// effect once the operation has ended.
+// Work is an operation as its worker sees it. Its methods are safe for concurrent use, and have no effect once the
+// operation has ended.
 type Work struct {
 	registry  *operations
 	operation *operation
@@ -124,8 +124,8 @@ func (w *Work) Progress(done, total int64) {
 	}
 }
 
-// Ask asks a person and waits up to askMost for the answer. It fails with operation_run_timeout, or
-// when ctx ends. The answer is never stored or logged.
+// Ask asks a person and waits up to askMost for the answer. It fails with operation_run_timeout, or when ctx ends. The
+// answer is never stored or logged.
 func (w *Work) Ask(ctx context.Context, prompt Prompt) (string, error) {
 	prompt.ID = newID()
 	answer := make(chan string, 1)

@@ -44,8 +44,7 @@ func newHistory(policy session.UsePolicy, series *Series) *history {
 	return h
 }
 
-// looks are the times of a simulation: where a judge looked, as far as that is
-// known, and often enough in between.
+// looks are the times of a simulation: where a judge looked, as far as that is known, and often enough in between.
 func (h *history) looks(since, now time.Time) iter.Seq[moment] {
 	return func(yield func(moment) bool) {
 		at := since
@@ -73,8 +72,7 @@ func (h *history) looks(since, now time.Time) iter.Seq[moment] {
 	}
 }
 
-// sights are what was seen at a time at the utmost: what ends the session
-// soonest, and what ends it latest.
+// sights are what was seen at a time at the utmost: what ends the session soonest, and what ends it latest.
 func (h *history) sights(at moment) (soonest, latest sight) {
 	soonest, latest = h.signals(at)
 	soonest.known, latest.known = h.known(at)
@@ -148,8 +146,7 @@ func (h *history) known(at moment) (possibly, surely bool) {
 	return possibly, surely
 }
 
-// averages bounds on which side of its threshold each metric was, and whether
-// enough was measured.
+// averages bounds on which side of its threshold each metric was, and whether enough was measured.
 func (h *history) averages(at moment, soonest, latest *sight) {
 	window := time.Duration(h.policy.Window)
 	for m, metric := range metrics {
@@ -208,8 +205,8 @@ func (p *Point) signal(i int) *time.Time {
 // unbounded is more than any percentage is.
 const unbounded = float32(math.MaxFloat32)
 
-// settle fills in what a point of one look hides, which is nothing, and of a
-// longer one that an older version stored, which may be anything.
+// settle fills in what a point of one look hides, which is nothing, and of a longer one that an older version stored,
+// which may be anything.
 func (p *Point) settle() {
 	one := p.one()
 	for _, metric := range metrics {
@@ -268,9 +265,8 @@ type bounds struct {
 	surelyBelow, possiblyBelow bool
 }
 
-// bound says what the window that ends at a time can have been of a metric. A
-// judge's own window began and ended with points that were kept then, so that
-// what lies around both ends may have been in it or not.
+// bound says what the window that ends at a time can have been of a metric. A judge's own window began and ended with
+// points that were kept then, so that what lies around both ends may have been in it or not.
 func (h *history) bound(metric int, at moment, to time.Time, threshold float64) bounds {
 	from, blur := to.Add(-time.Duration(h.policy.Window)), time.Duration(0)
 	if !at.exact {
@@ -320,8 +316,7 @@ func (h *history) bound(metric int, at moment, to time.Time, threshold float64) 
 	return b
 }
 
-// add counts a part of a point that was in the window, and returns what was used
-// in it, in percent seconds.
+// add counts a part of a point that was in the window, and returns what was used in it, in percent seconds.
 func (b *bounds) add(m Metric, share float64) float64 {
 	measured := time.Duration(float64(m.Measured) * share)
 	b.sum.PercentSeconds += m.PercentSeconds * share
@@ -358,8 +353,7 @@ type piece struct {
 	least, most time.Duration // that was measured of that part
 }
 
-// pieceOf is a point of some length of which at least one and at most another
-// length of time is in a window.
+// pieceOf is a point of some length of which at least one and at most another length of time is in a window.
 func pieceOf(m Metric, length, inner, outer time.Duration) piece {
 	p := piece{Metric: m, most: min(m.Measured, outer+single)} // the first of a look may be of the one before
 	missing := max(0, length-m.Measured)
@@ -374,9 +368,8 @@ func pieceOf(m Metric, length, inner, outer time.Duration) piece {
 	return p
 }
 
-// above bounds by how much the part can have been above a threshold, in percent
-// seconds. Nothing in it was below Low or above High, and neither was anything
-// in the rest.
+// above bounds by how much the part can have been above a threshold, in percent seconds. Nothing in it was below Low or
+// above High, and neither was anything in the rest.
 func (p piece) above(threshold float64) (least, most float64) {
 	all, sum := p.Measured.Seconds(), p.PercentSeconds
 	low, high := float64(p.Low), float64(p.High)

@@ -1,7 +1,6 @@
-// Package idle judges whether a session is used. It is arithmetic only: what
-// was measured comes in, what each of the three checkers makes of it goes out.
-// Whatever is not known keeps a session running, and nobody is reclaimed
-// without a warning before.
+// Package idle judges whether a session is used. It is arithmetic only: what was measured comes in, what each of the
+// three checkers makes of it goes out. Whatever is not known keeps a session running, and nobody is reclaimed without a
+// warning before.
 package idle
 
 import (
@@ -17,22 +16,21 @@ const Every = 15 * time.Second
 const (
 	// longestWarning is how long before an end it is announced at most.
 	longestWarning = 10 * time.Minute
-	// recent is how long after the last activity a session still counts as
-	// active; the time until it is reclaimed counts from the activity itself.
+	// recent is how long after the last activity a session still counts as active; the time until it is reclaimed
+	// counts from the activity itself.
 	recent = time.Minute
-	// typing is how long after a person's last input to a terminal a session is
-	// not judged by what it makes of its resources.
+	// typing is how long after a person's last input to a terminal a session is not judged by what it makes of its
+	// resources.
 	typing = 5 * time.Minute
 )
 
-// Warning is how long before an end that a limit brings the end is announced:
-// ten minutes, or a quarter of the limit where that is shorter.
+// Warning is how long before an end that a limit brings the end is announced: ten minutes, or a quarter of the limit
+// where that is shorter.
 func Warning(limit session.Duration) time.Duration {
 	return min(longestWarning, time.Duration(limit)/4)
 }
 
-// Facts is what is known of a session at the time of a judgement. Times are
-// those of the wall clock.
+// Facts is what is known of a session at the time of a judgement. Times are those of the wall clock.
 type Facts struct {
 	Type      session.Type
 	StartedAt time.Time
@@ -40,8 +38,7 @@ type Facts struct {
 	Series    *Series   // what was measured, the present included
 }
 
-// Announced holds since when the end that a checker brings is announced. It is
-// carried from one judgement to the next.
+// Announced holds since when the end that a checker brings is announced. It is carried from one judgement to the next.
 type Announced map[session.IdleChecker]time.Time
 
 // Verdict is what one checker makes of a session.
@@ -54,8 +51,8 @@ type Verdict struct {
 	Reclaim bool // it was announced for long enough: now
 }
 
-// Judge lets every checker that policy turns on look at a session. It brings
-// announced up to date, which must not be nil.
+// Judge lets every checker that policy turns on look at a session. It brings announced up to date, which must not be
+// nil.
 func Judge(policy session.IdlePolicy, facts Facts, announced Announced, now time.Time) []Verdict {
 	return judge(policy, facts, facts.Series.sight(policy, now), announced, now)
 }
@@ -109,8 +106,8 @@ func lifetime(policy session.IdlePolicy, facts Facts, announced Announced, now t
 	return v
 }
 
-// network ends a session that nobody used through a terminal or an app, and
-// in which nothing was seen to work, for a set time.
+// network ends a session that nobody used through a terminal or an app, and in which nothing was seen to work, for a
+// set time.
 func network(policy session.IdlePolicy, facts Facts, seen sight, announced Announced, now time.Time) Verdict {
 	v := Verdict{Reason: session.ReasonIdle, Limit: policy.Network}
 	v.Check = session.IdleCheck{Checker: session.CheckNetwork, State: session.IdleActive, CheckedAt: now}
@@ -216,8 +213,8 @@ func (v *Verdict) weigh(policy session.UsePolicy, averages []session.IdleMetric,
 	v.expire(since.Add(Warning(policy.Window)), facts.KeepUntil, announced, now)
 }
 
-// expire sets when the session is reclaimed: at the deadline, but not before
-// somebody asked for, and not before it was announced for as long as it must.
+// expire sets when the session is reclaimed: at the deadline, but not before somebody asked for, and not before it was
+// announced for as long as it must.
 func (v *Verdict) expire(deadline, keep time.Time, announced Announced, now time.Time) {
 	if keep.After(deadline) {
 		deadline = keep

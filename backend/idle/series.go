@@ -10,10 +10,9 @@ import (
 )
 
 const (
-	// part says how long a point of several measurements may be: this part of its
-	// age, so that a few hundred points judge windows of any length equally well,
-	// but never longer than a slot, so that what was long ago can be told from
-	// what was after it. Nothing older than keep is kept.
+	// part says how long a point of several measurements may be: this part of its age, so that a few hundred points
+	// judge windows of any length equally well, but never longer than a slot, so that what was long ago can be told
+	// from what was after it. Nothing older than keep is kept.
 	part = 64
 	slot = 5 * time.Minute
 	// single is the longest that a point of one look is.
@@ -23,14 +22,14 @@ const (
 	enough = 90
 )
 
-// Metric is one resource over a stretch of time: what was used, in percent of
-// what was granted, times the time in which it was measured.
+// Metric is one resource over a stretch of time: what was used, in percent of what was granted, times the time in which
+// it was measured.
 type Metric struct {
 	PercentSeconds float64       `json:"percentSeconds"`
 	Measured       time.Duration `json:"measured"`
 
-	// What is hidden in a point of several looks: the lowest and the highest
-	// average of one, and the smallest part of one that was measured.
+	// What is hidden in a point of several looks: the lowest and the highest average of one, and the smallest part of
+	// one that was measured.
 	Low   float32 `json:"low,omitempty"`
 	High  float32 `json:"high,omitempty"`
 	Least float32 `json:"least,omitempty"`
@@ -59,8 +58,8 @@ type Point struct {
 	Traffic time.Time `json:"traffic,omitzero"` // last through a terminal or an app; zero: never
 	Input   time.Time `json:"input,omitzero"`   // last of a person to a terminal; zero: never
 
-	// What is hidden in a point of several looks: how long each of the signals
-	// had been quiet at most at the end of one, and whether any could see inside.
+	// What is hidden in a point of several looks: how long each of the signals had been quiet at most at the end of
+	// one, and whether any could see inside.
 	Lulls [signals]time.Duration `json:"lulls,omitzero"`
 	Seen  bool                   `json:"seen,omitempty"`
 	Many  bool                   `json:"many,omitempty"` // it is of several looks
@@ -83,8 +82,8 @@ func (p Point) join(next Point) Point {
 	return next
 }
 
-// Series is what was measured of one session, in the order of time. The zero
-// series is empty. It is not safe for concurrent use.
+// Series is what was measured of one session, in the order of time. The zero series is empty. It is not safe for
+// concurrent use.
 type Series struct {
 	points []Point
 	due    int // as many points are merged next
@@ -132,9 +131,8 @@ func (s *Series) beginBefore(t time.Time) int {
 // SlotOf is the start of the five minutes that a time lies in.
 func SlotOf(t time.Time) time.Time { return t.Truncate(slot) }
 
-// Slots is s from the slot of a time on, with one point for each slot that one
-// begins in: what it takes to go on after a restart. Added to another series in their
-// order they give the same averages.
+// Slots is s from the slot of a time on, with one point for each slot that one begins in: what it takes to go on after
+// a restart. Added to another series in their order they give the same averages.
 func (s *Series) Slots(from time.Time) []Point {
 	var slots []Point
 	for _, p := range s.points[s.beginBefore(SlotOf(from)):] {
@@ -158,8 +156,7 @@ func (s *Series) Last() Point {
 // Reach is how far back a time lies from which on nothing is ever judged.
 const Reach = keep
 
-// Shift moves everything by d: the clock on the wall was set, or the machine
-// slept, which is no time without use.
+// Shift moves everything by d: the clock on the wall was set, or the machine slept, which is no time without use.
 func (s *Series) Shift(d time.Duration) {
 	for i := range s.points {
 		p := &s.points[i]
@@ -198,8 +195,8 @@ func endedBy(points []Point, t time.Time) int {
 	return sort.Search(len(points), func(i int) bool { return points[i].end().After(t) })
 }
 
-// latest is the newest point at a time. It reports false where the session could
-// not be looked into for longer than a lost connection takes to be made again.
+// latest is the newest point at a time. It reports false where the session could not be looked into for longer than a
+// lost connection takes to be made again.
 func (s *Series) latest(now time.Time) (Point, bool) {
 	points := s.until(now)
 	if len(points) == 0 {
@@ -236,9 +233,8 @@ var metrics = []struct {
 
 var names = map[string]string{"cpu": "CPU", "memory": "memory", "gpu": "GPU", "vram": "GPU memory"}
 
-// averages are those of the metrics that policy judges by and that were
-// measured at all between two times, at the later of which a point ends. short
-// is set, in words, where one was measured for too little of the time.
+// averages are those of the metrics that policy judges by and that were measured at all between two times, at the later
+// of which a point ends. short is set, in words, where one was measured for too little of the time.
 func (s *Series) averages(policy session.UsePolicy, from, to time.Time) (averages []session.IdleMetric, short string) {
 	points := s.until(to)
 	points = points[endedBy(points, from):]
@@ -273,8 +269,8 @@ func tooLittle(part int64, window time.Duration, name string) string {
 		part, spell(window), names[name], enough)
 }
 
-// judgedTo is the end of the window that is judged at a time: the end of the
-// newest point, since what is under way is not measured yet.
+// judgedTo is the end of the window that is judged at a time: the end of the newest point, since what is under way is
+// not measured yet.
 func (s *Series) judgedTo(now time.Time) time.Time {
 	if points := s.until(now); len(points) > 0 && now.Sub(points[len(points)-1].end()) <= single {
 		return points[len(points)-1].end()

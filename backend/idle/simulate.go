@@ -10,15 +10,13 @@ import (
 // stride is how far apart the looks into a point of several are.
 const stride = time.Minute
 
-// Simulate says what policy would have made of a session until now, from what
-// was measured of it; of a session that has ended, now is when it did. What
-// people asked for to keep it does not count.
+// Simulate says what policy would have made of a session until now, from what was measured of it; of a session that has
+// ended, now is when it did. What people asked for to keep it does not count.
 //
-// Of what is long past only averages over up to five minutes are kept, and what
-// each hides within bounds (see [Point]). So two judges look at it: an eager
-// one, to whom all that could have been is such that the session ends soonest,
-// and a reluctant one, to whom it is such that it ends latest. What really was
-// lies between. Where they do not agree the simulation does not know.
+// Of what is long past only averages over up to five minutes are kept, and what each hides within bounds (see [Point]).
+// So two judges look at it: an eager one, to whom all that could have been is such that the session ends soonest, and a
+// reluctant one, to whom it is such that it ends latest. What really was lies between. Where they do not agree the
+// simulation does not know.
 func Simulate(policy session.IdlePolicy, facts Facts, now time.Time) session.IdleSimulation {
 	since := facts.StartedAt
 	if known := facts.Series.Since(); known.After(since) {
@@ -93,9 +91,8 @@ func (j *judgement) look(seen sight, at time.Time) {
 	}
 }
 
-// hasten looks as a judge could have a stride before, to whom all of what could
-// be at a time was so already: a warning may have been given and have run out
-// since the last look.
+// hasten looks as a judge could have a stride before, to whom all of what could be at a time was so already: a warning
+// may have been given and have run out since the last look.
 func (j *judgement) hasten(seen sight, at time.Time) {
 	started := j.facts.StartedAt
 	j.facts.StartedAt = started.Add(-stride)
@@ -106,8 +103,8 @@ func (j *judgement) hasten(seen sight, at time.Time) {
 	j.facts.StartedAt = started
 }
 
-// ends says when the reluctant judge ended the session and by which check. It
-// is sure where no other check could have been sooner.
+// ends says when the reluctant judge ended the session and by which check. It is sure where no other check could have
+// been sooner.
 func (j *judgement) ends(eager *judgement) (at time.Time, by Verdict, sure bool) {
 	for _, v := range j.verdicts {
 		if v.Reclaim {

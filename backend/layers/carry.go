@@ -24,18 +24,17 @@ type Target interface {
 
 // Report follows a transfer. Neither function may be nil.
 type Report struct {
-	// Progress is told how much of the layers has arrived for good, of how much;
-	// both count only what was missing when the transfer began.
+	// Progress is told how much of the layers has arrived for good, of how much; both count only what was missing when
+	// the transfer began.
 	Progress func(done, total gpu.Bytes)
-	// Again is asked after a failure: it returns nil when it is time for another
-	// try, or the error that ends the transfer.
+	// Again is asked after a failure: it returns nil when it is time for another try, or the error that ends the
+	// transfer.
 	Again func(ctx context.Context, err error) error
 }
 
-// Carry brings what the target lacks of an image from the source to it, and
-// returns when nothing is missing, when ctx ends, or when Report.Again returns an
-// error. Streams survive cuts by themselves. When one is lost for good, for example
-// because an agent was restarted, Carry continues from what the target has kept.
+// Carry brings what the target lacks of an image from the source to it, and returns when nothing is missing, when ctx
+// ends, or when Report.Again returns an error. Streams survive cuts by themselves. When one is lost for good, for
+// example because an agent was restarted, Carry continues from what the target has kept.
 func Carry(ctx context.Context, source Source, target Target, parts session.ImageParts, report Report) error {
 	c := &carrier{source: source, target: target, parts: parts, report: report, sizes: map[string]gpu.Bytes{},
 		kept: map[string]gpu.Bytes{}}
@@ -68,8 +67,8 @@ type carrier struct {
 	target Target
 	parts  session.ImageParts
 	report Report
-	// Of layers: their sizes as announced, and how much is kept of each that was
-	// missing. Only one goroutine at a time uses them.
+	// Of layers: their sizes as announced, and how much is kept of each that was missing. Only one goroutine at a time
+	// uses them.
 	sizes, kept map[string]gpu.Bytes
 }
 
@@ -104,8 +103,7 @@ func (c *carrier) progress() {
 	c.report.Progress(done, total)
 }
 
-// once sends what is missing until all of it was sent and the target has closed
-// its stream, or something fails.
+// once sends what is missing until all of it was sent and the target has closed its stream, or something fails.
 func (c *carrier) once(ctx context.Context, missing []session.PartMark) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -171,8 +169,7 @@ func readTold(lines *bufio.Reader) (line told, err error) {
 	return line, err
 }
 
-// listen reads how much is kept until the target closes its stream, which is
-// io.EOF, or reports a failure.
+// listen reads how much is kept until the target closes its stream, which is io.EOF, or reports a failure.
 func (c *carrier) listen(conn io.Reader) error {
 	lines := bufio.NewReaderSize(conn, mostTold)
 	for {

@@ -28,8 +28,7 @@ type Config struct {
 	Quota Quota
 }
 
-// Quota is the most that one person has on the way to a depot. A zero field has
-// its default.
+// Quota is the most that one person has on the way to a depot. A zero field has its default.
 type Quota struct {
 	Images int           // at a time; 4
 	Size   gpu.Bytes     // of the content of all of them; 100 GiB
@@ -46,11 +45,9 @@ const (
 // partsFile holds what an image is made of.
 const partsFile = "parts.json"
 
-// Depot keeps what has arrived of images until all of each is there. What one
-// person brings is theirs: others cannot find, change or forget it, or take its
-// room. One image has a folder, in which a part is a file of chunk frames: <name>.part while it
-// arrives, <name>.<bytes of content> when it is whole. All methods are safe for
-// concurrent use.
+// Depot keeps what has arrived of images until all of each is there. What one person brings is theirs: others cannot
+// find, change or forget it, or take its room. One image has a folder, in which a part is a file of chunk frames:
+// <name>.part while it arrives, <name>.<bytes of content> when it is whole. All methods are safe for concurrent use.
 type Depot struct {
 	config Config
 
@@ -115,8 +112,8 @@ func Open(config Config) (*Depot, error) {
 	return d, nil
 }
 
-// read reads the description of an image whose folder is named name. One that is
-// too old, or was never finished, is an error.
+// read reads the description of an image whose folder is named name. One that is too old, or was never finished, is an
+// error.
 func (d *Depot) read(dir, name string) (*image, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -144,8 +141,7 @@ func (d *Depot) read(dir, name string) (*image, error) {
 	return one, nil
 }
 
-// Expect makes ready for an image of which the engine has the first layers, and
-// says how far the other parts are.
+// Expect makes ready for an image of which the engine has the first layers, and says how far the other parts are.
 func (d *Depot) Expect(owner string, parts session.ImageParts, present int) (session.ImageArrival, error) {
 	if err := Check(parts); err != nil {
 		return session.ImageArrival{}, err
@@ -171,8 +167,7 @@ func (d *Depot) Expect(owner string, parts session.ImageParts, present int) (ses
 	return arrival, d.failed(err)
 }
 
-// held is how many images of a person are on the way, and how much of them has
-// arrived; it needs mu.
+// held is how many images of a person are on the way, and how much of them has arrived; it needs mu.
 func (d *Depot) held(owner string) (count int, size gpu.Bytes) {
 	for which, one := range d.images {
 		if which.owner == owner {

@@ -20,8 +20,8 @@ import (
 	"slipway/tunnel/frame"
 )
 
-// partial is a part that arrives: its file holds size bytes of chunk frames
-// with content bytes of content, whose hash so far is sum.
+// partial is a part that arrives: its file holds size bytes of chunk frames with content bytes of content, whose hash
+// so far is sum.
 type partial struct {
 	name    string
 	file    *os.File // nil between two receivers
@@ -55,8 +55,8 @@ func (i *image) whole(name string) (path string, size gpu.Bytes, ok bool) {
 	return found[0], gpu.Bytes(bytes), err == nil
 }
 
-// open opens the file of a part that arrives, as far as it is sound: a file
-// that was being written when the process died loses its last frame.
+// open opens the file of a part that arrives, as far as it is sound: a file that was being written when the process
+// died loses its last frame.
 func (i *image) open(name string) (*partial, error) {
 	file, err := os.OpenFile(i.path(name)+".part", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -90,8 +90,8 @@ func (i *image) kept(name string) (gpu.Bytes, error) {
 	return under.content, file.Close()
 }
 
-// arrived is how much of the image's content is there. Of a part that was not
-// opened since the process began it is what the file takes.
+// arrived is how much of the image's content is there. Of a part that was not opened since the process began it is what
+// the file takes.
 func (i *image) arrived() (sum gpu.Bytes) {
 	for _, name := range names(i.parts) {
 		if _, size, ok := i.whole(name); ok {
@@ -150,8 +150,8 @@ func (p *partial) write(frame Frame, content []byte) error {
 	return nil
 }
 
-// finish makes the part whole: its content is checked, and it gets its name.
-// One that is not what it should be is dropped.
+// finish makes the part whole: its content is checked, and it gets its name. One that is not what it should be is
+// dropped.
 func (i *image) finish(p *partial) error {
 	i.partial = nil
 	before := i.path(p.name) + ".part"

@@ -27,9 +27,8 @@ type failure struct {
 	Hint    string       `json:"hint,omitempty"`
 }
 
-// Receive takes a stream for an image that is expected, and answers with how
-// far each part is kept. It closes conn in the end. Another one that begins for
-// the same image ends this one with image_receive_replaced.
+// Receive takes a stream for an image that is expected, and answers with how far each part is kept. It closes conn in
+// the end. Another one that begins for the same image ends this one with image_receive_replaced.
 func (d *Depot) Receive(owner, id string, conn io.ReadWriteCloser) error {
 	one, err := d.image(owner, id)
 	if err != nil {

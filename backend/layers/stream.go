@@ -25,14 +25,13 @@ const (
 const (
 	// chunkMost is the most content of one chunk, in bytes.
 	chunkMost = 1 << 20
-	// packedMost bounds a compressed chunk with its length: content that cannot
-	// be compressed grows by a few bytes for each 128 KiB.
+	// packedMost bounds a compressed chunk with its length: content that cannot be compressed grows by a few bytes for
+	// each 128 KiB.
 	packedMost = chunkMost + 16<<10
 	markMost   = 4 << 10
 )
 
-// Frame is one frame of a stream. Payload is as it travels and is valid until
-// the next frame is read.
+// Frame is one frame of a stream. Payload is as it travels and is valid until the next frame is read.
 type Frame struct {
 	Kind    byte
 	Mark    session.PartMark // of a part
@@ -118,9 +117,8 @@ type Reader struct {
 // NewReader returns a reader of a stream.
 func NewReader(from io.Reader) *Reader { return &Reader{from: from} }
 
-// Next returns the next frame. After the last it fails with io.EOF; a stream
-// that is cut fails with io.ErrUnexpectedEOF, and one that is none with
-// image_receive_corrupt.
+// Next returns the next frame. After the last it fails with io.EOF; a stream that is cut fails with
+// io.ErrUnexpectedEOF, and one that is none with image_receive_corrupt.
 func (r *Reader) Next() (Frame, error) {
 	kind, payload, err := frame.Read(r.from, r.payload, sound)
 	r.payload = payload

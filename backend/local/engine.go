@@ -36,8 +36,7 @@ type choice struct {
 	note string
 }
 
-// dir is where the files of sessions on this engine are. What is simulated
-// never mixes with what is real.
+// dir is where the files of sessions on this engine are. What is simulated never mixes with what is real.
 func (c choice) dir(home place.Home) string {
 	if c.kind == EngineSim {
 		return home.Join("sim")
@@ -45,8 +44,8 @@ func (c choice) dir(home place.Home) string {
 	return home.Dir
 }
 
-// chooseEngine decides what kind of engine to use. With auto it is Docker where
-// it answers or has sessions of ours that still live, else the simulated one.
+// chooseEngine decides what kind of engine to use. With auto it is Docker where it answers or has sessions of ours that
+// still live, else the simulated one.
 func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, error) {
 	switch kind {
 	case EngineDocker, EngineSim:
@@ -112,9 +111,8 @@ func liveSessions(home place.Home) int {
 	return len(live)
 }
 
-// open opens the engine with its files in dir; a simulated one is as large as the
-// machine that it pretends to be, its containers compute on devices, and have the
-// given page of notebooks.
+// open opens the engine with its files in dir; a simulated one is as large as the machine that it pretends to be, its
+// containers compute on devices, and have the given page of notebooks.
 func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.Devices, notebook fs.FS,
 	log *slog.Logger) (engine.Engine, error) {
 	log = log.With("part", "engine")

@@ -1,5 +1,4 @@
-// Package local opens the agent of this machine with everything it needs: the
-// engine, the store, and the devices.
+// Package local opens the agent of this machine with everything it needs: the engine, the store, and the devices.
 package local
 
 import (
@@ -62,8 +61,7 @@ func (c closers) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run runs the agent, and on a simulated machine the programs of its sessions,
-// until ctx ends.
+// Run runs the agent, and on a simulated machine the programs of its sessions, until ctx ends.
 func (m *Machine) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -76,8 +74,7 @@ func (m *Machine) Run(ctx context.Context) error {
 	return err
 }
 
-// Close releases everything. Call it after Run has returned. Sessions keep
-// running.
+// Close releases everything. Call it after Run has returned. Sessions keep running.
 func (m *Machine) Close() error { return m.parts.Close() }
 
 // Config says how to open the agent of this machine.
@@ -158,14 +155,13 @@ type hardware struct {
 	devices gpu.Source
 	// endProcess asks a process on a device to end, as its number and start name it.
 	endProcess func(pid int, start uint64) error
-	// alone is the lock that agents of this machine take while they allocate real
-	// devices; nil: the devices are simulated, so nobody else uses them.
+	// alone is the lock that agents of this machine take while they allocate real devices; nil: the devices are
+	// simulated, so nobody else uses them.
 	alone func(context.Context) (func(), error)
 }
 
-// openHardware opens the engine and the devices, which are simulated where the
-// engine is: those of the demo, or two. library is the path of NVIDIA's library;
-// empty: a usual one.
+// openHardware opens the engine and the devices, which are simulated where the engine is: those of the demo, or two.
+// library is the path of NVIDIA's library; empty: a usual one.
 func (m *Machine) openHardware(c Config, choice choice, library string) (h hardware, err error) {
 	simulated := newPrograms()
 	if h.engine, err = choice.open(m.Dir, m.Instance, c.Demo, simulated, c.Notebook, c.Log); err != nil {

@@ -14,8 +14,7 @@ import (
 	"slipway/gpu/sim"
 )
 
-// programs makes the simulated sessions use the simulated devices that they
-// were granted.
+// programs makes the simulated sessions use the simulated devices that they were granted.
 type programs struct {
 	mu      sync.Mutex // guards what follows
 	engine  engine.Monitor
@@ -90,8 +89,8 @@ func noReader(dir string, err error) error {
 		"Make room there, or set SLIPWAY_HOME to another folder.")
 }
 
-// programsEvery is how often what runs is compared with what should. It is
-// shorter than the time between two samples of the devices.
+// programsEvery is how often what runs is compared with what should. It is shorter than the time between two samples of
+// the devices.
 const programsEvery = time.Second
 
 // run follows the containers until ctx ends.

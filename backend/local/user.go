@@ -7,8 +7,7 @@ import (
 	"strconv"
 )
 
-// User returns the ids of whoever owns the sessions: the user of this process,
-// or the one who became root through sudo.
+// User returns the ids of whoever owns the sessions: the user of this process, or the one who became root through sudo.
 func User() (uid, gid int) {
 	uid, gid = max(os.Getuid(), 0), max(os.Getgid(), 0)
 	if uid != 0 {
@@ -22,9 +21,8 @@ func User() (uid, gid int) {
 	return sudoUID, sudoGID
 }
 
-// AllowedUsers are the ids of the users of this computer who may connect: whoever
-// this process runs as, the person behind sudo, and root, from whom nothing is
-// hidden. It is empty where the operating system has no such ids.
+// AllowedUsers are the ids of the users of this computer who may connect: whoever this process runs as, the person
+// behind sudo, and root, from whom nothing is hidden. It is empty where the operating system has no such ids.
 func AllowedUsers() []int {
 	if os.Getuid() < 0 {
 		return nil

@@ -14,8 +14,8 @@ type Mount struct {
 	Point  string // the place
 }
 
-// Parse reads the lines of /proc/PID/mountinfo, see proc(5); the latest mount is
-// the last. Lines that are none are left out.
+// Parse reads the lines of /proc/PID/mountinfo, see proc(5); the latest mount is the last. Lines that are none are left
+// out.
 func Parse(text string) []Mount {
 	var mounts []Mount
 	for line := range strings.Lines(text) {

@@ -14,8 +14,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Desktop shows notices by org.freedesktop.Notifications on the person's session
-// bus. It is safe for concurrent use.
+// Desktop shows notices by org.freedesktop.Notifications on the person's session bus. It is safe for concurrent use.
 type Desktop struct {
 	address string // "": there is no bus
 
@@ -24,8 +23,7 @@ type Desktop struct {
 	shown map[session.ID]uint32 // a later notice of a session replaces the earlier one
 }
 
-// NewDesktop finds the session bus by the environment; env is os.Getenv if nil.
-// It starts none.
+// NewDesktop finds the session bus by the environment; env is os.Getenv if nil. It starts none.
 func NewDesktop(env func(string) string) *Desktop {
 	if env == nil {
 		env = os.Getenv
@@ -87,8 +85,7 @@ const (
 	critical = byte(2)
 )
 
-// Show shows a notice, in place of an earlier one of the same session. It fails
-// with server_request_unavailable.
+// Show shows a notice, in place of an earlier one of the same session. It fails with server_request_unavailable.
 func (d *Desktop) Show(ctx context.Context, n Notice) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -126,8 +123,7 @@ func (d *Desktop) connect(ctx context.Context) (*dbus.Conn, error) {
 	if d.conn != nil && d.conn.Connected() {
 		return d.conn, nil
 	}
-	// The connection outlives ctx, but a bus that does not answer the greeting is
-	// not waited for longer than ctx lasts.
+	// The connection outlives ctx, but a bus that does not answer the greeting is not waited for longer than ctx lasts.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	greeted := context.AfterFunc(ctx, end)
 	conn, err := dbus.Connect(d.address, dbus.WithContext(life))

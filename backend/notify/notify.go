@@ -1,6 +1,5 @@
-// Package notify tells a person on their desktop what they wait for: that a
-// batch session has ended, that one which waited runs, that an idle one is about
-// to be reclaimed. [Judge] decides what is worth it; [Desktop] shows it, where
+// Package notify tells a person on their desktop what they wait for: that a batch session has ended, that one which
+// waited runs, that an idle one is about to be reclaimed. [Judge] decides what is worth it; [Desktop] shows it, where
 // there is a desktop.
 package notify
 
@@ -12,8 +11,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Notice tells a person what they wait for, in their language: a batch session has
-// ended, one that waited runs, an idle one is about to be reclaimed.
+// Notice tells a person what they wait for, in their language: a batch session has ended, one that waited runs, an idle
+// one is about to be reclaimed.
 type Notice struct {
 	Session session.ID `json:"session"` // its id
 	Title   string     `json:"title"`
@@ -38,8 +37,7 @@ func clip(text string, most int) string {
 // longWait is how long a session has taken to run before its start is news.
 const longWait = 15 * time.Second
 
-// Judge follows sessions from one state to the next. It belongs to one
-// goroutine.
+// Judge follows sessions from one state to the next. It belongs to one goroutine.
 type Judge struct {
 	known  map[session.ID]seen
 	korean bool

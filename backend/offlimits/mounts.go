@@ -8,8 +8,7 @@ import (
 	"slipway/backend/mountinfo"
 )
 
-// mounts are the places at which the machine's file systems are mounted, the
-// latest last.
+// mounts are the places at which the machine's file systems are mounted, the latest last.
 type mounts []mountinfo.Mount
 
 // readMounts returns nothing where the system does not tell.
@@ -21,9 +20,8 @@ func readMounts() mounts {
 	return mountinfo.Parse(string(data))
 }
 
-// names returns every path at which a directory, or a part of it, is seen: its
-// own, and those where its file system is mounted besides. Some may be covered by
-// what was mounted over them later.
+// names returns every path at which a directory, or a part of it, is seen: its own, and those where its file system is
+// mounted besides. Some may be covered by what was mounted over them later.
 func (m mounts) names(dir string) []string {
 	if dir == "" {
 		return nil

@@ -1,9 +1,7 @@
-// Package offlimits knows the directories of a machine that sessions may not see:
-// Slipway's own, the engine's, and those by which the system shows itself. Whoever
-// mounts a directory asks here what of it must be hidden, or why it cannot be
-// mounted at all. What a directory is does not depend on the path by which it is
-// named: links are followed, and a file system that is mounted at several places
-// counts at each.
+// Package offlimits knows the directories of a machine that sessions may not see: Slipway's own, the engine's, and
+// those by which the system shows itself. Whoever mounts a directory asks here what of it must be hidden, or why it
+// cannot be mounted at all. What a directory is does not depend on the path by which it is named: links are followed,
+// and a file system that is mounted at several places counts at each.
 package offlimits
 
 import (
@@ -22,16 +20,14 @@ import (
 type Places struct {
 	// Own are Slipway's directories. What is not there yet is left out.
 	Own []string
-	// Engine is where the engine keeps its data, and Socket how it is driven;
-	// empty: nowhere on this machine.
+	// Engine is where the engine keeps its data, and Socket how it is driven; empty: nowhere on this machine.
 	Engine, Socket string
-	// Home is that of the person whose agent this is. They may mount it, and
-	// nobody else.
+	// Home is that of the person whose agent this is. They may mount it, and nobody else.
 	Home string
 }
 
-// system are the directories by which the system shows its processes, devices and
-// sockets. All that lies in them is off limits, except what room says.
+// system are the directories by which the system shows its processes, devices and sockets. All that lies in them is off
+// limits, except what room says.
 var system = []string{"/proc", "/sys", "/dev", "/run/user"}
 
 // room is a place for data of people in a directory of the system.
@@ -93,8 +89,7 @@ func (p Places) judge(found *Found, stranger bool) error {
 	return nil
 }
 
-// keepOut hides a directory, of which names has every path, or fails where it
-// holds the one that was found.
+// keepOut hides a directory, of which names has every path, or fails where it holds the one that was found.
 func (f *Found) keepOut(names []string, what string) error {
 	for _, name := range names {
 		if in(f.Path, name) {
@@ -105,8 +100,8 @@ func (f *Found) keepOut(names []string, what string) error {
 	return nil
 }
 
-// keepSocket hides the directory of the engine's socket, or fails where it is the
-// one that was found: what is beside the socket may be mounted.
+// keepSocket hides the directory of the engine's socket, or fails where it is the one that was found: what is beside
+// the socket may be mounted.
 func (f *Found) keepSocket(names []string) error {
 	for _, name := range names {
 		if f.Path == name {

@@ -1,8 +1,6 @@
-// Package pace is the clock that a machine lives by: that on the wall, or, for a
-// demonstration, one that runs faster. Whatever belongs to sessions goes by it:
-// when they start and end, how often they are measured, what they are charged.
-// What belongs to this computer does not: connections, signs of life, and how
-// long a call may take.
+// Package pace is the clock that a machine lives by: that on the wall, or, for a demonstration, one that runs faster.
+// Whatever belongs to sessions goes by it: when they start and end, how often they are measured, what they are charged.
+// What belongs to this computer does not: connections, signs of life, and how long a call may take.
 package pace
 
 import (
@@ -10,8 +8,7 @@ import (
 	"time"
 )
 
-// Clock tells the time and waits. A nil one is the clock on the wall. It is
-// safe for concurrent use.
+// Clock tells the time and waits. A nil one is the clock on the wall. It is safe for concurrent use.
 type Clock struct {
 	speed float64
 	real  time.Time // a moment on the clock on the wall
@@ -21,8 +18,8 @@ type Clock struct {
 // Wall returns the clock on the wall.
 func Wall() *Clock { return nil }
 
-// New returns a clock that runs speed times as fast as the one on the wall, and
-// showed one time when that showed another.
+// New returns a clock that runs speed times as fast as the one on the wall, and showed one time when that showed
+// another.
 func New(speed float64, real, shown time.Time) *Clock {
 	return &Clock{speed: speed, real: real, shown: shown.Round(0)}
 }
@@ -35,8 +32,7 @@ func (c *Clock) Now() time.Time {
 	return c.At(time.Now())
 }
 
-// At is what the clock shows when the one on the wall shows real. The zero time,
-// which is none, stays so.
+// At is what the clock shows when the one on the wall shows real. The zero time, which is none, stays so.
 func (c *Clock) At(real time.Time) time.Time {
 	if c == nil || real.IsZero() {
 		return real
@@ -74,12 +70,12 @@ func (c *Clock) Real(d time.Duration) time.Duration {
 // Timer returns a timer that fires after d.
 func (c *Clock) Timer(d time.Duration) *time.Timer { return time.NewTimer(c.Real(d)) }
 
-// finest is how seldom, on the clock on the wall, something is done that is done
-// again and again: a fast clock does not make a computer busy with measuring.
+// finest is how seldom, on the clock on the wall, something is done that is done again and again: a fast clock does not
+// make a computer busy with measuring.
 const finest = 100 * time.Millisecond
 
-// Often returns a timer that fires after d, and on a fast clock no sooner than
-// the computer can bear what is done again and again.
+// Often returns a timer that fires after d, and on a fast clock no sooner than the computer can bear what is done again
+// and again.
 func (c *Clock) Often(d time.Duration) *time.Timer {
 	if real := c.Real(d); c != nil && c.speed > 1 {
 		return time.NewTimer(max(real, min(d, finest)))
@@ -99,8 +95,8 @@ func (c *Clock) Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Signal tells whoever waits on c, which has room for one, that something
-// changed. A signal that nobody has taken yet is enough.
+// Signal tells whoever waits on c, which has room for one, that something changed. A signal that nobody has taken yet
+// is enough.
 func Signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -16,8 +16,8 @@ import (
 // Known says that this operating system tells who is at the other end.
 const Known = true
 
-// end holds the directory of the process in /proc open. It stays that of this
-// process: where the number is given to another one, reading from it fails.
+// end holds the directory of the process in /proc open. It stays that of this process: where the number is given to
+// another one, reading from it fails.
 type end struct{ dir *os.File }
 
 // namespaces are those that a process on the machine itself shares with this one.
@@ -40,9 +40,8 @@ func of(conn *net.UnixConn) (*Process, error) {
 	return p, nil
 }
 
-// find looks the process up while what the kernel holds of it keeps its number
-// from being given to another one. Before Linux 6.5 the kernel has nothing to
-// hold; what is read is then still of one process, though a number could have
+// find looks the process up while what the kernel holds of it keeps its number from being given to another one. Before
+// Linux 6.5 the kernel has nothing to hold; what is read is then still of one process, though a number could have
 // changed hands between the connection and now.
 func find(socket int) (*Process, error) {
 	told, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
@@ -81,9 +80,8 @@ func lives(pidfd int) bool {
 // Close lets go of the process.
 func (p *Process) Close() error { return p.dir.Close() }
 
-// Beside fails with [ErrElsewhere] where the process is in other namespaces than
-// this one, or where that is kept from this one. Only root may read it of root's
-// processes; a root that is in the same process namespace passes.
+// Beside fails with [ErrElsewhere] where the process is in other namespaces than this one, or where that is kept from
+// this one. Only root may read it of root's processes; a root that is in the same process namespace passes.
 func (p *Process) Beside() error {
 	for _, name := range namespaces {
 		own, err := os.Readlink("/proc/self/ns/" + name)
@@ -106,8 +104,7 @@ func (p *Process) Beside() error {
 	return nil
 }
 
-// visible fails where the process has a number of its own in a process namespace
-// below ours.
+// visible fails where the process has a number of its own in a process namespace below ours.
 func (p *Process) visible() error {
 	numbers, err := p.status("NSpid")
 	if err != nil {
@@ -129,9 +126,8 @@ func (p *Process) Capable(capability int) bool {
 	return err == nil && bits&(1<<capability) != 0
 }
 
-// Users is how many users the user namespace of the process has, and 0 where that
-// is unknown. One that a person makes has a single user, and only root makes
-// others. See user_namespaces(7).
+// Users is how many users the user namespace of the process has, and 0 where that is unknown. One that a person makes
+// has a single user, and only root makes others. See user_namespaces(7).
 func (p *Process) Users() uint64 {
 	total := uint64(0)
 	err := p.lines("uid_map", func(line string) (more bool) {

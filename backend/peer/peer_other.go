@@ -4,9 +4,9 @@ package peer
 
 import "net"
 
-// Known says that this operating system does not tell who is at the other end:
-// the modes of sockets and of their directories keep others out. Containers run in
-// a virtual machine here, from which no socket of this machine is reached.
+// Known says that this operating system does not tell who is at the other end: the modes of sockets and of their
+// directories keep others out. Containers run in a virtual machine here, from which no socket of this machine is
+// reached.
 const Known = false
 
 type end struct{}

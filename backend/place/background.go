@@ -34,8 +34,7 @@ type Background struct {
 	begin   int64 // length of the log before
 }
 
-// Start runs a program in the folder, detached from the terminal, with its output
-// at the end of a log.
+// Start runs a program in the folder, detached from the terminal, with its output at the end of a log.
 func (h Home) Start(log string, env []string, program string, args ...string) (*Background, error) {
 	if err := h.Make(); err != nil {
 		return nil, err
@@ -85,13 +84,11 @@ func logEnd(path string, from int64) string {
 	return strings.TrimSpace(string(bytes.ToValidUTF8(data, nil)))
 }
 
-// runtimeTries is how many directories among the temporary files are tried where
-// somebody else has made those before.
+// runtimeTries is how many directories among the temporary files are tried where somebody else has made those before.
 const runtimeTries = 8
 
-// RuntimeDirs are the directories in which the sockets of this home may lie,
-// best first. They are outside of everything that a person mounts into a session
-// as their own: the sockets of a home that is mounted could be connected to from
+// RuntimeDirs are the directories in which the sockets of this home may lie, best first. They are outside of everything
+// that a person mounts into a session as their own: the sockets of a home that is mounted could be connected to from
 // there. Windows has no such sessions and its sockets stay in the home.
 func (h Home) RuntimeDirs() []string {
 	if runtime.GOOS == "windows" {
@@ -116,9 +113,8 @@ func (h Home) RuntimeDirs() []string {
 	return dirs
 }
 
-// MakeRuntimeDir makes the directory for the sockets of this home, for its owner
-// alone, and returns it: the first of [Home.RuntimeDirs] that can be made or is
-// the owner's already.
+// MakeRuntimeDir makes the directory for the sockets of this home, for its owner alone, and returns it: the first of
+// [Home.RuntimeDirs] that can be made or is the owner's already.
 func (h Home) MakeRuntimeDir() (string, error) {
 	var errs []error
 	for _, dir := range h.RuntimeDirs() {
@@ -131,8 +127,8 @@ func (h Home) MakeRuntimeDir() (string, error) {
 	return "", errors.Join(errs...)
 }
 
-// makePrivate makes a directory for this user alone in one that exists. It fails
-// for one that is a link or somebody else's.
+// makePrivate makes a directory for this user alone in one that exists. It fails for one that is a link or somebody
+// else's.
 func makePrivate(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err

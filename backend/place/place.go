@@ -1,8 +1,7 @@
-// Package place knows where Slipway's files are and how its programs find one
-// another: the folder that holds everything, the file by which a running
-// control plane is found, the lock that keeps it the only one, and how it is
-// started in the background ([Home.Start]). The command line, the desktop shell and the
-// control plane itself agree by using it.
+// Package place knows where Slipway's files are and how its programs find one another: the folder that holds
+// everything, the file by which a running control plane is found, the lock that keeps it the only one, and how it is
+// started in the background ([Home.Start]). The command line, the desktop shell and the control plane itself agree by
+// using it.
 package place
 
 import (
@@ -26,10 +25,9 @@ type Home struct {
 	Dir string // absolute
 }
 
-// FindHome returns the folder that SLIPWAY_HOME names, or else the one that the
-// habits of the operating system give: $XDG_DATA_HOME/slipway or
-// ~/.local/share/slipway, ~/Library/Application Support/Slipway, or
-// %LocalAppData%\Slipway. It creates nothing. env is os.Getenv if nil.
+// FindHome returns the folder that SLIPWAY_HOME names, or else the one that the habits of the operating system give:
+// $XDG_DATA_HOME/slipway or ~/.local/share/slipway, ~/Library/Application Support/Slipway, or %LocalAppData%\Slipway.
+// It creates nothing. env is os.Getenv if nil.
 func FindHome(env func(string) string) (Home, error) {
 	if env == nil {
 		env = os.Getenv
@@ -85,8 +83,7 @@ func (h Home) lockFile() string    { return h.Join("lock") }
 // LogFile is where a control plane that was started in the background writes.
 func (h Home) LogFile() string { return h.Join("slipway.log") }
 
-// Token reads the bearer token of the API. It is fs.ErrNotExist before the
-// first start of a control plane.
+// Token reads the bearer token of the API. It is fs.ErrNotExist before the first start of a control plane.
 func (h Home) Token() (string, error) {
 	data, err := os.ReadFile(h.tokenFile())
 	return strings.TrimSpace(string(data)), err
@@ -104,8 +101,8 @@ var (
 	Commit  = "unknown"
 )
 
-// Serving says where a control plane answers. It is the content of serve.json,
-// written when it begins to answer and removed when it stops in good order.
+// Serving says where a control plane answers. It is the content of serve.json, written when it begins to answer and
+// removed when it stops in good order.
 type Serving struct {
 	PID     int    `json:"pid"`
 	Port    int    `json:"port"`
@@ -113,15 +110,15 @@ type Serving struct {
 	Engine  string `json:"engine"`
 	Version string `json:"version"`
 	Demo    bool   `json:"demo,omitempty"` // nothing of it is real
-	// Speed is how much faster than on the wall the time of a demo goes by, and
-	// Shown what its clock showed at the moment Real.
+	// Speed is how much faster than on the wall the time of a demo goes by, and Shown what its clock showed at the
+	// moment Real.
 	Speed float64   `json:"speed,omitempty"`
 	Real  time.Time `json:"real,omitzero"`
 	Shown time.Time `json:"shown,omitzero"`
 }
 
-// Serving reads serve.json; fs.ErrNotExist where no control plane has run since
-// the last one stopped in good order. It may tell of one that was killed.
+// Serving reads serve.json; fs.ErrNotExist where no control plane has run since the last one stopped in good order. It
+// may tell of one that was killed.
 func (h Home) Serving() (Serving, error) {
 	var s Serving
 	data, err := os.ReadFile(h.servingFile())
@@ -154,8 +151,8 @@ func (h Home) RemoveServing() error {
 // ErrLocked means that another control plane holds the folder.
 var ErrLocked = errors.New("another control plane holds this folder")
 
-// Lock makes the caller the only control plane of the folder until it is
-// closed or the process ends, however it ends. It fails with [ErrLocked].
+// Lock makes the caller the only control plane of the folder until it is closed or the process ends, however it ends.
+// It fails with [ErrLocked].
 func (h Home) Lock() (*Lock, error) { return h.lock((*flock.Flock).TryLock) }
 
 // unlockedPause is how often it is looked whether a folder is free.
@@ -188,6 +185,5 @@ func (h Home) lock(take func(*flock.Flock) (bool, error)) (*Lock, error) {
 // Lock is a held folder.
 type Lock struct{ file *flock.Flock }
 
-// Close gives the folder up. The file stays: removing it would let two hold
-// locks on two files of one name.
+// Close gives the folder up. The file stays: removing it would let two hold locks on two files of one name.
 func (l *Lock) Close() error { return l.file.Close() }

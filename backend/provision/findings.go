@@ -122,8 +122,8 @@ const (
 	probeTail = "slipway-probe end"
 )
 
-// parse reads the output of a probe at the time now. It refuses everything that the
-// probe does not print, such as other output, half an output or injected lines.
+// parse reads the output of a probe at the time now. It refuses everything that the probe does not print, such as other
+// output, half an output or injected lines.
 func parse(out []byte, now time.Time) (Findings, error) {
 	if len(out) > probeMost {
 		return Findings{}, unreadable("it is longer than a probe's")
@@ -264,8 +264,7 @@ func (f *Findings) takeSocket(value string) error {
 	return oneOf(f.Socket, SocketOpen, SocketForbidden, SocketStopped, SocketMissing, SocketRemote)
 }
 
-// takeEngine parses "version|live-restore|cgroup|runtime,runtime,", or only a
-// version.
+// takeEngine parses "version|live-restore|cgroup|runtime,runtime,", or only a version.
 func (f *Findings) takeEngine(value string) error {
 	parts := strings.Split(value, "|")
 	f.Docker = parts[0]

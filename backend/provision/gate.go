@@ -34,8 +34,7 @@ var answers = vet.Tables{
 	},
 }
 
-// read decodes and checks the output of a command into what into points to, unless
-// nil.
+// read decodes and checks the output of a command into what into points to, unless nil.
 func read(raw []byte, into any) error {
 	if into == nil {
 		return nil

@@ -22,9 +22,9 @@ import (
 	"slipway/backend/session"
 )
 
-// Beside finds programs: the running one if it fits the machine, so that both
-// sides are of one build, or slipway or slipway-<os>-<arch> in a folder, normally
-// that of the running program, or in ../lib/slipway, where packages install it.
+// Beside finds programs: the running one if it fits the machine, so that both sides are of one build, or slipway or
+// slipway-<os>-<arch> in a folder, normally that of the running program, or in ../lib/slipway, where packages install
+// it.
 type Beside struct {
 	Dir  string
 	Self string // path of the running program; may be empty
@@ -54,8 +54,7 @@ func (b Beside) Program(os, arch string) (string, error) {
 			arch, os, arch, b.Dir))
 }
 
-// fits fails unless a file is a program for the machine that needs neither a
-// loader nor libraries there.
+// fits fails unless a file is a program for the machine that needs neither a loader nor libraries there.
 func fits(path, system, arch string) error {
 	file, err := elf.Open(path)
 	if err != nil {
@@ -114,8 +113,7 @@ func (w *work) choose(found Findings) (program, error) {
 	return p, nil
 }
 
-// bring uploads a program unless it is there. A program with that name is
-// complete, because uploads are verified.
+// bring uploads a program unless it is there. A program with that name is complete, because uploads are verified.
 func (w *work) bring(ctx context.Context, found Findings, p program) error {
 	if slices.Contains(found.Held, p.name) {
 		w.tell(Step{Name: "upload", Title: "Bring the program", State: StepSkipped, Detail: "It is there already."})
@@ -135,8 +133,7 @@ func (w *work) bring(ctx context.Context, found Findings, p program) error {
 	})
 }
 
-// stallTime is how long an upload may make no progress, and how long unpacking may
-// take.
+// stallTime is how long an upload may make no progress, and how long unpacking may take.
 const stallTime = time.Minute
 
 var errStalled = &session.Error{Code: session.CodeInstallFailed, Message: "The upload stands still.",

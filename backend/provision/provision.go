@@ -1,8 +1,6 @@
-// Package provision sets up the agent of another machine over a connection that
-// runs commands and copies files there. [Probe] examines the machine, [Install]
-// uploads and starts the matching program or replaces the running one, and
-// [Remove] uninstalls it. It needs no root, no network and only the standard
-// tools of Unix there.
+// Package provision sets up the agent of another machine over a connection that runs commands and copies files there.
+// [Probe] examines the machine, [Install] uploads and starts the matching program or replaces the running one, and
+// [Remove] uninstalls it. It needs no root, no network and only the standard tools of Unix there.
 package provision
 
 import (
@@ -26,13 +24,11 @@ import (
 	"slipway/tunnel/sshstdio"
 )
 
-// Remote is an account on another machine. Its errors may be of type
-// [tunnel.Fault].
+// Remote is an account on another machine. Its errors may be of type [tunnel.Fault].
 type Remote interface {
 	// Run runs a command there until it ends; arguments are not interpreted.
 	Run(ctx context.Context, command []string, stdin io.Reader) (sshstdio.Result, error)
-	// Upload writes a complete file with the given hash there, or fails without
-	// writing it.
+	// Upload writes a complete file with the given hash there, or fails without writing it.
 	Upload(ctx context.Context, content io.Reader, path string, mode fs.FileMode, sum [sha256.Size]byte) error
 }
 
@@ -59,8 +55,7 @@ type Step struct {
 	Remedy string // one command or sentence
 }
 
-// Report receives the progress. Its methods are not called concurrently and must
-// not block for long.
+// Report receives the progress. Its methods are not called concurrently and must not block for long.
 type Report interface {
 	// Tell reports that a step began or changed; the name identifies it.
 	Tell(step Step)
@@ -70,8 +65,7 @@ type Report interface {
 
 // Options are the options of all operations.
 type Options struct {
-	// Dir is the absolute path of the agent's folder there. Empty: the default of
-	// the account.
+	// Dir is the absolute path of the agent's folder there. Empty: the default of the account.
 	Dir string
 	// DockerHost is the address of Docker there. Empty: as the account has it.
 	DockerHost string
@@ -89,9 +83,8 @@ type Options struct {
 
 // Programs finds programs to install.
 type Programs interface {
-	// Program returns the local path of the program without a window for an
-	// operating system and architecture, in Go's names. It fails with
-	// agent_install_failed.
+	// Program returns the local path of the program without a window for an operating system and architecture, in Go's
+	// names. It fails with agent_install_failed.
 	Program(os, arch string) (string, error)
 }
 
@@ -113,16 +106,15 @@ const (
 	removeTime = 4 * time.Minute
 )
 
-// Probe examines a machine in one round trip, without changing it. Problems of the
-// machine are in the [Findings]; it fails if it could not examine the machine.
+// Probe examines a machine in one round trip, without changing it. Problems of the machine are in the [Findings]; it
+// fails if it could not examine the machine.
 func Probe(ctx context.Context, remote Remote, opts Options) (Findings, error) {
 	w := work{remote: remote, opts: opts}
 	return w.probe(ctx)
 }
 
-// Install probes the machine, uploads the program if it is missing, and starts it
-// or replaces the running one. Sessions keep running. It can be repeated after
-// any failure. If a new program does not answer, the old one is restored and
+// Install probes the machine, uploads the program if it is missing, and starts it or replaces the running one. Sessions
+// keep running. It can be repeated after any failure. If a new program does not answer, the old one is restored and
 // Install fails with agent_install_failed.
 func Install(ctx context.Context, remote Remote, opts Options) (Installed, error) {
 	w := work{remote: remote, opts: opts}
@@ -156,8 +148,8 @@ func Install(ctx context.Context, remote Remote, opts Options) (Installed, error
 // RemoveOptions says what to remove besides the agent.
 type RemoveOptions = daemon.UninstallOptions
 
-// Remove removes the agent and its programs. It returns what is left: the data, if
-// sessions keep running or if requested.
+// Remove removes the agent and its programs. It returns what is left: the data, if sessions keep running or if
+// requested.
 func Remove(ctx context.Context, remote Remote, opts Options, remove RemoveOptions) (daemon.Uninstalled, error) {
 	w := work{remote: remote, opts: opts}
 	found, err := w.probe(ctx)
@@ -190,8 +182,7 @@ func Remove(ctx context.Context, remote Remote, opts Options, remove RemoveOptio
 	})
 }
 
-// Command returns the command that runs the program of a folder there: the linked
-// one, or the one with the given name.
+// Command returns the command that runs the program of a folder there: the linked one, or the one with the given name.
 func Command(dir, name string, args ...string) []string {
 	if name == "" {
 		name = "slipway"
@@ -276,8 +267,8 @@ func (w *work) probe(ctx context.Context) (found Findings, err error) {
 	return found, nil
 }
 
-// start runs the new program there. It replaces the running one and restores it
-// on failure, even without this connection.
+// start runs the new program there. It replaces the running one and restores it on failure, even without this
+// connection.
 func (w *work) start(ctx context.Context, found Findings, p program) (switched daemon.Switched, err error) {
 	args := []string{"-o", "json", "agent", "switch"}
 	if w.opts.DockerHost != "" || found.DockerHost != "unix:///var/run/docker.sock" {
@@ -308,9 +299,8 @@ func (w *work) start(ctx context.Context, found Findings, p program) (switched d
 	})
 }
 
-// Ask runs an agent command of a folder's program with -o json, and decodes its
-// output into what into points to, unless nil. It fails with the problem that the
-// command reports.
+// Ask runs an agent command of a folder's program with -o json, and decodes its output into what into points to, unless
+// nil. It fails with the problem that the command reports.
 func Ask(ctx context.Context, remote Remote, dir string, into any, args ...string) error {
 	w := work{remote: remote}
 	err := w.ask(ctx, Command(dir, "", append([]string{"-o", "json", "agent"}, args...)...), into)

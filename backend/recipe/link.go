@@ -25,9 +25,9 @@ type Link struct {
 	Session string        `json:"session,omitempty"` // of open: an id or the name of a live one
 }
 
-// ParseLink parses slipway://run?image=… with the fields of a recipe, or a whole one as
-// recipe=BASE64URL, or slipway://open/SESSION. It refuses a link with the value of a secret-looking
-// variable, because links are kept in histories. It fails with a *Fault.
+// ParseLink parses slipway://run?image=… with the fields of a recipe, or a whole one as recipe=BASE64URL, or
+// slipway://open/SESSION. It refuses a link with the value of a secret-looking variable, because links are kept in
+// histories. It fails with a *Fault.
 func ParseLink(text string) (Link, error) {
 	if len(text) > maxLink {
 		return Link{}, &Fault{Message: "the link is longer than 32 KiB.", Hint: "Send the recipe as a file."}

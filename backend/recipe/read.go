@@ -1,7 +1,6 @@
-// Package recipe reads, writes and compares recipes: specs in YAML files, to keep with the code
-// that they run, to share, and to launch again in the user interface or with slipway run -f. The
-// fields are those of the API. A recipe never has the value of a variable whose name looks secret:
-// it names the variable, and whoever runs it sets the value.
+// Package recipe reads, writes and compares recipes: specs in YAML files, to keep with the code that they run, to
+// share, and to launch again in the user interface or with slipway run -f. The fields are those of the API. A recipe
+// never has the value of a variable whose name looks secret: it names the variable, and whoever runs it sets the value.
 package recipe
 
 import (
@@ -49,8 +48,8 @@ func (f *Fault) Error() string {
 	return f.Message
 }
 
-// Parse parses a spec as YAML, which includes JSON. The fields are those of the API; variables may
-// also be a map, and ports ranges. It fails with a *Fault.
+// Parse parses a spec as YAML, which includes JSON. The fields are those of the API; variables may also be a map, and
+// ports ranges. It fails with a *Fault.
 func Parse(data []byte) (session.Spec, error) {
 	var spec session.Spec
 	if len(data) > maxSize {
@@ -73,8 +72,8 @@ func Parse(data []byte) (session.Spec, error) {
 	return spec, err
 }
 
-// Set sets the field of spec with a path such as resources.cpu to a text, as [Parse] reads it. An
-// empty text clears a text or an amount. It fails with a *Fault.
+// Set sets the field of spec with a path such as resources.cpu to a text, as [Parse] reads it. An empty text clears a
+// text or an amount. It fails with a *Fault.
 func Set(spec *session.Spec, path, text string) error {
 	into := reflect.ValueOf(spec).Elem()
 	for name := range strings.SplitSeq(path, ".") {

@@ -18,8 +18,8 @@ import (
 	"slipway/gpu"
 )
 
-// Write returns spec as a recipe that [Parse] reads as the same spec. It leaves out unset fields
-// and the values of secret-looking variables. Notes become comments, one line each.
+// Write returns spec as a recipe that [Parse] reads as the same spec. It leaves out unset fields and the values of
+// secret-looking variables. Notes become comments, one line each.
 func Write(spec session.Spec, notes ...string) []byte {
 	var text bytes.Buffer
 	text.WriteString("# A recipe of Slipway. Run it with: slipway run -f FILE\n")
@@ -101,8 +101,8 @@ func plain(text string) bool {
 		!strings.HasSuffix(text, "\n\n")
 }
 
-// encodeStruct encodes the fields that are set, in order. An empty group is kept: an idle policy
-// that is off means something.
+// encodeStruct encodes the fields that are set, in order. An empty group is kept: an idle policy that is off means
+// something.
 func encodeStruct(value reflect.Value) *yaml.Node {
 	group := &yaml.Node{Kind: yaml.MappingNode}
 	for name, f := range fields(value.Type()) {
@@ -189,8 +189,8 @@ type Field struct {
 	Same  bool   `json:"same"`
 }
 
-// Compare lists every field that one of two specs sets, in the order of a recipe. Each variable and
-// mount is a field. Of a secret-looking variable only the presence is compared.
+// Compare lists every field that one of two specs sets, in the order of a recipe. Each variable and mount is a field.
+// Of a secret-looking variable only the presence is compared.
 func Compare(left, right session.Spec) []Field {
 	rows := flatten(left)
 	place := 0

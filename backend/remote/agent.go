@@ -167,8 +167,7 @@ func (a *agent) Answer(ctx context.Context, accept bool, found string) (string, 
 	return found, nil
 }
 
-// forgetHostKey removes the known ssh key of the host. The next reconnection
-// prompts for the new one.
+// forgetHostKey removes the known ssh key of the host. The next reconnection prompts for the new one.
 func (a *agent) forgetHostKey(ctx context.Context) error {
 	status, _ := a.line.Status()
 	changed, ok := errors.AsType[*sshstdio.HostKeyError](status.Err)

@@ -1,6 +1,5 @@
-// Package remote reaches agents on other machines: by the system's ssh, which
-// also installs and upgrades them, or as a paired client. No other package knows
-// about ssh, keys and lines.
+// Package remote reaches agents on other machines: by the system's ssh, which also installs and upgrades them, or as a
+// paired client. No other package knows about ssh, keys and lines.
 package remote
 
 import (
@@ -34,8 +33,7 @@ type Config struct {
 	Clock *pace.Clock
 	// Dialer replaces the dialer of an agent; nil: no replacement.
 	Dialer func(hub.Entry, tunnel.Dialer) tunnel.Dialer
-	// SSHConfig and SSH replace the person's ssh configuration and the system's
-	// client, unless empty.
+	// SSHConfig and SSH replace the person's ssh configuration and the system's client, unless empty.
 	SSHConfig, SSH string
 	// Programs are installed on other machines; nil: those next to this program.
 	Programs provision.Programs
@@ -61,9 +59,8 @@ const deviceKey = "device.key"
 // sshFolder is the folder with the sockets of ssh connections.
 const sshFolder = "ssh"
 
-// socketsOf returns the folder for the sockets of ssh connections: in the home, or
-// in its runtime directory if the path is too long for a socket. It must be hidden
-// from sessions, which could use the connections.
+// socketsOf returns the folder for the sockets of ssh connections: in the home, or in its runtime directory if the path
+// is too long for a socket. It must be hidden from sessions, which could use the connections.
 func socketsOf(home place.Home) string {
 	folder := home.Join(sshFolder)
 	if sshstdio.Fits(folder) {
@@ -78,8 +75,7 @@ func socketsOf(home place.Home) string {
 // sshConfigVariable is the environment variable with the path of an ssh configuration.
 const sshConfigVariable = "SLIPWAY_SSH_CONFIG"
 
-// New returns a Connector. The caller holds the lock of the home, because New
-// removes what an earlier run left.
+// New returns a Connector. The caller holds the lock of the home, because New removes what an earlier run left.
 func New(config Config) *Connector {
 	sockets := socketsOf(config.Home)
 	if err := sshstdio.Sweep(sockets); err != nil {
@@ -98,8 +94,7 @@ func (c *Connector) Tidy() {
 	}
 }
 
-// Run checks every line when the network changes or the machine wakes, until ctx
-// ends.
+// Run checks every line when the network changes or the machine wakes, until ctx ends.
 func (c *Connector) Run(ctx context.Context) {
 	err := netwatch.Run(ctx, func(netwatch.Change) { c.Nudge() })
 	if ctx.Err() == nil && err != nil {

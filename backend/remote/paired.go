@@ -17,8 +17,7 @@ import (
 // pairTries is how often a person may enter a code in one operation.
 const pairTries = 3
 
-// pinnedDialer dials an agent that this computer is paired with. Both keys can be
-// replaced.
+// pinnedDialer dials an agent that this computer is paired with. Both keys can be replaced.
 type pinnedDialer struct {
 	config secure.DialConfig
 
@@ -158,8 +157,7 @@ func (a *agent) pairAgain(ctx context.Context, work *hub.Work) error {
 	return a.tls.expect(paired.Key)
 }
 
-// probeTLS checks whether an agent answers. An agent of the directory also checks
-// its own machine.
+// probeTLS checks whether an agent answers. An agent of the directory also checks its own machine.
 func (c *Connector) probeTLS(ctx context.Context, work *hub.Work, entry hub.Entry, address hub.Address) error {
 	if known := c.of(entry); known != nil {
 		return known.examine(ctx, work)

@@ -36,8 +36,7 @@ func (c *Connector) openSSH(entry hub.Entry) (*sshConnection, error) {
 	return connection, nil
 }
 
-// asker passes questions to the operation that a person watches, and fails without
-// one.
+// asker passes questions to the operation that a person watches, and fails without one.
 type asker struct {
 	mu   sync.Mutex // guards work, the newest last
 	work []*hub.Work

@@ -9,9 +9,8 @@ import (
 	"sync"
 )
 
-// File is a log that is only added to. A full file is kept under its name with
-// .1, the one before it with .2, and so on. Only its owner can read it. Its
-// methods are safe for concurrent use.
+// File is a log that is only added to. A full file is kept under its name with .1, the one before it with .2, and so
+// on. Only its owner can read it. Its methods are safe for concurrent use.
 type File struct {
 	Path  string
 	Most  int64 // bytes of one file

@@ -15,15 +15,14 @@ func heldBy(grants session.Grants) session.Ask {
 	return held
 }
 
-// claim is what is kept of a person's allowance for a session of theirs that
-// waits: what comes after it takes none of that, so that its turn comes.
+// claim is what is kept of a person's allowance for a session of theirs that waits: what comes after it takes none of
+// that, so that its turn comes.
 type claim struct {
 	name string
 	session.Ask
 }
 
-// allowances are what the persons whose allowance is limited hold and keep
-// while a plan is made.
+// allowances are what the persons whose allowance is limited hold and keep while a plan is made.
 type allowances struct {
 	limits map[string]session.Allowance
 	held   map[string]session.Ask
@@ -60,8 +59,7 @@ func (a *allowances) keep(q Request, asked session.Ask) {
 	}
 }
 
-// lacks says in numbers why the allowance of q's person does not suffice for
-// what q asks now, or nothing.
+// lacks says in numbers why the allowance of q's person does not suffice for what q asks now, or nothing.
 func (a *allowances) lacks(q Request, asked session.Ask) []sentence {
 	limit, limited := a.limit(q.Owner)
 	if !limited {
@@ -115,8 +113,8 @@ func (a *allowances) lacks(q Request, asked session.Ask) []sentence {
 	return said
 }
 
-// asks is what q asks of an allowance. Where it names no share of devices, it
-// is what it would be given of devices that nobody holds.
+// asks is what q asks of an allowance. Where it names no share of devices, it is what it would be given of devices that
+// nobody holds.
 func (p *planner) asks(q Request) session.Ask {
 	a := session.Ask{Sessions: 1, CPU: q.cpus(), Memory: q.memory()}
 	if _, limited := p.allowances.limit(q.Owner); limited && !q.GPU.IsZero() {
@@ -134,8 +132,8 @@ func (p *planner) shareOf(q Request) gpu.Share {
 	return share
 }
 
-// ShareOf is how much of a machine's devices a request for so many kernels
-// would be given if nobody held any of them, 0 where that cannot be.
+// ShareOf is how much of a machine's devices a request for so many kernels would be given if nobody held any of them, 0
+// where that cannot be.
 func ShareOf(m Machine, request gpu.Request, kernels int) (share gpu.Share) {
 	ledger, err := gpu.NewLedger(gpu.Mended(m.Devices), m.Giving)
 	if err != nil || request.IsZero() {
@@ -151,8 +149,8 @@ func ShareOf(m Machine, request gpu.Request, kernels int) (share gpu.Share) {
 	return share * gpu.Share(max(1, kernels))
 }
 
-// overAllowance has q wait for its person's own allowance where that is what it
-// lacks. It then holds up nobody but later sessions of the same person.
+// overAllowance has q wait for its person's own allowance where that is what it lacks. It then holds up nobody but
+// later sessions of the same person.
 func (p *planner) overAllowance(q Request, asked session.Ask) bool {
 	said := p.allowances.lacks(q, asked)
 	if len(said) == 0 {
@@ -165,8 +163,7 @@ func (p *planner) overAllowance(q Request, asked session.Ask) bool {
 	return true
 }
 
-// neverAllowed says why q can never be within its person's allowance, which was
-// larger when it was launched.
+// neverAllowed says why q can never be within its person's allowance, which was larger when it was launched.
 func (p *planner) neverAllowed(q Request) []sentence {
 	limit, limited := p.allowances.limit(q.Owner)
 	if !limited {

@@ -8,9 +8,8 @@ import (
 	"slipway/gpu"
 )
 
-// auditor checks a plan by other means than those that made it: it counts what
-// sessions hold, then each placement, and accepts none that takes what another
-// has. It knows nothing of ledgers, rooms and reservations, so that a mistake in
+// auditor checks a plan by other means than those that made it: it counts what sessions hold, then each placement, and
+// accepts none that takes what another has. It knows nothing of ledgers, rooms and reservations, so that a mistake in
 // one of those gives nothing to two sessions. Every plan goes through it.
 type auditor struct {
 	machine Machine
@@ -100,8 +99,7 @@ func (a *auditor) accept(id session.ID, grants session.Grants) (wrong string) {
 	return ""
 }
 
-// lacks says why g cannot be given of a device beside what is held and the other
-// grants of the same placement.
+// lacks says why g cannot be given of a device beside what is held and the other grants of the same placement.
 func (t *tally) lacks(g gpu.Grant, with []gpu.Grant) string {
 	share, memory, shared, divided := t.share, t.memory, len(t.holders) > 0, len(t.instances) > 0
 	whole := t.whole
@@ -141,8 +139,8 @@ func (t *tally) lacks(g gpu.Grant, with []gpu.Grant) string {
 	return ""
 }
 
-// audit takes back the placements that give what another has, and says which
-// and why. There are none unless this package is wrong.
+// audit takes back the placements that give what another has, and says which and why. There are none unless this
+// package is wrong.
 func (p *planner) audit() (refused []string) {
 	if !slices.ContainsFunc(p.made, func(d Decision) bool { return d.Place != nil }) {
 		return nil

@@ -13,8 +13,7 @@ type Run struct {
 	Length time.Duration
 }
 
-// History is how long sessions ran before, by kind. It is not changed after it
-// was made.
+// History is how long sessions ran before, by kind. It is not changed after it was made.
 type History struct {
 	lengths map[string][]time.Duration // sorted
 }
@@ -36,9 +35,8 @@ func NewHistory(runs []Run) *History {
 	return h
 }
 
-// Length says how long a session of some kinds runs that has run for so long
-// already: the median of those that ran longer, and how far four in five of
-// them were from it. It reports false where fewer than five are known.
+// Length says how long a session of some kinds runs that has run for so long already: the median of those that ran
+// longer, and how far four in five of them were from it. It reports false where fewer than five are known.
 func (h *History) Length(kinds []string, already time.Duration) (length, margin time.Duration, known bool) {
 	if h == nil {
 		return 0, 0, false
@@ -68,8 +66,7 @@ type foreseen struct {
 	margin  time.Duration
 }
 
-// estimate gives the first of those in line an estimated start, as far as own
-// history tells when enough ends.
+// estimate gives the first of those in line an estimated start, as far as own history tells when enough ends.
 func (p *planner) estimate(line []*Request) {
 	const most, every = 8, time.Minute
 	if p.head == nil || p.snapshot.History == nil {

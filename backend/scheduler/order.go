@@ -11,9 +11,8 @@ import (
 	"slipway/gpu"
 )
 
-// end decides for those that end without having run: because they waited too
-// long, or because a session that they wait for did not end in success. Who
-// waits for such a one ends with it.
+// end decides for those that end without having run: because they waited too long, or because a session that they wait
+// for did not end in success. Who waits for such a one ends with it.
 func (p *planner) end() {
 	for again := true; again; {
 		again = false
@@ -50,8 +49,7 @@ func (p *planner) endOf(q Request) *End {
 	return nil
 }
 
-// failure says how a session that is waited for failed to end in success, or
-// nothing where it did not (yet).
+// failure says how a session that is waited for failed to end in success, or nothing where it did not (yet).
 func (p *planner) failure(d Dependency) session.Phrase {
 	if other := p.decisions[d.Session]; other != nil && other.End != nil {
 		return session.Say("wasCancelled", session.Fill("reason", string(other.End.Reason)))
@@ -67,8 +65,7 @@ func (p *planner) failure(d Dependency) session.Phrase {
 	return session.Say("endedBadly", session.Fill("reason", string(d.Reason)))
 }
 
-// order returns those that stand in line, in its order, and those outside, who
-// are told why.
+// order returns those that stand in line, in its order, and those outside, who are told why.
 func (p *planner) order() (line, outside []*Request) {
 	queue := p.snapshot.Queue
 	places := make([]place, 0, len(queue))

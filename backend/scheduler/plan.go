@@ -8,8 +8,7 @@ import (
 	"slipway/gpu"
 )
 
-// Plan decides for each session of the queue. The same snapshot and time give
-// the same plan.
+// Plan decides for each session of the queue. The same snapshot and time give the same plan.
 func Plan(s Snapshot, now time.Time) Schedule {
 	p := newPlanner(s, now)
 	p.room = newRoom(s)
@@ -29,8 +28,8 @@ func Plan(s Snapshot, now time.Time) Schedule {
 	return schedule
 }
 
-// Ends decides which sessions of the queue end without having run, and when to
-// look again. It needs to know nothing of the machine.
+// Ends decides which sessions of the queue end without having run, and when to look again. It needs to know nothing of
+// the machine.
 func Ends(s Snapshot, now time.Time) Schedule {
 	p := newPlanner(s, now)
 	p.end()
@@ -113,8 +112,8 @@ func (p *planner) decide(q Request, ahead, line int) {
 	p.watch(q)
 }
 
-// watch has the plan made again soon where a session waits for a device whose
-// memory is measured: nobody tells when a foreign process gives some back.
+// watch has the plan made again soon where a session waits for a device whose memory is measured: nobody tells when a
+// foreign process gives some back.
 func (p *planner) watch(q Request) {
 	const soon = 2 * time.Second
 	if !q.GPU.IsZero() && len(p.snapshot.Machine.Measured) > 0 {
@@ -122,8 +121,8 @@ func (p *planner) watch(q Request) {
 	}
 }
 
-// place promises grants to q for the rest of this plan. It reports false, and
-// decides nothing, where they are not free in the end.
+// place promises grants to q for the rest of this plan. It reports false, and decides nothing, where they are not free
+// in the end.
 func (p *planner) place(q Request, grants []session.Grants, why string, ahead, line int) bool {
 	total := Placement{Kernels: grants}.Total()
 	if p.overAllowance(q, heldBy(total)) {
@@ -143,8 +142,7 @@ func (p *planner) place(q Request, grants []session.Grants, why string, ahead, l
 	return true
 }
 
-// number gives each session that waits its position: first those in line, then
-// those outside of it.
+// number gives each session that waits its position: first those in line, then those outside of it.
 func (p *planner) number(line, outside []*Request) {
 	position := 0
 	for _, list := range [][]*Request{line, outside} {

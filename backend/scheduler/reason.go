@@ -20,8 +20,7 @@ type texts struct {
 	few     map[amount]sentence // on CPUs or memory
 }
 
-// amount is so much of CPUs or, in bytes, of memory, for so many kernels. CPUs
-// may be lacking besides.
+// amount is so much of CPUs or, in bytes, of memory, for so many kernels. CPUs may be lacking besides.
 type amount struct {
 	n       int64
 	memory  bool
@@ -52,8 +51,7 @@ type deviceText struct {
 // holders are the most that a reason names of a kind.
 const holders = 3
 
-// viewer is who is told something of q's person: empty where they are told every
-// name.
+// viewer is who is told something of q's person: empty where they are told every name.
 func (r *room) viewer(owner string) string {
 	if owner == r.ruler {
 		return ""
@@ -61,8 +59,7 @@ func (r *room) viewer(owner string) string {
 	return owner
 }
 
-// nameFor is the name of a session of owner, as a viewer is told it: not where
-// they may not know of it.
+// nameFor is the name of a session of owner, as a viewer is told it: not where they may not know of it.
 func nameFor(viewer, owner, name string) session.Phrase {
 	if viewer == "" || owner == viewer {
 		return plain(name)
@@ -173,8 +170,7 @@ func (r *room) describeDevice(viewer string, v gpu.View) deviceText {
 	return d
 }
 
-// foreignText says what is held by programs that are no session's: which they are
-// is told to the machine's owner only.
+// foreignText says what is held by programs that are no session's: which they are is told to the machine's owner only.
 func foreignText(viewer string, foreign []Foreign) (parts []session.Phrase) {
 	if viewer != "" && len(foreign) > 0 {
 		var all gpu.Bytes
@@ -273,9 +269,8 @@ func (r *room) clause(t *texts, a amount) sentence {
 	return t.few[a]
 }
 
-// explainDevices says for each device why it cannot be had. Where only what was
-// given back a moment ago is missing, or only a driver's answer, the code says
-// that.
+// explainDevices says for each device why it cannot be had. Where only what was given back a moment ago is missing, or
+// only a driver's answer, the code says that.
 func (t *texts) explainDevices(q Request) lack {
 	const named = 4
 	parts := make([]session.Phrase, 0, named+1)
@@ -313,9 +308,8 @@ func (t *texts) explainDevices(q Request) lack {
 	return l
 }
 
-// blocks says what stands in the way of q on a device, and of which code that
-// is: promises, other programs, or that it is of the wrong kind. Nothing where
-// it has room.
+// blocks says what stands in the way of q on a device, and of which code that is: promises, other programs, or that it
+// is of the wrong kind. Nothing where it has room.
 func (d deviceText) blocks(q Request) (reasons []session.Phrase, code session.Code) {
 	v := d.view
 	switch {

@@ -89,8 +89,7 @@ func (v *reservation) keep(r *room, now time.Time) {
 	r.memory -= min(max(0, r.memory), v.head.memory())
 }
 
-// goAhead finds what q can be given although the head waits, and says why that
-// takes nothing from the head.
+// goAhead finds what q can be given although the head waits, and says why that takes nothing from the head.
 func (p *planner) goAhead(q Request) ([]session.Grants, string) {
 	v := p.head
 	if v.at == nil {
@@ -116,8 +115,8 @@ func (p *planner) goAhead(q Request) ([]session.Grants, string) {
 	return nil, ""
 }
 
-// take gives grants to q in what is left beside the head when that has
-// started, and reports whether they are there. Any CPUs will do for that.
+// take gives grants to q in what is left beside the head when that has started, and reports whether they are there. Any
+// CPUs will do for that.
 func (v *reservation) take(q Request, grants []session.Grants, now time.Time) bool {
 	r := v.after
 	if q.cpus() > len(r.free) || q.memory() > r.memory {
@@ -165,9 +164,8 @@ func (p *planner) goBeside(q Request) ([]session.Grants, string) {
 	return grants, fmt.Sprintf("It takes nothing that %s could use, which is first in line.", p.headFor(q).English())
 }
 
-// lose takes from r, of which the head's part is taken out already, what q was
-// given. Devices may be the head's too: the session is short. They are closed to
-// everybody else then.
+// lose takes from r, of which the head's part is taken out already, what q was given. Devices may be the head's too:
+// the session is short. They are closed to everybody else then.
 func (r *room) lose(q Request, grants []session.Grants) {
 	total := Placement{Kernels: grants}.Total()
 	if len(total.GPUs) > 0 {

@@ -60,8 +60,7 @@ func newRoom(s Snapshot) *room {
 	return r
 }
 
-// given are the devices as they may be given: those of which the driver's book
-// is not known count as lost.
+// given are the devices as they may be given: those of which the driver's book is not known count as lost.
 func (m Machine) given() []gpu.Device {
 	devices := slices.Clone(m.Devices)
 	for i := range devices {
@@ -75,8 +74,7 @@ func (m Machine) given() []gpu.Device {
 // unread says in a clause that nobody knows what is free of a device.
 const unread = "unread"
 
-// memoryOn is the memory of a device that grants promise, instances left out:
-// they have memory of their own.
+// memoryOn is the memory of a device that grants promise, instances left out: they have memory of their own.
 func memoryOn(grants []gpu.Grant, device gpu.UUID) (sum gpu.Bytes) {
 	for _, g := range grants {
 		if g.Device == device && g.Instance == "" {
@@ -95,8 +93,7 @@ func (r *room) clone() *room {
 	return &c
 }
 
-// find returns what each kernel of q would be given, or nil where it does not
-// fit now. Devices in avoid are not used.
+// find returns what each kernel of q would be given, or nil where it does not fit now. Devices in avoid are not used.
 func (r *room) find(q Request, avoid map[gpu.UUID]bool) []session.Grants {
 	if q.cpus() > len(r.free) || q.memory() > r.memory {
 		return nil
@@ -154,9 +151,8 @@ func (r *room) propose(q Request, avoid map[gpu.UUID]bool) ([][]gpu.Grant, bool)
 	return found, true
 }
 
-// limits is how much memory of each device may be given by the driver's book.
-// The ledger itself knows how far others may use a device without standing in
-// the way of those who ask for a share of it or all of it.
+// limits is how much memory of each device may be given by the driver's book. The ledger itself knows how far others
+// may use a device without standing in the way of those who ask for a share of it or all of it.
 func (r *room) limits(avoid map[gpu.UUID]bool) gpu.Room {
 	limits := make(gpu.Room, len(r.claims)+len(avoid))
 	for device, claim := range r.claims {
@@ -168,8 +164,7 @@ func (r *room) limits(avoid map[gpu.UUID]bool) gpu.Room {
 	return limits
 }
 
-// tolerance is how much of the memory that a share or a whole device stands for
-// may be missing by the driver's book.
+// tolerance is how much of the memory that a share or a whole device stands for may be missing by the driver's book.
 func (r *room) tolerance(memory gpu.Bytes) gpu.Bytes {
 	slack := r.machine.Giving.Slack
 	if slack == 0 {
@@ -178,8 +173,7 @@ func (r *room) tolerance(memory gpu.Bytes) gpu.Bytes {
 	return gpu.Share(max(0, slack)).Of(memory)
 }
 
-// take promises grants to q. It reports false, and promises nothing, where the
-// book of devices does not have them free.
+// take promises grants to q. It reports false, and promises nothing, where the book of devices does not have them free.
 func (r *room) take(q Request, grants []session.Grants, now time.Time) bool {
 	total := Placement{Kernels: grants}.Total()
 	if len(total.GPUs) > 0 {

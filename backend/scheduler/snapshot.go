@@ -1,19 +1,14 @@
-// Package scheduler decides which waiting sessions of one machine start, with
-// what, and what the others wait for.
+// Package scheduler decides which waiting sessions of one machine start, with what, and what the others wait for.
 //
-// It is pure: [Plan] takes a [Snapshot] of both books (what is promised and
-// what the drivers of the devices say is really free) and of what waits, and
-// returns one [Decision] for each waiting session. The agent stores the
-// placements in one transaction, on the condition that the books still have the
-// snapshot's revision.
+// It is pure: [Plan] takes a [Snapshot] of both books (what is promised and what the drivers of the devices say is
+// really free) and of what waits, and returns one [Decision] for each waiting session. The agent stores the placements
+// in one transaction, on the condition that the books still have the snapshot's revision.
 //
-// Higher priority goes first, and among equals the earlier arrival. The first that
-// does not fit is the head and gets a reservation: the earliest time at which
-// enough of what is promised surely ends, and what it will take then. Whoever comes
-// after it goes ahead only if that takes nothing from the head, so that nobody is
-// overtaken for ever. A device is given only as far as the [gpu.Ledger] of promises
-// and the driver, by [gpu.Books], agree. "How the queue plans" in backend/README.md
-// says all of it.
+// Higher priority goes first, and among equals the earlier arrival. The first that does not fit is the head and gets a
+// reservation: the earliest time at which enough of what is promised surely ends, and what it will take then. Whoever
+// comes after it goes ahead only if that takes nothing from the head, so that nobody is overtaken for ever. A device is
+// given only as far as the [gpu.Ledger] of promises and the driver, by [gpu.Books], agree. "How the queue plans" in
+// backend/README.md says all of it.
 package scheduler
 
 import (
@@ -24,8 +19,7 @@ import (
 	"slipway/gpu"
 )
 
-// Short is how long a session may at most run that goes ahead of a head whose
-// turn nobody can foresee.
+// Short is how long a session may at most run that goes ahead of a head whose turn nobody can foresee.
 const Short = 15 * time.Minute
 
 // Snapshot is everything that a plan depends on.
@@ -35,11 +29,9 @@ type Snapshot struct {
 	Promised []Promise
 	Queue    []Request // in the order of arrival
 	History  *History  // nil: no start is estimated
-	// Allowances are the most that persons hold at a time, by owner. Who is not
-	// in it has no limit.
+	// Allowances are the most that persons hold at a time, by owner. Who is not in it has no limit.
 	Allowances map[string]session.Allowance
-	// Ruler is the owner who is told the names of everybody's sessions. Others
-	// are told those of their own.
+	// Ruler is the owner who is told the names of everybody's sessions. Others are told those of their own.
 	Ruler string
 }
 
@@ -47,14 +39,12 @@ type Snapshot struct {
 type Machine struct {
 	CPUs   []int // numbers of the CPUs
 	Memory gpu.Bytes
-	// Busy is how busy each CPU is with anything, 0 to 1, by number. A CPU that
-	// is absent counts as idle.
+	// Busy is how busy each CPU is with anything, 0 to 1, by number. A CPU that is absent counts as idle.
 	Busy     map[int]float64
 	Devices  []gpu.Device
 	Giving   gpu.Config // how shares of devices are given
 	Measured []Measured // the second book; a device that is in neither list is limited by promises only
-	// Unread are the devices of which the second book is not known now. Nothing
-	// of them is given until it is.
+	// Unread are the devices of which the second book is not known now. Nothing of them is given until it is.
 	Unread []gpu.UUID
 	// WhyUnread says why they cannot be read, in a sentence; may be empty.
 	WhyUnread string
@@ -65,13 +55,13 @@ type Machine struct {
 // Measured is the second book of one device.
 type Measured struct {
 	Device gpu.UUID
-	// Free is the memory that is free by the driver, less what the sessions in
-	// Promised may still take. It is negative where somebody took too much.
+	// Free is the memory that is free by the driver, less what the sessions in Promised may still take. It is negative
+	// where somebody took too much.
 	Free    gpu.Bytes
 	Used    map[session.ID]gpu.Bytes // that each session holds, as far as it is seen
 	Foreign []Foreign                // processes that are no session's, in any order
-	// Returned is memory that foreign processes gave back so lately that it
-	// still counts as taken, until Settles. It is part of Free.
+	// Returned is memory that foreign processes gave back so lately that it still counts as taken, until Settles. It is
+	// part of Free.
 	Returned gpu.Bytes
 	Settles  time.Time
 }
@@ -127,8 +117,7 @@ func (q Request) kernels() int { return max(1, q.Kernels) }
 func (q Request) cpus() int         { return q.CPU * q.kernels() }
 func (q Request) memory() gpu.Bytes { return q.Memory * gpu.Bytes(q.kernels()) }
 
-// part is what a request asks of devices. Where one does not fit, no other of
-// the same does.
+// part is what a request asks of devices. Where one does not fit, no other of the same does.
 type part struct {
 	gpu     gpu.Request
 	kernels int
@@ -141,16 +130,15 @@ type Schedule struct {
 	Decisions []Decision // one for each session of the queue, in its order
 	Next      time.Time  // when to plan again though nothing has changed; zero: never
 
-	// Contradictions are what is wrong with what sessions hold already, in words:
-	// more of a device than it has now, say. What they concern is not allocated further.
+	// Contradictions are what is wrong with what sessions hold already, in words: more of a device than it has now,
+	// say. What they concern is not allocated further.
 	Contradictions []string
-	// Refused are placements that the audit of the plan took back because they
-	// gave what another has, in words. There are none unless Plan is wrong.
+	// Refused are placements that the audit of the plan took back because they gave what another has, in words. There
+	// are none unless Plan is wrong.
 	Refused []string
 }
 
-// Decision is what is decided for one waiting session. Exactly one of Place,
-// Wait and End is set.
+// Decision is what is decided for one waiting session. Exactly one of Place, Wait and End is set.
 type Decision struct {
 	Session session.ID
 	Place   *Placement
@@ -201,9 +189,8 @@ func RequestOf(s session.Session) Request {
 	}
 }
 
-// KindsOf says of what kind a session is, so that it can be told how long such
-// sessions run: by its owner, image and name without a number, then without the
-// name.
+// KindsOf says of what kind a session is, so that it can be told how long such sessions run: by its owner, image and
+// name without a number, then without the name.
 func KindsOf(s session.Session) []string {
 	stem := strings.TrimRight(s.Spec.Name, "0123456789")
 	image := strings.Join([]string{s.Owner, string(s.Spec.Type), s.Spec.Image}, "\x00")

@@ -44,8 +44,8 @@ func (s agentRoutes) addAgent(r *http.Request, req api.AgentRequest) (api.Operat
 	return starts(s.hub, r)(s.hub.AddAgent(req.AgentRequest))
 }
 
-// starts returns the operation that a request began. If the client has disconnected
-// in the meantime, it cancels the operation.
+// starts returns the operation that a request began. If the client has disconnected in the meantime, it cancels the
+// operation.
 func starts(h *hub.Hub, r *http.Request) func(hub.Operation, error) (api.Operation, error) {
 	return func(operation hub.Operation, err error) (api.Operation, error) {
 		if err == nil && r.Context().Err() != nil {
@@ -103,8 +103,7 @@ func (s agentRoutes) rotateKey(r *http.Request) (api.KeyRotation, error) {
 	return s.hub.RotateOwnKey(r.Context())
 }
 
-// answerOperation passes a person's answer on. It may be a password, so it is
-// neither stored nor logged.
+// answerOperation passes a person's answer on. It may be a password, so it is neither stored nor logged.
 func (s agentRoutes) answerOperation(r *http.Request, req api.PromptAnswer) (api.Operation, error) {
 	return s.hub.AnswerOperation(r.PathValue("id"), req.Prompt, req.Text)
 }

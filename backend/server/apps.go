@@ -45,16 +45,14 @@ func (s appRoutes) appOut(r *http.Request, id session.ID, a session.App) api.App
 	return out
 }
 
-// appAddress returns the address of an app, which stays the same for the life of
-// its session. Each app has its own host name because cookies do not distinguish
-// ports.
+// appAddress returns the address of an app, which stays the same for the life of its session. Each app has its own host
+// name because cookies do not distinguish ports.
 func appAddress(r *http.Request, host appHost, path string) string {
 	_, port, _ := strings.Cut(r.Host, ":")
 	return "http://" + host.name() + ":" + port + appPath(path)
 }
 
-// appPath returns the first path of an app. It comes from the agent, so it must not
-// lead to another host.
+// appPath returns the first path of an app. It comes from the agent, so it must not lead to another host.
 func appPath(path string) string { return localPath("/" + strings.TrimPrefix(path, "/")) }
 
 // opener is the part of an agent that starts apps.
@@ -63,8 +61,7 @@ type opener interface {
 	Get(ctx context.Context, id session.ID) (session.Session, error)
 }
 
-// openApp starts an app, waits until it responds, and returns its address with a
-// ticket.
+// openApp starts an app, waits until it responds, and returns its address with a ticket.
 func (s appRoutes) openApp(r *http.Request, agent opener, id session.ID, req api.OpenRequest) (api.Opened,
 	error) {
 	wish, err := wishOf(req)

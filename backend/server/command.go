@@ -37,8 +37,8 @@ func (l *shellLine) on(flag string, set bool) {
 	}
 }
 
-// env adds variables. -e NAME leaves out the value of a variable with a
-// secret-looking name, so that it comes from the environment of the shell.
+// env adds variables. -e NAME leaves out the value of a variable with a secret-looking name, so that it comes from the
+// environment of the shell.
 func (l *shellLine) env(vars []session.EnvVar) {
 	for _, v := range vars {
 		if session.SecretName(v.Name) {

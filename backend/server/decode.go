@@ -23,16 +23,15 @@ import (
 // maxBody is the maximum length of a request body, in bytes.
 const maxBody = 4 << 20
 
-// decode decodes the body of r strictly into the value that into points to: one
-// JSON value, no unknown field, every value of its field's type. It reports all
-// errors at once, each by its path. An empty body is an empty object.
+// decode decodes the body of r strictly into the value that into points to: one JSON value, no unknown field, every
+// value of its field's type. It reports all errors at once, each by its path. An empty body is an empty object.
 func decode(r *http.Request, into any) error {
 	found, err := decodeBody(r, into)
 	return cmp.Or(err, failureOf(slices.Concat(found.wrong, found.units)))
 }
 
-// decodeDraft is like decode but returns invalid amounts and durations by field, so
-// that the rest can still be validated.
+// decodeDraft is like decode but returns invalid amounts and durations by field, so that the rest can still be
+// validated.
 func decodeDraft(r *http.Request, into any) ([]session.FieldError, error) {
 	found, err := decodeBody(r, into)
 	return found.units, cmp.Or(err, failureOf(found.wrong))
@@ -90,8 +89,8 @@ func malformed(message string, err error) error {
 		Hint: "GET " + route.OpenAPI.Target() + " describes every request.", Err: err}
 }
 
-// judge compares a JSON value with a Go type and removes what does not match.
-// encoding/json would stop at the first error and not say where it is.
+// judge compares a JSON value with a Go type and removes what does not match. encoding/json would stop at the first
+// error and not say where it is.
 type judge struct {
 	wrong []session.FieldError // unknown fields and those of a wrong type
 	units []session.FieldError // invalid amounts and durations
@@ -99,8 +98,7 @@ type judge struct {
 
 func (j *judge) found() int { return len(j.wrong) + len(j.units) }
 
-// failureOf returns the error of a request with invalid fields, or nil if there are
-// none.
+// failureOf returns the error of a request with invalid fields, or nil if there are none.
 func failureOf(wrong []session.FieldError) error {
 	if len(wrong) == 0 {
 		return nil

@@ -26,8 +26,7 @@ func (s demoRoutes) mount(m *mounts) {
 // Demo is a demo that is served.
 type Demo interface {
 	State() DemoState
-	// SetLid closes or opens the lid of the simulated laptop. A closed lid cuts all
-	// connections to other machines.
+	// SetLid closes or opens the lid of the simulated laptop. A closed lid cuts all connections to other machines.
 	SetLid(closed bool)
 }
 
@@ -54,8 +53,8 @@ func (s demoRoutes) setLid(r *http.Request, req api.DemoLid) (api.Demo, error) {
 
 // DemoStarter starts a demo next to the real control plane.
 type DemoStarter interface {
-	// Start starts the demo unless it is running, and returns an address that logs
-	// a browser in to it once. It fails with server_start_failed.
+	// Start starts the demo unless it is running, and returns an address that logs a browser in to it once. It fails
+	// with server_start_failed.
 	Start(ctx context.Context) (string, error)
 }
 

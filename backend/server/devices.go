@@ -85,8 +85,8 @@ func accountsIn(r *http.Request, now time.Time) (hub.AccountQuery, error) {
 	return query, nil
 }
 
-// dayIn parses a query parameter that is a time or a day. It adds more days to a
-// day, to include the last day of a span.
+// dayIn parses a query parameter that is a time or a day. It adds more days to a day, to include the last day of a
+// span.
 func dayIn(r *http.Request, name string, usual time.Time, more int) (time.Time, error) {
 	return queryIn(r, name, usual, func(text string) (time.Time, error) {
 		if day, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {

@@ -11,8 +11,7 @@ import (
 	"slipway/gpu"
 )
 
-// dockerRun is the docker run command that is closest to a spec, and what it lacks,
-// one sentence each.
+// dockerRun is the docker run command that is closest to a spec, and what it lacks, one sentence each.
 type dockerRun struct {
 	shellLine
 	lacks []string
@@ -22,8 +21,7 @@ func (d *dockerRun) lack(format string, args ...any) {
 	d.lacks = append(d.lacks, fmt.Sprintf(format, args...))
 }
 
-// dockerLine returns the command of a spec with its defaults. paths has the
-// directories of folders.
+// dockerLine returns the command of a spec with its defaults. paths has the directories of folders.
 func dockerLine(spec session.Spec, paths map[string]string) *dockerRun {
 	d := &dockerRun{shellLine: shellLine{"docker", "run", "-d"}}
 	if spec.Type == session.Interactive {
@@ -70,8 +68,7 @@ func wholeDevices(asked gpu.Request) int {
 	return max(1, int((asked.Shares+gpu.WholeDevice-1)/gpu.WholeDevice), asked.Count)
 }
 
-// threadVariables returns the variables that set the number of threads of
-// libraries, as Slipway does.
+// threadVariables returns the variables that set the number of threads of libraries, as Slipway does.
 func threadVariables(spec session.Spec) []session.EnvVar {
 	threads := cmp.Or(spec.Threads, spec.Resources.CPU)
 	var env []session.EnvVar

@@ -27,9 +27,8 @@ type keptDoor struct {
 
 func (k keptDoor) host() appHost { return appHost{app: k.App, session: k.Session} }
 
-// restore opens the stored doors again, each on its own port. Public ones stay
-// closed, and so do those whose port is in use; they are reported until a person
-// opens or dismisses them.
+// restore opens the stored doors again, each on its own port. Public ones stay closed, and so do those whose port is in
+// use; they are reported until a person opens or dismisses them.
 func (d *doors) restore(ctx context.Context) {
 	if d.shelf == nil {
 		return
@@ -65,8 +64,7 @@ func (d *doors) ended(ctx context.Context, host appHost) bool {
 	return err == nil && s.Status.Terminal() || session.CodeOf(err).Detail() == session.DetailNotFound
 }
 
-// keep stores the doors, unless the server is shutting down: the doors that were
-// open before stay stored.
+// keep stores the doors, unless the server is shutting down: the doors that were open before stay stored.
 func (d *doors) keep() {
 	if d.shelf == nil {
 		return

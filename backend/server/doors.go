@@ -18,8 +18,7 @@ import (
 	"slipway/backend/session"
 )
 
-// door is a port of this computer that leads to one app, besides the app's own host
-// name on the server's port.
+// door is a port of this computer that leads to one app, besides the app's own host name on the server's port.
 type door struct {
 	host   appHost
 	public bool // on every address of this computer, without a login
@@ -28,9 +27,8 @@ type door struct {
 	done   chan struct{} // closed when the port is
 }
 
-// doors are the open doors. They close with their session, on request, and with the
-// server. The next server opens them again, except public ones: those never open by
-// themselves.
+// doors are the open doors. They close with their session, on request, and with the server. The next server opens them
+// again, except public ones: those never open by themselves.
 type doors struct {
 	server  *Server
 	shelf   Shelf      // nil: doors are not stored
@@ -71,9 +69,8 @@ func (d *doors) of(host appHost) *door {
 	return d.open[host]
 }
 
-// ensure opens a door as requested. A door that already matches stays, so that its
-// address does; any other is replaced. If the preferred port is in use, the door
-// gets another one.
+// ensure opens a door as requested. A door that already matches stays, so that its address does; any other is replaced.
+// If the preferred port is in use, the door gets another one.
 func (d *doors) ensure(host appHost, wish doorWish) (*door, error) {
 	if there := d.of(host); there != nil {
 		if there.public == wish.public && (wish.port == 0 || wish.port == there.port) {
@@ -114,8 +111,7 @@ func (d *doors) install(host appHost, public bool, listener net.Listener) *door 
 	return made
 }
 
-// listenDoor listens on the preferred port, or on any if that is in use or none is
-// preferred.
+// listenDoor listens on the preferred port, or on any if that is in use or none is preferred.
 func listenDoor(wish doorWish) (net.Listener, error) {
 	listener, err := listenOn(wish)
 	if err != nil && wish.port != 0 {
@@ -184,8 +180,8 @@ func (d *doors) close() {
 	}
 }
 
-// handler authorizes requests through a door. A door that is not public admits
-// users of this server who show the app's ticket or cookie.
+// handler authorizes requests through a door. A door that is not public admits users of this server who show the app's
+// ticket or cookie.
 func (d *doors) handler(one *door) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -207,9 +203,8 @@ func (d *doors) handler(one *door) http.Handler {
 	})
 }
 
-// namesThisComputer reports whether a host is an IP address or a name of this
-// computer. This stops DNS rebinding from networks that the page's server is not
-// part of.
+// namesThisComputer reports whether a host is an IP address or a name of this computer. This stops DNS rebinding from
+// networks that the page's server is not part of.
 func namesThisComputer(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil || host == "localhost" ||
@@ -225,8 +220,8 @@ func namesThisComputer(host string) bool {
 	return first == own
 }
 
-// addresses returns the addresses of the app through a door: its own host name and,
-// through a public door, those of this computer.
+// addresses returns the addresses of the app through a door: its own host name and, through a public door, those of
+// this computer.
 func (one *door) addresses(path string) []string {
 	at := func(host string) string {
 		return "http://" + net.JoinHostPort(host, strconv.Itoa(one.port)) + "/" + strings.TrimPrefix(path, "/")
@@ -244,8 +239,8 @@ func (one *door) addresses(path string) []string {
 	return list
 }
 
-// networkAddresses returns the IPv4 addresses of this computer, without those of
-// the bridges of containers and virtual machines.
+// networkAddresses returns the IPv4 addresses of this computer, without those of the bridges of containers and virtual
+// machines.
 func networkAddresses() []string {
 	interfaces, err := net.Interfaces()
 	if err != nil {

@@ -23,8 +23,8 @@ func (s eventRoutes) mount(m *mounts) {
 	m.stream(route.Events.Endpoint, s.events)
 }
 
-// events sends the events of the hub over a WebSocket. A client that does not take
-// a message within writeMost is disconnected and reconnects with its cursor.
+// events sends the events of the hub over a WebSocket. A client that does not take a message within writeMost is
+// disconnected and reconnects with its cursor.
 func (s eventRoutes) events(w http.ResponseWriter, r *http.Request) error {
 	after, err := offsetIn(r, "after")
 	if err != nil {

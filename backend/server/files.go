@@ -45,8 +45,7 @@ func (s fileRoutes) mount(m *mounts) {
 	}
 }
 
-// inFiles returns a handler of requests about what find finds: a file by its path,
-// or an upload.
+// inFiles returns a handler of requests about what find finds: a file by its path, or an upload.
 func inFiles[At, Out any](find func(*http.Request) (*hub.Files, At, error),
 	handle func(*http.Request, *hub.Files, At) (Out, error)) func(*http.Request) (Out, error) {
 	return func(r *http.Request) (out Out, err error) {
@@ -58,8 +57,8 @@ func inFiles[At, Out any](find func(*http.Request) (*hub.Files, At, error),
 	}
 }
 
-// filesIn returns the files that a request is about, and its path. Paths are in the
-// query because they may contain any byte.
+// filesIn returns the files that a request is about, and its path. Paths are in the query because they may contain any
+// byte.
 func (s fileRoutes) filesIn(r *http.Request) (*hub.Files, session.FilePath, error) {
 	query := r.URL.Query()
 	name := session.FilePath(query.Get("path"))
@@ -126,8 +125,7 @@ func removeFile(r *http.Request, files *hub.Files, path session.FilePath) (none,
 	return none{}, files.RemoveFile(r.Context(), files.Place, path, recursive)
 }
 
-// readFile sends a file or the requested range of it. Browsers never show it as a
-// page of our origin.
+// readFile sends a file or the requested range of it. Browsers never show it as a page of our origin.
 func (s fileRoutes) readFile(w http.ResponseWriter, r *http.Request) error {
 	files, name, err := s.filesIn(r)
 	if err != nil {
@@ -155,8 +153,7 @@ func (s fileRoutes) readFile(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// ranged is a file that can be read from any position. It is opened by the first
-// read.
+// ranged is a file that can be read from any position. It is opened by the first read.
 type ranged struct {
 	ctx   context.Context //nolint:containedctx // of the one request
 	files *hub.Files
@@ -188,12 +185,11 @@ func (f *ranged) open() error {
 	return err
 }
 
-// onDisk is content of this machine. OnDisk returns the file that it reads, at its
-// current position.
+// onDisk is content of this machine. OnDisk returns the file that it reads, at its current position.
 type onDisk interface{ OnDisk() (*os.File, bool) }
 
-// SyscallConn implements [syscall.Conn], so that the kernel sends a file of this
-// machine to the connection without copying it through this program.
+// SyscallConn implements [syscall.Conn], so that the kernel sends a file of this machine to the connection without
+// copying it through this program.
 func (f *ranged) SyscallConn() (syscall.RawConn, error) {
 	if err := f.open(); err != nil {
 		return nil, err

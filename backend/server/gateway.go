@@ -27,8 +27,8 @@ const (
 	appCookie = ownCookies + "app"
 	// ownCookies is the prefix of the names of our cookies. Apps do not see them.
 	ownCookies = "slipway_"
-	// portApp is the prefix of apps that are only ports. The person's own program
-	// listens there and may start at any moment.
+	// portApp is the prefix of apps that are only ports. The person's own program listens there and may start at any
+	// moment.
 	portApp = "port-"
 	// portLife is how long the port of an app is cached.
 	portLife = 5 * time.Second
@@ -37,8 +37,8 @@ const (
 	// dialMost is how long a request retries a port that refuses connections.
 	dialMost  = 10 * time.Second
 	dialPause = 200 * time.Millisecond
-	// requestPatience is how long a request waits for an unreachable agent.
-	// pagePatience is the same for a page, which then shows why and reloads itself.
+	// requestPatience is how long a request waits for an unreachable agent. pagePatience is the same for a page, which
+	// then shows why and reloads itself.
 	requestPatience = 30 * time.Second
 	pagePatience    = 5 * time.Second
 	// connectionIdle is how long an unused connection into a session is kept.
@@ -117,8 +117,8 @@ func (g *gateway) serveAdmitted(w http.ResponseWriter, r *http.Request, host app
 	g.forward(w, r, host, port)
 }
 
-// enter exchanges a ticket for the app's cookie and continues without it, so that
-// the ticket is in no history, log or address that the app sees.
+// enter exchanges a ticket for the app's cookie and continues without it, so that the ticket is in no history, log or
+// address that the app sees.
 func (g *gateway) enter(w http.ResponseWriter, r *http.Request, host appHost, admitted bool) {
 	if !g.server.onlyGet(w, r) {
 		return
@@ -139,8 +139,7 @@ func (g *gateway) enter(w http.ResponseWriter, r *http.Request, host appHost, ad
 	forward(w, localPath(next))
 }
 
-// reach returns the port of an app. If the session's agent is unreachable, the
-// request waits for a while.
+// reach returns the port of an app. If the session's agent is unreachable, the request waits for a while.
 func (g *gateway) reach(r *http.Request, host appHost) (int, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), g.patience(r))
 	defer cancel()
@@ -178,8 +177,8 @@ func (g *gateway) unreached(err error) bool {
 	return code.Detail() == session.DetailUnavailable && strings.HasPrefix(string(code), "agent_")
 }
 
-// find returns the port of an app. It waits while the app starts and restarts it if
-// it died, but not if a person stopped it.
+// find returns the port of an app. It waits while the app starts and restarts it if it died, but not if a person
+// stopped it.
 func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 	g.mu.Lock()
 	found, ok := g.ports[host]
@@ -226,8 +225,8 @@ func (g *gateway) tidy() {
 	maps.DeleteFunc(g.ports, func(_ appHost, found foundPort) bool { return now.After(found.until) })
 }
 
-// forward is a reverse proxy to one app. The app sees requests to localhost at its
-// own port, which notebook servers require, and none of our cookies.
+// forward is a reverse proxy to one app. The app sees requests to localhost at its own port, which notebook servers
+// require, and none of our cookies.
 func (g *gateway) forward(w http.ResponseWriter, r *http.Request, host appHost, port int) {
 	r, begun := g.bounded(r, host)
 	defer begun()
@@ -285,8 +284,7 @@ func stripCookies(header http.Header) {
 	}
 }
 
-// keepCookiesHome lets an app set cookies for its own host name only, and none with
-// our prefix.
+// keepCookiesHome lets an app set cookies for its own host name only, and none with our prefix.
 func keepCookiesHome(header http.Header) {
 	lines := header.Values("Set-Cookie")
 	header.Del("Set-Cookie")
@@ -302,8 +300,8 @@ func keepCookiesHome(header http.Header) {
 	}
 }
 
-// dial connects to "<session>:<port>". It retries a port that refuses connections
-// for a while, because the app may be restarting.
+// dial connects to "<session>:<port>". It retries a port that refuses connections for a while, because the app may be
+// restarting.
 func (g *gateway) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	host, portText, err := net.SplitHostPort(address)
 	if err != nil {
@@ -353,8 +351,7 @@ func (g *gateway) home(r *http.Request) string {
 	return "http://127.0.0.1:" + port + "/"
 }
 
-// explainError says why an app is unavailable, or how its session ended. The page
-// of a live session reloads itself.
+// explainError says why an app is unavailable, or how its session ended. The page of a live session reloads itself.
 func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appHost, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return
@@ -395,8 +392,7 @@ func (g *gateway) sessionOf(ctx context.Context, host appHost) (session.Session,
 	return one, err
 }
 
-// lostText says since when an agent is unreachable, and what that means for a
-// session there.
+// lostText says since when an agent is unreachable, and what that means for a session there.
 func lostText(name string, keeper hub.Agent, now time.Time) string {
 	text := "It has not been heard since Slipway was started."
 	if at := keeper.Connection.LastHeard; at != nil {

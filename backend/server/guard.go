@@ -15,8 +15,7 @@ import (
 	"slipway/backend/session"
 )
 
-// ServeHTTP authorizes a request and passes it to the app, the API or the user
-// interface.
+// ServeHTTP authorizes a request and passes it to the app, the API or the user interface.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -59,9 +58,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hostName returns the host that a request names, in lower case and without the
-// port. It must be one of ours with the port that the request arrived at, which
-// stops DNS rebinding.
+// hostName returns the host that a request names, in lower case and without the port. It must be one of ours with the
+// port that the request arrived at, which stops DNS rebinding.
 func (s *Server) hostName(r *http.Request) (string, bool) {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
@@ -99,8 +97,7 @@ func parseAppHost(name string) (appHost, bool) {
 	return appHost{app: match[1], session: session.ID(match[2])}, true
 }
 
-// valid reports whether the host name of the app can be parsed back: its parts come
-// from agents.
+// valid reports whether the host name of the app can be parsed back: its parts come from agents.
 func (a appHost) valid() bool {
 	parsed, ok := parseAppHost(a.name())
 	return ok && parsed == a && len(a.app) <= longestApp
@@ -111,8 +108,8 @@ const longestApp = 63 - len("-") - 12
 
 func (a appHost) name() string { return a.app + "-" + string(a.session) + ".localhost" }
 
-// fromOwnPage reports whether a request comes from a page of the host that it names
-// or, as those of the command line, from no page at all.
+// fromOwnPage reports whether a request comes from a page of the host that it names or, as those of the command line,
+// from no page at all.
 func fromOwnPage(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && !strings.EqualFold(origin, "http://"+r.Host) {
 		return false
@@ -124,8 +121,7 @@ func fromOwnPage(r *http.Request) bool {
 	return false
 }
 
-// isNavigation reports whether a request only opens a page, as any link on any page
-// may.
+// isNavigation reports whether a request only opens a page, as any link on any page may.
 func isNavigation(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -143,22 +139,21 @@ func (s *Server) known(r *http.Request) bool {
 	return s.hasSeal(r, cookieName(r), "login")
 }
 
-// hasSeal reports whether a request has a valid cookie of a name. There may be
-// several: any page on this address can set one of that name with a path of its
-// own, which then comes first.
+// hasSeal reports whether a request has a valid cookie of a name. There may be several: any page on this address can
+// set one of that name with a path of its own, which then comes first.
 func (s *Server) hasSeal(r *http.Request, name, purpose string) bool {
 	return slices.ContainsFunc(r.CookiesNamed(name), func(c *http.Cookie) bool { return s.checkSeal(purpose, c.Value) })
 }
 
-// cookieName includes the port because cookies do not distinguish ports: otherwise
-// two servers would log each other's browsers out.
+// cookieName includes the port because cookies do not distinguish ports: otherwise two servers would log each other's
+// browsers out.
 func cookieName(r *http.Request) string {
 	_, port, _ := strings.Cut(r.Host, ":")
 	return ownCookies + port
 }
 
-// seal returns a cookie's value for one purpose: a random text and its signature.
-// It is valid as long as the token is, also after a restart.
+// seal returns a cookie's value for one purpose: a random text and its signature. It is valid as long as the token is,
+// also after a restart.
 func (s *Server) seal(purpose string) string {
 	text := randomText()
 	return text + "." + s.sign(purpose, text)

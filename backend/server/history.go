@@ -69,8 +69,7 @@ func namesIn[N ~string](r *http.Request, name string, known []N, into *[]string)
 	return nil
 }
 
-// choose returns the selected phases in order. Those of the same time keep the
-// order of their creation.
+// choose returns the selected phases in order. Those of the same time keep the order of their creation.
 func (q historyQuery) choose(phases []session.Phase) []session.Phase {
 	chosen := slices.DeleteFunc(slices.Clone(phases), func(p session.Phase) bool { return !q.wants(p) })
 	slices.SortStableFunc(chosen, func(a, b session.Phase) int {

@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// complete returns value with empty lists and maps in place of nil ones, at any
-// depth, so that a client never gets null for a list. It copies what it changes.
+// complete returns value with empty lists and maps in place of nil ones, at any depth, so that a client never gets null
+// for a list. It copies what it changes.
 func complete(value any) any {
 	if value == nil {
 		return nil

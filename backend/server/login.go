@@ -14,8 +14,8 @@ import (
 const (
 	// codeLife is how long a login code or an app's ticket is valid.
 	codeLife = time.Minute
-	// FirstCodeLife is how long the code that a control plane prints at its start
-	// is valid: the person may not be at the screen.
+	// FirstCodeLife is how long the code that a control plane prints at its start is valid: the person may not be at
+	// the screen.
 	FirstCodeLife = 10 * time.Minute
 	// codesMost is the number of valid codes; the oldest is dropped first.
 	codesMost = 64
@@ -25,8 +25,8 @@ const (
 
 func randomText() string { return strings.ToLower(rand.Text()) }
 
-// codes issues single-use codes, each for one purpose. They have 130 random bits.
-// Wrong ones are not counted: any page could send some and lock the person out.
+// codes issues single-use codes, each for one purpose. They have 130 random bits. Wrong ones are not counted: any page
+// could send some and lock the person out.
 type codes struct {
 	mu    sync.Mutex // guards what follows
 	given map[string]code
@@ -76,8 +76,7 @@ func (s *Server) createLoginLink(r *http.Request) (api.LoginLink, error) {
 	return api.LoginLink{URL: "http://127.0.0.1:" + port + "/login?code=" + s.logins.give("login")}, nil
 }
 
-// LoginCode returns a code that logs a browser in once, at /login?code=, within
-// life.
+// LoginCode returns a code that logs a browser in once, at /login?code=, within life.
 func (s *Server) LoginCode(life time.Duration) string { return s.logins.giveFor("login", life) }
 
 // login exchanges a one-time code for a cookie and forwards to the requested page.
@@ -100,8 +99,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 var linkOver = page{Title: "This link no longer works", Command: "slipway login",
 	Text: "A login link works once and for a short time. Get a new one with this command."}
 
-// localPath returns next if it is a path of this server, else "/". A path that a
-// browser could take for another host is not.
+// localPath returns next if it is a path of this server, else "/". A path that a browser could take for another host is
+// not.
 func localPath(next string) string {
 	parsed, err := url.Parse(next)
 	if err != nil || parsed.IsAbs() || parsed.Host != "" || !strings.HasPrefix(next, "/") ||

@@ -5,8 +5,7 @@ import (
 	"net/http"
 )
 
-// page is a small self-contained page for when there is no user interface or app to
-// show.
+// page is a small self-contained page for when there is no user interface or app to show.
 type page struct {
 	Title   string
 	Text    string
@@ -59,8 +58,8 @@ func showPage(w http.ResponseWriter, status int, p page) {
 	_ = pageTemplate.Execute(w, p)
 }
 
-// forward sends a page that opens path. After a redirect a browser would count the
-// page that it came from as the initiator and not send a strict cookie.
+// forward sends a page that opens path. After a redirect a browser would count the page that it came from as the
+// initiator and not send a strict cookie.
 func forward(w http.ResponseWriter, path string) {
 	pageHeaders(w)
 	w.WriteHeader(http.StatusOK)

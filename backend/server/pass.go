@@ -12,11 +12,10 @@ import (
 	"slipway/backend/session"
 )
 
-// passPath is the prefix of the path of a pass. Every user of the computer can read
-// the arguments of a browser, so it is started with a pass: an address that leads to
-// the login link, but only over a connection of a user who may use this server. If
-// the operating system does not tell the user of a connection, there is no pass, and
-// the browser gets the address in a file of the person's own.
+// passPath is the prefix of the path of a pass. Every user of the computer can read the arguments of a browser, so it
+// is started with a pass: an address that leads to the login link, but only over a connection of a user who may use
+// this server. If the operating system does not tell the user of a connection, there is no pass, and the browser gets
+// the address in a file of the person's own.
 const passPath = "/pass/"
 
 // createPass returns a pass for an address of this server.
@@ -34,8 +33,7 @@ func (s *Server) createPass(r *http.Request, req api.PassRequest) (api.Pass, err
 	return api.Pass{URL: "http://127.0.0.1:" + port + passPath + s.passes.give(req.URL)}, nil
 }
 
-// own reports whether an address is one of this server or of a port that it opened
-// for an app.
+// own reports whether an address is one of this server or of a port that it opened for an app.
 func (s *Server) own(address, port string) bool {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Scheme != "http" || parsed.User != nil ||
@@ -65,8 +63,7 @@ func (s *Server) usePass(w http.ResponseWriter, r *http.Request) {
 	showPage(w, http.StatusForbidden, linkOver)
 }
 
-// fromOwnUser reports whether a connection is certainly of a user who may use this
-// server.
+// fromOwnUser reports whether a connection is certainly of a user who may use this server.
 func fromOwnUser(ctx context.Context) bool {
 	p, ok := ctx.Value(peerKey{}).(*peer)
 	if !ok || len(p.allowed) == 0 {

@@ -11,10 +11,9 @@ import (
 	"slipway/backend/session"
 )
 
-// peer is the other end of a connection. Every program that listens on this address
-// sees our cookies, whatever its port and user, because cookies do not distinguish
-// ports. So a connection must also be of a user who may use this server, if the
-// operating system tells the user.
+// peer is the other end of a connection. Every program that listens on this address sees our cookies, whatever its port
+// and user, because cookies do not distinguish ports. So a connection must also be of a user who may use this server,
+// if the operating system tells the user.
 type peer struct {
 	local, remote netip.AddrPort
 	allowed       []int // user ids; empty: all
@@ -37,8 +36,7 @@ func (s *Server) withPeer(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// fromStranger reports whether a request's connection is of a user who may not use
-// this server.
+// fromStranger reports whether a request's connection is of a user who may not use this server.
 func fromStranger(r *http.Request) bool {
 	p, ok := r.Context().Value(peerKey{}).(*peer)
 	if !ok || len(p.allowed) == 0 {

@@ -11,13 +11,12 @@ import (
 	"strings"
 )
 
-// lookups is how often the tables are read before a connection counts as without an
-// owner: a line may be skipped while others are added and removed.
+// lookups is how often the tables are read before a connection counts as without an owner: a line may be skipped while
+// others are added and removed.
 const lookups = 3
 
-// ownerOf returns the user id of the local process whose end of a connection is
-// from, the other end being to. It is unknown if the tables do not even have our
-// own end. It is [noOwner] if the process has closed its end.
+// ownerOf returns the user id of the local process whose end of a connection is from, the other end being to. It is
+// unknown if the tables do not even have our own end. It is [noOwner] if the process has closed its end.
 func ownerOf(from, to netip.AddrPort) (uid int, known bool) {
 	for range lookups {
 		ownSeen := false
@@ -35,8 +34,7 @@ func ownerOf(from, to netip.AddrPort) (uid int, known bool) {
 	return noOwner, true
 }
 
-// searchTable looks for the connection from→to in a table of the kernel, and for
-// our own end, to→from.
+// searchTable looks for the connection from→to in a table of the kernel, and for our own end, to→from.
 func searchTable(path string, from, to netip.AddrPort) (owner int, found, own bool) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -65,8 +63,8 @@ func searchTable(path string, from, to netip.AddrPort) (owner int, found, own bo
 	return 0, false, own
 }
 
-// tableTexts formats an IPv4 address as the tables do: words in the machine's byte
-// order in hexadecimal, also as an IPv4-mapped IPv6 address.
+// tableTexts formats an IPv4 address as the tables do: words in the machine's byte order in hexadecimal, also as an
+// IPv4-mapped IPv6 address.
 func tableTexts(a netip.AddrPort) []string {
 	b := a.Addr().Unmap().As4()
 	slices.Reverse(b[:])

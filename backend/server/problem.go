@@ -13,8 +13,7 @@ import (
 	"slipway/backend/session"
 )
 
-// asError converts any failure to an error for people. Internal errors are reported
-// without their text.
+// asError converts any failure to an error for people. Internal errors are reported without their text.
 func asError(err error) *session.Error {
 	var e *session.Error
 	switch {
@@ -68,8 +67,8 @@ func badQuery(name, message, hint string) error {
 	return session.Refused(session.CodeRequestInvalid, wrongField(name, message, hint))
 }
 
-// queryIn parses a query parameter, which is usual if it is absent. what completes
-// the message if parse fails, such as "is not a time".
+// queryIn parses a query parameter, which is usual if it is absent. what completes the message if parse fails, such as
+// "is not a time".
 func queryIn[T any](r *http.Request, name string, usual T, parse func(string) (T, error), what,
 	hint string) (T, error) {
 	text := r.URL.Query().Get(name)
@@ -94,8 +93,7 @@ func countIn(r *http.Request, name string) (int, error) {
 	}, "is not a whole number", "Write 0 or more.")
 }
 
-// offsetIn parses a query parameter that is a position in a stream, 0 if it is
-// absent.
+// offsetIn parses a query parameter that is a position in a stream, 0 if it is absent.
 func offsetIn(r *http.Request, name string) (uint64, error) {
 	return queryIn(r, name, 0, func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) },
 		"is not a whole number", "Write a whole number, or leave it out.")

@@ -57,8 +57,8 @@ func (s recipeRoutes) writeRecipe(r *http.Request, found hub.Recipe) api.Recipe 
 	return out
 }
 
-// folderPaths returns the paths of the folders that a spec mounts, by their names
-// and ids, as far as their agents are reachable.
+// folderPaths returns the paths of the folders that a spec mounts, by their names and ids, as far as their agents are
+// reachable.
 func (s recipeRoutes) folderPaths(r *http.Request, spec session.Spec) map[string]string {
 	paths := map[string]string{}
 	if !slices.ContainsFunc(spec.Mounts, func(m session.Mount) bool { return m.Folder != "" }) {

@@ -76,8 +76,7 @@ func onAgent[Out any](call func(ctx context.Context, agent string) (Out, error))
 	return func(r *http.Request) (Out, error) { return call(r.Context(), r.FormValue("agent")) }
 }
 
-// take registers the handler of a route whose requests have a body, which is
-// decoded strictly.
+// take registers the handler of a route whose requests have a body, which is decoded strictly.
 func take[In, Out any](m *mounts, at route.Route[In, Out], handle func(*http.Request, In) (Out, error)) {
 	m.respond(at.Endpoint, func(r *http.Request) (any, error) {
 		var in In
@@ -88,8 +87,8 @@ func take[In, Out any](m *mounts, at route.Route[In, Out], handle func(*http.Req
 	})
 }
 
-// takeDraft is like take for requests in which some fields may be wrong. The
-// handler gets those that decode, [decodeDraft] or [decodeWhatFits], reports.
+// takeDraft is like take for requests in which some fields may be wrong. The handler gets those that decode,
+// [decodeDraft] or [decodeWhatFits], reports.
 func takeDraft[In, Out any](m *mounts, at route.Route[In, Out],
 	decode func(*http.Request, any) ([]session.FieldError, error),
 	handle func(*http.Request, In, []session.FieldError) (Out, error)) {
@@ -119,8 +118,8 @@ func (m *mounts) respond(at *route.Endpoint, handle func(*http.Request) (any, er
 	})
 }
 
-// stream registers a handler that writes its own answer. It may return an error,
-// which is written as a Problem, only if it has not written anything.
+// stream registers a handler that writes its own answer. It may return an error, which is written as a Problem, only if
+// it has not written anything.
 func (m *mounts) stream(at *route.Endpoint, handle func(http.ResponseWriter, *http.Request) error) {
 	m.names = append(m.names, at.Name)
 	m.server.mux.HandleFunc(at.Method()+" "+at.Path(), func(w http.ResponseWriter, r *http.Request) {
@@ -137,8 +136,8 @@ var _ interface {
 	teller
 } = session.Agent{}
 
-// inSession returns a handler of requests about the session in the path. Agent is
-// the part of the session's agent that the handler needs.
+// inSession returns a handler of requests about the session in the path. Agent is the part of the session's agent that
+// the handler needs.
 func inSession[Agent, Out any](h *hub.Hub,
 	handle func(*http.Request, Agent, session.ID) (Out, error)) func(*http.Request) (Out, error) {
 	return func(r *http.Request) (out Out, err error) {
@@ -181,8 +180,7 @@ func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// serveAPI serves paths below /api/. Unknown paths and wrong methods are answered
-// with a Problem.
+// serveAPI serves paths below /api/. Unknown paths and wrong methods are answered with a Problem.
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := s.mux.Handler(r); pattern != "" {
 		s.mux.ServeHTTP(w, r)

@@ -1,12 +1,10 @@
-// Package server serves the control plane over HTTP and WebSocket on this
-// computer's loopback interface: the API of package api, the user interface, and a
-// host name for each app of a session.
+// Package server serves the control plane over HTTP and WebSocket on this computer's loopback interface: the API of
+// package api, the user interface, and a host name for each app of a session.
 //
-// A request is refused unless it passes four checks. Its connection must come from
-// a user of this computer who may use the server. It must name one of our hosts,
-// which stops DNS rebinding. If it comes from a page, the page must be of our own
-// origin. It must carry the token, or a cookie that a one-time code was exchanged
-// for. The cookie of an app admits only to that app.
+// A request is refused unless it passes four checks. Its connection must come from a user of this computer who may use
+// the server. It must name one of our hosts, which stops DNS rebinding. If it comes from a page, the page must be of
+// our own origin. It must carry the token, or a cookie that a one-time code was exchanged for. The cookie of an app
+// admits only to that app.
 package server
 
 import (
@@ -62,8 +60,8 @@ type Server struct {
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
-	// headerBytes exceeds the cookies that a browser keeps for one host: any page
-	// on 127.0.0.1 may set some, whatever its port, and must not lock us out.
+	// headerBytes exceeds the cookies that a browser keeps for one host: any page on 127.0.0.1 may set some, whatever
+	// its port, and must not lock us out.
 	headerBytes = 1 << 20
 	// shutdownGrace is how long requests may continue after a shutdown began.
 	shutdownGrace = 3 * time.Second
@@ -96,8 +94,8 @@ func derive(secret, purpose string) []byte {
 	return mac.Sum(nil)
 }
 
-// Run serves on listener until ctx ends, and closes it. Then it ends all streams
-// and gives other requests shutdownGrace to finish.
+// Run serves on listener until ctx ends, and closes it. Then it ends all streams and gives other requests shutdownGrace
+// to finish.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

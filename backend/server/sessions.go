@@ -88,8 +88,7 @@ func checkLaunch(req hub.LaunchRequest) []session.FieldError {
 	return wrong
 }
 
-// launchMany answers with a result for each session, unless the whole request is
-// wrong.
+// launchMany answers with a result for each session, unless the whole request is wrong.
 func (s sessionRoutes) launchMany(r *http.Request, req api.LaunchManyRequest,
 	wrong []session.FieldError) ([]api.Launched, error) {
 	if wrong = append(wrong, checkLaunch(req.LaunchRequest)...); len(wrong) > 0 {
@@ -120,8 +119,8 @@ func fromSpec(err error) error {
 	return e
 }
 
-// refuse returns the error of a launch: what is wrong with the request, and
-// everything that the agent finds wrong with the rest.
+// refuse returns the error of a launch: what is wrong with the request, and everything that the agent finds wrong with
+// the rest.
 func (s sessionRoutes) refuse(r *http.Request, req hub.LaunchRequest, wrong []session.FieldError) error {
 	if preview, err := s.hub.Preview(r.Context(), req.Owner, req.Spec); err == nil {
 		wrong = append(wrong, preview.Errors...)
@@ -147,9 +146,8 @@ func (s sessionRoutes) preview(r *http.Request, spec session.Spec, wrong []sessi
 	return out, nil
 }
 
-// rounded returns what would be allocated instead of what is requested. If the
-// launch is refused because of rounding, this is the nearest valid amount: the
-// multiple of the quantum below, or the quantum itself.
+// rounded returns what would be allocated instead of what is requested. If the launch is refused because of rounding,
+// this is the nearest valid amount: the multiple of the quantum below, or the quantum itself.
 func (s sessionRoutes) rounded(p hub.Preview, spec session.Spec) *api.Rounding {
 	if p.Rounded != nil {
 		return new(roundingOut(*p.Rounded))
@@ -189,8 +187,7 @@ type teller interface {
 	Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error)
 }
 
-// updateSession changes the priority first: a session that no longer waits refuses
-// it, and then nothing has changed.
+// updateSession changes the priority first: a session that no longer waits refuses it, and then nothing has changed.
 func (s sessionRoutes) updateSession(r *http.Request, agent changer, id session.ID,
 	req api.SessionUpdate) (api.Session, error) {
 	var one session.Session
@@ -246,8 +243,7 @@ func (s sessionRoutes) usage(r *http.Request, agent teller, id session.ID) ([]se
 	return agent.Usage(r.Context(), id, since)
 }
 
-// logs streams the log of a kernel unchanged. If the client pauses, the rest stays
-// with the agent.
+// logs streams the log of a kernel unchanged. If the client pauses, the rest stays with the agent.
 func (s sessionRoutes) logs(w http.ResponseWriter, r *http.Request) error {
 	options := session.LogOptions{Kernel: r.FormValue("kernel")}
 	var err error

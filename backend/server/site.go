@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// site serves the built user interface: files by their path, and index.html for
-// every other path, because the interface routes those itself.
+// site serves the built user interface: files by their path, and index.html for every other path, because the interface
+// routes those itself.
 type site struct {
 	assets fs.FS // nil: not built
 	index  []byte
@@ -38,8 +38,7 @@ func newSite(assets fs.FS) *site {
 
 var inlineScript = regexp.MustCompile(`(?s)<script(?:\s+type="[^"]*")?>(.*?)</script>`)
 
-// contentPolicy allows only what the interface consists of. Inline scripts of
-// index.html are allowed by their digests.
+// contentPolicy allows only what the interface consists of. Inline scripts of index.html are allowed by their digests.
 func contentPolicy(index []byte) string {
 	scripts := "script-src 'self'"
 	for _, match := range inlineScript.FindAllSubmatch(index, -1) {

@@ -22,8 +22,8 @@ const (
 	silentMost = 65 * time.Second
 	// writeMost is how long a client that can resume may take for one message.
 	writeMost = 15 * time.Second
-	// lingerMost is how long the server waits for the client to close after the
-	// last message, so that what is still on its way arrives.
+	// lingerMost is how long the server waits for the client to close after the last message, so that what is still on
+	// its way arrives.
 	lingerMost = 5 * time.Second
 	// messageMost is the maximum length of a client's message, in bytes.
 	messageMost = 1 << 20
@@ -33,8 +33,8 @@ const (
 	closeStatus = 4000
 )
 
-// socket is the WebSocket of one request. A patient one waits for its client as
-// long as the connection lasts: it neither pings nor limits a write.
+// socket is the WebSocket of one request. A patient one waits for its client as long as the connection lasts: it
+// neither pings nor limits a write.
 type socket struct {
 	*websocket.Conn
 	cancel  context.CancelFunc
@@ -48,9 +48,8 @@ type sockets struct {
 	buffers sync.Pool // of writers
 }
 
-// upgrade upgrades a request to a WebSocket. The context ends when the client no
-// longer answers pings, when the server stops, or with cancel. ServeHTTP has
-// checked host and origin.
+// upgrade upgrades a request to a WebSocket. The context ends when the client no longer answers pings, when the server
+// stops, or with cancel. ServeHTTP has checked host and origin.
 func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, patient bool) (*socket, context.Context, error) {
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")
@@ -107,8 +106,7 @@ func (k *socket) write(parts ...[]byte) error {
 	return writer.Close()
 }
 
-// ping pings the client until ctx ends, and then closes the connection, which ends
-// pending reads and writes.
+// ping pings the client until ctx ends, and then closes the connection, which ends pending reads and writes.
 func (k *socket) ping(ctx context.Context) {
 	ticker := time.NewTicker(pingEvery)
 	defer ticker.Stop()
@@ -125,8 +123,8 @@ func (k *socket) ping(ctx context.Context) {
 	}
 }
 
-// next reads one message, which is valid until the next call. The silence of the
-// client is measured from this call, not from its last message.
+// next reads one message, which is valid until the next call. The silence of the client is measured from this call, not
+// from its last message.
 func (k *socket) next() (kind int, message []byte, err error) {
 	if err := k.awake(); err != nil {
 		return 0, nil, err
@@ -159,8 +157,8 @@ func (k *socket) reject() {
 	_ = k.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second))
 }
 
-// end sends a close message and waits a moment for the client to receive what is on
-// its way. gone is closed when the reader has ended.
+// end sends a close message and waits a moment for the client to receive what is on its way. gone is closed when the
+// reader has ended.
 func (k *socket) end(code int, reason string, gone <-chan struct{}) {
 	defer k.cancel()
 	message := websocket.FormatCloseMessage(code, reason)
@@ -173,8 +171,8 @@ func (k *socket) end(code int, reason string, gone <-chan struct{}) {
 	}
 }
 
-// refuse reports a failure on an open socket: a text message with the Problem, then
-// a close code of 4000 plus the HTTP status.
+// refuse reports a failure on an open socket: a text message with the Problem, then a close code of 4000 plus the HTTP
+// status.
 func (k *socket) refuse(err error, gone <-chan struct{}) {
 	e := asError(err)
 	text, marshalErr := json.Marshal(e)
@@ -196,9 +194,8 @@ type stream interface {
 
 var errBadMessage = errors.New("invalid message")
 
-// bridge opens a stream and connects it with the socket until either side ends.
-// Each direction holds one message at a time and waits until the other side takes
-// it.
+// bridge opens a stream and connects it with the socket until either side ends. Each direction holds one message at a
+// time and waits until the other side takes it.
 func (k *socket) bridge(ctx context.Context, open func() (stream, error)) {
 	gone := make(chan struct{})
 	far, err := open()
@@ -226,8 +223,8 @@ func (k *socket) bridge(ctx context.Context, open func() (stream, error)) {
 	_ = far.Close()
 }
 
-// takeAll passes messages to the stream until the client disconnects. When the
-// stream takes no more, it drops messages: the client is about to learn of the end.
+// takeAll passes messages to the stream until the client disconnects. When the stream takes no more, it drops messages:
+// the client is about to learn of the end.
 func (k *socket) takeAll(far stream) {
 	taking := true
 	for {

@@ -25,8 +25,7 @@ const (
 	queryMost   = 200                 // bytes
 )
 
-// readSpool calls take with the output of a shell from an offset up to now. It
-// skips bytes that are no longer kept.
+// readSpool calls take with the output of a shell from an offset up to now. It skips bytes that are no longer kept.
 func (s terminalRoutes) readSpool(ctx context.Context, id session.ID, t session.Terminal, from uint64,
 	take func(offset uint64, data []byte) error) error {
 	if from >= t.End {
@@ -117,8 +116,7 @@ func (s terminalRoutes) terminalOf(ctx context.Context, ref, id string) (session
 	return owner, list[i], nil
 }
 
-// terminalOutput sends the output of a shell, as far as it is kept, raw or as plain
-// text.
+// terminalOutput sends the output of a shell, as far as it is kept, raw or as plain text.
 func (s terminalRoutes) terminalOutput(w http.ResponseWriter, r *http.Request) error {
 	form := cmp.Or(r.FormValue("form"), "text")
 	if form != "text" && form != "raw" {
@@ -177,8 +175,7 @@ func (s terminalRoutes) searchTerminals(r *http.Request, agent session.Terminals
 	return found, nil
 }
 
-// searchSpool searches the newest output of a shell. It returns matches newest
-// first, and whether they are all.
+// searchSpool searches the newest output of a shell. It returns matches newest first, and whether they are all.
 func (s terminalRoutes) searchSpool(ctx context.Context, id session.ID, t session.Terminal,
 	query string) ([]api.TerminalMatch, bool, error) {
 	from, whole := t.Start, true

@@ -83,8 +83,7 @@ func (s sshRoutes) sshAccess(r *http.Request, agent session.SSH, id session.ID) 
 	return out, nil
 }
 
-// testSSH logs in to a session and reports the result. A failed login is not an
-// error.
+// testSSH logs in to a session and reports the result. A failed login is not an error.
 func (s sshRoutes) testSSH(r *http.Request, agent session.SSH, id session.ID) (api.SSHTest, error) {
 	began := time.Now()
 	err := s.tryLogin(r.Context(), agent, id)
@@ -111,8 +110,7 @@ func (s sshRoutes) tryLogin(ctx context.Context, agent session.SSH, id session.I
 	return s.ssh.Check(ctx, conn, host)
 }
 
-// sshStream connects a WebSocket with the SSH server of a session: binary messages
-// of bytes in both directions.
+// sshStream connects a WebSocket with the SSH server of a session: binary messages of bytes in both directions.
 func (s sshRoutes) sshStream(w http.ResponseWriter, r *http.Request) error {
 	conn, ctx, err := s.sockets.upgrade(w, r, true)
 	if conn == nil {

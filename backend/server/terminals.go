@@ -71,8 +71,8 @@ func (s terminalRoutes) closeTerminal(r *http.Request, agent session.Terminals, 
 	return none{}, agent.CloseTerminal(r.Context(), id, r.PathValue("terminal"))
 }
 
-// attachTerminal bridges a WebSocket and the attach protocol. A client that stalls
-// is disconnected; it reconnects with its offset and loses nothing.
+// attachTerminal bridges a WebSocket and the attach protocol. A client that stalls is disconnected; it reconnects with
+// its offset and loses nothing.
 func (s terminalRoutes) attachTerminal(w http.ResponseWriter, r *http.Request) error {
 	offset, err := offsetIn(r, "offset")
 	if err != nil {
@@ -107,8 +107,8 @@ func (s terminalRoutes) attach(ctx context.Context, ref string, req session.Atta
 	return conn, nil
 }
 
-// exec bridges a WebSocket and the exec protocol. The output of a command is not
-// kept, so if the client pauses, the command waits as it would on a pipe.
+// exec bridges a WebSocket and the exec protocol. The output of a command is not kept, so if the client pauses, the
+// command waits as it would on a pipe.
 func (s terminalRoutes) exec(w http.ResponseWriter, r *http.Request) error {
 	conn, ctx, err := s.sockets.upgrade(w, r, true)
 	if conn == nil {

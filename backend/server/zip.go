@@ -27,9 +27,8 @@ const (
 	mostDepth  = 1000      // nested directories
 )
 
-// zipFiles streams files and directories as one archive. It skips links and special
-// files. If something fails on the way, it aborts the connection, so that a part
-// does not look like the whole.
+// zipFiles streams files and directories as one archive. It skips links and special files. If something fails on the
+// way, it aborts the connection, so that a part does not look like the whole.
 func (s fileRoutes) zipFiles(w http.ResponseWriter, r *http.Request) error {
 	files, _, err := s.filesIn(r)
 	if err != nil {
@@ -71,10 +70,9 @@ func (s fileRoutes) zipFiles(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// archiveName returns the name of a file in an archive, or false if it is not a
-// file name. Names come from other machines, and the archive may be unpacked on any
-// system: a backslash, a drive, or only dots and spaces would lead out of the
-// directory there, and control characters change how a list reads.
+// archiveName returns the name of a file in an archive, or false if it is not a file name. Names come from other
+// machines, and the archive may be unpacked on any system: a backslash, a drive, or only dots and spaces would lead out
+// of the directory there, and control characters change how a list reads.
 func archiveName(name session.FilePath) (string, bool) {
 	text := string(name)
 	if text == "" || text == "." || text == ".." || strings.ContainsAny(text, "/\x00") || len(text) > mostName {
@@ -175,8 +173,7 @@ func (z *zipping) add(one zipped) error {
 	return z.addFile(one)
 }
 
-// free returns a name that is not in the archive yet, because two paths may end
-// alike.
+// free returns a name that is not in the archive yet, because two paths may end alike.
 func (z *zipping) free(name string) string {
 	free := name
 	for n := 2; z.taken[free]; n++ {
@@ -201,8 +198,7 @@ func tooLarge(message string) error {
 	return session.NewError(session.CodeTooLarge, message, "Archive parts of it.")
 }
 
-// each calls fn for each entry of a directory. A directory that no longer exists is
-// empty.
+// each calls fn for each entry of a directory. A directory that no longer exists is empty.
 func (z *zipping) each(ctx context.Context, dir zipped, fn func(zipped) error) error {
 	if strings.Count(dir.name, "/") >= mostDepth {
 		return tooLarge("The directories lie too deep for one archive.")

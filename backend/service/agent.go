@@ -32,9 +32,8 @@ type AgentConfig struct {
 	Acts     []demo.Act    // that are played on it
 }
 
-// RunAgent runs the agent of this machine without a hub until ctx ends or
-// somebody asks it to stop. Sessions keep running. It fails with
-// server_start_conflict while another process uses the folder.
+// RunAgent runs the agent of this machine without a hub until ctx ends or somebody asks it to stop. Sessions keep
+// running. It fails with server_start_conflict while another process uses the folder.
 func RunAgent(ctx context.Context, config AgentConfig) error {
 	if config.Machine == nil {
 		if err := notADemo(config.Home); err != nil {
@@ -98,8 +97,7 @@ func runAgent(ctx context.Context, config AgentConfig) (err error) {
 	return err
 }
 
-// agentSettings merges and keeps the settings, and sets the environment variables
-// that they have.
+// agentSettings merges and keeps the settings, and sets the environment variables that they have.
 func agentSettings(config AgentConfig) (daemon.Settings, error) {
 	settings, err := daemon.LoadSettings(config.Home)
 	if err != nil {
@@ -122,8 +120,7 @@ func agentSettings(config AgentConfig) (daemon.Settings, error) {
 	return settings, nil
 }
 
-// openAgentServer serves the agent of this machine to others. The config says who
-// asks for it.
+// openAgentServer serves the agent of this machine to others. The config says who asks for it.
 func openAgentServer(home place.Home, machine *local.Machine, config agentserver.Config) (*agentserver.Server, error) {
 	config.Home, config.Agent, config.Inner = home, machine.Agent.Agent(), machine.Agent
 	config.Engine, config.Instance = machine.Engine, machine.Instance

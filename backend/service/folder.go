@@ -21,8 +21,8 @@ import (
 	"slipway/backend/store"
 )
 
-// hold takes the folder. One that is held although nobody serves from it is
-// just being opened or given up, so it is waited for.
+// hold takes the folder. One that is held although nobody serves from it is just being opened or given up, so it is
+// waited for.
 func hold(ctx context.Context, home place.Home) (*place.Lock, error) {
 	ctx, cancel := context.WithTimeout(ctx, handover)
 	defer cancel()
@@ -62,8 +62,7 @@ func alone(ctx context.Context, home place.Home) (daemon.Status, bool) {
 	return status, err == nil && status.Role == daemon.RoleAgent
 }
 
-// notADemo fails where a folder belongs to a demonstration: what is real never
-// mixes with one.
+// notADemo fails where a folder belongs to a demonstration: what is real never mixes with one.
 func notADemo(home place.Home) error {
 	_, marked, err := demo.Marked(home.Dir)
 	if err == nil && marked {
@@ -76,8 +75,8 @@ func notADemo(home place.Home) error {
 // logMost is how long the log file grows before it is put aside, in bytes.
 const logMost = 8 << 20
 
-// inFolder does the work of what while this process alone uses the folder. It logs
-// to the file at path unless there is a log to use.
+// inFolder does the work of what while this process alone uses the folder. It logs to the file at path unless there is
+// a log to use.
 func inFolder(ctx context.Context, home place.Home, path string, log *slog.Logger, what string,
 	work func(*slog.Logger) error) error {
 	lock, err := hold(ctx, home)
@@ -97,8 +96,7 @@ func inFolder(ctx context.Context, home place.Home, path string, log *slog.Logge
 	return errors.Join(err, file.Close(), lock.Close())
 }
 
-// handover is how long a start waits for the folder while another process
-// releases it.
+// handover is how long a start waits for the folder while another process releases it.
 const handover = 5 * time.Second
 
 const handoverPause = 20 * time.Millisecond
@@ -108,8 +106,7 @@ const (
 	portKey   = "server.port"
 )
 
-// listen takes the port asked for, or else the one used last, the usual one, or
-// any. On loopback only.
+// listen takes the port asked for, or else the one used last, the usual one, or any. On loopback only.
 func listen(asked, usual int, shelf *store.Shelf) (net.Listener, int, error) {
 	if asked != 0 {
 		listener, err := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(asked))

@@ -1,6 +1,5 @@
-// Package service runs the two programs that last: the control plane, which is
-// the agent of this machine, the hub above it and the server that carries both
-// over loopback ([Run]), and the agent of a machine by itself ([RunAgent]).
+// Package service runs the two programs that last: the control plane, which is the agent of this machine, the hub above
+// it and the server that carries both over loopback ([Run]), and the agent of a machine by itself ([RunAgent]).
 package service
 
 import (
@@ -74,9 +73,8 @@ type Ready struct {
 // firstWord is how long a start waits for the agent to tell what there is.
 const firstWord = 3 * time.Second
 
-// Run runs the control plane until ctx ends or somebody asks it to shut down.
-// Sessions keep running. It fails with server_start_conflict while another one
-// uses the folder, and with server_listen_conflict when the port asked for is
+// Run runs the control plane until ctx ends or somebody asks it to shut down. Sessions keep running. It fails with
+// server_start_conflict while another one uses the folder, and with server_listen_conflict when the port asked for is
 // taken.
 func Run(ctx context.Context, config Config) error {
 	if config.Demo == nil {
@@ -160,8 +158,8 @@ type plane struct {
 	ssh         *sshclient.Client   // nil: as agentServer
 }
 
-// planeAgentServer lets the person's other computers connect to this one by ssh as
-// to any agent. A control plane does without it where it cannot be opened.
+// planeAgentServer lets the person's other computers connect to this one by ssh as to any agent. A control plane does
+// without it where it cannot be opened.
 func planeAgentServer(config Config, machine *local.Machine) *agentserver.Server {
 	settings, err := daemon.LoadSettings(config.Home)
 	var s *agentserver.Server
@@ -176,8 +174,7 @@ func planeAgentServer(config Config, machine *local.Machine) *agentserver.Server
 	return s
 }
 
-// run runs every part until ctx ends and waits for all of them: the server
-// first, the agent last.
+// run runs every part until ctx ends and waits for all of them: the server first, the agent last.
 func (p *plane) run(ctx context.Context, cancel context.CancelFunc) error {
 	agentCtx, stopAgent := context.WithCancel(context.WithoutCancel(ctx))
 	hubCtx, stopHub := context.WithCancel(context.WithoutCancel(ctx))
@@ -212,8 +209,8 @@ func (p *plane) run(ctx context.Context, cancel context.CancelFunc) error {
 	return err
 }
 
-// answer serves until ctx ends. Whoever looks for a control plane finds this
-// one from the moment it answers to the moment it stops.
+// answer serves until ctx ends. Whoever looks for a control plane finds this one from the moment it answers to the
+// moment it stops.
 func (p *plane) answer(ctx context.Context) error {
 	if err := p.config.Demo.Play(ctx, p.hub, p.machine); err != nil {
 		return errors.Join(err, p.listener.Close())
@@ -256,15 +253,13 @@ func (p *plane) serving(url string) place.Serving {
 
 // Demo is what a demonstration adds to a control plane.
 type Demo interface {
-	// Start starts what belongs to it outside the control plane, once the folder is
-	// locked.
+	// Start starts what belongs to it outside the control plane, once the folder is locked.
 	Start(ctx context.Context, log *slog.Logger) (stop func() error, err error)
 	// Play plays the beginning of the story.
 	Play(ctx context.Context, h *hub.Hub, machine *local.Machine) error
 	// Continue plays the rest of it until ctx ends.
 	Continue(ctx context.Context, machine *local.Machine, log *slog.Logger)
-	// Shown is what the user interface shows of it. nudge has every connection
-	// looked at.
+	// Shown is what the user interface shows of it. nudge has every connection looked at.
 	Shown(nudge func()) server.Demo
 }
 
@@ -278,9 +273,8 @@ func (noDemo) Play(context.Context, *hub.Hub, *local.Machine) error   { return n
 func (noDemo) Continue(context.Context, *local.Machine, *slog.Logger) {}
 func (noDemo) Shown(func()) server.Demo                               { return nil }
 
-// openHub opens the hub over the agent of this machine and those that the
-// connector connects to. The shelf that it returns holds what the hub keeps and is
-// closed after it.
+// openHub opens the hub over the agent of this machine and those that the connector connects to. The shelf that it
+// returns holds what the hub keeps and is closed after it.
 func openHub(home place.Home, machine *local.Machine, connector hub.Connector,
 	log *slog.Logger) (*hub.Hub, *store.Shelf, error) {
 	shelf, err := store.OpenShelf(filepath.Join(machine.Dir, "hub.db"))
@@ -300,8 +294,8 @@ func openHub(home place.Home, machine *local.Machine, connector hub.Connector,
 	return h, shelf, nil
 }
 
-// autostartEntry is what starts this program at login; nil for a demo, which is
-// over when it ends, and where the program does not know its own file.
+// autostartEntry is what starts this program at login; nil for a demo, which is over when it ends, and where the
+// program does not know its own file.
 func autostartEntry(home place.Home, machine *local.Machine) hub.Autostarter {
 	program, err := os.Executable()
 	if err != nil || machine.Name != local.AgentName {
@@ -316,8 +310,8 @@ func BuildVersion() api.Version {
 		Arch: runtime.GOARCH}
 }
 
-// openSSH opens what ssh needs to connect to sessions, with the folder of the
-// person's own configuration; empty: theirs.
+// openSSH opens what ssh needs to connect to sessions, with the folder of the person's own configuration; empty:
+// theirs.
 func openSSH(home place.Home, person string) (*sshclient.Client, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -329,8 +323,8 @@ func openSSH(home place.Home, person string) (*sshclient.Client, error) {
 	return sshclient.Open(sshclient.Config{Dir: home.Join("ssh"), Person: person, Program: program, Home: home.Dir})
 }
 
-// personSSH is the folder of the person's own configuration: SLIPWAY_SSH_DIR, or
-// ~/.ssh as ssh itself finds it, which does not ask HOME.
+// personSSH is the folder of the person's own configuration: SLIPWAY_SSH_DIR, or ~/.ssh as ssh itself finds it, which
+// does not ask HOME.
 func personSSH(env func(string) string) string {
 	if dir := env("SLIPWAY_SSH_DIR"); dir != "" {
 		return dir

@@ -10,11 +10,10 @@ import (
 	"slipway/gpu"
 )
 
-// Admin answers the admins of an agent that several people share. Others fail
-// with agent_call_forbidden.
+// Admin answers the admins of an agent that several people share. Others fail with agent_call_forbidden.
 type Admin interface {
-	// Audit returns the newest entries of the log of what was done that are
-	// asked for, oldest first; agent_call_invalid unless 1 to [MostAudit] are.
+	// Audit returns the newest entries of the log of what was done that are asked for, oldest first; agent_call_invalid
+	// unless 1 to [MostAudit] are.
 	//
 	//rpc:method name=audit effect=read who=admin
 	Audit(ctx context.Context, asked AuditQuery) ([]AuditEntry, error)
@@ -22,8 +21,7 @@ type Admin interface {
 	//
 	//rpc:method name=limits effect=read who=admin
 	Limits(ctx context.Context) (map[string]Allowance, error)
-	// SetLimit sets what a person may hold, nil: nothing of their own;
-	// agent_call_invalid.
+	// SetLimit sets what a person may hold, nil: nothing of their own; agent_call_invalid.
 	//
 	//rpc:method name=limit.set effect=again args=owner,limit? who=admin audit=owner
 	SetLimit(ctx context.Context, owner string, limit *Allowance) error
@@ -37,9 +35,8 @@ type Admin interface {
 	RevokeClient(ctx context.Context, key string) error
 }
 
-// Pairing makes and changes the keys of an agent. It is asked on the agent's own
-// machine alone, or through a login there; agent_pair_unavailable where the agent
-// accepts no clients.
+// Pairing makes and changes the keys of an agent. It is asked on the agent's own machine alone, or through a login
+// there; agent_pair_unavailable where the agent accepts no clients.
 type Pairing interface {
 	// PairCode creates a code that pairs one client.
 	PairCode(ctx context.Context, request PairRequest) (PairCode, error)
@@ -68,8 +65,8 @@ type KeyRotation struct {
 	Clients int    `json:"devices"` // how many were connected, and learn of it at once
 }
 
-// MostAudit is the most entries of the log of what was done in one answer, so
-// that it stays far below what is read of one.
+// MostAudit is the most entries of the log of what was done in one answer, so that it stays far below what is read of
+// one.
 const MostAudit = 500
 
 // AuditQuery asks for a part of the log of what was done.
@@ -119,8 +116,7 @@ type AuditEntry struct {
 	Session ID        `json:"session,omitempty"`
 	Target  string    `json:"target,omitempty"`
 	Outcome string    `json:"outcome"` // ok or the code of the failure
-	// Count is how often it was done since the entry before that is like it, of
-	// which this is the last; 0: once.
+	// Count is how often it was done since the entry before that is like it, of which this is the last; 0: once.
 	Count    int  `json:"count,omitempty"`
 	Security bool `json:"security,omitempty"` // it decides who may reach the agent, or tells of somebody who tried
 }
@@ -136,29 +132,26 @@ type PairedClient struct {
 	Live  int       `json:"live"`          // connections at this moment
 }
 
-// DefaultOwner in place of an owner stands for everybody who has no allowance of
-// their own, except for the agent's own user.
+// DefaultOwner in place of an owner stands for everybody who has no allowance of their own, except for the agent's own
+// user.
 const DefaultOwner = "default"
 
-// Allowance is the most that the sessions of one person hold at a time on one
-// agent. A zero amount sets no limit.
+// Allowance is the most that the sessions of one person hold at a time on one agent. A zero amount sets no limit.
 type Allowance struct {
 	Sessions int       `json:"sessions,omitempty"` // that hold resources
 	CPU      int       `json:"cpu,omitempty"`
 	Memory   gpu.Bytes `json:"memory,omitempty"`
 	GPU      gpu.Share `json:"gpu,omitempty"` // of all devices together
-	// Processes is the most processes and threads in each container of theirs, in
-	// place of the machine's own limit.
+	// Processes is the most processes and threads in each container of theirs, in place of the machine's own limit.
 	Processes int `json:"processes,omitempty"`
-	// Folders are the directories of the agent's machine that a person who does
-	// not rule the agent may mount: these themselves, not what is in them.
+	// Folders are the directories of the agent's machine that a person who does not rule the agent may mount: these
+	// themselves, not what is in them.
 	Folders []string `json:"folders,omitempty"`
 	// Logins lets a person pull with the agent's registry logins, and use what was pulled with them.
 	Logins bool `json:"logins,omitempty"`
 }
 
-// The bounds of a limit on processes: what the guest and a shell need, and the most
-// that Linux has.
+// The bounds of a limit on processes: what the guest and a shell need, and the most that Linux has.
 const (
 	MinProcesses = 64
 	MaxProcesses = 4194304
@@ -190,8 +183,7 @@ func (a Allowance) Validate() string {
 	return ""
 }
 
-// Ask is what sessions ask for or hold of what an [Allowance] limits, all of their
-// kernels together.
+// Ask is what sessions ask for or hold of what an [Allowance] limits, all of their kernels together.
 type Ask struct {
 	Sessions int
 	CPU      int
@@ -204,8 +196,7 @@ func (a Ask) Plus(b Ask) Ask {
 	return Ask{a.Sessions + b.Sessions, a.CPU + b.CPU, a.Memory + b.Memory, a.GPU + b.GPU}
 }
 
-// Refuse says for each amount by which ask alone is more than a allows why it
-// can never be had.
+// Refuse says for each amount by which ask alone is more than a allows why it can never be had.
 func (a Allowance) Refuse(ask Ask) []FieldError {
 	const hint = "Ask for less, or ask whoever rules the agent for more."
 	var wrong []FieldError
@@ -233,8 +224,8 @@ func CPUs(n int) string {
 	return fmt.Sprintf("%d CPUs", n)
 }
 
-// NoSession is the failure of asking for a session that there is not, or that
-// is not shown to whoever asks: the two cannot be told apart.
+// NoSession is the failure of asking for a session that there is not, or that is not shown to whoever asks: the two
+// cannot be told apart.
 func NoSession(id ID) *Error {
 	return &Error{Code: CodeSessionNotFound, Message: fmt.Sprintf("There is no session %s.", id),
 		Hint: "List the sessions to find it; records of old sessions are removed after a while."}

@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// Agent is authority over one machine, in parts: whoever calls it names the part
-// that it needs. The agent in this process and one behind a tunnel are the same
-// here. Every method fails with an [Error]; "agent_*_unavailable" means that the
-// agent was not reached and the outcome is unknown. How a method travels, and who
-// may call it, is in its directive; build/rpcgen explains the words.
+// Agent is authority over one machine, in parts: whoever calls it names the part that it needs. The agent in this
+// process and one behind a tunnel are the same here. Every method fails with an [Error]; "agent_*_unavailable" means
+// that the agent was not reached and the outcome is unknown. How a method travels, and who may call it, is in its
+// directive; build/rpcgen explains the words.
 type Agent struct {
 	Sessions
 	Activity
@@ -31,9 +30,8 @@ type Agent struct {
 	Admin Admin
 }
 
-// AgentOf returns the agent whose parts are all the same value, and what its
-// admins may ask, or nil. Only what stands for a whole agent has all of these
-// methods: a client, a gate, a fake.
+// AgentOf returns the agent whose parts are all the same value, and what its admins may ask, or nil. Only what stands
+// for a whole agent has all of these methods: a client, a gate, a fake.
 func AgentOf(a interface {
 	Sessions
 	Activity
@@ -55,8 +53,8 @@ func AgentOf(a interface {
 
 // Sessions creates, shows, changes and ends sessions.
 type Sessions interface {
-	// Preview says what Launch would do for an owner, including every field
-	// that is wrong. No owner is oneself, as in a LaunchRequest.
+	// Preview says what Launch would do for an owner, including every field that is wrong. No owner is oneself, as in a
+	// LaunchRequest.
 	//
 	//rpc:method name=preview effect=read args=owner?,+ who=custom
 	Preview(ctx context.Context, owner string, spec Spec) (Preview, error)
@@ -78,14 +76,12 @@ type Sessions interface {
 	//
 	//rpc:method name=rename effect=again who=owner audit=name
 	Rename(ctx context.Context, id ID, name string) (Session, error)
-	// SetTags gives a session, live or finished, these tags in place of those it
-	// has; see [CleanTags].
+	// SetTags gives a session, live or finished, these tags in place of those it has; see [CleanTags].
 	//
 	//rpc:method name=tags effect=again who=owner audit=tags
 	SetTags(ctx context.Context, id ID, tags []string) (Session, error)
-	// Terminate asks for the end of a live session and returns it at once,
-	// TERMINATING or ended. Forced removes the containers without waiting, also
-	// the one that an ended session has kept; see [EndImage].
+	// Terminate asks for the end of a live session and returns it at once, TERMINATING or ended. Forced removes the
+	// containers without waiting, also the one that an ended session has kept; see [EndImage].
 	//
 	//rpc:method name=terminate effect=again args=id,forced? who=owner audit=forced
 	Terminate(ctx context.Context, id ID, forced bool) (Session, error)
@@ -93,8 +89,8 @@ type Sessions interface {
 
 // Activity tells what happens in sessions.
 type Activity interface {
-	// Watch calls fn for every event after cursor until ctx ends or fn fails.
-	// fn is never called concurrently, and a slow fn delays only itself.
+	// Watch calls fn for every event after cursor until ctx ends or fn fails. fn is never called concurrently, and a
+	// slow fn delays only itself.
 	//
 	//rpc:method name=watch effect=read who=custom
 	Watch(ctx context.Context, after Cursor, fn func(Event) error) error
@@ -117,8 +113,8 @@ type LaunchRequest struct {
 	Key   string `json:"key"` // idempotency key, unique to the wish; empty: none
 	Owner string `json:"owner"`
 	Spec  Spec   `json:"spec"`
-	// ByAdmin opens every image and the agent's registry logins to the session.
-	// The gate says so of those whom it lets in.
+	// ByAdmin opens every image and the agent's registry logins to the session. The gate says so of those whom it lets
+	// in.
 	ByAdmin bool `json:"byAdmin,omitempty"`
 }
 
@@ -148,22 +144,21 @@ type Terminals interface {
 	//
 	//rpc:method name=terminal.open effect=once args=id,terminal who=owner audit=req.Kernel
 	OpenTerminal(ctx context.Context, id ID, req TerminalRequest) (Terminal, error)
-	// AttachTerminal joins a shell from an offset. The stream speaks the
-	// attach protocol of package terminal. The caller closes it; the shell keeps running.
+	// AttachTerminal joins a shell from an offset. The stream speaks the attach protocol of package terminal. The
+	// caller closes it; the shell keeps running.
 	//
 	//rpc:method name=terminal.attach effect=once args=id,attach who=owner audit=req.Terminal
 	AttachTerminal(ctx context.Context, id ID, req AttachRequest) (io.ReadWriteCloser, error)
 	//rpc:method name=terminal.close effect=once who=owner audit=terminal
 	CloseTerminal(ctx context.Context, id ID, terminal string) error
-	// Exec runs one command. The stream speaks the exec protocol of package
-	// terminal. Closing it ends the command.
+	// Exec runs one command. The stream speaks the exec protocol of package terminal. Closing it ends the command.
 	//
 	//rpc:method name=exec effect=once args=id,exec who=owner audit=req.Kernel
 	Exec(ctx context.Context, id ID, req ExecRequest) (io.ReadWriteCloser, error)
 }
 
-// TerminalRequest asks for a shell in one kernel, main1 where none is named;
-// session_use_not-found where the session has no such kernel.
+// TerminalRequest asks for a shell in one kernel, main1 where none is named; session_use_not-found where the session
+// has no such kernel.
 type TerminalRequest struct {
 	Kernel  string   `json:"kernel,omitempty"`
 	Command []string `json:"command,omitempty"` // empty: the user's login shell
@@ -172,16 +167,16 @@ type TerminalRequest struct {
 	Rows    int      `json:"rows"`
 }
 
-// AttachRequest asks to join a shell. Client names the viewer across
-// reconnections, so that input it sends again is recognised.
+// AttachRequest asks to join a shell. Client names the viewer across reconnections, so that input it sends again is
+// recognised.
 type AttachRequest struct {
 	Terminal string `json:"terminal"`
 	Offset   uint64 `json:"offset"` // first output byte wanted
 	Client   string `json:"client"`
 }
 
-// ExecRequest asks for one command in one kernel, main1 where none is named;
-// session_use_not-found where the session has no such kernel.
+// ExecRequest asks for one command in one kernel, main1 where none is named; session_use_not-found where the session
+// has no such kernel.
 type ExecRequest struct {
 	Kernel  string   `json:"kernel,omitempty"`
 	Command []string `json:"command"`
@@ -194,9 +189,8 @@ type ExecRequest struct {
 type Apps interface {
 	//rpc:method name=apps effect=read who=owner
 	ListApps(ctx context.Context, id ID) ([]App, error)
-	// StartApp starts an app and waits until it answers, at most 30 s. One that
-	// runs is returned as it is, unless another directory is asked for.
-	// Its failures are distinct: app_start_not-installed, app_start_exited,
+	// StartApp starts an app and waits until it answers, at most 30 s. One that runs is returned as it is, unless
+	// another directory is asked for. Its failures are distinct: app_start_not-installed, app_start_exited,
 	// app_start_timeout, app_open_conflict.
 	//
 	//rpc:method name=app.start effect=again limit=long args=id,+ who=owner audit=req.App
@@ -209,15 +203,15 @@ type Apps interface {
 	DialPort(ctx context.Context, id ID, port int) (net.Conn, error)
 }
 
-// AppRequest asks for an app. Dir is the directory that it shall show, where it
-// shows one; empty: its usual one. See [App].
+// AppRequest asks for an app. Dir is the directory that it shall show, where it shows one; empty: its usual one. See
+// [App].
 type AppRequest struct {
 	App string `json:"app"`
 	Dir string `json:"dir,omitempty"`
 }
 
-// Event is one change in an agent's world. One of the pointers is set, or none
-// where a later event tells the same anew: samples and devices are not kept.
+// Event is one change in an agent's world. One of the pointers is set, or none where a later event tells the same anew:
+// samples and devices are not kept.
 //
 // Seq grows by one with each event of one Epoch, the run of an agent process;
 // who may not see every session misses some of the numbers.
@@ -233,17 +227,16 @@ type Event struct {
 	Usage   []Usage  `json:"usage,omitempty"`   // newest samples of live sessions; dull: only the last matters
 	Machine *Machine `json:"machine,omitempty"` // the machine's resources or warnings changed
 
-	// Devices is the board after every sample of the devices and every change
-	// of who holds them; dull: only the last matters.
+	// Devices is the board after every sample of the devices and every change of who holds them; dull: only the last
+	// matters.
 	Devices *DeviceBoard `json:"devices,omitempty"`
 }
 
-// ResetFinished is how many finished sessions a [Reset] holds. Whoever wants
-// more of them asks for a page.
+// ResetFinished is how many finished sessions a [Reset] holds. Whoever wants more of them asks for a page.
 const ResetFinished = 100
 
-// Reset is the whole state: a watcher forgets what it knew and takes this.
-// Sessions holds every live session and the newest [ResetFinished] that are finished.
+// Reset is the whole state: a watcher forgets what it knew and takes this. Sessions holds every live session and the
+// newest [ResetFinished] that are finished.
 type Reset struct {
 	Sessions []Session `json:"sessions"`
 	Machine  Machine   `json:"machine"`
@@ -257,24 +250,22 @@ type Cursor struct {
 	Seq   uint64 `json:"seq,omitempty"`
 }
 
-// SSH reaches the ssh server that comes with every kernel, whatever its image
-// holds. It listens nowhere: a connection goes the way that terminals go.
+// SSH reaches the ssh server that comes with every kernel, whatever its image holds. It listens nowhere: a connection
+// goes the way that terminals go.
 type SSH interface {
-	// SSHHost says by which key a kernel proves who it is, main1 where none is
-	// named. It fails with session_update_conflict where the session was launched
-	// without ssh.
+	// SSHHost says by which key a kernel proves who it is, main1 where none is named. It fails with
+	// session_update_conflict where the session was launched without ssh.
 	//
 	//rpc:method name=ssh.host effect=read args=id,kernel? who=owner
 	SSHHost(ctx context.Context, id ID, kernel string) (SSHHost, error)
-	// DialSSH opens one connection to a kernel's ssh server, which lets in whoever
-	// has the private key to req.Key. session_update_conflict, ssh_open_invalid.
+	// DialSSH opens one connection to a kernel's ssh server, which lets in whoever has the private key to req.Key.
+	// session_update_conflict, ssh_open_invalid.
 	//
 	//rpc:method name=ssh effect=once args=id,ssh who=owner audit=req.Kernel
 	DialSSH(ctx context.Context, id ID, req SSHRequest) (net.Conn, error)
 }
 
-// SSHHost is what the ssh server of one kernel is known by. Its key is made when
-// the kernel starts and ends with it.
+// SSHHost is what the ssh server of one kernel is known by. Its key is made when the kernel starts and ends with it.
 type SSHHost struct {
 	Key string `json:"key"` // public, as a line of authorized_keys has it: type and base64
 }
@@ -286,8 +277,7 @@ type SSHRequest struct {
 	Bulk   bool   `json:"bulk,omitempty"` // it is made for files, and gives way to what a person waits for
 }
 
-// SSHUse is what went through the ssh server of one kernel. Signs of life are
-// not counted.
+// SSHUse is what went through the ssh server of one kernel. Signs of life are not counted.
 type SSHUse struct {
 	Last    time.Time `json:"last,omitzero"`     // anything; zero: never
 	Input   time.Time `json:"input,omitzero"`    // a person's to a terminal; zero: never

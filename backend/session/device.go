@@ -13,14 +13,12 @@ type Accelerators interface {
 	//
 	//rpc:method name=devices effect=read who=custom
 	Devices(ctx context.Context) (DeviceBoard, error)
-	// DeviceHistory returns the samples of a device since a time, at most one
-	// each minute beyond the last hour.
+	// DeviceHistory returns the samples of a device since a time, at most one each minute beyond the last hour.
 	//
 	//rpc:method name=device.history effect=read who=anyone
 	DeviceHistory(ctx context.Context, device gpu.UUID, since time.Time) ([]DevicePoint, error)
-	// Accounts returns what was used in a span of time, one row for each
-	// session, device and bucket; devices that no session held are rows without
-	// a session.
+	// Accounts returns what was used in a span of time, one row for each session, device and bucket; devices that no
+	// session held are rows without a session.
 	//
 	//rpc:method name=accounts effect=read limit=long who=custom
 	Accounts(ctx context.Context, span AccountSpan) ([]Account, error)
@@ -28,8 +26,7 @@ type Accelerators interface {
 
 // Queue changes what waits and what idles.
 type Queue interface {
-	// SetPriority changes the priority of a PENDING session;
-	// session_update_conflict for any other.
+	// SetPriority changes the priority of a PENDING session; session_update_conflict for any other.
 	//
 	//rpc:method name=priority effect=again who=owner audit=priority
 	SetPriority(ctx context.Context, id ID, priority int) (Session, error)
@@ -37,8 +34,8 @@ type Queue interface {
 	//
 	//rpc:method name=keep effect=again who=owner audit=length
 	Keep(ctx context.Context, id ID, length Duration) (Session, error)
-	// SimulateIdle says what an idle policy would have made of a session, from
-	// what was measured of it. It changes nothing.
+	// SimulateIdle says what an idle policy would have made of a session, from what was measured of it. It changes
+	// nothing.
 	//
 	//rpc:method name=idle.simulate effect=read who=owner
 	SimulateIdle(ctx context.Context, id ID, policy IdlePolicy) (IdleSimulation, error)
@@ -61,8 +58,7 @@ type DeviceState struct {
 	DeviceStatus
 }
 
-// DeviceStatus is what a device is used for and how much of it is free. What a
-// device may not report is nil.
+// DeviceStatus is what a device is used for and how much of it is free. What a device may not report is nil.
 type DeviceStatus struct {
 	Free        gpu.Share      `json:"free"`                  // not promised, in thousandths
 	MemoryFree  gpu.Bytes      `json:"memoryFree"`            // neither promised nor really used
@@ -105,8 +101,7 @@ type AccountSpan struct {
 	Bucket time.Duration `json:"bucket"` // an hour or a day; 0: one for the whole span
 }
 
-// Account is what one session used of one device, or of CPU and memory where
-// Device is empty, in one bucket of time.
+// Account is what one session used of one device, or of CPU and memory where Device is empty, in one bucket of time.
 type Account struct {
 	Start time.Time `json:"start"` // of the bucket
 	// session, other (processes of no session), idle (devices without work) or unattributed
@@ -141,8 +136,8 @@ func (u *DeviceUse) Add(d DeviceUse) {
 	u.GapMs += d.GapMs
 }
 
-// DeviceUse is what was used of a device, in separate counters. Covered,
-// Estimated and Gap say how much of its time was measured, estimated or missed.
+// DeviceUse is what was used of a device, in separate counters. Covered, Estimated and Gap say how much of its time was
+// measured, estimated or missed.
 type DeviceUse struct {
 	AllocGPUMs int64 `json:"allocGpuMs"` // time × share granted, of whole devices
 	BusyGPUMs  int64 `json:"busyGpuMs"`  // time with its work on a device

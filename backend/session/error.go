@@ -27,9 +27,8 @@ func (c Code) Detail() string {
 	return parts[2]
 }
 
-// Error is a failure that a person can act on. Message is one sentence, Hint
-// says what to do next. Fields is set when the failure is about what was
-// entered; each names one field and what is wrong with it.
+// Error is a failure that a person can act on. Message is one sentence, Hint says what to do next. Fields is set when
+// the failure is about what was entered; each names one field and what is wrong with it.
 type Error struct {
 	Code    Code         `json:"code"`
 	Message string       `json:"message"`
@@ -59,8 +58,8 @@ const (
 	KindUnknown   Kind = "unknown"      // there is no such field
 )
 
-// FieldError says what is wrong with one field of a [Spec]. Field is the JSON
-// path of the field, for example "env[2].name".
+// FieldError says what is wrong with one field of a [Spec]. Field is the JSON path of the field, for example
+// "env[2].name".
 type FieldError struct {
 	Field   string `json:"field"`
 	Kind    Kind   `json:"kind"`
@@ -100,8 +99,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf returns the code of the first [Error] in err's chain, or "" where
-// there is none.
+// CodeOf returns the code of the first [Error] in err's chain, or "" where there is none.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -109,8 +107,8 @@ func CodeOf(err error) Code {
 	return ""
 }
 
-// AsError returns the first [Error] in err's chain. An error of another type is
-// wrapped under the given code with its own text as the message.
+// AsError returns the first [Error] in err's chain. An error of another type is wrapped under the given code with its
+// own text as the message.
 func AsError(err error, code Code) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -127,8 +125,7 @@ type Cause struct {
 	Advice  []Phrase `json:"advice,omitempty"` // and those of Hint
 }
 
-// Because is a cause whose message and hint are said by phrases. A hint that
-// says nothing is none.
+// Because is a cause whose message and hint are said by phrases. A hint that says nothing is none.
 func Because(code Code, message, hint Phrase) *Cause {
 	c := &Cause{Code: code, Message: message.English(), Hint: hint.English(), Said: []Phrase{message}}
 	if hint.Say != "" {
@@ -147,6 +144,5 @@ func (e *Error) Cause() *Cause {
 	return &Cause{Code: e.Code, Message: e.Message, Hint: e.Hint, Said: e.Said, Advice: e.Advice}
 }
 
-// CauseOf is a failure as it is kept with a session. One of another type than
-// [Error] is kept under the given code.
+// CauseOf is a failure as it is kept with a session. One of another type than [Error] is kept under the given code.
 func CauseOf(err error, code Code) *Cause { return AsError(err, code).Cause() }

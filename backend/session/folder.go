@@ -10,8 +10,8 @@ import (
 	"slipway/gpu"
 )
 
-// Folders keeps data folders on a machine. They outlive sessions, belong to one
-// person each, and are mounted by name. Failures are folder_<operation>_<detail>.
+// Folders keeps data folders on a machine. They outlive sessions, belong to one person each, and are mounted by name.
+// Failures are folder_<operation>_<detail>.
 type Folders interface {
 	// ListFolders returns folders in whatever state, sorted by name.
 	//
@@ -21,41 +21,37 @@ type Folders interface {
 	//
 	//rpc:method name=folder.get effect=read who=owner
 	GetFolder(ctx context.Context, id FolderID) (Folder, error)
-	// CreateFolder makes a folder, or links a directory of the machine. It fails
-	// with file_use_invalid and Fields, folder_create_already-exists, and
-	// agent_call_forbidden for a directory that may not be linked.
+	// CreateFolder makes a folder, or links a directory of the machine. It fails with file_use_invalid and Fields,
+	// folder_create_already-exists, and agent_call_forbidden for a directory that may not be linked.
 	//
 	//rpc:method name=folder.create effect=once who=custom
 	CreateFolder(ctx context.Context, req FolderRequest) (Folder, error)
-	// UpdateFolder changes what is set. It fails with file_use_invalid,
-	// folder_create_already-exists, and folder_update_conflict in the trash.
+	// UpdateFolder changes what is set. It fails with file_use_invalid, folder_create_already-exists, and
+	// folder_update_conflict in the trash.
 	//
 	//rpc:method name=folder.update effect=again who=owner audit=id
 	UpdateFolder(ctx context.Context, id FolderID, change FolderChange) (Folder, error)
 }
 
-// FolderTrash deletes folders in two steps: into the trash, and for ever. Failures
-// are those of [Folders].
+// FolderTrash deletes folders in two steps: into the trash, and for ever. Failures are those of [Folders].
 type FolderTrash interface {
-	// TrashFolder puts a folder into the trash, where it cannot be mounted. It
-	// fails with folder_update_conflict while a live session has it mounted.
+	// TrashFolder puts a folder into the trash, where it cannot be mounted. It fails with folder_update_conflict while
+	// a live session has it mounted.
 	//
 	//rpc:method name=folder.trash effect=again who=owner audit=id
 	TrashFolder(ctx context.Context, id FolderID) (Folder, error)
-	// RestoreFolder takes a folder out of the trash. It fails with
-	// folder_create_already-exists where another has its name by now.
+	// RestoreFolder takes a folder out of the trash. It fails with folder_create_already-exists where another has its
+	// name by now.
 	//
 	//rpc:method name=folder.restore effect=again who=owner audit=id
 	RestoreFolder(ctx context.Context, id FolderID) (Folder, error)
-	// DeleteFolder deletes a folder in the trash for ever, in the background. Of
-	// a linked directory only the link is forgotten. It fails with
-	// folder_update_conflict outside of the trash.
+	// DeleteFolder deletes a folder in the trash for ever, in the background. Of a linked directory only the link is
+	// forgotten. It fails with folder_update_conflict outside of the trash.
 	//
 	//rpc:method name=folder.delete effect=once who=owner audit=id
 	DeleteFolder(ctx context.Context, id FolderID) error
-	// StopDeleting stops deleting a folder and puts what is left of it back into
-	// the trash. One that is not being deleted stays as it is. It fails with
-	// folder_read_not-found where all of it is gone.
+	// StopDeleting stops deleting a folder and puts what is left of it back into the trash. One that is not being
+	// deleted stays as it is. It fails with folder_read_not-found where all of it is gone.
 	//
 	//rpc:method name=folder.stop effect=again who=owner audit=id
 	StopDeleting(ctx context.Context, id FolderID) (Folder, error)
@@ -93,8 +89,7 @@ type FolderLink struct {
 // Auto reports whether the folder is mounted into every session of its owner.
 func (f Folder) Auto() bool { return strings.HasPrefix(f.Name, ".") }
 
-// Linked reports whether the folder is a directory of the machine that is not
-// Slipway's own.
+// Linked reports whether the folder is a directory of the machine that is not Slipway's own.
 func (f Folder) Linked() bool { return f.Path != "" }
 
 // FolderPermission is what may be done in a folder.
@@ -125,8 +120,7 @@ const (
 	FolderDeleting FolderState = "deleting"
 )
 
-// FolderUsage is what a folder holds. Links and what two names share count once
-// and in full.
+// FolderUsage is what a folder holds. Links and what two names share count once and in full.
 type FolderUsage struct {
 	Bytes gpu.Bytes `json:"bytes"`
 	Files int       `json:"files"` // directories are none
@@ -135,8 +129,7 @@ type FolderUsage struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-// FolderRemoval is how much of a folder is deleted for ever, of what it held when
-// it was counted last.
+// FolderRemoval is how much of a folder is deleted for ever, of what it held when it was counted last.
 type FolderRemoval struct {
 	Files   int       `json:"files"` // directories are none
 	Bytes   gpu.Bytes `json:"bytes"`
@@ -217,15 +210,15 @@ func (c FolderChange) Validate() []FieldError {
 	return f
 }
 
-// NoFolder is the failure of asking for a folder that there is not, or that is
-// not shown to whoever asks: the two cannot be told apart.
+// NoFolder is the failure of asking for a folder that there is not, or that is not shown to whoever asks: the two
+// cannot be told apart.
 func NoFolder(ref string) *Error {
 	return NewError(CodeFolderNotFound, fmt.Sprintf("There is no folder %s.", Clip(ref)),
 		"List the folders to find it.")
 }
 
-// CheckSubPath says what is wrong with a path inside a folder; nothing where it
-// is fine, or empty for all of the folder.
+// CheckSubPath says what is wrong with a path inside a folder; nothing where it is fine, or empty for all of the
+// folder.
 func CheckSubPath(sub string) string {
 	switch {
 	case sub == "":

@@ -11,10 +11,9 @@ type IdlePolicy struct {
 	Use     UsePolicy `json:"use,omitzero"`
 }
 
-// UsePolicy judges what a session makes of what it holds, averaged over Window.
-// There is no verdict before Grace is over, the window is full and at least 90 %
-// of it was measured. A metric that is missing, or of a resource that was not
-// asked for, does not count and is never taken for 0.
+// UsePolicy judges what a session makes of what it holds, averaged over Window. There is no verdict before Grace is
+// over, the window is full and at least 90 % of it was measured. A metric that is missing, or of a resource that was
+// not asked for, does not count and is never taken for 0.
 type UsePolicy struct {
 	Window Duration `json:"window,omitempty"`
 	Grace  Duration `json:"grace,omitempty"`
@@ -37,9 +36,8 @@ type IdleCheck struct {
 	CheckedAt  time.Time    `json:"checkedAt"`
 }
 
-// IdleSimulation is what an idle policy would have made of a session. Where
-// what was measured does not reach far enough back, Since says from when on it
-// was judged.
+// IdleSimulation is what an idle policy would have made of a session. Where what was measured does not reach far enough
+// back, Since says from when on it was judged.
 type IdleSimulation struct {
 	Ended    bool        `json:"ended"`              // it would have been reclaimed
 	Unknown  bool        `json:"unknown,omitempty"`  // whether it would have been cannot be told from what is kept

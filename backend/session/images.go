@@ -16,16 +16,14 @@ import (
 	"slipway/gpu"
 )
 
-// Images lists, fetches, makes and removes the images of an agent's engine.
-// Fetching one and making one of a session take a while and go on when whoever
-// asked has left: each is an [ImageWork], which the agent remembers for a while
+// Images lists, fetches, makes and removes the images of an agent's engine. Fetching one and making one of a session
+// take a while and go on when whoever asked has left: each is an [ImageWork], which the agent remembers for a while
 // after its end, and not over a restart.
 type Images interface {
 	//rpc:method name=images effect=read who=custom
 	ListImages(ctx context.Context) ([]Image, error)
-	// PullImage begins to fetch an image, or joins the fetching that goes on.
-	// The codes of its failures are those of the engine: engine_pull_not-found,
-	// engine_pull_forbidden and so on. image_update_invalid for what is no name, or
+	// PullImage begins to fetch an image, or joins the fetching that goes on. The codes of its failures are those of
+	// the engine: engine_pull_not-found, engine_pull_forbidden and so on. image_update_invalid for what is no name, or
 	// names a customized image, which no registry has.
 	//
 	//rpc:method name=image.pull effect=again who=custom
@@ -39,20 +37,18 @@ type Images interface {
 	//
 	//rpc:method name=image.commit effect=once args=id,commit who=owner audit=req.Name
 	CommitSession(ctx context.Context, id ID, req CommitRequest) (ImageWork, error)
-	// AwaitImageWork returns a piece of work as soon as its revision is above
-	// after, at once where it has ended, and else as it is after [ImageWorkWait].
-	// operation_read_not-found.
+	// AwaitImageWork returns a piece of work as soon as its revision is above after, at once where it has ended, and
+	// else as it is after [ImageWorkWait]. operation_read_not-found.
 	//
 	//rpc:method name=image.work effect=read args=work,after? who=custom
 	AwaitImageWork(ctx context.Context, id string, after uint64) (ImageWork, error)
-	// CancelImageWork asks a piece of work to end. What it has made so far is
-	// dropped. One that has ended stays as it is.
+	// CancelImageWork asks a piece of work to end. What it has made so far is dropped. One that has ended stays as it
+	// is.
 	//
 	//rpc:method name=image.cancel effect=again args=work who=custom
 	CancelImageWork(ctx context.Context, id string) (ImageWork, error)
-	// RemoveImage removes an image under all its names. Fails with
-	// engine_image_not-found, and with image_update_conflict where a live
-	// session, or any container, uses it.
+	// RemoveImage removes an image under all its names. Fails with engine_image_not-found, and with
+	// image_update_conflict where a live session, or any container, uses it.
 	//
 	//rpc:method name=image.remove effect=once limit=slow who=custom
 	RemoveImage(ctx context.Context, ref string) error
@@ -82,9 +78,8 @@ type Image struct {
 	Login bool `json:"login,omitempty"`
 }
 
-// ShownTo reports whether a person who is no admin may see and use the image.
-// A name under slipway-custom/ is of the person in it, any other is everybody's;
-// logins says whether the person may use the agent's registry logins.
+// ShownTo reports whether a person who is no admin may see and use the image. A name under slipway-custom/ is of the
+// person in it, any other is everybody's; logins says whether the person may use the agent's registry logins.
 func (i Image) ShownTo(owner string, logins bool) bool {
 	if len(i.Owners) > 0 {
 		return slices.Contains(i.Owners, owner)
@@ -134,8 +129,7 @@ const (
 	labelOriginSeries      = "slipway.image.series"
 )
 
-// LabelImageInstance names the agent that made an image, on images that have no
-// name yet as well.
+// LabelImageInstance names the agent that made an image, on images that have no name yet as well.
 const LabelImageInstance = labelOriginInstance
 
 // Labels are those by which an image tells of its origin.
@@ -162,8 +156,7 @@ func OriginOf(labels map[string]string) *ImageOrigin {
 // customized begins the names of repositories of customized images.
 const customized = "slipway-custom/"
 
-// CustomizedRef reports whether a reference names a customized image, be it
-// there or not.
+// CustomizedRef reports whether a reference names a customized image, be it there or not.
 func CustomizedRef(ref string) bool { return strings.Contains(ref, customized) }
 
 // OwnRef reports whether a reference names a customized image of a person.
@@ -172,9 +165,8 @@ func OwnRef(owner, ref string) bool {
 	return own && rest != "" && strings.ContainsAny(rest[:1], ":/@")
 }
 
-// BroughtRef is the name under a person's own prefix for an image that they
-// bring to an agent under another name: slipway-custom/<person>/<name>. It is
-// empty where no name comes of it.
+// BroughtRef is the name under a person's own prefix for an image that they bring to an agent under another name:
+// slipway-custom/<person>/<name>. It is empty where no name comes of it.
 func BroughtRef(owner, ref string) string {
 	match := imageRule().FindStringSubmatch(ref)
 	if match == nil {
@@ -200,8 +192,7 @@ func BroughtRef(owner, ref string) string {
 	return brought
 }
 
-// CommitRef is the reference of a customized image. Names of repositories have
-// no capital letters, tags may have them.
+// CommitRef is the reference of a customized image. Names of repositories have no capital letters, tags may have them.
 func CommitRef(owner, name string) string {
 	if strings.HasPrefix(name, "-") {
 		name = "_" + name // no tag begins so
@@ -274,8 +265,8 @@ type ImageWork struct {
 	Revision  uint64         `json:"revision"`
 }
 
-// ImageDisk is what images take on the disk. Images share layers, so that the
-// sum of their sizes is more than what they take together.
+// ImageDisk is what images take on the disk. Images share layers, so that the sum of their sizes is more than what they
+// take together.
 type ImageDisk struct {
 	Total  gpu.Bytes   `json:"total"` // all layers, each once
 	Images []ImageRoom `json:"images"`
@@ -291,10 +282,9 @@ type ImageRoom struct {
 // MaxCommitOnEnd is the most images that [Spec.CommitOnEnd] may keep.
 const MaxCommitOnEnd = 50
 
-// EndImage is the image that is made of a session as it ends, as
-// [Spec.CommitOnEnd] asks for. A session that ended without one for want of
-// room, say, keeps its main container, stopped, until it is made an image after
-// all ([Images.CommitSession]) or dropped ([Sessions.Terminate], forced).
+// EndImage is the image that is made of a session as it ends, as [Spec.CommitOnEnd] asks for. A session that ended
+// without one for want of room, say, keeps its main container, stopped, until it is made an image after all
+// ([Images.CommitSession]) or dropped ([Sessions.Terminate], forced).
 type EndImage struct {
 	State ImageWorkState `json:"state"`
 	Name  string         `json:"name"` // of the image, in the manner of [SeriesName]
@@ -304,9 +294,8 @@ type EndImage struct {
 	Error *Cause         `json:"error,omitempty"` // why there is none
 }
 
-// EndsInImage reports whether an image is to be made of a session whose end is
-// under way. Nothing is made of one that never ran or that is forced to end, nor
-// of a batch session that failed: what it left behind would push aside the
+// EndsInImage reports whether an image is to be made of a session whose end is under way. Nothing is made of one that
+// never ran or that is forced to end, nor of a batch session that failed: what it left behind would push aside the
 // images of those that succeeded.
 func (s Session) EndsInImage() bool {
 	if s.Spec.CommitOnEnd == 0 || s.Forced || s.StartedAt == nil {
@@ -326,8 +315,8 @@ func (s Session) KeepsContainer() bool {
 	return s.Status.Terminal() && s.EndImage != nil && s.EndImage.Kept
 }
 
-// SeriesName names the image of a number in the series of a session's name. It
-// keeps the rule of [CommitNames], whatever the name of the session.
+// SeriesName names the image of a number in the series of a session's name. It keeps the rule of [CommitNames],
+// whatever the name of the session.
 func SeriesName(name string, number int) string {
 	slug := strings.Map(func(r rune) rune {
 		if r == '.' {
@@ -339,8 +328,8 @@ func SeriesName(name string, number int) string {
 	return strings.TrimRight(slug[:min(len(slug), CommitNames.Max-len(ending))], "-") + ending
 }
 
-// The grammar of an image reference, as the OCI distribution project defines
-// it: [host[:port]/]path[:tag][@digest], or the id of an image.
+// The grammar of an image reference, as the OCI distribution project defines it: [host[:port]/]path[:tag][@digest], or
+// the id of an image.
 const (
 	imageHost = `(?:(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:\.(?:[a-zA-Z0-9]|` +
 		`[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?`
@@ -348,8 +337,8 @@ const (
 	imageDigest = `[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}`
 )
 
-// imageRule and imageIDRule are compiled when they are first used: every start
-// of a program in a container links this package and none checks an image there.
+// imageRule and imageIDRule are compiled when they are first used: every start of a program in a container links this
+// package and none checks an image there.
 var (
 	imageRule = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^((?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart +
@@ -375,9 +364,8 @@ func ValidImage(ref string) bool {
 	return match != nil && len(match[1]) <= maxImage
 }
 
-// PinImage names an image by its digest: the one of a registry where that is
-// known, else the id that its content has on any machine. A reference that has a
-// digest already, or is an id, stays as it is.
+// PinImage names an image by its digest: the one of a registry where that is known, else the id that its content has on
+// any machine. A reference that has a digest already, or is an id, stays as it is.
 func PinImage(ref string, image Image) string {
 	if imageIDRule().MatchString(ref) || strings.Contains(ref, "@") {
 		return ref
@@ -411,8 +399,7 @@ func ImageDigest(ref string) string {
 // ValidImageID reports whether ref is the id of an image.
 func ValidImageID(ref string) bool { return imageIDRule().MatchString(ref) }
 
-// SameImage reports whether two references mean one image, though one of them
-// leaves out what goes without saying.
+// SameImage reports whether two references mean one image, though one of them leaves out what goes without saying.
 func SameImage(a, b string) bool {
 	tag := func(ref string) string {
 		if match := imageRule().FindStringSubmatch(ref); match != nil && match[2] != "" {

@@ -10,8 +10,8 @@ import (
 // Machine is what an agent says of itself and its machine.
 type Machine struct {
 	Agent string `json:"agent"` // name of the agent
-	// Instance is the random id that the agent's books were given when they were made. However the agent is
-	// reached and whatever it is called, it stays the same. Empty: an agent that tells none.
+	// Instance is the random id that the agent's books were given when they were made. However the agent is reached and
+	// whatever it is called, it stays the same. Empty: an agent that tells none.
 	Instance string `json:"instance,omitempty"`
 	Platform
 	Capacity
@@ -48,8 +48,8 @@ type Caller struct {
 // Role is what somebody may do with an agent.
 type Role string
 
-// The roles. An admin sees every session and may launch for others; a user sees
-// their own sessions and no trace of whose the others are.
+// The roles. An admin sees every session and may launch for others; a user sees their own sessions and no trace of
+// whose the others are.
 const (
 	RoleAdmin Role = "admin"
 	RoleUser  Role = "user"
@@ -63,8 +63,8 @@ type Load struct {
 	DiskTotal gpu.Bytes `json:"diskTotal"`
 }
 
-// Usage is one sample of a session's use. Counters grow over the life of the
-// container; rates are left to the reader, who knows two samples.
+// Usage is one sample of a session's use. Counters grow over the life of the container; rates are left to the reader,
+// who knows two samples.
 type Usage struct {
 	Session   ID        `json:"session"`
 	At        time.Time `json:"at"`
@@ -80,8 +80,8 @@ type Usage struct {
 	GPUs []DeviceLoad `json:"gpus"` // one for each device that it holds
 }
 
-// DeviceLoad is what a session makes of one device at the time of a sample.
-// What was not measured is nil and never zero.
+// DeviceLoad is what a session makes of one device at the time of a sample. What was not measured is nil and never
+// zero.
 type DeviceLoad struct {
 	Device   gpu.UUID   `json:"device"`
 	Instance gpu.UUID   `json:"instance,omitempty"`
@@ -149,14 +149,13 @@ type Host interface {
 	//
 	//rpc:method name=machine effect=read who=custom
 	Machine(ctx context.Context) (Machine, error)
-	// Doctor probes what sessions need of the machine. A probe that fails is a
-	// [Check] with its cause and one remedy, never an error of the call.
+	// Doctor probes what sessions need of the machine. A probe that fails is a [Check] with its cause and one remedy,
+	// never an error of the call.
 	//
 	//rpc:method name=doctor effect=read limit=long who=anyone
 	Doctor(ctx context.Context) ([]Check, error)
-	// ListDirectories lists the directories in a directory, for choosing what to
-	// mount. path is absolute; empty: the person's home. Fails with
-	// file_use_invalid, file_use_not-found or file_use_forbidden.
+	// ListDirectories lists the directories in a directory, for choosing what to mount. path is absolute; empty: the
+	// person's home. Fails with file_use_invalid, file_use_not-found or file_use_forbidden.
 	//
 	//rpc:method name=directories effect=read args=path? who=custom
 	ListDirectories(ctx context.Context, path string) (DirectoryListing, error)
@@ -172,8 +171,7 @@ const (
 	CheckFailed  CheckResult = "failed"
 )
 
-// Check is one probe of a machine. Remedy is one command or sentence; a failed
-// check always has one.
+// Check is one probe of a machine. Remedy is one command or sentence; a failed check always has one.
 type Check struct {
 	ID     string      `json:"id"` // what was probed, for programs: "engine", "disk" …
 	Title  string      `json:"title"`
@@ -182,8 +180,8 @@ type Check struct {
 	Remedy string      `json:"remedy,omitempty"`
 }
 
-// DirectoryListing is what a directory of a machine holds, at most 5,000
-// entries, sorted by name without regard to case.
+// DirectoryListing is what a directory of a machine holds, at most 5,000 entries, sorted by name without regard to
+// case.
 type DirectoryListing struct {
 	Path    string           `json:"path"`   // absolute and clean
 	Parent  string           `json:"parent"` // empty at the root

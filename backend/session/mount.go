@@ -12,9 +12,8 @@ import (
 // Home is the home and working directory of every session.
 const Home = "/home/work"
 
-// MountTarget returns where m appears in the session: an absolute, clean path.
-// An empty target takes the name of the folder or the base name of the source,
-// a relative one lands under [Home].
+// MountTarget returns where m appears in the session: an absolute, clean path. An empty target takes the name of the
+// folder or the base name of the source, a relative one lands under [Home].
 func MountTarget(m Mount) string {
 	target := m.Target
 	if target == "" && m.Folder != "" {
@@ -29,8 +28,8 @@ func MountTarget(m Mount) string {
 	return path.Clean(target)
 }
 
-// Targets that belong to the system. Of the first kind neither the directory
-// nor anything in it can be a target, of the second only the directory itself.
+// Targets that belong to the system. Of the first kind neither the directory nor anything in it can be a target, of the
+// second only the directory itself.
 var (
 	systemTrees = []string{
 		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc",
@@ -101,8 +100,7 @@ func printable(text string) bool {
 	})
 }
 
-// checkTarget judges the target of one mount by itself. It says nothing where the
-// target is fine.
+// checkTarget judges the target of one mount by itself. It says nothing where the target is fine.
 func checkTarget(m Mount) (Kind, Phrase) {
 	switch target := MountTarget(m); {
 	case !printable(target) || strings.ContainsAny(target, `:\`):
@@ -117,8 +115,7 @@ func checkTarget(m Mount) (Kind, Phrase) {
 	return "", Phrase{}
 }
 
-// reservedTarget reports whether a mount target belongs to the system or to the
-// session's own files.
+// reservedTarget reports whether a mount target belongs to the system or to the session's own files.
 func reservedTarget(target string) bool {
 	if slices.Contains(systemPlaces, target) || strings.HasPrefix(target, "/.slipway") ||
 		slices.ContainsFunc(systemTrees, func(tree string) bool { return within(target, tree) }) {
@@ -129,8 +126,8 @@ func reservedTarget(target string) bool {
 	return ok && ownInHomeRule().MatchString(first)
 }
 
-// checkOverlap judges a target against one of an earlier mount. A mount inside
-// another would have to create its mount point in the outer one's source.
+// checkOverlap judges a target against one of an earlier mount. A mount inside another would have to create its mount
+// point in the outer one's source.
 func checkOverlap(target, other string) (Kind, Phrase) {
 	switch {
 	case target == other:
@@ -143,8 +140,7 @@ func checkOverlap(target, other string) (Kind, Phrase) {
 	return "", Phrase{}
 }
 
-// Overlap reports whether two absolute, clean targets are one, or one lies in
-// the other.
+// Overlap reports whether two absolute, clean targets are one, or one lies in the other.
 func Overlap(a, b string) bool { return within(a, b) || within(b, a) }
 
 // within reports whether the clean path p is dir or lies in it.

@@ -10,9 +10,8 @@ import (
 	"unicode"
 )
 
-// Phrase is a sentence, or a piece of one, that can be said in any language:
-// Say names the words, Count decides between one and many, and With fills the
-// holes in them. Where Say is empty it is Text as it stands, such as a name or an
+// Phrase is a sentence, or a piece of one, that can be said in any language: Say names the words, Count decides between
+// one and many, and With fills the holes in them. Where Say is empty it is Text as it stands, such as a name or an
 // amount, or the pieces of With with Text between them.
 type Phrase struct {
 	Hole  string   `json:"hole,omitempty"` // that it fills
@@ -30,8 +29,8 @@ func Say(key string, holes ...Phrase) Phrase {
 // Fill is a name or an amount, the same in every language, that fills a hole.
 func Fill(hole, text string) Phrase { return Phrase{Hole: hole, Text: text} }
 
-// phraseWords are the English words of all phrases, as JSON: by what a [Phrase]
-// says, or that and _one or _other where a count decides. {{name}} is a hole.
+// phraseWords are the English words of all phrases, as JSON: by what a [Phrase] says, or that and _one or _other where
+// a count decides. {{name}} is a hole.
 //
 //go:embed phrases.json
 var phraseWords []byte
@@ -74,9 +73,8 @@ func (p Phrase) english(text []byte, words map[string]wording) []byte {
 	return text
 }
 
-// wording is what a phrase says of one and of any other number, each parted at
-// its holes: what stands before the first one, its name, what stands behind it,
-// and so on.
+// wording is what a phrase says of one and of any other number, each parted at its holes: what stands before the first
+// one, its name, what stands behind it, and so on.
 type wording struct{ one, many []string }
 
 // englishWords are the words of phraseWords.
@@ -102,9 +100,8 @@ var englishWords = sync.OnceValue(func() map[string]wording {
 	return words
 })
 
-// Printable returns text as it may stand in a line or a title: without the
-// characters that [Unprintable] reports and with bytes that are not UTF-8
-// replaced. Line breaks stay.
+// Printable returns text as it may stand in a line or a title: without the characters that [Unprintable] reports and
+// with bytes that are not UTF-8 replaced. Line breaks stay.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && Unprintable(r) {
@@ -114,9 +111,8 @@ func Printable(text string) string {
 	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
 }
 
-// Unprintable reports whether a terminal or a page acts on a character instead
-// of showing it: escape sequences begin with one, others move the cursor, break
-// the line or turn the direction of what follows.
+// Unprintable reports whether a terminal or a page acts on a character instead of showing it: escape sequences begin
+// with one, others move the cursor, break the line or turn the direction of what follows.
 func Unprintable(r rune) bool {
 	switch {
 	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
@@ -127,8 +123,8 @@ func Unprintable(r rune) bool {
 	return false
 }
 
-// IsPrintable reports whether every character of text is one that is seen: a
-// control character is not, nor is one that only changes how others are shown.
+// IsPrintable reports whether every character of text is one that is seen: a control character is not, nor is one that
+// only changes how others are shown.
 func IsPrintable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.Is(unicode.C, r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar

@@ -1,11 +1,9 @@
-// Package session says what Slipway is about: a [Spec] that a person writes, the
-// [Session] that an agent keeps of it, the [Status] values it moves through and
-// the table that says how, the [Phase] records that explain each step, the
-// [Event] stream that tells of every change, and [Agent], the one interface
-// between whoever asks and the machine that answers.
+// Package session says what Slipway is about: a [Spec] that a person writes, the [Session] that an agent keeps of it,
+// the [Status] values it moves through and the table that says how, the [Phase] records that explain each step, the
+// [Event] stream that tells of every change, and [Agent], the one interface between whoever asks and the machine that
+// answers.
 //
-// The package is pure: it does no I/O and reads no clock. A function that needs
-// the time takes it as an argument.
+// The package is pure: it does no I/O and reads no clock. A function that needs the time takes it as an argument.
 package session
 
 import (
@@ -19,12 +17,11 @@ import (
 	"slipway/gpu"
 )
 
-// ID identifies a session for ever. It is 12 lower-case letters and digits,
-// chosen at random, and safe in host names, paths and labels.
+// ID identifies a session for ever. It is 12 lower-case letters and digits, chosen at random, and safe in host names,
+// paths and labels.
 type ID string
 
-// Session is what an agent knows of one session. It is stored, sent and shown
-// as this one record.
+// Session is what an agent knows of one session. It is stored, sent and shown as this one record.
 type Session struct {
 	ID    ID     `json:"id"`
 	Name  string `json:"name"`
@@ -43,8 +40,7 @@ type Session struct {
 	Revision uint64   `json:"revision"` // grows with every stored change of this session
 }
 
-// Resolved is what the agent derived from the spec of a session, and from who
-// launched it.
+// Resolved is what the agent derived from the spec of a session, and from who launched it.
 type Resolved struct {
 	Priority  int  `json:"priority"`
 	DependsOn []ID `json:"dependsOn"` // Spec.After as it was understood
@@ -99,13 +95,12 @@ type Warning struct {
 	Title string    `json:"title"`
 	Text  string    `json:"text"`
 	At    time.Time `json:"at"`
-	// Device is the one that the warning is about; each may have a warning of
-	// one code. Empty: it is about none.
+	// Device is the one that the warning is about; each may have a warning of one code. Empty: it is about none.
 	Device gpu.UUID `json:"device,omitempty"`
 }
 
-// Wait explains why a PENDING session is not placed. Message gives numbers:
-// "needs 4 CPUs, 1 of 8 is free; train-a holds 6 until it ends".
+// Wait explains why a PENDING session is not placed. Message gives numbers: "needs 4 CPUs, 1 of 8 is free; train-a
+// holds 6 until it ends".
 type Wait struct {
 	Code     Code       `json:"code"`
 	Message  string     `json:"message"`
@@ -125,9 +120,8 @@ type Pull struct {
 	Layers     int       `json:"layers"`
 }
 
-// Grants is what the scheduler promised: exact CPUs, memory and parts of
-// devices. Those of a session are the sum of its kernels' and are stored in the
-// transaction that makes it SCHEDULED.
+// Grants is what the scheduler promised: exact CPUs, memory and parts of devices. Those of a session are the sum of its
+// kernels' and are stored in the transaction that makes it SCHEDULED.
 type Grants struct {
 	CPUs   []int       `json:"cpus"` // numbers of the machine's CPUs
 	Memory gpu.Bytes   `json:"memory"`
@@ -158,8 +152,7 @@ type Kernel struct {
 // MainKernel is the name of a session's first kernel.
 const MainKernel = "main1"
 
-// KernelName is the name of a session's kernel by its number from 0: main1,
-// sub1, sub2 and so on.
+// KernelName is the name of a session's kernel by its number from 0: main1, sub1, sub2 and so on.
 func KernelName(number int) string {
 	if number == 0 {
 		return MainKernel
@@ -229,16 +222,14 @@ const (
 	PhasePrepare   PhaseName = "prepare"
 	PhaseStart     PhaseName = "start"
 	PhaseTerminate PhaseName = "terminate"
-	// PhaseCommit is that a running session was made an image; it may be there
-	// any number of times.
+	// PhaseCommit is that a running session was made an image; it may be there any number of times.
 	PhaseCommit PhaseName = "commit"
 )
 
 // MaxAttempts is how often a phase is tried before it gives up.
 const MaxAttempts = 5
 
-// Phase is the record of a session's way through one phase. Repeating an
-// attempt raises Attempts and adds no row.
+// Phase is the record of a session's way through one phase. Repeating an attempt raises Attempts and adds no row.
 type Phase struct {
 	ID        string    `json:"id"`
 	Session   ID        `json:"session"`
@@ -273,8 +264,7 @@ const (
 
 var idRule = regexp.MustCompile(`^[a-z0-9]{12}$`)
 
-// NewID returns a random id. It begins with a letter, so that it can stand
-// alone as a host name.
+// NewID returns a random id. It begins with a letter, so that it can stand alone as a host name.
 func NewID() ID {
 	id := make([]byte, idLength)
 	for i := range id {
@@ -318,8 +308,7 @@ var (
 	}
 )
 
-// RandomName returns a readable name such as "calm-heron-42", which keeps the
-// rule for names.
+// RandomName returns a readable name such as "calm-heron-42", which keeps the rule for names.
 func RandomName() string {
 	return fmt.Sprintf("%s-%s-%02d", nameFirst[random(len(nameFirst))], nameSecond[random(len(nameSecond))],
 		random(100))

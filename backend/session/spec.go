@@ -9,15 +9,15 @@ import (
 // Type is what a session is for.
 type Type string
 
-// The types. An interactive session lives until someone ends it; a batch
-// session runs its startup command and ends with it.
+// The types. An interactive session lives until someone ends it; a batch session runs its startup command and ends with
+// it.
 const (
 	Interactive Type = "interactive"
 	Batch       Type = "batch"
 )
 
-// Spec is what a person asks for: everything needed to create a session, and
-// nothing that only its course decides. A zero field means "choose for me".
+// Spec is what a person asks for: everything needed to create a session, and nothing that only its course decides. A
+// zero field means "choose for me".
 type Spec struct {
 	Name  string `json:"name,omitempty"` // empty: a readable random name
 	Type  Type   `json:"type,omitempty"` // empty: interactive
@@ -93,8 +93,7 @@ type EnvVar struct {
 	Value string `json:"value"`
 }
 
-// Resources is an amount of each resource. Shm zero means automatic: see
-// [Resources.Resolve].
+// Resources is an amount of each resource. Shm zero means automatic: see [Resources.Resolve].
 type Resources struct {
 	CPU    int       `json:"cpu,omitempty"`    // whole CPUs
 	Memory gpu.Bytes `json:"memory,omitempty"` // limit without swap, shared memory included
@@ -105,21 +104,19 @@ type Resources struct {
 const (
 	DefaultCPU    = 1
 	DefaultMemory = 1 * gpu.GiB
-	// DefaultProcesses is the most processes and threads in each container where
-	// the machine's owner sets nothing else.
+	// DefaultProcesses is the most processes and threads in each container where the machine's owner sets nothing else.
 	DefaultProcesses = 4096
 	// MinMemory is what a session needs to hold the guest and a shell.
 	MinMemory = 64 * gpu.MiB
-	// SmallShm and LargeShm are the two amounts that automatic shared memory
-	// chooses from; LargeShmFrom is the memory from which it takes the larger.
+	// SmallShm and LargeShm are the two amounts that automatic shared memory chooses from; LargeShmFrom is the memory
+	// from which it takes the larger.
 	SmallShm     = 64 * gpu.MiB
 	LargeShm     = 1 * gpu.GiB
 	LargeShmFrom = 4 * gpu.GiB
 )
 
-// AutomaticShm is the shared memory given where none is asked for: 1 GiB when
-// memory is at least 4 GiB and at least 1 GiB above what the image needs, else
-// 64 MiB, and never as much as the memory itself.
+// AutomaticShm is the shared memory given where none is asked for: 1 GiB when memory is at least 4 GiB and at least 1
+// GiB above what the image needs, else 64 MiB, and never as much as the memory itself.
 func AutomaticShm(memory, imageMin gpu.Bytes) gpu.Bytes {
 	if memory >= LargeShmFrom && memory >= imageMin+LargeShm {
 		return LargeShm
@@ -127,8 +124,7 @@ func AutomaticShm(memory, imageMin gpu.Bytes) gpu.Bytes {
 	return min(SmallShm, memory/2)
 }
 
-// Mount shows a directory of the agent's machine, or a folder, inside the
-// session. Either Source or Folder is set.
+// Mount shows a directory of the agent's machine, or a folder, inside the session. Either Source or Folder is set.
 type Mount struct {
 	Source string `json:"source,omitempty"` // absolute path on the agent's machine
 	Folder string `json:"folder,omitempty"` // name or id of a folder of the owner's
@@ -138,8 +134,8 @@ type Mount struct {
 	ReadOnly bool   `json:"readOnly,omitempty"`
 }
 
-// WithDefaults returns spec with every zero field that has a default filled in
-// and every mount target made absolute. It does not choose a name.
+// WithDefaults returns spec with every zero field that has a default filled in and every mount target made absolute. It
+// does not choose a name.
 func (s Spec) WithDefaults() Spec {
 	if s.Type == "" {
 		s.Type = Interactive

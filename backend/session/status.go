@@ -6,8 +6,8 @@ import "slices"
 //
 //	PENDING → SCHEDULED → PREPARING → (PULLING) → PREPARED → CREATING → RUNNING → TERMINATING → TERMINATED
 //
-// CANCELLED is the end of a session that never ran, ERROR that of one that
-// failed abnormally. The last three are terminal: nothing leaves them.
+// CANCELLED is the end of a session that never ran, ERROR that of one that failed abnormally. The last three are
+// terminal: nothing leaves them.
 type Status string
 
 // The statuses in the order of a session's life.
@@ -25,9 +25,8 @@ const (
 	Failed      Status = "ERROR"
 )
 
-// transitions lists for each status those that may follow it. TERMINATING is
-// reached from every live status because a person may end a session at any
-// time; PENDING is reached again when a placement is given up for a retry.
+// transitions lists for each status those that may follow it. TERMINATING is reached from every live status because a
+// person may end a session at any time; PENDING is reached again when a placement is given up for a retry.
 var transitions = map[Status][]Status{
 	Pending:     {Scheduled, Terminating, Cancelled, Failed},
 	Scheduled:   {Preparing, Pending, Terminating, Cancelled, Failed},
@@ -48,15 +47,13 @@ func (s Status) Terminal() bool { return s == Terminated || s == Cancelled || s 
 // Live reports whether s is known and not terminal.
 func (s Status) Live() bool { return len(transitions[s]) > 0 }
 
-// HoldsResources reports whether a session in status s has grants: it was
-// placed and has not ended.
+// HoldsResources reports whether a session in status s has grants: it was placed and has not ended.
 func (s Status) HoldsResources() bool { return s.Live() && s != Pending }
 
 // Result says how a session's work ended.
 type Result string
 
-// The results. A session that has not ended, or that has no work of its own to
-// judge, is undefined.
+// The results. A session that has not ended, or that has no work of its own to judge, is undefined.
 const (
 	ResultUndefined Result = "undefined"
 	ResultSuccess   Result = "success"

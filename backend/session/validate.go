@@ -14,8 +14,7 @@ import (
 	"slipway/gpu"
 )
 
-// Limits is the most that a machine can give to one session. A zero field is
-// not known and limits nothing.
+// Limits is the most that a machine can give to one session. A zero field is not known and limits nothing.
 type Limits struct {
 	CPUs   int
 	Memory gpu.Bytes
@@ -29,14 +28,13 @@ const (
 	MaxPort    = 65535
 	MaxEnv     = 1000
 	MaxMounts  = 100
-	// maxText bounds the startup command, maxValue one variable's value. The
-	// kernel takes 128 KiB for one argument or variable.
+	// maxText bounds the startup command, maxValue one variable's value. The kernel takes 128 KiB for one argument or
+	// variable.
 	maxText  = 128<<10 - 1
 	maxValue = 100 << 10
 )
 
-// The ports from firstOwnPort to lastOwnPort inside a session belong to the
-// services that Slipway starts there.
+// The ports from firstOwnPort to lastOwnPort inside a session belong to the services that Slipway starts there.
 const (
 	firstOwnPort = 7420
 	lastOwnPort  = 7439
@@ -72,8 +70,8 @@ func (f *findings) append(e *FieldError) {
 	}
 }
 
-// Invalid is the failure of a request in which fields are wrong. It says what is
-// wrong with the first, and how many there are.
+// Invalid is the failure of a request in which fields are wrong. It says what is wrong with the first, and how many
+// there are.
 func Invalid(wrong []FieldError) error {
 	message := wrong[0].Message
 	if len(wrong) > 1 {
@@ -86,11 +84,9 @@ func Invalid(wrong []FieldError) error {
 	return e
 }
 
-// Validate returns everything that is wrong with s at the time now on a machine
-// with the given limits, in the order of the launcher's fields; nil means that
-// it can be launched. Zero fields count as their defaults. Whether a name is
-// taken, an image exists or a source is a directory is not its business: only
-// an agent knows.
+// Validate returns everything that is wrong with s at the time now on a machine with the given limits, in the order of
+// the launcher's fields; nil means that it can be launched. Zero fields count as their defaults. Whether a name is
+// taken, an image exists or a source is a directory is not its business: only an agent knows.
 func (s Spec) Validate(now time.Time, limits Limits) []FieldError {
 	var f findings
 	f.refuse(s.Type != "" && s.Type != Interactive && s.Type != Batch, "type", KindInvalid,
@@ -217,8 +213,7 @@ func (s Spec) validatePorts(f *findings) {
 	}
 }
 
-// ReservedPort reports whether a port inside sessions belongs to the services
-// that Slipway starts there.
+// ReservedPort reports whether a port inside sessions belongs to the services that Slipway starts there.
 func ReservedPort(port int) bool { return port >= firstOwnPort && port <= lastOwnPort }
 
 func number(hole string, n int) Phrase { return Fill(hole, strconv.Itoa(n)) }
@@ -238,13 +233,12 @@ const (
 	MaxPriority = 100
 	MaxAfter    = 32
 	MaxLabel    = 64
-	// MinLifetime is the shortest time after which an idle policy may reclaim
-	// anything, so that its warning can come before.
+	// MinLifetime is the shortest time after which an idle policy may reclaim anything, so that its warning can come
+	// before.
 	MinLifetime = Duration(time.Minute)
 )
 
-// validateQueue checks what says how a session waits, what it shares and how
-// it is counted.
+// validateQueue checks what says how a session waits, what it shares and how it is counted.
 func (s Spec) validateQueue(f *findings) {
 	s.validateAccelerator(f)
 	f.refuse(s.Cluster < 0 || s.Cluster > MaxCluster, "cluster", KindRange,
@@ -313,9 +307,8 @@ func (s Spec) validateAfter(f *findings) {
 	}
 }
 
-// ValidateLabel checks the rule for labels: at most 64 printable characters
-// without blanks around them. It returns nil where the label keeps it; an empty
-// one does.
+// ValidateLabel checks the rule for labels: at most 64 printable characters without blanks around them. It returns nil
+// where the label keeps it; an empty one does.
 func ValidateLabel(label string) *FieldError {
 	e := FieldError{Field: "label", Kind: KindInvalid, Hint: "Use a short name of a project, or leave it empty."}
 	switch {
@@ -333,8 +326,8 @@ func ValidateLabel(label string) *FieldError {
 	return &e
 }
 
-// Validate returns everything that is wrong with p, each field under the path
-// of the policy, which is empty for a policy by itself.
+// Validate returns everything that is wrong with p, each field under the path of the policy, which is empty for a
+// policy by itself.
 func (p IdlePolicy) Validate(path string) []FieldError {
 	var f findings
 	if path != "" {
@@ -374,6 +367,5 @@ func (p IdlePolicy) Validate(path string) []FieldError {
 	return f
 }
 
-// plausible reports whether d is from least to the longest length of time that
-// is accepted.
+// plausible reports whether d is from least to the longest length of time that is accepted.
 func plausible(d, least Duration) bool { return d >= least && time.Duration(d) <= maxDuration }

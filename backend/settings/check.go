@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// check returns the value as the field keeps it: a string, an int, a float64, a
-// bool or a []string; or what is wrong with it.
+// check returns the value as the field keeps it: a string, an int, a float64, a bool or a []string; or what is wrong
+// with it.
 func (f Field) check(value any) (any, string) {
 	switch f.Kind {
 	case Integer, Number:

@@ -15,12 +15,11 @@ type document struct {
 	lines  map[string]int
 }
 
-// schemaName is the one name of a file that is no setting: editors find the
-// schema by it.
+// schemaName is the one name of a file that is no setting: editors find the schema by it.
 const schemaName = "$schema"
 
-// readDocument reads JSON strictly: an object of values and of objects of
-// values, no name twice. The problem says at which line it is broken.
+// readDocument reads JSON strictly: an object of values and of objects of values, no name twice. The problem says at
+// which line it is broken.
 func readDocument(data []byte) (document, *Problem) {
 	d := document{values: map[string]any{}, lines: map[string]int{}}
 	if len(bytes.TrimSpace(data)) == 0 {

@@ -1,8 +1,7 @@
-// Package settings is the one file in which a person's choices stand, and how
-// the machine's agent shares and reclaims: settings.json in Slipway's folder,
-// with a schema beside it that editors read. Each value is checked and each
-// fault told with its line; SLIPWAY_* variables override what the file says.
-// A file that is broken is left as it is, never written over.
+// Package settings is the one file in which a person's choices stand, and how the machine's agent shares and reclaims:
+// settings.json in Slipway's folder, with a schema beside it that editors read. Each value is checked and each fault
+// told with its line; SLIPWAY_* variables override what the file says. A file that is broken is left as it is, never
+// written over.
 package settings
 
 import (
@@ -64,8 +63,8 @@ func (f *File) Exists() bool {
 	return err == nil
 }
 
-// Read returns what is in force now. It fails with settings_read_invalid when
-// the file cannot be opened; what stands in it is told as Problems.
+// Read returns what is in force now. It fails with settings_read_invalid when the file cannot be opened; what stands in
+// it is told as Problems.
 func (f *File) Read() (State, error) {
 	d, broken, err := f.load()
 	if err != nil {
@@ -122,9 +121,8 @@ func (f *File) state(d document, broken *Problem) State {
 	return s
 }
 
-// Save changes fields; a nil value removes one, so that its default is in force
-// again. What it does not change stays, also what is not understood. It fails
-// with settings_update_invalid and Fields, settings_update_conflict where the
+// Save changes fields; a nil value removes one, so that its default is in force again. What it does not change stays,
+// also what is not understood. It fails with settings_update_invalid and Fields, settings_update_conflict where the
 // file is broken, or settings_update_failed.
 func (f *File) Save(changes map[string]any) (State, error) {
 	f.saving.Lock()
@@ -201,8 +199,7 @@ func (f Field) hint() string {
 	return "Write it like " + f.Example + "."
 }
 
-// Parse reads the value of a field as it is written in a variable. It fails
-// with settings_update_invalid and Fields.
+// Parse reads the value of a field as it is written in a variable. It fails with settings_update_invalid and Fields.
 func Parse(name, text string) (any, error) {
 	f := File{fields: Fields()}
 	field, ok := f.field(name)
@@ -246,10 +243,9 @@ func (f *File) write(values map[string]any) error {
 	return atomicwriter.WriteFile(path, append(content, '\n'), 0o600)
 }
 
-// Env is the environment with what the file says in place of variables that
-// are not set, for whoever reads variables alone. It fails with
-// settings_read_invalid where a value that is read at the start is not valid:
-// nothing is shared or reclaimed otherwise than was meant.
+// Env is the environment with what the file says in place of variables that are not set, for whoever reads variables
+// alone. It fails with settings_read_invalid where a value that is read at the start is not valid: nothing is shared or
+// reclaimed otherwise than was meant.
 func (f *File) Env() (func(string) string, error) {
 	s, err := f.Read()
 	if err != nil {

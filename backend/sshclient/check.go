@@ -17,9 +17,8 @@ import (
 // checkTimeout is how long a check may take.
 const checkTimeout = 20 * time.Second
 
-// Check logs in over conn, which it closes, as ssh would, and runs a command that does
-// nothing. It fails with ssh_open_conflict, ssh_setup_failed,
-// ssh_setup_failed, session_use_unavailable and session_use_unavailable.
+// Check logs in over conn, which it closes, as ssh would, and runs a command that does nothing. It fails with
+// ssh_open_conflict, ssh_setup_failed, ssh_setup_failed, session_use_unavailable and session_use_unavailable.
 func (c *Client) Check(ctx context.Context, conn net.Conn, host session.SSHHost) error {
 	defer conn.Close() //nolint:errcheck // it was only tried
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)

@@ -1,11 +1,10 @@
-// Package sshclient makes sessions reachable by the ssh, scp, sftp, rsync and
-// editors that a person has already. It keeps one folder: the key by which this
-// installation logs in to sessions, the keys by which sessions answer, and a
-// configuration for OpenSSH with one entry for each session, which is included
-// from the person's own where they wish so.
+// Package sshclient makes sessions reachable by the ssh, scp, sftp, rsync and editors that a person has already. It
+// keeps one folder: the key by which this installation logs in to sessions, the keys by which sessions answer, and a
+// configuration for OpenSSH with one entry for each session, which is included from the person's own where they wish
+// so.
 //
-// It opens no connection. The entries make ssh run `slipway ssh-proxy`, which
-// goes the way of everything else: through the control plane and the agent.
+// It opens no connection. The entries make ssh run `slipway ssh-proxy`, which goes the way of everything else: through
+// the control plane and the agent.
 package sshclient
 
 import (
@@ -68,8 +67,7 @@ func Open(config Config) (*Client, error) {
 	return &Client{config: config, signer: signer}, nil
 }
 
-// ownKey reads the key, or makes it at the first start. The public one is
-// written beside it for people.
+// ownKey reads the key, or makes it at the first start. The public one is written beside it for people.
 func ownKey(path string) (ssh.Signer, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,8 @@ import (
 // Command is a command line that a person may copy.
 type Command struct{ Name, Line string }
 
-// Commands are examples for a session, none where it is not kept. Where the
-// person's configuration does not include ours they name it.
+// Commands are examples for a session, none where it is not kept. Where the person's configuration does not include
+// ours they name it.
 func (c *Client) Commands(id session.ID, installed bool) []Command {
 	names := c.Names(id)
 	if len(names) == 0 {
@@ -35,8 +35,8 @@ func (c *Client) Commands(id session.ID, installed bool) []Command {
 	}
 }
 
-// Editor is the address that opens a session in Visual Studio Code, which reads
-// the person's own configuration; empty where it is not kept.
+// Editor is the address that opens a session in Visual Studio Code, which reads the person's own configuration; empty
+// where it is not kept.
 func (c *Client) Editor(id session.ID) string {
 	names := c.Names(id)
 	if len(names) == 0 {

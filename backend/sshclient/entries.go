@@ -29,8 +29,7 @@ func alias(id session.ID, kernel string) string {
 	return "slipway-" + string(id) + "-" + kernel
 }
 
-// plain is a name that has no meaning to ssh or to a shell, and is no longer than
-// names are.
+// plain is a name that has no meaning to ssh or to a shell, and is no longer than names are.
 func plain(name string) string {
 	name = name[:min(len(name), session.SessionNames.Max)]
 	return strings.Trim(strings.Map(func(r rune) rune {
@@ -42,9 +41,8 @@ func plain(name string) string {
 	}, name), "-.")
 }
 
-// names returns the names of each session, the shortest first. Its bare name is
-// among them only where nothing else can be meant by it: no other session, no
-// name with a domain, and none that taken knows.
+// names returns the names of each session, the shortest first. Its bare name is among them only where nothing else can
+// be meant by it: no other session, no name with a domain, and none that taken knows.
 func names(sessions []Session, taken func(string) bool) map[session.ID][]string {
 	count := map[string]int{}
 	for _, s := range sessions {
@@ -71,9 +69,8 @@ func names(sessions []Session, taken func(string) bool) map[session.ID][]string 
 	return unambiguous(sessions, all)
 }
 
-// unambiguous takes away what could mean two sessions, of two people with one
-// name on one agent for example, or a kernel of another session. An id always
-// means the session that has it.
+// unambiguous takes away what could mean two sessions, of two people with one name on one agent for example, or a
+// kernel of another session. An id always means the session that has it.
 func unambiguous(sessions []Session, all map[session.ID][]string) map[session.ID][]string {
 	used := map[string]int{}
 	for _, s := range sessions {
@@ -141,8 +138,7 @@ func (c *Client) entry(b *strings.Builder, names []string, id session.ID, kernel
 	}
 }
 
-// proxy is the command that carries a connection. Nothing secret is in it: the
-// token is read from the folder.
+// proxy is the command that carries a connection. Nothing secret is in it: the token is read from the folder.
 func (c *Client) proxy(id session.ID, kernel string) string {
 	args := []string{c.config.Program, "ssh-proxy", "--home", c.config.Home}
 	if kernel != "" {

@@ -42,8 +42,8 @@ func trimmed(text string) []string {
 	return lines
 }
 
-// Install has the person's own configuration include ours, at its top: further
-// down the line would belong to the entry above it.
+// Install has the person's own configuration include ours, at its top: further down the line would belong to the entry
+// above it.
 func (c *Client) Install() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,8 +59,7 @@ func (c *Client) Install() error {
 	})
 }
 
-// Remove takes our lines out of the person's configuration. A file that holds
-// nothing else is removed.
+// Remove takes our lines out of the person's configuration. A file that holds nothing else is removed.
 func (c *Client) Remove() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,8 +83,7 @@ func (c *Client) without(text string) string {
 	return strings.Join(kept, "")
 }
 
-// edit changes the person's configuration at once, behind a link too, and leaves
-// its mode as it is. It needs mu.
+// edit changes the person's configuration at once, behind a link too, and leaves its mode as it is. It needs mu.
 func (c *Client) edit(change func(string) string) error {
 	path := c.PersonFile()
 	if target, err := filepath.EvalSymlinks(path); err == nil {

@@ -15,9 +15,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Keep has the configuration say what can be reached now. Keys of hosts that
-// are gone are forgotten. Ids and kernels that are not valid are left out, with
-// agent_reply_invalid; all else is written.
+// Keep has the configuration say what can be reached now. Keys of hosts that are gone are forgotten. Ids and kernels
+// that are not valid are left out, with agent_reply_invalid; all else is written.
 func (c *Client) Keep(sessions []Session) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,8 +35,8 @@ func (c *Client) Keep(sessions []Session) error {
 	return refused
 }
 
-// writable returns the sessions that an entry can be written for. Ids and kernels
-// come from agents, and whatever the configuration holds ssh acts on.
+// writable returns the sessions that an entry can be written for. Ids and kernels come from agents, and whatever the
+// configuration holds ssh acts on.
 func writable(sessions []Session) ([]Session, error) {
 	var good []Session
 	var bad []string // agents
@@ -115,9 +114,8 @@ func (c *Client) editKnown(edit func([]string) []string) error {
 	return atomicwriter.WriteFile(c.knownFile(), []byte(content), 0o600)
 }
 
-// Pin has ssh accept a kernel by the key that its agent told of, and by no
-// other for as long as the session lives; ssh_open_conflict where it had
-// another one before.
+// Pin has ssh accept a kernel by the key that its agent told of, and by no other for as long as the session lives;
+// ssh_open_conflict where it had another one before.
 func (c *Client) Pin(id session.ID, kernel string, host session.SSHHost) error {
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(host.Key))
 	if err != nil {
@@ -159,8 +157,7 @@ func Fingerprint(host session.SSHHost) string {
 	return ssh.FingerprintSHA256(key)
 }
 
-// Names returns the names by which ssh knows a session, the shortest first, and
-// none where it is not kept.
+// Names returns the names by which ssh knows a session, the shortest first, and none where it is not kept.
 func (c *Client) Names(id session.ID) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,10 +11,9 @@ import (
 	"slipway/backend/session"
 )
 
-// CheckOwn logs in as the person would: with this computer's ssh, by the person's own
-// configuration and the session's shortest name there. It reports whether that
-// was tried, which needs an ssh and a configuration that includes ours, and fails
-// with ssh_setup_failed where their ssh does not come through.
+// CheckOwn logs in as the person would: with this computer's ssh, by the person's own configuration and the session's
+// shortest name there. It reports whether that was tried, which needs an ssh and a configuration that includes ours,
+// and fails with ssh_setup_failed where their ssh does not come through.
 func (c *Client) CheckOwn(ctx context.Context, id session.ID) (bool, error) {
 	installed, err := c.Installed()
 	names := c.Names(id)

@@ -11,17 +11,15 @@ import (
 	"strings"
 )
 
-// taken reports which names mean a host to the person already, by an entry of
-// their own configuration or because they have logged in there: a session, whose
-// name may come from another machine, must not stand in for it. Only what is
+// taken reports which names mean a host to the person already, by an entry of their own configuration or because they
+// have logged in there: a session, whose name may come from another machine, must not stand in for it. Only what is
 // written there itself is looked at, not what it includes.
 func (c *Client) taken() func(string) bool {
 	configured, known := c.configured(), c.visited()
 	return func(name string) bool { return configured(name) || known(name) }
 }
 
-// visited reports which names the person's file of known hosts has, many of them
-// as digests only.
+// visited reports which names the person's file of known hosts has, many of them as digests only.
 func (c *Client) visited() func(string) bool {
 	data, err := os.ReadFile(filepath.Join(c.config.Person, "known_hosts"))
 	if err != nil {

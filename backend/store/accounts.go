@@ -9,8 +9,8 @@ import (
 	"slipway/backend/session"
 )
 
-// bucketAccounts holds the accounts: key → JSON. What is in it is the agent's
-// business; that state and counters change together is the store's.
+// bucketAccounts holds the accounts: key → JSON. What is in it is the agent's business; that state and counters change
+// together is the store's.
 var bucketAccounts = []byte("accounts")
 
 // PutAccount keeps value under key in place of what was there.
@@ -18,8 +18,8 @@ func (t *Tx) PutAccount(key string, value any) error {
 	return put(t.tx.Bucket(bucketAccounts), []byte(key), value)
 }
 
-// PruneAccounts removes what is kept under keys from first on and before last,
-// at most limit of them in one go, and returns how many it removed.
+// PruneAccounts removes what is kept under keys from first on and before last, at most limit of them in one go, and
+// returns how many it removed.
 func (t *Tx) PruneAccounts(first, last string, limit int) (int, error) {
 	cursor, removed := t.tx.Bucket(bucketAccounts).Cursor(), 0
 	for ; removed < limit; removed++ {
@@ -34,8 +34,7 @@ func (t *Tx) PruneAccounts(first, last string, limit int) (int, error) {
 	return removed, nil
 }
 
-// Account reads what is kept under key into value and reports whether there is
-// anything.
+// Account reads what is kept under key into value and reports whether there is anything.
 func (s *Store) Account(key string, value any) (found bool, err error) {
 	err = s.EachAccount(key, key+"\x00", func(_ string, data []byte) error {
 		found = true
@@ -44,9 +43,8 @@ func (s *Store) Account(key string, value any) (found bool, err error) {
 	return found, err
 }
 
-// EachAccount calls fn, in the order of the keys, with what is kept under each
-// key from first on and before last. data is valid during the call only, and
-// fn must not change the store. An error of fn ends it and is returned.
+// EachAccount calls fn, in the order of the keys, with what is kept under each key from first on and before last. data
+// is valid during the call only, and fn must not change the store. An error of fn ends it and is returned.
 func (s *Store) EachAccount(first, last string, fn func(key string, data []byte) error) error {
 	err := s.db.View(func(tx *bolt.Tx) error {
 		cursor := tx.Bucket(bucketAccounts).Cursor()

@@ -10,14 +10,13 @@ import (
 	"slipway/backend/session"
 )
 
-// Tx is one change under way. It is used by one goroutine, inside the function
-// given to [Store.Update], and not after.
+// Tx is one change under way. It is used by one goroutine, inside the function given to [Store.Update], and not after.
 type Tx struct {
 	tx *bolt.Tx
 }
 
-// Update runs fn and stores all of its changes, or none where fn or the disk
-// fails. Only one update runs at a time; fn must not call methods of the Store.
+// Update runs fn and stores all of its changes, or none where fn or the disk fails. Only one update runs at a time; fn
+// must not call methods of the Store.
 func (s *Store) Update(fn func(*Tx) error) error {
 	if err := s.fault("begin"); err != nil {
 		return writeError(err)
@@ -64,9 +63,8 @@ func (t *Tx) ByKey(owner, key string) (session.Session, bool, error) {
 	return s, err == nil, err
 }
 
-// Create stores a new session under an idempotency key, which may be empty, and
-// sets its revision to 1. It fails with [CodeNameTaken] where a live session of
-// the owner has the name, and [CodeConflict] where the id or the key is in use.
+// Create stores a new session under an idempotency key, which may be empty, and sets its revision to 1. It fails with
+// [CodeNameTaken] where a live session of the owner has the name, and [CodeConflict] where the id or the key is in use.
 func (t *Tx) Create(s *session.Session, key string) error {
 	if t.tx.Bucket(bucketSessions).Get([]byte(s.ID)) != nil {
 		return &session.Error{Code: session.CodeStoreConflict, Message: fmt.Sprintf("There is a session %s already.",
@@ -106,9 +104,9 @@ func (t *Tx) Create(s *session.Session, key string) error {
 	return t.save(record{Number: arrival, Key: key, Session: *s})
 }
 
-// Put replaces a session by its successor and raises its revision, in s too. It
-// fails with [CodeConflict] where the stored one has another revision than s,
-// [CodeTransition] where its status cannot become that of s, and [CodeNameTaken].
+// Put replaces a session by its successor and raises its revision, in s too. It fails with [CodeConflict] where the
+// stored one has another revision than s, [CodeTransition] where its status cannot become that of s, and
+// [CodeNameTaken].
 func (t *Tx) Put(s *session.Session) error {
 	r, err := load(t.tx, s.ID)
 	if err != nil {
@@ -237,8 +235,8 @@ func (t *Tx) PutPhase(p *session.Phase) error {
 	return put(t.tx.Bucket(bucketPhases), phaseKey(p.Session, p.ID), p)
 }
 
-// Purge removes the records of finished sessions that [Store.Surplus] named and
-// returns what it removed. One whose container is kept meanwhile stays.
+// Purge removes the records of finished sessions that [Store.Surplus] named and returns what it removed. One whose
+// container is kept meanwhile stays.
 func (t *Tx) Purge(surplus []session.ID) ([]session.Session, error) {
 	var removed []session.Session
 	for _, id := range surplus {

@@ -11,10 +11,9 @@ import (
 	"slipway/gpu"
 )
 
-// Check audits the store and returns a sentence for everything that is wrong:
-// records that no index has or that two have, names, keys and phases without a
-// session, promises made twice, ends without a time, phases that go on after
-// the end. nil means that all is well.
+// Check audits the store and returns a sentence for everything that is wrong: records that no index has or that two
+// have, names, keys and phases without a session, promises made twice, ends without a time, phases that go on after the
+// end. nil means that all is well.
 func (s *Store) Check() ([]string, error) {
 	a := &audit{names: map[string]session.ID{}, cpus: map[int]session.ID{}, sessions: map[session.ID]record{},
 		devices: map[gpu.UUID]heldDevice{}, instances: map[gpu.UUID]session.ID{}}
@@ -98,8 +97,8 @@ func (a *audit) status(s session.Session) {
 	}
 }
 
-// promises checks what a session holds of devices: together with the others no
-// more than there is, and the same as its kernels.
+// promises checks what a session holds of devices: together with the others no more than there is, and the same as its
+// kernels.
 func (a *audit) promises(s session.Session) {
 	for _, g := range s.Grants.GPUs {
 		held := a.devices[g.Device]
@@ -134,8 +133,7 @@ func (a *audit) promises(s session.Session) {
 	}
 }
 
-// indices checks that each session is in exactly the index that its status
-// calls for.
+// indices checks that each session is in exactly the index that its status calls for.
 func (a *audit) indices(tx *bolt.Tx) {
 	seen := map[session.ID]bool{}
 	visit := func(bucket []byte, live bool) int {

@@ -9,8 +9,8 @@ import (
 var (
 	// bucketImages holds what the agent itself knows of images: id → Image.
 	bucketImages = []byte("images")
-	// bucketClaims holds images that are being made, or were made before schema
-	// 3: reference → session.ImageOrigin. Their ids are not known.
+	// bucketClaims holds images that are being made, or were made before schema 3: reference → session.ImageOrigin.
+	// Their ids are not known.
 	bucketClaims = []byte("image-claims")
 )
 
@@ -59,9 +59,8 @@ func (t *Tx) PutImageClaim(ref string, origin session.ImageOrigin) error {
 // DropImageClaim forgets a claim.
 func (t *Tx) DropImageClaim(ref string) error { return t.tx.Bucket(bucketClaims).Delete([]byte(ref)) }
 
-// toSchema3 gives images records of their own. Labels, by which images were told
-// apart before, prove nothing: anybody can write them into an image. What the
-// records of sessions say becomes claims, which the agent compares with the
+// toSchema3 gives images records of their own. Labels, by which images were told apart before, prove nothing: anybody
+// can write them into an image. What the records of sessions say becomes claims, which the agent compares with the
 // images.
 func toSchema3(tx *bolt.Tx) error {
 	for _, name := range [][]byte{bucketImages, bucketClaims} {
@@ -92,8 +91,7 @@ func toSchema3(tx *bolt.Tx) error {
 	})
 }
 
-// madeOf names the images that were made of a session, as its record and its
-// history say.
+// madeOf names the images that were made of a session, as its record and its history say.
 func madeOf(tx *bolt.Tx, s session.Session) (names []string, err error) {
 	if s.EndImage != nil && s.EndImage.State == session.WorkDone {
 		names = append(names, s.EndImage.Name)

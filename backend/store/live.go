@@ -14,8 +14,8 @@ type liveCache struct {
 	known bool
 }
 
-// LiveSessions are the live sessions. While the store does not change they are
-// read only once. The caller must not change the list or what its records point to.
+// LiveSessions are the live sessions. While the store does not change they are read only once. The caller must not
+// change the list or what its records point to.
 func (s *Store) LiveSessions() ([]session.Session, error) {
 	changes := s.Changes()
 	c := &s.live

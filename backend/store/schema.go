@@ -22,13 +22,12 @@ var (
 // migration brings a file from one schema to the next, in place.
 type migration func(*bolt.Tx) error
 
-// migrations[i] leads from schema i+1 to schema i+2. A database of every schema
-// that was ever released lies in testdata and is opened by a test.
+// migrations[i] leads from schema i+1 to schema i+2. A database of every schema that was ever released lies in testdata
+// and is opened by a test.
 var migrations = []migration{toSchema2, toSchema3}
 
-// toSchema2 makes room for accounts, gives the store a secret, gives the live
-// sessions the usual priority and their kernels the grants that were the
-// session's.
+// toSchema2 makes room for accounts, gives the store a secret, gives the live sessions the usual priority and their
+// kernels the grants that were the session's.
 func toSchema2(tx *bolt.Tx) error {
 	if _, err := tx.CreateBucketIfNotExists(bucketAccounts); err != nil {
 		return err
@@ -67,8 +66,7 @@ func makeSecret(meta *bolt.Bucket) error {
 	return meta.Put(metaSecret, secret[:])
 }
 
-// prepare creates an empty file's buckets or migrates an old file's, each in
-// one transaction.
+// prepare creates an empty file's buckets or migrates an old file's, each in one transaction.
 func prepare(db *bolt.DB, migrations []migration) error {
 	current := uint64(len(migrations) + 1)
 	done, err := view(db, func(tx *bolt.Tx) (bool, error) {

@@ -1,15 +1,12 @@
-// Package store keeps what an agent must not forget: sessions with their
-// grants, the phases of their history, folders, and the keys that make a launch safe to
-// ask for twice. It is one bbolt file. Every change is one transaction, synced
+// Package store keeps what an agent must not forget: sessions with their grants, the phases of their history, folders,
+// and the keys that make a launch safe to ask for twice. It is one bbolt file. Every change is one transaction, synced
 // to disk before it counts, and either whole or absent after a crash.
 //
-// A record is only replaced by its successor: [Tx.Put] compares revisions, and
-// refuses a status that the transition table does not allow. The books, that
-// is what is promised and what waits, have a revision of their own, so that a
+// A record is only replaced by its successor: [Tx.Put] compares revisions, and refuses a status that the transition
+// table does not allow. The books, that is what is promised and what waits, have a revision of their own, so that a
 // plan made without a lock is stored only if it is still true.
 //
-// [Store.Check] audits all of it. [Shelf] is a second, simpler file for the
-// few documents of a hub.
+// [Store.Check] audits all of it. [Shelf] is a second, simpler file for the few documents of a hub.
 package store
 
 import (
@@ -35,9 +32,8 @@ import (
 // Config says where a store is.
 type Config struct {
 	Path string // of the file; its directory is created
-	// Fault, where set, is asked at the points "begin", "commit" and "committed"
-	// of every change and makes it fail there. After "committed" the change is
-	// stored although it fails, as when a process dies before it can say so.
+	// Fault, where set, is asked at the points "begin", "commit" and "committed" of every change and makes it fail
+	// there. After "committed" the change is stored although it fails, as when a process dies before it can say so.
 	Fault func(point string) error
 }
 
@@ -76,9 +72,8 @@ type record struct {
 	Session session.Session `json:"session"`
 }
 
-// Open opens the store, creates it where there is none and brings an older
-// schema up to date. It fails with [CodeLocked] while another process has it,
-// [CodeNewer], [CodeCorrupt] or [CodeOpen].
+// Open opens the store, creates it where there is none and brings an older schema up to date. It fails with
+// [CodeLocked] while another process has it, [CodeNewer], [CodeCorrupt] or [CodeOpen].
 func Open(config Config) (*Store, error) {
 	db, err := openFile(config.Path)
 	if err != nil {
@@ -137,16 +132,15 @@ func (s *Store) Close() error { return s.db.Close() }
 // Instance is the random id that this store got when it was created.
 func (s *Store) Instance() string { return s.instance }
 
-// Secret is 32 random bytes that this store got when it was created. Nobody but
-// its owner can read them; keys may be made from them. The caller must not
-// change it.
+// Secret is 32 random bytes that this store got when it was created. Nobody but its owner can read them; keys may be
+// made from them. The caller must not change it.
 func (s *Store) Secret() []byte { return s.secret }
 
 // Changes counts the transactions that were stored since Open.
 func (s *Store) Changes() uint64 { return s.changes.Load() }
 
-// Books returns the revision of the books: it grows whenever a session enters
-// or leaves the queue, or gets or loses grants.
+// Books returns the revision of the books: it grows whenever a session enters or leaves the queue, or gets or loses
+// grants.
 func (s *Store) Books() (uint64, error) {
 	return view(s.db, func(tx *bolt.Tx) (uint64, error) { return (&Tx{tx}).Books(), nil })
 }
@@ -156,8 +150,7 @@ func (s *Store) Get(id session.ID) (session.Session, error) {
 	return view(s.db, func(tx *bolt.Tx) (session.Session, error) { return (&Tx{tx}).Get(id) })
 }
 
-// Live returns the live sessions in the order of their arrival, and the
-// revision of the books that they belong to.
+// Live returns the live sessions in the order of their arrival, and the revision of the books that they belong to.
 func (s *Store) Live() ([]session.Session, uint64, error) {
 	var live []session.Session
 	var books uint64
@@ -172,8 +165,8 @@ func (s *Store) Live() ([]session.Session, uint64, error) {
 	return live, books, readError(err)
 }
 
-// List returns sessions, newest first. Only those that are returned are
-// decoded, so that a page of a long list costs little.
+// List returns sessions, newest first. Only those that are returned are decoded, so that a page of a long list costs
+// little.
 func (s *Store) List(filter session.Filter) ([]session.Session, error) {
 	list, skipped := []session.Session{}, 0
 	err := s.db.View(func(tx *bolt.Tx) error {
@@ -225,8 +218,8 @@ func newestFirst(tx *bolt.Tx, filter session.Filter) iter.Seq[[]byte] {
 	}
 }
 
-// History returns the phases of a session in the order of their creation;
-// [CodeNotFound] where the session is not known.
+// History returns the phases of a session in the order of their creation; [CodeNotFound] where the session is not
+// known.
 func (s *Store) History(id session.ID) ([]session.Phase, error) {
 	return view(s.db, func(tx *bolt.Tx) ([]session.Phase, error) {
 		if _, err := load(tx, id); err != nil {
@@ -273,8 +266,8 @@ func put(bucket *bolt.Bucket, key []byte, value any) error {
 	return bucket.Put(key, data)
 }
 
-// startingWith are the keys of a bucket that start with a prefix, in their order.
-// The values must not be deleted meanwhile.
+// startingWith are the keys of a bucket that start with a prefix, in their order. The values must not be deleted
+// meanwhile.
 func startingWith(bucket *bolt.Bucket, prefix []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		cursor := bucket.Cursor()

@@ -18,9 +18,8 @@ type owned struct {
 	} `json:"session"`
 }
 
-// Surplus returns the finished sessions that must go so that at most keep remain,
-// at most limit of them: always the oldest of whoever has most, so that no
-// number of sessions of one person purges those of another who has fewer. One
+// Surplus returns the finished sessions that must go so that at most keep remain, at most limit of them: always the
+// oldest of whoever has most, so that no number of sessions of one person purges those of another who has fewer. One
 // whose container is kept stays.
 func (s *Store) Surplus(keep, limit int) (ids []session.ID, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {

@@ -8,8 +8,7 @@ type broadcast struct {
 	next chan struct{} // guarded by mu; nil while nobody waits
 }
 
-// wait returns a channel that the next notify closes. Take it before looking
-// at what may change.
+// wait returns a channel that the next notify closes. Take it before looking at what may change.
 func (b *broadcast) wait() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()

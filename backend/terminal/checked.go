@@ -2,9 +2,9 @@ package terminal
 
 import "errors"
 
-// Checked passes on what comes from the shell of an attachment, begun at offset,
-// as long as it keeps to the attach protocol: one hello, then every byte of output
-// once and in order. What does not ends the attachment with a [*ProtocolError].
+// Checked passes on what comes from the shell of an attachment, begun at offset, as long as it keeps to the attach
+// protocol: one hello, then every byte of output once and in order. What does not ends the attachment with a
+// [*ProtocolError].
 func Checked(conn Conn, offset uint64) Conn { return &checked{Conn: conn, next: offset} }
 
 type checked struct {

@@ -1,16 +1,13 @@
 // Package terminal holds shells that outlive whoever looks at them.
 //
-// A [Spool] keeps the output of one shell under byte offsets that never move,
-// up to a cap. A viewer attaches from the offset it has reached and receives
-// every byte from there, or a gap that says exactly which bytes the cap has
-// dropped. Viewers are independent: one that stalls delays only itself, and
-// the shell never waits for any of them.
+// A [Spool] keeps the output of one shell under byte offsets that never move, up to a cap. A viewer attaches from the
+// offset it has reached and receives every byte from there, or a gap that says exactly which bytes the cap has dropped.
+// Viewers are independent: one that stalls delays only itself, and the shell never waits for any of them.
 //
 // # Attach protocol
 //
-// Both directions carry frames: one type byte, a big-endian uint32 length of
-// the payload, the payload. Over a WebSocket each binary message is one frame
-// without the length. All numbers are big-endian.
+// Both directions carry frames: one type byte, a big-endian uint32 length of the payload, the payload. Over a WebSocket
+// each binary message is one frame without the length. All numbers are big-endian.
 //
 //	to the viewer
 //	  'H' hello   uint64 start of spool, uint64 end of spool, uint64 offset of the
@@ -38,10 +35,8 @@
 //
 // # Exec protocol
 //
-// The same frames. To the caller: 'D' and 'E' carry stdout and stderr without
-// an offset, 'X' the exit code, 'K' the stdin bytes taken by the command so far.
-// To the command: 'I' carries stdin without an offset, 'C' closes stdin, 'S' one
-// byte, the number of a signal. Backpressure of output is the stream's own. A
-// caller sends at most 512 KiB of stdin beyond the last 'K'; one that sends more
-// is held up, and with it its signals.
+// The same frames. To the caller: 'D' and 'E' carry stdout and stderr without an offset, 'X' the exit code, 'K' the
+// stdin bytes taken by the command so far. To the command: 'I' carries stdin without an offset, 'C' closes stdin, 'S'
+// one byte, the number of a signal. Backpressure of output is the stream's own. A caller sends at most 512 KiB of stdin
+// beyond the last 'K'; one that sends more is held up, and with it its signals.
 package terminal

@@ -17,19 +17,16 @@ type Process interface {
 	// Stdout and Stderr end when the command has ended and all is read.
 	Stdout() io.Reader
 	Stderr() io.Reader
-	// Signal sends a signal, by its Linux number, to the command and all that
-	// it started.
+	// Signal sends a signal, by its Linux number, to the command and all that it started.
 	Signal(number int) error
-	// Wait returns the exit code; 128 and the signal's number when a signal
-	// ended it. It may be called more than once.
+	// Wait returns the exit code; 128 and the signal's number when a signal ended it. It may be called more than once.
 	Wait() int
-	// Kill ends the command and whatever it started, politely first. It does
-	// not wait for the end.
+	// Kill ends the command and whatever it started, politely first. It does not wait for the end.
 	Kill()
 }
 
-// ServeExec speaks the exec protocol on stream until the command has ended or
-// the caller leaves, which ends the command. It closes the stream.
+// ServeExec speaks the exec protocol on stream until the command has ended or the caller leaves, which ends the
+// command. It closes the stream.
 func ServeExec(ctx context.Context, stream io.ReadWriteCloser, p Process) error {
 	conn := NewConn(stream)
 	defer conn.Close()
@@ -119,9 +116,8 @@ func readExec(conn Conn, p Process, stdin *stdin) error {
 	}
 }
 
-// stdin hands input to a command from a goroutine of its own, so that a
-// command that does not read holds up no signal. A caller that minds its
-// window is never held up.
+// stdin hands input to a command from a goroutine of its own, so that a command that does not read holds up no signal.
+// A caller that minds its window is never held up.
 type stdin struct {
 	change broadcast
 
@@ -134,8 +130,8 @@ type stdin struct {
 	to io.WriteCloser // nil: the command has no stdin
 }
 
-// newStdin tells taken how many bytes the command has taken so far: at the
-// latest after every [takenStep] bytes, and when nothing more waits.
+// newStdin tells taken how many bytes the command has taken so far: at the latest after every [takenStep] bytes, and
+// when nothing more waits.
 func newStdin(to io.WriteCloser, taken func(uint64)) *stdin {
 	s := &stdin{to: to, gone: to == nil}
 	if to != nil {
@@ -231,8 +227,8 @@ type ExecIO struct {
 	Signals        <-chan int
 }
 
-// RunExec speaks the caller's side of the exec protocol until the command has
-// ended and returns its exit code. It closes the connection; ending ctx ends the command.
+// RunExec speaks the caller's side of the exec protocol until the command has ended and returns its exit code. It
+// closes the connection; ending ctx ends the command.
 func RunExec(ctx context.Context, conn Conn, streams ExecIO) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -309,8 +305,7 @@ func (c *credit) wait(ctx context.Context, sent uint64) bool {
 	}
 }
 
-// sendStdin copies stdin to the command. It ends with the connection, at the
-// next read at the latest.
+// sendStdin copies stdin to the command. It ends with the connection, at the next read at the latest.
 func sendStdin(ctx context.Context, conn Conn, from io.Reader, credit *credit) {
 	buffer := make([]byte, MaxData)
 	var sent uint64

@@ -33,12 +33,11 @@ const (
 const (
 	// MaxData is the most output or input that one frame carries.
 	MaxData = 32 << 10
-	// Window is how many output bytes are sent beyond what the viewer has
-	// acknowledged, and how much input a client sends beyond what was accepted.
+	// Window is how many output bytes are sent beyond what the viewer has acknowledged, and how much input a client
+	// sends beyond what was accepted.
 	Window = 512 << 10
-	// StdinWindow is how much stdin a caller sends beyond what the command has
-	// taken. It is on its way through several processes, each of which waits
-	// for a CPU on a busy machine.
+	// StdinWindow is how much stdin a caller sends beyond what the command has taken. It is on its way through several
+	// processes, each of which waits for a CPU on a busy machine.
 	StdinWindow = 4 << 20
 
 	// takenStep is how much stdin a command takes before its caller is told.
@@ -72,8 +71,7 @@ var sizes = map[FrameType][2]uint32{
 	FrameSignal: {1, 1},
 }
 
-// ProtocolError says how a peer broke the rules of a protocol. The connection
-// is of no more use.
+// ProtocolError says how a peer broke the rules of a protocol. The connection is of no more use.
 type ProtocolError struct{ Reason string }
 
 func (e *ProtocolError) Error() string { return "terminal protocol: " + e.Reason }
@@ -99,8 +97,7 @@ func (f Frame) Message() []byte {
 	return append([]byte{byte(f.Type)}, f.Payload...)
 }
 
-// ParseMessage reads one WebSocket message. The frame's payload is part of
-// message.
+// ParseMessage reads one WebSocket message. The frame's payload is part of message.
 func ParseMessage(message []byte) (Frame, error) {
 	if len(message) == 0 {
 		return Frame{}, broken("empty message")
@@ -111,8 +108,8 @@ func ParseMessage(message []byte) (Frame, error) {
 
 // Conn carries frames.
 type Conn interface {
-	// ReadFrame returns the next frame, whose payload is valid until the next
-	// call. io.EOF: the peer closed between two frames. Not for concurrent use.
+	// ReadFrame returns the next frame, whose payload is valid until the next call. io.EOF: the peer closed between two
+	// frames. Not for concurrent use.
 	ReadFrame() (Frame, error)
 	// WriteFrame writes one frame and keeps nothing of it. Safe for concurrent use.
 	WriteFrame(f Frame) error
@@ -181,8 +178,7 @@ func (f Frame) Hello() (Hello, error) {
 	return h, reached(h.Start, h.End, h.Next, h.Accepted)
 }
 
-// Data reads a data or input frame: the offset of its first byte and the
-// bytes. An empty one is refused.
+// Data reads a data or input frame: the offset of its first byte and the bytes. An empty one is refused.
 func (f Frame) Data() (offset uint64, data []byte, err error) {
 	if len(f.Payload) <= offsetSize {
 		return 0, nil, broken("frame %q without data", byte(f.Type))
@@ -191,8 +187,7 @@ func (f Frame) Data() (offset uint64, data []byte, err error) {
 	return offset, f.Payload[offsetSize:], reached(offset)
 }
 
-// farthest is an offset that no stream reaches, small enough that sums with it
-// stay within 64 bits.
+// farthest is an offset that no stream reaches, small enough that sums with it stay within 64 bits.
 const farthest = 1 << 62
 
 // reached refuses offsets beyond every stream.

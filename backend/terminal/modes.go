@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// modes follows the output of a shell and knows which of the terminal's modes
-// are in force. It is a plain value: a copy is a checkpoint. Sequences may be
-// split anywhere between two calls of feed.
+// modes follows the output of a shell and knows which of the terminal's modes are in force. It is a plain value: a copy
+// is a checkpoint. Sequences may be split anywhere between two calls of feed.
 type modes struct {
 	chosen      [len(choices)]uint16 // of each choice, 0 or the mode that is set
 	changed     [len(switches)]bool  // a switch is not as it is at first
@@ -21,15 +20,15 @@ type modes struct {
 	private bool // params follow a ?
 }
 
-// switches are the modes that are set or reset, and which of them are set at first:
-// application cursor, reverse, wrap, a cursor that is shown, focus, paste.
+// switches are the modes that are set or reset, and which of them are set at first: application cursor, reverse, wrap,
+// a cursor that is shown, focus, paste.
 var switches = [...]struct {
 	number uint16
 	first  bool
 }{{1, false}, {5, false}, {7, true}, {25, true}, {1004, false}, {2004, false}}
 
-// choices are the modes of which one is set at most: the alternate screen, the mouse
-// protocol, the coding of its reports.
+// choices are the modes of which one is set at most: the alternate screen, the mouse protocol, the coding of its
+// reports.
 var choices = [...][]uint16{{47, 1047, 1049}, {9, 1000, 1002, 1003}, {1005, 1006, 1015, 1016}}
 
 // softReset are the switches that DECSTR brings back.
@@ -181,8 +180,7 @@ func (m *modes) set(number uint16, on bool) {
 	}
 }
 
-// preamble returns the sequences that bring a terminal in its initial state
-// into these modes.
+// preamble returns the sequences that bring a terminal in its initial state into these modes.
 func (m *modes) preamble() []byte {
 	var out []byte
 	private := func(number uint16, final byte) {

@@ -5,10 +5,9 @@ import "unicode/utf8"
 // maxLine is how many bytes of one line are kept.
 const maxLine = 16 << 10
 
-// Plain turns what a shell printed into the lines that a person has read:
-// without escape sequences, without what a carriage return or a backspace has
-// replaced. It takes the output in pieces of any size. Line is called for each
-// line with the offset of its first byte; the text is valid until it returns.
+// Plain turns what a shell printed into the lines that a person has read: without escape sequences, without what a
+// carriage return or a backspace has replaced. It takes the output in pieces of any size. Line is called for each line
+// with the offset of its first byte; the text is valid until it returns.
 type Plain struct {
 	Line func(offset uint64, text []byte) error
 

@@ -15,8 +15,8 @@ type Attach struct {
 	Client string // names the viewer across its connections
 }
 
-// Serve speaks the attach protocol on stream until the viewer leaves, ctx
-// ends, or the exit frame is sent, which returns nil. It closes the stream.
+// Serve speaks the attach protocol on stream until the viewer leaves, ctx ends, or the exit frame is sent, which
+// returns nil. It closes the stream.
 func (s *Shell) Serve(ctx context.Context, stream io.ReadWriteCloser, req Attach) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -49,9 +49,8 @@ func (s *Shell) Serve(ctx context.Context, stream io.ReadWriteCloser, req Attach
 	return err
 }
 
-// visit is one viewer's connection to a shell. One goroutine writes, one
-// reads, one hands input to the shell: a shell that does not read its input
-// holds up neither acknowledgements nor output.
+// visit is one viewer's connection to a shell. One goroutine writes, one reads, one hands input to the shell: a shell
+// that does not read its input holds up neither acknowledgements nor output.
 type visit struct {
 	shell  *Shell
 	conn   Conn
@@ -141,8 +140,7 @@ func (v *visit) write(ctx context.Context) error {
 	}
 }
 
-// step sends at most one frame of each kind and reports whether it sent data.
-// io.EOF: the exit frame was sent.
+// step sends at most one frame of each kind and reports whether it sent data. io.EOF: the exit frame was sent.
 func (v *visit) step() (busy bool, err error) {
 	if accepted := v.client.accepted.Load(); accepted != v.told {
 		v.told = accepted
@@ -189,8 +187,7 @@ func (v *visit) sendData(n int) error {
 	return v.conn.WriteFrame(frame)
 }
 
-// skip tells the viewer what is gone and goes on behind it. What is gone needs
-// no acknowledgement.
+// skip tells the viewer what is gone and goes on behind it. What is gone needs no acknowledgement.
 func (v *visit) skip(gap *GapError) error {
 	if err := v.conn.WriteFrame(offsetFrame(FrameGap, gap.From, gap.To)); err != nil {
 		return err
@@ -240,8 +237,7 @@ func (v *visit) read(ctx context.Context) error {
 	}
 }
 
-// acknowledge opens the window. Acks never go back, and beyond what was sent
-// there is nothing to acknowledge.
+// acknowledge opens the window. Acks never go back, and beyond what was sent there is nothing to acknowledge.
 func (v *visit) acknowledge(offset uint64) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -15,21 +15,19 @@ const (
 	maxClients = 1024
 	// inputQueue is how many input frames wait for a shell that does not read.
 	inputQueue = 16
-	// hangupGrace is how long output may still come after a shell has ended,
-	// from programs that it left behind on its terminal.
+	// hangupGrace is how long output may still come after a shell has ended, from programs that it left behind on its
+	// terminal.
 	hangupGrace = 500 * time.Millisecond
 )
 
 // TTY is the program on the far side of a shell, with its terminal.
 type TTY interface {
-	// Read returns output; it fails once the program has ended and all of its
-	// output has been read, or after Close.
+	// Read returns output; it fails once the program has ended and all of its output has been read, or after Close.
 	io.Reader
 	// Write gives input and may block while the program does not read.
 	io.Writer
 	Resize(cols, rows int) error
-	// Wait waits for the program and returns its exit code, 128 and the
-	// signal's number when a signal ended it.
+	// Wait waits for the program and returns its exit code, 128 and the signal's number when a signal ended it.
 	Wait() int
 	// Close hangs up. Blocked reads and writes return.
 	Close() error
@@ -42,8 +40,8 @@ type ShellConfig struct {
 	Cols, Rows int // as they are already set on TTY
 }
 
-// Shell is a running program whose output goes to a [Spool] and whose input
-// comes from any number of viewers. All methods are safe for concurrent use.
+// Shell is a running program whose output goes to a [Spool] and whose input comes from any number of viewers. All
+// methods are safe for concurrent use.
 type Shell struct {
 	tty   TTY
 	spool *Spool
@@ -76,8 +74,8 @@ func NewShell(cfg ShellConfig) *Shell {
 	}
 }
 
-// Run moves output and input until the program has ended and its output is
-// spooled, then closes the TTY and returns the exit code. Call it once.
+// Run moves output and input until the program has ended and its output is spooled, then closes the TTY and returns the
+// exit code. Call it once.
 func (s *Shell) Run() int {
 	exited := make(chan int, 1)
 	drained := make(chan struct{})
@@ -142,8 +140,7 @@ func (s *Shell) State() State {
 	return st
 }
 
-// Resize sets the size of the shell's screen and tells every viewer. A side
-// outside 1 to 4096 is a [*ProtocolError].
+// Resize sets the size of the shell's screen and tells every viewer. A side outside 1 to 4096 is a [*ProtocolError].
 func (s *Shell) Resize(cols, rows int) error {
 	if cols < 1 || rows < 1 || cols > maxSide || rows > maxSide {
 		return broken("a screen cannot have %d columns and %d rows", cols, rows)
@@ -198,8 +195,7 @@ func (s *Shell) leave(c *client) {
 	c.viewers--
 }
 
-// forget makes room for one more client at the cost of the one that has been
-// away longest. s.mu is held.
+// forget makes room for one more client at the cost of the one that has been away longest. s.mu is held.
 func (s *Shell) forget() {
 	if len(s.clients) < maxClients {
 		return
@@ -213,10 +209,9 @@ func (s *Shell) forget() {
 	delete(s.clients, oldest)
 }
 
-// accept takes input that begins at offset, drops what was accepted before,
-// and waits for room. After it the bytes will reach the program whatever
-// becomes of the viewer. Input beyond what was accepted would leave a hole and
-// is refused, except as a client's first, whose past may be forgotten.
+// accept takes input that begins at offset, drops what was accepted before, and waits for room. After it the bytes will
+// reach the program whatever becomes of the viewer. Input beyond what was accepted would leave a hole and is refused,
+// except as a client's first, whose past may be forgotten.
 func (s *Shell) accept(ctx context.Context, c *client, offset uint64, data []byte) error {
 	select {
 	case <-c.turn:

@@ -30,17 +30,16 @@ func (e *GapError) Error() string {
 
 // SpoolConfig describes a spool.
 type SpoolConfig struct {
-	// Path of the file that holds what memory does not. It is created when it
-	// is first needed and removed by Close. Empty: everything stays in memory.
+	// Path of the file that holds what memory does not. It is created when it is first needed and removed by Close.
+	// Empty: everything stays in memory.
 	Path string
 	// Cap is how many bytes are kept at least; 0: [DefaultCap].
 	Cap int
 }
 
-// Spool keeps the newest output of one shell under offsets that never move.
-// The newest bytes are in memory, older ones in a file used as a ring. Readers
-// are independent of one another and of the writer. When the file fails, as
-// it does on a full disk, the spool goes on with what memory holds.
+// Spool keeps the newest output of one shell under offsets that never move. The newest bytes are in memory, older ones
+// in a file used as a ring. Readers are independent of one another and of the writer. When the file fails, as it does
+// on a full disk, the spool goes on with what memory holds.
 //
 // All methods are safe for concurrent use.
 type Spool struct {
@@ -103,9 +102,8 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// Notice appends a line of its own to the output, unless a program has
-// switched to the alternate screen, which the line would spoil, or the output
-// ends inside an escape sequence. It reports whether it did.
+// Notice appends a line of its own to the output, unless a program has switched to the alternate screen, which the line
+// would spoil, or the output ends inside an escape sequence. It reports whether it did.
 func (s *Spool) Notice(line string) (bool, error) {
 	s.writing.Lock()
 	fits := s.scanner.chosen[0] == 0 && s.scanner.state == scanGround
@@ -155,8 +153,8 @@ func (s *Spool) flush(end uint64) {
 	s.flushed = end
 }
 
-// writeFile copies [from, to) from memory to the file. Readers never look at
-// the place it overwrites: those offsets are below start already.
+// writeFile copies [from, to) from memory to the file. Readers never look at the place it overwrites: those offsets are
+// below start already.
 func (s *Spool) writeFile(from, to uint64) error {
 	if s.file == nil {
 		file, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -211,9 +209,8 @@ func (s *Spool) Err() error {
 	return s.fileErr
 }
 
-// ReadAt reads what is there from offset on and returns 0 bytes, without
-// waiting, at the end. It fails with a [*GapError] when the byte at offset is
-// gone and with [ErrSpoolClosed].
+// ReadAt reads what is there from offset on and returns 0 bytes, without waiting, at the end. It fails with a
+// [*GapError] when the byte at offset is gone and with [ErrSpoolClosed].
 func (s *Spool) ReadAt(p []byte, offset uint64) (int, error) {
 	s.mu.Lock()
 	if s.closed {
@@ -243,8 +240,7 @@ func (s *Spool) ReadAt(p []byte, offset uint64) (int, error) {
 	return s.readFile(file, p[:n], offset, int64(place))
 }
 
-// readFile reads from the file, then makes sure that the writer did not
-// overwrite the place meanwhile.
+// readFile reads from the file, then makes sure that the writer did not overwrite the place meanwhile.
 func (s *Spool) readFile(file *os.File, p []byte, offset uint64, place int64) (int, error) {
 	_, err := file.ReadAt(p, place)
 	s.mu.Lock()
@@ -262,8 +258,8 @@ func (s *Spool) readFile(file *os.File, p []byte, offset uint64, place int64) (i
 	return len(p), nil
 }
 
-// Modes returns the escape sequences that restore the screen's modes as they
-// are at offset. It fails as [Spool.ReadAt] does.
+// Modes returns the escape sequences that restore the screen's modes as they are at offset. It fails as [Spool.ReadAt]
+// does.
 func (s *Spool) Modes(offset uint64) ([]byte, error) {
 	s.mu.Lock()
 	if offset < s.start {
@@ -287,8 +283,7 @@ func (s *Spool) Modes(offset uint64) ([]byte, error) {
 	return state.preamble(), nil
 }
 
-// Changed returns a channel that is closed at the next write or at the close.
-// Take it before reading, wait on it after.
+// Changed returns a channel that is closed at the next write or at the close. Take it before reading, wait on it after.
 func (s *Spool) Changed() <-chan struct{} { return s.changes.wait() }
 
 // Close forgets everything and removes the file.

@@ -20,9 +20,8 @@ type ViewerConfig struct {
 	Gap func(from, to uint64)
 }
 
-// Viewer is the client's side of the attach protocol. It outlives its
-// connections: after one is lost, attach anew with [Viewer.Offset] and Run on
-// the new connection; no byte is lost or doubled in either direction.
+// Viewer is the client's side of the attach protocol. It outlives its connections: after one is lost, attach anew with
+// [Viewer.Offset] and Run on the new connection; no byte is lost or doubled in either direction.
 type Viewer struct {
 	cfg ViewerConfig
 
@@ -47,9 +46,8 @@ func (v *Viewer) Offset() uint64 {
 	return v.offset
 }
 
-// Write takes input for the shell, with or without a connection. It blocks
-// while [Window] bytes wait to be accepted and fails with net.ErrClosed after
-// the shell's exit or Close.
+// Write takes input for the shell, with or without a connection. It blocks while [Window] bytes wait to be accepted and
+// fails with net.ErrClosed after the shell's exit or Close.
 func (v *Viewer) Write(p []byte) (int, error) {
 	written := 0
 	for len(p) > 0 {
@@ -95,9 +93,8 @@ func (v *Viewer) Close() {
 	v.work.notify()
 }
 
-// Run works over one connection, attached at [Viewer.Offset], and closes it.
-// It returns the exit code once the shell has ended, or the error that ended
-// the connection.
+// Run works over one connection, attached at [Viewer.Offset], and closes it. It returns the exit code once the shell
+// has ended, or the error that ended the connection.
 func (v *Viewer) Run(ctx context.Context, conn Conn) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -126,8 +123,8 @@ func (v *Viewer) Run(ctx context.Context, conn Conn) (int, error) {
 	return code, err
 }
 
-// begin learns from hello what the shell has of this viewer's input. It
-// reports whether the screen is still empty, so that modes are wanted.
+// begin learns from hello what the shell has of this viewer's input. It reports whether the screen is still empty, so
+// that modes are wanted.
 func (v *Viewer) begin(frame Frame) (fresh bool, err error) {
 	hello, err := frame.Hello()
 	if err != nil {
@@ -228,8 +225,8 @@ func (v *Viewer) skip(frame Frame) (uint64, error) {
 	return to, nil
 }
 
-// send passes input and sizes on until ctx ends or the connection fails, which
-// the reader finds out by itself, after the last bytes that did arrive.
+// send passes input and sizes on until ctx ends or the connection fails, which the reader finds out by itself, after
+// the last bytes that did arrive.
 func (v *Viewer) send(ctx context.Context, conn Conn) {
 	for {
 		changed := v.work.wait()

@@ -27,8 +27,7 @@ const (
 	mostCounter  = 1 << 62
 )
 
-// made reports whether a text has 1 to most characters, all of them letters and
-// digits of ASCII or among more.
+// made reports whether a text has 1 to most characters, all of them letters and digits of ASCII or among more.
 func made(text string, most int, more string) bool {
 	if text == "" || len(text) > most {
 		return false

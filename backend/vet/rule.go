@@ -13,8 +13,7 @@ import (
 
 // Rule says which values of a type are good.
 type Rule struct {
-	// build makes the check of a type; it panics with a [misfit] where the rule is
-	// not for that type.
+	// build makes the check of a type; it panics with a [misfit] where the rule is not for that type.
 	build func(b *builder, t reflect.Type) check
 	drop  bool // what a pointer leads to is left out where it is not good
 }
@@ -24,8 +23,7 @@ var Free = Rule{build: func(*builder, reflect.Type) check { return anything }}
 
 func anything(reflect.Value) *Fault { return nil }
 
-// Text is the rule of texts for which good is true. what says what they are:
-// "the id of a session".
+// Text is the rule of texts for which good is true. what says what they are: "the id of a session".
 func Text(what string, good func(string) bool) Rule {
 	return texts(func(v reflect.Value) *Fault {
 		if text := v.String(); !good(text) {
@@ -87,8 +85,7 @@ func OneOf[T ~string](known ...T) Rule {
 	return Text("known here", func(text string) bool { return set[text] })
 }
 
-// Line is the rule of a short text for people, of one line. It is cleaned and
-// cut to at most so many bytes.
+// Line is the rule of a short text for people, of one line. It is cleaned and cut to at most so many bytes.
 func Line(most int) Rule { return cleaned(most, false) }
 
 // Prose is the rule of a text for people that may have several lines.
@@ -136,8 +133,8 @@ func clean(text string, most int, lines bool) string {
 	}, text)
 }
 
-// acts reports whether a character does something else than appear: a control
-// character, a separator of lines, or one that turns the direction of a text.
+// acts reports whether a character does something else than appear: a control character, a separator of lines, or one
+// that turns the direction of a text.
 func acts(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
@@ -147,8 +144,7 @@ func still(text string, most int) bool {
 	return plain(text, most) || len(text) <= most && !strings.ContainsFunc(text, acts)
 }
 
-// Bytes is the rule of a text that is handed on byte by byte, such as a command:
-// anything but zero bytes.
+// Bytes is the rule of a text that is handed on byte by byte, such as a command: anything but zero bytes.
 func Bytes(most int) Rule {
 	return Text("a text without zero bytes of at most "+strconv.Itoa(most), func(text string) bool {
 		return len(text) <= most && strings.IndexByte(text, 0) < 0
@@ -200,8 +196,8 @@ var Moment = Each(func(at *time.Time) string {
 	return strconv.Itoa(at.Year()) + " is not a year between 1970 and 2200"
 })
 
-// OrZero is a rule under which what is not good becomes the zero value. It is for
-// what a stranger wrote and an honest agent only passes on.
+// OrZero is a rule under which what is not good becomes the zero value. It is for what a stranger wrote and an honest
+// agent only passes on.
 func OrZero(rule Rule) Rule {
 	return around(rule, func(c check, v reflect.Value) *Fault {
 		if c(v) != nil {
@@ -211,8 +207,7 @@ func OrZero(rule Rule) Rule {
 	})
 }
 
-// GoodOf is the rule of lists of which the elements that are not good are left
-// out, at most so many in all.
+// GoodOf is the rule of lists of which the elements that are not good are left out, at most so many in all.
 func GoodOf(most int, element Rule) Rule {
 	return Rule{build: func(b *builder, t reflect.Type) check {
 		whole, of := List(most, Free).build(b, t), b.build(t.Elem(), element)
@@ -233,8 +228,7 @@ func GoodOf(most int, element Rule) Rule {
 	}}
 }
 
-// Each is the rule of values of one type of which a function says what is wrong,
-// nothing where they are good.
+// Each is the rule of values of one type of which a function says what is wrong, nothing where they are good.
 func Each[T any](wrong func(*T) string) Rule {
 	return Rule{build: func(_ *builder, t reflect.Type) check {
 		must(t == reflect.TypeFor[T](), "%s is not %s", t, reflect.TypeFor[T]())
@@ -247,15 +241,15 @@ func Each[T any](wrong func(*T) string) Rule {
 	}}
 }
 
-// Together is the rule of structs whose fields are good each by itself and of
-// which a function says what is wrong with them together.
+// Together is the rule of structs whose fields are good each by itself and of which a function says what is wrong with
+// them together.
 func Together[T any](wrong func(*T) string) Rule {
 	alone := Rule{build: func(b *builder, t reflect.Type) check { return b.structure(t) }}
 	return Both(alone, Each(wrong))
 }
 
-// List is the rule of lists with at most so many elements, each under a rule or,
-// where there is none, under that of its type.
+// List is the rule of lists with at most so many elements, each under a rule or, where there is none, under that of its
+// type.
 func List(most int, element ...Rule) Rule {
 	return Rule{build: func(b *builder, t reflect.Type) check {
 		must(t.Kind() == reflect.Slice, "%s is not a list", t)

@@ -224,9 +224,8 @@ func labels(of *map[string]string) string {
 	return ""
 }
 
-// places are the rules of what tells of files and folders. Names of files are
-// bytes that people and programs chose, of any kind: whoever prints one escapes
-// it. What they never do is lead to another directory. Names of directories that
+// places are the rules of what tells of files and folders. Names of files are bytes that people and programs chose, of
+// any kind: whoever prints one escapes it. What they never do is lead to another directory. Names of directories that
 // are no [session.FilePath] are only shown, and cleaned.
 var places = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.FileInfo](): {"Name": fileName, "Size": size, "Mode": Free,

@@ -1,14 +1,12 @@
 // Package vet checks values that another machine sent, before anything uses them.
 //
-// An agent is run by somebody else. What it sends may be wrong by mistake or on
-// purpose, and reaches configuration files, terminals, addresses and timers from
-// here. So every field of every type that an agent sends has a [Rule]: those of
-// named types such as [session.ID] by their type, plain ones by the tables of
-// this package. A field without a rule is a failing test, and is refused.
+// An agent is run by somebody else. What it sends may be wrong by mistake or on purpose, and reaches configuration
+// files, terminals, addresses and timers from here. So every field of every type that an agent sends has a [Rule]:
+// those of named types such as [session.ID] by their type, plain ones by the tables of this package. A field without a
+// rule is a failing test, and is refused.
 //
-// Names, ids, paths, references, sizes and times that break their rule make the
-// whole answer invalid. Sentences and titles for people, in which a stranger's
-// process or image may be named, are cleaned instead: control characters go.
+// Names, ids, paths, references, sizes and times that break their rule make the whole answer invalid. Sentences and
+// titles for people, in which a stranger's process or image may be named, are cleaned instead: control characters go.
 package vet
 
 import (
@@ -43,8 +41,7 @@ func (f *Fault) within(part string) *Fault {
 	return f
 }
 
-// Fields are the rules of a struct's fields, by their Go names. A field that is
-// left out is decided by its type.
+// Fields are the rules of a struct's fields, by their Go names. A field that is left out is decided by its type.
 type Fields map[string]Rule
 
 // Tables are rules of types.
@@ -84,8 +81,8 @@ func (g *Gate) Check(to any) error {
 	return nil
 }
 
-// Weight bounds the memory that decoding takes: how many bytes at most one JSON
-// object of a type, or of any type in it, becomes.
+// Weight bounds the memory that decoding takes: how many bytes at most one JSON object of a type, or of any type in it,
+// becomes.
 func (g *Gate) Weight(of reflect.Type) (int, error) {
 	p, err := g.plan(of)
 	if err != nil {
@@ -126,8 +123,7 @@ func (g *Gate) plan(t reflect.Type) (made *plan, err error) {
 	return p, nil
 }
 
-// misfit is a rule that does not fit a type, or a type without one. The building of
-// a plan panics with it.
+// misfit is a rule that does not fit a type, or a type without one. The building of a plan panics with it.
 type misfit string
 
 func (m misfit) Error() string { return string(m) }
@@ -147,8 +143,7 @@ type builder struct {
 	weight  int
 }
 
-// build returns the check of a type under a rule; the zero rule leaves the
-// decision to the type.
+// build returns the check of a type under a rule; the zero rule leaves the decision to the type.
 func (b *builder) build(t reflect.Type, rule Rule) check {
 	b.weight = max(b.weight, int(t.Size()))
 	if t.Kind() == reflect.Pointer {

@@ -94,8 +94,8 @@ func (b *bench) measureSampler() {
 // whatDied is the line in which the test of deaths sums up.
 var whatDied = regexp.MustCompile(`deaths: (.*)`)
 
-// measureDeaths kills the program again and again under sessions that share a
-// made-up device, and compares its books with what really happened.
+// measureDeaths kills the program again and again under sessions that share a made-up device, and compares its books
+// with what really happened.
 func (b *bench) measureDeaths() {
 	printed := b.gotest("./backend/cli", []string{"SLIPWAY_TEST_DEATHS=" + strconv.Itoa(b.o.deaths)}, "-v",
 		"-run=^TestNothingIsLostOrDoubledWhereverTheProgramIsKilled$")

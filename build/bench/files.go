@@ -49,9 +49,8 @@ type carrier struct {
 	back   string // the copy that is fetched
 }
 
-// measureFiles brings a large file to a folder and fetches it, as the user
-// interface and the command line do, beside cp and a bare connection on the
-// loopback, and lists a folder with many entries.
+// measureFiles brings a large file to a folder and fetches it, as the user interface and the command line do, beside cp
+// and a bare connection on the loopback, and lists a folder with many entries.
 func (b *bench) measureFiles() {
 	dir := measure.Get(os.MkdirTemp("", "slipway-bench-files-"))
 	defer os.RemoveAll(dir)
@@ -97,8 +96,7 @@ func transfer[In, Out any](c *carrier, at route.Route[In, Out], header http.Head
 	return answer.Body
 }
 
-// upload brings the file from an offset on in pieces, as a page does, and
-// stops after so many bytes.
+// upload brings the file from an offset on in pieces, as a page does, and stops after so many bytes.
 func (c *carrier) upload(key string, from, most int64) {
 	file := measure.Get(os.Open(c.source))
 	defer file.Close()
@@ -238,8 +236,8 @@ func (c *carrier) compare() {
 		float64(before)/1e6, float64(c.memory("VmHWM"))/1e6)
 }
 
-// addRate compares Slipway's way with the slowest of those that do no more than
-// copy: cp, the least program that does it, and a bare connection, where 0 is none.
+// addRate compares Slipway's way with the slowest of those that do no more than copy: cp, the least program that does
+// it, and a bare connection, where 0 is none.
 func (b *bench) addRate(what string, took, cp time.Duration, least string, plain, bare time.Duration) {
 	x, limit := ratio(max(cp, plain, bare), took), "≥ 0.7 of the lowest rate"
 	if bare == 0 {
@@ -296,8 +294,8 @@ func (c *carrier) cut() {
 	measure.OK(os.Remove(c.back), os.Remove(c.there))
 }
 
-// killed kills slipway cp half way and runs it again. The second must go on with
-// the part of the first, which becomes the file itself.
+// killed kills slipway cp half way and runs it again. The second must go on with the part of the first, which becomes
+// the file itself.
 func (c *carrier) killed(where, made, from, to string) {
 	command := c.cli("cp", "-f", from, to)
 	measure.OK(command.Start())

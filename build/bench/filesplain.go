@@ -15,9 +15,8 @@ import (
 // hopBytes is how much is read and written at a time where this program copies.
 const hopBytes = 256 << 10
 
-// plainly is the least that a program can be that hands a file on over the
-// loopback: an HTTP server that sends a file of its directory, or writes one
-// there and waits for the disk. It checks nobody and nothing.
+// plainly is the least that a program can be that hands a file on over the loopback: an HTTP server that sends a file
+// of its directory, or writes one there and waits for the disk. It checks nobody and nothing.
 type plainly struct {
 	ctx context.Context //nolint:containedctx // of the one measurement
 	dir string

@@ -33,8 +33,8 @@ func (b *bench) measureStart() {
 	b.add(against("asked → first prompt byte", whole, "docker run -it", theirs, "", 0))
 }
 
-// startOnce launches a session, opens a shell when it runs, and ends it. It
-// returns the time to the first byte from the answer and from the request.
+// startOnce launches a session, opens a shell when it runs, and ends it. It returns the time to the first byte from the
+// answer and from the request.
 func (b *bench) startOnce() (accepted, asked time.Duration) {
 	events := b.follow()
 	defer events.Close()
@@ -66,8 +66,7 @@ func (b *bench) dockerOnce() time.Duration {
 	}
 }
 
-// measureEcho compares the echo of a shell with that of docker exec, byte by
-// byte in turn.
+// measureEcho compares the echo of a shell with that of docker exec, byte by byte in turn.
 func (b *bench) measureEcho() {
 	s := b.running()
 	ours := b.open(s.ID, rawEcho...)
@@ -122,8 +121,7 @@ func (b *bench) measureOutput() {
 	measure.OK(b.end(b.ctx, s.ID))
 }
 
-// whole returns how long a shell takes from its opening to the end of its output,
-// which must have the digest wanted.
+// whole returns how long a shell takes from its opening to the end of its output, which must have the digest wanted.
 func whole(open func() shell, want [sha256.Size]byte) time.Duration {
 	begin := time.Now()
 	s := open()
@@ -147,8 +145,7 @@ func whole(open func() shell, want [sha256.Size]byte) time.Duration {
 // chatter is a program that goes on writing, about 1 MiB a second.
 var chatter = []string{"sh", "-c", "while :; do head -c 52429 /dev/zero | tr '\\0' x; sleep 0.05; done"}
 
-// measureStall compares the echo of nine shells while the viewer of a tenth
-// reads with that while it does not.
+// measureStall compares the echo of nine shells while the viewer of a tenth reads with that while it does not.
 func (b *bench) measureStall() {
 	s := b.running()
 	var quiet []*attached
@@ -189,8 +186,8 @@ func (b *bench) measureStall() {
 	measure.OK(b.end(b.ctx, s.ID))
 }
 
-// measureList fills the books with finished sessions and reads the list. They
-// are batch sessions of tomorrow, called off: finished without a container.
+// measureList fills the books with finished sessions and reads the list. They are batch sessions of tomorrow, called
+// off: finished without a container.
 func (b *bench) measureList() {
 	tomorrow := time.Now().Add(24 * time.Hour)
 	spec := session.Spec{Type: "batch", Image: b.o.image, Command: "python3 train.py --epochs 10",
@@ -228,8 +225,7 @@ func (b *bench) measureList() {
 	})
 }
 
-// measureIdle watches the program while nobody asks it for anything, without
-// and with a session.
+// measureIdle watches the program while nobody asks it for anything, without and with a session.
 func (b *bench) measureIdle() {
 	b.watchIdle("idle, no session")
 	s := b.running()
@@ -264,8 +260,7 @@ func (b *bench) cpuTicks() int64 {
 	return measure.Get(strconv.ParseInt(fields[11], 10, 64)) + measure.Get(strconv.ParseInt(fields[12], 10, 64))
 }
 
-// memory is a figure of the program, in bytes: VmRSS now, VmHWM at most since
-// [bench.forgetPeak].
+// memory is a figure of the program, in bytes: VmRSS now, VmHWM at most since [bench.forgetPeak].
 func (b *bench) memory(which string) int64 {
 	return measure.Get(measure.Memory(b.command.Process.Pid, which))
 }

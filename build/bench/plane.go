@@ -57,8 +57,7 @@ func startPlane(ctx context.Context, binary, host string) (*plane, error) {
 	return p, nil
 }
 
-// await waits for the address, the token and an agent that has heard from its engine,
-// which must be Docker.
+// await waits for the address, the token and an agent that has heard from its engine, which must be Docker.
 func (p *plane) await(ctx context.Context) error {
 	err := errors.New("serve does not answer")
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) && ctx.Err() == nil; {

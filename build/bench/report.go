@@ -33,8 +33,7 @@ func (r *report) add(w row) {
 	r.rows = append(r.rows, w)
 }
 
-// against is a row of times beside those of somebody else, which may take so many
-// times as long; 0: any.
+// against is a row of times beside those of somebody else, which may take so many times as long; 0: any.
 func against(what string, ours samples, whom string, theirs samples, limit string, most float64) row {
 	x := ratio(ours.median(), theirs.median())
 	return row{what, ours.text(), whom + ": " + theirs.text(), fmt.Sprintf("%.2f", x), limit, most == 0 || x <= most}

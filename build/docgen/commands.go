@@ -12,8 +12,7 @@ import (
 	"slipway/backend/cli"
 )
 
-// writeCommands writes every command that is for people, each before those
-// below it, as sections of one page.
+// writeCommands writes every command that is for people, each before those below it, as sections of one page.
 func writeCommands(b *bytes.Buffer) error {
 	root := cli.Commands()
 	root.DisableAutoGenTag = true
@@ -37,8 +36,7 @@ func writeCommand(b *bytes.Buffer, command *cobra.Command) error {
 	return nil
 }
 
-// writeManPages writes one page for each command. cobra dates them with
-// SOURCE_DATE_EPOCH.
+// writeManPages writes one page for each command. cobra dates them with SOURCE_DATE_EPOCH.
 func writeManPages(dir string) error {
 	version, err := os.ReadFile(filepath.Join("build", "VERSION"))
 	if err != nil {

@@ -1,14 +1,11 @@
-// Command figures counts what tells whether the house stays simple: the largest
-// struct and interface, the lines of the composition root and of the module, the
-// lines that are too wide, the error codes, and the files that name one remote
-// method. build/figures/figures.txt keeps the figure of each and what it must
-// become. Run it in the module with
+// Command figures counts what tells whether the house stays simple: the largest struct and interface, the lines of the
+// composition root and of the module, the lines that are too wide, the error codes, and the files that name one remote
+// method. build/figures/figures.txt keeps the figure of each and what it must become. Run it in the module with
 //
 //	go run ./build/figures           fail when a figure is worse than the file says
 //	go run ./build/figures -update   write down figures that became better
 //
-// A figure that has to become worse is changed in the file by hand, and the
-// commit says why.
+// A figure that has to become worse is changed in the file by hand, and the commit says why.
 package main
 
 import (

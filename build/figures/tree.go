@@ -116,8 +116,7 @@ func (t *sources) figures() []figure {
 	}
 }
 
-// codesFile declares the codes: those of errors in its first block, all others in
-// its second.
+// codesFile declares the codes: those of errors in its first block, all others in its second.
 const codesFile = "backend/session/codes.go"
 
 func (t *sources) codes() (ofErrors, others int) {
@@ -183,12 +182,10 @@ func named(list *ast.FieldList) int {
 	return n
 }
 
-// interfaces counts the methods of the declared interface that has most, those of
-// the interfaces of its own package that it embeds among them. An agent and
-// an engine are structs of small interfaces, so their parts are counted one by
-// one; what all of them have together is spelled only as the parameter of
-// session.AgentOf and engine.Of, which are not types that anybody can ask for, and
-// are not counted.
+// interfaces counts the methods of the declared interface that has most, those of the interfaces of its own package
+// that it embeds among them. An agent and an engine are structs of small interfaces, so their parts are counted one by
+// one; what all of them have together is spelled only as the parameter of session.AgentOf and engine.Of, which are not
+// types that anybody can ask for, and are not counted.
 func (t *sources) interfaces() count {
 	types := map[string]*ast.InterfaceType{}
 	for _, f := range t.files {

@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// Main is the program of a generator, run at the root of the module: it brings the
-// files that generate makes up to date. With -check it only looks whether they are.
+// Main is the program of a generator, run at the root of the module: it brings the files that generate makes up to
+// date. With -check it only looks whether they are.
 func Main(name string, generate func(root string) (map[string][]byte, error)) {
 	check := flag.Bool("check", false, "write nothing; exit with 1 when a file is out of date")
 	flag.Parse()
@@ -32,8 +32,7 @@ func Main(name string, generate func(root string) (map[string][]byte, error)) {
 	}
 }
 
-// Parse reads the files of dir that are neither tests nor generated, in the order of
-// their names.
+// Parse reads the files of dir that are neither tests nor generated, in the order of their names.
 func Parse(dir string) (files []*ast.File, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
@@ -49,8 +48,8 @@ func Parse(dir string) (files []*ast.File, err error) {
 	return files, err
 }
 
-// Update writes the files that differ from the tree at root, by their paths in
-// it. With check it writes nothing and fails where there is one.
+// Update writes the files that differ from the tree at root, by their paths in it. With check it writes nothing and
+// fails where there is one.
 func Update(root string, files map[string][]byte, check bool) error {
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
 		return errors.New("run it at the root of the module")

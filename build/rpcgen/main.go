@@ -1,5 +1,5 @@
-// Command rpcgen writes what follows from the table of the agent's methods. The
-// table is the interfaces that [slipway/backend/session.Agent] is made of. Run it in the module with
+// Command rpcgen writes what follows from the table of the agent's methods. The table is the interfaces that
+// [slipway/backend/session.Agent] is made of. Run it in the module with
 //
 //	go run ./build/rpcgen          write all files
 //	go run ./build/rpcgen -check   exit with 1 when one of them is out of date
@@ -19,10 +19,9 @@
 //	audit   what the log says beside the method; without it only refusals are written down
 //	as      the method's name in that log
 //
-// From that come the arguments, the table and the client's methods (agentrpc), the
-// rules of who may call what (access), the name that an agent has here (hub), an
-// agent for tests that answers nothing (hub/hubtest), the way to the files of a place
-// (agent/guests, agent/folders, guest/link and guest), and a page of them all (agentrpc/methods.md).
+// From that come the arguments, the table and the client's methods (agentrpc), the rules of who may call what (access),
+// the name that an agent has here (hub), an agent for tests that answers nothing (hub/hubtest), the way to the files of
+// a place (agent/guests, agent/folders, guest/link and guest), and a page of them all (agentrpc/methods.md).
 //
 // What differs is written by hand, under the name that it would have here:
 //

@@ -244,8 +244,8 @@ func qualified(typ ast.Expr) string {
 	})
 }
 
-// hand is what a package has that is not generated: "Client.Logs" for a method,
-// "openLogs" for a function, "logsArgs" for a type.
+// hand is what a package has that is not generated: "Client.Logs" for a method, "openLogs" for a function, "logsArgs"
+// for a type.
 type hand map[string]bool
 
 func readHand(dir string) (hand, error) {

@@ -70,8 +70,7 @@ func (m *method) Event() string {
 	return strings.TrimSuffix(strings.TrimPrefix(m.Last().Type, "func("), ") error")
 }
 
-// Named writes the parameters of a method with their types, on two lines where
-// they are several.
+// Named writes the parameters of a method with their types, on two lines where they are several.
 func (m *method) Named() string {
 	text, space := "ctx context.Context", " "
 	if len(m.Params) > 1 {
@@ -198,8 +197,7 @@ func (m *method) Call(byHand hand) string {
 // LoggedAs is the method's name in the log of who did what.
 func (m *method) LoggedAs() string { return cmp.Or(m.As, m.Name) }
 
-// CheckRules fails where the table and package access disagree on whether the rule
-// of a method is written by hand.
+// CheckRules fails where the table and package access disagree on whether the rule of a method is written by hand.
 func (g generation) CheckRules() (string, error) {
 	for _, m := range g.Methods {
 		switch byHand := g.Hand["view."+m.Name]; {
@@ -213,8 +211,7 @@ func (g generation) CheckRules() (string, error) {
 	return "", nil
 }
 
-// OwnerRule writes the beginning of the call that asks whether what the first
-// parameter names is the caller's own.
+// OwnerRule writes the beginning of the call that asks whether what the first parameter names is the caller's own.
 func (m *method) OwnerRule() (string, error) {
 	if len(m.Params) == 0 {
 		return "", fmt.Errorf("%s: who=owner, and it names no session, folder or place", m.Name)

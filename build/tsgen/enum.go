@@ -47,8 +47,7 @@ var enumFields = map[string]string{
 	"Settings.TerminalPaste": "TerminalPaste",
 }
 
-// constantEnums are the enums whose members are the constants of a Go type, and
-// whether they may also be empty.
+// constantEnums are the enums whose members are the constants of a Go type, and whether they may also be empty.
 var constantEnums = []struct {
 	name, goType, doc string
 	orEmpty           bool
@@ -114,8 +113,7 @@ func enumOf(goType string) string {
 // enumPackages are the directories of the packages that constantEnums names.
 var enumPackages = map[string]string{"session": "backend/session", "hub": "backend/hub", "gpu": "gpu"}
 
-// readEnums reads the members of every enum. It fails when there are no
-// constants of a type named in constantEnums.
+// readEnums reads the members of every enum. It fails when there are no constants of a type named in constantEnums.
 func readEnums(root string) ([]enum, error) {
 	constants := map[string][]string{}
 	for pkg, dir := range enumPackages {

@@ -39,8 +39,7 @@ type structType struct {
 	Fields    []field
 }
 
-// field is one member of a wire type. Optional members may be absent, nullable
-// ones may be null.
+// field is one member of a wire type. Optional members may be absent, nullable ones may be null.
 type field struct {
 	Name, Doc          string
 	Type               wireType
@@ -56,13 +55,11 @@ type wireType struct {
 // named is a wire type or an enum.
 func named(name string) wireType { return wireType{name, reference(name)} }
 
-// docs are the comments of a package: of types by their names, and of fields by
-// those of their types and their own.
+// docs are the comments of a package: of types by their names, and of fields by those of their types and their own.
 type docs map[string]string
 
-// readSource follows the types of the routes' bodies wherever they are declared
-// in the module at root. It fails on a type that has no counterpart in JSON,
-// naming the field.
+// readSource follows the types of the routes' bodies wherever they are declared in the module at root. It fails on a
+// type that has no counterpart in JSON, naming the field.
 func readSource(root string) (*source, error) {
 	src := &source{Routes: route.All(), names: map[reflect.Type]string{}, enumFieldsFound: map[string]bool{},
 		docs: map[string]docs{}, root: root}
@@ -119,8 +116,8 @@ func (s *source) add(typ reflect.Type) error {
 	return nil
 }
 
-// fields are the members of a struct as encoding/json writes them: those of what
-// it embeds are its own, unless it has one of that name itself.
+// fields are the members of a struct as encoding/json writes them: those of what it embeds are its own, unless it has
+// one of that name itself.
 func (s *source) fields(owner string, typ reflect.Type) ([]field, error) {
 	var out []field
 	for _, f := range reflect.VisibleFields(typ) {

@@ -36,8 +36,8 @@ func (s *source) Body(body any) string {
 	return s.names[typ]
 }
 
-// rule is a bound or a pattern that the user interface needs while something is
-// entered. All others are the control plane's alone: its preview judges a draft.
+// rule is a bound or a pattern that the user interface needs while something is entered. All others are the control
+// plane's alone: its preview judges a draft.
 type rule struct {
 	Name, Doc string
 	Value     any // int, or text as it is in TypeScript, or session.NameRule
@@ -73,8 +73,7 @@ var rules = []rule{
 	{"SECRET_NAME", "Matches the names of variables whose values are secret", "/" + session.SecretPattern + "/i"},
 }
 
-// sentence begins doc with a capital letter and ends it with a stop, and keeps
-// it from ending the comment it stands in.
+// sentence begins doc with a capital letter and ends it with a stop, and keeps it from ending the comment it stands in.
 func sentence(doc string) string {
 	doc = strings.ReplaceAll(doc, "*/", "*\u200b/")
 	doc = strings.ToUpper(doc[:1]) + doc[1:]

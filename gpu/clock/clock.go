@@ -1,6 +1,5 @@
-// Package clock reads the moments that accounts are kept by: time since boot
-// with and without the time that the machine was suspended, and the wall
-// clock, which only says what to call a moment.
+// Package clock reads the moments that accounts are kept by: time since boot with and without the time that the machine
+// was suspended, and the wall clock, which only says what to call a moment.
 package clock
 
 import (
@@ -11,8 +10,7 @@ import (
 	"slipway/gpu"
 )
 
-// Now reads all clocks at once. On a system that cannot say how long it was
-// suspended Boot and Awake are equal.
+// Now reads all clocks at once. On a system that cannot say how long it was suspended Boot and Awake are equal.
 func Now() gpu.Moment {
 	id := bootID() // a file: not between the clocks
 	m := together(sinceBoot, time.Now)
@@ -27,10 +25,9 @@ const (
 	near = 200 * time.Microsecond
 )
 
-// together reads the clocks as close to one another as it can. On a busy
-// machine others may run for tens of milliseconds between two readings; a
-// session that starts by the wall clock would then be counted for that much
-// more or less than it ran.
+// together reads the clocks as close to one another as it can. On a busy machine others may run for tens of
+// milliseconds between two readings; a session that starts by the wall clock would then be counted for that much more
+// or less than it ran.
 func together(sinceBoot func() (boot, awake time.Duration), wall func() time.Time) (m gpu.Moment) {
 	var least time.Duration
 	for i := range tries {
@@ -58,6 +55,5 @@ func bootID() string {
 	return strings.TrimSpace(string(id))
 }
 
-// otherBootID stands for a boot that has no name; counters of devices that
-// need one are not kept on such a system.
+// otherBootID stands for a boot that has no name; counters of devices that need one are not kept on such a system.
 const otherBootID = "unnamed"

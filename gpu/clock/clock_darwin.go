@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sinceBoot reads boot last, so that it is never less than awake. On macOS it
-// is the monotonic clock that goes on while the machine sleeps.
+// sinceBoot reads boot last, so that it is never less than awake. On macOS it is the monotonic clock that goes on while
+// the machine sleeps.
 func sinceBoot() (boot, awake time.Duration) {
 	awake = read(unix.CLOCK_UPTIME_RAW)
 	return max(awake, read(unix.CLOCK_MONOTONIC)), awake

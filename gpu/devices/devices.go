@@ -1,5 +1,5 @@
-// Package devices is all devices of this machine, whoever made them: one source
-// over those that know NVIDIA's driver and the kernel's own interface.
+// Package devices is all devices of this machine, whoever made them: one source over those that know NVIDIA's driver
+// and the kernel's own interface.
 package devices
 
 import (
@@ -25,9 +25,8 @@ type Config struct {
 	Log     *slog.Logger // is told when the reader is replaced; may be nil
 }
 
-// Open returns the devices of this machine. It starts and reads nothing yet;
-// Close ends it. A program that can be the reader of NVIDIA devices is started
-// again with nvml.ChildCommand as its first argument, for which it must call
+// Open returns the devices of this machine. It starts and reads nothing yet; Close ends it. A program that can be the
+// reader of NVIDIA devices is started again with nvml.ChildCommand as its first argument, for which it must call
 // nvml.ChildMain.
 func Open(c Config) (*Machine, error) {
 	nv := nvml.Config{Library: c.Library, Log: c.Log}
@@ -55,16 +54,16 @@ type Machine struct {
 
 var _ gpu.Source = (*Machine)(nil)
 
-// Join makes one source of several. Devices are numbered in the order of the
-// sources. One source that fails is a loss as long as another has devices.
+// Join makes one source of several. Devices are numbered in the order of the sources. One source that fails is a loss
+// as long as another has devices.
 func Join(now func() gpu.Moment, sources ...gpu.Source) *Machine {
 	return &Machine{now: now, sources: sources, drivers: make([]string, len(sources)),
 		known: make([][]gpu.Device, len(sources))}
 }
 
-// Inventory lists the devices of all sources. It fails when one source failed
-// and no other has devices. Where another has, the devices of the one that failed
-// stay in the list as they were last seen, as ones whose driver does not answer.
+// Inventory lists the devices of all sources. It fails when one source failed and no other has devices. Where another
+// has, the devices of the one that failed stay in the list as they were last seen, as ones whose driver does not
+// answer.
 func (m *Machine) Inventory(ctx context.Context) ([]gpu.Device, error) {
 	var all []gpu.Device
 	var failure error
@@ -94,8 +93,7 @@ func (m *Machine) Inventory(ctx context.Context) ([]gpu.Device, error) {
 	return all, nil
 }
 
-// remember returns what a source lists, or, where it failed, what it listed
-// before, of which nothing is known now.
+// remember returns what a source lists, or, where it failed, what it listed before, of which nothing is known now.
 func (m *Machine) remember(source int, devices []gpu.Device, err error) []gpu.Device {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -77,9 +77,8 @@ func uevent(text string) (pci, driver string) {
 	return pci, driver
 }
 
-// integrated reports graphics that are part of an Intel processor: they sit on
-// the bus of the processor itself and have no memory of their own. They are not
-// listed.
+// integrated reports graphics that are part of an Intel processor: they sit on the bus of the processor itself and have
+// no memory of their own. They are not listed.
 func (c card) integrated() bool {
 	return c.vendor == gpu.Intel && strings.HasPrefix(c.pci, "0000:00:")
 }
@@ -103,8 +102,7 @@ func (c card) number(names ...string) (int64, bool) {
 	return 0, false
 }
 
-// sensor reads a number of the device's monitor, whose directory is numbered
-// again at every boot.
+// sensor reads a number of the device's monitor, whose directory is numbered again at every boot.
 func (c card) sensor(names ...string) (int64, bool) {
 	dirs, err := filepath.Glob(filepath.Join(c.dir, "hwmon/hwmon*"))
 	if err != nil {
@@ -175,8 +173,7 @@ func (c card) capabilities(root string) gpu.Capabilities {
 	return caps
 }
 
-// probeClients opens the device and looks whether the kernel then says of this
-// very process what it takes of it.
+// probeClients opens the device and looks whether the kernel then says of this very process what it takes of it.
 func (c card) probeClients(root string) gpu.Probe {
 	node, err := os.OpenFile(filepath.Join(root, "dev/dri", c.render), os.O_RDWR, 0)
 	if err != nil {
@@ -192,8 +189,8 @@ func (c card) probeClients(root string) gpu.Probe {
 		Why: "this kernel does not say what each process takes of the device (drm-client-id in fdinfo)"}
 }
 
-// sample is the state of the device. What the kernel does not tell of it as a
-// whole is the sum over its processes, provided that all of them are seen.
+// sample is the state of the device. What the kernel does not tell of it as a whole is the sum over its processes,
+// provided that all of them are seen.
 func (c card) sample(uses []use, elapsed time.Duration, all bool) gpu.DeviceSample {
 	d := gpu.DeviceSample{UUID: c.uuid}
 	busy, told := 0, false
@@ -234,8 +231,8 @@ func (c card) sample(uses []use, elapsed time.Duration, all bool) gpu.DeviceSamp
 	return d
 }
 
-// AMD's compute interface (KFD) numbers devices in its own way and lists the
-// processes that compute, with their memory, for everybody to see.
+// AMD's compute interface (KFD) numbers devices in its own way and lists the processes that compute, with their memory,
+// for everybody to see.
 
 // kfdID finds the number of the device that has a render node.
 func (s *Source) kfdID(render string) string {

@@ -14,8 +14,8 @@ import (
 	"slipway/gpu"
 )
 
-// client is what the kernel says of one opening of a device. The same opening
-// may be held by several files and processes; its id tells so.
+// client is what the kernel says of one opening of a device. The same opening may be held by several files and
+// processes; its id tells so.
 type client struct {
 	pdev    string
 	id      string
@@ -36,12 +36,10 @@ type clientKey struct{ pdev, id string }
 
 func (c client) valid() bool { return c.pdev != "" && c.id != "" }
 
-// regions are the beginnings of the names that drivers give to memory of the
-// device itself, as opposed to the system's.
+// regions are the beginnings of the names that drivers give to memory of the device itself, as opposed to the system's.
 var regions = []string{"vram", "local"}
 
-// parseClient reads fdinfo as described in the kernel's drm-usage-stats. It
-// ignores what it does not know.
+// parseClient reads fdinfo as described in the kernel's drm-usage-stats. It ignores what it does not know.
 func parseClient(info []byte) client {
 	c := client{engines: engines{}}
 	var resident, total, memory gpu.Bytes
@@ -166,8 +164,7 @@ func (s *Source) scan(at gpu.Moment) (f findings) {
 	return f
 }
 
-// look finds the devices that a process has open. ok is false when this user
-// may not see them.
+// look finds the devices that a process has open. ok is false when this user may not see them.
 func (s *Source) look(pid int, now time.Duration) (found scan, ok bool) {
 	if old, ok := s.scans[pid]; ok && len(old.files) == 0 && now-old.at < rescan {
 		return old, true
@@ -211,8 +208,7 @@ type use struct {
 
 const fullUtil = 10000
 
-// uses sums the clients of a device by process, and adds what AMD's compute
-// interface says.
+// uses sums the clients of a device by process, and adds what AMD's compute interface says.
 func (s *Source) uses(c card, f findings, elapsed time.Duration) []use {
 	byPID := map[int]*use{}
 	of := func(pid int) *use {
@@ -238,8 +234,7 @@ func (s *Source) uses(c card, f findings, elapsed time.Duration) []use {
 	}
 	for pid, memory := range s.kfdMemory(c) {
 		u := of(pid)
-		// What runs in AMD's compute queues is not in the engine counters, so
-		// that none there does not mean none.
+		// What runs in AMD's compute queues is not in the engine counters, so that none there does not mean none.
 		if u.util != nil && *u.util == 0 {
 			u.util = nil
 		}
@@ -253,9 +248,8 @@ func (s *Source) uses(c card, f findings, elapsed time.Duration) []use {
 	return all
 }
 
-// since is how busy a client was, in hundredths of a percent of the device: that
-// of its busiest engine, because engines work side by side. A client that is new
-// counts from zero, a counter that shrank not at all.
+// since is how busy a client was, in hundredths of a percent of the device: that of its busiest engine, because engines
+// work side by side. A client that is new counts from zero, a counter that shrank not at all.
 func (e engines) since(before engines, elapsed time.Duration) int {
 	most := 0
 	for name, now := range e {

@@ -1,11 +1,10 @@
-// Package drm finds and measures AMD and Intel devices through what the kernel
-// tells everybody: files under /sys/class/drm, and in /proc/PID/fdinfo the time
-// and memory that each process took of a device. No library of a vendor is
-// needed and nothing can hang or crash. The kernel's counters only grow, so that
-// busy time is exact, and not sampled as on NVIDIA devices.
+// Package drm finds and measures AMD and Intel devices through what the kernel tells everybody: files under
+// /sys/class/drm, and in /proc/PID/fdinfo the time and memory that each process took of a device. No library of a
+// vendor is needed and nothing can hang or crash. The kernel's counters only grow, so that busy time is exact, and not
+// sampled as on NVIDIA devices.
 //
-// A device's UUID is "GPU-" and its unique id where it has one, which is what
-// AMD's own libraries call it, and else "PCI-" and its address.
+// A device's UUID is "GPU-" and its unique id where it has one, which is what AMD's own libraries call it, and else
+// "PCI-" and its address.
 package drm
 
 import (
@@ -141,7 +140,6 @@ func (s *Source) driverEpoch(cards []card) string {
 	return strings.Join(marks, ",")
 }
 
-// rescan is how long a process without a device is believed to have none: to
-// look at every open file of the machine at each sample would cost more than
-// all else together.
+// rescan is how long a process without a device is believed to have none: to look at every open file of the machine at
+// each sample would cost more than all else together.
 const rescan = 10 * time.Second

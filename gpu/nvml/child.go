@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// ChildCommand is the hidden command by which a program with C linkage becomes
-// the child: its remaining arguments go to [ChildMain].
+// ChildCommand is the hidden command by which a program with C linkage becomes the child: its remaining arguments go to
+// [ChildMain].
 const ChildCommand = "gpu-agent"
 
 // boxDescriptor is the number under which the parent hands its file to the child.
@@ -42,9 +42,8 @@ type driver interface {
 	sample(r request) (*reading, []loss, *fault)
 }
 
-// runChild answers requests until stdin ends, which is how a parent ends it. It
-// returns at once then, even while a call hangs in the driver; the caller must
-// end the process. The library is loaded by the first request.
+// runChild answers requests until stdin ends, which is how a parent ends it. It returns at once then, even while a call
+// hangs in the driver; the caller must end the process. The library is loaded by the first request.
 func runChild(stdin io.Reader, stdout io.Writer, open func() driver) error {
 	requests, ended := make(chan request), make(chan error, 2)
 	go func() {

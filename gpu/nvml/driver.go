@@ -13,8 +13,7 @@ import (
 	lib "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// Built says whether this program can be the child: it was built with C
-// linkage on Linux.
+// Built says whether this program can be the child: it was built with C linkage on Linux.
 const Built = true
 
 const defaultLibrary = "libnvidia-ml.so.1"
@@ -33,15 +32,15 @@ type library struct {
 	performance map[place]performance // of the GPU instances that were read
 }
 
-// openDriver returns the driver's library at a path, or where the system keeps
-// it. Each call is noted in box before it is made, unless that is nil.
+// openDriver returns the driver's library at a path, or where the system keeps it. Each call is noted in box before it
+// is made, unless that is nil.
 func openDriver(path string, box *os.File) driver {
 	return &library{path: cmp.Or(path, defaultLibrary), box: blackBox{file: box},
 		ended: map[string]map[uint32]endedInfo{}, performance: map[place]performance{}}
 }
 
-// open loads and initialises the library once. A library that failed stays
-// loaded in this process, so the parent starts another one.
+// open loads and initialises the library once. A library that failed stays loaded in this process, so the parent starts
+// another one.
 func (l *library) open() *fault {
 	if l.nvml != nil {
 		return nil
@@ -66,8 +65,7 @@ func (l *library) begin(omit []omission) *fault {
 	return l.open()
 }
 
-// symbols are the versions of a function that go-nvml may use, when there is
-// more than its plain name.
+// symbols are the versions of a function that go-nvml may use, when there is more than its plain name.
 var symbols = map[string][]string{
 	"nvmlInit":                   {"nvmlInit_v2", "nvmlInit"},
 	"nvmlDeviceGetCount":         {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"},
@@ -90,9 +88,8 @@ func (l *library) has(call string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return l.file.Lookup(name) == nil })
 }
 
-// call makes one call unless the library lacks it, which would end the process,
-// or the parent wants it left out. It answers the library's code or one of ours.
-// What go-nvml panics on, such as a list that grew between its two looks, is
+// call makes one call unless the library lacks it, which would end the process, or the parent wants it left out. It
+// answers the library's code or one of ours. What go-nvml panics on, such as a list that grew between its two looks, is
 // tried again twice.
 func (l *library) call(name, device string, do func() lib.Return) int {
 	if slices.ContainsFunc(l.omit, func(o omission) bool {
@@ -140,8 +137,7 @@ func askFor[T any](l *library, name, device string, get func() (T, lib.Return)) 
 	return value, code == 0
 }
 
-// note records a failed call as a loss. That a device does not support something
-// is its nature and no loss.
+// note records a failed call as a loss. That a device does not support something is its nature and no loss.
 func (l *library) note(name, device string, code int) {
 	switch lib.Return(code) {
 	case lib.SUCCESS, lib.ERROR_NOT_SUPPORTED:
@@ -159,8 +155,7 @@ type device struct {
 	uuid  string
 }
 
-// devices lists the devices that answer, in the driver's order. One that does
-// not is a loss under "#" and its index.
+// devices lists the devices that answer, in the driver's order. One that does not is a loss under "#" and its index.
 func (l *library) devices() ([]device, *fault) {
 	count, code := read(l, "nvmlDeviceGetCount", "", l.nvml.DeviceGetCount)
 	if code != 0 {
@@ -187,8 +182,7 @@ func (l *library) devices() ([]device, *fault) {
 	return found, l.fault
 }
 
-// instances lists the MIG instances of a device; ok is false when the list may
-// lack some.
+// instances lists the MIG instances of a device; ok is false when the list may lack some.
 func (l *library) instances(d device) (found []device, ok bool) {
 	most, ok := askFor(l, "nvmlDeviceGetMaxMigDeviceCount", d.uuid, d.GetMaxMigDeviceCount)
 	for i := range most {
@@ -217,8 +211,7 @@ func (l *library) instances(d device) (found []device, ok bool) {
 	return found, ok
 }
 
-// migOn reports whether a device is divided; a library or card that does not
-// know of MIG is not.
+// migOn reports whether a device is divided; a library or card that does not know of MIG is not.
 func (l *library) migOn(d device) bool {
 	on, code := l.migMode(d)
 	if code != codeMissing {

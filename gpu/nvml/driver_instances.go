@@ -10,9 +10,8 @@ import (
 	lib "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// monitoring are the calls of the driver's performance monitoring (GPM), which
-// tells from the Hopper generation on how busy a GPU instance is. One is of no
-// use without the others.
+// monitoring are the calls of the driver's performance monitoring (GPM), which tells from the Hopper generation on how
+// busy a GPU instance is. One is of no use without the others.
 var monitoring = []string{
 	"nvmlGpmQueryDeviceSupport", "nvmlDeviceGetGpuInstanceId", "nvmlGpmSampleAlloc", "nvmlGpmMigSampleGet",
 	"nvmlGpmMetricsGet", "nvmlGpmSampleFree",
@@ -33,9 +32,8 @@ type performance struct {
 	at     time.Time
 }
 
-// instanceReadings says how busy each instance of a divided device was since it
-// was read before, where the driver monitors that. Of compute instances that
-// share a GPU instance nobody knows which one was.
+// instanceReadings says how busy each instance of a divided device was since it was read before, where the driver
+// monitors that. Of compute instances that share a GPU instance nobody knows which one was.
 func (l *library) instanceReadings(d device, instances []device) []instanceReading {
 	readings, places := make([]instanceReading, len(instances)), make([]place, len(instances))
 	code := l.monitors(d)
@@ -75,16 +73,16 @@ func (l *library) monitors(d device) int {
 	return code
 }
 
-// noteMonitoring notes a failure. That a driver or a device does not monitor, or
-// not for this user, is its nature; the inventory says so.
+// noteMonitoring notes a failure. That a driver or a device does not monitor, or not for this user, is its nature; the
+// inventory says so.
 func (l *library) noteMonitoring(call string, d device, code int) {
 	if code != codeMissing && code != int(lib.ERROR_NO_PERMISSION) {
 		l.note(call, d.uuid, code)
 	}
 }
 
-// probeMonitoring tries what an inventory says of a divided device: whether the
-// driver tells how busy its instances are.
+// probeMonitoring tries what an inventory says of a divided device: whether the driver tells how busy its instances
+// are.
 func (l *library) probeMonitoring(d device, instances []device) (code int) {
 	if code = l.monitors(d); code != 0 || len(instances) == 0 {
 		return code
@@ -120,9 +118,8 @@ func (l *library) free(d device, sample lib.GpmSample) {
 	l.call("nvmlGpmSampleFree", d.uuid, sample.Free)
 }
 
-// busy is for how much of the time since the sample before a GPU instance had
-// work, in hundredths of a percent; nil where that is not known. After a failure
-// the next comparison begins again.
+// busy is for how much of the time since the sample before a GPU instance had work, in hundredths of a percent; nil
+// where that is not known. After a failure the next comparison begins again.
 func (l *library) busy(d device, at place) *int {
 	last, known := l.performance[at]
 	if known && time.Since(last.at) < apart {

@@ -4,8 +4,7 @@ package nvml
 
 import "os"
 
-// Built says whether this program can be the child: it was built with C
-// linkage on Linux.
+// Built says whether this program can be the child: it was built with C linkage on Linux.
 const Built = false
 
 // openDriver answers every request by saying why it cannot.

@@ -14,8 +14,8 @@ func (d deviceReading) runs(pid uint32) bool {
 	return slices.ContainsFunc(d.Processes, func(p processInfo) bool { return p.PID == pid })
 }
 
-// ended are the processes of which the driver has a record that was not counted
-// yet. Those of the first reading ended before it and are never counted.
+// ended are the processes of which the driver has a record that was not counted yet. Those of the first reading ended
+// before it and are never counted.
 func (m *meter) ended(d deviceReading) (fresh []endedInfo) {
 	if d.Ended == nil {
 		return nil
@@ -33,9 +33,8 @@ func (m *meter) ended(d deviceReading) (fresh []endedInfo) {
 	return fresh
 }
 
-// busyOf says how long each of those kept the device busy since the previous
-// sample: as the driver's samples charged it, or else as its record says for the
-// part of its time that lies behind that sample.
+// busyOf says how long each of those kept the device busy since the previous sample: as the driver's samples charged
+// it, or else as its record says for the part of its time that lies behind that sample.
 func (m *meter) busyOf(ended []endedInfo, d deviceReading, utils map[uint32]int,
 	at gpu.Moment) (list []gpu.EndedProcess) {
 	if m.last.BootID != at.BootID {
@@ -62,8 +61,8 @@ func (m *meter) busyOf(ended []endedInfo, d deviceReading, utils map[uint32]int,
 	return list
 }
 
-// nameEnded says whose each ended process was: of one that gave up the device
-// and lives on, or was seen before it ended, that is known.
+// nameEnded says whose each ended process was: of one that gave up the device and lives on, or was seen before it
+// ended, that is known.
 func (s *Source) nameEnded(ended []gpu.EndedProcess) {
 	for i := range ended {
 		e := &ended[i]

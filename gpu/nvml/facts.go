@@ -30,8 +30,7 @@ func amount(n uint64) gpu.Bytes {
 	return gpu.Bytes(n)
 }
 
-// shortPCI writes the driver's eight digits of the domain as the four that the
-// system uses: "0000:65:00.0".
+// shortPCI writes the driver's eight digits of the domain as the four that the system uses: "0000:65:00.0".
 func shortPCI(pci string) string {
 	if domain, rest, ok := strings.Cut(strings.ToLower(pci), ":"); ok && len(domain) == 8 &&
 		strings.HasPrefix(domain, "0000") {
@@ -89,8 +88,8 @@ func (f deviceFacts) capabilities(cgroup2 bool) gpu.Capabilities {
 	return c
 }
 
-// probed reads the outcome of one call: that there was nothing to tell, or no
-// limit set, shows as well that the driver can.
+// probed reads the outcome of one call: that there was nothing to tell, or no limit set, shows as well that the driver
+// can.
 func probed(call string, codes map[string]int) gpu.Probe {
 	code, ok := codes[call]
 	switch {

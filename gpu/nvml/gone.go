@@ -8,8 +8,8 @@ import (
 	"slipway/gpu"
 )
 
-// ends says in which way a device cannot be used any more of which a call tells
-// this; empty where the loss is of that call only.
+// ends says in which way a device cannot be used any more of which a call tells this; empty where the loss is of that
+// call only.
 func (l loss) ends() gpu.LossKind {
 	switch {
 	case l.Code == codeLost, l.Code == codeNoDevice:
@@ -35,9 +35,8 @@ func (s *Source) gone(a answer) (gone []gpu.LostDevice) {
 	return gone
 }
 
-// lossOf says in which way a device is lost that was not read. Where something
-// else went wrong with it, or with one whose name the driver did not tell, it
-// may be there: then the kind is empty.
+// lossOf says in which way a device is lost that was not read. Where something else went wrong with it, or with one
+// whose name the driver did not tell, it may be there: then the kind is empty.
 func (s *Source) lossOf(d gpu.Device, losses []loss) gpu.Loss {
 	said := false
 	for _, l := range losses {

@@ -8,9 +8,8 @@ import (
 	"slipway/gpu"
 )
 
-// meter turns readings into samples. It knows up to which moment of the
-// driver's clock each device was read, so that no time is counted twice and
-// none is left out. It is pure: time comes with the readings.
+// meter turns readings into samples. It knows up to which moment of the driver's clock each device was read, so that no
+// time is counted twice and none is left out. It is pure: time comes with the readings.
 type meter struct {
 	cursors map[string]*cursor
 	last    gpu.Moment // of the previous sample; zero before the first
@@ -29,8 +28,7 @@ const (
 	bufferSpan = 10 * time.Second
 	// futureSlack is how far ahead of the wall clock a time may be.
 	futureSlack = 2 * time.Second
-	// stepSlack is by how much the wall clock may drift against the boot clock
-	// between two samples before it was set.
+	// stepSlack is by how much the wall clock may drift against the boot clock between two samples before it was set.
 	stepSlack = time.Second
 	maxUtil   = 100
 )
@@ -48,13 +46,12 @@ func (a asked) of(uuid string) uint64 {
 	return a.other
 }
 
-// ask says from where each device is to be read at a moment. A device that was
-// never read is read as far back as the previous sample, and all of the
-// driver's memory when there is none.
+// ask says from where each device is to be read at a moment. A device that was never read is read as far back as the
+// previous sample, and all of the driver's memory when there is none.
 func (m *meter) ask(now gpu.Moment) asked {
 	if back, stepped := m.stepped(now); stepped && back {
-		// Times of before the step lie in the future now and hide what comes:
-		// begin again at the previous sample, in the new time.
+		// Times of before the step lie in the future now and hide what comes: begin again at the previous sample, in
+		// the new time.
 		for _, c := range m.cursors {
 			c.read = m.previous(now)
 			c.silent = 0
@@ -70,8 +67,7 @@ func (m *meter) ask(now gpu.Moment) asked {
 	return a
 }
 
-// stepped reports whether the wall clock was set since the last sample, and
-// whether backward.
+// stepped reports whether the wall clock was set since the last sample, and whether backward.
 func (m *meter) stepped(now gpu.Moment) (back, stepped bool) {
 	if m.last.BootID == "" || m.last.BootID != now.BootID {
 		return false, false
@@ -87,8 +83,7 @@ func (m *meter) previous(now gpu.Moment) uint64 {
 
 func micros(t time.Time) uint64 { return uint64(max(0, t.UnixMicro())) }
 
-// take makes the device and process samples of one reading. at is when the
-// reading began; from is what ask gave for it.
+// take makes the device and process samples of one reading. at is when the reading began; from is what ask gave for it.
 func (m *meter) take(r reading, at gpu.Moment, from asked) (s gpu.Sample, lost []loss) {
 	if m.cursors == nil {
 		m.cursors = map[string]*cursor{}
@@ -126,8 +121,7 @@ func age(at uint64, now gpu.Moment) time.Duration {
 	return min(bufferSpan, max(0, now.Wall.Sub(time.UnixMicro(int64(at)))))
 }
 
-// validTicks are the samples of the whole device that are new and possible, the
-// oldest first.
+// validTicks are the samples of the whole device that are new and possible, the oldest first.
 func (d deviceReading) validTicks(at gpu.Moment, from uint64) []tick {
 	until := micros(at.Wall.Add(futureSlack))
 	valid := slices.DeleteFunc(slices.Clone(d.Ticks), func(t tick) bool {
@@ -137,9 +131,8 @@ func (d deviceReading) validTicks(at gpu.Moment, from uint64) []tick {
 	return valid
 }
 
-// validRows are the utilisations of the processes that are on the device, or
-// were until they ended a moment ago, and possible. With nobody to tell of, some drivers answer a hundred rows of
-// whatever was in memory.
+// validRows are the utilisations of the processes that are on the device, or were until they ended a moment ago, and
+// possible. With nobody to tell of, some drivers answer a hundred rows of whatever was in memory.
 func (d deviceReading) validRows(at gpu.Moment, from uint64, ended []endedInfo) (rows []row, lost []loss) {
 	until := micros(at.Wall.Add(futureSlack))
 	ahead := false
@@ -166,9 +159,8 @@ func (m *meter) cursor(uuid string) *cursor {
 	return m.cursors[uuid]
 }
 
-// advance moves the cursor to the newest time that was read. A busy device that
-// names nobody for longer than the driver remembers has a clock of its own: it
-// is read from the start.
+// advance moves the cursor to the newest time that was read. A busy device that names nobody for longer than the driver
+// remembers has a clock of its own: it is read from the start.
 func (m *meter) advance(d deviceReading, at gpu.Moment, ticks []tick, rows []row) {
 	c := m.cursor(d.UUID)
 	if n := len(ticks); n > 0 {
@@ -189,8 +181,8 @@ func (m *meter) advance(d deviceReading, at gpu.Moment, ticks []tick, rows []row
 	}
 }
 
-// sample is the device itself. Its utilisation is the mean of the driver's
-// samples since the last time, or else what the driver calls the current one.
+// sample is the device itself. Its utilisation is the mean of the driver's samples since the last time, or else what
+// the driver calls the current one.
 func (d deviceReading) sample(ticks []tick) gpu.DeviceSample {
 	s := gpu.DeviceSample{UUID: gpu.UUID(d.UUID), Blind: !d.Listed}
 	if s.Util = mean(ticks); d.MIG {
@@ -233,8 +225,8 @@ func known(v *uint64) *gpu.Bytes {
 	return new(gpu.Bytes(*v))
 }
 
-// possible is an amount that the driver told and that can be one: nil for
-// "not available", and for the half of the range in which nonsense lives.
+// possible is an amount that the driver told and that can be one: nil for "not available", and for the half of the
+// range in which nonsense lives.
 func possible(v *uint64) *uint64 {
 	if v == nil || *v > 1<<62 {
 		return nil
@@ -242,8 +234,8 @@ func possible(v *uint64) *uint64 {
 	return v
 }
 
-// processes are the samples of who is on the device. One that the driver
-// charged nothing was idle, where the driver charges at all.
+// processes are the samples of who is on the device. One that the driver charged nothing was idle, where the driver
+// charges at all.
 func (d deviceReading) processes(rows []row, utils map[uint32]int) []gpu.ProcessSample {
 	charges := d.RowsCode == 0 || d.RowsCode == codeNotFound
 	if charges && len(rows) == 0 && slices.ContainsFunc(d.Rows, func(r row) bool { return d.runs(r.PID) }) {
@@ -266,9 +258,8 @@ func (d deviceReading) processes(rows []row, utils map[uint32]int) []gpu.Process
 	return samples
 }
 
-// shares are the utilisations of processes in hundredths of a percent, scaled
-// down so that together they are no more than the device's own. Each sample of
-// the driver charges one process, so that more can only be rounding.
+// shares are the utilisations of processes in hundredths of a percent, scaled down so that together they are no more
+// than the device's own. Each sample of the driver charges one process, so that more can only be rounding.
 func shares(rows []row, device *int) map[uint32]int {
 	sum, count := map[uint32]int{}, map[uint32]int{}
 	for _, r := range rows {
@@ -290,8 +281,8 @@ func shares(rows []row, device *int) map[uint32]int {
 	return scaled(sum, total, limit)
 }
 
-// scaled divides limit in the proportions of parts, whose sum is total, by the
-// largest remainder: the results sum to limit exactly.
+// scaled divides limit in the proportions of parts, whose sum is total, by the largest remainder: the results sum to
+// limit exactly.
 func scaled(parts map[uint32]int, total, limit int) map[uint32]int {
 	pids := make([]uint32, 0, len(parts))
 	for pid := range parts {
@@ -312,9 +303,8 @@ func scaled(parts map[uint32]int, total, limit int) map[uint32]int {
 	return out
 }
 
-// busyPart is for how much of the time the instance kept its device busy, in
-// hundredths of a percent of the device: one that is an eighth of it and always
-// busy makes an eighth of it busy. Nil where that is not known.
+// busyPart is for how much of the time the instance kept its device busy, in hundredths of a percent of the device: one
+// that is an eighth of it and always busy makes an eighth of it busy. Nil where that is not known.
 func (in instanceReading) busyPart() *int {
 	if in.Busy == nil || in.Part <= 0 {
 		return nil
@@ -322,8 +312,7 @@ func (in instanceReading) busyPart() *int {
 	return new(*in.Busy * int(in.Part) / int(gpu.WholeDevice))
 }
 
-// instancesUtil is how busy a divided device is: as much as its instances
-// together, once all of them are told.
+// instancesUtil is how busy a divided device is: as much as its instances together, once all of them are told.
 func (d deviceReading) instancesUtil() *int {
 	sum := 0
 	for _, in := range d.Instances {
@@ -339,9 +328,8 @@ func (d deviceReading) instancesUtil() *int {
 	return new(min(sum, maxUtil*100))
 }
 
-// instanceUtil is the utilisation of a process on an instance, in hundredths of
-// a percent of the device. An instance is granted to one session, so that what
-// it does is that session's; the processes in it share that evenly, because the
+// instanceUtil is the utilisation of a process on an instance, in hundredths of a percent of the device. An instance is
+// granted to one session, so that what it does is that session's; the processes in it share that evenly, because the
 // driver does not tell them apart.
 func (d deviceReading) instanceUtil(p processInfo) *int {
 	i := slices.IndexFunc(d.Instances, func(in instanceReading) bool { return in.UUID == p.Instance })

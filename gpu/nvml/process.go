@@ -71,8 +71,8 @@ func start(c Config) (*child, error) {
 	return k, nil
 }
 
-// listen reads answers until the child's output ends, then waits for its end.
-// An answer that nobody waits for any more is thrown away.
+// listen reads answers until the child's output ends, then waits for its end. An answer that nobody waits for any more
+// is thrown away.
 func (k *child) listen(stdout io.Reader) {
 	for next := messages(stdout); ; {
 		var a answer
@@ -100,8 +100,8 @@ func (k *child) alive() bool {
 	}
 }
 
-// ask sends a request and waits for its answer for as long as the child makes
-// progress: no single call takes longer than patience.
+// ask sends a request and waits for its answer for as long as the child makes progress: no single call takes longer
+// than patience.
 func (k *child) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
 	sent := make(chan error, 1)
 	go func() { sent <- json.NewEncoder(k.stdin).Encode(r) }()
@@ -141,8 +141,8 @@ func (k *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 	}
 }
 
-// end kills the child and reports whether it ended within a moment. A process
-// that hangs in the kernel cannot be ended by anybody.
+// end kills the child and reports whether it ended within a moment. A process that hangs in the kernel cannot be ended
+// by anybody.
 func (k *child) end() bool {
 	k.stdin.Close()
 	_ = k.cmd.Process.Kill()
@@ -196,9 +196,8 @@ func (h *head) firstLine() string {
 	return ""
 }
 
-// blackBox tells the parent what its child was doing when it died or stopped
-// answering: a file of one record that the child overwrites before every call
-// into the library. It costs the child a microsecond and the parent nothing.
+// blackBox tells the parent what its child was doing when it died or stopped answering: a file of one record that the
+// child overwrites before every call into the library. It costs the child a microsecond and the parent nothing.
 type blackBox struct {
 	file *os.File // nil: nothing is recorded
 	seq  uint64
@@ -222,8 +221,7 @@ func (b *blackBox) enter(call, device string) {
 // leave records that no call is being made.
 func (b *blackBox) leave() { b.enter("", "") }
 
-// lastCall reads the record: its number, and the call and its device while one
-// is being made.
+// lastCall reads the record: its number, and the call and its device while one is being made.
 func lastCall(box io.ReaderAt) (seq uint64, call, device string) {
 	var record [boxSize]byte
 	if n, _ := box.ReadAt(record[:], 0); n < boxSize {

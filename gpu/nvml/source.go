@@ -19,21 +19,18 @@ import (
 
 // Config of a Source.
 type Config struct {
-	// Command starts the child; its options are added at the end. Empty: this
-	// very program with [ChildCommand], which it must hand to [ChildMain]. A
-	// program without C linkage names another, or leaves it empty and says so.
+	// Command starts the child; its options are added at the end. Empty: this very program with [ChildCommand], which
+	// it must hand to [ChildMain]. A program without C linkage names another, or leaves it empty and says so.
 	Command []string
 	// Env is added to the environment of the child.
 	Env []string
-	// Library is the path of the driver's library; empty: wherever the system
-	// keeps libnvidia-ml.so.1.
+	// Library is the path of the driver's library; empty: wherever the system keeps libnvidia-ml.so.1.
 	Library string
 	// Root is where proc, sys and etc are; empty: /.
 	Root string
 	// Procs says whose a process is; nil: a table of its own.
 	Procs *procs.Table
-	// Patience is how long one call into the driver may take before the child
-	// is replaced; zero: 5 s.
+	// Patience is how long one call into the driver may take before the child is replaced; zero: 5 s.
 	Patience time.Duration
 	// Now reads the clocks; nil: clock.Now.
 	Now func() gpu.Moment
@@ -63,8 +60,8 @@ const defaultPatience = 5 * time.Second
 // absentFor is how long a machine without a device is not asked again.
 const absentFor = time.Minute
 
-// Open returns the source. Nothing is started before it is asked something, so
-// that a machine without devices costs nothing. Close ends it.
+// Open returns the source. Nothing is started before it is asked something, so that a machine without devices costs
+// nothing. Close ends it.
 func Open(c Config) *Source {
 	c.Root, c.Patience = cmp.Or(c.Root, "/"), cmp.Or(max(c.Patience, 0), defaultPatience)
 	if c.Procs == nil {
@@ -97,9 +94,8 @@ func (s *Source) take(ctx context.Context) error {
 
 func (s *Source) done() { s.turn <- struct{}{} }
 
-// Inventory lists the devices. One that fell off the bus or stopped answering
-// stays in the list as it was last seen, with its loss and unknown capabilities,
-// until the driver does not count it any more.
+// Inventory lists the devices. One that fell off the bus or stopped answering stays in the list as it was last seen,
+// with its loss and unknown capabilities, until the driver does not count it any more.
 func (s *Source) Inventory(ctx context.Context) ([]gpu.Device, error) {
 	if err := s.take(ctx); err != nil {
 		return nil, err
@@ -204,12 +200,11 @@ func (s *Source) describe(samples []gpu.ProcessSample, at gpu.Moment) (lost []st
 	return lost
 }
 
-// strangeFor is after how many samples in a row, in each of which no process
-// could be found, more than bad luck is at work.
+// strangeFor is after how many samples in a row, in each of which no process could be found, more than bad luck is at
+// work.
 const strangeFor = 3
 
-// startedAt converts a start in ticks; Linux tells them by the hundredth of a
-// second on every machine.
+// startedAt converts a start in ticks; Linux tells them by the hundredth of a second on every machine.
 func startedAt(ticks uint64) time.Duration { return time.Duration(ticks) * 10 * time.Millisecond }
 
 // sentences says each loss once.

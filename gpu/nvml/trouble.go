@@ -37,16 +37,15 @@ const (
 	longestPause = 30 * time.Second
 	firstAvoid   = 30 * time.Second
 	longestAvoid = 10 * time.Minute
-	// attempts is how many children one question may cost: each that fails in
-	// a call for one device teaches what to leave out.
+	// attempts is how many children one question may cost: each that fails in a call for one device teaches what to
+	// leave out.
 	attempts = 4
-	// mostLeft is how many children may hang in the kernel before no more are
-	// started.
+	// mostLeft is how many children may hang in the kernel before no more are started.
 	mostLeft = 3
 )
 
-// ask puts one question to the child, starting it when there is none, and
-// again without what it failed in. It answers a *gpu.Error, or ctx's error.
+// ask puts one question to the child, starting it when there is none, and again without what it failed in. It answers a
+// *gpu.Error, or ctx's error.
 func (s *Source) ask(ctx context.Context, r request) (answer, error) {
 	if s.isAbsent() {
 		return answer{}, nil
@@ -115,9 +114,8 @@ func (s *Source) drop() {
 	s.child = nil
 }
 
-// bury ends a child that died or hung and draws the lesson: leave out the call,
-// or the device when it hung or failed twice. It answers a problem when there
-// is no lesson, so that asking again at once would end the same way.
+// bury ends a child that died or hung and draws the lesson: leave out the call, or the device when it hung or failed
+// twice. It answers a problem when there is no lesson, so that asking again at once would end the same way.
 func (s *Source) bury(failure error) error {
 	_, call, device := lastCall(s.child.box)
 	why := s.child.obituary(failure, call)
@@ -180,8 +178,8 @@ func (s *Source) avoids(l loss) (avoided, bool) {
 	return avoided{why: "the driver does not answer for it"}, false
 }
 
-// faulty draws the consequence of a library that is of no use. The child goes,
-// because what it loaded stays in it: a driver that was updated needs another.
+// faulty draws the consequence of a library that is of no use. The child goes, because what it loaded stays in it: a
+// driver that was updated needs another.
 func (s *Source) faulty(f fault) error {
 	s.drop()
 	if (f.Code == codeNoFile || f.Code == codeNoCgo) && s.config.Library == "" && !s.present() {
@@ -200,12 +198,11 @@ func (s *Source) giveUp(problem *gpu.Error) error {
 	return problem
 }
 
-// isAbsent reports whether this machine was just found to have no NVIDIA
-// device and no driver for one.
+// isAbsent reports whether this machine was just found to have no NVIDIA device and no driver for one.
 func (s *Source) isAbsent() bool { return time.Now().Before(s.absent) }
 
-// present looks for an NVIDIA device without the driver: on the PCI bus, or
-// behind the door by which Windows lends one to WSL.
+// present looks for an NVIDIA device without the driver: on the PCI bus, or behind the door by which Windows lends one
+// to WSL.
 func (s *Source) present() bool {
 	if _, err := os.Stat(filepath.Join(s.config.Root, "dev/dxg")); err == nil {
 		return true

@@ -7,8 +7,7 @@ import (
 	"slipway/gpu"
 )
 
-// Parent and child speak in JSON, one value after the other: the parent sends
-// requests, the child answers.
+// Parent and child speak in JSON, one value after the other: the parent sends requests, the child answers.
 
 // maxMessage bounds what one side believes of the other, in bytes.
 const maxMessage = 16 << 20
@@ -37,8 +36,7 @@ type request struct {
 	Omit  []omission        `json:"omit,omitempty"`
 }
 
-// omission is a call that the child must not make. No Device: on none; no Call:
-// none at all on the device.
+// omission is a call that the child must not make. No Device: on none; no Call: none at all on the device.
 type omission struct {
 	Device string `json:"device,omitempty"` // a UUID, or "#0" for an index
 	Call   string `json:"call,omitempty"`
@@ -157,8 +155,7 @@ type endedInfo struct {
 	Peak  uint64 `json:"peak"`  // bytes
 }
 
-// tick is one sample of the driver's buffer: At in microseconds of the wall
-// clock, Value in percent.
+// tick is one sample of the driver's buffer: At in microseconds of the wall clock, Value in percent.
 type tick struct {
 	At    uint64 `json:"at"`
 	Value uint64 `json:"value"`
@@ -176,6 +173,6 @@ type processInfo struct {
 	Instance string `json:"instance,omitempty"`
 }
 
-// notAvailable is what the library says instead of an amount that it does not
-// know, as on WSL and to users without rights.
+// notAvailable is what the library says instead of an amount that it does not know, as on WSL and to users without
+// rights.
 const notAvailable = 1<<64 - 1

@@ -7,8 +7,8 @@ import (
 	"slipway/gpu"
 )
 
-// answers are the library's codes in words. They are not asked of the library,
-// which may lack the function that knows them.
+// answers are the library's codes in words. They are not asked of the library, which may lack the function that knows
+// them.
 var answers = map[int]string{
 	1: "it was not started", 2: "that an argument is wrong", 3: "that this is not supported",
 	4: "that this user may not ask",

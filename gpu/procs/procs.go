@@ -1,6 +1,5 @@
-// Package procs says whose a process is: when it started, what it is called,
-// which user runs it and in which containers it lives. It reads /proc, needs no
-// privilege, and knows nothing of devices or sessions.
+// Package procs says whose a process is: when it started, what it is called, which user runs it and in which containers
+// it lives. It reads /proc, needs no privilege, and knows nothing of devices or sessions.
 package procs
 
 import (
@@ -25,16 +24,16 @@ var (
 	ErrHidden = errors.New("the system hides the process from this user")
 )
 
-// Process is one process of the machine. PID and Start together name it for as
-// long as the machine runs; a PID alone is used again.
+// Process is one process of the machine. PID and Start together name it for as long as the machine runs; a PID alone is
+// used again.
 type Process struct {
 	PID   int
 	Start uint64 // clock ticks after boot, field 22 of /proc/PID/stat
 	Name  string // as the kernel shortens it, at most 15 bytes
 	UID   int
 	User  string // a name, or the number where the machine knows none
-	// Containers are the 64-digit ids in the path of its control group, the
-	// outermost first: a container inside a container has two.
+	// Containers are the 64-digit ids in the path of its control group, the outermost first: a container inside a
+	// container has two.
 	Containers []string
 }
 
@@ -44,8 +43,7 @@ type Config struct {
 	Name func(uid int) (string, bool) // asks for a user that Root/etc/passwd lacks; nil: getent
 }
 
-// Table answers for processes and remembers what does not change about them. It
-// may be used by several goroutines.
+// Table answers for processes and remembers what does not change about them. It may be used by several goroutines.
 type Table struct {
 	root  string
 	users *users
@@ -64,9 +62,8 @@ func NewTable(c Config) *Table {
 		seen: map[int]Process{}}
 }
 
-// Lookup describes a process. It answers ErrGone, ErrHidden, or what reading
-// failed with. One call costs one small file for a process that was seen
-// before, three for a new one.
+// Lookup describes a process. It answers ErrGone, ErrHidden, or what reading failed with. One call costs one small file
+// for a process that was seen before, three for a new one.
 func (t *Table) Lookup(pid int) (Process, error) {
 	dir := filepath.Join(t.root, "proc", strconv.Itoa(pid))
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
@@ -102,8 +99,8 @@ func (t *Table) Lookup(pid int) (Process, error) {
 	return p, nil
 }
 
-// Recall describes a process as it was when it was looked up last, which may
-// have ended since. It answers ErrGone for one that was not, or is forgotten.
+// Recall describes a process as it was when it was looked up last, which may have ended since. It answers ErrGone for
+// one that was not, or is forgotten.
 func (t *Table) Recall(pid int) (Process, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,15 +137,15 @@ func (t *Table) whyNot(dir string, err error) error {
 	return fmt.Errorf("%s: %w", dir, err)
 }
 
-// hides reports whether this user sees only its own processes: then the
-// system's first process is not to be seen either.
+// hides reports whether this user sees only its own processes: then the system's first process is not to be seen
+// either.
 func (t *Table) hides() bool {
 	_, err := os.ReadFile(filepath.Join(t.root, "proc/1/stat"))
 	return err != nil
 }
 
-// parseStat reads the name and the start of a process from its stat file. The
-// name may hold spaces and brackets, so the last bracket ends it.
+// parseStat reads the name and the start of a process from its stat file. The name may hold spaces and brackets, so the
+// last bracket ends it.
 func parseStat(stat []byte) (name string, start uint64, err error) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
@@ -166,8 +163,8 @@ func parseStat(stat []byte) (name string, start uint64, err error) {
 	return string(stat[open+1 : end]), start, nil
 }
 
-// readUID returns the real user of a process. The owner of its directory would
-// be root for a process that may not be traced.
+// readUID returns the real user of a process. The owner of its directory would be root for a process that may not be
+// traced.
 func readUID(dir string) (int, error) {
 	status, err := os.ReadFile(filepath.Join(dir, "status"))
 	if err != nil {
@@ -187,9 +184,8 @@ var errGoneWhileRead = errors.New("the process ended while it was read")
 
 var hexRun = regexp.MustCompile(`[0-9a-f]+`)
 
-// ContainerIDs finds the container ids in the contents of a cgroup file, of the
-// first or the second version and of any engine: the runs of exactly 64
-// hexadecimal digits, the outermost first, each once.
+// ContainerIDs finds the container ids in the contents of a cgroup file, of the first or the second version and of any
+// engine: the runs of exactly 64 hexadecimal digits, the outermost first, each once.
 func ContainerIDs(cgroup []byte) []string {
 	var ids []string
 	for _, run := range hexRun.FindAll(cgroup, -1) {
@@ -200,9 +196,8 @@ func ContainerIDs(cgroup []byte) []string {
 	return ids
 }
 
-// End asks a process to end, as its PID and Start name it, so that none is asked
-// that was given the number since. It answers ErrGone where the process has
-// ended, and fs.ErrPermission where it is another user's.
+// End asks a process to end, as its PID and Start name it, so that none is asked that was given the number since. It
+// answers ErrGone where the process has ended, and fs.ErrPermission where it is another user's.
 func (t *Table) End(pid int, start uint64) error {
 	process, err := os.FindProcess(pid) // on Linux it stays the process that it is now
 	if err != nil {
@@ -224,9 +219,8 @@ func (t *Table) End(pid int, start uint64) error {
 	return nil
 }
 
-// ModuleLoad names one loading of a kernel module: the number that the kernel
-// gives to the module's directory under root, another each time. It is empty
-// where there is no such module.
+// ModuleLoad names one loading of a kernel module: the number that the kernel gives to the module's directory under
+// root, another each time. It is empty where there is no such module.
 func ModuleLoad(root, module string) string {
 	info, err := os.Stat(filepath.Join(root, "sys/module", module))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// users gives names to user numbers: from the machine's own file, else from its
-// directory service. Each number is asked for once an hour at most.
+// users gives names to user numbers: from the machine's own file, else from its directory service. Each number is asked
+// for once an hour at most.
 type users struct {
 	file string
 	ask  func(uid int) (string, bool)
@@ -66,8 +66,8 @@ func (u *users) inFile(uid int) (string, bool) {
 	return "", false
 }
 
-// askSystem asks getent, which knows LDAP and the like. A program without C
-// libraries cannot ask them itself, and one with them could hang in them.
+// askSystem asks getent, which knows LDAP and the like. A program without C libraries cannot ask them itself, and one
+// with them could hang in them.
 func askSystem(uid int) (string, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

@@ -75,8 +75,7 @@ func memoryOf(profile string) gpu.Bytes {
 	return gpu.Bytes(n) * gpu.GiB
 }
 
-// step moves one card by one step: programs take turns, and the card draws
-// what that takes.
+// step moves one card by one step: programs take turns, and the card draws what that takes.
 func (m *Machine) step(c *card, at time.Duration) {
 	var wanted, idle float64 = 0, 1
 	here := m.here[:0]
@@ -136,8 +135,7 @@ func (c *card) sample() gpu.DeviceSample {
 	}
 }
 
-// share is part of whole in hundredths of a percent. Of no time it is what it was
-// before.
+// share is part of whole in hundredths of a percent. Of no time it is what it was before.
 func share(part, whole time.Duration, before int) int {
 	if whole <= 0 {
 		return before

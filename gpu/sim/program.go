@@ -13,10 +13,9 @@ import (
 // Kind is how a program uses a device.
 type Kind string
 
-// The kinds. Training loads for some seconds, works nearly all the time and
-// pauses every minute or so. Serving works in bursts whose rate wanders.
-// Notebook works for a while and then waits for its person. Holding takes
-// memory and does nothing. Drawing is a desktop.
+// The kinds. Training loads for some seconds, works nearly all the time and pauses every minute or so. Serving works in
+// bursts whose rate wanders. Notebook works for a while and then waits for its person. Holding takes memory and does
+// nothing. Drawing is a desktop.
 const (
 	Training Kind = "training"
 	Serving  Kind = "serving"
@@ -80,8 +79,8 @@ func (m *Machine) Run(p Program) (pid int) {
 	return pid
 }
 
-// RunGranted starts one program in container on each grant, as a session does
-// that uses what it was promised: nine tenths of its memory.
+// RunGranted starts one program in container on each grant, as a session does that uses what it was promised: nine
+// tenths of its memory.
 func (m *Machine) RunGranted(container string, kind Kind, grants []gpu.Grant) []int {
 	var pids []int
 	for _, g := range grants {
@@ -103,8 +102,8 @@ func (m *Machine) end(which func(*program) bool) {
 	m.change(func() { m.running = slices.DeleteFunc(m.running, which) })
 }
 
-// Truth is what really happened, by place, where the configuration asks for it.
-// Programs outside of any container have the empty one.
+// Truth is what really happened, by place, where the configuration asks for it. Programs outside of any container have
+// the empty one.
 func (m *Machine) Truth() map[Place]Truth {
 	m.mu.Lock()
 	defer m.mu.Unlock()

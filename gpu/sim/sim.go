@@ -1,8 +1,7 @@
-// Package sim is a machine of made-up devices that behave: programs load data,
-// work, pause and end; devices take turns, fill up, draw power with a lag, heat
-// and count energy; programs of other people come and go. Everything follows
-// from the seed, what is run, and the time that is passed in, so that a run
-// can be repeated. For tests it keeps the truth beside what it reports.
+// Package sim is a machine of made-up devices that behave: programs load data, work, pause and end; devices take turns,
+// fill up, draw power with a lag, heat and count energy; programs of other people come and go. Everything follows from
+// the seed, what is run, and the time that is passed in, so that a run can be repeated. For tests it keeps the truth
+// beside what it reports.
 package sim
 
 import (
@@ -41,8 +40,7 @@ var (
 	Server      = Card{Model: "H100 80GB HBM3", Memory: 80 * gpu.GiB, Idle: 71_000, Limit: 700_000}
 )
 
-// Machine is a simulated machine with devices. Its methods are safe for
-// concurrent use.
+// Machine is a simulated machine with devices. Its methods are safe for concurrent use.
 type Machine struct {
 	config Config
 
@@ -105,16 +103,14 @@ func (m *Machine) Inventory(context.Context) ([]gpu.Device, error) {
 	return devices, nil
 }
 
-// Sample moves the machine to the time of its clock, reads it and begins a new
-// stretch of time.
+// Sample moves the machine to the time of its clock, reads it and begins a new stretch of time.
 func (m *Machine) Sample(context.Context) (gpu.Sample, error) { return m.read(true) }
 
-// Look reads the machine as [Machine.Sample] does. The next sample averages over
-// what it would have averaged over without it.
+// Look reads the machine as [Machine.Sample] does. The next sample averages over what it would have averaged over
+// without it.
 func (m *Machine) Look(context.Context) (gpu.Sample, error) { return m.read(false) }
 
-// read moves the machine to the time of its clock, reads it, and begins a new
-// stretch of time if told to.
+// read moves the machine to the time of its clock, reads it, and begins a new stretch of time if told to.
 func (m *Machine) read(begin bool) (s gpu.Sample, err error) {
 	to := m.config.Clock()
 	m.mu.Lock()
@@ -147,8 +143,7 @@ func (m *Machine) read(begin bool) (s gpu.Sample, err error) {
 	return s, nil
 }
 
-// card finds a device; a program on one that the machine does not have is on
-// none.
+// card finds a device; a program on one that the machine does not have is on none.
 func (m *Machine) card(uuid gpu.UUID) *card {
 	for _, c := range m.cards {
 		if c.device.UUID == uuid {
@@ -173,8 +168,7 @@ func (m *Machine) usable() error {
 	return m.broken
 }
 
-// Break makes the machine fail with err until it is called with nil. Time and
-// programs go on meanwhile.
+// Break makes the machine fail with err until it is called with nil. Time and programs go on meanwhile.
 func (m *Machine) Break(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -191,8 +185,7 @@ func (m *Machine) Lose(device gpu.UUID, loss *gpu.Loss) {
 	})
 }
 
-// Reload loads the driver again: every program on a device ends and counters of
-// energy begin at 0.
+// Reload loads the driver again: every program on a device ends and counters of energy begin at 0.
 func (m *Machine) Reload() {
 	m.change(func() {
 		m.driver++

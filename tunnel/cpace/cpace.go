@@ -1,6 +1,5 @@
-// Package cpace is the password-authenticated key exchange CPace of
-// draft-irtf-cfrg-cpace, suite CPACE-RISTRETTO255-SHA512 in the setting with an
-// initiator and a responder.
+// Package cpace is the password-authenticated key exchange CPace of draft-irtf-cfrg-cpace, suite
+// CPACE-RISTRETTO255-SHA512 in the setting with an initiator and a responder.
 //
 // Two parties that share a short password agree on a key. An eavesdropper
 // learns nothing to test guesses against; a party to the exchange
@@ -35,11 +34,11 @@ const (
 const dsi = "CPaceRistretto255"
 
 var (
-	// ErrShare is returned for a share that does not encode an element of the group,
-	// or encodes the neutral one, which would give everyone the key.
+	// ErrShare is returned for a share that does not encode an element of the group, or encodes the neutral one, which
+	// would give everyone the key.
 	ErrShare = errors.New("cpace: the other side's share is not valid")
-	// ErrReflected is returned for a share that this side sent itself: whoever
-	// returns it would pass the confirmation by returning the tag, too.
+	// ErrReflected is returned for a share that this side sent itself: whoever returns it would pass the confirmation
+	// by returning the tag, too.
 	ErrReflected = errors.New("cpace: the other side sent this side's own share back")
 )
 
@@ -67,10 +66,9 @@ func (r Role) other() Role {
 	return Initiator
 }
 
-// Input is what one side puts in. Password, Channel and Session must be the same
-// on both sides, or the keys differ. Session must not be used for two
-// exchanges. Associated is bound into the key and may differ; the other side
-// must receive it.
+// Input is what one side puts in. Password, Channel and Session must be the same on both sides, or the keys differ.
+// Session must not be used for two exchanges. Associated is bound into the key and may differ; the other side must
+// receive it.
 type Input struct {
 	Password   []byte
 	Channel    []byte
@@ -117,8 +115,7 @@ func start(role Role, input Input, scalar []byte) (*Exchange, error) {
 	}, nil
 }
 
-// reduce reads a scalar of 252 bits, which may lie above the group's order only
-// by a chance of about 2^-127.
+// reduce reads a scalar of 252 bits, which may lie above the group's order only by a chance of about 2^-127.
 func reduce(scalar []byte) (*ristretto255.Scalar, error) {
 	wide := make([]byte, 64)
 	copy(wide, scalar)
@@ -128,8 +125,8 @@ func reduce(scalar []byte) (*ristretto255.Scalar, error) {
 // Share is what the other side must receive, with the associated data.
 func (e *Exchange) Share() []byte { return slices.Clone(e.share) }
 
-// Finish takes the other side's share and associated data. It can be called
-// once: a second share tried on the same exchange would be a second guess.
+// Finish takes the other side's share and associated data. It can be called once: a second share tried on the same
+// exchange would be a second guess.
 func (e *Exchange) Finish(share, associated []byte) (*Result, error) {
 	if e.scalar == nil {
 		return nil, errors.New("cpace: the exchange is already finished")
@@ -157,8 +154,8 @@ func (e *Exchange) Finish(share, associated []byte) (*Result, error) {
 	}, nil
 }
 
-// Result is what one side of a finished exchange has: a key that is the same on
-// both sides if and only if everything that had to agree does.
+// Result is what one side of a finished exchange has: a key that is the same on both sides if and only if everything
+// that had to agree does.
 type Result struct {
 	key         []byte // the draft's ISK
 	own, theirs []byte
@@ -170,9 +167,8 @@ func (r *Result) Tag() []byte { return slices.Clone(r.own) }
 // Verify reports whether tag is the other side's, which then has the same key.
 func (r *Result) Verify(tag []byte) bool { return hmac.Equal(tag, r.theirs) }
 
-// tag is the draft's confirmation, MAC(mac_key, lv_cat(Y, AD)), with the role of
-// the side that sent Y and AD before them: the draft asks that an identity says
-// which role it is in, so that one side's tag never stands for the other's.
+// tag is the draft's confirmation, MAC(mac_key, lv_cat(Y, AD)), with the role of the side that sent Y and AD before
+// them: the draft asks that an identity says which role it is in, so that one side's tag never stands for the other's.
 func tag(key []byte, role Role, share, associated []byte) []byte {
 	mac := hmac.New(sha512.New, key)
 	mac.Write(join(role.label(), share, associated))
@@ -200,8 +196,7 @@ func generator(input Input) (*ristretto255.Element, error) {
 	return ristretto255.NewIdentityElement().SetUniformBytes(hash[:])
 }
 
-// generatorString pads with zeros so that the password fills a hash block of
-// its own.
+// generatorString pads with zeros so that the password fills a hash block of its own.
 func generatorString(input Input) []byte {
 	padding := sha512.BlockSize - 1 - len(join(input.Password)) - len(join([]byte(dsi)))
 	return join([]byte(dsi), input.Password, make([]byte, max(0, padding)), input.Channel, input.Session)

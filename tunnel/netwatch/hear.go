@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hear calls notice at once and then for whatever comes from a socket, named
-// for errors, until ctx ends.
+// hear calls notice at once and then for whatever comes from a socket, named for errors, until ctx ends.
 func hear(ctx context.Context, file *os.File, name string, notice func()) error {
 	stop := context.AfterFunc(ctx, func() { file.Close() })
 	defer stop()

@@ -1,6 +1,5 @@
-// Package netwatch tells when a connection is worth a look: the addresses or
-// routes of this machine changed, or it woke up. Who holds connections to other
-// machines then finds out at once what TCP would find out after minutes.
+// Package netwatch tells when a connection is worth a look: the addresses or routes of this machine changed, or it woke
+// up. Who holds connections to other machines then finds out at once what TCP would find out after minutes.
 package netwatch
 
 import (
@@ -34,8 +33,7 @@ const (
 	frozen = 5 * time.Second
 )
 
-// Run calls fn after every change until ctx ends or the system stops telling
-// of them. fn is never called concurrently.
+// Run calls fn after every change until ctx ends or the system stops telling of them. fn is never called concurrently.
 func Run(ctx context.Context, fn func(Change)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -83,8 +81,7 @@ func (w *watch) begin() {
 	w.wall, w.awake = w.clocks()
 }
 
-// noticed looks whether a notice is of anything that matters, once its burst is
-// over.
+// noticed looks whether a notice is of anything that matters, once its burst is over.
 func (w *watch) noticed(ctx context.Context) {
 	select {
 	case <-time.After(settle):
@@ -99,8 +96,8 @@ func (w *watch) noticed(ctx context.Context) {
 	w.fn(Network)
 }
 
-// tick looks whether time passed that this program did not see: the wall clock
-// goes on while a machine sleeps and the other clock does not.
+// tick looks whether time passed that this program did not see: the wall clock goes on while a machine sleeps and the
+// other clock does not.
 func (w *watch) tick() {
 	wall, awake := w.clocks()
 	seen, passed := awake-w.awake, wall.Sub(w.wall)
@@ -119,8 +116,7 @@ func clocks() (wall time.Time, awake time.Duration) {
 // processStart is a fixed moment that carries a reading of the monotonic clock.
 var processStart = sync.OnceValue(time.Now)
 
-// state describes the addresses that this machine can be reached from, and its
-// routes where the system tells them.
+// state describes the addresses that this machine can be reached from, and its routes where the system tells them.
 func state() (string, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -152,9 +148,8 @@ func state() (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// internals are the beginnings of names of interfaces that lead to containers
-// and virtual machines of this computer. They come and go with every session
-// and carry nothing to other machines.
+// internals are the beginnings of names of interfaces that lead to containers and virtual machines of this computer.
+// They come and go with every session and carry nothing to other machines.
 var internals = []string{"docker", "br-", "veth", "virbr", "vnet", "cni", "flannel", "cali", "lxc", "lxdbr", "podman"}
 
 func internal(name string) bool {

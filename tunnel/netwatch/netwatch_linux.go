@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listen calls notice whenever the kernel reports a change of addresses,
-// routes or interfaces.
+// listen calls notice whenever the kernel reports a change of addresses, routes or interfaces.
 func listen(ctx context.Context, notice func()) error {
 	socket, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
 	if err != nil {

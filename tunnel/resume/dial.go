@@ -11,8 +11,7 @@ import (
 	"slipway/tunnel"
 )
 
-// Line opens streams through the tunnel that is up, and waits for the next one.
-// A [tunnel.Line] is one.
+// Line opens streams through the tunnel that is up, and waits for the next one. A [tunnel.Line] is one.
 type Line interface {
 	Open(ctx context.Context, class tunnel.Class) (tunnel.Stream, error)
 	WaitUp(ctx context.Context) error
@@ -30,9 +29,8 @@ type dialed struct {
 	began    time.Time
 }
 
-// Open opens a stream that is resumed when its tunnel is cut, if another one is
-// up within patience. ctx bounds only the opening, which fails as that of line
-// does and waits for nothing.
+// Open opens a stream that is resumed when its tunnel is cut, if another one is up within patience. ctx bounds only the
+// opening, which fails as that of line does and waits for nothing.
 func Open(ctx context.Context, line Line, class tunnel.Class, patience time.Duration) (*Stream, error) {
 	raw, err := line.Open(ctx, class)
 	if err != nil {
@@ -90,8 +88,8 @@ func (d *dialed) resume() (*wire, error) {
 	}
 }
 
-// WaitUp waits until the line is up, and first the longer, the more tries have
-// failed although it was. It reports false when ctx has ended.
+// WaitUp waits until the line is up, and first the longer, the more tries have failed although it was. It reports false
+// when ctx has ended.
 func WaitUp(ctx context.Context, line Line, tries int) bool {
 	select {
 	case <-time.After(min(time.Duration(tries)*50*time.Millisecond, time.Second)):

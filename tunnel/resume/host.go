@@ -17,13 +17,11 @@ const (
 	keptFor    = time.Hour
 	// greetWithin is how long a stream of a tunnel may take to say what it is.
 	greetWithin = 30 * time.Second
-	// transit is more than a greeting is under way between its age being written
-	// and read.
+	// transit is more than a greeting is under way between its age being written and read.
 	transit = 30 * time.Second
 )
 
-// Host takes in the streams that peers open and resume, over any number of
-// tunnels.
+// Host takes in the streams that peers open and resume, over any number of tunnels.
 type Host struct {
 	running sync.WaitGroup // of what serves streams
 
@@ -32,8 +30,8 @@ type Host struct {
 	ofPeer map[tunnel.Peer]int
 	lost   []*hosted // run over nothing, in the order of their loss
 	closed bool
-	// since is the time from which on every stream is known: the beginning of the
-	// host, or of the youngest stream that was given up.
+	// since is the time from which on every stream is known: the beginning of the host, or of the youngest stream that
+	// was given up.
 	since time.Time
 }
 
@@ -57,10 +55,9 @@ func NewHost() *Host {
 	return &Host{known: map[key]*hosted{}, ofPeer: map[tunnel.Peer]int{}, since: time.Now()}
 }
 
-// Take takes in a stream of a tunnel and returns when nobody needs it any more.
-// serve is called with what it carries, unless that is a stream which was known
-// before: with raw itself where the peer does not want it resumed, else with one
-// that lives on when raw is lost, in a goroutine of its own. serve closes it.
+// Take takes in a stream of a tunnel and returns when nobody needs it any more. serve is called with what it carries,
+// unless that is a stream which was known before: with raw itself where the peer does not want it resumed, else with
+// one that lives on when raw is lost, in a goroutine of its own. serve closes it.
 func (h *Host) Take(peer tunnel.Peer, raw tunnel.Stream, serve func(tunnel.Stream)) {
 	w := newWire(raw)
 	_ = raw.SetReadDeadline(time.Now().Add(greetWithin)) // a stream that is lost shows in what follows
@@ -117,8 +114,8 @@ func (h *Host) carry(s *hosted, w *wire, g greeting) {
 	}
 }
 
-// join returns the stream that a greeting is about, or why there is none. fresh:
-// it is a new one, and counted as running.
+// join returns the stream that a greeting is about, or why there is none. fresh: it is a new one, and counted as
+// running.
 func (h *Host) join(peer tunnel.Peer, g greeting, raw tunnel.Stream) (s *hosted, fresh bool, why byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,14 +18,13 @@ const (
 	window      = 2 << 20   // bytes on their way or unread, in each direction
 	bulkWindow  = 8 << 20   // of a bulk stream
 	takenEvery  = 64 << 10  // bytes after which the sender is told that they were taken, at most
-	// leaveWithin is how long a side that has closed waits, while it runs over a
-	// wire, for the other side to have heard of it.
+	// leaveWithin is how long a side that has closed waits, while it runs over a wire, for the other side to have heard
+	// of it.
 	leaveWithin = time.Minute
 )
 
-// Stream is one end of a stream that survives cuts. While it runs over nothing,
-// reads wait, and so do writes once the window is full. Its end is io.EOF where
-// the other side has closed it, and io.ErrUnexpectedEOF, with [ErrForgotten] or
+// Stream is one end of a stream that survives cuts. While it runs over nothing, reads wait, and so do writes once the
+// window is full. Its end is io.EOF where the other side has closed it, and io.ErrUnexpectedEOF, with [ErrForgotten] or
 // [ErrLost], where it could not be resumed.
 type Stream struct {
 	class         tunnel.Class
@@ -90,8 +89,7 @@ func count(marks ...bool) (n uint64) {
 	return n
 }
 
-// total is how much there is to be sent, E and C included. It needs mu, as all
-// that follow.
+// total is how much there is to be sent, E and C included. It needs mu, as all that follow.
 func (s *Stream) total() uint64 { return s.out.kept.end() + count(s.out.ended, s.closed) }
 
 // received is how much has come.
@@ -138,8 +136,8 @@ func (s *Stream) finish(why error) {
 // Left is closed when the other side has closed the stream, or it is lost for good.
 func (s *Stream) Left() <-chan struct{} { return s.done }
 
-// attach has the stream run over w from now on, where the peer has received so
-// much and allows so much. It returns how much has come from the peer.
+// attach has the stream run over w from now on, where the peer has received so much and allows so much. It returns how
+// much has come from the peer.
 func (s *Stream) attach(w *wire, at greeting) (received uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,8 +295,7 @@ func (s *Stream) frame(kind byte, payload []byte) error {
 	return nil
 }
 
-// Read implements [net.Conn]. The failure of the stream comes behind the last
-// byte.
+// Read implements [net.Conn]. The failure of the stream comes behind the last byte.
 func (s *Stream) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -381,8 +378,7 @@ func (s *Stream) CloseWrite() error {
 	return nil
 }
 
-// Close gives both directions up. What was written is still sent, after a cut
-// too; it waits for nothing.
+// Close gives both directions up. What was written is still sent, after a cut too; it waits for nothing.
 func (s *Stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -425,8 +421,7 @@ func (s *Stream) deadlines(read, write *time.Time) error {
 	return nil
 }
 
-// stretch is the part of a stream of bytes that is still needed. Its zero value
-// is at the beginning of the stream.
+// stretch is the part of a stream of bytes that is still needed. Its zero value is at the beginning of the stream.
 type stretch struct {
 	begin uint64 // offset of the first byte of data in the stream
 	data  []byte // bytes in it never change once they are there
@@ -438,8 +433,8 @@ func (s *stretch) end() uint64 { return s.begin + uint64(len(s.data)) }
 // add appends a copy of p.
 func (s *stretch) add(p []byte) { s.data = append(s.data, p...) }
 
-// from returns up to most bytes that begin at an offset within the stretch. They
-// stay valid when bytes are added or dropped.
+// from returns up to most bytes that begin at an offset within the stretch. They stay valid when bytes are added or
+// dropped.
 func (s *stretch) from(offset uint64, most int) []byte {
 	rest := s.data[offset-s.begin:]
 	return rest[:min(len(rest), most)]

@@ -34,8 +34,7 @@ const (
 	idSize  = 16
 )
 
-// Why a stream ended that neither side has closed. Both read as
-// io.ErrUnexpectedEOF too.
+// Why a stream ended that neither side has closed. Both read as io.ErrUnexpectedEOF too.
 var (
 	// ErrForgotten means that the other side does not have the stream any more.
 	ErrForgotten = errors.New("tunnel: the peer no longer has the stream")
@@ -71,8 +70,7 @@ func check(kind byte, length uint32) error {
 	return nil
 }
 
-// greeting says where one side of a stream is. Its fields follow one another on
-// the wire.
+// greeting says where one side of a stream is. Its fields follow one another on the wire.
 type greeting struct {
 	ID       [idSize]byte
 	Received uint64
@@ -96,8 +94,7 @@ func parseGreeting(b []byte) (g greeting) {
 	return g
 }
 
-// wire is the stream of a tunnel that a stream runs over. One goroutine reads and
-// one writes.
+// wire is the stream of a tunnel that a stream runs over. One goroutine reads and one writes.
 type wire struct {
 	raw   tunnel.Stream
 	in    *bufio.Reader
@@ -110,8 +107,7 @@ type wire struct {
 
 func newWire(raw tunnel.Stream) *wire { return &wire{raw: raw, in: bufio.NewReaderSize(raw, 512)} }
 
-// write writes a frame. The peer always reads, so a write that takes long goes
-// to nobody.
+// write writes a frame. The peer always reads, so a write that takes long goes to nobody.
 func (w *wire) write(kind byte, payload []byte) error {
 	if now := time.Now(); w.deadline.Sub(now) < stall/2 {
 		w.deadline = now.Add(stall)

@@ -61,9 +61,8 @@ type clientsFile struct {
 	Clients []Client `json:"devices"`
 }
 
-// Clients is the list of clients, kept in a file that only its owner may read,
-// together with their live connections. All methods are safe for concurrent use.
-// One process owns a file at a time.
+// Clients is the list of clients, kept in a file that only its owner may read, together with their live connections.
+// All methods are safe for concurrent use. One process owns a file at a time.
 type Clients struct {
 	path string
 	now  func() time.Time
@@ -73,8 +72,7 @@ type Clients struct {
 	live map[string]map[io.Closer]struct{} // by key
 }
 
-// OpenClients reads the list in a file; no file is an empty list. now is
-// time.Now if nil.
+// OpenClients reads the list in a file; no file is an empty list. now is time.Now if nil.
 func OpenClients(path string, now func() time.Time) (*Clients, error) {
 	if now == nil {
 		now = time.Now
@@ -167,8 +165,8 @@ func (d *Clients) Find(key string) (Client, bool) {
 	return client, true
 }
 
-// Add adds a client. It replaces one with the same key, whose connections end:
-// pairing again decides again what the client may do.
+// Add adds a client. It replaces one with the same key, whose connections end: pairing again decides again what the
+// client may do.
 func (d *Clients) Add(client Client) error {
 	if err := client.check(); err != nil {
 		return err
@@ -186,9 +184,8 @@ func (d *Clients) Add(client Client) error {
 	})
 }
 
-// Revoke removes a client and ends its connections at once. When the file cannot
-// be written, the connections end but the client stays listed: after a restart it
-// would be accepted again.
+// Revoke removes a client and ends its connections at once. When the file cannot be written, the connections end but
+// the client stays listed: after a restart it would be accepted again.
 func (d *Clients) Revoke(key string) error {
 	return d.change(key, func(list []Client) ([]Client, error) {
 		n := len(list)
@@ -200,8 +197,8 @@ func (d *Clients) Revoke(key string) error {
 	})
 }
 
-// Disconnect ends all connections and returns how many clients had one. The
-// clients stay listed and may reconnect at once.
+// Disconnect ends all connections and returns how many clients had one. The clients stay listed and may reconnect at
+// once.
 func (d *Clients) Disconnect() int {
 	d.mu.Lock()
 	clients := len(d.live)
@@ -253,10 +250,9 @@ func (d *Clients) index(key string) int {
 	return slices.IndexFunc(d.list, func(client Client) bool { return client.Key == key })
 }
 
-// admit finds the client with a key, or else with one of the keys that it
-// followed, and counts conn among its connections until release. A client that
-// comes with a new key is listed under it from then on, and moved is its old one.
-// conn's Close may call nothing of the list but release.
+// admit finds the client with a key, or else with one of the keys that it followed, and counts conn among its
+// connections until release. A client that comes with a new key is listed under it from then on, and moved is its old
+// one. conn's Close may call nothing of the list but release.
 func (d *Clients) admit(key string, old []string, conn io.Closer, most int) (client Client, moved string, err error) {
 	d.mu.Lock()
 	i := d.index(key)

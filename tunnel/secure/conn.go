@@ -51,8 +51,7 @@ type dialed struct {
 // NetConn is the network's connection, for options of its socket.
 func (c *dialed) NetConn() net.Conn { return c.raw }
 
-// Read takes in first whether the listener lets us in, so that finding out costs
-// no round trip.
+// Read takes in first whether the listener lets us in, so that finding out costs no round trip.
 func (c *dialed) Read(p []byte) (int, error) {
 	if err := c.admission(); err != nil {
 		return 0, err

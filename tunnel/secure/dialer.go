@@ -1,13 +1,10 @@
-// Package secure connects clients to agents that they are paired with, by mutually
-// authenticated TLS 1.3. Each side knows the other by its key alone; names and
-// certificate authorities mean nothing.
+// Package secure connects clients to agents that they are paired with, by mutually authenticated TLS 1.3. Each side
+// knows the other by its key alone; names and certificate authorities mean nothing.
 //
-// An [Identity] is a computer's own key. [Clients] is the list of those that a
-// [Listener] accepts. A [Dialer] expects one key at the other end and fails with
-// a [KeyError] when another answers. [Pairings] and [Pair] exchange keys by a short
-// code that a person carries from the agent to the client. Where a network passes
-// only HTTPS, the same connection travels inside a WebSocket: whatever ends the
-// outer TLS sees ciphertext.
+// An [Identity] is a computer's own key. [Clients] is the list of those that a [Listener] accepts. A [Dialer] expects
+// one key at the other end and fails with a [KeyError] when another answers. [Pairings] and [Pair] exchange keys by a
+// short code that a person carries from the agent to the client. Where a network passes only HTTPS, the same connection
+// travels inside a WebSocket: whatever ends the outer TLS sees ciphertext.
 package secure
 
 import (
@@ -38,15 +35,13 @@ type DialConfig struct {
 	Identity *Identity
 	Address  Address
 	Key      string // fingerprint that is expected there
-	// Fallback tries the WebSocket of the same port when the network does not let
-	// plain TLS through. What worked is tried first from then on.
+	// Fallback tries the WebSocket of the same port when the network does not let plain TLS through. What worked is
+	// tried first from then on.
 	Fallback bool
-	// Moved is told when the agent proves to have changed its key, so that the new
-	// one is expected from now on. An error of it fails the dial. Nil means that a
-	// new key is never accepted.
+	// Moved is told when the agent proves to have changed its key, so that the new one is expected from now on. An
+	// error of it fails the dial. Nil means that a new key is never accepted.
 	Moved func(key string) error
-	// Proxy chooses the proxy of a WebSocket, http.ProxyFromEnvironment if nil,
-	// which is HTTPS_PROXY and NO_PROXY.
+	// Proxy chooses the proxy of a WebSocket, http.ProxyFromEnvironment if nil, which is HTTPS_PROXY and NO_PROXY.
 	Proxy func(*http.Request) (*url.URL, error)
 	// Network opens connections, a net.Dialer if nil.
 	Network func(ctx context.Context, network, address string) (net.Conn, error)
@@ -59,8 +54,8 @@ const (
 	handshakeTimeout = 15 * time.Second
 )
 
-// Dialer opens carriers to one agent. It never asks anything, so silent makes no
-// difference. It is safe for concurrent use.
+// Dialer opens carriers to one agent. It never asks anything, so silent makes no difference. It is safe for concurrent
+// use.
 type Dialer struct {
 	config DialConfig
 
@@ -120,9 +115,8 @@ func (d *Dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 	return tunnel.Carrier{Conn: &dialed{Conn: conn, raw: raw}, Peer: peer}, nil
 }
 
-// connectEither is connect by WebSocket if web, else by TLS, and where there is a
-// fallback by the other when the network may have been in the way. It returns the
-// one that worked, or the first one's error.
+// connectEither is connect by WebSocket if web, else by TLS, and where there is a fallback by the other when the
+// network may have been in the way. It returns the one that worked, or the first one's error.
 func (c DialConfig) connectEither(ctx context.Context, web bool, protocol string,
 	check func(proven) error) (conn *tls.Conn, raw net.Conn, byWeb bool, err error) {
 	conn, raw, err = c.connect(ctx, web, protocol, check)
@@ -142,8 +136,8 @@ func blocked(err error) bool {
 	return !errors.As(err, &key) && !errors.As(err, &unresolved)
 }
 
-// move expects a new key from now on. The handshake has proved that the peer has
-// it, and the old key's signature that it follows the old one.
+// move expects a new key from now on. The handshake has proved that the peer has it, and the old key's signature that
+// it follows the old one.
 func (d *Dialer) move(old, moved string) error {
 	if d.config.Moved == nil {
 		return &KeyError{Expected: old, Got: moved}
@@ -159,8 +153,7 @@ func (d *Dialer) move(old, moved string) error {
 	return nil
 }
 
-// connect opens a connection, by WebSocket if web, and makes the handshake of keys
-// on it. raw is what ends it at once.
+// connect opens a connection, by WebSocket if web, and makes the handshake of keys on it. raw is what ends it at once.
 func (c DialConfig) connect(ctx context.Context, web bool, protocol string,
 	check func(proven) error) (conn *tls.Conn, raw net.Conn, err error) {
 	address, limit := c.Address, handshakeTimeout
@@ -198,8 +191,8 @@ func (c DialConfig) open(ctx context.Context, address Address) (below, raw net.C
 			raw = conn
 			return conn, err
 		},
-		// The outer TLS is for the network's eyes: a proxy may end it and look
-		// inside, where the handshake of keys goes on between client and agent.
+		// The outer TLS is for the network's eyes: a proxy may end it and look inside, where the handshake of keys goes
+		// on between client and agent.
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{protoHTTP},
 			InsecureSkipVerify: true},
 		ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
@@ -234,8 +227,8 @@ type Address struct {
 	Path string // of the WebSocket, where a proxy in front of the listener wants another
 }
 
-// ParseAddress reads "host", "host:port", "tls://host:port" or
-// "wss://host:port/path". A wss address without a port means 443.
+// ParseAddress reads "host", "host:port", "tls://host:port" or "wss://host:port/path". A wss address without a port
+// means 443.
 func ParseAddress(text string) (Address, error) {
 	invalid := tunnel.NewFault(tunnel.CodeConnectInvalid, "The address of the agent is invalid.",
 		"Use for example lab.example.org:7442, or wss://lab.example.org where only HTTPS passes.", nil)
@@ -348,8 +341,7 @@ func connectFault(ctx context.Context, address string, err error) error {
 	return tunnel.NewFault(code, message, hint, err)
 }
 
-// isAlert reports whether the peer ended the handshake because it did not like
-// what it saw.
+// isAlert reports whether the peer ended the handshake because it did not like what it saw.
 func isAlert(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error"

@@ -23,8 +23,8 @@ const (
 	tooMany  = 'B'
 )
 
-// KeyError says that another key answered than the one expected: the agent was set
-// up again, or another machine is in its place. Only a person can tell which.
+// KeyError says that another key answered than the one expected: the agent was set up again, or another machine is in
+// its place. Only a person can tell which.
 type KeyError struct {
 	Expected string // fingerprint that was pinned
 	Got      string // fingerprint of the key that answered, which its owner need not have proved yet
@@ -45,8 +45,8 @@ type proven struct {
 	before      []string // keys that it followed, youngest first
 }
 
-// peerOf reads the key that the peer showed. The handshake proves that the peer
-// has it; nothing else in the certificate counts but the successions.
+// peerOf reads the key that the peer showed. The handshake proves that the peer has it; nothing else in the certificate
+// counts but the successions.
 func peerOf(state tls.ConnectionState) (proven, error) {
 	if len(state.PeerCertificates) != 1 {
 		return proven{}, errCertificate
@@ -58,8 +58,8 @@ func peerOf(state tls.ConnectionState) (proven, error) {
 	return proven{fingerprintSPKI(cert.RawSubjectPublicKeyInfo), predecessors(cert)}, nil
 }
 
-// expected checks the key that answered against the pinned one. moved is the
-// pinned key's successor when that is who answered, or "".
+// expected checks the key that answered against the pinned one. moved is the pinned key's successor when that is who
+// answered, or "".
 func (p proven) expected(pinned string) (moved string, err error) {
 	switch {
 	case p.fingerprint == pinned:
@@ -70,8 +70,7 @@ func (p proven) expected(pinned string) (moved string, err error) {
 	return "", &KeyError{Expected: pinned, Got: p.fingerprint}
 }
 
-// baseConfig is what both sides have in common. Nothing is resumed, so that
-// every connection is checked whole.
+// baseConfig is what both sides have in common. Nothing is resumed, so that every connection is checked whole.
 func baseConfig(identity *Identity, protocol string) *tls.Config {
 	return &tls.Config{
 		MinVersion:                  tls.VersionTLS13,
@@ -113,6 +112,6 @@ func serverConfig(identity *Identity, protocol string) *tls.Config {
 	return config
 }
 
-// outerServerConfig is for connections that only look like the web's. The
-// client need not have a key, for the proxy that may be in between has none.
+// outerServerConfig is for connections that only look like the web's. The client need not have a key, for the proxy
+// that may be in between has none.
 func outerServerConfig(identity *Identity) *tls.Config { return baseConfig(identity, protoHTTP) }

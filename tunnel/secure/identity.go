@@ -26,9 +26,8 @@ import (
 	"github.com/moby/sys/atomicwriter"
 )
 
-// Identity is the key of one computer. It is immutable: [Identity.Rotate] makes
-// another. A peer that knew the old key accepts the new one because the old key
-// signed it; those signatures travel in the certificate.
+// Identity is the key of one computer. It is immutable: [Identity.Rotate] makes another. A peer that knew the old key
+// accepts the new one because the old key signed it; those signatures travel in the certificate.
 type Identity struct {
 	key         ed25519.PrivateKey
 	successions []succession
@@ -86,8 +85,8 @@ func (i *Identity) rotateTo(key ed25519.PrivateKey) (*Identity, error) {
 	return makeIdentity(key, chain)
 }
 
-// FingerprintOf is the name of a public key everywhere in Slipway: SHA-256 of its
-// SubjectPublicKeyInfo (RFC 5280) in base32, lower case, 52 characters.
+// FingerprintOf is the name of a public key everywhere in Slipway: SHA-256 of its SubjectPublicKeyInfo (RFC 5280) in
+// base32, lower case, 52 characters.
 func FingerprintOf(key ed25519.PublicKey) string {
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
@@ -121,8 +120,8 @@ const (
 	maxIdentityFile = 16 << 10
 )
 
-// Marshal returns the identity with its private key, to be kept by whoever has
-// a safe place for it. [ParseIdentity] reads it.
+// Marshal returns the identity with its private key, to be kept by whoever has a safe place for it. [ParseIdentity]
+// reads it.
 func (i *Identity) Marshal() ([]byte, error) {
 	file := identityFile{Version: identityVersion, Seed: base64.StdEncoding.EncodeToString(i.key.Seed())}
 	for _, s := range i.successions {
@@ -165,8 +164,8 @@ func ParseIdentity(data []byte) (*Identity, error) {
 	return makeIdentity(key, chain)
 }
 
-// OpenIdentity reads the identity in a file, and makes both where there is no
-// file. It refuses a file that others may read.
+// OpenIdentity reads the identity in a file, and makes both where there is no file. It refuses a file that others may
+// read.
 func OpenIdentity(path string) (*Identity, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -219,8 +218,7 @@ func (i *Identity) String() string { return "identity " + i.Fingerprint() }
 // GoString does not hold the key either.
 func (i *Identity) GoString() string { return i.String() }
 
-// ShortFingerprint is the beginning of a fingerprint for places where it only
-// reminds, never for comparing.
+// ShortFingerprint is the beginning of a fingerprint for places where it only reminds, never for comparing.
 func ShortFingerprint(fingerprint string) string {
 	return strings.ToUpper(fingerprint[:min(8, len(fingerprint))])
 }
@@ -261,8 +259,8 @@ func createFile(path string, content []byte) error {
 	return errors.Join(err, os.Remove(temporary))
 }
 
-// succession is the old key's word that the new key follows it. The new key
-// need not sign: a connection proves that its owner has it.
+// succession is the old key's word that the new key follows it. The new key need not sign: a connection proves that its
+// owner has it.
 type succession struct {
 	old, next ed25519.PublicKey
 	signature []byte
@@ -275,10 +273,9 @@ const (
 	maxSuccessions = 8
 )
 
-// successionOID marks the extension of a certificate in which successions
-// travel, oldest first. It is under the arc for UUIDs (ITU-T X.667), where
-// nobody needs to be asked; only the 32 low bits of the UUID are kept, which
-// every ASN.1 library can hold.
+// successionOID marks the extension of a certificate in which successions travel, oldest first. It is under the arc for
+// UUIDs (ITU-T X.667), where nobody needs to be asked; only the 32 low bits of the UUID are kept, which every ASN.1
+// library can hold.
 var successionOID = asn1.ObjectIdentifier{2, 25, 1936482679}
 
 func succeed(old, next ed25519.PrivateKey) succession {
@@ -310,8 +307,7 @@ func encodeSuccessions(chain []succession) []byte {
 	return out
 }
 
-// chainHolds reports whether each key of a chain signed the following one and
-// the last one is final.
+// chainHolds reports whether each key of a chain signed the following one and the last one is final.
 func chainHolds(chain []succession, final ed25519.PublicKey) bool {
 	for i, s := range chain {
 		next := final
@@ -325,9 +321,8 @@ func chainHolds(chain []succession, final ed25519.PublicKey) bool {
 	return true
 }
 
-// predecessors returns the fingerprints of the keys whose successor a
-// certificate's key proves to be, youngest first, none where a signature is
-// wrong. The key must be ed25519.
+// predecessors returns the fingerprints of the keys whose successor a certificate's key proves to be, youngest first,
+// none where a signature is wrong. The key must be ed25519.
 func predecessors(cert *x509.Certificate) []string {
 	final, ok := cert.PublicKey.(ed25519.PublicKey)
 	if !ok {

@@ -23,8 +23,8 @@ type ListenConfig struct {
 	Pairings *Pairings // nil: nobody can pair
 	Name     string    // what this side is called when it is paired with
 
-	// Observe is told what happens, for a log of who came from where. It is called
-	// by many goroutines and holds its connection up until it returns. Nil is nobody.
+	// Observe is told what happens, for a log of who came from where. It is called by many goroutines and holds its
+	// connection up until it returns. Nil is nobody.
 	Observe func(Event)
 
 	Handshake  time.Duration // from the first byte until the client is known; 10 s
@@ -57,8 +57,8 @@ const (
 	EventKeyMoved  EventKind = "key-moved"  // a paired client has changed its key
 )
 
-// Event is something that happened at a listener. It holds no secret. Name is
-// what the list calls the client, or with a wrong code what it calls itself.
+// Event is something that happened at a listener. It holds no secret. Name is what the list calls the client, or with a
+// wrong code what it calls itself.
 type Event struct {
 	Kind    EventKind
 	Key     string
@@ -74,8 +74,7 @@ const (
 	maxLinger  = 64 << 10
 )
 
-// Listener accepts paired clients: by TLS, or by TLS inside a WebSocket inside
-// TLS, on one port.
+// Listener accepts paired clients: by TLS, or by TLS inside a WebSocket inside TLS, on one port.
 type Listener struct {
 	config   ListenConfig
 	identity atomic.Pointer[Identity]
@@ -118,8 +117,8 @@ func NewListener(listener net.Listener, config ListenConfig) *Listener {
 // Addr is where it listens.
 func (l *Listener) Addr() net.Addr { return l.listener.Addr() }
 
-// SetIdentity makes connections from now on show another key. Clients accept it
-// if it follows the one they know, see [Identity.Rotate].
+// SetIdentity makes connections from now on show another key. Clients accept it if it follows the one they know, see
+// [Identity.Rotate].
 func (l *Listener) SetIdentity(identity *Identity) { l.identity.Store(identity) }
 
 // Accept returns the next carrier of a paired client, net.ErrClosed after Close.
@@ -132,8 +131,7 @@ func (l *Listener) Accept() (tunnel.Carrier, error) {
 	}
 }
 
-// Close stops listening and ends connections that nobody has accepted. Those
-// that were accepted live on.
+// Close stops listening and ends connections that nobody has accepted. Those that were accepted live on.
 func (l *Listener) Close() error {
 	l.stop()
 	err := l.listener.Close()
@@ -174,8 +172,8 @@ func (l *Listener) listen(ctx context.Context) {
 	}
 }
 
-// receive makes the outermost handshake and hands the connection on by what it
-// speaks. leave gives the connection's place among the pending back.
+// receive makes the outermost handshake and hands the connection on by what it speaks. leave gives the connection's
+// place among the pending back.
 func (l *Listener) receive(life context.Context, raw net.Conn, leave func()) {
 	ctx, cancel := context.WithTimeout(life, l.config.Handshake)
 	defer cancel()
@@ -254,8 +252,8 @@ func (l *Listener) finish(ctx context.Context, conn *tls.Conn, raw net.Conn, tra
 	linger(conn, raw)
 }
 
-// linger ends a connection so that the last bytes arrive: closing a socket with
-// input unread may destroy what was sent before.
+// linger ends a connection so that the last bytes arrive: closing a socket with input unread may destroy what was sent
+// before.
 func linger(conn *tls.Conn, raw net.Conn) {
 	_ = conn.CloseWrite()
 	_ = raw.SetReadDeadline(time.Now().Add(lingerTime))
@@ -316,8 +314,8 @@ func (l *Listener) admit(conn *tls.Conn, raw net.Conn, peer proven, transport st
 	return true
 }
 
-// gate bounds how many connections are being made, so that whoever is not
-// paired can hold neither memory nor the places of those who are.
+// gate bounds how many connections are being made, so that whoever is not paired can hold neither memory nor the places
+// of those who are.
 type gate struct {
 	total, perAddress int
 
@@ -326,8 +324,8 @@ type gate struct {
 	byWhere map[netip.Prefix]int
 }
 
-// enter takes a place for a connection from an address. It returns how to give
-// it back, which may be called more than once, or nil if there is none.
+// enter takes a place for a connection from an address. It returns how to give it back, which may be called more than
+// once, or nil if there is none.
 func (g *gate) enter(address net.Addr) (leave func()) {
 	where := neighbourhood(address)
 	g.mu.Lock()

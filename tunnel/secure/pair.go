@@ -39,8 +39,8 @@ type Paired struct {
 // pairTimeout bounds a pairing on the dialer's side.
 const pairTimeout = 30 * time.Second
 
-// Pair proves to an agent that a person has seen its code, and has the agent
-// prove the same. Its errors are of type [tunnel.Fault].
+// Pair proves to an agent that a person has seen its code, and has the agent prove the same. Its errors are of type
+// [tunnel.Fault].
 func Pair(ctx context.Context, config PairConfig) (Paired, error) {
 	c, err := parseCode(config.Code)
 	if err != nil {
@@ -200,8 +200,7 @@ func (p *Pairings) exchange(conn *tls.Conn, hello pairHello, o *offer, client Cl
 	return writeMessage(conn, result)
 }
 
-// sessionOf is what only the two ends of a TLS connection can compute
-// (RFC 8446, section 7.5).
+// sessionOf is what only the two ends of a TLS connection can compute (RFC 8446, section 7.5).
 func sessionOf(conn *tls.Conn) ([]byte, error) {
 	state := conn.ConnectionState()
 	return state.ExportKeyingMaterial("EXPORTER-slipway-pair-1", nil, 32)
@@ -236,18 +235,17 @@ func pairFault(ctx context.Context, address Address, err error) error {
 	return connectFault(ctx, address.String(), err)
 }
 
-// maxMessage is the longest message of a pairing, in bytes of JSON. Each goes
-// behind its length in two bytes, the higher first.
+// maxMessage is the longest message of a pairing, in bytes of JSON. Each goes behind its length in two bytes, the
+// higher first.
 const maxMessage = 4 << 10
 
 var errMessage = errors.New("secure: an unreadable pairing message")
 
-// pairVersion is the version of the exchange; both sides must have the same.
-// Version 1, which sent none, let a listener pass by returning the dialer's tag.
+// pairVersion is the version of the exchange; both sides must have the same. Version 1, which sent none, let a listener
+// pass by returning the dialer's tag.
 const pairVersion = 2
 
-// The messages of a pairing, in their order: hello and confirm go to the
-// listener, reply and result come from it.
+// The messages of a pairing, in their order: hello and confirm go to the listener, reply and result come from it.
 type (
 	pairHello struct {
 		Version int    `json:"version"`

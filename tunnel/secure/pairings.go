@@ -21,8 +21,7 @@ const (
 	failureWait = time.Second // after each wrong code, times their number
 	maxOffers   = 16
 
-	// maxAllFailures in failuresKept stop all pairing for a while, so that new
-	// offers cannot be guessed at for ever.
+	// maxAllFailures in failuresKept stop all pairing for a while, so that new offers cannot be guessed at for ever.
 	maxAllFailures = 30
 	failuresKept   = time.Hour
 )
@@ -40,9 +39,8 @@ type Grant struct {
 	Role  Role
 }
 
-// Pairings are the active codes. They are kept in memory only: a restart
-// ends them. All methods are safe for concurrent use; a nil Pairings has no
-// codes.
+// Pairings are the active codes. They are kept in memory only: a restart ends them. All methods are safe for concurrent
+// use; a nil Pairings has no codes.
 type Pairings struct {
 	now func() time.Time
 
@@ -139,8 +137,8 @@ func (p *Pairings) find(plate string) (*offer, string) {
 	return o, statusOK
 }
 
-// settle takes in whether a client knew the code, and adds the client if so. It
-// returns statusOK when the client is listed and the offer used up.
+// settle takes in whether a client knew the code, and adds the client if so. It returns statusOK when the client is
+// listed and the offer used up.
 func (p *Pairings) settle(plate string, o *offer, right bool, client Client, add func(Client) error) string {
 	if status := p.judge(plate, o, right); status != statusOK {
 		return status
@@ -154,8 +152,8 @@ func (p *Pairings) settle(plate string, o *offer, right bool, client Client, add
 	return statusOK
 }
 
-// judge takes an offer away from all others if the guess was right. Only here
-// guesses are judged, so that any number made at a time are counted one by one.
+// judge takes an offer away from all others if the guess was right. Only here guesses are judged, so that any number
+// made at a time are counted one by one.
 func (p *Pairings) judge(plate string, o *offer, right bool) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,9 +188,8 @@ func (p *Pairings) giveBack(plate string, o *offer) {
 	}
 }
 
-// A code has two digits that say which offer it belongs to, and eight that are
-// secret: "42-4821-7390". Digits are read, heard and typed without mistakes in
-// every language and on every keyboard. With at most maxFailures guesses for an
+// A code has two digits that say which offer it belongs to, and eight that are secret: "42-4821-7390". Digits are read,
+// heard and typed without mistakes in every language and on every keyboard. With at most maxFailures guesses for an
 // offer, guessing succeeds once in twenty million offers.
 const (
 	plateDigits  = 2

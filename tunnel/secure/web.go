@@ -42,8 +42,7 @@ type webServer struct {
 
 type webConnKey struct{}
 
-// newWebServer calls opened, in a goroutine of its own that close waits for,
-// with each WebSocket.
+// newWebServer calls opened, in a goroutine of its own that close waits for, with each WebSocket.
 func newWebServer(handshake time.Duration, opened func(inner, raw net.Conn, leave func())) *webServer {
 	w := &webServer{conns: make(chan net.Conn), done: make(chan struct{})}
 	w.end = sync.OnceFunc(func() { close(w.done) })
@@ -114,8 +113,8 @@ func (l webListener) Close() error {
 // Addr implements net.Listener.
 func (webListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// webSocket makes a stream of bytes of a WebSocket's messages. As with TLS, a
-// deadline that passes ends the connection for good.
+// webSocket makes a stream of bytes of a WebSocket's messages. As with TLS, a deadline that passes ends the connection
+// for good.
 type webSocket struct {
 	*websocket.Conn
 	reader io.Reader // of all messages

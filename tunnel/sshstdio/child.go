@@ -21,8 +21,7 @@ const (
 	maxMessages = 16 << 10        // bytes of its messages that are kept, the last ones
 )
 
-// child is a running ssh in a session of its own, so that neither a terminal's
-// signals nor its questions concern it.
+// child is a running ssh in a session of its own, so that neither a terminal's signals nor its questions concern it.
 type child struct {
 	cmd      *exec.Cmd
 	messages *tail
@@ -52,8 +51,7 @@ func (r *Remote) launch(args []string, asking *questions, stdin io.Reader, stdou
 	return c, nil
 }
 
-// end makes ssh end: by itself when its input has been closed, unless there is
-// no time for that, else by a signal.
+// end makes ssh end: by itself when its input has been closed, unless there is no time for that, else by a signal.
 func (c *child) end(now bool) {
 	for _, step := range []func(){func() {}, func() { terminate(c.cmd, false) }, func() { terminate(c.cmd, true) }} {
 		step()
@@ -80,8 +78,8 @@ func (c *child) exitCode() int {
 	return 0
 }
 
-// environment is this process's, without what would let ssh ask where nobody
-// looks, and with our askpass program if there is one.
+// environment is this process's, without what would let ssh ask where nobody looks, and with our askpass program if
+// there is one.
 func environment(askpass, socket string) []string {
 	var env []string
 	for _, entry := range os.Environ() {
@@ -101,8 +99,7 @@ func environment(askpass, socket string) []string {
 	return append(env, "SSH_ASKPASS="+askpass, "SSH_ASKPASS_REQUIRE=force", askpassVariable+"="+socket)
 }
 
-// spawn starts ssh with one end of a socket as its input and output and returns
-// the other.
+// spawn starts ssh with one end of a socket as its input and output and returns the other.
 func (r *Remote) spawn(args []string, asking *questions) (*child, net.Conn, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -183,8 +180,8 @@ func (c *carrier) awaitMark(ctx context.Context, mark string, asking *questions)
 	return c.SetReadDeadline(time.Time{})
 }
 
-// Read reads what the far command writes. When ssh has failed it returns a
-// tunnel.Fault that says why rather than the end of the file.
+// Read reads what the far command writes. When ssh has failed it returns a tunnel.Fault that says why rather than the
+// end of the file.
 func (c *carrier) Read(p []byte) (int, error) {
 	if len(c.pending) > 0 {
 		n := copy(p, c.pending)

@@ -12,8 +12,7 @@ import (
 	"slipway/tunnel"
 )
 
-// reason recognizes a failure by the messages of ssh, which are in English and
-// have been the same for many years.
+// reason recognizes a failure by the messages of ssh, which are in English and have been the same for many years.
 type reason struct {
 	code          string
 	message, hint string
@@ -21,8 +20,7 @@ type reason struct {
 	pattern       *regexp.Regexp
 }
 
-// reasons are tried in order: what went wrong at a jump host comes before what
-// it did to the connection behind it.
+// reasons are tried in order: what went wrong at a jump host comes before what it did to the connection behind it.
 var reasons = []reason{
 	{tunnel.CodeConnectHostKey, "The host key has changed.",
 		"If the machine was set up anew, remove its old key with ssh-keygen -R and connect again; if " +
@@ -77,8 +75,7 @@ var reasons = []reason{
 
 const hintTerminal = "Run ssh to this host in a terminal to see what happens."
 
-// explain says why a connection could not be made. It waits a moment for the
-// last messages.
+// explain says why a connection could not be made. It waits a moment for the last messages.
 func explain(ctx context.Context, c *child, asking *questions, err error) error {
 	if refusal := asking.refusal(); refusal != nil {
 		return tunnel.NewFault(tunnel.CodeConnectAuth, "The login was cancelled.",
@@ -108,8 +105,8 @@ func explainTimeout(c *child, err error) error {
 		"Check that it is on and that this computer is in the right network or VPN.", err)
 }
 
-// faultOf explains the end of ssh. silent says that it was not allowed to ask;
-// then an error that a question would have avoided is tunnel.ErrWouldAsk too.
+// faultOf explains the end of ssh. silent says that it was not allowed to ask; then an error that a question would have
+// avoided is tunnel.ErrWouldAsk too.
 func faultOf(messages string, exit int, silent bool) *tunnel.Fault {
 	said := lastMessage(messages)
 	var cause error

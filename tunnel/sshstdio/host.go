@@ -10,26 +10,25 @@ import (
 	"slipway/tunnel"
 )
 
-// Host is a destination in the words of the ssh command line. User and Port are
-// empty and 0 where the person's configuration decides.
+// Host is a destination in the words of the ssh command line. User and Port are empty and 0 where the person's
+// configuration decides.
 type Host struct {
 	User string
 	Name string // a host name, an address, or an alias of the configuration
 	Port int
 }
 
-// Names are what ssh itself takes and no shell, expansion or option can
-// misread; ssh's own check (CVE-2023-51385) is stricter than some versions have.
+// Names are what ssh itself takes and no shell, expansion or option can misread; ssh's own check (CVE-2023-51385) is
+// stricter than some versions have.
 var (
 	hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]{0,252})$`)
 	hostZone = regexp.MustCompile(`^[A-Za-z0-9._-]{0,32}$`)
 	userName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@+\\-]{0,127}$`)
 )
 
-// ParseHost reads "host", "user@host", "user@host:port" or "ssh://user@host:port",
-// where host may be an alias of the person's configuration and an IPv6 address
-// stands in brackets wherever a port may follow. It refuses whatever could be
-// read as an option or a command, and a password in the address.
+// ParseHost reads "host", "user@host", "user@host:port" or "ssh://user@host:port", where host may be an alias of the
+// person's configuration and an IPv6 address stands in brackets wherever a port may follow. It refuses whatever could
+// be read as an option or a command, and a password in the address.
 func ParseHost(text string) (Host, error) {
 	invalid := func(message string) (Host, error) {
 		return Host{}, &tunnel.Fault{Code: tunnel.CodeConnectInvalid, Message: message,

@@ -12,9 +12,8 @@ import (
 	"slipway/tunnel"
 )
 
-// HostKeyError says that a host showed a key other than the one that is known:
-// either the host was set up anew, or another one answers in its place. Only a
-// person can tell which.
+// HostKeyError says that a host showed a key other than the one that is known: either the host was set up anew, or
+// another one answers in its place. Only a person can tell which.
 type HostKeyError struct {
 	Host        string // as it is in the file, for example "lab" or "[lab]:2222"; a jump host perhaps
 	Fingerprint string // of the key that was shown, for example "SHA256:…"
@@ -42,9 +41,8 @@ func changedKey(messages string) *HostKeyError {
 	return &HostKeyError{Host: first(knownHost), Fingerprint: first(shownKey), Where: first(knownLine)}
 }
 
-// Forget removes the known key that an error is about, once a person has said
-// that the host was set up anew. The next Dial asks about the new key as about
-// any that is not known, with its fingerprint, so that nothing is trusted here.
+// Forget removes the known key that an error is about, once a person has said that the host was set up anew. The next
+// Dial asks about the new key as about any that is not known, with its fingerprint, so that nothing is trusted here.
 func (r *Remote) Forget(ctx context.Context, changed *HostKeyError) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -68,9 +66,9 @@ func (r *Remote) Forget(ctx context.Context, changed *HostKeyError) error {
 	return nil
 }
 
-// uses reports whether ssh looks a host up in a file of known keys on the way to
-// the machine. What a HostKeyError says is read from messages, and a machine may
-// print some of its own, which name the key of another host or any file at all.
+// uses reports whether ssh looks a host up in a file of known keys on the way to the machine. What a HostKeyError says
+// is read from messages, and a machine may print some of its own, which name the key of another host or any file at
+// all.
 func (r *Remote) uses(ctx context.Context, host, file string) bool {
 	hosts, known, jumps := r.lookedUp(ctx, r.destination())
 	for _, jump := range jumps {
@@ -84,8 +82,8 @@ func (r *Remote) uses(ctx context.Context, host, file string) bool {
 	return slices.Contains(hosts, host) && strings.Contains(" "+known+" ", " "+file+" ") // a path may hold spaces
 }
 
-// lookedUp asks the local client by which names it knows a destination, in which
-// files, with spaces between them, and over which other machines it goes there.
+// lookedUp asks the local client by which names it knows a destination, in which files, with spaces between them, and
+// over which other machines it goes there.
 func (r *Remote) lookedUp(ctx context.Context, destination []string) (hosts []string, files string, jumps []string) {
 	said, _, err := r.configured(ctx, destination)
 	if err != nil {

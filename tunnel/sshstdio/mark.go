@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// The far side's login shell may print whatever it likes before our command
-// runs, so the command's own output begins behind a mark, a line that nobody can
-// guess, and that of Run ends with another.
+// The far side's login shell may print whatever it likes before our command runs, so the command's own output begins
+// behind a mark, a line that nobody can guess, and that of Run ends with another.
 
 const (
 	// maxNoise is how much may come before a mark, in bytes.
@@ -29,8 +28,7 @@ func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// script is a command line for the account's login shell, whatever it is, that
-// runs a script for sh with arguments.
+// script is a command line for the account's login shell, whatever it is, that runs a script for sh with arguments.
 func script(text string, args ...string) string {
 	words := []string{"exec", "sh", "-c", quote(text), "sh"}
 	for _, arg := range args {
@@ -54,8 +52,7 @@ func runScript(mark string, command []string) string {
 		append([]string{mark}, command...)...)
 }
 
-// skipNoise reads up to and including the mark's line and returns what of the
-// command's own output came with it.
+// skipNoise reads up to and including the mark's line and returns what of the command's own output came with it.
 func skipNoise(r io.Reader, mark string) (rest []byte, err error) {
 	line := []byte("\n" + mark + "\n")
 	var seen []byte
@@ -75,8 +72,7 @@ func skipNoise(r io.Reader, mark string) (rest []byte, err error) {
 	}
 }
 
-// between passes on what a command writes between its two marks. What comes
-// before and after is the login shell's.
+// between passes on what a command writes between its two marks. What comes before and after is the login shell's.
 type between struct {
 	to   io.Writer
 	mark string
@@ -121,8 +117,7 @@ func (b *between) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// exitIn reads the three digits and the line break that end the last line, and
-// returns -1 for anything else.
+// exitIn reads the three digits and the line break that end the last line, and returns -1 for anything else.
 func exitIn(text []byte) int {
 	exit, err := strconv.Atoi(string(text[:3]))
 	if err != nil || text[3] != '\n' || exit < 0 || exit > 255 {
@@ -131,6 +126,6 @@ func exitIn(text []byte) int {
 	return exit
 }
 
-// end returns the command's exit code, ok being false if its last line is not
-// there, for example because the connection broke.
+// end returns the command's exit code, ok being false if its last line is not there, for example because the connection
+// broke.
 func (b *between) end() (exit int, ok bool) { return b.exit, b.ended && b.exit >= 0 }

@@ -33,8 +33,8 @@ func (m *master) alive() bool {
 	}
 }
 
-// takeMaster returns the shared connection for a carrier to ride on, nil unless
-// it stands, spares a person a question, and has not been ridden on before.
+// takeMaster returns the shared connection for a carrier to ride on, nil unless it stands, spares a person a question,
+// and has not been ridden on before.
 func (r *Remote) takeMaster() *master {
 	r.mu.Lock()
 	m := r.master

@@ -17,9 +17,8 @@ type way struct {
 	patient bool   // nobody above watches this connection, so ssh must
 }
 
-// options are the arguments of ssh up to and including the destination. They
-// override what in the person's configuration is meant for somebody at a
-// terminal; how the machine is reached and who logs in they leave alone.
+// options are the arguments of ssh up to and including the destination. They override what in the person's
+// configuration is meant for somebody at a terminal; how the machine is reached and who logs in they leave alone.
 func (r *Remote) options(w way) []string {
 	args := []string{
 		"-T", "-x", "-a",
@@ -52,8 +51,7 @@ func (r *Remote) options(w way) []string {
 	case w.strict:
 		args = append(args, "-o", "StrictHostKeyChecking=yes")
 	default:
-		// Also where the configuration says no or accept-new: whom we hand our
-		// sessions to is for a person to confirm.
+		// Also where the configuration says no or accept-new: whom we hand our sessions to is for a person to confirm.
 		args = append(args, "-o", "StrictHostKeyChecking=ask")
 	}
 	return append(args, r.destination()...)

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// The askpass program and this process exchange one line of JSON each way over
-// a socket that only this account may open.
+// The askpass program and this process exchange one line of JSON each way over a socket that only this account may
+// open.
 type (
 	askLine struct {
 		Prompt string `json:"prompt"`
@@ -126,8 +126,8 @@ func (q *questions) serve(ctx context.Context) {
 	}
 }
 
-// answer serves one askpass program. The question ends when the program does:
-// ssh ends it when what it announced has happened.
+// answer serves one askpass program. The question ends when the program does: ssh ends it when what it announced has
+// happened.
 func (q *questions) answer(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -213,13 +213,11 @@ func writeLine(conn net.Conn, line any) error {
 	return err
 }
 
-// Kind says what a question is about, so that whoever shows it can choose the
-// field and the words.
+// Kind says what a question is about, so that whoever shows it can choose the field and the words.
 type Kind string
 
-// The kinds of questions. A HostKey or Confirm question wants "yes" or "no",
-// the others want text. A Notice wants nothing: it is withdrawn by its context
-// when the person has done what it says, for example touched a security key.
+// The kinds of questions. A HostKey or Confirm question wants "yes" or "no", the others want text. A Notice wants
+// nothing: it is withdrawn by its context when the person has done what it says, for example touched a security key.
 const (
 	KindPassword   Kind = "password"
 	KindPassphrase Kind = "passphrase"
@@ -239,9 +237,8 @@ type Question struct {
 	Host        string // whom the key belongs to, as ssh names it; only with KindHostKey
 }
 
-// Asker asks a person. Ask returns the answer, ctx's error once the question is
-// moot, or any other error when the person refuses. It is called by one
-// goroutine at a time for each connection that is being made.
+// Asker asks a person. Ask returns the answer, ctx's error once the question is moot, or any other error when the
+// person refuses. It is called by one goroutine at a time for each connection that is being made.
 type Asker interface {
 	Ask(ctx context.Context, question Question) (answer string, err error)
 }
@@ -249,9 +246,8 @@ type Asker interface {
 // askpassVariable names the socket of the process that asks. It is no secret.
 const askpassVariable = "SLIPWAY_ASKPASS"
 
-// AskpassMain is the whole program when ssh has started this executable to ask a
-// question, which is when handled is true: the caller then exits with the
-// returned code and does nothing else. args are without the program's name.
+// AskpassMain is the whole program when ssh has started this executable to ask a question, which is when handled is
+// true: the caller then exits with the returned code and does nothing else. args are without the program's name.
 func AskpassMain(args []string, env func(string) string, stdout, stderr io.Writer) (exit int, handled bool) {
 	socket := env(askpassVariable)
 	if socket == "" || len(args) != 1 {
@@ -295,9 +291,8 @@ func askOverSocket(socket string, line askLine) (answerLine, error) {
 	return reply, err
 }
 
-// What ssh asks is in English whatever the language of the system; what a
-// server's PAM modules ask is not, and counts as a second factor unless it
-// speaks of a password.
+// What ssh asks is in English whatever the language of the system; what a server's PAM modules ask is not, and counts
+// as a second factor unless it speaks of a password.
 var (
 	askedHostKey    = regexp.MustCompile(`The authenticity of host '([^']{1,400})' can't be established`)
 	askedFor        = regexp.MustCompile(`(?i)\(yes/no(/\[fingerprint\])?\)\?|please type 'yes'`)

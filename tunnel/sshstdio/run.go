@@ -26,11 +26,10 @@ const maxOutput = 4 << 20
 
 var errOutput = errors.New("sshstdio: the command prints more than 4 MiB")
 
-// Run runs a command on the far side to its end. The arguments arrive as they
-// are, whatever is in them; a first one that begins with "~/" is in the
-// account's home. Stdin may be nil. A command that ends with another code than 0
-// is no error of Run. Errors are of type [tunnel.Fault]; when ctx ends, the
-// connection to the command is cut, and most commands then end by themselves.
+// Run runs a command on the far side to its end. The arguments arrive as they are, whatever is in them; a first one
+// that begins with "~/" is in the account's home. Stdin may be nil. A command that ends with another code than 0 is no
+// error of Run. Errors are of type [tunnel.Fault]; when ctx ends, the connection to the command is cut, and most
+// commands then end by themselves.
 func (r *Remote) Run(ctx context.Context, command []string, stdin io.Reader) (Result, error) {
 	out := &limited{most: maxOutput}
 	stderr, exit, err := r.stream(ctx, command, stdin, out)
@@ -109,8 +108,7 @@ func (r *Remote) stream(ctx context.Context, command []string, stdin io.Reader,
 	return "", 0, explain(ctx, c, asking, io.ErrUnexpectedEOF)
 }
 
-// askingFor returns what answers questions on the way of a command, nil where it
-// rides on a connection that stands.
+// askingFor returns what answers questions on the way of a command, nil where it rides on a connection that stands.
 func (r *Remote) askingFor(ctx context.Context, w way) (*questions, error) {
 	if w.socket != "" {
 		return nil, nil
@@ -155,12 +153,10 @@ func (t *tracked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// uploadScript puts its input where its first argument says: whole, or not at
-// all. It prints "hash <hex>" and has then moved the file if the hash is the one
-// expected, or "check <path>" where the far side has no program for hashes, and
-// leaves the file there for the caller to look at. It ends with 3 for another
-// hash, 4 where the folder cannot be made or written, 5 where the disk is full
-// or the input ended early.
+// uploadScript puts its input where its first argument says: whole, or not at all. It prints "hash <hex>" and has then
+// moved the file if the hash is the one expected, or "check <path>" where the far side has no program for hashes, and
+// leaves the file there for the caller to look at. It ends with 3 for another hash, 4 where the folder cannot be made
+// or written, 5 where the disk is full or the input ended early.
 const uploadScript = `set -u; umask 077
 d=$(dirname -- "$1") || exit 4
 mkdir -p -- "$d" && [ -w "$d" ] || exit 4
@@ -180,12 +176,10 @@ trap - EXIT`
 // settleScript ends what uploadScript has left for checking.
 const settleScript = `chmod -- "$2" "$3" && mv -f -- "$3" "$1" || { rm -f -- "$3"; exit 5; }`
 
-// Upload puts what content gives into a file on the far side, with the given
-// mode, making folders for it where needed. path is absolute or begins with
-// "~/". sum is the SHA-256 of the content. The file is there, complete and
-// checked, when Upload returns without an error; else whatever was there before
-// still is. It needs sh, cat, chmod and mv over there and a few kilobytes of
-// memory on either side.
+// Upload puts what content gives into a file on the far side, with the given mode, making folders for it where needed.
+// path is absolute or begins with "~/". sum is the SHA-256 of the content. The file is there, complete and checked,
+// when Upload returns without an error; else whatever was there before still is. It needs sh, cat, chmod and mv over
+// there and a few kilobytes of memory on either side.
 func (r *Remote) Upload(ctx context.Context, content io.Reader, path string, mode fs.FileMode,
 	sum [sha256.Size]byte) error {
 	if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "~/") {

@@ -1,14 +1,10 @@
-// Package accounts keeps the books of what sessions had and used of devices and
-// of CPUs, and answers from them.
+// Package accounts keeps the books of what sessions had and used of devices and of CPUs, and answers from them.
 //
-// What sessions had and used of devices and CPUs is counted in whole numbers
-// and only ever grows. Time comes from a clock that nobody sets and that stands
-// while the machine sleeps; the wall clock only names the buckets of minutes,
-// hours and days. Counters, buckets and the cursors up to which they count are
-// stored in one transaction, every ten seconds and when a session starts or
-// ends, so that a restart counts nothing twice. A crash costs at most the use of
-// devices since then; energy and CPU time are counted outside of this process
-// and lose nothing.
+// What sessions had and used of devices and CPUs is counted in whole numbers and only ever grows. Time comes from a
+// clock that nobody sets and that stands while the machine sleeps; the wall clock only names the buckets of minutes,
+// hours and days. Counters, buckets and the cursors up to which they count are stored in one transaction, every ten
+// seconds and when a session starts or ends, so that a restart counts nothing twice. A crash costs at most the use of
+// devices since then; energy and CPU time are counted outside of this process and lose nothing.
 package accounts
 
 import (
@@ -24,16 +20,15 @@ import (
 )
 
 const (
-	// CheckpointEvery is how much use of devices a crash may cost. Energy and
-	// CPU time lose nothing: their counters are outside this process.
+	// CheckpointEvery is how much use of devices a crash may cost. Energy and CPU time lose nothing: their counters are
+	// outside this process.
 	CheckpointEvery = 10 * time.Second
 	// checkpointSeldom is the pause between two while no session runs.
 	checkpointSeldom = time.Minute
-	// checkpointAfter is the pause between a session's start or end and the
-	// checkpoint that keeps it.
+	// checkpointAfter is the pause between a session's start or end and the checkpoint that keeps it.
 	checkpointAfter = 100 * time.Millisecond
-	// resumeSlack is by how much the clock on the wall may have been set back
-	// while the agent was away, for what ended meanwhile to be found.
+	// resumeSlack is by how much the clock on the wall may have been set back while the agent was away, for what ended
+	// meanwhile to be found.
 	resumeSlack = time.Minute
 	// removeAtOnce is more than is ever stored of one session or device.
 	removeAtOnce = 10_000
@@ -61,17 +56,15 @@ type Books struct {
 	seals seals
 }
 
-// seals are when sessions end that are just being ended. It is a mutex of its
-// own, because the books stay locked while they are stored, and an end is
-// written in a transaction of the same store.
+// seals are when sessions end that are just being ended. It is a mutex of its own, because the books stay locked while
+// they are stored, and an end is written in a transaction of the same store.
 type seals struct {
 	mu sync.Mutex
 	at map[session.ID]time.Time
 }
 
-// Ending says when a session ends that is ended in a transaction under way.
-// Nothing that it was promised is counted beyond that while the transaction
-// lasts, be it seconds.
+// Ending says when a session ends that is ended in a transaction under way. Nothing that it was promised is counted
+// beyond that while the transaction lasts, be it seconds.
 func (b *Books) Ending(id session.ID) time.Time {
 	b.seals.mu.Lock()
 	defer b.seals.mu.Unlock()
@@ -105,8 +98,7 @@ func (b *Books) unseal(running map[session.ID]bool) {
 	}
 }
 
-// accountName is what is kept of a session for as long as its accounts are,
-// which is longer than its record.
+// accountName is what is kept of a session for as long as its accounts are, which is longer than its record.
 type accountName struct {
 	Name  string `json:"name"`
 	Owner string `json:"owner"`
@@ -129,8 +121,8 @@ func Open(s *store.Store, clock *pace.Clock, log *slog.Logger) (*Books, error) {
 	}, nil
 }
 
-// Follow brings the books up to who runs. live are the live sessions as they
-// were a moment ago, which may be before another call.
+// Follow brings the books up to who runs. live are the live sessions as they were a moment ago, which may be before
+// another call.
 func (b *Books) Follow(now gpu.Moment, live []session.Session) {
 	running := make(map[session.ID]bool, len(live))
 	for _, s := range live {
@@ -162,8 +154,8 @@ func (b *Books) Follow(now gpu.Moment, live []session.Session) {
 	b.unseal(running)
 }
 
-// Begin counts a session from its start on, unless it is counted already or
-// was: one that has ended never starts again, however late this is called.
+// Begin counts a session from its start on, unless it is counted already or was: one that has ended never starts again,
+// however late this is called.
 func (b *Books) Begin(now gpu.Moment, s session.Session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -190,9 +182,8 @@ func (b *Books) start(since gpu.Moment, s session.Session) {
 	}
 }
 
-// counted reports whether a session that is not counted now was. What cannot
-// be read counts as yes: it is asked again. b.mu is held, for the store never
-// calls back.
+// counted reports whether a session that is not counted now was. What cannot be read counts as yes: it is asked again.
+// b.mu is held, for the store never calls back.
 func (b *Books) counted(id session.ID) bool {
 	if _, ended := b.cpus.ended[id]; ended {
 		return true
@@ -213,8 +204,7 @@ func (b *Books) end(now, at gpu.Moment, id session.ID) {
 	}
 }
 
-// endOf is when a session ended, and whether it did. One without a record is
-// over: only ended ones are forgotten.
+// endOf is when a session ended, and whether it did. One without a record is over: only ended ones are forgotten.
 func (b *Books) endOf(id session.ID) (time.Time, bool) {
 	s, err := b.store.Get(id)
 	switch {
@@ -232,8 +222,8 @@ func (b *Books) LastCheckpoint() (at gpu.Moment, ever bool, err error) {
 	return at, ever, err
 }
 
-// Resume counts who runs, and the sessions that ended without having been
-// counted, because the agent died between their start and the next checkpoint.
+// Resume counts who runs, and the sessions that ended without having been counted, because the agent died between their
+// start and the next checkpoint.
 func (b *Books) Resume(now gpu.Moment, live []session.Session) error {
 	const newest = 1000
 	finished, err := b.store.List(session.Filter{Finished: true, Limit: newest})
@@ -306,8 +296,8 @@ func (b *Books) Active() bool {
 	return b.changed != nil || len(b.cpus.state.Sessions) > 0 || len(b.gpus.Devices()) > 0
 }
 
-// Due reports whether it is time for a checkpoint: a moment after a session
-// started or ended, so that several at once cost one; and now and then.
+// Due reports whether it is time for a checkpoint: a moment after a session started or ended, so that several at once
+// cost one; and now and then.
 func (b *Books) Due(now gpu.Moment) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -370,9 +360,8 @@ func (e Extra) put(tx *store.Tx) error {
 	return nil
 }
 
-// Checkpoint stores the books as they are, and what the sources add to them, in
-// one transaction. After a failure everything that was not stored is part of the
-// next one.
+// Checkpoint stores the books as they are, and what the sources add to them, in one transaction. After a failure
+// everything that was not stored is part of the next one.
 func (b *Books) Checkpoint(now gpu.Moment, all bool) error {
 	extras := make([]Extra, len(b.sources))
 	for i, source := range b.sources {

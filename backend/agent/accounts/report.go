@@ -26,9 +26,8 @@ type accountKey struct {
 	kind    string
 }
 
-// Read sums up the accounts of a span. Buckets of minutes are kept for a day, of
-// hours for three months, of days for ever; a span that reaches further back is
-// answered in whole buckets of the length that is still there.
+// Read sums up the accounts of a span. Buckets of minutes are kept for a day, of hours for three months, of days for
+// ever; a span that reaches further back is answered in whole buckets of the length that is still there.
 func (b *Books) Read(now gpu.Moment, span session.AccountSpan) ([]session.Account, error) {
 	if span.To.IsZero() {
 		span.To = now.Wall
@@ -68,8 +67,8 @@ func (b *Books) Read(now gpu.Moment, span session.AccountSpan) ([]session.Accoun
 	return rows, nil
 }
 
-// bucketLength is the shortest span whose buckets still reach back to the start of the
-// span asked for and fit into the buckets asked for.
+// bucketLength is the shortest span whose buckets still reach back to the start of the span asked for and fit into the
+// buckets asked for.
 func bucketLength(span session.AccountSpan, now time.Time) gpu.Span {
 	age := now.Sub(span.From)
 	switch {

@@ -1,5 +1,5 @@
-// Package apps starts what a running session can serve and reaches it: programs
-// that Slipway knows, those that an image declares, and ports.
+// Package apps starts what a running session can serve and reaches it: programs that Slipway knows, those that an image
+// declares, and ports.
 package apps
 
 import (
@@ -72,9 +72,8 @@ func (a *Apps) session(ctx context.Context, id session.ID) (Guest, session.Sessi
 
 const portPrefix = "port-"
 
-// ListApps implements [session.Apps]: what is installed, what the image
-// declares, the preopened ports, and the ports on which something listens
-// though nobody announced it.
+// ListApps implements [session.Apps]: what is installed, what the image declares, the preopened ports, and the ports on
+// which something listens though nobody announced it.
 func (a *Apps) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
 	g, s, err := a.session(ctx, id)
 	if err != nil {
@@ -111,8 +110,7 @@ func (a *Apps) ListApps(ctx context.Context, id session.ID) ([]session.App, erro
 	return append(apps, foundApps(open, apps, services)...), nil
 }
 
-// listening returns the ports on which something listens; none where the guest
-// is too old to tell.
+// listening returns the ports on which something listens; none where the guest is too old to tell.
 func listening(ctx context.Context, g Guest) ([]int, error) {
 	ports, err := g.Listening(ctx)
 	if session.CodeOf(err) == session.CodeGuestInvalid {
@@ -124,8 +122,7 @@ func listening(ctx context.Context, g Guest) ([]int, error) {
 // maxFound is how many ports that nobody announced are shown.
 const maxFound = 32
 
-// foundApps are the ports in open that belong to nothing in apps and are no
-// service of Slipway's own.
+// foundApps are the ports in open that belong to nothing in apps and are no service of Slipway's own.
 func foundApps(open []int, apps []session.App, services []link.Service) []session.App {
 	var found []session.App
 	for _, port := range open {
@@ -156,8 +153,7 @@ func (a *Apps) appOf(id session.ID, p program, services []link.Service) session.
 	return app
 }
 
-// declaredApp is an app that the image declares. One that it starts itself is
-// ready when its port is open.
+// declaredApp is an app that the image declares. One that it starts itself is ready when its port is open.
 func (a *Apps) declaredApp(id session.ID, p program, services []link.Service, open []int) session.App {
 	if p.command != "" {
 		return a.appOf(id, p, services)
@@ -269,8 +265,7 @@ func (a *Apps) startApp(ctx context.Context, id session.ID, req session.AppReque
 	return a.startProgram(ctx, g, p, req.Dir)
 }
 
-// programOf returns the app of that name that Slipway or the image knows how to
-// start.
+// programOf returns the app of that name that Slipway or the image knows how to start.
 func (a *Apps) programOf(ctx context.Context, s session.Session, name string) (program, bool) {
 	all := slices.Concat(programs, a.declaredIn(ctx, s))
 	if i := slices.IndexFunc(all, func(p program) bool { return p.id == name }); i >= 0 {
@@ -309,9 +304,8 @@ func (a *Apps) startProgram(ctx context.Context, g Guest, p program, asked strin
 	return withService(app, service), nil
 }
 
-// showing returns the directory that a program is to show: dir if a person asked
-// for it, and one that shows another ends then; else the one that it shows already,
-// if any.
+// showing returns the directory that a program is to show: dir if a person asked for it, and one that shows another
+// ends then; else the one that it shows already, if any.
 func showing(ctx context.Context, g Guest, id, dir string, asked bool) (string, error) {
 	services, err := g.Services(ctx)
 	for _, s := range services {
@@ -326,8 +320,7 @@ func showing(ctx context.Context, g Guest, id, dir string, asked bool) (string, 
 	return dir, err
 }
 
-// awaitPort returns a port if something listens on it, whether it was opened
-// before or found.
+// awaitPort returns a port if something listens on it, whether it was opened before or found.
 func awaitPort(ctx context.Context, g Guest, s session.Session, text string) (session.App, error) {
 	port, err := strconv.Atoi(text)
 	if err != nil {
@@ -371,8 +364,8 @@ func unknownApp(name string) error {
 		"List the session's apps.")
 }
 
-// StopApp implements [session.Apps]. An app that does not run is stopped
-// already, and the start of one is given up, whoever waits for it.
+// StopApp implements [session.Apps]. An app that does not run is stopped already, and the start of one is given up,
+// whoever waits for it.
 func (a *Apps) StopApp(ctx context.Context, id session.ID, app string) error {
 	g, s, err := a.session(ctx, id)
 	if err != nil {
@@ -389,8 +382,7 @@ func (a *Apps) StopApp(ctx context.Context, id session.ID, app string) error {
 	return g.StopService(ctx, app)
 }
 
-// giveUpStart ends the start of an app that is under way, and returns once
-// nothing of it can begin anything any more.
+// giveUpStart ends the start of an app that is under way, and returns once nothing of it can begin anything any more.
 func (a *Apps) giveUpStart(ctx context.Context, id session.ID, p program) error {
 	a.mu.Lock()
 	s := a.starts[string(id)+" "+p.id]

@@ -14,8 +14,8 @@ import (
 
 // The labels by which an image says what can be reached in it.
 const (
-	// labelApps is a JSON list of objects with id, title, command (a list), port,
-	// ready and path. Without a command the image starts the program itself.
+	// labelApps is a JSON list of objects with id, title, command (a list), port, ready and path. Without a command the
+	// image starts the program itself.
 	labelApps = "slipway.apps"
 	// labelServices is the list of Backend.AI's images: name:protocol:port, …
 	labelServices = "ai.backend.service-ports"
@@ -39,8 +39,7 @@ type declaration struct {
 	Path    string   `json:"path"`
 }
 
-// declaredIn returns the apps that the image of a session declares, read once
-// for as long as the session lives.
+// declaredIn returns the apps that the image of a session declares, read once for as long as the session lives.
 func (a *Apps) declaredIn(ctx context.Context, s session.Session) []program {
 	a.mu.Lock()
 	list, read := a.declared[s.ID]
@@ -59,8 +58,8 @@ func (a *Apps) declaredIn(ctx context.Context, s session.Session) []program {
 	return list
 }
 
-// declaredBy reads the labels of an image. An entry that makes no sense, or
-// repeats what is there already, is passed over.
+// declaredBy reads the labels of an image. An entry that makes no sense, or repeats what is there already, is passed
+// over.
 func declaredBy(labels map[string]string) []program {
 	var found []program
 	add := func(p program) {
@@ -96,8 +95,7 @@ func (d declaration) program() program {
 // serviceEntry is one entry of labelServices.
 var serviceEntry = regexp.MustCompile(`([\w.-]+):(\w+):\[?(\d+)`)
 
-// splitServices returns the entries of labelServices. A list of ports in brackets
-// counts by its first.
+// splitServices returns the entries of labelServices. A list of ports in brackets counts by its first.
 func splitServices(text string) (found []program) {
 	for _, match := range serviceEntry.FindAllStringSubmatch(text, -1) {
 		port, err := strconv.Atoi(match[3])
@@ -116,9 +114,8 @@ func splitServices(text string) (found []program) {
 
 var appID = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// usable reports whether an image may declare p: an id that fits into a host
-// name and is nobody else's, a port that is not Slipway's own, a title that can be
-// shown, and paths that can stand in an address.
+// usable reports whether an image may declare p: an id that fits into a host name and is nobody else's, a port that is
+// not Slipway's own, a title that can be shown, and paths that can stand in an address.
 func usable(p program) bool {
 	known := slices.ContainsFunc(programs, func(own program) bool { return own.id == p.id })
 	return !known && len(p.id) <= 32 && appID.MatchString(p.id) && !strings.HasPrefix(p.id, portPrefix) &&

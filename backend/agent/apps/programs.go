@@ -29,9 +29,8 @@ type setting struct {
 	dir  string // absolute; see program.dir
 }
 
-// programs is the table of apps. Each listens on the container's own loopback,
-// where nothing but the guest's link reaches it; whoever comes that way has
-// shown the server's ticket, and so the app asks for no token of its own.
+// programs is the table of apps. Each listens on the container's own loopback, where nothing but the guest's link
+// reaches it; whoever comes that way has shown the server's ticket, and so the app asks for no token of its own.
 var programs = []program{
 	{id: "jupyterlab", title: "JupyterLab", command: "jupyter-lab", port: 7430, ready: "/api",
 		args: func(s setting) []string {
@@ -57,9 +56,8 @@ var programs = []program{
 		}},
 }
 
-// jupyterArgs are the arguments of a Jupyter server whose settings go by each
-// of the given names. Pages of other origins and requests to other hosts stay
-// shut out: the server in front makes both those of the app itself.
+// jupyterArgs are the arguments of a Jupyter server whose settings go by each of the given names. Pages of other
+// origins and requests to other hosts stay shut out: the server in front makes both those of the app itself.
 func jupyterArgs(names []string, s setting) []string {
 	args := []string{"--no-browser", "--ip=127.0.0.1", "--port=" + strconv.Itoa(s.port)}
 	if s.root {
@@ -85,9 +83,8 @@ func (p program) app() session.App {
 
 const longestDir = 1024
 
-// chosenDir returns the directory that a program is to show: the one that was
-// asked for, from the home on where it is relative, or its usual one. Programs
-// that show none refuse one.
+// chosenDir returns the directory that a program is to show: the one that was asked for, from the home on where it is
+// relative, or its usual one. Programs that show none refuse one.
 func (p program) chosenDir(asked string) (string, error) {
 	switch {
 	case asked == "":

@@ -1,11 +1,10 @@
-// Package devices finds the machine's devices, measures them and keeps their
-// history. It shows on sessions what becomes of the devices that they hold.
+// Package devices finds the machine's devices, measures them and keeps their history. It shows on sessions what becomes
+// of the devices that they hold.
 //
 // # The guard
 //
-// Where nothing stronger keeps a session to its share of a device's memory, the
-// guard looks at each sample: it warns at nine tenths and acts by its policy on
-// what stays above the share for two samples. What is not known is never held
+// Where nothing stronger keeps a session to its share of a device's memory, the guard looks at each sample: it warns at
+// nine tenths and acts by its policy on what stays above the share for two samples. What is not known is never held
 // against a session.
 package devices
 
@@ -23,40 +22,36 @@ import (
 	"slipway/gpu"
 )
 
-// State is what is known of the machine's devices at a moment. The zero State is
-// that of a machine without devices.
+// State is what is known of the machine's devices at a moment. The zero State is that of a machine without devices.
 type State struct {
-	// Devices is the inventory in the order of their index. A device that is lost
-	// says so; one that is not listed any more stays while somebody holds it.
+	// Devices is the inventory in the order of their index. A device that is lost says so; one that is not listed any
+	// more stays while somebody holds it.
 	Devices []gpu.Device
 	// Recent holds the samples of the last while, the newest last.
 	Recent []gpu.Sample
-	// Uses are what each session makes of each device, by the newest sample, and
-	// Foreign is what is used by what is no session.
+	// Uses are what each session makes of each device, by the newest sample, and Foreign is what is used by what is no
+	// session.
 	Uses    []gpu.Live
 	Foreign map[gpu.UUID]gpu.Foreign
 	// Text says in words why devices are missing or cannot be measured.
 	Text string
-	// Unread are the devices of which nobody knows now what is free: the last
-	// try to sample them failed, or was too long ago. Nothing of them may be
-	// promised. WhyUnread says in a sentence what went wrong; may be empty.
+	// Unread are the devices of which nobody knows now what is free: the last try to sample them failed, or was too
+	// long ago. Nothing of them may be promised. WhyUnread says in a sentence what went wrong; may be empty.
 	Unread    []gpu.UUID
 	WhyUnread string
-	// Unlisted means that the inventory was never told, so that it may yet have
-	// what a session asks for.
+	// Unlisted means that the inventory was never told, so that it may yet have what a session asks for.
 	Unlisted bool
 }
 
-// recentFor is how long a sample counts as what is true now, and so for how
-// long memory that a foreign process gave back is still known as used.
+// recentFor is how long a sample counts as what is true now, and so for how long memory that a foreign process gave
+// back is still known as used.
 const recentFor = 15 * time.Second
 
-// inventoryEvery is how often the devices are listed again: a driver may be
-// installed, or a device may fall off the bus, while the agent runs.
+// inventoryEvery is how often the devices are listed again: a driver may be installed, or a device may fall off the
+// bus, while the agent runs.
 const inventoryEvery = time.Minute
 
-// Devices knows what the machine has and what was measured of it. Its methods are
-// safe for concurrent use.
+// Devices knows what the machine has and what was measured of it. Its methods are safe for concurrent use.
 type Devices struct {
 	Source gpu.Source
 	Moment func() gpu.Moment
@@ -75,8 +70,8 @@ type Devices struct {
 	savedAt gpu.Moment // when the tracks were stored
 }
 
-// New returns the devices of a source, of which nothing is known yet. nil: the
-// machine has none. moment reads its clocks.
+// New returns the devices of a source, of which nothing is known yet. nil: the machine has none. moment reads its
+// clocks.
 func New(source gpu.Source, moment func() gpu.Moment) *Devices {
 	if source == nil {
 		source = gpu.Empty{Now: moment}
@@ -88,8 +83,8 @@ func New(source gpu.Source, moment func() gpu.Moment) *Devices {
 	}
 }
 
-// OwnMoment is a clock for an agent that was given none. It cannot tell time
-// suspended from time awake, and each of its runs counts as a boot of its own.
+// OwnMoment is a clock for an agent that was given none. It cannot tell time suspended from time awake, and each of its
+// runs counts as a boot of its own.
 func OwnMoment() func() gpu.Moment {
 	origin, boot := time.Now(), rand.Text()
 	return func() gpu.Moment {
@@ -108,8 +103,7 @@ func (d *Devices) Now() State {
 		Foreign: maps.Clone(d.foreign), Text: d.text, Unread: unread, WhyUnread: why, Unlisted: !d.listed}
 }
 
-// fresh returns those samples that still say what is true. samples is in the
-// order of time.
+// fresh returns those samples that still say what is true. samples is in the order of time.
 func fresh(samples []gpu.Sample, at gpu.Moment) []gpu.Sample {
 	return slices.DeleteFunc(slices.Clone(samples), func(s gpu.Sample) bool {
 		return s.At.BootID != at.BootID || at.Boot-s.At.Boot > recentFor
@@ -147,9 +141,8 @@ func (d *Devices) Look(ctx context.Context, held []gpu.UUID) error {
 	return nil
 }
 
-// Add takes a sample. It reports whether the queue must know: a device was lost
-// or is back, can be read again or not any more, or memory that no session holds
-// changed by much.
+// Add takes a sample. It reports whether the queue must know: a device was lost or is back, can be read again or not
+// any more, or memory that no session holds changed by much.
 func (d *Devices) Add(s gpu.Sample, live []gpu.Live) (news bool) {
 	const worth = 64 * gpu.MiB
 	d.mu.Lock()
@@ -184,8 +177,7 @@ func (d *Devices) Add(s gpu.Sample, live []gpu.Live) (news bool) {
 	return news
 }
 
-// Fail takes note that a sample could not be had. It reports whether that, or
-// the reason, is news.
+// Fail takes note that a sample could not be had. It reports whether that, or the reason, is news.
 func (d *Devices) Fail(err error) (news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -225,9 +217,8 @@ func (d *Devices) Loads(grants []gpu.Grant, id session.ID) []session.DeviceLoad 
 	return list
 }
 
-// reading is whether the drivers tell what is free of their devices. What is
-// promised is one book only: while the other is closed nothing is promised again,
-// since a program outside of Slipway may have taken what the first calls free.
+// reading is whether the drivers tell what is free of their devices. What is promised is one book only: while the other
+// is closed nothing is promised again, since a program outside of Slipway may have taken what the first calls free.
 type reading struct {
 	failed bool              // the last try to sample failed
 	why    string            // in a sentence; empty: it did not fail, or nobody knows
@@ -248,8 +239,8 @@ func (r *reading) read(sample gpu.Sample) {
 	}
 }
 
-// fail takes note that a sample could not be had. Of an error that says when it
-// is tried again only what does not change is kept.
+// fail takes note that a sample could not be had. Of an error that says when it is tried again only what does not
+// change is kept.
 func (r *reading) fail(err error) (news bool) {
 	why := "Their drivers do not answer in time."
 	var e *gpu.Error
@@ -264,10 +255,9 @@ func (r *reading) fail(err error) (news bool) {
 	return news
 }
 
-// unread are the devices of the list that are not lost and of which it is not
-// known at a moment what is free, and why. A device that by its nature never
-// tells, as one that shares its memory with the processors, is not among them.
-// d.mu is held.
+// unread are the devices of the list that are not lost and of which it is not known at a moment what is free, and why.
+// A device that by its nature never tells, as one that shares its memory with the processors, is not among them. d.mu
+// is held.
 func (d *Devices) unread(at gpu.Moment) (unread []gpu.UUID, why string) {
 	recent := fresh(d.recent, at)
 	for _, device := range d.list {

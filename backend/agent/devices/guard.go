@@ -10,8 +10,8 @@ import (
 	"slipway/gpu"
 )
 
-// guardDevices lets the guard look at one sample and does what it says. The
-// guard belongs to the goroutine that samples.
+// guardDevices lets the guard look at one sample and does what it says. The guard belongs to the goroutine that
+// samples.
 func (s *Sampler) guardDevices(sample gpu.Sample, live []session.Session) {
 	holders := gpu.Holders{}
 	for _, one := range live {
@@ -24,8 +24,7 @@ func (s *Sampler) guardDevices(sample gpu.Sample, live []session.Session) {
 	}
 }
 
-// heedAlarm shows an alarm on its session and, where the policy says so, ends
-// the session.
+// heedAlarm shows an alarm on its session and, where the policy says so, ends the session.
 func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 	id := session.ID(alarm.Session)
 	if alarm.Act == gpu.PolicyEndSession {
@@ -65,8 +64,8 @@ func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 	})
 }
 
-// recallAlarms tells the guard what was said before the agent was started, so
-// that it is taken back when it is no longer so.
+// recallAlarms tells the guard what was said before the agent was started, so that it is taken back when it is no
+// longer so.
 func (s *Sampler) recallAlarms(live []session.Session) {
 	for _, one := range live {
 		for _, w := range one.Warnings {

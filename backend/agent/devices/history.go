@@ -12,15 +12,13 @@ import (
 // keepTracks is how long the history of a device is kept.
 const keepTracks = 24 * time.Hour
 
-// track is the history of one device, the oldest point first: every sample of the
-// last hour, one each minute before.
+// track is the history of one device, the oldest point first: every sample of the last hour, one each minute before.
 type track []session.DevicePoint
 
 func (t *track) add(p session.DevicePoint) {
 	*t = append(*t, p)
 	*t = (*t)[t.after(p.At.Add(-keepTracks-1)):]
-	// One point crosses the border at a time: looking at the pair that has just
-	// left the dense part is enough.
+	// One point crosses the border at a time: looking at the pair that has just left the dense part is enough.
 	at := t.after(p.At.Add(-time.Hour - 1))
 	if at >= 2 && (*t)[at-1].At.Sub((*t)[at-2].At) < time.Minute {
 		*t = slices.Delete(*t, at-1, at)
@@ -43,8 +41,7 @@ func (t *track) after(border time.Time) int {
 	return at
 }
 
-// History returns the points of a device that are newer than a time. It fails
-// with device_read_not-found.
+// History returns the points of a device that are newer than a time. It fails with device_read_not-found.
 func (d *Devices) History(device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,8 +19,8 @@ type lostDevice struct {
 	since  time.Time // on the wall clock
 }
 
-// lookSoon is how soon after an inventory the next is made where a sample and
-// the inventory do not name the same devices.
+// lookSoon is how soon after an inventory the next is made where a sample and the inventory do not name the same
+// devices.
 const lookSoon = 10 * time.Second
 
 // all are the devices of the list and those that are lost. d.mu is held.
@@ -54,9 +54,8 @@ func (d *Devices) loseDevice(device gpu.Device, loss gpu.Loss, at gpu.Moment) bo
 	return true
 }
 
-// judge says what of a new list is lost: what the list says itself, and what
-// sessions hold that it does not name. before is what was known until now. d.mu
-// is held.
+// judge says what of a new list is lost: what the list says itself, and what sessions hold that it does not name.
+// before is what was known until now. d.mu is held.
 func (d *Devices) judge(before []gpu.Device, held []gpu.UUID, at gpu.Moment) {
 	listed := map[gpu.UUID]bool{}
 	for _, x := range d.list {
@@ -84,9 +83,8 @@ func (d *Devices) judge(before []gpu.Device, held []gpu.UUID, at gpu.Moment) {
 	}
 }
 
-// miss takes from a sample which devices are lost and which are back, and
-// reports whether that is news. Where the sample does not name the devices of
-// the list these are listed again soon. d.mu is held.
+// miss takes from a sample which devices are lost and which are back, and reports whether that is news. Where the
+// sample does not name the devices of the list these are listed again soon. d.mu is held.
 func (d *Devices) miss(s gpu.Sample) (news bool) {
 	agrees := true
 	for _, x := range s.Devices {
@@ -141,8 +139,8 @@ func (d *Devices) lostNow() (lost map[gpu.UUID]lostDevice, read map[gpu.UUID]boo
 	return maps.Clone(d.lost), read
 }
 
-// tellLosses shows on each running session which of its devices are lost, and
-// that one is back. It belongs to the goroutine that samples.
+// tellLosses shows on each running session which of its devices are lost, and that one is back. It belongs to the
+// goroutine that samples.
 func (s *Sampler) tellLosses(live []session.Session) {
 	lost, read := s.devices.lostNow()
 	for _, one := range live {
@@ -197,8 +195,7 @@ func backWarning(name string, device gpu.UUID, since time.Time) session.Warning 
 			since.UTC().Format("2006-01-02 15:04:05 UTC"))}
 }
 
-// lostName is what people call a device, with its model where it is known: a
-// number may be another's after a loss.
+// lostName is what people call a device, with its model where it is known: a number may be another's after a loss.
 func lostName(d gpu.Device) string {
 	if d.Model == "" {
 		return string(d.UUID)

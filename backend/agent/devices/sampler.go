@@ -16,10 +16,9 @@ import (
 )
 
 const (
-	// sampleOften is how often devices are sampled while somebody watches, a
-	// session holds one or waits for one: the guard must see an overshoot within
-	// two samples. sampleSeldom is for devices that nobody uses; the drivers'
-	// own buffers reach back twice as far.
+	// sampleOften is how often devices are sampled while somebody watches, a session holds one or waits for one: the
+	// guard must see an overshoot within two samples. sampleSeldom is for devices that nobody uses; the drivers' own
+	// buffers reach back twice as far.
 	sampleOften  = 2 * time.Second
 	sampleSeldom = 5 * time.Second
 	// samplePatience is how long one sample may take.
@@ -31,8 +30,7 @@ type Config struct {
 	host.Host
 	Attached *Attachment
 	Books    *accounts.Books
-	// Guard is what happens to a session that stays above its share of a device's
-	// memory.
+	// Guard is what happens to a session that stays above its share of a device's memory.
 	Guard gpu.Policy
 	// EndProcess asks a process to end. nil: none can be asked.
 	EndProcess func(pid int, start uint64) error
@@ -41,8 +39,7 @@ type Config struct {
 	Used func(at gpu.Moment, live []session.Session, uses []gpu.Live)
 }
 
-// Sampler measures the devices at regular intervals and hands each sample to
-// everybody who lives by it.
+// Sampler measures the devices at regular intervals and hands each sample to everybody who lives by it.
 type Sampler struct {
 	config   Config
 	devices  *Devices
@@ -62,8 +59,7 @@ func (s *Sampler) Wake() {
 	pace.Signal(s.wake)
 }
 
-// Run finds the devices, samples them and keeps the accounts until ctx
-// ends. A last checkpoint is made then.
+// Run finds the devices, samples them and keeps the accounts until ctx ends. A last checkpoint is made then.
 func (s *Sampler) Run(ctx context.Context) {
 	if live, err := s.config.Records.LiveSessions(); err == nil { // else it is said again
 		s.recallAlarms(live)
@@ -90,8 +86,7 @@ func (s *Sampler) Collect(ctx context.Context) time.Duration {
 		return sampleSeldom
 	}
 	s.look(ctx, live)
-	// Who ended is told first, with the moment of the end; what was used until
-	// then is in the sample.
+	// Who ended is told first, with the moment of the end; what was used until then is in the sample.
 	s.config.Books.Follow(s.devices.Moment(), live)
 	any := s.devices.Any()
 	if any {
@@ -106,8 +101,7 @@ func (s *Sampler) Collect(ctx context.Context) time.Duration {
 	return min(s.interval(live, any, watched), s.config.Books.Soon())
 }
 
-// tellBoard publishes the devices as they are now. That there are none, and
-// why, is told once to whoever watches.
+// tellBoard publishes the devices as they are now. That there are none, and why, is told once to whoever watches.
 func (s *Sampler) tellBoard(live []session.Session, any, watched bool) {
 	if !watched || !any && s.noneTold == s.devices.Now().Text {
 		if !watched {
@@ -159,8 +153,8 @@ func (s *Sampler) look(ctx context.Context, live []session.Session) {
 	s.config.PlanAgain()
 }
 
-// sample takes one sample and hands it to everybody who lives by it: the
-// accounts, the queue's second book, the guard and the idle checks.
+// sample takes one sample and hands it to everybody who lives by it: the accounts, the queue's second book, the guard
+// and the idle checks.
 func (s *Sampler) sample(ctx context.Context, live []session.Session) {
 	limited, cancel := context.WithTimeout(ctx, samplePatience)
 	defer cancel()

@@ -12,16 +12,14 @@ import (
 	"slipway/gpu"
 )
 
-// The history of devices outlives the agent. It is stored with the accounts, so
-// that a crash costs a minute of it.
+// The history of devices outlives the agent. It is stored with the accounts, so that a crash costs a minute of it.
 const (
 	// keyTrack begins the keys of one point for a minute of a device.
 	keyTrack   = "track/"
 	savedEvery = time.Minute
 )
 
-// Extra gathers the last point of each minute of the history of devices that is
-// not stored yet, and of the one before.
+// Extra gathers the last point of each minute of the history of devices that is not stored yet, and of the one before.
 func (d *Devices) Extra(now gpu.Moment, all bool) accounts.Extra {
 	extra := accounts.Extra{Rows: map[string]any{}}
 	d.mu.Lock()
@@ -45,8 +43,7 @@ func (d *Devices) Extra(now gpu.Moment, all bool) accounts.Extra {
 	return extra
 }
 
-// Resume goes on with the history that is stored. What cannot be read, because
-// another version wrote it, is left out.
+// Resume goes on with the history that is stored. What cannot be read, because another version wrote it, is left out.
 func (d *Devices) Resume(books *store.Store) error {
 	now := d.Moment()
 	d.mu.Lock()

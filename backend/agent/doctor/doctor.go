@@ -1,5 +1,4 @@
-// Package doctor probes what an agent's sessions need of their machine, and
-// names a remedy for what is wrong.
+// Package doctor probes what an agent's sessions need of their machine, and names a remedy for what is wrong.
 package doctor
 
 import (
@@ -22,8 +21,7 @@ import (
 type Config struct {
 	Note    string // why the engine is simulated, where that was not asked for
 	LogFile string // where the agent's log goes
-	// Guest returns the program that runs inside containers of an architecture.
-	// nil: that is not probed.
+	// Guest returns the program that runs inside containers of an architecture. nil: that is not probed.
 	Guest func(arch string) ([]byte, error)
 }
 
@@ -111,8 +109,7 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	return checks, asked.Err()
 }
 
-// warningRemedy is what helps against a warning of the engine's, as far as one
-// command or sentence does.
+// warningRemedy is what helps against a warning of the engine's, as far as one command or sentence does.
 func warningRemedy(code session.Code) string {
 	switch code {
 	case session.CodeRemoteEngine:
@@ -148,8 +145,8 @@ func (d Doctor) engineCheck(info engine.Info, err error) session.Check {
 	return c
 }
 
-// dockerSocket returns the path of Docker's socket. It reports false where
-// Docker is reached in another way than by a socket of this machine.
+// dockerSocket returns the path of Docker's socket. It reports false where Docker is reached in another way than by a
+// socket of this machine.
 func dockerSocket(host string) (path string, local bool) {
 	if host == "" {
 		return usualSocket, true
@@ -157,8 +154,8 @@ func dockerSocket(host string) (path string, local bool) {
 	return strings.CutPrefix(host, "unix://")
 }
 
-// accessCheck judges whether this user may use Docker's socket, from what
-// opening it failed with. It knows nothing where there is no socket.
+// accessCheck judges whether this user may use Docker's socket, from what opening it failed with. It knows nothing
+// where there is no socket.
 func accessCheck(path string, err error) (session.Check, bool) {
 	c := session.Check{ID: "access", Title: "Access to Docker", Result: session.CheckOK,
 		Text: "This user may use " + path + "."}
@@ -177,9 +174,8 @@ func socketState(path string) error {
 	return err
 }
 
-// dockerRemedy is the one command that most likely brings Docker back, from
-// what opening its socket failed with. Opening a socket as a file always fails;
-// only the reason tells.
+// dockerRemedy is the one command that most likely brings Docker back, from what opening its socket failed with.
+// Opening a socket as a file always fails; only the reason tells.
 func dockerRemedy(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -272,8 +268,8 @@ func (d Doctor) filesCheck() session.Check {
 	return c
 }
 
-// noexecCheck judges the folder from which the helper is mounted into
-// containers: a mount keeps the flag noexec of where it comes from.
+// noexecCheck judges the folder from which the helper is mounted into containers: a mount keeps the flag noexec of
+// where it comes from.
 func noexecCheck(dir string, forbidden bool) session.Check {
 	c := session.Check{ID: "noexec", Title: "Programs may run from Slipway's folder", Result: session.CheckOK,
 		Text: "The file system of " + dir + " lets programs run."}
@@ -326,8 +322,7 @@ func (d Doctor) devicesCheck(ctx context.Context, real bool) session.Check {
 	return c
 }
 
-// attachmentCheck tries how NVIDIA devices get into containers, where the
-// machine has any.
+// attachmentCheck tries how NVIDIA devices get into containers, where the machine has any.
 func (d Doctor) attachmentCheck(ctx context.Context, real bool) (session.Check, bool) {
 	if _, err := os.Stat(nvidiaControl); err != nil || !real {
 		return session.Check{}, false

@@ -8,8 +8,7 @@ func noexec(dir string) bool {
 	return unix.Statfs(dir, &stat) == nil && stat.Flags&unix.ST_NOEXEC != 0
 }
 
-// clockState reports whether the kernel's clock is kept by a time service, as
-// adjtimex(2) tells anybody.
+// clockState reports whether the kernel's clock is kept by a time service, as adjtimex(2) tells anybody.
 func clockState() (kept, known bool) {
 	var state unix.Timex
 	result, err := unix.Adjtimex(&state)

@@ -62,8 +62,7 @@ func (f *Folders) removed(one session.Folder) *session.FolderRemoval {
 	return one.Removed
 }
 
-// deletePending deletes what is to be deleted. It reports whether something is
-// left.
+// deletePending deletes what is to be deleted. It reports whether something is left.
 func (f *Folders) deletePending(ctx context.Context) (left bool) {
 	all, err := f.config.Records.Folders()
 	if err != nil {
@@ -82,8 +81,8 @@ func (f *Folders) deletePending(ctx context.Context) (left bool) {
 	return left
 }
 
-// delete deletes one folder. Where somebody stops it, what is left of the folder
-// is in the trash; where ctx ends, the rest is for the next start.
+// delete deletes one folder. Where somebody stops it, what is left of the folder is in the trash; where ctx ends, the
+// rest is for the next start.
 func (f *Folders) delete(ctx context.Context, id session.FolderID) error {
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
@@ -113,8 +112,7 @@ func (f *Folders) delete(ctx context.Context, id session.FolderID) error {
 	return errors.Join(f.storeProgress(going, session.AsError(err, session.CodeFileFailed).Message), err)
 }
 
-// claim makes a folder the one that is deleted now. It returns nil where it is
-// not to be deleted any more.
+// claim makes a folder the one that is deleted now. It returns nil where it is not to be deleted any more.
 func (f *Folders) claim(id session.FolderID, stop context.CancelFunc) (*removal, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,8 +147,7 @@ func (f *Folders) storeProgress(going *removal, problem string) error {
 	})
 }
 
-// putBack makes a folder that was to be deleted one in the trash, and has what
-// is left of it counted.
+// putBack makes a folder that was to be deleted one in the trash, and has what is left of it counted.
 func (f *Folders) putBack(one session.Folder, removed *session.FolderRemoval) error {
 	if err := f.disk.PutBack(one); err != nil {
 		return err
@@ -224,8 +221,8 @@ func (f *Folders) stop(ctx context.Context, id session.FolderID) error {
 	}
 }
 
-// stopped puts a folder back whose turn has not come. It returns the removal
-// where one goes on, which puts the folder back itself when it is stopped.
+// stopped puts a folder back whose turn has not come. It returns the removal where one goes on, which puts the folder
+// back itself when it is stopped.
 func (f *Folders) stopped(id session.FolderID) (*removal, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock() // nobody begins meanwhile

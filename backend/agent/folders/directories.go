@@ -20,8 +20,7 @@ const (
 	maxPath = 4096
 )
 
-// ListDirectories lists the directories in a directory of the machine, as
-// [session.Host] says.
+// ListDirectories lists the directories in a directory of the machine, as [session.Host] says.
 func ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
 	if path == "" {
 		path = "/"

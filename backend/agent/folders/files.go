@@ -9,8 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Files reaches the files of one folder as a guest does those of a container.
-// It holds no open file between calls.
+// Files reaches the files of one folder as a guest does those of a container. It holds no open file between calls.
 type Files struct {
 	folders *Folders
 	folder  session.Folder

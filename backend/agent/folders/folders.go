@@ -1,5 +1,5 @@
-// Package folders keeps the data folders of a machine: their records, what they
-// hold, and what of them and of the machine's directories a session mounts.
+// Package folders keeps the data folders of a machine: their records, what they hold, and what of them and of the
+// machine's directories a session mounts.
 package folders
 
 import (
@@ -27,8 +27,7 @@ const maxAge = 10 * time.Minute
 type Machine interface {
 	// OffLimits are the places that no session may see.
 	OffLimits() offlimits.Places
-	// Opened are the directories that are opened to people, by person. None is
-	// opened until release is called.
+	// Opened are the directories that are opened to people, by person. None is opened until release is called.
 	Opened() (dirs map[string][]string, release func())
 }
 
@@ -64,8 +63,7 @@ func New(config Config) *Folders {
 	return f
 }
 
-// Run counts what folders hold and deletes those that are to be deleted, until
-// ctx ends.
+// Run counts what folders hold and deletes those that are to be deleted, until ctx ends.
 func (f *Folders) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { f.counter.Run(ctx) })
@@ -116,8 +114,7 @@ func (f *Folders) touched(id session.FolderID) {
 	f.dirty[id] = true
 }
 
-// dress adds to a stored folder what is not stored, and has it counted where
-// what is known is old.
+// dress adds to a stored folder what is not stored, and has it counted where what is known is old.
 func (f *Folders) dress(one session.Folder, users []session.FolderUser) session.Folder {
 	one.Agent, one.UsedBy = f.config.Agent, users
 	if one.State == session.FolderDeleting {
@@ -251,8 +248,7 @@ func (f *Folders) link(one *session.Folder, path string) error {
 	return nil
 }
 
-// nameFree fails where another folder of the same person has one's name and is
-// not in the trash.
+// nameFree fails where another folder of the same person has one's name and is not in the trash.
 func nameFree(all []session.Folder, one session.Folder) error {
 	for _, other := range all {
 		if other.ID != one.ID && other.Owner == one.Owner && other.Name == one.Name &&

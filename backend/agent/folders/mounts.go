@@ -27,10 +27,9 @@ func (f *Folders) mountable(owner string) ([]session.Folder, error) {
 	}), err
 }
 
-// Find says which folders a launch of somebody's would mount: those that
-// its spec names, and those of theirs whose names begin with a dot. Fields say
-// which of them are not there. In the spec that is returned folders are named
-// by their names, whatever the request called them.
+// Find says which folders a launch of somebody's would mount: those that its spec names, and those of theirs whose
+// names begin with a dot. Fields say which of them are not there. In the spec that is returned folders are named by
+// their names, whatever the request called them.
 func (f *Folders) Find(owner string, spec session.Spec) (session.Spec, []session.FolderMount, []session.FieldError,
 	error) {
 	own, err := f.mountable(owner)
@@ -76,8 +75,8 @@ func quoted(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// automatic are the folders that are mounted by their names, unasked: all that
-// begin with a dot, except where the spec mounts them or something in their place.
+// automatic are the folders that are mounted by their names, unasked: all that begin with a dot, except where the spec
+// mounts them or something in their place.
 func automatic(own []session.Folder, spec session.Spec, found []session.FolderMount) []session.FolderMount {
 	var mounts []session.FolderMount
 	for _, f := range own {
@@ -111,8 +110,8 @@ func StillThere(tx *store.Tx, s session.Session) error {
 	return nil
 }
 
-// Mounted is what a container has mounted, and how each directory is known again:
-// its path may lead elsewhere by the time that the engine follows it.
+// Mounted is what a container has mounted, and how each directory is known again: its path may lead elsewhere by the
+// time that the engine follows it.
 type Mounted struct {
 	List   []session.Mount
 	Hidden []string // absolute paths in the container
@@ -204,11 +203,9 @@ func (f *Folders) CheckSource(owner, source string) *session.FieldError {
 	return e
 }
 
-// Nested finds another person's directory, linked or open to them, that lies in
-// one of owner's or around it, and says whose it is: whoever may write to the
-// outer one could put a link in place of the inner one and so have another
-// mounted. Several people may have the same one, and person, whose agent it is, may
-// have what is around others'.
+// Nested finds another person's directory, linked or open to them, that lies in one of owner's or around it, and says
+// whose it is: whoever may write to the outer one could put a link in place of the inner one and so have another
+// mounted. Several people may have the same one, and person, whose agent it is, may have what is around others'.
 func Nested(path, owner, person string, linked []session.Folder, opened map[string][]string) (other, whose string) {
 	if path == "" {
 		return "", ""

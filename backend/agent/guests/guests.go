@@ -1,5 +1,5 @@
-// Package guests keeps the links to the guests in containers, and reaches what
-// goes through them: terminals, commands, ssh and files.
+// Package guests keeps the links to the guests in containers, and reaches what goes through them: terminals, commands,
+// ssh and files.
 package guests
 
 import (
@@ -81,8 +81,7 @@ type Programs interface {
 type Listener interface {
 	// Ended is called when the command of a batch session has ended.
 	Ended()
-	// OutOfMemory is called with how many processes of a kernel were killed for
-	// memory so far.
+	// OutOfMemory is called with how many processes of a kernel were killed for memory so far.
 	OutOfMemory(kernel string, count int)
 	// Trouble is called with what a guest could not do.
 	Trouble(cause session.Cause)
@@ -112,8 +111,7 @@ type Guests struct {
 // New returns the guests of a machine.
 func New(config Config) *Guests { return &Guests{config: config, sessions: map[session.ID]*Links{}} }
 
-// Follow returns the links to the guests of a session, of which there are none yet.
-// The caller closes them.
+// Follow returns the links to the guests of a session, of which there are none yet. The caller closes them.
 func (g *Guests) Follow(id session.ID, listener Listener) *Links {
 	l := &Links{guests: g, session: id, listener: listener, links: map[string]*Link{}}
 	g.mu.Lock()
@@ -144,9 +142,8 @@ func (g *Guests) Now(id session.ID, kernel string) *Client {
 	return l.client
 }
 
-// Guest returns the client of the guest of a running session's kernel, the
-// main one where none is named, waiting for it if it was lost a moment ago. It
-// fails with session_update_conflict where the session does not run,
+// Guest returns the client of the guest of a running session's kernel, the main one where none is named, waiting for it
+// if it was lost a moment ago. It fails with session_update_conflict where the session does not run,
 // session_use_not-found where it has no such kernel, and session_use_unavailable.
 func (g *Guests) Guest(ctx context.Context, id session.ID, kernel string) (Client, error) {
 	const patience = 10 * time.Second

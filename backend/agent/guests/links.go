@@ -13,8 +13,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Link keeps one connection to a container's guest and makes it again
-// when it is lost, until it is dropped.
+// Link keeps one connection to a container's guest and makes it again when it is lost, until it is dropped.
 type Link struct {
 	kernel    string
 	container string
@@ -39,8 +38,7 @@ type Links struct {
 	links map[string]*Link // by kernel
 }
 
-// Ensure returns the link to the guest of a kernel's container and makes one if
-// there is none.
+// Ensure returns the link to the guest of a kernel's container and makes one if there is none.
 func (l *Links) Ensure(kernel, container string) *Link {
 	l.mu.Lock()
 	current := l.links[kernel]
@@ -108,8 +106,7 @@ func (k *Link) update(change func()) {
 	k.changed = make(chan struct{})
 }
 
-// await waits until done is true of the link's state or the link has failed.
-// done is called with the state guarded.
+// await waits until done is true of the link's state or the link has failed. done is called with the state guarded.
 func (k *Link) await(ctx context.Context, done func() bool) error {
 	for {
 		k.mu.Lock()
@@ -142,8 +139,7 @@ func (k *Link) awaitClient(ctx context.Context) (client *Client, err error) {
 	return client, err
 }
 
-// connect connects to the guest and listens to it, again and again, until ctx
-// ends or the container has.
+// connect connects to the guest and listens to it, again and again, until ctx ends or the container has.
 func (l *Links) connect(ctx context.Context, k *Link) {
 	const shortest, longest = 50 * time.Millisecond, 5 * time.Second
 	wait := shortest
@@ -212,8 +208,8 @@ func (l *Links) listen(ctx context.Context, k *Link, client Client) error {
 	return err
 }
 
-// AwaitSilence waits until the link of a kernel that has ended is lost, so
-// that everything its guest told before is known.
+// AwaitSilence waits until the link of a kernel that has ended is lost, so that everything its guest told before is
+// known.
 func (l *Links) AwaitSilence(ctx context.Context, kernel string) {
 	k := l.to(kernel)
 	if k == nil {

@@ -9,8 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// A terminal of a kernel other than the main one is known outside by the
-// kernel's name, a dot and its own id.
+// A terminal of a kernel other than the main one is known outside by the kernel's name, a dot and its own id.
 
 func (g *Guests) ListTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
 	s, err := g.config.Records.Get(id)
@@ -97,8 +96,8 @@ func (g *Guests) Exec(ctx context.Context, id session.ID, req session.ExecReques
 	return asStream(client.Exec(ctx, req))
 }
 
-// asStream hands a connection on as what it is to the caller, and a failure
-// without a connection that is a nil in disguise.
+// asStream hands a connection on as what it is to the caller, and a failure without a connection that is a nil in
+// disguise.
 func asStream(conn net.Conn, err error) (io.ReadWriteCloser, error) {
 	if err != nil {
 		return nil, err
@@ -114,9 +113,8 @@ func (g *Guests) SSHHost(ctx context.Context, id session.ID, kernel string) (ses
 	return client.SSHHost(ctx)
 }
 
-// DialSSH implements [session.SSH]. What goes through it counts as use of the
-// session by what the guest tells of it: signs of life, which are no use, look
-// like everything else from here.
+// DialSSH implements [session.SSH]. What goes through it counts as use of the session by what the guest tells of it:
+// signs of life, which are no use, look like everything else from here.
 func (g *Guests) DialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
 	client, err := g.sshGuest(ctx, id, req.Kernel)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package health watches the container engine: whether it answers, since when it
-// does not, and what changes in its containers.
+// Package health watches the container engine: whether it answers, since when it does not, and what changes in its
+// containers.
 package health
 
 import (
@@ -29,8 +29,8 @@ type News interface {
 type Config struct {
 	Engine Engine
 	News   News
-	// Reconcile compares records and containers. It is called whenever the engine
-	// begins to answer, and regularly while it does.
+	// Reconcile compares records and containers. It is called whenever the engine begins to answer, and regularly while
+	// it does.
 	Reconcile func(ctx context.Context) error
 	Changed   func(container engine.State) // is called when a container has changed
 	Clock     *pace.Clock
@@ -129,8 +129,8 @@ func engineWait(said session.Phrase) *session.Wait {
 // outage is a time in which the engine did not answer.
 type outage struct{ from, to time.Time }
 
-// During reports whether the engine did not answer at a time. An engine that is
-// stopped may end containers a moment before it is missed.
+// During reports whether the engine did not answer at a time. An engine that is stopped may end containers a moment
+// before it is missed.
 func (w *Watch) During(at time.Time) bool {
 	const notice = 5 * time.Second
 	w.mu.Lock()
@@ -146,8 +146,8 @@ func (w *Watch) During(at time.Time) bool {
 	return false
 }
 
-// Heed looks at the failure of a call to the engine: where the engine does not
-// answer, everybody learns of it and the engine is probed at once.
+// Heed looks at the failure of a call to the engine: where the engine does not answer, everybody learns of it and the
+// engine is probed at once.
 func (w *Watch) Heed(err error) error {
 	if engine.Unavailable(err) {
 		w.down(err)
@@ -194,8 +194,7 @@ func (w *Watch) Await(ctx context.Context) error {
 	}
 }
 
-// Run watches the engine until ctx ends: it probes one that does not answer,
-// and calls the methods of Machine.
+// Run watches the engine until ctx ends: it probes one that does not answer, and calls the methods of Machine.
 func (w *Watch) Run(ctx context.Context) {
 	defer w.tasks.Wait()
 	const shortest, longest = 250 * time.Millisecond, 5 * time.Second

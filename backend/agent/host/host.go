@@ -37,8 +37,7 @@ type News interface {
 	PlanAgain()                          // what can start may have changed
 }
 
-// Limits are the times after which a step counts as failed. Zero fields have
-// defaults.
+// Limits are the times after which a step counts as failed. Zero fields have defaults.
 type Limits struct {
 	Call      time.Duration   // any short question to the engine; 30 s
 	PullStall time.Duration   // a pull without progress; 5 min
@@ -95,7 +94,7 @@ func Lasting(code session.Code) bool {
 	return false
 }
 
-// EndSession ends a RUNNING session for a reason of ours, with the cause that is shown. still, if given, decides
-// within the transaction whether to end it.
+// EndSession ends a RUNNING session for a reason of ours, with the cause that is shown. still, if given, decides within
+// the transaction whether to end it.
 type EndSession func(id session.ID, reason session.Reason, cause *session.Cause,
 	still func(session.Session) bool) (session.Session, error)

@@ -13,8 +13,8 @@ import (
 	"slipway/backend/store"
 )
 
-// book is what the agent itself has written down of images. Labels are not
-// believed: whoever builds an image writes what they like into them.
+// book is what the agent itself has written down of images. Labels are not believed: whoever builds an image writes
+// what they like into them.
 type book struct {
 	records *records.Records
 	engine  engine.ImageStore
@@ -85,8 +85,7 @@ func (b *book) drop(id string) error {
 	return b.change(id, func(i *store.Image) { *i = store.Image{} })
 }
 
-// made writes down what an image that was claimed was made of. A claim that
-// cannot be stored so is settled later.
+// made writes down what an image that was claimed was made of. A claim that cannot be stored so is settled later.
 func (b *book) made(image session.Image, ref string, origin session.ImageOrigin) error {
 	b.write.Lock()
 	defer b.write.Unlock()
@@ -98,9 +97,8 @@ func (b *book) made(image session.Image, ref string, origin session.ImageOrigin)
 	return err
 }
 
-// settle finds the images that an earlier run was making, or that records of
-// sessions tell of: the name is one that only the agent gives, and the image
-// must say that it was made of that session.
+// settle finds the images that an earlier run was making, or that records of sessions tell of: the name is one that
+// only the agent gives, and the image must say that it was made of that session.
 func (b *book) settle(ctx context.Context) error {
 	b.write.Lock()
 	defer b.write.Unlock()

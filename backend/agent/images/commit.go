@@ -81,8 +81,7 @@ func (m *Images) commitAndRecord(ctx context.Context, one *job, s session.Sessio
 	return err
 }
 
-// Commit makes an image of the main kernel of a session. tell is told how much
-// is copied, before it is.
+// Commit makes an image of the main kernel of a session. tell is told how much is copied, before it is.
 func (m *Images) Commit(ctx context.Context, s session.Session, origin session.ImageOrigin,
 	tell func(gpu.Bytes)) error {
 	return engine.Within(ctx, m.config.Limits.Commit, "commit", func(ctx context.Context) error {
@@ -103,8 +102,7 @@ func (m *Images) Commit(ctx context.Context, s session.Session, origin session.I
 	})
 }
 
-// commitClaimed makes an image and writes down that it did. What a crash in
-// between leaves is found by the claim.
+// commitClaimed makes an image and writes down that it did. What a crash in between leaves is found by the claim.
 func (m *Images) commitClaimed(ctx context.Context, container string, origin session.ImageOrigin) error {
 	ref := session.CommitRef(origin.Owner, origin.Name)
 	if err := m.config.Records.Update(func(tx *store.Tx) error { return tx.PutImageClaim(ref, origin) }); err != nil {

@@ -1,6 +1,5 @@
-// Package images lists, pulls, makes and removes the images of a machine, writes
-// down what the agent itself knows of them, and takes in those that arrive from
-// other agents.
+// Package images lists, pulls, makes and removes the images of a machine, writes down what the agent itself knows of
+// them, and takes in those that arrive from other agents.
 package images
 
 import (
@@ -76,8 +75,7 @@ func (m *Images) Close() {
 	m.once.Do(func() { close(m.closed) })
 }
 
-// Committing returns the job that makes an image of a session now, empty if
-// there is none.
+// Committing returns the job that makes an image of a session now, empty if there is none.
 func (m *Images) Committing(id session.ID) (job string) {
 	m.jobs.mu.Lock()
 	defer m.jobs.mu.Unlock()
@@ -136,8 +134,7 @@ func (m *Images) ListImages(ctx context.Context) ([]session.Image, error) {
 	return images, m.config.Health.Heed(err)
 }
 
-// FindImage describes an image that is on this machine, by whatever it can be
-// called; engine_image_not-found.
+// FindImage describes an image that is on this machine, by whatever it can be called; engine_image_not-found.
 func (m *Images) FindImage(ctx context.Context, ref string) (session.Image, error) {
 	image, err := m.image(ctx, ref)
 	return m.book.tell(image), m.config.Health.Heed(err)
@@ -149,8 +146,7 @@ func (m *Images) image(ctx context.Context, ref string) (session.Image, error) {
 		func(ctx context.Context) (session.Image, error) { return m.config.Engine.Image(ctx, ref) })
 }
 
-// imageUsers are the live sessions by the ids of the images that they use, or
-// wait to use.
+// imageUsers are the live sessions by the ids of the images that they use, or wait to use.
 func (m *Images) imageUsers(ctx context.Context) (map[string][]session.ImageUser, error) {
 	live, _, err := m.config.Records.Live()
 	if err != nil {

@@ -50,8 +50,7 @@ func (j *jobs) tell() {
 	j.changed = make(chan struct{})
 }
 
-// begin registers work unless refuse finds one that goes on and is in its way.
-// The caller does the work and ends it.
+// begin registers work unless refuse finds one that goes on and is in its way. The caller does the work and ends it.
 func (j *jobs) begin(start session.ImageWork,
 	refuse func(session.ImageWork) error) (*job, context.Context, error) {
 	j.mu.Lock()

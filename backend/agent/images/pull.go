@@ -14,8 +14,7 @@ import (
 // errJoined says that an image is being fetched already.
 var errJoined = errors.New("the image is being fetched")
 
-// PullImage implements [session.Images]. One who asks for what is being fetched
-// for the same owner joins that.
+// PullImage implements [session.Images]. One who asks for what is being fetched for the same owner joins that.
 func (m *Images) PullImage(_ context.Context, req session.PullRequest) (session.ImageWork, error) {
 	if err := NoRegistry(req.Ref); err != nil {
 		return session.ImageWork{}, err
@@ -46,8 +45,8 @@ func (m *Images) PullImage(_ context.Context, req session.PullRequest) (session.
 	return m.jobs.await(ctx, one.ID, 0)
 }
 
-// NoRegistry fails for the name of a customized image: it is given on this
-// machine, and whoever has it at a registry is a stranger.
+// NoRegistry fails for the name of a customized image: it is given on this machine, and whoever has it at a registry is
+// a stranger.
 func NoRegistry(ref string) error {
 	if !session.CustomizedRef(ref) {
 		return nil
@@ -62,8 +61,8 @@ func (m *Images) MayLogin(owner string, byAdmin bool) bool {
 	return byAdmin || owner == m.config.Owner || m.config.People.Allowance(owner).Logins
 }
 
-// MayUse fails for an image that is not shown to whose session it is. The gate
-// looks when it is launched; the image may have come since.
+// MayUse fails for an image that is not shown to whose session it is. The gate looks when it is launched; the image may
+// have come since.
 func (m *Images) MayUse(s session.Session, image session.Image) error {
 	if s.ByAdmin || s.Owner == m.config.Owner ||
 		m.book.tell(image).ShownTo(s.Owner, m.config.People.Allowance(s.Owner).Logins) {
@@ -73,8 +72,8 @@ func (m *Images) MayUse(s session.Session, image session.Image) error {
 		"Choose an environment that is listed.")
 }
 
-// Fetch fetches an image, and writes down where only a login lets one have it.
-// One that makes no progress for a while is given up.
+// Fetch fetches an image, and writes down where only a login lets one have it. One that makes no progress for a while
+// is given up.
 func (m *Images) Fetch(ctx context.Context, ref string, logins bool, progress func(session.Pull)) error {
 	if err := NoRegistry(ref); err != nil {
 		return err
@@ -114,8 +113,8 @@ func (m *Images) Fetch(ctx context.Context, ref string, logins bool, progress fu
 	return m.book.change(image.ID, func(i *store.Image) { i.Login = private })
 }
 
-// Preview says which image a launch would use, none where it would be
-// pulled. What is named by the id of an image alone cannot be.
+// Preview says which image a launch would use, none where it would be pulled. What is named by the id of an image alone
+// cannot be.
 func (m *Images) Preview(ctx context.Context, p *session.Preview) error {
 	ref := p.Spec.Image
 	if !session.ValidImage(ref) {
@@ -150,8 +149,8 @@ func notPulled(ref string) *session.FieldError {
 	}
 }
 
-// Check says what is wrong with an image that can be nowhere but here and
-// is not. Where the engine does not answer that is seen later.
+// Check says what is wrong with an image that can be nowhere but here and is not. Where the engine does not answer that
+// is seen later.
 func (m *Images) Check(ctx context.Context, ref string) []session.FieldError {
 	wrong := notPulled(ref)
 	if wrong == nil {

@@ -13,8 +13,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Series are the images that this agent kept of sessions of the same name and
-// owner, newest first.
+// Series are the images that this agent kept of sessions of the same name and owner, newest first.
 func (m *Images) Series(ctx context.Context, s session.Session) ([]session.Image, error) {
 	if err := m.book.settle(ctx); err != nil {
 		return nil, err
@@ -57,8 +56,8 @@ func NextNumber(series []session.Image) int {
 	return highest + 1
 }
 
-// DropOlder removes the images of the series beyond the newest that the session
-// asks for, and says which. What is used stays.
+// DropOlder removes the images of the series beyond the newest that the session asks for, and says which. What is used
+// stays.
 func (m *Images) DropOlder(ctx context.Context, s session.Session) (said string, err error) {
 	series, err := m.Series(ctx, s)
 	if err != nil {
@@ -90,8 +89,7 @@ func (m *Images) DropOlder(ctx context.Context, s session.Session) (said string,
 	return strings.Join(parts, "; "), failure
 }
 
-// commitKept makes an image of the container that an ended session has kept, and
-// lets the container go then.
+// commitKept makes an image of the container that an ended session has kept, and lets the container go then.
 func (m *Images) commitKept(ctx context.Context, one *job, s session.Session, origin session.ImageOrigin) error {
 	if origin.Name == s.EndImage.Name {
 		origin.Series = s.Name
@@ -104,8 +102,7 @@ func (m *Images) commitKept(ctx context.Context, one *job, s session.Session, or
 	return err
 }
 
-// noteKept writes down what became of another try to make the image, and returns
-// why it failed.
+// noteKept writes down what became of another try to make the image, and returns why it failed.
 func (m *Images) noteKept(id session.ID, name string, one *job, failed error) error {
 	_, err := m.config.Records.Change(id, func(d *records.Draft) error {
 		if !d.KeepsContainer() {

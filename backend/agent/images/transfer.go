@@ -65,12 +65,12 @@ type arrivals struct {
 	owner  string
 }
 
-// Arrivals takes the images that a person brings. A name that is another
-// image's stays that one's, unless the person says to replace it.
+// Arrivals takes the images that a person brings. A name that is another image's stays that one's, unless the person
+// says to replace it.
 func (m *Images) Arrivals(owner string) session.ImageArrivals { return arrivals{m, owner} }
 
-// ExpectImage implements [session.ImageArrivals]. A customized image gets a name
-// of whoever brings it: the one it has is a person's of another machine.
+// ExpectImage implements [session.ImageArrivals]. A customized image gets a name of whoever brings it: the one it has
+// is a person's of another machine.
 func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
 	if err := layers.Check(parts); err != nil {
 		return session.ImageArrival{}, err
@@ -108,8 +108,8 @@ func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (se
 	return m.depot.Expect(r.owner, parts, present)
 }
 
-// mayName fails where a name of an image that is expected is one of other
-// layers, so that it is not sent for nothing. The engine has the last word.
+// mayName fails where a name of an image that is expected is one of other layers, so that it is not sent for nothing.
+// The engine has the last word.
 func (m *Images) mayName(ctx context.Context, parts session.ImageParts) error {
 	for _, ref := range parts.Refs {
 		there, err := m.config.Engine.DescribeImage(ctx, ref)
@@ -148,8 +148,7 @@ func (r arrivals) ReceiveImage(_ context.Context, id string) (io.ReadWriteCloser
 	return near, nil
 }
 
-// InstallImage implements [session.ImageArrivals]. Asked again after it was
-// done it returns the image.
+// InstallImage implements [session.ImageArrivals]. Asked again after it was done it returns the image.
 func (r arrivals) InstallImage(ctx context.Context, id string) (session.Image, error) {
 	m := r.images
 	m.installing.Lock()

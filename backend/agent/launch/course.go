@@ -15,8 +15,8 @@ import (
 	"slipway/backend/session"
 )
 
-// course is the way of one placed session to its end: one goroutine, which
-// alone moves it, apart from Terminate, which stores the wish and interrupts.
+// course is the way of one placed session to its end: one goroutine, which alone moves it, apart from Terminate, which
+// stores the wish and interrupts.
 type course struct {
 	runner *Runner
 	id     session.ID
@@ -89,8 +89,7 @@ func (r *Runner) leave(c *course) bool {
 	return true
 }
 
-// follow does what the status of the session calls for until it has ended, is
-// back in the queue, or ctx ends.
+// follow does what the status of the session calls for until it has ended, is back in the queue, or ctx ends.
 func (r *Runner) follow(ctx context.Context, c *course) {
 	defer c.links.Close()
 	failures := 0
@@ -112,8 +111,8 @@ func (r *Runner) follow(ctx context.Context, c *course) {
 	}
 }
 
-// holdUp waits before the course goes on after a failure: for the engine if
-// that does not answer, else for a while. A changed record ends it early.
+// holdUp waits before the course goes on after a failure: for the engine if that does not answer, else for a while. A
+// changed record ends it early.
 func (r *Runner) holdUp(ctx context.Context, c *course, err error, failures int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -133,8 +132,8 @@ func (r *Runner) holdUp(ctx context.Context, c *course, err error, failures int)
 	return context.Cause(ctx)
 }
 
-// stretch does one stretch of the course: what the status calls for now. It
-// reports true where nothing remains to be done.
+// stretch does one stretch of the course: what the status calls for now. It reports true where nothing remains to be
+// done.
 func (r *Runner) stretch(ctx context.Context, c *course) (done bool, err error) {
 	ctx, interrupt := context.WithCancelCause(ctx)
 	defer interrupt(nil)
@@ -163,9 +162,8 @@ func (r *Runner) stretch(ctx context.Context, c *course) (done bool, err error) 
 	return false, err
 }
 
-// supervise keeps a RUNNING session: its links, its timeout, an eye on its
-// containers. It returns when the record says something else. One kernel that
-// ends takes the session along.
+// supervise keeps a RUNNING session: its links, its timeout, an eye on its containers. It returns when the record says
+// something else. One kernel that ends takes the session along.
 func (r *Runner) supervise(ctx context.Context, c *course, s session.Session) error {
 	for _, k := range s.Kernels {
 		c.links.Ensure(k.Name, k.Container)
@@ -195,8 +193,8 @@ func (r *Runner) supervise(ctx context.Context, c *course, s session.Session) er
 	}
 }
 
-// firstEnded finds the first kernel whose container does not run, and its
-// state, nil where it has vanished. The number is -1 where all run.
+// firstEnded finds the first kernel whose container does not run, and its state, nil where it has vanished. The number
+// is -1 where all run.
 func (r *Runner) firstEnded(ctx context.Context, s session.Session) (number int, state *engine.State, err error) {
 	for number, k := range s.Kernels {
 		state, err := engine.Ask(ctx, r.config.Limits.Call, "inspect",
@@ -220,8 +218,7 @@ func (c *course) setSteps(steps []session.Step) {
 	c.mu.Unlock()
 }
 
-// step runs one step of a phase, shows it after those that ended, and returns what
-// becomes of it in the history.
+// step runs one step of a phase, shows it after those that ended, and returns what becomes of it in the history.
 func (r *Runner) step(ctx context.Context, c *course, ended []session.Step, name string, limit time.Duration,
 	do func(context.Context) error) (session.Step, error) {
 	step := session.Step{Step: name, Result: session.OutcomeRunning, StartedAt: r.config.Clock.Now().UTC()}
@@ -244,8 +241,8 @@ func (c *course) currentSteps() []session.Step {
 	return c.steps
 }
 
-// sawOOM takes note of how many processes of a kernel were killed for memory.
-// It returns how many that makes in all kernels, and whether that is news.
+// sawOOM takes note of how many processes of a kernel were killed for memory. It returns how many that makes in all
+// kernels, and whether that is news.
 func (c *course) sawOOM(kernel string, count int) (sum int, news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -289,8 +286,8 @@ func (c *course) Ended() {
 
 func (c *course) Changed() { pace.Signal(c.poke) }
 
-// OutOfMemory warns of processes that the kernel killed for memory while their
-// session goes on. count is of all of them in one of its kernels so far.
+// OutOfMemory warns of processes that the kernel killed for memory while their session goes on. count is of all of them
+// in one of its kernels so far.
 func (c *course) OutOfMemory(kernel string, count int) {
 	count, news := c.sawOOM(kernel, count)
 	if !news {
@@ -307,8 +304,7 @@ func (c *course) OutOfMemory(kernel string, count int) {
 	})
 }
 
-// Trouble keeps trouble that the guest tells of. Once the session runs it
-// is a warning too.
+// Trouble keeps trouble that the guest tells of. Once the session runs it is a warning too.
 func (c *course) Trouble(cause session.Cause) {
 	c.mu.Lock()
 	c.trouble = &cause

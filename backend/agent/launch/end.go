@@ -15,9 +15,8 @@ import (
 	"slipway/backend/session"
 )
 
-// takenAway returns a cause where a container did not end by itself: the
-// machine was restarted, or the engine was stopped and took it along. A batch
-// command whose end the guest has told, or that succeeded, ended by itself.
+// takenAway returns a cause where a container did not end by itself: the machine was restarted, or the engine was
+// stopped and took it along. A batch command whose end the guest has told, or that succeeded, ended by itself.
 func (r *Runner) takenAway(c *course, s session.Session, number int, state *engine.State) *session.Cause {
 	if state == nil || (number == 0 && c.commandOver()) ||
 		(s.Spec.Type == session.Batch && !slices.Contains([]int{137, 143, 255}, state.ExitCode)) {
@@ -40,8 +39,8 @@ func neverBegan(trouble *session.Cause) bool {
 		session.CodeProcessForbidden, session.CodeGuestInternal}, trouble.Code)
 }
 
-// ended stores that one of a RUNNING session's containers has ended, or vanished
-// where state is nil. What is left is torn down next.
+// ended stores that one of a RUNNING session's containers has ended, or vanished where state is nil. What is left is
+// torn down next.
 func (r *Runner) ended(ctx context.Context, c *course, s session.Session, number int, state *engine.State) error {
 	if state != nil {
 		c.links.AwaitSilence(ctx, s.Kernels[number].Name)
@@ -99,9 +98,8 @@ func (r *Runner) Terminate(id session.ID, reason session.Reason, forced bool) (s
 	return s, nil
 }
 
-// tearDown ends a TERMINATING session: stop, keep the log, remove, store the
-// end. A failure is tried again by the course, five times; an end that is
-// forced takes what it can at once and says what is left.
+// tearDown ends a TERMINATING session: stop, keep the log, remove, store the end. A failure is tried again by the
+// course, five times; an end that is forced takes what it can at once and says what is left.
 func (r *Runner) tearDown(ctx context.Context, c *course, s session.Session) error {
 	if _, err := r.config.Records.Change(s.ID, func(d *records.Draft) error {
 		if d.Status != session.Terminating {
@@ -249,8 +247,8 @@ func (t *teardown) stopOne(ctx context.Context, state engine.State) (engine.Stat
 	return state, nil
 }
 
-// find looks up the session's containers: those that its record names, or all
-// with its label where it does not name every one.
+// find looks up the session's containers: those that its record names, or all with its label where it does not name
+// every one.
 func (t *teardown) find(ctx context.Context) error {
 	r, s := t.runner, t.session
 	t.states, t.exits = nil, map[string]int{}
@@ -290,8 +288,7 @@ func (t *teardown) keepLogs(ctx context.Context) error {
 	return nil
 }
 
-// remove removes what stop has found, or where it could not look, the containers
-// that the record names.
+// remove removes what stop has found, or where it could not look, the containers that the record names.
 func (t *teardown) remove(ctx context.Context) error {
 	states := t.states
 	if t.blind && len(states) == 0 {
@@ -359,8 +356,8 @@ func leftText(t *teardown, cause *session.Cause) string {
 	return fmt.Sprintf("%s could not be removed: %s Slipway keeps trying while it runs.", what, cause.Message)
 }
 
-// EndSession ends a RUNNING session for a reason of ours, with the cause that is
-// shown. still, if given, decides within the transaction whether to end it.
+// EndSession ends a RUNNING session for a reason of ours, with the cause that is shown. still, if given, decides within
+// the transaction whether to end it.
 func (r *Runner) EndSession(id session.ID, reason session.Reason, cause *session.Cause,
 	still func(session.Session) bool) (session.Session, error) {
 	s, err := r.config.Records.Change(id, func(d *records.Draft) error {

@@ -12,8 +12,7 @@ import (
 	"slipway/gpu"
 )
 
-// awaitCommit waits until an image that is being made of the session is whole,
-// and gives it up where the end is forced.
+// awaitCommit waits until an image that is being made of the session is whole, and gives it up where the end is forced.
 func (t *teardown) awaitCommit(ctx context.Context, work string) error {
 	if t.session.Forced {
 		if _, err := t.runner.config.Images.CancelImageWork(ctx, work); err != nil {
@@ -23,9 +22,8 @@ func (t *teardown) awaitCommit(ctx context.Context, work string) error {
 	return t.runner.config.Images.AwaitEnd(ctx, work)
 }
 
-// makeImage makes the image that the session asks for at its end, out of its
-// stopped container. Where there can be none, the container is kept: only what
-// another try may mend is an error.
+// makeImage makes the image that the session asks for at its end, out of its stopped container. Where there can be
+// none, the container is kept: only what another try may mend is an error.
 func (t *teardown) makeImage(ctx context.Context) error {
 	s := t.session
 	if !s.EndsInImage() {
@@ -49,8 +47,7 @@ func (t *teardown) makeImage(ctx context.Context) error {
 	return nil
 }
 
-// keepMain takes note that no image could be made, and that the container stays
-// where there is one.
+// keepMain takes note that no image could be made, and that the container stays where there is one.
 func (t *teardown) keepMain(err error) {
 	main := t.main()
 	t.image.State, t.image.Error = session.WorkFailed, session.CauseOf(err, session.CodeOperationFailed)
@@ -128,8 +125,8 @@ func (t *teardown) say(message string) {
 	}
 }
 
-// concludeImage writes down what became of the image. An end that gave up before
-// there was one keeps the container, and one that is forced has none.
+// concludeImage writes down what became of the image. An end that gave up before there was one keeps the container, and
+// one that is forced has none.
 func (t *teardown) concludeImage(d *records.Draft, failure error) {
 	switch {
 	case failure != nil && d.EndsInImage() && t.image.State != session.WorkDone:

@@ -14,9 +14,8 @@ import (
 	"slipway/backend/session"
 )
 
-// step is one step of a launch. do may be repeated after a crash; undo removes
-// what do may have left, whether it succeeded or not, and is nil where do
-// leaves nothing.
+// step is one step of a launch. do may be repeated after a crash; undo removes what do may have left, whether it
+// succeeded or not, and is nil where do leaves nothing.
 type step struct {
 	name   string
 	reason session.Reason // of the end, if the step fails for good
@@ -83,8 +82,7 @@ type failedStep struct {
 	cause *session.Error
 }
 
-// launch brings a placed session through the stage that its status is in. It
-// returns nil when the record has moved on.
+// launch brings a placed session through the stage that its status is in. It returns nil when the record has moved on.
 func (r *Runner) launch(ctx context.Context, c *course, s session.Session) error {
 	st := stageOf(s.Status, r.config.Limits)
 	l := &launch{runner: r, course: c, stage: st, session: s}
@@ -104,9 +102,8 @@ func (r *Runner) launch(ctx context.Context, c *course, s session.Session) error
 	return l.failed(ctx, failed)
 }
 
-// change changes the session that is being launched, and fails with
-// errInterrupted where the record says something else by now: its end was
-// asked for, or it is another placement.
+// change changes the session that is being launched, and fails with errInterrupted where the record says something else
+// by now: its end was asked for, or it is another placement.
 func (l *launch) change(fn func(*records.Draft) error) (session.Session, error) {
 	return l.runner.config.Records.Change(l.session.ID, func(d *records.Draft) error {
 		if d.Attempt != l.session.Attempt || !d.Status.HoldsResources() || d.Status == session.Running ||
@@ -138,8 +135,8 @@ func (l *launch) attempt(ctx context.Context) *failedStep {
 	return nil
 }
 
-// failed decides what follows a failed attempt: the queue if the engine does
-// not answer, another attempt if the reason may pass, else the end.
+// failed decides what follows a failed attempt: the queue if the engine does not answer, another attempt if the reason
+// may pass, else the end.
 func (l *launch) failed(ctx context.Context, failed *failedStep) error {
 	cause := session.CauseOf(failed.cause, failed.cause.Code)
 	if engine.Unavailable(l.runner.config.Health.Heed(failed.cause)) {
@@ -176,8 +173,8 @@ func (l *launch) failed(ctx context.Context, failed *failedStep) error {
 	return err
 }
 
-// prepareRetry stores that another attempt will follow and returns how many
-// were made, or 0 where there will be no other.
+// prepareRetry stores that another attempt will follow and returns how many were made, or 0 where there will be no
+// other.
 func (l *launch) prepareRetry(cause *session.Cause) (attempts int, err error) {
 	_, err = l.change(func(d *records.Draft) error {
 		attempts = 0
@@ -218,9 +215,8 @@ func (l *launch) undo(ctx context.Context) error {
 	return nil
 }
 
-// requeue gives a placement up because the engine does not answer, or because
-// its devices are taken. What it has left is removed when the engine is compared
-// with the records again.
+// requeue gives a placement up because the engine does not answer, or because its devices are taken. What it has left
+// is removed when the engine is compared with the records again.
 func (l *launch) requeue(cause *session.Cause) error {
 	l.course.links.Drop()
 	_, err := l.change(func(d *records.Draft) error {
@@ -237,8 +233,7 @@ func (l *launch) requeue(cause *session.Cause) error {
 	return err
 }
 
-// standBack undoes an attempt whose devices are another's and puts the session
-// back in line.
+// standBack undoes an attempt whose devices are another's and puts the session back in line.
 func (l *launch) standBack(ctx context.Context, cause *session.Cause) error {
 	config := l.runner.config
 	if err := l.undo(ctx); err != nil {
@@ -303,8 +298,8 @@ func (l *launch) pullImage(ctx context.Context) error {
 	return l.findImage(ctx)
 }
 
-// createContainers makes a container for each kernel, one after the other.
-// Those with devices are made such that no other agent gives the same.
+// createContainers makes a container for each kernel, one after the other. Those with devices are made such that no
+// other agent gives the same.
 func (l *launch) createContainers(ctx context.Context) error {
 	create := func(ctx context.Context) ([]string, error) {
 		err := l.createAll(ctx)
@@ -335,8 +330,7 @@ func (l *launch) createAll(ctx context.Context) error {
 	return nil
 }
 
-// startContainers starts the kernels, the main one last, so that the others are
-// there when its command begins.
+// startContainers starts the kernels, the main one last, so that the others are there when its command begins.
 func (l *launch) startContainers(ctx context.Context) error {
 	for number := len(l.containers) - 1; number >= 0; number-- {
 		if err := l.runner.config.Engine.Start(ctx, l.containers[number]); err != nil {
@@ -379,8 +373,8 @@ func (l *launch) removeContainers(ctx context.Context) error {
 	return err
 }
 
-// greetGuests waits until every guest is set up. A batch command may have ended
-// before anybody greeted its guest: it has run all the same.
+// greetGuests waits until every guest is set up. A batch command may have ended before anybody greeted its guest: it
+// has run all the same.
 func (l *launch) greetGuests(ctx context.Context) error {
 	links := make([]*guests.Link, len(l.containers))
 	for number, id := range l.containers {

@@ -18,8 +18,7 @@ import (
 	"slipway/backend/store"
 )
 
-// leftovers are containers that no session needs: those that could not be
-// removed, and those without a record.
+// leftovers are containers that no session needs: those that could not be removed, and those without a record.
 type leftovers struct {
 	host host.Host
 
@@ -29,21 +28,20 @@ type leftovers struct {
 	ends   uint64               // counts ends that left something behind
 }
 
-// held is what a container goes on using that no session needs and that could
-// not be removed. Nobody else is given that.
+// held is what a container goes on using that no session needs and that could not be removed. Nobody else is given
+// that.
 type held struct {
 	promise scheduler.Promise
 	number  uint64 // of the end that left it behind, 0 where a comparison found it
 }
 
-// remove removes containers that no session needs and returns those that
-// it could not remove. They are tried again at the next comparison.
+// remove removes containers that no session needs and returns those that it could not remove. They are tried again at
+// the next comparison.
 func (l *leftovers) remove(ctx context.Context, states []engine.State) (left []engine.State) {
 	return l.each(ctx, states, "remove", l.host.Limits.Call, l.host.Engine.Remove)
 }
 
-// halt stops containers that ended sessions keep, and returns those that
-// run on.
+// halt stops containers that ended sessions keep, and returns those that run on.
 func (l *leftovers) halt(ctx context.Context, states []engine.State) (left []engine.State) {
 	return l.each(ctx, states, "stop", l.host.Limits.Call+l.host.Limits.Grace,
 		func(ctx context.Context, id string) error { return l.host.Engine.Stop(ctx, id, l.host.Limits.Grace) })
@@ -72,8 +70,8 @@ func (l *leftovers) since() uint64 {
 	return l.ends
 }
 
-// set takes note of what a comparison could not remove. What was left behind
-// after the comparison began, at since, is not known to it and stays.
+// set takes note of what a comparison could not remove. What was left behind after the comparison began, at since, is
+// not known to it and stays.
 func (l *leftovers) set(since uint64, states []engine.State) {
 	left := map[string]held{}
 	for _, state := range states {
@@ -97,8 +95,8 @@ func (l *leftovers) set(since uint64, states []engine.State) {
 	}
 }
 
-// leaveBehind takes note that a session ends whose containers could not be
-// removed, until the next comparison tells which of them run.
+// leaveBehind takes note that a session ends whose containers could not be removed, until the next comparison tells
+// which of them run.
 func (l *leftovers) leaveBehind(s session.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,9 +116,8 @@ func (l *leftovers) list() []scheduler.Promise {
 	return list
 }
 
-// stray deals with a container of ours that no record knows: running ones of a
-// session are adopted from their labels, others are kept for a while and then
-// removed. It reports whether it is to be kept. family is all containers of the
+// stray deals with a container of ours that no record knows: running ones of a session are adopted from their labels,
+// others are kept for a while and then removed. It reports whether it is to be kept. family is all containers of the
 // same session.
 func (l *leftovers) stray(state engine.State, family []engine.State) (keep bool, err error) {
 	if state.Running {
@@ -148,9 +145,8 @@ func (l *leftovers) forgetStrays(unknown map[string]bool) {
 	}
 }
 
-// adopted makes a record from the labels of a running container and of those of
-// the same session and attempt that run too. It reports false where the labels
-// are not those of a session.
+// adopted makes a record from the labels of a running container and of those of the same session and attempt that run
+// too. It reports false where the labels are not those of a session.
 func adopted(state engine.State, family []engine.State, now time.Time) (session.Session, bool) {
 	labels := state.Labels
 	attempt, err := strconv.Atoi(labels[engine.LabelAttempt])
@@ -230,10 +226,9 @@ func (r *Runner) ContainerChanged(state engine.State) {
 	}
 }
 
-// Reconcile compares the engine's containers with the records: it starts a
-// course for every placed session that has none, makes those look whose
-// container is not running, removes what no session needs and adopts what no
-// record knows. Doing it again does no harm.
+// Reconcile compares the engine's containers with the records: it starts a course for every placed session that has
+// none, makes those look whose container is not running, removes what no session needs and adopts what no record knows.
+// Doing it again does no harm.
 func (r *Runner) Reconcile(ctx context.Context) error {
 	since := r.leftovers.since()
 	states, err := engine.Ask(ctx, r.config.Limits.Call, "list", r.config.Engine.List)
@@ -281,8 +276,7 @@ func (r *Runner) Reconcile(ctx context.Context) error {
 	return r.resume(ctx, running)
 }
 
-// resume starts the courses of placed sessions, and pokes those of which a
-// container does not run.
+// resume starts the courses of placed sessions, and pokes those of which a container does not run.
 func (r *Runner) resume(ctx context.Context, running map[session.ID]int) error {
 	live, _, err := r.config.Records.Live()
 	if err != nil {
@@ -302,9 +296,8 @@ func (r *Runner) resume(ctx context.Context, running map[session.ID]int) error {
 	return nil
 }
 
-// needed reports whether a container is the one that its session has now. One
-// of an ended session, of one that is back in the queue, or of an earlier
-// attempt is not.
+// needed reports whether a container is the one that its session has now. One of an ended session, of one that is back
+// in the queue, or of an earlier attempt is not.
 func needed(s session.Session, state engine.State) bool {
 	return s.Status.HoldsResources() && state.Labels[engine.LabelAttempt] == strconv.Itoa(s.Attempt)
 }

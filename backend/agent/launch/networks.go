@@ -17,16 +17,15 @@ import (
 type networks struct {
 	host host.Host
 	turn chan struct{} // holds a token while networks are made or removed
-	// left are live sessions that have left their network; whoever has put the
-	// token into turn may use it.
+	// left are live sessions that have left their network; whoever has put the token into turn may use it.
 	left map[session.ID]bool
 
 	mu    sync.Mutex      // guards names
 	names map[string]bool // of networks that may be there
 }
 
-// openNetworks returns the networks of an agent. It knows those that an agent before it
-// may have left: of sessions that ended lately or are back in the queue.
+// openNetworks returns the networks of an agent. It knows those that an agent before it may have left: of sessions that
+// ended lately or are back in the queue.
 func openNetworks(h host.Host) (*networks, error) {
 	n := &networks{host: h, turn: make(chan struct{}, 1), left: map[session.ID]bool{}, names: map[string]bool{}}
 	const newest = 500
@@ -42,10 +41,9 @@ func openNetworks(h host.Host) (*networks, error) {
 	return n, nil
 }
 
-// of is the network of a session's containers. The kernels of a cluster
-// have one of their own, in which they reach each other. The single kernels of
-// one person share one in which nobody reaches anybody: Docker's usual address
-// pools hold thirty networks, and a person may have more sessions than that.
+// of is the network of a session's containers. The kernels of a cluster have one of their own, in which they reach each
+// other. The single kernels of one person share one in which nobody reaches anybody: Docker's usual address pools hold
+// thirty networks, and a person may have more sessions than that.
 func (n *networks) of(s session.Session) engine.Network {
 	instance := n.host.Records.Instance()
 	if s.Spec.Cluster > 1 {
@@ -69,9 +67,8 @@ func (n *networks) create(ctx context.Context, s session.Session) error {
 	})
 }
 
-// leave removes a network that no session needs, apart from the one that leaves
-// it; of several that end at once the last one does. Where a container that could
-// not be removed is still in it, it stays until that is gone.
+// leave removes a network that no session needs, apart from the one that leaves it; of several that end at once the
+// last one does. Where a container that could not be removed is still in it, it stays until that is gone.
 func (n *networks) leave(ctx context.Context, name string, leaves session.ID) error {
 	return n.inTurn(ctx, func() error {
 		if leaves != "" {
@@ -93,8 +90,8 @@ func (n *networks) leave(ctx context.Context, name string, leaves session.ID) er
 	})
 }
 
-// inTurn does one thing with networks at a time, so that none is removed
-// between its making and its use: whoever makes one holds resources by then.
+// inTurn does one thing with networks at a time, so that none is removed between its making and its use: whoever makes
+// one holds resources by then.
 func (n *networks) inTurn(ctx context.Context, do func() error) error {
 	select {
 	case n.turn <- struct{}{}:
@@ -105,9 +102,8 @@ func (n *networks) inTurn(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// needed reports whether any session has its containers in a network, or
-// is about to. It needs the turn, and forgets of sessions that are over that
-// they have left theirs.
+// needed reports whether any session has its containers in a network, or is about to. It needs the turn, and forgets of
+// sessions that are over that they have left theirs.
 func (n *networks) needed(name string) (needed bool, err error) {
 	live, _, err := n.host.Records.Live()
 	if err != nil {

@@ -1,18 +1,15 @@
-// Package launch brings placed sessions to where they run, watches over them,
-// and ends them: one goroutine for each, its course, which reads the record and
-// does what its status calls for.
+// Package launch brings placed sessions to where they run, watches over them, and ends them: one goroutine for each,
+// its course, which reads the record and does what its status calls for.
 //
-// Two phases lead to RUNNING, each an ordered list of steps with an undo: prepare
-// (image, pull) and start (network, create, start, guest). A step that fails for a
-// reason that may pass is undone and the phase tried again, at most five times
-// with growing pauses; one that will fail again ends the session at once. Every
-// end goes through TERMINATING, with the reason stored first.
+// Two phases lead to RUNNING, each an ordered list of steps with an undo: prepare (image, pull) and start (network,
+// create, start, guest). A step that fails for a reason that may pass is undone and the phase tried again, at most five
+// times with growing pauses; one that will fail again ends the session at once. Every end goes through TERMINATING,
+// with the reason stored first.
 //
-// The record is written before the deed, and every deed can be repeated, so that
-// after a crash reconciling is nothing but starting a course for every placed
-// session and comparing the engine's list with the records. While the engine does
-// not answer, running sessions keep their status, and what is being launched goes
-// back to PENDING; only an end that is forced does not wait for it.
+// The record is written before the deed, and every deed can be repeated, so that after a crash reconciling is nothing
+// but starting a course for every placed session and comparing the engine's list with the records. While the engine
+// does not answer, running sessions keep their status, and what is being launched goes back to PENDING; only an end
+// that is forced does not wait for it.
 package launch
 
 import (
@@ -73,8 +70,7 @@ func (r *Runner) Busy() int {
 	return len(r.courses)
 }
 
-// OutOfMemory warns of processes of a kernel that the kernel of the machine killed
-// for memory. count is of all so far.
+// OutOfMemory warns of processes of a kernel that the kernel of the machine killed for memory. count is of all so far.
 func (r *Runner) OutOfMemory(id session.ID, kernel string, count int) {
 	if c := r.courseOf(id); c != nil {
 		c.OutOfMemory(kernel, count)

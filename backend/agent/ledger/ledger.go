@@ -1,5 +1,5 @@
-// Package ledger tells who holds what of a machine's devices, other agents
-// included, and compares that with what is measured of them.
+// Package ledger tells who holds what of a machine's devices, other agents included, and compares that with what is
+// measured of them.
 package ledger
 
 import (
@@ -26,8 +26,7 @@ type Ledger struct {
 	age     gpu.Age
 }
 
-// New returns the ledger of what the live sessions and the containers of other
-// agents hold.
+// New returns the ledger of what the live sessions and the containers of other agents hold.
 func New(state devices.State, giving gpu.Config, live []session.Session, others []Other, now time.Time) *Ledger {
 	l := &Ledger{now: now, state: state, live: live, others: others, age: gpu.Age{}}
 	grants := map[string][]gpu.Grant{}
@@ -56,8 +55,8 @@ func New(state devices.State, giving gpu.Config, live []session.Session, others 
 	return l
 }
 
-// TakenBy returns another agent's container that holds what a session holds, be
-// it all of a device, an instance, or more shares or memory than there is.
+// TakenBy returns another agent's container that holds what a session holds, be it all of a device, an instance, or
+// more shares or memory than there is.
 func (l *Ledger) TakenBy(id session.ID) (o Other, taken bool) {
 	for _, view := range l.Free() {
 		mine := slices.ContainsFunc(view.Holdings, func(h gpu.Holding) bool { return h.Holder == string(id) })
@@ -126,8 +125,7 @@ func usedOf(sample gpu.Sample, holders gpu.Holders, device gpu.UUID) map[session
 	return used
 }
 
-// Level is the weakest level by which grants are kept, empty where they are of
-// no device.
+// Level is the weakest level by which grants are kept, empty where they are of no device.
 func Level(with gpu.Enforcement, devices []gpu.Device, grants session.Grants) gpu.Level {
 	order := []gpu.Level{gpu.LevelNone, gpu.LevelWatched, gpu.LevelPerProcess, gpu.LevelHard, gpu.LevelHardware}
 	for _, level := range order {
@@ -142,8 +140,7 @@ func Level(with gpu.Enforcement, devices []gpu.Device, grants session.Grants) gp
 	return ""
 }
 
-// Board describes the devices as they are now, and how they are handed to
-// containers.
+// Board describes the devices as they are now, and how they are handed to containers.
 func (l *Ledger) Board(attachment engine.Attachment, strategy gpu.Strategy) session.DeviceBoard {
 	b := session.DeviceBoard{
 		Source: sourceName(l.state.Devices), Text: l.state.Text, Quantum: l.Quantum(),

@@ -16,9 +16,8 @@ import (
 	"slipway/gpu"
 )
 
-// Several agents may share one machine: those of several people, or two of one
-// person. Each sees what the others' containers hold by their labels, which the
-// engine keeps for all of them, so no agent needs to know another:
+// Several agents may share one machine: those of several people, or two of one person. Each sees what the others'
+// containers hold by their labels, which the engine keeps for all of them, so no agent needs to know another:
 //
 //   - a plan counts what others hold;
 //   - while containers with devices are created, a lock of the machine is held
@@ -31,8 +30,8 @@ import (
 const (
 	// LookAgain is how soon others are looked at again while somebody waits.
 	LookAgain = 5 * time.Second
-	// unstarted is how long a container of others counts that was created and is
-	// not started: an agent that died in between leaves one for ever.
+	// unstarted is how long a container of others counts that was created and is not started: an agent that died in
+	// between leaves one for ever.
 	unstarted = 15 * time.Minute
 	// yielding is how long the later one is given to step back or to start.
 	yielding = 10 * time.Second
@@ -96,9 +95,8 @@ func (x *Others) ask(ctx context.Context) ([]Other, error) {
 	return slices.Clone(list), nil
 }
 
-// Look looks what others hold where somebody waits for devices. It reports
-// whether others hold any. What cannot be asked stays as it was last seen: what
-// is created later is checked again.
+// Look looks what others hold where somebody waits for devices. It reports whether others hold any. What cannot be
+// asked stays as it was last seen: what is created later is checked again.
 func (x *Others) Look(ctx context.Context, live []session.Session) bool {
 	waits := slices.ContainsFunc(live, func(s session.Session) bool {
 		return s.Status == session.Pending && !s.Spec.Accelerator.IsZero()
@@ -114,9 +112,8 @@ func (x *Others) Look(ctx context.Context, live []session.Session) bool {
 	return len(list) > 0
 }
 
-// Create creates the containers of a session with devices. create does that and
-// returns their ids. It fails with engine_create_devices-taken where others hold
-// the devices by now.
+// Create creates the containers of a session with devices. create does that and returns their ids. It fails with
+// engine_create_devices-taken where others hold the devices by now.
 func (x *Others) Create(ctx context.Context, s session.Session, create func(context.Context) ([]string, error)) error {
 	if x.config.Alone != nil {
 		release, err := x.config.Alone(ctx)
@@ -146,9 +143,8 @@ func (x *Others) Create(ctx context.Context, s session.Session, create func(cont
 	return x.settle(ctx, s, containers)
 }
 
-// settle returns nil once what a created launch was granted is its own. Others
-// that came first, or run, keep it. One that came later and has not started is
-// waited for: it steps back if it saw ours, but an engine dates a container
+// settle returns nil once what a created launch was granted is its own. Others that came first, or run, keep it. One
+// that came later and has not started is waited for: it steps back if it saw ours, but an engine dates a container
 // before it lists it, so it may have looked too early, and starts.
 func (x *Others) settle(ctx context.Context, s session.Session, containers []string) error {
 	others, err := x.ask(ctx)

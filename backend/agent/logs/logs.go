@@ -42,8 +42,8 @@ func Open(config Config) (*Logs, error) {
 	return &Logs{config: config}, nil
 }
 
-// A kept log is one or two files of lines with timestamps: NAME.log and, where
-// the log was longer than half of the cap, NAME.log.1 before it.
+// A kept log is one or two files of lines with timestamps: NAME.log and, where the log was longer than half of the cap,
+// NAME.log.1 before it.
 
 func (l *Logs) dir(id session.ID) string { return filepath.Join(l.config.Dir, string(id)) }
 
@@ -91,9 +91,9 @@ func logError(err error) error {
 		"Check the room on the disk that holds Slipway's files.")
 }
 
-// Read reads a log, as [session.Sessions] says: from the engine while the container is
-// there, from the kept files afterwards. A log that is followed before the
-// session runs begins when it does. session_use_not-found where there is no such kernel.
+// Read reads a log, as [session.Sessions] says: from the engine while the container is there, from the kept files
+// afterwards. A log that is followed before the session runs begins when it does. session_use_not-found where there is
+// no such kernel.
 func (l *Logs) Read(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
 	if opts.Kernel == "" {
 		opts.Kernel = session.MainKernel
@@ -170,8 +170,7 @@ func (l *Logs) followLog(ctx context.Context, id session.ID, opts session.LogOpt
 	}
 }
 
-// openLog opens the kept log or the container's. It returns nil where there is
-// neither yet, or never was.
+// openLog opens the kept log or the container's. It returns nil where there is neither yet, or never was.
 func (l *Logs) openLog(ctx context.Context, s session.Session, opts session.LogOptions) (io.ReadCloser, error) {
 	if log, err := l.openKept(s.ID, opts); log != nil || err != nil {
 		return log, err
@@ -219,8 +218,8 @@ func (l *Logs) openKept(id session.ID, opts session.LogOptions) (io.ReadCloser, 
 	return kept, nil
 }
 
-// rotating writes to a file and, when that is full, goes on in a new one and
-// keeps the one before. It changes files only at the end of a line.
+// rotating writes to a file and, when that is full, goes on in a new one and keeps the one before. It changes files
+// only at the end of a line.
 type rotating struct {
 	path    string
 	cap     int64 // of one file, in bytes
@@ -236,8 +235,7 @@ func (r *rotating) Write(p []byte) (int, error) {
 		if err := r.makeRoom(); err != nil {
 			return total - len(p), err
 		}
-		// The file ends with the line that crosses the cap, and of that line at
-		// most a quarter of the cap is kept.
+		// The file ends with the line that crosses the cap, and of that line at most a quarter of the cap is kept.
 		chunk, rest := p, []byte(nil)
 		if room := max(0, r.cap-r.written-1); int64(len(p)) > room {
 			if end := bytes.IndexByte(p[room:], '\n'); end >= 0 {
@@ -285,8 +283,7 @@ func (r *rotating) rotate() error {
 	return os.Rename(r.path, r.path+".1")
 }
 
-// commit gives the files their names: the older first, so that a reader never
-// sees the newer one without it.
+// commit gives the files their names: the older first, so that a reader never sees the newer one without it.
 func (r *rotating) commit(final string) error {
 	if err := r.makeRoom(); err != nil {
 		return err
@@ -361,8 +358,7 @@ func (k *keptLog) Close() error {
 	return err
 }
 
-// lineCount counts the lines that are written to it; a last one without its end
-// counts.
+// lineCount counts the lines that are written to it; a last one without its end counts.
 type lineCount struct {
 	ended int
 	open  int // 1 within a line
@@ -378,8 +374,7 @@ func (c *lineCount) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// countLines counts the lines of files, which it reads from their beginning and
-// leaves there.
+// countLines counts the lines of files, which it reads from their beginning and leaves there.
 func countLines(files []*os.File) (int, error) {
 	var count lineCount
 	for _, file := range files {

@@ -15,8 +15,8 @@ import (
 	"slipway/gpu"
 )
 
-// How often sessions are sampled while someone watches and otherwise, how long
-// samples are kept, and the age after which only one in ten seconds is.
+// How often sessions are sampled while someone watches and otherwise, how long samples are kept, and the age after
+// which only one in ten seconds is.
 const (
 	sampleWatched = 2 * time.Second
 	sampleAlone   = 10 * time.Second // also of the machine's load, while no session runs
@@ -38,8 +38,8 @@ type Config struct {
 	Load func(dataRoot string) (Load, error)
 	// Devices is what a session makes of the devices that it was granted.
 	Devices func(grants []gpu.Grant, id session.ID) []session.DeviceLoad
-	// Measured is called with what the containers of those that run used. live are
-	// all sessions as they were when that was asked.
+	// Measured is called with what the containers of those that run used. live are all sessions as they were when that
+	// was asked.
 	Measured func(live, running []session.Session, stats map[string]engine.Stats)
 	// Sampled is called with what a session used in all of its containers.
 	Sampled func(u session.Usage, grants session.Grants)
@@ -86,8 +86,7 @@ func (m *Meter) Forget(id session.ID) {
 	delete(m.last, id)
 }
 
-// add keeps a sample, with what the session makes of its devices, and returns
-// it as use since the sample before.
+// add keeps a sample, with what the session makes of its devices, and returns it as use since the sample before.
 func (m *Meter) add(id session.ID, s engine.Stats, gpus []session.DeviceLoad) session.Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,8 +102,8 @@ func (m *Meter) add(id session.ID, s engine.Stats, gpus []session.DeviceLoad) se
 	return u
 }
 
-// thin drops what is older than an hour, and of what has just left the dense
-// part all but one sample in ten seconds. samples is in the order of time.
+// thin drops what is older than an hour, and of what has just left the dense part all but one sample in ten seconds.
+// samples is in the order of time.
 func thin(samples []session.Usage, now time.Time) []session.Usage {
 	older := func(age time.Duration) int {
 		at, _ := slices.BinarySearchFunc(samples, now.Add(-age),
@@ -112,8 +111,7 @@ func thin(samples []session.Usage, now time.Time) []session.Usage {
 		return at
 	}
 	samples = samples[older(keepSamples):]
-	// One sample crosses the border at a time: looking at the pair that
-	// straddles it is enough.
+	// One sample crosses the border at a time: looking at the pair that straddles it is enough.
 	if i := older(keepDense) - 1; i > 0 && samples[i].At.Sub(samples[i-1].At) < sampleAlone-sampleWatched/2 {
 		samples = slices.Delete(samples, i, i+1)
 	}
@@ -132,9 +130,8 @@ func (m *Meter) Since(id session.ID, since time.Time) []session.Usage {
 	return append([]session.Usage{}, all[first:]...)
 }
 
-// Run samples the machine and its sessions until ctx ends: often while
-// someone watches, seldom otherwise, and nothing at all while nobody watches
-// and nothing runs.
+// Run samples the machine and its sessions until ctx ends: often while someone watches, seldom otherwise, and nothing
+// at all while nobody watches and nothing runs.
 func (m *Meter) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		running := m.SampleSessions(ctx)
@@ -162,8 +159,7 @@ func (m *Meter) Run(ctx context.Context) {
 	}
 }
 
-// SampleSessions samples every running session, tells watchers, and reports
-// whether there is one.
+// SampleSessions samples every running session, tells watchers, and reports whether there is one.
 func (m *Meter) SampleSessions(ctx context.Context) bool {
 	live, err := m.config.Records.LiveSessions()
 	if err != nil {
@@ -205,8 +201,8 @@ func (m *Meter) SampleSessions(ctx context.Context) bool {
 	return true
 }
 
-// sumOf is what all kernels of a session use together. It reports false unless
-// each was measured: a part of them would look like a fall of the counters.
+// sumOf is what all kernels of a session use together. It reports false unless each was measured: a part of them would
+// look like a fall of the counters.
 func sumOf(s session.Session, stats map[string]engine.Stats) (sum engine.Stats, ok bool) {
 	for _, k := range s.Kernels {
 		of, ok := stats[k.Container]

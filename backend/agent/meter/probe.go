@@ -25,8 +25,8 @@ type probe struct {
 	last []cpu.TimesStat
 }
 
-// load measures the load since the call before. Where only a part can be
-// measured, it returns that part and the first failure.
+// load measures the load since the call before. Where only a part can be measured, it returns that part and the first
+// failure.
 func (p *probe) load(dataRoot string) (Load, error) {
 	var l Load
 	times, err := cpu.Times(true)

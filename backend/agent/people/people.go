@@ -1,5 +1,5 @@
-// Package people says what each person may have of a machine: their allowance, the
-// directories that are opened to them, the number of their processes.
+// Package people says what each person may have of a machine: their allowance, the directories that are opened to them,
+// the number of their processes.
 package people
 
 import (
@@ -37,8 +37,7 @@ type Config struct {
 	OffLimits   func() offlimits.Places
 }
 
-// People are those whose sessions a machine runs. Its methods are safe for
-// concurrent use.
+// People are those whose sessions a machine runs. Its methods are safe for concurrent use.
 type People struct {
 	config Config
 
@@ -63,8 +62,8 @@ func opened(list map[string]session.Allowance) map[string][]string {
 	return dirs
 }
 
-// Allowance is the most that somebody may hold: what was set for them, else
-// what was set for everybody, of which the agent's own person is no part.
+// Allowance is the most that somebody may hold: what was set for them, else what was set for everybody, of which the
+// agent's own person is no part.
 func (p *People) Allowance(owner string) session.Allowance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,8 +74,7 @@ func (p *People) Allowance(owner string) session.Allowance {
 	return allowance
 }
 
-// MPSForUsers reports whether people who do not rule the agent may share devices
-// through MPS.
+// MPSForUsers reports whether people who do not rule the agent may share devices through MPS.
 func (p *People) MPSForUsers() bool { return p.config.MPSForUsers }
 
 // Allowances returns what was set, by owner.
@@ -86,16 +84,14 @@ func (p *People) Allowances() map[string]session.Allowance {
 	return maps.Clone(p.list)
 }
 
-// Opened returns the directories that allowances open, by person. None is opened
-// or closed until release.
+// Opened returns the directories that allowances open, by person. None is opened or closed until release.
 func (p *People) Opened() (dirs map[string][]string, release func()) {
 	p.write.Lock()
 	return opened(p.Allowances()), p.write.Unlock
 }
 
-// SetAllowance sets what somebody may hold, or [session.DefaultOwner]; nil: nothing of
-// their own. What they hold already stays theirs. It fails with
-// agent_call_invalid.
+// SetAllowance sets what somebody may hold, or [session.DefaultOwner]; nil: nothing of their own. What they hold
+// already stays theirs. It fails with agent_call_invalid.
 func (p *People) SetAllowance(owner string, allowance *session.Allowance) error {
 	p.write.Lock()
 	defer p.write.Unlock()
@@ -147,8 +143,8 @@ func (p *People) check(owner string, list map[string]session.Allowance, linked [
 	return ""
 }
 
-// checkOpening fails where a directory is none to be opened to other people. One
-// that is not there yet is judged when it is mounted.
+// checkOpening fails where a directory is none to be opened to other people. One that is not there yet is judged when
+// it is mounted.
 func (p *People) checkOpening(folder string) error {
 	_, err := p.config.OffLimits().Look(folder, true)
 	if session.CodeOf(err) == session.CodeMountForbidden {
@@ -173,14 +169,12 @@ func (p *People) Check(owner string, spec session.Spec) []session.FieldError {
 	return allowance.Refuse(ask)
 }
 
-// Processes is the most processes in each container of a person's sessions: their
-// own limit, else the machine's.
+// Processes is the most processes in each container of a person's sessions: their own limit, else the machine's.
 func (p *People) Processes(owner string) int {
 	return cmp.Or(p.Allowance(owner).Processes, p.config.Processes)
 }
 
-// SawProcesses warns of a session with a container that has nearly as many processes
-// as it may.
+// SawProcesses warns of a session with a container that has nearly as many processes as it may.
 func (p *People) SawProcesses(s session.Session, count int) {
 	const nearly = 20 // one in so many is left
 	told := slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == session.CodeProcessLimit })

@@ -13,8 +13,7 @@ import (
 	"slipway/gpu"
 )
 
-// Check returns what is wrong with what a spec asks of this machine's
-// devices and of all of its kernels together.
+// Check returns what is wrong with what a spec asks of this machine's devices and of all of its kernels together.
 func (q *Queue) Check(spec session.Spec, info engine.Info) []session.FieldError {
 	var wrong []session.FieldError
 	refuse := func(each, all, has, hint string) {
@@ -79,8 +78,8 @@ func (q *Queue) checkDevices(spec session.Spec, devices []gpu.Device) []session.
 	return refuse(session.KindRange, e.Message, e.Hint)
 }
 
-// tooMuch says by which amount one kernel asks for more than the devices have;
-// nothing where each amount alone could be given.
+// tooMuch says by which amount one kernel asks for more than the devices have; nothing where each amount alone could be
+// given.
 func tooMuch(r gpu.Request, devices []gpu.Device) session.Phrase {
 	instances, most := 0, gpu.Bytes(0)
 	for _, d := range devices {
@@ -109,8 +108,8 @@ func tooMuch(r gpu.Request, devices []gpu.Device) session.Phrase {
 	return session.Phrase{}
 }
 
-// Dependencies finds the sessions that a launch names to run after: a live one
-// of the owner by its id or name, else the newest ended one.
+// Dependencies finds the sessions that a launch names to run after: a live one of the owner by its id or name, else the
+// newest ended one.
 func (q *Queue) Dependencies(owner string, after []string) ([]session.ID, []session.FieldError) {
 	if len(after) == 0 {
 		return nil, nil
@@ -159,8 +158,8 @@ func named(list []session.Session, owner, ref string) (session.Session, bool) {
 	return session.Session{}, false
 }
 
-// Plannable reports whether a spec asks for amounts that there can be at all.
-// What is wrong with the others is told; there is no telling what they wait for.
+// Plannable reports whether a spec asks for amounts that there can be at all. What is wrong with the others is told;
+// there is no telling what they wait for.
 func Plannable(spec session.Spec) bool {
 	return spec.Resources.CPU >= 0 && spec.Resources.Memory >= 0 && spec.Resources.Shm >= 0 &&
 		spec.Cluster >= 0 && spec.Cluster <= session.MaxCluster && spec.Accelerator.Validate() == nil

@@ -1,11 +1,9 @@
-// Package queue says who may start: it checks what is asked of the machine, plans
-// with the scheduler whenever something changes, and stores what a plan decides.
+// Package queue says who may start: it checks what is asked of the machine, plans with the scheduler whenever something
+// changes, and stores what a plan decides.
 //
-// The queue takes a snapshot of both books (what is promised, what waits), asks
-// [scheduler.Plan] without a lock, and stores all placements in one transaction on
-// the condition that the books are still the same: SCHEDULED, the grants and
-// PREPARING. Whoever waits learns why, in numbers; the reason is kept in memory
-// only.
+// The queue takes a snapshot of both books (what is promised, what waits), asks [scheduler.Plan] without a lock, and
+// stores all placements in one transaction on the condition that the books are still the same: SCHEDULED, the grants
+// and PREPARING. Whoever waits learns why, in numbers; the reason is kept in memory only.
 package queue
 
 import (
@@ -95,8 +93,7 @@ func (q *Queue) Waiting() int {
 // Ended takes note of how long a session ran, for the estimates of starts.
 func (q *Queue) Ended(s session.Session) { q.runs.ended(s) }
 
-// Run places waiting sessions whenever something has changed and whenever
-// a known moment has come, until ctx ends.
+// Run places waiting sessions whenever something has changed and whenever a known moment has come, until ctx ends.
 func (q *Queue) Run(ctx context.Context) {
 	const longest = time.Hour // a clock that was set is noticed after this
 	for ctx.Err() == nil {
@@ -121,8 +118,8 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
-// place makes one plan, stores what it decides and starts the courses of those
-// that it places. It returns when to plan again at the latest, if that is known.
+// place makes one plan, stores what it decides and starts the courses of those that it places. It returns when to plan
+// again at the latest, if that is known.
 func (q *Queue) place(ctx context.Context) (next time.Time, err error) {
 	live, books, err := q.config.Records.Live()
 	if err != nil {
@@ -171,8 +168,8 @@ func (q *Queue) place(ctx context.Context) (next time.Time, err error) {
 	return plan.Next, nil
 }
 
-// forgetWaits drops what is known of sessions that are no longer live. Nothing is
-// known of a session that is not among live yet: it was not placed.
+// forgetWaits drops what is known of sessions that are no longer live. Nothing is known of a session that is not among
+// live yet: it was not placed.
 func (q *Queue) forgetWaits(live []session.Session) {
 	alive := make(map[session.ID]bool, len(live))
 	for _, s := range live {
@@ -183,9 +180,8 @@ func (q *Queue) forgetWaits(live []session.Session) {
 	maps.DeleteFunc(q.waits, func(id session.ID, _ *session.Wait) bool { return !alive[id] })
 }
 
-// storePlan stores all placements and ends of a plan in one transaction,
-// provided that the books are still those it was made from, and starts the
-// courses of those that were placed.
+// storePlan stores all placements and ends of a plan in one transaction, provided that the books are still those it was
+// made from, and starts the courses of those that were placed.
 func (q *Queue) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan []scheduler.Decision) error {
 	var drafts []*records.Draft
 	if !slices.ContainsFunc(plan, func(d scheduler.Decision) bool { return d.Wait == nil }) {
@@ -264,8 +260,8 @@ func (q *Queue) showWait(s session.Session, wait *session.Wait) {
 	}
 }
 
-// isNews reports whether a reason to wait says something else than the one
-// before. What it says in parts is in its message.
+// isNews reports whether a reason to wait says something else than the one before. What it says in parts is in its
+// message.
 func isNews(before, now *session.Wait) bool {
 	if before == nil || now == nil {
 		return before != now
@@ -275,8 +271,7 @@ func isNews(before, now *session.Wait) bool {
 	return !reflect.DeepEqual(a, b)
 }
 
-// allWait tells every queued session but those that were ended that the engine
-// does not answer.
+// allWait tells every queued session but those that were ended that the engine does not answer.
 func (q *Queue) allWait(live []session.Session, ended []scheduler.Decision) {
 	over := map[session.ID]bool{}
 	for _, d := range ended {
@@ -305,8 +300,8 @@ type audited struct {
 	at      time.Time  // when; zero: never
 }
 
-// heedAudit logs what the audit of a plan found, once, and keeps what it refused
-// to show it with the machine. It reports whether anything was refused.
+// heedAudit logs what the audit of a plan found, once, and keeps what it refused to show it with the machine. It
+// reports whether anything was refused.
 func (q *Queue) heedAudit(plan scheduler.Schedule) bool {
 	found := &q.audited
 	found.mu.Lock()

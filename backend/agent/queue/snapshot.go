@@ -92,8 +92,7 @@ func (q *Queue) request(s session.Session) (scheduler.Request, error) {
 	return asks, nil
 }
 
-// enforcement is the weakest level by which the grants of a session are kept,
-// empty where it holds no devices.
+// enforcement is the weakest level by which the grants of a session are kept, empty where it holds no devices.
 func (q *Queue) enforcement(s session.Session, devices []gpu.Device, grants session.Grants) gpu.Level {
 	attached := q.config.Attached.Now()
 	return ledger.Level(gpu.Enforcement{HardLimit: attached.HardLimit, MPS: s.Spec.MPS && attached.MPS, Guard: true},
@@ -115,8 +114,8 @@ type ownRun struct {
 	owner string
 }
 
-// keepRuns is how many runs are kept: those of whoever has most go first, so
-// that the estimates of other people's starts do not suffer.
+// keepRuns is how many runs are kept: those of whoever has most go first, so that the estimates of other people's
+// starts do not suffer.
 const keepRuns = 500
 
 // history is what the scheduler estimates by.

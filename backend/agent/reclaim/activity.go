@@ -48,8 +48,8 @@ func (w *Watch) lookAll(ctx context.Context, running []session.Session) map[sess
 	return seen
 }
 
-// look asks the guests of a session what is at work in it. A session with a
-// guest that cannot be reached at once is not known.
+// look asks the guests of a session what is at work in it. A session with a guest that cannot be reached at once is not
+// known.
 func (w *Watch) look(ctx context.Context, s session.Session) activity {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
@@ -104,8 +104,7 @@ func (w *Watch) lookAt(ctx context.Context, client Guest) activity {
 	return g
 }
 
-// lookAtSSH asks the guest of one kernel what came by ssh. A guest that does not
-// know of ssh was not reached by it.
+// lookAtSSH asks the guest of one kernel what came by ssh. A guest that does not know of ssh was not reached by it.
 func (w *Watch) lookAtSSH(ctx context.Context, id session.ID, client Guest, g *activity) {
 	if client == nil || !g.known {
 		return
@@ -121,8 +120,7 @@ func (w *Watch) lookAtSSH(ctx context.Context, id session.ID, client Guest, g *a
 	}
 }
 
-// KernelsOf asks a Jupyter server when one of its kernels last worked: now, if
-// one is busy.
+// KernelsOf asks a Jupyter server when one of its kernels last worked: now, if one is busy.
 func KernelsOf(ctx context.Context, client Guest, port int, now time.Time) (at time.Time, what string, err error) {
 	const most = 1 << 20
 	web := http.Client{Transport: &http.Transport{

@@ -26,8 +26,8 @@ const (
 	lastCall = time.Minute
 )
 
-// announce warns of ends that are near and takes back warnings of ends that
-// are no longer. It reports whether it stored, and so published, the session.
+// announce warns of ends that are near and takes back warnings of ends that are no longer. It reports whether it
+// stored, and so published, the session.
 func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle.Verdict, now time.Time) bool {
 	wanted := map[session.Code]session.Warning{}
 	for _, v := range verdicts {
@@ -63,8 +63,7 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 	})
 }
 
-// tellTerminals shows a banner in the session's terminals when an end is
-// announced, and once more a minute before it.
+// tellTerminals shows a banner in the session's terminals when an end is announced, and once more a minute before it.
 func (w *Watch) tellTerminals(ctx context.Context, s session.Session, v idle.Verdict, now time.Time) {
 	left := v.Check.ExpiresAt.Sub(now)
 	last := left <= lastCall
@@ -101,8 +100,7 @@ func roundLeft(d time.Duration) string {
 	return fmt.Sprintf("%d s", int(max(0, d)/time.Second))
 }
 
-// end ends an idle session and reports whether it did. A wish to keep it
-// that came meanwhile wins.
+// end ends an idle session and reports whether it did. A wish to keep it that came meanwhile wins.
 func (w *Watch) end(s session.Session, v idle.Verdict) bool {
 	cause := session.Because(session.CodeReclaimed, session.Say("reclaimed", v.Said),
 		session.Say("reclaimedHint"))
@@ -115,9 +113,8 @@ func (w *Watch) end(s session.Session, v idle.Verdict) bool {
 	return err == nil && ended.Status == session.Terminating
 }
 
-// Keep keeps a session from being ended for a time. It fails with session_update_invalid and,
-// where the session does not run, session_update_conflict. A length of 0 takes
-// an earlier wish back.
+// Keep keeps a session from being ended for a time. It fails with session_update_invalid and, where the session does
+// not run, session_update_conflict. A length of 0 takes an earlier wish back.
 func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	if length < 0 || time.Duration(length) > longestKeep || length > 0 && time.Duration(length) < time.Minute {
 		return session.Session{}, session.NewError(session.CodeSessionInvalid,
@@ -150,9 +147,8 @@ func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) 
 	return s, nil
 }
 
-// SimulateIdle says what a policy would have done to a session. It fails with
-// session_update_invalid where the policy is wrong. Of a session that ended, what is known is kept for
-// a while only.
+// SimulateIdle says what a policy would have done to a session. It fails with session_update_invalid where the policy
+// is wrong. Of a session that ended, what is known is kept for a while only.
 func (w *Watch) SimulateIdle(_ context.Context, id session.ID,
 	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	if wrong := policy.Validate(""); len(wrong) > 0 {

@@ -13,14 +13,12 @@ import (
 	"slipway/gpu"
 )
 
-// What is known of use outlives the agent: an agent that is started again every
-// hour must not be blind to a session that has been idle for a day, nor take one
-// that worked until a minute ago for idle since its start. It is stored with the
-// accounts.
+// What is known of use outlives the agent: an agent that is started again every hour must not be blind to a session
+// that has been idle for a day, nor take one that worked until a minute ago for idle since its start. It is stored with
+// the accounts.
 const (
-	// keyTraffic is where the traffic of all sessions is stored, with every
-	// checkpoint. keySeries begins the keys of one idle.Point for five minutes of a
-	// session, which are stored every savedEvery and when the agent stops.
+	// keyTraffic is where the traffic of all sessions is stored, with every checkpoint. keySeries begins the keys of
+	// one idle.Point for five minutes of a session, which are stored every savedEvery and when the agent stops.
 	keyTraffic = "idle/traffic"
 	keySeries  = "idle/series/"
 	savedEvery = time.Minute
@@ -65,8 +63,8 @@ func (w *Watch) Extra(now gpu.Moment, all bool) accounts.Extra {
 	return extra
 }
 
-// Resume goes on with what is stored. What cannot be read, because another
-// version wrote it, is left out. last is when it was stored.
+// Resume goes on with what is stored. What cannot be read, because another version wrote it, is left out. last is when
+// it was stored.
 func (w *Watch) Resume(now, last gpu.Moment, live []session.Session) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,8 +93,8 @@ func (w *Watch) Resume(now, last gpu.Moment, live []session.Session) error {
 	})
 }
 
-// resumeWarnings takes up since when ends are announced: a warning outlives the
-// agent, and so does the time since it was given.
+// resumeWarnings takes up since when ends are announced: a warning outlives the agent, and so does the time since it
+// was given.
 func (k *watchedSession) resumeWarnings(warnings []session.Warning) {
 	for _, warning := range warnings {
 		for checker, code := range idleCodes {

@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// jump is by how much the clock on the wall may go another way than time
-	// awake before what is known is moved along: the clock was set, or the
-	// machine slept, which is no time without use.
+	// jump is by how much the clock on the wall may go another way than time awake before what is known is moved along:
+	// the clock was set, or the machine slept, which is no time without use.
 	jump = 5 * time.Second
 	// bannerLasts is how long after a banner what terminals show may be it.
 	bannerLasts = 5 * time.Second
@@ -20,8 +19,8 @@ const (
 	endedKept = 20
 )
 
-// traffic is when a session was last used from outside. It is stored with the
-// accounts: while the agent is away nobody can use a session through it.
+// traffic is when a session was last used from outside. It is stored with the accounts: while the agent is away nobody
+// can use a session through it.
 type traffic struct {
 	Last  time.Time `json:"last,omitzero"`  // through a terminal or an app
 	Input time.Time `json:"input,omitzero"` // by a person to a terminal
@@ -40,8 +39,7 @@ func (w *Watch) Seen(id session.ID, input bool) {
 	w.used[id] = t
 }
 
-// shown takes note of output that a person could see in a terminal, unless it
-// is a banner of our own.
+// shown takes note of output that a person could see in a terminal, unless it is a banner of our own.
 func (w *Watch) shown(id session.ID) {
 	w.mu.Lock()
 	banner := w.config.Clock.Since(w.of(id).bannerAt) < bannerLasts
@@ -70,8 +68,8 @@ func (w *Watch) Sampled(u session.Usage, grants session.Grants) {
 	}
 }
 
-// DevicesUsed takes what sessions make of their devices. What was divided by
-// promise instead of measured says nothing about use.
+// DevicesUsed takes what sessions make of their devices. What was divided by promise instead of measured says nothing
+// about use.
 func (w *Watch) DevicesUsed(at gpu.Moment, live []session.Session, uses []gpu.Live) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -178,8 +176,7 @@ func (w *Watch) shift(d time.Duration) {
 	}
 }
 
-// forget drops sessions that are no longer live, but for the last few. w.mu is
-// held.
+// forget drops sessions that are no longer live, but for the last few. w.mu is held.
 func (w *Watch) forget(live []session.Session) {
 	alive := make(map[session.ID]bool, len(live))
 	for _, s := range live {

@@ -1,12 +1,10 @@
-// Package reclaim watches how running sessions are used, and ends those that are
-// idle by their policy. The rules are in package idle.
+// Package reclaim watches how running sessions are used, and ends those that are idle by their policy. The rules are in
+// package idle.
 //
-// Every 15 s each running session is judged by package idle: by traffic through
-// its terminals and apps, which passes through this process, by what its guests
-// say runs in the foreground of terminals, by what notebook servers say of their
-// kernels, and by what it makes of its resources. An end is announced by a
-// warning and a banner in its terminals, and [Watch.Keep] puts it off. Warnings
-// and the time of the last traffic outlive the agent; averages begin again.
+// Every 15 s each running session is judged by package idle: by traffic through its terminals and apps, which passes
+// through this process, by what its guests say runs in the foreground of terminals, by what notebook servers say of
+// their kernels, and by what it makes of its resources. An end is announced by a warning and a banner in its terminals,
+// and [Watch.Keep] puts it off. Warnings and the time of the last traffic outlive the agent; averages begin again.
 package reclaim
 
 import (
@@ -102,8 +100,7 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// Check judges every session that runs. With look, what was measured since
-// the last time becomes a point of its own.
+// Check judges every session that runs. With look, what was measured since the last time becomes a point of its own.
 func (w *Watch) Check(ctx context.Context, look bool) {
 	live, err := w.config.Records.LiveSessions()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"slipway/gpu"
 )
 
-// Draft is a session while one transaction changes it. Each status it moves to
-// is stored and told as a version of its own.
+// Draft is a session while one transaction changes it. Each status it moves to is stored and told as a version of its
+// own.
 type Draft struct {
 	session.Session
 	Now      time.Time
@@ -81,8 +81,8 @@ func (d *Draft) PutPhase(p session.Phase) error {
 	return d.tx.PutPhase(&p)
 }
 
-// Begin opens a row for a phase. One that waits for another attempt goes on
-// with its count raised, one that runs already is left as it is.
+// Begin opens a row for a phase. One that waits for another attempt goes on with its count raised, one that runs
+// already is left as it is.
 func (d *Draft) Begin(name session.PhaseName, to session.Status) error {
 	p, found, err := d.Phase(name)
 	if err != nil {
@@ -101,8 +101,7 @@ func (d *Draft) Begin(name session.PhaseName, to session.Status) error {
 	return d.PutPhase(p)
 }
 
-// End closes the open row of a phase with its outcome, the steps of its last
-// attempt and, where it failed, the cause.
+// End closes the open row of a phase with its outcome, the steps of its last attempt and, where it failed, the cause.
 func (d *Draft) End(name session.PhaseName, outcome session.Outcome, steps []session.Step, cause *session.Cause) error {
 	p, found, err := d.Phase(name)
 	if err != nil || !found {
@@ -134,8 +133,7 @@ func (d *Draft) InterruptPhases(message string, said ...session.Phrase) error {
 	return nil
 }
 
-// Warn adds a standing warning or brings one of the same code, on the same
-// device, up to date.
+// Warn adds a standing warning or brings one of the same code, on the same device, up to date.
 func (d *Draft) Warn(w session.Warning) {
 	w.At = d.Now
 	warnings := slices.Clone(d.Warnings)
@@ -162,8 +160,8 @@ func (d *Draft) UnwarnDevice(code session.Code, device gpu.UUID) {
 	}
 }
 
-// Warn changes the warnings of a session while it runs, and reports whether they
-// are stored: a failure is logged, and the session goes on without.
+// Warn changes the warnings of a session while it runs, and reports whether they are stored: a failure is logged, and
+// the session goes on without.
 func Warn(sessions interface {
 	Change(id session.ID, change func(*Draft) error) (session.Session, error)
 }, log *slog.Logger, id session.ID, change func(*Draft)) bool {
@@ -206,8 +204,7 @@ func (d *Draft) Prepared(steps []session.Step, pinned string) error {
 	return d.Enter(session.PhaseStart)
 }
 
-// Started moves a session to RUNNING. containers are the engine's ids in the order
-// of kernels.
+// Started moves a session to RUNNING. containers are the engine's ids in the order of kernels.
 func (d *Draft) Started(steps []session.Step, containers []string) error {
 	if err := d.End(session.PhaseStart, session.OutcomeSuccess, steps, nil); err != nil {
 		return err
@@ -258,8 +255,7 @@ func (d *Draft) EndPending(end scheduler.End) error {
 	return d.To(session.Cancelled)
 }
 
-// EndBy moves a RUNNING session to TERMINATING because one of its containers has
-// ended, or vanished where state is nil.
+// EndBy moves a RUNNING session to TERMINATING because one of its containers has ended, or vanished where state is nil.
 func (d *Draft) EndBy(v Verdict, number int, state *engine.State) error {
 	d.Stopping, d.Result, d.ExitCode, d.Error = v.Reason, v.Result, v.ExitCode, v.Cause
 	if state != nil {

@@ -15,9 +15,8 @@ type Verdict struct {
 	Cause    *session.Cause
 }
 
-// Judge says how the end of one of a session's containers counts, when nobody
-// asked for it. state is nil where the container has vanished. oom tells that
-// the kernel killed a process of the session for memory.
+// Judge says how the end of one of a session's containers counts, when nobody asked for it. state is nil where the
+// container has vanished. oom tells that the kernel killed a process of the session for memory.
 func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict {
 	if number > 0 {
 		return judgeOther(s, number, state, oom)
@@ -54,8 +53,7 @@ func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict
 	return v
 }
 
-// judgeOther says how the end of a kernel counts that is not the main one: the
-// session cannot go on without it.
+// judgeOther says how the end of a kernel counts that is not the main one: the session cannot go on without it.
 func judgeOther(s session.Session, number int, state *engine.State, oom bool) Verdict {
 	name := s.Kernels[number].Name
 	if state == nil {

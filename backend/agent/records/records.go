@@ -1,6 +1,5 @@
-// Package records holds the sessions of a machine and the rules by which they
-// change: one transaction for each change, a version for each status, and a row
-// of history for each phase.
+// Package records holds the sessions of a machine and the rules by which they change: one transaction for each change,
+// a version for each status, and a row of history for each phase.
 package records
 
 import (
@@ -23,8 +22,7 @@ type Config struct {
 	Tell func(versions []session.Session)
 	// Dress adds to a session what is known and not stored.
 	Dress func(session.Session) session.Session
-	// Trouble is called when changes begin to fail for want of room or a sound
-	// disk, and when they succeed again.
+	// Trouble is called when changes begin to fail for want of room or a sound disk, and when they succeed again.
 	Trouble func()
 }
 
@@ -41,12 +39,12 @@ type Records struct {
 // New returns records of a store.
 func New(config Config) *Records { return &Records{Store: config.Store, config: config} }
 
-// ErrUnchanged rolls back an update that changes nothing, which then succeeds:
-// storing it would cost a sync of the disk all the same.
+// ErrUnchanged rolls back an update that changes nothing, which then succeeds: storing it would cost a sync of the disk
+// all the same.
 var ErrUnchanged = errors.New("nothing changed")
 
-// Change applies fn to a session in one transaction and tells of what came of
-// it. Where fn fails, nothing is stored and its error is returned.
+// Change applies fn to a session in one transaction and tells of what came of it. Where fn fails, nothing is stored and
+// its error is returned.
 func (r *Records) Change(id session.ID, fn func(*Draft) error) (session.Session, error) {
 	var d *Draft
 	err := r.Update(func(tx *store.Tx) error {
@@ -81,8 +79,7 @@ func (r *Records) Draft(tx *store.Tx, s session.Session) *Draft {
 	return &Draft{Session: s, Now: r.config.Clock.Now().UTC(), tx: tx, ended: r.config.Ended, stored: s}
 }
 
-// Update makes one change of the store. While changes fail for want of room or
-// a sound disk, there is a warning.
+// Update makes one change of the store. While changes fail for want of room or a sound disk, there is a warning.
 func (r *Records) Update(fn func(*store.Tx) error) error {
 	err := r.Store.Update(fn)
 	var trouble *session.Error

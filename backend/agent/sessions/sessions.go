@@ -1,8 +1,8 @@
-// Package sessions answers what people ask of sessions: it judges a draft, stores
-// a launch, and changes and describes what is stored.
+// Package sessions answers what people ask of sessions: it judges a draft, stores a launch, and changes and describes
+// what is stored.
 //
-// Launch checks the spec, stores a PENDING session with the first row of its
-// history in one transaction, and wakes the queue.
+// Launch checks the spec, stores a PENDING session with the first row of its history in one transaction, and wakes the
+// queue.
 package sessions
 
 import (
@@ -25,8 +25,8 @@ import (
 	"slipway/gpu"
 )
 
-// MostLive is how many sessions of one person may wait or run at a time, so
-// that one person cannot slow the queue down for all.
+// MostLive is how many sessions of one person may wait or run at a time, so that one person cannot slow the queue down
+// for all.
 const MostLive = 2000
 
 // Config says whose sessions these are.
@@ -49,8 +49,7 @@ type Sessions struct{ config Config }
 // New returns the sessions of a machine.
 func New(config Config) *Sessions { return &Sessions{config: config} }
 
-// check returns everything that is wrong with a spec of somebody's on this
-// machine, apart from its name being taken.
+// check returns everything that is wrong with a spec of somebody's on this machine, apart from its name being taken.
 func (m *Sessions) check(owner string, spec session.Spec) []session.FieldError {
 	info := m.config.Health.State().Info
 	wrong := spec.Validate(m.config.Clock.Now(), session.Limits{CPUs: info.CPUs, Memory: info.Memory})
@@ -156,8 +155,8 @@ func (m *Sessions) Launch(ctx context.Context, req session.LaunchRequest) (sessi
 	}
 }
 
-// launched reports whether a launch was asked for before: then it is answered
-// whatever has become of the fields meanwhile, a start time now past, say.
+// launched reports whether a launch was asked for before: then it is answered whatever has become of the fields
+// meanwhile, a start time now past, say.
 func (m *Sessions) launched(req session.LaunchRequest) bool {
 	if req.Key == "" {
 		return false
@@ -170,8 +169,7 @@ func (m *Sessions) newSession(req session.LaunchRequest) session.Session {
 	return records.NewSession(req, m.config.NewID(req), m.config.Agent, m.config.Clock.Now().UTC())
 }
 
-// create stores a session with the first row of its history, or returns the
-// one that was stored under the key.
+// create stores a session with the first row of its history, or returns the one that was stored under the key.
 func (m *Sessions) create(s session.Session, key string) (session.Session, error) {
 	fresh := true
 	err := m.config.Records.Update(func(tx *store.Tx) error {
@@ -214,9 +212,8 @@ func (m *Sessions) List(_ context.Context, filter session.Filter) ([]session.Ses
 	return list, err
 }
 
-// Rename implements [session.Sessions]. It fails with session_update_invalid,
-// session_update_conflict where the session has ended, or
-// session_create_already-exists.
+// Rename implements [session.Sessions]. It fails with session_update_invalid, session_update_conflict where the session
+// has ended, or session_create_already-exists.
 func (m *Sessions) Rename(_ context.Context, id session.ID, name string) (session.Session, error) {
 	if wrong := session.SessionNames.Check(name); wrong != nil {
 		return session.Session{}, session.Refused(session.CodeSessionInvalid, *wrong)
@@ -254,8 +251,7 @@ func (m *Sessions) Terminate(ctx context.Context, id session.ID, forced bool) (s
 	return s, err
 }
 
-// History implements [session.Sessions]. The steps of the phase under way are
-// as they are now.
+// History implements [session.Sessions]. The steps of the phase under way are as they are now.
 func (m *Sessions) History(_ context.Context, id session.ID) ([]session.Phase, error) {
 	phases, err := m.config.Records.History(id)
 	if err != nil || len(phases) == 0 {
@@ -287,8 +283,8 @@ func (m *Sessions) Dress(s session.Session) session.Session {
 	return s
 }
 
-// PurgeSlack is how many more records of ended sessions there may be than are
-// kept, so that removing them happens seldom. At most purgeMost go at a time.
+// PurgeSlack is how many more records of ended sessions there may be than are kept, so that removing them happens
+// seldom. At most purgeMost go at a time.
 const (
 	PurgeSlack = 100
 	purgeMost  = 1000

@@ -13,9 +13,8 @@ import (
 	"slipway/backend/store"
 )
 
-// Open opens an agent in a folder of the test and runs it until the test ends.
-// change, if it is not nil, says what is different about it, such as another
-// engine, which is closed with it.
+// Open opens an agent in a folder of the test and runs it until the test ends. change, if it is not nil, says what is
+// different about it, such as another engine, which is closed with it.
 func Open(t testing.TB, change func(*agent.Config)) *agent.Agent {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,7 +1,6 @@
-// Package route declares every endpoint of the loopback API once: method, path, parameters, and the
-// types of its request and its answer. The server has a handler of those types for each route, Go
-// programs call it with [Route.Ask], and build/tsgen generates the OpenAPI document and the client
-// of the user interface from it.
+// Package route declares every endpoint of the loopback API once: method, path, parameters, and the types of its
+// request and its answer. The server has a handler of those types for each route, Go programs call it with [Route.Ask],
+// and build/tsgen generates the OpenAPI document and the client of the user interface from it.
 package route
 
 import (
@@ -20,8 +19,7 @@ const Root = "/api/v1"
 // Route is one endpoint with a request In and an answer Out, both as JSON. [None] means no body.
 type Route[In, Out any] struct{ *Endpoint }
 
-// Endpoint is a [Route] without its types, so that code that does not need them is compiled once.
-// It is immutable.
+// Endpoint is a [Route] without its types, so that code that does not need them is compiled once. It is immutable.
 type Endpoint struct {
 	Name    string // in the OpenAPI document; in TypeScript without dashes
 	Pattern string // method, and path below Root, such as "GET /sessions/{id}"
@@ -34,8 +32,7 @@ type Endpoint struct {
 	body  any    // set by Body, or nil
 }
 
-// at declares a route. Its status is 202 if it starts an operation, 204 if it answers nothing, else
-// 200.
+// at declares a route. Its status is 202 if it starts an operation, 204 if it answers nothing, else 200.
 func at[In, Out any](name, pattern, summary string, query ...Param) Route[In, Out] {
 	status := http.StatusOK
 	switch any(*new(Out)).(type) {
@@ -68,8 +65,8 @@ type Param struct{ Name, Text string }
 // Stream says how an answer that is not one JSON value is sent.
 type Stream string
 
-// The kinds of streams. In and Out of a WebSocket are the first message and those of the server; if
-// Out is [None], its messages are frames.
+// The kinds of streams. In and Out of a WebSocket are the first message and those of the server; if Out is [None], its
+// messages are frames.
 const (
 	WebSocket Stream = "websocket"
 	Text      Stream = "text"
@@ -173,8 +170,7 @@ func bodyOf(body any) any {
 	return body
 }
 
-// Description describes a [Route] for generators. Request and Response are zero values of the
-// bodies, or nil.
+// Description describes a [Route] for generators. Request and Response are zero values of the bodies, or nil.
 type Description struct {
 	*Endpoint
 	Request, Response any

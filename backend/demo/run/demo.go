@@ -128,8 +128,7 @@ func (d *demonstration) keepTime(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// Play fills the folders, launches as a person does, makes the launcher look used,
-// and adds the lab server.
+// Play fills the folders, launches as a person does, makes the launcher look used, and adds the lab server.
 func (d *demonstration) Play(ctx context.Context, h *hub.Hub, machine *local.Machine) error {
 	if err := demo.Fill(ctx, machine.Agent); err != nil {
 		return err
@@ -160,8 +159,8 @@ func (l launcher) Launch(ctx context.Context, req session.LaunchRequest) (sessio
 	return l.hub.Launch(ctx, hub.LaunchRequest{Key: req.Key, Spec: req.Spec})
 }
 
-// habits are the presets that the person has saved and the launches that were
-// pinned. Those of an earlier start are as the person has left them.
+// habits are the presets that the person has saved and the launches that were pinned. Those of an earlier start are as
+// the person has left them.
 func habits(h *hub.Hub) error {
 	own := func(p hub.Preset) bool { return !p.Builtin }
 	if slices.ContainsFunc(h.Presets(), own) {
@@ -186,9 +185,8 @@ func habits(h *hub.Hub) error {
 	return nil
 }
 
-// join makes the lab server one of the hub's agents, by a pairing code as people
-// do it. One that is known from an earlier start and still has its address is
-// reached by itself.
+// join makes the lab server one of the hub's agents, by a pairing code as people do it. One that is known from an
+// earlier start and still has its address is reached by itself.
 func (d *demonstration) join(ctx context.Context, h *hub.Hub) error {
 	if d.lab == nil {
 		return nil
@@ -212,8 +210,7 @@ func (d *demonstration) join(ctx context.Context, h *hub.Hub) error {
 	return finish(ctx, h, add, d.lab.code)
 }
 
-// finish begins an operation and waits for its end. What it asks for is answered
-// by answer.
+// finish begins an operation and waits for its end. What it asks for is answered by answer.
 func finish(ctx context.Context, h *hub.Hub,
 	begin func() (hub.Operation, error), answer func(context.Context) (string, error)) error {
 	watcher := h.Watch(hub.Cursor{}, false)

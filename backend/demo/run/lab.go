@@ -20,8 +20,7 @@ import (
 // labPatience is how long the lab server may take to answer.
 const labPatience = 20 * time.Second
 
-// lab is the lab server of a demonstration: an agent that paired computers reach
-// on loopback.
+// lab is the lab server of a demonstration: an agent that paired computers reach on loopback.
 type lab struct {
 	home  place.Home
 	stop  context.CancelFunc

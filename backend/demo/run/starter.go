@@ -21,31 +21,28 @@ import (
 	"slipway/backend/session"
 )
 
-// StarterCommand is the hidden command by which a [Starter] starts a
-// demonstration as a second process of this program.
+// StarterCommand is the hidden command by which a [Starter] starts a demonstration as a second process of this program.
 const StarterCommand = "demo-second"
 
 // startPatience is how long the demonstration may take to answer.
 const startPatience = 30 * time.Second
 
-// Starter starts a demonstration beside what is real, when somebody asks to see
-// it. The demonstration has a folder and a port of its own, ends with this
-// process, and is then thrown away.
+// Starter starts a demonstration beside what is real, when somebody asks to see it. The demonstration has a folder and
+// a port of its own, ends with this process, and is then thrown away.
 type Starter struct {
 	mu      sync.Mutex // guards what follows; held while one is started
 	running *child
 }
 
-// child is the process of the demonstration. It ends with its standard input, so
-// it never outlives who started it.
+// child is the process of the demonstration. It ends with its standard input, so it never outlives who started it.
 type child struct {
 	home  place.Home
 	input io.Closer
 	ended chan struct{}
 }
 
-// Start starts the demonstration unless it runs, and returns an address that logs
-// a browser in to it once. It fails with server_start_failed.
+// Start starts the demonstration unless it runs, and returns an address that logs a browser in to it once. It fails
+// with server_start_failed.
 func (s *Starter) Start(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,8 +70,7 @@ func startFailed(err error) error {
 		Hint: "Try slipway demo in a terminal: it says why.", Err: err}
 }
 
-// launch starts the process and waits until it says the folder in which it
-// answers. The caller holds mu.
+// launch starts the process and waits until it says the folder in which it answers. The caller holds mu.
 func (s *Starter) launch(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -143,8 +139,8 @@ func (s *Starter) Close() error {
 	return s.running.end()
 }
 
-// StarterMain is the demonstration that a control plane starts beside itself. It
-// serves until its standard input ends and returns the exit code of the process.
+// StarterMain is the demonstration that a control plane starts beside itself. It serves until its standard input ends
+// and returns the exit code of the process.
 func StarterMain(assets, notebook fs.FS, stdin io.Reader, stdout, stderr io.Writer) int {
 	signal.Ignore(os.Interrupt) // it is meant for who started this process
 	ctx, cancel := context.WithCancel(context.Background())

@@ -23,10 +23,9 @@ import (
 	"slipway/backend/session"
 )
 
-// capabilities is what the guest keeps of root's powers to set up the container
-// and to act as its user: it reads its own configuration whoever owns it, makes
-// the home, changes user and drops the rest. Nothing of it reaches the person's
-// processes.
+// capabilities is what the guest keeps of root's powers to set up the container and to act as its user: it reads its
+// own configuration whoever owns it, makes the home, changes user and drops the rest. Nothing of it reaches the
+// person's processes.
 var capabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETUID"}
 
 // oomScore makes the machine's own lack of memory end sessions before daemons.
@@ -94,9 +93,8 @@ func (e *Engine) Create(ctx context.Context, c engine.Container) (string, error)
 	return id, nil
 }
 
-// abandon removes what was prepared for a container that did not come to be. It
-// keeps it where the outcome is unknown, since the daemon may have made it; then
-// the next Create, Remove or List finds it.
+// abandon removes what was prepared for a container that did not come to be. It keeps it where the outcome is unknown,
+// since the daemon may have made it; then the next Create, Remove or List finds it.
 func (e *Engine) abandon(name string, fresh bool, err error) {
 	code := session.CodeOf(err)
 	unknown := code == session.CodeEngineUnavailable || errors.Is(err, context.Canceled) ||
@@ -151,8 +149,7 @@ func checkMounts(mounts []session.Mount) error {
 	return nil
 }
 
-// platform returns the id and the architecture of an image that is there and
-// that this machine can run.
+// platform returns the id and the architecture of an image that is there and that this machine can run.
 func (e *Engine) platform(ctx context.Context, ref string, facts *daemon.Facts) (id, arch string, err error) {
 	image, err := e.Image(ctx, ref)
 	switch code := session.CodeOf(err); {
@@ -173,16 +170,15 @@ func (e *Engine) platform(ctx context.Context, ref string, facts *daemon.Facts) 
 		"Choose a version of the image for "+facts.Info.Arch+".")
 }
 
-// emulates reports whether the kernel has an interpreter for programs of an
-// architecture, as qemu-user-static registers it.
+// emulates reports whether the kernel has an interpreter for programs of an architecture, as qemu-user-static registers
+// it.
 func emulates(arch string) bool {
 	names := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "386": "i386"}
 	state, err := os.ReadFile("/proc/sys/fs/binfmt_misc/qemu-" + cmp.Or(names[arch], arch))
 	return err == nil && strings.HasPrefix(string(state), "enabled")
 }
 
-// create asks the daemon. A container that has the name already and the same
-// labels counts as created.
+// create asks the daemon. A container that has the name already and the same labels counts as created.
 func (e *Engine) create(ctx context.Context, c engine.Container, config *container.Config,
 	host *container.HostConfig) (string, error) {
 	made, err := e.daemon.API.ContainerCreate(ctx, config, host, networks.Join(c), nil, c.Name)
@@ -224,9 +220,9 @@ func (e *Engine) adopt(ctx context.Context, c engine.Container, conflict error) 
 	return there.ID, nil
 }
 
-// labelsOf keeps the labels of a container that Slipway has made, and none of
-// another. Whoever runs an image by hand gets the labels that the image has, and
-// those may look like a session's; the name of a container is no image's to choose.
+// labelsOf keeps the labels of a container that Slipway has made, and none of another. Whoever runs an image by hand
+// gets the labels that the image has, and those may look like a session's; the name of a container is no image's to
+// choose.
 func labelsOf(name string, labels map[string]string) map[string]string {
 	kept := daemon.OwnLabels(labels)
 	if kept[engine.LabelSession] == "" || !strings.HasPrefix(name, homeVolume(kept)+"-") {
@@ -244,8 +240,8 @@ func allLabels(labels map[string]string) map[string]string {
 	return all
 }
 
-// containerConfig leaves nothing of the image's own start in force: the guest
-// is process 1 and there is no health check to run beside it.
+// containerConfig leaves nothing of the image's own start in force: the guest is process 1 and there is no health check
+// to run beside it.
 func containerConfig(c engine.Container) *container.Config {
 	return &container.Config{
 		Hostname:    c.Hostname,
@@ -302,8 +298,7 @@ func cpuList(cpus []int) string {
 	return strings.Join(numbers, ",")
 }
 
-// mounts lists what is mounted: the guest's own files, the home and the spool,
-// then what the person asked for.
+// mounts lists what is mounted: the guest's own files, the home and the spool, then what the person asked for.
 func mounts(c engine.Container, k *kernel) []mount.Mount {
 	bind := func(from, to string, readOnly bool) mount.Mount {
 		return mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: readOnly}

@@ -21,8 +21,7 @@ import (
 var errExited = &session.Error{Code: session.CodeGuestExited,
 	Message: "The container ended before its guest could be reached.", Hint: "Read the session's log."}
 
-// patience is how long a guest may take to dial before it is worth asking
-// whether its container still runs.
+// patience is how long a guest may take to dial before it is worth asking whether its container still runs.
 const patience = 300 * time.Millisecond
 
 // Guest returns a connection to the guest of a container. The guest dials; this waits for it.
@@ -51,8 +50,7 @@ func (e *Engine) Guest(ctx context.Context, id string) (net.Conn, error) {
 	return nil, daemon.Failure(ctx, err)
 }
 
-// kernel returns the kernel of a container, also of one that an earlier process
-// created: its link is then bound again.
+// kernel returns the kernel of a container, also of one that an earlier process created: its link is then bound again.
 func (e *Engine) kernel(ctx context.Context, id string) (*kernel, error) {
 	if k := e.kernels.of(id); k != nil {
 		return k, nil
@@ -78,8 +76,8 @@ func (e *Engine) kernel(ctx context.Context, id string) (*kernel, error) {
 	return k, nil
 }
 
-// exit returns why a container's guest will not come, once that is known: the
-// container ended or is gone. It returns ctx's error when ctx ends first.
+// exit returns why a container's guest will not come, once that is known: the container ended or is gone. It returns
+// ctx's error when ctx ends first.
 func (e *Engine) exit(ctx context.Context, id string) error {
 	select {
 	case <-time.After(patience):

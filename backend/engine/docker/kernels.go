@@ -18,8 +18,8 @@ import (
 	"slipway/backend/session"
 )
 
-// kernels keeps what this machine holds of each container: the files that are
-// mounted into it and the listener that its guest dials. On disk:
+// kernels keeps what this machine holds of each container: the files that are mounted into it and the listener that its
+// guest dials. On disk:
 //
 //	guest/slipway-guest-<arch>-<hash>   one for each version in use
 //	kernels/<name>/guest                the same file, by another link
@@ -86,8 +86,7 @@ func openKernels(dir string) (*kernels, error) {
 		nil
 }
 
-// path is the directory of a container's files. It refuses names that would
-// lead elsewhere.
+// path is the directory of a container's files. It refuses names that would lead elsewhere.
 func (ks *kernels) path(name string) (string, error) {
 	if name == "" || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || len(name) > 128 {
 		return "", &session.Error{Code: session.CodeEngineInvalid, Message: "The container name \"" + name +
@@ -96,9 +95,8 @@ func (ks *kernels) path(name string) (string, error) {
 	return filepath.Join(ks.dir, "kernels", name), nil
 }
 
-// prepare writes the files of a container and listens for its guest. Doing it
-// again writes them again and keeps the listener. It reports whether the
-// container's directory is new.
+// prepare writes the files of a container and listens for its guest. Doing it again writes them again and keeps the
+// listener. It reports whether the container's directory is new.
 func (ks *kernels) prepare(name string, files delivery) (k *kernel, fresh bool, err error) {
 	dir, err := ks.path(name)
 	if err != nil {
@@ -185,8 +183,7 @@ func linkFile(from, to string) error {
 	return atomicwriter.WriteFile(to, data, 0o755)
 }
 
-// open returns the kernel of a name and listens for its guest if it does not
-// yet. The directory must be there.
+// open returns the kernel of a name and listens for its guest if it does not yet. The directory must be there.
 func (ks *kernels) open(name string) (*kernel, error) {
 	dir, err := ks.path(name)
 	if err != nil {
@@ -262,8 +259,8 @@ func (ks *kernels) discard(name string) error {
 	return nil
 }
 
-// names lists the containers of a daemon, the owner, that have a directory. Those of
-// another daemon, used before or after, are not its business.
+// names lists the containers of a daemon, the owner, that have a directory. Those of another daemon, used before or
+// after, are not its business.
 func (ks *kernels) names(owner string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(ks.dir, "kernels"))
 	if err != nil {

@@ -14,10 +14,9 @@ import (
 	"slipway/backend/session"
 )
 
-// Start starts a created container. Besides engine_start_failed it fails
-// with disk_write_no-space, with engine_attach_… where a device could not be
-// handed in, in which case the container is removed, and, for a container that
-// is gone, with engine_read_not-found.
+// Start starts a created container. Besides engine_start_failed it fails with disk_write_no-space, with engine_attach_…
+// where a device could not be handed in, in which case the container is removed, and, for a container that is gone,
+// with engine_read_not-found.
 func (e *Engine) Start(ctx context.Context, id string) error {
 	err := e.daemon.API.ContainerStart(ctx, id, container.StartOptions{})
 	if err == nil {
@@ -32,8 +31,7 @@ func (e *Engine) Start(ctx context.Context, id string) error {
 	return e.startFailure(ctx, id, err)
 }
 
-// Stop ends a container, after grace by force. Docker counts grace in whole seconds, so
-// a part of one counts as one.
+// Stop ends a container, after grace by force. Docker counts grace in whole seconds, so a part of one counts as one.
 func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error {
 	seconds := int(math.Ceil(max(grace, 0).Seconds()))
 	err := e.daemon.API.ContainerStop(ctx, id, container.StopOptions{Timeout: &seconds})
@@ -43,8 +41,8 @@ func (e *Engine) Stop(ctx context.Context, id string, grace time.Duration) error
 	return daemon.ContainerFailure(ctx, id, err)
 }
 
-// Remove removes a container with its anonymous volumes, then its home unless
-// another kernel still uses it, then its files here.
+// Remove removes a container with its anonymous volumes, then its home unless another kernel still uses it, then its
+// files here.
 func (e *Engine) Remove(ctx context.Context, id string) error {
 	state, err := e.Inspect(ctx, id)
 	if session.CodeOf(err) == session.CodeNoContainer {
@@ -64,8 +62,8 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 	return e.kernels.discard(state.Name)
 }
 
-// removeLeftovers removes the volumes and files of a container that somebody else
-// removed. Those of one that this process has not met go with the first List.
+// removeLeftovers removes the volumes and files of a container that somebody else removed. Those of one that this
+// process has not met go with the first List.
 func (e *Engine) removeLeftovers(ctx context.Context, id string) error {
 	k := e.kernels.of(id)
 	if k == nil {
@@ -79,8 +77,7 @@ func (e *Engine) removeLeftovers(ctx context.Context, id string) error {
 	return e.kernels.discard(k.name)
 }
 
-// removeVolumes removes our volumes that carry a label, except those to keep
-// and those that a container still uses.
+// removeVolumes removes our volumes that carry a label, except those to keep and those that a container still uses.
 func (e *Engine) removeVolumes(ctx context.Context, label string, keep map[string]bool) error {
 	selection := e.mine()
 	selection.Add("label", label)
@@ -127,9 +124,8 @@ func startHint(text string) string {
 	return "Try again. If it fails again, read the Docker daemon's log."
 }
 
-// startFailure says why a container did not start. One that devices kept from
-// starting is removed, and the next attempt tries the ways again: what was
-// found before is not true any more.
+// startFailure says why a container did not start. One that devices kept from starting is removed, and the next attempt
+// tries the ways again: what was found before is not true any more.
 func (e *Engine) startFailure(ctx context.Context, id string, err error) error {
 	failed := e.Devices.Failure(err)
 	if failed == nil {

@@ -12,9 +12,8 @@ import (
 // linkSocket is the name of the socket that a guest dials, in its link directory.
 const linkSocket = "agent.sock"
 
-// link is the listening end of one container's connection to its guest. The
-// guest dials as soon as it runs and again after each loss; what it dialled
-// waits in the listener until somebody asks.
+// link is the listening end of one container's connection to its guest. The guest dials as soon as it runs and again
+// after each loss; what it dialled waits in the listener until somebody asks.
 type link struct {
 	listener *net.UnixListener
 	turn     chan struct{} // holds one token, taken by whoever accepts
@@ -32,9 +31,8 @@ func listenLink(dir string) (*link, error) {
 	return l, nil
 }
 
-// accept returns the next connection that a guest made and breaks the one
-// before, so that a guest that still holds it dials again. Connections of other
-// processes are closed.
+// accept returns the next connection that a guest made and breaks the one before, so that a guest that still holds it
+// dials again. Connections of other processes are closed.
 func (l *link) accept(ctx context.Context) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

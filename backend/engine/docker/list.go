@@ -16,8 +16,8 @@ import (
 	"slipway/backend/session"
 )
 
-// List returns our containers, running or not. The first List also removes what
-// containers that are gone left behind: files here, homes and spools.
+// List returns our containers, running or not. The first List also removes what containers that are gone left behind:
+// files here, homes and spools.
 func (e *Engine) List(ctx context.Context) ([]engine.State, error) {
 	ctx, cancel := e.daemon.Brief(ctx)
 	defer cancel()
@@ -62,8 +62,8 @@ func (e *Engine) Others(ctx context.Context) ([]engine.State, error) {
 	return slices.DeleteFunc(states, func(s engine.State) bool { return s.Labels[engine.LabelInstance] == "" }), err
 }
 
-// isMine reports whether this agent has made a container, which it may not have
-// though Docker finds it by our label: see [labelsOf].
+// isMine reports whether this agent has made a container, which it may not have though Docker finds it by our label:
+// see [labelsOf].
 func (e *Engine) isMine(s engine.State) bool {
 	return s.Labels[engine.LabelInstance] == e.config.Instance
 }
@@ -85,9 +85,8 @@ func (e *Engine) inspectAll(ctx context.Context, found []container.Summary) ([]e
 	return slices.DeleteFunc(states, func(s engine.State) bool { return s.ID == "" }), nil
 }
 
-// sweep removes files and volumes whose container is gone: a process that was
-// killed between removing the one and the other left them. What this process
-// has in work stays.
+// sweep removes files and volumes whose container is gone: a process that was killed between removing the one and the
+// other left them. What this process has in work stays.
 func (e *Engine) sweep(ctx context.Context, states []engine.State) {
 	used := map[string]bool{}
 	for _, s := range states {
@@ -165,16 +164,13 @@ func stateTime(text string) time.Time {
 var watched = []events.Action{events.ActionCreate, events.ActionStart, events.ActionDie, events.ActionOOM,
 	events.ActionDestroy, events.ActionRename}
 
-// overlap is how far before the last List a Watch begins, so that nothing falls
-// between the two.
+// overlap is how far before the last List a Watch begins, so that nothing falls between the two.
 const overlap = 2 * time.Second
 
-// Watch calls fn for each container of ours that changes. It begins with what changed since
-// shortly before the last List, so a caller that lists and then watches misses
-// nothing. A container that is gone is told of once more, as Gone.
+// Watch calls fn for each container of ours that changes. It begins with what changed since shortly before the last
+// List, so a caller that lists and then watches misses nothing. A container that is gone is told of once more, as Gone.
 func (e *Engine) Watch(ctx context.Context, fn func(engine.State)) error {
-	// The client reads its API version before it has asked for it, unless some
-	// call was answered already.
+	// The client reads its API version before it has asked for it, unless some call was answered already.
 	if _, err := e.daemon.Facts(ctx); err != nil {
 		return err
 	}

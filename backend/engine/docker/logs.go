@@ -30,9 +30,8 @@ func (e *Engine) Logs(ctx context.Context, id string, opts session.LogOptions) (
 	return &logReader{frames: frames, fail: fail, timestamps: opts.Timestamps}, nil
 }
 
-// logReader takes the text out of Docker's frames of stdout and stderr. Docker
-// cuts lines of more than 16 KiB into several frames and gives each a time; the
-// reader leaves out those in the middle of a line.
+// logReader takes the text out of Docker's frames of stdout and stderr. Docker cuts lines of more than 16 KiB into
+// several frames and gives each a time; the reader leaves out those in the middle of a line.
 type logReader struct {
 	frames     io.ReadCloser
 	fail       func(error) error // makes the error that a reader gets

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The images that tests on a real Docker may count on. The scripts that start
-// the test daemon make them.
+// The images that tests on a real Docker may count on. The scripts that start the test daemon make them.
 const (
 	// ImageMinimal has bash, the core utilities and python3.
 	ImageMinimal = "slipway-test/minimal:1"
@@ -18,19 +17,16 @@ const (
 	ImageUser = "slipway-test/user:1"
 )
 
-// DockerVariable names the environment variable that holds the address of the
-// Docker daemon for tests, as unix:///path.
+// DockerVariable names the environment variable that holds the address of the Docker daemon for tests, as unix:///path.
 const DockerVariable = "SLIPWAY_TEST_DOCKER"
 
-// ModernVariable names the environment variable that holds the address of a
-// Docker daemon of today whose CDI specification names made-up devices. make test
-// leaves that daemon, which is built from source, to make verify by the value
-// "verify".
+// ModernVariable names the environment variable that holds the address of a Docker daemon of today whose CDI
+// specification names made-up devices. make test leaves that daemon, which is built from source, to make verify by the
+// value "verify".
 const ModernVariable = "SLIPWAY_TEST_MODERN_DOCKER"
 
-// RequireDocker returns the address of the Docker daemon that tests may use.
-// Without one it skips the test under -short and fails it otherwise: a test
-// that did not run has not passed.
+// RequireDocker returns the address of the Docker daemon that tests may use. Without one it skips the test under -short
+// and fails it otherwise: a test that did not run has not passed.
 func RequireDocker(t testing.TB) string {
 	t.Helper()
 	return require(t, DockerVariable)

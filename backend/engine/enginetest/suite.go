@@ -22,19 +22,17 @@ type Options struct {
 	Image    string // an image that is there, with a POSIX shell
 	// OOM is a command that uses more memory than a container of the suite has.
 	OOM string
-	// PullImage is a reference that can be pulled and Evict removes it from the
-	// machine beforehand.
+	// PullImage is a reference that can be pulled and Evict removes it from the machine beforehand.
 	PullImage string
 	Evict     func(t *testing.T, ref string)
 	// HomeExists reports whether the home of a container is still there.
 	HomeExists func(t *testing.T, c engine.Container) bool
 	// Serve is a program that serves [ServePort] on every address of a container.
 	Serve []string
-	// Guest reports whether the engine's guests speak the link protocol; without
-	// it the cases that need one are left out.
+	// Guest reports whether the engine's guests speak the link protocol; without it the cases that need one are left
+	// out.
 	Guest bool
-	// DropGuest breaks the connection to a container's guest from the far side.
-	// nil: the suite only closes its own end.
+	// DropGuest breaks the connection to a container's guest from the far side. nil: the suite only closes its own end.
 	DropGuest func(t *testing.T, id string)
 }
 
@@ -65,8 +63,8 @@ type engineCase struct {
 	run  func(*suite)
 }
 
-// Run checks that an engine keeps its promises. open makes a fresh engine for
-// each case and is responsible for closing it; what the cases create they remove.
+// Run checks that an engine keeps its promises. open makes a fresh engine for each case and is responsible for closing
+// it; what the cases create they remove.
 func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 	all := cases
 	if opts.Guest {

@@ -10,8 +10,7 @@ import (
 	"slipway/backend/session"
 )
 
-// commitOf is what a commit of the suite is asked for, under a name of its own.
-// The image goes with the case.
+// commitOf is what a commit of the suite is asked for, under a name of its own. The image goes with the case.
 func (s *suite) commitOf() engine.Commit {
 	name := "Test_" + rand.Text()[:8]
 	c := engine.Commit{Ref: "slipway-test/commit:" + name, Origin: session.ImageOrigin{
@@ -52,8 +51,8 @@ func caseCommit(s *suite) {
 	s.wantCode(s.engine.RemoveImage(s.ctx, c.Ref), session.CodeNoImage)
 }
 
-// begins starts a container of an image and removes it. Nothing of the container
-// that the image was made of is left in its labels.
+// begins starts a container of an image and removes it. Nothing of the container that the image was made of is left in
+// its labels.
 func (s *suite) begins(ref string) {
 	s.Helper()
 	c := s.container(commandExit)

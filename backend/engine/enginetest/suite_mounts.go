@@ -12,13 +12,11 @@ import (
 	"slipway/backend/session"
 )
 
-// outside is what lies beside the directories that a case mounts. Nobody in a
-// container may see it.
+// outside is what lies beside the directories that a case mounts. Nobody in a container may see it.
 const outside = "what lies outside"
 
-// caseMounts mounts a directory to be written, the same one to be read, and one
-// inside of it, as folders are. A link in them that leads out of them leads
-// nowhere on this machine.
+// caseMounts mounts a directory to be written, the same one to be read, and one inside of it, as folders are. A link in
+// them that leads out of them leads nowhere on this machine.
 func caseMounts(s *suite) {
 	dir := s.TempDir()
 	folder, beside := filepath.Join(dir, "folder"), filepath.Join(dir, "beside")

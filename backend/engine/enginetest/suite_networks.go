@@ -9,8 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// network makes a private network that the case's end removes, after the
-// containers in it.
+// network makes a private network that the case's end removes, after the containers in it.
 func (s *suite) network(n engine.Network) string {
 	s.Helper()
 	s.atEnd("the network that the case made",
@@ -88,8 +87,8 @@ func caseNetworkApart(s *suite) {
 	}
 }
 
-// caseServed looks only at what the guests dial, each in its own container: by
-// its address one container is tried from another where there are addresses.
+// caseServed looks only at what the guests dial, each in its own container: by its address one container is tried from
+// another where there are addresses.
 func caseServed(s *suite) {
 	_, first, second := s.apart()
 	server, other := s.connect(first), s.connect(second)
@@ -114,8 +113,8 @@ func caseServed(s *suite) {
 
 func caseCreateNoNetwork(s *suite) {
 	c := s.container("")
-	// Those that engines have of their own are no networks for sessions: by the
-	// machine's, its loopback would be theirs.
+	// Those that engines have of their own are no networks for sessions: by the machine's, its loopback would be
+	// theirs.
 	for _, name := range []string{"slipway-none", "host", "bridge", "none", "container:" + c.Name} {
 		c.Network = name
 		s.wantCode(failure(s.engine.Create(s.ctx, c)), session.CodeEngineConflict)

@@ -39,8 +39,8 @@ func caseNoImage(s *suite) {
 func casePullUnknown(s *suite) {
 	_, err := s.engine.Pull(s.ctx, noImage, false, func(session.Pull) {})
 	switch code := session.CodeOf(err); code {
-	// An engine without a way to any registry cannot know better, and one whose
-	// registry hides what it lacks is told that it may not look.
+	// An engine without a way to any registry cannot know better, and one whose registry hides what it lacks is told
+	// that it may not look.
 	case session.CodePullNotFound, session.CodePullUnavailable, session.CodePullForbidden:
 	default:
 		s.Errorf("got code %q (%v), want engine_pull_not-found", code, err)

@@ -18,8 +18,7 @@ type Image struct {
 	Installed bool        // there from the beginning
 }
 
-// Catalogue is what the simulated registry has. Some of it is on the machine
-// from the beginning.
+// Catalogue is what the simulated registry has. Some of it is on the machine from the beginning.
 func Catalogue() []Image {
 	image := func(ref string, mib gpu.Bytes, installed bool) Image {
 		return Image{Ref: ref, Layers: layers(mib * gpu.MiB), Installed: installed}
@@ -45,8 +44,7 @@ func Catalogue() []Image {
 	}
 }
 
-// layers splits a download the way images are: a base, a few large layers, and
-// small ones.
+// layers splits a download the way images are: a base, a few large layers, and small ones.
 func layers(total gpu.Bytes) []gpu.Bytes {
 	shares := []gpu.Bytes{8, 20, 5, 46, 2, 14, 4}
 	if total < 64*gpu.MiB {

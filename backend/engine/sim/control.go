@@ -4,8 +4,7 @@ import (
 	"slipway/gpu"
 )
 
-// Exit ends a running container with a code, as a program that ends by itself or
-// is killed from outside.
+// Exit ends a running container with a code, as a program that ends by itself or is killed from outside.
 func (s *containers) Exit(id string, code int) {
 	s.finish(id, code)
 	if err := s.save(); err != nil {
@@ -19,8 +18,8 @@ func (s *containers) OOM(id string) {
 	s.Exit(id, 137)
 }
 
-// Lose makes a container vanish without a word to watchers, as when somebody
-// removes it while the engine's events are not heard.
+// Lose makes a container vanish without a word to watchers, as when somebody removes it while the engine's events are
+// not heard.
 func (s *containers) Lose(id string) error {
 	s.mu.Lock()
 	if c, ok := s.byID[id]; ok {

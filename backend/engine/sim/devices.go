@@ -13,11 +13,10 @@ import (
 
 // Devices are those of the simulated machine, on which containers compute.
 type Devices interface {
-	// Look says what the devices are and do now, without being noticed by whoever
-	// samples them.
+	// Look says what the devices are and do now, without being noticed by whoever samples them.
 	Look(ctx context.Context) ([]gpu.Device, gpu.Sample, error)
-	// Compute has a program of a container use what was granted, in place of the
-	// one that is there without being started, until end is called.
+	// Compute has a program of a container use what was granted, in place of the one that is there without being
+	// started, until end is called.
 	Compute(container, name string, grants []gpu.Grant) (pids []int, end func())
 }
 

@@ -18,8 +18,7 @@ type images struct {
 	parts []session.ImageParts // what those are made of that were brought
 }
 
-// fullRef adds the tag that a reference without one means, and takes away the
-// registry that one without a host means.
+// fullRef adds the tag that a reference without one means, and takes away the registry that one without a host means.
 func fullRef(ref string) string {
 	ref = strings.TrimPrefix(strings.TrimPrefix(ref, "docker.io/"), "library/")
 	if last := ref[strings.LastIndex(ref, "/")+1:]; strings.ContainsAny(last, ":@") {
@@ -59,8 +58,8 @@ func (s *images) resolve(ref string) (session.Image, bool) {
 	return session.Image{}, false
 }
 
-// keep adds an image, or further names of one that is there. Another image that
-// had one of its names loses it, and goes with its last. It needs mu.
+// keep adds an image, or further names of one that is there. Another image that had one of its names loses it, and goes
+// with its last. It needs mu.
 func (s *images) keep(image session.Image) {
 	kept := []session.Image{}
 	for _, other := range s.here {
@@ -123,8 +122,7 @@ func (s *images) RemoveImage(ctx context.Context, ref string) error {
 	return s.save()
 }
 
-// DiskUse implements [engine.ImageStore]. Customized images share the layers of
-// their base.
+// DiskUse implements [engine.ImageStore]. Customized images share the layers of their base.
 func (s *images) DiskUse(ctx context.Context) (session.ImageDisk, error) {
 	if err := s.check(ctx); err != nil {
 		return session.ImageDisk{}, err

@@ -103,9 +103,8 @@ func (s *containers) world(id string, spec engine.Container, started time.Time) 
 		OutOfMemory: func() { s.oom(id) }, Servers: s.servers(spec.Image, files)}, nil
 }
 
-// servers are what an image has beside the utilities of a shell: with Jupyter a
-// notebook, whose Python runs in the browser. In a build of Slipway that carries
-// none there is nothing for it to serve.
+// servers are what an image has beside the utilities of a shell: with Jupyter a notebook, whose Python runs in the
+// browser. In a build of Slipway that carries none there is nothing for it to serve.
 func (s *containers) servers(ref string, files *shell.FS) map[string]http.Handler {
 	if image, ok := s.images.find(ref); ok {
 		ref = image.Refs[0]
@@ -138,8 +137,8 @@ func environment(spec engine.Container) []string {
 	return env
 }
 
-// live is the course of a running container: it becomes ready, runs its batch
-// command if it has one, and ends with it or when it is told to.
+// live is the course of a running container: it becomes ready, runs its batch command if it has one, and ends with it
+// or when it is told to.
 func (s *containers) live(id string, c *container, l *life) {
 	defer close(l.gone)
 	defer func() {
@@ -179,8 +178,8 @@ func (s *containers) live(id string, c *container, l *life) {
 	s.lives.Go(func() { s.Exit(id, code) })
 }
 
-// finish ends a running container with a code and waits until all of it has
-// ended. One that does not run is left as it is.
+// finish ends a running container with a code and waits until all of it has ended. One that does not run is left as it
+// is.
 func (s *containers) finish(id string, code int) {
 	s.mu.Lock()
 	c, ok := s.byID[id]

@@ -9,8 +9,8 @@ import (
 	"slipway/backend/session"
 )
 
-// machine is what the rooms of the engine have in common. One lock guards what
-// all of them hold, since it is written into one file.
+// machine is what the rooms of the engine have in common. One lock guards what all of them hold, since it is written
+// into one file.
 type machine struct {
 	config Config
 	ctx    context.Context //nolint:containedctx // it is the life of what this process runs, ended by Close

@@ -9,8 +9,8 @@ import (
 	"slipway/backend/session"
 )
 
-// networks are the private networks of the machine. A simulated network is a
-// name: no simulated container reaches another at all.
+// networks are the private networks of the machine. A simulated network is a name: no simulated container reaches
+// another at all.
 type networks struct {
 	*machine
 	here map[string]engine.Network // by name; guarded by mu

@@ -125,8 +125,7 @@ func (p *processes) Files(context.Context) (net.Conn, error) {
 	return near, nil
 }
 
-// simulatedFS is the file system of a simulated container as package files
-// knows it.
+// simulatedFS is the file system of a simulated container as package files knows it.
 type simulatedFS struct{ *shell.FS }
 
 func (s simulatedFS) OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {

@@ -1,8 +1,6 @@
-// Package sim is an engine without containers: sessions go through every state
-// at a believable pace, their terminals and batch commands are interpreted in
-// a directory that they cannot leave, and everything is there again after a
-// restart. It is for machines without Docker, for demonstrations, and for tests
-// of everything that stands on an engine.
+// Package sim is an engine without containers: sessions go through every state at a believable pace, their terminals
+// and batch commands are interpreted in a directory that they cannot leave, and everything is there again after a
+// restart. It is for machines without Docker, for demonstrations, and for tests of everything that stands on an engine.
 package sim
 
 import (
@@ -27,8 +25,7 @@ type Config struct {
 	Instance string    // value of the instance label; other containers are not listed
 	CPUs     int       // 0: 16
 	Memory   gpu.Bytes // 0: 64 GiB
-	// Speed divides every length of time that is simulated; 0: 1, as on a
-	// usual machine with a usual network.
+	// Speed divides every length of time that is simulated; 0: 1, as on a usual machine with a usual network.
 	Speed     float64
 	Clock     *pace.Clock // what goes on in containers goes by; nil: the clock on the wall
 	Catalogue []Image     // what can be had; nil: [Catalogue]
@@ -46,9 +43,8 @@ type Sim struct {
 	writing sync.Mutex // held while the state is written; taken before mu
 }
 
-// Open opens the engine and takes up what an earlier process left: containers
-// that ran run again, with new terminals; a batch command that was under way
-// has ended with code 137.
+// Open opens the engine and takes up what an earlier process left: containers that ran run again, with new terminals; a
+// batch command that was under way has ended with code 137.
 func Open(config Config) (*Sim, error) {
 	if config.CPUs == 0 {
 		config.CPUs = 16
@@ -90,8 +86,7 @@ func Open(config Config) (*Sim, error) {
 	return s, nil
 }
 
-// Close lets go of everything. Containers count as running: the next Open
-// takes them up again.
+// Close lets go of everything. Containers count as running: the next Open takes them up again.
 func (s *Sim) Close() error {
 	s.mu.Lock()
 	s.closed = true

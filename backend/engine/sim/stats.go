@@ -11,8 +11,8 @@ import (
 // guestMemory is what the guest of a container holds.
 const guestMemory = 9 * gpu.MiB
 
-// Stats implements [engine.Monitor]. CPU and memory are those of the
-// container's process table; network and disk are made up from them.
+// Stats implements [engine.Monitor]. CPU and memory are those of the container's process table; network and disk are
+// made up from them.
 func (s *containers) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err

@@ -44,8 +44,8 @@ func (s *images) PresentLayers(ctx context.Context, layers []session.ImageLayer)
 	return present, nil
 }
 
-// ExportImage implements [engine.Transfers]. A simulated machine keeps nothing of
-// what real images hold, so it has only its own to give.
+// ExportImage implements [engine.Transfers]. A simulated machine keeps nothing of what real images hold, so it has only
+// its own to give.
 func (s *images) ExportImage(ctx context.Context, id string, want func(part string) bool,
 	fn func(part string, content io.Reader) error) error {
 	image, err := s.Image(ctx, id)

@@ -16,12 +16,10 @@ import (
 	"slipway/backend/session"
 )
 
-// The guest is Slipway's own, and what it tells is not: names of programs, what
-// they have printed, ports, the files of a home. All of it may be a stranger's
-// work, and the agent hands it on. So check leaves nothing in an answer that it
-// may not say: texts are cut and cleaned of control characters, entries that make
-// no sense are left out, and where nothing is left to tell the call fails. An
-// answer of another type is refused.
+// The guest is Slipway's own, and what it tells is not: names of programs, what they have printed, ports, the files of
+// a home. All of it may be a stranger's work, and the agent hands it on. So check leaves nothing in an answer that it
+// may not say: texts are cut and cleaned of control characters, entries that make no sense are left out, and where
+// nothing is left to tell the call fails. An answer of another type is refused.
 func check(answer any) error {
 	switch a := answer.(type) {
 	case *Hello:
@@ -202,8 +200,8 @@ func checkHost(h *session.SSHHost) error {
 	return nil
 }
 
-// checkFile lets a name be any bytes that the kernel lets a name be, since people's
-// files have such names; whoever shows one cleans it.
+// checkFile lets a name be any bytes that the kernel lets a name be, since people's files have such names; whoever
+// shows one cleans it.
 func checkFile(f *session.FileInfo) error {
 	name := string(f.Name)
 	if name != "/" && (name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsAny(name,

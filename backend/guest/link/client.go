@@ -14,17 +14,15 @@ import (
 	"slipway/tunnel"
 )
 
-// Client calls the guest of one container. All methods are safe for concurrent
-// use and fail with a [session.Error]: the guest's own, or
-// session_use_unavailable when the link is lost and operation_run_timeout when ctx
-// ends first.
+// Client calls the guest of one container. All methods are safe for concurrent use and fail with a [session.Error]: the
+// guest's own, or session_use_unavailable when the link is lost and operation_run_timeout when ctx ends first.
 type Client struct {
 	mux   *tunnel.Mux
 	hello Hello
 }
 
-// Connect takes conn over, also when it fails, and greets the guest. It fails
-// with session_use_unavailable or guest_connect_version.
+// Connect takes conn over, also when it fails, and greets the guest. It fails with session_use_unavailable or
+// guest_connect_version.
 func Connect(ctx context.Context, conn net.Conn) (*Client, error) {
 	mux, err := tunnel.NewMux(conn, tunnel.Opener)
 	if err != nil {
@@ -57,8 +55,8 @@ func (c *Client) Done() <-chan struct{} { return c.mux.Done() }
 // Close ends the link. The guest and everything it holds go on.
 func (c *Client) Close() error { return c.mux.Close() }
 
-// Events calls fn for each event, beginning with what is true already, until
-// ctx ends, fn fails, or the link is lost. fn is never called concurrently.
+// Events calls fn for each event, beginning with what is true already, until ctx ends, fn fails, or the link is lost.
+// fn is never called concurrently.
 func (c *Client) Events(ctx context.Context, fn func(Event) error) error {
 	stream, err := c.open(ctx, Request{Op: OpEvents}, nil)
 	if err != nil {
@@ -79,20 +77,19 @@ func (c *Client) Events(ctx context.Context, fn func(Event) error) error {
 	}
 }
 
-// ListTerminals returns the terminals in the order of their opening, those
-// whose shell has exited and that nobody has closed included.
+// ListTerminals returns the terminals in the order of their opening, those whose shell has exited and that nobody has
+// closed included.
 func (c *Client) ListTerminals(ctx context.Context) ([]session.Terminal, error) {
 	return ask[[]session.Terminal](ctx, c, Request{Op: OpTerminalList})
 }
 
-// OpenTerminal starts a shell; guest_call_internal-error where the image has
-// none, session_use_not-found when the command does not exist.
+// OpenTerminal starts a shell; guest_call_internal-error where the image has none, session_use_not-found when the
+// command does not exist.
 func (c *Client) OpenTerminal(ctx context.Context, req session.TerminalRequest) (session.Terminal, error) {
 	return ask[session.Terminal](ctx, c, Request{Op: OpTerminalOpen, Open: &req})
 }
 
-// AttachTerminal joins a shell; the stream speaks the attach protocol of
-// package terminal. session_use_not-found.
+// AttachTerminal joins a shell; the stream speaks the attach protocol of package terminal. session_use_not-found.
 func (c *Client) AttachTerminal(ctx context.Context, req session.AttachRequest) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpTerminalAttach, Attach: &req}, nil)
 }
@@ -102,9 +99,8 @@ func (c *Client) CloseTerminal(ctx context.Context, id string) error {
 	return c.call(ctx, Request{Op: OpTerminalClose, ID: id}, nil)
 }
 
-// Exec starts one command; the stream speaks the exec protocol of package
-// terminal, and closing it ends the command. process_start_not-found,
-// process_start_forbidden, guest_call_internal-error.
+// Exec starts one command; the stream speaks the exec protocol of package terminal, and closing it ends the command.
+// process_start_not-found, process_start_forbidden, guest_call_internal-error.
 func (c *Client) Exec(ctx context.Context, req session.ExecRequest) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpExec, Exec: &req}, nil)
 }
@@ -116,9 +112,8 @@ func (c *Client) Which(ctx context.Context, names []string) (map[string]string, 
 	return found, err
 }
 
-// StartService starts a service and waits until it is ready. A service of the
-// same id that is ready is returned as it is. app_start_not-installed,
-// app_start_exited, app_start_timeout, app_open_conflict.
+// StartService starts a service and waits until it is ready. A service of the same id that is ready is returned as it
+// is. app_start_not-installed, app_start_exited, app_start_timeout, app_open_conflict.
 func (c *Client) StartService(ctx context.Context, req ServiceRequest) (Service, error) {
 	return ask[Service](ctx, c, Request{Op: OpServiceStart, Service: &req})
 }
@@ -133,27 +128,24 @@ func (c *Client) Services(ctx context.Context) ([]Service, error) {
 	return ask[[]Service](ctx, c, Request{Op: OpServiceList})
 }
 
-// Listening returns the ports of the container's loopback that take connections
-// and that somebody chose; guest_call_invalid where the guest is too old to know.
+// Listening returns the ports of the container's loopback that take connections and that somebody chose;
+// guest_call_invalid where the guest is too old to know.
 func (c *Client) Listening(ctx context.Context) ([]int, error) {
 	return ask[[]int](ctx, c, Request{Op: OpListening})
 }
 
-// Activity returns what runs in the foreground of each terminal whose shell
-// has not exited.
+// Activity returns what runs in the foreground of each terminal whose shell has not exited.
 func (c *Client) Activity(ctx context.Context) ([]Foreground, error) {
 	return ask[[]Foreground](ctx, c, Request{Op: OpActivity})
 }
 
-// Notice shows one line of text in every terminal whose shell has not exited
-// and that no full-screen program has taken over. guest_call_invalid where the
-// text is empty or longer than a line.
+// Notice shows one line of text in every terminal whose shell has not exited and that no full-screen program has taken
+// over. guest_call_invalid where the text is empty or longer than a line.
 func (c *Client) Notice(ctx context.Context, text string) error {
 	return c.call(ctx, Request{Op: OpNotice, Text: text}, nil)
 }
 
-// Dial connects to a port on the container's loopback; app_start_timeout.
-// ctx bounds only the making of the connection.
+// Dial connects to a port on the container's loopback; app_start_timeout. ctx bounds only the making of the connection.
 func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpDial, Port: port}, nil)
 }
@@ -163,8 +155,8 @@ func (c *Client) SSHHost(ctx context.Context) (session.SSHHost, error) {
 	return ask[session.SSHHost](ctx, c, Request{Op: OpSSHHost})
 }
 
-// DialSSH opens one connection to the guest's ssh server; ssh_open_invalid,
-// session_use_too-many. ctx bounds only the opening.
+// DialSSH opens one connection to the guest's ssh server; ssh_open_invalid, session_use_too-many. ctx bounds only the
+// opening.
 func (c *Client) DialSSH(ctx context.Context, req session.SSHRequest) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpSSH, SSH: &req}, nil)
 }
@@ -193,8 +185,7 @@ func (c *Client) call(ctx context.Context, req Request, value any) error {
 	return nil
 }
 
-// open makes one request, reads the answer into value and leaves the stream to
-// the caller.
+// open makes one request, reads the answer into value and leaves the stream to the caller.
 func (c *Client) open(ctx context.Context, req Request, value any) (net.Conn, error) {
 	stream, err := c.mux.Open(ctx)
 	if err != nil {
@@ -218,8 +209,8 @@ func (c *Client) open(ctx context.Context, req Request, value any) (net.Conn, er
 	return stream, nil
 }
 
-// callError turns the failure of a call into a [session.Error]. One that is a
-// session.Error already, the guest's answer, stays as it is.
+// callError turns the failure of a call into a [session.Error]. One that is a session.Error already, the guest's
+// answer, stays as it is.
 func callError(ctx context.Context, err error) error {
 	var known *session.Error
 	switch {

@@ -30,8 +30,8 @@ type FileCall struct {
 // maxPiece is the most bytes of content in one piece.
 const maxPiece = 64 << 10
 
-// PieceWriter writes content in pieces: a big-endian uint32 length and that many
-// bytes. A length of zero, written by End, is the end.
+// PieceWriter writes content in pieces: a big-endian uint32 length and that many bytes. A length of zero, written by
+// End, is the end.
 type PieceWriter struct {
 	w      io.Writer
 	buffer []byte
@@ -78,8 +78,8 @@ func (p *PieceWriter) End() error {
 	return nil
 }
 
-// PieceReader reads content in pieces. It gives io.EOF only at their end; where
-// they stop before it, it gives io.ErrUnexpectedEOF.
+// PieceReader reads content in pieces. It gives io.EOF only at their end; where they stop before it, it gives
+// io.ErrUnexpectedEOF.
 type PieceReader struct {
 	r    *bufio.Reader
 	left int
@@ -157,9 +157,8 @@ func (f *content) Read(p []byte) (int, error) {
 
 func (f *content) Close() error { return f.stream.Close() }
 
-// WriteUpload sends what from gives. It returns as soon as the guest has
-// answered, also where that is before the end of from, of which one Read may be
-// under way then. ctx bounds all of it.
+// WriteUpload sends what from gives. It returns as soon as the guest has answered, also where that is before the end of
+// from, of which one Read may be under way then. ctx bounds all of it.
 func (c *Client) WriteUpload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
 	stream, err := c.open(ctx, Request{Op: OpFile, File: &FileCall{Op: FileWrite, Upload: &up}}, nil)
 	if err != nil {

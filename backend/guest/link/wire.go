@@ -42,8 +42,7 @@ const (
 	OpSSHUse         Op = "ssh.use"
 )
 
-// Request is the first message of every stream. The field that belongs to Op
-// is set.
+// Request is the first message of every stream. The field that belongs to Op is set.
 type Request struct {
 	Op      Op                       `json:"op"`
 	Version int                      `json:"version,omitempty"` // hello
@@ -74,8 +73,8 @@ type Hello struct {
 	Shells  bool `json:"shells"` // the image has a shell
 }
 
-// Event is one frame of the events stream. Exactly one field is set. A new
-// stream begins with what is true already: ready, exit, oom and error.
+// Event is one frame of the events stream. Exactly one field is set. A new stream begins with what is true already:
+// ready, exit, oom and error.
 type Event struct {
 	Ready bool `json:"ready,omitempty"` // the container is set up
 	// the batch command ended with this code; the container ends next
@@ -117,8 +116,8 @@ type Service struct {
 	Error    *session.Cause `json:"error,omitempty"`
 }
 
-// Foreground is what runs in one terminal. Program is empty while the shell
-// waits for its next command. Known is false where the guest cannot tell.
+// Foreground is what runs in one terminal. Program is empty while the shell waits for its next command. Known is false
+// where the guest cannot tell.
 type Foreground struct {
 	Terminal string `json:"terminal"`
 	Program  string `json:"program,omitempty"`

@@ -1,6 +1,5 @@
-// Package payload holds the built guest, one static binary for each
-// architecture that containers may have. `make guest` builds them; a checkout
-// holds none.
+// Package payload holds the built guest, one static binary for each architecture that containers may have. `make guest`
+// builds them; a checkout holds none.
 package payload
 
 import (
@@ -11,8 +10,7 @@ import (
 //go:embed all:bin
 var bin embed.FS
 
-// Binary returns the guest for a Go architecture name, "amd64" or "arm64". The
-// caller must not change it.
+// Binary returns the guest for a Go architecture name, "amd64" or "arm64". The caller must not change it.
 func Binary(arch string) ([]byte, error) {
 	name := "bin/slipway-guest-linux-" + arch
 	data, err := bin.ReadFile(name)

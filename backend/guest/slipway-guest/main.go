@@ -1,5 +1,4 @@
-// Command slipway-guest is the program inside every container. See package
-// guest.
+// Command slipway-guest is the program inside every container. See package guest.
 package main
 
 import (

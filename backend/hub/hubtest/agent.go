@@ -1,5 +1,5 @@
-// Package hubtest has an in-memory agent for tests of the hub and the server. It has sessions,
-// sends an event for every change, and fails on request.
+// Package hubtest has an in-memory agent for tests of the hub and the server. It has sessions, sends an event for every
+// change, and fails on request.
 package hubtest
 
 import (
@@ -9,9 +9,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Agent is an agent without a machine. Only tests change its sessions. Its parts answer in methods
-// with lower-case names; build/rpcgen generates those that callers see. The functions may be
-// replaced before it is used.
+// Agent is an agent without a machine. Only tests change its sessions. Its parts answer in methods with lower-case
+// names; build/rpcgen generates those that callers see. The functions may be replaced before it is used.
 type Agent struct {
 	*base
 	*sessions

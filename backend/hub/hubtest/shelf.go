@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// Shelf keeps values in memory, as JSON, so that what comes back is what a
-// shelf on disk would give.
+// Shelf keeps values in memory, as JSON, so that what comes back is what a shelf on disk would give.
 type Shelf struct {
 	mu     sync.Mutex // guards everything below
 	values map[string][]byte

@@ -77,8 +77,7 @@ func caseExecClose(s *suite) {
 	id := s.running()
 	mark := "/tmp/alive-" + suffix()
 	size := func() string { return s.exec(id, nil, "sh", "-c", "cat "+mark+" 2>/dev/null | wc -c").stdout }
-	// quiet reports whether the command does not show that it lives for four
-	// times as long as it needs to.
+	// quiet reports whether the command does not show that it lives for four times as long as it needs to.
 	quiet := func() bool {
 		before := size()
 		time.Sleep(400 * time.Millisecond)
@@ -147,8 +146,7 @@ func casePort(s *suite) {
 	all.Wait()
 }
 
-// fetch reads a page of the session's server, again while it does not listen
-// yet or the way was lost.
+// fetch reads a page of the session's server, again while it does not listen yet or the way was lost.
 func (s *suite) fetch(client *http.Client, path string) int {
 	for s.ctx.Err() == nil {
 		n, err := s.fetchOnce(client, path)
@@ -178,8 +176,7 @@ func (s *suite) fetchOnce(client *http.Client, path string) (int, error) {
 	return len(body), err
 }
 
-// caseTransfer sends an image to where it is already: of what it is made of only
-// the configuration travels.
+// caseTransfer sends an image to where it is already: of what it is made of only the configuration travels.
 func caseTransfer(s *suite) {
 	parts := must(s, with(s.agent.DescribeImage, s.Image))
 	err := layers.Carry(s.ctx, s.agent, s.agent, parts, layers.Report{

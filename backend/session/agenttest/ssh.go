@@ -31,8 +31,8 @@ func caseSSH(s *suite) {
 	s.terminate(closed.ID, true)
 }
 
-// greeting waits until an ssh server greets, which it does first. A connection that
-// is lost before is made again where that may be.
+// greeting waits until an ssh server greets, which it does first. A connection that is lost before is made again where
+// that may be.
 func (s *suite) greeting(id session.ID, req session.SSHRequest) {
 	s.Helper()
 	for s.ctx.Err() == nil {

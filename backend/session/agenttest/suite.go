@@ -1,6 +1,5 @@
-// Package agenttest holds the suite that every [session.Agent] must pass,
-// whether it is called in this process or through a tunnel that is cut, stalled
-// and dripped while the suite runs.
+// Package agenttest holds the suite that every [session.Agent] must pass, whether it is called in this process or
+// through a tunnel that is cut, stalled and dripped while the suite runs.
 package agenttest
 
 import (
@@ -20,20 +19,19 @@ import (
 type Options struct {
 	Image  string    // that is there and has a shell
 	Memory gpu.Bytes // of sessions; 0: 256 MiB
-	// Server is a command of the session that serves HTTP on [ServerPort] of
-	// its loopback.
+	// Server is a command of the session that serves HTTP on [ServerPort] of its loopback.
 	Server   string
 	Patience time.Duration // how long one thing may take; 0: 2 min
-	// Mortal says that streams are lost at any moment. What cannot be reached is
-	// tried again then; what was done must have been done once all the same.
+	// Mortal says that streams are lost at any moment. What cannot be reached is tried again then; what was done must
+	// have been done once all the same.
 	Mortal bool
 }
 
 // ServerPort is the port that [Options.Server] serves.
 const ServerPort = 8123
 
-// Run checks that an agent keeps its promises. open makes one agent, for all
-// cases, and is responsible for closing it; the cases end what they launch.
+// Run checks that an agent keeps its promises. open makes one agent, for all cases, and is responsible for closing it;
+// the cases end what they launch.
 func Run(t *testing.T, open func(t *testing.T) session.Agent, opts Options) {
 	if opts.Patience == 0 {
 		opts.Patience = 2 * time.Minute
@@ -123,8 +121,7 @@ type suite struct {
 	ctx context.Context //nolint:containedctx // of the one case
 }
 
-// lost reports whether an agent was not reached, which an agent that is mortal
-// may be at any moment.
+// lost reports whether an agent was not reached, which an agent that is mortal may be at any moment.
 func lost(err error) bool {
 	code := session.CodeOf(err)
 	return strings.HasPrefix(string(code), "agent_") && code.Detail() == session.DetailUnavailable

@@ -10,8 +10,8 @@ import (
 	"slipway/backend/session"
 )
 
-// watcher follows an agent as a hub does: it resumes after the last event that
-// it was told, and checks that none is missed, doubled or out of order.
+// watcher follows an agent as a hub does: it resumes after the last event that it was told, and checks that none is
+// missed, doubled or out of order.
 type watcher struct {
 	s      *suite
 	cursor session.Cursor
@@ -122,9 +122,8 @@ func caseWatch(s *suite) {
 	}
 }
 
-// checkCourse checks what was told of one session: no revision before an earlier
-// one, and an end that stands. An agent may leave out a revision that a later one
-// overtakes, even the first.
+// checkCourse checks what was told of one session: no revision before an earlier one, and an end that stands. An agent
+// may leave out a revision that a later one overtakes, even the first.
 func (w *watcher) checkCourse(id session.ID) {
 	w.s.Helper()
 	var last *session.Session

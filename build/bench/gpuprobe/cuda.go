@@ -9,8 +9,8 @@ package main
 #include <stdlib.h>
 #include <string.h>
 
-// The few functions of CUDA's driver that a load needs, declared here and found
-// when it runs, so that this program builds without CUDA.
+// The few functions of CUDA's driver that a load needs, declared here and found when it runs, so that this program
+// builds without CUDA.
 typedef struct { unsigned char bytes[16]; } uuid_bytes;
 
 static struct {
@@ -46,8 +46,7 @@ static int find(void *lib, void *into, const char *name, const char **missing) {
 	return 1;
 }
 
-// cuda_open prepares a load on the device with a UUID. It answers 0, CUDA's
-// code, or -1 with what is missing.
+// cuda_open prepares a load on the device with a UUID. It answers 0, CUDA's code, or -1 with what is missing.
 static int cuda_open(const char *wanted, const char **missing) {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
 	int n = 0, r;

@@ -6,8 +6,8 @@ import (
 	"slipway/gpu"
 )
 
-// integral is what a series of samples says of some processes on one device,
-// summed the way accounts do: utilisation times the time that it speaks for.
+// integral is what a series of samples says of some processes on one device, summed the way accounts do: utilisation
+// times the time that it speaks for.
 type integral struct {
 	covered   time.Duration
 	busy      time.Duration  // of the processes

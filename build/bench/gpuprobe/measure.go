@@ -168,8 +168,8 @@ func (p *prober) duty(percent int) {
 	w.finish()
 }
 
-// sharers runs two processes. Their events overlap while they take turns, so
-// the truth is only what the device can do: together no more than all the time.
+// sharers runs two processes. Their events overlap while they take turns, so the truth is only what the device can do:
+// together no more than all the time.
 func (p *prober) sharers() {
 	one, two := p.startWorker(70), p.startWorker(30)
 	in := p.watch(time.Duration(p.seconds)*time.Second, one.cmd.Process.Pid, two.cmd.Process.Pid)

@@ -21,9 +21,8 @@ const workCommand = "work"
 // period is how often a load begins anew to be busy.
 const period = 100 * time.Millisecond
 
-// work loads the device until stdin ends. To each line "mark" it answers what it
-// did since the last one, to "take N" what memory it holds after taking N bytes
-// more.
+// work loads the device until stdin ends. To each line "mark" it answers what it did since the last one, to "take N"
+// what memory it holds after taking N bytes more.
 func work(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet(workCommand, flag.ContinueOnError)
 	device := flags.String("device", "", "UUID")

@@ -26,8 +26,8 @@ const (
 // mtu is what a packet has at most, in bytes.
 const mtu = 1500
 
-// Namespaces makes two network namespaces with the names given, joined by a
-// path that Run carries. Remove them with Remove.
+// Namespaces makes two network namespaces with the names given, joined by a path that Run carries. Remove them with
+// Remove.
 func Namespaces(ctx context.Context, near, far string) (ends [2]int) {
 	for i, name := range []string{near, far} {
 		measure.OK(ip(ctx, "netns", "add", name))
@@ -44,9 +44,8 @@ func Namespaces(ctx context.Context, near, far string) (ends [2]int) {
 	return ends
 }
 
-// chooseCubic makes cubic the default in a namespace: whatever the machine's own
-// is, figures compare best with that. Where the machine's default is another,
-// cubic must first be among those that namespaces may choose.
+// chooseCubic makes cubic the default in a namespace: whatever the machine's own is, figures compare best with that.
+// Where the machine's default is another, cubic must first be among those that namespaces may choose.
 func chooseCubic(ctx context.Context, name string) {
 	const settings = "/proc/sys/net/ipv4/"
 	allowed := measure.Get(os.ReadFile(settings + "tcp_allowed_congestion_control"))
@@ -77,8 +76,7 @@ func ip(ctx context.Context, words ...string) error {
 // device is the name of the TUN device in each namespace.
 const device = "path0"
 
-// openTUN makes a TUN device in a namespace. The thread that enters the
-// namespace ends with its goroutine.
+// openTUN makes a TUN device in a namespace. The thread that enters the namespace ends with its goroutine.
 func openTUN(namespace string) (int, error) {
 	fd, err := -1, error(nil)
 	done := make(chan struct{})
@@ -115,9 +113,8 @@ func enterAndOpen(namespace string) (int, error) {
 	return fd, nil
 }
 
-// Run carries packets between the two ends until ctx ends: up is from the first
-// to the second. Each direction has a thread of its own. On a busy machine run it
-// at a high priority, and all that is measured with it.
+// Run carries packets between the two ends until ctx ends: up is from the first to the second. Each direction has a
+// thread of its own. On a busy machine run it at a high priority, and all that is measured with it.
 func Run(ctx context.Context, ends [2]int, up, down Direction) error {
 	failed := make(chan error, 2)
 	ctx, cancel := context.WithCancel(ctx)

@@ -1,5 +1,5 @@
-// Package measure is what the programs that measure share. A measurement ends at
-// its first failure, as a test does: see [Run].
+// Package measure is what the programs that measure share. A measurement ends at its first failure, as a test does: see
+// [Run].
 package measure
 
 import (
@@ -17,8 +17,7 @@ import (
 // failure is what [OK] ends a measurement with.
 type failure struct{ err error }
 
-// Run calls do and returns what failed in it. [OK] and [Get] are for the goroutine
-// that do runs on.
+// Run calls do and returns what failed in it. [OK] and [Get] are for the goroutine that do runs on.
 func Run(do func()) (err error) {
 	defer func() {
 		switch cause := recover().(type) {

@@ -13,9 +13,8 @@ import (
 	"slipway/gpu"
 )
 
-// judgeBooks fails where the records of a machine contradict each other, its
-// accounts do not balance, or a session is not charged for the time that it held
-// its devices.
+// judgeBooks fails where the records of a machine contradict each other, its accounts do not balance, or a session is
+// not charged for the time that it held its devices.
 func judgeBooks(home place.Home) (err error) {
 	books, err := store.Open(store.Config{Path: home.Join("sim", "agent.db")})
 	if err != nil {

@@ -30,8 +30,8 @@ type figure struct {
 	Goroutines int    `json:"goroutines"`
 }
 
-// samplings are how many readings make one figure: a call under way holds memory
-// and goroutines of its own, and the least of some has none.
+// samplings are how many readings make one figure: a call under way holds memory and goroutines of its own, and the
+// least of some has none.
 const samplings = 10
 
 // watch writes down what this process has, again and again until ctx ends.
@@ -76,8 +76,8 @@ func least(ctx context.Context) figure {
 	return f
 }
 
-// ownNow is how much memory of its own the process has once it has given back what
-// it does not need; 0 where the system does not say.
+// ownNow is how much memory of its own the process has once it has given back what it does not need; 0 where the system
+// does not say.
 func ownNow() uint64 {
 	debug.FreeOSMemory()
 	own, _ := measure.Memory(os.Getpid(), "RssAnon")
@@ -99,10 +99,9 @@ func note(path string, f figure) error {
 	return errors.Join(err, file.Close())
 }
 
-// How much more there may be at the end than after the first hour: the heap by its part,
-// goroutines by those of a few sessions that happen to run. In a run that
-// is too short for samples to fill their hour the heap may double. What a process has
-// beside what is in use is told, and not judged: it is as much as its busiest moment needed.
+// How much more there may be at the end than after the first hour: the heap by its part, goroutines by those of a few
+// sessions that happen to run. In a run that is too short for samples to fill their hour the heap may double. What a
+// process has beside what is in use is told, and not judged: it is as much as its busiest moment needed.
 const (
 	mostHeap       = 1.10
 	mostHeapQuick  = 2.0

@@ -54,8 +54,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// turn looks at everything, works in a session of its own, and now and then
-// closes the lid.
+// turn looks at everything, works in a session of its own, and now and then closes the lid.
 func (p *person) turn(ctx context.Context, number int) {
 	for _, target := range []string{route.Sessions.Target(), route.Devices.Target(), route.Resources.Target(),
 		route.Accounts.Target(), route.Queue.Target()} {

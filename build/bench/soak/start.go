@@ -17,8 +17,8 @@ import (
 // starts is how often a demonstration is started to know how long it takes.
 const starts = 5
 
-// measureStart prints how long it takes until a fresh demonstration answers, its
-// lab server reached and its past made up.
+// measureStart prints how long it takes until a fresh demonstration answers, its lab server reached and its past made
+// up.
 func measureStart(ctx context.Context, seed uint64) error {
 	var all []time.Duration
 	for range starts {

@@ -114,8 +114,8 @@ func swallowed(s settings) int64 {
 	return n
 }
 
-// echo sends a key stroke now and then and returns how long each took to come
-// back, in milliseconds. The first of a connection does not count.
+// echo sends a key stroke now and then and returns how long each took to come back, in milliseconds. The first of a
+// connection does not count.
 func echo(s settings, end time.Time) (times []float64) {
 	conn := dialWhat(s.Echo, 'e')
 	defer conn.Close()

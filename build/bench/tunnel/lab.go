@@ -70,8 +70,7 @@ func (l *lab) close() error {
 	return errors.Join(link.Remove(l.s.Near, l.s.Far), os.RemoveAll(l.s.Folder))
 }
 
-// killAll ends what is left in the namespaces, which are this program's own: a
-// session of sshd outlives its server.
+// killAll ends what is left in the namespaces, which are this program's own: a session of sshd outlives its server.
 func killAll(spaces ...string) {
 	for _, space := range spaces {
 		out, err := exec.Command("ip", "netns", "pids", space).Output()
@@ -105,8 +104,7 @@ func makeKeys(folder string) {
 	}
 }
 
-// command makes a command that runs in a namespace, this program's own when the
-// name is empty.
+// command makes a command that runs in a namespace, this program's own when the name is empty.
 func (l *lab) command(ctx context.Context, space string, words ...string) *exec.Cmd {
 	if space != "" {
 		words = append([]string{"ip", "netns", "exec", space}, words...)
@@ -186,8 +184,7 @@ func (l *lab) setUp(ctx context.Context, r *rig, kind string) {
 	}
 }
 
-// startSSH starts a server of its own with throw-away keys, and a client that
-// forwards both ports.
+// startSSH starts a server of its own with throw-away keys, and a client that forwards both ports.
 func (l *lab) startSSH(ctx context.Context, r *rig) {
 	folder := l.s.Folder
 	key := measure.Get(os.ReadFile(filepath.Join(folder, "user.pub")))

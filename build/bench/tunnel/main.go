@@ -1,10 +1,9 @@
 //go:build linux
 
-// Command tunnel measures the tunnel beside raw TCP, OpenSSH and a bare relay
-// of TLS: bulk, the echo of a key stroke while bulk saturates the path, opening
-// streams and what idle ones cost. The two sides live in network namespaces of
-// their own that an emulated path joins, so it needs Linux, root and OpenSSH's
-// server. It prints a Markdown table and fails when a limit is missed.
+// Command tunnel measures the tunnel beside raw TCP, OpenSSH and a bare relay of TLS: bulk, the echo of a key stroke
+// while bulk saturates the path, opening streams and what idle ones cost. The two sides live in network namespaces of
+// their own that an emulated path joins, so it needs Linux, root and OpenSSH's server. It prints a Markdown table and
+// fails when a limit is missed.
 package main
 
 import (

@@ -36,8 +36,8 @@ type limits struct {
 	ratio    float64 // of bulk, to base
 	base     string  // the variant that ratio is relative to
 	p50, p99 float64 // milliseconds
-	// beyond is how many milliseconds the median may be beyond raw TCP's in the
-	// same run, which is the path's round trip as a program sees it.
+	// beyond is how many milliseconds the median may be beyond raw TCP's in the same run, which is the path's round
+	// trip as a program sees it.
 	beyond float64
 	memory int64 // bytes
 }

@@ -58,8 +58,8 @@ func runPath(ctx context.Context, s settings) {
 	measure.OK(link.Run(ctx, ends, s.Up, s.Down))
 }
 
-// runTarget answers what is forwarded: the first byte of a connection says
-// whether it is echoed (e), swallowed (s) or sent all there is (g).
+// runTarget answers what is forwarded: the first byte of a connection says whether it is echoed (e), swallowed (s) or
+// sent all there is (g).
 func runTarget(ctx context.Context, s settings) {
 	listener := measure.Get(net.Listen("tcp", ":"+targetPort))
 	control := measure.Get(net.Listen("unix", s.control()))

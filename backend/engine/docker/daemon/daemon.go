@@ -1,5 +1,5 @@
-// Package daemon is the connection to one Docker daemon: its address, what it
-// says of itself, and its errors as a [session.Error].
+// Package daemon is the connection to one Docker daemon: its address, what it says of itself, and its errors as a
+// [session.Error].
 package daemon
 
 import (
@@ -26,13 +26,12 @@ type Daemon struct {
 	facts *Facts     // what the daemon said of itself last; nil before
 }
 
-// answerTime is how long a daemon may take to answer a question that costs it
-// nothing. A daemon that takes longer counts as not answering.
+// answerTime is how long a daemon may take to answer a question that costs it nothing. A daemon that takes longer
+// counts as not answering.
 const answerTime = 20 * time.Second
 
-// Open prepares the connection to the daemon at host, or to the one that the
-// docker command would use where host is empty. It does not ask the daemon
-// anything, so that a daemon that is down now may come up later. A nil log logs
+// Open prepares the connection to the daemon at host, or to the one that the docker command would use where host is
+// empty. It does not ask the daemon anything, so that a daemon that is down now may come up later. A nil log logs
 // nothing.
 func Open(host string, log *slog.Logger) (*Daemon, error) {
 	endpoint, err := resolveHost(host, hostEnvironment())
@@ -70,8 +69,7 @@ func Within(ctx context.Context, limit time.Duration) (context.Context, context.
 // requests is how many questions a daemon is asked at once.
 const requests = 8
 
-// Each calls fn for the numbers from 0 to n-1, several at once, and returns when
-// all calls have.
+// Each calls fn for the numbers from 0 to n-1, several at once, and returns when all calls have.
 func Each(n int, fn func(i int)) {
 	var group sync.WaitGroup
 	turns := make(chan struct{}, requests)
@@ -85,8 +83,7 @@ func Each(n int, fn func(i int)) {
 	group.Wait()
 }
 
-// RemoveContainer removes a container with its anonymous volumes, running or
-// not. Removing what is gone does nothing.
+// RemoveContainer removes a container with its anonymous volumes, running or not. Removing what is gone does nothing.
 func (d *Daemon) RemoveContainer(ctx context.Context, id string) error {
 	err := d.API.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 	switch {

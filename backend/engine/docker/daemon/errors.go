@@ -16,8 +16,7 @@ import (
 	"slipway/backend/session"
 )
 
-// errSilent is the cause of a context that ended because the daemon did not
-// answer within [answerTime].
+// errSilent is the cause of a context that ended because the daemon did not answer within [answerTime].
 var errSilent = errors.New("the daemon did not answer in time")
 
 // Failure makes a [session.Error] of what went wrong. It decides by the class of the error; the few cases in which
@@ -50,8 +49,8 @@ func Failure(ctx context.Context, err error) error {
 	return e
 }
 
-// ContainerFailure is [Failure] for calls about one container: what is gone is
-// engine_read_not-found, whatever was asked of it.
+// ContainerFailure is [Failure] for calls about one container: what is gone is engine_read_not-found, whatever was
+// asked of it.
 func ContainerFailure(ctx context.Context, id string, err error) error {
 	err = Failure(ctx, err)
 	if errdefs.IsNotFound(err) && session.CodeOf(err) != session.CodeNoContainer {

@@ -25,8 +25,8 @@ type Facts struct {
 	Rootless bool   // uid 0 of a container is the person who runs the daemon
 	Remapped bool   // containers have user ids of their own unless told otherwise
 	SELinux  bool
-	// containerd reports that containerd keeps the images: it knows them by their
-	// manifests and keeps layers compressed.
+	// containerd reports that containerd keeps the images: it knows them by their manifests and keeps layers
+	// compressed.
 	Containerd bool
 
 	Runtimes     []string // names of the OCI runtimes that are set up
@@ -119,8 +119,7 @@ func readFacts(said system.Info, api, host string, local machine, now time.Time)
 	return f
 }
 
-// CDIKind begins the names of NVIDIA devices in CDI specifications, as
-// nvidia-ctk writes them.
+// CDIKind begins the names of NVIDIA devices in CDI specifications, as nvidia-ctk writes them.
 const CDIKind = "nvidia.com/gpu="
 
 // devicesAPI is the first API whose daemon lists CDI devices.

@@ -66,8 +66,8 @@ func ConfigDir() string {
 	return filepath.Join(home, ".docker")
 }
 
-// defaultSockets lists where a daemon listens when nobody said otherwise: the
-// machine's own, the user's rootless one, that of Docker Desktop.
+// defaultSockets lists where a daemon listens when nobody said otherwise: the machine's own, the user's rootless one,
+// that of Docker Desktop.
 func defaultSockets() []string {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -83,9 +83,8 @@ func defaultSockets() []string {
 	return sockets
 }
 
-// resolveHost finds the daemon as the docker command does: host if it is given,
-// then DOCKER_HOST, then the context named by DOCKER_CONTEXT or chosen in the
-// configuration, then the default sockets.
+// resolveHost finds the daemon as the docker command does: host if it is given, then DOCKER_HOST, then the context
+// named by DOCKER_CONTEXT or chosen in the configuration, then the default sockets.
 func resolveHost(host string, env environment) (endpoint, error) {
 	found, err := chooseHost(host, env)
 	if err != nil {

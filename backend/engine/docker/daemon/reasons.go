@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// Reason is what a failure is about where Docker gives it no class of its own:
-// the daemon answers 500, or sends an error inside a stream that began well.
-// This file is the only place that looks at such texts.
+// Reason is what a failure is about where Docker gives it no class of its own: the daemon answers 500, or sends an
+// error inside a stream that began well. This file is the only place that looks at such texts.
 type Reason int
 
 // The reasons that are told apart.
@@ -50,9 +49,8 @@ func (w Wordings[T]) Of(text string) (means T) {
 	return means
 }
 
-// reasonTexts are of pulls and of calls to a registry. Sources: moby
-// distribution/errors.go and registry/errors.go, the registry API's error
-// codes, and Go's net package.
+// reasonTexts are of pulls and of calls to a registry. Sources: moby distribution/errors.go and registry/errors.go, the
+// registry API's error codes, and Go's net package.
 var reasonTexts = Wordings[Reason]{
 	When(`(?i)no space left on device|disk quota exceeded`, ReasonNoSpace),
 	When(`(?i)non-overlapping IPv4 address pool|predefined address pools have been fully subnetted`, ReasonNoAddresses),

@@ -20,8 +20,8 @@ import (
 // nvidiaRuntime is the name under which the toolkit enters its runtime.
 const nvidiaRuntime = "nvidia"
 
-// The variables that the NVIDIA toolkit and MPS read from a container's own
-// environment. void hands in nothing, whatever the image says.
+// The variables that the NVIDIA toolkit and MPS read from a container's own environment. void hands in nothing,
+// whatever the image says.
 const (
 	envVisible   = "NVIDIA_VISIBLE_DEVICES"
 	envDriver    = "NVIDIA_DRIVER_CAPABILITIES"
@@ -36,15 +36,13 @@ const (
 	amdInterface = "/dev/kfd"                 // ROCm's, beside the render nodes
 )
 
-// Attach adds to a container's configuration what hands its devices in, and
-// returns the groups that its programs need to use them. What the daemon makes
-// of it shows when the container starts.
+// Attach adds to a container's configuration what hands its devices in, and returns the groups that its programs need
+// to use them. What the daemon makes of it shows when the container starts.
 func (d *Devices) Attach(ctx context.Context, c engine.Container, facts *daemon.Facts, config *container.Config,
 	host *container.HostConfig) ([]int, error) {
 	nvidia := ids(c, gpu.NVIDIA)
 	if len(nvidia) == 0 && slices.Contains(facts.Runtimes, nvidiaRuntime) {
-		// An image may ask for all devices, and a daemon with this runtime as
-		// its default would hand them in unbooked.
+		// An image may ask for all devices, and a daemon with this runtime as its default would hand them in unbooked.
 		config.Env = append(config.Env, envVisible+"="+visibleNone)
 	}
 	if len(nvidia) > 0 {
@@ -58,8 +56,8 @@ func (d *Devices) Attach(ctx context.Context, c engine.Container, facts *daemon.
 	return attachNodes(c.Devices, host)
 }
 
-// handIn asks for NVIDIA devices in one way. Other ways must stay silent: two
-// at once are refused or hand in more than was granted.
+// handIn asks for NVIDIA devices in one way. Other ways must stay silent: two at once are refused or hand in more than
+// was granted.
 func handIn(way engine.AttachWay, ids []string, config *container.Config, host *container.HostConfig) {
 	switch way {
 	case engine.AttachCDI:
@@ -78,9 +76,8 @@ func handIn(way engine.AttachWay, ids []string, config *container.Config, host *
 	}
 }
 
-// enforce adds limits on the memory of the granted parts: the driver's own for
-// the whole container where the toolkit has it, and MPS's for each process
-// where a person opted in. Whole devices and MIG instances need neither.
+// enforce adds limits on the memory of the granted parts: the driver's own for the whole container where the toolkit
+// has it, and MPS's for each process where a person opted in. Whole devices and MIG instances need neither.
 func (d *Devices) enforce(c engine.Container, found engine.Attachment, config *container.Config,
 	host *container.HostConfig) {
 	parts := partsOf(c)
@@ -113,8 +110,7 @@ func (d *Devices) mpsRuns() bool {
 	return err == nil
 }
 
-// partsOf are the grants of parts of NVIDIA devices, in the order in which the
-// container numbers its devices.
+// partsOf are the grants of parts of NVIDIA devices, in the order in which the container numbers its devices.
 func partsOf(c engine.Container) []gpu.Grant {
 	var parts []gpu.Grant
 	for _, device := range c.Devices {
@@ -139,8 +135,7 @@ func allLimit(devices []gpu.Device, parts []gpu.Grant) bool {
 	return true
 }
 
-// mpsEnv limits each process under MPS: memory by device, threads by the
-// smallest share.
+// mpsEnv limits each process under MPS: memory by device, threads by the smallest share.
 func mpsEnv(pipe string, parts []gpu.Grant) []string {
 	limits, least := make([]string, len(parts)), gpu.WholeDevice
 	for i, part := range parts {
@@ -154,8 +149,7 @@ func mpsEnv(pipe string, parts []gpu.Grant) []string {
 		envThreads + "=" + strconv.Itoa(percent)}
 }
 
-// attachNodes hands in AMD and Intel devices by their device nodes and returns
-// the groups that own them.
+// attachNodes hands in AMD and Intel devices by their device nodes and returns the groups that own them.
 func attachNodes(devices []gpu.Device, host *container.HostConfig) ([]int, error) {
 	var groups []int
 	add := func(node string) error {
@@ -192,8 +186,7 @@ func attachNodes(devices []gpu.Device, host *container.HostConfig) ([]int, error
 	return groups, nil
 }
 
-// nodesOf are a device's own nodes and what its vendor's programs need besides,
-// where this machine has it.
+// nodesOf are a device's own nodes and what its vendor's programs need besides, where this machine has it.
 func nodesOf(device gpu.Device) []string {
 	nodes := device.Nodes
 	if _, err := os.Stat(amdInterface); device.Vendor == gpu.AMD && err == nil {
@@ -202,9 +195,8 @@ func nodesOf(device gpu.Device) []string {
 	return nodes
 }
 
-// hardLimit reports whether the toolkit that wrote this machine's CDI
-// specifications hands limits to the driver, which takes them for cgroups of
-// version 2 only.
+// hardLimit reports whether the toolkit that wrote this machine's CDI specifications hands limits to the driver, which
+// takes them for cgroups of version 2 only.
 func hardLimit(facts *daemon.Facts) bool {
 	if facts.Info.Cgroup != 2 || !facts.Here {
 		return false

@@ -46,9 +46,8 @@ func (r reason) failure(err error) *session.Error {
 	return session.WrapError(err, session.CodeAttachFailed, string(r), remedies[r])
 }
 
-// attachTexts recognise what the daemon, runc and the toolkit say when a device
-// cannot be handed in, tried in their order. Sources: moby daemon/devices*.go and
-// daemon/internal/… of 20.10, 28 and 29, nvidia-container-toolkit 1.20,
+// attachTexts recognise what the daemon, runc and the toolkit say when a device cannot be handed in, tried in their
+// order. Sources: moby daemon/devices*.go and daemon/internal/… of 20.10, 28 and 29, nvidia-container-toolkit 1.20,
 // libnvidia-container.
 var attachTexts = daemon.Wordings[reason]{
 	daemon.When(`could not select device driver "cdi"`, noCDI),

@@ -19,8 +19,8 @@ import (
 	"slipway/backend/session"
 )
 
-// LabelTrial marks the containers of trials with the instance whose they are.
-// They carry no other label, so that nobody takes them for a session.
+// LabelTrial marks the containers of trials with the instance whose they are. They carry no other label, so that nobody
+// takes them for a session.
 const LabelTrial = "slipway.trial"
 
 // trialName begins their names.
@@ -37,9 +37,8 @@ func IsTrialImage(name string) bool {
 	return name == trialImage || strings.HasPrefix(name, trialRepository+"@")
 }
 
-// trial starts a container with devices that does nothing and ends at once.
-// failed says why the way does not work; err is a daemon that does not answer or
-// a caller that gave up.
+// trial starts a container with devices that does nothing and ends at once. failed says why the way does not work; err
+// is a daemon that does not answer or a caller that gave up.
 func (d *Devices) trial(ctx context.Context, facts *daemon.Facts, way engine.AttachWay,
 	ids []string) (failed *session.Error, err error) {
 	if err := d.ensureTrialImage(ctx); err != nil {

@@ -1,5 +1,5 @@
-// Package devices hands devices to containers of a Docker daemon, in the best way
-// that works: which one that is shows by trying.
+// Package devices hands devices to containers of a Docker daemon, in the best way that works: which one that is shows
+// by trying.
 package devices
 
 import (
@@ -18,12 +18,11 @@ import (
 	"slipway/gpu"
 )
 
-// noWayFor is how long a machine without a way to hand in devices counts as
-// one: a person who has just installed what was missing need not say so.
+// noWayFor is how long a machine without a way to hand in devices counts as one: a person who has just installed what
+// was missing need not say so.
 const noWayFor = 20 * time.Second
 
-// Devices hands devices to the containers of one daemon. It is safe for
-// concurrent use.
+// Devices hands devices to the containers of one daemon. It is safe for concurrent use.
 type Devices struct {
 	daemon *daemon.Daemon
 	config Config
@@ -42,11 +41,11 @@ type Config struct {
 	Instance string
 	// Way is the one that a person has decided on; empty: the best that works.
 	Way engine.AttachWay
-	// MPS is the pipe directory of CUDA's Multi-Process Service; empty: where
-	// CUDA_MPS_PIPE_DIRECTORY says, else CUDA's own default.
+	// MPS is the pipe directory of CUDA's Multi-Process Service; empty: where CUDA_MPS_PIPE_DIRECTORY says, else CUDA's
+	// own default.
 	MPS string
-	// Guest returns the path of the program that a trial runs, for a Go
-	// architecture name. Without arguments it ends at once.
+	// Guest returns the path of the program that a trial runs, for a Go architecture name. Without arguments it ends at
+	// once.
 	Guest func(arch string) (path string, err error)
 }
 
@@ -88,8 +87,8 @@ func (d *Devices) forget() {
 	d.found = nil
 }
 
-// Attachment says how devices get into containers. A way is tried by starting an
-// empty container with devices, once for each daemon.
+// Attachment says how devices get into containers. A way is tried by starting an empty container with devices, once for
+// each daemon.
 func (d *Devices) Attachment(ctx context.Context, fresh bool) (engine.Attachment, error) {
 	if fresh {
 		d.forget()
@@ -104,9 +103,8 @@ func (d *Devices) Attachment(ctx context.Context, fresh bool) (engine.Attachment
 	return found, err
 }
 
-// attachment returns how devices get into containers, trying it with these
-// devices where that is not known. Without a way it fails with one of the codes
-// of [attachTexts].
+// attachment returns how devices get into containers, trying it with these devices where that is not known. Without a
+// way it fails with one of the codes of [attachTexts].
 func (d *Devices) attachment(ctx context.Context, ids []string) (engine.Attachment, error) {
 	facts, err := d.daemon.Facts(ctx)
 	if err != nil {
@@ -180,8 +178,7 @@ func attempt(way engine.AttachWay, failed *session.Error) engine.Attempt {
 	return engine.Attempt{Way: way, Text: failed.Message, Remedy: failed.Hint}
 }
 
-// excludes says why a way cannot work by what the daemon tells of itself, nil
-// where only trying tells.
+// excludes says why a way cannot work by what the daemon tells of itself, nil where only trying tells.
 func excludes(facts *daemon.Facts, way engine.AttachWay, ids []string) *session.Error {
 	switch {
 	case way == engine.AttachRuntime && !slices.Contains(facts.Runtimes, nvidiaRuntime):
@@ -205,8 +202,8 @@ func excludes(facts *daemon.Facts, way engine.AttachWay, ids []string) *session.
 	return nil
 }
 
-// Failure recognises a failure to hand in devices; nil where err is none. The next
-// use tries the ways again, since what was found before is not true any more.
+// Failure recognises a failure to hand in devices; nil where err is none. The next use tries the ways again, since what
+// was found before is not true any more.
 func (d *Devices) Failure(err error) *session.Error {
 	failed := failureOf(err)
 	if failed != nil {
@@ -226,8 +223,8 @@ func failureOf(err error) *session.Error {
 	return nil
 }
 
-// CheckGrants fails where a grant is of a device that nobody describes: without
-// it a session would run without what it holds.
+// CheckGrants fails where a grant is of a device that nobody describes: without it a session would run without what it
+// holds.
 func CheckGrants(c engine.Container) error {
 	for _, grant := range c.Grants {
 		known := func(device gpu.Device) bool { return device.UUID == grant.Device && device.Vendor != "" }
@@ -240,8 +237,8 @@ func CheckGrants(c engine.Container) error {
 	return nil
 }
 
-// ids names what is granted as the toolkit does: MIG instances by their own
-// UUID and devices by theirs. Only devices of the vendor count.
+// ids names what is granted as the toolkit does: MIG instances by their own UUID and devices by theirs. Only devices of
+// the vendor count.
 func ids(c engine.Container, vendor gpu.Vendor) []string {
 	var list []string
 	for _, device := range c.Devices {

@@ -20,8 +20,8 @@ import (
 	"slipway/gpu"
 )
 
-// sizeTime is how long a daemon may take to measure what a container changed,
-// or what images take: it walks through their files.
+// sizeTime is how long a daemon may take to measure what a container changed, or what images take: it walks through
+// their files.
 const sizeTime = 5 * time.Minute
 
 func (s *Store) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
@@ -37,8 +37,8 @@ func (s *Store) Changed(ctx context.Context, id string) (gpu.Bytes, error) {
 	return gpu.Bytes(*said.SizeRw), nil
 }
 
-// Commit makes an image of what a container has changed. Docker cannot be told to stop: what it
-// makes after ctx has ended is removed then.
+// Commit makes an image of what a container has changed. Docker cannot be told to stop: what it makes after ctx has
+// ended is removed then.
 func (s *Store) Commit(ctx context.Context, id string, c engine.Commit) (session.Image, error) {
 	if err := s.mayName(ctx, c.Ref); err != nil {
 		return session.Image{}, err
@@ -85,9 +85,8 @@ func (s *Store) mayName(ctx context.Context, ref string) error {
 	return nil
 }
 
-// commitConfig is what the image starts: what the container's own image starts,
-// and not the guest. Docker adds the container's labels and cannot leave them
-// out, so those that would make somebody's container one of ours are emptied.
+// commitConfig is what the image starts: what the container's own image starts, and not the guest. Docker adds the
+// container's labels and cannot leave them out, so those that would make somebody's container one of ours are emptied.
 func (s *Store) commitConfig(ctx context.Context, id string, origin session.ImageOrigin) (*container.Config, error) {
 	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()
@@ -140,8 +139,7 @@ func (s *Store) drop(ctx context.Context, id string) {
 	}
 }
 
-// DropUnnamed removes images that an earlier run of this agent began and never
-// named.
+// DropUnnamed removes images that an earlier run of this agent began and never named.
 func (s *Store) DropUnnamed(ctx context.Context) {
 	found, err := s.daemon.API.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(
 		filters.Arg("label", session.LabelImageInstance+"="+s.instance), filters.Arg("dangling", "true"))})
@@ -154,8 +152,7 @@ func (s *Store) DropUnnamed(ctx context.Context) {
 	}
 }
 
-// RemoveImage removes an image under all its names. What others are made of stays below
-// them, without a name.
+// RemoveImage removes an image under all its names. What others are made of stays below them, without a name.
 func (s *Store) RemoveImage(ctx context.Context, ref string) error {
 	found, err := s.Image(ctx, ref)
 	if err != nil {

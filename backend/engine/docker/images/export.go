@@ -52,8 +52,7 @@ func (s *Store) DescribeImage(ctx context.Context, ref string) (session.ImagePar
 	return parts, nil
 }
 
-// layerSizes are those of the steps that made layers, lowest first. The history
-// is told newest first.
+// layerSizes are those of the steps that made layers, lowest first. The history is told newest first.
 func layerSizes(history []image.HistoryResponseItem) []gpu.Bytes {
 	var sizes []gpu.Bytes
 	for i := len(history) - 1; i >= 0; i-- {
@@ -97,9 +96,8 @@ func (s *Store) nearest(ctx context.Context, layers []session.ImageLayer) (prese
 	return present, id, nil
 }
 
-// ExportImage calls fn once for each part that is wanted. The daemon gives an image as one
-// archive, and older ones do not say before its end which file is which layer:
-// these are read twice.
+// ExportImage calls fn once for each part that is wanted. The daemon gives an image as one archive, and older ones do
+// not say before its end which file is which layer: these are read twice.
 func (s *Store) ExportImage(ctx context.Context, id string, want func(part string) bool,
 	fn func(part string, content io.Reader) error) error {
 	said, err := s.daemon.API.ImageInspect(ctx, id)
@@ -200,8 +198,7 @@ func (x *export) learn(r io.Reader, layers []string) error {
 	return nil
 }
 
-// take gives a part away, if it is wanted. Engines that keep layers compressed
-// give them so.
+// take gives a part away, if it is wanted. Engines that keep layers compressed give them so.
 func (x *export) take(ctx context.Context, part string, r io.Reader) error {
 	if !x.want[part] {
 		return nil

@@ -1,5 +1,5 @@
-// Package images lists, pulls, makes and removes the images of a Docker daemon,
-// and brings them from one machine to another.
+// Package images lists, pulls, makes and removes the images of a Docker daemon, and brings them from one machine to
+// another.
 package images
 
 import (
@@ -30,8 +30,8 @@ type Store struct {
 	byID map[string]session.Image // an id names one content for ever
 }
 
-// New returns the images of a daemon. The images that an instance makes carry its
-// label; a name that is hidden is not to be launched.
+// New returns the images of a daemon. The images that an instance makes carry its label; a name that is hidden is not
+// to be launched.
 func New(d *daemon.Daemon, instance string, hidden func(name string) bool) *Store {
 	return &Store{daemon: d, instance: instance, hidden: hidden, logins: daemon.ConfigDir(),
 		byID: map[string]session.Image{}}
@@ -56,8 +56,8 @@ func (s *Store) Images(ctx context.Context) ([]session.Image, error) {
 	return slices.DeleteFunc(images, func(i session.Image) bool { return i.ID == "" }), nil
 }
 
-// listed completes what a list says of an image. The list does not tell the
-// architecture, so each image is inspected once.
+// listed completes what a list says of an image. The list does not tell the architecture, so each image is inspected
+// once.
 func (s *Store) listed(ctx context.Context, summary image.Summary) (session.Image, error) {
 	s.mu.Lock()
 	cached, ok := s.byID[summary.ID]
@@ -73,8 +73,7 @@ func (s *Store) listed(ctx context.Context, summary image.Summary) (session.Imag
 	return cached, nil
 }
 
-// Image returns one image. A text that cannot be the name of an image
-// is engine_call_invalid.
+// Image returns one image. A text that cannot be the name of an image is engine_call_invalid.
 func (s *Store) Image(ctx context.Context, ref string) (session.Image, error) {
 	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()
@@ -124,8 +123,8 @@ func (s *Store) imageOf(said image.InspectResponse) session.Image {
 	return found
 }
 
-// names lists an image's tags, or its digests where it has no tag. What is hidden
-// has none, and an import in the middle: they are not to be launched.
+// names lists an image's tags, or its digests where it has no tag. What is hidden has none, and an import in the
+// middle: they are not to be launched.
 func (s *Store) names(tags, digests []string) []string {
 	named := func(all []string) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(name string) bool {

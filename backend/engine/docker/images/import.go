@@ -27,9 +27,8 @@ import (
 // configMost bounds an image's configuration.
 const configMost = 8 << 20
 
-// ImportImage puts an image together: it makes the archive that docker
-// load takes. Layers that the daemon has are only named in it; a daemon on
-// containerd's image store wants them all, and gets them from an image of its own.
+// ImportImage puts an image together: it makes the archive that docker load takes. Layers that the daemon has are only
+// named in it; a daemon on containerd's image store wants them all, and gets them from an image of its own.
 func (s *Store) ImportImage(ctx context.Context, parts session.ImageParts,
 	content map[string]engine.Content) (session.Image, error) {
 	config, err := configOf(parts, content)
@@ -65,8 +64,8 @@ func (s *Store) ImportImage(ctx context.Context, parts session.ImageParts,
 // receiving is the repository of names that images have while they are put in.
 const receiving = "slipway-receiving"
 
-// install loads the image under a name of the moment, so that no name of another
-// image moves while Docker unpacks, and gives it its own names then.
+// install loads the image under a name of the moment, so that no name of another image moves while Docker unpacks, and
+// gives it its own names then.
 func (s *Store) install(ctx context.Context, a *archive) (made session.Image, err error) {
 	a.name = receiving + ":" + strings.TrimPrefix(a.id(), "sha256:")
 	defer func() {
@@ -95,9 +94,8 @@ func (s *Store) install(ctx context.Context, a *archive) (made session.Image, er
 	return s.Image(ctx, made.ID)
 }
 
-// mayMove fails where a name is another image's and is to stay so. Daemons on
-// containerd's store know an image that was pulled by another id, so its
-// configuration decides.
+// mayMove fails where a name is another image's and is to stay so. Daemons on containerd's store know an image that was
+// pulled by another id, so its configuration decides.
 func (s *Store) mayMove(ctx context.Context, ref, id string, a *archive) error {
 	taken, err := s.Image(ctx, ref)
 	switch {

@@ -30,8 +30,8 @@ const rateWindow = 5 * time.Second
 
 func newMeter() *meter { return &meter{layers: map[string]*layer{}} }
 
-// note takes in one message and reports whether it changed anything. Docker
-// names the states of a layer only in these words.
+// note takes in one message and reports whether it changed anything. Docker names the states of a layer only in these
+// words.
 func (m *meter) note(said message, now time.Time) bool {
 	if said.ID == "" {
 		return false
@@ -61,8 +61,8 @@ func (m *meter) note(said message, now time.Time) bool {
 	return true
 }
 
-// downloading notes how far a layer is. After a cut Docker goes on where it
-// stood, and counts only what was missing then.
+// downloading notes how far a layer is. After a cut Docker goes on where it stood, and counts only what was missing
+// then.
 func (l *layer) downloading(current, total int64) {
 	if l.sized && total > 0 && total < l.total {
 		current += l.total - total
@@ -73,8 +73,7 @@ func (l *layer) downloading(current, total int64) {
 	}
 }
 
-// complete notes that a layer is downloaded. One that was too small to report
-// its size counts as nothing.
+// complete notes that a layer is downloaded. One that was too small to report its size counts as nothing.
 func (l *layer) complete() {
 	l.current = max(l.current, l.total)
 	l.total, l.sized = l.current, true
@@ -95,8 +94,8 @@ func (m *meter) mark(now time.Time) {
 	}
 }
 
-// pull is the progress so far. Total stays 0 until the size of every layer is
-// known, for a part of it would make the pull look nearly done.
+// pull is the progress so far. Total stays 0 until the size of every layer is known, for a part of it would make the
+// pull look nearly done.
 func (m *meter) pull(now time.Time) session.Pull {
 	p := session.Pull{Layers: len(m.layers)}
 	sized := len(m.layers) > 0

@@ -16,9 +16,8 @@ import (
 	"slipway/backend/session"
 )
 
-// Pull fetches an image. Besides the codes that it promises it fails
-// with engine_call_invalid for a text that is no image name,
-// engine_pull_forbidden and engine_create_unsupported.
+// Pull fetches an image. Besides the codes that it promises it fails with engine_call_invalid for a text that is no
+// image name, engine_pull_forbidden and engine_create_unsupported.
 func (s *Store) Pull(ctx context.Context, ref string, logins bool,
 	progress func(session.Pull)) (private bool, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
@@ -42,8 +41,8 @@ func (s *Store) Pull(ctx context.Context, ref string, logins bool,
 	return login != "" && !s.public(ctx, ref), nil
 }
 
-// public reports whether a registry tells of an image without a login. One that
-// does not answer is taken for one that does not.
+// public reports whether a registry tells of an image without a login. One that does not answer is taken for one that
+// does not.
 func (s *Store) public(ctx context.Context, ref string) bool {
 	ctx, cancel := s.daemon.Brief(ctx)
 	defer cancel()
@@ -74,8 +73,8 @@ func (e *streamError) Error() string { return e.text }
 // reportEvery is how often progress is told, so that a quick pull is no flood.
 const reportEvery = 200 * time.Millisecond
 
-// follow reads a pull's stream to its end and tells progress from this
-// goroutine only: also while nothing comes, so that a rate falls to nothing.
+// follow reads a pull's stream to its end and tells progress from this goroutine only: also while nothing comes, so
+// that a rate falls to nothing.
 func follow(stream io.Reader, progress func(session.Pull)) error {
 	messages, done := make(chan message), make(chan struct{})
 	failed := make(chan error, 1)
@@ -118,8 +117,7 @@ func follow(stream io.Reader, progress func(session.Pull)) error {
 	}
 }
 
-// decode passes on the messages of a stream of the daemon's until it ends, which
-// is no error, or reports one.
+// decode passes on the messages of a stream of the daemon's until it ends, which is no error, or reports one.
 func decode(stream io.Reader, pass func(message) (more bool)) error {
 	lines := json.NewDecoder(stream)
 	for {
@@ -140,8 +138,8 @@ func decode(stream io.Reader, pass func(message) (more bool)) error {
 	}
 }
 
-// pullFailure says why a pull failed. A registry's answer reaches Slipway as
-// the daemon's text, so most of it is decided in reasons.go.
+// pullFailure says why a pull failed. A registry's answer reaches Slipway as the daemon's text, so most of it is
+// decided in reasons.go.
 func pullFailure(ctx context.Context, ref string, err error) error {
 	if err == nil {
 		return nil

@@ -15,9 +15,8 @@ import (
 // usualConfig is what a daemon reads unless told otherwise.
 const usualConfig = "/etc/docker/daemon.json"
 
-// unfiltered reports whether the daemon behind a socket of this machine was told
-// to leave the packet filter alone, in which case it keeps no networks apart. It
-// says so nowhere in its API: it is read off the command line by which it was
+// unfiltered reports whether the daemon behind a socket of this machine was told to leave the packet filter alone, in
+// which case it keeps no networks apart. It says so nowhere in its API: it is read off the command line by which it was
 // started and its configuration. What cannot be found out counts as usual.
 func unfiltered(host string) bool {
 	path, local := strings.CutPrefix(host, "unix://")
@@ -32,8 +31,8 @@ func unfiltered(host string) bool {
 	return err == nil && leavesFilter(strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00"), os.ReadFile)
 }
 
-// listener is the process that began to listen at a socket. Where systemd did,
-// for a daemon that it starts when somebody asks, the daemon's own file tells.
+// listener is the process that began to listen at a socket. Where systemd did, for a daemon that it starts when
+// somebody asks, the daemon's own file tells.
 func listener(path string) (pid int, ok bool) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -56,8 +55,8 @@ func listener(path string) (pid int, ok bool) {
 	return pid, err == nil
 }
 
-// leavesFilter reports whether a daemon's command line, or the configuration
-// that it names, says that it leaves the packet filter alone.
+// leavesFilter reports whether a daemon's command line, or the configuration that it names, says that it leaves the
+// packet filter alone.
 func leavesFilter(args []string, read func(string) ([]byte, error)) bool {
 	if len(args) == 0 || filepath.Base(args[0]) != "dockerd" {
 		return false

@@ -18,20 +18,18 @@ import (
 	"slipway/gpu"
 )
 
-// gauge reads the counters of one container again and again. It keeps the
-// kernel's files open, for to look them up costs more than to read them; a file
-// of a cgroup that was removed cannot be read any more. It is not safe for
+// gauge reads the counters of one container again and again. It keeps the kernel's files open, for to look them up
+// costs more than to read them; a file of a cgroup that was removed cannot be read any more. It is not safe for
 // concurrent use.
 type gauge struct {
 	version int
-	// With version 2, limit is memory.max and events memory.events; with version
-	// 1 they are memory.limit_in_bytes and memory.oom_control. pids and block are
-	// nil where a kernel does not have them.
+	// With version 2, limit is memory.max and events memory.events; with version 1 they are memory.limit_in_bytes and
+	// memory.oom_control. pids and block are nil where a kernel does not have them.
 	cpu, used, limit, memory, events, pids, block, network *os.File
 }
 
-// unlimited is more memory than a limit can be: the kernel writes the largest
-// multiple of a page for "no limit" in version 1.
+// unlimited is more memory than a limit can be: the kernel writes the largest multiple of a page for "no limit" in
+// version 1.
 const unlimited = math.MaxInt64 >> 1
 
 // open opens the counters of a cgroup and of the network of a process in it.
@@ -176,8 +174,7 @@ func (p *page) number(file *os.File) (int64, error) {
 	return n, nil
 }
 
-// value reads the number behind a name at the beginning of a line; 0 where the
-// file does not have it.
+// value reads the number behind a name at the beginning of a line; 0 where the file does not have it.
 func (p *page) value(file *os.File, name string) (int64, error) {
 	data, err := p.read(file)
 	for line := range bytes.Lines(data) {
@@ -256,22 +253,21 @@ func networkBytes(data []byte) (received, sent gpu.Bytes) {
 	return received, sent
 }
 
-// sampler reads statistics of processes' cgroups from the kernel's files, which
-// takes microseconds where the daemon's own statistics take a second.
+// sampler reads statistics of processes' cgroups from the kernel's files, which takes microseconds where the daemon's
+// own statistics take a second.
 type sampler struct {
 	proc string // where procfs is mounted
 	root string // where cgroup hierarchies are mounted
 }
 
-// cgroup is where the counters of one container are. With version 2 all
-// directories are the same.
+// cgroup is where the counters of one container are. With version 2 all directories are the same.
 type cgroup struct {
 	version                  int
 	cpu, memory, pids, block string
 }
 
-// find returns the cgroup of a process from /proc/<pid>/cgroup. A machine that
-// mounts version 1 for some controllers keeps the others' counters there.
+// find returns the cgroup of a process from /proc/<pid>/cgroup. A machine that mounts version 1 for some controllers
+// keeps the others' counters there.
 func (s sampler) find(pid int) (cgroup, error) {
 	data, err := os.ReadFile(filepath.Join(s.proc, strconv.Itoa(pid), "cgroup"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package stats takes samples of running containers: of the kernel's own files
-// where the daemon runs on this machine, and of the daemon otherwise.
+// Package stats takes samples of running containers: of the kernel's own files where the daemon runs on this machine,
+// and of the daemon otherwise.
 package stats
 
 import (
@@ -30,8 +30,7 @@ func New(d *daemon.Daemon) *Reader {
 // Close closes the files that are open for the next samples.
 func (r *Reader) Close() { r.gauges.close() }
 
-// Stats returns one sample of each running container asked for, by id. One that
-// cannot be read is absent.
+// Stats returns one sample of each running container asked for, by id. One that cannot be read is absent.
 func (r *Reader) Stats(ctx context.Context, ids []string) (map[string]engine.Stats, error) {
 	facts, err := r.daemon.Facts(ctx)
 	if err != nil {
@@ -61,8 +60,7 @@ func (r *Reader) Stats(ctx context.Context, ids []string) (map[string]engine.Sta
 	return samples, nil
 }
 
-// sampleAsked asks the daemon for a container's process, then samples it; ok is
-// false for one that does not run.
+// sampleAsked asks the daemon for a container's process, then samples it; ok is false for one that does not run.
 func (r *Reader) sampleAsked(ctx context.Context, id string, here bool) (engine.Stats, bool, error) {
 	short, cancel := r.daemon.Brief(ctx)
 	defer cancel()
@@ -133,9 +131,8 @@ type gauges struct {
 	page page
 }
 
-// sample samples, into samples, the containers that are known from before, and
-// returns the others. Whoever is not asked for any more, or has ended, is
-// forgotten.
+// sample samples, into samples, the containers that are known from before, and returns the others. Whoever is not asked
+// for any more, or has ended, is forgotten.
 func (g *gauges) sample(ids []string, samples map[string]engine.Stats) (unknown []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 // mostContent is how large a file may be that the page reads or writes as a whole.
 const mostContent = 32 << 20
 
-// versionHeader carries the version of a file: of the one that was read, and of
-// the one that a page believes to replace. "new" is that of one that is not there.
+// versionHeader carries the version of a file: of the one that was read, and of the one that a page believes to
+// replace. "new" is that of one that is not there.
 const (
 	versionHeader = "Slipway-Version"
 	versionNew    = "new"
@@ -46,8 +46,8 @@ func fail(w http.ResponseWriter, err error) {
 	writeJSON(w, status, problem{Code: e.Code, Message: e.Message, Hint: e.Hint})
 }
 
-// inside is the path of the session that a request means. Whatever it says, it
-// is one below the notebook's directory, or that itself.
+// inside is the path of the session that a request means. Whatever it says, it is one below the notebook's directory,
+// or that itself.
 func (s *server) inside(p string) session.FilePath {
 	return session.FilePath(path.Join(s.config.Home, path.Clean("/"+p)))
 }
@@ -97,8 +97,7 @@ func tooLarge() error {
 	return session.NewError(session.CodeTooLarge, "The file is larger than 32 MiB.", "Read it in a cell, part by part.")
 }
 
-// save replaces a file by what came, whole, unless it is not the one that the
-// page believes it to be.
+// save replaces a file by what came, whole, unless it is not the one that the page believes it to be.
 func (s *server) save(w http.ResponseWriter, r *http.Request) {
 	at := s.inside(r.URL.Query().Get("path"))
 	body := http.MaxBytesReader(w, r.Body, mostContent)

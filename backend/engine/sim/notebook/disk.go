@@ -10,9 +10,8 @@ import (
 	"syscall"
 )
 
-// The disk is the notebook's directory as the Python of a page uses it: one
-// request for what is one call of the system elsewhere. Nothing is kept between
-// two requests, so whatever a cell has written is there for all of the session.
+// The disk is the notebook's directory as the Python of a page uses it: one request for what is one call of the system
+// elsewhere. Nothing is kept between two requests, so whatever a cell has written is there for all of the session.
 
 // mostAtOnce is how much one request reads.
 const mostAtOnce = 4 << 20

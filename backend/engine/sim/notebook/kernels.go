@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// kernelSilence is how long a page may be silent before its kernel counts as
-	// gone: a page tells every few seconds that it is there.
+	// kernelSilence is how long a page may be silent before its kernel counts as gone: a page tells every few seconds
+	// that it is there.
 	kernelSilence = 30 * time.Second
 	mostKernels   = 64
 )
 
-// kernels are the Pythons that run in people's browsers, as their pages tell of
-// them. The agent asks for them, as it asks Jupyter, to know what is in use.
+// kernels are the Pythons that run in people's browsers, as their pages tell of them. The agent asks for them, as it
+// asks Jupyter, to know what is in use.
 type kernels struct {
 	clock *pace.Clock
 

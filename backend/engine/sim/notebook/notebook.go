@@ -1,7 +1,6 @@
-// Package notebook is the notebook program of a simulated session: it serves a
-// page in which Python runs in the browser, and lends that Python the files of
-// the session. It stands on the session's own loopback, as Jupyter does in a
-// real one, so that whoever comes has been let in by the server in front.
+// Package notebook is the notebook program of a simulated session: it serves a page in which Python runs in the
+// browser, and lends that Python the files of the session. It stands on the session's own loopback, as Jupyter does in
+// a real one, so that whoever comes has been let in by the server in front.
 package notebook
 
 import (
@@ -15,8 +14,8 @@ import (
 	"slipway/backend/pace"
 )
 
-// FS is the file system of a session. Paths are absolute and clean; what they
-// lead to, and that it is inside the session, is up to the file system.
+// FS is the file system of a session. Paths are absolute and clean; what they lead to, and that it is inside the
+// session, is up to the file system.
 type FS interface {
 	files.Contents
 	files.Names
@@ -61,16 +60,15 @@ func Handler(config Config) http.Handler {
 	return http.NewCrossOriginProtection().Handler(secured(api))
 }
 
-// policy lets the page do what it must and nothing else: its own scripts and
-// WebAssembly, its own worker, and requests to where it came from. What a
-// notebook shows may bring styles and pictures along, but nothing from outside.
+// policy lets the page do what it must and nothing else: its own scripts and WebAssembly, its own worker, and requests
+// to where it came from. What a notebook shows may bring styles and pictures along, but nothing from outside.
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; " +
 	"style-src 'self' 'unsafe-inline'; " +
 	"img-src 'self' data: blob:; font-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'none'; " +
 	"frame-ancestors 'none'"
 
-// secured sets what holds for every answer. Shared memory, by which a running
-// cell is interrupted, needs a page that no other origin has a part in.
+// secured sets what holds for every answer. Shared memory, by which a running cell is interrupted, needs a page that no
+// other origin has a part in.
 func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{

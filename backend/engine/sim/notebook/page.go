@@ -21,8 +21,7 @@ type page struct{ files fs.FS }
 var types = map[string]string{".wasm": "application/wasm", ".mjs": "text/javascript; charset=utf-8",
 	".js": "text/javascript; charset=utf-8", ".zip": "application/zip", ".woff2": "font/woff2"}
 
-// ServeHTTP implements [http.Handler]. Every file but the first page has a name
-// that changes with what is in it.
+// ServeHTTP implements [http.Handler]. Every file but the first page has a name that changes with what is in it.
 func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
 	caching := "public, max-age=31536000, immutable"

@@ -19,8 +19,8 @@ import (
 
 // utility is one program.
 type utility struct {
-	// options are those that it takes, separated by spaces; "=" ends one with a
-	// value. Empty: its arguments are operands, whatever they begin with.
+	// options are those that it takes, separated by spaces; "=" ends one with a value. Empty: its arguments are
+	// operands, whatever they begin with.
 	options string
 	run     func(c *command) int // returns the exit code
 }
@@ -164,8 +164,8 @@ func (r cancellable) Read(p []byte) (int, error) {
 // errStop ends reading operands, since nobody wants more of them.
 var errStop = errors.New("stop")
 
-// each calls fn with every operand opened, or with the input where there are
-// none. It returns 1 if any could not be read.
+// each calls fn with every operand opened, or with the input where there are none. It returns 1 if any could not be
+// read.
 func (c *command) each(operands []string, fn func(name string, r io.Reader) error) int {
 	if len(operands) == 0 {
 		operands = []string{"-"}

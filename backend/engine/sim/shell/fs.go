@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// FS is the file system of a simulated container: a tree of directories of the
-// host, each opened as an [os.Root], so that no path and no link leads out of
-// them. Paths are absolute, with slashes, as inside a container.
+// FS is the file system of a simulated container: a tree of directories of the host, each opened as an [os.Root], so
+// that no path and no link leads out of them. Paths are absolute, with slashes, as inside a container.
 type FS struct {
 	mounts []mount // the longest target first; the last one is "/"
 }
@@ -34,8 +33,7 @@ type Mount struct {
 	ReadOnly bool
 }
 
-// OpenFS makes dir the root of a file system and mounts directories into it.
-// The caller closes it.
+// OpenFS makes dir the root of a file system and mounts directories into it. The caller closes it.
 func OpenFS(dir string, mounts []Mount) (*FS, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -66,8 +64,8 @@ func (f *FS) Close() error {
 	return errors.Join(errs...)
 }
 
-// Clean returns p as an absolute path with slashes. The interpreter makes
-// paths in the manner of the host, which may know of volumes and backslashes.
+// Clean returns p as an absolute path with slashes. The interpreter makes paths in the manner of the host, which may
+// know of volumes and backslashes.
 func Clean(p string) string {
 	return path.Clean("/" + filepath.ToSlash(strings.TrimPrefix(p, filepath.VolumeName(p))))
 }
@@ -86,8 +84,7 @@ func (f *FS) resolve(p string) (m mount, rel string) {
 	return f.mounts[len(f.mounts)-1], "."
 }
 
-// writable reports whether the user of the session may change p, as the
-// permissions of an ordinary image would have it.
+// writable reports whether the user of the session may change p, as the permissions of an ordinary image would have it.
 func (f *FS) writable(p string) error {
 	m, rel := f.resolve(p)
 	switch {

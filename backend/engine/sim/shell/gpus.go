@@ -11,11 +11,10 @@ import (
 
 // GPUs are the devices that a container was granted.
 type GPUs interface {
-	// Read says what the devices are and do now. Processes are those of the
-	// container only.
+	// Read says what the devices are and do now. Processes are those of the container only.
 	Read(ctx context.Context) ([]gpu.Device, gpu.Sample, error)
-	// Compute keeps the devices busy and their memory full, as far as they were
-	// granted, with a program of that name, until end is called.
+	// Compute keeps the devices busy and their memory full, as far as they were granted, with a program of that name,
+	// until end is called.
 	Compute(name string) (pids []int, end func())
 }
 
@@ -25,9 +24,8 @@ type measured struct {
 	now gpu.DeviceSample
 }
 
-// granted reads the devices of the container; there may be none. Processes have
-// the numbers that the container knows them by: those that one of its commands
-// runs have the number of the command.
+// granted reads the devices of the container; there may be none. Processes have the numbers that the container knows
+// them by: those that one of its commands runs have the number of the command.
 func (w *World) granted(ctx context.Context) ([]measured, []gpu.ProcessSample, error) {
 	if w.GPUs == nil {
 		return nil, nil, nil
@@ -58,8 +56,7 @@ func (w *World) granted(ctx context.Context) ([]measured, []gpu.ProcessSample, e
 	return all, sample.Processes, err
 }
 
-// compute has a process use the devices of the container, if it has some, until
-// end is called.
+// compute has a process use the devices of the container, if it has some, until end is called.
 func (w *World) compute(p *Process) (end func()) {
 	if w.GPUs == nil {
 		return func() {}
@@ -74,8 +71,8 @@ func (w *World) compute(p *Process) (end func()) {
 	return func() { set(nil); release() }
 }
 
-// table is the process table with the programs that are on the container's
-// devices without a command of its own, as a notebook's kernel is.
+// table is the process table with the programs that are on the container's devices without a command of its own, as a
+// notebook's kernel is.
 func (c *command) table() []Process {
 	table := c.world.Processes()
 	known := map[int]bool{}
@@ -105,8 +102,7 @@ const unknown = "[N/A]"
 
 func mebibytes(b *gpu.Bytes) string { return told(b, "%.0f", float64(gpu.MiB)) }
 
-// queries are what nvidia-smi --query-gpu may be asked for: the unit, "" for
-// none, and the value.
+// queries are what nvidia-smi --query-gpu may be asked for: the unit, "" for none, and the value.
 var queries = map[string]struct {
 	unit  string
 	value func(d measured) string
@@ -124,8 +120,7 @@ var queries = map[string]struct {
 	"power.limit":     {"W", func(d measured) string { return told(d.now.PowerLimit, "%.2f", 1000) }},
 }
 
-// nvidia tells of the simulated devices of the container as NVIDIA's program
-// tells of real ones.
+// nvidia tells of the simulated devices of the container as NVIDIA's program tells of real ones.
 func nvidia(c *command) int {
 	devices, processes, err := c.world.granted(c.ctx)
 	switch {

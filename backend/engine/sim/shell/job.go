@@ -29,8 +29,8 @@ type JobConfig struct {
 	Env    []string
 	Dir    string
 	Stdin  bool
-	// Output, where it is set, gets stdout and stderr in the order in which
-	// they are written; Stdout and Stderr of the job are empty then.
+	// Output, where it is set, gets stdout and stderr in the order in which they are written; Stdout and Stderr of the
+	// job are empty then.
 	Output io.Writer
 }
 
@@ -109,8 +109,8 @@ func stream(file *os.File) io.Reader {
 	return file
 }
 
-// Signal ends the job with 128 and the signal's number, which is what most
-// programs make of one. Signal 0 and those that are ignored by default do nothing.
+// Signal ends the job with 128 and the signal's number, which is what most programs make of one. Signal 0 and those
+// that are ignored by default do nothing.
 func (j *Job) Signal(number int) error {
 	switch number {
 	case 0, 17, 18, 23, 28: // none, CHLD, CONT, URG, WINCH

@@ -123,8 +123,8 @@ func serveFiles(c *command) int {
 	return c.serve(http.FileServerFS(tree))
 }
 
-// servePages is a program of an image that serves pages. Without a handler this
-// build of Slipway, such as that for agents, which is kept small, carries none.
+// servePages is a program of an image that serves pages. Without a handler this build of Slipway, such as that for
+// agents, which is kept small, carries none.
 func servePages(handler http.Handler) utility {
 	return utility{run: func(c *command) int {
 		if handler == nil {

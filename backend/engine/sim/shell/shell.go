@@ -66,8 +66,8 @@ func (w *World) utilities() map[string]utility {
 	return all
 }
 
-// fifoDirectory does not exist on any host. The interpreter would make pipes
-// there for process substitution, which therefore fails with a message.
+// fifoDirectory does not exist on any host. The interpreter would make pipes there for process substitution, which
+// therefore fails with a message.
 const fifoDirectory = "/nonexistent/slipway-sim"
 
 // New makes a shell that has run nothing yet.
@@ -180,8 +180,8 @@ func (s *Shell) access(_ context.Context, p string, mode interp.AccessMode) erro
 	return nil
 }
 
-// call keeps the interpreter from looking at the host's files: it looks for
-// programs along PATH, and resolves links for pwd -P, without asking a handler.
+// call keeps the interpreter from looking at the host's files: it looks for programs along PATH, and resolves links for
+// pwd -P, without asking a handler.
 func (s *Shell) call(_ context.Context, args []string) ([]string, error) {
 	if err := bounded(); err != nil {
 		return nil, err
@@ -274,8 +274,7 @@ func programs(of map[string]utility) []string {
 	})
 }
 
-// What a session may use of the process that simulates it. A script that goes
-// further fails; the process lives.
+// What a session may use of the process that simulates it. A script that goes further fails; the process lives.
 const (
 	maxFrames     = 5_000     // depth of the Go stack, some hundreds of nested function calls
 	maxGoroutines = 20_000    // of the whole process
@@ -294,8 +293,7 @@ func bounded() error {
 	return nil
 }
 
-// interpret runs a node. A defect of the interpreter ends the command and not
-// the process.
+// interpret runs a node. A defect of the interpreter ends the command and not the process.
 func (s *Shell) interpret(ctx context.Context, node syntax.Node) (err error) {
 	defer func() {
 		if defect := recover(); defect != nil {

@@ -85,9 +85,8 @@ func sleep(c *command) int {
 	return 0
 }
 
-// stress keeps CPUs busy and memory full, in the books of the session only. A
-// session that has not that much memory loses the process, as it would to the
-// kernel.
+// stress keeps CPUs busy and memory full, in the books of the session only. A session that has not that much memory
+// loses the process, as it would to the kernel.
 func stress(c *command) int {
 	cpus, errCPU := c.number("cpu", 0)
 	workers, errVM := c.number("vm", 1)
@@ -143,8 +142,8 @@ func shellUtility(c *command) int {
 	return c.nested(string(data), args[0], args[1:])
 }
 
-// which says what commands are: programs by their paths, and what the shell does
-// itself. It also stands for type and command -v.
+// which says what commands are: programs by their paths, and what the shell does itself. It also stands for type and
+// command -v.
 func which(c *command) int {
 	code := 0
 	for _, name := range c.operands {

@@ -18,8 +18,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Terminal is an interactive shell on a terminal of its own. Read gives what
-// the terminal shows and Write takes what is typed.
+// Terminal is an interactive shell on a terminal of its own. Read gives what the terminal shows and Write takes what is
+// typed.
 type Terminal struct {
 	shell  *Shell
 	name   string         // such as pts/0
@@ -38,8 +38,8 @@ type Terminal struct {
 	front      atomic.Value // the command line that runs, "" at the prompt
 }
 
-// Open starts an interactive shell. name is the name of its terminal, such as
-// pts/0; command, if there is one, runs instead of the shell's prompt.
+// Open starts an interactive shell. name is the name of its terminal, such as pts/0; command, if there is one, runs
+// instead of the shell's prompt.
 func Open(w *World, env []string, dir, name string, cols, rows int, command []string) (*Terminal, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Terminal{name: name, input: make(chan []byte), cancel: cancel, ctx: ctx, done: make(chan struct{})}
@@ -150,8 +150,8 @@ func (h *history) Add(line string) {
 	}
 }
 
-// keys give the line editor what is typed, one byte at a time, so that it takes
-// nothing that is for the command of the line.
+// keys give the line editor what is typed, one byte at a time, so that it takes nothing that is for the command of the
+// line.
 type keys struct {
 	terminal *Terminal
 	ahead    []byte
@@ -220,8 +220,8 @@ func (t *Terminal) prompt() string {
 	return t.shell.world.User + "@" + t.shell.world.Hostname + ":" + dir + "$ "
 }
 
-// foreground runs a command while the terminal is in the line mode of the
-// kernel. What is typed ahead is for the next prompt.
+// foreground runs a command while the terminal is in the line mode of the kernel. What is typed ahead is for the next
+// prompt.
 func (t *Terminal) foreground(text string) (code int, exited bool) {
 	t.front.Store(strings.TrimSpace(text))
 	defer t.front.Store("")
@@ -298,8 +298,8 @@ func (s *Shell) interrupted() int {
 	return code
 }
 
-// complete makes the last word before the cursor, on Tab, what it can only be: a
-// command at the beginning, else a file. It shows what there is to choose from.
+// complete makes the last word before the cursor, on Tab, what it can only be: a command at the beginning, else a file.
+// It shows what there is to choose from.
 func (t *Terminal) complete(line string, at int, key rune) (completed string, cursor int, ok bool) {
 	if key != '\t' {
 		return "", 0, false
@@ -362,8 +362,8 @@ func (w *crlf) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// cooked is the line discipline of a terminal while a command runs: it echoes,
-// lets the line be corrected, and hands whole lines to the command.
+// cooked is the line discipline of a terminal while a command runs: it echoes, lets the line be corrected, and hands
+// whole lines to the command.
 type cooked struct {
 	echo  func(string)
 	input *os.File     // of the command
@@ -371,8 +371,8 @@ type cooked struct {
 	line  []byte
 }
 
-// giveTime is how long the terminal waits for a command whose input is full. What
-// is typed then is lost, as a terminal loses it.
+// giveTime is how long the terminal waits for a command whose input is full. What is typed then is lost, as a terminal
+// loses it.
 const giveTime = 100 * time.Millisecond
 
 // give hands input to the command, which may not read it.

@@ -12,8 +12,7 @@ import (
 // topEvery is the time between two pictures.
 const topEvery = 2 * time.Second
 
-// top shows the processes of the session, the busiest first, until q is pressed,
-// or once where there is no terminal.
+// top shows the processes of the session, the busiest first, until q is pressed, or once where there is no terminal.
 func top(c *command) int {
 	terminal := c.shell.config.Terminal
 	if !c.tty {

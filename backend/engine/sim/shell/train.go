@@ -18,9 +18,8 @@ const (
 	trainModel    = "model.safetensors"
 )
 
-// train pretends to fit a model: it loads the devices of the session, or its
-// CPUs where it has none, tells of a loss that falls, and writes what looks like
-// a model and its course.
+// train pretends to fit a model: it loads the devices of the session, or its CPUs where it has none, tells of a loss
+// that falls, and writes what looks like a model and its course.
 func train(c *command) int {
 	epochs, errEpochs := c.number("epochs", 10)
 	length, errLength := duration(cmp.Or(c.flags["seconds-per-epoch"], "3"))
@@ -79,8 +78,7 @@ func train(c *command) int {
 	return 0
 }
 
-// model is a small layer in the safetensors format: the length of a header, the
-// header in JSON, and the numbers.
+// model is a small layer in the safetensors format: the length of a header, the header in JSON, and the numbers.
 func model(rng *rand.Rand) []byte {
 	const rows, columns = 32, 16
 	header := fmt.Sprintf(

@@ -1,6 +1,5 @@
-// Package shell is the inside of a simulated session: a small file system in a
-// directory that it cannot leave, the utilities people expect of a shell, and
-// the shell itself, on a terminal or without one. It runs no program of the
+// Package shell is the inside of a simulated session: a small file system in a directory that it cannot leave, the
+// utilities people expect of a shell, and the shell itself, on a terminal or without one. It runs no program of the
 // machine it is on.
 package shell
 
@@ -24,11 +23,10 @@ type World struct {
 	GPUs     GPUs  // nil: none
 	Started  time.Time
 	Clock    *pace.Clock // nil: the one on the wall
-	// Servers are programs of the image that serve pages, by name; nil: this build
-	// has not got what they serve.
+	// Servers are programs of the image that serve pages, by name; nil: this build has not got what they serve.
 	Servers map[string]http.Handler
-	// OutOfMemory is called, without a lock, when a process has asked for more
-	// memory than is left and was killed for it.
+	// OutOfMemory is called, without a lock, when a process has asked for more memory than is left and was killed for
+	// it.
 	OutOfMemory func()
 
 	mu    sync.Mutex // guards what follows
@@ -87,8 +85,8 @@ func (p *Process) cpu(now time.Time) time.Duration {
 	return time.Duration(float64(now.Sub(p.Started)) * (p.load + idleLoad))
 }
 
-// Load makes p keep load CPUs busy and hold memory bytes. It reports false,
-// and calls OutOfMemory, if the container's limit does not allow it.
+// Load makes p keep load CPUs busy and hold memory bytes. It reports false, and calls OutOfMemory, if the container's
+// limit does not allow it.
 func (w *World) Load(p *Process, load float64, memory int64) bool {
 	w.mu.Lock()
 	held := int64(0)

@@ -1,5 +1,5 @@
-// Package simtest gives tests a simulated engine with faults on order: any call
-// can be made to hang or fail, and containers end when a test says so.
+// Package simtest gives tests a simulated engine with faults on order: any call can be made to hang or fail, and
+// containers end when a test says so.
 package simtest
 
 import (
@@ -21,9 +21,8 @@ import (
 	"slipway/gpu"
 )
 
-// Engine is a simulated engine with faults on order. It outlives whoever uses
-// it: handing the same one to a second agent is what a restart of the agent looks
-// like.
+// Engine is a simulated engine with faults on order. It outlives whoever uses it: handing the same one to a second
+// agent is what a restart of the agent looks like.
 type Engine struct {
 	*sim.Sim
 	*faults
@@ -42,13 +41,12 @@ type Config struct {
 	CPUs     int       // 0: 8
 	Memory   gpu.Bytes // 0: 16 GiB
 	Instance string    // value of the instance label; other containers are not listed
-	// Commands reports whether the commands of containers are run; otherwise they
-	// end when the test says so, whatever they are to do.
+	// Commands reports whether the commands of containers are run; otherwise they end when the test says so, whatever
+	// they are to do.
 	Commands bool
 }
 
-// New returns an engine in dir that has [enginetest.ImageMinimal] and no
-// containers. It ends with the test.
+// New returns an engine in dir that has [enginetest.ImageMinimal] and no containers. It ends with the test.
 func New(t testing.TB, dir string, config Config) *Engine {
 	t.Helper()
 	if config.CPUs == 0 {
@@ -186,9 +184,8 @@ func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
 	return do(ctx, e.faults, CallRemoveNetwork, func() error { return e.Sim.RemoveNetwork(ctx, name) })
 }
 
-// PullScript says how a pull goes: Steps are reported, Pace apart; then, if
-// Hold is set, the pull waits for it to be closed; then it fails with Err or
-// succeeds.
+// PullScript says how a pull goes: Steps are reported, Pace apart; then, if Hold is set, the pull waits for it to be
+// closed; then it fails with Err or succeeds.
 type PullScript struct {
 	Steps []session.Pull
 	Pace  time.Duration
@@ -282,8 +279,7 @@ func (e *Engine) DropGuest(id string) {
 	}
 }
 
-// SetGuestAbsent makes Guest of a container wait, as when its guest never
-// connects, until it is called with false.
+// SetGuestAbsent makes Guest of a container wait, as when its guest never connects, until it is called with false.
 func (e *Engine) SetGuestAbsent(id string, absent bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

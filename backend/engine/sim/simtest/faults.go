@@ -64,8 +64,8 @@ type Gate struct {
 	released chan struct{}
 }
 
-// Block makes every call of a method hang, before it does anything, until the
-// gate is released or the call's context ends.
+// Block makes every call of a method hang, before it does anything, until the gate is released or the call's context
+// ends.
 func (f *faults) Block(call Call) *Gate {
 	g := &Gate{faults: f, call: call, entered: make(chan struct{}, 1024), released: make(chan struct{})}
 	f.mu.Lock()
@@ -91,8 +91,8 @@ func (g *Gate) Release() {
 	}
 }
 
-// Fail makes the next calls of a method fail, one for each error, before they
-// do anything. A nil error lets one call through.
+// Fail makes the next calls of a method fail, one for each error, before they do anything. A nil error lets one call
+// through.
 func (f *faults) Fail(call Call, errs ...error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,16 +101,15 @@ func (f *faults) Fail(call Call, errs ...error) {
 	}
 }
 
-// FailAfter makes the next call of a method do its work and then fail, as when
-// the connection breaks before the answer.
+// FailAfter makes the next call of a method do its work and then fail, as when the connection breaks before the answer.
 func (f *faults) FailAfter(call Call, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.orders[call] = append(f.orders[call], order{err: err, after: true})
 }
 
-// SetDown makes every call fail with [Unavailable] and breaks every Watch until
-// it is called with false. Containers and guest connections go on.
+// SetDown makes every call fail with [Unavailable] and breaks every Watch until it is called with false. Containers and
+// guest connections go on.
 func (f *faults) SetDown(down bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,7 +1,6 @@
 //go:build linux
 
-// Command hello is the only program of an image that holds nothing else. It is
-// made for the tests of package guest.
+// Command hello is the only program of an image that holds nothing else. It is made for the tests of package guest.
 package main
 
 import (

@@ -1,6 +1,5 @@
-// Command hello is all that the smallest test image holds. Without an argument
-// it greets and ends; "exit N" ends with that code, "wait" waits for a signal,
-// "eat MIB" holds that much memory until a signal comes.
+// Command hello is all that the smallest test image holds. Without an argument it greets and ends; "exit N" ends with
+// that code, "wait" waits for a signal, "eat MIB" holds that much memory until a signal comes.
 package main
 
 import (
