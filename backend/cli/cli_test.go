@@ -89,6 +89,7 @@ func TestJSONIsTheAPIsOwn(t *testing.T) {
 		}
 	})
 	t.Run("members that this program does not know", func(t *testing.T) {
+		f.newer = true
 		f.handle("GET /api/v1/sessions/{id}", func(w http.ResponseWriter, _ *http.Request) {
 			reply(w, http.StatusOK, map[string]any{"id": "x", "robots": []int{1}})
 		})

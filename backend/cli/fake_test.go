@@ -7,10 +7,13 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +22,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"slipway/backend/api"
+	"slipway/backend/api/route"
 	"slipway/backend/place"
 	"slipway/backend/session"
 )
@@ -31,7 +35,9 @@ var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 // plane is a control plane in memory. Handlers may be replaced by pattern.
 type plane struct {
 	*httptest.Server
-	home place.Home
+	t     testing.TB
+	home  place.Home
+	newer bool // than the command line: its answers may have members that no route declares
 
 	mu        sync.Mutex // guards what follows
 	sessions  []api.Session
@@ -42,7 +48,7 @@ type plane struct {
 // newPlane starts a control plane whose home the command line finds.
 func newPlane(t *testing.T) *plane {
 	t.Helper()
-	f := &plane{home: place.Home{Dir: t.TempDir()}, followers: map[chan api.Event]bool{},
+	f := &plane{t: t, home: place.Home{Dir: t.TempDir()}, followers: map[chan api.Event]bool{},
 		handlers: map[string]http.HandlerFunc{}}
 	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
 	t.Cleanup(f.Close)
@@ -89,7 +95,61 @@ func (f *plane) serve(w http.ResponseWriter, r *http.Request) {
 		mux.HandleFunc(pattern, handler)
 	}
 	f.mu.Unlock()
-	mux.ServeHTTP(w, r)
+	f.contract(mux).ServeHTTP(w, r)
+}
+
+// contract holds requests and answers to the declared routes, as the types of its handlers hold the real control plane.
+func (f *plane) contract(answers http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) {
+		f.t.Errorf("%s %s is no route of the control plane", r.Method, r.URL.Path)
+	})
+	for _, d := range route.All() {
+		mux.HandleFunc(d.Method()+" "+d.Path(), func(w http.ResponseWriter, r *http.Request) {
+			if d.Stream != "" {
+				answers.ServeHTTP(w, r)
+				return
+			}
+			for name := range r.URL.Query() {
+				if !slices.ContainsFunc(d.Query, func(p route.Param) bool { return p.Name == name }) {
+					f.t.Errorf("%s has no parameter %s", d.Name, name)
+				}
+			}
+			if d.Request != nil {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return // the command line has left
+				}
+				f.fits(d.Name+": the request", body, d.Request)
+				r.Body = io.NopCloser(bytes.NewReader(body))
+			}
+			answer := httptest.NewRecorder()
+			answers.ServeHTTP(answer, r)
+			unanswered := answer.Body.Len() == 0 && len(answer.Header()) == 0 // as when the command line has left
+			if answer.Code < http.StatusBadRequest && !unanswered && !f.newer {
+				f.fits(d.Name+": the answer", answer.Body.Bytes(), d.Response)
+			}
+			maps.Copy(w.Header(), answer.Header())
+			w.WriteHeader(answer.Code)
+			_, _ = w.Write(answer.Body.Bytes())
+		})
+	}
+	return mux
+}
+
+// fits checks that a body has the type of like, or is empty if that is nil.
+func (f *plane) fits(what string, body []byte, like any) {
+	if like == nil {
+		if len(bytes.TrimSpace(body)) > 0 && string(bytes.TrimSpace(body)) != "null" {
+			f.t.Errorf("%s has a body: %s", what, body)
+		}
+		return
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(reflect.New(reflect.TypeOf(like)).Interface()); err != nil {
+		f.t.Errorf("%s is no %T: %v: %s", what, like, err, body)
+	}
 }
 
 func (f *plane) list(w http.ResponseWriter, r *http.Request) {
