@@ -79,7 +79,7 @@ type Setting struct {
 	Name string `json:"name"` // its path in the file: gpu.quantum
 	// text, integer, number, switch (1 or 0) or list (texts, separated by commas)
 	Kind     string   `json:"kind"`
-	Choices  []string `json:"choices,omitempty"` // the only allowed values; absent: any
+	Choices  []string `json:"choices,omitempty"` // the only allowed values; absent: all
 	Text     string   `json:"text"`              // description
 	Default  string   `json:"default"`           // "": none
 	Value    string   `json:"value"`             // current, or from the next start on

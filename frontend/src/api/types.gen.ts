@@ -2013,7 +2013,7 @@ export interface Setting {
   name: string;
   /** Text, integer, number, switch (1 or 0) or list (texts, separated by commas). */
   kind: string;
-  /** The only allowed values; absent: any. */
+  /** The only allowed values; absent: all. */
   choices?: string[];
   /** Description. */
   text: string;
