@@ -1,11 +1,17 @@
-import axe from 'axe-core'
+import axe, { type RunOnly } from 'axe-core'
 import type { Page } from 'playwright-core'
 
 // What is judged: WCAG 2.2 A and AA, and what axe holds to be good practice.
-const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+const all: RunOnly = {
+  type: 'tag',
+  values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+}
 
-/** Every fault that axe finds on the page as it stands: the rule, where, and why. */
-export async function faults(page: Page): Promise<string[]> {
+/** What of it depends on colours. */
+export const colours: RunOnly = { type: 'rule', values: ['color-contrast', 'link-in-text-block'] }
+
+/** Every fault that axe finds on the page as it is now, by these rules: the rule, where, and why. */
+export async function faults(page: Page, rules = all): Promise<string[]> {
   // What fades in is measured when it is there.
   await page.evaluate(() =>
     Promise.all(
@@ -16,9 +22,9 @@ export async function faults(page: Page): Promise<string[]> {
     ),
   )
   await page.evaluate(axe.source)
-  return page.evaluate(async (values) => {
+  return page.evaluate(async (runOnly) => {
     const { violations } = await (window as unknown as { axe: typeof axe }).axe.run(document, {
-      runOnly: { type: 'tag', values },
+      runOnly,
       resultTypes: ['violations'],
     })
     return violations.flatMap((v) =>
@@ -26,5 +32,5 @@ export async function faults(page: Page): Promise<string[]> {
         (n) => `${v.id}: ${n.html.slice(0, 240)} – ${(n.failureSummary ?? v.help).replace(/\s+/g, ' ').slice(0, 300)}`,
       ),
     )
-  }, tags)
+  }, rules)
 }
