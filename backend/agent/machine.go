@@ -14,7 +14,7 @@ import (
 	"slipway/gpu"
 )
 
-// Machine describes the machine, which is measured for it.
+// Machine measures and describes the machine.
 func (a *Agent) Machine(context.Context) (session.Machine, error) {
 	a.meter.Refresh()
 	return a.describe()
@@ -24,12 +24,13 @@ func (a *Agent) Machine(context.Context) (session.Machine, error) {
 func (a *Agent) describe() (session.Machine, error) {
 	state := a.health.State()
 	info := state.Info
+	hostname, _ := os.Hostname() // empty if it fails
 	m := session.Machine{
 		Agent: a.config.Name, Instance: a.records.Instance(), Platform: session.Platform{
 			Engine:        info.Name,
 			EngineVersion: info.Version,
 			Version:       a.config.Version,
-			Hostname:      cmp.Or(a.config.Host.Hostname, hostname()),
+			Hostname:      cmp.Or(a.config.Host.Hostname, hostname, "localhost"),
 			OS:            info.OS,
 			Arch:          info.Arch,
 		}, Capacity: session.Capacity{CPUs: info.CPUs, Memory: info.Memory},
@@ -59,7 +60,6 @@ func (a *Agent) describe() (session.Machine, error) {
 	return m, err
 }
 
-// Doctor probes what sessions need of the machine.
 func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
 	disk := func(ctx context.Context) (free, total gpu.Bytes, err error) {
 		m, err := a.Machine(ctx)
@@ -69,12 +69,10 @@ func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
 		Disk: disk}.Check(ctx)
 }
 
-// ListDirectories lists the directories in a directory of the machine.
 func (a *Agent) ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
 	return folders.ListDirectories(ctx, path)
 }
 
-// Devices describes the machine's devices and who holds them.
 func (a *Agent) Devices(context.Context) (session.DeviceBoard, error) {
 	live, err := a.records.LiveSessions()
 	if err != nil {
@@ -83,12 +81,10 @@ func (a *Agent) Devices(context.Context) (session.DeviceBoard, error) {
 	return a.board(live), nil
 }
 
-// DeviceHistory returns what was measured of a device since a time.
 func (a *Agent) DeviceHistory(_ context.Context, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
 	return a.devices.History(device, since)
 }
 
-// Accounts sums up what sessions had and used.
 func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session.Account, error) {
 	return a.accounts.Read(a.devices.Moment(), span)
 }
@@ -98,13 +94,4 @@ func (a *Agent) board(live []session.Session) session.DeviceBoard {
 	giving := a.config.Devices.Giving
 	l := ledger.New(a.devices.Now(), giving, live, a.others.List(), a.config.Clock.Now())
 	return l.Board(a.attached.Now(), giving.Strategy)
-}
-
-// hostname is what the machine calls itself.
-func hostname() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "localhost"
-	}
-	return name
 }

@@ -12,16 +12,15 @@ import (
 	"slipway/backend/session"
 )
 
-// The labels by which an image says what can be reached in it.
+// Labels by which an image declares apps.
 const (
-	// labelApps is a JSON list of objects with id, title, command (a list), port, ready and path. Without a command the
-	// image starts the program itself.
+	// labelApps is a JSON list of declarations. Without a command, the image starts the program itself.
 	labelApps = "slipway.apps"
 	// labelServices is the list of Backend.AI's images: name:protocol:port, …
 	labelServices = "ai.backend.service-ports"
 )
 
-// How much an image may say of its apps.
+// Limits of what an image may declare.
 const (
 	maxDeclared = 20       // apps
 	maxLabel    = 64 << 10 // bytes of a label
@@ -29,7 +28,6 @@ const (
 	maxAppPath  = 512      // bytes
 )
 
-// declaration is one entry of labelApps.
 type declaration struct {
 	ID      string   `json:"id"`
 	Title   string   `json:"title"`
@@ -39,7 +37,7 @@ type declaration struct {
 	Path    string   `json:"path"`
 }
 
-// declaredIn returns the apps that the image of a session declares, read once for as long as the session lives.
+// declaredIn returns the apps that the image of a session declares. It reads them once for the life of the session.
 func (a *Apps) declaredIn(ctx context.Context, s session.Session) []program {
 	a.mu.Lock()
 	list, read := a.declared[s.ID]
@@ -49,7 +47,7 @@ func (a *Apps) declaredIn(ctx context.Context, s session.Session) []program {
 	}
 	image, err := a.config.Engine.Image(ctx, s.Spec.Image)
 	if err != nil && session.CodeOf(err) != session.CodeNoImage {
-		return nil // asked again the next time
+		return nil // read again the next time
 	}
 	list = declaredBy(image.Labels)
 	a.mu.Lock()
@@ -58,8 +56,7 @@ func (a *Apps) declaredIn(ctx context.Context, s session.Session) []program {
 	return list
 }
 
-// declaredBy reads the labels of an image. An entry that makes no sense, or repeats what is there already, is passed
-// over.
+// declaredBy reads the labels of an image. It skips entries that are invalid or repeat an earlier one.
 func declaredBy(labels map[string]string) []program {
 	var found []program
 	add := func(p program) {
@@ -92,7 +89,6 @@ func (d declaration) program() program {
 	return p
 }
 
-// serviceEntry is one entry of labelServices.
 var serviceEntry = regexp.MustCompile(`([\w.-]+):(\w+):\[?(\d+)`)
 
 // splitServices returns the entries of labelServices. A list of ports in brackets counts by its first.
@@ -114,8 +110,8 @@ func splitServices(text string) (found []program) {
 
 var appID = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// usable reports whether an image may declare p: an id that fits into a host name and is nobody else's, a port that is
-// not Slipway's own, a title that can be shown, and paths that can stand in an address.
+// usable reports whether an image may declare p: an id that fits into a host name and is not Slipway's, a port that is
+// not Slipway's, a printable title, and paths that fit into a URL.
 func usable(p program) bool {
 	known := slices.ContainsFunc(programs, func(own program) bool { return own.id == p.id })
 	return !known && len(p.id) <= 32 && appID.MatchString(p.id) && !strings.HasPrefix(p.id, portPrefix) &&
@@ -123,10 +119,9 @@ func usable(p program) bool {
 		len(p.title) <= maxAppTitle && session.IsPrintable(p.title) && addressable(p.path) && addressable(p.ready)
 }
 
-// addressable reports whether text may be the path of an address as it is.
+// addressable reports whether text may be the path of a URL as it is.
 func addressable(text string) bool {
 	return len(text) <= maxAppPath && !strings.ContainsFunc(text, func(r rune) bool {
-		return r <= ' ' ||
-			r >= 0x7f || strings.ContainsRune(`"<>\\`, r)
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"<>\\`, r)
 	})
 }

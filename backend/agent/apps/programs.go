@@ -9,14 +9,14 @@ import (
 	"slipway/backend/session"
 )
 
-// program is an app that Slipway knows how to start where it is installed.
+// program is an app that Slipway can start where it is installed.
 type program struct {
 	id      string
 	title   string
-	command string // name or path of its program; empty: the session's own people start it
+	command string // name or path of its program; empty: people start it in the session
 	port    int    // in the container; see session.ReservedPort
 	ready   string // path that answers when it is ready; empty: a connection is enough
-	path    string // where its address begins
+	path    string // where its URL begins
 	kind    string // "web" or "tcp"; empty: "web"
 	dir     string // directory that it shows unless a person names another; empty: it shows none
 	args    func(s setting) []string
@@ -29,8 +29,8 @@ type setting struct {
 	dir  string // absolute; see program.dir
 }
 
-// programs is the table of apps. Each listens on the container's own loopback, where nothing but the guest's link
-// reaches it; whoever comes that way has shown the server's ticket, and so the app asks for no token of its own.
+// programs is the table of apps. Each listens on the container's loopback, which only the guest's link reaches. The
+// gateway has checked the caller, so the app needs no token of its own.
 var programs = []program{
 	{id: "jupyterlab", title: "JupyterLab", command: "jupyter-lab", port: 7430, ready: "/api",
 		args: func(s setting) []string {
@@ -56,8 +56,8 @@ var programs = []program{
 		}},
 }
 
-// jupyterArgs are the arguments of a Jupyter server whose settings go by each of the given names. Pages of other
-// origins and requests to other hosts stay shut out: the server in front makes both those of the app itself.
+// jupyterArgs are the arguments of a Jupyter server whose settings begin with each of the given names. Pages of other
+// origins and requests to other hosts stay refused: the gateway rewrites both to those of the app.
 func jupyterArgs(names []string, s setting) []string {
 	args := []string{"--no-browser", "--ip=127.0.0.1", "--port=" + strconv.Itoa(s.port)}
 	if s.root {
@@ -75,7 +75,7 @@ func jupyterArgs(names []string, s setting) []string {
 	return args
 }
 
-// app is the program as it stands before it is started.
+// app is the program before it is started.
 func (p program) app() session.App {
 	return session.App{ID: p.id, Title: p.title, Kind: cmp.Or(p.kind, "web"), Port: p.port,
 		State: session.AppStopped, Path: p.path, Dir: p.dir}
@@ -83,8 +83,8 @@ func (p program) app() session.App {
 
 const longestDir = 1024
 
-// chosenDir returns the directory that a program is to show: the one that was asked for, from the home on where it is
-// relative, or its usual one. Programs that show none refuse one.
+// chosenDir returns the directory that a program is to show: the requested one, relative to the home, or its usual one.
+// Programs that show none refuse one.
 func (p program) chosenDir(asked string) (string, error) {
 	switch {
 	case asked == "":

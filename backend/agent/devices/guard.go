@@ -10,8 +10,7 @@ import (
 	"slipway/gpu"
 )
 
-// guardDevices lets the guard look at one sample and does what it says. The guard belongs to the goroutine that
-// samples.
+// guardDevices has the guard check one sample and acts on its alarms. The guard belongs to the goroutine that samples.
 func (s *Sampler) guardDevices(sample gpu.Sample, live []session.Session) {
 	holders := gpu.Holders{}
 	for _, one := range live {
@@ -24,7 +23,7 @@ func (s *Sampler) guardDevices(sample gpu.Sample, live []session.Session) {
 	}
 }
 
-// heedAlarm shows an alarm on its session and, where the policy says so, ends the session.
+// heedAlarm shows an alarm on its session and, if the policy says so, ends the session.
 func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 	id := session.ID(alarm.Session)
 	if alarm.Act == gpu.PolicyEndSession {
@@ -50,8 +49,8 @@ func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 		}
 	}
 	records.Warn(s.config.Records, s.config.Log, id, func(d *records.Draft) {
-		d.UnwarnDevice(session.CodeMemoryNear, alarm.Device)
-		d.UnwarnDevice(session.CodeMemoryOver, alarm.Device)
+		d.Unwarn(session.CodeMemoryNear, alarm.Device)
+		d.Unwarn(session.CodeMemoryOver, alarm.Device)
 		switch alarm.Stage {
 		case gpu.StageWarn:
 			d.Warn(session.Warning{Code: session.CodeMemoryNear, Device: alarm.Device,
@@ -64,8 +63,7 @@ func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 	})
 }
 
-// recallAlarms tells the guard what was said before the agent was started, so that it is taken back when it is no
-// longer so.
+// recallAlarms restores the guard's alarms from the stored warnings, so that it removes those that no longer apply.
 func (s *Sampler) recallAlarms(live []session.Session) {
 	for _, one := range live {
 		for _, w := range one.Warnings {

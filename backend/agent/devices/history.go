@@ -9,8 +9,7 @@ import (
 	"slipway/gpu"
 )
 
-// keepTracks is how long the history of a device is kept.
-const keepTracks = 24 * time.Hour
+const keepTracks = 24 * time.Hour // of the history of a device
 
 // track is the history of one device, the oldest point first: every sample of the last hour, one each minute before.
 type track []session.DevicePoint
@@ -25,12 +24,12 @@ func (t *track) add(p session.DevicePoint) {
 	}
 }
 
-// since returns the points that are newer than a time.
+// since returns the points after a time.
 func (t *track) since(since time.Time) []session.DevicePoint {
 	return slices.Clone((*t)[t.after(since):])
 }
 
-// after is the place of the first point that is newer than a time.
+// after is the index of the first point after a time.
 func (t *track) after(border time.Time) int {
 	at, _ := slices.BinarySearchFunc(*t, border, func(p session.DevicePoint, border time.Time) int {
 		if p.At.After(border) {
@@ -41,7 +40,7 @@ func (t *track) after(border time.Time) int {
 	return at
 }
 
-// History returns the points of a device that are newer than a time. It fails with device_read_not-found.
+// History returns the points of a device after a time. It fails with device_read_not-found.
 func (d *Devices) History(device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

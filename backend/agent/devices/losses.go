@@ -19,11 +19,10 @@ type lostDevice struct {
 	since  time.Time // on the wall clock
 }
 
-// lookSoon is how soon after an inventory the next is made where a sample and the inventory do not name the same
-// devices.
+// lookSoon is the pause between two inventories while samples and the inventory name different devices.
 const lookSoon = 10 * time.Second
 
-// all are the devices of the list and those that are lost. d.mu is held.
+// all are the listed devices and those that are lost. The caller holds d.mu.
 func (d *Devices) all() []gpu.Device {
 	list := slices.Clone(d.list)
 	for i := range list {
@@ -41,7 +40,7 @@ func (d *Devices) all() []gpu.Device {
 	return list
 }
 
-// loseDevice notes that a device is lost, unless that is known. d.mu is held.
+// loseDevice notes that a device is lost, and reports whether that is news. The caller holds d.mu.
 func (d *Devices) loseDevice(device gpu.Device, loss gpu.Loss, at gpu.Moment) bool {
 	if old, known := d.lost[device.UUID]; known && old.loss.Kind == loss.Kind {
 		return false
@@ -54,8 +53,8 @@ func (d *Devices) loseDevice(device gpu.Device, loss gpu.Loss, at gpu.Moment) bo
 	return true
 }
 
-// judge says what of a new list is lost: what the list says itself, and what sessions hold that it does not name.
-// before is what was known until now. d.mu is held.
+// judge finds what is lost: what the new list marks as lost, and what sessions hold that it does not name. before are
+// the devices known until now. The caller holds d.mu.
 func (d *Devices) judge(before []gpu.Device, held []gpu.UUID, at gpu.Moment) {
 	listed := map[gpu.UUID]bool{}
 	for _, x := range d.list {
@@ -83,8 +82,8 @@ func (d *Devices) judge(before []gpu.Device, held []gpu.UUID, at gpu.Moment) {
 	}
 }
 
-// miss takes from a sample which devices are lost and which are back, and reports whether that is news. Where the
-// sample does not name the devices of the list these are listed again soon. d.mu is held.
+// miss finds in a sample which devices are lost or back, and reports whether that is news. If the sample does not name
+// the listed devices, they are listed again soon. The caller holds d.mu.
 func (d *Devices) miss(s gpu.Sample) (news bool) {
 	agrees := true
 	for _, x := range s.Devices {
@@ -139,8 +138,8 @@ func (d *Devices) lostNow() (lost map[gpu.UUID]lostDevice, read map[gpu.UUID]boo
 	return maps.Clone(d.lost), read
 }
 
-// tellLosses shows on each running session which of its devices are lost, and that one is back. It belongs to the
-// goroutine that samples.
+// tellLosses warns each running session of its lost devices, and of those that are back. It belongs to the goroutine
+// that samples.
 func (s *Sampler) tellLosses(live []session.Session) {
 	lost, read := s.devices.lostNow()
 	for _, one := range live {
@@ -160,8 +159,8 @@ func (s *Sampler) tellLosses(live []session.Session) {
 				continue
 			}
 			records.Warn(s.config.Records, s.config.Log, one.ID, func(d *records.Draft) {
-				d.UnwarnDevice(session.CodeDeviceLost, uuid)
-				d.UnwarnDevice(session.CodeDeviceBack, uuid)
+				d.Unwarn(session.CodeDeviceLost, uuid)
+				d.Unwarn(session.CodeDeviceBack, uuid)
 				d.Warn(warning)
 			})
 		}
@@ -195,7 +194,8 @@ func backWarning(name string, device gpu.UUID, since time.Time) session.Warning 
 			since.UTC().Format("2006-01-02 15:04:05 UTC"))}
 }
 
-// lostName is what people call a device, with its model where it is known: a number may be another's after a loss.
+// lostName is what people call a device, with its model if known, because a number may belong to another device after a
+// loss.
 func lostName(d gpu.Device) string {
 	if d.Model == "" {
 		return string(d.UUID)

@@ -12,10 +12,9 @@ import (
 	"slipway/gpu"
 )
 
-// The history of devices outlives the agent. It is stored with the accounts, so that a crash costs a minute of it.
+// The history of devices is stored with the accounts, so a crash costs a minute of it.
 const (
-	// keyTrack begins the keys of one point for a minute of a device.
-	keyTrack   = "track/"
+	keyTrack   = "track/" // begins the keys of the points of a device, one a minute
 	savedEvery = time.Minute
 )
 
@@ -43,7 +42,7 @@ func (d *Devices) Extra(now gpu.Moment, all bool) accounts.Extra {
 	return extra
 }
 
-// Resume goes on with the history that is stored. What cannot be read, because another version wrote it, is left out.
+// Resume restores the stored history, except what cannot be read because another version wrote it.
 func (d *Devices) Resume(books *store.Store) error {
 	now := d.Moment()
 	d.mu.Lock()

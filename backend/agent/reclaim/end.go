@@ -55,7 +55,7 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 	}
 	return records.Warn(w.config.Records, w.config.Log, s.ID, func(d *records.Draft) {
 		for _, code := range over {
-			d.Unwarn(code)
+			d.Unwarn(code, "")
 		}
 		for _, w := range wanted {
 			d.Warn(w)
@@ -132,7 +132,7 @@ func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) 
 			d.KeepUntil = &until
 		}
 		for _, code := range idleCodes {
-			d.Unwarn(code)
+			d.Unwarn(code, "")
 		}
 		return nil
 	})

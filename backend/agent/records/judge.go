@@ -7,7 +7,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Verdict is how a container's end counts.
+// Verdict is how the end of a container counts.
 type Verdict struct {
 	Reason   session.Reason
 	Result   session.Result
@@ -15,20 +15,23 @@ type Verdict struct {
 	Cause    *session.Cause
 }
 
-// Judge says how the end of one of a session's containers counts, when nobody asked for it. state is nil where the
-// container has vanished. oom tells that the kernel killed a process of the session for memory.
+// Judge judges the end of one of a session's containers that was not requested. state is nil if the container has
+// vanished. oom reports that the kernel killed a process of the session for memory.
 func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict {
-	if number > 0 {
-		return judgeOther(s, number, state, oom)
-	}
 	if state == nil {
+		lost := session.Say("containerLost")
+		if number > 0 {
+			lost = session.Say("kernelLost", session.Fill("name", s.Kernels[number].Name))
+		}
 		return Verdict{Reason: session.ReasonLost, Result: LostResult(s),
-			Cause: session.Because(session.CodeContainerLost,
-				session.Say("containerLost"), session.Say("containerLostHint"))}
+			Cause: session.Because(session.CodeContainerLost, lost, session.Say("containerLostHint"))}
 	}
-	code := state.ExitCode
-	v := Verdict{ExitCode: &code}
 	oom = oom || state.OOMKilled
+	code := state.ExitCode
+	if number > 0 {
+		return judgeOther(s, number, code, oom)
+	}
+	v := Verdict{ExitCode: &code}
 	if s.Spec.Type == session.Batch {
 		switch {
 		case code == 0:
@@ -53,21 +56,15 @@ func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict
 	return v
 }
 
-// judgeOther says how the end of a kernel counts that is not the main one: the session cannot go on without it.
-func judgeOther(s session.Session, number int, state *engine.State, oom bool) Verdict {
-	name := s.Kernels[number].Name
-	if state == nil {
-		return Verdict{Reason: session.ReasonLost, Result: LostResult(s),
-			Cause: session.Because(session.CodeContainerLost,
-				session.Say("kernelLost", session.Fill("name", name)), session.Say("containerLostHint"))}
-	}
+// judgeOther judges the end of a kernel that is not the main one. The session cannot continue without it.
+func judgeOther(s session.Session, number, code int, oom bool) Verdict {
+	name := session.Fill("name", s.Kernels[number].Name)
 	v := Verdict{Reason: session.ReasonSelf, Result: LostResult(s), Cause: session.Because(session.CodeKernelEnded,
-		session.Say("kernelEnded", session.Fill("name", name), exitCode(state.ExitCode)),
-		session.Say("kernelEndedHint"))}
+		session.Say("kernelEnded", name, exitCode(code)), session.Say("kernelEndedHint"))}
 	if s.Spec.Type == session.Batch {
 		v.Reason = session.ReasonTaskFailed
 	}
-	if (oom || state.OOMKilled) && state.ExitCode == 137 {
+	if oom && code == 137 {
 		v.Reason, v.Cause = session.ReasonOOM, memoryCause(s)
 	}
 	return v
@@ -87,17 +84,14 @@ func memoryCause(s session.Session) *session.Cause {
 		session.Say("outOfMemoryHint"))
 }
 
-// exitCode fills the hole of an exit code.
-func exitCode(code int) session.Phrase {
-	return session.Fill("code", strconv.Itoa(code)+signalName(code))
-}
+// signalNames are the names of signals by the exit codes that they cause.
+var signalNames = map[int]string{129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 134: "SIGABRT", 135: "SIGBUS",
+	136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM"}
 
-// signalName explains the exit codes that stand for a signal.
-func signalName(code int) string {
-	names := map[int]string{129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 134: "SIGABRT", 135: "SIGBUS", 136: "SIGFPE",
-		137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM"}
-	if name, ok := names[code]; ok {
-		return " (" + name + ")"
+func exitCode(code int) session.Phrase {
+	text := strconv.Itoa(code)
+	if name, ok := signalNames[code]; ok {
+		text += " (" + name + ")"
 	}
-	return ""
+	return session.Fill("code", text)
 }
