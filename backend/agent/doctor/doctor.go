@@ -1,4 +1,4 @@
-// Package doctor probes what an agent's sessions need of their machine, and names a remedy for what is wrong.
+// Package doctor probes what an agent's sessions need of their machine, and suggests remedies.
 package doctor
 
 import (
@@ -17,10 +17,10 @@ import (
 	"slipway/gpu"
 )
 
-// Config is what the doctor is told of how the agent was put together.
+// Config is what the doctor needs to know of how the agent was set up.
 type Config struct {
-	Note    string // why the engine is simulated, where that was not asked for
-	LogFile string // where the agent's log goes
+	Note    string // why the engine is simulated, if that was not requested
+	LogFile string // of the agent
 	// Guest returns the program that runs inside containers of an architecture. nil: that is not probed.
 	Guest func(arch string) ([]byte, error)
 }
@@ -40,29 +40,25 @@ type Doctor struct {
 	Disk func(ctx context.Context) (free, total gpu.Bytes, err error)
 }
 
-// fails says what is wrong and what helps.
 func fails(c session.Check, text, remedy string) session.Check {
 	c.Result, c.Text, c.Remedy = session.CheckFailed, text, remedy
 	return c
 }
 
-// warns is fails for what works in part.
+// warns is fails for what works only partly.
 func warns(c session.Check, text, remedy string) session.Check {
 	c.Result, c.Text, c.Remedy = session.CheckWarning, text, remedy
 	return c
 }
 
 const (
-	timeLimit = 10 * time.Second
-	// leastDisk is the free room below which pulls and homes soon fail.
-	leastDisk = 5 * gpu.GiB
-	// usualSocket is where Docker listens unless told otherwise.
-	usualSocket = "/var/run/docker.sock"
-	// simulated is what an engine that only pretends calls itself.
-	simulated = "sim"
+	timeLimit   = 10 * time.Second
+	leastDisk   = 5 * gpu.GiB            // free space below which pulls and homes soon fail
+	usualSocket = "/var/run/docker.sock" // of Docker, unless configured otherwise
+	simulated   = "sim"                  // name of a simulated engine
 )
 
-// Check runs the probes. It stops when asked is cancelled.
+// Check runs the probes until asked is cancelled.
 func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	ctx, cancel := context.WithTimeout(asked, timeLimit)
 	defer cancel()
@@ -83,7 +79,7 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 			checks = append(checks, liveRestoreCheck(info))
 		}
 		for _, w := range info.Warnings {
-			if w.Code != session.CodeSimulated { // the first check has said it
+			if w.Code != session.CodeSimulated { // the first check reports it
 				checks = append(checks, session.Check{ID: string(w.Code), Title: w.Title, Result: session.CheckWarning,
 					Text: w.Text, Remedy: warningRemedy(w.Code)})
 			}
@@ -109,7 +105,7 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	return checks, asked.Err()
 }
 
-// warningRemedy is what helps against a warning of the engine's, as far as one command or sentence does.
+// warningRemedy is the command or sentence that helps against a warning of the engine, if there is one.
 func warningRemedy(code session.Code) string {
 	switch code {
 	case session.CodeRemoteEngine:
@@ -145,8 +141,7 @@ func (d Doctor) engineCheck(info engine.Info, err error) session.Check {
 	return c
 }
 
-// dockerSocket returns the path of Docker's socket. It reports false where Docker is reached in another way than by a
-// socket of this machine.
+// dockerSocket returns the path of Docker's socket. It reports false if Docker is not reached by a local socket.
 func dockerSocket(host string) (path string, local bool) {
 	if host == "" {
 		return usualSocket, true
@@ -154,8 +149,8 @@ func dockerSocket(host string) (path string, local bool) {
 	return strings.CutPrefix(host, "unix://")
 }
 
-// accessCheck judges whether this user may use Docker's socket, from what opening it failed with. It knows nothing
-// where there is no socket.
+// accessCheck judges whether this user may use Docker's socket, by the error of opening it. It reports false if there
+// is no socket.
 func accessCheck(path string, err error) (session.Check, bool) {
 	c := session.Check{ID: "access", Title: "Access to Docker", Result: session.CheckOK,
 		Text: "This user may use " + path + "."}
@@ -165,7 +160,7 @@ func accessCheck(path string, err error) (session.Check, bool) {
 	return c, !errors.Is(err, fs.ErrNotExist)
 }
 
-// socketState says what is found at a socket.
+// socketState returns the error of opening a socket.
 func socketState(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
@@ -174,8 +169,8 @@ func socketState(path string) error {
 	return err
 }
 
-// dockerRemedy is the one command that most likely brings Docker back, from what opening its socket failed with.
-// Opening a socket as a file always fails; only the reason tells.
+// dockerRemedy is the command that most likely makes Docker available, by the error of opening its socket. Opening a
+// socket as a file always fails; only the reason matters.
 func dockerRemedy(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -268,8 +263,7 @@ func (d Doctor) filesCheck() session.Check {
 	return c
 }
 
-// noexecCheck judges the folder from which the helper is mounted into containers: a mount keeps the flag noexec of
-// where it comes from.
+// noexecCheck judges the folder from which the helper is mounted into containers: a mount inherits noexec.
 func noexecCheck(dir string, forbidden bool) session.Check {
 	c := session.Check{ID: "noexec", Title: "Programs may run from Slipway's folder", Result: session.CheckOK,
 		Text: "The file system of " + dir + " lets programs run."}
@@ -280,7 +274,6 @@ func noexecCheck(dir string, forbidden bool) session.Check {
 	return c
 }
 
-// clockCheck judges whether something keeps the machine's clock right.
 func clockCheck(kept, known bool) (session.Check, bool) {
 	c := session.Check{ID: "clock", Title: "Clock", Result: session.CheckOK,
 		Text: "It is kept right by a time service."}
@@ -291,10 +284,9 @@ func clockCheck(kept, known bool) (session.Check, bool) {
 	return c, known
 }
 
-// nvidiaControl is there where NVIDIA's driver is loaded.
-const nvidiaControl = "/dev/nvidiactl"
+const nvidiaControl = "/dev/nvidiactl" // exists while NVIDIA's driver is loaded
 
-// devicesCheck says what is found of devices. A machine without any is well.
+// devicesCheck lists the devices. A machine without any passes.
 func (d Doctor) devicesCheck(ctx context.Context, real bool) session.Check {
 	c := session.Check{ID: "devices", Title: "GPUs", Result: session.CheckOK}
 	found, err := d.Devices.Inventory(ctx)
@@ -322,7 +314,7 @@ func (d Doctor) devicesCheck(ctx context.Context, real bool) session.Check {
 	return c
 }
 
-// attachmentCheck tries how NVIDIA devices get into containers, where the machine has any.
+// attachmentCheck tries how NVIDIA devices get into containers, if the machine has any.
 func (d Doctor) attachmentCheck(ctx context.Context, real bool) (session.Check, bool) {
 	if _, err := os.Stat(nvidiaControl); err != nil || !real {
 		return session.Check{}, false
@@ -330,7 +322,6 @@ func (d Doctor) attachmentCheck(ctx context.Context, real bool) (session.Check, 
 	return judgeAttachment(d.Engine.Attachment(ctx, true)), true
 }
 
-// judgeAttachment judges what was found.
 func judgeAttachment(found engine.Attachment, err error) session.Check {
 	c := session.Check{ID: "attachment", Title: "NVIDIA devices in containers", Result: session.CheckOK}
 	switch {

@@ -14,13 +14,11 @@ import (
 )
 
 const (
-	// maxEntries is how many directories one listing holds.
-	maxEntries = 5000
-	// maxPath is the length of the longest path that Linux takes, in bytes.
-	maxPath = 4096
+	maxEntries = 5000 // directories in one listing
+	maxPath    = 4096 // bytes of the longest path on Linux
 )
 
-// ListDirectories lists the directories in a directory of the machine, as [session.Host] says.
+// ListDirectories implements [session.Host].
 func ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
 	if path == "" {
 		path = "/"
@@ -43,7 +41,7 @@ func ListDirectories(ctx context.Context, path string) (session.DirectoryListing
 	}
 	for _, entry := range entries {
 		if err := ctx.Err(); err != nil {
-			return session.DirectoryListing{}, err // a slow file system, and nobody waits any more
+			return session.DirectoryListing{}, err // of a slow file system
 		}
 		if len(listing.Entries) == maxEntries {
 			break

@@ -9,13 +9,13 @@ import (
 	"slipway/backend/session"
 )
 
-// Files reaches the files of one folder as a guest does those of a container. It holds no open file between calls.
+// Files implements the methods of a guest for the files of one folder. It keeps no file open between calls.
 type Files struct {
 	folders *Folders
 	folder  session.Folder
 }
 
-// Files returns the files of a folder. What is in the trash can only be read.
+// Files returns the files of a folder. A folder in the trash is read-only.
 func (f *Folders) Files(id session.FolderID) (Files, error) {
 	one, err := f.config.Records.Folder(id)
 	if err == nil && one.State == session.FolderDeleting {
@@ -25,7 +25,7 @@ func (f *Folders) Files(id session.FolderID) (Files, error) {
 		return Files{}, err
 	}
 	if one.State == session.FolderTrashed {
-		one.Permission = session.FolderReadOnly // one may look what there is to restore
+		one.Permission = session.FolderReadOnly // people may look what there is to restore
 	}
 	return Files{folders: f, folder: one}, nil
 }
@@ -40,7 +40,7 @@ func inFolder[T any](f Files, call func(*folder.Tree) (T, error)) (T, error) {
 	return call(tree)
 }
 
-// changes makes a call that changes what the folder holds.
+// changes is inFolder for a call that changes what the folder holds.
 func changes[T any](f Files, call func(*folder.Tree) (T, error)) (T, error) {
 	defer f.folders.touched(f.folder.ID)
 	return inFolder(f, call)
@@ -56,10 +56,10 @@ func (f Files) ReadFile(ctx context.Context, req session.ReadRequest) (io.ReadCl
 	})
 }
 
-// ending is a file that is read until its reader's context ends.
+// ending is a file whose reads fail once its context has ended.
 type ending struct {
 	io.ReadCloser
-	ctx context.Context //nolint:containedctx // of the whole download, as its caller gave it
+	ctx context.Context //nolint:containedctx // of the whole download
 }
 
 func (e *ending) Read(p []byte) (int, error) {
@@ -69,7 +69,7 @@ func (e *ending) Read(p []byte) (int, error) {
 	return e.ReadCloser.Read(p)
 }
 
-// OnDisk returns the file itself, unless only a part of it is to be read.
+// OnDisk returns the file itself, unless only a part of it is read.
 func (e *ending) OnDisk() (*os.File, bool) {
 	file, ok := e.ReadCloser.(*os.File)
 	return file, ok

@@ -1,4 +1,4 @@
-// Package folders keeps the data folders of a machine: their records, what they hold, and what of them and of the
+// Package folders keeps the data folders of a machine: their records, their content, and which of them and of the
 // machine's directories a session mounts.
 package folders
 
@@ -20,21 +20,22 @@ import (
 	"slipway/gpu"
 )
 
-// maxAge is how old a count of what a folder holds may be when it is shown.
+// maxAge is the age up to which a count of a mounted folder's content is shown without counting again.
 const maxAge = 10 * time.Minute
 
-// Machine says which directories of the machine folders and sessions may have.
+// Machine says which directories of the machine folders and sessions may use.
 type Machine interface {
 	// OffLimits are the places that no session may see.
 	OffLimits() offlimits.Places
-	// Opened are the directories that are opened to people, by person. None is opened until release is called.
+	// Opened are the directories that are opened to people, by person. None is opened or closed until release is
+	// called.
 	Opened() (dirs map[string][]string, release func())
 }
 
-// Config says where the folders lie.
+// Config says where the folders are.
 type Config struct {
 	host.Host
-	Dir     string // that the folders lie in
+	Dir     string // that contains the folders
 	Machine Machine
 	// Remove deletes what a folder holds. nil: from the disk.
 	Remove func(ctx context.Context, f session.Folder, gone func(files int, bytes gpu.Bytes)) error
@@ -52,7 +53,7 @@ type Folders struct {
 	going *removal // the folder that is deleted now
 }
 
-// New returns the folders of a machine. Nothing is counted or deleted until Run.
+// New returns the folders of a machine. Run counts and deletes them.
 func New(config Config) *Folders {
 	f := &Folders{config: config, disk: folder.NewDisk(config.Dir, config.UID, config.GID),
 		due: make(chan struct{}, 1), dirty: map[session.FolderID]bool{}}
@@ -63,7 +64,7 @@ func New(config Config) *Folders {
 	return f
 }
 
-// Run counts what folders hold and deletes those that are to be deleted, until ctx ends.
+// Run counts what folders hold and deletes folders, until ctx ends.
 func (f *Folders) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { f.counter.Run(ctx) })
@@ -83,7 +84,7 @@ func (f *Folders) Run(ctx context.Context) {
 	}
 }
 
-// count counts what one folder holds and keeps it.
+// count counts what one folder holds and stores it.
 func (f *Folders) count(ctx context.Context, id session.FolderID) error {
 	f.mu.Lock()
 	delete(f.dirty, id)
@@ -114,7 +115,7 @@ func (f *Folders) touched(id session.FolderID) {
 	f.dirty[id] = true
 }
 
-// dress adds to a stored folder what is not stored, and has it counted where what is known is old.
+// dress adds to a stored folder what is not stored, and has it counted if its count is old.
 func (f *Folders) dress(one session.Folder, users []session.FolderUser) session.Folder {
 	one.Agent, one.UsedBy = f.config.Agent, users
 	if one.State == session.FolderDeleting {
@@ -155,7 +156,7 @@ func (f *Folders) ListFolders(_ context.Context, filter session.FolderFilter) ([
 	return list, nil
 }
 
-// folderUsers returns the live sessions that have folders mounted, by the folders.
+// folderUsers returns the live sessions that mount folders, by folder.
 func (f *Folders) folderUsers() (map[session.FolderID][]session.FolderUser, error) {
 	live, _, err := f.config.Records.Live()
 	if err != nil {
@@ -234,7 +235,7 @@ func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (
 	return f.GetFolder(ctx, one.ID)
 }
 
-// link makes a fresh folder one of a directory of the machine.
+// link links a new folder to a directory of the machine.
 func (f *Folders) link(one *session.Folder, path string) error {
 	if err := f.disk.CheckLink(path); err != nil {
 		return err
@@ -248,7 +249,7 @@ func (f *Folders) link(one *session.Folder, path string) error {
 	return nil
 }
 
-// nameFree fails where another folder of the same person has one's name and is not in the trash.
+// nameFree fails if another ready folder of the same person has the name.
 func nameFree(all []session.Folder, one session.Folder) error {
 	for _, other := range all {
 		if other.ID != one.ID && other.Owner == one.Owner && other.Name == one.Name &&
@@ -261,7 +262,6 @@ func nameFree(all []session.Folder, one session.Folder) error {
 	return nil
 }
 
-// changeFolder changes a folder in one transaction.
 func (f *Folders) changeFolder(ctx context.Context, id session.FolderID,
 	change func(*store.Tx, *session.Folder) error) (session.Folder, error) {
 	err := f.config.Records.Update(func(tx *store.Tx) error {
@@ -321,7 +321,7 @@ func (f *Folders) TrashFolder(ctx context.Context, id session.FolderID) (session
 	})
 }
 
-// unused fails while a live session has a folder mounted, and names it.
+// unused fails while a live session has a folder mounted, and names the session.
 func unused(tx *store.Tx, op string, one session.Folder) error {
 	users, err := tx.FolderUsers(one.ID)
 	if err != nil || len(users) == 0 {
@@ -359,7 +359,7 @@ func (f *Folders) RestoreFolder(ctx context.Context, id session.FolderID) (sessi
 	})
 }
 
-// conflict is an error about a folder that is in another state, and what to do.
+// conflict is the error for a folder in the wrong state.
 func conflict(hint, format string, args ...any) error {
 	return session.NewError(session.CodeFolderConflict, fmt.Sprintf(format, args...), hint)
 }

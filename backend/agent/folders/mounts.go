@@ -21,15 +21,13 @@ import (
 // mountable are the folders that a person may mount.
 func (f *Folders) mountable(owner string) ([]session.Folder, error) {
 	all, err := f.config.Records.Folders()
-	return slices.DeleteFunc(all, func(f session.Folder) bool {
-		return f.Owner != owner ||
-			f.State != session.FolderReady
-	}), err
+	return slices.DeleteFunc(all,
+		func(f session.Folder) bool { return f.Owner != owner || f.State != session.FolderReady }), err
 }
 
-// Find says which folders a launch of somebody's would mount: those that its spec names, and those of theirs whose
-// names begin with a dot. Fields say which of them are not there. In the spec that is returned folders are named by
-// their names, whatever the request called them.
+// Find returns the folders that a launch would mount: those that its spec names, and the owner's whose names begin with
+// a dot. The field errors are about missing ones. In the returned spec, folders have their names, even if the request
+// used ids.
 func (f *Folders) Find(owner string, spec session.Spec) (session.Spec, []session.FolderMount, []session.FieldError,
 	error) {
 	own, err := f.mountable(owner)
@@ -75,8 +73,8 @@ func quoted(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// automatic are the folders that are mounted by their names, unasked: all that begin with a dot, except where the spec
-// mounts them or something in their place.
+// automatic are the folders that are mounted without being named in the spec: all whose names begin with a dot, unless
+// the spec mounts them or something in their place.
 func automatic(own []session.Folder, spec session.Spec, found []session.FolderMount) []session.FolderMount {
 	var mounts []session.FolderMount
 	for _, f := range own {
@@ -94,7 +92,7 @@ func automatic(own []session.Folder, spec session.Spec, found []session.FolderMo
 	return mounts
 }
 
-// StillThere fails where a folder that a session mounts is none any more.
+// StillThere fails if a folder that a session mounts no longer exists.
 func StillThere(tx *store.Tx, s session.Session) error {
 	for _, m := range s.Folders {
 		f, err := tx.Folder(m.Folder)
@@ -110,15 +108,15 @@ func StillThere(tx *store.Tx, s session.Session) error {
 	return nil
 }
 
-// Mounted is what a container has mounted, and how each directory is known again: its path may lead elsewhere by the
-// time that the engine follows it.
+// Mounted is what a container mounts, and how each directory is recognized: its path may lead elsewhere by the time
+// that the engine follows it.
 type Mounted struct {
 	List   []session.Mount
 	Hidden []string // absolute paths in the container
 	Pins   []engine.Pin
 }
 
-// add mounts a directory that was judged.
+// add mounts a directory that was checked.
 func (m *Mounted) add(found offlimits.Found, target string, readOnly bool) {
 	m.List = append(m.List, session.Mount{Source: found.Path, Target: target, ReadOnly: readOnly})
 	for _, hidden := range found.Hidden {
@@ -129,7 +127,6 @@ func (m *Mounted) add(found offlimits.Found, target string, readOnly bool) {
 	}
 }
 
-// Mounts returns what is mounted into the containers of a session.
 func (f *Folders) Mounts(s session.Session) (Mounted, error) {
 	var all Mounted
 	places, stranger := f.config.Machine.OffLimits(), s.Owner != f.config.Owner
@@ -172,7 +169,7 @@ func (f *Folders) Mounts(s session.Session) (Mounted, error) {
 	return all, nil
 }
 
-// Used notes that a session may have changed what it has mounted.
+// Used notes that a session may have changed what it mounts.
 func (f *Folders) Used(s session.Session) {
 	for _, m := range s.Folders {
 		if !m.ReadOnly {
@@ -181,7 +178,7 @@ func (f *Folders) Used(s session.Session) {
 	}
 }
 
-// CheckSource looks whether a directory is there and somebody may mount it.
+// CheckSource checks that a directory exists and that its owner may mount it.
 func (f *Folders) CheckSource(owner, source string) *session.FieldError {
 	info, err := os.Stat(source)
 	e := &session.FieldError{Kind: session.KindInvalid}
@@ -203,9 +200,9 @@ func (f *Folders) CheckSource(owner, source string) *session.FieldError {
 	return e
 }
 
-// Nested finds another person's directory, linked or open to them, that lies in one of owner's or around it, and says
-// whose it is: whoever may write to the outer one could put a link in place of the inner one and so have another
-// mounted. Several people may have the same one, and person, whose agent it is, may have what is around others'.
+// Nested finds another person's directory, linked or opened to them, inside or around path, and its owner: whoever may
+// write to the outer one could replace the inner one by a link and so have another directory mounted. Several people
+// may have the same directory, and person, whose agent it is, may have one around others'.
 func Nested(path, owner, person string, linked []session.Folder, opened map[string][]string) (other, whose string) {
 	if path == "" {
 		return "", ""
@@ -226,7 +223,7 @@ func Nested(path, owner, person string, linked []session.Folder, opened map[stri
 	return "", ""
 }
 
-// Overlap says that path cannot be had because of another person's directory.
+// Overlap is the message that path cannot be used because of another person's directory.
 func Overlap(path, other, whose string) string {
 	return fmt.Sprintf("The folder %s lies in %s or the other way round, which is %s's; one of them must go.", path,
 		other, whose)

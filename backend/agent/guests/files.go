@@ -12,7 +12,7 @@ type FilesConfig struct {
 	Guests *Guests
 	// Folder returns the files of a data folder.
 	Folder func(id session.FolderID) (Tree, error)
-	// Use notes what is read and written of a session's files.
+	// Use counts reads and writes of a session's files as use of it.
 	Use interface {
 		File(id session.ID, content io.ReadCloser) io.ReadCloser
 	}
@@ -21,10 +21,9 @@ type FilesConfig struct {
 // Files are the files of a machine's sessions and folders.
 type Files struct{ config FilesConfig }
 
-// NewFiles returns the files of a machine.
 func NewFiles(config FilesConfig) *Files { return &Files{config: config} }
 
-// in returns what reaches the files of a place.
+// in returns the files of a place.
 func (f *Files) in(ctx context.Context, place session.Place) (Tree, error) {
 	switch {
 	case (place.Session == "") == (place.Folder == ""):

@@ -1,5 +1,4 @@
-// Package guests keeps the links to the guests in containers, and reaches what goes through them: terminals, commands,
-// ssh and files.
+// Package guests keeps the links to the guests in containers, and what uses them: terminals, commands, ssh and files.
 package guests
 
 import (
@@ -17,7 +16,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Client is a guest that is connected, in parts. Others declare what they use of it.
+// Client is a connected guest, in parts.
 type Client struct {
 	Terminals
 	SSH
@@ -26,7 +25,7 @@ type Client struct {
 	Connection
 }
 
-// ClientOf returns the client whose parts are all the same value.
+// ClientOf returns the client whose parts are all c.
 func ClientOf(c interface {
 	Terminals
 	SSH
@@ -67,7 +66,7 @@ type SSH interface {
 	SSHUse(ctx context.Context) (session.SSHUse, error)
 }
 
-// Programs are what can be started and reached in one container.
+// Programs can be started and reached in one container.
 type Programs interface {
 	Which(ctx context.Context, names []string) (map[string]string, error)
 	StartService(ctx context.Context, req link.ServiceRequest) (link.Service, error)
@@ -77,22 +76,18 @@ type Programs interface {
 	Dial(ctx context.Context, port int) (net.Conn, error)
 }
 
-// Listener hears what the guests of one session tell.
+// Listener is called with the events of the guests of one session.
 type Listener interface {
-	// Ended is called when the command of a batch session has ended.
-	Ended()
-	// OutOfMemory is called with how many processes of a kernel were killed for memory so far.
-	OutOfMemory(kernel string, count int)
-	// Trouble is called with what a guest could not do.
-	Trouble(cause session.Cause)
-	// Changed is called when a link is lost.
-	Changed()
+	Ended()                               // the command of a batch session has ended
+	OutOfMemory(kernel string, count int) // so many processes of a kernel were killed for memory so far
+	Trouble(cause session.Cause)          // something that a guest could not do
+	Changed()                             // a link is lost
 }
 
 // Config says how guests are reached.
 type Config struct {
 	host.Host
-	// Use notes what goes through a terminal.
+	// Use counts the traffic of a terminal as use of its session.
 	Use interface {
 		Terminal(id session.ID, stream io.ReadWriteCloser) io.ReadWriteCloser
 	}
@@ -108,10 +103,9 @@ type Guests struct {
 	sessions map[session.ID]*Links
 }
 
-// New returns the guests of a machine.
 func New(config Config) *Guests { return &Guests{config: config, sessions: map[session.ID]*Links{}} }
 
-// Follow returns the links to the guests of a session, of which there are none yet. The caller closes them.
+// Follow returns the links to the guests of a session, none at first. The caller closes them.
 func (g *Guests) Follow(id session.ID, listener Listener) *Links {
 	l := &Links{guests: g, session: id, listener: listener, links: map[string]*Link{}}
 	g.mu.Lock()
@@ -120,7 +114,7 @@ func (g *Guests) Follow(id session.ID, listener Listener) *Links {
 	return l
 }
 
-// link returns the link to the guest of a kernel, nil while there is none.
+// link returns the link to the guest of a kernel, nil if there is none.
 func (g *Guests) link(id session.ID, kernel string) *Link {
 	g.mu.Lock()
 	l := g.sessions[id]
@@ -131,7 +125,7 @@ func (g *Guests) link(id session.ID, kernel string) *Link {
 	return l.to(kernel)
 }
 
-// Now returns the guest of a kernel if there is a link to it now, else nil.
+// Now returns the guest of a kernel if it is connected, else nil.
 func (g *Guests) Now(id session.ID, kernel string) *Client {
 	l := g.link(id, kernel)
 	if l == nil {
@@ -142,9 +136,9 @@ func (g *Guests) Now(id session.ID, kernel string) *Client {
 	return l.client
 }
 
-// Guest returns the client of the guest of a running session's kernel, the main one where none is named, waiting for it
-// if it was lost a moment ago. It fails with session_update_conflict where the session does not run,
-// session_use_not-found where it has no such kernel, and session_use_unavailable.
+// Guest returns the guest of a running session's kernel, by default the main one. It waits for a link that was lost a
+// moment ago. It fails with session_update_conflict if the session does not run, session_use_not-found if it has no
+// such kernel, and session_use_unavailable.
 func (g *Guests) Guest(ctx context.Context, id session.ID, kernel string) (Client, error) {
 	const patience = 10 * time.Second
 	s, err := g.config.Records.Get(id)
@@ -170,14 +164,13 @@ func (g *Guests) Guest(ctx context.Context, id session.ID, kernel string) (Clien
 			}
 			return *client, nil
 		}
-		// The agent has started a moment ago and has not come so far.
+		// The agent has just started and has not made the link yet.
 		if err := pace.Wall().Pause(ctx, 20*time.Millisecond); err != nil {
 			return Client{}, useError(ctx, err)
 		}
 	}
 }
 
-// noKernel says that a session has no kernel of a name.
 func noKernel(s session.Session, kernel string) error {
 	names := make([]string, len(s.Kernels))
 	for i, k := range s.Kernels {

@@ -9,7 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// A terminal of a kernel other than the main one is known outside by the kernel's name, a dot and its own id.
+// Outside, the id of a terminal of a kernel other than the main one is the kernel's name, a dot and its own id.
 
 func (g *Guests) ListTerminals(ctx context.Context, id session.ID) ([]session.Terminal, error) {
 	s, err := g.config.Records.Get(id)
@@ -37,7 +37,7 @@ func (g *Guests) ListTerminals(ctx context.Context, id session.ID) ([]session.Te
 	return all, nil
 }
 
-// outside is a terminal as it is known outside of its kernel.
+// outside returns a terminal with its id outside of its kernel.
 func outside(t session.Terminal, kernel string) session.Terminal {
 	if kernel != "" && kernel != session.MainKernel {
 		t.ID, t.Kernel = kernel+"."+t.ID, kernel
@@ -45,7 +45,7 @@ func outside(t session.Terminal, kernel string) session.Terminal {
 	return t
 }
 
-// inside returns the kernel and the id inside it of a terminal.
+// inside returns the kernel of a terminal and the id inside that kernel.
 func inside(id string) (kernel, terminal string) {
 	if kernel, terminal, found := strings.Cut(id, "."); found && session.ValidKernel(kernel) {
 		return kernel, terminal
@@ -96,8 +96,7 @@ func (g *Guests) Exec(ctx context.Context, id session.ID, req session.ExecReques
 	return asStream(client.Exec(ctx, req))
 }
 
-// asStream hands a connection on as what it is to the caller, and a failure without a connection that is a nil in
-// disguise.
+// asStream returns a nil interface, not a nil connection in one, if there was an error.
 func asStream(conn net.Conn, err error) (io.ReadWriteCloser, error) {
 	if err != nil {
 		return nil, err
@@ -113,8 +112,8 @@ func (g *Guests) SSHHost(ctx context.Context, id session.ID, kernel string) (ses
 	return client.SSHHost(ctx)
 }
 
-// DialSSH implements [session.SSH]. What goes through it counts as use of the session by what the guest tells of it:
-// signs of life, which are no use, look like everything else from here.
+// DialSSH implements [session.SSH]. Its traffic counts as use only as reported by the guest, because keep-alives look
+// like use from here.
 func (g *Guests) DialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
 	client, err := g.sshGuest(ctx, id, req.Kernel)
 	if err != nil {
@@ -123,7 +122,7 @@ func (g *Guests) DialSSH(ctx context.Context, id session.ID, req session.SSHRequ
 	return client.DialSSH(ctx, req)
 }
 
-// sshGuest is the guest of a kernel that may be reached by ssh.
+// sshGuest returns the guest of a kernel that ssh may reach.
 func (g *Guests) sshGuest(ctx context.Context, id session.ID, kernel string) (SSH, error) {
 	s, err := g.config.Records.Get(id)
 	if err != nil {

@@ -71,7 +71,7 @@ func nameTaken(name string) error {
 		Hint:    "Choose another name, or remove that image."})
 }
 
-// commitAndRecord makes an image of a session and writes it down in its history.
+// commitAndRecord makes an image of a session and adds that to the session's history.
 func (m *Images) commitAndRecord(ctx context.Context, one *job, s session.Session, origin session.ImageOrigin) error {
 	began := m.config.Clock.Now().UTC()
 	err := m.config.Health.Heed(m.Commit(ctx, s, origin, func(size gpu.Bytes) {
@@ -81,7 +81,7 @@ func (m *Images) commitAndRecord(ctx context.Context, one *job, s session.Sessio
 	return err
 }
 
-// Commit makes an image of the main kernel of a session. tell is told how much is copied, before it is.
+// Commit makes an image of the main kernel of a session. tell is called before with the size of what is copied.
 func (m *Images) Commit(ctx context.Context, s session.Session, origin session.ImageOrigin,
 	tell func(gpu.Bytes)) error {
 	return engine.Within(ctx, m.config.Limits.Commit, "commit", func(ctx context.Context) error {
@@ -102,7 +102,7 @@ func (m *Images) Commit(ctx context.Context, s session.Session, origin session.I
 	})
 }
 
-// commitClaimed makes an image and writes down that it did. What a crash in between leaves is found by the claim.
+// commitClaimed makes an image and records that. After a crash in between, the claim leads to the image.
 func (m *Images) commitClaimed(ctx context.Context, container string, origin session.ImageOrigin) error {
 	ref := session.CommitRef(origin.Owner, origin.Name)
 	if err := m.config.Records.Update(func(tx *store.Tx) error { return tx.PutImageClaim(ref, origin) }); err != nil {
@@ -118,33 +118,25 @@ func (m *Images) commitClaimed(ctx context.Context, container string, origin ses
 	return errors.Join(err, m.config.Records.Update(func(tx *store.Tx) error { return tx.DropImageClaim(ref) }))
 }
 
-// noteCommit adds a commit to the history of its session.
 func (m *Images) noteCommit(s session.Session, name string, began time.Time, failed error, one *job) {
-	step := commitStep(name, began, m.config.Clock.Now().UTC(), failed)
+	step := session.Step{Step: "commit", Result: session.OutcomeSuccess, Message: name, StartedAt: began,
+		EndedAt: new(m.config.Clock.Now().UTC())}
 	m.jobs.mu.Lock()
-	dropped := one.dropped
+	cancelled := one.dropped || m.jobs.life().Err() != nil
 	m.jobs.mu.Unlock()
-	if failed != nil && (dropped || m.jobs.life().Err() != nil) {
-		step.Result, step.Code, step.Message = session.OutcomeStale, "", "cancelled"
+	switch {
+	case failed != nil && cancelled:
+		step.Result, step.Message = session.OutcomeStale, "cancelled"
+	case failed != nil:
+		cause := session.CauseOf(failed, session.CodeOperationFailed)
+		step.Result, step.Code, step.Message = session.OutcomeFailure, cause.Code, cause.Message
 	}
 	_, err := m.config.Records.Change(s.ID, func(d *records.Draft) error {
 		return d.PutPhase(session.Phase{Session: d.ID, Phase: session.PhaseCommit, Result: step.Result, From: d.Status,
-			To: d.Status, Attempts: 1,
-			Code: step.Code, Message: step.Message, Steps: []session.Step{step}, CreatedAt: began,
-			UpdatedAt: *step.EndedAt})
+			To: d.Status, Attempts: 1, Code: step.Code, Message: step.Message, Steps: []session.Step{step},
+			CreatedAt: began, UpdatedAt: *step.EndedAt})
 	})
 	if err != nil {
 		m.config.Log.Warn("a commit is missing from the history of its session", "session", s.ID, "err", err)
 	}
-}
-
-// commitStep is what the history says of a commit.
-func commitStep(name string, began, ended time.Time, failed error) session.Step {
-	step := session.Step{Step: "commit", Result: session.OutcomeSuccess, Message: name, StartedAt: began,
-		EndedAt: &ended}
-	if failed != nil {
-		cause := session.CauseOf(failed, session.CodeOperationFailed)
-		step.Result, step.Code, step.Message = session.OutcomeFailure, cause.Code, cause.Message
-	}
-	return step
 }

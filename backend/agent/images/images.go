@@ -1,5 +1,5 @@
-// Package images lists, pulls, makes and removes the images of a machine, writes down what the agent itself knows of
-// them, and takes in those that arrive from other agents.
+// Package images lists, pulls, makes and removes the images of a machine, records what the agent itself knows of them,
+// and receives images from other agents.
 package images
 
 import (
@@ -18,15 +18,15 @@ import (
 	"slipway/gpu"
 )
 
-// People says what somebody may have.
+// People says what each person may have.
 type People interface {
 	Allowance(owner string) session.Allowance
 }
 
-// Config says whose images these are.
+// Config says how images are kept.
 type Config struct {
 	host.Host
-	Dir    string // for images that arrive
+	Dir    string // for incoming images
 	Free   func(dir string) (gpu.Bytes, error)
 	Quota  layers.Quota
 	People People
@@ -39,14 +39,14 @@ type Images struct {
 	config     Config
 	book       *book
 	jobs       *jobs
-	depot      *layers.Depot // images that arrive from other agents
-	installing sync.Mutex    // held while an image is given to the engine: one at a time
+	depot      *layers.Depot // incoming images
+	installing sync.Mutex    // held while an image is passed to the engine: one at a time
 	tasks      sync.WaitGroup
 	closed     chan struct{}
 	once       sync.Once
 }
 
-// Open returns the images of a machine. Pulls and commits go on until Close.
+// Open returns the images of a machine. Pulls and commits continue until Stop or Close.
 func Open(config Config) (*Images, error) {
 	depot, err := layers.Open(layers.Config{Dir: config.Dir, Free: config.Free, Quota: config.Quota})
 	if err != nil {
@@ -63,13 +63,13 @@ func Open(config Config) (*Images, error) {
 	return m, nil
 }
 
-// Stop ends pulls and commits and waits for them.
+// Stop cancels pulls and commits and waits for them.
 func (m *Images) Stop() {
 	m.jobs.stop()
 	m.tasks.Wait()
 }
 
-// Close ends what arrives, too.
+// Close also ends incoming transfers.
 func (m *Images) Close() {
 	m.Stop()
 	m.once.Do(func() { close(m.closed) })
@@ -134,7 +134,7 @@ func (m *Images) ListImages(ctx context.Context) ([]session.Image, error) {
 	return images, m.config.Health.Heed(err)
 }
 
-// FindImage describes an image that is on this machine, by whatever it can be called; engine_image_not-found.
+// FindImage returns a local image by any of its references, or fails with engine_image_not-found.
 func (m *Images) FindImage(ctx context.Context, ref string) (session.Image, error) {
 	image, err := m.image(ctx, ref)
 	return m.book.tell(image), m.config.Health.Heed(err)
@@ -146,7 +146,7 @@ func (m *Images) image(ctx context.Context, ref string) (session.Image, error) {
 		func(ctx context.Context) (session.Image, error) { return m.config.Engine.Image(ctx, ref) })
 }
 
-// imageUsers are the live sessions by the ids of the images that they use, or wait to use.
+// imageUsers are the live sessions by the ids of the images that they use or wait for.
 func (m *Images) imageUsers(ctx context.Context) (map[string][]session.ImageUser, error) {
 	live, _, err := m.config.Records.Live()
 	if err != nil {

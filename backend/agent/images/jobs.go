@@ -9,7 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// maxJobs is how many jobs are listed; those that go on are never dropped.
+// maxJobs is the number of jobs that are listed; running ones always are.
 const maxJobs = 50
 
 // jobs are the pulls and commits of images. They end with the agent.
@@ -35,7 +35,7 @@ func newJobs(clock *pace.Clock) *jobs {
 		stop: stop}
 }
 
-// change applies fn to a piece of work and tells those who wait.
+// change applies fn to a job and wakes those who wait.
 func (j *jobs) change(one *job, fn func(*job)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -44,13 +44,13 @@ func (j *jobs) change(one *job, fn func(*job)) {
 	j.tell()
 }
 
-// tell needs mu.
+// tell wakes those who wait. The caller holds mu.
 func (j *jobs) tell() {
 	close(j.changed)
 	j.changed = make(chan struct{})
 }
 
-// begin registers work unless refuse finds one that goes on and is in its way. The caller does the work and ends it.
+// begin registers work unless refuse refuses it because of running work. The caller does the work and ends it.
 func (j *jobs) begin(start session.ImageWork,
 	refuse func(session.ImageWork) error) (*job, context.Context, error) {
 	j.mu.Lock()
@@ -95,7 +95,7 @@ func (j *jobs) end(one *job, err error) {
 	})
 }
 
-// find needs mu.
+// find finds a job. The caller holds mu.
 func (j *jobs) find(id string) (*job, error) {
 	for _, one := range j.all {
 		if one.ID == id {
@@ -107,7 +107,7 @@ func (j *jobs) find(id string) (*job, error) {
 		"List the images, and start again if it is not there.")
 }
 
-// await waits until a piece of work is beyond a revision or has ended.
+// await waits until a job is beyond a revision or has ended.
 func (j *jobs) await(ctx context.Context, id string, after uint64) (session.ImageWork, error) {
 	for {
 		j.mu.Lock()

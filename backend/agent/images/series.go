@@ -13,7 +13,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Series are the images that this agent kept of sessions of the same name and owner, newest first.
+// Series are the images that this agent made at the end of sessions of the same name and owner, newest first.
 func (m *Images) Series(ctx context.Context, s session.Session) ([]session.Image, error) {
 	if err := m.book.settle(ctx); err != nil {
 		return nil, err
@@ -30,10 +30,7 @@ func (m *Images) Series(ctx context.Context, s session.Session) ([]session.Image
 			i.Origin.Instance != m.config.Records.Instance()
 	})
 	slices.SortStableFunc(images, func(x, y session.Image) int {
-		if order := y.CreatedAt.Compare(x.CreatedAt); order != 0 {
-			return order
-		}
-		return numberOf(y) - numberOf(x) // of the same second
+		return cmp.Or(y.CreatedAt.Compare(x.CreatedAt), numberOf(y)-numberOf(x)) // the time is in seconds
 	})
 	return images, nil
 }
@@ -47,7 +44,7 @@ func numberOf(i session.Image) int {
 	return number
 }
 
-// NextNumber is above those of all images of the series.
+// NextNumber is above the numbers of all images of the series.
 func NextNumber(series []session.Image) int {
 	highest := 0
 	for _, image := range series {
@@ -56,8 +53,8 @@ func NextNumber(series []session.Image) int {
 	return highest + 1
 }
 
-// DropOlder removes the images of the series beyond the newest that the session asks for, and says which. What is used
-// stays.
+// DropOlder removes the images of the series beyond the newest that the session asks for, except those in use, and says
+// which.
 func (m *Images) DropOlder(ctx context.Context, s session.Session) (said string, err error) {
 	series, err := m.Series(ctx, s)
 	if err != nil {
@@ -89,7 +86,7 @@ func (m *Images) DropOlder(ctx context.Context, s session.Session) (said string,
 	return strings.Join(parts, "; "), failure
 }
 
-// commitKept makes an image of the container that an ended session has kept, and lets the container go then.
+// commitKept makes an image of the container that an ended session has kept, and then removes the container.
 func (m *Images) commitKept(ctx context.Context, one *job, s session.Session, origin session.ImageOrigin) error {
 	if origin.Name == s.EndImage.Name {
 		origin.Series = s.Name
@@ -102,7 +99,7 @@ func (m *Images) commitKept(ctx context.Context, one *job, s session.Session, or
 	return err
 }
 
-// noteKept writes down what became of another try to make the image, and returns why it failed.
+// noteKept records the result of another attempt to make the image, and returns its failure.
 func (m *Images) noteKept(id session.ID, name string, one *job, failed error) error {
 	_, err := m.config.Records.Change(id, func(d *records.Draft) error {
 		if !d.KeepsContainer() {

@@ -20,8 +20,8 @@ import (
 // threadVars are the variables that tell numeric libraries how many threads to start.
 var threadVars = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}
 
-// container is what the engine needs to create one kernel of a session. The same session and attempt give the same
-// container. What is mounted is still missing.
+// container is what the engine needs to create one kernel of a session, except the mounts. It depends only on the
+// session and the attempt.
 func (r *Runner) container(s session.Session, number int) engine.Container {
 	k := s.Kernels[number]
 	guest := engine.GuestConfig{
@@ -48,8 +48,8 @@ func (r *Runner) container(s session.Session, number int) engine.Container {
 	}
 }
 
-// devicesOf describes the devices that grants name. One that is not found any more is described by its name only: the
-// engine says what is wrong with it.
+// devicesOf describes the granted devices. One that is not found any more has only its UUID: the engine reports what is
+// wrong.
 func (r *Runner) devicesOf(grants []gpu.Grant) []gpu.Device {
 	if len(grants) == 0 {
 		return nil
@@ -71,12 +71,12 @@ func (r *Runner) devicesOf(grants []gpu.Grant) []gpu.Device {
 	return list
 }
 
-// labels are enough to adopt a container whose record is lost. The name is the one at creation: a rename does not reach
-// them.
+// labels are enough to adopt a container whose record is lost. The name is the one at creation: a rename does not
+// change labels.
 func (r *Runner) labels(s session.Session, k session.Kernel) map[string]string {
 	grants, err := json.Marshal(k.Grants)
 	if err != nil {
-		grants = []byte("{}") // numbers can always be written: not reached
+		grants = []byte("{}") // not reached: numbers can always be marshalled
 	}
 	labels := map[string]string{
 		engine.LabelSession:  string(s.ID),
@@ -94,8 +94,8 @@ func (r *Runner) labels(s session.Session, k session.Kernel) map[string]string {
 	return labels
 }
 
-// environment is the whole environment that Slipway adds: what it says of the session, the number of threads, what
-// makes frameworks keep to their share of a device, and what the person asked for, which wins over those two.
+// environment is all that Slipway adds to the environment: the description of the session, the number of threads, the
+// share of devices, and the person's own variables, which win over the latter two.
 func (r *Runner) environment(s session.Session, number int) []session.EnvVar {
 	k := s.Kernels[number]
 	cpus := max(len(k.Grants.CPUs), 1)
@@ -139,20 +139,19 @@ func (r *Runner) environment(s session.Session, number int) []session.EnvVar {
 }
 
 const (
-	// contextRoom is what a fraction leaves of a share: frameworks count only what they allocate themselves, and the
-	// driver's context comes on top, up to this much for one process on the cards of data centres. The guard, as the
-	// driver, counts all of it.
+	// contextRoom is what the fraction leaves free of a share, because frameworks count only what they allocate: the
+	// driver's context takes up to this much for one process on the cards of data centres. The guard and the driver count
+	// all of it. Of a small share, one part in contextMost is left.
 	contextRoom = 512 * gpu.MiB
-	// contextMost is the largest part of a small share that is left: one in so many.
 	contextMost = 4
 )
 
-// deviceEnv tells a kernel's processes of its share of devices, and, unless the person does not want that, tells
-// frameworks to keep to it: JAX to take no more than the share in advance, and TensorFlow to take memory as it needs
-// it. PyTorch has no variable for it that all its versions bear; the guest puts a sitecustomize before its programs
-// that calls torch.cuda.set_per_process_memory_fraction once a device is used. The fraction leaves room for the context
-// of one process; whoever starts more of them divides it. What GPU_MEMORY_LIMIT_MIB says is all of the share, contexts
-// included. Whole devices and MIG instances are kept by the hardware.
+// deviceEnv tells a kernel's processes their share of devices, and, unless the person opts out, tells frameworks to
+// keep to it: JAX to allocate no more than the share in advance, TensorFlow to allocate memory as needed. PyTorch has
+// no variable that all its versions accept; the guest adds a sitecustomize that calls
+// torch.cuda.set_per_process_memory_fraction once a device is used. The fraction leaves room for the context of one
+// process; whoever starts more divides it. GPU_MEMORY_LIMIT_MIB is the whole share, contexts included. The hardware
+// limits whole devices and MIG instances.
 func deviceEnv(s session.Session, devices []gpu.Device, grants []gpu.Grant) []session.EnvVar {
 	if len(grants) == 0 {
 		return nil
@@ -193,8 +192,8 @@ func deviceEnv(s session.Session, devices []gpu.Device, grants []gpu.Grant) []se
 		session.EnvVar{Name: "TF_FORCE_GPU_ALLOW_GROWTH", Value: "true"})
 }
 
-// clusterOf lets the kernels of a session reach each other by ssh. The keys are made from the agent's secret, so that
-// making a container again, after a crash too, gives the same.
+// clusterOf lets the kernels of a session reach each other by ssh. The keys derive from the agent's secret, so that a
+// container made again, even after a crash, has the same.
 func (r *Runner) clusterOf(s session.Session, k session.Kernel) *engine.Cluster {
 	if s.Spec.Cluster < 2 {
 		return nil
@@ -210,7 +209,7 @@ func (r *Runner) clusterOf(s session.Session, k session.Kernel) *engine.Cluster 
 	}
 }
 
-// sshKey makes a private key of Ed25519 in OpenSSH's format from the agent's secret and a purpose.
+// sshKey derives a private Ed25519 key in OpenSSH's format from the agent's secret and a purpose.
 func (r *Runner) sshKey(purpose ...string) string {
 	mac := hmac.New(sha256.New, r.config.Records.Secret())
 	mac.Write([]byte(strings.Join(purpose, "\x00"))) // a hash never fails
@@ -218,7 +217,7 @@ func (r *Runner) sshKey(purpose ...string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "OPENSSH PRIVATE KEY", Bytes: openSSH(key)}))
 }
 
-// openSSH writes a key as PROTOCOL.key of OpenSSH describes it, without a passphrase.
+// openSSH encodes a key without a passphrase, as in OpenSSH's PROTOCOL.key.
 func openSSH(key ed25519.PrivateKey) []byte {
 	const kind, block = "ssh-ed25519", 8
 	text := func(to []byte, s []byte) []byte {
@@ -239,7 +238,7 @@ func openSSH(key ed25519.PrivateKey) []byte {
 	return text(text(out, public), private)
 }
 
-// clusterEnv tells a kernel's processes of the others.
+// clusterEnv describes the cluster to a kernel's processes.
 func clusterEnv(s session.Session, number int) []session.EnvVar {
 	count := max(1, len(s.Kernels))
 	hosts := make([]string, count)

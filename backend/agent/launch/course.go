@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"slipway/backend/agent/guests"
@@ -15,31 +16,33 @@ import (
 	"slipway/backend/session"
 )
 
-// course is the way of one placed session to its end: one goroutine, which alone moves it, apart from Terminate, which
-// stores the wish and interrupts.
+// course takes one placed session to its end. It has one goroutine, which alone moves the session, except that
+// Terminate stores the request for an end and interrupts.
 type course struct {
 	runner *Runner
 	id     session.ID
 	poke   chan struct{} // of capacity 1: look at the record and the container
 	links  *guests.Links
 
+	steps   atomic.Pointer[[]session.Step] // of the phase under way
+	trouble atomic.Pointer[session.Cause]  // what a guest has reported, nil if nothing
+	over    atomic.Bool                    // the guest has reported the end of the batch command
+	kills   atomic.Int64                   // processes killed for memory in all kernels, as far as known
+
 	mu        sync.Mutex // guards everything below
 	interrupt context.CancelCauseFunc
 	again     bool           // placed again while the goroutine was about to leave
-	steps     []session.Step // of the phase under way
-	oom       map[string]int // processes killed for memory by kernel, as far as known
-	trouble   *session.Cause // what the guest has told of, nil if nothing
-	told      bool           // the guest has told of the end of the batch command
+	oom       map[string]int // kills by kernel
 }
 
 var errInterrupted = errors.New("the session's record changed")
 
-// Start does what a placed session needs from now on, unless that is done already.
+// Start starts the course of a placed session, or has the running one look again.
 func (r *Runner) Start(ctx context.Context, id session.ID) {
 	r.mu.Lock()
 	c, exists := r.courses[id]
 	if !exists {
-		c = &course{runner: r, id: id, poke: make(chan struct{}, 1)}
+		c = &course{runner: r, id: id, poke: make(chan struct{}, 1), oom: map[string]int{}}
 		c.links = r.config.Guests.Follow(id, c)
 		r.courses[id] = c
 	}
@@ -60,7 +63,7 @@ func (r *Runner) courseOf(id session.ID) *course {
 	return r.courses[id]
 }
 
-// Interrupt has a session looked at whose record has changed.
+// Interrupt has the course of a session look at its changed record.
 func (r *Runner) Interrupt(id session.ID) {
 	c := r.courseOf(id)
 	if c == nil {
@@ -75,7 +78,7 @@ func (r *Runner) Interrupt(id session.ID) {
 	pace.Signal(c.poke)
 }
 
-// leave takes the course off the list unless its session was placed again.
+// leave removes the course unless its session was placed again.
 func (r *Runner) leave(c *course) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +92,7 @@ func (r *Runner) leave(c *course) bool {
 	return true
 }
 
-// follow does what the status of the session calls for until it has ended, is back in the queue, or ctx ends.
+// follow does what the status of the session requires until it has ended, is back in the queue, or ctx ends.
 func (r *Runner) follow(ctx context.Context, c *course) {
 	defer c.links.Close()
 	failures := 0
@@ -111,8 +114,8 @@ func (r *Runner) follow(ctx context.Context, c *course) {
 	}
 }
 
-// holdUp waits before the course goes on after a failure: for the engine if that does not answer, else for a while. A
-// changed record ends it early.
+// holdUp waits after a failure: for the engine if that does not answer, else for a while. A changed record ends it
+// early.
 func (r *Runner) holdUp(ctx context.Context, c *course, err error, failures int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -120,9 +123,9 @@ func (r *Runner) holdUp(ctx context.Context, c *course, err error, failures int)
 	go func() {
 		defer close(over)
 		if down {
-			_ = r.config.Health.Await(ctx) // fails only when nobody waits any more
+			_ = r.config.Health.Await(ctx) // fails only with ctx
 		} else {
-			_ = r.config.Clock.Pause(ctx, r.config.Limits.Pause(failures)) // as above
+			_ = r.config.Clock.Pause(ctx, r.config.Limits.Pause(failures)) // fails only with ctx
 		}
 	}()
 	select {
@@ -132,15 +135,14 @@ func (r *Runner) holdUp(ctx context.Context, c *course, err error, failures int)
 	return context.Cause(ctx)
 }
 
-// stretch does one stretch of the course: what the status calls for now. It reports true where nothing remains to be
-// done.
+// stretch does what the status requires now. It reports true if nothing remains to be done.
 func (r *Runner) stretch(ctx context.Context, c *course) (done bool, err error) {
 	ctx, interrupt := context.WithCancelCause(ctx)
 	defer interrupt(nil)
 	c.mu.Lock()
 	c.interrupt, c.again = interrupt, false
 	c.mu.Unlock()
-	// Read only now: whoever changes the record after this can interrupt.
+	// Only now, because whoever changes the record after this can interrupt.
 	s, err := r.config.Records.Get(c.id)
 	if err != nil {
 		return session.CodeOf(err) == session.CodeSessionNotFound, err
@@ -162,8 +164,8 @@ func (r *Runner) stretch(ctx context.Context, c *course) (done bool, err error) 
 	return false, err
 }
 
-// supervise keeps a RUNNING session: its links, its timeout, an eye on its containers. It returns when the record says
-// something else. One kernel that ends takes the session along.
+// supervise keeps a RUNNING session's links and timeout, and watches its containers. It returns when the record
+// changes. A kernel that ends takes the session along.
 func (r *Runner) supervise(ctx context.Context, c *course, s session.Session) error {
 	for _, k := range s.Kernels {
 		c.links.Ensure(k.Name, k.Container)
@@ -193,8 +195,8 @@ func (r *Runner) supervise(ctx context.Context, c *course, s session.Session) er
 	}
 }
 
-// firstEnded finds the first kernel whose container does not run, and its state, nil where it has vanished. The number
-// is -1 where all run.
+// firstEnded finds the first kernel whose container does not run, and its state, nil if it has vanished. The number is
+// -1 if all run.
 func (r *Runner) firstEnded(ctx context.Context, s session.Session) (number int, state *engine.State, err error) {
 	for number, k := range s.Kernels {
 		state, err := engine.Ask(ctx, r.config.Limits.Call, "inspect",
@@ -211,14 +213,10 @@ func (r *Runner) firstEnded(ctx context.Context, s session.Session) (number int,
 	return -1, nil, nil
 }
 
-// setSteps shows the steps of the phase under way to whoever asks for history.
-func (c *course) setSteps(steps []session.Step) {
-	c.mu.Lock()
-	c.steps = steps
-	c.mu.Unlock()
-}
+// setSteps sets the steps of the phase under way, for the history.
+func (c *course) setSteps(steps []session.Step) { c.steps.Store(&steps) }
 
-// step runs one step of a phase, shows it after those that ended, and returns what becomes of it in the history.
+// step runs one step of a phase, shows it after those that ended, and returns it for the history.
 func (r *Runner) step(ctx context.Context, c *course, ended []session.Step, name string, limit time.Duration,
 	do func(context.Context) error) (session.Step, error) {
 	step := session.Step{Step: name, Result: session.OutcomeRunning, StartedAt: r.config.Clock.Now().UTC()}
@@ -236,67 +234,31 @@ func (r *Runner) step(ctx context.Context, c *course, ended []session.Step, name
 }
 
 func (c *course) currentSteps() []session.Step {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.steps
-}
-
-// sawOOM takes note of how many processes of a kernel were killed for memory. It returns how many that makes in all
-// kernels, and whether that is news.
-func (c *course) sawOOM(kernel string, count int) (sum int, news bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if news = count > c.oom[kernel]; news {
-		if c.oom == nil {
-			c.oom = map[string]int{}
-		}
-		c.oom[kernel] = count
+	if steps := c.steps.Load(); steps != nil {
+		return *steps
 	}
-	return c.kills(), news
+	return nil
 }
 
-// kills counts the processes killed for memory. The caller holds the lock.
-func (c *course) kills() (sum int) {
-	for _, count := range c.oom {
-		sum += count
-	}
-	return sum
-}
-
-// commandOver reports whether the guest has told of the end of the batch command.
-func (c *course) commandOver() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.told
-}
-
-// heard returns what the guest has told of.
-func (c *course) heard() (oom int, trouble *session.Cause) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.kills(), c.trouble
-}
-
-// Ended, and what follows, are what the guests of the session tell.
-func (c *course) Ended() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.told = true
-}
+// Ended, Changed, OutOfMemory and Trouble implement [guests.Listener].
+func (c *course) Ended() { c.over.Store(true) }
 
 func (c *course) Changed() { pace.Signal(c.poke) }
 
-// OutOfMemory warns of processes that the kernel killed for memory while their session goes on. count is of all of them
-// in one of its kernels so far.
+// OutOfMemory warns of processes killed for memory. count is their number in one kernel so far.
 func (c *course) OutOfMemory(kernel string, count int) {
-	count, news := c.sawOOM(kernel, count)
-	if !news {
+	c.mu.Lock()
+	more := count - c.oom[kernel]
+	c.oom[kernel] = max(c.oom[kernel], count)
+	c.mu.Unlock()
+	if more <= 0 {
 		return
 	}
+	total := c.kills.Add(int64(more))
 	records.Warn(c.runner.config.Records, c.runner.config.Log, c.id, func(d *records.Draft) {
 		what := "A process was killed"
-		if count > 1 {
-			what = fmt.Sprintf("%d processes were killed", count)
+		if total > 1 {
+			what = fmt.Sprintf("%d processes were killed", total)
 		}
 		d.Warn(session.Warning{Code: session.CodeOOM, Title: "oom-killed",
 			Text: fmt.Sprintf("%s in %s because it used up its %s of memory. Launch it with more memory.", what, d.Name,
@@ -304,10 +266,8 @@ func (c *course) OutOfMemory(kernel string, count int) {
 	})
 }
 
-// Trouble keeps trouble that the guest tells of. Once the session runs it is a warning too.
+// Trouble keeps trouble that a guest reports. While the session runs, it is a warning too.
 func (c *course) Trouble(cause session.Cause) {
-	c.mu.Lock()
-	c.trouble = &cause
-	c.mu.Unlock()
+	c.trouble.Store(&cause)
 	records.Warn(c.runner.config.Records, c.runner.config.Log, c.id, func(d *records.Draft) { d.WarnOfTrouble(&cause) })
 }

@@ -14,8 +14,8 @@ import (
 	"slipway/backend/session"
 )
 
-// step is one step of a launch. do may be repeated after a crash; undo removes what do may have left, whether it
-// succeeded or not, and is nil where do leaves nothing.
+// step is one step of a launch. do may be repeated after a crash. undo removes what do may have left, even if it
+// failed; nil: do leaves nothing.
 type step struct {
 	name   string
 	reason session.Reason // of the end, if the step fails for good
@@ -42,10 +42,9 @@ type stage struct {
 	phase session.PhaseName
 	limit time.Duration // of all attempts together
 	steps []step
-	done  func(*launch) (session.Session, error) // stores the way into the next status
+	done  func(*launch, *records.Draft) error // moves the session to the next status
 }
 
-// stageOf is the stage that a session of a status is in.
 func stageOf(status session.Status, l host.Limits) stage {
 	if status == session.Prepared || status == session.Creating {
 		return stage{phase: session.PhaseStart, limit: l.Launch, done: (*launch).started, steps: []step{
@@ -73,16 +72,14 @@ type launch struct {
 	steps      []session.Step
 }
 
-// errSkipped is returned by a step that has nothing to do.
-var errSkipped = errors.New("nothing to do")
+var errSkipped = errors.New("nothing to do") // returned by a step
 
-// failedStep is a step that failed for good or for now.
 type failedStep struct {
 	step  step
 	cause *session.Error
 }
 
-// launch brings a placed session through the stage that its status is in. It returns nil when the record has moved on.
+// launch takes a placed session through the stage of its status. It returns nil when the record has moved on.
 func (r *Runner) launch(ctx context.Context, c *course, s session.Session) error {
 	st := stageOf(s.Status, r.config.Limits)
 	l := &launch{runner: r, course: c, stage: st, session: s}
@@ -93,7 +90,7 @@ func (r *Runner) launch(ctx context.Context, c *course, s session.Session) error
 	defer c.setSteps(nil)
 	failed := l.attempt(ctx)
 	if failed == nil {
-		_, err := st.done(l)
+		_, err := l.change(func(d *records.Draft) error { return st.done(l, d) })
 		return err
 	}
 	if ctx.Err() != nil {
@@ -102,8 +99,8 @@ func (r *Runner) launch(ctx context.Context, c *course, s session.Session) error
 	return l.failed(ctx, failed)
 }
 
-// change changes the session that is being launched, and fails with errInterrupted where the record says something else
-// by now: its end was asked for, or it is another placement.
+// change changes the session that is being launched. It fails with errInterrupted if the record has changed: its end
+// was requested, or it is another placement.
 func (l *launch) change(fn func(*records.Draft) error) (session.Session, error) {
 	return l.runner.config.Records.Change(l.session.ID, func(d *records.Draft) error {
 		if d.Attempt != l.session.Attempt || !d.Status.HoldsResources() || d.Status == session.Running ||
@@ -173,7 +170,7 @@ func (l *launch) failed(ctx context.Context, failed *failedStep) error {
 	return err
 }
 
-// prepareRetry stores that another attempt will follow and returns how many were made, or 0 where there will be no
+// prepareRetry stores that another attempt follows and returns the number of attempts so far, or 0 if there is no
 // other.
 func (l *launch) prepareRetry(cause *session.Cause) (attempts int, err error) {
 	_, err = l.change(func(d *records.Draft) error {
@@ -201,7 +198,6 @@ func (l *launch) retry(ctx context.Context, attempts int) error {
 	return l.runner.config.Clock.Pause(ctx, l.runner.config.Limits.Pause(attempts))
 }
 
-// undo undoes the steps of an attempt in the reverse order.
 func (l *launch) undo(ctx context.Context) error {
 	for i := len(l.steps) - 1; i >= 0; i-- {
 		if l.stage.steps[i].undo == nil {
@@ -215,8 +211,8 @@ func (l *launch) undo(ctx context.Context) error {
 	return nil
 }
 
-// requeue gives a placement up because the engine does not answer, or because its devices are taken. What it has left
-// is removed when the engine is compared with the records again.
+// requeue ends a placement because the engine does not answer, or because its devices are in use. Reconcile removes
+// what is left of it.
 func (l *launch) requeue(cause *session.Cause) error {
 	l.course.links.Drop()
 	_, err := l.change(func(d *records.Draft) error {
@@ -233,7 +229,7 @@ func (l *launch) requeue(cause *session.Cause) error {
 	return err
 }
 
-// standBack undoes an attempt whose devices are another's and puts the session back in line.
+// standBack undoes an attempt whose devices another agent uses, and puts the session back in the queue.
 func (l *launch) standBack(ctx context.Context, cause *session.Cause) error {
 	config := l.runner.config
 	if err := l.undo(ctx); err != nil {
@@ -246,20 +242,11 @@ func (l *launch) standBack(ctx context.Context, cause *session.Cause) error {
 	return l.requeue(cause)
 }
 
-// prepared stores that the image is there.
-func (l *launch) prepared() (session.Session, error) {
-	return l.change(func(d *records.Draft) error {
-		return d.Prepared(l.steps, l.pinned)
-	})
-}
+func (l *launch) prepared(d *records.Draft) error { return d.Prepared(l.steps, l.pinned) }
 
-// started stores that the session runs.
-func (l *launch) started() (session.Session, error) {
-	return l.change(func(d *records.Draft) error {
-		_, trouble := l.course.heard()
-		d.WarnOfTrouble(trouble)
-		return d.Started(l.steps, l.containers)
-	})
+func (l *launch) started(d *records.Draft) error {
+	d.WarnOfTrouble(l.course.trouble.Load())
+	return d.Started(l.steps, l.containers)
 }
 
 // findImage looks whether the image is on this machine and may be used.
@@ -276,7 +263,6 @@ func (l *launch) findImage(ctx context.Context) error {
 	return err
 }
 
-// pullImage pulls the image if it is missing.
 func (l *launch) pullImage(ctx context.Context) error {
 	if !l.missing {
 		return errSkipped
@@ -298,39 +284,35 @@ func (l *launch) pullImage(ctx context.Context) error {
 	return l.findImage(ctx)
 }
 
-// createContainers makes a container for each kernel, one after the other. Those with devices are made such that no
-// other agent gives the same.
+// createContainers creates a container for each kernel. Those with devices are created such that no other agent uses
+// the same.
 func (l *launch) createContainers(ctx context.Context) error {
-	create := func(ctx context.Context) ([]string, error) {
-		err := l.createAll(ctx)
-		return l.containers, err
-	}
 	if len(l.session.Grants.GPUs) > 0 {
-		return l.runner.config.Others.Create(ctx, l.session, create)
+		return l.runner.config.Others.Create(ctx, l.session, l.createAll)
 	}
-	_, err := create(ctx)
+	_, err := l.createAll(ctx)
 	return err
 }
 
-func (l *launch) createAll(ctx context.Context) error {
+func (l *launch) createAll(ctx context.Context) ([]string, error) {
 	l.containers = nil
 	mounts, err := l.runner.config.Folders.Mounts(l.session)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for number := range l.session.Kernels {
 		c := l.runner.container(l.session, number)
 		c.Mounts, c.Hidden, c.Guest.Pins = mounts.List, mounts.Hidden, mounts.Pins
 		id, err := l.runner.config.Engine.Create(ctx, c)
 		if err != nil {
-			return ofKernel(err, l.session, number)
+			return nil, ofKernel(err, l.session, number)
 		}
 		l.containers = append(l.containers, id)
 	}
-	return nil
+	return l.containers, nil
 }
 
-// startContainers starts the kernels, the main one last, so that the others are there when its command begins.
+// startContainers starts the kernels, the main one last, so that the others run when its command begins.
 func (l *launch) startContainers(ctx context.Context) error {
 	for number := len(l.containers) - 1; number >= 0; number-- {
 		if err := l.runner.config.Engine.Start(ctx, l.containers[number]); err != nil {
@@ -340,7 +322,7 @@ func (l *launch) startContainers(ctx context.Context) error {
 	return nil
 }
 
-// ofKernel says which kernel of several an error is about.
+// ofKernel adds the name of the kernel to an error if there are several.
 func ofKernel(err error, s session.Session, number int) error {
 	var known *session.Error
 	if err == nil || len(s.Kernels) < 2 || !errors.As(err, &known) || engine.Unavailable(err) {
@@ -359,7 +341,7 @@ func (l *launch) undoNetwork(ctx context.Context) error {
 	return l.runner.networks.leave(ctx, l.runner.networks.of(l.session).Name, l.session.ID)
 }
 
-// removeContainers undoes create: it removes every container of the session.
+// removeContainers undoes createContainers: it removes every container of the session.
 func (l *launch) removeContainers(ctx context.Context) error {
 	states, err := l.runner.config.Engine.List(ctx)
 	if err != nil {
@@ -373,8 +355,7 @@ func (l *launch) removeContainers(ctx context.Context) error {
 	return err
 }
 
-// greetGuests waits until every guest is set up. A batch command may have ended before anybody greeted its guest: it
-// has run all the same.
+// greetGuests waits until every guest is set up. A batch command may have ended before that, which is a success too.
 func (l *launch) greetGuests(ctx context.Context) error {
 	links := make([]*guests.Link, len(l.containers))
 	for number, id := range l.containers {

@@ -1,15 +1,15 @@
-// Package launch brings placed sessions to where they run, watches over them, and ends them: one goroutine for each,
-// its course, which reads the record and does what its status calls for.
+// Package launch starts placed sessions, watches over them and ends them. Each has a goroutine, its course, which reads
+// the record and does what the status requires.
 //
-// Two phases lead to RUNNING, each an ordered list of steps with an undo: prepare (image, pull) and start (network,
-// create, start, guest). A step that fails for a reason that may pass is undone and the phase tried again, at most five
-// times with growing pauses; one that will fail again ends the session at once. Every end goes through TERMINATING,
-// with the reason stored first.
+// Two phases lead to RUNNING, each a list of steps with an undo: prepare (image, pull) and start (network, create,
+// start, guest). A step that fails for a reason that may pass is undone and the phase tried again, at most five times
+// with growing pauses; one that would fail again ends the session at once. Every end goes through TERMINATING, with the
+// reason stored first.
 //
-// The record is written before the deed, and every deed can be repeated, so that after a crash reconciling is nothing
-// but starting a course for every placed session and comparing the engine's list with the records. While the engine
-// does not answer, running sessions keep their status, and what is being launched goes back to PENDING; only an end
-// that is forced does not wait for it.
+// The record is written before an action, and every action can be repeated. So after a crash, reconciling only starts a
+// course for every placed session and compares the engine's list with the records. While the engine does not answer,
+// running sessions keep their status, and what is being launched returns to PENDING; only a forced end does not wait
+// for the engine.
 package launch
 
 import (
@@ -52,7 +52,6 @@ type Runner struct {
 	pulls   map[session.ID]*session.Pull
 }
 
-// Open returns a runner of no session yet.
 func Open(config Config) (*Runner, error) {
 	networks, err := openNetworks(config.Host)
 	return &Runner{config: config, networks: networks, courses: map[session.ID]*course{},
@@ -60,34 +59,34 @@ func Open(config Config) (*Runner, error) {
 		leftovers: &leftovers{host: config.Host, strays: map[string]time.Time{}, held: map[string]held{}}}, err
 }
 
-// Wait waits until nothing is done any more for any session.
+// Wait waits for all courses.
 func (r *Runner) Wait() { r.tasks.Wait() }
 
-// Busy is for how many sessions something is done.
+// Busy is the number of courses.
 func (r *Runner) Busy() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.courses)
 }
 
-// OutOfMemory warns of processes of a kernel that the kernel of the machine killed for memory. count is of all so far.
+// OutOfMemory warns of processes of a kernel that were killed for memory. count is their number so far.
 func (r *Runner) OutOfMemory(id session.ID, kernel string, count int) {
 	if c := r.courseOf(id); c != nil {
 		c.OutOfMemory(kernel, count)
 	}
 }
 
-// Pull is how far the pull of a session's image is, nil where there is none.
+// Pull is the progress of the pull of a session's image, nil if there is none.
 func (r *Runner) Pull(id session.ID) *session.Pull {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.pulls[id]
 }
 
-// Left is what containers hold that no session needs.
+// Left is what containers use that no session needs.
 func (r *Runner) Left() []scheduler.Promise { return r.leftovers.list() }
 
-// showPull notes the progress of a pull, nil once it is over, and tells of it.
+// showPull publishes the progress of a pull, nil once it is over.
 func (r *Runner) showPull(s session.Session, progress *session.Pull) {
 	r.mu.Lock()
 	if progress == nil {
