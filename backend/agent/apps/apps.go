@@ -48,6 +48,7 @@ type Apps struct {
 	declared map[session.ID][]program // apps of sessions' images, once they were read
 }
 
+// New returns the apps of a machine.
 func New(config Config) *Apps {
 	return &Apps{config: config, starts: map[string]*starting{}, declared: map[session.ID][]program{}}
 }

@@ -45,6 +45,7 @@ type Sampler struct {
 	noneTold string        // why there are no devices, as published last
 }
 
+// NewSampler returns a sampler of devices.
 func NewSampler(devices *Devices, config Config) *Sampler {
 	return &Sampler{config: config, devices: devices, wake: make(chan struct{}, 1),
 		guard: &gpu.Guard{Policy: config.Guard}}

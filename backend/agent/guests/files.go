@@ -21,6 +21,7 @@ type FilesConfig struct {
 // Files are the files of a machine's sessions and folders.
 type Files struct{ config FilesConfig }
 
+// NewFiles returns the files of a machine.
 func NewFiles(config FilesConfig) *Files { return &Files{config: config} }
 
 // in returns the files of a place.

@@ -103,6 +103,7 @@ type Guests struct {
 	sessions map[session.ID]*Links
 }
 
+// New returns the guests of a machine.
 func New(config Config) *Guests { return &Guests{config: config, sessions: map[session.ID]*Links{}} }
 
 // Follow returns the links to the guests of a session, none at first. The caller closes them.

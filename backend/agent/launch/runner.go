@@ -52,6 +52,7 @@ type Runner struct {
 	pulls   map[session.ID]*session.Pull
 }
 
+// Open returns a runner without courses.
 func Open(config Config) (*Runner, error) {
 	networks, err := openNetworks(config.Host)
 	return &Runner{config: config, networks: networks, courses: map[session.ID]*course{},

@@ -13,18 +13,17 @@ import (
 	"slipway/gpu"
 )
 
-// What is known of use outlives the agent: an agent that is started again every hour must not be blind to a session
-// that has been idle for a day, nor take one that worked until a minute ago for idle since its start. It is stored with
-// the accounts.
+// What is known of use is stored with the accounts: an agent that is restarted every hour must notice a session that
+// has been idle for a day, and must not take one that worked until a minute ago for idle since the restart.
 const (
 	// keyTraffic is where the traffic of all sessions is stored, with every checkpoint. keySeries begins the keys of
-	// one idle.Point for five minutes of a session, which are stored every savedEvery and when the agent stops.
+	// the points of a session, one for five minutes, which are stored every savedEvery and when the agent stops.
 	keyTraffic = "idle/traffic"
 	keySeries  = "idle/series/"
 	savedEvery = time.Minute
 )
 
-// Extra gathers the traffic, and once a minute the series of sessions.
+// Extra returns the traffic, and once a minute the series of sessions.
 func (w *Watch) Extra(now gpu.Moment, all bool) accounts.Extra {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,8 +62,8 @@ func (w *Watch) Extra(now gpu.Moment, all bool) accounts.Extra {
 	return extra
 }
 
-// Resume goes on with what is stored. What cannot be read, because another version wrote it, is left out. last is when
-// it was stored.
+// Resume restores what is stored, except what cannot be read because another version wrote it. last is when it was
+// stored.
 func (w *Watch) Resume(now, last gpu.Moment, live []session.Session) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +71,7 @@ func (w *Watch) Resume(now, last gpu.Moment, live []session.Session) error {
 		w.of(s.ID).resumeWarnings(s.Warnings)
 	}
 	if last.BootID == now.BootID {
-		w.at = last // a machine that slept meanwhile did not idle
+		w.at = last // time in which the machine slept meanwhile is not idle
 	}
 	return w.config.Records.EachAccount(keySeries, keySeries+"~", func(key string, data []byte) error {
 		id, _, _ := strings.Cut(strings.TrimPrefix(key, keySeries), "/")
@@ -93,8 +92,7 @@ func (w *Watch) Resume(now, last gpu.Moment, live []session.Session) error {
 	})
 }
 
-// resumeWarnings takes up since when ends are announced: a warning outlives the agent, and so does the time since it
-// was given.
+// resumeWarnings restores from the warnings since when ends are announced.
 func (k *watchedSession) resumeWarnings(warnings []session.Warning) {
 	for _, warning := range warnings {
 		for checker, code := range idleCodes {

@@ -9,7 +9,7 @@ import (
 	"slipway/backend/terminal"
 )
 
-// Terminal notes what goes through a terminal: everything as traffic, and frames of input as a person's.
+// Terminal counts everything that passes a terminal as traffic, and frames of input as a person's.
 func (w *Watch) Terminal(id session.ID, stream io.ReadWriteCloser) io.ReadWriteCloser {
 	if stream == nil {
 		return nil
@@ -17,7 +17,7 @@ func (w *Watch) Terminal(id session.ID, stream io.ReadWriteCloser) io.ReadWriteC
 	return &watchedTerminal{ReadWriteCloser: stream, watch: w, id: id}
 }
 
-// App notes what goes through an app as traffic.
+// App counts what passes an app as traffic.
 func (w *Watch) App(id session.ID, conn net.Conn) net.Conn {
 	if conn == nil {
 		return nil
@@ -25,8 +25,7 @@ func (w *Watch) App(id session.ID, conn net.Conn) net.Conn {
 	return &watchedConn{conn, w, id}
 }
 
-// File notes what is read of a session's file, or of one that goes there, as traffic. A file that is in no session is
-// nobody's.
+// File counts what is read from content as traffic, unless it is of no session.
 func (w *Watch) File(id session.ID, content io.ReadCloser) io.ReadCloser {
 	if id == "" {
 		return content
@@ -51,7 +50,7 @@ type watchedConn struct {
 func (c *watchedConn) Read(p []byte) (int, error)  { return c.watch.passed(c.id)(c.Conn.Read(p)) }
 func (c *watchedConn) Write(p []byte) (int, error) { return c.watch.passed(c.id)(c.Conn.Write(p)) }
 
-// passed notes traffic where a read or a write moved something, and returns what it returned.
+// passed counts traffic if a read or write moved something, and returns its results.
 func (w *Watch) passed(id session.ID) func(n int, err error) (int, error) {
 	return func(n int, err error) (int, error) {
 		if n > 0 {
@@ -61,7 +60,6 @@ func (w *Watch) passed(id session.ID) func(n int, err error) (int, error) {
 	}
 }
 
-// watchedTerminal follows the frames of the attach protocol in both directions.
 type watchedTerminal struct {
 	io.ReadWriteCloser
 	watch   *Watch
@@ -85,11 +83,11 @@ func (t *watchedTerminal) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// frames finds frames of one type in a stream of them that may be split anywhere. See package terminal: a type, four
-// bytes of length, the payload.
+// frames finds frames of one type in a stream that may be split anywhere. See package terminal: a type, four bytes of
+// length, the payload.
 type frames struct {
-	head []byte // of the frame under way, while it is not complete
-	left uint32 // bytes of its payload that are to come
+	head []byte // of the current frame, while incomplete
+	left uint32 // bytes of its payload that are still to come
 }
 
 // feed reports whether a frame of the type begins in p.

@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -10,23 +11,21 @@ import (
 )
 
 const (
-	// jump is by how much the clock on the wall may go another way than time awake before what is known is moved along:
-	// the clock was set, or the machine slept, which is no time without use.
-	jump = 5 * time.Second
-	// bannerLasts is how long after a banner what terminals show may be it.
-	bannerLasts = 5 * time.Second
-	// endedKept is how many ended sessions can still be simulated.
-	endedKept = 20
+	// jump is the difference between the wall clock and time awake after which everything known is shifted: the clock was
+	// set, or the machine slept, which is not time without use.
+	jump        = 5 * time.Second
+	bannerLasts = 5 * time.Second // after a banner, what terminals show may be it
+	endedKept   = 20              // ended sessions that can still be simulated
 )
 
-// traffic is when a session was last used from outside. It is stored with the accounts: while the agent is away nobody
+// traffic is when a session was last used from outside. It is stored with the accounts: while the agent is down, nobody
 // can use a session through it.
 type traffic struct {
 	Last  time.Time `json:"last,omitzero"`  // through a terminal or an app
 	Input time.Time `json:"input,omitzero"` // by a person to a terminal
 }
 
-// Seen takes note of traffic, and of a person's input where it is some.
+// Seen notes traffic, and whether it is a person's input.
 func (w *Watch) Seen(id session.ID, input bool) {
 	now := w.config.Clock.Now().UTC()
 	w.mu.Lock()
@@ -39,7 +38,7 @@ func (w *Watch) Seen(id session.ID, input bool) {
 	w.used[id] = t
 }
 
-// shown takes note of output that a person could see in a terminal, unless it is a banner of our own.
+// shown notes output in a terminal, unless it is Slipway's own banner.
 func (w *Watch) shown(id session.ID) {
 	w.mu.Lock()
 	banner := w.config.Clock.Since(w.of(id).bannerAt) < bannerLasts
@@ -58,7 +57,7 @@ func (w *Watch) Sampled(u session.Usage, grants session.Grants) {
 	k.usageAt = u.At
 	length := u.At.Sub(before)
 	if before.IsZero() || length <= 0 || length > 2*idle.Every {
-		return // what happened meanwhile is not known
+		return // what happened since then is unknown
 	}
 	if len(grants.CPUs) > 0 {
 		k.point.CPU.Add(u.CPU*100/float64(len(grants.CPUs)), length)
@@ -68,8 +67,8 @@ func (w *Watch) Sampled(u session.Usage, grants session.Grants) {
 	}
 }
 
-// DevicesUsed takes what sessions make of their devices. What was divided by promise instead of measured says nothing
-// about use.
+// DevicesUsed takes what sessions use of their devices. Estimates, which divide by allocation instead of measuring,
+// show no use.
 func (w *Watch) DevicesUsed(at gpu.Moment, live []session.Session, uses []gpu.Live) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +121,7 @@ func (w *Watch) DevicesUsed(at gpu.Moment, live []session.Session, uses []gpu.Li
 	}
 }
 
-// turn closes the points under way, with what was seen inside the sessions.
+// turn completes the present points with what was seen inside the sessions.
 func (w *Watch) turn(now gpu.Moment, running, live []session.Session, seen map[session.ID]activity) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,7 +159,7 @@ func (w *Watch) turn(now gpu.Moment, running, live []session.Session, seen map[s
 	w.forget(live)
 }
 
-// shift moves what is known by d. w.mu is held.
+// shift moves all known times by d. The caller holds w.mu.
 func (w *Watch) shift(d time.Duration) {
 	for id, k := range w.known {
 		k.series.Shift(d)
@@ -176,17 +175,13 @@ func (w *Watch) shift(d time.Duration) {
 	}
 }
 
-// forget drops sessions that are no longer live, but for the last few. w.mu is held.
+// forget drops sessions that are no longer live, except the last few. The caller holds w.mu.
 func (w *Watch) forget(live []session.Session) {
 	alive := make(map[session.ID]bool, len(live))
 	for _, s := range live {
 		alive[s.ID] = true
 	}
-	for id := range w.used {
-		if !alive[id] {
-			delete(w.used, id)
-		}
-	}
+	maps.DeleteFunc(w.used, func(id session.ID, _ traffic) bool { return !alive[id] })
 	for id := range w.known {
 		if !alive[id] && !slices.Contains(w.gone, id) {
 			w.gone, w.over = append(w.gone, id), append(w.over, id)
@@ -198,7 +193,6 @@ func (w *Watch) forget(live []session.Session) {
 	}
 }
 
-// Checks are the findings on a session, newest.
 func (w *Watch) Checks(id session.ID) []session.IdleCheck {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,7 +202,7 @@ func (w *Watch) Checks(id session.ID) []session.IdleCheck {
 	return nil
 }
 
-// usedBySSH takes note of what a guest tells of its ssh server.
+// usedBySSH takes what a guest reports of its ssh server.
 func (w *Watch) usedBySSH(id session.ID, told session.SSHUse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

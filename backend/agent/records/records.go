@@ -33,6 +33,7 @@ type Records struct {
 	troubleAt time.Time
 }
 
+// New returns the records of a store.
 func New(config Config) *Records { return &Records{Store: config.Store, config: config} }
 
 // ErrUnchanged rolls back an update that changes nothing, which then succeeds, because storing it would still sync the
