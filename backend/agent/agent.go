@@ -134,7 +134,6 @@ type rooms struct {
 	queue   *queue.Queue
 }
 
-// deviceRooms measure the devices and account for their use.
 type deviceRooms struct {
 	devices  *devices.Devices
 	sampler  *devices.Sampler
@@ -203,7 +202,6 @@ func Open(config Config) (*Agent, error) {
 	return a, nil
 }
 
-// openHost opens what all rooms share.
 func (a *Agent) openHost() (h host.Host, err error) {
 	c := &a.config
 	if a.accounts, err = accounts.Open(c.Store, c.Clock, c.Log); err != nil {
@@ -229,7 +227,6 @@ func (a *Agent) reconcile(ctx context.Context) error {
 	return a.attached.Ask(ctx)
 }
 
-// openPeople opens what people may have, and the watch of how they use it.
 func (a *Agent) openPeople(h host.Host) (err error) {
 	c := &a.config
 	a.People, err = people.Open(people.Config{Host: h, Processes: c.Sessions.Processes,
@@ -256,7 +253,6 @@ func (a *Agent) endSession(id session.ID, reason session.Reason, cause *session.
 	return a.launch.EndSession(id, reason, cause, still)
 }
 
-// openDevices opens what measures the machine and shares it with other agents.
 func (a *Agent) openDevices(h host.Host) error {
 	c := &a.config
 	a.sampler = devices.NewSampler(a.devices, devices.Config{Host: h, Attached: a.attached, Books: a.accounts,
@@ -269,7 +265,6 @@ func (a *Agent) openDevices(h host.Host) error {
 	return nil
 }
 
-// measured distributes what containers used.
 func (a *Agent) measured(live, running []session.Session, stats map[string]engine.Stats) {
 	a.accounts.Follow(a.devices.Moment(), live)
 	for _, s := range running {
@@ -291,7 +286,6 @@ type directories struct {
 
 func (d directories) OffLimits() offlimits.Places { return d.offLimits() }
 
-// openGuests opens what people reach in their sessions, and their folders.
 func (a *Agent) openGuests(h host.Host) error {
 	c := &a.config
 	a.folders = folders.New(folders.Config{Host: h, Dir: filepath.Join(c.Dir, "folders"),
@@ -306,7 +300,6 @@ func (a *Agent) openGuests(h host.Host) error {
 	return nil
 }
 
-// openImages opens what sessions start from and what they leave.
 func (a *Agent) openImages(h host.Host) (err error) {
 	c := &a.config
 	a.images, err = images.Open(images.Config{Host: h, Dir: filepath.Join(c.Dir, "transfers"), Free: diskFree,
@@ -326,7 +319,6 @@ type asked struct {
 	*reclaim.Watch
 }
 
-// openLaunch opens the rooms that take a session from its launch to its end.
 func (a *Agent) openLaunch(h host.Host) (err error) {
 	c := &a.config
 	a.launch, err = launch.Open(launch.Config{Host: h, Images: a.images, Folders: a.folders, Guests: a.guests,

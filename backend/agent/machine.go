@@ -14,7 +14,6 @@ import (
 	"slipway/gpu"
 )
 
-// Machine measures and describes the machine.
 func (a *Agent) Machine(context.Context) (session.Machine, error) {
 	a.meter.Refresh()
 	return a.describe()
@@ -89,7 +88,6 @@ func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session
 	return a.accounts.Read(a.devices.Moment(), span)
 }
 
-// board describes the devices as they are now.
 func (a *Agent) board(live []session.Session) session.DeviceBoard {
 	giving := a.config.Devices.Giving
 	l := ledger.New(a.devices.Now(), giving, live, a.others.List(), a.config.Clock.Now())

@@ -105,7 +105,6 @@ func (n *news) next() <-chan struct{} {
 
 func (n *news) Watched() bool { return n.watchers.Load() > 0 }
 
-// PlanAgain wakes the queue, because what can start may have changed.
 func (n *news) PlanAgain() { n.agent.queue.Wake() }
 
 func (n *news) PublishMachine() {
@@ -177,7 +176,6 @@ func (n *news) watch(more int64) {
 	n.agent.sampler.Wake()
 }
 
-// reset returns the whole state.
 func (n *news) reset(ctx context.Context) (session.Reset, error) {
 	machine, err := n.agent.Machine(ctx)
 	if err != nil {

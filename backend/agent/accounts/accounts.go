@@ -279,7 +279,6 @@ func (b *Books) Used(wall time.Time, id session.ID, container string, counter ti
 	b.cpus.used(wall, id, container, counter)
 }
 
-// Active reports whether there is anything to count.
 func (b *Books) Active() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -315,7 +314,6 @@ type Source interface {
 	Extra(now gpu.Moment, all bool) Extra
 }
 
-// Add adds a source to every later checkpoint.
 func (b *Books) Add(source Source) { b.sources = append(b.sources, source) }
 
 // Extra is what a checkpoint stores with the accounts.

@@ -24,7 +24,6 @@ type cpuState struct {
 	Parts    int64                      `json:"parts"`
 }
 
-// cpuAccount is the account of one running session.
 type cpuAccount struct {
 	CPUs int                      `json:"cpus"`
 	Upto gpu.Moment               `json:"upto"` // what was granted is counted up to here

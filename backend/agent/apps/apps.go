@@ -53,14 +53,12 @@ func New(config Config) *Apps {
 	return &Apps{config: config, starts: map[string]*starting{}, declared: map[session.ID][]program{}}
 }
 
-// Forget drops what is known of a session that has ended.
 func (a *Apps) Forget(id session.ID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.declared, id)
 }
 
-// session returns a running session with the guest of its main kernel.
 func (a *Apps) session(ctx context.Context, id session.ID) (Guest, session.Session, error) {
 	g, err := a.config.Guest(ctx, id)
 	if err != nil {
@@ -337,7 +335,6 @@ func awaitPort(ctx context.Context, g Guest, s session.Session, text string) (se
 	return app, nil
 }
 
-// awaitDeclared returns an app that the image starts itself.
 func awaitDeclared(ctx context.Context, g Guest, p program) (session.App, error) {
 	app := p.app()
 	app.State = portApp(ctx, g, p.port).State

@@ -20,7 +20,6 @@ const (
 	labelServices = "ai.backend.service-ports"
 )
 
-// Limits of what an image may declare.
 const (
 	maxDeclared = 20       // apps
 	maxLabel    = 64 << 10 // bytes of a label

@@ -22,7 +22,6 @@ type program struct {
 	args    func(s setting) []string
 }
 
-// setting is what the arguments of a program depend on.
 type setting struct {
 	port int
 	root bool   // it runs as root
@@ -75,7 +74,6 @@ func jupyterArgs(names []string, s setting) []string {
 	return args
 }
 
-// app is the program before it is started.
 func (p program) app() session.App {
 	return session.App{ID: p.id, Title: p.title, Kind: cmp.Or(p.kind, "web"), Port: p.port,
 		State: session.AppStopped, Path: p.path, Dir: p.dir}

@@ -178,7 +178,6 @@ func (d *Devices) Fail(err error) (news bool) {
 	return d.reading.fail(err)
 }
 
-// Any reports whether the machine has devices, or lost one.
 func (d *Devices) Any() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -77,7 +77,6 @@ func (s *Sampler) recallAlarms(live []session.Session) {
 	}
 }
 
-// name is what people call a device.
 func (d *Devices) name(id gpu.UUID) string {
 	for _, one := range d.Now().Devices {
 		if one.UUID == id {

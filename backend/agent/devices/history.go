@@ -24,12 +24,10 @@ func (t *track) add(p session.DevicePoint) {
 	}
 }
 
-// since returns the points after a time.
 func (t *track) since(since time.Time) []session.DevicePoint {
 	return slices.Clone((*t)[t.after(since):])
 }
 
-// after is the index of the first point after a time.
 func (t *track) after(border time.Time) int {
 	at, _ := slices.BinarySearchFunc(*t, border, func(p session.DevicePoint, border time.Time) int {
 		if p.At.After(border) {

@@ -12,7 +12,6 @@ import (
 	"slipway/gpu"
 )
 
-// lostDevice is a device that was there and cannot be used now.
 type lostDevice struct {
 	device gpu.Device // as it was last seen
 	loss   gpu.Loss
@@ -109,7 +108,6 @@ func (d *Devices) miss(s gpu.Sample) (news bool) {
 	return news
 }
 
-// heldBy are the devices that sessions were granted.
 func heldBy(live []session.Session) (held []gpu.UUID) {
 	for _, s := range live {
 		if !s.Status.HoldsResources() {

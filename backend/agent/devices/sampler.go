@@ -51,7 +51,6 @@ func NewSampler(devices *Devices, config Config) *Sampler {
 		guard: &gpu.Guard{Policy: config.Guard}}
 }
 
-// Wake makes the sampler run now: watchers, or the holders of devices, changed.
 func (s *Sampler) Wake() { pace.Signal(s.wake) }
 
 // Run finds the devices, samples them and keeps the accounts until ctx ends, with a last checkpoint.
@@ -179,7 +178,6 @@ func (a *Attachment) Now() engine.Attachment {
 	return a.last
 }
 
-// Ask asks the engine, if there are devices.
 func (a *Attachment) Ask(ctx context.Context) error {
 	if !a.Devices.Any() {
 		return nil

@@ -160,7 +160,6 @@ func accessCheck(path string, err error) (session.Check, bool) {
 	return c, !errors.Is(err, fs.ErrNotExist)
 }
 
-// socketState returns the error of opening a socket.
 func socketState(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {

@@ -28,7 +28,6 @@ type removal struct {
 	removed atomic.Pointer[session.FolderRemoval]
 }
 
-// took counts what was deleted of the folder.
 func (r *removal) took(files int, bytes gpu.Bytes) {
 	r.done.Files += files
 	r.done.Bytes += bytes

@@ -69,7 +69,6 @@ func (e *ending) Read(p []byte) (int, error) {
 	return e.ReadCloser.Read(p)
 }
 
-// OnDisk returns the file itself, unless only a part of it is read.
 func (e *ending) OnDisk() (*os.File, bool) {
 	file, ok := e.ReadCloser.(*os.File)
 	return file, ok

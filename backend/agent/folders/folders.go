@@ -84,7 +84,6 @@ func (f *Folders) Run(ctx context.Context) {
 	}
 }
 
-// count counts what one folder holds and stores it.
 func (f *Folders) count(ctx context.Context, id session.FolderID) error {
 	f.mu.Lock()
 	delete(f.dirty, id)
@@ -108,7 +107,6 @@ func (f *Folders) count(ctx context.Context, id session.FolderID) error {
 	})
 }
 
-// touched notes that what a folder holds may have changed.
 func (f *Folders) touched(id session.FolderID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,7 +154,6 @@ func (f *Folders) ListFolders(_ context.Context, filter session.FolderFilter) ([
 	return list, nil
 }
 
-// folderUsers returns the live sessions that mount folders, by folder.
 func (f *Folders) folderUsers() (map[session.FolderID][]session.FolderUser, error) {
 	live, _, err := f.config.Records.Live()
 	if err != nil {
@@ -235,7 +232,6 @@ func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (
 	return f.GetFolder(ctx, one.ID)
 }
 
-// link links a new folder to a directory of the machine.
 func (f *Folders) link(one *session.Folder, path string) error {
 	if err := f.disk.CheckLink(path); err != nil {
 		return err

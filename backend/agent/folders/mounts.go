@@ -18,7 +18,6 @@ import (
 	"slipway/backend/store"
 )
 
-// mountable are the folders that a person may mount.
 func (f *Folders) mountable(owner string) ([]session.Folder, error) {
 	all, err := f.config.Records.Folders()
 	return slices.DeleteFunc(all,
@@ -116,7 +115,6 @@ type Mounted struct {
 	Pins   []engine.Pin
 }
 
-// add mounts a directory that was checked.
 func (m *Mounted) add(found offlimits.Found, target string, readOnly bool) {
 	m.List = append(m.List, session.Mount{Source: found.Path, Target: target, ReadOnly: readOnly})
 	for _, hidden := range found.Hidden {

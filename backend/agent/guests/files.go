@@ -10,7 +10,6 @@ import (
 // FilesConfig says where files are.
 type FilesConfig struct {
 	Guests *Guests
-	// Folder returns the files of a data folder.
 	Folder func(id session.FolderID) (Tree, error)
 	// Use counts reads and writes of a session's files as use of it.
 	Use interface {
@@ -24,7 +23,6 @@ type Files struct{ config FilesConfig }
 // NewFiles returns the files of a machine.
 func NewFiles(config FilesConfig) *Files { return &Files{config: config} }
 
-// in returns the files of a place.
 func (f *Files) in(ctx context.Context, place session.Place) (Tree, error) {
 	switch {
 	case (place.Session == "") == (place.Folder == ""):
@@ -36,7 +34,6 @@ func (f *Files) in(ctx context.Context, place session.Place) (Tree, error) {
 	return f.config.Guests.Guest(ctx, place.Session, place.Kernel)
 }
 
-// at makes a call in a place.
 func at[T any](ctx context.Context, f *Files, place session.Place, call func(Tree) (T, error)) (T, error) {
 	t, err := f.in(ctx, place)
 	if err != nil {

@@ -91,7 +91,6 @@ type Config struct {
 	Use interface {
 		Terminal(id session.ID, stream io.ReadWriteCloser) io.ReadWriteCloser
 	}
-	// Connect makes the client of a guest over a fresh connection.
 	Connect func(ctx context.Context, conn net.Conn) (Client, error)
 }
 

@@ -125,7 +125,6 @@ func (k *Link) await(ctx context.Context, done func() bool) error {
 	}
 }
 
-// AwaitReady waits until the guest has set up its container.
 func (k *Link) AwaitReady(ctx context.Context) error {
 	return k.await(ctx, func() bool { return k.ready })
 }

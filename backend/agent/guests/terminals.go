@@ -37,7 +37,6 @@ func (g *Guests) ListTerminals(ctx context.Context, id session.ID) ([]session.Te
 	return all, nil
 }
 
-// outside returns a terminal with its id outside of its kernel.
 func outside(t session.Terminal, kernel string) session.Terminal {
 	if kernel != "" && kernel != session.MainKernel {
 		t.ID, t.Kernel = kernel+"."+t.ID, kernel
@@ -122,7 +121,6 @@ func (g *Guests) DialSSH(ctx context.Context, id session.ID, req session.SSHRequ
 	return client.DialSSH(ctx, req)
 }
 
-// sshGuest returns the guest of a kernel that ssh may reach.
 func (g *Guests) sshGuest(ctx context.Context, id session.ID, kernel string) (SSH, error) {
 	s, err := g.config.Records.Get(id)
 	if err != nil {

@@ -125,7 +125,6 @@ func engineWait(said session.Phrase) *session.Wait {
 	return &session.Wait{Code: session.CodeEngineUnavailable, Message: said.English(), Said: []session.Phrase{said}}
 }
 
-// outage is a time in which the engine did not answer.
 type outage struct{ from, to time.Time }
 
 // During reports whether the engine did not answer at a time. An engine that stops may end containers a moment before
@@ -174,7 +173,6 @@ func (w *Watch) Up(info engine.Info) {
 // CompareSoon requests a comparison of records and containers as soon as the engine answers.
 func (w *Watch) CompareSoon() { pace.Signal(w.compare) }
 
-// Await waits until the engine answers.
 func (w *Watch) Await(ctx context.Context) error {
 	for {
 		w.mu.Lock()

@@ -58,7 +58,6 @@ type Limits struct {
 	Backoff   []time.Duration // pauses between attempts; 1, 2, 4, 8 s
 }
 
-// WithDefaults replaces zero fields by their defaults.
 func (l Limits) WithDefaults() Limits {
 	for _, field := range []struct {
 		value *time.Duration

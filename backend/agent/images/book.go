@@ -35,14 +35,12 @@ func openBook(records *records.Records, images engine.ImageStore) (*book, error)
 	return b, err
 }
 
-// tell adds to an image what is recorded of it.
 func (b *book) tell(image session.Image) session.Image {
 	known := (*b.list.Load())[image.ID]
 	image.Origin, image.Owners, image.Login = known.Origin, slices.Clone(known.Owners), known.Login
 	return image
 }
 
-// change changes what is recorded of an image.
 func (b *book) change(id string, with func(*store.Image)) error {
 	b.write.Lock()
 	defer b.write.Unlock()
@@ -69,7 +67,6 @@ func (b *book) put(id string, with func(*store.Image), also func(*store.Tx) erro
 	return nil
 }
 
-// drop removes the record of an image that is gone.
 func (b *book) drop(id string) error {
 	_, known := (*b.list.Load())[id]
 	if !known {

@@ -63,7 +63,6 @@ func Open(config Config) (*Images, error) {
 	return m, nil
 }
 
-// Stop cancels pulls and commits and waits for them.
 func (m *Images) Stop() {
 	m.jobs.stop()
 	m.tasks.Wait()
@@ -87,7 +86,6 @@ func (m *Images) Committing(id session.ID) (job string) {
 	return ""
 }
 
-// AwaitEnd waits until a pull or commit has ended.
 func (m *Images) AwaitEnd(ctx context.Context, job string) error {
 	_, err := m.jobs.await(ctx, job, math.MaxUint64)
 	return err
@@ -140,7 +138,6 @@ func (m *Images) FindImage(ctx context.Context, ref string) (session.Image, erro
 	return m.book.tell(image), m.config.Health.Heed(err)
 }
 
-// image asks the engine for an image.
 func (m *Images) image(ctx context.Context, ref string) (session.Image, error) {
 	return engine.Ask(ctx, m.config.Limits.Call, "image",
 		func(ctx context.Context) (session.Image, error) { return m.config.Engine.Image(ctx, ref) })

@@ -22,7 +22,6 @@ type jobs struct {
 	stop    context.CancelFunc
 }
 
-// job is one pull or commit.
 type job struct {
 	session.ImageWork
 	cancel  context.CancelFunc
@@ -35,7 +34,6 @@ func newJobs(clock *pace.Clock) *jobs {
 		stop: stop}
 }
 
-// change applies fn to a job and wakes those who wait.
 func (j *jobs) change(one *job, fn func(*job)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -79,7 +77,6 @@ func (j *jobs) begin(start session.ImageWork,
 	return one, ctx, nil
 }
 
-// end records how work ended.
 func (j *jobs) end(one *job, err error) {
 	defer one.cancel()
 	j.change(one, func(one *job) {

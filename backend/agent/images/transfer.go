@@ -59,7 +59,6 @@ func (m *Images) export(ctx context.Context, wish session.ImageWish, to io.Write
 	return w.Close()
 }
 
-// arrivals receives the images that one person sends.
 type arrivals struct {
 	images *Images
 	owner  string

@@ -238,7 +238,6 @@ func openSSH(key ed25519.PrivateKey) []byte {
 	return text(text(out, public), private)
 }
 
-// clusterEnv describes the cluster to a kernel's processes.
 func clusterEnv(s session.Session, number int) []session.EnvVar {
 	count := max(1, len(s.Kernels))
 	hosts := make([]string, count)

@@ -33,7 +33,6 @@ func (r *Runner) takenAway(c *course, s session.Session, number int, state *engi
 	return nil
 }
 
-// neverBegan reports whether the guest could not start the startup command.
 func neverBegan(trouble *session.Cause) bool {
 	return trouble != nil && slices.Contains([]session.Code{session.CodeNoShell, session.CodeProcessNotFound,
 		session.CodeProcessForbidden, session.CodeGuestInternal}, trouble.Code)
@@ -64,7 +63,6 @@ func (r *Runner) ended(ctx context.Context, c *course, s session.Session, number
 	return err
 }
 
-// Terminate requests the end of a session for a reason.
 func (r *Runner) Terminate(id session.ID, reason session.Reason, forced bool) (session.Session, error) {
 	s, err := r.config.Records.Change(id, func(d *records.Draft) error {
 		switch {

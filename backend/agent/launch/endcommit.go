@@ -92,7 +92,6 @@ func (t *teardown) commitMain(ctx context.Context) error {
 	}
 }
 
-// tellSize shows how much is copied.
 func (t *teardown) tellSize(size gpu.Bytes) {
 	t.image.Size = size
 	t.say(fmt.Sprintf("%s: %s of changes", t.image.Name, size))
@@ -113,7 +112,6 @@ func (t *teardown) storeImage() {
 	}
 }
 
-// say sets the message of the step under way.
 func (t *teardown) say(message string) {
 	t.said = message
 	steps := slices.Clone(t.course.currentSteps())

@@ -37,7 +37,6 @@ const (
 	stepRemove  = "remove"
 )
 
-// stage is a phase of a launch with its steps.
 type stage struct {
 	phase session.PhaseName
 	limit time.Duration // of all attempts together
@@ -60,7 +59,6 @@ func stageOf(status session.Status, l host.Limits) stage {
 	}}
 }
 
-// launch is one attempt at a stage.
 type launch struct {
 	runner     *Runner
 	course     *course
@@ -249,7 +247,6 @@ func (l *launch) started(d *records.Draft) error {
 	return d.Started(l.steps, l.containers)
 }
 
-// findImage looks whether the image is on this machine and may be used.
 func (l *launch) findImage(ctx context.Context) error {
 	found, err := l.runner.config.Engine.Image(ctx, l.session.Spec.Image)
 	if err == nil {

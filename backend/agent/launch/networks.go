@@ -11,7 +11,6 @@ import (
 	"slipway/backend/session"
 )
 
-// networks are the networks of sessions' containers.
 type networks struct {
 	host host.Host
 	turn chan struct{} // holds a token while networks are created or removed
@@ -53,7 +52,6 @@ func (n *networks) of(s session.Session) engine.Network {
 	}}
 }
 
-// create creates the network of a session, if it does not exist.
 func (n *networks) create(ctx context.Context, s session.Session) error {
 	network := n.of(s)
 	return n.inTurn(ctx, func() error {
@@ -118,7 +116,6 @@ func (n *networks) needed(name string) (needed bool, err error) {
 	return needed, nil
 }
 
-// sweep removes networks that no session needs.
 func (n *networks) sweep(ctx context.Context) error {
 	for name := range n.names.Range {
 		name := name.(string)

@@ -60,10 +60,8 @@ func Open(config Config) (*Runner, error) {
 		leftovers: &leftovers{host: config.Host, strays: map[string]time.Time{}, held: map[string]held{}}}, err
 }
 
-// Wait waits for all courses.
 func (r *Runner) Wait() { r.tasks.Wait() }
 
-// Busy is the number of courses.
 func (r *Runner) Busy() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +82,6 @@ func (r *Runner) Pull(id session.ID) *session.Pull {
 	return r.pulls[id]
 }
 
-// Left is what containers use that no session needs.
 func (r *Runner) Left() []scheduler.Promise { return r.leftovers.list() }
 
 // showPull publishes the progress of a pull, nil once it is over.
@@ -101,7 +98,6 @@ func (r *Runner) showPull(s session.Session, progress *session.Pull) {
 	}
 }
 
-// Steps are those of the phase that a session is in.
 func (r *Runner) Steps(id session.ID) []session.Step {
 	if c := r.courseOf(id); c != nil {
 		return c.currentSteps()

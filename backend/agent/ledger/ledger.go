@@ -225,7 +225,6 @@ func addHoldings(holder *session.DeviceHolder, view gpu.View, name string) (held
 	return held
 }
 
-// sourceName names the source of the devices.
 func sourceName(devices []gpu.Device) string {
 	name := "none"
 	for _, d := range devices {

@@ -167,7 +167,6 @@ func (x *Others) settle(ctx context.Context, s session.Session, containers []str
 	}
 }
 
-// firstCreated is the oldest of a session's containers.
 func (x *Others) firstCreated(ctx context.Context, containers []string) (first engine.State, err error) {
 	for _, id := range containers {
 		state, err := x.config.Engine.Inspect(ctx, id)

@@ -47,7 +47,6 @@ func Open(config Config) (*Logs, error) {
 
 func (l *Logs) dir(id session.ID) string { return filepath.Join(l.config.Dir, string(id)) }
 
-// Remove removes the logs of a purged session.
 func (l *Logs) Remove(id session.ID) {
 	if err := os.RemoveAll(l.dir(id)); err != nil {
 		l.config.Log.Warn("the logs of a purged session could not be removed", "session", id, "err", err)
@@ -67,7 +66,6 @@ func (l *Logs) Copy(ctx context.Context, id session.ID, kernel, container string
 	return write(l.config.Dir, id, kernel, l.config.Cap, source)
 }
 
-// write keeps a log with timestamps in dir.
 func write(dir string, id session.ID, kernel string, limit gpu.Bytes, source io.Reader) error {
 	dir = filepath.Join(dir, string(id))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -305,7 +303,6 @@ func (r *rotating) commit(final string) error {
 	return os.Rename(r.path, final)
 }
 
-// discard removes what was not committed.
 func (r *rotating) discard() {
 	if r.file != nil {
 		r.file.Close() //nolint:errcheck // it is removed

@@ -65,7 +65,6 @@ func New(config Config) *Meter {
 		wake: make(chan struct{}, 1)}
 }
 
-// Wake makes the meter sample now.
 func (m *Meter) Wake() { pace.Signal(m.wake) }
 
 // Busy is how busy each CPU is, 0 to 1, as last measured.
@@ -114,7 +113,6 @@ func thin(samples []session.Usage, now time.Time) []session.Usage {
 	return samples
 }
 
-// Since returns the samples of a session after a time.
 func (m *Meter) Since(id session.ID, since time.Time) []session.Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,7 +19,6 @@ func BootTime() (time.Time, error) {
 	return time.Unix(int64(seconds), 0), err
 }
 
-// probe asks the operating system for the machine's load.
 type probe struct {
 	mu   sync.Mutex // guards last
 	last []cpu.TimesStat

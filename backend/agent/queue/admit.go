@@ -148,7 +148,6 @@ func (q *Queue) Dependencies(owner string, after []string) ([]session.ID, []sess
 	return ids, wrong
 }
 
-// named finds the first session in list with an id or name.
 func named(list []session.Session, owner, ref string) (session.Session, bool) {
 	for _, s := range list {
 		if s.Owner == owner && (string(s.ID) == ref || s.Name == ref) {
@@ -188,7 +187,6 @@ func (q *Queue) Preview(p *session.Preview, would session.Session, live []sessio
 	return nil
 }
 
-// SetPriority changes the priority of a waiting session.
 func (q *Queue) SetPriority(_ context.Context, id session.ID, priority int) (session.Session, error) {
 	if wrong := session.ValidatePriority(priority); wrong != nil {
 		return session.Session{}, session.Refused(session.CodeSessionInvalid, *wrong)

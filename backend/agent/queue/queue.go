@@ -66,7 +66,6 @@ func New(config Config) *Queue {
 	return &Queue{config: config, wake: make(chan struct{}, 1), waits: map[session.ID]*session.Wait{}}
 }
 
-// Wake makes the queue plan again.
 func (q *Queue) Wake() { pace.Signal(q.wake) }
 
 // Wait is why a session waits, nil if unknown.
@@ -76,21 +75,18 @@ func (q *Queue) Wait(id session.ID) *session.Wait {
 	return q.waits[id]
 }
 
-// Forget drops why a session waits, because it no longer does.
 func (q *Queue) Forget(id session.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.waits, id)
 }
 
-// Waiting is the number of sessions with a known reason to wait.
 func (q *Queue) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waits)
 }
 
-// Ended notes how long a session ran, for the estimates of starts.
 func (q *Queue) Ended(s session.Session) { q.runs.ended(s) }
 
 // Run places waiting sessions whenever something has changed or a planned time has come, until ctx ends.

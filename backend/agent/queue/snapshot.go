@@ -13,7 +13,6 @@ import (
 	"slipway/gpu"
 )
 
-// snapshot is what a plan depends on, as it is now.
 func (q *Queue) snapshot(live []session.Session, books uint64) (scheduler.Snapshot, error) {
 	now := q.config.Clock.Now()
 	info := q.config.Health.State().Info
@@ -71,7 +70,6 @@ func promiseOf(s session.Session, now time.Time) scheduler.Promise {
 	return p
 }
 
-// request is a waiting session for the scheduler.
 func (q *Queue) request(s session.Session) (scheduler.Request, error) {
 	asks := scheduler.RequestOf(s)
 	if s.Spec.PendingTimeout > 0 {
@@ -108,7 +106,6 @@ type runs struct {
 	made  *scheduler.History // of list; nil: list has changed
 }
 
-// ownRun is a run with its owner.
 type ownRun struct {
 	scheduler.Run
 	owner string

@@ -19,14 +19,12 @@ const (
 	looks     = 8               // sessions that are looked into at once
 )
 
-// activity is what a look into a session showed.
 type activity struct {
 	known  bool
 	busy   string    // what works; empty: nothing
 	busyAt time.Time // when it last did
 }
 
-// lookAll looks into every session.
 func (w *Watch) lookAll(ctx context.Context, running []session.Session) map[session.ID]activity {
 	var mu sync.Mutex // guards seen
 	seen := make(map[session.ID]activity, len(running))

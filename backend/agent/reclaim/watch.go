@@ -119,7 +119,6 @@ func (w *Watch) Check(ctx context.Context, look bool) {
 	}
 }
 
-// judge judges one session and ends or warns it.
 func (w *Watch) judge(ctx context.Context, s session.Session) {
 	now, policy := w.config.Moment().Wall, w.config.Policy
 	if s.Spec.Idle != nil {

@@ -111,7 +111,6 @@ func (m *Sessions) Preview(ctx context.Context, owner string, spec session.Spec)
 	return p, err
 }
 
-// advise returns what is valid but probably not intended.
 func advise(spec session.Spec) []session.FieldError {
 	var advice []session.FieldError
 	if r := spec.Resources; r.Memory-r.Shm < 2*r.Shm && r.Shm > 64*gpu.MiB {
@@ -288,7 +287,6 @@ const (
 	purgeMost  = 1000
 )
 
-// Purge removes surplus records of ended sessions.
 func (m *Sessions) Purge() error {
 	count, err := m.config.Records.Finished()
 	if err != nil || count < m.config.KeepFinished+PurgeSlack {

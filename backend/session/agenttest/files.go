@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,7 +11,7 @@ import (
 	"slipway/backend/session"
 )
 
-// noise is content that no mistake reproduces.
+// noise is content that is not repeated by accident.
 func noise(size int, seed uint64) []byte {
 	data := make([]byte, size)
 	source := rand.NewChaCha8([32]byte{byte(seed)})
@@ -20,12 +19,9 @@ func noise(size int, seed uint64) []byte {
 	return data
 }
 
-func sumOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
+func sumOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
-// upload sends what is missing of an upload, as often as it is cut.
+// upload sends the rest of an upload, until it is complete.
 func (s *suite) upload(place session.Place, up session.Upload, data []byte) {
 	s.Helper()
 	for s.ctx.Err() == nil {
@@ -45,7 +41,7 @@ func (s *suite) upload(place session.Place, up session.Upload, data []byte) {
 	s.Fatal("the upload did not end")
 }
 
-// content reads a part of a file, again from the beginning where that was cut.
+// content reads a part of a file, from the beginning again if it is cut.
 func (s *suite) content(place session.Place, req session.ReadRequest) []byte {
 	s.Helper()
 	return must(s, func(ctx context.Context) ([]byte, error) {
@@ -74,17 +70,15 @@ func caseUpload(s *suite) {
 	}
 	beyond := up
 	beyond.Offset = offset + 1
-	_, err := try(s, with3(s.agent.WriteUpload, place, beyond, io.Reader(bytes.NewReader(nil))))
-	s.wantCode("a gap", err, session.CodeFileConflict)
+	refused(s, "a gap", session.CodeFileConflict,
+		with3(s.agent.WriteUpload, place, beyond, io.Reader(bytes.NewReader(nil))))
 	req := session.FinishRequest{Upload: up,
 		Finish: session.Finish{Size: int64(len(data)), SHA256: sumOf(data), Mode: 0o640}}
-	_, err = s.finish(place, req)
-	s.wantCode("half of it", err, session.CodeFileConflict)
+	refused(s, "half of it", session.CodeFileConflict, with2(s.agent.FinishUpload, place, req))
 	s.upload(place, up, data)
 	wrong := req
 	wrong.SHA256 = sumOf(nil)
-	_, err = s.finish(place, wrong)
-	s.wantCode("another checksum", err, session.CodeFileChanged)
+	refused(s, "another checksum", session.CodeFileChanged, with2(s.agent.FinishUpload, place, wrong))
 	info, err := s.finish(place, req)
 	if err != nil || info.Name != "loaded.bin" || info.Kind != session.KindFile || info.Size != req.Size ||
 		info.Mode != 0o640 {
@@ -105,7 +99,7 @@ func caseUpload(s *suite) {
 	s.conflicts(place)
 }
 
-// conflicts uploads onto what is there.
+// conflicts uploads onto existing files.
 func (s *suite) conflicts(place session.Place) {
 	old, fresh := []byte("old"), []byte("fresh")
 	for i, conflict := range []session.Conflict{"", session.ConflictFail, session.ConflictReplace,
@@ -131,7 +125,7 @@ func (s *suite) conflicts(place session.Place) {
 				s.Errorf("kept beside the other as %q, %v", info.Name, err)
 			}
 		default:
-			s.wantCode("a name that is taken", err, session.CodeFileExists)
+			want(s, "a name that is taken", err, session.CodeFileExists)
 			s.do(func(ctx context.Context) error { return s.agent.DropUpload(ctx, place, up) })
 			if got := s.content(place, session.ReadRequest{Path: up.Path}); !bytes.Equal(got, old) {
 				s.Errorf("what was there is %q", got)
@@ -172,16 +166,16 @@ func caseRead(s *suite) {
 		})
 		return err
 	}
-	s.wantCode("another version", read(session.ReadRequest{Path: up.Path, Version: "1"}), session.CodeFileChanged)
-	s.wantCode("nothing", read(session.ReadRequest{Path: "/tmp/nothing"}), session.CodeFileNotFound)
-	s.wantCode("a directory", read(session.ReadRequest{Path: "/tmp"}), session.CodeFileConflict)
-	s.wantCode("no path", read(session.ReadRequest{Path: "a\x00b"}), session.CodeFileInvalid)
-	_, err = s.describe(session.Place{Session: place.Session, Kernel: "sub9"}, "/tmp")
-	s.wantDetail("a kernel that is not there", err, session.DetailNotFound)
+	want(s, "another version", read(session.ReadRequest{Path: up.Path, Version: "1"}), session.CodeFileChanged)
+	want(s, "nothing", read(session.ReadRequest{Path: "/tmp/nothing"}), session.CodeFileNotFound)
+	want(s, "a directory", read(session.ReadRequest{Path: "/tmp"}), session.CodeFileConflict)
+	want(s, "no path", read(session.ReadRequest{Path: "a\x00b"}), session.CodeFileInvalid)
+	want(s, "a kernel that is not there", s.stat(session.Place{Session: place.Session, Kernel: "sub9"}, "/tmp"),
+		session.DetailNotFound)
 }
 
-func (s *suite) describe(place session.Place, path session.FilePath) (session.FileInfo, error) {
-	return try(s, with2(s.agent.StatFile, place, path))
+func (s *suite) stat(place session.Place, path session.FilePath) error {
+	return s.void(failure(with2(s.agent.StatFile, place, path)))
 }
 
 func caseFiles(s *suite) {
@@ -201,7 +195,7 @@ func caseFiles(s *suite) {
 			s.Fatal(err)
 		}
 	}
-	s.wantCode("no parents", mkdir("none/of/these", false), session.CodeFileNotFound)
+	want(s, "no parents", mkdir("none/of/these", false), session.CodeFileNotFound)
 	listing := must(s, with2(s.agent.ListFiles, place, session.ListRequest{Path: "tree", Limit: 2}))
 	if len(listing.Entries) != 2 || !listing.More || listing.Total != 3 || listing.Entries[0].Name != "a" ||
 		listing.Entries[1].Name != "B" {
@@ -213,19 +207,19 @@ func caseFiles(s *suite) {
 		s.Errorf("after it %+v", listing)
 	}
 	if !s.Mortal { // where a repetition may not be known, it is refused
-		s.wantCode("onto another", move("tree/a", "tree/B"), session.CodeFileExists)
-		s.wantCode("what is not empty", remove("tree/a", false), session.CodeFileConflict)
-		s.wantCode("a second time", mkdir("tree/B", false), session.CodeFileExists)
+		want(s, "onto another", move("tree/a", "tree/B"), session.CodeFileExists)
+		want(s, "what is not empty", remove("tree/a", false), session.CodeFileConflict)
+		want(s, "a second time", mkdir("tree/B", false), session.CodeFileExists)
 		if err := move(odd, "tree/plain"); err != nil {
 			s.Error(err)
 		}
-		s.wantCode("what was moved", remove(odd, false), session.CodeFileNotFound)
+		want(s, "what was moved", remove(odd, false), session.CodeFileNotFound)
 		if err := remove("tree", true); err != nil {
 			s.Error(err)
 		}
-		s.wantCode("what is gone", remove("tree", true), session.CodeFileNotFound)
+		want(s, "what is gone", remove("tree", true), session.CodeFileNotFound)
 	}
-	s.wantCode("the home", remove("/home/work", true), session.CodeFileConflict)
-	_, err := try(s, with2(s.agent.ListFiles, place, session.ListRequest{Path: "nowhere"}))
-	s.wantCode("nowhere", err, session.CodeFileNotFound)
+	want(s, "the home", remove("/home/work", true), session.CodeFileConflict)
+	refused(s, "nowhere", session.CodeFileNotFound,
+		with2(s.agent.ListFiles, place, session.ListRequest{Path: "nowhere"}))
 }

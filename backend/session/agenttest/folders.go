@@ -7,7 +7,7 @@ import (
 	"slipway/backend/session"
 )
 
-// folder makes a folder that nothing else has.
+// folder creates a folder.
 func (s *suite) folder(req session.FolderRequest) session.Folder {
 	s.Helper()
 	f, err := s.agent.CreateFolder(s.ctx, req)
@@ -22,7 +22,7 @@ func (s *suite) folder(req session.FolderRequest) session.Folder {
 	return f
 }
 
-// folderNamed is the folder of a name; zero where there is none.
+// folderNamed is the folder of a name; zero if there is none.
 func (s *suite) folderNamed(name string) session.Folder {
 	s.Helper()
 	list := must(s, with(s.agent.ListFolders, session.FolderFilter{}))
@@ -32,7 +32,6 @@ func (s *suite) folderNamed(name string) session.Folder {
 	return session.Folder{}
 }
 
-// store uploads a small file.
 func (s *suite) store(place session.Place, path session.FilePath, text string) {
 	s.Helper()
 	up := session.Upload{Path: path, Key: "folder"}
@@ -49,20 +48,17 @@ func caseFolders(s *suite) {
 		f.Permission != session.FolderReadWrite {
 		s.Fatalf("made %+v", f)
 	}
-	_, err := try(s, with(s.agent.CreateFolder, session.FolderRequest{Name: "a/b"}))
-	s.wantCode("a name with a slash", err, session.CodeFileInvalid)
-	_, err = try(s, with(s.agent.GetFolder, "nothing12345"))
-	s.wantCode("none", err, session.CodeFolderNotFound)
+	refused(s, "a name with a slash", session.CodeFileInvalid,
+		with(s.agent.CreateFolder, session.FolderRequest{Name: "a/b"}))
+	refused(s, "none", session.CodeFolderNotFound, with(s.agent.GetFolder, "nothing12345"))
 	inside := session.Place{Folder: f.ID}
 	s.do(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, inside, "sub", true) })
 	s.store(inside, "sub/file", "content")
-	_, err = s.describe(session.Place{Folder: f.ID, Session: "abcdefghijkl"}, "sub")
-	s.wantCode("two places", err, session.CodeFileInvalid)
+	want(s, "two places", s.stat(session.Place{Folder: f.ID, Session: "abcdefghijkl"}, "sub"), session.CodeFileInvalid)
 	s.mountFolder(f, inside)
 	s.endFolder(f)
 }
 
-// mountFolder has a session work in a folder.
 func (s *suite) mountFolder(f session.Folder, inside session.Place) {
 	s.Helper()
 	auto := s.folder(session.FolderRequest{Name: ".auto-1", Permission: session.FolderReadOnly})
@@ -83,12 +79,11 @@ func (s *suite) mountFolder(f session.Folder, inside session.Place) {
 		s.Errorf("outside it is %q", got)
 	}
 	for _, path := range []session.FilePath{"all/no", ".auto-1/no"} {
-		s.wantCode("what is only to be read",
+		want(s, "what is only to be read",
 			s.void(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, place, path, false) }),
 			session.CodeFileForbidden)
 	}
-	_, err := try(s, with(s.agent.TrashFolder, f.ID))
-	s.wantCode("a folder in use", err, session.CodeFolderConflict)
+	refused(s, "a folder in use", session.CodeFolderConflict, with(s.agent.TrashFolder, f.ID))
 	name := "data-2"
 	renamed := must(s, with2(s.agent.UpdateFolder, f.ID, session.FolderChange{Name: &name}))
 	if renamed.Name != name || len(renamed.UsedBy) != 1 || renamed.UsedBy[0].Session != launched.ID {
@@ -105,14 +100,11 @@ func (s *suite) mountFolder(f session.Folder, inside session.Place) {
 	}
 }
 
-// endFolder brings a folder through the trash.
 func (s *suite) endFolder(f session.Folder) {
 	s.Helper()
-	trash := func() session.Folder {
-		return must(s, with(s.agent.TrashFolder, f.ID))
-	}
+	trash := func() session.Folder { return must(s, with(s.agent.TrashFolder, f.ID)) }
 	if !s.Mortal {
-		s.wantCode("what is not in the trash", s.agent.DeleteFolder(s.ctx, f.ID), session.CodeFolderConflict)
+		want(s, "what is not in the trash", s.agent.DeleteFolder(s.ctx, f.ID), session.CodeFolderConflict)
 	}
 	if got := trash(); got.State != session.FolderTrashed || got.TrashedAt == nil {
 		s.Errorf("in the trash is %+v", got)
@@ -120,10 +112,9 @@ func (s *suite) endFolder(f session.Folder) {
 	err := s.void(func(ctx context.Context) error {
 		return s.agent.MakeDirectory(ctx, session.Place{Folder: f.ID}, "more", false)
 	})
-	s.wantCode("a change in the trash", err, session.CodeFileForbidden)
+	want(s, "a change in the trash", err, session.CodeFileForbidden)
 	other := s.folder(session.FolderRequest{Name: "data-2"})
-	_, err = try(s, with(s.agent.RestoreFolder, f.ID))
-	s.wantCode("a name that is taken", err, session.CodeFolderExists)
+	refused(s, "a name that is taken", session.CodeFolderExists, with(s.agent.RestoreFolder, f.ID))
 	must(s, with(s.agent.TrashFolder, other.ID))
 	if got := must(s, with(s.agent.RestoreFolder, f.ID)); got.State != session.FolderReady || got.TrashedAt != nil {
 		s.Errorf("restored is %+v", got)
@@ -142,7 +133,6 @@ func (s *suite) endFolder(f session.Folder) {
 	for err = nil; err == nil && s.ctx.Err() == nil; s.pause() {
 		_, err = try(s, with(s.agent.GetFolder, f.ID))
 	}
-	s.wantCode("what was deleted", err, session.CodeFolderNotFound)
-	_, err = try(s, with(s.agent.StopDeleting, f.ID))
-	s.wantCode("what was deleted cannot be stopped", err, session.CodeFolderNotFound)
+	want(s, "what was deleted", err, session.CodeFolderNotFound)
+	refused(s, "what was deleted cannot be stopped", session.CodeFolderNotFound, with(s.agent.StopDeleting, f.ID))
 }

@@ -7,32 +7,28 @@ import (
 	"slipway/backend/session"
 )
 
-// anyKey is a public key whose private one nobody has.
+// anyKey is a public key without a known private one.
 const anyKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA4dFxhTNkEG3nLkFj5bCFKbFFu7MFnbFbIPb4GZ2Cw0"
 
 func caseSSH(s *suite) {
 	id := s.running()
-	host := func() session.SSHHost {
-		return must(s, with2(s.agent.SSHHost, id, ""))
-	}
+	host := func() session.SSHHost { return must(s, with2(s.agent.SSHHost, id, "")) }
 	if first, second := host(), host(); first != second || !strings.HasPrefix(first.Key, "ssh-") {
 		s.Errorf("a kernel is known by %+v, then by %+v", first, second)
 	}
 	for _, bulk := range []bool{false, true} {
 		s.greeting(id, session.SSHRequest{Key: anyKey, Bulk: bulk})
 	}
-	_, err := try(s, with2(s.agent.SSHHost, id, "sub7"))
-	s.wantDetail("a kernel that is not there", err, session.DetailNotFound)
+	refused(s, "a kernel that is not there", session.DetailNotFound, with2(s.agent.SSHHost, id, "sub7"))
 
 	closed := s.launch(session.Spec{Access: session.Access{NoSSH: true}})
 	s.awaitStatus(closed.ID, session.Running)
-	_, err = try(s, with2(s.agent.DialSSH, closed.ID, session.SSHRequest{Key: anyKey}))
-	s.wantCode("a session that was launched without ssh", err, session.CodeSessionConflict)
+	refused(s, "a session that was launched without ssh", session.CodeSessionConflict,
+		with2(s.agent.DialSSH, closed.ID, session.SSHRequest{Key: anyKey}))
 	s.terminate(closed.ID, true)
 }
 
-// greeting waits until an ssh server greets, which it does first. A connection that is lost before is made again where
-// that may be.
+// greeting waits until an ssh server greets, which it does first, connecting again if that is lost.
 func (s *suite) greeting(id session.ID, req session.SSHRequest) {
 	s.Helper()
 	for s.ctx.Err() == nil {

@@ -15,7 +15,6 @@ import (
 	"slipway/backend/terminal"
 )
 
-// openTerminal opens a shell.
 func (s *suite) openTerminal(id session.ID) string {
 	s.Helper()
 	opened := must(s, with2(s.agent.OpenTerminal, id, session.TerminalRequest{Title: "suite", Cols: 120, Rows: 30}))
@@ -46,8 +45,8 @@ func (x *screen) String() string {
 	return x.text.String()
 }
 
-// viewing is a viewer with its connections, which it makes again when they are lost, as the terminal of the interface
-// does.
+// viewing is a viewer with its connections, which it makes again when they are lost, as the terminal of the user
+// interface does.
 type viewing struct {
 	*terminal.Viewer
 	screen *screen
@@ -59,7 +58,7 @@ type viewing struct {
 }
 
 // view attaches to a shell. With breakAfter it breaks its own connections after each that many bytes, so that it
-// resumes also where nothing else breaks them.
+// resumes even over a good line.
 func (s *suite) view(id session.ID, shell, client string, breakAfter int) *viewing {
 	v := &viewing{screen: &screen{}, done: make(chan struct{})}
 	v.Viewer = terminal.NewViewer(terminal.ViewerConfig{Client: client, Output: v.screen,
@@ -102,7 +101,6 @@ func (v *viewing) stop() {
 	<-v.done
 }
 
-// await waits until a text is on the screen.
 func (v *viewing) await(s *suite, text string) {
 	s.Helper()
 	for !strings.Contains(v.screen.String(), text) {
@@ -155,11 +153,11 @@ func caseTerminalList(s *suite) {
 		s.Errorf("after closing both there are %+v", list)
 	}
 	err := s.void(func(ctx context.Context) error { return s.agent.CloseTerminal(ctx, id, first) })
-	s.wantDetail("closing it again", err, session.DetailNotFound)
-	_, err = try(s, with2(s.agent.AttachTerminal, id, session.AttachRequest{Terminal: first, Client: "a"}))
-	s.wantDetail("attaching to it", err, session.DetailNotFound)
-	_, err = try(s, with2(s.agent.OpenTerminal, id, session.TerminalRequest{Kernel: "sub9", Cols: 80, Rows: 24}))
-	s.wantDetail("a kernel that is not there", err, session.DetailNotFound)
+	want(s, "closing it again", err, session.DetailNotFound)
+	refused(s, "attaching to it", session.DetailNotFound,
+		with2(s.agent.AttachTerminal, id, session.AttachRequest{Terminal: first, Client: "a"}))
+	refused(s, "a kernel that is not there", session.DetailNotFound,
+		with2(s.agent.OpenTerminal, id, session.TerminalRequest{Kernel: "sub9", Cols: 80, Rows: 24}))
 }
 
 func caseTerminalOutput(s *suite) {

@@ -10,8 +10,8 @@ import (
 	"slipway/backend/session"
 )
 
-// watcher follows an agent as a hub does: it resumes after the last event that it was told, and checks that none is
-// missed, doubled or out of order.
+// watcher follows an agent as a hub does: it resumes after the last event, and checks that none is missed, doubled or
+// out of order.
 type watcher struct {
 	s      *suite
 	cursor session.Cursor
@@ -21,7 +21,7 @@ type watcher struct {
 
 var errEnough = errors.New("agenttest: enough was seen")
 
-// follow watches until enough is reached or ctx ends, again where that was lost.
+// follow watches until enough reports true or ctx ends, again if that is lost.
 func (w *watcher) follow(ctx context.Context, enough func(session.Event) bool) error {
 	for {
 		err := w.s.agent.Watch(ctx, w.cursor, func(e session.Event) error {
@@ -43,7 +43,7 @@ func (w *watcher) follow(ctx context.Context, enough func(session.Event) bool) e
 	}
 }
 
-// parts is how many things an event tells.
+// parts is the number of things in an event.
 func parts(e session.Event) int {
 	parts := 0
 	for _, set := range []bool{e.Reset != nil, e.Session != nil, e.Removed != nil, e.Usage != nil, e.Machine != nil,
@@ -58,7 +58,7 @@ func parts(e session.Event) int {
 // take checks an event against those before it.
 func (w *watcher) take(e session.Event) error {
 	switch {
-	case parts(e) > 1: // none: a later event has it anew
+	case parts(e) > 1: // 0: a later event replaces it
 		return errors.New("an event is of one kind")
 	case e.Reset != nil:
 		w.resets++
@@ -73,7 +73,7 @@ func (w *watcher) take(e session.Event) error {
 	return nil
 }
 
-// about returns the session of an event, or of a reset.
+// about returns a session in an event, also in a reset.
 func about(e session.Event, id session.ID) *session.Session {
 	if e.Session != nil && e.Session.ID == id {
 		return e.Session
@@ -122,8 +122,8 @@ func caseWatch(s *suite) {
 	}
 }
 
-// checkCourse checks what was told of one session: no revision before an earlier one, and an end that stands. An agent
-// may leave out a revision that a later one overtakes, even the first.
+// checkCourse checks the events of one session: no revision precedes an earlier one, and an end is final. An agent may
+// leave out a revision that a later one overtakes, even the first.
 func (w *watcher) checkCourse(id session.ID) {
 	w.s.Helper()
 	var last *session.Session
@@ -238,8 +238,7 @@ func caseWatchSlow(s *suite) {
 	quick := &watcher{s: s}
 	if err := quick.follow(s.ctx, func(e session.Event) bool {
 		x := about(e, id)
-		return x != nil &&
-			x.Status.Terminal()
+		return x != nil && x.Status.Terminal()
 	}); err != nil {
 		s.Errorf("another watcher: %v", err)
 	}
