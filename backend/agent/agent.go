@@ -374,8 +374,7 @@ func diskFree(dir string) (gpu.Bytes, error) {
 	return gpu.Bytes(usage.Free), nil
 }
 
-// Run runs the agent until ctx ends, then waits for everything that it started. Containers keep running. It is called
-// once.
+// Run runs the agent until ctx ends, then waits for what it started. Containers keep running. It is called once.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.images.Stop()
 	defer context.AfterFunc(ctx, a.images.Stop)()

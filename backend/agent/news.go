@@ -11,8 +11,7 @@ import (
 // ringSize is the number of events that are kept for watchers that resume.
 const ringSize = 1024
 
-// news numbers events, keeps the newest and publishes them to watchers. Watchers read the ring at their own pace, so a
-// slow one delays no other.
+// news numbers, keeps and publishes events. Watchers read the ring at their own pace, so a slow one delays no other.
 type news struct {
 	agent    *Agent
 	epoch    string
@@ -35,8 +34,7 @@ func newNews(a *Agent, epoch string) *news {
 		changed: make(chan struct{}), revisions: map[session.ID]uint64{}}
 }
 
-// Publish adds an event. It drops a session older than what was published: two changes may arrive in the other order
-// than they were stored.
+// Publish adds an event, unless it is about a session of which a newer version was published: changes may overtake.
 func (n *news) Publish(e session.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -66,8 +64,7 @@ func (n *news) Publish(e session.Event) {
 	n.changed = make(chan struct{})
 }
 
-// outdate empties the event at last and puts the newest in its place: only the newest samples and devices matter. The
-// caller holds mu.
+// outdate puts the newest event in the place of the one at last: only the newest matters. The caller holds mu.
 func (n *news) outdate(last *uint64) {
 	if *last > 0 && n.seq-*last < ringSize {
 		n.ring[*last%ringSize] = session.Event{Epoch: n.epoch, Seq: *last}
@@ -75,8 +72,7 @@ func (n *news) outdate(last *uint64) {
 	*last = n.seq
 }
 
-// since returns the events after a cursor, and the channel that is closed at the next event. It reports false if the
-// cursor is of another epoch or too old.
+// since returns the events after a cursor and a channel closed at the next; false: the cursor is too old, or another's.
 func (n *news) since(after session.Cursor) ([]session.Event, <-chan struct{}, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -144,8 +144,7 @@ func (b *Books) Follow(now gpu.Moment, live []session.Session) {
 	b.unseal(running)
 }
 
-// Begin counts a session from its start, unless it is or was counted: one that has ended never starts again, however
-// late this is called.
+// Begin counts a session from its start, unless it is or was counted, since one that has ended never starts again.
 func (b *Books) Begin(now gpu.Moment, s session.Session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -212,8 +211,7 @@ func (b *Books) LastCheckpoint() (at gpu.Moment, ever bool, err error) {
 	return at, ever, err
 }
 
-// Resume counts the sessions that run, and those that ended uncounted because the agent died between their start and
-// the next checkpoint.
+// Resume counts the running sessions, and those that ended while the agent was down or before the next checkpoint.
 func (b *Books) Resume(now gpu.Moment, live []session.Session) error {
 	const newest = 1000
 	finished, err := b.store.List(session.Filter{Finished: true, Limit: newest})
@@ -285,8 +283,7 @@ func (b *Books) Active() bool {
 	return b.changed != nil || len(b.cpus.state.Sessions) > 0 || len(b.gpus.Devices()) > 0
 }
 
-// Due reports whether it is time for a checkpoint: regularly, and a moment after a session started or ended, so that
-// several at once cost one.
+// Due reports whether it is time for a checkpoint: regularly, and a moment after sessions started or ended.
 func (b *Books) Due(now gpu.Moment) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -348,8 +345,7 @@ func (e Extra) put(tx *store.Tx) error {
 	return nil
 }
 
-// Checkpoint stores the books and what the sources add to them in one transaction. After a failure, what was not stored
-// is part of the next one.
+// Checkpoint stores the books and what the sources add in one transaction. After a failure, the next one stores it all.
 func (b *Books) Checkpoint(now gpu.Moment, all bool) error {
 	extras := make([]Extra, len(b.sources))
 	for i, source := range b.sources {

@@ -80,8 +80,7 @@ func (b *cpuBook) stop(at gpu.Moment, id session.ID) {
 	delete(b.state.Sessions, id)
 }
 
-// used takes the counter of one container. A new counter counts from 0, as the container is new; one that fell has
-// restarted.
+// used takes the counter of one container. A new one counts from 0, as its container is new, and so does one that fell.
 func (b *cpuBook) used(wall time.Time, id session.ID, container string, counter time.Duration) {
 	account := b.state.Sessions[id]
 	if account == nil {
@@ -95,8 +94,7 @@ func (b *cpuBook) used(wall time.Time, id session.ID, container string, counter 
 	b.charge(wall, id, account, cpuUse{UsedNs: int64(counter - before)})
 }
 
-// accrue counts what a session was granted up to a moment, without the time in which the machine slept or before its
-// boot.
+// accrue counts what a session was granted up to a moment, without time asleep and time before the boot.
 func (b *cpuBook) accrue(at gpu.Moment, id session.ID, account *cpuAccount) {
 	if account.Upto.BootID != at.BootID {
 		account.Upto = at
@@ -124,8 +122,7 @@ func (b *cpuBook) charge(wall time.Time, id session.ID, account *cpuAccount, d c
 	}
 }
 
-// turn closes the buckets that wall is not in and opens those that it is in. After the clock was set back, two may have
-// one start: readers add them up.
+// turn closes and opens buckets. After the clock was set back, two may have one start: readers add them up.
 func (b *cpuBook) turn(wall time.Time) {
 	for _, span := range gpu.Spans {
 		start := span.StartOf(wall)
@@ -148,8 +145,7 @@ func (b *cpuBook) stored() {
 	b.closed = nil
 }
 
-// put adds to rows, by their keys, what must be stored to continue the book after a crash. Storing it twice changes
-// nothing.
+// put adds to rows, by key, what must be stored to continue the book after a crash. Storing it twice is harmless.
 func (b *cpuBook) put(rows map[string]any) {
 	rows[keyCPUState] = b.state
 	for id, use := range b.ended {

@@ -64,8 +64,7 @@ func (b *Books) Read(now gpu.Moment, span session.AccountSpan) ([]session.Accoun
 	return rows, nil
 }
 
-// bucketLength is the shortest span whose buckets still reach back to the start of the request and fit into the buckets
-// that it asks for.
+// bucketLength is the shortest span that fits into the requested buckets and is still stored for the start.
 func bucketLength(span session.AccountSpan, now time.Time) gpu.Span {
 	age := now.Sub(span.From)
 	switch {

@@ -1,5 +1,4 @@
-// Package apps starts and reaches the apps of running sessions: programs that Slipway knows, those that an image
-// declares, and ports.
+// Package apps starts and reaches apps of sessions: known programs, those that an image declares, and ports.
 package apps
 
 import (
@@ -70,8 +69,7 @@ func (a *Apps) session(ctx context.Context, id session.ID) (Guest, session.Sessi
 
 const portPrefix = "port-"
 
-// ListApps implements [session.Apps]: installed programs, those that the image declares, preopened ports, and other
-// ports on which something listens.
+// ListApps implements [session.Apps]: installed programs, those of the image, preopened ports, other open ports.
 func (a *Apps) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
 	g, s, err := a.session(ctx, id)
 	if err != nil {
@@ -354,8 +352,7 @@ func unknownApp(name string) error {
 		"List the session's apps.")
 }
 
-// StopApp implements [session.Apps]. An app that does not run is stopped already. A start under way is cancelled for
-// all that wait for it.
+// StopApp implements [session.Apps]. Stopping again does no harm. A start under way is cancelled for all its callers.
 func (a *Apps) StopApp(ctx context.Context, id session.ID, app string) error {
 	g, s, err := a.session(ctx, id)
 	if err != nil {

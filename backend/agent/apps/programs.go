@@ -82,7 +82,6 @@ func (p program) app() session.App {
 const longestDir = 1024
 
 // chosenDir returns the directory that a program is to show: the requested one, relative to the home, or its usual one.
-// Programs that show none refuse one.
 func (p program) chosenDir(asked string) (string, error) {
 	switch {
 	case asked == "":

@@ -24,8 +24,7 @@ import (
 
 // State is what is known of the machine's devices at a moment. The zero State is that of a machine without devices.
 type State struct {
-	// Devices is the inventory in the order of their index. A lost device is marked; one that is no longer listed stays
-	// while a session holds it.
+	// Devices is the inventory in the order of their index, with lost devices and unlisted ones that are held.
 	Devices []gpu.Device
 	Recent  []gpu.Sample             // the newest last
 	Uses    []gpu.Live               // of each session and device, by the newest sample
@@ -38,12 +37,10 @@ type State struct {
 	Unlisted  bool // there was no inventory yet, so it may still have what a session asks for
 }
 
-// recentFor is how long a sample counts as current, and so for how long memory that a foreign process freed still
-// counts as used.
+// recentFor is how long a sample counts as current, and memory that a foreign process freed still counts as used.
 const recentFor = 15 * time.Second
 
-// inventoryEvery is the pause between two inventories: a driver may be installed, or a device fall off the bus, while
-// the agent runs.
+// inventoryEvery is the pause between two inventories, since drivers may be installed and devices fail meanwhile.
 const inventoryEvery = time.Minute
 
 // Devices knows what the machine has and what was measured of it. Its methods are safe for concurrent use.
@@ -77,8 +74,7 @@ func New(source gpu.Source, moment func() gpu.Moment) *Devices {
 	}
 }
 
-// OwnMoment is the default clock. It cannot tell time asleep from time awake, and each run of the agent counts as a
-// boot.
+// OwnMoment is the default clock. It counts time asleep as awake, and each run of the agent as a boot.
 func OwnMoment() func() gpu.Moment {
 	origin, boot := time.Now(), rand.Text()
 	return func() gpu.Moment {
@@ -226,8 +222,7 @@ func (r *reading) read(sample gpu.Sample) {
 	}
 }
 
-// fail notes that sampling failed. Of an error that says when it is tried again, it keeps only the part that does not
-// change.
+// fail notes that sampling failed. Of an error that names the next attempt, it keeps only the part that stays the same.
 func (r *reading) fail(err error) (news bool) {
 	why := "Their drivers do not answer in time."
 	var e *gpu.Error

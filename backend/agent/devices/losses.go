@@ -136,8 +136,7 @@ func (d *Devices) lostNow() (lost map[gpu.UUID]lostDevice, read map[gpu.UUID]boo
 	return maps.Clone(d.lost), read
 }
 
-// tellLosses warns each running session of its lost devices, and of those that are back. It belongs to the goroutine
-// that samples.
+// tellLosses warns running sessions of lost devices, and of those that are back. The goroutine that samples calls it.
 func (s *Sampler) tellLosses(live []session.Session) {
 	lost, read := s.devices.lostNow()
 	for _, one := range live {
@@ -192,8 +191,7 @@ func backWarning(name string, device gpu.UUID, since time.Time) session.Warning 
 			since.UTC().Format("2006-01-02 15:04:05 UTC"))}
 }
 
-// lostName is what people call a device, with its model if known, because a number may belong to another device after a
-// loss.
+// lostName is what people call a device, with its model, because after a loss another device may have its number.
 func lostName(d gpu.Device) string {
 	if d.Model == "" {
 		return string(d.UUID)

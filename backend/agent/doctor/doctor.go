@@ -149,8 +149,7 @@ func dockerSocket(host string) (path string, local bool) {
 	return strings.CutPrefix(host, "unix://")
 }
 
-// accessCheck judges whether this user may use Docker's socket, by the error of opening it. It reports false if there
-// is no socket.
+// accessCheck judges by the error of opening it whether this user may use Docker's socket; false: there is none.
 func accessCheck(path string, err error) (session.Check, bool) {
 	c := session.Check{ID: "access", Title: "Access to Docker", Result: session.CheckOK,
 		Text: "This user may use " + path + "."}

@@ -64,8 +64,7 @@ func (f *Folders) deletePending(ctx context.Context) (left bool) {
 	return left
 }
 
-// delete deletes one folder. If it is stopped, the rest of the folder returns to the trash; if ctx ends, the rest is
-// for the next start.
+// delete deletes one folder. If stopped, the rest returns to the trash; if ctx ends, it is for the next start.
 func (f *Folders) delete(ctx context.Context, id session.FolderID) error {
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
@@ -205,8 +204,7 @@ func (f *Folders) stop(ctx context.Context, id session.FolderID) error {
 	}
 }
 
-// stopped returns the folder's deletion if it is running, which returns the folder to the trash when it is stopped. If
-// it has not begun, stopped does that itself.
+// stopped returns the folder's running deletion, which then puts the folder back, or puts it back itself.
 func (f *Folders) stopped(id session.FolderID) (*removal, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock() // no deletion begins meanwhile

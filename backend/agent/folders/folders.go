@@ -1,5 +1,4 @@
-// Package folders keeps the data folders of a machine: their records, their content, and which of them and of the
-// machine's directories a session mounts.
+// Package folders keeps the data folders of a machine and finds what sessions mount of them and of other directories.
 package folders
 
 import (
@@ -27,8 +26,7 @@ const maxAge = 10 * time.Minute
 type Machine interface {
 	// OffLimits are the places that no session may see.
 	OffLimits() offlimits.Places
-	// Opened are the directories that are opened to people, by person. None is opened or closed until release is
-	// called.
+	// Opened are the directories opened to people, by person. None is opened or closed until release is called.
 	Opened() (dirs map[string][]string, release func())
 }
 

@@ -107,8 +107,7 @@ func StillThere(tx *store.Tx, s session.Session) error {
 	return nil
 }
 
-// Mounted is what a container mounts, and how each directory is recognized: its path may lead elsewhere by the time
-// that the engine follows it.
+// Mounted is what a container mounts, and how the engine recognizes each directory, as its path may change.
 type Mounted struct {
 	List   []session.Mount
 	Hidden []string // absolute paths in the container

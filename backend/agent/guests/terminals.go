@@ -111,8 +111,7 @@ func (g *Guests) SSHHost(ctx context.Context, id session.ID, kernel string) (ses
 	return client.SSHHost(ctx)
 }
 
-// DialSSH implements [session.SSH]. Its traffic counts as use only as reported by the guest, because keep-alives look
-// like use from here.
+// DialSSH implements [session.SSH]. Only the guest reports its use, because keep-alives look like use from here.
 func (g *Guests) DialSSH(ctx context.Context, id session.ID, req session.SSHRequest) (net.Conn, error) {
 	client, err := g.sshGuest(ctx, id, req.Kernel)
 	if err != nil {

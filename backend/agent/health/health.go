@@ -1,5 +1,4 @@
-// Package health watches the container engine: whether it answers, since when it does not, and changes of its
-// containers.
+// Package health watches the container engine: whether it answers, since when not, and changes of its containers.
 package health
 
 import (
@@ -29,8 +28,7 @@ type News interface {
 type Config struct {
 	Engine Engine
 	News   News
-	// Reconcile compares records and containers. It is called when the engine begins to answer, and regularly while it
-	// does.
+	// Reconcile compares records and containers. It is called when the engine begins to answer, and regularly.
 	Reconcile func(ctx context.Context) error
 	Changed   func(container engine.State) // called when a container has changed
 	Clock     *pace.Clock
@@ -127,8 +125,7 @@ func engineWait(said session.Phrase) *session.Wait {
 
 type outage struct{ from, to time.Time }
 
-// During reports whether the engine did not answer at a time. An engine that stops may end containers a moment before
-// it is missed.
+// During reports whether the engine was down at a time, or a moment later: one that stops may end containers first.
 func (w *Watch) During(at time.Time) bool {
 	const notice = 5 * time.Second
 	w.mu.Lock()
@@ -144,8 +141,7 @@ func (w *Watch) During(at time.Time) bool {
 	return false
 }
 
-// Heed checks the error of a call to the engine. If the engine does not answer, the trouble is published and the engine
-// is probed at once.
+// Heed checks the error of a call. If the engine does not answer, that is published and the engine probed at once.
 func (w *Watch) Heed(err error) error {
 	if engine.Unavailable(err) {
 		w.down(err)

@@ -1,5 +1,4 @@
-// Package host holds what all rooms of an agent share: its name and owner, the engine, the records, the clock, the log
-// and the news of changes.
+// Package host holds what the rooms of an agent share: its name and owner, engine, records, clock, log and news.
 package host
 
 import (

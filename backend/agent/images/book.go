@@ -87,8 +87,7 @@ func (b *book) made(image session.Image, ref string, origin session.ImageOrigin)
 	return err
 }
 
-// settle records the images that an earlier run claimed: only the agent gives such names, and the image must name the
-// session as its origin.
+// settle records images that an earlier run claimed: only agents give such names, and the image must name its session.
 func (b *book) settle(ctx context.Context) error {
 	b.write.Lock()
 	defer b.write.Unlock()

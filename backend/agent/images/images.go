@@ -1,5 +1,4 @@
-// Package images lists, pulls, makes and removes the images of a machine, records what the agent itself knows of them,
-// and receives images from other agents.
+// Package images lists, pulls, makes, removes and receives the images of a machine, and records what it knows of them.
 package images
 
 import (

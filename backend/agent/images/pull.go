@@ -44,8 +44,7 @@ func (m *Images) PullImage(_ context.Context, req session.PullRequest) (session.
 	return m.jobs.await(ctx, one.ID, 0)
 }
 
-// NoRegistry fails for the name of a customized image: such names are given on this machine, and a registry may have
-// somebody else's image under it.
+// NoRegistry fails for a customized image: in a registry, somebody else's image may have its name.
 func NoRegistry(ref string) error {
 	if !session.CustomizedRef(ref) {
 		return nil
@@ -60,8 +59,7 @@ func (m *Images) MayLogin(owner string, byAdmin bool) bool {
 	return byAdmin || owner == m.config.Owner || m.config.People.Allowance(owner).Logins
 }
 
-// MayUse fails for an image that is not shown to the owner of a session. The gate checks that at the launch, but the
-// image may have come later.
+// MayUse fails for an image that the owner may not use. The gate checks that too, but the image may have come later.
 func (m *Images) MayUse(s session.Session, image session.Image) error {
 	if s.ByAdmin || s.Owner == m.config.Owner ||
 		m.book.tell(image).ShownTo(s.Owner, m.config.People.Allowance(s.Owner).Logins) {
@@ -111,8 +109,7 @@ func (m *Images) Fetch(ctx context.Context, ref string, logins bool, progress fu
 	return m.book.change(image.ID, func(i *store.Image) { i.Login = private })
 }
 
-// Preview adds the image that a launch would use, none if it would be pulled. An image that is named by its id cannot
-// be pulled.
+// Preview adds the image that a launch would use, none if it would be pulled, which is impossible by an id.
 func (m *Images) Preview(ctx context.Context, p *session.Preview) error {
 	ref := p.Spec.Image
 	if !session.ValidImage(ref) {
@@ -147,8 +144,7 @@ func notPulled(ref string) *session.FieldError {
 	}
 }
 
-// Check reports an image that cannot be pulled and is not on the machine. If the engine does not answer, that is found
-// later.
+// Check reports an image that is not here and cannot be pulled. If the engine does not answer, that is found later.
 func (m *Images) Check(ctx context.Context, ref string) []session.FieldError {
 	wrong := notPulled(ref)
 	if wrong == nil {

@@ -53,8 +53,7 @@ func NextNumber(series []session.Image) int {
 	return highest + 1
 }
 
-// DropOlder removes the images of the series beyond the newest that the session asks for, except those in use, and says
-// which.
+// DropOlder removes unused images of the series beyond the newest that the session keeps, and says which.
 func (m *Images) DropOlder(ctx context.Context, s session.Session) (said string, err error) {
 	series, err := m.Series(ctx, s)
 	if err != nil {

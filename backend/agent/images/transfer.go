@@ -67,8 +67,7 @@ type arrivals struct {
 // Arrivals receives the images that a person sends. It takes a name from another image only when asked to replace it.
 func (m *Images) Arrivals(owner string) session.ImageArrivals { return arrivals{m, owner} }
 
-// ExpectImage implements [session.ImageArrivals]. A customized image gets a name of the person who sends it, as its own
-// belongs to a person of another machine.
+// ExpectImage implements [session.ImageArrivals]. It renames customized images, whose names are people's elsewhere.
 func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
 	if err := layers.Check(parts); err != nil {
 		return session.ImageArrival{}, err
@@ -106,8 +105,7 @@ func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (se
 	return m.depot.Expect(r.owner, parts, present)
 }
 
-// mayName fails if a name of an expected image belongs to an image of other layers, so that nothing is sent in vain.
-// The engine checks it again.
+// mayName fails early if a name of an expected image belongs to an image of other layers. The engine checks it again.
 func (m *Images) mayName(ctx context.Context, parts session.ImageParts) error {
 	for _, ref := range parts.Refs {
 		there, err := m.config.Engine.DescribeImage(ctx, ref)

@@ -20,8 +20,7 @@ import (
 // threadVars are the variables that tell numeric libraries how many threads to start.
 var threadVars = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}
 
-// container is what the engine needs to create one kernel of a session, except the mounts. It depends only on the
-// session and the attempt.
+// container is what the engine needs to create one kernel, except the mounts. Each attempt has the same.
 func (r *Runner) container(s session.Session, number int) engine.Container {
 	k := s.Kernels[number]
 	guest := engine.GuestConfig{
@@ -48,8 +47,7 @@ func (r *Runner) container(s session.Session, number int) engine.Container {
 	}
 }
 
-// devicesOf describes the granted devices. One that is not found any more has only its UUID: the engine reports what is
-// wrong.
+// devicesOf describes the granted devices. One that is not found has only its UUID: the engine reports what is wrong.
 func (r *Runner) devicesOf(grants []gpu.Grant) []gpu.Device {
 	if len(grants) == 0 {
 		return nil
@@ -71,8 +69,7 @@ func (r *Runner) devicesOf(grants []gpu.Grant) []gpu.Device {
 	return list
 }
 
-// labels are enough to adopt a container whose record is lost. The name is the one at creation: a rename does not
-// change labels.
+// labels are enough to adopt a container without a record. The name is the one at creation, whatever it is renamed to.
 func (r *Runner) labels(s session.Session, k session.Kernel) map[string]string {
 	grants, err := json.Marshal(k.Grants)
 	if err != nil {

@@ -114,8 +114,7 @@ func (r *Runner) follow(ctx context.Context, c *course) {
 	}
 }
 
-// holdUp waits after a failure: for the engine if that does not answer, else for a while. A changed record ends it
-// early.
+// holdUp waits after a failure: for the engine if that does not answer, else for a while, or until the record changes.
 func (r *Runner) holdUp(ctx context.Context, c *course, err error, failures int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -195,8 +194,7 @@ func (r *Runner) supervise(ctx context.Context, c *course, s session.Session) er
 	}
 }
 
-// firstEnded finds the first kernel whose container does not run, and its state, nil if it has vanished. The number is
-// -1 if all run.
+// firstEnded finds the first kernel whose container does not run, -1 if all do, and its state, nil if it has vanished.
 func (r *Runner) firstEnded(ctx context.Context, s session.Session) (number int, state *engine.State, err error) {
 	for number, k := range s.Kernels {
 		state, err := engine.Ask(ctx, r.config.Limits.Call, "inspect",

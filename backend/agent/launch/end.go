@@ -38,8 +38,7 @@ func neverBegan(trouble *session.Cause) bool {
 		session.CodeProcessForbidden, session.CodeGuestInternal}, trouble.Code)
 }
 
-// ended stores that one of a RUNNING session's containers has ended, or vanished if state is nil. The rest is torn down
-// next.
+// ended stores that a container of a RUNNING session has ended, or vanished if state is nil.
 func (r *Runner) ended(ctx context.Context, c *course, s session.Session, number int, state *engine.State) error {
 	if state != nil {
 		c.links.AwaitSilence(ctx, s.Kernels[number].Name)
@@ -244,8 +243,7 @@ func (t *teardown) stopOne(ctx context.Context, state engine.State) (engine.Stat
 	return state, nil
 }
 
-// find finds the session's containers: those that its record names, or all with its label if the record does not name
-// each.
+// find finds the session's containers: those in its record, or all with its label if the record does not have each.
 func (t *teardown) find(ctx context.Context) error {
 	r, s := t.runner, t.session
 	t.states, t.exits = nil, map[string]int{}

@@ -121,8 +121,7 @@ func (t *teardown) say(message string) {
 	}
 }
 
-// concludeImage stores what became of the image. If the end failed before there was one, the container is kept; a
-// forced end has none.
+// concludeImage stores what became of the image. A failed end without one keeps the container; a forced end has none.
 func (t *teardown) concludeImage(d *records.Draft, failure error) {
 	switch {
 	case failure != nil && d.EndsInImage() && t.image.State != session.WorkDone:

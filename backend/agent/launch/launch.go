@@ -14,8 +14,7 @@ import (
 	"slipway/backend/session"
 )
 
-// step is one step of a launch. do may be repeated after a crash. undo removes what do may have left, even if it
-// failed; nil: do leaves nothing.
+// step is one step of a launch. do may be repeated after a crash. undo removes what do may have left, if anything.
 type step struct {
 	name   string
 	reason session.Reason // of the end, if the step fails for good
@@ -97,8 +96,7 @@ func (r *Runner) launch(ctx context.Context, c *course, s session.Session) error
 	return l.failed(ctx, failed)
 }
 
-// change changes the session that is being launched. It fails with errInterrupted if the record has changed: its end
-// was requested, or it is another placement.
+// change changes the session that is launched. It fails with errInterrupted if the record has moved on.
 func (l *launch) change(fn func(*records.Draft) error) (session.Session, error) {
 	return l.runner.config.Records.Change(l.session.ID, func(d *records.Draft) error {
 		if d.Attempt != l.session.Attempt || !d.Status.HoldsResources() || d.Status == session.Running ||
@@ -130,8 +128,7 @@ func (l *launch) attempt(ctx context.Context) *failedStep {
 	return nil
 }
 
-// failed decides what follows a failed attempt: the queue if the engine does not answer, another attempt if the reason
-// may pass, else the end.
+// failed decides what follows a failure: the queue if the engine is down, a retry if the reason may pass, else the end.
 func (l *launch) failed(ctx context.Context, failed *failedStep) error {
 	cause := session.CauseOf(failed.cause, failed.cause.Code)
 	if engine.Unavailable(l.runner.config.Health.Heed(failed.cause)) {
@@ -168,8 +165,7 @@ func (l *launch) failed(ctx context.Context, failed *failedStep) error {
 	return err
 }
 
-// prepareRetry stores that another attempt follows and returns the number of attempts so far, or 0 if there is no
-// other.
+// prepareRetry stores that another attempt follows and returns the number of attempts so far, 0 if none follows.
 func (l *launch) prepareRetry(cause *session.Cause) (attempts int, err error) {
 	_, err = l.change(func(d *records.Draft) error {
 		attempts = 0
@@ -209,8 +205,7 @@ func (l *launch) undo(ctx context.Context) error {
 	return nil
 }
 
-// requeue ends a placement because the engine does not answer, or because its devices are in use. Reconcile removes
-// what is left of it.
+// requeue ends a placement because the engine does not answer, or its devices are in use. Reconcile removes the rest.
 func (l *launch) requeue(cause *session.Cause) error {
 	l.course.links.Drop()
 	_, err := l.change(func(d *records.Draft) error {
@@ -281,8 +276,7 @@ func (l *launch) pullImage(ctx context.Context) error {
 	return l.findImage(ctx)
 }
 
-// createContainers creates a container for each kernel. Those with devices are created such that no other agent uses
-// the same.
+// createContainers creates a container for each kernel, with devices such that no other agent uses the same.
 func (l *launch) createContainers(ctx context.Context) error {
 	if len(l.session.Grants.GPUs) > 0 {
 		return l.runner.config.Others.Create(ctx, l.session, l.createAll)

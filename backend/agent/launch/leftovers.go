@@ -34,8 +34,7 @@ type held struct {
 	number  uint64 // of the end that left it behind, 0 if a comparison found it
 }
 
-// remove removes containers that no session needs and returns those that it could not remove. The next comparison tries
-// again.
+// remove removes containers that no session needs and returns those that stay, for the next comparison.
 func (l *leftovers) remove(ctx context.Context, states []engine.State) (left []engine.State) {
 	return l.each(ctx, states, "remove", l.host.Limits.Call, l.host.Engine.Remove)
 }
@@ -92,8 +91,7 @@ func (l *leftovers) set(since uint64, states []engine.State) {
 	}
 }
 
-// leaveBehind notes that a session ends whose containers could not be removed, until the next comparison finds those
-// that run.
+// leaveBehind notes that the containers of a session could not be removed, until the next comparison.
 func (l *leftovers) leaveBehind(s session.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -291,8 +289,7 @@ func (r *Runner) resume(ctx context.Context, running map[session.ID]int) error {
 	return nil
 }
 
-// needed reports whether a container is the one that its session has now, not one of an ended or queued session or of
-// an earlier attempt.
+// needed reports whether a session has this container now, rather than had it at an earlier attempt or before its end.
 func needed(s session.Session, state engine.State) bool {
 	return s.Status.HoldsResources() && state.Labels[engine.LabelAttempt] == strconv.Itoa(s.Attempt)
 }

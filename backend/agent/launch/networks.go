@@ -19,8 +19,7 @@ type networks struct {
 	names sync.Map // of networks that may exist
 }
 
-// openNetworks returns the networks of an agent, including those that an earlier run may have left: of sessions that
-// ended lately or are queued again.
+// openNetworks returns the networks of an agent, with those that an earlier run may have left.
 func openNetworks(h host.Host) (*networks, error) {
 	n := &networks{host: h, turn: make(chan struct{}, 1), left: map[session.ID]bool{}}
 	const newest = 500
@@ -84,8 +83,7 @@ func (n *networks) leave(ctx context.Context, name string, leaves session.ID) er
 	})
 }
 
-// inTurn does one thing with networks at a time, so that none is removed between its creation and its use: whoever
-// creates one holds resources by then.
+// inTurn does one thing with networks at a time, so that none is removed between its creation and its use.
 func (n *networks) inTurn(ctx context.Context, do func() error) error {
 	select {
 	case n.turn <- struct{}{}:

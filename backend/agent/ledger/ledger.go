@@ -1,5 +1,4 @@
-// Package ledger computes who holds what of a machine's devices, other agents included, and compares it with what is
-// measured.
+// Package ledger computes who holds what of a machine's devices, other agents included, and compares it with samples.
 package ledger
 
 import (
@@ -55,8 +54,7 @@ func New(state devices.State, giving gpu.Config, live []session.Session, others 
 	return l
 }
 
-// TakenBy returns another agent's container that holds the same as a session: a whole device, an instance, or together
-// with it more shares or memory than there is.
+// TakenBy returns another agent's container that has part of the same device, which is allocated beyond what it has.
 func (l *Ledger) TakenBy(id session.ID) (o Other, taken bool) {
 	for _, view := range l.Free() {
 		mine := slices.ContainsFunc(view.Holdings, func(h gpu.Holding) bool { return h.Holder == string(id) })

@@ -88,8 +88,7 @@ func (x *Others) ask(ctx context.Context) ([]Other, error) {
 	return slices.Clone(list), nil
 }
 
-// Look reads what others hold if a session waits for devices, and reports whether they hold any. If that fails, it uses
-// what was read before, since Create checks again.
+// Look reads what others hold if a session waits for devices, and reports whether they hold any as far as known.
 func (x *Others) Look(ctx context.Context, live []session.Session) bool {
 	waits := slices.ContainsFunc(live, func(s session.Session) bool {
 		return s.Status == session.Pending && !s.Spec.Accelerator.IsZero()

@@ -42,8 +42,7 @@ func Open(config Config) (*Logs, error) {
 	return &Logs{config: config}, nil
 }
 
-// A kept log is one or two files of lines with timestamps: NAME.log and, where the log was longer than half of the cap,
-// NAME.log.1 before it.
+// A kept log is NAME.log, with timestamps, and, if the log was longer than half of the cap, NAME.log.1 before it.
 
 func (l *Logs) dir(id session.ID) string { return filepath.Join(l.config.Dir, string(id)) }
 
@@ -216,8 +215,7 @@ func (l *Logs) openKept(id session.ID, opts session.LogOptions) (io.ReadCloser, 
 	return kept, nil
 }
 
-// rotating writes to a file and, when that is full, renames it and continues in a new one. It changes files only at the
-// end of a line.
+// rotating writes to a file and, when that is full, renames it at the end of a line and continues in a new one.
 type rotating struct {
 	path    string
 	cap     int64 // of one file, in bytes

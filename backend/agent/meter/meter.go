@@ -15,8 +15,7 @@ import (
 	"slipway/gpu"
 )
 
-// How often sessions are sampled while somebody watches and otherwise, how long samples are kept, and the age after
-// which one every ten seconds is enough.
+// How often sessions are sampled, how long samples are kept, and the age after which one every ten seconds is enough.
 const (
 	sampleWatched = 2 * time.Second
 	sampleAlone   = 10 * time.Second // also of the machine's load, while no session runs
@@ -97,8 +96,7 @@ func (m *Meter) add(id session.ID, s engine.Stats, gpus []session.DeviceLoad) se
 	return u
 }
 
-// thin drops what is older than an hour, and all but one sample in ten seconds of what is no longer recent. samples is
-// in the order of time.
+// thin drops what is older than an hour, and all but one in ten seconds of what is not recent. samples are in order.
 func thin(samples []session.Usage, now time.Time) []session.Usage {
 	older := func(age time.Duration) int {
 		at, _ := slices.BinarySearchFunc(samples, now.Add(-age),
@@ -124,8 +122,7 @@ func (m *Meter) Since(id session.ID, since time.Time) []session.Usage {
 	return append([]session.Usage{}, all[first:]...)
 }
 
-// Run samples the machine and its sessions until ctx ends: often while somebody watches, seldom otherwise, and not at
-// all while nobody watches and nothing runs.
+// Run samples the machine and its sessions until ctx ends: often while somebody watches, not while nothing runs.
 func (m *Meter) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		running := m.SampleSessions(ctx)
@@ -189,8 +186,7 @@ func (m *Meter) SampleSessions(ctx context.Context) bool {
 	return true
 }
 
-// sumOf is what all kernels of a session use together. It reports false unless each was measured: the sum of some would
-// look like counters that fell.
+// sumOf is what all kernels of a session use together, false unless each was measured, as counters must not fall.
 func sumOf(s session.Session, stats map[string]engine.Stats) (sum engine.Stats, ok bool) {
 	for _, k := range s.Kernels {
 		of, ok := stats[k.Container]

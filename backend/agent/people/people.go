@@ -1,5 +1,4 @@
-// Package people says what each person may use of a machine: their allowance, the directories that are opened to them,
-// the number of their processes.
+// Package people says what each person may use of a machine: their allowance, opened directories and processes.
 package people
 
 import (
@@ -61,8 +60,7 @@ func opened(list map[string]session.Allowance) map[string][]string {
 	return dirs
 }
 
-// Allowance is the most that a person may hold: what was set for them, else what was set for everybody, which does not
-// apply to the agent's own person.
+// Allowance is the most that a person may hold: their own, else the one for everybody but the agent's own person.
 func (p *People) Allowance(owner string) session.Allowance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,8 +85,7 @@ func (p *People) Opened() (dirs map[string][]string, release func()) {
 	return opened(p.Allowances()), p.write.Unlock
 }
 
-// SetAllowance sets what a person, or [session.DefaultOwner], may hold; nil: the default. They keep what they already
-// hold. It fails with agent_call_invalid.
+// SetAllowance sets what a person, or [session.DefaultOwner], may hold; nil: the default. agent_call_invalid.
 func (p *People) SetAllowance(owner string, allowance *session.Allowance) error {
 	p.write.Lock()
 	defer p.write.Unlock()
@@ -140,8 +137,7 @@ func (p *People) check(owner string, list map[string]session.Allowance, linked [
 	return ""
 }
 
-// checkOpening fails if a directory must not be opened to other people. One that does not exist yet is checked when it
-// is mounted.
+// checkOpening fails if a directory must not be opened to other people. A missing one is checked when it is mounted.
 func (p *People) checkOpening(folder string) error {
 	_, err := p.config.OffLimits().Look(folder, true)
 	if session.CodeOf(err) == session.CodeMountForbidden {

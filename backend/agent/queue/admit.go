@@ -78,8 +78,7 @@ func (q *Queue) checkDevices(spec session.Spec, devices []gpu.Device) []session.
 	return refuse(session.KindRange, e.Message, e.Hint)
 }
 
-// tooMuch says which amount that one kernel asks for is more than the devices have; empty if each amount alone is
-// possible.
+// tooMuch says which amount for one kernel is more than the devices have; empty if each amount alone is possible.
 func tooMuch(r gpu.Request, devices []gpu.Device) session.Phrase {
 	instances, most := 0, gpu.Bytes(0)
 	for _, d := range devices {
@@ -108,8 +107,7 @@ func tooMuch(r gpu.Request, devices []gpu.Device) session.Phrase {
 	return session.Phrase{}
 }
 
-// Dependencies finds the sessions that a launch names to run after: a live one of the owner by its id or name, else the
-// newest ended one.
+// Dependencies finds the sessions that a launch runs after, by id or name: the owner's live ones, else ended ones.
 func (q *Queue) Dependencies(owner string, after []string) ([]session.ID, []session.FieldError) {
 	if len(after) == 0 {
 		return nil, nil
@@ -157,8 +155,7 @@ func named(list []session.Session, owner, ref string) (session.Session, bool) {
 	return session.Session{}, false
 }
 
-// Plannable reports whether the amounts of a spec are valid. An invalid one cannot be planned, and its errors are
-// reported.
+// Plannable reports whether the amounts of a spec are valid, so that it can be planned.
 func Plannable(spec session.Spec) bool {
 	return spec.Resources.CPU >= 0 && spec.Resources.Memory >= 0 && spec.Resources.Shm >= 0 &&
 		spec.Cluster >= 0 && spec.Cluster <= session.MaxCluster && spec.Accelerator.Validate() == nil

@@ -108,8 +108,7 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
-// place makes one plan, stores it and starts what it places. It returns when to plan again at the latest, zero if
-// unknown.
+// place makes one plan, stores it and starts what it places. It returns when to plan again; zero: unknown.
 func (q *Queue) place(ctx context.Context) (next time.Time, err error) {
 	live, books, err := q.config.Records.Live()
 	if err != nil {
@@ -169,8 +168,7 @@ func (q *Queue) forgetWaits(live []session.Session) {
 	maps.DeleteFunc(q.waits, func(id session.ID, _ *session.Wait) bool { return !alive[id] })
 }
 
-// storePlan stores all placements and ends of a plan in one transaction, provided that the books have not changed, and
-// starts what was placed.
+// storePlan stores all placements and ends of a plan in one transaction, if the books have not changed, and starts it.
 func (q *Queue) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan []scheduler.Decision) error {
 	var drafts []*records.Draft
 	if !slices.ContainsFunc(plan, func(d scheduler.Decision) bool { return d.Wait == nil }) {
@@ -279,8 +277,7 @@ func (q *Queue) allWait(live []session.Session, ended []scheduler.Decision) {
 
 const refusedTold = time.Hour // for which a refused placement is reported
 
-// heedAudit logs what the audit of a plan found, once, and keeps what was refused for the machine's warnings. It
-// reports whether anything was refused.
+// heedAudit logs once what the audit of a plan found. It reports whether a placement was refused.
 func (q *Queue) heedAudit(plan scheduler.Schedule) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

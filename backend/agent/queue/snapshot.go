@@ -111,8 +111,7 @@ type ownRun struct {
 	owner string
 }
 
-// keepRuns is the number of runs that are kept. Those of the owner with most go first, so that the estimates for others
-// do not suffer.
+// keepRuns is the number of runs that are kept. Those of the owner with most go first, for the sake of the others.
 const keepRuns = 500
 
 // history is what the scheduler estimates by.

@@ -24,8 +24,7 @@ const (
 	lastCall    = time.Minute         // before the end, terminals are notified once more
 )
 
-// announce warns of ends that are near and removes warnings that no longer apply. It reports whether it stored, and so
-// published, the session.
+// announce adds warnings of near ends and removes others. It reports whether it stored, and so published, the session.
 func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle.Verdict, now time.Time) bool {
 	wanted := map[session.Code]session.Warning{}
 	for _, v := range verdicts {

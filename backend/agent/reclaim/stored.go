@@ -62,8 +62,7 @@ func (w *Watch) Extra(now gpu.Moment, all bool) accounts.Extra {
 	return extra
 }
 
-// Resume restores what is stored, except what cannot be read because another version wrote it. last is when it was
-// stored.
+// Resume restores what was stored at last, except what cannot be read because another version wrote it.
 func (w *Watch) Resume(now, last gpu.Moment, live []session.Session) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -83,8 +83,7 @@ func (t *watchedTerminal) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// frames finds frames of one type in a stream that may be split anywhere. See package terminal: a type, four bytes of
-// length, the payload.
+// frames finds frames of one type, which are a type, four bytes of length and a payload, in a stream split anywhere.
 type frames struct {
 	head []byte // of the current frame, while incomplete
 	left uint32 // bytes of its payload that are still to come

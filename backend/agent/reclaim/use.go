@@ -18,8 +18,7 @@ const (
 	endedKept   = 20              // ended sessions that can still be simulated
 )
 
-// traffic is when a session was last used from outside. It is stored with the accounts: while the agent is down, nobody
-// can use a session through it.
+// traffic is when a session was last used from outside. It is stored, as nobody can use it while the agent is down.
 type traffic struct {
 	Last  time.Time `json:"last,omitzero"`  // through a terminal or an app
 	Input time.Time `json:"input,omitzero"` // by a person to a terminal
@@ -67,8 +66,7 @@ func (w *Watch) Sampled(u session.Usage, grants session.Grants) {
 	}
 }
 
-// DevicesUsed takes what sessions use of their devices. Estimates, which divide by allocation instead of measuring,
-// show no use.
+// DevicesUsed takes what sessions use of their devices. Estimates divide by allocation, so they show no use.
 func (w *Watch) DevicesUsed(at gpu.Moment, live []session.Session, uses []gpu.Live) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

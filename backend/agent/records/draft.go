@@ -13,8 +13,7 @@ import (
 	"slipway/gpu"
 )
 
-// Draft is a session that one transaction changes. Each status that it enters is stored and published as its own
-// version.
+// Draft is a session that one transaction changes. Each status that it enters is stored and published as a version.
 type Draft struct {
 	session.Session
 	Now      time.Time
@@ -81,8 +80,7 @@ func (d *Draft) PutPhase(p session.Phase) error {
 	return d.tx.PutPhase(&p)
 }
 
-// Begin opens a row for a phase. One that waits for another attempt is reopened with its count raised; one that is
-// running stays as it is.
+// Begin opens a row for a phase. A row that waits for another attempt is reopened with a raised count.
 func (d *Draft) Begin(name session.PhaseName, to session.Status) error {
 	p, found, err := d.Phase(name)
 	if err != nil {

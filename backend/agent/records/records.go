@@ -36,12 +36,10 @@ type Records struct {
 // New returns the records of a store.
 func New(config Config) *Records { return &Records{Store: config.Store, config: config} }
 
-// ErrUnchanged rolls back an update that changes nothing, which then succeeds, because storing it would still sync the
-// disk.
+// ErrUnchanged rolls back an update that changes nothing, which then succeeds: storing it would sync the disk.
 var ErrUnchanged = errors.New("nothing changed")
 
-// Change applies fn to a session in one transaction and publishes the result. If fn fails, nothing is stored and its
-// error is returned.
+// Change applies fn to a session in one transaction and publishes the result. If fn fails, nothing is stored.
 func (r *Records) Change(id session.ID, fn func(*Draft) error) (session.Session, error) {
 	var d *Draft
 	err := r.Update(func(tx *store.Tx) error {

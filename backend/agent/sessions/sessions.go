@@ -153,8 +153,7 @@ func (m *Sessions) Launch(ctx context.Context, req session.LaunchRequest) (sessi
 	}
 }
 
-// launched reports whether the launch succeeded before: then its answer does not depend on the fields, which may be
-// invalid by now, such as a start time in the past.
+// launched reports whether a launch succeeded before, so that its answer does not depend on fields that are now wrong.
 func (m *Sessions) launched(req session.LaunchRequest) bool {
 	if req.Key == "" {
 		return false

@@ -7,8 +7,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Methods returns the methods of an agent, as the interfaces of its parts declare them. Those of its admins are not
-// among them.
+// Methods returns the methods of an agent, as the interfaces of its parts declare them, except those of its admins.
 func Methods() (all []reflect.Method) {
 	for part := range reflect.TypeFor[session.Agent]().Fields() {
 		if part.Anonymous {

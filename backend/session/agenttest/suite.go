@@ -1,5 +1,4 @@
-// Package agenttest has the suite that every [session.Agent] must pass, whether it is called in this process or through
-// a tunnel that is cut, stalled and slowed down meanwhile.
+// Package agenttest has the suite that every [session.Agent] must pass, in this process and through broken tunnels.
 package agenttest
 
 import (
@@ -22,8 +21,7 @@ type Options struct {
 	// Server is a command of the session that serves HTTP on [ServerPort] of its loopback.
 	Server   string
 	Patience time.Duration // how long one thing may take; 0: 2 min
-	// Mortal says that streams may be lost at any moment. The suite retries what cannot be reached then; it must still
-	// have been done once.
+	// Mortal says that streams may be lost at any moment. Calls are then retried, but must take effect once.
 	Mortal bool
 }
 

@@ -45,8 +45,7 @@ func (x *screen) String() string {
 	return x.text.String()
 }
 
-// viewing is a viewer with its connections, which it makes again when they are lost, as the terminal of the user
-// interface does.
+// viewing is a viewer that connects again when its connection is lost, as the terminal of the user interface does.
 type viewing struct {
 	*terminal.Viewer
 	screen *screen
@@ -57,8 +56,7 @@ type viewing struct {
 	joined atomic.Int64
 }
 
-// view attaches to a shell. With breakAfter it breaks its own connections after each that many bytes, so that it
-// resumes even over a good line.
+// view attaches to a shell. With breakAfter it breaks its own connections after each that many bytes, to resume them.
 func (s *suite) view(id session.ID, shell, client string, breakAfter int) *viewing {
 	v := &viewing{screen: &screen{}, done: make(chan struct{})}
 	v.Viewer = terminal.NewViewer(terminal.ViewerConfig{Client: client, Output: v.screen,

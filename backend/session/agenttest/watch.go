@@ -10,8 +10,7 @@ import (
 	"slipway/backend/session"
 )
 
-// watcher follows an agent as a hub does: it resumes after the last event, and checks that none is missed, doubled or
-// out of order.
+// watcher follows an agent as a hub does: it resumes after the last event. Each must come once and in order.
 type watcher struct {
 	s      *suite
 	cursor session.Cursor
