@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -302,4 +304,14 @@ func refused[C ~string, T any](s *suite, what string, code C, call func(context.
 	_, err := try(s, call)
 	want(s, what, err, code)
 	return err
+}
+
+// Methods returns the methods of an agent, as the interfaces of its parts declare them, except those of its admins.
+func Methods() (all []reflect.Method) {
+	for part := range reflect.TypeFor[session.Agent]().Fields() {
+		if part.Anonymous {
+			all = slices.AppendSeq(all, part.Type.Methods())
+		}
+	}
+	return all
 }
