@@ -187,11 +187,11 @@ func Open(config Config) (*Agent, error) {
 	a := &Agent{config: config.withDefaults()}
 	a.news = newNews(a, rand.Text())
 	h, err := a.openHost()
-	for _, open := range []func(host.Host) error{a.openPeople, a.openDevices, a.openGuests, a.openImages,
-		a.openLaunch} {
-		if err == nil {
-			err = open(h)
-		}
+	if err == nil {
+		err = a.openMachine(h)
+	}
+	if err == nil {
+		err = a.openLaunch(h)
 	}
 	if err == nil {
 		err = a.resumeAccounts()
@@ -227,7 +227,8 @@ func (a *Agent) reconcile(ctx context.Context) error {
 	return a.attached.Ask(ctx)
 }
 
-func (a *Agent) openPeople(h host.Host) (err error) {
+// openMachine opens what measures and shares the machine, and what people reach in sessions and folders.
+func (a *Agent) openMachine(h host.Host) (err error) {
 	c := &a.config
 	a.People, err = people.Open(people.Config{Host: h, Processes: c.Sessions.Processes,
 		MPSForUsers: c.Devices.MPSForUsers, Giving: c.Devices.Giving, Devices: a.devices, OffLimits: a.offLimits})
@@ -236,6 +237,22 @@ func (a *Agent) openPeople(h host.Host) (err error) {
 	}
 	a.reclaim, err = reclaim.Open(reclaim.Config{Host: h, Moment: a.devices.Moment, Policy: c.Sessions.Idle,
 		Guest: a.guestNow, EndSession: a.endSession})
+	a.sampler = devices.NewSampler(a.devices, devices.Config{Host: h, Attached: a.attached, Books: a.accounts,
+		Guard: c.Devices.Guard, EndProcess: c.Devices.EndProcess, EndSession: a.endSession,
+		Used: a.reclaim.DevicesUsed})
+	a.others = ledger.NewOthers(ledger.Config{Host: h, Devices: a.devices, Giving: c.Devices.Giving,
+		Alone: c.Devices.Alone})
+	a.meter = meter.New(meter.Config{Host: h, Dir: c.Dir, Load: c.Host.Load, Devices: a.devices.Loads,
+		Measured: a.measured, Sampled: a.reclaim.Sampled})
+	a.folders = folders.New(folders.Config{Host: h, Dir: filepath.Join(c.Dir, "folders"), OffLimits: a.offLimits,
+		Opened: a.Opened})
+	a.guests = guests.New(guests.Config{Host: h, Use: a.reclaim, Connect: c.Sessions.Link})
+	a.apps = apps.New(apps.Config{Host: h, Use: a.reclaim, Limit: c.Sessions.App,
+		Guest: func(ctx context.Context, id session.ID) (apps.Guest, error) { return a.guests.Guest(ctx, id, "") }})
+	files := guests.NewFiles(guests.FilesConfig{Guests: a.guests, Use: a.reclaim,
+		Folder: func(id session.FolderID) (guests.Tree, error) { return a.folders.Files(id) }})
+	a.Terminals, a.SSH, a.Apps, a.Files, a.Uploads = a.guests, a.guests, a.apps, files, files
+	a.Folders, a.FolderTrash = a.folders, a.folders
 	return err
 }
 
@@ -253,18 +270,6 @@ func (a *Agent) endSession(id session.ID, reason session.Reason, cause *session.
 	return a.launch.EndSession(id, reason, cause, still)
 }
 
-func (a *Agent) openDevices(h host.Host) error {
-	c := &a.config
-	a.sampler = devices.NewSampler(a.devices, devices.Config{Host: h, Attached: a.attached, Books: a.accounts,
-		Guard: c.Devices.Guard, EndProcess: c.Devices.EndProcess, EndSession: a.endSession,
-		Used: a.reclaim.DevicesUsed})
-	a.others = ledger.NewOthers(ledger.Config{Host: h, Devices: a.devices, Giving: c.Devices.Giving,
-		Alone: c.Devices.Alone})
-	a.meter = meter.New(meter.Config{Host: h, Dir: c.Dir, Load: c.Host.Load, Devices: a.devices.Loads,
-		Measured: a.measured, Sampled: a.reclaim.Sampled})
-	return nil
-}
-
 func (a *Agent) measured(live, running []session.Session, stats map[string]engine.Stats) {
 	a.accounts.Follow(a.devices.Moment(), live)
 	for _, s := range running {
@@ -278,29 +283,8 @@ func (a *Agent) measured(live, running []session.Session, stats map[string]engin
 	}
 }
 
-// directories says which directories of the machine sessions and folders may use.
-type directories struct {
-	*people.People
-	offLimits func() offlimits.Places
-}
-
-func (d directories) OffLimits() offlimits.Places { return d.offLimits() }
-
-func (a *Agent) openGuests(h host.Host) error {
-	c := &a.config
-	a.folders = folders.New(folders.Config{Host: h, Dir: filepath.Join(c.Dir, "folders"),
-		Machine: directories{a.People, a.offLimits}})
-	a.guests = guests.New(guests.Config{Host: h, Use: a.reclaim, Connect: c.Sessions.Link})
-	a.apps = apps.New(apps.Config{Host: h, Use: a.reclaim, Limit: c.Sessions.App,
-		Guest: func(ctx context.Context, id session.ID) (apps.Guest, error) { return a.guests.Guest(ctx, id, "") }})
-	files := guests.NewFiles(guests.FilesConfig{Guests: a.guests, Use: a.reclaim,
-		Folder: func(id session.FolderID) (guests.Tree, error) { return a.folders.Files(id) }})
-	a.Terminals, a.SSH, a.Apps, a.Files, a.Uploads = a.guests, a.guests, a.apps, files, files
-	a.Folders, a.FolderTrash = a.folders, a.folders
-	return nil
-}
-
-func (a *Agent) openImages(h host.Host) (err error) {
+// openLaunch opens the rooms that take a session from its launch to its end.
+func (a *Agent) openLaunch(h host.Host) (err error) {
 	c := &a.config
 	a.images, err = images.Open(images.Config{Host: h, Dir: filepath.Join(c.Dir, "transfers"), Free: diskFree,
 		Quota: c.Sessions.Arriving, People: a.People})
@@ -310,24 +294,19 @@ func (a *Agent) openImages(h host.Host) (err error) {
 	a.Images, a.ImageTransfers = a.images, a.images
 	a.logs, err = logs.Open(logs.Config{Host: h, Dir: filepath.Join(c.Dir, "logs"), Cap: c.Sessions.LogCap,
 		Changed: a.news.next})
-	return err
-}
-
-// asked joins the methods of the queue and of the watch for idle sessions.
-type asked struct {
-	*queue.Queue
-	*reclaim.Watch
-}
-
-func (a *Agent) openLaunch(h host.Host) (err error) {
-	c := &a.config
+	if err != nil {
+		return err
+	}
 	a.launch, err = launch.Open(launch.Config{Host: h, Images: a.images, Folders: a.folders, Guests: a.guests,
 		Logs: a.logs, Devices: a.devices, Others: a.others, Boot: c.Host.Boot,
 		Ended: func(s session.Session) { a.queue.Ended(s) }})
 	a.queue = queue.New(queue.Config{Host: h, Giving: c.Devices.Giving, Others: a.others, Launch: a.launch,
 		People: a.People, Devices: a.devices, Attached: a.attached, Busy: a.meter.Busy,
 		Purge: func() error { return a.Purge() }})
-	a.Queue = asked{a.queue, a.reclaim}
+	a.Queue = struct {
+		*queue.Queue
+		*reclaim.Watch
+	}{a.queue, a.reclaim}
 	a.Sessions = sessions.New(sessions.Config{Host: h, KeepFinished: c.Sessions.KeepFinished, NewID: c.Sessions.NewID,
 		Folders: a.folders, Queue: a.queue, Images: a.images, Launch: a.launch, People: a.People, Idle: a.reclaim,
 		Removed: func(s session.Session) {

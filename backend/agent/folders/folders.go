@@ -22,19 +22,13 @@ import (
 // maxAge is the age up to which a count of a mounted folder's content is shown without counting again.
 const maxAge = 10 * time.Minute
 
-// Machine says which directories of the machine folders and sessions may use.
-type Machine interface {
-	// OffLimits are the places that no session may see.
-	OffLimits() offlimits.Places
-	// Opened are the directories opened to people, by person. None is opened or closed until release is called.
-	Opened() (dirs map[string][]string, release func())
-}
-
 // Config says where the folders are.
 type Config struct {
 	host.Host
-	Dir     string // that contains the folders
-	Machine Machine
+	Dir       string                  // that contains the folders
+	OffLimits func() offlimits.Places // the places that no session may see
+	// Opened returns the directories opened to people, by person. None is opened or closed until release is called.
+	Opened func() (dirs map[string][]string, release func())
 	// Remove deletes what a folder holds. nil: from the disk.
 	Remove func(ctx context.Context, f session.Folder, gone func(files int, bytes gpu.Bytes)) error
 }
@@ -196,7 +190,7 @@ func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (
 	var err error
 	var opened map[string][]string
 	if req.Path != "" {
-		dirs, release := f.config.Machine.Opened() // no directory around it or in it is opened meanwhile
+		dirs, release := f.config.Opened() // no directory around it or in it is opened meanwhile
 		defer release()
 		opened = dirs
 		err = f.link(&one, req.Path)
@@ -219,8 +213,8 @@ func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (
 			return err
 		}
 		delete(opened, one.Owner)
-		if other, whose := Nested(one.Path, one.Owner, f.config.Owner, all, opened); other != "" {
-			return folder.InvalidLink(Overlap(one.Path, other, whose), "Choose another directory.")
+		if message := Overlap(one.Path, one.Owner, f.config.Owner, all, opened); message != "" {
+			return folder.InvalidLink(message, "Choose another directory.")
 		}
 		return tx.PutFolder(one)
 	})
@@ -234,7 +228,7 @@ func (f *Folders) link(one *session.Folder, path string) error {
 	if err := f.disk.CheckLink(path); err != nil {
 		return err
 	}
-	found, err := f.config.Machine.OffLimits().Look(path, one.Owner != f.config.Owner)
+	found, err := f.config.OffLimits().Look(path, one.Owner != f.config.Owner)
 	if err != nil {
 		e := session.AsError(err, session.CodeFileInvalid)
 		return folder.InvalidLink(e.Message, e.Hint)

@@ -18,21 +18,17 @@ import (
 	"slipway/backend/store"
 )
 
-func (f *Folders) mountable(owner string) ([]session.Folder, error) {
-	all, err := f.config.Records.Folders()
-	return slices.DeleteFunc(all,
-		func(f session.Folder) bool { return f.Owner != owner || f.State != session.FolderReady }), err
-}
-
 // Find returns the folders that a launch would mount: those that its spec names, and the owner's whose names begin with
 // a dot. The field errors are about missing ones. In the returned spec, folders have their names, even if the request
 // used ids.
 func (f *Folders) Find(owner string, spec session.Spec) (session.Spec, []session.FolderMount, []session.FieldError,
 	error) {
-	own, err := f.mountable(owner)
+	all, err := f.config.Records.Folders()
 	if err != nil {
 		return spec, nil, nil, err
 	}
+	own := slices.DeleteFunc(all,
+		func(f session.Folder) bool { return f.Owner != owner || f.State != session.FolderReady })
 	spec.Mounts = slices.Clone(spec.Mounts)
 	var wrong []session.FieldError
 	var found []session.FolderMount
@@ -126,7 +122,7 @@ func (m *Mounted) add(found offlimits.Found, target string, readOnly bool) {
 
 func (f *Folders) Mounts(s session.Session) (Mounted, error) {
 	var all Mounted
-	places, stranger := f.config.Machine.OffLimits(), s.Owner != f.config.Owner
+	places, stranger := f.config.OffLimits(), s.Owner != f.config.Owner
 	for _, m := range s.Spec.Mounts {
 		if m.Folder != "" {
 			continue
@@ -187,7 +183,7 @@ func (f *Folders) CheckSource(owner, source string) *session.FieldError {
 	case !info.IsDir():
 		*e = session.Fault("", e.Kind, session.Say("sourceFile", session.Fill("path", source)))
 	default:
-		_, err := f.config.Machine.OffLimits().Look(source, owner != f.config.Owner)
+		_, err := f.config.OffLimits().Look(source, owner != f.config.Owner)
 		if err == nil {
 			return nil
 		}
@@ -197,33 +193,31 @@ func (f *Folders) CheckSource(owner, source string) *session.FieldError {
 	return e
 }
 
-// Nested finds another person's directory, linked or opened to them, inside or around path, and its owner: whoever may
-// write to the outer one could replace the inner one by a link and so have another directory mounted. Several people
-// may have the same directory, and person, whose agent it is, may have one around others'.
-func Nested(path, owner, person string, linked []session.Folder, opened map[string][]string) (other, whose string) {
+// Overlap returns the message that path lies in or around another person's directory, linked or opened to them; empty
+// if it does not. Whoever may write to the outer one could replace the inner one by a link and so have another directory
+// mounted. Several people may have the same directory, and person, whose agent it is, may have one around others'.
+func Overlap(path, owner, person string, linked []session.Folder, opened map[string][]string) string {
 	if path == "" {
-		return "", ""
+		return ""
+	}
+	message := func(other, whose string) string {
+		return fmt.Sprintf("The folder %s lies in %s or the other way round, which is %s's; one of them must go.", path,
+			other, whose)
 	}
 	around := func(outer, inner, whose string) bool { return liesIn(inner, outer) && whose != person }
 	for _, f := range linked {
 		if f.Linked() && f.Owner != owner && (around(path, f.Path, owner) || around(f.Path, path, f.Owner)) {
-			return f.Path, f.Owner
+			return message(f.Path, f.Owner)
 		}
 	}
 	for whose, dirs := range opened {
 		for _, open := range dirs {
 			if around(path, open, owner) || liesIn(path, open) {
-				return open, whose
+				return message(open, whose)
 			}
 		}
 	}
-	return "", ""
-}
-
-// Overlap is the message that path cannot be used because of another person's directory.
-func Overlap(path, other, whose string) string {
-	return fmt.Sprintf("The folder %s lies in %s or the other way round, which is %s's; one of them must go.", path,
-		other, whose)
+	return ""
 }
 
 func liesIn(path, folder string) bool { return strings.HasPrefix(path, folder+"/") }

@@ -112,14 +112,11 @@ func (w *Watch) Warning() (session.Warning, bool) {
 func (w *Watch) Wait() *session.Wait {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.trouble == nil {
-		return engineWait(session.Phrase{Say: "engineFirst"})
+	said := session.Phrase{Say: "engineFirst"}
+	if w.trouble != nil {
+		said = session.Phrase{Say: "engine",
+			With: []session.Phrase{{Hole: "why", Text: w.trouble.Message + " " + w.trouble.Hint}}}
 	}
-	return engineWait(session.Phrase{Say: "engine",
-		With: []session.Phrase{{Hole: "why", Text: w.trouble.Message + " " + w.trouble.Hint}}})
-}
-
-func engineWait(said session.Phrase) *session.Wait {
 	return &session.Wait{Code: session.CodeEngineUnavailable, Message: said.English(), Said: []session.Phrase{said}}
 }
 

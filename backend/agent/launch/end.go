@@ -166,7 +166,7 @@ func (t *teardown) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.step(ctx, stepStop, r.config.Limits.Call+r.config.Limits.Grace, t.stop); err != nil {
+	if err := t.step(ctx, "stop", r.config.Limits.Call+r.config.Limits.Grace, t.stop); err != nil {
 		if !t.session.Forced {
 			return err
 		}
@@ -176,7 +176,7 @@ func (t *teardown) run(ctx context.Context) error {
 	if t.session.Forced {
 		limit = min(limit, 3*time.Second)
 	}
-	if err := t.step(ctx, stepLogs, limit, t.keepLogs); err != nil {
+	if err := t.step(ctx, "logs", limit, t.keepLogs); err != nil {
 		if engine.Unavailable(err) && !t.session.Forced {
 			return err
 		}
@@ -185,10 +185,10 @@ func (t *teardown) run(ctx context.Context) error {
 	if err := t.makeImage(ctx); err != nil {
 		return err
 	}
-	if err := t.step(ctx, stepRemove, r.config.Limits.Call, t.remove); err != nil {
+	if err := t.step(ctx, "remove", r.config.Limits.Call, t.remove); err != nil {
 		return err
 	}
-	return t.step(ctx, stepNetwork, r.config.Limits.Call, func(ctx context.Context) error {
+	return t.step(ctx, "network", r.config.Limits.Call, func(ctx context.Context) error {
 		return r.networks.leave(ctx, r.networks.of(t.session).Name, t.session.ID)
 	})
 }

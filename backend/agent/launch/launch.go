@@ -23,19 +23,6 @@ type step struct {
 	undo   func(*launch, context.Context) error
 }
 
-// The names of steps: of a preparation, of a start, and of an end.
-const (
-	stepImage   = "image"
-	stepPull    = "pull"
-	stepNetwork = "network"
-	stepCreate  = "create"
-	stepStart   = "start"
-	stepGuest   = "guest"
-	stepStop    = "stop"
-	stepLogs    = "logs"
-	stepRemove  = "remove"
-)
-
 type stage struct {
 	phase session.PhaseName
 	limit time.Duration // of all attempts together
@@ -46,15 +33,15 @@ type stage struct {
 func stageOf(status session.Status, l host.Limits) stage {
 	if status == session.Prepared || status == session.Creating {
 		return stage{phase: session.PhaseStart, limit: l.Launch, done: (*launch).started, steps: []step{
-			{stepNetwork, session.ReasonCreateFailed, l.Call, (*launch).createNetwork, (*launch).undoNetwork},
-			{stepCreate, session.ReasonCreateFailed, l.Create, (*launch).createContainers, (*launch).removeContainers},
-			{stepStart, session.ReasonStartFailed, l.Start, (*launch).startContainers, nil},
-			{stepGuest, session.ReasonStartFailed, l.Guest, (*launch).greetGuests, (*launch).dismissGuests},
+			{"network", session.ReasonCreateFailed, l.Call, (*launch).createNetwork, (*launch).undoNetwork},
+			{"create", session.ReasonCreateFailed, l.Create, (*launch).createContainers, (*launch).removeContainers},
+			{"start", session.ReasonStartFailed, l.Start, (*launch).startContainers, nil},
+			{"guest", session.ReasonStartFailed, l.Guest, (*launch).greetGuests, (*launch).dismissGuests},
 		}}
 	}
 	return stage{phase: session.PhasePrepare, limit: l.Prepare, done: (*launch).prepared, steps: []step{
-		{stepImage, session.ReasonPullFailed, l.Call, (*launch).findImage, nil},
-		{stepPull, session.ReasonPullFailed, l.Pull, (*launch).pullImage, nil},
+		{"image", session.ReasonPullFailed, l.Call, (*launch).findImage, nil},
+		{"pull", session.ReasonPullFailed, l.Pull, (*launch).pullImage, nil},
 	}}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"slipway/backend/agent/host"
@@ -22,10 +23,11 @@ import (
 type leftovers struct {
 	host host.Host
 
+	ends atomic.Uint64 // counts ends that left something behind
+
 	mu     sync.Mutex           // guards everything below
 	strays map[string]time.Time // containers without a record, by id, since when
 	held   map[string]held      // what containers use that no session needs
-	ends   uint64               // counts ends that left something behind
 }
 
 // held is what a container still uses that no session needs. It is not allocated to anybody.
@@ -60,13 +62,6 @@ func (l *leftovers) each(ctx context.Context, states []engine.State, what string
 	return left
 }
 
-// since returns the number of the last end that left something behind.
-func (l *leftovers) since() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ends
-}
-
 // set stores what a comparison could not remove. What was left behind after the comparison began, at since, stays.
 func (l *leftovers) set(since uint64, states []engine.State) {
 	left := map[string]held{}
@@ -95,16 +90,15 @@ func (l *leftovers) set(since uint64, states []engine.State) {
 func (l *leftovers) leaveBehind(s session.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ends++
-	l.held[string(s.ID)] = held{number: l.ends, promise: scheduler.Promise{Session: "left-" + s.ID,
+	l.held[string(s.ID)] = held{number: l.ends.Add(1), promise: scheduler.Promise{Session: "left-" + s.ID,
 		Name: s.Name + " (left behind)", Owner: s.Owner, Grants: s.Grants}}
 }
 
-// list is what containers use that no session needs.
-func (l *leftovers) list() []scheduler.Promise {
+// Left is what containers use that no session needs.
+func (r *Runner) Left() (list []scheduler.Promise) {
+	l := r.leftovers
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var list []scheduler.Promise
 	for _, key := range slices.Sorted(maps.Keys(l.held)) {
 		list = append(list, l.held[key].promise)
 	}
@@ -223,7 +217,7 @@ func (r *Runner) ContainerChanged(state engine.State) {
 // Reconcile compares the engine's containers with the records: it starts missing courses of placed sessions, has those
 // look whose container does not run, removes what no session needs and adopts what has no record. It can be repeated.
 func (r *Runner) Reconcile(ctx context.Context) error {
-	since := r.leftovers.since()
+	since := r.leftovers.ends.Load()
 	states, err := engine.Ask(ctx, r.config.Limits.Call, "list", r.config.Engine.List)
 	if err != nil {
 		return err

@@ -31,7 +31,6 @@ import (
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
 	"slipway/backend/pace"
-	"slipway/backend/scheduler"
 	"slipway/backend/session"
 )
 
@@ -89,8 +88,6 @@ func (r *Runner) Pull(id session.ID) *session.Pull {
 	defer r.mu.Unlock()
 	return r.pulls[id]
 }
-
-func (r *Runner) Left() []scheduler.Promise { return r.leftovers.list() }
 
 // showPull publishes the progress of a pull, nil once it is over.
 func (r *Runner) showPull(s session.Session, progress *session.Pull) {

@@ -353,32 +353,24 @@ func (k *keptLog) Close() error {
 	return err
 }
 
-// lineCount counts the lines that are written to it, including a last one without an end.
-type lineCount struct {
-	ended int
-	open  int // 1 within a line
-}
-
-func (c *lineCount) Write(p []byte) (int, error) {
-	if len(p) > 0 {
-		c.ended += bytes.Count(p, []byte{'\n'})
-		if c.open = 1; p[len(p)-1] == '\n' {
-			c.open = 0
-		}
-	}
-	return len(p), nil
-}
-
-// countLines counts the lines of files, from their beginning, to which it returns.
-func countLines(files []*os.File) (int, error) {
-	var count lineCount
+// countLines counts the lines of files, including a last one without an end, and rewinds the files.
+func countLines(files []*os.File) (lines int, err error) {
+	piece, last := make([]byte, 64<<10), byte('\n')
 	for _, file := range files {
-		if _, err := io.Copy(&count, file); err != nil {
+		for n := 0; err == nil; {
+			if n, err = file.Read(piece); n > 0 {
+				lines, last = lines+bytes.Count(piece[:n], []byte{'\n'}), piece[n-1]
+			}
+		}
+		if !errors.Is(err, io.EOF) {
 			return 0, err
 		}
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
+		if _, err = file.Seek(0, io.SeekStart); err != nil {
 			return 0, err
 		}
 	}
-	return count.ended + count.open, nil
+	if last != '\n' {
+		lines++
+	}
+	return lines, nil
 }

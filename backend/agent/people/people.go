@@ -130,8 +130,8 @@ func (p *People) check(owner string, list map[string]session.Allowance, linked [
 		return message
 	}
 	for _, folder := range list[owner].Folders {
-		if other, whose := folders.Nested(folder, owner, p.config.Owner, linked, opened(list)); other != "" {
-			return folders.Overlap(folder, other, whose)
+		if message := folders.Overlap(folder, owner, p.config.Owner, linked, opened(list)); message != "" {
+			return message
 		}
 	}
 	return ""
