@@ -56,8 +56,7 @@ type seals struct {
 	at map[session.ID]time.Time
 }
 
-// Ending returns when a session ends that a transaction is ending now. While that transaction lasts, be it seconds, no
-// allocation is counted beyond this.
+// Ending returns when a session ends that a transaction ends now. Until then, nothing is counted beyond that.
 func (b *Books) Ending(id session.ID) time.Time {
 	b.seals.mu.Lock()
 	defer b.seals.mu.Unlock()

@@ -293,8 +293,7 @@ func (a *Apps) startProgram(ctx context.Context, g Guest, p program, asked strin
 	return withService(app, service), nil
 }
 
-// showing returns the directory that a program is to show: dir if a person asked for it, which stops the program if it
-// shows another, else the one that it already shows, if any.
+// showing returns the directory that a program is to show: dir if a person asked, else the one that it shows already.
 func showing(ctx context.Context, g Guest, id, dir string, asked bool) (string, error) {
 	services, err := g.Services(ctx)
 	for _, s := range services {

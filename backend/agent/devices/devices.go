@@ -130,8 +130,7 @@ func (d *Devices) Look(ctx context.Context, held []gpu.UUID) error {
 	return nil
 }
 
-// Add takes a sample. It reports whether the queue must know: a device was lost or is back, can or cannot be read any
-// more, or the memory that no session holds changed by much.
+// Add takes a sample. It reports whether the queue must know that devices, or memory outside of sessions, changed.
 func (d *Devices) Add(s gpu.Sample, live []gpu.Live) (news bool) {
 	const worth = 64 * gpu.MiB
 	d.mu.Lock()
@@ -205,8 +204,7 @@ func (d *Devices) Loads(grants []gpu.Grant, id session.ID) []session.DeviceLoad 
 	return list
 }
 
-// reading is whether the drivers report what is free. If they do not, nothing is allocated, even where the ledger has
-// room, because a program outside of Slipway may use it.
+// reading is whether the drivers report what is free. Otherwise nothing is allocated, as others may use the devices.
 type reading struct {
 	failed bool              // the last sample failed
 	why    string            // in a sentence; empty: it did not fail, or the reason is unknown

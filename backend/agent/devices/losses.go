@@ -52,8 +52,7 @@ func (d *Devices) loseDevice(device gpu.Device, loss gpu.Loss, at gpu.Moment) bo
 	return true
 }
 
-// judge finds what is lost: what the new list marks as lost, and what sessions hold that it does not name. before are
-// the devices known until now. The caller holds d.mu.
+// judge finds lost devices: marked in the new list, or held and not in it. before was known until now. It needs d.mu.
 func (d *Devices) judge(before []gpu.Device, held []gpu.UUID, at gpu.Moment) {
 	listed := map[gpu.UUID]bool{}
 	for _, x := range d.list {
@@ -179,8 +178,7 @@ func lossWarning(one lostDevice) session.Warning {
 		title, verb = "A GPU of the session does not answer", "does not answer"
 	}
 	return session.Warning{Code: session.CodeDeviceLost, Device: one.device.UUID, Title: title,
-		Text: fmt.Sprintf(
-			"%s %s: %s. The session keeps running, but its work there fails. Save what you can. %s",
+		Text: fmt.Sprintf("%s %s: %s. The session keeps running, but its work there fails. Save what you can. %s",
 			lostName(one.device), verb, one.loss.Why, one.loss.Hint())}
 }
 

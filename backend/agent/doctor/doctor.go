@@ -167,8 +167,7 @@ func socketState(path string) error {
 	return err
 }
 
-// dockerRemedy is the command that most likely makes Docker available, by the error of opening its socket. Opening a
-// socket as a file always fails; only the reason matters.
+// dockerRemedy is the command that most likely helps, by the error of opening the socket, which always fails.
 func dockerRemedy(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):

@@ -68,8 +68,7 @@ func quoted(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// automatic are the folders that are mounted without being named in the spec: all whose names begin with a dot, unless
-// the spec mounts them or something in their place.
+// automatic are the folders that are mounted unasked: those that begin with a dot, unless the spec uses their place.
 func automatic(own []session.Folder, spec session.Spec, found []session.FolderMount) []session.FolderMount {
 	var mounts []session.FolderMount
 	for _, f := range own {

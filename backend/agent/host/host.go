@@ -92,8 +92,7 @@ func Lasting(code session.Code) bool {
 	return false
 }
 
-// EndSession ends a RUNNING session for a reason of Slipway's, with the cause that is shown. still, if not nil, decides
-// in the transaction whether to end it.
+// EndSession ends a RUNNING session for a reason of Slipway's. still, if not nil, decides in the transaction.
 type EndSession func(id session.ID, reason session.Reason, cause *session.Cause,
 	still func(session.Session) bool) (session.Session, error)
 

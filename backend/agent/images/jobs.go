@@ -49,8 +49,7 @@ func (j *jobs) tell() {
 }
 
 // begin registers work unless refuse refuses it because of running work. The caller does the work and ends it.
-func (j *jobs) begin(start session.ImageWork,
-	refuse func(session.ImageWork) error) (*job, context.Context, error) {
+func (j *jobs) begin(start session.ImageWork, refuse func(session.ImageWork) error) (*job, context.Context, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, other := range j.all {

@@ -183,14 +183,12 @@ func deviceEnv(s session.Session, devices []gpu.Device, grants []gpu.Grant) []se
 	if !shared || s.Spec.Uncooperative || least == 0 {
 		return env
 	}
-	return append(env,
-		session.EnvVar{Name: "SLIPWAY_GPU_COOPERATIVE", Value: "1"},
+	return append(env, session.EnvVar{Name: "SLIPWAY_GPU_COOPERATIVE", Value: "1"},
 		session.EnvVar{Name: "XLA_PYTHON_CLIENT_MEM_FRACTION", Value: text},
 		session.EnvVar{Name: "TF_FORCE_GPU_ALLOW_GROWTH", Value: "true"})
 }
 
-// clusterOf lets the kernels of a session reach each other by ssh. The keys derive from the agent's secret, so that a
-// container made again, even after a crash, has the same.
+// clusterOf lets kernels reach each other by ssh. Keys derive from the agent's secret, to be the same after a crash.
 func (r *Runner) clusterOf(s session.Session, k session.Kernel) *engine.Cluster {
 	if s.Spec.Cluster < 2 {
 		return nil

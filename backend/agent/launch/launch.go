@@ -157,8 +157,7 @@ func (l *launch) prepareRetry(cause *session.Cause) (attempts int, err error) {
 	_, err = l.change(func(d *records.Draft) error {
 		attempts = 0
 		p, found, err := d.Phase(l.stage.phase)
-		if err != nil || !found || p.Attempts >= session.MaxAttempts ||
-			d.Now.Sub(p.CreatedAt) > l.stage.limit {
+		if err != nil || !found || p.Attempts >= session.MaxAttempts || d.Now.Sub(p.CreatedAt) > l.stage.limit {
 			return err
 		}
 		attempts = p.Attempts

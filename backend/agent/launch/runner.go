@@ -110,8 +110,7 @@ func (r *Runner) Steps(id session.ID) []session.Step {
 	return nil
 }
 
-// course takes one placed session to its end. It has one goroutine, which alone moves the session, except that
-// Terminate stores the request for an end and interrupts.
+// course takes one placed session to its end. Only its goroutine moves the session, and Terminate interrupts it.
 type course struct {
 	runner *Runner
 	id     session.ID
@@ -257,8 +256,7 @@ func (r *Runner) stretch(ctx context.Context, c *course) (done bool, err error) 
 	return false, err
 }
 
-// supervise keeps a RUNNING session's links and timeout, and watches its containers. It returns when the record
-// changes. A kernel that ends takes the session along.
+// supervise keeps a RUNNING session's links and timeout until its record changes. A kernel that ends takes it along.
 func (r *Runner) supervise(ctx context.Context, c *course, s session.Session) error {
 	for _, k := range s.Kernels {
 		c.links.Ensure(k.Name, k.Container)

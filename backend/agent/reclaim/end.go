@@ -99,8 +99,7 @@ func roundLeft(d time.Duration) string {
 
 // end ends an idle session and reports whether it did, unless it was kept meanwhile.
 func (w *Watch) end(s session.Session, v idle.Verdict) bool {
-	cause := session.Because(session.CodeReclaimed, session.Say("reclaimed", v.Said),
-		session.Say("reclaimedHint"))
+	cause := session.Because(session.CodeReclaimed, session.Say("reclaimed", v.Said), session.Say("reclaimedHint"))
 	ended, err := w.config.EndSession(s.ID, v.Reason, cause, func(now session.Session) bool {
 		return now.KeepUntil == nil || s.KeepUntil != nil && now.KeepUntil.Equal(*s.KeepUntil)
 	})

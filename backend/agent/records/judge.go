@@ -50,8 +50,7 @@ func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict
 	case oom && code == 137:
 		v.Reason, v.Cause = session.ReasonOOM, memoryCause(s)
 	case code != 0:
-		v.Cause = session.Because(session.CodeExited, session.Say("exited", exitCode(code)),
-			session.Say("exitedHint"))
+		v.Cause = session.Because(session.CodeExited, session.Say("exited", exitCode(code)), session.Say("exitedHint"))
 	}
 	return v
 }

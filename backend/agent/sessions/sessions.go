@@ -114,8 +114,7 @@ func (m *Sessions) Preview(ctx context.Context, owner string, spec session.Spec)
 func advise(spec session.Spec) []session.FieldError {
 	var advice []session.FieldError
 	if r := spec.Resources; r.Memory-r.Shm < 2*r.Shm && r.Shm > 64*gpu.MiB {
-		advice = append(advice,
-			session.Fault("resources.shm", session.KindRange, session.Say("shmLarge")))
+		advice = append(advice, session.Fault("resources.shm", session.KindRange, session.Say("shmLarge")))
 	}
 	if len(spec.Mounts) == 0 {
 		advice = append(advice, session.FieldError{Field: "mounts", Kind: session.KindRequired,

@@ -176,9 +176,7 @@ func caseList(s *suite) {
 		ids = append(ids, launched.ID)
 		s.awaitEnd(launched.ID)
 	}
-	list := func(f session.Filter) []session.Session {
-		return must(s, with(s.agent.List, f))
-	}
+	list := func(f session.Filter) []session.Session { return must(s, with(s.agent.List, f)) }
 	newest := list(session.Filter{Finished: true, Limit: 3})
 	if len(newest) != 3 || newest[0].ID != ids[2] || newest[1].ID != ids[1] || newest[2].ID != ids[0] {
 		s.Errorf("the newest three of %v are %v", ids, idsOf(newest))
@@ -203,9 +201,7 @@ func idsOf(list []session.Session) []session.ID {
 
 func caseTags(s *suite) {
 	launched := s.launch(session.Spec{})
-	set := func(tags ...string) session.Session {
-		return must(s, with2(s.agent.SetTags, launched.ID, tags))
-	}
+	set := func(tags ...string) session.Session { return must(s, with2(s.agent.SetTags, launched.ID, tags)) }
 	for range 2 { // the second time changes nothing
 		if tagged := set("paper", " baseline ", "paper"); !slices.Equal(tagged.Tags, []string{"baseline", "paper"}) {
 			s.Errorf("its tags are %q", tagged.Tags)
