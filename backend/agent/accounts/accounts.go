@@ -10,6 +10,7 @@ package accounts
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -80,11 +81,7 @@ func (b *Books) seal(now gpu.Moment) {
 func (b *Books) unseal(running map[session.ID]bool) {
 	b.seals.mu.Lock()
 	defer b.seals.mu.Unlock()
-	for id := range b.seals.at {
-		if !running[id] {
-			delete(b.seals.at, id)
-		}
-	}
+	maps.DeleteFunc(b.seals.at, func(id session.ID, _ time.Time) bool { return !running[id] })
 }
 
 // accountName is what is kept of a session for as long as its accounts are, which is longer than its record.

@@ -48,7 +48,7 @@ func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
 			text += " It cannot be ended: " + err.Error() + "."
 		}
 	}
-	records.Warn(s.config.Records, s.config.Log, id, func(d *records.Draft) {
+	s.config.Records.Warn(s.config.Log, id, func(d *records.Draft) {
 		d.Unwarn(session.CodeMemoryNear, alarm.Device)
 		d.Unwarn(session.CodeMemoryOver, alarm.Device)
 		switch alarm.Stage {

@@ -154,7 +154,7 @@ func (s *Sampler) tellLosses(live []session.Session) {
 			default:
 				continue
 			}
-			records.Warn(s.config.Records, s.config.Log, one.ID, func(d *records.Draft) {
+			s.config.Records.Warn(s.config.Log, one.ID, func(d *records.Draft) {
 				d.Unwarn(session.CodeDeviceLost, uuid)
 				d.Unwarn(session.CodeDeviceBack, uuid)
 				d.Warn(warning)

@@ -89,8 +89,8 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	if asked.Err() != nil {
 		return nil, asked.Err()
 	}
-	if attachment, known := d.attachmentCheck(ctx, real); known && err == nil {
-		checks = append(checks, attachment)
+	if _, noDriver := os.Stat(nvidiaControl); noDriver == nil && real && err == nil {
+		checks = append(checks, judgeAttachment(d.Engine.Attachment(ctx, true)))
 	}
 	if d.Guest != nil {
 		checks = append(checks, d.guestCheck(info.Arch))
@@ -311,14 +311,7 @@ func (d Doctor) devicesCheck(ctx context.Context, real bool) session.Check {
 	return c
 }
 
-// attachmentCheck tries how NVIDIA devices get into containers, if the machine has any.
-func (d Doctor) attachmentCheck(ctx context.Context, real bool) (session.Check, bool) {
-	if _, err := os.Stat(nvidiaControl); err != nil || !real {
-		return session.Check{}, false
-	}
-	return judgeAttachment(d.Engine.Attachment(ctx, true)), true
-}
-
+// judgeAttachment judges how NVIDIA devices get into containers.
 func judgeAttachment(found engine.Attachment, err error) session.Check {
 	c := session.Check{ID: "attachment", Title: "NVIDIA devices in containers", Result: session.CheckOK}
 	switch {

@@ -43,15 +43,10 @@ func (t *teardown) makeImage(ctx context.Context) error {
 	case ctx.Err() != nil || engine.Unavailable(err):
 		return err
 	}
-	t.keepMain(err)
-	return nil
-}
-
-// keepMain notes that no image could be made, and that the container is kept if it exists.
-func (t *teardown) keepMain(err error) {
 	main := t.main()
 	t.image.State, t.image.Error = session.WorkFailed, session.CauseOf(err, session.CodeOperationFailed)
 	t.image.Kept = main != nil && !main.Created
+	return nil
 }
 
 // main is the state of the main kernel's container, nil if it was not found.

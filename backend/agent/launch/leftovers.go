@@ -62,8 +62,9 @@ func (l *leftovers) each(ctx context.Context, states []engine.State, what string
 	return left
 }
 
-// set stores what a comparison could not remove. What was left behind after the comparison began, at since, stays.
-func (l *leftovers) set(since uint64, states []engine.State) {
+// set stores what a comparison could not remove, and drops strays that are not unknown any more. What was left behind
+// after the comparison began, at since, stays.
+func (l *leftovers) set(since uint64, unknown map[string]bool, states []engine.State) {
 	left := map[string]held{}
 	for _, state := range states {
 		p := scheduler.Promise{Session: session.ID("left-" + state.ID), Name: state.Name + " (left behind)",
@@ -73,6 +74,7 @@ func (l *leftovers) set(since uint64, states []engine.State) {
 		}
 	}
 	l.mu.Lock()
+	maps.DeleteFunc(l.strays, func(id string, _ time.Time) bool { return !unknown[id] })
 	for key, h := range l.held {
 		if h.number > since {
 			left[key] = h
@@ -121,16 +123,6 @@ func (l *leftovers) stray(state engine.State, family []engine.State) (keep bool,
 		return true, nil
 	}
 	return l.host.Clock.Since(since) < l.host.Limits.Stray, nil
-}
-
-func (l *leftovers) forgetStrays(unknown map[string]bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for id := range l.strays {
-		if !unknown[id] {
-			delete(l.strays, id)
-		}
-	}
 }
 
 // adopted makes a record from the labels of a running container and of the others of the same session and attempt that
@@ -255,8 +247,7 @@ func (r *Runner) Reconcile(ctx context.Context) error {
 			remove = append(remove, state)
 		}
 	}
-	r.leftovers.forgetStrays(unknown)
-	r.leftovers.set(since, append(r.leftovers.remove(ctx, remove), r.leftovers.halt(ctx, halt)...))
+	r.leftovers.set(since, unknown, append(r.leftovers.remove(ctx, remove), r.leftovers.halt(ctx, halt)...))
 	if err := r.networks.sweep(ctx); err != nil {
 		return err
 	}

@@ -345,7 +345,7 @@ func (c *course) OutOfMemory(kernel string, count int) {
 		return
 	}
 	total := c.kills.Add(int64(more))
-	records.Warn(c.runner.config.Records, c.runner.config.Log, c.id, func(d *records.Draft) {
+	c.runner.config.Records.Warn(c.runner.config.Log, c.id, func(d *records.Draft) {
 		what := "A process was killed"
 		if total > 1 {
 			what = fmt.Sprintf("%d processes were killed", total)
@@ -359,5 +359,5 @@ func (c *course) OutOfMemory(kernel string, count int) {
 // Trouble keeps trouble that a guest reports. While the session runs, it is a warning too.
 func (c *course) Trouble(cause session.Cause) {
 	c.trouble.Store(&cause)
-	records.Warn(c.runner.config.Records, c.runner.config.Log, c.id, func(d *records.Draft) { d.WarnOfTrouble(&cause) })
+	c.runner.config.Records.Warn(c.runner.config.Log, c.id, func(d *records.Draft) { d.WarnOfTrouble(&cause) })
 }

@@ -174,7 +174,7 @@ func (p *People) SawProcesses(s session.Session, count int) {
 	if s.Processes == 0 || count < s.Processes-s.Processes/nearly || told {
 		return
 	}
-	records.Warn(p.config.Records, p.config.Log, s.ID, func(d *records.Draft) {
+	p.config.Records.Warn(p.config.Log, s.ID, func(d *records.Draft) {
 		d.Warn(session.Warning{Code: session.CodeProcessLimit, Title: "Too many processes",
 			Text: fmt.Sprintf("It reached its limit of %d processes and threads. New ones fail to start.",
 				s.Processes)})

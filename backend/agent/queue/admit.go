@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"slipway/backend/agent/records"
@@ -119,17 +120,23 @@ func (q *Queue) Dependencies(owner string, after []string) ([]session.ID, []sess
 		return nil, []session.FieldError{{Field: "after", Kind: session.KindNotFound,
 			Message: "The sessions to wait for cannot be looked up.", Hint: "Try again."}}
 	}
+	all := append(live, ended...)
 	var ids []session.ID
 	var wrong []session.FieldError
 	for i, ref := range after {
-		s, found := named(append(live, ended...), owner, ref)
-		if !found && session.ValidID(ref) {
-			other, err := q.config.Records.Get(session.ID(ref))
-			s, found = other, err == nil && other.Owner == owner
+		var s session.Session
+		var missing error
+		at := slices.IndexFunc(all, func(s session.Session) bool {
+			return s.Owner == owner && (string(s.ID) == ref || s.Name == ref)
+		})
+		if at >= 0 {
+			s = all[at]
+		} else if session.ValidID(ref) {
+			s, missing = q.config.Records.Get(session.ID(ref))
 		}
 		e := session.FieldError{Field: fmt.Sprintf("after[%d]", i), Kind: session.KindNotFound}
 		switch {
-		case !found:
+		case missing != nil || s.Owner != owner:
 			e = session.Fault(e.Field, e.Kind, session.Say("afterGone", session.Fill("id", ref)))
 		case s.Spec.Type != session.Batch:
 			e.Message, e.Hint = fmt.Sprintf("%s is interactive and never ends in success.", s.Name),
@@ -144,15 +151,6 @@ func (q *Queue) Dependencies(owner string, after []string) ([]session.ID, []sess
 		wrong = append(wrong, e)
 	}
 	return ids, wrong
-}
-
-func named(list []session.Session, owner, ref string) (session.Session, bool) {
-	for _, s := range list {
-		if s.Owner == owner && (string(s.ID) == ref || s.Name == ref) {
-			return s, true
-		}
-	}
-	return session.Session{}, false
 }
 
 // Plannable reports whether the amounts of a spec are valid, so that it can be planned.

@@ -50,7 +50,7 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 	if len(wanted)+len(over) == 0 {
 		return false
 	}
-	return records.Warn(w.config.Records, w.config.Log, s.ID, func(d *records.Draft) {
+	return w.config.Records.Warn(w.config.Log, s.ID, func(d *records.Draft) {
 		for _, code := range over {
 			d.Unwarn(code, "")
 		}

@@ -152,10 +152,8 @@ func (d *Draft) Unwarn(code session.Code, device gpu.UUID) {
 }
 
 // Warn changes the warnings of a session while it runs, and reports whether they are stored. A failure is only logged.
-func Warn(sessions interface {
-	Change(id session.ID, change func(*Draft) error) (session.Session, error)
-}, log *slog.Logger, id session.ID, change func(*Draft)) bool {
-	_, err := sessions.Change(id, func(d *Draft) error {
+func (r *Records) Warn(log *slog.Logger, id session.ID, change func(*Draft)) bool {
+	_, err := r.Change(id, func(d *Draft) error {
 		if d.Status == session.Running {
 			change(d)
 		}
