@@ -70,8 +70,9 @@ func caseUpload(s *suite) {
 	}
 	beyond := up
 	beyond.Offset = offset + 1
-	refused(s, "a gap", session.CodeFileConflict,
-		with3(s.agent.WriteUpload, place, beyond, io.Reader(bytes.NewReader(nil))))
+	refused(s, "a gap", session.CodeFileConflict, func(ctx context.Context) (int64, error) {
+		return s.agent.WriteUpload(ctx, place, beyond, bytes.NewReader(nil))
+	})
 	req := session.FinishRequest{Upload: up,
 		Finish: session.Finish{Size: int64(len(data)), SHA256: sumOf(data), Mode: 0o640}}
 	refused(s, "half of it", session.CodeFileConflict, with2(s.agent.FinishUpload, place, req))

@@ -107,13 +107,9 @@ func caseLogsClose(s *suite) {
 			ended <- err
 		}()
 		end(log, cancel)
-		select {
-		case err := <-ended:
-			if err != nil && lost(err) && !errors.Is(err, context.Canceled) && !s.Mortal {
-				s.Errorf("%s: %v", name, err)
-			}
-		case <-time.After(s.Patience):
-			s.Errorf("%s: the reader hangs", name)
+		err = receive(s, ended, name+": the reader hangs")
+		if err != nil && lost(err) && !errors.Is(err, context.Canceled) && !s.Mortal {
+			s.Errorf("%s: %v", name, err)
 		}
 		cancel()
 		log.Close()
@@ -163,11 +159,7 @@ func caseCancelled(s *suite) {
 	} {
 		done := make(chan struct{})
 		go func() { defer close(done); call() }()
-		select {
-		case <-done:
-		case <-time.After(s.Patience):
-			s.Errorf("%s goes on without its context", name)
-		}
+		receive(s, done, name+" continues without its context")
 	}
 }
 

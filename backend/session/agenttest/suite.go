@@ -142,18 +142,13 @@ func must[T any](s *suite, call func(context.Context) (T, error)) T {
 	return value
 }
 
-// with, with2 and with3 bind the arguments of a call, for try and must.
+// with and with2 bind the arguments of a call, for try and must.
 func with[A, R any](call func(context.Context, A) (R, error), a A) func(context.Context) (R, error) {
 	return func(ctx context.Context) (R, error) { return call(ctx, a) }
 }
 
 func with2[A, B, R any](call func(context.Context, A, B) (R, error), a A, b B) func(context.Context) (R, error) {
 	return func(ctx context.Context) (R, error) { return call(ctx, a, b) }
-}
-
-func with3[A, B, C, R any](call func(context.Context, A, B, C) (R, error), a A, b B,
-	c C) func(context.Context) (R, error) {
-	return func(ctx context.Context) (R, error) { return call(ctx, a, b, c) }
 }
 
 // failure drops the result of a call.
@@ -178,6 +173,17 @@ func (s *suite) ok(err error) {
 	if err != nil {
 		s.Fatal(err)
 	}
+}
+
+// receive waits for a value, or fails the case.
+func receive[T any](s *suite, from <-chan T, otherwise string) (value T) {
+	s.Helper()
+	select {
+	case value = <-from:
+	case <-time.After(s.Patience):
+		s.Fatal(otherwise)
+	}
+	return value
 }
 
 // pause waits a moment before another attempt.

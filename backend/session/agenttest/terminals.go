@@ -216,13 +216,9 @@ func caseTerminalInput(s *suite) {
 		}
 	}
 	fmt.Fprint(v, "exit 3\n") //nolint:errcheck // the exit shows it
-	select {
-	case <-v.done:
-		if v.err != nil || v.code != 3 {
-			s.Errorf("the shell ended with %d, %v", v.code, v.err)
-		}
-	case <-s.ctx.Done():
-		s.Error("the shell did not end")
+	receive(s, v.done, "the shell did not end")
+	if v.err != nil || v.code != 3 {
+		s.Errorf("the shell ended with %d, %v", v.code, v.err)
 	}
 	s.Logf("the viewer joined %d times", v.joined.Load())
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
-	"time"
 
 	"slipway/backend/session"
 )
@@ -87,6 +87,14 @@ func about(e session.Event, id session.ID) *session.Session {
 	return nil
 }
 
+// endOf reports whether an event is about the end of a session.
+func endOf(id session.ID) func(session.Event) bool {
+	return func(e session.Event) bool {
+		x := about(e, id)
+		return x != nil && x.Status.Terminal()
+	}
+}
+
 func caseWatch(s *suite) {
 	w := &watcher{s: s}
 	if err := w.follow(s.ctx, func(e session.Event) bool { return e.Reset != nil }); err != nil || w.resets != 1 ||
@@ -101,18 +109,8 @@ func caseWatch(s *suite) {
 	all.Wait()
 	close(ids)
 	for id := range ids {
-		ended := func(e session.Event) bool {
-			x := about(e, id)
-			return x != nil && x.Status.Terminal()
-		}
-		seen := false
-		for _, e := range w.events {
-			seen = seen || ended(e)
-		}
-		if !seen {
-			if err := w.follow(s.ctx, ended); err != nil {
-				s.Fatal(err)
-			}
+		if !slices.ContainsFunc(w.events, endOf(id)) {
+			s.ok(w.follow(s.ctx, endOf(id)))
 		}
 		w.checkCourse(id)
 	}
@@ -145,7 +143,7 @@ func caseWatchResumes(s *suite) {
 	whole := &watcher{s: s}
 	s.ok(whole.follow(s.ctx, func(e session.Event) bool { return e.Reset != nil }))
 	id := s.launch(session.Spec{Type: session.Batch, Command: "true"}).ID
-	done := func(e session.Event) bool { x := about(e, id); return x != nil && x.Status.Terminal() }
+	done := endOf(id)
 	s.ok(whole.follow(s.ctx, done))
 	for _, from := range []int{0, len(whole.events) / 2, len(whole.events) - 2} {
 		after := whole.events[from]
@@ -198,19 +196,10 @@ func caseWatchEnds(s *suite) {
 		w := &watcher{s: s}
 		ended <- w.follow(ctx, func(session.Event) bool { once.Do(func() { close(began) }); return false })
 	}()
-	select {
-	case <-began:
-	case <-s.ctx.Done():
-		s.Fatal("nothing was told")
-	}
+	receive(s, began, "there was no event")
 	cancel()
-	select {
-	case err := <-ended:
-		if !errors.Is(err, context.Canceled) {
-			s.Errorf("it ended with %v", err)
-		}
-	case <-time.After(s.Patience):
-		s.Error("it goes on without its context")
+	if err := receive(s, ended, "it continues without its context"); !errors.Is(err, context.Canceled) {
+		s.Errorf("it ended with %v", err)
 	}
 }
 
@@ -228,17 +217,10 @@ func caseWatchSlow(s *suite) {
 		})
 	})
 	defer func() { close(held); cancel(); stalled.Wait() }()
-	select {
-	case <-entered:
-	case <-s.ctx.Done():
-		s.Fatal("nothing was told")
-	}
+	receive(s, entered, "there was no event")
 	id := s.launch(session.Spec{Type: session.Batch, Command: "true"}).ID
 	quick := &watcher{s: s}
-	if err := quick.follow(s.ctx, func(e session.Event) bool {
-		x := about(e, id)
-		return x != nil && x.Status.Terminal()
-	}); err != nil {
+	if err := quick.follow(s.ctx, endOf(id)); err != nil {
 		s.Errorf("another watcher: %v", err)
 	}
 	s.awaitEnd(id)
