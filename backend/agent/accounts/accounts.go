@@ -377,7 +377,8 @@ func (b *Books) save(now gpu.Moment, extras []Extra) error {
 		return err
 	}
 	b.gpus.Committed(gpus)
-	b.cpus.stored()
+	clear(b.cpus.ended)
+	b.cpus.closed = nil
 	clear(b.fresh)
 	b.changed, b.failing = nil, false
 	return nil

@@ -140,11 +140,6 @@ func (b *cpuBook) turn(wall time.Time) {
 	}
 }
 
-func (b *cpuBook) stored() {
-	clear(b.ended)
-	b.closed = nil
-}
-
 // put adds to rows, by key, what must be stored to continue the book after a crash. Storing it twice is harmless.
 func (b *cpuBook) put(rows map[string]any) {
 	rows[keyCPUState] = b.state

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -114,25 +115,15 @@ func (r *Runner) environment(s session.Session, number int) []session.EnvVar {
 		{Name: "SLIPWAY_PORTS", Value: strings.Join(ports, ",")},
 	}
 	env = append(env, clusterEnv(s, number)...)
-	threads := s.Spec.Threads
-	if threads == 0 {
-		threads = cpus
-	}
-	own := make(map[string]bool, len(s.Spec.Env))
-	for _, v := range s.Spec.Env {
-		own[v.Name] = true
-	}
+	var defaults []session.EnvVar
 	for _, name := range threadVars {
-		if !own[name] {
-			env = append(env, session.EnvVar{Name: name, Value: strconv.Itoa(threads)})
-		}
+		defaults = append(defaults, session.EnvVar{Name: name, Value: strconv.Itoa(cmp.Or(s.Spec.Threads, cpus))})
 	}
-	for _, v := range deviceEnv(s, r.devicesOf(k.Grants.GPUs), k.Grants.GPUs) {
-		if !own[v.Name] {
-			env = append(env, v)
-		}
-	}
-	return append(env, s.Spec.Env...)
+	defaults = append(defaults, deviceEnv(s, r.devicesOf(k.Grants.GPUs), k.Grants.GPUs)...)
+	defaults = slices.DeleteFunc(defaults, func(v session.EnvVar) bool {
+		return slices.ContainsFunc(s.Spec.Env, func(own session.EnvVar) bool { return own.Name == v.Name })
+	})
+	return slices.Concat(env, defaults, s.Spec.Env)
 }
 
 const (

@@ -58,11 +58,6 @@ type launch struct {
 
 var errSkipped = errors.New("nothing to do") // returned by a step
 
-type failedStep struct {
-	step  step
-	cause *session.Error
-}
-
 // launch takes a placed session through the stage of its status. It returns nil when the record has moved on.
 func (r *Runner) launch(ctx context.Context, c *course, s session.Session) error {
 	st := stageOf(s.Status, r.config.Limits)
@@ -95,14 +90,14 @@ func (l *launch) change(fn func(*records.Draft) error) (session.Session, error) 
 }
 
 // attempt runs the steps of a stage in order and records each.
-func (l *launch) attempt(ctx context.Context) *failedStep {
+func (l *launch) attempt(ctx context.Context) *session.Error {
 	for _, s := range l.stage.steps {
 		record, err := l.runner.step(ctx, l.course, l.steps, s.name, s.limit,
 			func(ctx context.Context) error { return s.do(l, ctx) })
-		var failed *failedStep
+		var failed *session.Error
 		if err != nil {
-			failed = &failedStep{step: s, cause: session.AsError(err, record.Code)}
-			if failed.cause.Code.Detail() == session.DetailTimeout {
+			failed = session.AsError(err, record.Code)
+			if failed.Code.Detail() == session.DetailTimeout {
 				record.Result = session.OutcomeExpired
 			}
 		}
@@ -116,15 +111,15 @@ func (l *launch) attempt(ctx context.Context) *failedStep {
 }
 
 // failed decides what follows a failure: the queue if the engine is down, a retry if the reason may pass, else the end.
-func (l *launch) failed(ctx context.Context, failed *failedStep) error {
-	cause := session.CauseOf(failed.cause, failed.cause.Code)
-	if engine.Unavailable(l.runner.config.Health.Heed(failed.cause)) {
+func (l *launch) failed(ctx context.Context, failed *session.Error) error {
+	cause := session.CauseOf(failed, failed.Code)
+	if engine.Unavailable(l.runner.config.Health.Heed(failed)) {
 		return l.requeue(cause)
 	}
-	if failed.cause.Code == session.CodeDevicesTaken {
+	if failed.Code == session.CodeDevicesTaken {
 		return l.standBack(ctx, cause)
 	}
-	if !host.Lasting(failed.cause.Code) {
+	if !host.Lasting(failed.Code) {
 		retry, err := l.prepareRetry(cause)
 		if err != nil {
 			return err
@@ -134,10 +129,8 @@ func (l *launch) failed(ctx context.Context, failed *failedStep) error {
 		}
 	}
 	_, err := l.change(func(d *records.Draft) error {
-		outcome := session.OutcomeFailure
-		if failed.cause.Code.Detail() == session.DetailTimeout {
-			outcome = session.OutcomeExpired
-		}
+		last := len(l.steps) - 1 // the step that failed
+		outcome := l.steps[last].Result
 		if p, found, err := d.Phase(l.stage.phase); err != nil {
 			return err
 		} else if found && p.Attempts >= session.MaxAttempts {
@@ -146,7 +139,7 @@ func (l *launch) failed(ctx context.Context, failed *failedStep) error {
 		if err := d.End(l.stage.phase, outcome, l.steps, cause); err != nil {
 			return err
 		}
-		d.Error, d.Stopping, d.Result = cause, failed.step.reason, session.ResultFailure
+		d.Error, d.Stopping, d.Result = cause, l.stage.steps[last].reason, session.ResultFailure
 		return d.BeginEnd()
 	})
 	return err
