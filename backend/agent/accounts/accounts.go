@@ -101,8 +101,12 @@ func Open(s *store.Store, clock *pace.Clock, log *slog.Logger) (*Books, error) {
 	if _, err := s.Account(keyCPUState, &cpus); err != nil {
 		return nil, err
 	}
+	if cpus.Sessions == nil {
+		cpus.Sessions = map[session.ID]*cpuAccount{}
+	}
 	return &Books{
-		log: log, store: s, clock: clock, gpus: gpu.NewAccounts(gpus), cpus: newCPUBook(cpus),
+		log: log, store: s, clock: clock, gpus: gpu.NewAccounts(gpus),
+		cpus:  &cpuBook{state: cpus, ended: map[session.ID]cpuUse{}},
 		names: map[session.ID]accountName{}, fresh: map[session.ID]accountName{},
 		seals: seals{at: map[session.ID]time.Time{}},
 	}, nil

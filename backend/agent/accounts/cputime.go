@@ -48,13 +48,6 @@ type cpuBook struct {
 	closed []cpuBucket           // not stored yet
 }
 
-func newCPUBook(state cpuState) *cpuBook {
-	if state.Sessions == nil {
-		state.Sessions = map[session.ID]*cpuAccount{}
-	}
-	return &cpuBook{state: state, ended: map[session.ID]cpuUse{}}
-}
-
 // start counts what a session was granted, from a moment that may be in the past, unless it is counted already.
 func (b *cpuBook) start(at gpu.Moment, id session.ID, cpus int) {
 	if b.state.Sessions[id] == nil {

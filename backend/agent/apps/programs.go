@@ -199,8 +199,7 @@ func splitServices(text string) (found []program) {
 
 var appID = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// usable reports whether an image may declare p: an id that fits into a host name and is not Slipway's, a port that is
-// not Slipway's, a printable title, and paths that fit into a URL.
+// usable reports whether an image may declare p: with an id, port and title that it may use, and paths that fit a URL.
 func usable(p program) bool {
 	known := slices.ContainsFunc(programs, func(own program) bool { return own.id == p.id })
 	return !known && len(p.id) <= 32 && appID.MatchString(p.id) && !strings.HasPrefix(p.id, portPrefix) &&

@@ -30,8 +30,8 @@ type State struct {
 	Uses    []gpu.Live               // of each session and device, by the newest sample
 	Foreign map[gpu.UUID]gpu.Foreign // what programs outside of sessions use
 	Text    string                   // why devices are missing or cannot be measured
-	// Unread are the devices whose free memory is unknown: the last sample failed, or is too old. Nothing of them may be
-	// allocated. WhyUnread says in a sentence what went wrong; may be empty.
+	// Unread are the devices whose free memory is unknown, of which nothing may be allocated. WhyUnread is the reason,
+	// in a sentence; may be empty.
 	Unread    []gpu.UUID
 	WhyUnread string
 	Unlisted  bool // there was no inventory yet, so it may still have what a session asks for

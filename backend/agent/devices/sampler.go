@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// sampleOften is used while somebody watches, or a session holds devices or waits for them: the guard must see an
-	// overshoot within two samples. sampleSeldom is for unused devices: the drivers' own buffers reach back twice as far.
+	// sampleOften is used while devices are watched, held or waited for: the guard must see an overshoot within two
+	// samples. sampleSeldom is for unused devices: the buffers of the drivers reach back twice as far.
 	sampleOften    = 2 * time.Second
 	sampleSeldom   = 5 * time.Second
 	samplePatience = 5 * time.Second // how long one sample may take

@@ -82,8 +82,7 @@ func (d *Devices) judge(before []gpu.Device, held []gpu.UUID, at gpu.Moment) {
 	}
 }
 
-// miss finds in a sample which devices are lost or back, and reports whether that is news. If the sample does not name
-// the listed devices, they are listed again soon. The caller holds d.mu.
+// miss finds in a sample which devices are lost or back, and reports whether that is news. The caller holds d.mu.
 func (d *Devices) miss(s gpu.Sample) (news bool) {
 	agrees := true
 	for _, x := range s.Devices {

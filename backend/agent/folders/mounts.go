@@ -193,9 +193,9 @@ func (f *Folders) CheckSource(owner, source string) *session.FieldError {
 	return e
 }
 
-// Overlap returns the message that path lies in or around another person's directory, linked or opened to them; empty
-// if it does not. Whoever may write to the outer one could replace the inner one by a link and so have another directory
-// mounted. Several people may have the same directory, and person, whose agent it is, may have one around others'.
+// Overlap returns the message that path lies in or around another person's directory, linked or opened to them, else
+// none. Whoever may write to the outer one could replace the inner one by a link and so have another directory mounted.
+// Several people may have the same directory, and person, whose agent it is, may have one around others'.
 func Overlap(path, owner, person string, linked []session.Folder, opened map[string][]string) string {
 	if path == "" {
 		return ""

@@ -158,8 +158,11 @@ func (g *Guests) Guest(ctx context.Context, id session.ID, kernel string) (Clien
 	defer cancel()
 	for {
 		if link := g.link(id, k.Name); link != nil {
-			client, err := link.awaitClient(ctx)
-			if err != nil {
+			var client *Client
+			if err := link.await(ctx, func() bool {
+				client = link.client
+				return client != nil
+			}); err != nil {
 				return Client{}, useError(ctx, err)
 			}
 			return *client, nil

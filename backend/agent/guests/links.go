@@ -129,14 +129,6 @@ func (k *Link) AwaitReady(ctx context.Context) error {
 	return k.await(ctx, func() bool { return k.ready })
 }
 
-func (k *Link) awaitClient(ctx context.Context) (client *Client, err error) {
-	err = k.await(ctx, func() bool {
-		client = k.client
-		return client != nil
-	})
-	return client, err
-}
-
 // connect connects to the guest and listens to it, again and again, until ctx or the container ends.
 func (l *Links) connect(ctx context.Context, k *Link) {
 	const shortest, longest = 50 * time.Millisecond, 5 * time.Second

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"slipway/backend/agent/health"
@@ -83,13 +84,10 @@ func (l Limits) Pause(attempt int) time.Duration {
 
 // Lasting reports whether a failure would occur again at the next attempt.
 func Lasting(code session.Code) bool {
-	switch code {
-	case session.CodePullNotFound, session.CodePullForbidden, session.CodeNoImage, session.CodeImageForbidden,
-		session.CodeEngineInvalid, session.CodeEngineUnsupported, session.CodeDiskFull, session.CodeStartFailed,
-		session.CodeGuestExited, session.CodeGuestVersion, session.CodeFolderChanged, session.CodeMountForbidden:
-		return true
-	}
-	return false
+	return slices.Contains([]session.Code{session.CodePullNotFound, session.CodePullForbidden, session.CodeNoImage,
+		session.CodeImageForbidden, session.CodeEngineInvalid, session.CodeEngineUnsupported, session.CodeDiskFull,
+		session.CodeStartFailed, session.CodeGuestExited, session.CodeGuestVersion, session.CodeFolderChanged,
+		session.CodeMountForbidden}, code)
 }
 
 // EndSession ends a RUNNING session for a reason of Slipway's. still, if not nil, decides in the transaction.

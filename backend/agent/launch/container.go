@@ -60,10 +60,8 @@ func (r *Runner) devicesOf(grants []gpu.Grant) []gpu.Device {
 			continue
 		}
 		device := gpu.Device{UUID: g.Device}
-		for _, d := range known {
-			if d.UUID == g.Device {
-				device = d
-			}
+		if i := slices.IndexFunc(known, func(d gpu.Device) bool { return d.UUID == g.Device }); i >= 0 {
+			device = known[i]
 		}
 		list = append(list, device)
 	}
@@ -72,10 +70,7 @@ func (r *Runner) devicesOf(grants []gpu.Grant) []gpu.Device {
 
 // labels are enough to adopt a container without a record. The name is the one at creation, whatever it is renamed to.
 func (r *Runner) labels(s session.Session, k session.Kernel) map[string]string {
-	grants, err := json.Marshal(k.Grants)
-	if err != nil {
-		grants = []byte("{}") // not reached: numbers can always be marshalled
-	}
+	grants, _ := json.Marshal(k.Grants) // numbers can always be marshalled
 	labels := map[string]string{
 		engine.LabelSession:  string(s.ID),
 		engine.LabelKernel:   k.Name,
@@ -127,9 +122,9 @@ func (r *Runner) environment(s session.Session, number int) []session.EnvVar {
 }
 
 const (
-	// contextRoom is what the fraction leaves free of a share, because frameworks count only what they allocate: the
-	// driver's context takes up to this much for one process on the cards of data centres. The guard and the driver count
-	// all of it. Of a small share, one part in contextMost is left.
+	// contextRoom is what the fraction leaves free of a share, at most one part in contextMost: frameworks count only
+	// what they allocate, and the driver's context takes up to this much for one process on the cards of data centres.
+	// The guard and the driver count all of it.
 	contextRoom = 512 * gpu.MiB
 	contextMost = 4
 )

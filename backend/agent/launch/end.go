@@ -94,8 +94,7 @@ func (r *Runner) Terminate(id session.ID, reason session.Reason, forced bool) (s
 	return s, err
 }
 
-// tearDown ends a TERMINATING session: stop, keep the log, remove, store the end. The course retries a failure, up to
-// five attempts. A forced end removes what it can at once and reports the rest.
+// tearDown ends a TERMINATING session. The course retries a failure, up to five attempts; a forced end has only one.
 func (r *Runner) tearDown(ctx context.Context, c *course, s session.Session) error {
 	if _, err := r.config.Records.Change(s.ID, func(d *records.Draft) error {
 		if d.Status != session.Terminating {

@@ -22,8 +22,7 @@ func (t *teardown) awaitCommit(ctx context.Context, work string) error {
 	return t.runner.config.Images.AwaitEnd(ctx, work)
 }
 
-// makeImage makes the image that the session asks for at its end, from its stopped container. If that fails, the
-// container is kept. It returns only errors that another attempt may avoid.
+// makeImage makes the image that the session asks for at its end, or keeps the container. A retry may avoid its errors.
 func (t *teardown) makeImage(ctx context.Context) error {
 	s := t.session
 	if !s.EndsInImage() {

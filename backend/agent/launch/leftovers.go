@@ -62,8 +62,7 @@ func (l *leftovers) each(ctx context.Context, states []engine.State, what string
 	return left
 }
 
-// set stores what a comparison could not remove, and drops strays that are not unknown any more. What was left behind
-// after the comparison began, at since, stays.
+// set stores what a comparison, which began at since, could not remove, and drops strays that are not unknown.
 func (l *leftovers) set(since uint64, unknown map[string]bool, states []engine.State) {
 	left := map[string]held{}
 	for _, state := range states {
@@ -125,8 +124,7 @@ func (l *leftovers) stray(state engine.State, family []engine.State) (keep bool,
 	return l.host.Clock.Since(since) < l.host.Limits.Stray, nil
 }
 
-// adopted makes a record from the labels of a running container and of the others of the same session and attempt that
-// run. It reports false if the labels are not those of a session.
+// adopted makes a record from the labels of a session's running containers of one attempt; false: they are invalid.
 func adopted(state engine.State, family []engine.State, now time.Time) (session.Session, bool) {
 	labels := state.Labels
 	attempt, err := strconv.Atoi(labels[engine.LabelAttempt])

@@ -85,7 +85,8 @@ func (p *People) Opened() (dirs map[string][]string, release func()) {
 	return opened(p.Allowances()), p.write.Unlock
 }
 
-// SetAllowance sets what a person, or [session.DefaultOwner], may hold; nil: the default. agent_call_invalid.
+// SetAllowance sets what a person, or [session.DefaultOwner], may hold; nil: the default. They keep what they already
+// hold. It fails with agent_call_invalid.
 func (p *People) SetAllowance(owner string, allowance *session.Allowance) error {
 	p.write.Lock()
 	defer p.write.Unlock()
@@ -101,8 +102,10 @@ func (p *People) SetAllowance(owner string, allowance *session.Allowance) error 
 			return session.NewError(session.CodeAgentInvalid, message, "See slipway agent limit set --help.")
 		}
 		for _, folder := range allowance.Folders {
-			if err := p.checkOpening(folder); err != nil {
-				return err
+			_, err := p.config.OffLimits().Look(folder, true)
+			if session.CodeOf(err) == session.CodeMountForbidden { // a missing one is checked when it is mounted
+				refused := session.AsError(err, "")
+				return session.WrapError(err, session.CodeAgentForbidden, refused.Message, refused.Hint)
 			}
 		}
 	}
@@ -135,16 +138,6 @@ func (p *People) check(owner string, list map[string]session.Allowance, linked [
 		}
 	}
 	return ""
-}
-
-// checkOpening fails if a directory must not be opened to other people. A missing one is checked when it is mounted.
-func (p *People) checkOpening(folder string) error {
-	_, err := p.config.OffLimits().Look(folder, true)
-	if session.CodeOf(err) == session.CodeMountForbidden {
-		told := session.AsError(err, "")
-		return session.WrapError(err, session.CodeAgentForbidden, told.Message, told.Hint)
-	}
-	return nil
 }
 
 // Check reports a spec that asks for more than its person may ever hold.

@@ -109,8 +109,7 @@ func (w *Watch) end(s session.Session, v idle.Verdict) bool {
 	return err == nil && ended.Status == session.Terminating
 }
 
-// Keep keeps a session from being ended for a time. It fails with session_update_invalid, and with
-// session_update_conflict if the session does not run. A length of 0 cancels an earlier call.
+// Keep keeps a session for a time, 0: not any more. It fails with session_update_invalid or session_update_conflict.
 func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	if length < 0 || time.Duration(length) > longestKeep || length > 0 && time.Duration(length) < time.Minute {
 		return session.Session{}, session.NewError(session.CodeSessionInvalid,
@@ -142,8 +141,7 @@ func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) 
 	return s, nil
 }
 
-// SimulateIdle returns what a policy would have done to a session. It fails with session_update_invalid if the policy
-// is wrong. What is known of an ended session is kept only for a while.
+// SimulateIdle returns what a policy would have done to a session. Data of an ended one is kept only for a while.
 func (w *Watch) SimulateIdle(_ context.Context, id session.ID,
 	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	if wrong := policy.Validate(""); len(wrong) > 0 {

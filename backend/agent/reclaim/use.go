@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// jump is the difference between the wall clock and time awake after which everything known is shifted: the clock was
-	// set, or the machine slept, which is not time without use.
+	// jump is how far the wall clock may move away from time awake before all known times are shifted, because it was
+	// set or the machine slept.
 	jump        = 5 * time.Second
 	bannerLasts = 5 * time.Second // after a banner, what terminals show may be it
 	endedKept   = 20              // ended sessions that can still be simulated

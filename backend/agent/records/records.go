@@ -1,5 +1,4 @@
-// Package records holds the sessions of a machine and the rules of their changes: one transaction for each change, a
-// version for each status, and a row of history for each phase.
+// Package records holds the sessions of a machine and changes them: in transactions, by versions, with a history.
 package records
 
 import (

@@ -58,10 +58,8 @@ func (m *Sessions) check(owner string, spec session.Spec) []session.FieldError {
 			Hint:    "Leave it empty to let Slipway choose."})
 	}
 	wrong = append(wrong, m.config.Queue.Check(spec.WithDefaults(), info)...)
-	for _, e := range wrong {
-		if strings.HasSuffix(e.Field, ".source") {
-			return wrong
-		}
+	if slices.ContainsFunc(wrong, func(e session.FieldError) bool { return strings.HasSuffix(e.Field, ".source") }) {
+		return wrong
 	}
 	for i, mount := range spec.Mounts {
 		if mount.Folder != "" {

@@ -89,8 +89,7 @@ func caseUpload(s *suite) {
 	if again, err := s.finish(place, req); err != nil || again.Version != info.Version {
 		s.Errorf("finished again as %+v, %v", again, err)
 	}
-	sum := must(s, with2(s.agent.ChecksumFile, place, up.Path))
-	if sum != req.SHA256 {
+	if sum := must(s, with2(s.agent.ChecksumFile, place, up.Path)); sum != req.SHA256 {
 		s.Error("the checksum is another")
 	}
 	listing := must(s, with2(s.agent.ListFiles, place, session.ListRequest{Path: "/home/work/up"}))

@@ -128,8 +128,7 @@ func casePullImage(s *suite) {
 	if w = s.work(w); w.State != session.WorkFailed || w.Error == nil || w.Error.Code == "" || w.EndedAt == nil {
 		s.Errorf("an image that nobody has is pulled as %+v", w)
 	}
-	ended := must(s, with(s.agent.CancelImageWork, w.ID))
-	if ended.State != session.WorkFailed {
+	if ended := must(s, with(s.agent.CancelImageWork, w.ID)); ended.State != session.WorkFailed {
 		s.Errorf("cancelling what has ended makes it %+v", ended)
 	}
 	for _, call := range []func(context.Context) (session.ImageWork, error){

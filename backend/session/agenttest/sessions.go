@@ -224,8 +224,7 @@ func caseRename(s *suite) {
 	launched := s.launch(session.Spec{})
 	name := "renamed-" + suffix()
 	for range 2 { // the second time changes nothing
-		renamed := must(s, with2(s.agent.Rename, launched.ID, name))
-		if renamed.Name != name {
+		if renamed := must(s, with2(s.agent.Rename, launched.ID, name)); renamed.Name != name {
 			s.Errorf("it is called %q", renamed.Name)
 		}
 	}

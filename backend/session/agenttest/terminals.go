@@ -17,8 +17,7 @@ import (
 
 func (s *suite) openTerminal(id session.ID) string {
 	s.Helper()
-	opened := must(s, with2(s.agent.OpenTerminal, id, session.TerminalRequest{Title: "suite", Cols: 120, Rows: 30}))
-	return opened.ID
+	return must(s, with2(s.agent.OpenTerminal, id, session.TerminalRequest{Title: "suite", Cols: 120, Rows: 30})).ID
 }
 
 func (s *suite) terminals(id session.ID) []session.Terminal {
@@ -181,8 +180,7 @@ func caseTerminalOutput(s *suite) {
 	}
 	rest := reference
 	for i := 1; i <= lines; i++ {
-		line := fmt.Sprintf("line %d of output\r\n", i)
-		_, after, found := strings.Cut(rest, line)
+		_, after, found := strings.Cut(rest, fmt.Sprintf("line %d of output\r\n", i))
 		if !found {
 			s.Fatalf("line %d is missing", i)
 		}

@@ -190,11 +190,11 @@ func caseWatchEnds(s *suite) {
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	began := make(chan struct{})
-	var once sync.Once
+	begin := sync.OnceFunc(func() { close(began) })
 	ended := make(chan error, 1)
 	go func() {
 		w := &watcher{s: s}
-		ended <- w.follow(ctx, func(session.Event) bool { once.Do(func() { close(began) }); return false })
+		ended <- w.follow(ctx, func(session.Event) bool { begin(); return false })
 	}()
 	receive(s, began, "there was no event")
 	cancel()
@@ -208,10 +208,10 @@ func caseWatchSlow(s *suite) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	var stalled sync.WaitGroup
 	stalled.Go(func() {
-		var once sync.Once
+		enter := sync.OnceFunc(func() { close(entered) })
 		w := &watcher{s: s}
 		_ = w.follow(ctx, func(session.Event) bool { // ends with ctx
-			once.Do(func() { close(entered) })
+			enter()
 			<-held
 			return false
 		})
