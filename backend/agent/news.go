@@ -72,7 +72,8 @@ func (n *news) outdate(last *uint64) {
 	*last = n.seq
 }
 
-// since returns the events after a cursor and a channel closed at the next; false: the cursor is too old, or another's.
+// since returns the events after a cursor, and a channel that is closed at the next one. It reports false if the cursor
+// is of another epoch or too old.
 func (n *news) since(after session.Cursor) ([]session.Event, <-chan struct{}, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -149,7 +149,8 @@ func dockerSocket(host string) (path string, local bool) {
 	return strings.CutPrefix(host, "unix://")
 }
 
-// accessCheck judges by the error of opening it whether this user may use Docker's socket; false: there is none.
+// accessCheck judges, by the error of opening it, whether this user may use Docker's socket. It reports false if there
+// is none.
 func accessCheck(path string, err error) (session.Check, bool) {
 	c := session.Check{ID: "access", Title: "Access to Docker", Result: session.CheckOK,
 		Text: "This user may use " + path + "."}
@@ -235,11 +236,10 @@ func (d Doctor) diskCheck(ctx context.Context) session.Check {
 		return warns(c, session.AsError(err, session.CodeAgentUnavailable).Message, "")
 	case total == 0:
 		return warns(c, "How much is free where images are kept is not known.", "")
-	default:
-		c.Text = fmt.Sprintf("%s of %s are free where images and homes are kept.", free, total)
-		if free < leastDisk {
-			c.Result, c.Remedy = session.CheckWarning, "docker image prune"
-		}
+	}
+	c.Text = fmt.Sprintf("%s of %s are free where images and homes are kept.", free, total)
+	if free < leastDisk {
+		c.Result, c.Remedy = session.CheckWarning, "docker image prune"
 	}
 	return c
 }
@@ -295,18 +295,18 @@ func (d Doctor) devicesCheck(ctx context.Context, real bool) session.Check {
 		return warns(c, "What GPUs this machine has cannot be found out.", "")
 	case len(found) == 0:
 		c.Text = "This machine has none."
-	default:
-		names := make([]string, len(found))
-		for i, device := range found {
-			names[i] = fmt.Sprintf("GPU %d %s", device.Index, device.Model)
-			if device.Memory > 0 {
-				names[i] += " with " + device.Memory.String()
-			}
+		return c
+	}
+	names := make([]string, len(found))
+	for i, device := range found {
+		names[i] = fmt.Sprintf("GPU %d %s", device.Index, device.Model)
+		if device.Memory > 0 {
+			names[i] += " with " + device.Memory.String()
 		}
-		c.Text = strings.Join(names, ", ") + "."
-		if !real {
-			c.Text += " They are simulated."
-		}
+	}
+	c.Text = strings.Join(names, ", ") + "."
+	if !real {
+		c.Text += " They are simulated."
 	}
 	return c
 }
@@ -325,11 +325,10 @@ func judgeAttachment(found engine.Attachment, err error) session.Check {
 			texts, remedy = append(texts, attempt.Text), cmp.Or(remedy, attempt.Remedy)
 		}
 		return fails(c, strings.Join(texts, " "), remedy)
-	default:
-		c.Text = "Docker hands them in by " + wayText[found.Way] + "; a container started with them."
-		if found.HardLimit {
-			c.Text += " The driver holds parts of a device to their memory."
-		}
+	}
+	c.Text = "Docker hands them in by " + wayText[found.Way] + "; a container started with them."
+	if found.HardLimit {
+		c.Text += " The driver holds parts of a device to their memory."
 	}
 	return c
 }

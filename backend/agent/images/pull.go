@@ -94,10 +94,8 @@ func (m *Images) Fetch(ctx context.Context, ref string, logins bool, progress fu
 		shown = time.Now()
 		progress(p)
 	})
-	if err != nil && ctx.Err() != nil {
-		if cause := context.Cause(ctx); session.CodeOf(cause) != "" {
-			return cause
-		}
+	if cause := context.Cause(ctx); err != nil && session.CodeOf(cause) != "" {
+		return cause
 	}
 	if err != nil {
 		return err

@@ -94,7 +94,8 @@ func (r *Runner) Terminate(id session.ID, reason session.Reason, forced bool) (s
 	return s, err
 }
 
-// tearDown ends a TERMINATING session. The course retries a failure, up to five attempts; a forced end has only one.
+// tearDown ends a TERMINATING session. The course retries a failure, up to five attempts. A forced end has one attempt,
+// which reports what is left.
 func (r *Runner) tearDown(ctx context.Context, c *course, s session.Session) error {
 	if _, err := r.config.Records.Change(s.ID, func(d *records.Draft) error {
 		if d.Status != session.Terminating {

@@ -124,7 +124,8 @@ func (l *leftovers) stray(state engine.State, family []engine.State) (keep bool,
 	return l.host.Clock.Since(since) < l.host.Limits.Stray, nil
 }
 
-// adopted makes a record from the labels of a session's running containers of one attempt; false: they are invalid.
+// adopted makes a record from the labels of a session's running containers of one attempt. It reports false if they are
+// not those of a session.
 func adopted(state engine.State, family []engine.State, now time.Time) (session.Session, bool) {
 	labels := state.Labels
 	attempt, err := strconv.Atoi(labels[engine.LabelAttempt])

@@ -122,7 +122,8 @@ func (m *Meter) Since(id session.ID, since time.Time) []session.Usage {
 	return append([]session.Usage{}, all[first:]...)
 }
 
-// Run samples the machine and its sessions until ctx ends: often while somebody watches, not while nothing runs.
+// Run samples the machine and its sessions until ctx ends: often while somebody watches, seldom otherwise, and not at
+// all while nobody watches and nothing runs.
 func (m *Meter) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		running := m.SampleSessions(ctx)
