@@ -1,20 +1,28 @@
-// Package agent is authority over one machine: its queue, its sessions and their containers. It needs nobody to be
-// connected.
+// Package agent manages one machine: its queue, its sessions and their containers, whether or not anybody is connected.
 //
-// It opens the rooms, which are the packages below it, connects them and runs them. A launch is checked and stored by
-// package sessions, placed by package queue, and brought to where it runs and back by package launch.
+// It opens, connects and runs the packages below it, its rooms. Package sessions checks and stores a launch, package
+// queue allocates its resources, and package launch starts and ends it.
 //
-// The reason for a wait, the progress of a pull, samples of use and the events of the last while are not stored. A
-// watcher that has missed too much starts from a snapshot.
+// Wait reasons, pull progress, usage samples and recent events are not stored. A watcher that missed too many events
+// starts from a snapshot.
 package agent
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/shirou/gopsutil/v3/disk"
 
 	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/apps"
@@ -43,43 +51,36 @@ import (
 	"slipway/gpu"
 )
 
-// Config says what an agent rules and with what. Engine and Store belong to the caller, who closes them after the
-// agent.
+// Config configures an agent. The caller owns Engine and Store and closes them after the agent.
 type Config struct {
 	Name    string // of the agent, for example "local"
 	Dir     string // its data folder; logs/ inside it keeps logs of ended sessions
 	Version string
 	Engine  engine.Engine
 	Store   *store.Store
-	Owner   string // owner of launches that name none
+	Owner   string // of launches that name none
 	UID     int    // of the person whose sessions these are
 	GID     int
-	// OffLimits are the places that no session may see; Dir and what the engine tells of itself are added.
+	// OffLimits are the places that no session may see, besides Dir and the engine's own directories.
 	OffLimits offlimits.Places
 	Sessions  SessionConfig
 	Devices   DeviceConfig
 	Host      HostConfig
-	// Doctor is what only the doctor needs.
-	Doctor doctor.Config
-	// Clock is what sessions go by. nil: the clock on the wall.
-	Clock *pace.Clock
-	Log   *slog.Logger // nil: slog's default
+	Doctor    doctor.Config
+	Clock     *pace.Clock  // of sessions; nil: the wall clock
+	Log       *slog.Logger // nil: slog's default
 }
 
 // SessionConfig says how sessions are treated.
 type SessionConfig struct {
-	Limits host.Limits
-	App    time.Duration // until an app answers; 0: 30 s
-	// Idle is the policy for sessions that have none of their own.
-	Idle session.IdlePolicy
-	// Processes is the most processes and threads in a container; 0: no limit.
-	Processes    int
-	KeepFinished int       // records of ended sessions that are kept; 0: 10,000
-	LogCap       gpu.Bytes // of one kept log; 0: 64 MiB
-	// Arriving bounds the images that one person has on the way here from other agents; the agent's own person is
-	// bounded as well.
-	Arriving layers.Quota
-	// NewID makes the id of a session that is launched. nil: a random one.
+	Limits       host.Limits
+	App          time.Duration      // until an app answers; 0: 30 s
+	Idle         session.IdlePolicy // of sessions that have none of their own
+	Processes    int                // the most processes and threads in a container; 0: no limit
+	KeepFinished int                // records of ended sessions that are kept; 0: 10,000
+	LogCap       gpu.Bytes          // of one kept log; 0: 64 MiB
+	Arriving     layers.Quota       // of the incoming images of one person, the agent's own included
+	// NewID makes the id of a launched session. nil: a random one.
 	NewID func(session.LaunchRequest) session.ID
 	// Link makes the client of a guest over a fresh connection. nil: [guests.Connect].
 	Link func(ctx context.Context, conn net.Conn) (guests.Client, error)
@@ -87,34 +88,27 @@ type SessionConfig struct {
 
 // DeviceConfig says which devices there are and how they are shared.
 type DeviceConfig struct {
-	// Source finds and measures the machine's devices; it belongs to the caller. nil: the machine has none.
-	Source gpu.Source
-	// Giving says how shares of devices are given.
-	Giving gpu.Config
-	// Guard is what happens to a session that stays above its share of a device's memory.
-	Guard gpu.Policy
-	// EndProcess asks a process to end, under [gpu.PolicyEndProcess]. nil: none can be asked, and the guard warns only.
+	Source gpu.Source // finds and measures the devices, owned by the caller; nil: the machine has none
+	Giving gpu.Config // how shares of devices are allocated
+	Guard  gpu.Policy // for sessions that stay above their share of a device's memory
+	// EndProcess asks a process to end, under [gpu.PolicyEndProcess]. nil: the guard only warns.
 	EndProcess func(pid int, start uint64) error
-	// MPSForUsers lets people who do not rule the agent share devices through MPS, by which they get the machine's
-	// /dev/shm.
+	// MPSForUsers lets people who are not admins share devices through MPS, which gives them the machine's /dev/shm.
 	MPSForUsers bool
-	// Alone takes the lock that every agent of this machine takes while it looks what devices others hold and creates
-	// containers with devices of its own. It fails where somebody keeps it for too long. nil: there is no such lock.
+	// Alone takes the lock that all agents of this machine use while they check which devices are in use and create
+	// containers with devices. It fails if another program keeps the lock too long. nil: there is no lock.
 	Alone func(ctx context.Context) (release func(), err error)
 }
 
-// HostConfig says what the machine is. What is nil or empty is as the operating system says.
+// HostConfig describes the machine. What is nil or empty comes from the operating system.
 type HostConfig struct {
 	Hostname string
-	// Moment reads the clocks that accounts are kept by. nil: one that cannot tell time suspended from time awake.
-	Moment func() gpu.Moment
-	// Boot is when the machine was started.
-	Boot func() (time.Time, error)
-	// Load measures the machine.
-	Load func(dataRoot string) (meter.Load, error)
+	Moment   func() gpu.Moment         // the clocks of accounts; nil: time asleep counts as time awake
+	Boot     func() (time.Time, error) // when the machine was started
+	Load     func(dataRoot string) (meter.Load, error)
 }
 
-// parts are those of the agent that answer calls themselves.
+// parts are the rooms that answer calls themselves.
 type parts struct {
 	session.Folders
 	session.FolderTrash
@@ -130,7 +124,6 @@ type parts struct {
 	*people.People
 }
 
-// rooms are what the agent is made of.
 type rooms struct {
 	reclaim *reclaim.Watch
 	meter   *meter.Meter
@@ -143,7 +136,6 @@ type rooms struct {
 	queue   *queue.Queue
 }
 
-// deviceRooms are what the agent knows of devices, and the accounts of their use.
 type deviceRooms struct {
 	devices  *devices.Devices
 	sampler  *devices.Sampler
@@ -152,7 +144,7 @@ type deviceRooms struct {
 	accounts *accounts.Books
 }
 
-// Agent rules one machine. Its methods are safe for concurrent use; sessions move only while Run runs.
+// Agent manages one machine. Its methods are safe for concurrent use; sessions change only while Run runs.
 type Agent struct {
 	parts
 	rooms
@@ -164,21 +156,15 @@ type Agent struct {
 	tasks   sync.WaitGroup // everything that Run started
 }
 
-// Agent returns the agent as its own person calls it.
+// Agent returns the agent as its own person, who is its admin, calls it.
 func (a *Agent) Agent() session.Agent { return session.AgentOf(a, nil) }
 
-// withDefaults fills in what need not be said.
 func (config Config) withDefaults() Config {
 	s, host := &config.Sessions, &config.Host
-	if config.Log == nil {
-		config.Log = slog.Default()
-	}
-	if s.KeepFinished == 0 {
-		s.KeepFinished = 10_000
-	}
-	if s.LogCap == 0 {
-		s.LogCap = logs.DefaultCap
-	}
+	config.Log = cmp.Or(config.Log, slog.Default())
+	s.KeepFinished = cmp.Or(s.KeepFinished, 10_000)
+	s.LogCap = cmp.Or(s.LogCap, logs.DefaultCap)
+	s.App = cmp.Or(s.App, 30*time.Second)
 	if s.Link == nil {
 		s.Link = guests.Connect
 	}
@@ -191,14 +177,185 @@ func (config Config) withDefaults() Config {
 	if host.Boot == nil {
 		host.Boot = meter.BootTime
 	}
-	if s.App == 0 {
-		s.App = 30 * time.Second
-	}
 	s.Limits = s.Limits.WithDefaults()
 	return config
 }
 
-// Run rules the machine until ctx ends, then waits for everything that it started. Containers go on. It is called once.
+// Open opens an agent, which answers questions and accepts launches from now on. The engine may still be unavailable.
+//
+// Rooms that need each other get functions that look up the other room when called, since some of them are opened
+// later.
+func Open(config Config) (*Agent, error) {
+	a := &Agent{config: config.withDefaults()}
+	a.news = newNews(a, rand.Text())
+	h, err := a.openHost()
+	if err == nil {
+		err = a.openMachine(h)
+	}
+	if err == nil {
+		err = a.openLaunch(h)
+	}
+	if err == nil {
+		err = a.resumeAccounts()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *Agent) openHost() (h host.Host, err error) {
+	c := &a.config
+	if a.accounts, err = accounts.Open(c.Store, c.Clock, c.Log); err != nil {
+		return h, err
+	}
+	a.devices = devices.New(c.Devices.Source, c.Host.Moment)
+	a.attached = &devices.Attachment{Engine: c.Engine, Devices: a.devices, Log: c.Log, Call: c.Sessions.Limits.Call}
+	a.health = health.New(health.Config{Engine: c.Engine, News: a.news, Reconcile: a.reconcile,
+		Changed: func(container engine.State) { a.launch.ContainerChanged(container) },
+		Clock:   c.Clock, Log: c.Log, Call: c.Sessions.Limits.Call, Every: c.Sessions.Limits.Reconcile})
+	a.records = records.New(records.Config{Store: c.Store, Clock: c.Clock, Ended: a.accounts.Ending,
+		Tell: a.publishVersions, Trouble: a.news.PublishMachine,
+		Dress: func(s session.Session) session.Session { return a.Dress(s) }})
+	return host.Host{Agent: c.Name, Owner: c.Owner, UID: c.UID, GID: c.GID, Engine: c.Engine, Records: a.records,
+		Health: a.health, Limits: c.Sessions.Limits, Clock: c.Clock, Log: c.Log, News: a.news}, nil
+}
+
+// reconcile compares records and containers, and asks how devices are attached to containers.
+func (a *Agent) reconcile(ctx context.Context) error {
+	if err := a.launch.Reconcile(ctx); err != nil {
+		return err
+	}
+	return a.attached.Ask(ctx)
+}
+
+// openMachine opens what measures and shares the machine, and what people reach in sessions and folders.
+func (a *Agent) openMachine(h host.Host) (err error) {
+	c := &a.config
+	a.People, err = people.Open(people.Config{Host: h, Processes: c.Sessions.Processes,
+		MPSForUsers: c.Devices.MPSForUsers, Giving: c.Devices.Giving, Devices: a.devices, OffLimits: a.offLimits})
+	if err != nil {
+		return err
+	}
+	a.reclaim, err = reclaim.Open(reclaim.Config{Host: h, Moment: a.devices.Moment, Policy: c.Sessions.Idle,
+		Guest: a.guestNow, EndSession: a.endSession})
+	a.sampler = devices.NewSampler(a.devices, devices.Config{Host: h, Attached: a.attached, Books: a.accounts,
+		Guard: c.Devices.Guard, EndProcess: c.Devices.EndProcess, EndSession: a.endSession,
+		Used: a.reclaim.DevicesUsed})
+	a.others = ledger.NewOthers(ledger.Config{Host: h, Devices: a.devices, Giving: c.Devices.Giving,
+		Alone: c.Devices.Alone})
+	a.meter = meter.New(meter.Config{Host: h, Dir: c.Dir, Load: c.Host.Load, Devices: a.devices.Loads,
+		Measured: a.measured, Sampled: a.reclaim.Sampled})
+	a.folders = folders.New(folders.Config{Host: h, Dir: filepath.Join(c.Dir, "folders"), OffLimits: a.offLimits,
+		Opened: a.Opened})
+	a.guests = guests.New(guests.Config{Host: h, Use: a.reclaim, Connect: c.Sessions.Link})
+	a.apps = apps.New(apps.Config{Host: h, Use: a.reclaim, Limit: c.Sessions.App,
+		Guest: func(ctx context.Context, id session.ID) (apps.Guest, error) { return a.guests.Guest(ctx, id, "") }})
+	files := guests.NewFiles(guests.FilesConfig{Guests: a.guests, Use: a.reclaim,
+		Folder: func(id session.FolderID) (guests.Tree, error) { return a.folders.Files(id) }})
+	a.Terminals, a.SSH, a.Apps, a.Files, a.Uploads = a.guests, a.guests, a.apps, files, files
+	a.Folders, a.FolderTrash = a.folders, a.folders
+	return err
+}
+
+// guestNow returns the guest of a kernel if it is connected, else nil.
+func (a *Agent) guestNow(id session.ID, kernel string) reclaim.Guest {
+	if guest := a.guests.Now(id, kernel); guest != nil {
+		return guest
+	}
+	return nil
+}
+
+// endSession is [host.EndSession] for rooms that are opened before launch.
+func (a *Agent) endSession(id session.ID, reason session.Reason, cause *session.Cause,
+	still func(session.Session) bool) (session.Session, error) {
+	return a.launch.EndSession(id, reason, cause, still)
+}
+
+func (a *Agent) measured(live, running []session.Session, stats map[string]engine.Stats) {
+	a.accounts.Follow(a.devices.Moment(), live)
+	for _, s := range running {
+		for _, k := range s.Kernels {
+			if of, ok := stats[k.Container]; ok {
+				a.accounts.Used(of.At, s.ID, k.Container, of.CPU)
+				a.launch.OutOfMemory(s.ID, k.Name, of.OOMKills)
+				a.SawProcesses(s, of.Pids)
+			}
+		}
+	}
+}
+
+// openLaunch opens the rooms that take a session from its launch to its end.
+func (a *Agent) openLaunch(h host.Host) (err error) {
+	c := &a.config
+	a.images, err = images.Open(images.Config{Host: h, Dir: filepath.Join(c.Dir, "transfers"), Free: diskFree,
+		Quota: c.Sessions.Arriving, People: a.People})
+	if err != nil {
+		return err
+	}
+	a.Images, a.ImageTransfers = a.images, a.images
+	a.logs, err = logs.Open(logs.Config{Host: h, Dir: filepath.Join(c.Dir, "logs"), Cap: c.Sessions.LogCap,
+		Changed: a.news.next})
+	if err != nil {
+		return err
+	}
+	a.launch, err = launch.Open(launch.Config{Host: h, Images: a.images, Folders: a.folders, Guests: a.guests,
+		Logs: a.logs, Devices: a.devices, Others: a.others, Boot: c.Host.Boot,
+		Ended: func(s session.Session) { a.queue.Ended(s) }})
+	a.queue = queue.New(queue.Config{Host: h, Giving: c.Devices.Giving, Others: a.others, Launch: a.launch,
+		People: a.People, Devices: a.devices, Attached: a.attached, Busy: a.meter.Busy,
+		Purge: func() error { return a.Purge() }})
+	a.Queue = struct {
+		*queue.Queue
+		*reclaim.Watch
+	}{a.queue, a.reclaim}
+	a.Sessions = sessions.New(sessions.Config{Host: h, KeepFinished: c.Sessions.KeepFinished, NewID: c.Sessions.NewID,
+		Folders: a.folders, Queue: a.queue, Images: a.images, Launch: a.launch, People: a.People, Idle: a.reclaim,
+		Removed: func(s session.Session) {
+			a.logs.Remove(s.ID)
+			a.news.Publish(session.Event{Removed: &s.ID, Owner: s.Owner})
+		}})
+	return err
+}
+
+// resumeAccounts resumes the accounts and what is stored with them.
+func (a *Agent) resumeAccounts() error {
+	books := a.config.Store
+	live, err := books.LiveSessions()
+	if err != nil {
+		return err
+	}
+	now := a.devices.Moment()
+	last, _, err := a.accounts.LastCheckpoint()
+	if err == nil {
+		err = errors.Join(a.reclaim.Resume(now, last, live), a.devices.Resume(books))
+	}
+	if err != nil {
+		a.config.Log.Warn("idle checks and device histories start over", "err", err)
+	}
+	a.accounts.Add(a.reclaim)
+	a.accounts.Add(a.devices)
+	return a.accounts.Resume(now, live)
+}
+
+func (a *Agent) offLimits() offlimits.Places {
+	info := a.health.State().Info
+	places := a.config.OffLimits
+	places.Own = append(slices.Clip(places.Own), a.config.Dir)
+	places.Engine, places.Socket = info.DataRoot, info.Socket
+	return places
+}
+
+// diskFree returns the free space of the disk that a directory is on.
+func diskFree(dir string) (gpu.Bytes, error) {
+	usage, err := disk.Usage(dir)
+	if err != nil {
+		return 0, err
+	}
+	return gpu.Bytes(usage.Free), nil
+}
+
+// Run runs the agent until ctx ends, then waits for what it started. Containers keep running. It is called once.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.images.Stop()
 	defer context.AfterFunc(ctx, a.images.Stop)()
@@ -219,12 +376,11 @@ func (a *Agent) Close() error {
 	return nil
 }
 
-// Logs reads the output of a session.
 func (a *Agent) Logs(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
 	return a.logs.Read(ctx, id, opts)
 }
 
-// Usage returns what a session has used since a time. Of an ended session nothing is kept.
+// Usage returns what a session has used since a time, nothing once it has ended.
 func (a *Agent) Usage(_ context.Context, id session.ID, since time.Time) ([]session.Usage, error) {
 	if _, err := a.config.Store.Get(id); err != nil {
 		return nil, err
@@ -232,11 +388,89 @@ func (a *Agent) Usage(_ context.Context, id session.ID, since time.Time) ([]sess
 	return a.meter.Since(id, since), nil
 }
 
-// FindImage describes an image that is on this machine, by whatever it can be called; engine_image_not-found.
 func (a *Agent) FindImage(ctx context.Context, ref string) (session.Image, error) {
 	return a.images.FindImage(ctx, ref)
 }
 
-// Arrivals takes the images that a person brings. A name that is another image's stays that one's, unless the person
-// says to replace it.
+// Arrivals receives the images that a person sends. It takes a name from another image only when asked to replace it.
 func (a *Agent) Arrivals(owner string) session.ImageArrivals { return a.images.Arrivals(owner) }
+
+func (a *Agent) Machine(context.Context) (session.Machine, error) {
+	a.meter.Refresh()
+	return a.describe()
+}
+
+// describe describes the machine with the load as last measured.
+func (a *Agent) describe() (session.Machine, error) {
+	state := a.health.State()
+	info := state.Info
+	hostname, _ := os.Hostname() // empty if it fails
+	m := session.Machine{
+		Agent: a.config.Name, Instance: a.records.Instance(), Platform: session.Platform{
+			Engine:        info.Name,
+			EngineVersion: info.Version,
+			Version:       a.config.Version,
+			Hostname:      cmp.Or(a.config.Host.Hostname, hostname, "localhost"),
+			OS:            info.OS,
+			Arch:          info.Arch,
+		}, Capacity: session.Capacity{CPUs: info.CPUs, Memory: info.Memory},
+		Warnings: append([]session.Warning{}, info.Warnings...),
+		Caller: session.Caller{
+			Owner:     a.config.Owner,
+			Role:      session.RoleAdmin,
+			Allowance: a.Allowance(a.config.Owner),
+		}, Load: a.meter.Load(),
+	}
+	if !state.Known {
+		m.OS, m.Arch = runtime.GOOS, runtime.GOARCH
+	}
+	for _, warning := range []func() (session.Warning, bool){a.health.Warning, a.others.Warning, a.queue.Warning,
+		a.records.Warning} {
+		if w, ok := warning(); ok {
+			m.Warnings = append(m.Warnings, w)
+		}
+	}
+	live, _, err := a.records.Live()
+	for _, s := range live {
+		if s.Status.HoldsResources() {
+			m.UsedCPUs += len(s.Grants.CPUs)
+			m.UsedMemory += s.Grants.Memory
+		}
+	}
+	return m, err
+}
+
+func (a *Agent) Doctor(ctx context.Context) ([]session.Check, error) {
+	disk := func(ctx context.Context) (free, total gpu.Bytes, err error) {
+		m, err := a.Machine(ctx)
+		return m.Load.DiskFree, m.Load.DiskTotal, err
+	}
+	return doctor.Doctor{Config: a.config.Doctor, Dir: a.config.Dir, Engine: a.config.Engine, Devices: a.devices.Source,
+		Disk: disk}.Check(ctx)
+}
+
+func (a *Agent) ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
+	return folders.ListDirectories(ctx, path)
+}
+
+func (a *Agent) Devices(context.Context) (session.DeviceBoard, error) {
+	live, err := a.records.LiveSessions()
+	if err != nil {
+		return session.DeviceBoard{}, err
+	}
+	return a.board(live), nil
+}
+
+func (a *Agent) DeviceHistory(_ context.Context, device gpu.UUID, since time.Time) ([]session.DevicePoint, error) {
+	return a.devices.History(device, since)
+}
+
+func (a *Agent) Accounts(_ context.Context, span session.AccountSpan) ([]session.Account, error) {
+	return a.accounts.Read(a.devices.Moment(), span)
+}
+
+func (a *Agent) board(live []session.Session) session.DeviceBoard {
+	giving := a.config.Devices.Giving
+	l := ledger.New(a.devices.Now(), giving, live, a.others.List(), a.config.Clock.Now())
+	return l.Board(a.attached.Now(), giving.Strategy)
+}

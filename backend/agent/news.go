@@ -3,29 +3,29 @@ package agent
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"slipway/backend/session"
 )
 
-// ringSize is how many events are kept for watchers that resume.
+// ringSize is the number of events that are kept for watchers that resume.
 const ringSize = 1024
 
-// news numbers events, keeps the newest of them and tells watchers, and has the queue look at what has changed.
-// Watchers read the ring at their own pace, so that a slow one delays nobody.
+// news numbers, keeps and publishes events. Watchers read the ring at their own pace, so a slow one delays no other.
 type news struct {
-	agent *Agent
-	epoch string
-	over  chan struct{} // closed when every Watch is to end
-	close func()        // closes over; may be called again
+	agent    *Agent
+	epoch    string
+	over     chan struct{} // closed when every Watch is to end
+	close    func()        // closes over; may be called again
+	watchers atomic.Int64
 
 	mu        sync.Mutex // guards everything below
 	seq       uint64     // of the newest event
 	ring      [ringSize]session.Event
-	changed   chan struct{}         // closed and replaced when an event comes
-	usage     uint64                // of the newest event with samples
-	board     uint64                // of the newest one with the devices
+	changed   chan struct{}         // closed and replaced at each event
+	usage     uint64                // number of the newest event with samples
+	board     uint64                // number of the newest event with the devices
 	revisions map[session.ID]uint64 // of the sessions in the ring
-	watchers  int
 }
 
 func newNews(a *Agent, epoch string) *news {
@@ -34,8 +34,7 @@ func newNews(a *Agent, epoch string) *news {
 		changed: make(chan struct{}), revisions: map[session.ID]uint64{}}
 }
 
-// Publish adds an event. A session that is older than what was published of it is dropped: two changes may come here in
-// the other order than they were stored.
+// Publish adds an event, unless it is about a session of which a newer version was published: changes may overtake.
 func (n *news) Publish(e session.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -50,8 +49,11 @@ func (n *news) Publish(e session.Event) {
 	}
 	n.seq++
 	e.Epoch, e.Seq = n.epoch, n.seq
-	n.forget(n.ring[n.seq%ringSize])
-	n.ring[n.seq%ringSize] = e
+	oldest := &n.ring[n.seq%ringSize]
+	if old := oldest.Session; old != nil && n.revisions[old.ID] == old.Revision {
+		delete(n.revisions, old.ID) // changes that overtake each other are closer together than the ring is long
+	}
+	*oldest = e
 	if len(e.Usage) > 0 {
 		n.outdate(&n.usage)
 	}
@@ -62,16 +64,7 @@ func (n *news) Publish(e session.Event) {
 	n.changed = make(chan struct{})
 }
 
-// forget lets go of an event that falls out of the ring, and with the newest of a session of its revision: the ring is
-// longer than any two changes swap places over. The caller holds mu.
-func (n *news) forget(e session.Event) {
-	if e.Session != nil && n.revisions[e.Session.ID] == e.Session.Revision {
-		delete(n.revisions, e.Session.ID)
-	}
-}
-
-// outdate has the newest event take the place of the one at last, of which only its number is kept: samples and devices
-// matter as they are now. The caller holds mu.
+// outdate puts the newest event in the place of the one at last: only the newest matters. The caller holds mu.
 func (n *news) outdate(last *uint64) {
 	if *last > 0 && n.seq-*last < ringSize {
 		n.ring[*last%ringSize] = session.Event{Epoch: n.epoch, Seq: *last}
@@ -79,8 +72,8 @@ func (n *news) outdate(last *uint64) {
 	*last = n.seq
 }
 
-// since returns the events after a cursor and, where there are none, the channel that tells of the next. It reports
-// false where the cursor is of another epoch or too old.
+// since returns the events after a cursor, and a channel that is closed at the next one. It reports false if the cursor
+// is of another epoch or too old.
 func (n *news) since(after session.Cursor) ([]session.Event, <-chan struct{}, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -94,31 +87,23 @@ func (n *news) since(after session.Cursor) ([]session.Event, <-chan struct{}, bo
 	return events, n.changed, true
 }
 
-// now returns the place after the newest event.
 func (n *news) now() session.Cursor {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return session.Cursor{Epoch: n.epoch, Seq: n.seq}
 }
 
-// next is the channel that tells of the next event.
+// next returns a channel that is closed at the next event.
 func (n *news) next() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.changed
 }
 
-// Watched reports whether somebody watches.
-func (n *news) Watched() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.watchers > 0
-}
+func (n *news) Watched() bool { return n.watchers.Load() > 0 }
 
-// PlanAgain has the queue plan: what can start may have changed.
 func (n *news) PlanAgain() { n.agent.queue.Wake() }
 
-// PublishMachine tells watchers of the machine as it is now.
 func (n *news) PublishMachine() {
 	if !n.Watched() {
 		return
@@ -131,13 +116,11 @@ func (n *news) PublishMachine() {
 	n.Publish(session.Event{Machine: &m})
 }
 
-// PublishBoard tells watchers who holds which device.
 func (n *news) PublishBoard(live []session.Session) {
 	board := n.agent.board(live)
 	n.Publish(session.Event{Devices: &board})
 }
 
-// PublishSession tells watchers of new findings on a session.
 func (n *news) PublishSession(about session.Session) {
 	if n.Watched() {
 		about = n.agent.Dress(about)
@@ -145,7 +128,7 @@ func (n *news) PublishSession(about session.Session) {
 	}
 }
 
-// Watch tells fn of every event after a cursor, until ctx ends or fn fails.
+// Watch calls fn with every event after a cursor, until ctx ends or fn fails.
 func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
 	n := a.news
 	n.watch(1)
@@ -153,7 +136,7 @@ func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session
 	for {
 		events, next, ok := n.since(after)
 		if !ok {
-			// The cursor is read before the state: what changes between the two is told again, which does no harm.
+			// The cursor is read before the state, so a change between the two is sent twice, which does no harm.
 			cursor := n.now()
 			reset, err := n.reset(ctx)
 			if err != nil {
@@ -183,16 +166,13 @@ func (a *Agent) Watch(ctx context.Context, after session.Cursor, fn func(session
 	}
 }
 
-// watch counts those who watch. For more of them more is measured.
-func (n *news) watch(more int) {
-	n.mu.Lock()
-	n.watchers += more
-	n.mu.Unlock()
+// watch counts watchers. While there are any, the machine is measured more often.
+func (n *news) watch(more int64) {
+	n.watchers.Add(more)
 	n.agent.meter.Wake()
 	n.agent.sampler.Wake()
 }
 
-// reset returns the whole state.
 func (n *news) reset(ctx context.Context) (session.Reset, error) {
 	machine, err := n.agent.Machine(ctx)
 	if err != nil {
@@ -210,7 +190,7 @@ func (n *news) reset(ctx context.Context) (session.Reset, error) {
 	return session.Reset{Sessions: append(live, finished...), Machine: machine, Devices: &board}, nil
 }
 
-// publishVersions passes on what was stored of sessions.
+// publishVersions publishes what was stored of sessions, and informs the rooms.
 func (a *Agent) publishVersions(versions []session.Session) {
 	for _, v := range versions {
 		if v.Status.Terminal() {

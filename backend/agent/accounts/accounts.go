@@ -1,15 +1,16 @@
-// Package accounts keeps the books of what sessions had and used of devices and of CPUs, and answers from them.
+// Package accounts counts what sessions had and used of devices and CPUs, and answers from that.
 //
-// What sessions had and used of devices and CPUs is counted in whole numbers and only ever grows. Time comes from a
-// clock that nobody sets and that stands while the machine sleeps; the wall clock only names the buckets of minutes,
-// hours and days. Counters, buckets and the cursors up to which they count are stored in one transaction, every ten
-// seconds and when a session starts or ends, so that a restart counts nothing twice. A crash costs at most the use of
-// devices since then; energy and CPU time are counted outside of this process and lose nothing.
+// Counters are whole numbers that only grow. Time comes from a clock that cannot be set and that stops while the
+// machine sleeps; the wall clock only names the buckets of minutes, hours and days. Counters, buckets and the cursors
+// up to which they count are stored in one transaction, every ten seconds and when a session starts or ends, so a
+// restart counts nothing twice. A crash loses at most the use of devices since then; energy and CPU time are counted
+// outside of this process and lose nothing.
 package accounts
 
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -20,20 +21,13 @@ import (
 )
 
 const (
-	// CheckpointEvery is how much use of devices a crash may cost. Energy and CPU time lose nothing: their counters are
-	// outside this process.
-	CheckpointEvery = 10 * time.Second
-	// checkpointSeldom is the pause between two while no session runs.
-	checkpointSeldom = time.Minute
-	// checkpointAfter is the pause between a session's start or end and the checkpoint that keeps it.
-	checkpointAfter = 100 * time.Millisecond
-	// resumeSlack is by how much the clock on the wall may have been set back while the agent was away, for what ended
-	// meanwhile to be found.
-	resumeSlack = time.Minute
-	// removeAtOnce is more than is ever stored of one session or device.
-	removeAtOnce = 10_000
-	// pruneAtOnce is how many old buckets one checkpoint removes.
-	pruneAtOnce = 500
+	// CheckpointEvery is the most use of devices that a crash loses.
+	CheckpointEvery  = 10 * time.Second
+	checkpointSeldom = time.Minute            // between two checkpoints while no session runs
+	checkpointAfter  = 100 * time.Millisecond // between a session's start or end and its checkpoint
+	resumeSlack      = time.Minute            // how far the wall clock may be set back while the agent is down
+	removeAtOnce     = 10_000                 // more rows than are ever stored of one session or device
+	pruneAtOnce      = 500                    // old buckets that one checkpoint removes
 )
 
 // Books are the accounts of one machine. Their methods are safe for concurrent use.
@@ -56,27 +50,23 @@ type Books struct {
 	seals seals
 }
 
-// seals are when sessions end that are just being ended. It is a mutex of its own, because the books stay locked while
+// seals are the ends of sessions whose end is being stored. It has its own mutex, because the books stay locked while
 // they are stored, and an end is written in a transaction of the same store.
 type seals struct {
 	mu sync.Mutex
 	at map[session.ID]time.Time
 }
 
-// Ending says when a session ends that is ended in a transaction under way. Nothing that it was promised is counted
-// beyond that while the transaction lasts, be it seconds.
+// Ending returns when a session ends that a transaction ends now. Until then, nothing is counted beyond that.
 func (b *Books) Ending(id session.ID) time.Time {
 	b.seals.mu.Lock()
 	defer b.seals.mu.Unlock()
-	if b.seals.at == nil {
-		b.seals.at = map[session.ID]time.Time{}
-	}
 	at := b.clock.Now().UTC()
 	b.seals.at[id] = at
 	return at
 }
 
-// seal tells the books who is just ending. b.mu is held.
+// seal stops the counts of sessions that are being ended. The caller holds b.mu.
 func (b *Books) seal(now gpu.Moment) {
 	b.seals.mu.Lock()
 	defer b.seals.mu.Unlock()
@@ -87,15 +77,11 @@ func (b *Books) seal(now gpu.Moment) {
 	}
 }
 
-// unseal forgets the ends of sessions that the books do not have.
+// unseal forgets the ends of sessions that are not counted any more.
 func (b *Books) unseal(running map[session.ID]bool) {
 	b.seals.mu.Lock()
 	defer b.seals.mu.Unlock()
-	for id := range b.seals.at {
-		if !running[id] {
-			delete(b.seals.at, id)
-		}
-	}
+	maps.DeleteFunc(b.seals.at, func(id session.ID, _ time.Time) bool { return !running[id] })
 }
 
 // accountName is what is kept of a session for as long as its accounts are, which is longer than its record.
@@ -105,7 +91,7 @@ type accountName struct {
 	Label string `json:"label,omitempty"`
 }
 
-// Open goes on from what is stored.
+// Open opens the books as they were stored.
 func Open(s *store.Store, clock *pace.Clock, log *slog.Logger) (*Books, error) {
 	var gpus gpu.State
 	var cpus cpuState
@@ -115,14 +101,18 @@ func Open(s *store.Store, clock *pace.Clock, log *slog.Logger) (*Books, error) {
 	if _, err := s.Account(keyCPUState, &cpus); err != nil {
 		return nil, err
 	}
+	if cpus.Sessions == nil {
+		cpus.Sessions = map[session.ID]*cpuAccount{}
+	}
 	return &Books{
-		log: log, store: s, clock: clock, gpus: gpu.NewAccounts(gpus), cpus: newCPUBook(cpus),
+		log: log, store: s, clock: clock, gpus: gpu.NewAccounts(gpus),
+		cpus:  &cpuBook{state: cpus, ended: map[session.ID]cpuUse{}},
 		names: map[session.ID]accountName{}, fresh: map[session.ID]accountName{},
+		seals: seals{at: map[session.ID]time.Time{}},
 	}, nil
 }
 
-// Follow brings the books up to who runs. live are the live sessions as they were a moment ago, which may be before
-// another call.
+// Follow updates the books to the sessions that run. live was read a moment ago, which may be before another call.
 func (b *Books) Follow(now gpu.Moment, live []session.Session) {
 	running := make(map[session.ID]bool, len(live))
 	for _, s := range live {
@@ -154,8 +144,7 @@ func (b *Books) Follow(now gpu.Moment, live []session.Session) {
 	b.unseal(running)
 }
 
-// Begin counts a session from its start on, unless it is counted already or was: one that has ended never starts again,
-// however late this is called.
+// Begin counts a session from its start, unless it is or was counted, since one that has ended never starts again.
 func (b *Books) Begin(now gpu.Moment, s session.Session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -170,7 +159,7 @@ func (b *Books) Begin(now gpu.Moment, s session.Session) {
 	b.start(ago(now, *s.StartedAt), s)
 }
 
-// start counts a session from a moment on. b.mu is held.
+// start counts a session from a moment on. The caller holds b.mu.
 func (b *Books) start(since gpu.Moment, s session.Session) {
 	name := accountName{Name: s.Name, Owner: s.Owner, Label: s.Spec.Label}
 	if b.names[s.ID] != name {
@@ -182,8 +171,8 @@ func (b *Books) start(since gpu.Moment, s session.Session) {
 	}
 }
 
-// counted reports whether a session that is not counted now was. What cannot be read counts as yes: it is asked again.
-// b.mu is held, for the store never calls back.
+// counted reports whether a session that is not counted now was counted before. If that cannot be read, it reports
+// true, and is called again later. The caller holds b.mu, because the store never calls back.
 func (b *Books) counted(id session.ID) bool {
 	if _, ended := b.cpus.ended[id]; ended {
 		return true
@@ -204,7 +193,7 @@ func (b *Books) end(now, at gpu.Moment, id session.ID) {
 	}
 }
 
-// endOf is when a session ended, and whether it did. One without a record is over: only ended ones are forgotten.
+// endOf returns when a session ended, and whether it did. One without a record has: only ended ones are removed.
 func (b *Books) endOf(id session.ID) (time.Time, bool) {
 	s, err := b.store.Get(id)
 	switch {
@@ -216,14 +205,13 @@ func (b *Books) endOf(id session.ID) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// LastCheckpoint is when the books were stored, and whether they ever were.
+// LastCheckpoint returns when the books were stored, and whether they ever were.
 func (b *Books) LastCheckpoint() (at gpu.Moment, ever bool, err error) {
 	ever, err = b.store.Account(keyCheckpoint, &at)
 	return at, ever, err
 }
 
-// Resume counts who runs, and the sessions that ended without having been counted, because the agent died between their
-// start and the next checkpoint.
+// Resume counts the running sessions, and those that ended while the agent was down or before the next checkpoint.
 func (b *Books) Resume(now gpu.Moment, live []session.Session) error {
 	const newest = 1000
 	finished, err := b.store.List(session.Filter{Finished: true, Limit: newest})
@@ -237,7 +225,7 @@ func (b *Books) Resume(now gpu.Moment, live []session.Session) error {
 	return nil
 }
 
-// countMissed counts those of the newest that ended who were never counted.
+// countMissed counts those of the newest ended sessions that were never counted.
 func (b *Books) countMissed(now gpu.Moment, finished []session.Session) error {
 	last, known, err := b.LastCheckpoint()
 	if err != nil {
@@ -264,17 +252,17 @@ func (b *Books) countMissed(now gpu.Moment, finished []session.Session) error {
 	return nil
 }
 
-// ago is the moment of a time on the wall clock that lies at or before now.
+// ago is the moment of a time on the wall clock that is not after now.
 func ago(now gpu.Moment, wall time.Time) gpu.Moment {
 	return now.Before(min(max(0, now.Wall.Sub(wall)), now.Awake))
 }
 
-// HolderOf is a session as the books of devices know it.
+// HolderOf is a session as the accounts of devices know it.
 func HolderOf(s session.Session) gpu.Holder {
 	return gpu.Holder{Session: string(s.ID), Grants: s.Grants.GPUs, Containers: s.Containers()}
 }
 
-// Book counts what happened between the last sample and this one.
+// Book counts what happened between the previous sample and this one.
 func (b *Books) Book(s gpu.Sample) gpu.Report {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -289,15 +277,13 @@ func (b *Books) Used(wall time.Time, id session.ID, container string, counter ti
 	b.cpus.used(wall, id, container, counter)
 }
 
-// Active reports whether there is anything to keep books of.
 func (b *Books) Active() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.changed != nil || len(b.cpus.state.Sessions) > 0 || len(b.gpus.Devices()) > 0
 }
 
-// Due reports whether it is time for a checkpoint: a moment after a session started or ended, so that several at once
-// cost one; and now and then.
+// Due reports whether it is time for a checkpoint: regularly, and a moment after sessions started or ended.
 func (b *Books) Due(now gpu.Moment) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -309,7 +295,7 @@ func (b *Books) Due(now gpu.Moment) bool {
 		now.Boot-b.changed.Boot >= checkpointAfter
 }
 
-// Soon is when a checkpoint may be due.
+// Soon returns when a checkpoint may be due.
 func (b *Books) Soon() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -319,29 +305,28 @@ func (b *Books) Soon() time.Duration {
 	return checkpointSeldom
 }
 
-// Source knows something that is to outlive the agent as the accounts do.
+// Source has something to store with the accounts.
 type Source interface {
-	// Extra is what the source adds to a checkpoint: all of it, or what is due.
+	// Extra returns what the source adds to a checkpoint: everything, or what is due.
 	Extra(now gpu.Moment, all bool) Extra
 }
 
-// Add has every checkpoint from now on store what a source adds to it.
 func (b *Books) Add(source Source) { b.sources = append(b.sources, source) }
 
-// Extra is what a checkpoint stores beside the accounts.
+// Extra is what a checkpoint stores with the accounts.
 type Extra struct {
 	Remove []Keys // before Rows are stored
 	Rows   map[string]any
 	Stored func() // is called when it is; may be nil
 }
 
-// Keys is a range of keys, the first included.
+// Keys is a range of keys, from the first up to but without the last.
 type Keys struct{ From, To string }
 
 // KeysOf are all keys of one session or device under a prefix.
 func KeysOf(prefix, of string) Keys { return Keys{prefix + of + "/", prefix + of + "0"} } // 0 follows /
 
-// KeyAt is the key of what was known of one session or device at a time.
+// KeyAt is the key of one session or device at a time.
 func KeyAt(prefix, of string, at time.Time) string {
 	return fmt.Sprintf("%s%s/%020d", prefix, of, max(0, at.Unix()))
 }
@@ -360,8 +345,7 @@ func (e Extra) put(tx *store.Tx) error {
 	return nil
 }
 
-// Checkpoint stores the books as they are, and what the sources add to them, in one transaction. After a failure
-// everything that was not stored is part of the next one.
+// Checkpoint stores the books and what the sources add in one transaction. After a failure, the next one stores it all.
 func (b *Books) Checkpoint(now gpu.Moment, all bool) error {
 	extras := make([]Extra, len(b.sources))
 	for i, source := range b.sources {
@@ -378,7 +362,7 @@ func (b *Books) Checkpoint(now gpu.Moment, all bool) error {
 	return nil
 }
 
-// save keeps the books locked while they are stored: the store never calls back.
+// save keeps the books locked while they are stored, because the store never calls back.
 func (b *Books) save(now gpu.Moment, extras []Extra) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -397,7 +381,8 @@ func (b *Books) save(now gpu.Moment, extras []Extra) error {
 		return err
 	}
 	b.gpus.Committed(gpus)
-	b.cpus.stored()
+	clear(b.cpus.ended)
+	b.cpus.closed = nil
 	clear(b.fresh)
 	b.changed, b.failing = nil, false
 	return nil
@@ -434,7 +419,7 @@ func (b *Books) put(tx *store.Tx, gpus gpu.Checkpoint, now gpu.Moment, extras []
 	return nil
 }
 
-// Check audits the books: every device's rows sum to what it counted.
+// Check audits the books: the rows of each device sum to what it counted.
 func (b *Books) Check() []error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,26 +17,23 @@ type cpuUse struct {
 
 func (u cpuUse) plus(d cpuUse) cpuUse { return cpuUse{u.UsedNs + d.UsedNs, u.AllocMs + d.AllocMs} }
 
-// cpuState is everything that the accounts of CPU time must remember: counters together with the cursors up to which
-// they count.
+// cpuState is everything that the accounts of CPU time must remember: counters with the cursors up to which they count.
 type cpuState struct {
 	Sessions map[session.ID]*cpuAccount `json:"sessions"`
 	Buckets  []cpuBucket                `json:"buckets"` // the open ones
 	Parts    int64                      `json:"parts"`
 }
 
-// cpuAccount is the account of one running session. Seen is the cursor of each container: how much of its counter is in
-// Use.
 type cpuAccount struct {
 	CPUs int                      `json:"cpus"`
 	Upto gpu.Moment               `json:"upto"` // what was granted is counted up to here
-	Seen map[string]time.Duration `json:"seen"`
+	Seen map[string]time.Duration `json:"seen"` // how much of each container's counter is in Use
 	Use  cpuUse                   `json:"use"`
 
 	until *gpu.Moment // see cpuBook.seal
 }
 
-// cpuBucket is what was counted while the clock on the wall stood in one span.
+// cpuBucket is what was counted while the wall clock was in one span.
 type cpuBucket struct {
 	Span  gpu.Span              `json:"span"`
 	Start time.Time             `json:"start"`
@@ -51,30 +48,20 @@ type cpuBook struct {
 	closed []cpuBucket           // not stored yet
 }
 
-func newCPUBook(state cpuState) *cpuBook {
-	if state.Sessions == nil {
-		state.Sessions = map[session.ID]*cpuAccount{}
-	}
-	return &cpuBook{state: state, ended: map[session.ID]cpuUse{}}
-}
-
-// start begins to count what a session was granted, from a moment that may lie in the past. One that is counted already
-// is left as it is.
+// start counts what a session was granted, from a moment that may be in the past, unless it is counted already.
 func (b *cpuBook) start(at gpu.Moment, id session.ID, cpus int) {
 	if b.state.Sessions[id] == nil {
 		b.state.Sessions[id] = &cpuAccount{CPUs: cpus, Upto: at, Seen: map[string]time.Duration{}}
 	}
 }
 
-// seal keeps what a session was granted from being counted beyond a moment at which it ends, until stop says when it
-// did end.
+// seal ends the count of what a session was granted at a moment, until stop is called with its end.
 func (b *cpuBook) seal(at gpu.Moment, id session.ID) {
 	if account := b.state.Sessions[id]; account != nil {
 		account.until = &at
 	}
 }
 
-// stop ends the count of what a session was granted.
 func (b *cpuBook) stop(at gpu.Moment, id session.ID) {
 	account := b.state.Sessions[id]
 	if account == nil {
@@ -86,8 +73,7 @@ func (b *cpuBook) stop(at gpu.Moment, id session.ID) {
 	delete(b.state.Sessions, id)
 }
 
-// used takes the counter of one container. A counter that is new counts from 0, because the container is new too; one
-// that fell has begun again.
+// used takes the counter of one container. A new one counts from 0, as its container is new, and so does one that fell.
 func (b *cpuBook) used(wall time.Time, id session.ID, container string, counter time.Duration) {
 	account := b.state.Sessions[id]
 	if account == nil {
@@ -101,8 +87,7 @@ func (b *cpuBook) used(wall time.Time, id session.ID, container string, counter 
 	b.charge(wall, id, account, cpuUse{UsedNs: int64(counter - before)})
 }
 
-// accrue counts what a session was granted up to a moment. It leaves out time in which the machine slept, and time
-// before its boot.
+// accrue counts what a session was granted up to a moment, without time asleep and time before the boot.
 func (b *cpuBook) accrue(at gpu.Moment, id session.ID, account *cpuAccount) {
 	if account.Upto.BootID != at.BootID {
 		account.Upto = at
@@ -130,8 +115,7 @@ func (b *cpuBook) charge(wall time.Time, id session.ID, account *cpuAccount, d c
 	}
 }
 
-// turn closes the buckets that wall is not in and opens those that it is in. After the clock was set back there may be
-// two of one start: readers add up.
+// turn closes and opens buckets. After the clock was set back, two may have one start: readers add them up.
 func (b *cpuBook) turn(wall time.Time) {
 	for _, span := range gpu.Spans {
 		start := span.StartOf(wall)
@@ -149,14 +133,7 @@ func (b *cpuBook) turn(wall time.Time) {
 	}
 }
 
-// stored forgets what is in the store now.
-func (b *cpuBook) stored() {
-	clear(b.ended)
-	b.closed = nil
-}
-
-// put adds to rows, by their keys, what must be stored for the book to go on from here after a crash. Storing it twice
-// changes nothing.
+// put adds to rows, by key, what must be stored to continue the book after a crash. Storing it twice is harmless.
 func (b *cpuBook) put(rows map[string]any) {
 	rows[keyCPUState] = b.state
 	for id, use := range b.ended {
@@ -172,22 +149,21 @@ func (b *cpuBook) put(rows map[string]any) {
 
 // The keys of accounts in the store. Those of buckets are in the order of time.
 const (
-	keyGPUState  = "gpu/state"
-	keyGPURow    = "gpu/row/"
-	keyGPUBucket = "gpu/bucket/"
-	keyCPUState  = "cpu/state"
-	keyCPURow    = "cpu/row/"
-	keyCPUBucket = "cpu/bucket/"
-	keyName      = "name/"
-	// keyCheckpoint is when all of this was stored.
-	keyCheckpoint = "checkpoint"
+	keyGPUState   = "gpu/state"
+	keyGPURow     = "gpu/row/"
+	keyGPUBucket  = "gpu/bucket/"
+	keyCPUState   = "cpu/state"
+	keyCPURow     = "cpu/row/"
+	keyCPUBucket  = "cpu/bucket/"
+	keyName       = "name/"
+	keyCheckpoint = "checkpoint" // when all of this was stored
 )
 
 func bucketKey(prefix string, span gpu.Span, start time.Time, part int64) string {
 	return fmt.Sprintf("%s%020d", bucketFrom(prefix, span, start), part)
 }
 
-// bucketFrom is before every key of a bucket that starts at start, and after those of all that start before.
+// bucketFrom is before every key of a bucket that starts at start, and after the keys of earlier buckets.
 func bucketFrom(prefix string, span gpu.Span, start time.Time) string {
 	return fmt.Sprintf("%s%s/%020d/", prefix, span, max(0, start.Unix()))
 }

@@ -10,15 +10,12 @@ import (
 	"slipway/gpu"
 )
 
-// The kinds of accounts.
-const (
-	kindSession      = "session"
-	kindOther        = "other"
-	kindIdle         = "idle"
-	kindUnattributed = "unattributed"
-)
+const kindSession = "session"
 
-// accountKey is what rows of accounts are summed up by.
+// kinds are the kinds of accounts that are not of a session, by the holder in the accounts of devices.
+var kinds = map[string]string{gpu.Others: "other", gpu.Idle: "idle", gpu.Unattributed: "unattributed"}
+
+// accountKey is what rows of accounts are summed by.
 type accountKey struct {
 	start   time.Time
 	session session.ID
@@ -26,8 +23,8 @@ type accountKey struct {
 	kind    string
 }
 
-// Read sums up the accounts of a span. Buckets of minutes are kept for a day, of hours for three months, of days for
-// ever; a span that reaches further back is answered in whole buckets of the length that is still there.
+// Read sums the accounts of a span. Buckets of minutes are kept for a day, of hours for three months, of days for ever.
+// A span that reaches further back is answered in whole buckets of the next length.
 func (b *Books) Read(now gpu.Moment, span session.AccountSpan) ([]session.Account, error) {
 	if span.To.IsZero() {
 		span.To = now.Wall
@@ -67,8 +64,7 @@ func (b *Books) Read(now gpu.Moment, span session.AccountSpan) ([]session.Accoun
 	return rows, nil
 }
 
-// bucketLength is the shortest span whose buckets still reach back to the start of the span asked for and fit into the
-// buckets asked for.
+// bucketLength is the shortest span that fits into the requested buckets and is still stored for the start.
 func bucketLength(span session.AccountSpan, now time.Time) gpu.Span {
 	age := now.Sub(span.From)
 	switch {
@@ -101,16 +97,9 @@ func eachBucket[T any](b *Books, prefix string, span session.AccountSpan, now ti
 func (b *Books) sumDevices(span session.AccountSpan, now time.Time, sums map[accountKey]*session.Account) error {
 	return eachBucket(b, keyGPUBucket, span, now, func(bucket gpu.Bucket) {
 		for _, row := range bucket.Rows {
-			key := accountKey{start: spanStart(span, bucket.Start, now), device: row.Device, kind: kindSession}
-			switch row.Session {
-			case gpu.Others:
-				key.kind = kindOther
-			case gpu.Idle:
-				key.kind = kindIdle
-			case gpu.Unattributed:
-				key.kind = kindUnattributed
-			default:
-				key.session = session.ID(row.Session)
+			key := accountKey{start: spanStart(span, bucket.Start, now), device: row.Device, kind: kinds[row.Session]}
+			if key.kind == "" {
+				key.kind, key.session = kindSession, session.ID(row.Session)
 			}
 			sumAt(sums, key).DeviceUse.Add(useOf(row.Counters))
 		}
@@ -132,7 +121,7 @@ func (b *Books) sumCPUs(span session.AccountSpan, now time.Time, sums map[accoun
 	return err
 }
 
-// spanStart is the start of the bucket asked for that a stored bucket is in.
+// spanStart is the start of the requested bucket that a stored bucket is in.
 func spanStart(span session.AccountSpan, start, now time.Time) time.Time {
 	switch {
 	case span.Bucket == 0:
@@ -150,7 +139,7 @@ func sumAt(sums map[accountKey]*session.Account, key accountKey) *session.Accoun
 	return sums[key]
 }
 
-// useOf is what counters counted. Whole MiB × milliseconds fit in 64 bits.
+// useOf converts counters. Whole MiB × milliseconds fit in 64 bits.
 func useOf(c gpu.Counters) session.DeviceUse {
 	return session.DeviceUse{AllocGPUMs: c.AllocGPUMs, BusyGPUMs: c.BusyGPUMs, VRAMMiBMs: int64(c.VRAM.Per(gpu.MiB)),
 		VRAMPeak: c.VRAMPeak, EnergyDynamic: c.EnergyDyn, EnergyIdle: c.EnergyIdle, CoveredMs: c.CoveredMs,

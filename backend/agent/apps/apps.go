@@ -1,5 +1,4 @@
-// Package apps starts what a running session can serve and reaches it: programs that Slipway knows, those that an image
-// declares, and ports.
+// Package apps starts and reaches apps of sessions: known programs, those that an image declares, and ports.
 package apps
 
 import (
@@ -17,7 +16,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Guest is what is asked of the guest in a container.
+// Guest is what apps need of the guest in a container.
 type Guest interface {
 	Which(ctx context.Context, names []string) (map[string]string, error)
 	StartService(ctx context.Context, req link.ServiceRequest) (link.Service, error)
@@ -27,12 +26,12 @@ type Guest interface {
 	Dial(ctx context.Context, port int) (net.Conn, error)
 }
 
-// Config says whose apps these are.
+// Config says how sessions are reached.
 type Config struct {
 	host.Host
 	// Guest returns the guest of a running session's main kernel.
 	Guest func(ctx context.Context, id session.ID) (Guest, error)
-	// Use notes what goes through an app.
+	// Use counts the traffic of an app as use of its session.
 	Use interface {
 		App(id session.ID, conn net.Conn) net.Conn
 	}
@@ -53,14 +52,12 @@ func New(config Config) *Apps {
 	return &Apps{config: config, starts: map[string]*starting{}, declared: map[session.ID][]program{}}
 }
 
-// Forget lets go of a session that has ended.
 func (a *Apps) Forget(id session.ID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.declared, id)
 }
 
-// session returns a running session with the guest of its main kernel.
 func (a *Apps) session(ctx context.Context, id session.ID) (Guest, session.Session, error) {
 	g, err := a.config.Guest(ctx, id)
 	if err != nil {
@@ -72,8 +69,7 @@ func (a *Apps) session(ctx context.Context, id session.ID) (Guest, session.Sessi
 
 const portPrefix = "port-"
 
-// ListApps implements [session.Apps]: what is installed, what the image declares, the preopened ports, and the ports on
-// which something listens though nobody announced it.
+// ListApps implements [session.Apps]: installed programs, those of the image, preopened ports, other open ports.
 func (a *Apps) ListApps(ctx context.Context, id session.ID) ([]session.App, error) {
 	g, s, err := a.session(ctx, id)
 	if err != nil {
@@ -98,11 +94,11 @@ func (a *Apps) ListApps(ctx context.Context, id session.ID) ([]session.App, erro
 	apps := []session.App{}
 	for _, p := range programs {
 		if installed[p.command] != "" {
-			apps = append(apps, a.appOf(id, p, services))
+			apps = append(apps, a.appOf(id, p, services, open))
 		}
 	}
 	for _, p := range a.declaredIn(ctx, s) {
-		apps = append(apps, a.declaredApp(id, p, services, open))
+		apps = append(apps, a.appOf(id, p, services, open))
 	}
 	for _, port := range s.Spec.Ports {
 		apps = append(apps, portApp(ctx, g, port))
@@ -110,7 +106,7 @@ func (a *Apps) ListApps(ctx context.Context, id session.ID) ([]session.App, erro
 	return append(apps, foundApps(open, apps, services)...), nil
 }
 
-// listening returns the ports on which something listens; none where the guest is too old to tell.
+// listening returns the ports on which something listens; none if the guest is too old to report them.
 func listening(ctx context.Context, g Guest) ([]int, error) {
 	ports, err := g.Listening(ctx)
 	if session.CodeOf(err) == session.CodeGuestInvalid {
@@ -119,10 +115,10 @@ func listening(ctx context.Context, g Guest) ([]int, error) {
 	return ports, err
 }
 
-// maxFound is how many ports that nobody announced are shown.
+// maxFound is how many ports are shown that were not announced.
 const maxFound = 32
 
-// foundApps are the ports in open that belong to nothing in apps and are no service of Slipway's own.
+// foundApps are the ports in open that belong to no app in apps and to no service of Slipway's own.
 func foundApps(open []int, apps []session.App, services []link.Service) []session.App {
 	var found []session.App
 	for _, port := range open {
@@ -139,8 +135,15 @@ func foundApps(open []int, apps []session.App, services []link.Service) []sessio
 	return found
 }
 
-func (a *Apps) appOf(id session.ID, p program, services []link.Service) session.App {
+// appOf is an app in its present state.
+func (a *Apps) appOf(id session.ID, p program, services []link.Service, open []int) session.App {
 	app := p.app()
+	if p.command == "" { // the image starts it itself
+		if slices.Contains(open, p.port) {
+			app.State = session.AppReady
+		}
+		return app
+	}
 	if i := slices.IndexFunc(services, func(s link.Service) bool { return s.ID == p.id }); i >= 0 {
 		app = withService(app, services[i])
 	}
@@ -149,18 +152,6 @@ func (a *Apps) appOf(id session.ID, p program, services []link.Service) session.
 	a.mu.Unlock()
 	if under && app.State != session.AppReady {
 		app.State, app.Error = session.AppStarting, nil
-	}
-	return app
-}
-
-// declaredApp is an app that the image declares. One that it starts itself is ready when its port is open.
-func (a *Apps) declaredApp(id session.ID, p program, services []link.Service, open []int) session.App {
-	if p.command != "" {
-		return a.appOf(id, p, services)
-	}
-	app := p.app()
-	if slices.Contains(open, p.port) {
-		app.State = session.AppReady
 	}
 	return app
 }
@@ -185,7 +176,7 @@ func withService(app session.App, s link.Service) session.App {
 	return app
 }
 
-// portApp is a preopened port, ready when something listens on it.
+// portApp is a preopened port, ready if something listens on it.
 func portApp(ctx context.Context, g Guest, port int) session.App {
 	app := appOfPort(port, session.AppStopped)
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -202,28 +193,26 @@ func appOfPort(port int, state session.AppState) session.App {
 		Port: port, State: state}
 }
 
-// starting is an app being started. Everyone who asks meanwhile waits for it.
+// starting is the start of an app, for which all its callers wait.
 type starting struct {
-	giveUp context.CancelCauseFunc
+	cancel context.CancelCauseFunc
 	done   chan struct{}
 	app    session.App
 	err    error
 }
 
-// StartApp implements [session.Apps]. Asking again while it starts waits for
-// the same start; one that died is started anew, and so is one that shows another
-// directory. A port is awaited.
-// It also fails with app_open_not-found and app_start_timeout, and with
-// app_open_conflict where StopApp came before it answered.
+// StartApp implements [session.Apps]. A call while the app starts waits for the same start. An app that died, or shows
+// another directory, is started again. A port is awaited. It also fails with app_open_not-found and app_start_timeout,
+// and with app_open_conflict if StopApp came before the app answered.
 func (a *Apps) StartApp(ctx context.Context, id session.ID, req session.AppRequest) (session.App, error) {
 	key := string(id) + " " + req.App
 	a.mu.Lock()
 	s, exists := a.starts[key]
 	if !exists {
-		// It goes on when the first who asked goes away: others may wait.
+		// It continues when the first caller is gone, because others may wait.
 		limited, release := context.WithTimeout(context.WithoutCancel(ctx), a.config.Limit+10*time.Second)
-		under, giveUp := context.WithCancelCause(limited)
-		s = &starting{giveUp: giveUp, done: make(chan struct{})}
+		under, cancel := context.WithCancelCause(limited)
+		s = &starting{cancel: cancel, done: make(chan struct{})}
 		a.starts[key] = s
 		go func() {
 			defer release()
@@ -234,7 +223,7 @@ func (a *Apps) StartApp(ctx context.Context, id session.ID, req session.AppReque
 			if why := context.Cause(under); session.CodeOf(why) == session.CodeAppConflict {
 				s.err = why
 			}
-			giveUp(nil)
+			cancel(nil)
 			close(s.done)
 		}()
 	}
@@ -265,7 +254,7 @@ func (a *Apps) startApp(ctx context.Context, id session.ID, req session.AppReque
 	return a.startProgram(ctx, g, p, req.Dir)
 }
 
-// programOf returns the app of that name that Slipway or the image knows how to start.
+// programOf returns the app of that name that Slipway or the image can start.
 func (a *Apps) programOf(ctx context.Context, s session.Session, name string) (program, bool) {
 	all := slices.Concat(programs, a.declaredIn(ctx, s))
 	if i := slices.IndexFunc(all, func(p program) bool { return p.id == name }); i >= 0 {
@@ -304,8 +293,7 @@ func (a *Apps) startProgram(ctx context.Context, g Guest, p program, asked strin
 	return withService(app, service), nil
 }
 
-// showing returns the directory that a program is to show: dir if a person asked for it, and one that shows another
-// ends then; else the one that it shows already, if any.
+// showing returns the directory that a program is to show: dir if a person asked, else the one that it shows already.
 func showing(ctx context.Context, g Guest, id, dir string, asked bool) (string, error) {
 	services, err := g.Services(ctx)
 	for _, s := range services {
@@ -320,7 +308,7 @@ func showing(ctx context.Context, g Guest, id, dir string, asked bool) (string, 
 	return dir, err
 }
 
-// awaitPort returns a port if something listens on it, whether it was opened before or found.
+// awaitPort returns a port if something listens on it, whether it was preopened or found.
 func awaitPort(ctx context.Context, g Guest, s session.Session, text string) (session.App, error) {
 	port, err := strconv.Atoi(text)
 	if err != nil {
@@ -344,7 +332,6 @@ func awaitPort(ctx context.Context, g Guest, s session.Session, text string) (se
 	return app, nil
 }
 
-// awaitDeclared returns an app that the image starts itself.
 func awaitDeclared(ctx context.Context, g Guest, p program) (session.App, error) {
 	app := p.app()
 	app.State = portApp(ctx, g, p.port).State
@@ -364,8 +351,7 @@ func unknownApp(name string) error {
 		"List the session's apps.")
 }
 
-// StopApp implements [session.Apps]. An app that does not run is stopped already, and the start of one is given up,
-// whoever waits for it.
+// StopApp implements [session.Apps]. Stopping again does no harm. A start under way is cancelled for all its callers.
 func (a *Apps) StopApp(ctx context.Context, id session.ID, app string) error {
 	g, s, err := a.session(ctx, id)
 	if err != nil {
@@ -376,21 +362,21 @@ func (a *Apps) StopApp(ctx context.Context, id session.ID, app string) error {
 		return session.NewError(session.CodeAppNotFound, fmt.Sprintf("Slipway does not run an app %q.", app),
 			"A program that you have started yourself is ended in the session itself.")
 	}
-	if err := a.giveUpStart(ctx, id, p); err != nil {
+	if err := a.cancelStart(ctx, id, p); err != nil {
 		return err
 	}
 	return g.StopService(ctx, app)
 }
 
-// giveUpStart ends the start of an app that is under way, and returns once nothing of it can begin anything any more.
-func (a *Apps) giveUpStart(ctx context.Context, id session.ID, p program) error {
+// cancelStart cancels the start of an app, if any, and returns once it has ended.
+func (a *Apps) cancelStart(ctx context.Context, id session.ID, p program) error {
 	a.mu.Lock()
 	s := a.starts[string(id)+" "+p.id]
 	a.mu.Unlock()
 	if s == nil {
 		return nil
 	}
-	s.giveUp(session.NewError(session.CodeAppConflict, p.title+" was stopped before it answered.", "Start it again."))
+	s.cancel(session.NewError(session.CodeAppConflict, p.title+" was stopped before it answered.", "Start it again."))
 	select {
 	case <-s.done:
 		return nil

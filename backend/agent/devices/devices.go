@@ -1,10 +1,10 @@
-// Package devices finds the machine's devices, measures them and keeps their history. It shows on sessions what becomes
-// of the devices that they hold.
+// Package devices finds the machine's devices, measures them and keeps their history. It shows on sessions what happens
+// to their devices.
 //
 // # The guard
 //
-// Where nothing stronger keeps a session to its share of a device's memory, the guard looks at each sample: it warns at
-// nine tenths and acts by its policy on what stays above the share for two samples. What is not known is never held
+// If nothing stronger limits a session to its share of a device's memory, the guard checks each sample. It warns at
+// nine tenths and applies its policy to sessions that stay above the share for two samples. Unknown values never count
 // against a session.
 package devices
 
@@ -24,31 +24,23 @@ import (
 
 // State is what is known of the machine's devices at a moment. The zero State is that of a machine without devices.
 type State struct {
-	// Devices is the inventory in the order of their index. A device that is lost says so; one that is not listed any
-	// more stays while somebody holds it.
+	// Devices is the inventory in the order of their index, with lost devices and unlisted ones that are held.
 	Devices []gpu.Device
-	// Recent holds the samples of the last while, the newest last.
-	Recent []gpu.Sample
-	// Uses are what each session makes of each device, by the newest sample, and Foreign is what is used by what is no
-	// session.
-	Uses    []gpu.Live
-	Foreign map[gpu.UUID]gpu.Foreign
-	// Text says in words why devices are missing or cannot be measured.
-	Text string
-	// Unread are the devices of which nobody knows now what is free: the last try to sample them failed, or was too
-	// long ago. Nothing of them may be promised. WhyUnread says in a sentence what went wrong; may be empty.
+	Recent  []gpu.Sample             // the newest last
+	Uses    []gpu.Live               // of each session and device, by the newest sample
+	Foreign map[gpu.UUID]gpu.Foreign // what programs outside of sessions use
+	Text    string                   // why devices are missing or cannot be measured
+	// Unread are the devices whose free memory is unknown, of which nothing may be allocated. WhyUnread is the reason,
+	// in a sentence; may be empty.
 	Unread    []gpu.UUID
 	WhyUnread string
-	// Unlisted means that the inventory was never told, so that it may yet have what a session asks for.
-	Unlisted bool
+	Unlisted  bool // there was no inventory yet, so it may still have what a session asks for
 }
 
-// recentFor is how long a sample counts as what is true now, and so for how long memory that a foreign process gave
-// back is still known as used.
+// recentFor is how long a sample counts as current, and memory that a foreign process freed still counts as used.
 const recentFor = 15 * time.Second
 
-// inventoryEvery is how often the devices are listed again: a driver may be installed, or a device may fall off the
-// bus, while the agent runs.
+// inventoryEvery is the pause between two inventories, since drivers may be installed and devices fail meanwhile.
 const inventoryEvery = time.Minute
 
 // Devices knows what the machine has and what was measured of it. Its methods are safe for concurrent use.
@@ -58,20 +50,19 @@ type Devices struct {
 
 	mu      sync.Mutex // guards everything below
 	list    []gpu.Device
-	looked  gpu.Moment   // when list was asked for; zero: never
+	looked  gpu.Moment   // when list was read; zero: never
 	recent  []gpu.Sample // the newest last
 	foreign map[gpu.UUID]gpu.Foreign
 	live    []gpu.Live // of the newest sample
 	tracks  map[gpu.UUID]*track
 	text    string // why there are no devices or samples
-	listed  bool   // list was told at least once
+	listed  bool   // list was read at least once
 	lost    map[gpu.UUID]lostDevice
 	reading reading
 	savedAt gpu.Moment // when the tracks were stored
 }
 
-// New returns the devices of a source, of which nothing is known yet. nil: the machine has none. moment reads its
-// clocks.
+// New returns the devices of a source; nil: the machine has none. moment reads its clocks.
 func New(source gpu.Source, moment func() gpu.Moment) *Devices {
 	if source == nil {
 		source = gpu.Empty{Now: moment}
@@ -79,12 +70,11 @@ func New(source gpu.Source, moment func() gpu.Moment) *Devices {
 	return &Devices{
 		Source: source, Moment: moment,
 		foreign: map[gpu.UUID]gpu.Foreign{}, tracks: map[gpu.UUID]*track{}, lost: map[gpu.UUID]lostDevice{},
-		text: "The devices were not looked for yet.",
+		text: "The devices were not looked for yet.", reading: reading{tells: map[gpu.UUID]bool{}},
 	}
 }
 
-// OwnMoment is a clock for an agent that was given none. It cannot tell time suspended from time awake, and each of its
-// runs counts as a boot of its own.
+// OwnMoment is the default clock. It counts time asleep as awake, and each run of the agent as a boot.
 func OwnMoment() func() gpu.Moment {
 	origin, boot := time.Now(), rand.Text()
 	return func() gpu.Moment {
@@ -103,14 +93,13 @@ func (d *Devices) Now() State {
 		Foreign: maps.Clone(d.foreign), Text: d.text, Unread: unread, WhyUnread: why, Unlisted: !d.listed}
 }
 
-// fresh returns those samples that still say what is true. samples is in the order of time.
+// fresh returns the samples that are still current. samples is in the order of time.
 func fresh(samples []gpu.Sample, at gpu.Moment) []gpu.Sample {
 	return slices.DeleteFunc(slices.Clone(samples), func(s gpu.Sample) bool {
 		return s.At.BootID != at.BootID || at.Boot-s.At.Boot > recentFor
 	})
 }
 
-// due reports whether it is time to list the devices again.
 func (d *Devices) due() bool {
 	at := d.Moment()
 	d.mu.Lock()
@@ -122,7 +111,7 @@ func (d *Devices) due() bool {
 func (d *Devices) Look(ctx context.Context, held []gpu.UUID) error {
 	list, err := d.Source.Inventory(ctx)
 	if err != nil && ctx.Err() != nil {
-		return err // it was given up, and nothing is known of the devices
+		return err // it was cancelled, and nothing is known of the devices
 	}
 	at := d.Moment()
 	d.mu.Lock()
@@ -141,8 +130,7 @@ func (d *Devices) Look(ctx context.Context, held []gpu.UUID) error {
 	return nil
 }
 
-// Add takes a sample. It reports whether the queue must know: a device was lost or is back, can be read again or not
-// any more, or memory that no session holds changed by much.
+// Add takes a sample. It reports whether the queue must know that devices, or memory outside of sessions, changed.
 func (d *Devices) Add(s gpu.Sample, live []gpu.Live) (news bool) {
 	const worth = 64 * gpu.MiB
 	d.mu.Lock()
@@ -177,7 +165,7 @@ func (d *Devices) Add(s gpu.Sample, live []gpu.Live) (news bool) {
 	return news
 }
 
-// Fail takes note that a sample could not be had. It reports whether that, or the reason, is news.
+// Fail notes that sampling failed. It reports whether that, or the reason, is news.
 func (d *Devices) Fail(err error) (news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -185,14 +173,13 @@ func (d *Devices) Fail(err error) (news bool) {
 	return d.reading.fail(err)
 }
 
-// Any reports whether the machine has devices, or lost one.
 func (d *Devices) Any() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.list)+len(d.lost) > 0
 }
 
-// Loads is what a session makes of each device that it holds.
+// Loads is what a session uses of each device that it holds.
 func (d *Devices) Loads(grants []gpu.Grant, id session.ID) []session.DeviceLoad {
 	if len(grants) == 0 {
 		return nil
@@ -217,30 +204,23 @@ func (d *Devices) Loads(grants []gpu.Grant, id session.ID) []session.DeviceLoad 
 	return list
 }
 
-// reading is whether the drivers tell what is free of their devices. What is promised is one book only: while the other
-// is closed nothing is promised again, since a program outside of Slipway may have taken what the first calls free.
+// reading is whether the drivers report what is free. Otherwise nothing is allocated, as others may use the devices.
 type reading struct {
-	failed bool              // the last try to sample failed
-	why    string            // in a sentence; empty: it did not fail, or nobody knows
-	tells  map[gpu.UUID]bool // devices that have told what is free of them
+	failed bool              // the last sample failed
+	why    string            // in a sentence; empty: it did not fail, or the reason is unknown
+	tells  map[gpu.UUID]bool // devices that have reported what is free
 }
 
-// read takes note of a sample.
 func (r *reading) read(sample gpu.Sample) {
 	r.failed, r.why = false, ""
 	for _, d := range sample.Devices {
-		if d.MemoryFree == nil {
-			continue
+		if d.MemoryFree != nil {
+			r.tells[d.UUID] = true
 		}
-		if r.tells == nil {
-			r.tells = map[gpu.UUID]bool{}
-		}
-		r.tells[d.UUID] = true
 	}
 }
 
-// fail takes note that a sample could not be had. Of an error that says when it is tried again only what does not
-// change is kept.
+// fail notes that sampling failed. Of an error that names the next attempt, it keeps only the part that stays the same.
 func (r *reading) fail(err error) (news bool) {
 	why := "Their drivers do not answer in time."
 	var e *gpu.Error
@@ -255,9 +235,8 @@ func (r *reading) fail(err error) (news bool) {
 	return news
 }
 
-// unread are the devices of the list that are not lost and of which it is not known at a moment what is free, and why.
-// A device that by its nature never tells, as one that shares its memory with the processors, is not among them. d.mu
-// is held.
+// unread are the listed devices that are not lost and whose free memory is unknown at a moment, and why. A device that
+// never reports it, such as one that shares its memory with the processors, is not among them. The caller holds d.mu.
 func (d *Devices) unread(at gpu.Moment) (unread []gpu.UUID, why string) {
 	recent := fresh(d.recent, at)
 	for _, device := range d.list {

@@ -16,36 +16,33 @@ import (
 )
 
 const (
-	// sampleOften is how often devices are sampled while somebody watches, a session holds one or waits for one: the
-	// guard must see an overshoot within two samples. sampleSeldom is for devices that nobody uses; the drivers' own
-	// buffers reach back twice as far.
-	sampleOften  = 2 * time.Second
-	sampleSeldom = 5 * time.Second
-	// samplePatience is how long one sample may take.
-	samplePatience = 5 * time.Second
+	// sampleOften is used while devices are watched, held or waited for: the guard must see an overshoot within two
+	// samples. sampleSeldom is for unused devices: the buffers of the drivers reach back twice as far.
+	sampleOften    = 2 * time.Second
+	sampleSeldom   = 5 * time.Second
+	samplePatience = 5 * time.Second // how long one sample may take
 )
 
-// Config is what a Sampler is made of.
+// Config configures a Sampler.
 type Config struct {
 	host.Host
 	Attached *Attachment
 	Books    *accounts.Books
-	// Guard is what happens to a session that stays above its share of a device's memory.
-	Guard gpu.Policy
-	// EndProcess asks a process to end. nil: none can be asked.
+	Guard    gpu.Policy // for sessions that stay above their share of a device's memory
+	// EndProcess asks a process to end. nil: that is not possible.
 	EndProcess func(pid int, start uint64) error
 	EndSession host.EndSession
-	// Used is called with what sessions make of their devices.
+	// Used is called with what sessions use of their devices.
 	Used func(at gpu.Moment, live []session.Session, uses []gpu.Live)
 }
 
-// Sampler measures the devices at regular intervals and hands each sample to everybody who lives by it.
+// Sampler measures the devices regularly and passes each sample to the rooms that need it.
 type Sampler struct {
 	config   Config
 	devices  *Devices
 	wake     chan struct{} // of capacity 1: who holds devices, or watches, changed
 	guard    *gpu.Guard    // belongs to the goroutine of Run, as everything below
-	noneTold string        // why there are no devices, as watchers were told
+	noneTold string        // why there are no devices, as published last
 }
 
 // NewSampler returns a sampler of devices.
@@ -54,31 +51,22 @@ func NewSampler(devices *Devices, config Config) *Sampler {
 		guard: &gpu.Guard{Policy: config.Guard}}
 }
 
-// Wake has the sampler look again now: who holds devices, or watches, changed.
-func (s *Sampler) Wake() {
-	pace.Signal(s.wake)
-}
+func (s *Sampler) Wake() { pace.Signal(s.wake) }
 
-// Run finds the devices, samples them and keeps the accounts until ctx ends. A last checkpoint is made then.
+// Run finds the devices, samples them and keeps the accounts until ctx ends, with a last checkpoint.
 func (s *Sampler) Run(ctx context.Context) {
-	if live, err := s.config.Records.LiveSessions(); err == nil { // else it is said again
+	if live, err := s.config.Records.LiveSessions(); err == nil { // else Collect logs it
 		s.recallAlarms(live)
 	}
 	for ctx.Err() == nil {
-		timer := s.config.Clock.Often(s.Collect(ctx))
-		select {
-		case <-timer.C:
-		case <-s.wake:
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		host.Wait(ctx, s.config.Clock.Often(s.Collect(ctx)), s.wake)
 	}
 	if s.config.Books.Active() {
-		_ = s.config.Books.Checkpoint(s.devices.Moment(), true) // it has said so
+		_ = s.config.Books.Checkpoint(s.devices.Moment(), true) // it logs its failure
 	}
 }
 
-// Collect does one round and returns when the next is due.
+// Collect runs one round and returns when the next is due.
 func (s *Sampler) Collect(ctx context.Context) time.Duration {
 	live, err := s.config.Records.LiveSessions()
 	if err != nil {
@@ -86,7 +74,7 @@ func (s *Sampler) Collect(ctx context.Context) time.Duration {
 		return sampleSeldom
 	}
 	s.look(ctx, live)
-	// Who ended is told first, with the moment of the end; what was used until then is in the sample.
+	// Ends are counted first, at their moments; what was used until then is in the sample.
 	s.config.Books.Follow(s.devices.Moment(), live)
 	any := s.devices.Any()
 	if any {
@@ -94,29 +82,25 @@ func (s *Sampler) Collect(ctx context.Context) time.Duration {
 	}
 	s.tellLosses(live)
 	if s.config.Books.Active() && s.config.Books.Due(s.devices.Moment()) {
-		_ = s.config.Books.Checkpoint(s.devices.Moment(), false) // it has said so, and is tried again
+		_ = s.config.Books.Checkpoint(s.devices.Moment(), false) // it logs its failure and is tried again
 	}
 	watched := s.config.Watched()
 	s.tellBoard(live, any, watched)
 	return min(s.interval(live, any, watched), s.config.Books.Soon())
 }
 
-// tellBoard publishes the devices as they are now. That there are none, and why, is told once to whoever watches.
+// tellBoard publishes the devices. That there are none, and why, is published once to whoever watches.
 func (s *Sampler) tellBoard(live []session.Session, any, watched bool) {
-	if !watched || !any && s.noneTold == s.devices.Now().Text {
-		if !watched {
-			s.noneTold = ""
-		}
-		return
+	none := ""
+	if watched && !any {
+		none = s.devices.Now().Text
 	}
-	s.config.PublishBoard(live)
-	s.noneTold = ""
-	if !any {
-		s.noneTold = s.devices.Now().Text
+	if watched && (any || s.noneTold != none) {
+		s.config.PublishBoard(live)
 	}
+	s.noneTold = none
 }
 
-// interval is when the next sample is due.
 func (s *Sampler) interval(live []session.Session, any, watched bool) time.Duration {
 	used := slices.ContainsFunc(live, func(one session.Session) bool {
 		return len(one.Grants.GPUs) > 0 || one.Status == session.Pending && !one.Spec.Accelerator.IsZero()
@@ -132,7 +116,7 @@ func (s *Sampler) interval(live []session.Session, any, watched bool) time.Durat
 	return inventoryEvery
 }
 
-// look lists the devices again if it is time to, and tells the queue of a change.
+// look lists the devices again if it is time, and wakes the queue if they changed.
 func (s *Sampler) look(ctx context.Context, live []session.Session) {
 	d := s.devices
 	if !d.due() {
@@ -153,8 +137,7 @@ func (s *Sampler) look(ctx context.Context, live []session.Session) {
 	s.config.PlanAgain()
 }
 
-// sample takes one sample and hands it to everybody who lives by it: the accounts, the queue's second book, the guard
-// and the idle checks.
+// sample takes one sample and passes it on to the accounts, the queue, the guard and the idle checks.
 func (s *Sampler) sample(ctx context.Context, live []session.Session) {
 	limited, cancel := context.WithTimeout(ctx, samplePatience)
 	defer cancel()
@@ -162,7 +145,7 @@ func (s *Sampler) sample(ctx context.Context, live []session.Session) {
 	if err != nil {
 		if ctx.Err() == nil && s.devices.Fail(err) {
 			s.config.Log.Warn("devices cannot be sampled", "err", err)
-			s.config.PlanAgain() // nothing of them is given until they can be
+			s.config.PlanAgain() // nothing of them is allocated until they can be
 		}
 		return
 	}
@@ -177,7 +160,7 @@ func (s *Sampler) sample(ctx context.Context, live []session.Session) {
 	s.config.Used(sample.At, live, report.Live)
 }
 
-// Attachment knows how the engine hands devices to containers.
+// Attachment knows how the engine attaches devices to containers.
 type Attachment struct {
 	Engine  engine.Host
 	Devices *Devices
@@ -188,14 +171,13 @@ type Attachment struct {
 	last engine.Attachment
 }
 
-// Now is how devices are handed to containers, as far as the engine has told.
+// Now is how devices are attached to containers, as far as the engine has reported it.
 func (a *Attachment) Now() engine.Attachment {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.last
 }
 
-// Ask asks the engine, where there are devices.
 func (a *Attachment) Ask(ctx context.Context) error {
 	if !a.Devices.Any() {
 		return nil

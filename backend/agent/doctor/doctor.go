@@ -1,4 +1,4 @@
-// Package doctor probes what an agent's sessions need of their machine, and names a remedy for what is wrong.
+// Package doctor probes what an agent's sessions need of their machine, and suggests remedies.
 package doctor
 
 import (
@@ -17,10 +17,10 @@ import (
 	"slipway/gpu"
 )
 
-// Config is what the doctor is told of how the agent was put together.
+// Config is what the doctor needs to know of how the agent was set up.
 type Config struct {
-	Note    string // why the engine is simulated, where that was not asked for
-	LogFile string // where the agent's log goes
+	Note    string // why the engine is simulated, if that was not requested
+	LogFile string // of the agent
 	// Guest returns the program that runs inside containers of an architecture. nil: that is not probed.
 	Guest func(arch string) ([]byte, error)
 }
@@ -40,29 +40,25 @@ type Doctor struct {
 	Disk func(ctx context.Context) (free, total gpu.Bytes, err error)
 }
 
-// fails says what is wrong and what helps.
 func fails(c session.Check, text, remedy string) session.Check {
 	c.Result, c.Text, c.Remedy = session.CheckFailed, text, remedy
 	return c
 }
 
-// warns is fails for what works in part.
+// warns is fails for what works only partly.
 func warns(c session.Check, text, remedy string) session.Check {
 	c.Result, c.Text, c.Remedy = session.CheckWarning, text, remedy
 	return c
 }
 
 const (
-	timeLimit = 10 * time.Second
-	// leastDisk is the free room below which pulls and homes soon fail.
-	leastDisk = 5 * gpu.GiB
-	// usualSocket is where Docker listens unless told otherwise.
-	usualSocket = "/var/run/docker.sock"
-	// simulated is what an engine that only pretends calls itself.
-	simulated = "sim"
+	timeLimit   = 10 * time.Second
+	leastDisk   = 5 * gpu.GiB            // free space below which pulls and homes soon fail
+	usualSocket = "/var/run/docker.sock" // of Docker, unless configured otherwise
+	simulated   = "sim"                  // name of a simulated engine
 )
 
-// Check runs the probes. It stops when asked is cancelled.
+// Check runs the probes until asked is cancelled.
 func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	ctx, cancel := context.WithTimeout(asked, timeLimit)
 	defer cancel()
@@ -83,7 +79,7 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 			checks = append(checks, liveRestoreCheck(info))
 		}
 		for _, w := range info.Warnings {
-			if w.Code != session.CodeSimulated { // the first check has said it
+			if w.Code != session.CodeSimulated { // the first check reports it
 				checks = append(checks, session.Check{ID: string(w.Code), Title: w.Title, Result: session.CheckWarning,
 					Text: w.Text, Remedy: warningRemedy(w.Code)})
 			}
@@ -93,8 +89,8 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	if asked.Err() != nil {
 		return nil, asked.Err()
 	}
-	if attachment, known := d.attachmentCheck(ctx, real); known && err == nil {
-		checks = append(checks, attachment)
+	if _, noDriver := os.Stat(nvidiaControl); noDriver == nil && real && err == nil {
+		checks = append(checks, judgeAttachment(d.Engine.Attachment(ctx, true)))
 	}
 	if d.Guest != nil {
 		checks = append(checks, d.guestCheck(info.Arch))
@@ -109,7 +105,7 @@ func (d Doctor) Check(asked context.Context) ([]session.Check, error) {
 	return checks, asked.Err()
 }
 
-// warningRemedy is what helps against a warning of the engine's, as far as one command or sentence does.
+// warningRemedy is the command or sentence that helps against a warning of the engine, if there is one.
 func warningRemedy(code session.Code) string {
 	switch code {
 	case session.CodeRemoteEngine:
@@ -145,8 +141,7 @@ func (d Doctor) engineCheck(info engine.Info, err error) session.Check {
 	return c
 }
 
-// dockerSocket returns the path of Docker's socket. It reports false where Docker is reached in another way than by a
-// socket of this machine.
+// dockerSocket returns the path of Docker's socket. It reports false if Docker is not reached by a local socket.
 func dockerSocket(host string) (path string, local bool) {
 	if host == "" {
 		return usualSocket, true
@@ -154,8 +149,8 @@ func dockerSocket(host string) (path string, local bool) {
 	return strings.CutPrefix(host, "unix://")
 }
 
-// accessCheck judges whether this user may use Docker's socket, from what opening it failed with. It knows nothing
-// where there is no socket.
+// accessCheck judges, by the error of opening it, whether this user may use Docker's socket. It reports false if there
+// is none.
 func accessCheck(path string, err error) (session.Check, bool) {
 	c := session.Check{ID: "access", Title: "Access to Docker", Result: session.CheckOK,
 		Text: "This user may use " + path + "."}
@@ -165,7 +160,6 @@ func accessCheck(path string, err error) (session.Check, bool) {
 	return c, !errors.Is(err, fs.ErrNotExist)
 }
 
-// socketState says what is found at a socket.
 func socketState(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
@@ -174,8 +168,7 @@ func socketState(path string) error {
 	return err
 }
 
-// dockerRemedy is the one command that most likely brings Docker back, from what opening its socket failed with.
-// Opening a socket as a file always fails; only the reason tells.
+// dockerRemedy is the command that most likely helps, by the error of opening the socket, which always fails.
 func dockerRemedy(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -243,11 +236,10 @@ func (d Doctor) diskCheck(ctx context.Context) session.Check {
 		return warns(c, session.AsError(err, session.CodeAgentUnavailable).Message, "")
 	case total == 0:
 		return warns(c, "How much is free where images are kept is not known.", "")
-	default:
-		c.Text = fmt.Sprintf("%s of %s are free where images and homes are kept.", free, total)
-		if free < leastDisk {
-			c.Result, c.Remedy = session.CheckWarning, "docker image prune"
-		}
+	}
+	c.Text = fmt.Sprintf("%s of %s are free where images and homes are kept.", free, total)
+	if free < leastDisk {
+		c.Result, c.Remedy = session.CheckWarning, "docker image prune"
 	}
 	return c
 }
@@ -268,8 +260,7 @@ func (d Doctor) filesCheck() session.Check {
 	return c
 }
 
-// noexecCheck judges the folder from which the helper is mounted into containers: a mount keeps the flag noexec of
-// where it comes from.
+// noexecCheck judges the folder from which the helper is mounted into containers: a mount inherits noexec.
 func noexecCheck(dir string, forbidden bool) session.Check {
 	c := session.Check{ID: "noexec", Title: "Programs may run from Slipway's folder", Result: session.CheckOK,
 		Text: "The file system of " + dir + " lets programs run."}
@@ -280,7 +271,6 @@ func noexecCheck(dir string, forbidden bool) session.Check {
 	return c
 }
 
-// clockCheck judges whether something keeps the machine's clock right.
 func clockCheck(kept, known bool) (session.Check, bool) {
 	c := session.Check{ID: "clock", Title: "Clock", Result: session.CheckOK,
 		Text: "It is kept right by a time service."}
@@ -291,10 +281,9 @@ func clockCheck(kept, known bool) (session.Check, bool) {
 	return c, known
 }
 
-// nvidiaControl is there where NVIDIA's driver is loaded.
-const nvidiaControl = "/dev/nvidiactl"
+const nvidiaControl = "/dev/nvidiactl" // exists while NVIDIA's driver is loaded
 
-// devicesCheck says what is found of devices. A machine without any is well.
+// devicesCheck lists the devices. A machine without any passes.
 func (d Doctor) devicesCheck(ctx context.Context, real bool) session.Check {
 	c := session.Check{ID: "devices", Title: "GPUs", Result: session.CheckOK}
 	found, err := d.Devices.Inventory(ctx)
@@ -306,31 +295,23 @@ func (d Doctor) devicesCheck(ctx context.Context, real bool) session.Check {
 		return warns(c, "What GPUs this machine has cannot be found out.", "")
 	case len(found) == 0:
 		c.Text = "This machine has none."
-	default:
-		names := make([]string, len(found))
-		for i, device := range found {
-			names[i] = fmt.Sprintf("GPU %d %s", device.Index, device.Model)
-			if device.Memory > 0 {
-				names[i] += " with " + device.Memory.String()
-			}
+		return c
+	}
+	names := make([]string, len(found))
+	for i, device := range found {
+		names[i] = fmt.Sprintf("GPU %d %s", device.Index, device.Model)
+		if device.Memory > 0 {
+			names[i] += " with " + device.Memory.String()
 		}
-		c.Text = strings.Join(names, ", ") + "."
-		if !real {
-			c.Text += " They are simulated."
-		}
+	}
+	c.Text = strings.Join(names, ", ") + "."
+	if !real {
+		c.Text += " They are simulated."
 	}
 	return c
 }
 
-// attachmentCheck tries how NVIDIA devices get into containers, where the machine has any.
-func (d Doctor) attachmentCheck(ctx context.Context, real bool) (session.Check, bool) {
-	if _, err := os.Stat(nvidiaControl); err != nil || !real {
-		return session.Check{}, false
-	}
-	return judgeAttachment(d.Engine.Attachment(ctx, true)), true
-}
-
-// judgeAttachment judges what was found.
+// judgeAttachment judges how NVIDIA devices get into containers.
 func judgeAttachment(found engine.Attachment, err error) session.Check {
 	c := session.Check{ID: "attachment", Title: "NVIDIA devices in containers", Result: session.CheckOK}
 	switch {
@@ -344,11 +325,10 @@ func judgeAttachment(found engine.Attachment, err error) session.Check {
 			texts, remedy = append(texts, attempt.Text), cmp.Or(remedy, attempt.Remedy)
 		}
 		return fails(c, strings.Join(texts, " "), remedy)
-	default:
-		c.Text = "Docker hands them in by " + wayText[found.Way] + "; a container started with them."
-		if found.HardLimit {
-			c.Text += " The driver holds parts of a device to their memory."
-		}
+	}
+	c.Text = "Docker hands them in by " + wayText[found.Way] + "; a container started with them."
+	if found.HardLimit {
+		c.Text += " The driver holds parts of a device to their memory."
 	}
 	return c
 }

@@ -2,13 +2,13 @@ package doctor
 
 import "golang.org/x/sys/unix"
 
-// noexec reports whether programs are forbidden to run from a folder.
+// noexec reports whether programs may not run from a folder.
 func noexec(dir string) bool {
 	var stat unix.Statfs_t
 	return unix.Statfs(dir, &stat) == nil && stat.Flags&unix.ST_NOEXEC != 0
 }
 
-// clockState reports whether the kernel's clock is kept by a time service, as adjtimex(2) tells anybody.
+// clockState reports whether a time service sets the kernel's clock, according to adjtimex(2).
 func clockState() (kept, known bool) {
 	var state unix.Timex
 	result, err := unix.Adjtimex(&state)

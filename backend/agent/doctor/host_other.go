@@ -2,8 +2,7 @@
 
 package doctor
 
-// noexec is not known here: containers run in a machine of their own.
+// noexec is unknown here: containers run in a virtual machine.
 func noexec(string) bool { return false }
 
-// clockState is not known here.
 func clockState() (kept, known bool) { return false, false }

@@ -3,7 +3,7 @@ package folders
 import (
 	"context"
 	"errors"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"slipway/backend/agent/records"
@@ -14,55 +14,38 @@ import (
 )
 
 const (
-	// retryDelete is the pause before a folder that could not be deleted is tried again.
-	retryDelete = time.Minute
-	// storeEvery is how often it is stored how much of a folder is deleted.
-	storeEvery = 5 * time.Second
+	retryDelete = time.Minute     // before a folder that could not be deleted is tried again
+	storeEvery  = 5 * time.Second // between two writes of how much of a folder is deleted
 )
 
-// removal is the deleting of one folder while it goes on.
+// removal is the deletion of one folder while it runs.
 type removal struct {
-	folder session.Folder // as it was stored when this began
+	folder session.Folder // as stored when the deletion began
 	stop   context.CancelFunc
-	ended  chan struct{} // closed when it goes on no more
-
-	mu   sync.Mutex // guards what follows
-	any  bool       // something of the folder is gone
-	done session.FolderRemoval
+	ended  chan struct{}         // closed when the deletion has ended
+	done   session.FolderRemoval // belongs to the goroutine that deletes
+	// removed is what is deleted of the folder so far, nil while it is whole.
+	removed atomic.Pointer[session.FolderRemoval]
 }
 
-// took notes what is gone of the folder.
 func (r *removal) took(files int, bytes gpu.Bytes) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.any = true
 	r.done.Files += files
 	r.done.Bytes += bytes
+	r.removed.Store(new(r.done))
 }
 
-// removed is what is gone of the folder, nil while it is whole.
-func (r *removal) removed() *session.FolderRemoval {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.any {
-		return nil
-	}
-	done := r.done
-	return &done
-}
-
-// removed is what is gone of a folder that is to be deleted.
+// removed is what is deleted so far of a folder that is to be deleted.
 func (f *Folders) removed(one session.Folder) *session.FolderRemoval {
 	f.mu.Lock()
 	going := f.going
 	f.mu.Unlock()
 	if going != nil && going.folder.ID == one.ID {
-		return going.removed()
+		return going.removed.Load()
 	}
 	return one.Removed
 }
 
-// deletePending deletes what is to be deleted. It reports whether something is left.
+// deletePending deletes the folders that are to be deleted. It reports whether something is left.
 func (f *Folders) deletePending(ctx context.Context) (left bool) {
 	all, err := f.config.Records.Folders()
 	if err != nil {
@@ -81,8 +64,7 @@ func (f *Folders) deletePending(ctx context.Context) (left bool) {
 	return left
 }
 
-// delete deletes one folder. Where somebody stops it, what is left of the folder is in the trash; where ctx ends, the
-// rest is for the next start.
+// delete deletes one folder. If stopped, the rest returns to the trash; if ctx ends, it is for the next start.
 func (f *Folders) delete(ctx context.Context, id session.FolderID) error {
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
@@ -107,12 +89,12 @@ func (f *Folders) delete(ctx context.Context, id session.FolderID) error {
 	case ctx.Err() != nil:
 		return f.storeProgress(going, "")
 	case stopping.Err() != nil:
-		return f.putBack(going.folder, going.removed())
+		return f.putBack(going.folder, going.removed.Load())
 	}
 	return errors.Join(f.storeProgress(going, session.AsError(err, session.CodeFileFailed).Message), err)
 }
 
-// claim makes a folder the one that is deleted now. It returns nil where it is not to be deleted any more.
+// claim makes a folder the one that is being deleted. It returns nil if the folder is not to be deleted any more.
 func (f *Folders) claim(id session.FolderID, stop context.CancelFunc) (*removal, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,7 +105,8 @@ func (f *Folders) claim(id session.FolderID, stop context.CancelFunc) (*removal,
 	going := &removal{folder: one, stop: stop, ended: make(chan struct{})}
 	switch {
 	case one.Removed != nil:
-		going.any, going.done = true, *one.Removed
+		going.done = *one.Removed
+		going.removed.Store(one.Removed)
 	case one.Usage != nil:
 		going.done.OfFiles, going.done.OfBytes = one.Usage.Files, one.Usage.Bytes
 	}
@@ -138,16 +121,16 @@ func (f *Folders) release(going *removal) {
 	close(going.ended)
 }
 
-// storeProgress stores how much of a folder is deleted, and why no more than that.
+// storeProgress stores how much of a folder is deleted, and why not more.
 func (f *Folders) storeProgress(going *removal, problem string) error {
 	return f.config.Records.Update(func(tx *store.Tx) error {
 		one := going.folder
-		one.Removed, one.Problem = going.removed(), problem
+		one.Removed, one.Problem = going.removed.Load(), problem
 		return tx.PutFolder(one)
 	})
 }
 
-// putBack makes a folder that was to be deleted one in the trash, and has what is left of it counted.
+// putBack returns a folder that was to be deleted to the trash, and has the rest of it counted.
 func (f *Folders) putBack(one session.Folder, removed *session.FolderRemoval) error {
 	if err := f.disk.PutBack(one); err != nil {
 		return err
@@ -205,7 +188,7 @@ func (f *Folders) StopDeleting(ctx context.Context, id session.FolderID) (sessio
 	return f.GetFolder(ctx, id)
 }
 
-// stop stops deleting a folder and returns when nothing more of it goes.
+// stop stops the deletion of a folder and returns when nothing more of it is deleted.
 func (f *Folders) stop(ctx context.Context, id session.FolderID) error {
 	for {
 		going, err := f.stopped(id)
@@ -221,11 +204,10 @@ func (f *Folders) stop(ctx context.Context, id session.FolderID) error {
 	}
 }
 
-// stopped puts a folder back whose turn has not come. It returns the removal where one goes on, which puts the folder
-// back itself when it is stopped.
+// stopped returns the folder's running deletion, which then puts the folder back, or puts it back itself.
 func (f *Folders) stopped(id session.FolderID) (*removal, error) {
 	f.mu.Lock()
-	defer f.mu.Unlock() // nobody begins meanwhile
+	defer f.mu.Unlock() // no deletion begins meanwhile
 	if f.going != nil && f.going.folder.ID == id {
 		return f.going, nil
 	}
@@ -236,7 +218,7 @@ func (f *Folders) stopped(id session.FolderID) (*removal, error) {
 	return nil, f.putBack(one, one.Removed)
 }
 
-// leftOf is what a folder still holds as far as anybody knows, until it is counted.
+// leftOf is what a folder still holds as far as known, until it is counted.
 func leftOf(r session.FolderRemoval, counted *session.FolderUsage) *session.FolderUsage {
 	if counted == nil || r.OfFiles == 0 {
 		return nil

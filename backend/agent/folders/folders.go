@@ -1,5 +1,4 @@
-// Package folders keeps the data folders of a machine: their records, what they hold, and what of them and of the
-// machine's directories a session mounts.
+// Package folders keeps the data folders of a machine and finds what sessions mount of them and of other directories.
 package folders
 
 import (
@@ -7,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -20,22 +21,16 @@ import (
 	"slipway/gpu"
 )
 
-// maxAge is how old a count of what a folder holds may be when it is shown.
+// maxAge is the age up to which a count of a mounted folder's content is shown without counting again.
 const maxAge = 10 * time.Minute
 
-// Machine says which directories of the machine folders and sessions may have.
-type Machine interface {
-	// OffLimits are the places that no session may see.
-	OffLimits() offlimits.Places
-	// Opened are the directories that are opened to people, by person. None is opened until release is called.
-	Opened() (dirs map[string][]string, release func())
-}
-
-// Config says where the folders lie.
+// Config says where the folders are.
 type Config struct {
 	host.Host
-	Dir     string // that the folders lie in
-	Machine Machine
+	Dir       string                  // that contains the folders
+	OffLimits func() offlimits.Places // the places that no session may see
+	// Opened returns the directories opened to people, by person. None is opened or closed until release is called.
+	Opened func() (dirs map[string][]string, release func())
 	// Remove deletes what a folder holds. nil: from the disk.
 	Remove func(ctx context.Context, f session.Folder, gone func(files int, bytes gpu.Bytes)) error
 }
@@ -52,7 +47,7 @@ type Folders struct {
 	going *removal // the folder that is deleted now
 }
 
-// New returns the folders of a machine. Nothing is counted or deleted until Run.
+// New returns the folders of a machine. Run counts and deletes them.
 func New(config Config) *Folders {
 	f := &Folders{config: config, disk: folder.NewDisk(config.Dir, config.UID, config.GID),
 		due: make(chan struct{}, 1), dirty: map[session.FolderID]bool{}}
@@ -63,7 +58,7 @@ func New(config Config) *Folders {
 	return f
 }
 
-// Run counts what folders hold and deletes those that are to be deleted, until ctx ends.
+// Run counts what folders hold and deletes folders, until ctx ends.
 func (f *Folders) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { f.counter.Run(ctx) })
@@ -83,7 +78,6 @@ func (f *Folders) Run(ctx context.Context) {
 	}
 }
 
-// count counts what one folder holds and keeps it.
 func (f *Folders) count(ctx context.Context, id session.FolderID) error {
 	f.mu.Lock()
 	delete(f.dirty, id)
@@ -107,14 +101,13 @@ func (f *Folders) count(ctx context.Context, id session.FolderID) error {
 	})
 }
 
-// touched notes that what a folder holds may have changed.
 func (f *Folders) touched(id session.FolderID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dirty[id] = true
 }
 
-// dress adds to a stored folder what is not stored, and has it counted where what is known is old.
+// dress adds to a stored folder what is not stored, and has it counted if its count is old.
 func (f *Folders) dress(one session.Folder, users []session.FolderUser) session.Folder {
 	one.Agent, one.UsedBy = f.config.Agent, users
 	if one.State == session.FolderDeleting {
@@ -155,7 +148,6 @@ func (f *Folders) ListFolders(_ context.Context, filter session.FolderFilter) ([
 	return list, nil
 }
 
-// folderUsers returns the live sessions that have folders mounted, by the folders.
 func (f *Folders) folderUsers() (map[session.FolderID][]session.FolderUser, error) {
 	live, _, err := f.config.Records.Live()
 	if err != nil {
@@ -200,7 +192,7 @@ func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (
 	var err error
 	var opened map[string][]string
 	if req.Path != "" {
-		dirs, release := f.config.Machine.Opened() // no directory around it or in it is opened meanwhile
+		dirs, release := f.config.Opened() // no directory around it or in it is opened meanwhile
 		defer release()
 		opened = dirs
 		err = f.link(&one, req.Path)
@@ -223,8 +215,8 @@ func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (
 			return err
 		}
 		delete(opened, one.Owner)
-		if other, whose := Nested(one.Path, one.Owner, f.config.Owner, all, opened); other != "" {
-			return folder.InvalidLink(Overlap(one.Path, other, whose), "Choose another directory.")
+		if message := Overlap(one.Path, one.Owner, f.config.Owner, all, opened); message != "" {
+			return folder.InvalidLink(message, "Choose another directory.")
 		}
 		return tx.PutFolder(one)
 	})
@@ -234,12 +226,11 @@ func (f *Folders) CreateFolder(ctx context.Context, req session.FolderRequest) (
 	return f.GetFolder(ctx, one.ID)
 }
 
-// link makes a fresh folder one of a directory of the machine.
 func (f *Folders) link(one *session.Folder, path string) error {
 	if err := f.disk.CheckLink(path); err != nil {
 		return err
 	}
-	found, err := f.config.Machine.OffLimits().Look(path, one.Owner != f.config.Owner)
+	found, err := f.config.OffLimits().Look(path, one.Owner != f.config.Owner)
 	if err != nil {
 		e := session.AsError(err, session.CodeFileInvalid)
 		return folder.InvalidLink(e.Message, e.Hint)
@@ -248,7 +239,7 @@ func (f *Folders) link(one *session.Folder, path string) error {
 	return nil
 }
 
-// nameFree fails where another folder of the same person has one's name and is not in the trash.
+// nameFree fails if another ready folder of the same person has the name.
 func nameFree(all []session.Folder, one session.Folder) error {
 	for _, other := range all {
 		if other.ID != one.ID && other.Owner == one.Owner && other.Name == one.Name &&
@@ -261,7 +252,6 @@ func nameFree(all []session.Folder, one session.Folder) error {
 	return nil
 }
 
-// changeFolder changes a folder in one transaction.
 func (f *Folders) changeFolder(ctx context.Context, id session.FolderID,
 	change func(*store.Tx, *session.Folder) error) (session.Folder, error) {
 	err := f.config.Records.Update(func(tx *store.Tx) error {
@@ -321,7 +311,7 @@ func (f *Folders) TrashFolder(ctx context.Context, id session.FolderID) (session
 	})
 }
 
-// unused fails while a live session has a folder mounted, and names it.
+// unused fails while a live session has a folder mounted, and names the session.
 func unused(tx *store.Tx, op string, one session.Folder) error {
 	users, err := tx.FolderUsers(one.ID)
 	if err != nil || len(users) == 0 {
@@ -359,7 +349,74 @@ func (f *Folders) RestoreFolder(ctx context.Context, id session.FolderID) (sessi
 	})
 }
 
-// conflict is an error about a folder that is in another state, and what to do.
+// conflict is the error for a folder in the wrong state.
 func conflict(hint, format string, args ...any) error {
 	return session.NewError(session.CodeFolderConflict, fmt.Sprintf(format, args...), hint)
 }
+
+// Files implements the methods of a guest for the files of one folder. It keeps no file open between calls.
+type Files struct {
+	folders *Folders
+	folder  session.Folder
+}
+
+// Files returns the files of a folder. A folder in the trash is read-only.
+func (f *Folders) Files(id session.FolderID) (Files, error) {
+	one, err := f.config.Records.Folder(id)
+	if err == nil && one.State == session.FolderDeleting {
+		err = session.NoFolder(string(id))
+	}
+	if err != nil {
+		return Files{}, err
+	}
+	if one.State == session.FolderTrashed {
+		one.Permission = session.FolderReadOnly // people may look what there is to restore
+	}
+	return Files{folders: f, folder: one}, nil
+}
+
+func inFolder[T any](f Files, call func(*folder.Tree) (T, error)) (T, error) {
+	tree, err := f.folders.disk.Open(f.folder)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer tree.Close()
+	return call(tree)
+}
+
+// changes is inFolder for a call that changes what the folder holds.
+func changes[T any](f Files, call func(*folder.Tree) (T, error)) (T, error) {
+	defer f.folders.touched(f.folder.ID)
+	return inFolder(f, call)
+}
+
+func (f Files) ReadFile(ctx context.Context, req session.ReadRequest) (io.ReadCloser, error) {
+	return inFolder(f, func(t *folder.Tree) (io.ReadCloser, error) {
+		from, err := t.ReadFile(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		return &ending{ReadCloser: from, ctx: ctx}, nil
+	})
+}
+
+// ending is a file whose reads fail once its context has ended.
+type ending struct {
+	io.ReadCloser
+	ctx context.Context //nolint:containedctx // of the whole download
+}
+
+func (e *ending) Read(p []byte) (int, error) {
+	if err := e.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return e.ReadCloser.Read(p)
+}
+
+func (e *ending) OnDisk() (*os.File, bool) {
+	file, ok := e.ReadCloser.(*os.File)
+	return file, ok
+}
+
+func done(err error) (struct{}, error) { return struct{}{}, err }

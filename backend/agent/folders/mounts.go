@@ -1,6 +1,7 @@
 package folders
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,24 +19,17 @@ import (
 	"slipway/backend/store"
 )
 
-// mountable are the folders that a person may mount.
-func (f *Folders) mountable(owner string) ([]session.Folder, error) {
-	all, err := f.config.Records.Folders()
-	return slices.DeleteFunc(all, func(f session.Folder) bool {
-		return f.Owner != owner ||
-			f.State != session.FolderReady
-	}), err
-}
-
-// Find says which folders a launch of somebody's would mount: those that its spec names, and those of theirs whose
-// names begin with a dot. Fields say which of them are not there. In the spec that is returned folders are named by
-// their names, whatever the request called them.
+// Find returns the folders that a launch would mount: those that its spec names, and the owner's whose names begin with
+// a dot. The field errors are about missing ones. In the returned spec, folders have their names, even if the request
+// used ids.
 func (f *Folders) Find(owner string, spec session.Spec) (session.Spec, []session.FolderMount, []session.FieldError,
 	error) {
-	own, err := f.mountable(owner)
+	all, err := f.config.Records.Folders()
 	if err != nil {
 		return spec, nil, nil, err
 	}
+	own := slices.DeleteFunc(all,
+		func(f session.Folder) bool { return f.Owner != owner || f.State != session.FolderReady })
 	spec.Mounts = slices.Clone(spec.Mounts)
 	var wrong []session.FieldError
 	var found []session.FolderMount
@@ -75,8 +69,7 @@ func quoted(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// automatic are the folders that are mounted by their names, unasked: all that begin with a dot, except where the spec
-// mounts them or something in their place.
+// automatic are the folders that are mounted unasked: those that begin with a dot, unless the spec uses their place.
 func automatic(own []session.Folder, spec session.Spec, found []session.FolderMount) []session.FolderMount {
 	var mounts []session.FolderMount
 	for _, f := range own {
@@ -94,7 +87,7 @@ func automatic(own []session.Folder, spec session.Spec, found []session.FolderMo
 	return mounts
 }
 
-// StillThere fails where a folder that a session mounts is none any more.
+// StillThere fails if a folder that a session mounts no longer exists.
 func StillThere(tx *store.Tx, s session.Session) error {
 	for _, m := range s.Folders {
 		f, err := tx.Folder(m.Folder)
@@ -110,15 +103,13 @@ func StillThere(tx *store.Tx, s session.Session) error {
 	return nil
 }
 
-// Mounted is what a container has mounted, and how each directory is known again: its path may lead elsewhere by the
-// time that the engine follows it.
+// Mounted is what a container mounts, and how the engine recognizes each directory, as its path may change.
 type Mounted struct {
 	List   []session.Mount
 	Hidden []string // absolute paths in the container
 	Pins   []engine.Pin
 }
 
-// add mounts a directory that was judged.
 func (m *Mounted) add(found offlimits.Found, target string, readOnly bool) {
 	m.List = append(m.List, session.Mount{Source: found.Path, Target: target, ReadOnly: readOnly})
 	for _, hidden := range found.Hidden {
@@ -129,10 +120,9 @@ func (m *Mounted) add(found offlimits.Found, target string, readOnly bool) {
 	}
 }
 
-// Mounts returns what is mounted into the containers of a session.
 func (f *Folders) Mounts(s session.Session) (Mounted, error) {
 	var all Mounted
-	places, stranger := f.config.Machine.OffLimits(), s.Owner != f.config.Owner
+	places, stranger := f.config.OffLimits(), s.Owner != f.config.Owner
 	for _, m := range s.Spec.Mounts {
 		if m.Folder != "" {
 			continue
@@ -172,7 +162,7 @@ func (f *Folders) Mounts(s session.Session) (Mounted, error) {
 	return all, nil
 }
 
-// Used notes that a session may have changed what it has mounted.
+// Used notes that a session may have changed what it mounts.
 func (f *Folders) Used(s session.Session) {
 	for _, m := range s.Folders {
 		if !m.ReadOnly {
@@ -181,7 +171,7 @@ func (f *Folders) Used(s session.Session) {
 	}
 }
 
-// CheckSource looks whether a directory is there and somebody may mount it.
+// CheckSource checks that a directory exists and that its owner may mount it.
 func (f *Folders) CheckSource(owner, source string) *session.FieldError {
 	info, err := os.Stat(source)
 	e := &session.FieldError{Kind: session.KindInvalid}
@@ -193,7 +183,7 @@ func (f *Folders) CheckSource(owner, source string) *session.FieldError {
 	case !info.IsDir():
 		*e = session.Fault("", e.Kind, session.Say("sourceFile", session.Fill("path", source)))
 	default:
-		_, err := f.config.Machine.OffLimits().Look(source, owner != f.config.Owner)
+		_, err := f.config.OffLimits().Look(source, owner != f.config.Owner)
 		if err == nil {
 			return nil
 		}
@@ -203,33 +193,100 @@ func (f *Folders) CheckSource(owner, source string) *session.FieldError {
 	return e
 }
 
-// Nested finds another person's directory, linked or open to them, that lies in one of owner's or around it, and says
-// whose it is: whoever may write to the outer one could put a link in place of the inner one and so have another
-// mounted. Several people may have the same one, and person, whose agent it is, may have what is around others'.
-func Nested(path, owner, person string, linked []session.Folder, opened map[string][]string) (other, whose string) {
+// Overlap returns the message that path lies in or around another person's directory, linked or opened to them, else
+// none. Whoever may write to the outer one could replace the inner one by a link and so have another directory mounted.
+// Several people may have the same directory, and person, whose agent it is, may have one around others'.
+func Overlap(path, owner, person string, linked []session.Folder, opened map[string][]string) string {
 	if path == "" {
-		return "", ""
+		return ""
+	}
+	message := func(other, whose string) string {
+		return fmt.Sprintf("The folder %s lies in %s or the other way round, which is %s's; one of them must go.", path,
+			other, whose)
 	}
 	around := func(outer, inner, whose string) bool { return liesIn(inner, outer) && whose != person }
 	for _, f := range linked {
 		if f.Linked() && f.Owner != owner && (around(path, f.Path, owner) || around(f.Path, path, f.Owner)) {
-			return f.Path, f.Owner
+			return message(f.Path, f.Owner)
 		}
 	}
 	for whose, dirs := range opened {
 		for _, open := range dirs {
 			if around(path, open, owner) || liesIn(path, open) {
-				return open, whose
+				return message(open, whose)
 			}
 		}
 	}
-	return "", ""
-}
-
-// Overlap says that path cannot be had because of another person's directory.
-func Overlap(path, other, whose string) string {
-	return fmt.Sprintf("The folder %s lies in %s or the other way round, which is %s's; one of them must go.", path,
-		other, whose)
+	return ""
 }
 
 func liesIn(path, folder string) bool { return strings.HasPrefix(path, folder+"/") }
+
+const (
+	maxEntries = 5000 // directories in one listing
+	maxPath    = 4096 // bytes of the longest path on Linux
+)
+
+// ListDirectories implements [session.Host].
+func ListDirectories(ctx context.Context, path string) (session.DirectoryListing, error) {
+	if path == "" {
+		path = "/"
+		if home, err := os.UserHomeDir(); err == nil {
+			path = home
+		}
+	}
+	if len(path) > maxPath || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+		return session.DirectoryListing{}, session.NewError(session.CodeFileInvalid,
+			"What was asked for is not an absolute path.", "Begin with /.")
+	}
+	path = filepath.Clean(path)
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return session.DirectoryListing{}, directoryError(path, err)
+	}
+	listing := session.DirectoryListing{Path: path, Entries: []session.DirectoryEntry{}}
+	if parent := filepath.Dir(path); parent != path {
+		listing.Parent = parent
+	}
+	for _, entry := range entries {
+		if err := ctx.Err(); err != nil {
+			return session.DirectoryListing{}, err // of a slow file system
+		}
+		if len(listing.Entries) == maxEntries {
+			break
+		}
+		if at := filepath.Join(path, entry.Name()); isDirectory(at, entry) {
+			listing.Entries = append(listing.Entries,
+				session.DirectoryEntry{Name: entry.Name(), Writable: writable(at)})
+		}
+	}
+	slices.SortFunc(listing.Entries, func(a, b session.DirectoryEntry) int {
+		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+	})
+	return listing, nil
+}
+
+func isDirectory(at string, entry fs.DirEntry) bool {
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return entry.IsDir()
+	}
+	info, err := os.Stat(at)
+	return err == nil && info.IsDir()
+}
+
+func directoryError(path string, err error) error {
+	e := session.WrapError(err, session.CodeFileConflict, fmt.Sprintf("%s cannot be read.", path),
+		"Choose another directory.")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Code, e.Message = session.CodeFileNotFound, fmt.Sprintf("There is no directory %s.", path)
+	case errors.Is(err, fs.ErrPermission):
+		e.Code, e.Message, e.Hint = session.CodeFileForbidden, fmt.Sprintf("You may not read %s.", path),
+			"Choose a directory of your own, or ask its owner."
+	default:
+		if info, statErr := os.Stat(path); statErr == nil && !info.IsDir() {
+			e.Code, e.Message = session.CodeFileNotFound, fmt.Sprintf("%s is not a directory.", path)
+		}
+	}
+	return e
+}

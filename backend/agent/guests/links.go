@@ -13,7 +13,7 @@ import (
 	"slipway/backend/session"
 )
 
-// Link keeps one connection to a container's guest and makes it again when it is lost, until it is dropped.
+// Link keeps one connection to a container's guest, and makes it again when it is lost, until it is dropped.
 type Link struct {
 	kernel    string
 	container string
@@ -23,7 +23,7 @@ type Link struct {
 	mu      sync.Mutex // guards everything below
 	client  *Client    // nil while there is none
 	heard   bool       // there was a client
-	ready   bool       // the guest has said that the container is set up
+	ready   bool       // the guest has set up the container
 	failure error      // why there will be no client any more
 	changed chan struct{}
 }
@@ -38,7 +38,7 @@ type Links struct {
 	links map[string]*Link // by kernel
 }
 
-// Ensure returns the link to the guest of a kernel's container and makes one if there is none.
+// Ensure returns the link to the guest of a kernel's container, and makes it if there is none.
 func (l *Links) Ensure(kernel, container string) *Link {
 	l.mu.Lock()
 	current := l.links[kernel]
@@ -61,7 +61,7 @@ func (l *Links) Ensure(kernel, container string) *Link {
 	return k
 }
 
-// Drop ends all links and waits until they have. Others can be made.
+// Drop ends all links and waits until they have ended. New ones can be made.
 func (l *Links) Drop() {
 	l.mu.Lock()
 	links := l.links
@@ -75,7 +75,6 @@ func (l *Links) Drop() {
 	}
 }
 
-// Close ends all links for good.
 func (l *Links) Close() {
 	l.Drop()
 	l.guests.mu.Lock()
@@ -85,7 +84,7 @@ func (l *Links) Close() {
 	}
 }
 
-// to returns the link to a kernel's guest, nil while there is none.
+// to returns the link to a kernel's guest, nil if there is none.
 func (l *Links) to(kernel string) *Link {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +105,7 @@ func (k *Link) update(change func()) {
 	k.changed = make(chan struct{})
 }
 
-// await waits until done is true of the link's state or the link has failed. done is called with the state guarded.
+// await waits until done reports true or the link has failed. done is called with mu locked.
 func (k *Link) await(ctx context.Context, done func() bool) error {
 	for {
 		k.mu.Lock()
@@ -126,20 +125,11 @@ func (k *Link) await(ctx context.Context, done func() bool) error {
 	}
 }
 
-// AwaitReady waits until the guest has set up its container.
 func (k *Link) AwaitReady(ctx context.Context) error {
 	return k.await(ctx, func() bool { return k.ready })
 }
 
-func (k *Link) awaitClient(ctx context.Context) (client *Client, err error) {
-	err = k.await(ctx, func() bool {
-		client = k.client
-		return client != nil
-	})
-	return client, err
-}
-
-// connect connects to the guest and listens to it, again and again, until ctx ends or the container has.
+// connect connects to the guest and listens to it, again and again, until ctx or the container ends.
 func (l *Links) connect(ctx context.Context, k *Link) {
 	const shortest, longest = 50 * time.Millisecond, 5 * time.Second
 	wait := shortest
@@ -150,7 +140,7 @@ func (l *Links) connect(ctx context.Context, k *Link) {
 			k.update(func() { k.client, k.heard = &client, true })
 			err = l.listen(ctx, k, client)
 			k.update(func() { k.client = nil })
-			client.Close() //nolint:errcheck // it is lost or given up
+			client.Close() //nolint:errcheck // it is lost or dropped
 			l.listener.Changed()
 		}
 		switch code := session.CodeOf(err); {
@@ -183,11 +173,11 @@ func (g *Guests) dial(ctx context.Context, container string) (Client, error) {
 	return g.config.Connect(ctx, conn)
 }
 
-// listen passes on what the guest tells until the connection is lost.
+// listen passes on the guest's events until the connection is lost.
 func (l *Links) listen(ctx context.Context, k *Link, client Client) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { client.Close() }) //nolint:errcheck // it is given up
+	stop := context.AfterFunc(ctx, func() { client.Close() }) //nolint:errcheck // it is dropped
 	defer stop()
 	err := client.Events(ctx, func(e link.Event) error {
 		switch {
@@ -208,8 +198,7 @@ func (l *Links) listen(ctx context.Context, k *Link, client Client) error {
 	return err
 }
 
-// AwaitSilence waits until the link of a kernel that has ended is lost, so that everything its guest told before is
-// known.
+// AwaitSilence waits until the link of a kernel that has ended is lost, so that all of its guest's events are known.
 func (l *Links) AwaitSilence(ctx context.Context, kernel string) {
 	k := l.to(kernel)
 	if k == nil {
@@ -217,5 +206,5 @@ func (l *Links) AwaitSilence(ctx context.Context, kernel string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_ = k.await(ctx, func() bool { return k.client == nil && k.heard }) // without it, what is known must do
+	_ = k.await(ctx, func() bool { return k.client == nil && k.heard }) // after the timeout, what is known must do
 }

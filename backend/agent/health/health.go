@@ -1,5 +1,4 @@
-// Package health watches the container engine: whether it answers, since when it does not, and what changes in its
-// containers.
+// Package health watches the container engine: whether it answers, since when not, and changes of its containers.
 package health
 
 import (
@@ -13,29 +12,28 @@ import (
 	"slipway/backend/session"
 )
 
-// Engine is what is watched.
+// Engine is what a Watch needs of the engine.
 type Engine interface {
 	Info(ctx context.Context) (engine.Info, error)
 	Watch(ctx context.Context, fn func(engine.State)) error
 }
 
-// News is what is told when the engine answers again, or does not any more.
+// News is called when the engine begins or stops answering.
 type News interface {
 	PublishMachine()
 	PlanAgain() // what can start may have changed
 }
 
-// Config is what a Watch is made of.
+// Config configures a Watch.
 type Config struct {
 	Engine Engine
 	News   News
-	// Reconcile compares records and containers. It is called whenever the engine begins to answer, and regularly while
-	// it does.
+	// Reconcile compares records and containers. It is called when the engine begins to answer, and regularly.
 	Reconcile func(ctx context.Context) error
-	Changed   func(container engine.State) // is called when a container has changed
+	Changed   func(container engine.State) // called when a container has changed
 	Clock     *pace.Clock
 	Log       *slog.Logger
-	Call      time.Duration // limit of a question to the engine
+	Call      time.Duration // limit of a call to the engine
 	Every     time.Duration // between two calls of Reconcile
 }
 
@@ -89,14 +87,13 @@ func (w *Watch) set(up bool, info *engine.Info, trouble *session.Error) (changed
 	return changed
 }
 
-// State returns what is known.
 func (w *Watch) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state
 }
 
-// Warning is the standing trouble, if there is one.
+// Warning is the present trouble, if there is any.
 func (w *Watch) Warning() (session.Warning, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,22 +112,17 @@ func (w *Watch) Warning() (session.Warning, bool) {
 func (w *Watch) Wait() *session.Wait {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.trouble == nil {
-		return engineWait(session.Phrase{Say: "engineFirst"})
+	said := session.Phrase{Say: "engineFirst"}
+	if w.trouble != nil {
+		said = session.Phrase{Say: "engine",
+			With: []session.Phrase{{Hole: "why", Text: w.trouble.Message + " " + w.trouble.Hint}}}
 	}
-	return engineWait(session.Phrase{Say: "engine",
-		With: []session.Phrase{{Hole: "why", Text: w.trouble.Message + " " + w.trouble.Hint}}})
-}
-
-func engineWait(said session.Phrase) *session.Wait {
 	return &session.Wait{Code: session.CodeEngineUnavailable, Message: said.English(), Said: []session.Phrase{said}}
 }
 
-// outage is a time in which the engine did not answer.
 type outage struct{ from, to time.Time }
 
-// During reports whether the engine did not answer at a time. An engine that is stopped may end containers a moment
-// before it is missed.
+// During reports whether the engine was down at a time, or a moment later: one that stops may end containers first.
 func (w *Watch) During(at time.Time) bool {
 	const notice = 5 * time.Second
 	w.mu.Lock()
@@ -146,8 +138,7 @@ func (w *Watch) During(at time.Time) bool {
 	return false
 }
 
-// Heed looks at the failure of a call to the engine: where the engine does not answer, everybody learns of it and the
-// engine is probed at once.
+// Heed checks the error of a call. If the engine does not answer, that is published and the engine probed at once.
 func (w *Watch) Heed(err error) error {
 	if engine.Unavailable(err) {
 		w.down(err)
@@ -156,7 +147,6 @@ func (w *Watch) Heed(err error) error {
 	return err
 }
 
-// down makes the trouble known.
 func (w *Watch) down(err error) {
 	if w.set(false, nil, session.AsError(err, session.CodeEngineUnavailable)) {
 		w.config.Log.Warn("the engine does not answer", "err", err)
@@ -165,7 +155,6 @@ func (w *Watch) down(err error) {
 	}
 }
 
-// Up ends the trouble.
 func (w *Watch) Up(info engine.Info) {
 	if w.set(true, &info, nil) {
 		w.config.Log.Info("the engine answers", "engine", info.Name, "version", info.Version)
@@ -174,10 +163,9 @@ func (w *Watch) Up(info engine.Info) {
 	w.config.News.PlanAgain()
 }
 
-// CompareSoon has records and containers compared as soon as the engine answers.
+// CompareSoon requests a comparison of records and containers as soon as the engine answers.
 func (w *Watch) CompareSoon() { pace.Signal(w.compare) }
 
-// Await waits until the engine answers.
 func (w *Watch) Await(ctx context.Context) error {
 	for {
 		w.mu.Lock()
@@ -194,7 +182,7 @@ func (w *Watch) Await(ctx context.Context) error {
 	}
 }
 
-// Run watches the engine until ctx ends: it probes one that does not answer, and calls the methods of Machine.
+// Run watches the engine until ctx ends, and probes it while it does not answer.
 func (w *Watch) Run(ctx context.Context) {
 	defer w.tasks.Wait()
 	const shortest, longest = 250 * time.Millisecond, 5 * time.Second
@@ -211,10 +199,7 @@ func (w *Watch) Run(ctx context.Context) {
 		if time.Since(started) > longest {
 			wait = shortest
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-		}
+		_ = pace.Wall().Pause(ctx, wait) // an end of ctx ends the loop
 		wait = min(2*wait, longest)
 	}
 }
@@ -232,7 +217,7 @@ func (w *Watch) attend(ctx context.Context) error {
 		return err
 	}
 	select {
-	case <-w.probe: // it has just been asked
+	case <-w.probe: // this answer will do
 	default:
 	}
 	broken := make(chan error, 1)
@@ -251,7 +236,7 @@ func (w *Watch) attend(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-w.probe:
-			return nil // someone found it unavailable: begin anew
+			return nil // it was found unavailable: start over
 		case <-w.compare:
 		case <-timer.C:
 		}

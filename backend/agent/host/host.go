@@ -1,9 +1,11 @@
-// Package host holds what all rooms of an agent share: whose machine it is, the engine, the records, the clock, the
-// log, and who hears of changes.
+// Package host holds what the rooms of an agent share: its name and owner, engine, records, clock, log and news.
 package host
 
 import (
+	"cmp"
+	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"slipway/backend/agent/health"
@@ -16,7 +18,7 @@ import (
 // Host is embedded in the configuration of rooms. It is complete once the agent is open.
 type Host struct {
 	Agent    string // its name
-	Owner    string // the agent's own person
+	Owner    string // the agent's own person, its admin
 	UID, GID int    // of that person
 	Engine   engine.Engine
 	Records  *records.Records
@@ -27,19 +29,19 @@ type Host struct {
 	News
 }
 
-// News is what rooms say when something has changed.
+// News publishes changes.
 type News interface {
-	Watched() bool // somebody watches
+	Watched() bool // whether there are watchers
 	Publish(e session.Event)
 	PublishMachine()                     // the machine, as it is now
-	PublishSession(s session.Session)    // new findings on a session, if somebody watches
+	PublishSession(s session.Session)    // new findings on a session, if anybody watches
 	PublishBoard(live []session.Session) // who holds which device, as it is now
 	PlanAgain()                          // what can start may have changed
 }
 
 // Limits are the times after which a step counts as failed. Zero fields have defaults.
 type Limits struct {
-	Call      time.Duration   // any short question to the engine; 30 s
+	Call      time.Duration   // any short call to the engine; 30 s
 	PullStall time.Duration   // a pull without progress; 5 min
 	Commit    time.Duration   // to make an image of a session; 1 h
 	Remove    time.Duration   // to remove an image, or to measure all of them; 5 min
@@ -56,7 +58,6 @@ type Limits struct {
 	Backoff   []time.Duration // pauses between attempts; 1, 2, 4, 8 s
 }
 
-// WithDefaults fills in what is zero.
 func (l Limits) WithDefaults() Limits {
 	for _, field := range []struct {
 		value *time.Duration
@@ -68,9 +69,7 @@ func (l Limits) WithDefaults() Limits {
 		{&l.Prepare, 12 * time.Hour}, {&l.Launch, 15 * time.Minute}, {&l.Grace, 10 * time.Second},
 		{&l.Logs, time.Minute}, {&l.Reconcile, time.Minute}, {&l.Stray, 5 * time.Minute},
 	} {
-		if *field.value == 0 {
-			*field.value = field.zero
-		}
+		*field.value = cmp.Or(*field.value, field.zero)
 	}
 	if len(l.Backoff) == 0 {
 		l.Backoff = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
@@ -78,23 +77,29 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Pause is the time after the given attempt, which counts from 1.
+// Pause returns the pause after the given attempt, counted from 1.
 func (l Limits) Pause(attempt int) time.Duration {
 	return l.Backoff[min(max(attempt, 1), len(l.Backoff))-1]
 }
 
-// Lasting reports whether a failure will be the same the next time.
+// Lasting reports whether a failure would occur again at the next attempt.
 func Lasting(code session.Code) bool {
-	switch code {
-	case session.CodePullNotFound, session.CodePullForbidden, session.CodeNoImage, session.CodeImageForbidden,
-		session.CodeEngineInvalid, session.CodeEngineUnsupported, session.CodeDiskFull, session.CodeStartFailed,
-		session.CodeGuestExited, session.CodeGuestVersion, session.CodeFolderChanged, session.CodeMountForbidden:
-		return true
-	}
-	return false
+	return slices.Contains([]session.Code{session.CodePullNotFound, session.CodePullForbidden, session.CodeNoImage,
+		session.CodeImageForbidden, session.CodeEngineInvalid, session.CodeEngineUnsupported, session.CodeDiskFull,
+		session.CodeStartFailed, session.CodeGuestExited, session.CodeGuestVersion, session.CodeFolderChanged,
+		session.CodeMountForbidden}, code)
 }
 
-// EndSession ends a RUNNING session for a reason of ours, with the cause that is shown. still, if given, decides within
-// the transaction whether to end it.
+// EndSession ends a RUNNING session for a reason of Slipway's. still, if not nil, decides in the transaction.
 type EndSession func(id session.ID, reason session.Reason, cause *session.Cause,
 	still func(session.Session) bool) (session.Session, error)
+
+// Wait waits for a timer, which it stops, for a signal on wake or for the end of ctx.
+func Wait(ctx context.Context, timer *time.Timer, wake <-chan struct{}) {
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"slipway/backend/agent/records"
 	"slipway/backend/engine"
@@ -13,16 +14,14 @@ import (
 	"slipway/backend/store"
 )
 
-// book is what the agent itself has written down of images. Labels are not believed: whoever builds an image writes
-// what they like into them.
+// book is what the agent itself recorded of images. Labels are not trusted: whoever builds an image can set them.
 type book struct {
 	records *records.Records
 	engine  engine.ImageStore
 
-	mu     sync.Mutex // guards list
-	list   map[string]store.Image
-	write  sync.Mutex                     // held while the book is changed and stored
-	claims map[string]session.ImageOrigin // by reference, to be compared with the images; guarded by write
+	list   atomic.Pointer[map[string]store.Image] // by id; replaced, never changed
+	write  sync.Mutex                             // held while the book is changed and stored
+	claims map[string]session.ImageOrigin         // by reference, to be compared with the images; guarded by write
 }
 
 func openBook(records *records.Records, images engine.ImageStore) (*book, error) {
@@ -30,31 +29,27 @@ func openBook(records *records.Records, images engine.ImageStore) (*book, error)
 	if err != nil {
 		return nil, err
 	}
-	claims, err := records.ImageClaims()
-	return &book{records: records, engine: images, list: list, claims: claims}, err
+	b := &book{records: records, engine: images}
+	b.list.Store(&list)
+	b.claims, err = records.ImageClaims()
+	return b, err
 }
 
-// tell says of an image what is known of it.
 func (b *book) tell(image session.Image) session.Image {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	known := b.list[image.ID]
+	known := (*b.list.Load())[image.ID]
 	image.Origin, image.Owners, image.Login = known.Origin, slices.Clone(known.Owners), known.Login
 	return image
 }
 
-// change writes down something else of an image.
 func (b *book) change(id string, with func(*store.Image)) error {
 	b.write.Lock()
 	defer b.write.Unlock()
 	return b.put(id, with, func(*store.Tx) error { return nil })
 }
 
-// put stores what is known of an image, and also with it; it needs write.
+// put stores what is recorded of an image, and also what also stores. The caller holds write.
 func (b *book) put(id string, with func(*store.Image), also func(*store.Tx) error) error {
-	b.mu.Lock()
-	list := maps.Clone(b.list)
-	b.mu.Unlock()
+	list := maps.Clone(*b.list.Load())
 	image := list[id]
 	image.Owners = slices.Clone(image.Owners)
 	with(&image)
@@ -68,24 +63,19 @@ func (b *book) put(id string, with func(*store.Image), also func(*store.Tx) erro
 	if image.IsZero() {
 		delete(list, id)
 	}
-	b.mu.Lock()
-	b.list = list
-	b.mu.Unlock()
+	b.list.Store(&list)
 	return nil
 }
 
-// drop forgets an image that is gone.
 func (b *book) drop(id string) error {
-	b.mu.Lock()
-	_, known := b.list[id]
-	b.mu.Unlock()
+	_, known := (*b.list.Load())[id]
 	if !known {
 		return nil
 	}
 	return b.change(id, func(i *store.Image) { *i = store.Image{} })
 }
 
-// made writes down what an image that was claimed was made of. A claim that cannot be stored so is settled later.
+// made records the origin of an image that was claimed. If that cannot be stored, settle does it later.
 func (b *book) made(image session.Image, ref string, origin session.ImageOrigin) error {
 	b.write.Lock()
 	defer b.write.Unlock()
@@ -97,8 +87,7 @@ func (b *book) made(image session.Image, ref string, origin session.ImageOrigin)
 	return err
 }
 
-// settle finds the images that an earlier run was making, or that records of sessions tell of: the name is one that
-// only the agent gives, and the image must say that it was made of that session.
+// settle records images that an earlier run claimed: only agents give such names, and the image must name its session.
 func (b *book) settle(ctx context.Context) error {
 	b.write.Lock()
 	defer b.write.Unlock()

@@ -1,5 +1,4 @@
-// Package images lists, pulls, makes and removes the images of a machine, writes down what the agent itself knows of
-// them, and takes in those that arrive from other agents.
+// Package images lists, pulls, makes, removes and receives the images of a machine, and records what it knows of them.
 package images
 
 import (
@@ -14,19 +13,20 @@ import (
 	"slipway/backend/agent/host"
 	"slipway/backend/engine"
 	"slipway/backend/layers"
+	"slipway/backend/pace"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
-// People says what somebody may have.
+// People says what each person may have.
 type People interface {
 	Allowance(owner string) session.Allowance
 }
 
-// Config says whose images these are.
+// Config says how images are kept.
 type Config struct {
 	host.Host
-	Dir    string // for images that arrive
+	Dir    string // for incoming images
 	Free   func(dir string) (gpu.Bytes, error)
 	Quota  layers.Quota
 	People People
@@ -39,14 +39,14 @@ type Images struct {
 	config     Config
 	book       *book
 	jobs       *jobs
-	depot      *layers.Depot // images that arrive from other agents
-	installing sync.Mutex    // held while an image is given to the engine: one at a time
+	depot      *layers.Depot // incoming images
+	installing sync.Mutex    // held while an image is passed to the engine: one at a time
 	tasks      sync.WaitGroup
 	closed     chan struct{}
 	once       sync.Once
 }
 
-// Open returns the images of a machine. Pulls and commits go on until Close.
+// Open returns the images of a machine. Pulls and commits continue until Stop or Close.
 func Open(config Config) (*Images, error) {
 	depot, err := layers.Open(layers.Config{Dir: config.Dir, Free: config.Free, Quota: config.Quota})
 	if err != nil {
@@ -63,13 +63,12 @@ func Open(config Config) (*Images, error) {
 	return m, nil
 }
 
-// Stop ends pulls and commits and waits for them.
 func (m *Images) Stop() {
 	m.jobs.stop()
 	m.tasks.Wait()
 }
 
-// Close ends what arrives, too.
+// Close also ends incoming transfers.
 func (m *Images) Close() {
 	m.Stop()
 	m.once.Do(func() { close(m.closed) })
@@ -87,7 +86,6 @@ func (m *Images) Committing(id session.ID) (job string) {
 	return ""
 }
 
-// AwaitEnd waits until a pull or commit has ended.
 func (m *Images) AwaitEnd(ctx context.Context, job string) error {
 	_, err := m.jobs.await(ctx, job, math.MaxUint64)
 	return err
@@ -134,19 +132,18 @@ func (m *Images) ListImages(ctx context.Context) ([]session.Image, error) {
 	return images, m.config.Health.Heed(err)
 }
 
-// FindImage describes an image that is on this machine, by whatever it can be called; engine_image_not-found.
+// FindImage returns a local image by any of its references, or fails with engine_image_not-found.
 func (m *Images) FindImage(ctx context.Context, ref string) (session.Image, error) {
 	image, err := m.image(ctx, ref)
 	return m.book.tell(image), m.config.Health.Heed(err)
 }
 
-// image asks the engine for an image.
 func (m *Images) image(ctx context.Context, ref string) (session.Image, error) {
 	return engine.Ask(ctx, m.config.Limits.Call, "image",
 		func(ctx context.Context) (session.Image, error) { return m.config.Engine.Image(ctx, ref) })
 }
 
-// imageUsers are the live sessions by the ids of the images that they use, or wait to use.
+// imageUsers are the live sessions by the ids of the images that they use or wait for.
 func (m *Images) imageUsers(ctx context.Context) (map[string][]session.ImageUser, error) {
 	live, _, err := m.config.Records.Live()
 	if err != nil {
@@ -221,4 +218,120 @@ func (m *Images) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 		return err
 	})
 	return disk, m.config.Health.Heed(err)
+}
+
+// maxJobs is the number of jobs that are listed; running ones always are.
+const maxJobs = 50
+
+// jobs are the pulls and commits of images. They end with the agent.
+type jobs struct {
+	mu      sync.Mutex    // guards everything below, and each work in all
+	changed chan struct{} // closed and replaced by every change
+	all     []*job
+	clock   *pace.Clock
+	life    func() context.Context
+	stop    context.CancelFunc
+}
+
+type job struct {
+	session.ImageWork
+	cancel  context.CancelFunc
+	dropped bool // its end was asked for
+}
+
+func newJobs(clock *pace.Clock) *jobs {
+	ctx, stop := context.WithCancel(context.Background())
+	return &jobs{clock: clock, changed: make(chan struct{}), life: func() context.Context { return ctx },
+		stop: stop}
+}
+
+func (j *jobs) change(one *job, fn func(*job)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	fn(one)
+	one.Revision++
+	j.tell()
+}
+
+// tell wakes those who wait. The caller holds mu.
+func (j *jobs) tell() {
+	close(j.changed)
+	j.changed = make(chan struct{})
+}
+
+// begin registers work unless refuse refuses it because of running work. The caller does the work and ends it.
+func (j *jobs) begin(start session.ImageWork, refuse func(session.ImageWork) error) (*job, context.Context, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, other := range j.all {
+		if other.State == session.WorkRunning {
+			if err := refuse(other.ImageWork); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(j.life())
+	start.ID, start.State, start.StartedAt, start.Revision = string(session.NewID()), session.WorkRunning,
+		j.clock.Now().UTC(), 1
+	one := &job{ImageWork: start, cancel: cancel}
+	excess := len(j.all) + 1 - maxJobs
+	j.all = slices.DeleteFunc(j.all, func(old *job) bool {
+		if excess <= 0 || old.State == session.WorkRunning {
+			return false
+		}
+		excess--
+		return true
+	})
+	j.all = append(j.all, one)
+	j.tell()
+	return one, ctx, nil
+}
+
+func (j *jobs) end(one *job, err error) {
+	defer one.cancel()
+	j.change(one, func(one *job) {
+		now := j.clock.Now().UTC()
+		one.EndedAt, one.State = &now, session.WorkDone
+		switch {
+		case err == nil:
+		case one.dropped || j.life().Err() != nil:
+			one.State = session.WorkCancelled
+		default:
+			one.State, one.Error = session.WorkFailed, session.CauseOf(err, session.CodeOperationFailed)
+		}
+	})
+}
+
+// find finds a job. The caller holds mu.
+func (j *jobs) find(id string) (*job, error) {
+	for _, one := range j.all {
+		if one.ID == id {
+			return one, nil
+		}
+	}
+	return nil, session.NewError(session.CodeOperationNotFound,
+		"The agent does not know that work on an image. It may have been restarted.",
+		"List the images, and start again if it is not there.")
+}
+
+// await waits until a job is beyond a revision or has ended.
+func (j *jobs) await(ctx context.Context, id string, after uint64) (session.ImageWork, error) {
+	for {
+		j.mu.Lock()
+		one, err := j.find(id)
+		if err != nil {
+			j.mu.Unlock()
+			return session.ImageWork{}, err
+		}
+		view, changed := one.ImageWork, j.changed
+		j.mu.Unlock()
+		if view.Revision > after || view.State != session.WorkRunning {
+			return view, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return view, context.Cause(ctx)
+		}
+	}
 }

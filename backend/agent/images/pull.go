@@ -11,10 +11,9 @@ import (
 	"slipway/backend/store"
 )
 
-// errJoined says that an image is being fetched already.
-var errJoined = errors.New("the image is being fetched")
+var errJoined = errors.New("the image is being fetched") // by a job that the caller joins
 
-// PullImage implements [session.Images]. One who asks for what is being fetched for the same owner joins that.
+// PullImage implements [session.Images]. If the image is being pulled for the same owner, the caller joins that.
 func (m *Images) PullImage(_ context.Context, req session.PullRequest) (session.ImageWork, error) {
 	if err := NoRegistry(req.Ref); err != nil {
 		return session.ImageWork{}, err
@@ -34,7 +33,7 @@ func (m *Images) PullImage(_ context.Context, req session.PullRequest) (session.
 			return nil
 		})
 	if err != nil {
-		return joined, nil //nolint:nilerr // it goes on already
+		return joined, nil //nolint:nilerr // it is running already
 	}
 	m.tasks.Go(func() {
 		err := m.Fetch(ctx, req.Ref, m.MayLogin(req.Owner, req.ByAdmin), func(p session.Pull) {
@@ -45,8 +44,7 @@ func (m *Images) PullImage(_ context.Context, req session.PullRequest) (session.
 	return m.jobs.await(ctx, one.ID, 0)
 }
 
-// NoRegistry fails for the name of a customized image: it is given on this machine, and whoever has it at a registry is
-// a stranger.
+// NoRegistry fails for a customized image: in a registry, somebody else's image may have its name.
 func NoRegistry(ref string) error {
 	if !session.CustomizedRef(ref) {
 		return nil
@@ -56,13 +54,12 @@ func NoRegistry(ref string) error {
 		"Choose another image, or make it again from a session.")
 }
 
-// MayLogin reports whether the agent's registry logins are for a person.
+// MayLogin reports whether a person may use the agent's registry logins.
 func (m *Images) MayLogin(owner string, byAdmin bool) bool {
 	return byAdmin || owner == m.config.Owner || m.config.People.Allowance(owner).Logins
 }
 
-// MayUse fails for an image that is not shown to whose session it is. The gate looks when it is launched; the image may
-// have come since.
+// MayUse fails for an image that the owner may not use. The gate checks that too, but the image may have come later.
 func (m *Images) MayUse(s session.Session, image session.Image) error {
 	if s.ByAdmin || s.Owner == m.config.Owner ||
 		m.book.tell(image).ShownTo(s.Owner, m.config.People.Allowance(s.Owner).Logins) {
@@ -72,8 +69,7 @@ func (m *Images) MayUse(s session.Session, image session.Image) error {
 		"Choose an environment that is listed.")
 }
 
-// Fetch fetches an image, and writes down where only a login lets one have it. One that makes no progress for a while
-// is given up.
+// Fetch pulls an image, and records whether that needs a login. A pull without progress is cancelled.
 func (m *Images) Fetch(ctx context.Context, ref string, logins bool, progress func(session.Pull)) error {
 	if err := NoRegistry(ref); err != nil {
 		return err
@@ -98,10 +94,8 @@ func (m *Images) Fetch(ctx context.Context, ref string, logins bool, progress fu
 		shown = time.Now()
 		progress(p)
 	})
-	if err != nil && ctx.Err() != nil {
-		if cause := context.Cause(ctx); session.CodeOf(cause) != "" {
-			return cause
-		}
+	if cause := context.Cause(ctx); err != nil && session.CodeOf(cause) != "" {
+		return cause
 	}
 	if err != nil {
 		return err
@@ -113,8 +107,7 @@ func (m *Images) Fetch(ctx context.Context, ref string, logins bool, progress fu
 	return m.book.change(image.ID, func(i *store.Image) { i.Login = private })
 }
 
-// Preview says which image a launch would use, none where it would be pulled. What is named by the id of an image alone
-// cannot be.
+// Preview adds the image that a launch would use, none if it would be pulled, which is impossible by an id.
 func (m *Images) Preview(ctx context.Context, p *session.Preview) error {
 	ref := p.Spec.Image
 	if !session.ValidImage(ref) {
@@ -133,7 +126,7 @@ func (m *Images) Preview(ctx context.Context, p *session.Preview) error {
 	return m.config.Health.Heed(err)
 }
 
-// notPulled says why an image that is not on the machine cannot be pulled.
+// notPulled says why an image that is not on the machine cannot be pulled, nil if it can.
 func notPulled(ref string) *session.FieldError {
 	if err := NoRegistry(ref); err != nil {
 		e := session.AsError(err, "")
@@ -149,8 +142,7 @@ func notPulled(ref string) *session.FieldError {
 	}
 }
 
-// Check says what is wrong with an image that can be nowhere but here and is not. Where the engine does not answer that
-// is seen later.
+// Check reports an image that is not here and cannot be pulled. If the engine does not answer, that is found later.
 func (m *Images) Check(ctx context.Context, ref string) []session.FieldError {
 	wrong := notPulled(ref)
 	if wrong == nil {

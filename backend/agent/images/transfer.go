@@ -22,7 +22,7 @@ func (m *Images) DescribeImage(ctx context.Context, ref string) (session.ImagePa
 	return parts, m.config.Health.Heed(err)
 }
 
-// SendImage implements [session.ImageTransfers]. ctx bounds all of the stream.
+// SendImage implements [session.ImageTransfers]. ctx bounds the whole stream.
 func (m *Images) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
 	if _, err := m.image(ctx, wish.ID); err != nil {
 		return nil, m.config.Health.Heed(err)
@@ -36,7 +36,7 @@ func (m *Images) SendImage(ctx context.Context, wish session.ImageWish) (io.Read
 	return reader, nil
 }
 
-// export writes the parts wished for, each from its offset.
+// export writes the requested parts, each from its offset.
 func (m *Images) export(ctx context.Context, wish session.ImageWish, to io.Writer) error {
 	w, err := layers.NewWriter(to)
 	if err != nil {
@@ -59,18 +59,15 @@ func (m *Images) export(ctx context.Context, wish session.ImageWish, to io.Write
 	return w.Close()
 }
 
-// arrivals are the images that one person brings.
 type arrivals struct {
 	images *Images
 	owner  string
 }
 
-// Arrivals takes the images that a person brings. A name that is another image's stays that one's, unless the person
-// says to replace it.
+// Arrivals receives the images that a person sends. It takes a name from another image only when asked to replace it.
 func (m *Images) Arrivals(owner string) session.ImageArrivals { return arrivals{m, owner} }
 
-// ExpectImage implements [session.ImageArrivals]. A customized image gets a name of whoever brings it: the one it has
-// is a person's of another machine.
+// ExpectImage implements [session.ImageArrivals]. It renames customized images, whose names are people's elsewhere.
 func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
 	if err := layers.Check(parts); err != nil {
 		return session.ImageArrival{}, err
@@ -108,8 +105,7 @@ func (r arrivals) ExpectImage(ctx context.Context, parts session.ImageParts) (se
 	return m.depot.Expect(r.owner, parts, present)
 }
 
-// mayName fails where a name of an image that is expected is one of other layers, so that it is not sent for nothing.
-// The engine has the last word.
+// mayName fails early if a name of an expected image belongs to an image of other layers. The engine checks it again.
 func (m *Images) mayName(ctx context.Context, parts session.ImageParts) error {
 	for _, ref := range parts.Refs {
 		there, err := m.config.Engine.DescribeImage(ctx, ref)
@@ -142,13 +138,13 @@ func (r arrivals) ReceiveImage(_ context.Context, id string) (io.ReadWriteCloser
 		select {
 		case <-ended:
 		case <-m.closed:
-			_ = far.Close() // the one that reads it fails
+			_ = far.Close() // its reader fails
 		}
 	}()
 	return near, nil
 }
 
-// InstallImage implements [session.ImageArrivals]. Asked again after it was done it returns the image.
+// InstallImage implements [session.ImageArrivals]. Called again after it succeeded, it returns the image.
 func (r arrivals) InstallImage(ctx context.Context, id string) (session.Image, error) {
 	m := r.images
 	m.installing.Lock()
@@ -175,7 +171,7 @@ func (r arrivals) InstallImage(ctx context.Context, id string) (session.Image, e
 			known.Owners = slices.Compact(slices.Sorted(slices.Values(append(known.Owners, r.owner))))
 		}
 		if known.Origin == nil && image.OnlyOf(r.owner) {
-			// It is no image of this agent's sessions: it says of itself what its owner may read.
+			// It was not made by this agent, so its labels may only say what its owner may read.
 			if known.Origin = session.OriginOf(image.Labels); known.Origin != nil {
 				known.Origin.Owner, known.Origin.Instance = r.owner, ""
 			}

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -20,8 +21,7 @@ import (
 // threadVars are the variables that tell numeric libraries how many threads to start.
 var threadVars = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}
 
-// container is what the engine needs to create one kernel of a session. The same session and attempt give the same
-// container. What is mounted is still missing.
+// container is what the engine needs to create one kernel, except the mounts. Each attempt has the same.
 func (r *Runner) container(s session.Session, number int) engine.Container {
 	k := s.Kernels[number]
 	guest := engine.GuestConfig{
@@ -48,8 +48,7 @@ func (r *Runner) container(s session.Session, number int) engine.Container {
 	}
 }
 
-// devicesOf describes the devices that grants name. One that is not found any more is described by its name only: the
-// engine says what is wrong with it.
+// devicesOf describes the granted devices. One that is not found has only its UUID: the engine reports what is wrong.
 func (r *Runner) devicesOf(grants []gpu.Grant) []gpu.Device {
 	if len(grants) == 0 {
 		return nil
@@ -61,23 +60,17 @@ func (r *Runner) devicesOf(grants []gpu.Grant) []gpu.Device {
 			continue
 		}
 		device := gpu.Device{UUID: g.Device}
-		for _, d := range known {
-			if d.UUID == g.Device {
-				device = d
-			}
+		if i := slices.IndexFunc(known, func(d gpu.Device) bool { return d.UUID == g.Device }); i >= 0 {
+			device = known[i]
 		}
 		list = append(list, device)
 	}
 	return list
 }
 
-// labels are enough to adopt a container whose record is lost. The name is the one at creation: a rename does not reach
-// them.
+// labels are enough to adopt a container without a record. The name is the one at creation, whatever it is renamed to.
 func (r *Runner) labels(s session.Session, k session.Kernel) map[string]string {
-	grants, err := json.Marshal(k.Grants)
-	if err != nil {
-		grants = []byte("{}") // numbers can always be written: not reached
-	}
+	grants, _ := json.Marshal(k.Grants) // numbers can always be marshalled
 	labels := map[string]string{
 		engine.LabelSession:  string(s.ID),
 		engine.LabelKernel:   k.Name,
@@ -94,8 +87,8 @@ func (r *Runner) labels(s session.Session, k session.Kernel) map[string]string {
 	return labels
 }
 
-// environment is the whole environment that Slipway adds: what it says of the session, the number of threads, what
-// makes frameworks keep to their share of a device, and what the person asked for, which wins over those two.
+// environment is all that Slipway adds to the environment: the description of the session, the number of threads, the
+// share of devices, and the person's own variables, which win over the latter two.
 func (r *Runner) environment(s session.Session, number int) []session.EnvVar {
 	k := s.Kernels[number]
 	cpus := max(len(k.Grants.CPUs), 1)
@@ -117,42 +110,31 @@ func (r *Runner) environment(s session.Session, number int) []session.EnvVar {
 		{Name: "SLIPWAY_PORTS", Value: strings.Join(ports, ",")},
 	}
 	env = append(env, clusterEnv(s, number)...)
-	threads := s.Spec.Threads
-	if threads == 0 {
-		threads = cpus
-	}
-	own := make(map[string]bool, len(s.Spec.Env))
-	for _, v := range s.Spec.Env {
-		own[v.Name] = true
-	}
+	var defaults []session.EnvVar
 	for _, name := range threadVars {
-		if !own[name] {
-			env = append(env, session.EnvVar{Name: name, Value: strconv.Itoa(threads)})
-		}
+		defaults = append(defaults, session.EnvVar{Name: name, Value: strconv.Itoa(cmp.Or(s.Spec.Threads, cpus))})
 	}
-	for _, v := range deviceEnv(s, r.devicesOf(k.Grants.GPUs), k.Grants.GPUs) {
-		if !own[v.Name] {
-			env = append(env, v)
-		}
-	}
-	return append(env, s.Spec.Env...)
+	defaults = append(defaults, deviceEnv(s, r.devicesOf(k.Grants.GPUs), k.Grants.GPUs)...)
+	defaults = slices.DeleteFunc(defaults, func(v session.EnvVar) bool {
+		return slices.ContainsFunc(s.Spec.Env, func(own session.EnvVar) bool { return own.Name == v.Name })
+	})
+	return slices.Concat(env, defaults, s.Spec.Env)
 }
 
 const (
-	// contextRoom is what a fraction leaves of a share: frameworks count only what they allocate themselves, and the
-	// driver's context comes on top, up to this much for one process on the cards of data centres. The guard, as the
-	// driver, counts all of it.
+	// contextRoom is what the fraction leaves free of a share, at most one part in contextMost: frameworks count only
+	// what they allocate, and the driver's context takes up to this much for one process on the cards of data centres.
+	// The guard and the driver count all of it.
 	contextRoom = 512 * gpu.MiB
-	// contextMost is the largest part of a small share that is left: one in so many.
 	contextMost = 4
 )
 
-// deviceEnv tells a kernel's processes of its share of devices, and, unless the person does not want that, tells
-// frameworks to keep to it: JAX to take no more than the share in advance, and TensorFlow to take memory as it needs
-// it. PyTorch has no variable for it that all its versions bear; the guest puts a sitecustomize before its programs
-// that calls torch.cuda.set_per_process_memory_fraction once a device is used. The fraction leaves room for the context
-// of one process; whoever starts more of them divides it. What GPU_MEMORY_LIMIT_MIB says is all of the share, contexts
-// included. Whole devices and MIG instances are kept by the hardware.
+// deviceEnv tells a kernel's processes their share of devices, and, unless the person opts out, tells frameworks to
+// keep to it: JAX to allocate no more than the share in advance, TensorFlow to allocate memory as needed. PyTorch has
+// no variable that all its versions accept; the guest adds a sitecustomize that calls
+// torch.cuda.set_per_process_memory_fraction once a device is used. The fraction leaves room for the context of one
+// process; whoever starts more divides it. GPU_MEMORY_LIMIT_MIB is the whole share, contexts included. The hardware
+// limits whole devices and MIG instances.
 func deviceEnv(s session.Session, devices []gpu.Device, grants []gpu.Grant) []session.EnvVar {
 	if len(grants) == 0 {
 		return nil
@@ -187,14 +169,12 @@ func deviceEnv(s session.Session, devices []gpu.Device, grants []gpu.Grant) []se
 	if !shared || s.Spec.Uncooperative || least == 0 {
 		return env
 	}
-	return append(env,
-		session.EnvVar{Name: "SLIPWAY_GPU_COOPERATIVE", Value: "1"},
+	return append(env, session.EnvVar{Name: "SLIPWAY_GPU_COOPERATIVE", Value: "1"},
 		session.EnvVar{Name: "XLA_PYTHON_CLIENT_MEM_FRACTION", Value: text},
 		session.EnvVar{Name: "TF_FORCE_GPU_ALLOW_GROWTH", Value: "true"})
 }
 
-// clusterOf lets the kernels of a session reach each other by ssh. The keys are made from the agent's secret, so that
-// making a container again, after a crash too, gives the same.
+// clusterOf lets kernels reach each other by ssh. Keys derive from the agent's secret, to be the same after a crash.
 func (r *Runner) clusterOf(s session.Session, k session.Kernel) *engine.Cluster {
 	if s.Spec.Cluster < 2 {
 		return nil
@@ -210,7 +190,7 @@ func (r *Runner) clusterOf(s session.Session, k session.Kernel) *engine.Cluster 
 	}
 }
 
-// sshKey makes a private key of Ed25519 in OpenSSH's format from the agent's secret and a purpose.
+// sshKey derives a private Ed25519 key in OpenSSH's format from the agent's secret and a purpose.
 func (r *Runner) sshKey(purpose ...string) string {
 	mac := hmac.New(sha256.New, r.config.Records.Secret())
 	mac.Write([]byte(strings.Join(purpose, "\x00"))) // a hash never fails
@@ -218,7 +198,7 @@ func (r *Runner) sshKey(purpose ...string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "OPENSSH PRIVATE KEY", Bytes: openSSH(key)}))
 }
 
-// openSSH writes a key as PROTOCOL.key of OpenSSH describes it, without a passphrase.
+// openSSH encodes a key without a passphrase, as in OpenSSH's PROTOCOL.key.
 func openSSH(key ed25519.PrivateKey) []byte {
 	const kind, block = "ssh-ed25519", 8
 	text := func(to []byte, s []byte) []byte {
@@ -239,7 +219,6 @@ func openSSH(key ed25519.PrivateKey) []byte {
 	return text(text(out, public), private)
 }
 
-// clusterEnv tells a kernel's processes of the others.
 func clusterEnv(s session.Session, number int) []session.EnvVar {
 	count := max(1, len(s.Kernels))
 	hosts := make([]string, count)

@@ -15,10 +15,10 @@ import (
 	"slipway/backend/session"
 )
 
-// takenAway returns a cause where a container did not end by itself: the machine was restarted, or the engine was
-// stopped and took it along. A batch command whose end the guest has told, or that succeeded, ended by itself.
+// takenAway returns a cause if a container did not end by itself: the machine was restarted, or the engine stopped. A
+// batch command ended by itself if the guest reported its end or it succeeded.
 func (r *Runner) takenAway(c *course, s session.Session, number int, state *engine.State) *session.Cause {
-	if state == nil || (number == 0 && c.commandOver()) ||
+	if state == nil || (number == 0 && c.over.Load()) ||
 		(s.Spec.Type == session.Batch && !slices.Contains([]int{137, 143, 255}, state.ExitCode)) {
 		return nil
 	}
@@ -33,20 +33,18 @@ func (r *Runner) takenAway(c *course, s session.Session, number int, state *engi
 	return nil
 }
 
-// neverBegan reports whether the guest could not even begin the startup command.
 func neverBegan(trouble *session.Cause) bool {
 	return trouble != nil && slices.Contains([]session.Code{session.CodeNoShell, session.CodeProcessNotFound,
 		session.CodeProcessForbidden, session.CodeGuestInternal}, trouble.Code)
 }
 
-// ended stores that one of a RUNNING session's containers has ended, or vanished where state is nil. What is left is
-// torn down next.
+// ended stores that a container of a RUNNING session has ended, or vanished if state is nil.
 func (r *Runner) ended(ctx context.Context, c *course, s session.Session, number int, state *engine.State) error {
 	if state != nil {
 		c.links.AwaitSilence(ctx, s.Kernels[number].Name)
 	}
-	kills, trouble := c.heard()
-	oom := kills > 0 || slices.ContainsFunc(s.Warnings,
+	trouble := c.trouble.Load()
+	oom := c.kills.Load() > 0 || slices.ContainsFunc(s.Warnings,
 		func(w session.Warning) bool { return w.Code == session.CodeOOM })
 	v := records.Judge(s, number, state, oom)
 	if cause := r.takenAway(c, s, number, state); cause != nil {
@@ -64,7 +62,6 @@ func (r *Runner) ended(ctx context.Context, c *course, s session.Session, number
 	return err
 }
 
-// Terminate asks for the end of a session for a reason.
 func (r *Runner) Terminate(id session.ID, reason session.Reason, forced bool) (session.Session, error) {
 	s, err := r.config.Records.Change(id, func(d *records.Draft) error {
 		switch {
@@ -87,19 +84,18 @@ func (r *Runner) Terminate(id session.ID, reason session.Reason, forced bool) (s
 		}
 		return d.AskEnd(reason, forced)
 	})
-	if err != nil {
-		return session.Session{}, err
+	if err == nil {
+		r.Interrupt(id)
+		r.config.PlanAgain()
+		if s.Status == session.Cancelled && s.Attempt > 0 {
+			r.config.Health.CompareSoon()
+		}
 	}
-	r.Interrupt(id)
-	r.config.PlanAgain()
-	if s.Status == session.Cancelled && s.Attempt > 0 {
-		r.config.Health.CompareSoon()
-	}
-	return s, nil
+	return s, err
 }
 
-// tearDown ends a TERMINATING session: stop, keep the log, remove, store the end. A failure is tried again by the
-// course, five times; an end that is forced takes what it can at once and says what is left.
+// tearDown ends a TERMINATING session. The course retries a failure, up to five attempts. A forced end has one attempt,
+// which reports what is left.
 func (r *Runner) tearDown(ctx context.Context, c *course, s session.Session) error {
 	if _, err := r.config.Records.Change(s.ID, func(d *records.Draft) error {
 		if d.Status != session.Terminating {
@@ -151,12 +147,12 @@ type teardown struct {
 	runner  *Runner
 	course  *course
 	session session.Session
-	states  []engine.State // what is there to be removed
+	states  []engine.State // of the containers to remove
 	exits   map[string]int // exit codes by kernel
-	blind   bool           // it is not known what is there
+	blind   bool           // it is unknown which containers exist
 	steps   []session.Step
-	said    string           // of the step under way
-	image   session.EndImage // without a state where none is made
+	said    string           // message of the step under way
+	image   session.EndImage // without a state if none is made
 	failure error
 	logLost error
 	left    []string // names of containers that could not be removed
@@ -170,7 +166,7 @@ func (t *teardown) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.step(ctx, stepStop, r.config.Limits.Call+r.config.Limits.Grace, t.stop); err != nil {
+	if err := t.step(ctx, "stop", r.config.Limits.Call+r.config.Limits.Grace, t.stop); err != nil {
 		if !t.session.Forced {
 			return err
 		}
@@ -180,7 +176,7 @@ func (t *teardown) run(ctx context.Context) error {
 	if t.session.Forced {
 		limit = min(limit, 3*time.Second)
 	}
-	if err := t.step(ctx, stepLogs, limit, t.keepLogs); err != nil {
+	if err := t.step(ctx, "logs", limit, t.keepLogs); err != nil {
 		if engine.Unavailable(err) && !t.session.Forced {
 			return err
 		}
@@ -189,10 +185,10 @@ func (t *teardown) run(ctx context.Context) error {
 	if err := t.makeImage(ctx); err != nil {
 		return err
 	}
-	if err := t.step(ctx, stepRemove, r.config.Limits.Call, t.remove); err != nil {
+	if err := t.step(ctx, "remove", r.config.Limits.Call, t.remove); err != nil {
 		return err
 	}
-	return t.step(ctx, stepNetwork, r.config.Limits.Call, func(ctx context.Context) error {
+	return t.step(ctx, "network", r.config.Limits.Call, func(ctx context.Context) error {
 		return r.networks.leave(ctx, r.networks.of(t.session).Name, t.session.ID)
 	})
 }
@@ -210,7 +206,7 @@ func (t *teardown) step(ctx context.Context, name string, limit time.Duration, f
 	return err
 }
 
-// stop finds the session's containers and stops those that run, all at once.
+// stop finds the session's containers and stops the running ones, all at once.
 func (t *teardown) stop(ctx context.Context) error {
 	if err := t.find(ctx); err != nil {
 		return err
@@ -247,8 +243,7 @@ func (t *teardown) stopOne(ctx context.Context, state engine.State) (engine.Stat
 	return state, nil
 }
 
-// find looks up the session's containers: those that its record names, or all with its label where it does not name
-// every one.
+// find finds the session's containers: those in its record, or all with its label if the record does not have each.
 func (t *teardown) find(ctx context.Context) error {
 	r, s := t.runner, t.session
 	t.states, t.exits = nil, map[string]int{}
@@ -257,7 +252,7 @@ func (t *teardown) find(ctx context.Context) error {
 			state, err := r.config.Engine.Inspect(ctx, id)
 			switch {
 			case session.CodeOf(err) == session.CodeNoContainer:
-				// It is gone; to remove it all the same takes what it left behind.
+				// It is gone, but removing it also removes what it left behind.
 				state = engine.State{ID: id, Name: id, Created: true,
 					Labels: map[string]string{engine.LabelKernel: s.Kernels[i].Name}}
 			case err != nil:
@@ -288,7 +283,7 @@ func (t *teardown) keepLogs(ctx context.Context) error {
 	return nil
 }
 
-// remove removes what stop has found, or where it could not look, the containers that the record names.
+// remove removes what stop has found, or, if it could not look, the containers that the record names.
 func (t *teardown) remove(ctx context.Context) error {
 	states := t.states
 	if t.blind && len(states) == 0 {
@@ -356,8 +351,7 @@ func leftText(t *teardown, cause *session.Cause) string {
 	return fmt.Sprintf("%s could not be removed: %s Slipway keeps trying while it runs.", what, cause.Message)
 }
 
-// EndSession ends a RUNNING session for a reason of ours, with the cause that is shown. still, if given, decides within
-// the transaction whether to end it.
+// EndSession implements [host.EndSession].
 func (r *Runner) EndSession(id session.ID, reason session.Reason, cause *session.Cause,
 	still func(session.Session) bool) (session.Session, error) {
 	s, err := r.config.Records.Change(id, func(d *records.Draft) error {
@@ -370,10 +364,9 @@ func (r *Runner) EndSession(id session.ID, reason session.Reason, cause *session
 		}
 		return d.BeginEnd()
 	})
-	if err != nil {
-		return session.Session{}, err
+	if err == nil {
+		r.Interrupt(id)
+		r.config.PlanAgain()
 	}
-	r.Interrupt(id)
-	r.config.PlanAgain()
-	return s, nil
+	return s, err
 }

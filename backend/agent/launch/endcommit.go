@@ -12,7 +12,7 @@ import (
 	"slipway/gpu"
 )
 
-// awaitCommit waits until an image that is being made of the session is whole, and gives it up where the end is forced.
+// awaitCommit waits until an image of the session is complete, and cancels it if the end is forced.
 func (t *teardown) awaitCommit(ctx context.Context, work string) error {
 	if t.session.Forced {
 		if _, err := t.runner.config.Images.CancelImageWork(ctx, work); err != nil {
@@ -22,8 +22,7 @@ func (t *teardown) awaitCommit(ctx context.Context, work string) error {
 	return t.runner.config.Images.AwaitEnd(ctx, work)
 }
 
-// makeImage makes the image that the session asks for at its end, out of its stopped container. Where there can be
-// none, the container is kept: only what another try may mend is an error.
+// makeImage makes the image that the session asks for at its end, or keeps the container. A retry may avoid its errors.
 func (t *teardown) makeImage(ctx context.Context) error {
 	s := t.session
 	if !s.EndsInImage() {
@@ -33,7 +32,7 @@ func (t *teardown) makeImage(ctx context.Context) error {
 	switch {
 	case err == nil:
 		t.image.State, t.image.Error = session.WorkDone, nil
-		// its failure is in the history, and the end goes on
+		// A failure is in the history and does not hold up the end.
 		_ = t.step(ctx, "older-images", t.runner.config.Limits.Remove, func(ctx context.Context) error {
 			said, err := t.runner.config.Images.DropOlder(ctx, s)
 			t.say(said)
@@ -43,28 +42,22 @@ func (t *teardown) makeImage(ctx context.Context) error {
 	case ctx.Err() != nil || engine.Unavailable(err):
 		return err
 	}
-	t.keepMain(err)
-	return nil
-}
-
-// keepMain takes note that no image could be made, and that the container stays where there is one.
-func (t *teardown) keepMain(err error) {
 	main := t.main()
 	t.image.State, t.image.Error = session.WorkFailed, session.CauseOf(err, session.CodeOperationFailed)
 	t.image.Kept = main != nil && !main.Created
-}
-
-// main is the state of the session's first container, nil where it was not found.
-func (t *teardown) main() *engine.State {
-	for i := range t.states {
-		if kernelOf(t.states[i]) == session.MainKernel {
-			return &t.states[i]
-		}
-	}
 	return nil
 }
 
-// commitMain makes the image, or finds the one that an earlier try has made.
+// main is the state of the main kernel's container, nil if it was not found.
+func (t *teardown) main() *engine.State {
+	i := slices.IndexFunc(t.states, func(state engine.State) bool { return kernelOf(state) == session.MainKernel })
+	if i < 0 {
+		return nil
+	}
+	return &t.states[i]
+}
+
+// commitMain makes the image, or finds the one that an earlier attempt has made.
 func (t *teardown) commitMain(ctx context.Context) error {
 	r, s := t.runner, t.session
 	series, err := r.config.Images.Series(ctx, s)
@@ -93,19 +86,17 @@ func (t *teardown) commitMain(ctx context.Context) error {
 	}
 }
 
-// tellSize shows how much is being copied.
 func (t *teardown) tellSize(size gpu.Bytes) {
 	t.image.Size = size
 	t.say(fmt.Sprintf("%s: %s of changes", t.image.Name, size))
 	t.storeImage()
 }
 
-// storeImage shows how far the image is. What a crash leaves of it is begun again.
+// storeImage stores the state of the image. After a crash the image is made again.
 func (t *teardown) storeImage() {
-	image := t.image
 	_, err := t.runner.config.Records.Change(t.session.ID, func(d *records.Draft) error {
 		if d.Status == session.Terminating {
-			d.EndImage = &image
+			d.EndImage = new(t.image)
 		}
 		return nil
 	})
@@ -115,7 +106,6 @@ func (t *teardown) storeImage() {
 	}
 }
 
-// say puts a message on the step under way.
 func (t *teardown) say(message string) {
 	t.said = message
 	steps := slices.Clone(t.course.currentSteps())
@@ -125,8 +115,7 @@ func (t *teardown) say(message string) {
 	}
 }
 
-// concludeImage writes down what became of the image. An end that gave up before there was one keeps the container, and
-// one that is forced has none.
+// concludeImage stores what became of the image. A failed end without one keeps the container; a forced end has none.
 func (t *teardown) concludeImage(d *records.Draft, failure error) {
 	switch {
 	case failure != nil && d.EndsInImage() && t.image.State != session.WorkDone:
@@ -136,7 +125,6 @@ func (t *teardown) concludeImage(d *records.Draft, failure error) {
 		t.image.State = session.WorkCancelled
 	}
 	if t.image.State != "" {
-		image := t.image
-		d.EndImage = &image
+		d.EndImage = new(t.image)
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"slipway/backend/session"
 )
 
-// step is one step of a launch. do may be repeated after a crash; undo removes what do may have left, whether it
-// succeeded or not, and is nil where do leaves nothing.
+// step is one step of a launch. do may be repeated after a crash. undo removes what do may have left, if anything.
 type step struct {
 	name   string
 	reason session.Reason // of the end, if the step fails for good
@@ -24,44 +23,28 @@ type step struct {
 	undo   func(*launch, context.Context) error
 }
 
-// The names of steps: of a preparation, of a start, and of an end.
-const (
-	stepImage   = "image"
-	stepPull    = "pull"
-	stepNetwork = "network"
-	stepCreate  = "create"
-	stepStart   = "start"
-	stepGuest   = "guest"
-	stepStop    = "stop"
-	stepLogs    = "logs"
-	stepRemove  = "remove"
-)
-
-// stage is a phase of a launch with its steps.
 type stage struct {
 	phase session.PhaseName
 	limit time.Duration // of all attempts together
 	steps []step
-	done  func(*launch) (session.Session, error) // stores the way into the next status
+	done  func(*launch, *records.Draft) error // moves the session to the next status
 }
 
-// stageOf is the stage that a session of a status is in.
 func stageOf(status session.Status, l host.Limits) stage {
 	if status == session.Prepared || status == session.Creating {
 		return stage{phase: session.PhaseStart, limit: l.Launch, done: (*launch).started, steps: []step{
-			{stepNetwork, session.ReasonCreateFailed, l.Call, (*launch).createNetwork, (*launch).undoNetwork},
-			{stepCreate, session.ReasonCreateFailed, l.Create, (*launch).createContainers, (*launch).removeContainers},
-			{stepStart, session.ReasonStartFailed, l.Start, (*launch).startContainers, nil},
-			{stepGuest, session.ReasonStartFailed, l.Guest, (*launch).greetGuests, (*launch).dismissGuests},
+			{"network", session.ReasonCreateFailed, l.Call, (*launch).createNetwork, (*launch).undoNetwork},
+			{"create", session.ReasonCreateFailed, l.Create, (*launch).createContainers, (*launch).removeContainers},
+			{"start", session.ReasonStartFailed, l.Start, (*launch).startContainers, nil},
+			{"guest", session.ReasonStartFailed, l.Guest, (*launch).greetGuests, (*launch).dismissGuests},
 		}}
 	}
 	return stage{phase: session.PhasePrepare, limit: l.Prepare, done: (*launch).prepared, steps: []step{
-		{stepImage, session.ReasonPullFailed, l.Call, (*launch).findImage, nil},
-		{stepPull, session.ReasonPullFailed, l.Pull, (*launch).pullImage, nil},
+		{"image", session.ReasonPullFailed, l.Call, (*launch).findImage, nil},
+		{"pull", session.ReasonPullFailed, l.Pull, (*launch).pullImage, nil},
 	}}
 }
 
-// launch is one attempt at a stage.
 type launch struct {
 	runner     *Runner
 	course     *course
@@ -73,16 +56,9 @@ type launch struct {
 	steps      []session.Step
 }
 
-// errSkipped is returned by a step that has nothing to do.
-var errSkipped = errors.New("nothing to do")
+var errSkipped = errors.New("nothing to do") // returned by a step
 
-// failedStep is a step that failed for good or for now.
-type failedStep struct {
-	step  step
-	cause *session.Error
-}
-
-// launch brings a placed session through the stage that its status is in. It returns nil when the record has moved on.
+// launch takes a placed session through the stage of its status. It returns nil when the record has moved on.
 func (r *Runner) launch(ctx context.Context, c *course, s session.Session) error {
 	st := stageOf(s.Status, r.config.Limits)
 	l := &launch{runner: r, course: c, stage: st, session: s}
@@ -93,7 +69,7 @@ func (r *Runner) launch(ctx context.Context, c *course, s session.Session) error
 	defer c.setSteps(nil)
 	failed := l.attempt(ctx)
 	if failed == nil {
-		_, err := st.done(l)
+		_, err := l.change(func(d *records.Draft) error { return st.done(l, d) })
 		return err
 	}
 	if ctx.Err() != nil {
@@ -102,8 +78,7 @@ func (r *Runner) launch(ctx context.Context, c *course, s session.Session) error
 	return l.failed(ctx, failed)
 }
 
-// change changes the session that is being launched, and fails with errInterrupted where the record says something else
-// by now: its end was asked for, or it is another placement.
+// change changes the session that is launched. It fails with errInterrupted if the record has moved on.
 func (l *launch) change(fn func(*records.Draft) error) (session.Session, error) {
 	return l.runner.config.Records.Change(l.session.ID, func(d *records.Draft) error {
 		if d.Attempt != l.session.Attempt || !d.Status.HoldsResources() || d.Status == session.Running ||
@@ -115,14 +90,14 @@ func (l *launch) change(fn func(*records.Draft) error) (session.Session, error) 
 }
 
 // attempt runs the steps of a stage in order and records each.
-func (l *launch) attempt(ctx context.Context) *failedStep {
+func (l *launch) attempt(ctx context.Context) *session.Error {
 	for _, s := range l.stage.steps {
 		record, err := l.runner.step(ctx, l.course, l.steps, s.name, s.limit,
 			func(ctx context.Context) error { return s.do(l, ctx) })
-		var failed *failedStep
+		var failed *session.Error
 		if err != nil {
-			failed = &failedStep{step: s, cause: session.AsError(err, record.Code)}
-			if failed.cause.Code.Detail() == session.DetailTimeout {
+			failed = session.AsError(err, record.Code)
+			if failed.Code.Detail() == session.DetailTimeout {
 				record.Result = session.OutcomeExpired
 			}
 		}
@@ -135,17 +110,16 @@ func (l *launch) attempt(ctx context.Context) *failedStep {
 	return nil
 }
 
-// failed decides what follows a failed attempt: the queue if the engine does not answer, another attempt if the reason
-// may pass, else the end.
-func (l *launch) failed(ctx context.Context, failed *failedStep) error {
-	cause := session.CauseOf(failed.cause, failed.cause.Code)
-	if engine.Unavailable(l.runner.config.Health.Heed(failed.cause)) {
+// failed decides what follows a failure: the queue if the engine is down, a retry if the reason may pass, else the end.
+func (l *launch) failed(ctx context.Context, failed *session.Error) error {
+	cause := session.CauseOf(failed, failed.Code)
+	if engine.Unavailable(l.runner.config.Health.Heed(failed)) {
 		return l.requeue(cause)
 	}
-	if failed.cause.Code == session.CodeDevicesTaken {
+	if failed.Code == session.CodeDevicesTaken {
 		return l.standBack(ctx, cause)
 	}
-	if !host.Lasting(failed.cause.Code) {
+	if !host.Lasting(failed.Code) {
 		retry, err := l.prepareRetry(cause)
 		if err != nil {
 			return err
@@ -155,10 +129,8 @@ func (l *launch) failed(ctx context.Context, failed *failedStep) error {
 		}
 	}
 	_, err := l.change(func(d *records.Draft) error {
-		outcome := session.OutcomeFailure
-		if failed.cause.Code.Detail() == session.DetailTimeout {
-			outcome = session.OutcomeExpired
-		}
+		last := len(l.steps) - 1 // the step that failed
+		outcome := l.steps[last].Result
 		if p, found, err := d.Phase(l.stage.phase); err != nil {
 			return err
 		} else if found && p.Attempts >= session.MaxAttempts {
@@ -167,20 +139,18 @@ func (l *launch) failed(ctx context.Context, failed *failedStep) error {
 		if err := d.End(l.stage.phase, outcome, l.steps, cause); err != nil {
 			return err
 		}
-		d.Error, d.Stopping, d.Result = cause, failed.step.reason, session.ResultFailure
+		d.Error, d.Stopping, d.Result = cause, l.stage.steps[last].reason, session.ResultFailure
 		return d.BeginEnd()
 	})
 	return err
 }
 
-// prepareRetry stores that another attempt will follow and returns how many were made, or 0 where there will be no
-// other.
+// prepareRetry stores that another attempt follows and returns the number of attempts so far, 0 if none follows.
 func (l *launch) prepareRetry(cause *session.Cause) (attempts int, err error) {
 	_, err = l.change(func(d *records.Draft) error {
 		attempts = 0
 		p, found, err := d.Phase(l.stage.phase)
-		if err != nil || !found || p.Attempts >= session.MaxAttempts ||
-			d.Now.Sub(p.CreatedAt) > l.stage.limit {
+		if err != nil || !found || p.Attempts >= session.MaxAttempts || d.Now.Sub(p.CreatedAt) > l.stage.limit {
 			return err
 		}
 		attempts = p.Attempts
@@ -201,7 +171,6 @@ func (l *launch) retry(ctx context.Context, attempts int) error {
 	return l.runner.config.Clock.Pause(ctx, l.runner.config.Limits.Pause(attempts))
 }
 
-// undo undoes the steps of an attempt in the reverse order.
 func (l *launch) undo(ctx context.Context) error {
 	for i := len(l.steps) - 1; i >= 0; i-- {
 		if l.stage.steps[i].undo == nil {
@@ -215,8 +184,7 @@ func (l *launch) undo(ctx context.Context) error {
 	return nil
 }
 
-// requeue gives a placement up because the engine does not answer, or because its devices are taken. What it has left
-// is removed when the engine is compared with the records again.
+// requeue ends a placement because the engine does not answer, or its devices are in use. Reconcile removes the rest.
 func (l *launch) requeue(cause *session.Cause) error {
 	l.course.links.Drop()
 	_, err := l.change(func(d *records.Draft) error {
@@ -233,7 +201,7 @@ func (l *launch) requeue(cause *session.Cause) error {
 	return err
 }
 
-// standBack undoes an attempt whose devices are another's and puts the session back in line.
+// standBack undoes an attempt whose devices another agent uses, and puts the session back in the queue.
 func (l *launch) standBack(ctx context.Context, cause *session.Cause) error {
 	config := l.runner.config
 	if err := l.undo(ctx); err != nil {
@@ -246,23 +214,13 @@ func (l *launch) standBack(ctx context.Context, cause *session.Cause) error {
 	return l.requeue(cause)
 }
 
-// prepared stores that the image is there.
-func (l *launch) prepared() (session.Session, error) {
-	return l.change(func(d *records.Draft) error {
-		return d.Prepared(l.steps, l.pinned)
-	})
+func (l *launch) prepared(d *records.Draft) error { return d.Prepared(l.steps, l.pinned) }
+
+func (l *launch) started(d *records.Draft) error {
+	d.WarnOfTrouble(l.course.trouble.Load())
+	return d.Started(l.steps, l.containers)
 }
 
-// started stores that the session runs.
-func (l *launch) started() (session.Session, error) {
-	return l.change(func(d *records.Draft) error {
-		_, trouble := l.course.heard()
-		d.WarnOfTrouble(trouble)
-		return d.Started(l.steps, l.containers)
-	})
-}
-
-// findImage looks whether the image is on this machine and may be used.
 func (l *launch) findImage(ctx context.Context) error {
 	found, err := l.runner.config.Engine.Image(ctx, l.session.Spec.Image)
 	if err == nil {
@@ -276,7 +234,6 @@ func (l *launch) findImage(ctx context.Context) error {
 	return err
 }
 
-// pullImage pulls the image if it is missing.
 func (l *launch) pullImage(ctx context.Context) error {
 	if !l.missing {
 		return errSkipped
@@ -298,39 +255,34 @@ func (l *launch) pullImage(ctx context.Context) error {
 	return l.findImage(ctx)
 }
 
-// createContainers makes a container for each kernel, one after the other. Those with devices are made such that no
-// other agent gives the same.
+// createContainers creates a container for each kernel, with devices such that no other agent uses the same.
 func (l *launch) createContainers(ctx context.Context) error {
-	create := func(ctx context.Context) ([]string, error) {
-		err := l.createAll(ctx)
-		return l.containers, err
-	}
 	if len(l.session.Grants.GPUs) > 0 {
-		return l.runner.config.Others.Create(ctx, l.session, create)
+		return l.runner.config.Others.Create(ctx, l.session, l.createAll)
 	}
-	_, err := create(ctx)
+	_, err := l.createAll(ctx)
 	return err
 }
 
-func (l *launch) createAll(ctx context.Context) error {
+func (l *launch) createAll(ctx context.Context) ([]string, error) {
 	l.containers = nil
 	mounts, err := l.runner.config.Folders.Mounts(l.session)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for number := range l.session.Kernels {
 		c := l.runner.container(l.session, number)
 		c.Mounts, c.Hidden, c.Guest.Pins = mounts.List, mounts.Hidden, mounts.Pins
 		id, err := l.runner.config.Engine.Create(ctx, c)
 		if err != nil {
-			return ofKernel(err, l.session, number)
+			return nil, ofKernel(err, l.session, number)
 		}
 		l.containers = append(l.containers, id)
 	}
-	return nil
+	return l.containers, nil
 }
 
-// startContainers starts the kernels, the main one last, so that the others are there when its command begins.
+// startContainers starts the kernels, the main one last, so that the others run when its command begins.
 func (l *launch) startContainers(ctx context.Context) error {
 	for number := len(l.containers) - 1; number >= 0; number-- {
 		if err := l.runner.config.Engine.Start(ctx, l.containers[number]); err != nil {
@@ -340,7 +292,7 @@ func (l *launch) startContainers(ctx context.Context) error {
 	return nil
 }
 
-// ofKernel says which kernel of several an error is about.
+// ofKernel adds the name of the kernel to an error if there are several.
 func ofKernel(err error, s session.Session, number int) error {
 	var known *session.Error
 	if err == nil || len(s.Kernels) < 2 || !errors.As(err, &known) || engine.Unavailable(err) {
@@ -359,7 +311,7 @@ func (l *launch) undoNetwork(ctx context.Context) error {
 	return l.runner.networks.leave(ctx, l.runner.networks.of(l.session).Name, l.session.ID)
 }
 
-// removeContainers undoes create: it removes every container of the session.
+// removeContainers undoes createContainers: it removes every container of the session.
 func (l *launch) removeContainers(ctx context.Context) error {
 	states, err := l.runner.config.Engine.List(ctx)
 	if err != nil {
@@ -373,8 +325,7 @@ func (l *launch) removeContainers(ctx context.Context) error {
 	return err
 }
 
-// greetGuests waits until every guest is set up. A batch command may have ended before anybody greeted its guest: it
-// has run all the same.
+// greetGuests waits until every guest is set up. A batch command may have ended before that, which is a success too.
 func (l *launch) greetGuests(ctx context.Context) error {
 	links := make([]*guests.Link, len(l.containers))
 	for number, id := range l.containers {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"slipway/backend/agent/host"
@@ -22,32 +23,30 @@ import (
 type leftovers struct {
 	host host.Host
 
+	ends atomic.Uint64 // counts ends that left something behind
+
 	mu     sync.Mutex           // guards everything below
 	strays map[string]time.Time // containers without a record, by id, since when
-	held   map[string]held      // by containers that no session needs
-	ends   uint64               // counts ends that left something behind
+	held   map[string]held      // what containers use that no session needs
 }
 
-// held is what a container goes on using that no session needs and that could not be removed. Nobody else is given
-// that.
+// held is what a container still uses that no session needs. It is not allocated to anybody.
 type held struct {
 	promise scheduler.Promise
-	number  uint64 // of the end that left it behind, 0 where a comparison found it
+	number  uint64 // of the end that left it behind, 0 if a comparison found it
 }
 
-// remove removes containers that no session needs and returns those that it could not remove. They are tried again at
-// the next comparison.
+// remove removes containers that no session needs and returns those that stay, for the next comparison.
 func (l *leftovers) remove(ctx context.Context, states []engine.State) (left []engine.State) {
 	return l.each(ctx, states, "remove", l.host.Limits.Call, l.host.Engine.Remove)
 }
 
-// halt stops containers that ended sessions keep, and returns those that run on.
+// halt stops containers that ended sessions keep, and returns those that still run.
 func (l *leftovers) halt(ctx context.Context, states []engine.State) (left []engine.State) {
 	return l.each(ctx, states, "stop", l.host.Limits.Call+l.host.Limits.Grace,
 		func(ctx context.Context, id string) error { return l.host.Engine.Stop(ctx, id, l.host.Limits.Grace) })
 }
 
-// each does something to containers and returns those with which it failed.
 func (l *leftovers) each(ctx context.Context, states []engine.State, what string, limit time.Duration,
 	do func(ctx context.Context, id string) error) (left []engine.State) {
 	for _, state := range states {
@@ -63,16 +62,8 @@ func (l *leftovers) each(ctx context.Context, states []engine.State, what string
 	return left
 }
 
-// since returns the number of the last end that left something behind.
-func (l *leftovers) since() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ends
-}
-
-// set takes note of what a comparison could not remove. What was left behind after the comparison began, at since, is
-// not known to it and stays.
-func (l *leftovers) set(since uint64, states []engine.State) {
+// set stores what a comparison, which began at since, could not remove, and drops strays that are not unknown.
+func (l *leftovers) set(since uint64, unknown map[string]bool, states []engine.State) {
 	left := map[string]held{}
 	for _, state := range states {
 		p := scheduler.Promise{Session: session.ID("left-" + state.ID), Name: state.Name + " (left behind)",
@@ -82,6 +73,7 @@ func (l *leftovers) set(since uint64, states []engine.State) {
 		}
 	}
 	l.mu.Lock()
+	maps.DeleteFunc(l.strays, func(id string, _ time.Time) bool { return !unknown[id] })
 	for key, h := range l.held {
 		if h.number > since {
 			left[key] = h
@@ -95,30 +87,27 @@ func (l *leftovers) set(since uint64, states []engine.State) {
 	}
 }
 
-// leaveBehind takes note that a session ends whose containers could not be removed, until the next comparison tells
-// which of them run.
+// leaveBehind notes that the containers of a session could not be removed, until the next comparison.
 func (l *leftovers) leaveBehind(s session.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ends++
-	l.held[string(s.ID)] = held{number: l.ends, promise: scheduler.Promise{Session: "left-" + s.ID,
+	l.held[string(s.ID)] = held{number: l.ends.Add(1), promise: scheduler.Promise{Session: "left-" + s.ID,
 		Name: s.Name + " (left behind)", Owner: s.Owner, Grants: s.Grants}}
 }
 
-// list is what containers hold that no session needs.
-func (l *leftovers) list() []scheduler.Promise {
+// Left is what containers use that no session needs.
+func (r *Runner) Left() (list []scheduler.Promise) {
+	l := r.leftovers
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var list []scheduler.Promise
 	for _, key := range slices.Sorted(maps.Keys(l.held)) {
 		list = append(list, l.held[key].promise)
 	}
 	return list
 }
 
-// stray deals with a container of ours that no record knows: running ones of a session are adopted from their labels,
-// others are kept for a while and then removed. It reports whether it is to be kept. family is all containers of the
-// same session.
+// stray handles a container of this agent without a record: a running one of a session is adopted from its labels,
+// another is kept for a while. It reports whether to keep it. family are all containers of the session.
 func (l *leftovers) stray(state engine.State, family []engine.State) (keep bool, err error) {
 	if state.Running {
 		if s, ok := adopted(state, family, l.host.Clock.Now()); ok {
@@ -135,18 +124,8 @@ func (l *leftovers) stray(state engine.State, family []engine.State) (keep bool,
 	return l.host.Clock.Since(since) < l.host.Limits.Stray, nil
 }
 
-func (l *leftovers) forgetStrays(unknown map[string]bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for id := range l.strays {
-		if !unknown[id] {
-			delete(l.strays, id)
-		}
-	}
-}
-
-// adopted makes a record from the labels of a running container and of those of the same session and attempt that run
-// too. It reports false where the labels are not those of a session.
+// adopted makes a record from the labels of a session's running containers of one attempt. It reports false if they are
+// not those of a session.
 func adopted(state engine.State, family []engine.State, now time.Time) (session.Session, bool) {
 	labels := state.Labels
 	attempt, err := strconv.Atoi(labels[engine.LabelAttempt])
@@ -195,7 +174,7 @@ func adopted(state engine.State, family []engine.State, now time.Time) (session.
 		s.Spec.Cluster = len(kernels)
 	}
 	var folders []session.FolderMount
-	// else it has none, or an older version made it
+	// Else it has none, or an older version made it.
 	if json.Unmarshal([]byte(labels[engine.LabelFolders]), &folders) == nil {
 		s.Folders = folders
 	}
@@ -226,11 +205,10 @@ func (r *Runner) ContainerChanged(state engine.State) {
 	}
 }
 
-// Reconcile compares the engine's containers with the records: it starts a course for every placed session that has
-// none, makes those look whose container is not running, removes what no session needs and adopts what no record knows.
-// Doing it again does no harm.
+// Reconcile compares the engine's containers with the records: it starts missing courses of placed sessions, has those
+// look whose container does not run, removes what no session needs and adopts what has no record. It can be repeated.
 func (r *Runner) Reconcile(ctx context.Context) error {
-	since := r.leftovers.since()
+	since := r.leftovers.ends.Load()
 	states, err := engine.Ask(ctx, r.config.Limits.Call, "list", r.config.Engine.List)
 	if err != nil {
 		return err
@@ -268,15 +246,14 @@ func (r *Runner) Reconcile(ctx context.Context) error {
 			remove = append(remove, state)
 		}
 	}
-	r.leftovers.forgetStrays(unknown)
-	r.leftovers.set(since, append(r.leftovers.remove(ctx, remove), r.leftovers.halt(ctx, halt)...))
+	r.leftovers.set(since, unknown, append(r.leftovers.remove(ctx, remove), r.leftovers.halt(ctx, halt)...))
 	if err := r.networks.sweep(ctx); err != nil {
 		return err
 	}
 	return r.resume(ctx, running)
 }
 
-// resume starts the courses of placed sessions, and pokes those of which a container does not run.
+// resume starts the courses of placed sessions, and signals those of which a container does not run.
 func (r *Runner) resume(ctx context.Context, running map[session.ID]int) error {
 	live, _, err := r.config.Records.Live()
 	if err != nil {
@@ -296,8 +273,7 @@ func (r *Runner) resume(ctx context.Context, running map[session.ID]int) error {
 	return nil
 }
 
-// needed reports whether a container is the one that its session has now. One of an ended session, of one that is back
-// in the queue, or of an earlier attempt is not.
+// needed reports whether a session has this container now, rather than had it at an earlier attempt or before its end.
 func needed(s session.Session, state engine.State) bool {
 	return s.Status.HoldsResources() && state.Labels[engine.LabelAttempt] == strconv.Itoa(s.Attempt)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
-	"slices"
 	"sync"
 
 	"slipway/backend/agent/host"
@@ -13,21 +11,17 @@ import (
 	"slipway/backend/session"
 )
 
-// networks are the networks of sessions' containers.
 type networks struct {
 	host host.Host
-	turn chan struct{} // holds a token while networks are made or removed
-	// left are live sessions that have left their network; whoever has put the token into turn may use it.
-	left map[session.ID]bool
-
-	mu    sync.Mutex      // guards names
-	names map[string]bool // of networks that may be there
+	turn chan struct{} // holds a token while networks are created or removed
+	// left are live sessions that have left their network; guarded by turn.
+	left  map[session.ID]bool
+	names sync.Map // of networks that may exist
 }
 
-// openNetworks returns the networks of an agent. It knows those that an agent before it may have left: of sessions that
-// ended lately or are back in the queue.
+// openNetworks returns the networks of an agent, with those that an earlier run may have left.
 func openNetworks(h host.Host) (*networks, error) {
-	n := &networks{host: h, turn: make(chan struct{}, 1), left: map[session.ID]bool{}, names: map[string]bool{}}
+	n := &networks{host: h, turn: make(chan struct{}, 1), left: map[session.ID]bool{}}
 	const newest = 500
 	list, err := h.Records.List(session.Filter{Limit: newest})
 	if err != nil {
@@ -35,15 +29,15 @@ func openNetworks(h host.Host) (*networks, error) {
 	}
 	for _, s := range list {
 		if s.Attempt > 0 {
-			n.note(n.of(s).Name, true)
+			n.names.Store(n.of(s).Name, true)
 		}
 	}
 	return n, nil
 }
 
-// of is the network of a session's containers. The kernels of a cluster have one of their own, in which they reach each
-// other. The single kernels of one person share one in which nobody reaches anybody: Docker's usual address pools hold
-// thirty networks, and a person may have more sessions than that.
+// of is the network of a session's containers. The kernels of a cluster have their own, in which they reach each other.
+// The single kernels of one person share one in which none reaches another: Docker's default address pools have about
+// thirty networks, and a person may have more sessions.
 func (n *networks) of(s session.Session) engine.Network {
 	instance := n.host.Records.Instance()
 	if s.Spec.Cluster > 1 {
@@ -57,18 +51,17 @@ func (n *networks) of(s session.Session) engine.Network {
 	}}
 }
 
-// create makes the network of a session, where it is not there yet.
 func (n *networks) create(ctx context.Context, s session.Session) error {
 	network := n.of(s)
 	return n.inTurn(ctx, func() error {
 		delete(n.left, s.ID)
-		n.note(network.Name, true)
+		n.names.Store(network.Name, true)
 		return n.host.Engine.CreateNetwork(ctx, network)
 	})
 }
 
-// leave removes a network that no session needs, apart from the one that leaves it; of several that end at once the
-// last one does. Where a container that could not be removed is still in it, it stays until that is gone.
+// leave removes a network that no session needs but the one that leaves it; the last of several that end at once
+// removes it. While a container that could not be removed is in it, it stays.
 func (n *networks) leave(ctx context.Context, name string, leaves session.ID) error {
 	return n.inTurn(ctx, func() error {
 		if leaves != "" {
@@ -85,13 +78,12 @@ func (n *networks) leave(ctx context.Context, name string, leaves session.ID) er
 		case err != nil:
 			return err
 		}
-		n.note(name, false)
+		n.names.Delete(name)
 		return nil
 	})
 }
 
-// inTurn does one thing with networks at a time, so that none is removed between its making and its use: whoever makes
-// one holds resources by then.
+// inTurn does one thing with networks at a time, so that none is removed between its creation and its use.
 func (n *networks) inTurn(ctx context.Context, do func() error) error {
 	select {
 	case n.turn <- struct{}{}:
@@ -102,8 +94,7 @@ func (n *networks) inTurn(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// needed reports whether any session has its containers in a network, or is about to. It needs the turn, and forgets of
-// sessions that are over that they have left theirs.
+// needed reports whether any session uses a network, or is about to. It needs the turn, and cleans up left.
 func (n *networks) needed(name string) (needed bool, err error) {
 	live, _, err := n.host.Records.Live()
 	if err != nil {
@@ -123,23 +114,9 @@ func (n *networks) needed(name string) (needed bool, err error) {
 	return needed, nil
 }
 
-// note remembers that a network may be there, or that it is gone.
-func (n *networks) note(name string, there bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if there {
-		n.names[name] = true
-	} else {
-		delete(n.names, name)
-	}
-}
-
-// sweep removes networks that no session needs.
 func (n *networks) sweep(ctx context.Context) error {
-	n.mu.Lock()
-	names := slices.Sorted(maps.Keys(n.names))
-	n.mu.Unlock()
-	for _, name := range names {
+	for name := range n.names.Range {
+		name := name.(string)
 		err := engine.Within(ctx, n.host.Limits.Call, "network",
 			func(ctx context.Context) error { return n.leave(ctx, name, "") })
 		if err != nil {

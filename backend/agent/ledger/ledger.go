@@ -1,5 +1,4 @@
-// Package ledger tells who holds what of a machine's devices, other agents included, and compares that with what is
-// measured of them.
+// Package ledger computes who holds what of a machine's devices, other agents included, and compares it with samples.
 package ledger
 
 import (
@@ -26,7 +25,7 @@ type Ledger struct {
 	age     gpu.Age
 }
 
-// New returns the ledger of what the live sessions and the containers of other agents hold.
+// New returns the ledger of what live sessions and the containers of other agents hold.
 func New(state devices.State, giving gpu.Config, live []session.Session, others []Other, now time.Time) *Ledger {
 	l := &Ledger{now: now, state: state, live: live, others: others, age: gpu.Age{}}
 	grants := map[string][]gpu.Grant{}
@@ -34,7 +33,7 @@ func New(state devices.State, giving gpu.Config, live []session.Session, others 
 		if !s.Status.HoldsResources() {
 			continue
 		}
-		// Of devices it may hold none: its processes are known all the same.
+		// It may hold no devices, but its processes are known.
 		l.holders = append(l.holders, accounts.HolderOf(s))
 		if len(s.Grants.GPUs) > 0 {
 			grants[string(s.ID)] = s.Grants.GPUs
@@ -55,8 +54,7 @@ func New(state devices.State, giving gpu.Config, live []session.Session, others 
 	return l
 }
 
-// TakenBy returns another agent's container that holds what a session holds, be it all of a device, an instance, or
-// more shares or memory than there is.
+// TakenBy returns another agent's container that has part of the same device, which is allocated beyond what it has.
 func (l *Ledger) TakenBy(id session.ID) (o Other, taken bool) {
 	for _, view := range l.Free() {
 		mine := slices.ContainsFunc(view.Holdings, func(h gpu.Holding) bool { return h.Holder == string(id) })
@@ -72,7 +70,7 @@ func (l *Ledger) TakenBy(id session.ID) (o Other, taken bool) {
 	return Other{}, false
 }
 
-// Measured is the second book of each device that was measured lately.
+// Measured compares each device that was measured lately with the ledger.
 func (l *Ledger) Measured() []scheduler.Measured {
 	recent := l.state.Recent
 	if len(recent) == 0 {
@@ -114,7 +112,7 @@ func (l *Ledger) Measured() []scheduler.Measured {
 	return list
 }
 
-// usedOf is the memory of a device that each session's processes hold.
+// usedOf is the memory of a device that each session's processes use.
 func usedOf(sample gpu.Sample, holders gpu.Holders, device gpu.UUID) map[session.ID]gpu.Bytes {
 	used := map[session.ID]gpu.Bytes{}
 	for _, p := range sample.Processes {
@@ -125,7 +123,7 @@ func usedOf(sample gpu.Sample, holders gpu.Holders, device gpu.UUID) map[session
 	return used
 }
 
-// Level is the weakest level by which grants are kept, empty where they are of no device.
+// Level is the weakest level that enforces the grants, empty if they are of no device.
 func Level(with gpu.Enforcement, devices []gpu.Device, grants session.Grants) gpu.Level {
 	order := []gpu.Level{gpu.LevelNone, gpu.LevelWatched, gpu.LevelPerProcess, gpu.LevelHard, gpu.LevelHardware}
 	for _, level := range order {
@@ -140,7 +138,7 @@ func Level(with gpu.Enforcement, devices []gpu.Device, grants session.Grants) gp
 	return ""
 }
 
-// Board describes the devices as they are now, and how they are handed to containers.
+// Board describes the devices as they are now, and how they are attached to containers.
 func (l *Ledger) Board(attachment engine.Attachment, strategy gpu.Strategy) session.DeviceBoard {
 	b := session.DeviceBoard{
 		Source: sourceName(l.state.Devices), Text: l.state.Text, Quantum: l.Quantum(),
@@ -152,13 +150,13 @@ func (l *Ledger) Board(attachment engine.Attachment, strategy gpu.Strategy) sess
 		sample = l.state.Recent[n-1]
 		b.At = sample.At.Wall.UTC()
 	}
-	// A process of a session that holds no device is shown as any other program's.
+	// A process of a session without devices is shown as any other program's.
 	holders := slices.DeleteFunc(slices.Clone(l.holders), func(h gpu.Holder) bool { return len(h.Grants) == 0 })
 	both := gpu.Books(l.Ledger, sample, holders, l.age, l.state.Foreign)
 	for i, view := range l.Free() {
 		state := deviceState(view, both[i], sample, l.state.Uses, l.live)
 		if slices.Contains(l.state.Unread, view.Device.UUID) {
-			// What was true a moment ago is not shown as what is.
+			// Values of a moment ago are not shown as current.
 			state.Unread, state.Free, state.MemoryFree = true, 0, 0
 			state.Util, state.MemoryUsed, state.Power, state.Temperature = nil, nil, nil, nil
 		}
@@ -196,15 +194,7 @@ func deviceState(view gpu.View, both gpu.Book, sample gpu.Sample, uses []gpu.Liv
 	}
 	for _, s := range live {
 		holder := session.DeviceHolder{Session: s.ID, Name: s.Name, Owner: s.Owner}
-		held := false
-		for _, holding := range view.Holdings {
-			if holding.Holder == string(s.ID) {
-				held = true
-				holder.Share += holding.Grant.Share
-				holder.Promised += holding.Grant.Memory
-			}
-		}
-		if !held {
+		if !addHoldings(&holder, view, string(s.ID)) {
 			continue
 		}
 		for _, use := range uses {
@@ -221,7 +211,18 @@ func deviceState(view gpu.View, both gpu.Book, sample gpu.Sample, uses []gpu.Liv
 	return state
 }
 
-// sourceName names what the devices were found by.
+// addHoldings adds to a holder what it has of a device, and reports whether it has anything.
+func addHoldings(holder *session.DeviceHolder, view gpu.View, name string) (held bool) {
+	for _, holding := range view.Holdings {
+		if holding.Holder == name {
+			held = true
+			holder.Share += holding.Grant.Share
+			holder.Promised += holding.Grant.Memory
+		}
+	}
+	return held
+}
+
 func sourceName(devices []gpu.Device) string {
 	name := "none"
 	for _, d := range devices {
@@ -237,7 +238,7 @@ func sourceName(devices []gpu.Device) string {
 	return name
 }
 
-// attachName names the way in which devices get into containers.
+// attachName names the way in which devices are attached to containers.
 func attachName(devices []gpu.Device, attachment engine.Attachment) string {
 	if sourceName(devices) == "drm" {
 		return "nodes"

@@ -16,32 +16,26 @@ import (
 	"slipway/gpu"
 )
 
-// Several agents may share one machine: those of several people, or two of one person. Each sees what the others'
-// containers hold by their labels, which the engine keeps for all of them, so no agent needs to know another:
+// Several agents may share one machine. Each sees what the others' containers hold by their labels, so no agent needs
+// to know another:
 //
 //   - a plan counts what others hold;
-//   - while containers with devices are created, a lock of the machine is held
-//     and what others hold is looked at anew, since a pull may have taken hours;
-//   - when they are there, it is looked at once more: of two that were created
-//     for the same share, which needs somebody who ignores or hogs the lock, the
-//     later one steps back, and the first starts once it has. So no lock is
-//     trusted with the promise that two sessions never get the same.
+//   - while containers with devices are created, the agent holds a lock of the machine and reads again what others
+// hold, since a pull may have taken hours;
+//   - afterwards it reads that once more. Of two containers created for the same share, which takes a program that
+// ignores or keeps the lock, the later one steps back and the first waits for that. So a share is never allocated twice
+// even if the lock fails.
 
 const (
-	// LookAgain is how soon others are looked at again while somebody waits.
-	LookAgain = 5 * time.Second
-	// unstarted is how long a container of others counts that was created and is not started: an agent that died in
-	// between leaves one for ever.
-	unstarted = 15 * time.Minute
-	// yielding is how long the later one is given to step back or to start.
-	yielding = 10 * time.Second
-	// yieldPause is between two looks at whether it did.
-	yieldPause = 100 * time.Millisecond
-	// crowdTold is how long people are told that the lock was kept from us.
-	crowdTold = 10 * time.Minute
+	// LookAgain is the pause between two looks at others while a session waits.
+	LookAgain  = 5 * time.Second
+	unstarted  = 15 * time.Minute       // for how long a container of others counts that is not started
+	yielding   = 10 * time.Second       // within which the later one steps back or starts
+	yieldPause = 100 * time.Millisecond // between two looks whether it did
+	crowdTold  = 10 * time.Minute       // for how long a lock that could not be acquired is reported
 )
 
-// Config is what Others are made of.
+// Config configures Others.
 type Config struct {
 	host.Host
 	Devices *devices.Devices
@@ -56,20 +50,19 @@ type Others struct {
 
 	mu     sync.Mutex // guards everything below
 	list   []Other
-	hogged time.Time // when the lock could not be had; zero: never
+	hogged time.Time // when the lock could not be acquired; zero: never
 }
 
-// NewOthers returns others of whom nothing is known yet.
+// NewOthers returns others of which nothing is known yet.
 func NewOthers(config Config) *Others { return &Others{config: config} }
 
-// List is what others hold, as last seen.
 func (x *Others) List() []Other {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Clone(x.list)
 }
 
-// ask asks what other agents hold now, and remembers it.
+// ask reads what other agents hold now, and stores it.
 func (x *Others) ask(ctx context.Context) ([]Other, error) {
 	states, err := engine.Ask(ctx, x.config.Limits.Call, "list", x.config.Engine.Others)
 	if err != nil {
@@ -95,8 +88,7 @@ func (x *Others) ask(ctx context.Context) ([]Other, error) {
 	return slices.Clone(list), nil
 }
 
-// Look looks what others hold where somebody waits for devices. It reports whether others hold any. What cannot be
-// asked stays as it was last seen: what is created later is checked again.
+// Look reads what others hold if a session waits for devices, and reports whether they hold any as far as known.
 func (x *Others) Look(ctx context.Context, live []session.Session) bool {
 	waits := slices.ContainsFunc(live, func(s session.Session) bool {
 		return s.Status == session.Pending && !s.Spec.Accelerator.IsZero()
@@ -106,14 +98,14 @@ func (x *Others) Look(ctx context.Context, live []session.Session) bool {
 	}
 	list, err := x.ask(ctx)
 	if err != nil {
-		_ = x.config.Health.Heed(err) // it is told of where the engine does not answer
+		_ = x.config.Health.Heed(err) // which publishes that the engine does not answer
 		list = x.List()
 	}
 	return len(list) > 0
 }
 
-// Create creates the containers of a session with devices. create does that and returns their ids. It fails with
-// engine_create_devices-taken where others hold the devices by now.
+// Create creates the containers of a session with devices by calling create, which returns their ids. It fails with
+// engine_create_devices-taken if others hold the devices by now.
 func (x *Others) Create(ctx context.Context, s session.Session, create func(context.Context) ([]string, error)) error {
 	if x.config.Alone != nil {
 		release, err := x.config.Alone(ctx)
@@ -143,9 +135,9 @@ func (x *Others) Create(ctx context.Context, s session.Session, create func(cont
 	return x.settle(ctx, s, containers)
 }
 
-// settle returns nil once what a created launch was granted is its own. Others that came first, or run, keep it. One
-// that came later and has not started is waited for: it steps back if it saw ours, but an engine dates a container
-// before it lists it, so it may have looked too early, and starts.
+// settle returns nil once no other agent holds what a created session was granted. Others that came first, or run, keep
+// it. It waits for one that came later and has not started: that steps back if it saw ours, but an engine dates a
+// container before it lists it, so it may have looked too early, and starts.
 func (x *Others) settle(ctx context.Context, s session.Session, containers []string) error {
 	others, err := x.ask(ctx)
 	if err != nil || len(others) == 0 {
@@ -174,7 +166,6 @@ func (x *Others) settle(ctx context.Context, s session.Session, containers []str
 	}
 }
 
-// firstCreated is the oldest of a launch's containers.
 func (x *Others) firstCreated(ctx context.Context, containers []string) (first engine.State, err error) {
 	for _, id := range containers {
 		state, err := x.config.Engine.Inspect(ctx, id)
@@ -188,7 +179,7 @@ func (x *Others) firstCreated(ctx context.Context, containers []string) (first e
 	return first, nil
 }
 
-// before reports whether x came first. Every agent says the same of any two.
+// before reports whether x came first. All agents agree on that.
 func before(x, y engine.State) bool {
 	if !x.CreatedAt.Equal(y.CreatedAt) {
 		return x.CreatedAt.Before(y.CreatedAt)
@@ -196,7 +187,7 @@ func before(x, y engine.State) bool {
 	return x.ID < y.ID
 }
 
-// fits fails where what a session was granted is others' too.
+// fits fails if others hold what a session was granted.
 func (x *Others) fits(s session.Session, others []Other) error {
 	if len(others) == 0 {
 		return nil
@@ -214,7 +205,6 @@ func (x *Others) fits(s session.Session, others []Other) error {
 	return nil
 }
 
-// Warning tells of a lock that somebody keeps for too long.
 func (x *Others) Warning() (session.Warning, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -233,10 +223,10 @@ type Other struct {
 	Grants []gpu.Grant
 }
 
-// Holder names it in ledgers. No session has such an id.
+// Holder is its name in ledgers. No session has such an id.
 func (o Other) Holder() session.ID { return session.ID("other-" + o.ID) }
 
-// Since is when it began to run, nil where it has not.
+// Since returns when it started, nil if it has not.
 func (o Other) Since() *time.Time {
 	if o.StartedAt.IsZero() {
 		return nil
@@ -244,13 +234,12 @@ func (o Other) Since() *time.Time {
 	return &o.StartedAt
 }
 
-// String says whose it is.
 func (o Other) String() string {
 	return fmt.Sprintf("%s (of %s, another Slipway)", label(o.State, engine.LabelName, "a session"),
 		label(o.State, engine.LabelOwner, "somebody"))
 }
 
-// label is a label that another program wrote, fit to be shown.
+// label is a label that another program wrote, if it can be displayed.
 func label(state engine.State, name, otherwise string) string {
 	const most = 64
 	text := state.Labels[name]
@@ -266,12 +255,6 @@ func label(state engine.State, name, otherwise string) string {
 // On is what it holds of a device.
 func (o Other) On(view gpu.View) (holder session.DeviceHolder, held bool) {
 	holder = session.DeviceHolder{Name: o.String(), Owner: label(o.State, engine.LabelOwner, "")}
-	for _, holding := range view.Holdings {
-		if holding.Holder == string(o.Holder()) {
-			held = true
-			holder.Share += holding.Grant.Share
-			holder.Promised += holding.Grant.Memory
-		}
-	}
+	held = addHoldings(&holder, view, string(o.Holder()))
 	return holder, held
 }

@@ -18,13 +18,13 @@ import (
 	"slipway/gpu"
 )
 
-// DefaultCap is how much of one log is kept where nothing else is asked for.
+// DefaultCap is the default size of what is kept of one log.
 const DefaultCap = 64 * gpu.MiB
 
-// Config says whose logs these are and where they are kept.
+// Config says where logs are kept.
 type Config struct {
 	host.Host
-	Dir string    // that holds a folder for each session
+	Dir string    // with a folder for each session
 	Cap gpu.Bytes // of one kept log
 	// Changed returns a channel that is closed when a session changes.
 	Changed func() <-chan struct{}
@@ -42,19 +42,17 @@ func Open(config Config) (*Logs, error) {
 	return &Logs{config: config}, nil
 }
 
-// A kept log is one or two files of lines with timestamps: NAME.log and, where the log was longer than half of the cap,
-// NAME.log.1 before it.
+// A kept log is NAME.log, with timestamps, and, if the log was longer than half of the cap, NAME.log.1 before it.
 
 func (l *Logs) dir(id session.ID) string { return filepath.Join(l.config.Dir, string(id)) }
 
-// Remove removes the logs of a session that is purged.
 func (l *Logs) Remove(id session.ID) {
 	if err := os.RemoveAll(l.dir(id)); err != nil {
 		l.config.Log.Warn("the logs of a purged session could not be removed", "session", id, "err", err)
 	}
 }
 
-// Copy copies what a container wrote. Of a long log the end is kept.
+// Copy keeps what a container wrote, of a long log the end.
 func (l *Logs) Copy(ctx context.Context, id session.ID, kernel, container string) (err error) {
 	source, err := l.config.Engine.Logs(ctx, container, session.LogOptions{Timestamps: true})
 	if session.CodeOf(err) == session.CodeNoContainer {
@@ -67,7 +65,6 @@ func (l *Logs) Copy(ctx context.Context, id session.ID, kernel, container string
 	return write(l.config.Dir, id, kernel, l.config.Cap, source)
 }
 
-// write keeps a log with timestamps among the logs that lie in dir.
 func write(dir string, id session.ID, kernel string, limit gpu.Bytes, source io.Reader) error {
 	dir = filepath.Join(dir, string(id))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -91,9 +88,9 @@ func logError(err error) error {
 		"Check the room on the disk that holds Slipway's files.")
 }
 
-// Read reads a log, as [session.Sessions] says: from the engine while the container is there, from the kept files
-// afterwards. A log that is followed before the session runs begins when it does. session_use_not-found where there is
-// no such kernel.
+// Read implements [session.Sessions]: it reads from the engine while the container exists, and the kept files
+// afterwards. A log that is followed before the session runs begins when it does. It fails with session_use_not-found
+// if there is no such kernel.
 func (l *Logs) Read(ctx context.Context, id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
 	if opts.Kernel == "" {
 		opts.Kernel = session.MainKernel
@@ -142,7 +139,7 @@ func (f *followed) Close() error {
 	return f.PipeReader.Close()
 }
 
-// followLog waits until a session has a log and copies it.
+// followLog waits until a session has a log, and copies it.
 func (l *Logs) followLog(ctx context.Context, id session.ID, opts session.LogOptions, w io.Writer) error {
 	for {
 		changed := l.config.Changed()
@@ -170,7 +167,7 @@ func (l *Logs) followLog(ctx context.Context, id session.ID, opts session.LogOpt
 	}
 }
 
-// openLog opens the kept log or the container's. It returns nil where there is neither yet, or never was.
+// openLog opens the kept log or the container's. It returns nil if there is neither yet, or never was.
 func (l *Logs) openLog(ctx context.Context, s session.Session, opts session.LogOptions) (io.ReadCloser, error) {
 	if log, err := l.openKept(s.ID, opts); log != nil || err != nil {
 		return log, err
@@ -182,12 +179,12 @@ func (l *Logs) openLog(ctx context.Context, s session.Session, opts session.LogO
 	}
 	log, err := l.config.Engine.Logs(ctx, container, opts)
 	if session.CodeOf(err) == session.CodeNoContainer {
-		return l.openKept(s.ID, opts) // it was removed this moment
+		return l.openKept(s.ID, opts) // it was just removed
 	}
 	return log, l.config.Health.Heed(err)
 }
 
-// openKept opens the kept log, or returns nil where there is none.
+// openKept opens the kept log, or returns nil if there is none.
 func (l *Logs) openKept(id session.ID, opts session.LogOptions) (io.ReadCloser, error) {
 	path := filepath.Join(l.dir(id), opts.Kernel+".log")
 	newer, err := os.Open(path)
@@ -218,8 +215,7 @@ func (l *Logs) openKept(id session.ID, opts session.LogOptions) (io.ReadCloser, 
 	return kept, nil
 }
 
-// rotating writes to a file and, when that is full, goes on in a new one and keeps the one before. It changes files
-// only at the end of a line.
+// rotating writes to a file and, when that is full, renames it at the end of a line and continues in a new one.
 type rotating struct {
 	path    string
 	cap     int64 // of one file, in bytes
@@ -235,7 +231,7 @@ func (r *rotating) Write(p []byte) (int, error) {
 		if err := r.makeRoom(); err != nil {
 			return total - len(p), err
 		}
-		// The file ends with the line that crosses the cap, and of that line at most a quarter of the cap is kept.
+		// A file ends with the line that crosses the cap, of which at most a quarter of the cap is kept.
 		chunk, rest := p, []byte(nil)
 		if room := max(0, r.cap-r.written-1); int64(len(p)) > room {
 			if end := bytes.IndexByte(p[room:], '\n'); end >= 0 {
@@ -283,7 +279,7 @@ func (r *rotating) rotate() error {
 	return os.Rename(r.path, r.path+".1")
 }
 
-// commit gives the files their names: the older first, so that a reader never sees the newer one without it.
+// commit gives the files their names, the older first, so that a reader never sees the newer one alone.
 func (r *rotating) commit(final string) error {
 	if err := r.makeRoom(); err != nil {
 		return err
@@ -305,23 +301,22 @@ func (r *rotating) commit(final string) error {
 	return os.Rename(r.path, final)
 }
 
-// discard removes what was not committed.
 func (r *rotating) discard() {
 	if r.file != nil {
-		r.file.Close() //nolint:errcheck // it is given up
+		r.file.Close() //nolint:errcheck // it is removed
 	}
 	os.Remove(r.path)        //nolint:errcheck // usually it is not there
 	os.Remove(r.path + ".1") //nolint:errcheck // usually it is not there
 }
 
-// keptLog reads a kept log line by line, with or without its timestamps.
+// keptLog reads a kept log, with or without its timestamps.
 type keptLog struct {
 	files  []*os.File // oldest first
 	lines  *bufio.Reader
 	skip   int
 	stamps bool
 	rest   []byte // of the line being read
-	inLine bool   // the next piece goes on with a line
+	inLine bool   // the next piece continues a line
 }
 
 func (k *keptLog) Read(p []byte) (int, error) {
@@ -358,32 +353,24 @@ func (k *keptLog) Close() error {
 	return err
 }
 
-// lineCount counts the lines that are written to it; a last one without its end counts.
-type lineCount struct {
-	ended int
-	open  int // 1 within a line
-}
-
-func (c *lineCount) Write(p []byte) (int, error) {
-	if len(p) > 0 {
-		c.ended += bytes.Count(p, []byte{'\n'})
-		if c.open = 1; p[len(p)-1] == '\n' {
-			c.open = 0
-		}
-	}
-	return len(p), nil
-}
-
-// countLines counts the lines of files, which it reads from their beginning and leaves there.
-func countLines(files []*os.File) (int, error) {
-	var count lineCount
+// countLines counts the lines of files, including a last one without an end, and rewinds the files.
+func countLines(files []*os.File) (lines int, err error) {
+	piece, last := make([]byte, 64<<10), byte('\n')
 	for _, file := range files {
-		if _, err := io.Copy(&count, file); err != nil {
+		for n := 0; err == nil; {
+			if n, err = file.Read(piece); n > 0 {
+				lines, last = lines+bytes.Count(piece[:n], []byte{'\n'}), piece[n-1]
+			}
+		}
+		if !errors.Is(err, io.EOF) {
 			return 0, err
 		}
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
+		if _, err = file.Seek(0, io.SeekStart); err != nil {
 			return 0, err
 		}
 	}
-	return count.ended + count.open, nil
+	if last != '\n' {
+		lines++
+	}
+	return lines, nil
 }

@@ -15,8 +15,7 @@ import (
 	"slipway/gpu"
 )
 
-// How often sessions are sampled while someone watches and otherwise, how long samples are kept, and the age after
-// which only one in ten seconds is.
+// How often sessions are sampled, how long samples are kept, and the age after which one every ten seconds is enough.
 const (
 	sampleWatched = 2 * time.Second
 	sampleAlone   = 10 * time.Second // also of the machine's load, while no session runs
@@ -30,16 +29,15 @@ type Load struct {
 	Busy map[int]float64 // of each CPU by number, 0 to 1
 }
 
-// Config is what a Meter is made of.
+// Config configures a Meter.
 type Config struct {
 	host.Host
-	Dir string // on the disk that is measured where the engine names none
-	// Load measures the machine. nil: what the operating system says.
+	Dir string // on the disk that is measured if the engine names none
+	// Load measures the machine. nil: according to the operating system.
 	Load func(dataRoot string) (Load, error)
-	// Devices is what a session makes of the devices that it was granted.
+	// Devices returns what a session uses of its devices.
 	Devices func(grants []gpu.Grant, id session.ID) []session.DeviceLoad
-	// Measured is called with what the containers of those that run used. live are all sessions as they were when that
-	// was asked.
+	// Measured is called with what the containers of running sessions used. live are all live sessions.
 	Measured func(live, running []session.Session, stats map[string]engine.Stats)
 	// Sampled is called with what a session used in all of its containers.
 	Sampled func(u session.Usage, grants session.Grants)
@@ -66,10 +64,7 @@ func New(config Config) *Meter {
 		wake: make(chan struct{}, 1)}
 }
 
-// Wake has the meter sample now.
-func (m *Meter) Wake() {
-	pace.Signal(m.wake)
-}
+func (m *Meter) Wake() { pace.Signal(m.wake) }
 
 // Busy is how busy each CPU is, 0 to 1, as last measured.
 func (m *Meter) Busy() map[int]float64 {
@@ -78,7 +73,6 @@ func (m *Meter) Busy() map[int]float64 {
 	return m.load.Busy
 }
 
-// Forget drops the samples of a session.
 func (m *Meter) Forget(id session.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,7 +80,7 @@ func (m *Meter) Forget(id session.ID) {
 	delete(m.last, id)
 }
 
-// add keeps a sample, with what the session makes of its devices, and returns it as use since the sample before.
+// add keeps a sample and returns it as the use since the previous one.
 func (m *Meter) add(id session.ID, s engine.Stats, gpus []session.DeviceLoad) session.Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,8 +96,7 @@ func (m *Meter) add(id session.ID, s engine.Stats, gpus []session.DeviceLoad) se
 	return u
 }
 
-// thin drops what is older than an hour, and of what has just left the dense part all but one sample in ten seconds.
-// samples is in the order of time.
+// thin drops what is older than an hour, and all but one in ten seconds of what is not recent. samples are in order.
 func thin(samples []session.Usage, now time.Time) []session.Usage {
 	older := func(age time.Duration) int {
 		at, _ := slices.BinarySearchFunc(samples, now.Add(-age),
@@ -111,14 +104,13 @@ func thin(samples []session.Usage, now time.Time) []session.Usage {
 		return at
 	}
 	samples = samples[older(keepSamples):]
-	// One sample crosses the border at a time: looking at the pair that straddles it is enough.
+	// One sample crosses the border at a time, so only the pair that straddles it is checked.
 	if i := older(keepDense) - 1; i > 0 && samples[i].At.Sub(samples[i-1].At) < sampleAlone-sampleWatched/2 {
 		samples = slices.Delete(samples, i, i+1)
 	}
 	return samples
 }
 
-// Since returns the samples of a session that are newer than a time.
 func (m *Meter) Since(id session.ID, since time.Time) []session.Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,8 +122,8 @@ func (m *Meter) Since(id session.ID, since time.Time) []session.Usage {
 	return append([]session.Usage{}, all[first:]...)
 }
 
-// Run samples the machine and its sessions until ctx ends: often while someone watches, seldom otherwise, and nothing
-// at all while nobody watches and nothing runs.
+// Run samples the machine and its sessions until ctx ends: often while somebody watches, seldom otherwise, and not at
+// all while nobody watches and nothing runs.
 func (m *Meter) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		running := m.SampleSessions(ctx)
@@ -149,17 +141,11 @@ func (m *Meter) Run(ctx context.Context) {
 		case !watched && !running:
 			interval = time.Hour
 		}
-		timer := m.config.Clock.Often(interval)
-		select {
-		case <-timer.C:
-		case <-m.wake:
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		host.Wait(ctx, m.config.Clock.Often(interval), m.wake)
 	}
 }
 
-// SampleSessions samples every running session, tells watchers, and reports whether there is one.
+// SampleSessions samples every running session, publishes that, and reports whether there is one.
 func (m *Meter) SampleSessions(ctx context.Context) bool {
 	live, err := m.config.Records.LiveSessions()
 	if err != nil {
@@ -169,7 +155,7 @@ func (m *Meter) SampleSessions(ctx context.Context) bool {
 	var ids []string
 	var running []session.Session
 	for _, s := range live {
-		// One that is being ended is sampled too: its last seconds count.
+		// One that is being ended is sampled too, for its last seconds.
 		if s.Status == session.Running || s.Status == session.Terminating && s.StartedAt != nil {
 			ids = append(ids, s.Containers()...)
 			running = append(running, s)
@@ -201,8 +187,7 @@ func (m *Meter) SampleSessions(ctx context.Context) bool {
 	return true
 }
 
-// sumOf is what all kernels of a session use together. It reports false unless each was measured: a part of them would
-// look like a fall of the counters.
+// sumOf is what all kernels of a session use together, false unless each was measured, as counters must not fall.
 func sumOf(s session.Session, stats map[string]engine.Stats) (sum engine.Stats, ok bool) {
 	for _, k := range s.Kernels {
 		of, ok := stats[k.Container]
@@ -220,7 +205,6 @@ func sumOf(s session.Session, stats map[string]engine.Stats) (sum engine.Stats, 
 	return sum, len(s.Kernels) > 0
 }
 
-// sampleMachine measures the machine.
 func (m *Meter) sampleMachine() {
 	load, err := m.config.Load(cmp.Or(m.config.Health.State().Info.DataRoot, m.config.Dir))
 	if err != nil {
@@ -231,7 +215,6 @@ func (m *Meter) sampleMachine() {
 	m.mu.Unlock()
 }
 
-// Load is the load of the machine as last measured.
 func (m *Meter) Load() session.Load {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,20 +13,18 @@ import (
 	"slipway/gpu"
 )
 
-// BootTime is when the operating system says that it was started.
+// BootTime is when the operating system was started, as it reports.
 func BootTime() (time.Time, error) {
 	seconds, err := host.BootTime()
 	return time.Unix(int64(seconds), 0), err
 }
 
-// probe asks the operating system for the machine's load.
 type probe struct {
 	mu   sync.Mutex // guards last
 	last []cpu.TimesStat
 }
 
-// load measures the load since the call before. Where only a part can be measured, it returns that part and the first
-// failure.
+// load measures the load since the previous call. It returns what it can measure, with the first error.
 func (p *probe) load(dataRoot string) (Load, error) {
 	var l Load
 	times, err := cpu.Times(true)
@@ -66,7 +64,7 @@ func busySince(before, now []cpu.TimesStat) map[int]float64 {
 	return busy
 }
 
-// sum adds what a CPU did; guests' time is part of user and nice.
+// sum is the total time of a CPU; guests' time is part of user and nice.
 func sum(t cpu.TimesStat) float64 {
 	return t.User + t.System + t.Idle + t.Nice + t.Iowait + t.Irq + t.Softirq + t.Steal
 }

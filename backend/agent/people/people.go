@@ -1,5 +1,4 @@
-// Package people says what each person may have of a machine: their allowance, the directories that are opened to them,
-// the number of their processes.
+// Package people says what each person may use of a machine: their allowance, opened directories and processes.
 package people
 
 import (
@@ -23,30 +22,29 @@ import (
 
 const (
 	keyAllowances = "allowances"
-	// maxAllowances is for how many people there may be one.
 	maxAllowances = 1000
 )
 
-// Config says what all people may have.
+// Config says what all people may use.
 type Config struct {
 	host.Host
 	Processes   int  // the most processes and threads in a container; 0: no limit
-	MPSForUsers bool // people who do not rule the agent may share devices through MPS
+	MPSForUsers bool // people who are not admins may share devices through MPS
 	Giving      gpu.Config
 	Devices     *devices.Devices
 	OffLimits   func() offlimits.Places
 }
 
-// People are those whose sessions a machine runs. Its methods are safe for concurrent use.
+// People are the people whose sessions a machine runs. Its methods are safe for concurrent use.
 type People struct {
 	config Config
 
 	mu    sync.Mutex                   // guards list
-	list  map[string]session.Allowance // the most that each may hold, as stored
+	list  map[string]session.Allowance // as stored
 	write sync.Mutex                   // held while one is changed and stored
 }
 
-// Open returns the people with the allowances that are stored.
+// Open returns the people with the stored allowances.
 func Open(config Config) (*People, error) {
 	p := &People{config: config, list: map[string]session.Allowance{}}
 	_, err := config.Records.Account(keyAllowances, &p.list)
@@ -62,8 +60,7 @@ func opened(list map[string]session.Allowance) map[string][]string {
 	return dirs
 }
 
-// Allowance is the most that somebody may hold: what was set for them, else what was set for everybody, of which the
-// agent's own person is no part.
+// Allowance is the most that a person may hold: their own, else the one for everybody but the agent's own person.
 func (p *People) Allowance(owner string) session.Allowance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,24 +71,22 @@ func (p *People) Allowance(owner string) session.Allowance {
 	return allowance
 }
 
-// MPSForUsers reports whether people who do not rule the agent may share devices through MPS.
 func (p *People) MPSForUsers() bool { return p.config.MPSForUsers }
 
-// Allowances returns what was set, by owner.
 func (p *People) Allowances() map[string]session.Allowance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.list)
 }
 
-// Opened returns the directories that allowances open, by person. None is opened or closed until release.
+// Opened returns the directories that allowances open, by person. None is opened or closed until release is called.
 func (p *People) Opened() (dirs map[string][]string, release func()) {
 	p.write.Lock()
 	return opened(p.Allowances()), p.write.Unlock
 }
 
-// SetAllowance sets what somebody may hold, or [session.DefaultOwner]; nil: nothing of their own. What they hold
-// already stays theirs. It fails with agent_call_invalid.
+// SetAllowance sets what a person, or [session.DefaultOwner], may hold; nil: the default. They keep what they already
+// hold. It fails with agent_call_invalid.
 func (p *People) SetAllowance(owner string, allowance *session.Allowance) error {
 	p.write.Lock()
 	defer p.write.Unlock()
@@ -107,8 +102,10 @@ func (p *People) SetAllowance(owner string, allowance *session.Allowance) error 
 			return session.NewError(session.CodeAgentInvalid, message, "See slipway agent limit set --help.")
 		}
 		for _, folder := range allowance.Folders {
-			if err := p.checkOpening(folder); err != nil {
-				return err
+			_, err := p.config.OffLimits().Look(folder, true)
+			if session.CodeOf(err) == session.CodeMountForbidden { // a missing one is checked when it is mounted
+				refused := session.AsError(err, "")
+				return session.WrapError(err, session.CodeAgentForbidden, refused.Message, refused.Hint)
 			}
 		}
 	}
@@ -124,7 +121,7 @@ func (p *People) SetAllowance(owner string, allowance *session.Allowance) error 
 	return nil
 }
 
-// check says why owner's allowance cannot be among the others.
+// check says why owner's allowance is refused, empty if it is not.
 func (p *People) check(owner string, list map[string]session.Allowance, linked []session.Folder) string {
 	if owner == "" || len(owner) > 256 || !session.IsPrintable(owner) {
 		return "A limit needs the name of a person."
@@ -136,25 +133,14 @@ func (p *People) check(owner string, list map[string]session.Allowance, linked [
 		return message
 	}
 	for _, folder := range list[owner].Folders {
-		if other, whose := folders.Nested(folder, owner, p.config.Owner, linked, opened(list)); other != "" {
-			return folders.Overlap(folder, other, whose)
+		if message := folders.Overlap(folder, owner, p.config.Owner, linked, opened(list)); message != "" {
+			return message
 		}
 	}
 	return ""
 }
 
-// checkOpening fails where a directory is none to be opened to other people. One that is not there yet is judged when
-// it is mounted.
-func (p *People) checkOpening(folder string) error {
-	_, err := p.config.OffLimits().Look(folder, true)
-	if session.CodeOf(err) == session.CodeMountForbidden {
-		told := session.AsError(err, "")
-		return session.WrapError(err, session.CodeAgentForbidden, told.Message, told.Hint)
-	}
-	return nil
-}
-
-// Check says why a spec alone is more than its person may ever hold.
+// Check reports a spec that asks for more than its person may ever hold.
 func (p *People) Check(owner string, spec session.Spec) []session.FieldError {
 	allowance := p.Allowance(owner)
 	if !allowance.Limits() || !queue.Plannable(spec) {
@@ -169,19 +155,19 @@ func (p *People) Check(owner string, spec session.Spec) []session.FieldError {
 	return allowance.Refuse(ask)
 }
 
-// Processes is the most processes in each container of a person's sessions: their own limit, else the machine's.
+// Processes is the limit of processes in each container of a person: their own, else the machine's.
 func (p *People) Processes(owner string) int {
 	return cmp.Or(p.Allowance(owner).Processes, p.config.Processes)
 }
 
-// SawProcesses warns of a session with a container that has nearly as many processes as it may.
+// SawProcesses warns of a container with nearly as many processes as it may have.
 func (p *People) SawProcesses(s session.Session, count int) {
-	const nearly = 20 // one in so many is left
+	const nearly = 20 // one of so many is left
 	told := slices.ContainsFunc(s.Warnings, func(w session.Warning) bool { return w.Code == session.CodeProcessLimit })
 	if s.Processes == 0 || count < s.Processes-s.Processes/nearly || told {
 		return
 	}
-	records.Warn(p.config.Records, p.config.Log, s.ID, func(d *records.Draft) {
+	p.config.Records.Warn(p.config.Log, s.ID, func(d *records.Draft) {
 		d.Warn(session.Warning{Code: session.CodeProcessLimit, Title: "Too many processes",
 			Text: fmt.Sprintf("It reached its limit of %d processes and threads. New ones fail to start.",
 				s.Processes)})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"slipway/backend/agent/records"
@@ -13,7 +14,7 @@ import (
 	"slipway/gpu"
 )
 
-// Check returns what is wrong with what a spec asks of this machine's devices and of all of its kernels together.
+// Check reports what is wrong with a spec's devices, and with the sum of its kernels.
 func (q *Queue) Check(spec session.Spec, info engine.Info) []session.FieldError {
 	var wrong []session.FieldError
 	refuse := func(each, all, has, hint string) {
@@ -36,17 +37,17 @@ func (q *Queue) Check(spec session.Spec, info engine.Info) []session.FieldError 
 	}
 	book := q.config.Devices.Now()
 	if len(book.Devices) == 0 && book.Unlisted {
-		return wrong // they may be found later: it waits and says so
+		return wrong // it waits, because they may be found later
 	}
 	return append(wrong, q.checkDevices(spec, book.Devices)...)
 }
 
-// checkDevices says why the machine's devices can never give what is asked.
+// checkDevices reports a request that the machine's devices can never satisfy.
 func (q *Queue) checkDevices(spec session.Spec, devices []gpu.Device) []session.FieldError {
 	refuse := func(kind session.Kind, message, hint string) []session.FieldError {
 		return []session.FieldError{{Field: "accelerator", Kind: kind, Message: message, Hint: hint}}
 	}
-	// one that is lost may come back: it waits and says so
+	// A lost device may come back, so the session waits for it.
 	ledger, err := gpu.NewLedger(gpu.Mended(devices), q.config.Giving)
 	for kernel := 0; err == nil && kernel < max(1, spec.Cluster); kernel++ {
 		var proposal gpu.Proposal
@@ -78,8 +79,7 @@ func (q *Queue) checkDevices(spec session.Spec, devices []gpu.Device) []session.
 	return refuse(session.KindRange, e.Message, e.Hint)
 }
 
-// tooMuch says by which amount one kernel asks for more than the devices have; nothing where each amount alone could be
-// given.
+// tooMuch says which amount for one kernel is more than the devices have; empty if each amount alone is possible.
 func tooMuch(r gpu.Request, devices []gpu.Device) session.Phrase {
 	instances, most := 0, gpu.Bytes(0)
 	for _, d := range devices {
@@ -108,30 +108,35 @@ func tooMuch(r gpu.Request, devices []gpu.Device) session.Phrase {
 	return session.Phrase{}
 }
 
-// Dependencies finds the sessions that a launch names to run after: a live one of the owner by its id or name, else the
-// newest ended one.
+// Dependencies finds the sessions that a launch runs after, by id or name: the owner's live ones, else ended ones.
 func (q *Queue) Dependencies(owner string, after []string) ([]session.ID, []session.FieldError) {
 	if len(after) == 0 {
 		return nil, nil
 	}
-	const lately = 1000 // ended sessions of theirs that are looked through
+	const lately = 1000 // of their ended sessions that are searched
 	live, _, err := q.config.Records.Live()
 	ended, endedErr := q.config.Records.List(session.Filter{Finished: true, Owner: owner, Limit: lately})
 	if err = errors.Join(err, endedErr); err != nil {
 		return nil, []session.FieldError{{Field: "after", Kind: session.KindNotFound,
 			Message: "The sessions to wait for cannot be looked up.", Hint: "Try again."}}
 	}
+	all := append(live, ended...)
 	var ids []session.ID
 	var wrong []session.FieldError
 	for i, ref := range after {
-		s, found := named(append(live, ended...), owner, ref)
-		if !found && session.ValidID(ref) {
-			other, err := q.config.Records.Get(session.ID(ref))
-			s, found = other, err == nil && other.Owner == owner
+		var s session.Session
+		var missing error
+		at := slices.IndexFunc(all, func(s session.Session) bool {
+			return s.Owner == owner && (string(s.ID) == ref || s.Name == ref)
+		})
+		if at >= 0 {
+			s = all[at]
+		} else if session.ValidID(ref) {
+			s, missing = q.config.Records.Get(session.ID(ref))
 		}
 		e := session.FieldError{Field: fmt.Sprintf("after[%d]", i), Kind: session.KindNotFound}
 		switch {
-		case !found:
+		case missing != nil || s.Owner != owner:
 			e = session.Fault(e.Field, e.Kind, session.Say("afterGone", session.Fill("id", ref)))
 		case s.Spec.Type != session.Batch:
 			e.Message, e.Hint = fmt.Sprintf("%s is interactive and never ends in success.", s.Name),
@@ -148,24 +153,13 @@ func (q *Queue) Dependencies(owner string, after []string) ([]session.ID, []sess
 	return ids, wrong
 }
 
-// named finds a session by its id or name: the first of list.
-func named(list []session.Session, owner, ref string) (session.Session, bool) {
-	for _, s := range list {
-		if s.Owner == owner && (string(s.ID) == ref || s.Name == ref) {
-			return s, true
-		}
-	}
-	return session.Session{}, false
-}
-
-// Plannable reports whether a spec asks for amounts that there can be at all. What is wrong with the others is told;
-// there is no telling what they wait for.
+// Plannable reports whether the amounts of a spec are valid, so that it can be planned.
 func Plannable(spec session.Spec) bool {
 	return spec.Resources.CPU >= 0 && spec.Resources.Memory >= 0 && spec.Resources.Shm >= 0 &&
 		spec.Cluster >= 0 && spec.Cluster <= session.MaxCluster && spec.Accelerator.Validate() == nil
 }
 
-// Preview says where a session would land now, or what it would wait for.
+// Preview adds where a session would run now, or what it would wait for.
 func (q *Queue) Preview(p *session.Preview, would session.Session, live []session.Session, books uint64) error {
 	snapshot, err := q.snapshot(append(live, would), books)
 	if err != nil {
@@ -188,7 +182,6 @@ func (q *Queue) Preview(p *session.Preview, would session.Session, live []sessio
 	return nil
 }
 
-// SetPriority changes the priority of a session that waits.
 func (q *Queue) SetPriority(_ context.Context, id session.ID, priority int) (session.Session, error) {
 	if wrong := session.ValidatePriority(priority); wrong != nil {
 		return session.Session{}, session.Refused(session.CodeSessionInvalid, *wrong)
@@ -202,9 +195,8 @@ func (q *Queue) SetPriority(_ context.Context, id session.ID, priority int) (ses
 		d.Priority = priority
 		return nil
 	})
-	if err != nil {
-		return session.Session{}, err
+	if err == nil {
+		q.Wake()
 	}
-	q.Wake()
-	return s, nil
+	return s, err
 }

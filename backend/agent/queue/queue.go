@@ -1,9 +1,9 @@
-// Package queue says who may start: it checks what is asked of the machine, plans with the scheduler whenever something
-// changes, and stores what a plan decides.
+// Package queue decides which sessions may start: it checks what is asked of the machine, plans with the scheduler
+// whenever something changes, and stores what a plan decides.
 //
-// The queue takes a snapshot of both books (what is promised, what waits), asks [scheduler.Plan] without a lock, and
-// stores all placements in one transaction on the condition that the books are still the same: SCHEDULED, the grants
-// and PREPARING. Whoever waits learns why, in numbers; the reason is kept in memory only.
+// It takes a snapshot of what is allocated and what waits, calls [scheduler.Plan] without a lock, and stores all
+// placements in one transaction, provided that the books are still the same: SCHEDULED, the grants and PREPARING. The
+// reason why a session waits is kept in memory only.
 package queue
 
 import (
@@ -28,74 +28,70 @@ import (
 	"slipway/gpu"
 )
 
-// People says what somebody may have.
+// People says what each person may have.
 type People interface {
 	Allowance(owner string) session.Allowance
-	// Processes is the most processes in each container of somebody's sessions.
+	// Processes is the limit of processes in each container of a person.
 	Processes(owner string) int
 }
 
-// Config says whose queue this is.
+// Config configures a Queue.
 type Config struct {
 	host.Host
 	Giving   gpu.Config
 	Others   *ledger.Others
-	Launch   *launch.Runner // takes over what was placed
+	Launch   *launch.Runner // starts what was placed
 	People   People
 	Devices  *devices.Devices
 	Attached *devices.Attachment
 	Busy     func() map[int]float64 // of each CPU
-	Purge    func() error           // is called after each plan
+	Purge    func() error           // called after each plan
 }
 
-// Queue places the sessions of a machine that wait.
+// Queue places the waiting sessions of a machine.
 type Queue struct {
-	config  Config
-	wake    chan struct{} // of capacity 1: the queue or the books changed
-	runs    runs
-	audited audited
+	config Config
+	wake   chan struct{} // of capacity 1: the queue or the books changed
+	runs   runs
 
-	mu    sync.Mutex // guards waits
-	waits map[session.ID]*session.Wait
+	mu             sync.Mutex // guards everything below
+	waits          map[session.ID]*session.Wait
+	contradictions []string  // in what sessions hold, as last logged
+	refused        []string  // placements that were refused last
+	refusedAt      time.Time // zero: never
 }
 
-// New returns a queue. Nothing is placed until Run.
+// New returns a queue. Run places its sessions.
 func New(config Config) *Queue {
 	return &Queue{config: config, wake: make(chan struct{}, 1), waits: map[session.ID]*session.Wait{}}
 }
 
-// Wake has the queue plan again.
-func (q *Queue) Wake() {
-	pace.Signal(q.wake)
-}
+func (q *Queue) Wake() { pace.Signal(q.wake) }
 
-// Wait is why a session waits, nil where it is not known.
+// Wait is why a session waits, nil if unknown.
 func (q *Queue) Wait(id session.ID) *session.Wait {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.waits[id]
 }
 
-// Forget drops why a session waits: it does not any more.
 func (q *Queue) Forget(id session.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.waits, id)
 }
 
-// Waiting is of how many sessions it is known why they wait.
 func (q *Queue) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waits)
 }
 
-// Ended takes note of how long a session ran, for the estimates of starts.
 func (q *Queue) Ended(s session.Session) { q.runs.ended(s) }
 
-// Run places waiting sessions whenever something has changed and whenever a known moment has come, until ctx ends.
+// Run places waiting sessions whenever something has changed or a planned time has come, until ctx ends.
 func (q *Queue) Run(ctx context.Context) {
-	const longest = time.Hour // a clock that was set is noticed after this
+	const longest = time.Hour // after which a clock that was set is noticed
 	for ctx.Err() == nil {
 		next, err := q.place(ctx)
 		wait := longest
@@ -108,18 +104,11 @@ func (q *Queue) Run(ctx context.Context) {
 		if err := q.config.Purge(); err != nil {
 			q.config.Log.Warn("records of ended sessions are not removed", "err", err)
 		}
-		timer := q.config.Clock.Timer(wait)
-		select {
-		case <-q.wake:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		host.Wait(ctx, q.config.Clock.Timer(wait), q.wake)
 	}
 }
 
-// place makes one plan, stores what it decides and starts the courses of those that it places. It returns when to plan
-// again at the latest, if that is known.
+// place makes one plan, stores it and starts what it places. It returns when to plan again; zero: unknown.
 func (q *Queue) place(ctx context.Context) (next time.Time, err error) {
 	live, books, err := q.config.Records.Live()
 	if err != nil {
@@ -163,13 +152,12 @@ func (q *Queue) place(ctx context.Context) (next time.Time, err error) {
 		}
 	}
 	if soon := now.Add(ledger.LookAgain); watched && (plan.Next.IsZero() || plan.Next.After(soon)) {
-		plan.Next = soon // nobody tells when another agent's session ends
+		plan.Next = soon // the end of another agent's session is not announced
 	}
 	return plan.Next, nil
 }
 
-// forgetWaits drops what is known of sessions that are no longer live. Nothing is known of a session that is not among
-// live yet: it was not placed.
+// forgetWaits drops what is known of sessions that are no longer live.
 func (q *Queue) forgetWaits(live []session.Session) {
 	alive := make(map[session.ID]bool, len(live))
 	for _, s := range live {
@@ -180,8 +168,7 @@ func (q *Queue) forgetWaits(live []session.Session) {
 	maps.DeleteFunc(q.waits, func(id session.ID, _ *session.Wait) bool { return !alive[id] })
 }
 
-// storePlan stores all placements and ends of a plan in one transaction, provided that the books are still those it was
-// made from, and starts the courses of those that were placed.
+// storePlan stores all placements and ends of a plan in one transaction, if the books have not changed, and starts it.
 func (q *Queue) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan []scheduler.Decision) error {
 	var drafts []*records.Draft
 	if !slices.ContainsFunc(plan, func(d scheduler.Decision) bool { return d.Wait == nil }) {
@@ -223,14 +210,14 @@ func (q *Queue) storePlan(ctx context.Context, snapshot scheduler.Snapshot, plan
 		if d.Status.HoldsResources() {
 			q.config.Launch.Start(ctx, d.ID)
 		} else {
-			q.Wake() // someone may have waited for it
+			q.Wake() // another session may have waited for it
 		}
 	}
 	q.config.PublishMachine()
 	return nil
 }
 
-// WaitSteps shows a session that waits the way to the newest decision on it.
+// WaitSteps are the steps of a waiting session up to the newest decision on it.
 func WaitSteps(p session.Phase, w *session.Wait) []session.Step {
 	done := func(name, message string) session.Step {
 		return session.Step{Step: name, Result: session.OutcomeSuccess, Message: message, StartedAt: p.UpdatedAt}
@@ -248,7 +235,7 @@ func WaitSteps(p session.Phase, w *session.Wait) []session.Step {
 	}
 }
 
-// showWait tells watchers why a session waits, if that is news.
+// showWait publishes why a session waits, if that is news.
 func (q *Queue) showWait(s session.Session, wait *session.Wait) {
 	q.mu.Lock()
 	news := isNews(q.waits[s.ID], wait)
@@ -260,8 +247,7 @@ func (q *Queue) showWait(s session.Session, wait *session.Wait) {
 	}
 }
 
-// isNews reports whether a reason to wait says something else than the one before. What it says in parts is in its
-// message.
+// isNews reports whether a reason to wait differs from the one before. Said repeats the message.
 func isNews(before, now *session.Wait) bool {
 	if before == nil || now == nil {
 		return before != now
@@ -271,7 +257,7 @@ func isNews(before, now *session.Wait) bool {
 	return !reflect.DeepEqual(a, b)
 }
 
-// allWait tells every queued session but those that were ended that the engine does not answer.
+// allWait shows every queued session that was not ended that the engine does not answer.
 func (q *Queue) allWait(live []session.Session, ended []scheduler.Decision) {
 	over := map[session.ID]bool{}
 	for _, d := range ended {
@@ -289,52 +275,40 @@ func (q *Queue) allWait(live []session.Session, ended []scheduler.Decision) {
 	}
 }
 
-// refusedTold is how long people are told of a refused placement.
-const refusedTold = time.Hour
+const refusedTold = time.Hour // for which a refused placement is reported
 
-// audited is what the audits of plans found.
-type audited struct {
-	mu      sync.Mutex // guards everything below
-	found   []string   // contradictions in what sessions hold, as last logged
-	refused []string   // placements that the last plan with any was refused
-	at      time.Time  // when; zero: never
-}
-
-// heedAudit logs what the audit of a plan found, once, and keeps what it refused to show it with the machine. It
-// reports whether anything was refused.
+// heedAudit logs once what the audit of a plan found. It reports whether a placement was refused.
 func (q *Queue) heedAudit(plan scheduler.Schedule) bool {
-	found := &q.audited
-	found.mu.Lock()
-	defer found.mu.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	for _, what := range plan.Contradictions {
-		if !slices.Contains(found.found, what) {
+		if !slices.Contains(q.contradictions, what) {
 			q.config.Log.Warn("more of a device is allocated than it has", "what", what)
 		}
 	}
-	found.found = plan.Contradictions
+	q.contradictions = plan.Contradictions
 	for _, what := range plan.Refused {
-		if !slices.Contains(found.refused, what) {
+		if !slices.Contains(q.refused, what) {
 			q.config.Log.Error("a placement was refused: it would have allocated something twice", "what", what)
 		}
 	}
 	if len(plan.Refused) > 0 {
-		found.refused, found.at = plan.Refused, q.config.Clock.Now()
+		q.refused, q.refusedAt = plan.Refused, q.config.Clock.Now()
 	}
 	return len(plan.Refused) > 0
 }
 
-// Warning tells of placements that were refused lately.
+// Warning reports placements that were refused lately.
 func (q *Queue) Warning() (session.Warning, bool) {
-	found := &q.audited
-	found.mu.Lock()
-	defer found.mu.Unlock()
-	if found.at.IsZero() || q.config.Clock.Since(found.at) > refusedTold {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.refusedAt.IsZero() || q.config.Clock.Since(q.refusedAt) > refusedTold {
 		return session.Warning{}, false
 	}
 	return session.Warning{
-		Code: session.CodePlanRefused, At: found.at,
+		Code: session.CodePlanRefused, At: q.refusedAt,
 		Title: "A session was not started, because its resources are allocated already",
 		Text: "This is an error in Slipway. Nothing was allocated twice. Report it with the agent's log: " +
-			strings.Join(found.refused, "; ") + ".",
+			strings.Join(q.refused, "; ") + ".",
 	}, true
 }

@@ -13,7 +13,6 @@ import (
 	"slipway/gpu"
 )
 
-// snapshot is what a plan depends on, as it is now.
 func (q *Queue) snapshot(live []session.Session, books uint64) (scheduler.Snapshot, error) {
 	now := q.config.Clock.Now()
 	info := q.config.Health.State().Info
@@ -55,7 +54,7 @@ func (q *Queue) snapshot(live []session.Session, books uint64) (scheduler.Snapsh
 }
 
 func promiseOf(s session.Session, now time.Time) scheduler.Promise {
-	// A session that is placed and does not run yet is taken to begin soon.
+	// A session that is placed but does not run yet is assumed to start soon.
 	const soon = time.Minute
 	p := scheduler.Promise{Session: s.ID, Name: s.Name, Owner: s.Owner, Grants: s.Grants, Since: s.StartedAt,
 		Kinds: scheduler.KindsOf(s)}
@@ -71,7 +70,6 @@ func promiseOf(s session.Session, now time.Time) scheduler.Promise {
 	return p
 }
 
-// request is a waiting session as the scheduler knows it.
 func (q *Queue) request(s session.Session) (scheduler.Request, error) {
 	asks := scheduler.RequestOf(s)
 	if s.Spec.PendingTimeout > 0 {
@@ -92,7 +90,7 @@ func (q *Queue) request(s session.Session) (scheduler.Request, error) {
 	return asks, nil
 }
 
-// enforcement is the weakest level by which the grants of a session are kept, empty where it holds no devices.
+// enforcement is the weakest level that enforces the grants of a session, empty if it holds no devices.
 func (q *Queue) enforcement(s session.Session, devices []gpu.Device, grants session.Grants) gpu.Level {
 	attached := q.config.Attached.Now()
 	return ledger.Level(gpu.Enforcement{HardLimit: attached.HardLimit, MPS: s.Spec.MPS && attached.MPS, Guard: true},
@@ -102,20 +100,18 @@ func (q *Queue) enforcement(s session.Session, devices []gpu.Device, grants sess
 // runs is how long the newest of the ended sessions ran.
 type runs struct {
 	mu    sync.Mutex         // guards everything below
-	known bool               // those that had ended before this agent began are in list
+	known bool               // list includes the sessions that ended before this agent started
 	list  []ownRun           // in the order of their ends
-	of    map[string]int     // how many there are of each owner
-	made  *scheduler.History // of list; nil: it changed
+	of    map[string]int     // number of runs by owner
+	made  *scheduler.History // of list; nil: list has changed
 }
 
-// ownRun is a run with whose it was.
 type ownRun struct {
 	scheduler.Run
 	owner string
 }
 
-// keepRuns is how many runs are kept: those of whoever has most go first, so that the estimates of other people's
-// starts do not suffer.
+// keepRuns is the number of runs that are kept. Those of the owner with most go first, for the sake of the others.
 const keepRuns = 500
 
 // history is what the scheduler estimates by.
@@ -143,7 +139,6 @@ func (r *runs) history(records *records.Records) (*scheduler.History, error) {
 	return r.made, nil
 }
 
-// ended takes note of a session that has ended.
 func (r *runs) ended(s session.Session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,7 +147,7 @@ func (r *runs) ended(s session.Session) {
 	}
 }
 
-// add keeps how long a session ran. The caller holds the lock.
+// add keeps how long a session ran. The caller holds mu.
 func (r *runs) add(s session.Session) {
 	if s.StartedAt == nil || s.TerminatedAt == nil || s.Reason == session.ReasonLost {
 		return

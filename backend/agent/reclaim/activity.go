@@ -15,20 +15,16 @@ import (
 )
 
 const (
-	// lookLimit is how long a look into one session may take.
-	lookLimit = 5 * time.Second
-	// looks is how many sessions are looked into at once.
-	looks = 8
+	lookLimit = 5 * time.Second // for a look into one session
+	looks     = 8               // sessions that are looked into at once
 )
 
-// activity is what a look into a session showed.
 type activity struct {
 	known  bool
-	busy   string    // what is at work; "" nothing
-	busyAt time.Time // when it last was
+	busy   string    // what works; empty: nothing
+	busyAt time.Time // when it last did
 }
 
-// lookAll looks into every session.
 func (w *Watch) lookAll(ctx context.Context, running []session.Session) map[session.ID]activity {
 	var mu sync.Mutex // guards seen
 	seen := make(map[session.ID]activity, len(running))
@@ -48,8 +44,7 @@ func (w *Watch) lookAll(ctx context.Context, running []session.Session) map[sess
 	return seen
 }
 
-// look asks the guests of a session what is at work in it. A session with a guest that cannot be reached at once is not
-// known.
+// look asks the guests of a session what works in it. A session with a guest that is not connected is not known.
 func (w *Watch) look(ctx context.Context, s session.Session) activity {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
@@ -66,7 +61,6 @@ func (w *Watch) look(ctx context.Context, s session.Session) activity {
 	return all
 }
 
-// lookAt asks the guest of one kernel.
 func (w *Watch) lookAt(ctx context.Context, client Guest) activity {
 	if client == nil {
 		return activity{}
@@ -104,7 +98,7 @@ func (w *Watch) lookAt(ctx context.Context, client Guest) activity {
 	return g
 }
 
-// lookAtSSH asks the guest of one kernel what came by ssh. A guest that does not know of ssh was not reached by it.
+// lookAtSSH asks the guest of one kernel what uses ssh. A guest that does not know ssh has no use by it.
 func (w *Watch) lookAtSSH(ctx context.Context, id session.ID, client Guest, g *activity) {
 	if client == nil || !g.known {
 		return

@@ -20,14 +20,11 @@ var idleCodes = map[session.IdleChecker]session.Code{
 }
 
 const (
-	// longestKeep is the longest that a session can be kept at one wish.
-	longestKeep = 30 * 24 * time.Hour
-	// lastCall is how long before the end terminals are told once more.
-	lastCall = time.Minute
+	longestKeep = 30 * 24 * time.Hour // that one call of Keep may ask for
+	lastCall    = time.Minute         // before the end, terminals are notified once more
 )
 
-// announce warns of ends that are near and takes back warnings of ends that are no longer. It reports whether it
-// stored, and so published, the session.
+// announce adds warnings of near ends and removes others. It reports whether it stored, and so published, the session.
 func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle.Verdict, now time.Time) bool {
 	wanted := map[session.Code]session.Warning{}
 	for _, v := range verdicts {
@@ -53,9 +50,9 @@ func (w *Watch) announce(ctx context.Context, s session.Session, verdicts []idle
 	if len(wanted)+len(over) == 0 {
 		return false
 	}
-	return records.Warn(w.config.Records, w.config.Log, s.ID, func(d *records.Draft) {
+	return w.config.Records.Warn(w.config.Log, s.ID, func(d *records.Draft) {
 		for _, code := range over {
-			d.Unwarn(code)
+			d.Unwarn(code, "")
 		}
 		for _, w := range wanted {
 			d.Warn(w)
@@ -92,7 +89,7 @@ func (w *Watch) tellTerminals(ctx context.Context, s session.Session, v idle.Ver
 	}
 }
 
-// roundLeft writes a time that is left in whole minutes, or seconds below one.
+// roundLeft formats the time that is left in whole minutes, or seconds below one.
 func roundLeft(d time.Duration) string {
 	if d >= time.Minute {
 		return fmt.Sprintf("%d min", int(d.Round(time.Minute)/time.Minute))
@@ -100,10 +97,9 @@ func roundLeft(d time.Duration) string {
 	return fmt.Sprintf("%d s", int(max(0, d)/time.Second))
 }
 
-// end ends an idle session and reports whether it did. A wish to keep it that came meanwhile wins.
+// end ends an idle session and reports whether it did, unless it was kept meanwhile.
 func (w *Watch) end(s session.Session, v idle.Verdict) bool {
-	cause := session.Because(session.CodeReclaimed, session.Say("reclaimed", v.Said),
-		session.Say("reclaimedHint"))
+	cause := session.Because(session.CodeReclaimed, session.Say("reclaimed", v.Said), session.Say("reclaimedHint"))
 	ended, err := w.config.EndSession(s.ID, v.Reason, cause, func(now session.Session) bool {
 		return now.KeepUntil == nil || s.KeepUntil != nil && now.KeepUntil.Equal(*s.KeepUntil)
 	})
@@ -113,8 +109,7 @@ func (w *Watch) end(s session.Session, v idle.Verdict) bool {
 	return err == nil && ended.Status == session.Terminating
 }
 
-// Keep keeps a session from being ended for a time. It fails with session_update_invalid and, where the session does
-// not run, session_update_conflict. A length of 0 takes an earlier wish back.
+// Keep keeps a session for a time, 0: not any more. It fails with session_update_invalid or session_update_conflict.
 func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) (session.Session, error) {
 	if length < 0 || time.Duration(length) > longestKeep || length > 0 && time.Duration(length) < time.Minute {
 		return session.Session{}, session.NewError(session.CodeSessionInvalid,
@@ -128,11 +123,10 @@ func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) 
 		}
 		d.KeepUntil = nil
 		if length > 0 {
-			until := d.Now.Add(time.Duration(length))
-			d.KeepUntil = &until
+			d.KeepUntil = new(d.Now.Add(time.Duration(length)))
 		}
 		for _, code := range idleCodes {
-			d.Unwarn(code)
+			d.Unwarn(code, "")
 		}
 		return nil
 	})
@@ -147,8 +141,7 @@ func (w *Watch) Keep(_ context.Context, id session.ID, length session.Duration) 
 	return s, nil
 }
 
-// SimulateIdle says what a policy would have done to a session. It fails with session_update_invalid where the policy
-// is wrong. Of a session that ended, what is known is kept for a while only.
+// SimulateIdle returns what a policy would have done to a session. Data of an ended one is kept only for a while.
 func (w *Watch) SimulateIdle(_ context.Context, id session.ID,
 	policy session.IdlePolicy) (session.IdleSimulation, error) {
 	if wrong := policy.Validate(""); len(wrong) > 0 {

@@ -1,10 +1,9 @@
-// Package reclaim watches how running sessions are used, and ends those that are idle by their policy. The rules are in
-// package idle.
+// Package reclaim watches how running sessions are used, and ends idle ones by their policy.
 //
-// Every 15 s each running session is judged by package idle: by traffic through its terminals and apps, which passes
-// through this process, by what its guests say runs in the foreground of terminals, by what notebook servers say of
-// their kernels, and by what it makes of its resources. An end is announced by a warning and a banner in its terminals,
-// and [Watch.Keep] puts it off. Warnings and the time of the last traffic outlive the agent; averages begin again.
+// Every 15 s package idle judges each running session: by traffic through its terminals and apps, which passes through
+// this process, by what its guests report to run in the foreground of terminals, by what notebook servers report of
+// their kernels, and by its use of resources. A warning and a banner in the terminals announce an end, and [Watch.Keep]
+// delays it. Warnings and the time of the last traffic outlive the agent; averages start over.
 package reclaim
 
 import (
@@ -21,7 +20,7 @@ import (
 	"slipway/gpu"
 )
 
-// Guest is what is asked of the guest in a container.
+// Guest is what a Watch needs of the guest in a container.
 type Guest interface {
 	Activity(ctx context.Context) ([]link.Foreground, error)
 	Services(ctx context.Context) ([]link.Service, error)
@@ -30,12 +29,12 @@ type Guest interface {
 	Notice(ctx context.Context, text string) error
 }
 
-// Config is what a Watch is made of.
+// Config configures a Watch.
 type Config struct {
 	host.Host
 	Moment func() gpu.Moment
 	Policy session.IdlePolicy // of sessions that have none of their own
-	// Guest is the guest of a kernel if there is a link to it now, else nil.
+	// Guest returns the guest of a kernel if it is connected, else nil.
 	Guest      func(id session.ID, kernel string) Guest
 	EndSession host.EndSession
 }
@@ -49,27 +48,26 @@ type Watch struct {
 	used    map[session.ID]traffic
 	at      gpu.Moment // of the last look
 	gone    []session.ID
-	over    []session.ID  // of which nothing is to be stored any more
-	savedAt gpu.Moment    // when what is known was stored
+	over    []session.ID  // whose stored series are to be removed
+	savedAt gpu.Moment    // when the series were stored
 	notify  chan struct{} // of capacity 1: look now
 }
 
 // watchedSession is what is known of one session that runs or ran.
 type watchedSession struct {
 	series    idle.Series
-	point     idle.Point // under way
+	point     idle.Point // in progress
 	announced idle.Announced
 	checks    []session.IdleCheck
 	shown     []session.IdleCheck          // as watchers know them
 	deviceAt  time.Duration                // of the last sample of devices, on the Boot clock
 	usageAt   time.Time                    // of the last sample of use
-	last      map[session.IdleChecker]bool // terminals were told: for the last time, if true
-	bannerAt  time.Time                    // when terminals were told something last
-	// the series is stored but for the slot of this time, and later ones; zero: not
-	saved time.Time
+	last      map[session.IdleChecker]bool // terminals were notified: for the last time, if true
+	bannerAt  time.Time                    // when terminals were notified last
+	saved     time.Time                    // the series is stored before this slot; zero: not at all
 }
 
-// Open returns a watch that goes on with the traffic that is stored.
+// Open returns a watch with the stored traffic.
 func Open(config Config) (*Watch, error) {
 	w := &Watch{config: config, known: map[session.ID]*watchedSession{}, used: map[session.ID]traffic{},
 		notify: make(chan struct{}, 1)}
@@ -77,7 +75,7 @@ func Open(config Config) (*Watch, error) {
 	return w, err
 }
 
-// of returns what is known of a session. w.mu is held.
+// of returns what is known of a session. The caller holds w.mu.
 func (w *Watch) of(id session.ID) *watchedSession {
 	if w.known[id] == nil {
 		w.known[id] = &watchedSession{announced: idle.Announced{}, last: map[session.IdleChecker]bool{}}
@@ -85,7 +83,7 @@ func (w *Watch) of(id session.ID) *watchedSession {
 	return w.known[id]
 }
 
-// Run looks at every session that runs, every 15 s, until ctx ends.
+// Run checks every running session every 15 s, until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		timer := w.config.Clock.Timer(idle.Every)
@@ -100,7 +98,7 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// Check judges every session that runs. With look, what was measured since the last time becomes a point of its own.
+// Check judges every running session. With look, what was measured since the last time becomes a point.
 func (w *Watch) Check(ctx context.Context, look bool) {
 	live, err := w.config.Records.LiveSessions()
 	if err != nil {
@@ -121,7 +119,6 @@ func (w *Watch) Check(ctx context.Context, look bool) {
 	}
 }
 
-// judge judges one session and does what follows.
 func (w *Watch) judge(ctx context.Context, s session.Session) {
 	now, policy := w.config.Moment().Wall, w.config.Policy
 	if s.Spec.Idle != nil {
@@ -150,14 +147,14 @@ func (w *Watch) judge(ctx context.Context, s session.Session) {
 		}
 	}
 	if w.announce(ctx, s, verdicts, now) {
-		return // what was stored was published with the checks
+		return // the session was stored, and so published with the checks
 	}
 	if news {
 		w.config.PublishSession(s)
 	}
 }
 
-// differ reports whether checks changed by so much that watchers must know.
+// differ reports whether checks changed enough to publish them.
 func differ(shown, checks []session.IdleCheck) bool {
 	const worth = time.Minute
 	return !slices.EqualFunc(shown, checks, func(x, y session.IdleCheck) bool {
@@ -176,7 +173,7 @@ func differ(shown, checks []session.IdleCheck) bool {
 	})
 }
 
-// shifted reports whether a time that may be absent changed by so much.
+// shifted reports whether an optional time changed by at least worth.
 func shifted(x, y *time.Time, worth time.Duration) bool {
 	if x == nil || y == nil {
 		return x != y

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"strconv"
 	"time"
 
 	"slipway/backend/engine"
@@ -13,8 +14,7 @@ import (
 	"slipway/gpu"
 )
 
-// Draft is a session while one transaction changes it. Each status it moves to is stored and told as a version of its
-// own.
+// Draft is a session that one transaction changes. Each status that it enters is stored and published as a version.
 type Draft struct {
 	session.Session
 	Now      time.Time
@@ -45,7 +45,7 @@ func (d *Draft) save() error {
 	return nil
 }
 
-// To moves the session to a status and stamps the times that belong to it.
+// To moves the session to a status and sets its timestamp.
 func (d *Draft) To(status session.Status) error {
 	d.Status = status
 	switch status {
@@ -81,8 +81,7 @@ func (d *Draft) PutPhase(p session.Phase) error {
 	return d.tx.PutPhase(&p)
 }
 
-// Begin opens a row for a phase. One that waits for another attempt goes on with its count raised, one that runs
-// already is left as it is.
+// Begin opens a row for a phase. A row that waits for another attempt is reopened with a raised count.
 func (d *Draft) Begin(name session.PhaseName, to session.Status) error {
 	p, found, err := d.Phase(name)
 	if err != nil {
@@ -101,7 +100,7 @@ func (d *Draft) Begin(name session.PhaseName, to session.Status) error {
 	return d.PutPhase(p)
 }
 
-// End closes the open row of a phase with its outcome, the steps of its last attempt and, where it failed, the cause.
+// End closes the open row of a phase with its outcome, the steps of its last attempt and the cause of a failure.
 func (d *Draft) End(name session.PhaseName, outcome session.Outcome, steps []session.Step, cause *session.Cause) error {
 	p, found, err := d.Phase(name)
 	if err != nil || !found {
@@ -115,7 +114,7 @@ func (d *Draft) End(name session.PhaseName, outcome session.Outcome, steps []ses
 	return d.PutPhase(p)
 }
 
-// InterruptPhases closes every open row as STALE: something else has decided.
+// InterruptPhases closes every open row as STALE.
 func (d *Draft) InterruptPhases(message string, said ...session.Phrase) error {
 	phases, err := d.tx.Phases(d.ID)
 	if err != nil {
@@ -133,39 +132,29 @@ func (d *Draft) InterruptPhases(message string, said ...session.Phrase) error {
 	return nil
 }
 
-// Warn adds a standing warning or brings one of the same code, on the same device, up to date.
+// Warn adds a warning, or updates the one with the same code and device.
 func (d *Draft) Warn(w session.Warning) {
 	w.At = d.Now
-	warnings := slices.Clone(d.Warnings)
-	for i := range warnings {
-		if warnings[i].Code == w.Code && warnings[i].Device == w.Device {
-			if warnings[i].Text != w.Text {
-				warnings[i] = w
-			}
-			d.Warnings = warnings
-			return
-		}
-	}
-	d.Warnings = append(warnings, w)
-}
-
-// Unwarn takes a standing warning back.
-func (d *Draft) Unwarn(code session.Code) { d.UnwarnDevice(code, "") }
-
-// UnwarnDevice takes back a standing warning about a device.
-func (d *Draft) UnwarnDevice(code session.Code, device gpu.UUID) {
-	it := func(w session.Warning) bool { return w.Code == code && w.Device == device }
-	if slices.ContainsFunc(d.Warnings, it) {
-		d.Warnings = slices.DeleteFunc(slices.Clone(d.Warnings), it)
+	d.Warnings = slices.Clone(d.Warnings)
+	i := slices.IndexFunc(d.Warnings,
+		func(old session.Warning) bool { return old.Code == w.Code && old.Device == w.Device })
+	switch {
+	case i < 0:
+		d.Warnings = append(d.Warnings, w)
+	case d.Warnings[i].Text != w.Text:
+		d.Warnings[i] = w
 	}
 }
 
-// Warn changes the warnings of a session while it runs, and reports whether they are stored: a failure is logged, and
-// the session goes on without.
-func Warn(sessions interface {
-	Change(id session.ID, change func(*Draft) error) (session.Session, error)
-}, log *slog.Logger, id session.ID, change func(*Draft)) bool {
-	_, err := sessions.Change(id, func(d *Draft) error {
+// Unwarn removes a warning; device is empty unless it is about one.
+func (d *Draft) Unwarn(code session.Code, device gpu.UUID) {
+	d.Warnings = slices.DeleteFunc(slices.Clone(d.Warnings),
+		func(w session.Warning) bool { return w.Code == code && w.Device == device })
+}
+
+// Warn changes the warnings of a session while it runs, and reports whether they are stored. A failure is only logged.
+func (r *Records) Warn(log *slog.Logger, id session.ID, change func(*Draft)) bool {
+	_, err := r.Change(id, func(d *Draft) error {
 		if d.Status == session.Running {
 			change(d)
 		}
@@ -177,10 +166,10 @@ func Warn(sessions interface {
 	return err == nil
 }
 
-// Versions are what Save has stored, one for each status.
+// Versions returns what was stored, one version for each status.
 func (d *Draft) Versions() []session.Session { return d.versions }
 
-// Enter moves a session into a stage and opens its row.
+// Enter moves a session into a phase and opens its row.
 func (d *Draft) Enter(phase session.PhaseName) error {
 	before, within, after := session.Scheduled, session.Preparing, session.Prepared
 	if phase == session.PhaseStart {
@@ -192,7 +181,7 @@ func (d *Draft) Enter(phase session.PhaseName) error {
 	return d.To(within)
 }
 
-// Prepared moves a session whose image is there to CREATING.
+// Prepared moves a session whose image is present to CREATING.
 func (d *Draft) Prepared(steps []session.Step, pinned string) error {
 	if err := d.End(session.PhasePrepare, session.OutcomeSuccess, steps, nil); err != nil {
 		return err
@@ -240,7 +229,6 @@ func (d *Draft) Place(p scheduler.Placement, level gpu.Level) error {
 	return d.Enter(session.PhasePrepare)
 }
 
-// EndPending ends a session that never ran.
 func (d *Draft) EndPending(end scheduler.End) error {
 	outcome := session.OutcomeFailure
 	if end.Reason == session.ReasonPendingTimeout {
@@ -255,7 +243,7 @@ func (d *Draft) EndPending(end scheduler.End) error {
 	return d.To(session.Cancelled)
 }
 
-// EndBy moves a RUNNING session to TERMINATING because one of its containers has ended, or vanished where state is nil.
+// EndBy moves a RUNNING session to TERMINATING because one of its containers has ended, or vanished if state is nil.
 func (d *Draft) EndBy(v Verdict, number int, state *engine.State) error {
 	d.Stopping, d.Result, d.ExitCode, d.Error = v.Reason, v.Result, v.ExitCode, v.Cause
 	if state != nil {
@@ -265,7 +253,7 @@ func (d *Draft) EndBy(v Verdict, number int, state *engine.State) error {
 	return d.BeginEnd()
 }
 
-// EndedFor says why what went on before an end did not go on.
+// EndedFor says why a phase was interrupted by an end.
 func EndedFor(reason session.Reason) (string, session.Phrase) {
 	said := session.Say("endedFor", session.Fill("reason", string(reason)))
 	return said.English(), said
@@ -282,7 +270,7 @@ func (d *Draft) BeginEnd() error {
 	return d.To(session.Terminating)
 }
 
-// EndStatus is the terminal status that the reason for an end calls for.
+// EndStatus is the terminal status that follows from the reason for an end.
 func EndStatus(s session.Session) session.Status {
 	switch s.Stopping {
 	case session.ReasonCreateFailed, session.ReasonStartFailed, session.ReasonPullFailed, session.ReasonLost:
@@ -294,7 +282,7 @@ func EndStatus(s session.Session) session.Status {
 	return session.Terminated
 }
 
-// AskEnd moves a placed session to TERMINATING because an end is asked for.
+// AskEnd moves a placed session to TERMINATING on request.
 func (d *Draft) AskEnd(reason session.Reason, forced bool) error {
 	d.Stopping, d.Forced = reason, forced
 	if reason == session.ReasonTaskTimeout {
@@ -321,10 +309,98 @@ func (d *Draft) Over(exits map[string]int) error {
 	return d.To(status)
 }
 
-// WarnOfTrouble warns of what the guest has told of, nil if nothing.
+// WarnOfTrouble warns of the trouble that the guest reported, if any.
 func (d *Draft) WarnOfTrouble(cause *session.Cause) {
 	if cause != nil {
 		d.Warn(session.Warning{Code: cause.Code, Title: "The session reports trouble",
 			Text: cause.Message + " " + cause.Hint})
 	}
+}
+
+// Verdict is how the end of a container counts.
+type Verdict struct {
+	Reason   session.Reason
+	Result   session.Result
+	ExitCode *int
+	Cause    *session.Cause
+}
+
+// Judge judges the end of one of a session's containers that was not requested. state is nil if the container has
+// vanished. oom reports that the kernel killed a process of the session for memory.
+func Judge(s session.Session, number int, state *engine.State, oom bool) Verdict {
+	if state == nil {
+		lost := session.Say("containerLost")
+		if number > 0 {
+			lost = session.Say("kernelLost", session.Fill("name", s.Kernels[number].Name))
+		}
+		return Verdict{Reason: session.ReasonLost, Result: LostResult(s),
+			Cause: session.Because(session.CodeContainerLost, lost, session.Say("containerLostHint"))}
+	}
+	oom = oom || state.OOMKilled
+	code := state.ExitCode
+	if number > 0 {
+		return judgeOther(s, number, code, oom)
+	}
+	v := Verdict{ExitCode: &code}
+	if s.Spec.Type == session.Batch {
+		switch {
+		case code == 0:
+			v.Reason, v.Result = session.ReasonFinished, session.ResultSuccess
+		case oom:
+			v.Reason, v.Result, v.Cause = session.ReasonOOM, session.ResultFailure, memoryCause(s)
+		default:
+			v.Reason, v.Result = session.ReasonTaskFailed, session.ResultFailure
+			v.Cause = session.Because(session.CodeTaskFailed, session.Say("taskFailed", exitCode(code)),
+				session.Say("readLog"))
+		}
+		return v
+	}
+	v.Reason, v.Result = session.ReasonSelf, session.ResultUndefined
+	switch {
+	case oom && code == 137:
+		v.Reason, v.Cause = session.ReasonOOM, memoryCause(s)
+	case code != 0:
+		v.Cause = session.Because(session.CodeExited, session.Say("exited", exitCode(code)), session.Say("exitedHint"))
+	}
+	return v
+}
+
+// judgeOther judges the end of a kernel that is not the main one. The session cannot continue without it.
+func judgeOther(s session.Session, number, code int, oom bool) Verdict {
+	name := session.Fill("name", s.Kernels[number].Name)
+	v := Verdict{Reason: session.ReasonSelf, Result: LostResult(s), Cause: session.Because(session.CodeKernelEnded,
+		session.Say("kernelEnded", name, exitCode(code)), session.Say("kernelEndedHint"))}
+	if s.Spec.Type == session.Batch {
+		v.Reason = session.ReasonTaskFailed
+	}
+	if oom && code == 137 {
+		v.Reason, v.Cause = session.ReasonOOM, memoryCause(s)
+	}
+	return v
+}
+
+// LostResult is the result of a session that was lost.
+func LostResult(s session.Session) session.Result {
+	if s.Spec.Type == session.Batch {
+		return session.ResultFailure
+	}
+	return session.ResultUndefined
+}
+
+func memoryCause(s session.Session) *session.Cause {
+	return session.Because(session.CodeOOM,
+		session.Say("outOfMemory", session.Fill("memory", s.Spec.Resources.Memory.String())),
+		session.Say("outOfMemoryHint"))
+}
+
+// signalNames are the names of signals by the exit codes that they cause.
+var signalNames = map[int]string{129: "SIGHUP", 130: "SIGINT", 131: "SIGQUIT", 134: "SIGABRT", 135: "SIGBUS",
+	136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM"}
+
+func exitCode(code int) session.Phrase {
+	text := strconv.Itoa(code)
+	if name, ok := signalNames[code]; ok {
+		text += " (" + name + ")"
+	}
+	return session.Fill("code", text)
 }

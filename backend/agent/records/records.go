@@ -1,5 +1,4 @@
-// Package records holds the sessions of a machine and the rules by which they change: one transaction for each change,
-// a version for each status, and a row of history for each phase.
+// Package records holds the sessions of a machine and changes them: in transactions, by versions, with a history.
 package records
 
 import (
@@ -12,17 +11,14 @@ import (
 	"slipway/backend/store"
 )
 
-// Config says what records are made of and who hears of their changes.
+// Config configures records. Its functions are called after a change.
 type Config struct {
 	Store *store.Store
 	Clock *pace.Clock
-	// Ended is when a session ends that ends now.
-	Ended func(session.ID) time.Time
-	// Tell is called with the versions of a session that a change has stored.
-	Tell func(versions []session.Session)
-	// Dress adds to a session what is known and not stored.
-	Dress func(session.Session) session.Session
-	// Trouble is called when changes begin to fail for want of room or a sound disk, and when they succeed again.
+	Ended func(session.ID) time.Time            // returns when a session that ends now has ended
+	Tell  func(versions []session.Session)      // publishes the stored versions of a session
+	Dress func(session.Session) session.Session // adds to a session what is known but not stored
+	// Trouble is called when changes begin to fail because the disk is full or broken, and when they succeed again.
 	Trouble func()
 }
 
@@ -36,15 +32,13 @@ type Records struct {
 	troubleAt time.Time
 }
 
-// New returns records of a store.
+// New returns the records of a store.
 func New(config Config) *Records { return &Records{Store: config.Store, config: config} }
 
-// ErrUnchanged rolls back an update that changes nothing, which then succeeds: storing it would cost a sync of the disk
-// all the same.
+// ErrUnchanged rolls back an update that changes nothing, which then succeeds: storing it would sync the disk.
 var ErrUnchanged = errors.New("nothing changed")
 
-// Change applies fn to a session in one transaction and tells of what came of it. Where fn fails, nothing is stored and
-// its error is returned.
+// Change applies fn to a session in one transaction and publishes the result. If fn fails, nothing is stored.
 func (r *Records) Change(id session.ID, fn func(*Draft) error) (session.Session, error) {
 	var d *Draft
 	err := r.Update(func(tx *store.Tx) error {
@@ -71,15 +65,13 @@ func (r *Records) Change(id session.ID, fn func(*Draft) error) (session.Session,
 	return r.config.Dress(d.Session), nil
 }
 
-// Tell tells of versions of sessions that were stored.
 func (r *Records) Tell(versions []session.Session) { r.config.Tell(versions) }
 
-// Draft drafts a change of s that begins now.
 func (r *Records) Draft(tx *store.Tx, s session.Session) *Draft {
 	return &Draft{Session: s, Now: r.config.Clock.Now().UTC(), tx: tx, ended: r.config.Ended, stored: s}
 }
 
-// Update makes one change of the store. While changes fail for want of room or a sound disk, there is a warning.
+// Update makes one change of the store. While changes fail because the disk is full or broken, there is a warning.
 func (r *Records) Update(fn func(*store.Tx) error) error {
 	err := r.Store.Update(fn)
 	var trouble *session.Error
@@ -89,7 +81,7 @@ func (r *Records) Update(fn func(*store.Tx) error) error {
 	case code == session.CodeDiskFull || code == session.CodeStoreWrite:
 		trouble = session.AsError(err, code)
 	case err != nil:
-		return err // refused for its content, or not tried
+		return err // refused for its content, or not attempted
 	}
 	r.mu.Lock()
 	news := (r.trouble == nil) != (trouble == nil)
@@ -104,7 +96,6 @@ func (r *Records) Update(fn func(*store.Tx) error) error {
 	return err
 }
 
-// Warning is the standing trouble with the store, if there is one.
 func (r *Records) Warning() (session.Warning, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +115,7 @@ func Create(tx *store.Tx, s *session.Session, key string) error {
 		From: session.Pending, To: session.Scheduled, Attempts: 1, CreatedAt: s.CreatedAt, UpdatedAt: s.CreatedAt})
 }
 
-// NewSession is a session as it is launched at a moment on an agent of a name.
+// NewSession returns a session as launched at a time on an agent of the given name.
 func NewSession(req session.LaunchRequest, id session.ID, agent string, at time.Time) session.Session {
 	spec := req.Spec.WithDefaults()
 	if spec.Name == "" {

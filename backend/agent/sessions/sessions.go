@@ -1,4 +1,4 @@
-// Package sessions answers what people ask of sessions: it judges a draft, stores a launch, and changes and describes
+// Package sessions implements the calls about sessions: it checks a draft, stores a launch, and changes and describes
 // what is stored.
 //
 // Launch checks the spec, stores a PENDING session with the first row of its history in one transaction, and wakes the
@@ -25,11 +25,10 @@ import (
 	"slipway/gpu"
 )
 
-// MostLive is how many sessions of one person may wait or run at a time, so that one person cannot slow the queue down
-// for all.
+// MostLive is the limit of live sessions of one person, so that one person cannot slow down the queue for all.
 const MostLive = 2000
 
-// Config says whose sessions these are.
+// Config configures Sessions.
 type Config struct {
 	host.Host
 	KeepFinished int // records of ended sessions that are kept
@@ -40,7 +39,7 @@ type Config struct {
 	Launch       *launch.Runner
 	People       *people.People
 	Idle         *reclaim.Watch
-	Removed      func(session.Session) // is called when a record was removed
+	Removed      func(session.Session) // called when a record was removed
 }
 
 // Sessions are those of a machine. Its methods are safe for concurrent use.
@@ -49,7 +48,7 @@ type Sessions struct{ config Config }
 // New returns the sessions of a machine.
 func New(config Config) *Sessions { return &Sessions{config: config} }
 
-// check returns everything that is wrong with a spec of somebody's on this machine, apart from its name being taken.
+// check returns everything that is wrong with a spec on this machine, except that its name is used.
 func (m *Sessions) check(owner string, spec session.Spec) []session.FieldError {
 	info := m.config.Health.State().Info
 	wrong := spec.Validate(m.config.Clock.Now(), session.Limits{CPUs: info.CPUs, Memory: info.Memory})
@@ -59,10 +58,8 @@ func (m *Sessions) check(owner string, spec session.Spec) []session.FieldError {
 			Hint:    "Leave it empty to let Slipway choose."})
 	}
 	wrong = append(wrong, m.config.Queue.Check(spec.WithDefaults(), info)...)
-	for _, e := range wrong {
-		if strings.HasSuffix(e.Field, ".source") {
-			return wrong
-		}
+	if slices.ContainsFunc(wrong, func(e session.FieldError) bool { return strings.HasSuffix(e.Field, ".source") }) {
+		return wrong
 	}
 	for i, mount := range spec.Mounts {
 		if mount.Folder != "" {
@@ -112,12 +109,10 @@ func (m *Sessions) Preview(ctx context.Context, owner string, spec session.Spec)
 	return p, err
 }
 
-// advise returns what is allowed and probably not wanted.
 func advise(spec session.Spec) []session.FieldError {
 	var advice []session.FieldError
 	if r := spec.Resources; r.Memory-r.Shm < 2*r.Shm && r.Shm > 64*gpu.MiB {
-		advice = append(advice,
-			session.Fault("resources.shm", session.KindRange, session.Say("shmLarge")))
+		advice = append(advice, session.Fault("resources.shm", session.KindRange, session.Say("shmLarge")))
 	}
 	if len(spec.Mounts) == 0 {
 		advice = append(advice, session.FieldError{Field: "mounts", Kind: session.KindRequired,
@@ -145,7 +140,7 @@ func (m *Sessions) Launch(ctx context.Context, req session.LaunchRequest) (sessi
 		s.DependsOn, s.Folders = depends, mounted
 		stored, err := m.create(s, req.Key)
 		if session.CodeOf(err) == store.CodeNameTaken && !named && try < 20 {
-			continue // a random name that is in use
+			continue // the random name is used
 		}
 		if err != nil {
 			return session.Session{}, err
@@ -155,8 +150,7 @@ func (m *Sessions) Launch(ctx context.Context, req session.LaunchRequest) (sessi
 	}
 }
 
-// launched reports whether a launch was asked for before: then it is answered whatever has become of the fields
-// meanwhile, a start time now past, say.
+// launched reports whether a launch succeeded before, so that its answer does not depend on fields that are now wrong.
 func (m *Sessions) launched(req session.LaunchRequest) bool {
 	if req.Key == "" {
 		return false
@@ -212,7 +206,7 @@ func (m *Sessions) List(_ context.Context, filter session.Filter) ([]session.Ses
 	return list, err
 }
 
-// Rename implements [session.Sessions]. It fails with session_update_invalid, session_update_conflict where the session
+// Rename implements [session.Sessions]. It fails with session_update_invalid, session_update_conflict if the session
 // has ended, or session_create_already-exists.
 func (m *Sessions) Rename(_ context.Context, id session.ID, name string) (session.Session, error) {
 	if wrong := session.SessionNames.Check(name); wrong != nil {
@@ -251,7 +245,7 @@ func (m *Sessions) Terminate(ctx context.Context, id session.ID, forced bool) (s
 	return s, err
 }
 
-// History implements [session.Sessions]. The steps of the phase under way are as they are now.
+// History implements [session.Sessions]. The running phase has its present steps.
 func (m *Sessions) History(_ context.Context, id session.ID) ([]session.Phase, error) {
 	phases, err := m.config.Records.History(id)
 	if err != nil || len(phases) == 0 {
@@ -270,7 +264,7 @@ func (m *Sessions) History(_ context.Context, id session.ID) ([]session.Phase, e
 	return phases, nil
 }
 
-// Dress adds to a stored session what is known and not stored.
+// Dress adds to a stored session what is known but not stored.
 func (m *Sessions) Dress(s session.Session) session.Session {
 	switch s.Status {
 	case session.Pending:
@@ -283,14 +277,12 @@ func (m *Sessions) Dress(s session.Session) session.Session {
 	return s
 }
 
-// PurgeSlack is how many more records of ended sessions there may be than are kept, so that removing them happens
-// seldom. At most purgeMost go at a time.
+// PurgeSlack is how many records above the limit start a purge, so that purges are rare. One removes at most purgeMost.
 const (
 	PurgeSlack = 100
 	purgeMost  = 1000
 )
 
-// Purge removes the records of ended sessions that are too many.
 func (m *Sessions) Purge() error {
 	count, err := m.config.Records.Finished()
 	if err != nil || count < m.config.KeepFinished+PurgeSlack {

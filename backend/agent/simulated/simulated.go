@@ -13,8 +13,8 @@ import (
 	"slipway/backend/store"
 )
 
-// Open opens an agent in a folder of the test and runs it until the test ends. change, if it is not nil, says what is
-// different about it, such as another engine, which is closed with it.
+// Open opens an agent in a folder of the test and runs it until the test ends. change, if not nil, changes its
+// configuration, such as to another engine, which is closed with the agent.
 func Open(t testing.TB, change func(*agent.Config)) *agent.Agent {
 	t.Helper()
 	dir := t.TempDir()

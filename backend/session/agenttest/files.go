@@ -4,15 +4,15 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 
 	"slipway/backend/session"
 )
 
-// noise is content that no mistake reproduces.
+// noise is content that is not repeated by accident.
 func noise(size int, seed uint64) []byte {
 	data := make([]byte, size)
 	source := rand.NewChaCha8([32]byte{byte(seed)})
@@ -20,12 +20,9 @@ func noise(size int, seed uint64) []byte {
 	return data
 }
 
-func sumOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
+func sumOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
-// upload sends what is missing of an upload, as often as it is cut.
+// upload sends the rest of an upload, until it is complete.
 func (s *suite) upload(place session.Place, up session.Upload, data []byte) {
 	s.Helper()
 	for s.ctx.Err() == nil {
@@ -45,7 +42,7 @@ func (s *suite) upload(place session.Place, up session.Upload, data []byte) {
 	s.Fatal("the upload did not end")
 }
 
-// content reads a part of a file, again from the beginning where that was cut.
+// content reads a part of a file, from the beginning again if it is cut.
 func (s *suite) content(place session.Place, req session.ReadRequest) []byte {
 	s.Helper()
 	return must(s, func(ctx context.Context) ([]byte, error) {
@@ -74,17 +71,16 @@ func caseUpload(s *suite) {
 	}
 	beyond := up
 	beyond.Offset = offset + 1
-	_, err := try(s, with3(s.agent.WriteUpload, place, beyond, io.Reader(bytes.NewReader(nil))))
-	s.wantCode("a gap", err, session.CodeFileConflict)
+	refused(s, "a gap", session.CodeFileConflict, func(ctx context.Context) (int64, error) {
+		return s.agent.WriteUpload(ctx, place, beyond, bytes.NewReader(nil))
+	})
 	req := session.FinishRequest{Upload: up,
 		Finish: session.Finish{Size: int64(len(data)), SHA256: sumOf(data), Mode: 0o640}}
-	_, err = s.finish(place, req)
-	s.wantCode("half of it", err, session.CodeFileConflict)
+	refused(s, "half of it", session.CodeFileConflict, with2(s.agent.FinishUpload, place, req))
 	s.upload(place, up, data)
 	wrong := req
 	wrong.SHA256 = sumOf(nil)
-	_, err = s.finish(place, wrong)
-	s.wantCode("another checksum", err, session.CodeFileChanged)
+	refused(s, "another checksum", session.CodeFileChanged, with2(s.agent.FinishUpload, place, wrong))
 	info, err := s.finish(place, req)
 	if err != nil || info.Name != "loaded.bin" || info.Kind != session.KindFile || info.Size != req.Size ||
 		info.Mode != 0o640 {
@@ -93,8 +89,7 @@ func caseUpload(s *suite) {
 	if again, err := s.finish(place, req); err != nil || again.Version != info.Version {
 		s.Errorf("finished again as %+v, %v", again, err)
 	}
-	sum := must(s, with2(s.agent.ChecksumFile, place, up.Path))
-	if sum != req.SHA256 {
+	if sum := must(s, with2(s.agent.ChecksumFile, place, up.Path)); sum != req.SHA256 {
 		s.Error("the checksum is another")
 	}
 	listing := must(s, with2(s.agent.ListFiles, place, session.ListRequest{Path: "/home/work/up"}))
@@ -105,7 +100,7 @@ func caseUpload(s *suite) {
 	s.conflicts(place)
 }
 
-// conflicts uploads onto what is there.
+// conflicts uploads onto existing files.
 func (s *suite) conflicts(place session.Place) {
 	old, fresh := []byte("old"), []byte("fresh")
 	for i, conflict := range []session.Conflict{"", session.ConflictFail, session.ConflictReplace,
@@ -131,7 +126,7 @@ func (s *suite) conflicts(place session.Place) {
 				s.Errorf("kept beside the other as %q, %v", info.Name, err)
 			}
 		default:
-			s.wantCode("a name that is taken", err, session.CodeFileExists)
+			want(s, "a name that is taken", err, session.CodeFileExists)
 			s.do(func(ctx context.Context) error { return s.agent.DropUpload(ctx, place, up) })
 			if got := s.content(place, session.ReadRequest{Path: up.Path}); !bytes.Equal(got, old) {
 				s.Errorf("what was there is %q", got)
@@ -172,16 +167,16 @@ func caseRead(s *suite) {
 		})
 		return err
 	}
-	s.wantCode("another version", read(session.ReadRequest{Path: up.Path, Version: "1"}), session.CodeFileChanged)
-	s.wantCode("nothing", read(session.ReadRequest{Path: "/tmp/nothing"}), session.CodeFileNotFound)
-	s.wantCode("a directory", read(session.ReadRequest{Path: "/tmp"}), session.CodeFileConflict)
-	s.wantCode("no path", read(session.ReadRequest{Path: "a\x00b"}), session.CodeFileInvalid)
-	_, err = s.describe(session.Place{Session: place.Session, Kernel: "sub9"}, "/tmp")
-	s.wantDetail("a kernel that is not there", err, session.DetailNotFound)
+	want(s, "another version", read(session.ReadRequest{Path: up.Path, Version: "1"}), session.CodeFileChanged)
+	want(s, "nothing", read(session.ReadRequest{Path: "/tmp/nothing"}), session.CodeFileNotFound)
+	want(s, "a directory", read(session.ReadRequest{Path: "/tmp"}), session.CodeFileConflict)
+	want(s, "no path", read(session.ReadRequest{Path: "a\x00b"}), session.CodeFileInvalid)
+	want(s, "a kernel that is not there", s.stat(session.Place{Session: place.Session, Kernel: "sub9"}, "/tmp"),
+		session.DetailNotFound)
 }
 
-func (s *suite) describe(place session.Place, path session.FilePath) (session.FileInfo, error) {
-	return try(s, with2(s.agent.StatFile, place, path))
+func (s *suite) stat(place session.Place, path session.FilePath) error {
+	return s.void(failure(with2(s.agent.StatFile, place, path)))
 }
 
 func caseFiles(s *suite) {
@@ -201,7 +196,7 @@ func caseFiles(s *suite) {
 			s.Fatal(err)
 		}
 	}
-	s.wantCode("no parents", mkdir("none/of/these", false), session.CodeFileNotFound)
+	want(s, "no parents", mkdir("none/of/these", false), session.CodeFileNotFound)
 	listing := must(s, with2(s.agent.ListFiles, place, session.ListRequest{Path: "tree", Limit: 2}))
 	if len(listing.Entries) != 2 || !listing.More || listing.Total != 3 || listing.Entries[0].Name != "a" ||
 		listing.Entries[1].Name != "B" {
@@ -213,19 +208,149 @@ func caseFiles(s *suite) {
 		s.Errorf("after it %+v", listing)
 	}
 	if !s.Mortal { // where a repetition may not be known, it is refused
-		s.wantCode("onto another", move("tree/a", "tree/B"), session.CodeFileExists)
-		s.wantCode("what is not empty", remove("tree/a", false), session.CodeFileConflict)
-		s.wantCode("a second time", mkdir("tree/B", false), session.CodeFileExists)
+		want(s, "onto another", move("tree/a", "tree/B"), session.CodeFileExists)
+		want(s, "what is not empty", remove("tree/a", false), session.CodeFileConflict)
+		want(s, "a second time", mkdir("tree/B", false), session.CodeFileExists)
 		if err := move(odd, "tree/plain"); err != nil {
 			s.Error(err)
 		}
-		s.wantCode("what was moved", remove(odd, false), session.CodeFileNotFound)
+		want(s, "what was moved", remove(odd, false), session.CodeFileNotFound)
 		if err := remove("tree", true); err != nil {
 			s.Error(err)
 		}
-		s.wantCode("what is gone", remove("tree", true), session.CodeFileNotFound)
+		want(s, "what is gone", remove("tree", true), session.CodeFileNotFound)
 	}
-	s.wantCode("the home", remove("/home/work", true), session.CodeFileConflict)
-	_, err := try(s, with2(s.agent.ListFiles, place, session.ListRequest{Path: "nowhere"}))
-	s.wantCode("nowhere", err, session.CodeFileNotFound)
+	want(s, "the home", remove("/home/work", true), session.CodeFileConflict)
+	refused(s, "nowhere", session.CodeFileNotFound,
+		with2(s.agent.ListFiles, place, session.ListRequest{Path: "nowhere"}))
+}
+
+// folder creates a folder.
+func (s *suite) folder(req session.FolderRequest) session.Folder {
+	s.Helper()
+	f, err := s.agent.CreateFolder(s.ctx, req)
+	for err != nil && s.Mortal && (lost(err) || session.CodeOf(err).Detail() == session.DetailExists) {
+		if found := s.folderNamed(req.Name); found.ID != "" {
+			return found // the answer was lost
+		}
+		s.pause()
+		f, err = s.agent.CreateFolder(s.ctx, req)
+	}
+	s.ok(err)
+	return f
+}
+
+// folderNamed is the folder of a name; zero if there is none.
+func (s *suite) folderNamed(name string) session.Folder {
+	s.Helper()
+	list := must(s, with(s.agent.ListFolders, session.FolderFilter{}))
+	if i := slices.IndexFunc(list, func(f session.Folder) bool { return f.Name == name }); i >= 0 {
+		return list[i]
+	}
+	return session.Folder{}
+}
+
+func (s *suite) store(place session.Place, path session.FilePath, text string) {
+	s.Helper()
+	up := session.Upload{Path: path, Key: "folder"}
+	s.upload(place, up, []byte(text))
+	if _, err := s.finish(place, session.FinishRequest{Upload: up, Finish: session.Finish{Size: int64(len(text)),
+		Conflict: session.ConflictReplace}}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func caseFolders(s *suite) {
+	f := s.folder(session.FolderRequest{Name: "data-1"})
+	if f.Name != "data-1" || f.Owner == "" || f.Agent == "" || f.State != session.FolderReady ||
+		f.Permission != session.FolderReadWrite {
+		s.Fatalf("made %+v", f)
+	}
+	refused(s, "a name with a slash", session.CodeFileInvalid,
+		with(s.agent.CreateFolder, session.FolderRequest{Name: "a/b"}))
+	refused(s, "none", session.CodeFolderNotFound, with(s.agent.GetFolder, "nothing12345"))
+	inside := session.Place{Folder: f.ID}
+	s.do(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, inside, "sub", true) })
+	s.store(inside, "sub/file", "content")
+	want(s, "two places", s.stat(session.Place{Folder: f.ID, Session: "abcdefghijkl"}, "sub"), session.CodeFileInvalid)
+	s.mountFolder(f, inside)
+	s.endFolder(f)
+}
+
+func (s *suite) mountFolder(f session.Folder, inside session.Place) {
+	s.Helper()
+	auto := s.folder(session.FolderRequest{Name: ".auto-1", Permission: session.FolderReadOnly})
+	launched := s.launch(session.Spec{Mounts: []session.Mount{{Folder: f.Name, Path: "sub", Target: "in"},
+		{Folder: string(f.ID), Target: "all", ReadOnly: true}}})
+	if len(launched.Folders) != 3 || launched.Folders[0].Folder != f.ID ||
+		launched.Folders[0].Target != "/home/work/in" || !launched.Folders[1].ReadOnly ||
+		launched.Folders[2].Folder != auto.ID || !launched.Folders[2].Auto || !launched.Folders[2].ReadOnly {
+		s.Errorf("mounted are %+v", launched.Folders)
+	}
+	s.awaitStatus(launched.ID, session.Running)
+	place := session.Place{Session: launched.ID}
+	if got := s.content(place, session.ReadRequest{Path: "in/file"}); string(got) != "content" {
+		s.Errorf("inside it is %q", got)
+	}
+	s.store(place, "in/made", "inside")
+	if got := s.content(inside, session.ReadRequest{Path: "sub/made"}); string(got) != "inside" {
+		s.Errorf("outside it is %q", got)
+	}
+	for _, path := range []session.FilePath{"all/no", ".auto-1/no"} {
+		want(s, "what is only to be read",
+			s.void(func(ctx context.Context) error { return s.agent.MakeDirectory(ctx, place, path, false) }),
+			session.CodeFileForbidden)
+	}
+	refused(s, "a folder in use", session.CodeFolderConflict, with(s.agent.TrashFolder, f.ID))
+	name := "data-2"
+	renamed := must(s, with2(s.agent.UpdateFolder, f.ID, session.FolderChange{Name: &name}))
+	if renamed.Name != name || len(renamed.UsedBy) != 1 || renamed.UsedBy[0].Session != launched.ID {
+		s.Errorf("renamed to %+v", renamed)
+	}
+	s.terminate(launched.ID, true)
+	s.awaitEnd(launched.ID)
+	must(s, with(s.agent.TrashFolder, auto.ID))
+	for _, mount := range []session.Mount{{Folder: "none"}, {Folder: name, Path: "nowhere"}, {Folder: auto.Name}} {
+		p := must(s, with2(s.agent.Preview, "", s.spec(session.Spec{Mounts: []session.Mount{mount}})))
+		if len(p.Errors) != 1 {
+			s.Errorf("%+v would be mounted: %+v", mount, p.Errors)
+		}
+	}
+}
+
+func (s *suite) endFolder(f session.Folder) {
+	s.Helper()
+	trash := func() session.Folder { return must(s, with(s.agent.TrashFolder, f.ID)) }
+	if !s.Mortal {
+		want(s, "what is not in the trash", s.agent.DeleteFolder(s.ctx, f.ID), session.CodeFolderConflict)
+	}
+	if got := trash(); got.State != session.FolderTrashed || got.TrashedAt == nil {
+		s.Errorf("in the trash is %+v", got)
+	}
+	err := s.void(func(ctx context.Context) error {
+		return s.agent.MakeDirectory(ctx, session.Place{Folder: f.ID}, "more", false)
+	})
+	want(s, "a change in the trash", err, session.CodeFileForbidden)
+	other := s.folder(session.FolderRequest{Name: "data-2"})
+	refused(s, "a name that is taken", session.CodeFolderExists, with(s.agent.RestoreFolder, f.ID))
+	must(s, with(s.agent.TrashFolder, other.ID))
+	if got := must(s, with(s.agent.RestoreFolder, f.ID)); got.State != session.FolderReady || got.TrashedAt != nil {
+		s.Errorf("restored is %+v", got)
+	}
+	if got := s.content(session.Place{Folder: f.ID}, session.ReadRequest{Path: "sub/made"}); string(got) != "inside" {
+		s.Errorf("restored holds %q", got)
+	}
+	trash()
+	if got := must(s, with(s.agent.StopDeleting, f.ID)); got.State != session.FolderTrashed || got.Removed != nil {
+		s.Errorf("what nobody deletes is stopped as %+v", got)
+	}
+	if err := s.void(func(ctx context.Context) error { return s.agent.DeleteFolder(ctx, f.ID) }); err != nil &&
+		(!s.Mortal || session.CodeOf(err).Detail() != session.DetailNotFound) {
+		s.Fatal(err)
+	}
+	for err = nil; err == nil && s.ctx.Err() == nil; s.pause() {
+		_, err = try(s, with(s.agent.GetFolder, f.ID))
+	}
+	want(s, "what was deleted", err, session.CodeFolderNotFound)
+	refused(s, "what was deleted cannot be stopped", session.CodeFolderNotFound, with(s.agent.StopDeleting, f.ID))
 }

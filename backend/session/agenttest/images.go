@@ -24,7 +24,7 @@ func caseImages(s *suite) {
 	s.Errorf("%s is not among the images", s.Image)
 }
 
-// work waits for a piece of work on an image to end.
+// work waits until work on an image has ended.
 func (s *suite) work(w session.ImageWork) session.ImageWork {
 	s.Helper()
 	for w.State == session.WorkRunning {
@@ -46,18 +46,14 @@ func (s *suite) custom(name string) (session.Image, bool) {
 
 func caseCommit(s *suite) {
 	id := s.running()
-	commit := func(id session.ID, name string) (session.ImageWork, error) {
-		return try(s, with2(s.agent.CommitSession, id, session.CommitRequest{Name: name}))
+	commit := func(id session.ID, name string) func(context.Context) (session.ImageWork, error) {
+		return with2(s.agent.CommitSession, id, session.CommitRequest{Name: name})
 	}
-	for name, want := range map[string]session.Code{"abc": session.CodeImageInvalid,
-		"no blanks":             session.CodeImageInvalid,
-		strings.Repeat("x", 33): session.CodeImageInvalid} {
-		if _, err := commit(id, name); session.CodeOf(err) != want {
-			s.Errorf("the name %q gives %v", name, err)
-		}
+	for _, name := range []string{"abc", "no blanks", strings.Repeat("x", 33)} {
+		refused(s, "the name "+name, session.CodeImageInvalid, commit(id, name))
 	}
 	name := "Made-" + rand.Text()[:8]
-	w, err := commit(id, name)
+	w, err := try(s, commit(id, name))
 	switch code := session.CodeOf(err); {
 	case err == nil:
 		if w = s.work(w); w.State != session.WorkDone {
@@ -65,7 +61,7 @@ func caseCommit(s *suite) {
 		}
 	case !s.Mortal || code != session.CodeImageConflict && code != session.CodeImageExists:
 		s.Fatal(err)
-	default: // a try that was thought to be lost was heard
+	default: // an earlier attempt that seemed lost was received
 		for _, there := s.custom(name); !there && s.ctx.Err() == nil; _, there = s.custom(name) {
 			s.pause()
 		}
@@ -74,36 +70,27 @@ func caseCommit(s *suite) {
 	if made.Origin == nil || made.Origin.Session != id || !strings.HasSuffix(made.Origin.Base, s.Image) {
 		s.Fatalf("made %+v", made)
 	}
-	if _, err := commit(id, name); session.CodeOf(err) != session.CodeImageExists {
-		s.Errorf("a second image of that name: %v", err)
-	}
+	refused(s, "a second image of that name", session.CodeImageExists, commit(id, name))
 	again := s.launch(session.Spec{Image: made.Refs[0]})
 	s.awaitStatus(again.ID, session.Running)
 	remove := func() error {
-		err := s.void(func(ctx context.Context) error { return s.agent.RemoveImage(ctx, made.ID) })
-		return err
+		return s.void(func(ctx context.Context) error { return s.agent.RemoveImage(ctx, made.ID) })
 	}
-	if err := remove(); session.CodeOf(err) != session.CodeImageConflict {
-		s.Errorf("an image that a session uses is removed: %v", err)
-	}
+	want(s, "removing an image that a session uses", remove(), session.CodeImageConflict)
 	disk := must(s, s.agent.ImageDisk)
-	if !slices.ContainsFunc(disk.Images, func(r session.ImageRoom) bool {
-		return r.ID == made.ID &&
-			len(r.UsedBy) == 1
-	}) {
+	if !slices.ContainsFunc(disk.Images,
+		func(r session.ImageRoom) bool { return r.ID == made.ID && len(r.UsedBy) == 1 }) {
 		s.Errorf("the disk holds %+v", disk)
 	}
 	s.terminate(again.ID, true)
-	s.await(again.ID, "ended", func(s session.Session) bool { return s.Status.Terminal() })
+	s.awaitEnd(again.ID)
 	if err := remove(); err != nil && (!s.Mortal || session.CodeOf(err) != session.CodeNoImage) {
 		s.Error(err)
 	}
 	if _, there := s.custom(name); there {
 		s.Error("the image is still there")
 	}
-	if _, err := commit(again.ID, name); session.CodeOf(err) != session.CodeImageConflict {
-		s.Errorf("a session that has ended is made an image: %v", err)
-	}
+	refused(s, "an image of a session that has ended", session.CodeImageConflict, commit(again.ID, name))
 }
 
 func caseCommitOnEnd(s *suite) {
@@ -120,12 +107,10 @@ func caseCommitOnEnd(s *suite) {
 		}
 	}
 	images := must(s, s.agent.ListImages)
-	images = slices.DeleteFunc(images, func(i session.Image) bool {
-		return i.Origin == nil ||
-			i.Origin.Series != spec.Name
-	})
-	if len(images) != 1 || images[0].Origin.Session != last.ID || images[0].Origin.Name != session.SeriesName(spec.Name,
-		2) {
+	images = slices.DeleteFunc(images,
+		func(i session.Image) bool { return i.Origin == nil || i.Origin.Series != spec.Name })
+	if len(images) != 1 || images[0].Origin.Session != last.ID ||
+		images[0].Origin.Name != session.SeriesName(spec.Name, 2) {
 		s.Errorf("the series holds %+v", images)
 	}
 	for _, image := range images {
@@ -137,27 +122,19 @@ func caseCommitOnEnd(s *suite) {
 }
 
 func casePullImage(s *suite) {
-	pull := func(ref string) (session.ImageWork, error) {
-		return try(s, with(s.agent.PullImage, session.PullRequest{Ref: ref}))
-	}
-	if _, err := pull("Not An Image"); session.CodeOf(err) != session.CodeImageInvalid {
-		s.Errorf("what is no name gives %v", err)
-	}
-	w, err := pull("localhost:1/nobody/has-this:1")
-	s.ok(err)
+	refused(s, "what is no name", session.CodeImageInvalid,
+		with(s.agent.PullImage, session.PullRequest{Ref: "Not An Image"}))
+	w := must(s, with(s.agent.PullImage, session.PullRequest{Ref: "localhost:1/nobody/has-this:1"}))
 	if w = s.work(w); w.State != session.WorkFailed || w.Error == nil || w.Error.Code == "" || w.EndedAt == nil {
 		s.Errorf("an image that nobody has is pulled as %+v", w)
 	}
-	ended := must(s, with(s.agent.CancelImageWork, w.ID))
-	if ended.State != session.WorkFailed {
+	if ended := must(s, with(s.agent.CancelImageWork, w.ID)); ended.State != session.WorkFailed {
 		s.Errorf("cancelling what has ended makes it %+v", ended)
 	}
 	for _, call := range []func(context.Context) (session.ImageWork, error){
 		with2(s.agent.AwaitImageWork, "nothing", 0),
 		with(s.agent.CancelImageWork, "nothing"),
 	} {
-		if _, err := try(s, call); session.CodeOf(err) != session.CodeOperationNotFound {
-			s.Errorf("work that there is not gives %v", err)
-		}
+		refused(s, "work that there is not", session.CodeOperationNotFound, call)
 	}
 }

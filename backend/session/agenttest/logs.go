@@ -12,7 +12,7 @@ import (
 	"slipway/backend/session"
 )
 
-// readLog reads a log to its end, from the beginning again where it was lost.
+// readLog reads a log to its end, from the beginning again if it is cut.
 func (s *suite) readLog(id session.ID, opts session.LogOptions) string {
 	s.Helper()
 	return must(s, func(ctx context.Context) (string, error) {
@@ -55,8 +55,8 @@ func caseLogs(s *suite) {
 	if len(timed) != 5 {
 		s.Errorf("%d lines with times", len(timed))
 	}
-	_, err := try(s, with2(s.agent.Logs, id, session.LogOptions{Kernel: "sub7"}))
-	s.wantDetail("a kernel that is not there", err, session.DetailNotFound)
+	refused(s, "a kernel that is not there", session.DetailNotFound,
+		with2(s.agent.Logs, id, session.LogOptions{Kernel: "sub7"}))
 }
 
 func caseLogsFollow(s *suite) {
@@ -77,7 +77,7 @@ func caseLogsFollow(s *suite) {
 				return
 			}
 			defer log.Close()
-			// A cut is the agent's to mend: nothing is asked again here.
+			// The agent must mend a cut by itself: nothing is retried here.
 			if text, err := io.ReadAll(log); err != nil || string(text) != want.String() {
 				s.Errorf("%+v: %d bytes of %d, %v:\n%s", opts, len(text), want.Len(), err, text)
 			}
@@ -107,13 +107,9 @@ func caseLogsClose(s *suite) {
 			ended <- err
 		}()
 		end(log, cancel)
-		select {
-		case err := <-ended:
-			if err != nil && lost(err) && !errors.Is(err, context.Canceled) && !s.Mortal {
-				s.Errorf("%s: %v", name, err)
-			}
-		case <-time.After(s.Patience):
-			s.Errorf("%s: the reader hangs", name)
+		err = receive(s, ended, name+": the reader hangs")
+		if err != nil && lost(err) && !errors.Is(err, context.Canceled) && !s.Mortal {
+			s.Errorf("%s: %v", name, err)
 		}
 		cancel()
 		log.Close()
@@ -163,11 +159,7 @@ func caseCancelled(s *suite) {
 	} {
 		done := make(chan struct{})
 		go func() { defer close(done); call() }()
-		select {
-		case <-done:
-		case <-time.After(s.Patience):
-			s.Errorf("%s goes on without its context", name)
-		}
+		receive(s, done, name+" continues without its context")
 	}
 }
 

@@ -1,6 +1,7 @@
 package agenttest
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -17,13 +18,12 @@ import (
 	"slipway/gpu"
 )
 
-// executed is what a command did.
 type executed struct {
 	stdout, stderr string
 	code           int
 }
 
-// exec runs a command, again where it was lost on the way.
+// exec runs a command, again if it is lost on the way.
 func (s *suite) exec(id session.ID, stdin io.ReadSeeker, command ...string) executed {
 	s.Helper()
 	for {
@@ -59,10 +59,9 @@ func caseExec(s *suite) {
 	if got := s.exec(id, nil, "sh", "-c", "echo out; echo err >&2; exit 5"); got != (executed{"out\n", "err\n", 5}) {
 		s.Errorf("it did %+v", got)
 	}
-	_, err := try(s, with2(s.agent.Exec, id, session.ExecRequest{Command: []string{"no-such-program"}}))
-	s.wantDetail("a program that is not there", err, session.DetailNotFound)
-	_, err = try(s, with2(s.agent.Exec, id, session.ExecRequest{}))
-	s.wantDetail("no program", err, session.DetailInvalid)
+	refused(s, "a program that is not there", session.DetailNotFound,
+		with2(s.agent.Exec, id, session.ExecRequest{Command: []string{"no-such-program"}}))
+	refused(s, "no program", session.DetailInvalid, with2(s.agent.Exec, id, session.ExecRequest{}))
 }
 
 func caseExecInput(s *suite) {
@@ -77,7 +76,7 @@ func caseExecClose(s *suite) {
 	id := s.running()
 	mark := "/tmp/alive-" + suffix()
 	size := func() string { return s.exec(id, nil, "sh", "-c", "cat "+mark+" 2>/dev/null | wc -c").stdout }
-	// quiet reports whether the command does not show that it lives for four times as long as it needs to.
+	// quiet reports whether the command shows no sign of life for four times as long as it needs to.
 	quiet := func() bool {
 		before := size()
 		time.Sleep(400 * time.Millisecond)
@@ -108,19 +107,17 @@ func caseApps(s *suite) {
 			s.Errorf("an app is %+v", app)
 		}
 	}
-	_, err := try(s, with2(s.agent.StartApp, id, session.AppRequest{App: "no-such-app"}))
-	s.wantDetail("an app that nobody knows", err, session.DetailNotFound)
+	refused(s, "an app that nobody knows", session.DetailNotFound,
+		with2(s.agent.StartApp, id, session.AppRequest{App: "no-such-app"}))
 	s.do(func(ctx context.Context) error { return s.agent.StopApp(ctx, id, "notebook") })
 }
 
 func casePort(s *suite) {
 	id := s.running()
-	_, err := try(s, with2(s.agent.DialPort, id, 1))
-	s.wantCode("a port where nothing listens", err, session.CodeAppTimeout)
-	_, err = try(s, with2(s.agent.DialPort, id, 70000))
-	s.wantCode("a port that does not exist", err, session.CodeSessionInvalid)
+	refused(s, "a port where nothing listens", session.CodeAppTimeout, with2(s.agent.DialPort, id, 1))
+	refused(s, "a port that does not exist", session.CodeSessionInvalid, with2(s.agent.DialPort, id, 70000))
 	shell := s.view(id, s.openTerminal(id), "server", 0)
-	// 1 MiB, so that it does not fit into any buffer on the way.
+	// 1 MiB fits into no buffer on the way.
 	fmt.Fprintf(shell,
 		"mkdir -p www && cd www && head -c 1048576 /dev/zero > big && echo hello > small && echo is-\"there\" && %s\n",
 		s.Server) //nolint:errcheck // await sees it
@@ -146,7 +143,7 @@ func casePort(s *suite) {
 	all.Wait()
 }
 
-// fetch reads a page of the session's server, again while it does not listen yet or the way was lost.
+// fetch reads a page of the session's server, again while it does not listen yet or the way is lost.
 func (s *suite) fetch(client *http.Client, path string) int {
 	for s.ctx.Err() == nil {
 		n, err := s.fetchOnce(client, path)
@@ -176,7 +173,7 @@ func (s *suite) fetchOnce(client *http.Client, path string) (int, error) {
 	return len(body), err
 }
 
-// caseTransfer sends an image to where it is already: of what it is made of only the configuration travels.
+// caseTransfer sends an image to the machine that has it: only its configuration travels.
 func caseTransfer(s *suite) {
 	parts := must(s, with(s.agent.DescribeImage, s.Image))
 	err := layers.Carry(s.ctx, s.agent, s.agent, parts, layers.Report{
@@ -195,8 +192,8 @@ func caseTransfer(s *suite) {
 		s.Errorf("the image put together is %s and should be %s", image.ID, parts.ID)
 	}
 	must(s, func(ctx context.Context) (bool, error) { return true, s.agent.ForgetImage(ctx, parts.ID) })
-	_, err = try(s, with(s.agent.ExpectImage, session.ImageParts{ID: "example"}))
-	s.wantCode("an image without an id", err, session.CodeImageInvalid)
+	refused(s, "an image without an id", session.CodeImageInvalid,
+		with(s.agent.ExpectImage, session.ImageParts{ID: "example"}))
 }
 
 func caseDevices(s *suite) {
@@ -232,7 +229,46 @@ func caseHost(s *suite) {
 	}
 	for path, code := range map[string]session.Code{"relative": session.CodeFileInvalid,
 		"/no/such/directory": session.CodeFileNotFound} {
-		_, err := try(s, with(s.agent.ListDirectories, path))
-		s.wantCode(path, err, code)
+		refused(s, path, code, with(s.agent.ListDirectories, path))
 	}
+}
+
+// anyKey is a public key without a known private one.
+const anyKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA4dFxhTNkEG3nLkFj5bCFKbFFu7MFnbFbIPb4GZ2Cw0"
+
+func caseSSH(s *suite) {
+	id := s.running()
+	host := func() session.SSHHost { return must(s, with2(s.agent.SSHHost, id, "")) }
+	if first, second := host(), host(); first != second || !strings.HasPrefix(first.Key, "ssh-") {
+		s.Errorf("a kernel is known by %+v, then by %+v", first, second)
+	}
+	for _, bulk := range []bool{false, true} {
+		s.greeting(id, session.SSHRequest{Key: anyKey, Bulk: bulk})
+	}
+	refused(s, "a kernel that is not there", session.DetailNotFound, with2(s.agent.SSHHost, id, "sub7"))
+
+	closed := s.launch(session.Spec{Access: session.Access{NoSSH: true}})
+	s.awaitStatus(closed.ID, session.Running)
+	refused(s, "a session that was launched without ssh", session.CodeSessionConflict,
+		with2(s.agent.DialSSH, closed.ID, session.SSHRequest{Key: anyKey}))
+	s.terminate(closed.ID, true)
+}
+
+// greeting waits until an ssh server greets, which it does first, connecting again if that is lost.
+func (s *suite) greeting(id session.ID, req session.SSHRequest) {
+	s.Helper()
+	for s.ctx.Err() == nil {
+		conn := must(s, with2(s.agent.DialSSH, id, req))
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		conn.Close() //nolint:errcheck // it was only tried
+		switch {
+		case err == nil && strings.HasPrefix(line, "SSH-2.0-"):
+			return
+		case err == nil || !s.Mortal:
+			s.Errorf("a kernel greets with %q, %v", line, err)
+			return
+		}
+		s.pause()
+	}
+	s.Error("no kernel greets")
 }

@@ -44,7 +44,7 @@ func casePreview(s *suite) {
 	}
 }
 
-// caseGone holds that whatever a launch names and there is not is told at once.
+// caseGone checks that everything missing that a launch names is reported at once.
 func caseGone(s *suite) {
 	gone := s.spec(session.Spec{Mounts: []session.Mount{{Folder: "no-such-folder"}, {Source: "/no/such/directory"}},
 		Schedule: session.Schedule{After: []string{"no-such-session"}}})
@@ -133,16 +133,14 @@ func caseKey(s *suite) {
 }
 
 func caseRefused(s *suite) {
-	_, err := try(s, with(s.agent.Launch, session.LaunchRequest{Key: rand.Text(),
-		Spec: session.Spec{Name: "-", Image: "No Such/Image"}}))
-	s.wantCode("a spec that is wrong", err, session.CodeInvalid)
+	wrong := session.LaunchRequest{Key: rand.Text(), Spec: session.Spec{Name: "-", Image: "No Such/Image"}}
+	err := refused(s, "a spec that is wrong", session.CodeInvalid, with(s.agent.Launch, wrong))
 	if e := session.AsError(err, ""); len(e.Fields) < 2 || e.Fields[0].Field == "" || e.Fields[0].Message == "" {
 		s.Errorf("its fields are %+v", e.Fields)
 	}
 	first := s.launch(session.Spec{Name: "taken-" + suffix()})
-	_, err = try(s, with(s.agent.Launch, session.LaunchRequest{Key: rand.Text(),
-		Spec: s.spec(session.Spec{Name: first.Name})}))
-	s.wantCode("a name that is taken", err, session.CodeNameTaken)
+	refused(s, "a name that is taken", session.CodeNameTaken,
+		with(s.agent.Launch, session.LaunchRequest{Key: rand.Text(), Spec: s.spec(session.Spec{Name: first.Name})}))
 	s.terminate(first.ID, true)
 }
 
@@ -167,7 +165,7 @@ func caseUnknown(s *suite) {
 		"ssh":       failure(with2(s.agent.DialSSH, nobody, session.SSHRequest{})),
 		"dial":      failure(with2(s.agent.DialPort, nobody, 80)),
 	} {
-		s.wantDetail(name, s.void(call), session.DetailNotFound)
+		want(s, name, s.void(call), session.DetailNotFound)
 	}
 }
 
@@ -178,9 +176,7 @@ func caseList(s *suite) {
 		ids = append(ids, launched.ID)
 		s.awaitEnd(launched.ID)
 	}
-	list := func(f session.Filter) []session.Session {
-		return must(s, with(s.agent.List, f))
-	}
+	list := func(f session.Filter) []session.Session { return must(s, with(s.agent.List, f)) }
 	newest := list(session.Filter{Finished: true, Limit: 3})
 	if len(newest) != 3 || newest[0].ID != ids[2] || newest[1].ID != ids[1] || newest[2].ID != ids[0] {
 		s.Errorf("the newest three of %v are %v", ids, idsOf(newest))
@@ -205,16 +201,13 @@ func idsOf(list []session.Session) []session.ID {
 
 func caseTags(s *suite) {
 	launched := s.launch(session.Spec{})
-	set := func(tags ...string) session.Session {
-		return must(s, with2(s.agent.SetTags, launched.ID, tags))
-	}
+	set := func(tags ...string) session.Session { return must(s, with2(s.agent.SetTags, launched.ID, tags)) }
 	for range 2 { // the second time changes nothing
 		if tagged := set("paper", " baseline ", "paper"); !slices.Equal(tagged.Tags, []string{"baseline", "paper"}) {
 			s.Errorf("its tags are %q", tagged.Tags)
 		}
 	}
-	_, err := try(s, with2(s.agent.SetTags, launched.ID, []string{"a,b"}))
-	s.wantDetail("a tag with a comma", err, session.DetailInvalid)
+	refused(s, "a tag with a comma", session.DetailInvalid, with2(s.agent.SetTags, launched.ID, []string{"a,b"}))
 	s.terminate(launched.ID, true)
 	s.awaitEnd(launched.ID)
 	set("old")
@@ -231,13 +224,11 @@ func caseRename(s *suite) {
 	launched := s.launch(session.Spec{})
 	name := "renamed-" + suffix()
 	for range 2 { // the second time changes nothing
-		renamed := must(s, with2(s.agent.Rename, launched.ID, name))
-		if renamed.Name != name {
+		if renamed := must(s, with2(s.agent.Rename, launched.ID, name)); renamed.Name != name {
 			s.Errorf("it is called %q", renamed.Name)
 		}
 	}
-	_, err := try(s, with2(s.agent.Rename, launched.ID, "no such name!"))
-	s.wantDetail("a bad name", err, session.DetailInvalid)
+	err := refused(s, "a bad name", session.DetailInvalid, with2(s.agent.Rename, launched.ID, "no such name!"))
 	if e := session.AsError(err, ""); len(e.Fields) != 1 {
 		s.Errorf("its fields are %+v", e.Fields)
 	}
@@ -264,8 +255,7 @@ func casePriority(s *suite) {
 	if raised.Priority != 77 || raised.Status != session.Pending {
 		s.Errorf("it is %+v", raised)
 	}
-	_, err := try(s, with2(s.agent.SetPriority, waiting.ID, -1))
-	s.wantDetail("a priority below all", err, session.DetailInvalid)
+	refused(s, "a priority below all", session.DetailInvalid, with2(s.agent.SetPriority, waiting.ID, -1))
 	found := s.await(waiting.ID, "explained", func(x session.Session) bool { return x.Wait != nil })
 	if found.Wait.Message == "" || found.Wait.Code == "" {
 		s.Errorf("it waits for %+v", found.Wait)
@@ -278,8 +268,7 @@ func casePriority(s *suite) {
 
 func caseKeep(s *suite) {
 	id := s.running()
-	_, err := try(s, with2(s.agent.SetPriority, id, 3))
-	s.wantCode("the priority of what runs", err, session.CodeSessionConflict)
+	refused(s, "the priority of what runs", session.CodeSessionConflict, with2(s.agent.SetPriority, id, 3))
 	kept := must(s, with2(s.agent.Keep, id, session.Duration(time.Hour)))
 	if kept.KeepUntil == nil || time.Until(*kept.KeepUntil) < 50*time.Minute {
 		s.Errorf("it is kept until %v", kept.KeepUntil)
@@ -294,5 +283,5 @@ func caseKeep(s *suite) {
 	}
 }
 
-// suffix makes a name unlike any other.
+// suffix makes a name unique.
 func suffix() string { return string(session.NewID())[:8] }

@@ -1,11 +1,12 @@
-// Package agenttest holds the suite that every [session.Agent] must pass, whether it is called in this process or
-// through a tunnel that is cut, stalled and dripped while the suite runs.
+// Package agenttest has the suite that every [session.Agent] must pass, in this process and through broken tunnels.
 package agenttest
 
 import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,23 +16,21 @@ import (
 	"slipway/gpu"
 )
 
-// Options says what an agent under test has.
+// Options describes the agent under test.
 type Options struct {
-	Image  string    // that is there and has a shell
+	Image  string    // that is present and has a shell
 	Memory gpu.Bytes // of sessions; 0: 256 MiB
 	// Server is a command of the session that serves HTTP on [ServerPort] of its loopback.
 	Server   string
 	Patience time.Duration // how long one thing may take; 0: 2 min
-	// Mortal says that streams are lost at any moment. What cannot be reached is tried again then; what was done must
-	// have been done once all the same.
+	// Mortal says that streams may be lost at any moment. Calls are then retried, but must take effect once.
 	Mortal bool
 }
 
 // ServerPort is the port that [Options.Server] serves.
 const ServerPort = 8123
 
-// Run checks that an agent keeps its promises. open makes one agent, for all cases, and is responsible for closing it;
-// the cases end what they launch.
+// Run checks an agent. open opens one for all cases and sees to closing it; the cases end what they launch.
 func Run(t *testing.T, open func(t *testing.T) session.Agent, opts Options) {
 	if opts.Patience == 0 {
 		opts.Patience = 2 * time.Minute
@@ -53,7 +52,6 @@ func Run(t *testing.T, open func(t *testing.T) session.Agent, opts Options) {
 	}
 }
 
-// cases are run in this order.
 var cases = []struct {
 	name string
 	run  func(*suite)
@@ -104,30 +102,28 @@ var cases = []struct {
 	{"a hundred calls at a time do not disturb each other", caseCrowd},
 }
 
-// world is an agent with what was launched on it.
 type world struct {
 	Options
 	agent session.Agent
 
 	mu       sync.Mutex // guards everything below
 	launched map[session.ID]bool
-	standing session.ID // a running session that several cases use; empty: none yet
+	standing session.ID // a running session that several cases share; empty: none yet
 }
 
-// suite is one case under way.
 type suite struct {
 	*testing.T
 	*world
 	ctx context.Context //nolint:containedctx // of the one case
 }
 
-// lost reports whether an agent was not reached, which an agent that is mortal may be at any moment.
+// lost reports whether an agent was not reached, which may happen to a mortal one at any moment.
 func lost(err error) bool {
 	code := session.CodeOf(err)
 	return strings.HasPrefix(string(code), "agent_") && code.Detail() == session.DetailUnavailable
 }
 
-// try makes a call, again where it was lost and that may be.
+// try makes a call, again if it is lost and the agent is mortal.
 func try[T any](s *suite, call func(context.Context) (T, error)) (T, error) {
 	for {
 		value, err := call(s.ctx)
@@ -138,7 +134,7 @@ func try[T any](s *suite, call func(context.Context) (T, error)) (T, error) {
 	}
 }
 
-// must is [try] for a call that must not fail.
+// must is try for a call that must not fail.
 func must[T any](s *suite, call func(context.Context) (T, error)) T {
 	s.Helper()
 	value, err := try(s, call)
@@ -146,7 +142,7 @@ func must[T any](s *suite, call func(context.Context) (T, error)) T {
 	return value
 }
 
-// with, with2 and with3 are calls with their arguments, for [try] and must.
+// with and with2 bind the arguments of a call, for try and must.
 func with[A, R any](call func(context.Context, A) (R, error), a A) func(context.Context) (R, error) {
 	return func(ctx context.Context) (R, error) { return call(ctx, a) }
 }
@@ -155,29 +151,23 @@ func with2[A, B, R any](call func(context.Context, A, B) (R, error), a A, b B) f
 	return func(ctx context.Context) (R, error) { return call(ctx, a, b) }
 }
 
-func with3[A, B, C, R any](call func(context.Context, A, B, C) (R, error), a A, b B,
-	c C) func(context.Context) (R, error) {
-	return func(ctx context.Context) (R, error) { return call(ctx, a, b, c) }
-}
-
-// failure is a call of which only its failure matters.
+// failure drops the result of a call.
 func failure[R any](call func(context.Context) (R, error)) func(context.Context) error {
 	return func(ctx context.Context) error { _, err := call(ctx); return err }
 }
 
-// void is [try] for a call without a result.
+// void is try for a call without a result.
 func (s *suite) void(call func(context.Context) error) error {
 	_, err := try(s, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
 	return err
 }
 
-// do is void for a call that must not fail.
 func (s *suite) do(call func(context.Context) error) {
 	s.Helper()
 	s.ok(s.void(call))
 }
 
-// ok ends the case where something failed.
+// ok ends the case on an error.
 func (s *suite) ok(err error) {
 	s.Helper()
 	if err != nil {
@@ -185,7 +175,18 @@ func (s *suite) ok(err error) {
 	}
 }
 
-// pause waits a moment before something is tried again.
+// receive waits for a value, or fails the case.
+func receive[T any](s *suite, from <-chan T, otherwise string) (value T) {
+	s.Helper()
+	select {
+	case value = <-from:
+	case <-time.After(s.Patience):
+		s.Fatal(otherwise)
+	}
+	return value
+}
+
+// pause waits a moment before another attempt.
 func (s *suite) pause() {
 	timer := time.NewTimer(20 * time.Millisecond)
 	defer timer.Stop()
@@ -195,7 +196,7 @@ func (s *suite) pause() {
 	}
 }
 
-// spec is a session of the least size.
+// spec completes a spec for a small session.
 func (w *world) spec(spec session.Spec) session.Spec {
 	if spec.Image == "" {
 		spec.Image = w.Image
@@ -206,7 +207,6 @@ func (w *world) spec(spec session.Spec) session.Spec {
 	return spec
 }
 
-// launch launches a session under a key of its own.
 func (s *suite) launch(spec session.Spec) session.Session {
 	s.Helper()
 	req := session.LaunchRequest{Key: rand.Text(), Spec: s.spec(spec)}
@@ -221,7 +221,7 @@ func (w *world) note(id session.ID) {
 	w.launched[id] = true
 }
 
-// await waits until a session fulfils a condition.
+// await waits until a session meets a condition.
 func (s *suite) await(id session.ID, what string, done func(session.Session) bool) session.Session {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.ctx, s.Patience)
@@ -253,7 +253,7 @@ func (s *suite) awaitEnd(id session.ID) session.Session {
 	return s.await(id, "ended", func(x session.Session) bool { return x.Status.Terminal() })
 }
 
-// running returns a session that runs and that the cases share.
+// running returns a running session that the cases share.
 func (s *suite) running() session.ID {
 	s.Helper()
 	if s.standing == "" {
@@ -264,13 +264,11 @@ func (s *suite) running() session.ID {
 	return s.standing
 }
 
-// terminate asks for the end of a session.
 func (s *suite) terminate(id session.ID, forced bool) session.Session {
 	s.Helper()
 	return must(s, with2(s.agent.Terminate, id, forced))
 }
 
-// end ends whatever the cases launched.
 func (w *world) end(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*w.Patience)
 	defer cancel()
@@ -294,24 +292,32 @@ func (w *world) end(t *testing.T) {
 	}
 }
 
-// wantCode checks the code of a failure, and that it says what to do.
-func (s *suite) wantCode(what string, err error, code session.Code) {
+// want checks the code of a failure, or the detail in which it ends, and that it has a message.
+func want[C ~string](s *suite, what string, err error, code C) {
 	s.Helper()
 	var e *session.Error
 	switch {
-	case !errors.As(err, &e):
-		s.Errorf("%s: %v, want %s", what, err, code)
-	case e.Code != code:
+	case !errors.As(err, &e) || string(e.Code) != string(code) && e.Code.Detail() != string(code):
 		s.Errorf("%s: %v, want %s", what, err, code)
 	case e.Message == "":
 		s.Errorf("%s: %s says nothing", what, e.Code)
 	}
 }
 
-// wantDetail is wantCode for the part of a code that decides.
-func (s *suite) wantDetail(what string, err error, detail string) {
+// refused checks that a call fails, as want does, and returns its error.
+func refused[C ~string, T any](s *suite, what string, code C, call func(context.Context) (T, error)) error {
 	s.Helper()
-	if err == nil || session.CodeOf(err).Detail() != detail {
-		s.Errorf("%s: %v, want *_%s", what, err, detail)
+	_, err := try(s, call)
+	want(s, what, err, code)
+	return err
+}
+
+// Methods returns the methods of an agent, as the interfaces of its parts declare them, except those of its admins.
+func Methods() (all []reflect.Method) {
+	for part := range reflect.TypeFor[session.Agent]().Fields() {
+		if part.Anonymous {
+			all = slices.AppendSeq(all, part.Type.Methods())
+		}
 	}
+	return all
 }

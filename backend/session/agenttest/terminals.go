@@ -15,11 +15,9 @@ import (
 	"slipway/backend/terminal"
 )
 
-// openTerminal opens a shell.
 func (s *suite) openTerminal(id session.ID) string {
 	s.Helper()
-	opened := must(s, with2(s.agent.OpenTerminal, id, session.TerminalRequest{Title: "suite", Cols: 120, Rows: 30}))
-	return opened.ID
+	return must(s, with2(s.agent.OpenTerminal, id, session.TerminalRequest{Title: "suite", Cols: 120, Rows: 30})).ID
 }
 
 func (s *suite) terminals(id session.ID) []session.Terminal {
@@ -46,8 +44,7 @@ func (x *screen) String() string {
 	return x.text.String()
 }
 
-// viewing is a viewer with its connections, which it makes again when they are lost, as the terminal of the interface
-// does.
+// viewing is a viewer that connects again when its connection is lost, as the terminal of the user interface does.
 type viewing struct {
 	*terminal.Viewer
 	screen *screen
@@ -58,8 +55,7 @@ type viewing struct {
 	joined atomic.Int64
 }
 
-// view attaches to a shell. With breakAfter it breaks its own connections after each that many bytes, so that it
-// resumes also where nothing else breaks them.
+// view attaches to a shell. With breakAfter it breaks its own connections after each that many bytes, to resume them.
 func (s *suite) view(id session.ID, shell, client string, breakAfter int) *viewing {
 	v := &viewing{screen: &screen{}, done: make(chan struct{})}
 	v.Viewer = terminal.NewViewer(terminal.ViewerConfig{Client: client, Output: v.screen,
@@ -102,7 +98,6 @@ func (v *viewing) stop() {
 	<-v.done
 }
 
-// await waits until a text is on the screen.
 func (v *viewing) await(s *suite, text string) {
 	s.Helper()
 	for !strings.Contains(v.screen.String(), text) {
@@ -155,11 +150,11 @@ func caseTerminalList(s *suite) {
 		s.Errorf("after closing both there are %+v", list)
 	}
 	err := s.void(func(ctx context.Context) error { return s.agent.CloseTerminal(ctx, id, first) })
-	s.wantDetail("closing it again", err, session.DetailNotFound)
-	_, err = try(s, with2(s.agent.AttachTerminal, id, session.AttachRequest{Terminal: first, Client: "a"}))
-	s.wantDetail("attaching to it", err, session.DetailNotFound)
-	_, err = try(s, with2(s.agent.OpenTerminal, id, session.TerminalRequest{Kernel: "sub9", Cols: 80, Rows: 24}))
-	s.wantDetail("a kernel that is not there", err, session.DetailNotFound)
+	want(s, "closing it again", err, session.DetailNotFound)
+	refused(s, "attaching to it", session.DetailNotFound,
+		with2(s.agent.AttachTerminal, id, session.AttachRequest{Terminal: first, Client: "a"}))
+	refused(s, "a kernel that is not there", session.DetailNotFound,
+		with2(s.agent.OpenTerminal, id, session.TerminalRequest{Kernel: "sub9", Cols: 80, Rows: 24}))
 }
 
 func caseTerminalOutput(s *suite) {
@@ -185,8 +180,7 @@ func caseTerminalOutput(s *suite) {
 	}
 	rest := reference
 	for i := 1; i <= lines; i++ {
-		line := fmt.Sprintf("line %d of output\r\n", i)
-		_, after, found := strings.Cut(rest, line)
+		_, after, found := strings.Cut(rest, fmt.Sprintf("line %d of output\r\n", i))
 		if !found {
 			s.Fatalf("line %d is missing", i)
 		}
@@ -220,13 +214,9 @@ func caseTerminalInput(s *suite) {
 		}
 	}
 	fmt.Fprint(v, "exit 3\n") //nolint:errcheck // the exit shows it
-	select {
-	case <-v.done:
-		if v.err != nil || v.code != 3 {
-			s.Errorf("the shell ended with %d, %v", v.code, v.err)
-		}
-	case <-s.ctx.Done():
-		s.Error("the shell did not end")
+	receive(s, v.done, "the shell did not end")
+	if v.err != nil || v.code != 3 {
+		s.Errorf("the shell ended with %d, %v", v.code, v.err)
 	}
 	s.Logf("the viewer joined %d times", v.joined.Load())
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
-	"time"
 
 	"slipway/backend/session"
 )
 
-// watcher follows an agent as a hub does: it resumes after the last event that it was told, and checks that none is
-// missed, doubled or out of order.
+// watcher follows an agent as a hub does: it resumes after the last event. Each must come once and in order.
 type watcher struct {
 	s      *suite
 	cursor session.Cursor
@@ -21,7 +20,7 @@ type watcher struct {
 
 var errEnough = errors.New("agenttest: enough was seen")
 
-// follow watches until enough is reached or ctx ends, again where that was lost.
+// follow watches until enough reports true or ctx ends, again if that is lost.
 func (w *watcher) follow(ctx context.Context, enough func(session.Event) bool) error {
 	for {
 		err := w.s.agent.Watch(ctx, w.cursor, func(e session.Event) error {
@@ -43,7 +42,7 @@ func (w *watcher) follow(ctx context.Context, enough func(session.Event) bool) e
 	}
 }
 
-// parts is how many things an event tells.
+// parts is the number of things in an event.
 func parts(e session.Event) int {
 	parts := 0
 	for _, set := range []bool{e.Reset != nil, e.Session != nil, e.Removed != nil, e.Usage != nil, e.Machine != nil,
@@ -58,7 +57,7 @@ func parts(e session.Event) int {
 // take checks an event against those before it.
 func (w *watcher) take(e session.Event) error {
 	switch {
-	case parts(e) > 1: // none: a later event has it anew
+	case parts(e) > 1: // 0: a later event replaces it
 		return errors.New("an event is of one kind")
 	case e.Reset != nil:
 		w.resets++
@@ -73,7 +72,7 @@ func (w *watcher) take(e session.Event) error {
 	return nil
 }
 
-// about returns the session of an event, or of a reset.
+// about returns a session in an event, also in a reset.
 func about(e session.Event, id session.ID) *session.Session {
 	if e.Session != nil && e.Session.ID == id {
 		return e.Session
@@ -86,6 +85,14 @@ func about(e session.Event, id session.ID) *session.Session {
 		}
 	}
 	return nil
+}
+
+// endOf reports whether an event is about the end of a session.
+func endOf(id session.ID) func(session.Event) bool {
+	return func(e session.Event) bool {
+		x := about(e, id)
+		return x != nil && x.Status.Terminal()
+	}
 }
 
 func caseWatch(s *suite) {
@@ -102,18 +109,8 @@ func caseWatch(s *suite) {
 	all.Wait()
 	close(ids)
 	for id := range ids {
-		ended := func(e session.Event) bool {
-			x := about(e, id)
-			return x != nil && x.Status.Terminal()
-		}
-		seen := false
-		for _, e := range w.events {
-			seen = seen || ended(e)
-		}
-		if !seen {
-			if err := w.follow(s.ctx, ended); err != nil {
-				s.Fatal(err)
-			}
+		if !slices.ContainsFunc(w.events, endOf(id)) {
+			s.ok(w.follow(s.ctx, endOf(id)))
 		}
 		w.checkCourse(id)
 	}
@@ -122,8 +119,8 @@ func caseWatch(s *suite) {
 	}
 }
 
-// checkCourse checks what was told of one session: no revision before an earlier one, and an end that stands. An agent
-// may leave out a revision that a later one overtakes, even the first.
+// checkCourse checks the events of one session: no revision precedes an earlier one, and an end is final. An agent may
+// leave out a revision that a later one overtakes, even the first.
 func (w *watcher) checkCourse(id session.ID) {
 	w.s.Helper()
 	var last *session.Session
@@ -146,7 +143,7 @@ func caseWatchResumes(s *suite) {
 	whole := &watcher{s: s}
 	s.ok(whole.follow(s.ctx, func(e session.Event) bool { return e.Reset != nil }))
 	id := s.launch(session.Spec{Type: session.Batch, Command: "true"}).ID
-	done := func(e session.Event) bool { x := about(e, id); return x != nil && x.Status.Terminal() }
+	done := endOf(id)
 	s.ok(whole.follow(s.ctx, done))
 	for _, from := range []int{0, len(whole.events) / 2, len(whole.events) - 2} {
 		after := whole.events[from]
@@ -193,25 +190,16 @@ func caseWatchEnds(s *suite) {
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	began := make(chan struct{})
-	var once sync.Once
+	begin := sync.OnceFunc(func() { close(began) })
 	ended := make(chan error, 1)
 	go func() {
 		w := &watcher{s: s}
-		ended <- w.follow(ctx, func(session.Event) bool { once.Do(func() { close(began) }); return false })
+		ended <- w.follow(ctx, func(session.Event) bool { begin(); return false })
 	}()
-	select {
-	case <-began:
-	case <-s.ctx.Done():
-		s.Fatal("nothing was told")
-	}
+	receive(s, began, "there was no event")
 	cancel()
-	select {
-	case err := <-ended:
-		if !errors.Is(err, context.Canceled) {
-			s.Errorf("it ended with %v", err)
-		}
-	case <-time.After(s.Patience):
-		s.Error("it goes on without its context")
+	if err := receive(s, ended, "it continues without its context"); !errors.Is(err, context.Canceled) {
+		s.Errorf("it ended with %v", err)
 	}
 }
 
@@ -220,27 +208,19 @@ func caseWatchSlow(s *suite) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	var stalled sync.WaitGroup
 	stalled.Go(func() {
-		var once sync.Once
+		enter := sync.OnceFunc(func() { close(entered) })
 		w := &watcher{s: s}
 		_ = w.follow(ctx, func(session.Event) bool { // ends with ctx
-			once.Do(func() { close(entered) })
+			enter()
 			<-held
 			return false
 		})
 	})
 	defer func() { close(held); cancel(); stalled.Wait() }()
-	select {
-	case <-entered:
-	case <-s.ctx.Done():
-		s.Fatal("nothing was told")
-	}
+	receive(s, entered, "there was no event")
 	id := s.launch(session.Spec{Type: session.Batch, Command: "true"}).ID
 	quick := &watcher{s: s}
-	if err := quick.follow(s.ctx, func(e session.Event) bool {
-		x := about(e, id)
-		return x != nil &&
-			x.Status.Terminal()
-	}); err != nil {
+	if err := quick.follow(s.ctx, endOf(id)); err != nil {
 		s.Errorf("another watcher: %v", err)
 	}
 	s.awaitEnd(id)

@@ -2,28 +2,28 @@ package devices
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"slipway/backend/agent/accounts"
 	"slipway/backend/agent/records"
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
-// lostDevice is a device that was there and cannot be used now.
 type lostDevice struct {
 	device gpu.Device // as it was last seen
 	loss   gpu.Loss
 	since  time.Time // on the wall clock
 }
 
-// lookSoon is how soon after an inventory the next is made where a sample and the inventory do not name the same
-// devices.
+// lookSoon is the pause between two inventories while samples and the inventory name different devices.
 const lookSoon = 10 * time.Second
 
-// all are the devices of the list and those that are lost. d.mu is held.
+// all are the listed devices and those that are lost. The caller holds d.mu.
 func (d *Devices) all() []gpu.Device {
 	list := slices.Clone(d.list)
 	for i := range list {
@@ -41,7 +41,7 @@ func (d *Devices) all() []gpu.Device {
 	return list
 }
 
-// loseDevice notes that a device is lost, unless that is known. d.mu is held.
+// loseDevice notes that a device is lost, and reports whether that is news. The caller holds d.mu.
 func (d *Devices) loseDevice(device gpu.Device, loss gpu.Loss, at gpu.Moment) bool {
 	if old, known := d.lost[device.UUID]; known && old.loss.Kind == loss.Kind {
 		return false
@@ -54,8 +54,7 @@ func (d *Devices) loseDevice(device gpu.Device, loss gpu.Loss, at gpu.Moment) bo
 	return true
 }
 
-// judge says what of a new list is lost: what the list says itself, and what sessions hold that it does not name.
-// before is what was known until now. d.mu is held.
+// judge finds lost devices: marked in the new list, or held and not in it. before was known until now. It needs d.mu.
 func (d *Devices) judge(before []gpu.Device, held []gpu.UUID, at gpu.Moment) {
 	listed := map[gpu.UUID]bool{}
 	for _, x := range d.list {
@@ -83,8 +82,7 @@ func (d *Devices) judge(before []gpu.Device, held []gpu.UUID, at gpu.Moment) {
 	}
 }
 
-// miss takes from a sample which devices are lost and which are back, and reports whether that is news. Where the
-// sample does not name the devices of the list these are listed again soon. d.mu is held.
+// miss finds in a sample which devices are lost or back, and reports whether that is news. The caller holds d.mu.
 func (d *Devices) miss(s gpu.Sample) (news bool) {
 	agrees := true
 	for _, x := range s.Devices {
@@ -110,7 +108,6 @@ func (d *Devices) miss(s gpu.Sample) (news bool) {
 	return news
 }
 
-// heldBy are the devices that sessions were granted.
 func heldBy(live []session.Session) (held []gpu.UUID) {
 	for _, s := range live {
 		if !s.Status.HoldsResources() {
@@ -139,8 +136,7 @@ func (d *Devices) lostNow() (lost map[gpu.UUID]lostDevice, read map[gpu.UUID]boo
 	return maps.Clone(d.lost), read
 }
 
-// tellLosses shows on each running session which of its devices are lost, and that one is back. It belongs to the
-// goroutine that samples.
+// tellLosses warns running sessions of lost devices, and of those that are back. The goroutine that samples calls it.
 func (s *Sampler) tellLosses(live []session.Session) {
 	lost, read := s.devices.lostNow()
 	for _, one := range live {
@@ -159,9 +155,9 @@ func (s *Sampler) tellLosses(live []session.Session) {
 			default:
 				continue
 			}
-			records.Warn(s.config.Records, s.config.Log, one.ID, func(d *records.Draft) {
-				d.UnwarnDevice(session.CodeDeviceLost, uuid)
-				d.UnwarnDevice(session.CodeDeviceBack, uuid)
+			s.config.Records.Warn(s.config.Log, one.ID, func(d *records.Draft) {
+				d.Unwarn(session.CodeDeviceLost, uuid)
+				d.Unwarn(session.CodeDeviceBack, uuid)
 				d.Warn(warning)
 			})
 		}
@@ -183,8 +179,7 @@ func lossWarning(one lostDevice) session.Warning {
 		title, verb = "A GPU of the session does not answer", "does not answer"
 	}
 	return session.Warning{Code: session.CodeDeviceLost, Device: one.device.UUID, Title: title,
-		Text: fmt.Sprintf(
-			"%s %s: %s. The session keeps running, but its work there fails. Save what you can. %s",
+		Text: fmt.Sprintf("%s %s: %s. The session keeps running, but its work there fails. Save what you can. %s",
 			lostName(one.device), verb, one.loss.Why, one.loss.Hint())}
 }
 
@@ -195,10 +190,86 @@ func backWarning(name string, device gpu.UUID, since time.Time) session.Warning 
 			since.UTC().Format("2006-01-02 15:04:05 UTC"))}
 }
 
-// lostName is what people call a device, with its model where it is known: a number may be another's after a loss.
+// lostName is what people call a device, with its model, because after a loss another device may have its number.
 func lostName(d gpu.Device) string {
 	if d.Model == "" {
 		return string(d.UUID)
 	}
 	return fmt.Sprintf("GPU %d (%s)", d.Index, d.Model)
+}
+
+// guardDevices has the guard check one sample and acts on its alarms. The guard belongs to the goroutine that samples.
+func (s *Sampler) guardDevices(sample gpu.Sample, live []session.Session) {
+	holders := gpu.Holders{}
+	for _, one := range live {
+		if one.Status == session.Running && len(one.Grants.GPUs) > 0 {
+			holders = append(holders, accounts.HolderOf(one))
+		}
+	}
+	for _, alarm := range s.guard.Poll(gpu.Readings(sample, holders)) {
+		s.heedAlarm(alarm)
+	}
+}
+
+// heedAlarm shows an alarm on its session and, if the policy says so, ends the session.
+func (s *Sampler) heedAlarm(alarm gpu.Alarm) {
+	id := session.ID(alarm.Session)
+	if alarm.Act == gpu.PolicyEndSession {
+		cause := session.Because(session.CodeMemoryOver,
+			session.Say("overShare", session.Fill("device", s.devices.name(alarm.Device)),
+				session.Fill("used", alarm.Used.String()), session.Fill("limit", alarm.Limit.String())),
+			session.Say("overShareHint"))
+		if _, err := s.config.EndSession(id, session.ReasonDeviceMemory, cause, nil); err != nil {
+			s.config.Log.Warn("a session that takes too much of a device was not ended", "session", id, "err", err)
+		}
+		return
+	}
+	text := s.devices.name(alarm.Device) + ": " + alarm.Message
+	if alarm.Act == gpu.PolicyEndProcess {
+		err := errors.New("processes cannot be ended here")
+		if end := s.config.EndProcess; end != nil {
+			err = end(alarm.Process.PID, alarm.Process.Start)
+		}
+		if err != nil {
+			s.config.Log.Warn("a process that takes too much of a device was not ended", "session", id, "pid",
+				alarm.Process.PID, "err", err)
+			text += " It cannot be ended: " + err.Error() + "."
+		}
+	}
+	s.config.Records.Warn(s.config.Log, id, func(d *records.Draft) {
+		d.Unwarn(session.CodeMemoryNear, alarm.Device)
+		d.Unwarn(session.CodeMemoryOver, alarm.Device)
+		switch alarm.Stage {
+		case gpu.StageWarn:
+			d.Warn(session.Warning{Code: session.CodeMemoryNear, Device: alarm.Device,
+				Title: "Nearly all of its device memory is used", Text: text})
+		case gpu.StageOver:
+			d.Warn(session.Warning{Code: session.CodeMemoryOver, Device: alarm.Device,
+				Title: "More device memory is used than was granted",
+				Text:  text + " Others on the device may run out of it."})
+		}
+	})
+}
+
+// recallAlarms restores the guard's alarms from the stored warnings, so that it removes those that no longer apply.
+func (s *Sampler) recallAlarms(live []session.Session) {
+	for _, one := range live {
+		for _, w := range one.Warnings {
+			switch w.Code {
+			case session.CodeMemoryNear:
+				s.guard.Recall(string(one.ID), w.Device, gpu.StageWarn)
+			case session.CodeMemoryOver:
+				s.guard.Recall(string(one.ID), w.Device, gpu.StageOver)
+			}
+		}
+	}
+}
+
+func (d *Devices) name(id gpu.UUID) string {
+	for _, one := range d.Now().Devices {
+		if one.UUID == id {
+			return fmt.Sprintf("GPU %d", one.Index)
+		}
+	}
+	return string(id)
 }
