@@ -139,11 +139,13 @@ func (r *Runner) Start(ctx context.Context, id session.ID) {
 		c.links = r.config.Guests.Follow(id, c)
 		r.courses[id] = c
 	}
-	r.mu.Unlock()
-	if exists {
+	if exists { // with r.mu held, so that the course cannot leave in between
 		c.mu.Lock()
 		c.again = true
 		c.mu.Unlock()
+	}
+	r.mu.Unlock()
+	if exists {
 		pace.Signal(c.poke)
 		return
 	}
