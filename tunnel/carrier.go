@@ -22,11 +22,10 @@ const (
 	urgentGrants = 16 << 10 // consumed bytes of an urgent stream that a grant is worth
 )
 
-// carrier is one connection of a tunnel, with the library's session on it. One
-// goroutine sends: a writer leaves its bytes with the stream,
-// and the sender has the library write them from there in order of urgency, in
-// turn among streams of equal urgency, so that nothing waits in a queue behind
-// bulk. What the library wrote it takes from the [conduit] and sends.
+// carrier is one connection of a tunnel, with the library's session on it. One goroutine sends: a writer leaves its
+// bytes with the stream, and the sender has the library write them from there in order of urgency, in turn among
+// streams of equal urgency, so that nothing waits in a queue behind bulk. What the library wrote it takes from the
+// [conduit] and sends.
 type carrier struct {
 	t       *Tunnel
 	conn    net.Conn

@@ -1,12 +1,10 @@
 // Package cpace is the password-authenticated key exchange CPace of draft-irtf-cfrg-cpace, suite
 // CPACE-RISTRETTO255-SHA512 in the setting with an initiator and a responder.
 //
-// Two parties that share a short password agree on a key. An eavesdropper
-// learns nothing to test guesses against; a party to the exchange
-// without the password tests one guess for each exchange. Scalars are multiplied
-// and elements derived in constant time by the library. The exchange itself
-// does not tell either side that the other knew the password: trust the other
-// side only after [Result.Verify].
+// Two parties that share a short password agree on a key. An eavesdropper learns nothing to test guesses against; a
+// party to the exchange without the password tests one guess for each exchange. Scalars are multiplied and elements
+// derived in constant time by the library. The exchange itself does not tell either side that the other knew the
+// password: trust the other side only after [Result.Verify].
 package cpace
 
 import (

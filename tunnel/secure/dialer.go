@@ -84,10 +84,9 @@ func (c DialConfig) withDefaults() DialConfig {
 	return c
 }
 
-// Dial opens a carrier, which is a [tunnel.Carrier]. Its errors are of type [tunnel.Fault]; a [KeyError] is
-// in the chain when another key answered. The first read
-// fails with a Fault of the code agent_connect_not-paired when the agent does not
-// accept this client.
+// Dial opens a carrier, which is a [tunnel.Carrier]. Its errors are of type [tunnel.Fault]; a [KeyError] is in the
+// chain when another key answered. The first read fails with a Fault of the code agent_connect_not-paired when the
+// agent does not accept this client.
 func (d *Dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 	d.mu.Lock()
 	key, web := d.key, d.web

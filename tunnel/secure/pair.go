@@ -14,12 +14,10 @@ import (
 	"slipway/tunnel/cpace"
 )
 
-// Pairing goes over a TLS connection in which both sides have shown their keys,
-// and proves that one connection ends at both: the exchange is made
-// with the code as its password, both fingerprints as its channel, and a secret
-// that only the two ends of this connection can compute as its session. Whoever
-// stands in between has two connections, and so two sessions, and learns from the
-// exchange only that its one guess was wrong.
+// Pairing goes over a TLS connection in which both sides have shown their keys, and proves that one connection ends at
+// both: the exchange is made with the code as its password, both fingerprints as its channel, and a secret that only
+// the two ends of this connection can compute as its session. Whoever stands in between has two connections, and so two
+// sessions, and learns from the exchange only that its one guess was wrong.
 
 // PairConfig says with which agent this computer pairs, and as what.
 type PairConfig struct {

@@ -195,8 +195,7 @@ func (c *child) lastFault(err error) error {
 	return err
 }
 
-// explainLocal says why ssh could not even be asked.
-// waited is the error of the context that it was given, if any.
+// explainLocal says why ssh could not even be asked. waited is the error of the context that it was given, if any.
 func explainLocal(waited error, messages string, err error) error {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
