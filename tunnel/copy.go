@@ -2,21 +2,21 @@ package tunnel
 
 import "time"
 
-// Where the path loses packets without congestion, a lost packet on the carrier of the key strokes delays all that
-// follows by more than a round trip. There small pieces of urgent streams are sent on the other carrier too, and the
-// first to arrive counts: both carriers rarely wait for a lost packet at the same time.
+// A packet lost without congestion on the carrier of the key strokes delays all that follows by more than a round trip.
+// On such a path small pieces of urgent streams are sent on both carriers and the first to arrive counts, since both
+// rarely wait for a lost packet at the same time.
 const (
 	maxCopy   = 200     // bytes of a stream that are worth sending twice
 	maxCopies = 4 << 10 // bytes of them that wait for the other carrier
 )
 
-// copies reports whether this side sends copies: found because it has noticed losses, asked because the peer has.
+// copies reports whether this side has found losses, or the peer has and asked for copies.
 func (t *Tunnel) copies(now time.Time) (found, asked bool) {
 	n := now.UnixNano()
 	return n < t.lossy.Load(), n < t.asked.Load()
 }
 
-// copy notes a piece of a stream that begins behind so many bytes. The caller holds c.mu.
+// copy copies a piece of a stream that begins at an offset, if copies are wanted. The caller holds c.mu.
 func (c *carrier) copy(f *flow, at uint32, piece []byte) {
 	if c.index != 0 || f.class == Bulk || len(piece) > maxCopy || len(c.copied) >= maxCopies {
 		return
@@ -27,7 +27,7 @@ func (c *carrier) copy(f *flow, at uint32, piece []byte) {
 	}
 }
 
-// sendCopies hands what was noted to the other carrier. It belongs to the first one's sender.
+// sendCopies passes copies on to the other carrier. Only the first carrier's sender calls it.
 func (c *carrier) sendCopies() {
 	if c.index != 0 || len(c.copied) == 0 {
 		return
@@ -56,8 +56,7 @@ func (c *carrier) copyArrived(s signal) error {
 	return nil
 }
 
-// copyArrived takes bytes in that come behind so many, if those are there and these are not. They wait beside the
-// library.
+// copyArrived adds the bytes at an offset to the stash if they are the next ones.
 func (f *flow) copyArrived(at uint32, piece []byte) error {
 	in := &f.in
 	in.mu.Lock()
@@ -70,9 +69,7 @@ func (f *flow) copyArrived(at uint32, piece []byte) error {
 	}
 	in.early += len(piece)
 	if !in.closed && !in.retired {
-		in.stash = append(in.stash, piece...)
-		in.aside.Store(true)
-		in.settle()
+		in.add(piece)
 	}
 	return nil
 }

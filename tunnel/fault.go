@@ -12,7 +12,7 @@ type Fault struct {
 	Err     error // the cause, for logs and for errors.As; it may be nil
 }
 
-// NewFault returns a fault with its cause, which may be nil.
+// NewFault returns a fault. The cause may be nil.
 func NewFault(code, message, hint string, cause error) *Fault {
 	return &Fault{Code: code, Message: message, Hint: hint, Err: cause}
 }
@@ -24,5 +24,21 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("%s: %s", f.Code, f.Message)
 }
 
-// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
+
+// The codes of faults. They are among those that backend/session declares and explains, which this package cannot
+// import.
+const (
+	CodeUnreachable    = "agent_connect_unavailable"
+	CodeConnectAuth    = "agent_connect_auth"
+	CodeConnectAsks    = "agent_connect_asks"
+	CodeConnectHostKey = "agent_connect_host-key"
+	CodeNotPaired      = "agent_connect_not-paired"
+	CodeConnectVersion = "agent_connect_version"
+	CodeConnectInvalid = "agent_connect_invalid"
+	CodePairCode       = "agent_pair_wrong-code"
+	CodePairExpired    = "agent_pair_expired"
+	CodePairRefused    = "agent_pair_refused"
+	CodeInstallFailed  = "agent_install_failed"
+	CodeDiskFull       = "disk_write_no-space"
+)
