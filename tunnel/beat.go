@@ -99,15 +99,12 @@ func (t *Tunnel) ponged(value uint64) {
 
 // measured adds a round trip to the averages.
 func (t *Tunnel) measured(rtt time.Duration) {
-	new := int64(rtt)
-	old, least := t.smoothRTT.Load(), t.leastRTT.Load()
-	if old != 0 {
-		new = old + (new-old)/8
+	measured, old, least := int64(rtt), t.smoothRTT.Load(), t.leastRTT.Load()
+	if old == 0 {
+		old, least = measured, measured
 	}
-	t.smoothRTT.Store(new)
-	if least == 0 || int64(rtt) < least {
-		t.leastRTT.Store(int64(rtt))
-	}
+	t.smoothRTT.Store(old + (measured-old)/8)
+	t.leastRTT.Store(min(least, measured))
 }
 
 // beat pings on every carrier and ends one that has been silent for too long.

@@ -2,14 +2,16 @@ package tunnel
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"time"
 )
 
 // try begins an attempt and plans the next.
 func (r *lineRun) try(ctx context.Context, manual *manualTry) {
-	if manual == nil && r.watched() {
+	if manual == nil && r.watched() != nil {
 		return
 	}
 	r.thin()
@@ -17,7 +19,7 @@ func (r *lineRun) try(ctx context.Context, manual *manualTry) {
 	d := r.config.Dialer
 	if manual == nil {
 		d = silentDialer{d}
-		ctx, a.cancel = context.WithTimeout(ctx, r.config.Attempt)
+		ctx, a.cancel = context.WithTimeout(ctx, attemptTime)
 	} else {
 		a.manual = append(a.manual, *manual)
 		ctx, a.cancel = context.WithCancel(ctx)
@@ -36,32 +38,21 @@ func (r *lineRun) try(ctx context.Context, manual *manualTry) {
 	}
 }
 
-// watched reports whether a person waits for an attempt. Meanwhile no silent one is made.
-func (r *lineRun) watched() bool {
+// watched returns the attempt that a person waits for, nil if there is none. During it no silent one is made.
+func (r *lineRun) watched() *attempt {
 	for a := range r.attempts {
 		if len(a.manual) > 0 {
-			return true
+			return a
 		}
 	}
-	return false
+	return nil
 }
 
-// thin makes room for another attempt. The oldest stays.
+// thin makes room for another attempt by ending the second oldest.
 func (r *lineRun) thin() {
-	if len(r.attempts) < maxAttempts {
-		return
-	}
-	var oldest, second *attempt
-	for a := range r.attempts {
-		switch {
-		case oldest == nil || a.began.Before(oldest.began):
-			oldest, second = a, oldest
-		case second == nil || a.began.Before(second.began):
-			second = a
-		}
-	}
-	if second != nil && len(second.manual) == 0 {
-		second.giveUp()
+	byAge := slices.SortedFunc(maps.Keys(r.attempts), func(a, b *attempt) int { return a.began.Compare(b.began) })
+	if len(byAge) >= maxAttempts && len(byAge[1].manual) == 0 {
+		byAge[1].end()
 	}
 }
 
