@@ -59,7 +59,8 @@ func handshake(ctx context.Context, conn net.Conn, c Config, want uint8, id tunn
 	return g, err
 }
 
-// keepJoined dials a second carrier, and another when it is lost, until the dialer would have to ask or the tunnel ends.
+// keepJoined dials a second carrier, and another when it is lost, until the dialer would have to ask or the tunnel
+// ends.
 func (t *Tunnel) keepJoined(d Dialer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

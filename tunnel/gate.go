@@ -31,8 +31,9 @@ const (
 )
 
 // gate decides how many paced bytes may be in flight over one carrier. The peer answers every mark; from the time that
-// takes the gate knows how full the path's queue is, and keeps the bytes without an answer in a window that aims at 5 ms
-// of queue. See SPEC.md, "The gate". It is only arithmetic: the carrier's mutex guards it and its clock is an argument.
+// takes the gate knows how full the path's queue is, and keeps the bytes without an answer in a window that aims at 5
+// ms of queue. See SPEC.md, "The gate". It is only arithmetic: the carrier's mutex guards it and its clock is an
+// argument.
 type gate struct {
 	start  time.Time
 	window int

@@ -1,7 +1,6 @@
 package secure
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -14,9 +13,9 @@ import (
 	"slipway/tunnel/cpace"
 )
 
-// Pairing goes over a TLS connection in which both sides have shown their keys, and proves that one connection ends at
-// both: the exchange is made with the code as its password, both fingerprints as its channel, and a secret that only
-// the two ends of this connection can compute as its session. Whoever stands in between has two connections, and so two
+// Pairing goes over a TLS connection in which both sides have shown their keys, and proves that the same connection
+// ends at both: the exchange has the code as its password, both fingerprints as its channel, and a secret that only the
+// two ends of this connection can compute as its session. A machine in between has two connections, and so two
 // sessions, and learns from the exchange only that its one guess was wrong.
 
 // PairConfig says with which agent this computer pairs, and as what.
@@ -53,7 +52,7 @@ func Pair(ctx context.Context, config PairConfig) (Paired, error) {
 	dial := config.Dial.withDefaults()
 	var peer proven
 	conn, raw, _, err := dial.connectEither(ctx, dial.Address.Web, protoPair, func(p proven) error {
-		peer = p // anybody for now: the exchange tells
+		peer = p // any key: the exchange proves it
 		return nil
 	})
 	if err != nil {
@@ -62,11 +61,11 @@ func Pair(ctx context.Context, config PairConfig) (Paired, error) {
 	defer raw.Close()
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
+	var paired Paired
 	session, err := sessionOf(conn)
-	if err != nil {
-		return Paired{}, pairFault(ctx, dial.Address, err)
+	if err == nil {
+		paired, err = pairOver(conn, session, dial.Identity.Fingerprint(), peer.fingerprint, c, config.Name)
 	}
-	paired, err := pairOver(conn, session, dial.Identity.Fingerprint(), peer.fingerprint, c, config.Name)
 	if err != nil {
 		return Paired{}, pairFault(ctx, dial.Address, err)
 	}
@@ -141,15 +140,17 @@ func (p *Pairings) serve(conn *tls.Conn, peer proven, identity *Identity, config
 		_ = writeMessage(conn, pairReply{Status: statusVersion})
 		return
 	}
+	p.mu.Lock()
 	o, status := p.find(hello.Plate)
-	if o == nil {
+	p.mu.Unlock()
+	if status != statusOK {
 		config.Observe(Event{Kind: EventNoCode, Key: peer.fingerprint, Name: their.Name,
 			Address: conn.RemoteAddr().String()})
 		_ = writeMessage(conn, pairReply{Status: status})
 		return
 	}
 	client := Client{Key: peer.fingerprint, Name: their.Name, Paired: p.now().UTC().Truncate(time.Second)}
-	_ = p.exchange(conn, hello, o, client, identity, config) // the client has been told, if it is still there
+	_ = p.exchange(conn, hello, o, client, identity, config) // the client knows, if it is still there
 }
 
 // exchange judges the client's guess.
@@ -184,21 +185,18 @@ func (p *Pairings) exchange(conn *tls.Conn, hello pairHello, o *offer, client Cl
 	}
 	status := p.settle(hello.Plate, o, done.Verify(confirm.Tag), client, config.Clients.Add)
 	result := pairResult{Status: status}
-	event := Event{Key: client.Key, Name: client.Name, Address: conn.RemoteAddr().String()}
-	switch status {
-	case statusOK:
-		result.Tag = done.Tag()
-		result.Owner, result.Role = o.grant.Owner, o.grant.Role
+	event := Event{Kind: EventWrongCode, Key: client.Key, Name: client.Name, Address: conn.RemoteAddr().String()}
+	if status == statusOK {
 		event.Kind = EventPaired
-		config.Observe(event)
-	case statusWrong:
-		event.Kind = EventWrongCode
+		result.Tag, result.Owner, result.Role = done.Tag(), o.grant.Owner, o.grant.Role
+	}
+	if status == statusOK || status == statusWrong {
 		config.Observe(event)
 	}
 	return writeMessage(conn, result)
 }
 
-// sessionOf is what only the two ends of a TLS connection can compute (RFC 8446, section 7.5).
+// sessionOf is a secret that only the two ends of a TLS connection can compute (RFC 8446, section 7.5).
 func sessionOf(conn *tls.Conn) ([]byte, error) {
 	state := conn.ConnectionState()
 	return state.ExportKeyingMaterial("EXPORTER-slipway-pair-1", nil, 32)
@@ -210,8 +208,7 @@ func channelOf(dialer, listener string) []byte {
 
 func pairConnectFault(ctx context.Context, address Address, err error) error {
 	fault := connectFault(ctx, address.String(), err)
-	var f *tunnel.Fault
-	if errors.As(fault, &f) && f.Code == tunnel.CodeConnectVersion {
+	if f, ok := errors.AsType[*tunnel.Fault](fault); ok && f.Code == tunnel.CodeConnectVersion {
 		return tunnel.NewFault(tunnel.CodePairExpired, "No pairing code is active on that machine.",
 			"Run slipway agent pair there and enter the code here within ten minutes.", err)
 	}
@@ -219,10 +216,10 @@ func pairConnectFault(ctx context.Context, address Address, err error) error {
 }
 
 func pairFault(ctx context.Context, address Address, err error) error {
-	var refused statusError
-	switch {
-	case errors.As(err, &refused):
+	if refused, ok := errors.AsType[statusError](err); ok {
 		return refused.fault()
+	}
+	switch {
 	case errors.Is(err, cpace.ErrReflected):
 		return tunnel.NewFault(tunnel.CodePairRefused, "The other side returned this computer's own messages.",
 			"Another machine may be answering. Check the address and the network, then try again.", err)
@@ -233,15 +230,15 @@ func pairFault(ctx context.Context, address Address, err error) error {
 	return connectFault(ctx, address.String(), err)
 }
 
-// maxMessage is the longest message of a pairing, in bytes of JSON. Each goes behind its length in two bytes, the
-// higher first.
-const maxMessage = 4 << 10
+const (
+	// maxMessage is the longest message of a pairing, in bytes of JSON, without the big-endian uint16 length before it.
+	maxMessage = 4 << 10
+	// pairVersion is the version of the exchange, which must be that of both sides. Version 1, which was not sent, let
+	// a listener pass by returning the dialer's tag.
+	pairVersion = 2
+)
 
 var errMessage = errors.New("secure: an unreadable pairing message")
-
-// pairVersion is the version of the exchange; both sides must have the same. Version 1, which sent none, let a listener
-// pass by returning the dialer's tag.
-const pairVersion = 2
 
 // The messages of a pairing, in their order: hello and confirm go to the listener, reply and result come from it.
 type (
@@ -323,7 +320,7 @@ func writeMessage(w io.Writer, message any) error {
 	return err
 }
 
-// readMessage reads one message. What is not exactly one is errMessage.
+// readMessage reads one message. It fails with errMessage if that is invalid.
 func readMessage(r io.Reader, into any) error {
 	var head [2]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -340,19 +337,15 @@ func readMessage(r io.Reader, into any) error {
 	return parseMessage(data, into)
 }
 
-// parseMessage is tolerant to fields that a later version may add.
+// parseMessage ignores fields that a later version may add.
 func parseMessage(data []byte, into any) error {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	if err := decoder.Decode(into); err != nil {
-		return errMessage
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+	if json.Unmarshal(data, into) != nil {
 		return errMessage
 	}
 	return nil
 }
 
-// readInfo reads what the other side says about itself.
+// readInfo reads the other side's description of itself.
 func readInfo(data []byte) (pairInfo, error) {
 	var info pairInfo
 	if err := parseMessage(data, &info); err != nil || !validName(info.Name) {
