@@ -8,12 +8,11 @@ import (
 	"slipway/backend/session"
 )
 
-// upload is a method that takes a stream of bytes and has one answer. It is never repeated: who uploads asks where it
-// is when its stream was lost.
+// upload is a method that receives a stream of bytes and has one answer. It is never repeated: after a loss the caller
+// asks how much has arrived.
 type upload[A, R any] struct {
 	spec
-	// do reads from until its end; the last byte has arrived when that is io.EOF, and any other error says that the
-	// caller is gone.
+	// do reads from until its end. All bytes have arrived if that is io.EOF; with any other error the caller has left.
 	do func(ctx context.Context, a session.Agent, args A, from io.Reader) (R, error)
 }
 
@@ -27,7 +26,7 @@ func (m upload[A, R]) serve(ctx context.Context, v *visit) {
 	from := &arriving{conn: conn{Stream: v.wire.stream, wire: v.wire}, gone: func() { cancel(errLeft) }}
 	result, err := m.do(ctx, v.agent, args, from)
 	if !errors.Is(context.Cause(ctx), errLeft) {
-		_ = v.wire.write(v.outcome(result, err)) // a caller that has left asks where it stands
+		_ = v.wire.write(v.outcome(result, err)) // a caller that has left asks later
 	}
 }
 
@@ -45,8 +44,8 @@ func (a *arriving) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// send makes the call with what from gives. It returns as soon as there is an answer, also when that comes before the
-// end of from, and may leave one Read of from under way then. ctx bounds all of it.
+// send makes the call with the bytes of from. It returns as soon as there is an answer, even before the end of from,
+// when one Read of from may still be running. ctx bounds all of it.
 func (m upload[A, R]) send(ctx context.Context, c *Client, args A, from io.Reader) (R, error) {
 	var result R
 	frame, err := c.wish(m.spec, args, streamPatience).frame(ctx)
@@ -64,7 +63,7 @@ func (m upload[A, R]) send(ctx context.Context, c *Client, args A, from io.Reade
 		if w.write(frame) != nil {
 			return // the answer, or its absence, says why
 		}
-		_, err := io.Copy(writerTo{w}, struct{ io.Reader }{from})
+		_, err := io.Copy(&conn{Stream: stream, wire: w}, struct{ io.Reader }{from})
 		switch {
 		case w.broke():
 		case err != nil:
@@ -88,8 +87,3 @@ func (m upload[A, R]) send(ctx context.Context, c *Client, args A, from io.Reade
 	}
 	return judge[R](c, m.spec, answer, nil)
 }
-
-// writerTo writes data frames.
-type writerTo struct{ wire *wire }
-
-func (t writerTo) Write(p []byte) (int, error) { return t.wire.data(p) }
