@@ -70,7 +70,8 @@ type pending struct {
 	urgent, paced []*flow       // streams with bytes to send, each in one of them once
 	refused       []uint32      // streams of the peer to reset
 	acks          [2]pendingAck // by carrier
-	pong          pendingNumber
+	pong          uint64        // number to answer, if pongDue
+	pongDue       bool
 	pings         []uint64
 	copied        []byte      // copies for the other carrier, or to send if this is the other
 	timer         *time.Timer // wakes the sender after a pause
@@ -85,12 +86,6 @@ type signalStream struct {
 	id      atomic.Uint32
 	allowed allowance
 	waiting []byte // signals to be written
-}
-
-// pendingNumber is a number to send; only the last counts.
-type pendingNumber struct {
-	value uint64
-	due   bool
 }
 
 // pendingAck is the answer to a carrier's last mark.

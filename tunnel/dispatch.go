@@ -94,7 +94,7 @@ func (c *carrier) handle(s signal) error {
 	case sigAck:
 		return t.acknowledged(s.id, s.number, s.at)
 	case sigPing:
-		c.answer(func(c *carrier) { c.pong = pendingNumber{s.number, true} })
+		c.answer(func(c *carrier) { c.pong, c.pongDue = s.number, true })
 	case sigPong:
 		t.ponged(s.number)
 	case sigCopy:

@@ -37,7 +37,10 @@ const (
 type gate struct {
 	start  time.Time
 	window int
-	flight
+	sent   uint64 // bytes, ever
+	marked uint64 // sent before the last mark
+	acked  uint64 // known to have arrived
+	marks  []mark // without an answer, oldest first
 	baseline
 	lossView
 	growth
@@ -46,14 +49,6 @@ type gate struct {
 
 	budget   float64   // bytes that may go at once
 	budgetAt time.Time // when budget was last filled up
-}
-
-// flight is what is in flight.
-type flight struct {
-	sent   uint64 // bytes, ever
-	marked uint64 // sent before the last mark
-	acked  uint64 // known to have arrived
-	marks  []mark // without an answer, oldest first
 }
 
 // baseline is what is known of the path.

@@ -34,7 +34,7 @@ const (
 func (l *Line) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &lineRun{
-		line: l, config: l.config,
+		line:   l,
 		dials:  dials{trouble: time.Now(), results: make(chan attempted), attempts: map[*attempt]bool{}},
 		checks: checks{answers: make(chan answered)},
 		beat:   stopped(), dialAt: stopped(), hold: stopped(),
@@ -58,9 +58,8 @@ func stopped() *time.Timer {
 
 // lineRun is the state of Run. Only Run's goroutine uses it; attempts and probes send it their results.
 type lineRun struct {
-	line   *Line
-	config LineConfig
-	all    sync.WaitGroup
+	line *Line
+	all  sync.WaitGroup
 
 	current
 	checks
@@ -324,7 +323,7 @@ func (r *lineRun) reconnect(ctx context.Context, try manualTry) {
 // lose stops using the tunnel.
 func (r *lineRun) lose(err error) {
 	up := r.up
-	r.config.Log.Info("a tunnel was lost", "peer", up.Peer().Name, "err", err)
+	r.line.config.Log.Info("a tunnel was lost", "peer", up.Peer().Name, "err", err)
 	if r.brief++; time.Since(r.since) > steady {
 		r.brief = 0
 	}
@@ -363,7 +362,7 @@ func (r *lineRun) attempted(ctx context.Context, a attempted) {
 		return
 	}
 	switch {
-	case r.config.NeedsPerson(a.err):
+	case r.line.config.NeedsPerson(a.err):
 		r.waits = a.err
 		r.stopTrying()
 		if r.up == nil {

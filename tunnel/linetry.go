@@ -16,7 +16,7 @@ func (r *lineRun) try(ctx context.Context, manual *manualTry) {
 	}
 	r.thin()
 	a := &attempt{began: time.Now()}
-	d := r.config.Dialer
+	d := r.line.config.Dialer
 	if manual == nil {
 		d = silentDialer{d}
 		ctx, a.cancel = context.WithTimeout(ctx, attemptTime)
@@ -30,7 +30,7 @@ func (r *lineRun) try(ctx context.Context, manual *manualTry) {
 	r.attempts[a] = true
 	r.all.Go(func() {
 		defer a.cancel()
-		t, err := r.config.dial(ctx, d, r.config.Tunnel)
+		t, err := r.line.config.dial(ctx, d, r.line.config.Tunnel)
 		r.results <- attempted{a, t, err}
 	})
 	if manual == nil {

@@ -205,8 +205,8 @@ func (c *carrier) appendControl() {
 		b = signal{kind: sigPing, number: v}.append(b)
 	}
 	c.pings = c.pings[:0]
-	if c.pong.due {
-		b, c.pong.due = signal{kind: sigPong, number: c.pong.value}.append(b), false
+	if c.pongDue {
+		b, c.pongDue = signal{kind: sigPong, number: c.pong}.append(b), false
 	}
 	for i := range c.acks {
 		if a := &c.acks[i]; a.due {

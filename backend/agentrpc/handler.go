@@ -141,15 +141,21 @@ func (h *Handler) answer(ctx context.Context, peer tunnel.Peer, stream tunnel.St
 		}
 		return
 	}
-	method, err := h.find(v)
-	if err != nil {
+	if err := checkVersion(v.request.Version); err != nil {
 		v.fail(err)
 		return
 	}
-	if method == nil {
-		_ = v.wire.send(kindAnswer, h.hello()) // a caller that has left needs no answer
+	if v.request.Method == methodHello.name {
+		_ = v.wire.send(kindAnswer, Hello{Version: Version, Oldest: max(1, Version-1), Program: h.config.Program,
+			Methods: slices.Sorted(maps.Keys(h.methods))}) // a caller that has left needs no answer
 		return
 	}
+	method, known := h.methods[v.request.Method]
+	if !known {
+		v.fail(unsupported(v.request.Method))
+		return
+	}
+	var err error
 	if v.agent, err = h.config.Resolve(peer); err != nil {
 		v.fail(session.AsError(err, session.CodeAgentForbidden))
 		return
@@ -168,26 +174,6 @@ func (v *visit) survive() {
 			string(debug.Stack()))
 		v.fail(session.NewError(session.CodeAgentInternal, "Internal agent error.", "Look at the agent's log."))
 	}
-}
-
-// find returns the method that a request is for, nil for hello.
-func (h *Handler) find(v *visit) (served, error) {
-	if err := checkVersion(v.request.Version); err != nil {
-		return nil, err
-	}
-	if v.request.Method == methodHello.name {
-		return nil, nil
-	}
-	method, known := h.methods[v.request.Method]
-	if !known {
-		return nil, unsupported(v.request.Method)
-	}
-	return method, nil
-}
-
-func (h *Handler) hello() Hello {
-	return Hello{Version: Version, Oldest: max(1, Version-1), Program: h.config.Program,
-		Methods: slices.Sorted(maps.Keys(h.methods))}
 }
 
 // visit is one call as the handler sees it.

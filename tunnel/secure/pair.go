@@ -284,28 +284,27 @@ type statusError string
 
 func (e statusError) Error() string { return "secure: pairing was refused: " + string(e) }
 
+// statusFaults are the code, message and hint of each status.
+var statusFaults = map[statusError][3]string{
+	statusVersion: {tunnel.CodeConnectVersion,
+		"The versions of Slipway on the agent and on this computer cannot pair.", "Upgrade the older side."},
+	statusNoCode: {tunnel.CodePairExpired, "This code was used, has expired or never existed.",
+		"Run slipway agent pair on the agent's machine to get a new one."},
+	statusWait: {tunnel.CodePairExpired, "A wrong code was entered a moment ago.", "Wait a few seconds and try again."},
+	statusLocked: {tunnel.CodePairRefused, "Too many wrong codes. Pairing is blocked for an hour.",
+		"Someone may be guessing. Find out who before you try again."},
+	statusWrong: {tunnel.CodePairCode, "The code is wrong.",
+		"Compare it digit by digit. If it is right, another machine may be intercepting the connection."},
+	statusFailed: {tunnel.CodePairRefused, "The agent could not save its list of clients.",
+		"Check the disk of the agent's machine, then try the same code again."},
+}
+
 func (e statusError) fault() *tunnel.Fault {
-	switch string(e) {
-	case statusVersion:
-		return tunnel.NewFault(tunnel.CodeConnectVersion,
-			"The versions of Slipway on the agent and on this computer cannot pair.", "Upgrade the older side.", e)
-	case statusNoCode:
-		return tunnel.NewFault(tunnel.CodePairExpired, "This code was used, has expired or never existed.",
-			"Run slipway agent pair on the agent's machine to get a new one.", e)
-	case statusWait:
-		return tunnel.NewFault(tunnel.CodePairExpired, "A wrong code was entered a moment ago.",
-			"Wait a few seconds and try again.", e)
-	case statusLocked:
-		return tunnel.NewFault(tunnel.CodePairRefused, "Too many wrong codes. Pairing is blocked for an hour.",
-			"Someone may be guessing. Find out who before you try again.", e)
-	case statusWrong:
-		return tunnel.NewFault(tunnel.CodePairCode, "The code is wrong.", "Compare it digit by digit. "+
-			"If it is right, another machine may be intercepting the connection.", e)
-	case statusFailed:
-		return tunnel.NewFault(tunnel.CodePairRefused, "The agent could not save its list of clients.",
-			"Check the disk of the agent's machine, then try the same code again.", e)
+	f, ok := statusFaults[e]
+	if !ok {
+		f = [3]string{tunnel.CodePairRefused, "The agent refused to pair.", "Upgrade the older side."}
 	}
-	return tunnel.NewFault(tunnel.CodePairRefused, "The agent refused to pair.", "Upgrade the older side.", e)
+	return tunnel.NewFault(f[0], f[1], f[2], e)
 }
 
 func writeMessage(w io.Writer, message any) error {

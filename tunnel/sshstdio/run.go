@@ -62,9 +62,11 @@ func (r *Remote) stream(ctx context.Context, command []string, stdin io.Reader,
 	mark := newMark()
 	args := append(r.options(shared), runScript(mark, command))
 	inner := &between{to: stdout, mark: mark}
-	asking, err := r.askingFor(ctx, shared)
-	if err != nil {
-		return "", 0, err
+	var asking *questions
+	if shared.socket == "" { // else the connection is up
+		if asking, err = r.listenForQuestions(ctx); err != nil {
+			return "", 0, err
+		}
 	}
 	defer asking.close()
 	c, socket, err := r.spawn(args, asking)
@@ -102,14 +104,6 @@ func (r *Remote) stream(ctx context.Context, command []string, stdin io.Reader,
 			Hint: "Check what its login shell prints in sessions without a terminal.", Err: err}
 	}
 	return "", 0, explain(ctx, c, asking, io.ErrUnexpectedEOF)
-}
-
-// askingFor returns the questions of a command's connection, nil if that is up already.
-func (r *Remote) askingFor(ctx context.Context, w way) (*questions, error) {
-	if w.socket != "" {
-		return nil, nil
-	}
-	return r.listenForQuestions(ctx)
 }
 
 // feed copies stdin to a command and ends its input. It fails if stdin does; that the command does not read all is no
