@@ -135,3 +135,10 @@ func (t *Tunnel) attach(conn net.Conn) (<-chan struct{}, error) {
 	t.carry(c)
 	return c.lost, nil
 }
+
+// silentDialer never asks.
+type silentDialer struct{ Dialer }
+
+func (d silentDialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
+	return d.Dialer.Dial(ctx, true)
+}
