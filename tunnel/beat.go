@@ -97,7 +97,6 @@ func (t *Tunnel) ponged(value uint64) {
 	}
 }
 
-// measured adds a round trip to the averages.
 func (t *Tunnel) measured(rtt time.Duration) {
 	measured, old, least := int64(rtt), t.smoothRTT.Load(), t.leastRTT.Load()
 	if old == 0 {

@@ -107,7 +107,6 @@ func newCarrier(t *Tunnel, conn net.Conn, index uint32) *carrier {
 	return c
 }
 
-// start starts the library's session and opens the stream of signals.
 func (c *carrier) start() error {
 	config := smux.DefaultConfig()
 	config.Version = frameVersion
@@ -131,7 +130,6 @@ func (c *carrier) start() error {
 	return nil
 }
 
-// open opens a stream.
 func (c *carrier) open(class Class) (*flow, error) {
 	c.mu.Lock() // so that streams begin in the order of their numbers, each with its class
 	defer c.mu.Unlock()

@@ -248,14 +248,13 @@ func (p *conduit) fill() {
 	p.filling = true
 }
 
-// size returns how many bytes wait to be sent.
 func (p *conduit) size() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.out)
 }
 
-// empty reports whether none do. If so, the next one wakes the sender.
+// empty reports whether no bytes wait to be sent. If so, the next ones wake the sender.
 func (p *conduit) empty() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -349,7 +348,6 @@ const (
 // ErrProtocol is the cause when a peer breaks the rules of SPEC.md.
 var ErrProtocol = errors.New("tunnel: the peer broke the protocol")
 
-// header begins every frame.
 type header struct {
 	cmd    command
 	length int    // of what follows, in bytes

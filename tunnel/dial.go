@@ -116,7 +116,6 @@ func (p Peer) same(other Peer) bool {
 	return p == other
 }
 
-// full reports whether the tunnel has a second carrier.
 func (t *Tunnel) full() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -40,7 +40,6 @@ func (c *carrier) accept() (*smux.Stream, error) {
 	return s, nil
 }
 
-// meet accepts the streams that the peer opens.
 func (c *carrier) meet() {
 	for {
 		s, err := c.accept()
@@ -53,7 +52,6 @@ func (c *carrier) meet() {
 	}
 }
 
-// listen handles the peer's signals.
 func (c *carrier) listen(r *smux.Stream) error {
 	buffer, held := make([]byte, readBuffer), 0
 	for failed := false; ; {
@@ -233,7 +231,6 @@ func (c *carrier) offer(f *flow) error {
 	return nil
 }
 
-// breakAll ends the streams of a lost carrier.
 func (c *carrier) breakAll() {
 	for _, f := range c.all(true) {
 		c.t.forget(f)

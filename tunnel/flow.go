@@ -337,7 +337,6 @@ func (f *flow) allow(consumed, window uint32) bool {
 	return true
 }
 
-// expired reports whether a channel is closed.
 func expired(c <-chan struct{}) bool {
 	select {
 	case <-c:

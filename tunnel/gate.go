@@ -95,7 +95,6 @@ type drainage struct {
 	drains   [3]drain // results of the last ones
 }
 
-// drain is the result of one drain.
 type drain struct {
 	base, way time.Duration
 	at        time.Time
@@ -246,7 +245,6 @@ func (g *gate) sample(rtt, way time.Duration, now time.Time) {
 	}
 }
 
-// see adds what the kernel has seen.
 func (g *gate) see(s seen, now time.Time) {
 	if s.again > g.seen.again {
 		g.mended = g.sent
@@ -349,7 +347,6 @@ func (g *gate) follow(queue, target time.Duration, now time.Time) {
 // resent packets anyway, so that a queue does not help it.
 func (g *gate) lost(now time.Time) { g.lossy = now.Add(gateLossy) }
 
-// kind returns what the path is.
 func (g *gate) kind(now time.Time) pathKind {
 	switch {
 	case g.base == 0:
@@ -362,7 +359,6 @@ func (g *gate) kind(now time.Time) pathKind {
 	return pathLong
 }
 
-// target returns how much queue the gate aims at.
 func (g *gate) target(now time.Time) time.Duration {
 	if now.Before(g.lossy) {
 		return gateGentle

@@ -48,10 +48,11 @@ func (h *Host) Serve(c Carrier) error {
 		return errors.Join(fmt.Errorf("%w: too many at once", ErrRefused), c.Close())
 	}
 	defer h.end(c.Conn)
-	if err := c.SetDeadline(time.Now().Add(h.cfg.Handshake)); err != nil {
-		return errors.Join(fmt.Errorf("tunnel: handshake: %w", err), c.Close())
+	err := c.SetDeadline(time.Now().Add(h.cfg.Handshake))
+	if err == nil {
+		err = h.greeted(c)
 	}
-	if err := h.greeted(c); err != nil {
+	if err != nil {
 		return errors.Join(err, c.Close())
 	}
 	return nil
@@ -128,11 +129,11 @@ func (h *Host) begun(c Carrier, hi hello, w welcome, asked []byte) error {
 // joined gives a tunnel a second carrier.
 func (h *Host) joined(c Carrier, hi hello, w welcome, asked []byte) error {
 	t := h.find(hi.ID)
-	if t == nil || !t.peer.same(c.Peer) || t.version != w.Version {
+	switch {
+	case t == nil || !t.peer.same(c.Peer) || t.version != w.Version:
 		w.Status = statusUnknown
 		return refuse(c, w)
-	}
-	if t.full() {
+	case t.full():
 		w.Status = statusFull
 		return refuse(c, w)
 	}

@@ -37,14 +37,8 @@ type LineStatus struct {
 	Version   int       // of that tunnel
 }
 
-// DownError means that there is no tunnel now. The state of the peer is unknown.
-type DownError struct {
-	State     LineState
-	Since     time.Time
-	LastHeard time.Time // zero: never
-	NextTry   time.Time // zero: none is planned
-	Err       error     // of the last attempt
-}
+// DownError is the status of a line without a tunnel. The state of the peer is unknown.
+type DownError struct{ LineStatus }
 
 func (e *DownError) Error() string {
 	text := fmt.Sprintf("tunnel: %s since %s", e.State, e.Since.Format(time.TimeOnly))
@@ -161,8 +155,7 @@ func (s *attachedStream) Close() error {
 func (l *Line) down() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.status
-	return &DownError{State: s.State, Since: s.Since, LastHeard: s.LastHeard, NextTry: s.NextTry, Err: s.Err}
+	return &DownError{l.status}
 }
 
 // WaitUp waits until there is a tunnel. It fails with ctx's error, or with [*DownError] once Run has returned.

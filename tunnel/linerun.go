@@ -123,14 +123,12 @@ type attempted struct {
 	err  error
 }
 
-// answered is how a probe ended.
 type answered struct {
 	link   link
 	number int
 	err    error
 }
 
-// step waits for one event and handles it.
 func (r *lineRun) step(ctx context.Context) {
 	var lost <-chan struct{}
 	if r.up != nil {
@@ -351,7 +349,6 @@ func (r *lineRun) lose(err error) {
 	}
 }
 
-// attempted handles the end of an attempt.
 func (r *lineRun) attempted(ctx context.Context, a attempted) {
 	delete(r.attempts, a.attempt)
 	for _, try := range a.manual {
@@ -412,7 +409,6 @@ func (r *lineRun) adopt(a attempted) {
 // discard closes a tunnel in the background, since that may take a moment.
 func (r *lineRun) discard(t link) { r.all.Go(func() { _ = t.Close() }) }
 
-// end closes everything and waits for it.
 func (r *lineRun) end() {
 	r.stopTrying()
 	r.beat.Stop()

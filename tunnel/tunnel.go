@@ -77,7 +77,7 @@ type measures struct {
 	smoothRTT      atomic.Int64  // nanoseconds
 	leastRTT       atomic.Int64  // nanoseconds
 	grownBy        atomic.Int64  // bytes by which all windows have grown
-	lossy, asked   atomic.Int64  // nanoseconds since 1970 until which copies are sent, see copy.go
+	lossy, asked   atomic.Int64  // nanoseconds since 1970 until which copies are sent, see [Tunnel.copies]
 }
 
 // questions are the pings without an answer, by number.

@@ -83,7 +83,6 @@ type opened struct {
 	release func() bool
 }
 
-// discard closes the stream.
 func (o *opened) discard() {
 	if o.release() {
 		o.wire.abandon()

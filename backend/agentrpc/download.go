@@ -44,7 +44,6 @@ func (m download[A]) open(ctx context.Context, c *Client, args A) (io.ReadCloser
 	return r, nil
 }
 
-// begin opens the stream of a call.
 func (r *reader[A]) begin(args A) error {
 	patience := time.Duration(0)
 	if r.method.at == nil { // it cannot begin at a given byte, so its stream survives cuts
@@ -121,7 +120,6 @@ func (r *reader[A]) resume(cause error) error {
 	return r.client.fail(r.ctx, cause)
 }
 
-// drop closes the stream.
 func (r *reader[A]) drop() {
 	r.mu.Lock()
 	from, release := r.conn, r.release

@@ -68,7 +68,6 @@ type codec struct {
 	deflaters sync.Pool // of *flate.Writer
 }
 
-// encode returns a frame with value as JSON.
 func (c *codec) encode(k kind, value any) ([]byte, error) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -83,33 +82,24 @@ func (c *codec) frame(k kind, body []byte) ([]byte, error) {
 		return nil, &tooLargeError{size: len(body), limit: limits[k]}
 	}
 	if len(body) >= deflateFrom && k != kindRequest {
-		var packed bytes.Buffer
-		if err := c.deflate(&packed, body); err != nil {
-			return nil, err
-		}
-		if packed.Len() < len(body) {
-			head := frame.AppendHead(nil, byte(k), uint32(packed.Len())|deflated)
-			return append(head, packed.Bytes()...), nil
+		if packed := c.deflate(body); len(packed) < len(body) {
+			return append(frame.AppendHead(nil, byte(k), uint32(len(packed))|deflated), packed...), nil
 		}
 	}
 	return frame.Append(nil, byte(k), body), nil
 }
 
-func (c *codec) deflate(to io.Writer, body []byte) error {
+func (c *codec) deflate(body []byte) []byte {
 	deflater, _ := c.deflaters.Get().(*flate.Writer)
 	if deflater == nil {
-		var err error
-		if deflater, err = flate.NewWriter(to, flate.BestSpeed); err != nil {
-			return err
-		}
-	} else {
-		deflater.Reset(to)
+		deflater, _ = flate.NewWriter(nil, flate.BestSpeed) // fails only for an invalid level
 	}
 	defer c.deflaters.Put(deflater)
-	if _, err := deflater.Write(body); err != nil {
-		return err
-	}
-	return deflater.Close()
+	var packed bytes.Buffer
+	deflater.Reset(&packed)
+	_, _ = deflater.Write(body) // fails only with its writer, as Close
+	_ = deflater.Close()
+	return packed.Bytes()
 }
 
 // tooLargeError means that a message was not sent.
@@ -134,7 +124,6 @@ func newWire(stream tunnel.Stream, c *codec) *wire {
 	return &wire{stream: stream, codec: c, in: bufio.NewReaderSize(stream, 512)}
 }
 
-// header begins a frame.
 type header struct {
 	kind   kind
 	length int
@@ -270,7 +259,6 @@ func (w *wire) put(encoded []byte) error {
 	return w.failed
 }
 
-// broke reports whether a write has failed.
 func (w *wire) broke() bool {
 	w.writing.Lock()
 	defer w.writing.Unlock()

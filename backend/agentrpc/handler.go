@@ -57,9 +57,11 @@ type HandlerConfig struct {
 type Handler struct {
 	config  HandlerConfig
 	codec   codec
-	peers   peers
 	methods map[string]served
 	streams *resume.Host // of callers who resume them
+
+	mu    sync.Mutex // guards peers
+	peers map[tunnel.Peer]*peerState
 }
 
 // NewHandler returns a handler.
@@ -67,8 +69,8 @@ func NewHandler(config HandlerConfig) *Handler {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{config: config, methods: map[string]served{}, streams: resume.NewHost()}
-	h.peers.known = map[tunnel.Peer]*peerState{}
+	h := &Handler{config: config, methods: map[string]served{}, streams: resume.NewHost(),
+		peers: map[tunnel.Peer]*peerState{}}
 	for _, m := range methods {
 		h.methods[m.about().name] = m
 	}
@@ -128,7 +130,7 @@ func (h *Handler) Serve(life context.Context, t Tunnel) error {
 
 // answer serves one stream, which it closes.
 func (h *Handler) answer(ctx context.Context, peer tunnel.Peer, stream tunnel.Stream) {
-	state, leave := h.peers.enter(peer)
+	state, leave := h.enter(peer)
 	defer leave()
 	v := &visit{handler: h, peer: peer, state: state, wire: newWire(stream, &h.codec)}
 	defer v.close()
@@ -311,29 +313,24 @@ func (v *visit) outcome(result any, err error) []byte {
 type peerState struct {
 	changes chan struct{} // one token for each running call that changes something
 	large   chan struct{} // one token for each large request that is being read
-	visits  int           // running calls; peers.mu guards it
-}
-
-type peers struct {
-	mu    sync.Mutex // guards what follows
-	known map[tunnel.Peer]*peerState
+	visits  int           // running calls; Handler.mu guards it
 }
 
 // enter returns the state of a peer with a call. leave is called when that is answered.
-func (p *peers) enter(peer tunnel.Peer) (state *peerState, leave func()) {
+func (h *Handler) enter(peer tunnel.Peer) (state *peerState, leave func()) {
 	peer.Address = "" // it moves
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if state = p.known[peer]; state == nil {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if state = h.peers[peer]; state == nil {
 		state = &peerState{changes: make(chan struct{}, maxChanges), large: make(chan struct{}, largeRequests)}
-		p.known[peer] = state
+		h.peers[peer] = state
 	}
 	state.visits++
 	return state, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		if state.visits--; state.visits == 0 {
-			delete(p.known, peer)
+			delete(h.peers, peer)
 		}
 	}
 }

@@ -75,7 +75,6 @@ func (r *relay) pump(far io.ReadWriteCloser) {
 	}
 }
 
-// callerLeft reports whether the caller is gone.
 func (r *relay) callerLeft() bool {
 	s, resumes := r.visit.wire.stream.(*resume.Stream)
 	if !resumes {

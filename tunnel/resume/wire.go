@@ -84,13 +84,6 @@ func (g greeting) encode() []byte {
 	return b
 }
 
-// parseGreeting reads a greeting of the right size.
-func parseGreeting(b []byte) (g greeting) {
-	_, _ = binary.Decode(b, binary.BigEndian, &g)
-	g.Age, g.Patience = max(0, g.Age), max(0, g.Patience)
-	return g
-}
-
 // wire is the tunnel's stream that a stream runs over. One goroutine reads and one writes.
 type wire struct {
 	raw   tunnel.Stream
@@ -131,14 +124,16 @@ func (w *wire) greeted() (greeting, error) {
 	return greetingOf(kind, payload)
 }
 
-func greetingOf(kind byte, payload []byte) (greeting, error) {
+func greetingOf(kind byte, payload []byte) (g greeting, err error) {
 	switch {
 	case kind == kindResume:
-		return parseGreeting(payload), nil
+		_, _ = binary.Decode(payload, binary.BigEndian, &g) // of the right size, see check
+		g.Age, g.Patience = max(0, g.Age), max(0, g.Patience)
+		return g, nil
 	case kind == kindRefuse && payload[0] == refusedFull:
-		return greeting{}, lost(tunnel.ErrTooManyStreams)
+		return g, lost(tunnel.ErrTooManyStreams)
 	case kind == kindRefuse:
-		return greeting{}, lost(ErrForgotten)
+		return g, lost(ErrForgotten)
 	}
-	return greeting{}, broken("a stream that begins with %q", kind)
+	return g, broken("a stream that begins with %q", kind)
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -107,15 +108,10 @@ func (c *child) lastFault(err error) error {
 
 // environment is this process's without other ways for ssh to ask, and with our askpass program unless that is "".
 func environment(askpass, socket string) []string {
-	var env []string
-	for _, entry := range os.Environ() {
+	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		switch name {
-		case "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", askpassVariable:
-		default:
-			env = append(env, entry)
-		}
-	}
+		return name == "SSH_ASKPASS" || name == "SSH_ASKPASS_REQUIRE" || name == askpassVariable
+	})
 	if askpass == "" {
 		return append(env, "SSH_ASKPASS_REQUIRE=never")
 	}

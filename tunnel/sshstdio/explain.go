@@ -1,6 +1,7 @@
 package sshstdio
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,12 +139,7 @@ func faultOf(messages string, exit int, silent bool) *tunnel.Fault {
 		"Upgrade the agent on the host, or start it there and look at its log.", cause)
 }
 
-func orSilence(said string) string {
-	if said == "" {
-		return "no output"
-	}
-	return strings.TrimRight(said, ".")
-}
+func orSilence(said string) string { return cmp.Or(strings.TrimRight(said, "."), "no output") }
 
 // lastMessage is the last line with a message, at most 300 characters of it.
 func lastMessage(messages string) string {

@@ -251,9 +251,7 @@ func AskpassMain(args []string, env func(string) string, stdout, stderr io.Write
 	case err != nil:
 		fmt.Fprintln(stderr, "slipway: cannot ask:", err)
 		return 1, true
-	case reply.Refused:
-		return 1, true
-	case env("SSH_ASKPASS_PROMPT") == "confirm" && reply.Answer != "yes":
+	case reply.Refused || env("SSH_ASKPASS_PROMPT") == "confirm" && reply.Answer != "yes":
 		return 1, true
 	}
 	fmt.Fprintln(stdout, reply.Answer)
