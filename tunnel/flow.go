@@ -293,7 +293,6 @@ func (f *flow) Close() error {
 	return err
 }
 
-// tell queues signals of the stream.
 func (f *flow) tell(what uint8) {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
@@ -310,7 +309,6 @@ func (f *flow) stopped() {
 	f.c.ready(f)
 }
 
-// lost ends both directions with err.
 func (f *flow) lost(err error) {
 	f.c.mu.Lock()
 	if f.noWrite == nil {

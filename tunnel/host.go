@@ -74,7 +74,6 @@ func (h *Host) end(conn net.Conn) {
 	delete(h.pending, conn)
 }
 
-// greeted does the host's part of the handshake.
 func (h *Host) greeted(c Carrier) error {
 	asked, err := receiveMessage(c)
 	if err != nil {
@@ -97,7 +96,6 @@ func (h *Host) greeted(c Carrier) error {
 	return h.begun(c, hi, w, asked)
 }
 
-// begun makes a new tunnel.
 func (h *Host) begun(c Carrier, hi hello, w welcome, asked []byte) error {
 	_, _ = rand.Read(w.ID[:])
 	_, _ = rand.Read(w.Secret[:])
@@ -126,7 +124,6 @@ func (h *Host) begun(c Carrier, hi hello, w welcome, asked []byte) error {
 	return nil
 }
 
-// joined gives a tunnel a second carrier.
 func (h *Host) joined(c Carrier, hi hello, w welcome, asked []byte) error {
 	t := h.find(hi.ID)
 	switch {

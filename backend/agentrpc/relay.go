@@ -80,12 +80,8 @@ func (r *relay) callerLeft() bool {
 	if !resumes {
 		return r.visit.wire.signal(kindAlive) != nil
 	}
-	return expired(s.Left())
-}
-
-func expired(done <-chan struct{}) bool {
 	select {
-	case <-done:
+	case <-s.Left():
 		return true
 	default:
 		return false

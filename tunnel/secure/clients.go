@@ -151,7 +151,6 @@ func (d *Clients) List() []Client {
 	return out
 }
 
-// Find returns the client with a key.
 func (d *Clients) Find(key string) (Client, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -153,8 +153,7 @@ type dialed struct {
 	refused  error
 }
 
-// NetConn lets the tunnel set options of the socket.
-func (c *dialed) NetConn() net.Conn { return c.raw }
+func (c *dialed) NetConn() net.Conn { return c.raw } // as of listened
 
 // Read reads the listener's admission first, so that it costs no round trip.
 func (c *dialed) Read(p []byte) (int, error) {

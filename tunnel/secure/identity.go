@@ -204,7 +204,6 @@ func ShortFingerprint(fingerprint string) string {
 	return strings.ToUpper(fingerprint[:min(8, len(fingerprint))])
 }
 
-// readLimited reads a file of at most limit bytes.
 func readLimited(path string, limit int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -223,7 +223,6 @@ func (l *Listener) serveWeb(life context.Context, inner, raw net.Conn, leave fun
 	l.finish(ctx, conn, raw, "wss")
 }
 
-// finish pairs or admits the client after the handshake.
 func (l *Listener) finish(ctx context.Context, conn *tls.Conn, raw net.Conn, transport string) {
 	deadline, _ := ctx.Deadline()
 	_ = raw.SetDeadline(deadline)

@@ -95,11 +95,15 @@ func (r *Remote) command() []string {
 // Close ends the connection that Run and Upload share.
 func (r *Remote) Close() error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.master != nil && !r.master.ridden { // else its carrier closes it
-		r.master.close()
+	m := r.master
+	if m != nil && m.ridden {
+		m = nil // its carrier closes it
 	}
 	r.master, r.closed = nil, true
+	r.mu.Unlock()
+	if m != nil {
+		m.close()
+	}
 	return os.RemoveAll(r.folder)
 }
 
