@@ -2,11 +2,12 @@ package tunnel
 
 import (
 	"context"
+	"maps"
 	"net"
 	"time"
 )
 
-// Stats describes a tunnel at one moment.
+// Stats describes a tunnel.
 type Stats struct {
 	RTT       time.Duration // smoothed round trip of the heartbeat
 	BaseRTT   time.Duration // the shortest seen
@@ -20,7 +21,6 @@ type Stats struct {
 	Window    int           // bytes of bulk that may be on their way
 }
 
-// Stats describes the tunnel now.
 func (t *Tunnel) Stats() Stats {
 	t.mu.Lock()
 	carriers := t.carriers()
@@ -33,8 +33,8 @@ func (t *Tunnel) Stats() Stats {
 	return s
 }
 
-// Probe asks the peer for a sign of life over the first carrier and waits for it. It fails with ctx's error or, when
-// the tunnel has ended, net.ErrClosed.
+// Probe pings the peer over the first carrier and waits for the answer. It fails with ctx's error or, when the tunnel
+// has ended, net.ErrClosed.
 func (t *Tunnel) Probe(ctx context.Context) error {
 	answered := make(chan struct{})
 	if !t.ping(answered) {
@@ -50,10 +50,10 @@ func (t *Tunnel) Probe(ctx context.Context) error {
 	}
 }
 
-// maxPings is how many numbers may be without an answer.
+// maxPings is how many pings may be without an answer.
 const maxPings = 64
 
-// ping asks the peer for an answer, after which the channel is closed.
+// ping pings the peer. answered, unless nil, is closed by the answer. It reports false when the tunnel has ended.
 func (t *Tunnel) ping(answered chan struct{}) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,13 +72,13 @@ func (t *Tunnel) ping(answered chan struct{}) bool {
 		if len(c.pings) < maxPings {
 			c.pings = append(c.pings, number)
 		} else {
-			c.pings[maxPings-1] = number // the last answers for all before it
+			c.pings[maxPings-1] = number // its answer is one to all before it
 		}
 	})
 	return true
 }
 
-// ponged handles the answer to a number, and to all before it.
+// ponged handles the answer to a ping and all pings before it.
 func (t *Tunnel) ponged(value uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,11 +88,7 @@ func (t *Tunnel) ponged(value uint64) {
 	if at, ok := t.pingAt[value]; ok {
 		t.measured(time.Since(at))
 	}
-	for n := range t.pingAt {
-		if n <= value {
-			delete(t.pingAt, n)
-		}
-	}
+	maps.DeleteFunc(t.pingAt, func(n uint64, _ time.Time) bool { return n <= value })
 	for n, answered := range t.probes {
 		if n <= value {
 			close(answered)
@@ -101,21 +97,16 @@ func (t *Tunnel) ponged(value uint64) {
 	}
 }
 
-// measured adds a round trip to the averages.
 func (t *Tunnel) measured(rtt time.Duration) {
-	old := time.Duration(t.smoothRTT.Load())
+	measured, old, least := int64(rtt), t.smoothRTT.Load(), t.leastRTT.Load()
 	if old == 0 {
-		t.smoothRTT.Store(int64(rtt))
-	} else {
-		t.smoothRTT.Store(int64(old + (rtt-old)/8))
+		old, least = measured, measured
 	}
-	if least := t.leastRTT.Load(); least == 0 || int64(rtt) < least {
-		t.leastRTT.Store(int64(rtt))
-	}
+	t.smoothRTT.Store(old + (measured-old)/8)
+	t.leastRTT.Store(min(least, measured))
 }
 
-// beat asks for signs of life on every carrier and ends one that has been silent for too long. The end of the second
-// one ends only itself.
+// beat pings on every carrier and ends one that has been silent for too long.
 func (t *Tunnel) beat() {
 	ticker := time.NewTicker(min(t.cfg.Heartbeat, t.cfg.Silence/2))
 	defer ticker.Stop()
@@ -156,18 +147,17 @@ const (
 	pathLossy // long, and it loses packets even without congestion
 )
 
-// settle sets the socket when the kind of the path has changed, and the rate that the kernel keeps to where packets are
-// lost.
+// settle sets the socket when the kind of the path, or the rate that the kernel keeps to, has changed.
 func (c *carrier) settle(now time.Time) {
 	c.mu.Lock()
 	kind, rate := c.gate.kind(now), c.gate.kernelRate(now)
-	change, repace := kind != c.kind, differs(rate, c.most)
+	change, repace := kind != c.kind, differs(rate, c.kernelRate)
 	c.kind = kind
 	if kind == pathLossy {
 		c.t.lossy.Store(c.gate.lossy.UnixNano())
 	}
 	if repace {
-		c.most = rate
+		c.kernelRate = rate
 	}
 	c.mu.Unlock()
 	if change {
@@ -178,7 +168,7 @@ func (c *carrier) settle(now time.Time) {
 	}
 }
 
-// differs reports whether a rate has changed enough to tell the kernel.
+// differs reports whether a rate has changed enough to set it in the kernel.
 func differs(now, before uint64) bool {
 	return (now == 0) != (before == 0) || max(now, before)-min(now, before) > before/20
 }

@@ -2,8 +2,10 @@ package tunnel
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,22 +13,20 @@ import (
 	"github.com/xtaci/smux"
 )
 
-// Sizes and times of a [carrier].
+// Sizes in bytes, and times, of a [carrier].
 const (
-	batchNear    = 64 << 10 // written at once where the path is fast, in bytes
-	batchLarge   = 32 << 10 // that is worth a goroutine of its own, in bytes
-	batchUrgent  = 16 << 10 // of urgent frames written at once, in bytes
+	batchNear    = 64 << 10 // written at once where the path is fast
+	batchLarge   = 32 << 10 // a batch that is worth a goroutine of its own
+	batchUrgent  = 16 << 10 // of urgent frames written at once
 	writeTime    = 15 * time.Second
-	maxRefusals  = 1024     // resets of unwelcome streams that wait to be sent
-	urgentBurst  = 64 << 10 // that an urgent stream may have on its way unpaced, in bytes
-	urgentGrants = 16 << 10 // consumed bytes of an urgent stream that a grant is worth
+	maxRefusals  = 1024     // resets of refused streams that wait to be sent
+	urgentBurst  = 64 << 10 // that an urgent stream may have in flight unpaced
+	urgentGrants = 16 << 10 // consumed by an urgent stream before a grant is sent
 )
 
-// carrier is one connection of a tunnel, with the library's session on it. One
-// goroutine sends: a writer leaves its bytes with the stream,
-// and the sender has the library write them from there in order of urgency, in
-// turn among streams of equal urgency, so that nothing waits in a queue behind
-// bulk. What the library wrote it takes from the [conduit] and sends.
+// carrier is one connection of a tunnel, with the library's session on it. Writers leave their bytes with the stream.
+// One goroutine, the sender, has the library write them to the [conduit] by urgency, in turn among streams of equal
+// urgency, so that nothing waits behind bulk; then it sends what the library wrote.
 type carrier struct {
 	t       *Tunnel
 	conn    net.Conn
@@ -36,7 +36,7 @@ type carrier struct {
 	signals signalStream
 	wake    chan struct{} // something may have become sendable
 
-	deadline time.Time // of writes; for the one who writes
+	deadline time.Time // of writes; only the goroutine that writes uses it
 
 	mu   sync.Mutex // guards what follows and the sending part of its streams
 	gate gate
@@ -53,8 +53,8 @@ type carrier struct {
 type ends struct {
 	err  error         // why; guarded by the carrier's mu
 	lost chan struct{} // closed when it has ended
-	over chan struct{} // closed when its streams know
-	know func()        // closes it
+	over chan struct{} // closed when its streams have ended
+	know func()        // closes over
 }
 
 // streamBook has the streams of a carrier.
@@ -66,19 +66,18 @@ type streamBook struct {
 
 // pending is what a carrier has to send.
 type pending struct {
-	control []*flow // have a signal of theirs to send; each is here once
-	urgent  []*flow // have bytes to send; each is in one of the two once
-	paced   []*flow
-	refused []uint32      // streams of the peer to reset
-	acks    [2]pendingAck // by carrier
-	pong    pendingNumber
-	pings   []uint64
-	copied  []byte      // copies to send on the other carrier, or here if this is the other
-	timer   *time.Timer // wakes the sender after a pause
-	bye     bool
-	byeSent bool
-	most    uint64   // bytes per second that the kernel keeps to; 0: as it likes
-	kind    pathKind // that the socket is set to
+	control       []*flow       // streams with signals to send, each once
+	urgent, paced []*flow       // streams with bytes to send, each in one of them once
+	refused       []uint32      // streams of the peer to reset
+	acks          [2]pendingAck // by carrier
+	pong          uint64        // number to answer, if pongDue
+	pongDue       bool
+	pings         []uint64
+	copied        []byte      // copies for the other carrier, or to send if this is the other
+	timer         *time.Timer // wakes the sender after a pause
+	bye, byeSent  bool
+	kernelRate    uint64   // bytes per second that the kernel keeps to; 0: any
+	kind          pathKind // that the socket is set to
 }
 
 // signalStream is the stream that carries this side's signals.
@@ -87,12 +86,6 @@ type signalStream struct {
 	id      atomic.Uint32
 	allowed allowance
 	waiting []byte // signals to be written
-}
-
-// pendingNumber is a number to send as soon as possible; only the last counts.
-type pendingNumber struct {
-	value uint64
-	due   bool
 }
 
 // pendingAck is the answer to a carrier's last mark.
@@ -114,7 +107,6 @@ func newCarrier(t *Tunnel, conn net.Conn, index uint32) *carrier {
 	return c
 }
 
-// start starts the library's session and opens the stream of signals.
 func (c *carrier) start() error {
 	config := smux.DefaultConfig()
 	config.Version = frameVersion
@@ -138,7 +130,6 @@ func (c *carrier) start() error {
 	return nil
 }
 
-// open opens a stream of this side's.
 func (c *carrier) open(class Class) (*flow, error) {
 	c.mu.Lock() // so that streams begin in the order of their numbers, each with its class
 	defer c.mu.Unlock()
@@ -161,7 +152,7 @@ func (c *carrier) open(class Class) (*flow, error) {
 	return f, nil
 }
 
-// answer queues numbers; change is called with the carrier's mutex held.
+// answer calls change with c.mu held and wakes the sender.
 func (c *carrier) answer(change func(*carrier)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,7 +160,7 @@ func (c *carrier) answer(change func(*carrier)) {
 	notify(c.wake)
 }
 
-// fail ends the carrier: its sender wakes and its streams break. It returns why the carrier ended first.
+// fail ends the carrier and returns the error that ended it first.
 func (c *carrier) fail(err error) error {
 	c.mu.Lock()
 	if c.err == nil {
@@ -187,7 +178,7 @@ func (c *carrier) fail(err error) error {
 	return err
 }
 
-// begin notes a stream of the peer, whose class is still to come.
+// begin registers a stream of the peer, whose class is still to come.
 func (c *carrier) begin(id uint32) error {
 	c.book.Lock()
 	defer c.book.Unlock()
@@ -208,7 +199,6 @@ func (c *carrier) find(id uint32) *flow {
 	return c.flows[id]
 }
 
-// drop forgets a stream.
 func (c *carrier) drop(f *flow) {
 	c.book.Lock()
 	defer c.book.Unlock()
@@ -217,14 +207,11 @@ func (c *carrier) drop(f *flow) {
 	}
 }
 
-// all returns the streams; when they are lost there will be no others.
+// all returns the streams. If they are lost, no others are registered.
 func (c *carrier) all(lost bool) []*flow {
 	c.book.Lock()
 	defer c.book.Unlock()
-	all := make([]*flow, 0, len(c.flows))
-	for _, f := range c.flows {
-		all = append(all, f)
-	}
+	all := slices.Collect(maps.Values(c.flows))
 	if lost {
 		c.flows = nil
 	}

@@ -18,21 +18,15 @@ const (
 	Bulk
 )
 
-// String returns the name of the class in lower case.
 func (c Class) String() string {
-	switch c {
-	case Control:
-		return "control"
-	case Interactive:
-		return "interactive"
-	case Bulk:
-		return "bulk"
+	names := [...]string{Control: "control", Interactive: "interactive", Bulk: "bulk"}
+	if c < Control || c > Bulk {
+		return "unknown"
 	}
-	return "unknown"
+	return names[c]
 }
 
-// Stream is one stream of a tunnel. CloseWrite ends this side's bytes and lets the peer's still come; Close gives both
-// directions up.
+// Stream is one stream of a tunnel. CloseWrite ends only this side's bytes, Close both directions.
 type Stream interface {
 	net.Conn
 	Class() Class
@@ -40,11 +34,8 @@ type Stream interface {
 }
 
 // Dialer opens carriers to one peer. A carrier is a connection that is authenticated at both ends and encrypted, or
-// protected by the operating system as a unix socket is.
-//
-// Dial belongs to a tunnel's first carrier when silent is false: it may ask a person, for a password say, as long as
-// ctx lives. A silent dial is for a further carrier of a tunnel that is up, or for a try while nobody watches: it fails
-// with [ErrWouldAsk] rather than ask anything.
+// protected by the operating system as a unix socket is. Unless silent, Dial may ask a person, for example for a
+// password, until ctx ends. A silent Dial fails with [ErrWouldAsk] instead.
 type Dialer interface {
 	Dial(ctx context.Context, silent bool) (net.Conn, error)
 }
@@ -54,7 +45,7 @@ type Peer struct {
 	Transport string // "unix", "ssh", "tls" or "wss"
 	Key       string // fingerprint of its key; empty where the operating system vouches
 	Name      string // what the key was paired as, or the user of the unix socket
-	Address   string // of the network, as far as known; for people, never for decisions
+	Address   string // network address if known; for people, never for decisions
 }
 
 // Carrier is one accepted connection with its peer.

@@ -3,6 +3,7 @@ package tunnel
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -60,10 +61,13 @@ func newConduit(c *carrier) *conduit {
 	}
 }
 
-// Read hands frames that were checked to the library, which reads no more after an error.
+// Read passes checked frames to the library, which stops reading after an error.
 func (p *conduit) Read(b []byte) (int, error) {
 	n, err := p.read(b)
 	if err != nil {
+		if !errors.Is(err, ErrProtocol) {
+			err = fmt.Errorf("tunnel: read: %w", err)
+		}
 		p.why = err
 		close(p.over)
 	}
@@ -83,16 +87,16 @@ func (p *conduit) read(b []byte) (int, error) {
 	}
 	n, err := p.r.Read(b[:min(len(b), p.left)])
 	p.left -= n
-	if n > 0 || err == nil {
-		return n, nil // the next call returns the error
+	if n > 0 {
+		err = nil // the next call returns it
 	}
-	return 0, fmt.Errorf("tunnel: read: %w", err)
+	return n, err
 }
 
-// nextFrame reads the next header and decides what the library gets to see.
+// nextFrame reads the next header and decides what the library sees.
 func (p *conduit) nextFrame() error {
 	if _, err := io.ReadFull(p.r, p.head[:headerSize]); err != nil {
-		return fmt.Errorf("tunnel: read: %w", err)
+		return err
 	}
 	h, err := parseHeader(p.head[:])
 	if err != nil {
@@ -112,7 +116,7 @@ func (p *conduit) nextFrame() error {
 	return nil
 }
 
-// begun notes a stream that the peer opens.
+// begun registers a stream that the peer opens.
 func (p *conduit) begun(id uint32) error {
 	if id <= max(p.last, 1) || (id%2 == 1) == p.c.t.dialled {
 		return fmt.Errorf("%w: stream %d cannot be opened", ErrProtocol, id)
@@ -132,11 +136,11 @@ func (p *conduit) begun(id uint32) error {
 	}
 }
 
-// updated checks the library's own window, which is never to hold it back.
+// updated checks an update of the library's own window, which must never limit this side.
 func (p *conduit) updated(id uint32) error {
 	body := p.head[headerSize:]
 	if _, err := io.ReadFull(p.r, body); err != nil {
-		return fmt.Errorf("tunnel: read: %w", err)
+		return err
 	}
 	p.pending = p.head[:]
 	allowed := &p.c.signals.allowed
@@ -154,7 +158,7 @@ func (p *conduit) updated(id uint32) error {
 	return nil
 }
 
-// arrived accounts for a data frame, whose bytes the library reads next. Those of streams that are over it never sees.
+// arrived counts a data frame, whose bytes the library reads next. It does not see those of streams that are over.
 func (p *conduit) arrived(h header) error {
 	if h.id == p.signals.Load() && h.id != 0 {
 		p.left = h.length
@@ -171,17 +175,15 @@ func (p *conduit) arrived(h header) error {
 	f := p.c.find(h.id)
 	if f == nil {
 		p.pending = nil
-		if _, err := p.r.Discard(h.length); err != nil {
-			return fmt.Errorf("tunnel: read: %w", err)
-		}
-		return nil
+		_, err := p.r.Discard(h.length)
+		return err
 	}
 	before, aside, err := f.arrive(h.length)
 	if err != nil {
 		return err
 	}
 	if _, err := p.r.Discard(before); err != nil {
-		return fmt.Errorf("tunnel: read: %w", err)
+		return err
 	}
 	switch p.left = h.length - before; {
 	case p.left == 0:
@@ -195,13 +197,13 @@ func (p *conduit) arrived(h header) error {
 	return nil
 }
 
-// understood notes that signals of so many bytes were acted upon.
+// understood counts bytes of signals as handled.
 func (p *conduit) understood(n int) {
 	p.unread.Add(int64(-n))
 	notify(p.noticed)
 }
 
-// cause returns why reading ended, or err when it has not.
+// cause returns why reading has ended, err if it has not.
 func (p *conduit) cause(err error) error {
 	if expired(p.over) {
 		return p.why
@@ -209,8 +211,8 @@ func (p *conduit) cause(err error) error {
 	return err
 }
 
-// WriteBuffers takes one frame of the library's. It leaves out what the library says of a stream's window, since it
-// does not know of all bytes of the stream.
+// WriteBuffers accepts one frame of the library. It drops updates of a stream's window, since the library does not know
+// of all bytes of the stream.
 func (p *conduit) WriteBuffers(v [][]byte) (int, error) {
 	if head := v[0]; command(head[1]) == cmdUpdate && binary.LittleEndian.Uint32(head[4:]) != p.signals.Load() {
 		return headerSize + updateSize, nil
@@ -218,7 +220,7 @@ func (p *conduit) WriteBuffers(v [][]byte) (int, error) {
 	return p.put(v...), nil
 }
 
-// put takes one frame and returns its size.
+// put queues one frame and returns its size.
 func (p *conduit) put(v ...[]byte) int {
 	n := 0
 	p.mu.Lock()
@@ -236,27 +238,23 @@ func (p *conduit) put(v ...[]byte) int {
 	return n
 }
 
-// Write does the same for one buffer.
 func (p *conduit) Write(b []byte) (int, error) { return p.WriteBuffers([][]byte{b}) }
+func (p *conduit) Close() error                { return p.c.conn.Close() }
 
-// Close closes the connection.
-func (p *conduit) Close() error { return p.c.conn.Close() }
-
-// fill notes that the sender lets the library write now.
+// fill begins a batch: until [conduit.empty] or [conduit.take] the sender is not woken.
 func (p *conduit) fill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.filling = true
 }
 
-// size returns how many bytes wait to be sent.
 func (p *conduit) size() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.out)
 }
 
-// empty reports whether none do, in which case the sender is told of the next.
+// empty reports whether no bytes wait to be sent. If so, the next ones wake the sender.
 func (p *conduit) empty() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -264,7 +262,7 @@ func (p *conduit) empty() bool {
 	return len(p.out) == 0
 }
 
-// take returns what the library wrote. It is good until the next call.
+// take returns what the library wrote. It is valid until the next call.
 func (p *conduit) take() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -280,14 +278,14 @@ func (p *conduit) take() []byte {
 	return batch
 }
 
-// stop drops what the library still writes.
+// stop drops what the library writes from now on.
 func (p *conduit) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.out, p.spare, p.stopped = nil, nil, true
 }
 
-// heard counts what arrives and when.
+// heard reads from the connection and counts what arrives.
 type heard struct{ c *carrier }
 
 func (h heard) Read(p []byte) (int, error) {
@@ -301,11 +299,11 @@ func (h heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// allowance is how far the library may write one stream: what was written, and what the peer's library says of it. The
-// tunnel's own window is always within it, so that the library never waits for a peer.
+// allowance is how far the library may write one stream. The tunnel's own window is always within it, so that the
+// library never waits for the peer.
 type allowance struct {
-	sent atomic.Uint32
-	said atomic.Uint64 // bytes consumed, and the window above them
+	sent atomic.Uint32 // bytes written
+	said atomic.Uint64 // by the peer's library: bytes consumed, and the window above them
 }
 
 func (a *allowance) begin() { a.said.Store(FirstWindow) }
@@ -316,10 +314,10 @@ func (a *allowance) limit() uint32 {
 	return uint32(said>>32) + uint32(said)
 }
 
-// room returns how many bytes the library takes at once.
+// room returns how many bytes the library accepts now.
 func (a *allowance) room() int { return int(int32(a.limit() - a.sent.Load())) }
 
-// update takes an update in and reports whether it makes sense.
+// update applies an update and reports whether it is valid.
 func (a *allowance) update(consumed, window uint32) bool {
 	before := uint32(a.said.Load() >> 32)
 	if window != streamWindow || int32(consumed-before) < 0 || int32(a.sent.Load()-consumed) < 0 {
@@ -327,4 +325,57 @@ func (a *allowance) update(consumed, window uint32) bool {
 	}
 	a.said.Store(uint64(consumed)<<32 | uint64(window))
 	return true
+}
+
+// The library's frames, see SPEC.md.
+const (
+	frameVersion = 2
+	headerSize   = 8
+	updateSize   = 8 // of what follows the header of an update
+)
+
+// command is the meaning of a frame.
+type command uint8
+
+const (
+	cmdOpen   command = 0 // SYN: a stream begins
+	cmdOver   command = 1 // FIN: the sender has finished with the stream
+	cmdData   command = 2 // PSH: bytes of the stream
+	cmdNone   command = 3 // NOP: nothing
+	cmdUpdate command = 4 // UPD: bytes consumed so far and the window, uint32 each
+)
+
+// ErrProtocol is the cause when a peer breaks the rules of SPEC.md.
+var ErrProtocol = errors.New("tunnel: the peer broke the protocol")
+
+type header struct {
+	cmd    command
+	length int    // of what follows, in bytes
+	id     uint32 // of the stream
+}
+
+// parseHeader reads and checks a header. b has at least headerSize bytes.
+func parseHeader(b []byte) (header, error) {
+	h := header{
+		cmd:    command(b[1]),
+		length: int(binary.LittleEndian.Uint16(b[2:])),
+		id:     binary.LittleEndian.Uint32(b[4:]),
+	}
+	if b[0] != frameVersion {
+		return h, fmt.Errorf("%w: frame version %d", ErrProtocol, b[0])
+	}
+	least, most := 0, 0
+	switch h.cmd {
+	case cmdOpen, cmdOver, cmdNone:
+	case cmdData:
+		least, most = 1, MaxFrame
+	case cmdUpdate:
+		least, most = updateSize, updateSize
+	default:
+		return h, fmt.Errorf("%w: command %d", ErrProtocol, h.cmd)
+	}
+	if h.length < least || h.length > most {
+		return h, fmt.Errorf("%w: command %d with %d bytes", ErrProtocol, h.cmd, h.length)
+	}
+	return h, nil
 }

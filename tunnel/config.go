@@ -7,58 +7,39 @@ import (
 	"time"
 )
 
-// Limits of a [Tunnel] that SPEC.md fixes for every peer.
+// Limits of a [Tunnel]. SPEC.md fixes the first two for every peer.
 const (
-	// MaxFrame is the most that one data frame carries, in bytes.
-	MaxFrame = 32 << 10
-	// FirstWindow is how many bytes of a stream its opener or accepter may send before the first grant, in bytes.
-	FirstWindow = 256 << 10
+	MaxFrame    = 32 << 10  // bytes in one data frame
+	FirstWindow = 256 << 10 // bytes of a stream that may be sent before the first grant
+
+	largestWindow = 16 << 20 // the most that one stream's window grows to, in bytes
+	windowMemory  = 64 << 20 // what all windows grow by together, in bytes
+	closeTime     = 3 * time.Second
 )
 
-// What a [Config] says when it says nothing.
-const (
-	// DefaultMaxStreams is how many streams a peer may have open.
-	DefaultMaxStreams = 2048
-	// DefaultMaxTunnels is how many tunnels a [Host] holds.
-	DefaultMaxTunnels = 256
-
-	defaultHeartbeat = 5 * time.Second
-	defaultSilence   = 20 * time.Second
-	defaultHandshake = 10 * time.Second
-	defaultWindow    = 16 << 20 // the most that one stream's window grows to, in bytes
-	defaultMemory    = 64 << 20 // what all windows grow by together, in bytes
-	closeTime        = 3 * time.Second
-)
-
-// Config sets up a [Tunnel] or a [Host]. Its zero value is fit for use.
+// Config sets up a [Tunnel] or a [Host]. A field that is zero has the default in its comment.
 type Config struct {
-	// MaxStreams is how many streams the peer may have open at a time.
-	MaxStreams int
-	// MaxTunnels is how many tunnels a Host holds at a time.
-	MaxTunnels int
-	// Heartbeat is how often the peer is asked for a sign of life.
-	Heartbeat time.Duration
-	// Silence is how long the peer may say nothing before the tunnel ends.
-	Silence time.Duration
-	// Handshake is how long the handshake of one carrier may take.
-	Handshake time.Duration
-	// OneCarrier keeps bulk on the tunnel's first carrier.
-	OneCarrier bool
+	MaxStreams int           // that the peer may have open at a time; 2048
+	MaxTunnels int           // of a Host at a time; 256
+	Heartbeat  time.Duration // how often the peer is asked for a sign of life; 5 s
+	Silence    time.Duration // how long the peer may be silent before the tunnel ends; 20 s
+	Handshake  time.Duration // how long the handshake of one carrier may take; 10 s
+	OneCarrier bool          // keeps bulk on the tunnel's first carrier
 
 	versions versionRange // what this side speaks; for tests
 }
 
 func (c Config) withDefaults() Config {
-	c.MaxStreams = cmp.Or(c.MaxStreams, DefaultMaxStreams)
-	c.MaxTunnels = cmp.Or(c.MaxTunnels, DefaultMaxTunnels)
-	c.Heartbeat = cmp.Or(c.Heartbeat, defaultHeartbeat)
-	c.Silence = cmp.Or(c.Silence, defaultSilence)
-	c.Handshake = cmp.Or(c.Handshake, defaultHandshake)
+	c.MaxStreams = cmp.Or(c.MaxStreams, 2048)
+	c.MaxTunnels = cmp.Or(c.MaxTunnels, 256)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
+	c.Silence = cmp.Or(c.Silence, 20*time.Second)
+	c.Handshake = cmp.Or(c.Handshake, 10*time.Second)
 	c.versions = cmp.Or(c.versions, versionRange{Min: oldestVersion, Max: Version})
 	return c
 }
 
-// Version is the version of SPEC.md that this package speaks; it also speaks the one before.
+// Version is the newest version of SPEC.md that this package speaks, and oldestVersion the oldest.
 const (
 	Version       = 1
 	oldestVersion = 1
@@ -67,7 +48,7 @@ const (
 // versionRange are the versions that one side speaks, both ends included.
 type versionRange struct{ Min, Max uint8 }
 
-// best returns the highest version that both sendSignals, 0 if there is none.
+// best returns the highest version that both sides speak, 0 if there is none.
 func (r versionRange) best(other versionRange) uint8 {
 	v := min(r.Max, other.Max)
 	if v < r.Min || v < other.Min {
@@ -76,7 +57,7 @@ func (r versionRange) best(other versionRange) uint8 {
 	return v
 }
 
-// VersionError says that the two sides sendSignals no common version.
+// VersionError means that the two sides have no version in common.
 type VersionError struct {
 	OursMin, OursMax     uint8
 	TheirsMin, TheirsMax uint8
@@ -93,10 +74,10 @@ func (e *VersionError) Older() bool { return e.TheirsMax < e.OursMin }
 // What a handshake or a tunnel ends with.
 var (
 	// ErrHandshake means that the peer does not speak this protocol, or breaks it.
-	ErrHandshake = errors.New("tunnel: the peer does not sendSignals the tunnel's handshake")
+	ErrHandshake = errors.New("tunnel: the peer does not speak the tunnel's handshake")
 	// ErrDowngrade means that somebody tried to have an older version chosen.
-	ErrDowngrade = errors.New("tunnel: the version chosen is not the best that both sides sendSignals")
-	// ErrRefused means that the host takes no further tunnel, or not this carrier.
+	ErrDowngrade = errors.New("tunnel: the version chosen is not the best that both sides speak")
+	// ErrRefused means that the host accepts no further tunnel, or not this carrier.
 	ErrRefused = errors.New("tunnel: the peer refused the connection")
 	// ErrSilent means that the peer has said nothing for too long.
 	ErrSilent = errors.New("tunnel: the peer does not respond")

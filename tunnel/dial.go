@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"time"
 )
 
@@ -11,13 +12,13 @@ import (
 const (
 	joinTime     = 30 * time.Second // for one try
 	joinPatience = 2 * time.Second  // that a bulk stream waits for it
-	joinAgain    = 5 * time.Second  // after the first failure; then twice as long each time
-	joinRarely   = 5 * time.Minute
+	joinAgain    = 5 * time.Second  // after the first failure, doubled each time
+	joinRarely   = 5 * time.Minute  // at most between two tries
 )
 
-// Dial opens a tunnel to the peer that d reaches. Its first carrier may ask a person; a second one for bulk is dialled
-// silently in the background, and its loss does no harm but to the streams on it. Dial fails with d's error,
-// [*VersionError], [ErrHandshake], [ErrDowngrade], [ErrRefused] or ctx's error.
+// Dial opens a tunnel to the peer that d reaches. The first carrier may ask a person; a second one for bulk is dialled
+// silently in the background, and its loss ends only the streams on it. Dial fails with d's error, [*VersionError],
+// [ErrHandshake], [ErrDowngrade], [ErrRefused] or ctx's error.
 func Dial(ctx context.Context, d Dialer, c Config) (*Tunnel, error) {
 	c = c.withDefaults()
 	conn, err := d.Dial(ctx, false)
@@ -40,19 +41,17 @@ func Dial(ctx context.Context, d Dialer, c Config) (*Tunnel, error) {
 	return t, nil
 }
 
-// peerOf returns whom a dialled connection leads to, if it says so.
+// peerOf returns the peer of a carrier, zero for other connections.
 func peerOf(conn net.Conn) Peer {
-	if c, ok := conn.(Carrier); ok {
-		return c.Peer
-	}
-	return Peer{}
+	c, _ := conn.(Carrier)
+	return c.Peer
 }
 
-// handshake greets the host within ctx and the time that c gives.
+// handshake greets the host within ctx and c.Handshake.
 func handshake(ctx context.Context, conn net.Conn, c Config, want uint8, id tunnelID, s secret) (greeting, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Handshake)
 	defer cancel()
-	late := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	late := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo()) })
 	g, err := greet(conn, c, want, id, s)
 	if !late() {
 		return g, errors.Join(ctx.Err(), err)
@@ -60,8 +59,8 @@ func handshake(ctx context.Context, conn net.Conn, c Config, want uint8, id tunn
 	return g, err
 }
 
-// keepJoined gets the tunnel a second carrier, and another when it is lost, until the dialer would have to ask or the
-// tunnel ends.
+// keepJoined dials a second carrier, and another when it is lost, until the dialer would have to ask or the tunnel
+// ends.
 func (t *Tunnel) keepJoined(d Dialer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -72,13 +71,10 @@ func (t *Tunnel) keepJoined(d Dialer) {
 		case <-ctx.Done():
 		}
 	})
-	first, pause := true, joinAgain
+	tried, pause := sync.OnceFunc(func() { close(t.joining) }), joinAgain
 	for ctx.Err() == nil {
 		lost, err := t.join(ctx, d)
-		if first {
-			close(t.joining)
-			first = false
-		}
+		tried()
 		switch {
 		case errors.Is(err, ErrWouldAsk):
 			return
@@ -97,7 +93,7 @@ func (t *Tunnel) keepJoined(d Dialer) {
 	}
 }
 
-// join dials one further carrier and returns what is closed when it is lost.
+// join dials one further carrier and returns a channel that is closed when it is lost.
 func (t *Tunnel) join(ctx context.Context, d Dialer) (<-chan struct{}, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
@@ -114,13 +110,12 @@ func (t *Tunnel) join(ctx context.Context, d Dialer) (<-chan struct{}, error) {
 	return t.attach(conn)
 }
 
-// same reports whether two carriers lead to the same peer. Its address may differ.
+// same reports whether two peers are the same, whatever their addresses.
 func (p Peer) same(other Peer) bool {
 	p.Address, other.Address = "", ""
 	return p == other
 }
 
-// full reports whether the tunnel has all the carriers that it may have.
 func (t *Tunnel) full() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,4 +133,11 @@ func (t *Tunnel) attach(conn net.Conn) (<-chan struct{}, error) {
 	t.bulk = c
 	t.carry(c)
 	return c.lost, nil
+}
+
+// silentDialer never asks.
+type silentDialer struct{ Dialer }
+
+func (d silentDialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
+	return d.Dialer.Dial(ctx, true)
 }

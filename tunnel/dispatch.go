@@ -10,13 +10,12 @@ import (
 	"github.com/xtaci/smux"
 )
 
-// What a peer must not send on a stream.
 var (
 	errAfterEnd = fmt.Errorf("%w: bytes after the end", ErrProtocol)
 	errTooMuch  = fmt.Errorf("%w: more bytes than granted", ErrProtocol)
 )
 
-// read handles what the peer sends, until it ends. It returns ErrClosedByPeer after a goodbye.
+// read handles what the peer sends until the carrier ends. It returns ErrClosedByPeer after a goodbye.
 func (c *carrier) read() error {
 	signals, err := c.accept()
 	if err != nil {
@@ -30,8 +29,7 @@ func (c *carrier) read() error {
 	return c.pipe.cause(err)
 }
 
-// accept returns the next stream that the peer has opened. The library would close it once it is garbage, but only the
-// tunnel may close streams.
+// accept returns the next stream of the peer. It removes the finalizer with which the library would close the stream.
 func (c *carrier) accept() (*smux.Stream, error) {
 	s, err := c.session.AcceptStream()
 	if err != nil {
@@ -42,7 +40,6 @@ func (c *carrier) accept() (*smux.Stream, error) {
 	return s, nil
 }
 
-// meet takes over the streams that the peer opens.
 func (c *carrier) meet() {
 	for {
 		s, err := c.accept()
@@ -55,7 +52,6 @@ func (c *carrier) meet() {
 	}
 }
 
-// listen acts upon the peer's signals.
 func (c *carrier) listen(r *smux.Stream) error {
 	buffer, held := make([]byte, readBuffer), 0
 	for failed := false; ; {
@@ -64,7 +60,7 @@ func (c *carrier) listen(r *smux.Stream) error {
 			if failed {
 				return err
 			}
-			failed = true // the loss may be told before what came before it
+			failed = true // the library may report the loss before what came before it
 			continue
 		}
 		held += n
@@ -87,7 +83,6 @@ func (c *carrier) listen(r *smux.Stream) error {
 	}
 }
 
-// handle takes a signal in.
 func (c *carrier) handle(s signal) error {
 	t := c.t
 	switch s.kind {
@@ -97,7 +92,7 @@ func (c *carrier) handle(s signal) error {
 	case sigAck:
 		return t.acknowledged(s.id, s.number, s.at)
 	case sigPing:
-		c.answer(func(c *carrier) { c.pong = pendingNumber{s.number, true} })
+		c.answer(func(c *carrier) { c.pong, c.pongDue = s.number, true })
 	case sigPong:
 		t.ponged(s.number)
 	case sigCopy:
@@ -112,8 +107,8 @@ func (c *carrier) handle(s signal) error {
 	return nil
 }
 
-// answers returns the carrier that the answers to this one's marks go on. What the path loses of them holds up whatever
-// is behind, so that they keep away from key strokes, unless bulk of this side's own would delay them.
+// answers returns the carrier for the answers to this one's marks. A lost answer holds up what is behind it, so they
+// keep away from key strokes unless bulk of this side would delay them.
 func (c *carrier) answers() *carrier {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,13 +118,13 @@ func (c *carrier) answers() *carrier {
 	return c.t.primary
 }
 
-// handleStream takes a signal of one stream in. Those of streams that are over no longer matter.
+// handleStream handles a signal of one stream. Those of streams that are over no longer matter.
 func (c *carrier) handleStream(s signal) error {
 	f := c.find(s.id)
 	if f == nil {
 		return nil
 	}
-	if f.class == 0 { // it is this goroutine that sets it
+	if f.class == 0 { // this goroutine sets it
 		return fmt.Errorf("%w: signal %d for stream %d, which has no class", ErrProtocol, s.kind, s.id)
 	}
 	switch s.kind {
@@ -152,7 +147,7 @@ func (c *carrier) handleStream(s signal) error {
 	return nil
 }
 
-// ended notes that the peer has sent its last byte, and how many it sent.
+// ended handles the end of the peer's bytes, which are count.
 func (f *flow) ended(count uint32) error {
 	all := f.reach(endReceived)
 	if f.in.arrived.Load() != count || f.in.awaits() {
@@ -165,33 +160,29 @@ func (f *flow) ended(count uint32) error {
 	return nil
 }
 
-// opened takes the class of a stream of the peer in.
+// opened sets the class of a stream of the peer.
 func (c *carrier) opened(id, class uint32) error {
 	if class < uint32(Control) || class > uint32(Bulk) {
 		return fmt.Errorf("%w: a stream of class %d", ErrProtocol, class)
 	}
 	c.book.Lock()
-	f := c.flows[id]
-	gone := c.flows == nil
+	f, lost, met := c.flows[id], c.flows == nil, false
 	fresh := f != nil && f.class == 0
-	met := false
 	if fresh {
 		c.begun--
 		f.class, met = Class(class), f.met
 	}
 	c.book.Unlock()
 	switch {
-	case gone:
-		return nil
-	case !fresh:
-		return fmt.Errorf("%w: a class for stream %d", ErrProtocol, id)
 	case met:
 		return c.offer(f)
+	case !fresh && !lost:
+		return fmt.Errorf("%w: a class for stream %d", ErrProtocol, id)
 	}
 	return nil
 }
 
-// meet takes over the library's stream. It reports false when it does not need it.
+// meet stores the library's stream and reports whether it is still needed.
 func (f *flow) meet(s *smux.Stream) bool {
 	if !f.in.meet(s) {
 		return false
@@ -208,21 +199,21 @@ func (f *flow) meet(s *smux.Stream) bool {
 	return true
 }
 
-// offer lets a stream of the peer be accepted, or refuses it.
+// offer lets Accept return a stream of the peer, or refuses the stream.
 func (c *carrier) offer(f *flow) error {
 	t := c.t
 	t.mu.Lock()
-	taken := t.err != nil // then it breaks with the others
-	if !taken && t.theirs < t.cfg.MaxStreams {
+	done := t.err != nil // then it breaks with the others
+	if !done && t.theirs < t.cfg.MaxStreams {
 		select {
 		case t.accepted <- f:
-			f.counted, taken = true, true
+			f.counted, done = true, true
 			t.theirs++
 		default: // as many wait to be accepted
 		}
 	}
 	t.mu.Unlock()
-	if taken {
+	if done {
 		return nil
 	}
 	c.drop(f)
@@ -240,7 +231,6 @@ func (c *carrier) offer(f *flow) error {
 	return nil
 }
 
-// breakAll ends the streams of a carrier that is lost.
 func (c *carrier) breakAll() {
 	for _, f := range c.all(true) {
 		c.t.forget(f)
@@ -249,22 +239,16 @@ func (c *carrier) breakAll() {
 	c.know()
 }
 
-// acknowledged takes the answer to a mark in.
+// acknowledged handles the answer to a mark of a carrier.
 func (t *Tunnel) acknowledged(index uint32, value uint64, at time.Duration) error {
-	t.mu.Lock()
-	var c *carrier
-	switch index {
-	case 0:
-		c = t.primary
-	case 1:
-		c = t.bulk
-	}
-	t.mu.Unlock()
 	if index > 1 {
 		return fmt.Errorf("%w: an answer to carrier %d", ErrProtocol, index)
 	}
+	t.mu.Lock()
+	c := [...]*carrier{t.primary, t.bulk}[index]
+	t.mu.Unlock()
 	if c == nil {
-		return nil // of a carrier that is gone or never was
+		return nil // it was lost, or never existed
 	}
 	fine, now := true, time.Now()
 	c.answer(func(c *carrier) {
@@ -297,9 +281,9 @@ func (t *Tunnel) forget(f *flow) {
 	}
 }
 
-// reserve takes bytes of what all windows may grow by; they come back with the stream.
+// reserve reports whether a window may grow by n bytes, which its stream frees when it is forgotten.
 func (t *Tunnel) reserve(n int64) bool {
-	if t.grownBy.Add(n) <= defaultMemory {
+	if t.grownBy.Add(n) <= windowMemory {
 		return true
 	}
 	t.grownBy.Add(-n)

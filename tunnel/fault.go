@@ -12,7 +12,7 @@ type Fault struct {
 	Err     error // the cause, for logs and for errors.As; it may be nil
 }
 
-// NewFault returns a fault with its cause, which may be nil.
+// NewFault returns a fault. The cause may be nil.
 func NewFault(code, message, hint string, cause error) *Fault {
 	return &Fault{Code: code, Message: message, Hint: hint, Err: cause}
 }
@@ -24,5 +24,4 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("%s: %s", f.Code, f.Message)
 }
 
-// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }

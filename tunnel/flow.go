@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// asyncBytes is how many bytes of one stream may wait for their turn without blocking their writer.
-const asyncBytes = 16 << 10
-
-// keptBytes is how large an empty buffer a stream keeps, in bytes.
-const keptBytes = 512
+// Sizes of a stream's send buffer, in bytes.
+const (
+	asyncBytes = 16 << 10 // that wait for their turn without blocking their writer
+	keptBytes  = 512      // of an empty buffer that the stream keeps
+)
 
 // Signals of a stream that wait to be sent.
 const (
@@ -24,8 +24,7 @@ const (
 	dueGrant
 )
 
-// What a stream has come to. With both ends the tunnel forgets it; when this side has neither bytes to send nor a
-// reader left, the library does.
+// Progress of a stream towards its end. With bothEnds the tunnel forgets the stream, with unneeded the library does.
 const (
 	endSent uint32 = 1 << iota
 	endReceived
@@ -52,21 +51,20 @@ type flow struct {
 	in inbox
 }
 
-// outbox is the sending part of a stream. It is guarded by the carrier's mu, except writing, which makes concurrent
-// writers take turns.
+// outbox is the sending part of a stream. The carrier's mu guards it, except writing.
 type outbox struct {
-	writing sync.Mutex
+	writing sync.Mutex // serializes writers
 	queued  bool
 	due     uint8
-	out     []byte // bytes that were written and wait for their turn
-	spare   []byte // an empty buffer for out, when it is small
-	p       []byte // what is left of a blocked writer's bytes, after out
-	taken   chan struct{}
-	granted uint32 // bytes consumed by the peer
-	window  uint32 // that the peer allows beyond them
-	fin     bool   // this side has stopped writing
+	out     []byte        // bytes that were written and wait for their turn
+	spare   []byte        // an empty buffer for out, when it is small
+	p       []byte        // what is left of a blocked writer's bytes, after out
+	taken   chan struct{} // notified when p is sent or cannot be
+	granted uint32        // bytes consumed by the peer
+	window  uint32        // bytes that the peer allows beyond them
+	fin     bool          // this side has stopped writing
 	finSent bool
-	noWrite error     // why no write is taken; nil while they are
+	noWrite error     // why writes fail; nil while they do not
 	writeBy time.Time // when writes fail; zero: never
 }
 
@@ -81,25 +79,14 @@ func newFlow(c *carrier, id uint32, mine bool) *flow {
 	return f
 }
 
-// Class returns what the stream was opened as.
-func (f *flow) Class() Class { return f.class }
-
-// LocalAddr returns the address of the carrier.
-func (f *flow) LocalAddr() net.Addr { return f.c.conn.LocalAddr() }
-
-// RemoteAddr returns the peer's address as the carrier tells it.
+func (f *flow) Class() Class         { return f.class }
+func (f *flow) LocalAddr() net.Addr  { return f.c.conn.LocalAddr() }
 func (f *flow) RemoteAddr() net.Addr { return f.c.conn.RemoteAddr() }
 
-// SetDeadline sets both deadlines.
 func (f *flow) SetDeadline(at time.Time) error {
-	f.in.setDeadline(at)
-	return f.SetWriteDeadline(at)
+	return errors.Join(f.SetReadDeadline(at), f.SetWriteDeadline(at))
 }
 
-// SetReadDeadline sets when reads fail with os.ErrDeadlineExceeded.
-func (f *flow) SetReadDeadline(at time.Time) error { f.in.setDeadline(at); return nil }
-
-// SetWriteDeadline sets when writes fail with os.ErrDeadlineExceeded.
 func (f *flow) SetWriteDeadline(at time.Time) error {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
@@ -108,10 +95,10 @@ func (f *flow) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// late reports whether the write deadline has passed. The caller holds c.mu.
-func (f *flow) late() bool { return !f.writeBy.IsZero() && !time.Now().Before(f.writeBy) }
+// late reports whether a deadline has passed; zero is none.
+func late(deadline time.Time) bool { return !deadline.IsZero() && !time.Now().Before(deadline) }
 
-// credit returns how many bytes more the peer takes. The caller holds c.mu.
+// credit returns how many more bytes the peer accepts. The caller holds c.mu.
 func (f *flow) credit() int { return int(int32(f.granted + f.window - f.allowed.sent.Load())) }
 
 // sendable reports whether the stream has something that it may send. The caller holds c.mu.
@@ -125,8 +112,8 @@ func (f *flow) sendable() bool {
 	return f.fin
 }
 
-// send has the library write the next bytes, at most so many, and returns how many they are with their header. The
-// library takes them at once, see [conduit]. The caller holds c.mu.
+// send has the library write up to most of the next bytes and returns how many they are with their header. The library
+// accepts them at once, see [conduit]. The caller holds c.mu.
 func (f *flow) send(most int) (int, error) {
 	piece := f.out
 	if len(piece) == 0 {
@@ -151,7 +138,7 @@ func (f *flow) send(most int) (int, error) {
 	return headerSize + len(piece), nil
 }
 
-// complete reports whether the end of the stream is to be sent now, once. The caller holds c.mu.
+// complete reports once that the end of the stream is to be sent now. The caller holds c.mu.
 func (f *flow) complete() bool {
 	if !f.fin || f.finSent || len(f.out)+len(f.p) > 0 {
 		return false
@@ -160,7 +147,7 @@ func (f *flow) complete() bool {
 	return true
 }
 
-// reach notes what the stream has come to and returns all of it.
+// reach adds to the stream's progress and returns all of it.
 func (f *flow) reach(what uint32) uint32 {
 	before := f.reached.Or(what)
 	now := before | what
@@ -187,16 +174,15 @@ func (f *flow) appendControl(b []byte) []byte {
 	return b
 }
 
-// Write sends p. It returns when the last of p waits for its turn in no more than 16 KiB or is on its way, and fails
-// with net.ErrClosed when either side has closed the stream, io.ErrUnexpectedEOF when its carrier was lost, or
-// os.ErrDeadlineExceeded.
+// Write sends p. It returns when all of p is sent or at most 16 KiB wait to be. It fails with net.ErrClosed when either
+// side has closed the stream, io.ErrUnexpectedEOF when its carrier was lost, or os.ErrDeadlineExceeded.
 func (f *flow) Write(p []byte) (int, error) {
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
 	switch {
-	case f.late():
+	case late(f.writeBy):
 		return 0, os.ErrDeadlineExceeded
 	case f.noWrite != nil:
 		return 0, f.noWrite
@@ -217,9 +203,9 @@ func (f *flow) Write(p []byte) (int, error) {
 	return f.waitTaken(p)
 }
 
-// waitTaken waits until all of f.p, which is p, was taken. The caller holds c.mu, which is free while it waits.
+// waitTaken waits until all of f.p, which is p, is sent. The caller holds c.mu, which is released meanwhile.
 func (f *flow) waitTaken(p []byte) (int, error) {
-	for len(f.p) > 0 && f.noWrite == nil && !f.late() {
+	for len(f.p) > 0 && f.noWrite == nil && !late(f.writeBy) {
 		var timer *time.Timer
 		if !f.writeBy.IsZero() {
 			timer = time.AfterFunc(time.Until(f.writeBy), func() { notify(f.taken) })
@@ -233,7 +219,7 @@ func (f *flow) waitTaken(p []byte) (int, error) {
 	}
 	n := len(p) - len(f.p)
 	f.p = nil
-	select { // the notice of the last byte may have come beside the deadline
+	select { // the last byte may have been sent just after the deadline
 	case <-f.taken:
 	default:
 	}
@@ -246,7 +232,7 @@ func (f *flow) waitTaken(p []byte) (int, error) {
 	return n, os.ErrDeadlineExceeded
 }
 
-// ReadFrom copies from r until its end. The buffer is small while little comes, so that an idle stream costs little.
+// ReadFrom copies from r until its end. Its buffer is small while r has little, so that an idle stream costs little.
 func (f *flow) ReadFrom(r io.Reader) (int64, error) {
 	var total int64
 	small := make([]byte, 1<<10)
@@ -263,7 +249,7 @@ func (f *flow) ReadFrom(r io.Reader) (int64, error) {
 		}
 		if err != nil {
 			if big != nil {
-				f.t.buffers.put(big)
+				f.t.buffers.Put(big)
 			}
 			if errors.Is(err, io.EOF) {
 				err = nil
@@ -272,10 +258,10 @@ func (f *flow) ReadFrom(r io.Reader) (int64, error) {
 		}
 		switch {
 		case n == len(buffer) && big == nil:
-			big = f.t.buffers.get()
+			big = f.t.buffers.Get().(*[]byte)
 			buffer = *big
 		case n <= len(small) && big != nil:
-			f.t.buffers.put(big)
+			f.t.buffers.Put(big)
 			big, buffer = nil, small
 		}
 	}
@@ -283,45 +269,37 @@ func (f *flow) ReadFrom(r io.Reader) (int64, error) {
 
 // CloseWrite ends this side's bytes; what was written before still arrives.
 func (f *flow) CloseWrite() error {
-	f.closeWrite(net.ErrClosed)
-	return nil
-}
-
-func (f *flow) closeWrite(why error) {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
 	if f.fin {
-		return
+		return nil
 	}
 	f.fin = true
 	if f.noWrite == nil {
-		f.noWrite = why
+		f.noWrite = net.ErrClosed
 	}
 	notify(f.taken)
 	f.c.ready(f)
-}
-
-// Close gives both directions up. The peer reads what was written before, then io.EOF; what it sends from here on is
-// discarded.
-func (f *flow) Close() error {
-	f.closeWrite(net.ErrClosed)
-	if !f.in.close() {
-		return nil
-	}
-	if f.reach(readOver)&endReceived == 0 {
-		f.tell(dueStop)
-	}
 	return nil
 }
 
-// tell queues a signal.
+// Close ends both directions. The peer reads what was written before, then io.EOF; what it sends afterwards is
+// discarded.
+func (f *flow) Close() error {
+	err := f.CloseWrite()
+	if f.in.close() && f.reach(readOver)&endReceived == 0 {
+		f.tell(dueStop)
+	}
+	return err
+}
+
 func (f *flow) tell(what uint8) {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
 	f.c.due(f, what)
 }
 
-// stopped notes that the peer has stopped reading: waiting bytes are dropped and the end is sent.
+// stopped drops the waiting bytes and sends the end, since the peer has stopped reading.
 func (f *flow) stopped() {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
@@ -331,7 +309,6 @@ func (f *flow) stopped() {
 	f.c.ready(f)
 }
 
-// lost notes that nothing more can be sent or received.
 func (f *flow) lost(err error) {
 	f.c.mu.Lock()
 	if f.noWrite == nil {
@@ -345,7 +322,7 @@ func (f *flow) lost(err error) {
 	f.reach(endSent)
 }
 
-// allow takes the peer's grant in and reports whether it makes sense.
+// allow applies the peer's grant and reports whether it is valid.
 func (f *flow) allow(consumed, window uint32) bool {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
@@ -358,7 +335,6 @@ func (f *flow) allow(consumed, window uint32) bool {
 	return true
 }
 
-// expired reports whether a channel is closed.
 func expired(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -368,7 +344,7 @@ func expired(c <-chan struct{}) bool {
 	}
 }
 
-// notify wakes one waiter, now or when it comes to wait.
+// notify wakes one waiter, or the next one to wait.
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"math/bits"
 	"slices"
 	"time"
 )
@@ -22,20 +23,24 @@ const (
 	gateAgain   = 2 * time.Second       // but no sooner than this after the last
 
 	gateBurst  = 2 * time.Millisecond   // of bytes that may go at once
-	leastPause = 200 * time.Microsecond // that a timer is worth
-
-	frameTime  = time.Millisecond // that a paced frame may take on the wire
-	leastFrame = 4 << 10          // in bytes
+	leastPause = 200 * time.Microsecond // worth a timer
+	frameTime  = time.Millisecond       // that a paced frame may take on the wire
+	leastFrame = 4 << 10                // in bytes
+	maxWays    = 64                     // samples of one round that count
+	growthEnd  = 3                      // samples with a queue, in a row, that end the search for the path's rate
 )
 
-// gate decides how many paced bytes may be on their way over one carrier. The peer sends back every mark that it
-// receives; from how long that takes, the gate knows how full the path's queue is, and keeps the bytes without an
-// answer in a window that aims at 5 ms of queue. See SPEC.md, "The gate". It is only arithmetic: the carrier's mutex
-// guards it and its clock is an argument.
+// gate decides how many paced bytes may be in flight over one carrier. The peer answers every mark; from the time that
+// takes the gate knows how full the path's queue is, and keeps the bytes without an answer in a window that aims at 5
+// ms of queue. See SPEC.md, "The gate". It is only arithmetic: the carrier's mutex guards it and its clock is an
+// argument.
 type gate struct {
 	start  time.Time
 	window int
-	flight
+	sent   uint64 // bytes, ever
+	marked uint64 // sent before the last mark
+	acked  uint64 // known to have arrived
+	marks  []mark // without an answer, oldest first
 	baseline
 	lossView
 	growth
@@ -46,28 +51,20 @@ type gate struct {
 	budgetAt time.Time // when budget was last filled up
 }
 
-// flight is what is on its way.
-type flight struct {
-	sent   uint64 // bytes, ever
-	marked uint64 // of them before the last mark
-	acked  uint64 // of them known to have arrived
-	marks  []mark // without an answer, oldest first
-}
-
 // baseline is what is known of the path.
 type baseline struct {
-	base   time.Duration // the path's round trip without a queue; 0 while unknown
-	way    time.Duration // the usual way there without a queue, on two clocks that were never compared
-	baseAt time.Time     // when both were learned in a drain, or the first time
+	base   time.Duration // round trip without a queue; 0 while unknown
+	way    time.Duration // usual one-way time without a queue, on two clocks that were never compared
+	baseAt time.Time     // when both were last measured in a drain, or first
 	rate   float64       // bytes per second of the last full round
 }
 
-// lossView is what is known of packets that the path loses.
+// lossView is what is known of lost packets.
 type lossView struct {
 	losses losses
 	lossy  time.Time // until when the path counts as one that loses packets
-	seen   seen      // what the kernel knew last
-	mended uint64    // bytes sent before the kernel last sent something again
+	seen   seen      // by the kernel, last
+	mended uint64    // bytes sent before the kernel last resent something
 }
 
 // growth is how the window changes.
@@ -77,40 +74,33 @@ type growth struct {
 	low     int  // rounds in a row that were limited and saw an empty queue
 	high    int  // rounds in a row that saw a queue beyond the target
 	full    int  // samples in a row that saw a queue beyond the target, while growing
-	hold    bool // the next round says nothing about the window of now
+	hold    bool // ignore the next round, which was sent in an earlier window
 	peak    float64
 }
 
-// lap is what the round under way has seen.
+// lap is the current round.
 type lap struct {
 	roundEnd   uint64 // the round is over when this many bytes are acknowledged
 	roundStart time.Time
 	roundAcked uint64
 	roundLeast time.Duration   // the shortest round trip in this round; 0 if none
-	ways       []time.Duration // every way there in this round
+	ways       []time.Duration // one-way times in this round
 }
 
-// drainage is what drains have found, by which the baseline is learned again.
+// drainage is the state of drains, which measure the baseline again.
 type drainage struct {
-	draining int // rounds of a drain to go
+	draining int // rounds left in this drain
 	undrain  int // the window to return to
 	drained  int
-	drains   [3]drain // what the last ones found
+	drains   [3]drain // results of the last ones
 }
 
-// drain is what one drain found.
 type drain struct {
 	base, way time.Duration
 	at        time.Time
 }
 
-// maxWays is how many samples of one round count.
-const maxWays = 64
-
-// growthEnd is how many samples in a row end the search for the path's rate.
-const growthEnd = 3
-
-// mark is one question without an answer.
+// mark is one mark without an answer.
 type mark struct {
 	offset uint64
 	at     time.Time
@@ -120,7 +110,7 @@ func newGate(start time.Time) gate {
 	return gate{start: start, window: gateFirst, growth: growth{growing: true}}
 }
 
-// open reports whether a paced frame may go now, and notes if not.
+// open reports whether a paced frame may go now. If not, the round is limited.
 func (g *gate) open() bool {
 	if int(g.sent-g.acked) < g.window {
 		return true
@@ -129,8 +119,8 @@ func (g *gate) open() bool {
 	return false
 }
 
-// pause returns how long a paced frame must wait so that the window goes out evenly, 0 for not at all. Answers come in
-// lumps when the peer sends bulk too; without this each lump would set off a burst that delays the peer's answers.
+// pause returns how long a paced frame must wait so that the window goes out evenly. When the peer sends bulk too,
+// answers come in lumps, and without pauses each lump would cause a burst that delays the peer's answers.
 func (g *gate) pause(now time.Time) time.Duration {
 	if g.base == 0 || g.near() {
 		return 0
@@ -153,8 +143,8 @@ func (g *gate) pacing() float64 {
 	return rate
 }
 
-// kernelRate is the rate that the kernel must keep to as well, in bytes per second; 0: none. Where packets are lost,
-// what was held up behind one is acknowledged in a lump, and the kernel would send as large a lump at once.
+// kernelRate is the rate that the kernel must keep to, in bytes per second; 0: any. Where packets are lost, what waited
+// behind one is acknowledged in a lump, and the kernel would send as large a lump at once.
 func (g *gate) kernelRate(now time.Time) uint64 {
 	if g.kind(now) != pathLossy {
 		return 0
@@ -162,7 +152,7 @@ func (g *gate) kernelRate(now time.Time) uint64 {
 	return uint64(g.pacing())
 }
 
-// spend notes that paced bytes go out.
+// spend counts paced bytes as sent.
 func (g *gate) spend(n int) {
 	g.sent += uint64(n)
 	g.budget -= float64(n)
@@ -177,10 +167,10 @@ func (g *gate) frame() int {
 	return min(max(n, leastFrame), MaxFrame/2)
 }
 
-// near reports whether the path is so short that the gate steps aside.
+// near reports whether the path is too short for the gate to pace.
 func (g *gate) near() bool { return g.base > 0 && g.base < gateNear }
 
-// quick reports whether a whole batch takes the path no longer than a frame of a long one.
+// quick reports whether the path carries a whole batch in the time of one frame on a long path.
 func (g *gate) quick() bool {
 	return g.near() && g.rate*frameTime.Seconds() >= batchNear
 }
@@ -196,15 +186,15 @@ func (g *gate) idle() bool { return g.sent == g.acked }
 // loose reports whether any byte has no mark behind it.
 func (g *gate) loose() bool { return g.sent > g.marked }
 
-// mark notes a mark that goes out now and returns its number.
+// mark adds a mark that is sent now and returns its number.
 func (g *gate) mark(now time.Time) uint64 {
 	g.marked = g.sent
 	g.marks = append(g.marks, mark{g.sent, now})
 	return g.sent
 }
 
-// ack takes the peer's answer to the mark with number v in, and to all before it; at is when the mark arrived by the
-// peer's clock. It reports false for a number that was never asked.
+// ack handles the peer's answer to mark v and all marks before it; at is when the mark arrived by the peer's clock. It
+// reports false for a mark that was never sent.
 func (g *gate) ack(v uint64, at time.Duration, now time.Time) bool {
 	if v > g.marked {
 		return false
@@ -228,8 +218,8 @@ func (g *gate) ack(v uint64, at time.Duration, now time.Time) bool {
 	return true
 }
 
-// sample takes one measured round trip and way there in. Only the way there tells of this side's queue: the answer may
-// wait in that of the peer's bulk.
+// sample adds a measured round trip and one-way time. Only the latter shows this side's queue: the answer may wait
+// behind the peer's bulk.
 func (g *gate) sample(rtt, way time.Duration, now time.Time) {
 	rtt = max(rtt, time.Microsecond)
 	if g.base == 0 {
@@ -255,7 +245,6 @@ func (g *gate) sample(rtt, way time.Duration, now time.Time) {
 	}
 }
 
-// see adds what the kernel knows.
 func (g *gate) see(s seen, now time.Time) {
 	if s.again > g.seen.again {
 		g.mended = g.sent
@@ -305,14 +294,15 @@ func (g *gate) adapt(now time.Time) {
 	}
 }
 
-// queue returns how long paced bytes waited on their way in the last round. Of what waited behind a lost packet only
-// the kernel can tell; and where packets are lost, the kernel sends at a rate of its own, so that bytes may wait there
-// while the path's queue is empty.
+// queue returns how long paced bytes waited in the last round, by the median: the shortest time would miss the queue of
+// a burst after answers in a lump, the longest would include every hiccup of a busy machine. Where packets are lost
+// only the kernel knows the queue, since it sends at its own rate and bytes may wait there while the path is free.
 func (g *gate) queue(now time.Time) time.Duration {
 	if len(g.ways) == 0 {
 		return g.seen.queue
 	}
-	way := g.median()
+	slices.Sort(g.ways)
+	way := g.ways[len(g.ways)/2]
 	g.way = min(g.way, way)
 	if g.seen.known && now.Before(g.lossy) {
 		return min(way-g.way, g.seen.queue)
@@ -320,14 +310,7 @@ func (g *gate) queue(now time.Time) time.Duration {
 	return way - g.way
 }
 
-// median returns the way there that half the samples of the round exceeded. The shortest would not see the queue of a
-// burst that answers in a lump set off, the longest would see every hiccup of a busy machine.
-func (g *gate) median() time.Duration {
-	slices.Sort(g.ways)
-	return g.ways[len(g.ways)/2]
-}
-
-// follow moves the window. In the long run it obeys FAST TCP's rule without its averaging, but never cuts below what
+// follow moves the window. In the long run it follows FAST TCP's rule without its averaging, but never cuts below what
 // the path has carried without a queue.
 func (g *gate) follow(queue, target time.Duration, now time.Time) {
 	w := float64(g.window)
@@ -360,12 +343,10 @@ func (g *gate) follow(queue, target time.Duration, now time.Time) {
 	g.hold = float64(g.window) < 0.95*w
 }
 
-// lost notes that packets were lost. While the window aims at so short a queue, it is not a full queue that loses them
-// but the path, by itself; there the bulk of one carrier waits for what is sent again anyway, and a queue is of no use
-// to it.
+// lost handles losses. With so short a queue it is the path that loses packets, not a full queue. There bulk waits for
+// resent packets anyway, so that a queue does not help it.
 func (g *gate) lost(now time.Time) { g.lossy = now.Add(gateLossy) }
 
-// kind returns what the path is.
 func (g *gate) kind(now time.Time) pathKind {
 	switch {
 	case g.base == 0:
@@ -378,7 +359,6 @@ func (g *gate) kind(now time.Time) pathKind {
 	return pathLong
 }
 
-// target returns how much queue the gate aims at.
 func (g *gate) target(now time.Time) time.Duration {
 	if now.Before(g.lossy) {
 		return gateGentle
@@ -393,14 +373,14 @@ func (g *gate) floor() int {
 	return gateFloor
 }
 
-// startDrain lets the queue that this side made run empty for a round, to see how long the path is without it.
+// startDrain lets this side's queue run empty for a round, to measure the path without it.
 func (g *gate) startDrain() {
 	g.undrain, g.draining, g.high = g.window, 2, 0
 	g.window = max(int(g.rate*g.base.Seconds()/2), gateFloor)
 }
 
-// endDrain ends a drain after a round that was sent wholly in it. The shortest of the last drains counts, since one may
-// have met a queue of somebody else's.
+// endDrain ends a drain after a round that was sent wholly in it. The shortest of the last drains counts, since in one
+// there may have been somebody else's queue.
 func (g *gate) endDrain(way time.Duration, now time.Time) {
 	if g.draining--; g.draining > 0 {
 		return
@@ -418,4 +398,50 @@ func (g *gate) endDrain(way time.Duration, now time.Time) {
 		}
 	}
 	g.window = g.undrain
+}
+
+// A path loses packets without congestion when some were lost in lossEnough of the last lossSpans while its queue was
+// shorter than lossQueue: a full queue loses packets too, and a single loss may be a mishap.
+const (
+	lossSpan   = 200 * time.Millisecond
+	lossSpans  = 25
+	lossEnough = 2
+	lossQueue  = 10 * time.Millisecond
+)
+
+// seen is what the kernel knows of the path, by every packet that arrives, also those behind a lost one.
+type seen struct {
+	known    bool
+	again    int           // packets resent, ever
+	needless int           // of them, packets that had arrived the first time
+	queue    time.Duration // the round trip beyond the shortest: the queues of both directions
+}
+
+// losses finds out whether a path loses packets without congestion.
+type losses struct {
+	at    time.Time     // when the span began
+	again int           // packets resent by then; since then the peer has had time to report needless ones
+	queue time.Duration // the longest in the span
+	full  bool          // queue was long in the span before
+	lost  int           // packets lost, ever
+	spans uint32        // one bit for each of the last ones, set when packets were lost in it
+}
+
+// look adds what the kernel has seen and reports whether losses are now enough.
+func (l *losses) look(s seen, now time.Time) bool {
+	l.queue = max(l.queue, s.queue)
+	if now.Sub(l.at) < lossSpan {
+		return false
+	}
+	full := l.full || l.queue > lossQueue
+	l.full, l.queue = l.queue > lossQueue, 0
+	l.spans = l.spans << 1 & (1<<lossSpans - 1)
+	lost := l.again - s.needless
+	mishap := lost > l.lost && !full
+	l.lost = max(l.lost, lost)
+	l.at, l.again = now, s.again
+	if mishap {
+		l.spans |= 1
+	}
+	return mishap && bits.OnesCount32(l.spans) >= lossEnough
 }

@@ -12,25 +12,20 @@ import (
 	"time"
 )
 
-// The handshake of SPEC.md: hello, welcome, confirmation. Each message is a magic, a length and that many bytes, of
-// which a receiver ignores what it does not know at the end.
+// The handshake of SPEC.md: hello, welcome, confirmation. Each message is a magic, a length and that many bytes. A
+// receiver ignores what it does not know at the end.
 const (
-	helloMagic   = "SLWTUN\r\n"
-	maxHello     = 512 // bytes that a message may have after its length
-	idSize       = 16
-	secretSize   = 32
-	nonceSize    = 16
-	proofSize    = sha256.Size
-	leastStreams = 1
+	helloMagic = "SLWTUN\r\n"
+	maxHello   = 512 // bytes of a message after its length
 )
 
-// What a hello wants.
+// Values of hello.Want.
 const (
 	wantTunnel uint8 = 1 // a new tunnel
-	wantJoin   uint8 = 2 // a further carrier for the tunnel named
+	wantJoin   uint8 = 2 // a further carrier for the tunnel with the ID
 )
 
-// What a welcome answers.
+// Values of welcome.Status.
 const (
 	statusFine    uint8 = 0
 	statusVersion uint8 = 1 // no common version
@@ -39,18 +34,18 @@ const (
 )
 
 type (
-	tunnelID [idSize]byte
-	secret   [secretSize]byte
-	nonce    [nonceSize]byte
+	tunnelID [16]byte
+	secret   [32]byte
+	nonce    [16]byte
 )
 
-// hello is the dialling side's first message. Its fields follow one another on the wire, as those of welcome do.
+// hello is the dialling side's first message. Its fields are in the order of the wire, as those of welcome are.
 type hello struct {
 	Versions versionRange
 	Want     uint8
 	ID       tunnelID // zero for a new tunnel
 	Nonce    nonce
-	Streams  uint32 // that the host may have open at a time
+	Streams  uint32 // that the host may have open at a time, at least 1
 }
 
 // welcome is the host's answer.
@@ -61,10 +56,9 @@ type welcome struct {
 	ID       tunnelID
 	Secret   secret // of a new tunnel; zero for a further carrier
 	Nonce    nonce
-	Streams  uint32 // that the dialling side may have open at a time
+	Streams  uint32 // that the dialling side may have open at a time, at least 1
 }
 
-// encode writes a hello or a welcome.
 func encode[M hello | welcome](m M) []byte {
 	b, _ := binary.Append(nil, binary.LittleEndian, m) // of fixed size, which cannot fail
 	return b
@@ -75,7 +69,7 @@ func parseHello(b []byte) (hello, error) {
 	if _, err := binary.Decode(b, binary.LittleEndian, &h); err != nil {
 		return h, fmt.Errorf("%w: a hello of %d bytes", ErrHandshake, len(b))
 	}
-	if h.Versions.Min > h.Versions.Max || h.Streams < leastStreams || h.Want != wantTunnel && h.Want != wantJoin {
+	if h.Versions.Min > h.Versions.Max || h.Streams == 0 || h.Want != wantTunnel && h.Want != wantJoin {
 		return h, fmt.Errorf("%w: an invalid hello", ErrHandshake)
 	}
 	return h, nil
@@ -86,14 +80,14 @@ func parseWelcome(b []byte) (welcome, error) {
 	if _, err := binary.Decode(b, binary.LittleEndian, &w); err != nil {
 		return w, fmt.Errorf("%w: a welcome of %d bytes", ErrHandshake, len(b))
 	}
-	if w.Versions.Min > w.Versions.Max || w.Status == statusFine && w.Streams < leastStreams {
+	if w.Versions.Min > w.Versions.Max || w.Status == statusFine && w.Streams == 0 {
 		return w, fmt.Errorf("%w: an invalid welcome", ErrHandshake)
 	}
 	return w, nil
 }
 
-// proof binds the whole handshake to the tunnel's secret. The host's fresh nonce is part of it, so that no recording
-// can be played again.
+// proof binds the whole handshake to the tunnel's secret. It covers the host's fresh nonce, so that it cannot be
+// replayed.
 func proof(s secret, hello, welcome []byte) []byte {
 	mac := hmac.New(sha256.New, s[:])
 	_, _ = mac.Write(hello)
@@ -132,7 +126,7 @@ type greeting struct {
 	rtt     time.Duration
 }
 
-// greet does the dialling side's part. For a further carrier id and s are those of its tunnel, else zero.
+// greet does the dialling side's part. For a further carrier id and s are those of its tunnel, for a new tunnel zero.
 func greet(conn net.Conn, c Config, want uint8, id tunnelID, s secret) (greeting, error) {
 	h := hello{Versions: c.versions, Want: want, ID: id, Streams: uint32(c.MaxStreams)}
 	_, _ = rand.Read(h.Nonce[:])
@@ -159,21 +153,16 @@ func greet(conn net.Conn, c Config, want uint8, id tunnelID, s secret) (greeting
 	return g, sendMessage(conn, proof(s, asked, answer))
 }
 
-// judge says whether the dialling side accepts what the host answered.
+// judge checks the host's answer.
 func judge(w welcome, ours versionRange) error {
-	switch w.Status {
-	case statusFine:
-	case statusVersion:
-		return &VersionError{ours.Min, ours.Max, w.Versions.Min, w.Versions.Max}
-	case statusFull:
-		return fmt.Errorf("%w: too many tunnels", ErrRefused)
-	case statusUnknown:
-		return fmt.Errorf("%w: unknown tunnel", ErrRefused)
-	default:
-		return fmt.Errorf("%w: status %d", ErrRefused, w.Status)
-	}
 	switch best := ours.best(w.Versions); {
-	case best == 0:
+	case w.Status == statusFull:
+		return fmt.Errorf("%w: too many tunnels", ErrRefused)
+	case w.Status == statusUnknown:
+		return fmt.Errorf("%w: unknown tunnel", ErrRefused)
+	case w.Status != statusFine && w.Status != statusVersion:
+		return fmt.Errorf("%w: status %d", ErrRefused, w.Status)
+	case w.Status == statusVersion || best == 0:
 		return &VersionError{ours.Min, ours.Max, w.Versions.Min, w.Versions.Max}
 	case w.Version != best:
 		return ErrDowngrade
@@ -187,7 +176,7 @@ func confirm(conn net.Conn, s secret, asked, answer []byte) error {
 	if err != nil {
 		return err
 	}
-	if len(got) < proofSize || !hmac.Equal(got[:proofSize], proof(s, asked, answer)) {
+	if len(got) < sha256.Size || !hmac.Equal(got[:sha256.Size], proof(s, asked, answer)) {
 		return errors.Join(ErrHandshake, errors.New("tunnel: wrong confirmation"))
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 // maxHandshakes is how many carriers may be in their handshake at a time.
 const maxHandshakes = 64
 
-// Host makes tunnels of the carriers that a listener accepts. All methods are safe for concurrent use.
+// Host makes tunnels from the carriers that a listener accepts. All methods are safe for concurrent use.
 type Host struct {
 	cfg     Config
 	waiting chan *Tunnel
@@ -25,11 +25,11 @@ type Host struct {
 	closed  bool
 }
 
-// booking is room for one tunnel. It is made before the peer learns the tunnel's name, so that the peer's second
-// carrier may come at any time.
+// booking reserves room for one tunnel. It is made before the peer knows the tunnel's ID, so that the second carrier
+// may come at any time.
 type booking struct {
 	settled chan struct{} // closed when the first carrier's handshake is over
-	t       *Tunnel       // nil when that failed; set before settled is closed
+	t       *Tunnel       // set before settled is closed; nil if the handshake failed
 }
 
 // NewHost returns a Host without tunnels.
@@ -41,17 +41,18 @@ func NewHost(c Config) *Host {
 	}
 }
 
-// Serve does the handshake on an accepted carrier, which belongs to the Host from here on, and returns when it is over:
-// the carrier is then a tunnel's, or closed and the error says why. It takes no longer than the Config allows.
+// Serve does the handshake on an accepted carrier, which belongs to the Host. When it returns, within the time of the
+// Config, the carrier belongs to a tunnel, or is closed because of the error.
 func (h *Host) Serve(c Carrier) error {
 	if !h.begin(c.Conn) {
 		return errors.Join(fmt.Errorf("%w: too many at once", ErrRefused), c.Close())
 	}
 	defer h.end(c.Conn)
-	if err := c.SetDeadline(time.Now().Add(h.cfg.Handshake)); err != nil {
-		return errors.Join(fmt.Errorf("tunnel: handshake: %w", err), c.Close())
+	err := c.SetDeadline(time.Now().Add(h.cfg.Handshake))
+	if err == nil {
+		err = h.greeted(c)
 	}
-	if err := h.greeted(c); err != nil {
+	if err != nil {
 		return errors.Join(err, c.Close())
 	}
 	return nil
@@ -73,7 +74,6 @@ func (h *Host) end(conn net.Conn) {
 	delete(h.pending, conn)
 }
 
-// greeted does the host's part of the handshake.
 func (h *Host) greeted(c Carrier) error {
 	asked, err := receiveMessage(c)
 	if err != nil {
@@ -96,7 +96,6 @@ func (h *Host) greeted(c Carrier) error {
 	return h.begun(c, hi, w, asked)
 }
 
-// begun makes a new tunnel.
 func (h *Host) begun(c Carrier, hi hello, w welcome, asked []byte) error {
 	_, _ = rand.Read(w.ID[:])
 	_, _ = rand.Read(w.Secret[:])
@@ -125,14 +124,13 @@ func (h *Host) begun(c Carrier, hi hello, w welcome, asked []byte) error {
 	return nil
 }
 
-// joined gives a tunnel a second carrier.
 func (h *Host) joined(c Carrier, hi hello, w welcome, asked []byte) error {
 	t := h.find(hi.ID)
-	if t == nil || !t.peer.same(c.Peer) || t.version != w.Version {
+	switch {
+	case t == nil || !t.peer.same(c.Peer) || t.version != w.Version:
 		w.Status = statusUnknown
 		return refuse(c, w)
-	}
-	if t.full() {
+	case t.full():
 		w.Status = statusFull
 		return refuse(c, w)
 	}
@@ -144,7 +142,7 @@ func (h *Host) joined(c Carrier, hi hello, w welcome, asked []byte) error {
 	return err
 }
 
-// agree answers and waits for the proof. From then on the carrier has no deadline but those of its writes.
+// agree answers and waits for the proof. Afterwards the carrier has no deadline but those of its writes.
 func agree(c Carrier, w welcome, s secret, asked []byte) error {
 	answer := encode(w)
 	if err := sendMessage(c, answer); err != nil {
@@ -161,7 +159,7 @@ func refuse(c Carrier, w welcome) error {
 	return fmt.Errorf("%w: status %d", ErrRefused, w.Status)
 }
 
-// book keeps room for a tunnel, or returns nil. A tunnel that has not been accepted yet takes room even when it has
+// book reserves room for a tunnel, nil if there is none. A tunnel that waits to be accepted needs room even when it has
 // ended.
 func (h *Host) book(id tunnelID) *booking {
 	h.mu.Lock()
@@ -174,7 +172,7 @@ func (h *Host) book(id tunnelID) *booking {
 	return b
 }
 
-// find returns a tunnel, nil if there is none of that name.
+// find returns the tunnel with an ID, nil if there is none.
 func (h *Host) find(id tunnelID) *Tunnel {
 	h.mu.Lock()
 	b := h.tunnels[id]
@@ -207,27 +205,22 @@ func (h *Host) Accept(ctx context.Context) (*Tunnel, error) {
 
 // Close ends every tunnel and every handshake. From then on Serve refuses carriers.
 func (h *Host) Close() error {
+	var all sync.WaitGroup
+	defer all.Wait()
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.closed {
-		h.mu.Unlock()
 		return nil
 	}
 	h.closed = true
 	close(h.done)
-	tunnels := make([]*Tunnel, 0, len(h.tunnels))
 	for _, b := range h.tunnels {
-		if b.t != nil {
-			tunnels = append(tunnels, b.t)
+		if t := b.t; t != nil {
+			all.Go(func() { _ = t.Close() })
 		}
 	}
 	for conn := range h.pending {
 		_ = conn.Close()
 	}
-	h.mu.Unlock()
-	var all sync.WaitGroup
-	for _, t := range tunnels {
-		all.Go(func() { _ = t.Close() })
-	}
-	all.Wait()
 	return nil
 }

@@ -12,63 +12,47 @@ import (
 	"github.com/xtaci/smux"
 )
 
-// bufferSize is the size of a pooled buffer, in bytes.
-const bufferSize = 64 << 10
-
-// buffers keeps large buffers for use again.
-type buffers struct{ pool sync.Pool }
-
-func (b *buffers) get() *[]byte {
-	if p, ok := b.pool.Get().(*[]byte); ok {
-		return p
-	}
-	p := make([]byte, bufferSize)
-	return &p
-}
-
-func (b *buffers) put(p *[]byte) { b.pool.Put(p) }
-
-// inbox is the receiving part of a stream: what has arrived waits in the library, and beside it what came in too small
-// pieces, together never more than the window that the peer was granted.
+// inbox is the receiving part of a stream. What has arrived waits in the library or, in small pieces, in stash;
+// together it is never more than the window granted to the peer.
 type inbox struct {
 	arrived atomic.Uint32 // bytes, ever
-	grant   atomic.Uint64 // what to tell the peer: consumed bytes, and the window above them
-	aside   atomic.Bool   // something waits beside the library
+	grant   atomic.Uint64 // for the peer: consumed bytes, and the window above them
+	aside   atomic.Bool   // stash is not empty
 
-	reading sync.Mutex // makes concurrent readers take turns
+	reading sync.Mutex // serializes readers
 
 	mu     sync.Mutex // guards what follows
 	stream *smux.Stream
 	waiting
 	credit
-	until    time.Time // the deadline of reads
+	until    time.Time // deadline of reads
 	ended    error     // what reads return when nothing waits; nil while open
 	closed   bool      // this side has stopped reading
-	retired  bool      // the library has forgotten the stream, or is to
-	released bool      // the window's growth was given back; it stays as it is
+	retired  bool      // the library has forgotten the stream, or soon will
+	released bool      // the window no longer grows
 }
 
 // waiting is what has arrived and was not read.
 type waiting struct {
-	stash  []byte // waits beside the library, behind what is in it
-	coming uint32 // bytes that are being read, to wait there too
-	early  int    // bytes that came as copies, and are still to come by themselves
+	stash  []byte // bytes that follow those in the library
+	coming uint32 // bytes that are being read for the stash
+	early  int    // bytes that came as copies and are still to come themselves
 	crumbs int    // small frames in the library, counted since it was empty
 }
 
-// credit is what the reader took, and how much more the peer may send.
+// credit is what the reader has read, and how much more the peer may send.
 type credit struct {
-	consumed uint32 // bytes that the reader took, ever
-	update   uint32 // of them told to the peer's library
-	updated  bool   // the peer knows the window
-	told     uint32 // of them told to the peer
+	consumed uint32 // bytes that were read, ever
+	update   uint32 // consumed as last sent to the peer's library
+	updated  bool   // the peer's library knows the window
+	told     uint32 // consumed as last sent to the peer
 	window   uint32
 	grown    time.Time // when the window was last measured against the reader
-	mark     uint32    // consumed then
+	mark     uint32    // consumed at that time
 }
 
-// arrive accounts for bytes of the peer's before the library has them. It returns how many of them came before, as
-// copies, and whether the others wait beside the library.
+// arrive counts n bytes of the peer before the library has them. It returns how many of them came before, as copies,
+// and whether the others go to the stash.
 func (f *flow) arrive(n int) (before int, aside bool, err error) {
 	if f.reached.Load()&endReceived != 0 {
 		return 0, false, errAfterEnd
@@ -87,7 +71,7 @@ func (f *flow) arrive(n int) (before int, aside bool, err error) {
 	return before, in.crowded(n), nil
 }
 
-// count counts bytes that have arrived, of which there must not be more than the peer was granted.
+// count counts bytes that have arrived. It fails if they are more than was granted.
 func (in *inbox) count(n int) error {
 	grant := in.grant.Load()
 	if in.arrived.Add(uint32(n))-uint32(grant) > uint32(grant>>32) {
@@ -103,7 +87,7 @@ func (in *inbox) awaits() bool {
 	return in.early > 0
 }
 
-// release returns by how much the window has grown, and ends its growth.
+// release ends the growth of the window and returns by how much it has grown.
 func (in *inbox) release() int64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -114,10 +98,10 @@ func (in *inbox) release() int64 {
 	return int64(in.window) - FirstWindow
 }
 
-// longAgo returns a deadline that has passed: a read finds what is there and waits for nothing.
+// longAgo is a deadline that has passed, so that nothing waits.
 func longAgo() time.Time { return time.Unix(1, 0) }
 
-// meet takes over the library's stream. It reports false when it does not need it.
+// meet stores the library's stream and reports whether it is still needed.
 func (in *inbox) meet(s *smux.Stream) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -128,7 +112,7 @@ func (in *inbox) meet(s *smux.Stream) bool {
 	return !in.retired
 }
 
-// end notes that nothing more will arrive; why is io.EOF for the peer's own end. What has arrived can still be read.
+// end ends reading with why, io.EOF for the peer's own end, after what has arrived.
 func (in *inbox) end(why error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -151,14 +135,14 @@ func (in *inbox) close() bool {
 	return true
 }
 
-// hurry wakes who reads. The caller holds in.mu.
+// hurry wakes the reader. The caller holds in.mu.
 func (in *inbox) hurry() {
 	if in.stream != nil {
 		_ = in.stream.SetReadDeadline(longAgo())
 	}
 }
 
-// retire has the library forget the stream and what waits in it.
+// retire has the library forget the stream and the bytes in it.
 func (in *inbox) retire() {
 	in.mu.Lock()
 	in.retired = true
@@ -170,7 +154,8 @@ func (in *inbox) retire() {
 	}
 }
 
-func (in *inbox) setDeadline(at time.Time) {
+func (f *flow) SetReadDeadline(at time.Time) error {
+	in := &f.in
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.until = at
@@ -178,23 +163,24 @@ func (in *inbox) setDeadline(at time.Time) {
 		_ = in.stream.SetReadDeadline(at)
 		in.settle()
 	}
+	return nil
 }
 
-// state says whether a read may continue, and what it returns if it finds nothing.
+// state returns the error that stops a read, or else the one that it ends with if it finds nothing.
 func (in *inbox) state() (ended, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {
 	case in.closed:
 		return nil, net.ErrClosed
-	case !in.until.IsZero() && !time.Now().Before(in.until):
+	case late(in.until):
 		return nil, os.ErrDeadlineExceeded
 	}
 	return in.ended, nil
 }
 
-// Read reads what has arrived. The end is io.EOF when the peer ended its bytes, net.ErrClosed when this side closed the
-// stream, and io.ErrUnexpectedEOF when the connection was lost, so that half an answer is not mistaken for a whole one.
+// Read fails with io.EOF when the peer ended its bytes, net.ErrClosed when this side closed the stream, and
+// io.ErrUnexpectedEOF when the carrier was lost, so that half an answer is not mistaken for a whole one.
 func (f *flow) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -221,7 +207,7 @@ func (f *flow) Read(p []byte) (int, error) {
 	}
 }
 
-// WriteTo copies what arrives to w until the end, without a buffer of its own.
+// WriteTo copies to w until the end, without a buffer of its own.
 func (f *flow) WriteTo(w io.Writer) (int64, error) {
 	f.in.reading.Lock()
 	defer f.in.reading.Unlock()
@@ -252,7 +238,7 @@ func (f *flow) WriteTo(w io.Writer) (int64, error) {
 	}
 }
 
-// taker passes on what a reader takes.
+// taker counts what WriteTo passes on.
 type taker struct {
 	f     *flow
 	w     io.Writer
@@ -268,8 +254,8 @@ func (t *taker) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// fruitless says how a read ends that found nothing and got err from the library, where ended was known before. It
-// returns nil when it is to be tried again.
+// fruitless returns the error of a read that got nothing but err from the library, where state returned ended before.
+// nil means that the read is to be tried again.
 func (f *flow) fruitless(ended, err error) error {
 	if ended != nil {
 		f.reach(readOver)
@@ -278,7 +264,7 @@ func (f *flow) fruitless(ended, err error) error {
 	if f.in.changed() || errors.Is(err, smux.ErrTimeout) {
 		return nil
 	}
-	<-f.c.over // the carrier is lost, which may be known before what came before it
+	<-f.c.over // the carrier is lost, which may be known before the stream's end
 	if f.in.changed() {
 		return nil
 	}
@@ -292,7 +278,7 @@ func (in *inbox) changed() bool {
 	return in.closed || in.ended != nil
 }
 
-// took notes that the reader has n bytes more and tells the peer when it is worth a signal.
+// took counts n bytes as read and queues a grant when it is worth a signal.
 func (f *flow) took(n int) {
 	in := &f.in
 	in.mu.Lock()
@@ -321,8 +307,8 @@ func (f *flow) took(n int) {
 	}
 }
 
-// grow doubles the window when the reader takes a whole one in so short a time that the window may be what holds the
-// peer back. The caller holds the inbox.
+// grow doubles the window when the reader reads a whole one so fast that the window may be what limits the peer. The
+// caller holds in.mu.
 func (f *flow) grow() {
 	in := &f.in
 	if in.consumed-in.mark < in.window {
@@ -331,7 +317,7 @@ func (f *flow) grow() {
 	now := time.Now()
 	fast := now.Sub(in.grown) <= 2*max(time.Duration(f.t.smoothRTT.Load()), 4*time.Millisecond)
 	in.mark, in.grown = in.consumed, now
-	if fast && !in.released && in.window < defaultWindow && f.t.reserve(int64(in.window)) {
+	if fast && !in.released && in.window < largestWindow && f.t.reserve(int64(in.window)) {
 		in.window *= 2
 	}
 }

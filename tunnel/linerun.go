@@ -2,50 +2,42 @@ package tunnel
 
 import (
 	"context"
+	"maps"
+	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
 
 // Times of a [Line].
 const (
-	// beatBusy and beatIdle are how long a peer may be silent before it is asked for a sign of life: while a person or
-	// a transfer waits on a stream, and otherwise.
-	beatBusy = time.Second
-	beatIdle = 4 * time.Second
-	// beatPatience is how long the answer may take until the peer is suspected.
-	beatPatience = 1500 * time.Millisecond
-	// probePatience is how long each of the questions after that may take.
-	probePatience = time.Second
-	// probes is how many of them go without an answer before the tunnel ends, and lastProbes how many where only a
-	// person can bring another.
-	probes     = 2
-	lastProbes = 20
-	// slowPaths have that many round trips of patience, if that is more.
-	patienceTrips = 3
-	// checkFirst is how long a check that something here made waits for the answer before it dials as well.
-	checkFirst = 50 * time.Millisecond
+	beatBusy      = time.Second             // silence before a probe, while a person or a transfer waits on a stream
+	beatIdle      = 4 * time.Second         // and otherwise
+	beatPatience  = 1500 * time.Millisecond // for the answer, before the peer is suspected
+	probePatience = time.Second             // for the answer to each probe after that
+	patienceTrips = 3                       // round trips that are waited for an answer, if that is longer
+	probes        = 2                       // without an answer end the tunnel
+	lastProbes    = 20                      // the same, where only a person can connect again
+	checkFirst    = 50 * time.Millisecond   // for the answer after a nudge, before another tunnel is dialled
+	holdFresh     = 150 * time.Millisecond  // for the old tunnel to answer, before the new one replaces it
+
 	// A tunnel that lives for less than steady is brief; after maxBrief of them in a row the next attempt waits.
 	steady   = 10 * time.Second
 	maxBrief = 3
-	// holdFresh is how long a tunnel that was dialled on a mere suspicion waits for the old one to answer.
-	holdFresh = 150 * time.Millisecond
-	// Pauses between two attempts begin and end with these, and are a tenth of the outage between: after an outage of a
-	// minute the line is up within seconds.
+	// The pause between two attempts is a tenth of the outage, within these bounds.
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
-	// maxAttempts is how many attempts run at a time: the oldest for those whose network is slow, the newest for those
-	// whose network has just returned.
+	attemptTime  = 20 * time.Second // for one silent attempt
+	// maxAttempts run at a time: the oldest succeeds where the network is slow, the newest where it has just returned.
 	maxAttempts = 3
 )
 
 // Run keeps the line up until ctx ends, and returns when its tunnel is closed. It is called once.
 func (l *Line) Run(ctx context.Context) error {
-	l.running.Lock()
-	defer l.running.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	r := &lineRun{
-		line: l, config: l.config,
+		line:   l,
 		dials:  dials{trouble: time.Now(), results: make(chan attempted), attempts: map[*attempt]bool{}},
 		checks: checks{answers: make(chan answered)},
 		beat:   stopped(), dialAt: stopped(), hold: stopped(),
@@ -67,12 +59,10 @@ func stopped() *time.Timer {
 	return t
 }
 
-// lineRun is the state of Run. One goroutine uses it; attempts and questions have goroutines of their own, which send
-// it their results.
+// lineRun is the state of Run. Only Run's goroutine uses it; attempts and probes send it their results.
 type lineRun struct {
-	line   *Line
-	config LineConfig
-	all    sync.WaitGroup
+	line *Line
+	all  sync.WaitGroup
 
 	current
 	checks
@@ -87,28 +77,28 @@ type lineRun struct {
 type current struct {
 	up       link      // nil: none
 	byPerson bool      // it was dialled for a person who could be asked
-	carriers int       // that it had when it was last looked at
-	received uint64    // by it, when it was last looked at
-	heard    time.Time // the last time that something of the peer was seen
+	carriers int       // when last looked at
+	received uint64    // bytes, when last looked at
+	heard    time.Time // when the peer last gave a sign of life
 	since    time.Time // when it came up
 }
 
-// checks are the questions to the peer of the current tunnel.
+// checks are the probes of the current tunnel.
 type checks struct {
-	asked    time.Time // when the newest question was asked; zero: none waits for its answer
-	question int       // number of the newest question
-	silent   int       // questions without an answer
-	suspect  bool      // it did not answer in time
-	checking bool      // it is asked because the network here may have changed
+	asked    time.Time // when the newest probe was sent; zero: none waits for its answer
+	question int       // number of the newest probe
+	silent   int       // probes without an answer
+	suspect  bool      // the peer did not answer in time
+	checking bool      // it is probed because the network here may have changed
 	answers  chan answered
 }
 
-// dials are the attempts to bring up another tunnel.
+// dials are the attempts to dial another tunnel.
 type dials struct {
-	trouble  time.Time // when it began, which sets the pauses
+	trouble  time.Time // when the outage began, which sets the pauses
 	brief    int       // short-lived tunnels in a row
 	attempts map[*attempt]bool
-	fresh    *attempted // dialled while another is up and being checked; nil: none
+	fresh    *attempted // dialled while the current one is being checked; nil: none
 	waits    error      // why a person is needed
 	results  chan attempted
 }
@@ -118,11 +108,11 @@ type attempt struct {
 	began  time.Time
 	cancel context.CancelFunc
 	manual []manualTry // the requests it serves; empty: made in the background
-	given  bool        // it was cancelled by the line
+	ended  bool        // the line has cancelled it
 }
 
-func (a *attempt) giveUp() {
-	a.given = true
+func (a *attempt) end() {
+	a.ended = true
 	a.cancel()
 }
 
@@ -133,14 +123,12 @@ type attempted struct {
 	err  error
 }
 
-// answered is how a question to a peer ended.
 type answered struct {
 	link   link
 	number int
 	err    error
 }
 
-// step waits for one thing to happen and does what follows.
 func (r *lineRun) step(ctx context.Context) {
 	var lost <-chan struct{}
 	if r.up != nil {
@@ -172,13 +160,10 @@ func (r *lineRun) step(ctx context.Context) {
 	}
 }
 
-// look asks a peer that was silent for a while for a sign of life.
+// look probes a peer that was silent for a while.
 func (r *lineRun) look(ctx context.Context) {
-	if r.up == nil {
+	if r.up == nil || !r.asked.IsZero() { // hear continues
 		return
-	}
-	if !r.asked.IsZero() {
-		return // hear continues
 	}
 	if received := r.up.Stats().Received; received != r.received {
 		r.received = received
@@ -188,20 +173,12 @@ func (r *lineRun) look(ctx context.Context) {
 	r.ask(ctx, r.patience(beatPatience))
 }
 
-// interval is how long the peer may be silent.
-func (r *lineRun) interval() time.Duration {
-	if r.line.busy() {
-		return beatBusy
-	}
-	return beatIdle
-}
-
 // patience is how long to wait for an answer.
 func (r *lineRun) patience(least time.Duration) time.Duration {
 	return max(least, patienceTrips*r.up.Stats().RTT)
 }
 
-// ask asks the peer for a sign of life within a time. Only the newest question counts.
+// ask probes the peer. Only the newest probe counts.
 func (r *lineRun) ask(ctx context.Context, within time.Duration) {
 	r.question++
 	up, number := r.up, r.question
@@ -218,7 +195,7 @@ func (r *lineRun) ask(ctx context.Context, within time.Duration) {
 	})
 }
 
-// hear handles the answer to a question.
+// hear handles the result of the newest probe.
 func (r *lineRun) hear(ctx context.Context, err error) {
 	r.asked = time.Time{}
 	received := r.up.Stats().Received
@@ -240,7 +217,10 @@ func (r *lineRun) hear(ctx context.Context, err error) {
 	if !r.suspect {
 		r.suspect, r.checking = true, false
 		r.trouble = r.heard
-		r.line.publish(func(s *LineStatus) { s.State, s.LastHeard = LineProbing, r.lastHeard(s.LastHeard) })
+		r.line.publish(func(s *LineStatus) {
+			s.State = LineProbing
+			s.heard(r.up)
+		})
 		if r.fresh != nil {
 			r.hold.Reset(0)
 		}
@@ -249,19 +229,23 @@ func (r *lineRun) hear(ctx context.Context, err error) {
 	r.ask(ctx, r.patience(probePatience))
 }
 
-// probesAllowed is how many questions without an answer end the tunnel. One that only a person can replace has as long
-// as a busy machine or a bad path may need.
+// probesAllowed is how many probes without an answer end the tunnel. A tunnel that only a person can replace gets as
+// long as a busy machine or a bad path may need.
 func (r *lineRun) probesAllowed() int {
-	if r.waits != nil || r.watched() || r.byPerson && r.carriers < 2 { // a second carrier needs no person
+	if r.waits != nil || r.watched() != nil || r.byPerson && r.carriers < 2 { // a second carrier needs no person
 		return lastProbes
 	}
 	return probes
 }
 
-// confirm notes that the peer lives.
+// confirm handles a sign of life of the peer.
 func (r *lineRun) confirm() {
 	r.heard = time.Now()
-	r.beat.Reset(r.interval())
+	interval := beatIdle
+	if r.line.attached.Load() > 0 {
+		interval = beatBusy
+	}
+	r.beat.Reset(interval)
 	if carriers := r.up.Stats().Carriers; carriers != r.carriers {
 		r.carriers = carriers
 		r.line.publish(func(*LineStatus) {})
@@ -277,13 +261,13 @@ func (r *lineRun) confirm() {
 	}
 }
 
-// stopTrying cancels every silent attempt, and closes the tunnel that one has made.
+// stopTrying cancels every silent attempt and discards the fresh tunnel.
 func (r *lineRun) stopTrying() {
 	r.dialAt.Stop()
 	r.hold.Stop()
 	for a := range r.attempts {
 		if len(a.manual) == 0 {
-			a.giveUp()
+			a.end()
 		}
 	}
 	if r.fresh != nil {
@@ -324,11 +308,9 @@ func (r *lineRun) reconnect(ctx context.Context, try manualTry) {
 		try.done <- nil
 		return
 	}
-	for a := range r.attempts {
-		if len(a.manual) > 0 { // one person to ask is enough
-			a.manual = append(a.manual, try)
-			return
-		}
+	if a := r.watched(); a != nil { // one person to ask is enough
+		a.manual = append(a.manual, try)
+		return
 	}
 	r.stopTrying()
 	r.waits = nil
@@ -339,28 +321,24 @@ func (r *lineRun) reconnect(ctx context.Context, try manualTry) {
 	r.try(ctx, &try)
 }
 
-// lose ends the use of the tunnel.
+// lose stops using the tunnel.
 func (r *lineRun) lose(err error) {
 	up := r.up
-	r.config.Log.Info("a tunnel was lost", "peer", up.Peer().Name, "err", err)
+	r.line.config.Log.Info("a tunnel was lost", "peer", up.Peer().Name, "err", err)
 	if r.brief++; time.Since(r.since) > steady {
 		r.brief = 0
 	}
 	if r.brief == 0 {
 		r.trouble = r.heard
 	}
-	heard := r.lastHeard(time.Time{})
 	r.up, r.suspect, r.checking, r.silent, r.asked = nil, false, false, 0, time.Time{}
-	r.waits = nil // the next attempt may not need one
+	r.waits = nil // the next attempt may not need a person
 	r.beat.Stop()
-	r.line.use(nil)
-	r.discard(up)
 	r.line.publish(func(s *LineStatus) {
-		s.State, s.Err = LineDown, err
-		if heard.After(s.LastHeard) {
-			s.LastHeard = heard
-		}
+		r.line.link, s.State, s.Err = nil, LineDown, err
+		s.heard(up)
 	})
+	r.discard(up)
 	switch {
 	case r.fresh != nil:
 		r.hold.Reset(0)
@@ -371,15 +349,6 @@ func (r *lineRun) lose(err error) {
 	}
 }
 
-// lastHeard is the newest sign of life.
-func (r *lineRun) lastHeard(before time.Time) time.Time {
-	if heard := r.up.Stats().LastHeard; heard.After(before) {
-		return heard
-	}
-	return before
-}
-
-// attempted handles the end of an attempt.
 func (r *lineRun) attempted(ctx context.Context, a attempted) {
 	delete(r.attempts, a.attempt)
 	for _, try := range a.manual {
@@ -389,11 +358,11 @@ func (r *lineRun) attempted(ctx context.Context, a attempted) {
 		r.arrived(a)
 		return
 	}
-	if ctx.Err() != nil || a.given {
+	if ctx.Err() != nil || a.ended {
 		return
 	}
 	switch {
-	case r.config.NeedsPerson(a.err):
+	case r.line.config.NeedsPerson(a.err):
 		r.waits = a.err
 		r.stopTrying()
 		if r.up == nil {
@@ -431,30 +400,25 @@ func (r *lineRun) adopt(a attempted) {
 	r.suspect, r.checking, r.silent, r.waits = false, false, 0, nil
 	r.stopTrying()
 	r.beat.Reset(beatBusy)
-	r.line.use(t)
 	r.line.publish(func(s *LineStatus) {
+		r.line.link = t
 		s.State, s.Err, s.NextTry, s.Peer, s.LastHeard = LineConnected, nil, time.Time{}, t.Peer(), time.Now()
 	})
 }
 
 // discard closes a tunnel in the background, since that may take a moment.
-func (r *lineRun) discard(t link) {
-	r.all.Go(func() {
-		_ = t.Close() // its error no longer matters
-	})
-}
+func (r *lineRun) discard(t link) { r.all.Go(func() { _ = t.Close() }) }
 
-// end closes everything and waits for it.
 func (r *lineRun) end() {
 	r.stopTrying()
 	r.beat.Stop()
 	for a := range r.attempts {
-		a.giveUp()
+		a.end()
 	}
+	r.line.publish(func(*LineStatus) { r.line.link = nil })
 	if r.up != nil {
 		r.discard(r.up)
 	}
-	r.line.use(nil)
 	for len(r.attempts) > 0 {
 		a := <-r.results
 		delete(r.attempts, a.attempt)
@@ -466,9 +430,64 @@ func (r *lineRun) end() {
 		}
 	}
 	r.all.Wait()
-	l := r.line
-	l.mu.Lock()
-	l.over = true
-	l.mu.Unlock()
-	l.publish(func(s *LineStatus) { s.State, s.NextTry = LineOff, time.Time{} })
+	r.line.publish(func(s *LineStatus) { s.State, s.NextTry = LineOff, time.Time{} })
+	close(r.line.over)
+}
+
+// try begins an attempt and plans the next.
+func (r *lineRun) try(ctx context.Context, manual *manualTry) {
+	if manual == nil && r.watched() != nil {
+		return
+	}
+	r.thin()
+	a := &attempt{began: time.Now()}
+	d := r.line.config.Dialer
+	if manual == nil {
+		d = silentDialer{d}
+		ctx, a.cancel = context.WithTimeout(ctx, attemptTime)
+	} else {
+		a.manual = append(a.manual, *manual)
+		ctx, a.cancel = context.WithCancel(ctx)
+		stop := context.AfterFunc(manual.ctx, a.cancel)
+		cancel := a.cancel
+		a.cancel = func() { stop(); cancel() }
+	}
+	r.attempts[a] = true
+	r.all.Go(func() {
+		defer a.cancel()
+		t, err := r.line.config.dial(ctx, d, r.line.config.Tunnel)
+		r.results <- attempted{a, t, err}
+	})
+	if manual == nil {
+		r.plan()
+	}
+}
+
+// watched returns the attempt that a person waits for, nil if there is none. During it no silent one is made.
+func (r *lineRun) watched() *attempt {
+	for a := range r.attempts {
+		if len(a.manual) > 0 {
+			return a
+		}
+	}
+	return nil
+}
+
+// thin makes room for another attempt by ending the second oldest.
+func (r *lineRun) thin() {
+	byAge := slices.SortedFunc(maps.Keys(r.attempts), func(a, b *attempt) int { return a.began.Compare(b.began) })
+	if len(byAge) >= maxAttempts && len(byAge[1].manual) == 0 {
+		byAge[1].end()
+	}
+}
+
+// plan sets when the next attempt is made.
+func (r *lineRun) plan() {
+	pause := min(max(time.Since(r.trouble)/10, firstPause), longestPause)
+	pause -= rand.N(pause/4 + 1) // so that many do not come all at once
+	r.dialAt.Reset(pause)
+	if r.up == nil {
+		next := time.Now().Add(pause)
+		r.line.publish(func(s *LineStatus) { s.NextTry = next })
+	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// write is the sender. It ends when the carrier has failed or has said goodbye. On a quick path a second goroutine
-// writes what is large, so that the next batch is ready when the last is out.
+// write is the sender. It returns when the carrier has failed or has sent its goodbye. On a quick path a second
+// goroutine writes large batches while the next one is prepared.
 func (c *carrier) write() error {
 	defer c.pipe.stop()
 	large, written := make(chan []byte), make(chan struct{})
@@ -62,7 +62,7 @@ func (c *carrier) put(batch []byte) error {
 }
 
 // prepare waits for something to send and has the library write it. It returns the streams that are complete with it
-// and whether the path is quick. When nothing more will come there is nothing to take.
+// and whether the path is quick. When nothing more will come the batch is empty.
 func (c *carrier) prepare() (ended []*flow, quick bool, err error) {
 	for {
 		c.mu.Lock()
@@ -87,7 +87,7 @@ func (c *carrier) prepare() (ended []*flow, quick bool, err error) {
 	}
 }
 
-// more adds what has become sendable since.
+// more adds what has become sendable since prepare.
 func (c *carrier) more(ended []*flow) ([]*flow, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,11 +97,10 @@ func (c *carrier) more(ended []*flow) ([]*flow, error) {
 	return c.fill(ended)
 }
 
-// fill has the library write what may be sent now: signals, then urgent streams, then paced ones as far as the gate
-// lets them.
+// fill has the library write what may be sent now: signals, urgent streams, then paced ones as far as the gate allows.
 func (c *carrier) fill(ended []*flow) ([]*flow, error) {
 	if c.signals.allowed.room() < 2*batchNear {
-		return ended, nil // the peer has to handle so many signals first
+		return ended, nil // the peer has to handle the signals sent so far first
 	}
 	c.appendControl()
 	if err := c.sendSignals(); err != nil {
@@ -133,7 +132,7 @@ func (c *carrier) fill(ended []*flow) ([]*flow, error) {
 	return ended, errors.Join(err, c.sendSignals())
 }
 
-// sendSignals has the library write the signals that wait.
+// sendSignals has the library write the waiting signals.
 func (c *carrier) sendSignals() error {
 	if len(c.signals.waiting) == 0 {
 		return nil
@@ -144,7 +143,6 @@ func (c *carrier) sendSignals() error {
 	return err
 }
 
-// wakeIn wakes the sender after a pause.
 func (c *carrier) wakeIn(pause time.Duration) {
 	if c.timer == nil {
 		c.timer = time.AfterFunc(pause, func() { notify(c.wake) })
@@ -153,8 +151,8 @@ func (c *carrier) wakeIn(pause time.Duration) {
 	c.timer.Reset(pause)
 }
 
-// take has the library write one frame of the first stream of a queue, puts the stream where it belongs next and
-// returns how much it was on the wire.
+// take has the library write one frame of the first stream of a queue, queues the stream again if it has more, and
+// returns the size of the frame.
 func (c *carrier) take(ended []*flow, queue *[]*flow, frame int) (int, []*flow, error) {
 	f := (*queue)[0]
 	(*queue)[0] = nil
@@ -171,7 +169,7 @@ func (c *carrier) take(ended []*flow, queue *[]*flow, frame int) (int, []*flow, 
 	return n, ended, err
 }
 
-// queue queues a stream that has something to send and may. The caller holds c.mu.
+// queue queues a stream that may send something, and reports whether it did. The caller holds c.mu.
 func (c *carrier) queue(f *flow) bool {
 	if f.queued || !f.sendable() {
 		return false
@@ -185,14 +183,14 @@ func (c *carrier) queue(f *flow) bool {
 	return true
 }
 
-// ready does the same and wakes the sender.
+// ready queues a stream and wakes the sender. The caller holds c.mu.
 func (c *carrier) ready(f *flow) {
 	if c.queue(f) {
 		notify(c.wake)
 	}
 }
 
-// due queues signals of a stream. The caller holds c.mu.
+// due queues signals of a stream and wakes the sender. The caller holds c.mu.
 func (c *carrier) due(f *flow, what uint8) {
 	if f.due == 0 {
 		c.control = append(c.control, f)
@@ -207,8 +205,8 @@ func (c *carrier) appendControl() {
 		b = signal{kind: sigPing, number: v}.append(b)
 	}
 	c.pings = c.pings[:0]
-	if c.pong.due {
-		b, c.pong.due = signal{kind: sigPong, number: c.pong.value}.append(b), false
+	if c.pongDue {
+		b, c.pongDue = signal{kind: sigPong, number: c.pong}.append(b), false
 	}
 	for i := range c.acks {
 		if a := &c.acks[i]; a.due {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// signalKind says what a signal means. Signals are the tunnel's own part of SPEC.md: small records in the first stream
-// that each side opens on a carrier.
+// signalKind is the meaning of a signal. Signals are small records in the first stream that each side opens on a
+// carrier, see SPEC.md.
 type signalKind uint8
 
 const (
@@ -25,12 +25,12 @@ const (
 	sigCopy   signalKind = 64 // bytes of a stream of the first carrier
 )
 
-// signalHead is the size of what begins every signal: its kind and the length of what follows.
-const signalHead = 2
-
-// resetRefused is the reason of a reset when there are more streams than its sender allows. For any other the stream
-// counts as lost.
-const resetRefused uint32 = 1
+const (
+	signalHead = 2 // bytes before every signal: its kind and the length of what follows
+	// resetRefused is the reason of a reset when more streams are open than its sender allows. With any other reason
+	// the stream counts as lost.
+	resetRefused uint32 = 1
+)
 
 // size returns how many bytes follow a signal's head, without those of a copy.
 func (k signalKind) size() (int, bool) {
@@ -75,16 +75,18 @@ func (s signal) append(b []byte) []byte {
 	}
 	b = binary.LittleEndian.AppendUint32(b, s.id)
 	switch s.kind {
+	case sigStop:
+		return b
 	case sigAck:
 		b = binary.LittleEndian.AppendUint64(b, s.number)
-		b = binary.LittleEndian.AppendUint64(b, uint64(s.at))
-	case sigOpen, sigEnd, sigReset:
-		b = binary.LittleEndian.AppendUint32(b, s.value)
+		return binary.LittleEndian.AppendUint64(b, uint64(s.at))
+	}
+	b = binary.LittleEndian.AppendUint32(b, s.value)
+	switch s.kind {
 	case sigGrant:
-		b = binary.LittleEndian.AppendUint32(b, s.value)
 		b = binary.LittleEndian.AppendUint32(b, s.window)
 	case sigCopy:
-		b = append(binary.LittleEndian.AppendUint32(b, s.value), 0)
+		b = append(b, 0)
 		if s.asked {
 			b[len(b)-1] = 1
 		}
@@ -115,18 +117,19 @@ func parseSignal(b []byte) (signal, int, error) {
 	case sigMark, sigPing, sigPong:
 		s.number = binary.LittleEndian.Uint64(body)
 	case sigAck:
-		s.id, s.number = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint64(body[4:])
+		s.number = binary.LittleEndian.Uint64(body[4:])
 		s.at = time.Duration(binary.LittleEndian.Uint64(body[12:]))
-	case sigStop:
-		s.id = binary.LittleEndian.Uint32(body)
-	case sigOpen, sigEnd, sigReset:
-		s.id, s.value = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint32(body[4:])
 	case sigGrant:
-		s.id, s.value = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint32(body[4:])
 		s.window = binary.LittleEndian.Uint32(body[8:])
 	case sigCopy:
-		s.id, s.value, s.asked, s.data = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint32(body[4:]),
-			body[8] != 0, body[9:]
+		s.asked, s.data = body[8] != 0, body[9:]
+	}
+	switch s.kind {
+	case sigOpen, sigEnd, sigReset, sigGrant, sigCopy:
+		s.value = binary.LittleEndian.Uint32(body[4:])
+		fallthrough
+	case sigAck, sigStop:
+		s.id = binary.LittleEndian.Uint32(body)
 	}
 	return s, signalHead + length, nil
 }

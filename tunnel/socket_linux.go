@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pacedUnsent is how many bytes may wait unsent in the kernel where the path is long, so that an urgent frame does not
-// wait behind more.
+// pacedUnsent is how many bytes may wait unsent in the kernel on a long path, so that an urgent frame does not wait
+// behind more.
 const pacedUnsent = 16 << 10
 
-// socket sets a carrier's socket to the path. Where there is no TCP socket beneath, it does nothing.
+// socket sets options of a carrier's TCP socket. Without one it does nothing.
 type socket struct {
 	raw     syscall.RawConn
 	control string // the congestion control that it had at first
@@ -30,7 +30,11 @@ func socketOf(conn net.Conn) socket {
 			if err != nil {
 				return socket{}
 			}
-			return newSocket(raw)
+			s := socket{raw: raw}
+			_ = raw.Control(func(fd uintptr) {
+				s.control, _ = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+			})
+			return s
 		case interface{ NetConn() net.Conn }:
 			conn = c.NetConn()
 		default:
@@ -40,18 +44,9 @@ func socketOf(conn net.Conn) socket {
 	return socket{}
 }
 
-func newSocket(raw syscall.RawConn) socket {
-	s := socket{raw: raw}
-	_ = raw.Control(func(fd uintptr) {
-		s.control, _ = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-	})
-	return s
-}
-
-// set sets the socket to what is known of the path. On a long one little waits in the kernel, and the window of the
-// gate alone decides: cubic stays out of its way as long as nothing is lost, while BBR would hold bytes back by a rate
-// of its own that the gate takes for the path's. Where the path loses packets by itself BBR carries several times as
-// much. A kernel that lacks one is left alone.
+// set sets the socket to the kind of the path. On a long one little waits in the kernel, and only the gate limits what
+// is in flight: cubic does not while nothing is lost, but BBR would, by a rate that the gate takes for the path's.
+// Where the path loses packets by itself BBR is several times as fast. A kernel that lacks one stays as it is.
 func (s socket) set(to pathKind) {
 	if s.raw == nil {
 		return
@@ -69,7 +64,7 @@ func (s socket) set(to pathKind) {
 	})
 }
 
-// pace keeps the kernel from sending more than so many bytes per second; 0 lets it send as it likes.
+// pace limits the kernel to a rate in bytes per second; 0: no limit.
 func (s socket) pace(rate uint64) {
 	if s.raw == nil {
 		return

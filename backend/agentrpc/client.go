@@ -13,26 +13,23 @@ import (
 	"slipway/tunnel/resume"
 )
 
-// streamPatience is how long a duplex, an upload or an image that is sent waits for the connection to come back.
+// streamPatience is how long the stream of a duplex, upload or download waits for the connection to come back.
 const streamPatience = time.Hour
 
-// Opener opens streams to the agent. It fails at once where there is no connection.
+// Opener opens streams to the agent. It fails at once if there is no connection.
 type Opener interface {
 	Open(ctx context.Context, class tunnel.Class) (tunnel.Stream, error)
 }
 
-// ClientConfig says what a client stands on.
+// ClientConfig configures a client.
 type ClientConfig struct {
-	Name func() string // of the agent, for people, as it is now
-	// Opener opens the streams. With a [resume.Line] calls survive cuts.
-	Opener Opener
-	// Patience is how long a call that was cut waits for the connection to come back; 0: 15 s, negative: not at all.
-	Patience time.Duration
-	// Distrust, unless nil, is called with everything that the agent sent and may not send.
-	Distrust func(error)
+	Name     func() string // of the agent, for people, at present
+	Opener   Opener        // with a [resume.Line] calls survive cuts
+	Patience time.Duration // for the connection to come back during a call; 0: 15 s, negative: none
+	Distrust func(error)   // called with invalid data of the agent; may be nil
 }
 
-// Client calls an agent on another machine. It holds no connection of its own and has nothing to close.
+// Client calls an agent on another machine. It has no connection of its own and nothing to close.
 type Client struct {
 	name     func() string
 	opener   Opener
@@ -42,7 +39,7 @@ type Client struct {
 	codec    codec
 }
 
-// NewClient returns a client. It says nothing before it is asked.
+// NewClient returns a client. It sends nothing before the first call.
 func NewClient(config ClientConfig) *Client {
 	c := &Client{name: config.Name, opener: config.Opener, patience: config.Patience, distrust: config.Distrust}
 	if c.name == nil {
@@ -57,10 +54,9 @@ func NewClient(config ClientConfig) *Client {
 	return c
 }
 
-// Agent returns the agent that is called.
 func (c *Client) Agent() session.Agent { return session.AgentOf(c, c) }
 
-// Hello asks the handler what it is. agent_connect_version where it is too old or too new.
+// Hello asks the handler for its description. It fails with agent_connect_version if that is too old or too new.
 func (c *Client) Hello(ctx context.Context) (Hello, error) {
 	hello, err := methodHello.call(ctx, c, none{})
 	if err == nil && hello.Version < oldest {
@@ -69,7 +65,7 @@ func (c *Client) Hello(ctx context.Context) (Hello, error) {
 	return hello, err
 }
 
-// lostError says that a stream broke, or could not be opened.
+// lostError means that a stream was lost, or could not be opened.
 type lostError struct {
 	err    error
 	opened bool // the request may have arrived
@@ -82,12 +78,18 @@ func (e *lostError) Unwrap() error { return e.err }
 type opened struct {
 	wire   *wire
 	answer []byte
-	// release ends the hold that the call's context has on the stream. It reports false where the context has ended and
-	// closes the stream already.
+	// release lets the stream live on after the call's context. It reports false if that has ended and closes it
+	// already.
 	release func() bool
 }
 
-// open opens a stream, which is resumed when it is cut, if it can be within patience; 0: it ends with its tunnel.
+func (o *opened) discard() {
+	if o.release() {
+		o.wire.abandon()
+	}
+}
+
+// open opens a stream, which is resumed after a cut within patience; 0: it ends with its tunnel.
 func (c *Client) open(ctx context.Context, class tunnel.Class, patience time.Duration) (tunnel.Stream, error) {
 	if c.line == nil || patience == 0 {
 		return c.opener.Open(ctx, class)
@@ -99,9 +101,9 @@ func (c *Client) open(ctx context.Context, class tunnel.Class, patience time.Dur
 	return s, nil
 }
 
-// start opens a stream, asks and waits for the first answer. While the call lives, the end of ctx gives it up and
-// closes its stream. It fails with the handler's [session.Error], a [*lostError], or another error that asking again
-// would not mend.
+// start opens a stream, sends a request and waits for the first answer. Until release the end of ctx cancels the call
+// and closes its stream. It fails with the handler's [session.Error], a [*lostError], or an error that a repetition
+// would not avoid.
 func (c *Client) start(ctx context.Context, s spec, frame []byte, patience time.Duration) (*opened, error) {
 	stream, err := c.open(ctx, s.class, patience)
 	if err != nil {
@@ -109,29 +111,21 @@ func (c *Client) start(ctx context.Context, s spec, frame []byte, patience time.
 	}
 	w := newWire(stream, &c.codec)
 	release := context.AfterFunc(ctx, func() {
-		_ = stream.SetReadDeadline(time.Unix(1, 0)) // releases whoever reads
+		_ = stream.SetReadDeadline(time.Unix(1, 0)) // interrupts the reader
 		w.abandon()
 	})
-	answer, err := ask(w, frame)
+	wrote := w.write(frame) // may fail although an answer was sent: a handler that refuses stops reading
+	answer, err := readAnswer(w)
 	if err == nil {
 		return &opened{wire: w, answer: answer, release: release}, nil
+	}
+	if lost, ok := errors.AsType[*lostError](err); ok {
+		lost.err = errors.Join(wrote, lost.err)
 	}
 	if release() {
 		stream.Close()
 	}
 	return nil, err
-}
-
-// ask writes a request and reads the first answer.
-func ask(w *wire, frame []byte) ([]byte, error) {
-	// A write may fail after the answer was sent: a handler that refuses does not read on.
-	wrote := w.write(frame)
-	answer, err := readAnswer(w)
-	var lost *lostError
-	if errors.As(err, &lost) && wrote != nil {
-		lost.err = errors.Join(wrote, lost.err)
-	}
-	return answer, err
 }
 
 // readAnswer reads an answer or a failure.
@@ -156,18 +150,17 @@ func readAnswer(w *wire) ([]byte, error) {
 }
 
 func isProtocol(err error) bool {
-	var broken *protocolError
-	return errors.As(err, &broken) || errors.Is(err, tunnel.ErrProtocol)
+	_, broken := errors.AsType[*protocolError](err)
+	return broken || errors.Is(err, tunnel.ErrProtocol)
 }
 
-// wish is one call through all of its tries.
+// wish is one call with all of its tries.
 type wish struct {
-	client *Client
-	spec   spec
-	args   json.RawMessage
-	// patience is how long its stream waits for the next tunnel when it is cut; 0: it ends then.
-	patience time.Duration
-	bad      error // why the arguments cannot be sent
+	client   *Client
+	spec     spec
+	args     json.RawMessage
+	patience time.Duration // that its stream waits for the next tunnel after a cut; 0: it ends
+	bad      error         // why the arguments cannot be sent
 }
 
 func (c *Client) wish(s spec, args any, patience time.Duration) *wish {
@@ -175,7 +168,7 @@ func (c *Client) wish(s spec, args any, patience time.Duration) *wish {
 	return &wish{client: c, spec: s, args: body, patience: patience, bad: err}
 }
 
-// frame is the request of the next try, which is made before ctx ends.
+// frame returns the request of the next try, with the deadline of ctx.
 func (w *wish) frame(ctx context.Context) ([]byte, error) {
 	if w.bad != nil {
 		return nil, session.WrapError(w.bad, session.CodeAgentInternal,
@@ -186,15 +179,15 @@ func (w *wish) frame(ctx context.Context) ([]byte, error) {
 		req.Limit = max(time.Until(deadline), 1)
 	}
 	frame, err := w.client.codec.encode(kindRequest, req)
-	var large *tooLargeError
-	if errors.As(err, &large) {
+	if _, large := errors.AsType[*tooLargeError](err); large {
 		return nil, session.WrapError(err, session.CodeTooLarge, "The request is too large for one call to an agent.",
 			"Ask for less at a time.")
 	}
 	return frame, err
 }
 
-// make makes the call, if repeat again where its stream is lost and that does no harm. ctx ends it.
+// make makes the call until ctx ends. If repeat, it repeats the call after the loss of its stream, where that is
+// harmless.
 func (w *wish) make(ctx context.Context, repeat bool) (*opened, error) {
 	var giveUp time.Time
 	for try := 0; ; try++ {
@@ -206,8 +199,8 @@ func (w *wish) make(ctx context.Context, repeat bool) (*opened, error) {
 		if err == nil {
 			return call, nil
 		}
-		var lost *lostError
-		if !errors.As(err, &lost) || ctx.Err() != nil || !repeat || try == 0 && !lost.opened ||
+		lost, ok := errors.AsType[*lostError](err)
+		if !ok || ctx.Err() != nil || !repeat || try == 0 && !lost.opened ||
 			w.client.line == nil || w.spec.effect == once || errors.Is(err, resume.ErrLost) {
 			return nil, err
 		}
@@ -223,8 +216,8 @@ func (w *wish) make(ctx context.Context, repeat bool) (*opened, error) {
 	}
 }
 
-// within makes the call within the method's limit. The stream is the caller's to close where live is true; else the end
-// of ctx or of the limit closes it.
+// within makes the call within the method's limit. If live the caller closes the stream, else the end of ctx or of the
+// limit has.
 func (w *wish) within(ctx context.Context, repeat bool) (call *opened, live bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, w.spec.limit)
 	defer cancel()
@@ -237,8 +230,7 @@ func (w *wish) within(ctx context.Context, repeat bool) (call *opened, live bool
 	return nil, false, w.client.fail(ctx, err)
 }
 
-// open makes a call that outlives its answer: the method's limit is for the answer alone, and what follows ends with
-// ctx.
+// open makes a call whose stream continues after its answer. The method's limit is for the answer; ctx ends the rest.
 func (w *wish) open(ctx context.Context) (*opened, error) {
 	opening, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(w.spec.limit, func() { cancel(context.DeadlineExceeded) })
@@ -259,16 +251,16 @@ func (w *wish) open(ctx context.Context) (*opened, error) {
 	return call, nil
 }
 
-// fail turns the failure of a call into what its caller gets: its own context's end where it gave up, the handler's
-// answer, or that nothing is known.
+// fail returns the error of a call for its caller: the end of its context, the handler's answer, or that the outcome is
+// unknown.
 func (c *Client) fail(ctx context.Context, err error) error {
-	var answered *session.Error
+	_, answered := errors.AsType[*session.Error](err)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
-	case ctx.Err() != nil: // what is answered to one that has given up tells nothing
+	case ctx.Err() != nil: // an answer after that is only about the deadline
 		err = context.DeadlineExceeded
-	case errors.As(err, &answered):
+	case answered:
 		return err
 	case refused(err):
 		return c.refuse(err)
@@ -278,16 +270,15 @@ func (c *Client) fail(ctx context.Context, err error) error {
 	return unavailable(c.name(), err)
 }
 
-// call makes a plain call whose answer is good and fits.
-func (m plain[A, R]) call(ctx context.Context, c *Client, args A, fits ...fit[R]) (R, error) {
+// call makes a plain call and checks its answer.
+func (m plain[A, R]) call(ctx context.Context, c *Client, args A, fits ...fit[R]) (result R, err error) {
 	patience := c.patience
-	if m.effect == read { // what is only asked for is asked again
+	if m.effect == read { // it is repeated instead
 		patience = 0
 	}
 	call, live, err := c.wish(m.spec, args, patience).within(ctx, true)
 	if err != nil {
-		var nothing R
-		return nothing, err
+		return result, err
 	}
 	if live {
 		call.wire.stream.Close()
@@ -295,7 +286,7 @@ func (m plain[A, R]) call(ctx context.Context, c *Client, args A, fits ...fit[R]
 	return judge(c, m.spec, call.answer, fits)
 }
 
-// judge reads the answer to a call.
+// judge decodes and checks the answer to a call.
 func judge[R any](c *Client, s spec, answer []byte, fits []fit[R]) (R, error) {
 	var result, nothing R
 	err := decodeReply(answer, &result)
@@ -312,57 +303,45 @@ func judge[R any](c *Client, s spec, answer []byte, fits []fit[R]) (R, error) {
 	return result, nil
 }
 
-// follow calls fn for everything that is watched until ctx ends, fn fails or the stream is lost. What fits refuses does
-// not reach fn.
+// follow calls fn for every event until ctx ends, fits refuses one, fn fails or the stream is lost.
 func (m feed[A, V]) follow(ctx context.Context, c *Client, args A, fn, fits func(V) error) error {
 	call, err := c.wish(m.spec, args, 0).open(ctx)
 	if err != nil {
 		return c.fail(ctx, err)
 	}
-	err = watchFrames(call.wire, fn, fits)
-	if call.release() {
-		call.wire.abandon()
+	defer call.discard()
+	for {
+		event, err := nextEvent[V](call.wire)
+		if err == nil && event != nil {
+			err = fits(*event)
+		}
+		if err != nil {
+			return c.fail(ctx, err)
+		}
+		if event != nil {
+			if err := fn(*event); err != nil {
+				return err
+			}
+		}
 	}
-	var own *ownError
-	if errors.As(err, &own) {
-		return own.err
-	}
-	return c.fail(ctx, err)
 }
 
-// ownError is what the caller's function failed with.
-type ownError struct{ err error }
-
-func (e *ownError) Error() string { return e.err.Error() }
-
-func watchFrames[V any](w *wire, fn, fits func(V) error) error {
-	for {
-		if err := w.stream.SetReadDeadline(time.Now().Add(aliveWithin)); err != nil {
-			return err
-		}
-		k, body, err := w.next()
-		if err != nil {
-			return err
-		}
-		switch k {
-		case kindAlive:
-		case kindFailure:
-			return parseFailure(body)
-		case kindEvent:
-			var value V
-			if err := decodeReply(body, &value); err != nil {
-				return err
-			}
-			if err := fits(value); err != nil {
-				return err
-			}
-			if err := fn(value); err != nil {
-				return &ownError{err}
-			}
-		default:
-			return broken("frame %q among events", byte(k))
-		}
+// nextEvent reads the next event, nil for an alive frame.
+func nextEvent[V any](w *wire) (*V, error) {
+	if err := w.stream.SetReadDeadline(time.Now().Add(aliveWithin)); err != nil {
+		return nil, err
 	}
+	k, body, err := w.next()
+	switch {
+	case err != nil || k == kindAlive:
+		return nil, err
+	case k == kindFailure:
+		return nil, parseFailure(body)
+	case k != kindEvent:
+		return nil, broken("frame %q among events", byte(k))
+	}
+	event := new(V)
+	return event, decodeReply(body, event)
 }
 
 // open opens a stream of bytes both ways. ctx bounds only the opening.

@@ -11,23 +11,23 @@ import (
 	"slipway/tunnel"
 )
 
-// conn is the data of a stream of bytes as a [net.Conn]. Each direction ends by itself; a direction that ends otherwise
-// than by its end frame was lost, which reads as io.ErrUnexpectedEOF.
+// conn is the data of a stream as a [net.Conn]. Each direction ends by itself. One that ends without an end frame was
+// lost, which reads as io.ErrUnexpectedEOF.
 type conn struct {
 	tunnel.Stream // of wire
 
 	wire   *wire
-	client *Client // whose agent the peer is; nil: it is a caller
+	client *Client // of the agent at the other end; nil: that is a caller
 	closed atomic.Bool
 
-	// The reader's own.
-	left int   // bytes of the data frame under way
+	// Only for the reader.
+	left int   // bytes left of the data frame
 	end  error // how reading ended
 }
 
 var _ net.Conn = (*conn)(nil)
 
-// Read reads what the peer sends: io.EOF after its end, its [session.Error] after a failure.
+// Read fails with io.EOF after the peer's end, and with its [session.Error] after a failure.
 func (c *conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -43,7 +43,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.wire.in.Read(p[:min(len(p), c.left)])
 	c.left -= n
 	if n > 0 {
-		return n, nil // what ended the stream comes back with the next read
+		return n, nil // the next read returns the error
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -51,7 +51,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return 0, c.cause(err)
 }
 
-// open reads the header of the next data frame, or how the direction ended.
+// open reads the header of the next data frame, or the end of the direction.
 func (c *conn) open() error {
 	h, err := c.wire.head()
 	if err != nil {
@@ -64,15 +64,20 @@ func (c *conn) open() error {
 		c.end = io.EOF
 	case kindAlive:
 	case kindFailure:
-		c.end = farFailure(readFailure(c.wire, h))
+		var body []byte
+		if body, c.end = c.wire.body(h); c.end == nil {
+			c.end = parseFailure(body)
+		}
+		if session.CodeOf(c.end) == session.CodeAgentBroken {
+			c.end = fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, c.end)
+		}
 	default:
 		c.end = broken("frame %q among data", byte(h.kind))
 	}
 	return nil
 }
 
-// cause tells an end that this side made from others. A tunnel that is given up closes its streams here, which is a
-// loss to whoever reads.
+// cause returns net.ErrClosed if this side closed the conn. If the tunnel closed the stream, it was lost.
 func (c *conn) cause(err error) error {
 	switch {
 	case err == nil || isTimeout(err):
@@ -87,19 +92,16 @@ func (c *conn) cause(err error) error {
 	return err
 }
 
-// Write sends all of p or fails.
 func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.wire.data(p)
 	if errors.Is(err, net.ErrClosed) {
-		return n, err // the peer takes no more
+		return n, err // the peer accepts no more
 	}
 	return n, c.cause(err)
 }
 
-// CloseWrite ends this side's bytes; the peer's still come.
 func (c *conn) CloseWrite() error { return c.cause(c.wire.end()) }
 
-// Close ends both directions.
 func (c *conn) Close() error {
 	if c.closed.Swap(true) {
 		return nil
@@ -108,17 +110,9 @@ func (c *conn) Close() error {
 }
 
 func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
 }
 
-// halfCloser is what can end one direction and go on with the other.
+// halfCloser can end one direction and continue with the other.
 type halfCloser interface{ CloseWrite() error }
-
-// farFailure is what the reader of a stream is told of the far side's failure.
-func farFailure(err error) error {
-	if session.CodeOf(err) == session.CodeAgentBroken {
-		return fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)
-	}
-	return err
-}

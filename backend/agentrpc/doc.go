@@ -1,5 +1,4 @@
-// Package agentrpc is [session.Agent] over a tunnel: [Client] and [Handler] side by side, so that both ends of every
-// method are seen at once.
+// Package agentrpc is [session.Agent] over a tunnel: [Client] and [Handler] are the two ends of every method.
 //
 // # The protocol
 //
@@ -22,44 +21,40 @@
 //	               what is watched, and used to find out whether a caller is there
 //	  'D', 'E'     as above
 //
-// A plain call is Q, then A or F. What is watched is Q, A, then V or K until F.
-// A download is Q, A, D…, then E or F. A duplex is Q, A, then D and E both ways.
-// An upload is Q, D…, E, then A or F, which may come before the E.
-// A stream that ends without E or F was lost.
+// A plain call is Q, then A or F. What is watched is Q, A, then V or K until F. A download is Q, A, D…, then E or F. A
+// duplex is Q, A, then D and E both ways. An upload is Q, D…, E, then A or F, which may come before the E. A stream
+// that ends without E or F was lost.
 //
 // # Versions
 //
-// Every request carries the [Version] of the caller. One version later is tolerated, everything else is refused with
-// agent_connect_version, which says who is to be upgraded. Unknown fields are ignored, and a method that the handler
-// does not have fails with agent_call_unsupported.
+// Every request has the [Version] of the caller. The next version is accepted too, all others fail with
+// agent_connect_version, which tells which side to upgrade. Unknown fields are ignored, and an unknown method fails
+// with agent_call_unsupported.
 //
 // # Calls that are cut
 //
-// Where the client's opener is a [resume.Line], the streams of calls that change something, of uploads, of duplexes and
-// of downloads that cannot be asked for from a byte survive cuts: package resume sends again what was lost, and neither
-// side sees more than a pause. Questions and other downloads are asked again instead, which costs no memory. What is
-// watched fails at once, so that whoever watches can say that the agent is not reached.
+// If the client's opener is a [resume.Line], the streams of calls that change something, of uploads, of duplexes and of
+// downloads that cannot begin at a given byte survive cuts: package resume sends again what was lost, and both sides
+// only see a pause. Calls that only read, and other downloads, are repeated instead, which needs no memory. Feeds fail
+// at once, so that their callers can show that the agent is not reached.
 //
 // A stream is lost for good when the connection does not come back in time (15 s for a call, an hour for others), or
-// when the agent was started again meanwhile and has forgotten it. Then the outcome is unknown, agent_call_unavailable.
-// A call of which a second one does no harm ([again] in the table of methods) is made again: Launch has its Key, and
-// others, such as Rename and StopApp, ask for a state. A cut does not cancel a call that changes something, 'C' does.
+// when the agent has restarted and forgotten it. Then the outcome is unknown, agent_call_unavailable. A call whose
+// repetition is harmless ([again] in the table of methods) is repeated: Launch has its Key, and others, such as Rename
+// and StopApp, ask for a state. A cut does not cancel a call that changes something, 'C' does.
 //
 // # The table of methods
 //
-// The methods are the interfaces of package session, each with a directive that
-// build/rpcgen makes its arguments, its line in the table and the client's method
-// of (methods.gen.go); methods.md lists them. A method is a plain, feed, download,
-// upload or duplex, by its signature. A download that says its offset, and how to
-// ask for the rest, is resumed by the client; who uploads asks a plain method where
-// it is after a loss. What differs is in methods.go, and
-// what an answer must be about in gate.go. Every field of an answer needs a rule in
-// package vet, or in gate.go where the type is from here.
+// The methods are the interfaces of package session. From the directive of each, build/rpcgen generates its arguments,
+// its line in the table and the client's method (methods.gen.go); methods.md lists them. A method is a plain, feed,
+// download, upload or duplex, by its signature. The client resumes a download that has an offset and arguments for the
+// rest; after the loss of an upload its caller asks a plain method how much has arrived. Special cases are in
+// methods.go, and the checks of answers in gate.go. Every field of an answer needs a rule in package vet, or in gate.go
+// if its type is declared here.
 //
 // # What the client believes
 //
-// Whoever runs an agent decides what it sends. The client checks all of it field by field ([gate]) before anybody gets
-// it: ids, names, paths, references, numbers and times keep their rules, texts for people are cleaned, and what an
-// answer is about is what was asked for. What fails is refused with [CodeReply], also frames that break the protocol,
-// and [ClientConfig].Distrust is told.
+// An agent may send anything. The client checks every field ([gate]) before it returns one: ids, names, paths,
+// references, numbers and times follow their rules, texts for people are cleaned, and an answer fits its call. Invalid
+// data and frames that break the protocol fail with [session.CodeAgentReply], and [ClientConfig].Distrust is called.
 package agentrpc

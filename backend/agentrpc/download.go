@@ -12,19 +12,19 @@ import (
 	"slipway/tunnel/resume"
 )
 
-// reader reads a download. Where the client can wait for its connection, a download that is cut goes on at the next
-// byte as soon as it is back.
+// reader reads a download. If the client can wait for its connection, a download that is cut continues at the next byte
+// when it is back.
 type reader[A any] struct {
 	method download[A]
 	client *Client
 	args   A
-	ctx    context.Context //nolint:containedctx // of the whole download, as its caller gave it
+	ctx    context.Context //nolint:containedctx // of the whole download
 	cancel context.CancelFunc
 
-	// The reader's own.
+	// Only for Read.
 	base int64 // offset of the first byte; negative: it cannot be resumed
 	read int64 // bytes since then
-	idle int   // how often in a row it was resumed and brought nothing
+	idle int   // how often in a row it was resumed without a byte
 	end  error
 
 	mu      sync.Mutex // guards what follows
@@ -44,10 +44,9 @@ func (m download[A]) open(ctx context.Context, c *Client, args A) (io.ReadCloser
 	return r, nil
 }
 
-// begin opens a stream for what args ask.
 func (r *reader[A]) begin(args A) error {
 	patience := time.Duration(0)
-	if r.method.at == nil { // what cannot be asked for from a byte survives cuts by its stream
+	if r.method.at == nil { // it cannot begin at a given byte, so its stream survives cuts
 		patience = streamPatience
 	}
 	call, err := r.client.wish(r.method.spec, args, patience).open(r.ctx)
@@ -56,17 +55,13 @@ func (r *reader[A]) begin(args A) error {
 	}
 	var head downloadHead
 	if err := decodeReply(call.answer, &head); err != nil {
-		if call.release() {
-			call.wire.abandon()
-		}
+		call.discard()
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		if call.release() {
-			call.wire.abandon()
-		}
+		call.discard()
 		return net.ErrClosed
 	}
 	r.base, r.read = head.Offset, 0
@@ -74,8 +69,7 @@ func (r *reader[A]) begin(args A) error {
 	return nil
 }
 
-// Read reads the next bytes: io.EOF at the end, a [session.Error] where the agent met a failure or is not reached any
-// more.
+// Read fails with a [session.Error] if the agent does or is not reached any more.
 func (r *reader[A]) Read(p []byte) (int, error) {
 	for r.end == nil {
 		r.mu.Lock()
@@ -89,9 +83,9 @@ func (r *reader[A]) Read(p []byte) (int, error) {
 		if n > 0 || err == nil {
 			return n, nil
 		}
-		var told *session.Error
+		_, answered := errors.AsType[*session.Error](err)
 		switch {
-		case errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &told):
+		case answered || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed):
 			r.end = err
 		case r.ctx.Err() != nil || refused(err):
 			r.end = r.client.fail(r.ctx, err)
@@ -102,7 +96,7 @@ func (r *reader[A]) Read(p []byte) (int, error) {
 	return 0, r.end
 }
 
-// resume goes on after a cut. The cause is returned where that cannot be.
+// resume continues after a cut. If that is impossible it returns the cause.
 func (r *reader[A]) resume(cause error) error {
 	r.drop()
 	if r.idle++; r.read > 0 {
@@ -115,19 +109,17 @@ func (r *reader[A]) resume(cause error) error {
 			r.drop()
 			err = misfit("a download goes on elsewhere than was asked for")
 		}
-		var lost *lostError
-		if !errors.As(err, &lost) {
-			if err != nil {
-				err = r.client.fail(r.ctx, err)
-			}
-			return err
+		if err == nil {
+			return nil
 		}
 		cause = err
+		if _, lost := errors.AsType[*lostError](err); !lost {
+			break
+		}
 	}
 	return r.client.fail(r.ctx, cause)
 }
 
-// drop closes the stream.
 func (r *reader[A]) drop() {
 	r.mu.Lock()
 	from, release := r.conn, r.release

@@ -10,7 +10,7 @@ import (
 	"slipway/tunnel"
 )
 
-// failure is a [session.Error] as it crosses the wire.
+// failure is a [session.Error] on the wire.
 type failure struct {
 	Code    session.Code         `json:"code"`
 	Message string               `json:"message"`
@@ -18,27 +18,14 @@ type failure struct {
 	Fields  []session.FieldError `json:"fields,omitempty"`
 }
 
-// failureOf writes err as it crosses the wire. An error that has no code is told as an internal error.
+// failureOf returns err for the wire. An error without a code becomes an internal error.
 func failureOf(err error) failure {
-	var known *session.Error
-	switch {
-	case errors.As(err, &known):
-	case errors.Is(err, context.DeadlineExceeded):
+	known := session.AsError(err, session.CodeAgentInternal)
+	if _, coded := errors.AsType[*session.Error](err); !coded && errors.Is(err, context.DeadlineExceeded) {
 		known = session.NewError(session.CodeAgentTimeout, "The agent did not finish in time.",
 			"Try again. If it happens again, check the agent's log.")
-	default:
-		known = session.AsError(err, session.CodeAgentInternal)
 	}
 	return failure{Code: known.Code, Message: known.Message, Hint: known.Hint, Fields: known.Fields}
-}
-
-// readFailure reads the rest of a failure frame and returns it as an error.
-func readFailure(w *wire, h header) error {
-	body, err := w.body(h)
-	if err != nil {
-		return err
-	}
-	return parseFailure(body)
 }
 
 func parseFailure(body []byte) error {
@@ -49,7 +36,7 @@ func parseFailure(body []byte) error {
 	return &session.Error{Code: f.Code, Message: f.Message, Hint: f.Hint, Fields: f.Fields}
 }
 
-// unavailable says that the agent was not reached and nothing is known of the outcome.
+// unavailable means that the agent was not reached and the outcome is unknown.
 func unavailable(agent string, err error) error {
 	e := session.WrapError(err, session.CodeAgentUnavailable, "The agent "+agent+" cannot be reached.",
 		"Slipway keeps trying. Check the state of its connection.")
@@ -70,7 +57,7 @@ func unavailable(agent string, err error) error {
 	return e
 }
 
-// lastHeard says how long ago that was, with one unit.
+// lastHeard tells how long ago at is, in one unit.
 func lastHeard(at, now time.Time) string {
 	if at.IsZero() {
 		return "not heard since this program started"
@@ -92,7 +79,7 @@ func unsupported(method string) error {
 		"Upgrade the agent.")
 }
 
-// checkVersion refuses a caller of a version that is not tolerated.
+// checkVersion refuses a caller of an unsupported version.
 func checkVersion(caller int) error {
 	switch {
 	case caller > Version+1:
@@ -103,4 +90,12 @@ func checkVersion(caller int) error {
 			"Upgrade Slipway on this computer.")
 	}
 	return nil
+}
+
+// FaultError returns the fault of a transport as a [session.Error], and every other error as it is.
+func FaultError(err error) error {
+	if fault, ok := errors.AsType[*tunnel.Fault](err); ok {
+		return session.WrapError(err, session.Code(fault.Code), fault.Message, fault.Hint)
+	}
+	return err
 }

@@ -206,7 +206,7 @@ func (l *links) Open(ctx context.Context, class tunnel.Class) (tunnel.Stream, er
 	l.opened++
 	l.mu.Unlock()
 	if up == nil {
-		return nil, &tunnel.DownError{State: tunnel.LineDown, Since: time.Now()}
+		return nil, &tunnel.DownError{LineStatus: tunnel.LineStatus{State: tunnel.LineDown, Since: time.Now()}}
 	}
 	return up.Open(ctx, class)
 }

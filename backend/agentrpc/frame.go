@@ -29,23 +29,20 @@ const (
 	kindCancel  kind = 'C'
 )
 
-// Limits in bytes and times.
+// Limits in bytes, and times.
 const (
-	// MaxMessage is the longest answer or event, in bytes before it is deflated.
-	MaxMessage = 64 << 20
-	// MaxRequest is the longest request.
-	MaxRequest = 4 << 20
+	MaxMessage = 64 << 20 // the longest answer or event, before it is deflated
+	MaxRequest = 4 << 20  // the longest request
 
 	maxData     = 32 << 10
 	maxFailure  = 1 << 20
-	deflated    = 1 << 31
-	deflateFrom = 1 << 10  // shorter messages are sent as they are
-	writePiece  = 64 << 10 // what must get through within stall
-	// stall is how long a message may make no progress before its stream is given up.
-	stall = time.Minute
+	deflated    = 1 << 31     // bit of the length of a deflated frame
+	deflateFrom = 1 << 10     // shorter messages are not deflated
+	writePiece  = 64 << 10    // which must be written within stall
+	stall       = time.Minute // that a message may make no progress
 )
 
-// limits gives the longest payload of each kind.
+// limits are the longest payloads of each kind.
 var limits = map[kind]int{
 	kindRequest: MaxRequest,
 	kindAnswer:  MaxMessage,
@@ -57,7 +54,7 @@ var limits = map[kind]int{
 	kindCancel:  0,
 }
 
-// protocolError says how the peer broke the rules. The stream is of no more use.
+// protocolError is how the peer broke the protocol. The stream is unusable.
 type protocolError struct{ reason string }
 
 func (e *protocolError) Error() string { return "agentrpc: " + e.reason }
@@ -66,12 +63,11 @@ func broken(format string, args ...any) error {
 	return &protocolError{reason: fmt.Sprintf(format, args...)}
 }
 
-// codec keeps what is dear to make and good for many messages.
+// codec encodes frames. It keeps deflaters, which are expensive to make.
 type codec struct {
 	deflaters sync.Pool // of *flate.Writer
 }
 
-// encode returns a frame with value as JSON.
 func (c *codec) encode(k kind, value any) ([]byte, error) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -80,42 +76,33 @@ func (c *codec) encode(k kind, value any) ([]byte, error) {
 	return c.frame(k, body)
 }
 
-// frame returns a frame with body, deflated where that pays.
+// frame returns a frame with body, deflated if that makes it shorter.
 func (c *codec) frame(k kind, body []byte) ([]byte, error) {
 	if len(body) > limits[k] {
 		return nil, &tooLargeError{size: len(body), limit: limits[k]}
 	}
 	if len(body) >= deflateFrom && k != kindRequest {
-		var packed bytes.Buffer
-		if err := c.deflate(&packed, body); err != nil {
-			return nil, err
-		}
-		if packed.Len() < len(body) {
-			head := frame.AppendHead(nil, byte(k), uint32(packed.Len())|deflated)
-			return append(head, packed.Bytes()...), nil
+		if packed := c.deflate(body); len(packed) < len(body) {
+			return append(frame.AppendHead(nil, byte(k), uint32(len(packed))|deflated), packed...), nil
 		}
 	}
 	return frame.Append(nil, byte(k), body), nil
 }
 
-func (c *codec) deflate(to io.Writer, body []byte) error {
+func (c *codec) deflate(body []byte) []byte {
 	deflater, _ := c.deflaters.Get().(*flate.Writer)
 	if deflater == nil {
-		var err error
-		if deflater, err = flate.NewWriter(to, flate.BestSpeed); err != nil {
-			return err
-		}
-	} else {
-		deflater.Reset(to)
+		deflater, _ = flate.NewWriter(nil, flate.BestSpeed) // fails only for an invalid level
 	}
 	defer c.deflaters.Put(deflater)
-	if _, err := deflater.Write(body); err != nil {
-		return err
-	}
-	return deflater.Close()
+	var packed bytes.Buffer
+	deflater.Reset(&packed)
+	_, _ = deflater.Write(body) // fails only with its writer, as Close
+	_ = deflater.Close()
+	return packed.Bytes()
 }
 
-// tooLargeError says that a message was not sent.
+// tooLargeError means that a message was not sent.
 type tooLargeError struct{ size, limit int }
 
 func (e *tooLargeError) Error() string {
@@ -130,22 +117,21 @@ type wire struct {
 
 	writing sync.Mutex // held for each write of a whole frame; guards what follows
 	out     []byte
-	failed  error // of the first write that failed: half a frame may be out
+	failed  error // of the first failed write, which may have sent half a frame
 }
 
 func newWire(stream tunnel.Stream, c *codec) *wire {
 	return &wire{stream: stream, codec: c, in: bufio.NewReaderSize(stream, 512)}
 }
 
-// header is what a frame says of itself.
 type header struct {
 	kind   kind
 	length int
 	packed bool
 }
 
-// head reads the next frame's header. It may be called again after a read that ran into its deadline. The end of the
-// stream is io.ErrUnexpectedEOF: no stream ends well without a frame that says so.
+// head reads the next frame's header. It may be called again after a deadline. The end of the stream is
+// io.ErrUnexpectedEOF, since a frame ends every stream.
 func (w *wire) head() (header, error) {
 	raw, err := w.in.Peek(frame.HeadSize)
 	if err != nil {
@@ -169,7 +155,7 @@ func (w *wire) head() (header, error) {
 	return h, err
 }
 
-// body reads the payload of a frame whose header was read. It takes no more memory than twice what has arrived.
+// body reads the payload of a frame after its header. It needs at most twice the memory of what has arrived.
 func (w *wire) body(h header) ([]byte, error) {
 	body, err := frame.ReadPayload(w.in, nil, uint32(h.length))
 	if err != nil || !h.packed {
@@ -198,7 +184,7 @@ func (w *wire) next() (kind, []byte, error) {
 	return h.kind, body, err
 }
 
-// send writes value as one frame, giving up when it makes no progress for [stall].
+// send writes value as one frame. It fails when it makes no progress for [stall].
 func (w *wire) send(k kind, value any) error {
 	encoded, err := w.codec.encode(k, value)
 	if err != nil {
@@ -212,7 +198,7 @@ func (w *wire) signal(k kind) error {
 	return w.write(frame.Append(nil, byte(k), nil))
 }
 
-// write writes one frame whose pieces must each get through within [stall].
+// write writes one frame, each piece of it within [stall].
 func (w *wire) write(encoded []byte) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
@@ -233,7 +219,19 @@ func (w *wire) write(encoded []byte) error {
 	return w.failed
 }
 
-// data writes p as data frames. It waits as long as the peer does not read, within the stream's write deadline.
+// copy sends from as data until either fails. At the end of from read is io.EOF.
+func (w *wire) copy(from io.Reader) (read, wrote error) {
+	buffer := make([]byte, maxData)
+	for read == nil && wrote == nil {
+		var n int
+		if n, read = from.Read(buffer); n > 0 {
+			_, wrote = w.data(buffer[:n])
+		}
+	}
+	return read, wrote
+}
+
+// data writes p as data frames. It waits while the peer does not read, until the stream's write deadline.
 func (w *wire) data(p []byte) (int, error) {
 	w.writing.Lock()
 	defer w.writing.Unlock()
@@ -248,7 +246,7 @@ func (w *wire) data(p []byte) (int, error) {
 	return written, w.failed
 }
 
-// end says that no more data comes, as soon as the peer has room for that.
+// end writes the end frame as data does.
 func (w *wire) end() error { return w.put(frame.Append(nil, byte(kindEnd), nil)) }
 
 // put writes one frame and waits as data does.
@@ -261,33 +259,30 @@ func (w *wire) put(encoded []byte) error {
 	return w.failed
 }
 
-// broke reports whether a write has failed.
 func (w *wire) broke() bool {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	return w.failed != nil
 }
 
-// abandon tells the peer that the caller gave up, and closes the stream. It does not wait for a write that is under
-// way: whoever reads is let go at once, and the peer is told within a second.
+// abandon sends the cancel frame, within a second, and closes the stream. It interrupts the reader at once and does not
+// wait for a running write.
 func (w *wire) abandon() {
-	_ = w.stream.SetReadDeadline(time.Now())                   // it is given up
-	_ = w.stream.SetWriteDeadline(time.Now().Add(time.Second)) // likewise
+	_ = w.stream.SetReadDeadline(time.Now())
+	_ = w.stream.SetWriteDeadline(time.Now().Add(time.Second))
+	cancel := func() {
+		if w.failed == nil {
+			_, w.failed = w.stream.Write(frame.Append(nil, byte(kindCancel), nil))
+		}
+		w.writing.Unlock()
+		_ = w.stream.Close()
+	}
 	if w.writing.TryLock() {
-		w.giveUp()
+		cancel()
 		return
 	}
 	go func() {
 		w.writing.Lock()
-		w.giveUp()
+		cancel()
 	}()
-}
-
-// giveUp needs writing, and lets go of it.
-func (w *wire) giveUp() {
-	if w.failed == nil {
-		_, w.failed = w.stream.Write(frame.Append(nil, byte(kindCancel), nil))
-	}
-	w.writing.Unlock()
-	_ = w.stream.Close() // it is given up
 }

@@ -148,13 +148,8 @@ func TestFramesAreBounded(t *testing.T) {
 		}
 	}
 	t.Run("also by what they inflate to", func(t *testing.T) {
-		var out bytes.Buffer
-		out.Write([]byte{'F', 0, 0, 0, 0})
-		if err := new(codec).deflate(&out, make([]byte, 2*maxFailure)); err != nil {
-			t.Fatal(err)
-		}
-		raw := out.Bytes()
-		binary.BigEndian.PutUint32(raw[1:], uint32(len(raw)-frame.HeadSize)|deflated)
+		packed := new(codec).deflate(make([]byte, 2*maxFailure))
+		raw := append(frame.AppendHead(nil, byte(kindFailure), uint32(len(packed))|deflated), packed...)
 		if _, _, err := newWire(newSaid(raw), &codec{}).next(); !isProtocol(err) {
 			t.Errorf("it came as %v", err)
 		}

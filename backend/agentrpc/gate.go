@@ -13,11 +13,8 @@ import (
 	"slipway/backend/vet"
 )
 
-// CodeReply says that an agent sent data that nothing may use.
-const CodeReply = session.CodeAgentReply
-
-// maxDecoded bounds the memory that one message becomes. The JSON of an element may be three bytes long and its struct
-// a kilobyte.
+// maxDecoded bounds the memory of one decoded message, in bytes. An element may have three bytes of JSON and a kilobyte
+// as a struct.
 const maxDecoded = 512 << 20
 
 // Results that are a single text or number.
@@ -26,10 +23,10 @@ type (
 	position int64
 )
 
-// gate checks everything that an agent sends.
+// gate checks all data of an agent.
 var gate = sync.OnceValue(func() *vet.Gate { return vet.New(replies) })
 
-// replies are the rules of what only this package reads.
+// replies are the rules for types that only this package decodes.
 var replies = vet.Tables{
 	Types: map[reflect.Type]vet.Rule{
 		reflect.TypeFor[checksum]():                     vet.Checksum,
@@ -58,7 +55,7 @@ var replies = vet.Tables{
 	},
 }
 
-// decodeReply reads what an agent sent into result, which it leaves unusable where it fails.
+// decodeReply decodes and checks data of an agent. If it fails result is unusable.
 func decodeReply[R any](body []byte, result *R) error {
 	weight, err := gate().Weight(reflect.TypeFor[R]())
 	if err != nil {
@@ -73,23 +70,23 @@ func decodeReply[R any](body []byte, result *R) error {
 	return gate().Check(result)
 }
 
-// misfit is the fault of an answer that is good by itself and not one to what was asked.
+// misfit is the fault of a valid answer that does not fit the call.
 func misfit(problem string) error { return &vet.Fault{Problem: problem} }
 
-// refused reports whether err says that the agent sent what it may not.
+// refused reports whether err means that the agent sent invalid data.
 func refused(err error) bool {
 	var fault *vet.Fault
 	return errors.As(err, &fault) || isProtocol(err)
 }
 
-// refuse makes the failure of a call to which the agent sent what it may not, and tells of it.
+// refuse reports invalid data of the agent and returns the error of the call.
 func (c *Client) refuse(err error) error {
 	problem := err.Error()
-	var fault *vet.Fault
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*vet.Fault](err); ok {
 		problem = fault.Error()
 	}
-	e := session.WrapError(err, CodeReply, fmt.Sprintf("The agent %s sent invalid data: %s.", c.name(), problem),
+	e := session.WrapError(err, session.CodeAgentReply,
+		fmt.Sprintf("The agent %s sent invalid data: %s.", c.name(), problem),
 		"The data is not used. Upgrade Slipway on both machines. If it happens again, ask whoever runs that machine, "+
 			"or remove it.")
 	if c.distrust != nil {
@@ -98,7 +95,7 @@ func (c *Client) refuse(err error) error {
 	return e
 }
 
-// What an answer must be about.
+// fit returns why an answer does not fit its call, "" if it does.
 type fit[R any] = func(*R) string
 
 func ofSession(id session.ID) fit[session.Session] {
@@ -113,19 +110,14 @@ func ofWork(id string) fit[session.ImageWork] {
 	return func(w *session.ImageWork) string { return another("piece of work", w.ID == id) }
 }
 
-// all judges each element of a list.
+// all checks each element of a list.
 func all[E any](what string, same func(*E) bool) fit[[]E] {
 	return func(list *[]E) string {
-		for i := range *list {
-			if !same(&(*list)[i]) {
-				return another(what, false)
-			}
-		}
-		return ""
+		return another(what, !slices.ContainsFunc(*list, func(e E) bool { return !same(&e) }))
 	}
 }
 
-// atMost judges the length of a list; 0: no bound was asked for.
+// atMost checks the length of a list; 0: no limit was asked for.
 func atMost[E any](limit int) fit[[]E] {
 	return func(list *[]E) string {
 		if limit > 0 && len(*list) > limit {
@@ -162,7 +154,7 @@ func checkCommitSession(asked commitSessionArgs) fit[session.ImageWork] {
 	return func(w *session.ImageWork) string { return another("session", w.Session == asked.ID) }
 }
 
-// checkListFiles judges a part of a directory: it brings whoever reads on further.
+// checkListFiles checks that a part of a directory is the next one.
 func checkListFiles(asked listFilesArgs) fit[session.FileListing] {
 	req := asked.List
 	return func(l *session.FileListing) string {
@@ -176,7 +168,7 @@ func checkListFiles(asked listFilesArgs) fit[session.FileListing] {
 	}
 }
 
-// checkExpectImage judges what is still missing of an image.
+// checkExpectImage checks that the missing parts are parts of the image.
 func checkExpectImage(parts session.ImageParts) fit[session.ImageArrival] {
 	return func(a *session.ImageArrival) string {
 		if a.ID != parts.ID {
@@ -195,8 +187,8 @@ func checkExpectImage(parts session.ImageParts) fit[session.ImageArrival] {
 	}
 }
 
-// checkWatch judges the events after a cursor, one after the other: their numbers grow, and another epoch begins with
-// the whole state.
+// checkWatch checks the events after a cursor in order: their numbers grow, and another epoch begins with the whole
+// state.
 func checkWatch(after session.Cursor) func(session.Event) error {
 	return func(e session.Event) error {
 		switch {
@@ -210,8 +202,8 @@ func checkWatch(after session.Cursor) func(session.Event) error {
 	}
 }
 
-// checkPreview judges the spec of a preview. It repeats what was asked for, with defaults; where that is wrong the
-// preview says so, and what was asked for stands for it, since only good specs are read from an agent.
+// checkPreview checks the spec of a preview, which is the one of the call with defaults. If that is invalid, the
+// preview has errors and gets the spec of the call, since only valid specs are accepted from an agent.
 func checkPreview(asked previewArgs) fit[session.Preview] {
 	return func(p *session.Preview) string {
 		fault := gate().Check(&p.Spec)

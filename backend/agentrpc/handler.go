@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"runtime/debug"
 	"slices"
@@ -17,25 +18,18 @@ import (
 	"slipway/tunnel/resume"
 )
 
-// latitude is how much longer a handler works than its caller waits: a caller that is there gives up by itself, and
-// says so as it sees it.
-const latitude = 2 * time.Second
-
 // Times and limits of the handler.
 const (
-	// requestWithin is how long a stream may take to say what it is for.
-	requestWithin = 30 * time.Second
-	// smallRequest is up to how many bytes a request is read however many there are; of longer ones so many of one peer
-	// are read at a time.
-	smallRequest  = 16 << 10
-	largeRequests = 4
-	// aliveEvery is how often a watcher hears that nothing happened.
-	aliveEvery = 15 * time.Second
-	// aliveWithin is how long a watcher waits for anything to be heard.
-	aliveWithin = 4 * aliveEvery
+	latitude      = 2 * time.Second  // that it works longer than its caller waits, which then has its own error
+	requestWithin = 30 * time.Second // for the request of a stream
+	smallRequest  = 16 << 10         // bytes of a request that does not count among largeRequests
+	largeRequests = 4                // of one peer that are read at a time
+	maxChanges    = 512              // calls of one peer that change something and are running
+	aliveEvery    = 15 * time.Second // between two alive frames to a watcher
+	aliveWithin   = 4 * aliveEvery   // that a watcher waits for a frame
 )
 
-// errLeft says that the caller closed its stream or lost it.
+// errLeft means that the caller closed or lost its stream.
 var errLeft = errors.New("agentrpc: the caller left")
 
 // Tunnel is one connection whose streams are calls. A [tunnel.Tunnel] is one.
@@ -51,9 +45,9 @@ var (
 	_ resume.Line = (*tunnel.Line)(nil)
 )
 
-// HandlerConfig says who answers whom.
+// HandlerConfig configures a handler.
 type HandlerConfig struct {
-	// Resolve returns the agent as a peer may see it. It is asked for each call, and its error is the answer.
+	// Resolve returns the agent as a peer may use it. It is called for each call, and its error is the answer.
 	Resolve func(tunnel.Peer) (session.Agent, error)
 	Program string       // version of the program
 	Log     *slog.Logger // nil: nothing is logged
@@ -63,10 +57,11 @@ type HandlerConfig struct {
 type Handler struct {
 	config  HandlerConfig
 	codec   codec
-	peers   *peers
 	methods map[string]served
-
 	streams *resume.Host // of callers who resume them
+
+	mu    sync.Mutex // guards peers
+	peers map[tunnel.Peer]*peerState
 }
 
 // NewHandler returns a handler.
@@ -74,15 +69,16 @@ func NewHandler(config HandlerConfig) *Handler {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{config: config, peers: newPeers(), methods: map[string]served{}, streams: resume.NewHost()}
+	h := &Handler{config: config, methods: map[string]served{}, streams: resume.NewHost(),
+		peers: map[tunnel.Peer]*peerState{}}
 	for _, m := range methods {
 		h.methods[m.about().name] = m
 	}
 	return h
 }
 
-// ServeHost answers the calls of every tunnel of a host, until that is closed or ctx ends. It returns when all of them
-// have ended, and the streams that could be resumed on others with them.
+// ServeHost answers the calls of every tunnel of a host, until that is closed or ctx ends. It returns when all tunnels
+// and all streams, which could be resumed on others, have ended.
 func (h *Handler) ServeHost(ctx context.Context, host *tunnel.Host) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tunnels sync.WaitGroup
@@ -102,8 +98,8 @@ func (h *Handler) ServeHost(ctx context.Context, host *tunnel.Host) error {
 	}
 }
 
-// Serve answers the calls of one tunnel until it ends or ctx does, and closes it. It returns when every call has ended,
-// but for those whose streams can be resumed on another tunnel: they end with the handler's ctx.
+// Serve answers the calls of one tunnel until it or ctx ends, and closes it. It returns when every call has ended,
+// except those whose streams can be resumed on another tunnel: they end with ctx.
 func (h *Handler) Serve(life context.Context, t Tunnel) error {
 	ctx, cancel := context.WithCancel(life)
 	var calls sync.WaitGroup
@@ -116,8 +112,7 @@ func (h *Handler) Serve(life context.Context, t Tunnel) error {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
-			// What only asks is told by its own stream's end.
-			calls.Wait()
+			calls.Wait() // their streams have ended, which cancels those that only read
 			cancel()
 			return err
 		}
@@ -135,7 +130,7 @@ func (h *Handler) Serve(life context.Context, t Tunnel) error {
 
 // answer serves one stream, which it closes.
 func (h *Handler) answer(ctx context.Context, peer tunnel.Peer, stream tunnel.Stream) {
-	state, leave := h.peers.enter(peer)
+	state, leave := h.enter(peer)
 	defer leave()
 	v := &visit{handler: h, peer: peer, state: state, wire: newWire(stream, &h.codec)}
 	defer v.close()
@@ -143,69 +138,44 @@ func (h *Handler) answer(ctx context.Context, peer tunnel.Peer, stream tunnel.St
 	stop := context.AfterFunc(ctx, v.close)
 	defer stop()
 	if err := v.listen(); err != nil {
-		var broken *protocolError
-		if errors.As(err, &broken) {
+		if _, broken := errors.AsType[*protocolError](err); broken {
 			h.config.Log.Warn("a peer broke the protocol", "peer", peer.Name, "address", peer.Address, "err", err)
 		}
 		return
 	}
-	method, err := h.find(v)
-	if err != nil {
+	if err := checkVersion(v.request.Version); err != nil {
 		v.fail(err)
 		return
 	}
-	if method == nil {
-		_ = v.wire.send(kindAnswer, h.hello()) // a caller that has left needs no answer
+	if v.request.Method == methodHello.name {
+		_ = v.wire.send(kindAnswer, Hello{Version: Version, Oldest: max(1, Version-1), Program: h.config.Program,
+			Methods: slices.Sorted(maps.Keys(h.methods))}) // a caller that has left needs no answer
 		return
 	}
+	method, known := h.methods[v.request.Method]
+	if !known {
+		v.fail(unsupported(v.request.Method))
+		return
+	}
+	var err error
 	if v.agent, err = h.config.Resolve(peer); err != nil {
 		v.fail(session.AsError(err, session.CodeAgentForbidden))
 		return
 	}
+	v.limit = method.about().limit
 	if limit := v.request.Limit; limit > 0 {
-		v.limit = min(limit, method.about().limit) + latitude
-	} else {
-		v.limit = method.about().limit
+		v.limit = min(limit, v.limit) + latitude
 	}
 	method.serve(ctx, v)
 }
 
-// survive keeps what one call breaks from ending the agent of all. It is deferred.
+// survive is deferred, so that the panic of one call does not end the agent.
 func (v *visit) survive() {
 	if cause := recover(); cause != nil {
-		v.fail(v.broke(cause))
+		v.handler.config.Log.Error("a call broke", "method", v.request.Method, "cause", cause, "stack",
+			string(debug.Stack()))
+		v.fail(session.NewError(session.CodeAgentInternal, "Internal agent error.", "Look at the agent's log."))
 	}
-}
-
-// broke logs a panic and returns what the caller is told.
-func (v *visit) broke(cause any) error {
-	v.handler.config.Log.Error("a call broke", "method", v.request.Method, "cause", cause, "stack",
-		string(debug.Stack()))
-	return session.NewError(session.CodeAgentInternal, "Internal agent error.", "Look at the agent's log.")
-}
-
-// find returns the method that a request is for, nil for hello.
-func (h *Handler) find(v *visit) (served, error) {
-	if err := checkVersion(v.request.Version); err != nil {
-		return nil, err
-	}
-	if v.request.Method == methodHello.name {
-		return nil, nil
-	}
-	method, known := h.methods[v.request.Method]
-	if !known {
-		return nil, unsupported(v.request.Method)
-	}
-	return method, nil
-}
-
-func (h *Handler) hello() Hello {
-	hello := Hello{Version: Version, Oldest: max(1, Version-1), Program: h.config.Program}
-	for name := range h.methods {
-		hello.Methods = append(hello.Methods, name)
-	}
-	slices.Sort(hello.Methods)
-	return hello
 }
 
 // visit is one call as the handler sees it.
@@ -251,19 +221,20 @@ func (v *visit) listen() error {
 	return v.wire.stream.SetReadDeadline(time.Time{})
 }
 
-// heed reads what the caller says after its request, which may only be that it gives up, and cancels the call when it
-// does or is lost. The channel is closed when nothing more is read, after close at the latest.
-func (v *visit) heed(cancel context.CancelCauseFunc) <-chan struct{} {
+// heed waits for the caller's cancel frame, the only one after its request, and then cancels the call; unless onlyThen
+// also when the stream is lost. The channel is closed when it has stopped reading, after close at the latest.
+func (v *visit) heed(cancel context.CancelCauseFunc, onlyThen bool) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = v.wire.head() // whatever it is, nothing but a farewell is allowed
-		cancel(errLeft)
+		if head, err := v.wire.head(); !onlyThen || err == nil && head.kind == kindCancel {
+			cancel(errLeft)
+		}
 	}()
 	return done
 }
 
-// fail tells the caller a failure, if it is still there.
+// fail sends a failure, if the caller is still there.
 func (v *visit) fail(err error) {
 	_ = v.wire.send(kindFailure, failureOf(err))
 }
@@ -272,7 +243,7 @@ func (v *visit) close() {
 	v.closed.Do(func() { v.wire.stream.Close() })
 }
 
-// stayAlive tells the caller now and then that nothing happened, until it is stopped.
+// stayAlive sends alive frames while nothing else is sent, until it is stopped.
 func (v *visit) stayAlive(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -294,72 +265,72 @@ func (v *visit) stayAlive(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// answer makes the call and sends its outcome.
+// answer makes the call and sends its outcome. The loss of its stream does not cancel a call that changes something.
 func (v *visit) answer(ctx context.Context, call func(context.Context) (any, error)) {
-	do := func(ctx context.Context) (result any, err error) {
-		defer func() {
-			if cause := recover(); cause != nil {
-				err = v.broke(cause)
-			}
-		}()
-		return call(ctx)
-	}
 	ctx, expire := context.WithTimeout(ctx, v.limit)
 	defer expire()
-	if v.handler.methods[v.request.Method].about().effect != read {
-		v.change(ctx, do)
-		return
+	changes := v.handler.methods[v.request.Method].about().effect != read
+	if changes {
+		select {
+		case v.state.changes <- struct{}{}:
+			defer func() { <-v.state.changes }()
+		default:
+			v.fail(session.NewError(session.CodeAgentBusy, "Too many calls are running.", "Try again in a moment."))
+			return
+		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	listening := v.heed(cancel)
-	frame := v.outcome(do(ctx))
-	if ctx.Err() == nil || !errors.Is(context.Cause(ctx), errLeft) {
+	defer cancel(nil)
+	listening := v.heed(cancel, changes)
+	frame := v.outcome(call(ctx))
+	if changes || !errors.Is(context.Cause(ctx), errLeft) {
 		_ = v.wire.write(frame) // a caller that has left needs no answer
 	}
-	cancel(nil)
 	v.close()
 	<-listening
 }
 
-// change makes a call that changes something. Only the caller's word cancels it, not the loss of its stream.
-func (v *visit) change(ctx context.Context, do func(context.Context) (any, error)) {
-	select {
-	case v.state.changes <- struct{}{}:
-		defer func() { <-v.state.changes }()
-	default:
-		v.fail(session.NewError(session.CodeAgentBusy, "Too many calls are running.", "Try again in a moment."))
-		return
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	listening := make(chan struct{})
-	go func() {
-		defer close(listening)
-		if head, err := v.wire.head(); err == nil && head.kind == kindCancel {
-			cancel()
-		}
-	}()
-	_ = v.wire.write(v.outcome(do(ctx))) // a caller that has left needs no answer
-	v.close()
-	<-listening
-}
-
-// outcome is the frame that tells how a call ended.
+// outcome is the frame with the outcome of a call.
 func (v *visit) outcome(result any, err error) []byte {
 	if err == nil {
 		var frame []byte
 		if frame, err = v.handler.codec.encode(kindAnswer, result); err == nil {
 			return frame
 		}
-		var large *tooLargeError
-		if errors.As(err, &large) {
+		if _, large := errors.AsType[*tooLargeError](err); large {
 			err = session.WrapError(err, session.CodeTooLarge, "The answer is too large.", "Ask for less at a time.")
 		}
 	}
 	frame, err := v.handler.codec.encode(kindFailure, failureOf(err))
-	if err != nil { // its texts are beyond all bounds
+	if err != nil { // its texts are too large
 		frame, _ = v.handler.codec.encode(kindFailure, failure{Code: session.CodeAgentInternal,
 			Message: "The error message is too large."})
 	}
 	return frame
+}
+
+// peerState has the limits of one peer while it has calls. Limits are by peer, so that none affects another.
+type peerState struct {
+	changes chan struct{} // one token for each running call that changes something
+	large   chan struct{} // one token for each large request that is being read
+	visits  int           // running calls; Handler.mu guards it
+}
+
+// enter returns the state of a peer with a call. leave is called when that is answered.
+func (h *Handler) enter(peer tunnel.Peer) (state *peerState, leave func()) {
+	peer.Address = "" // it moves
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if state = h.peers[peer]; state == nil {
+		state = &peerState{changes: make(chan struct{}, maxChanges), large: make(chan struct{}, largeRequests)}
+		h.peers[peer] = state
+	}
+	state.visits++
+	return state, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if state.visits--; state.visits == 0 {
+			delete(h.peers, peer)
+		}
+	}
 }

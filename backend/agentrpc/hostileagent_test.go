@@ -246,7 +246,7 @@ func TestHostileAgent(t *testing.T) {
 				return call(client)
 			}
 			tree := good(t, r.of)
-			if o := say(r.frames(tree)); session.CodeOf(o.err) == CodeReply {
+			if o := say(r.frames(tree)); session.CodeOf(o.err) == session.CodeAgentReply {
 				t.Fatalf("a good answer: %v", o.err)
 			}
 			if told != 0 {
@@ -269,13 +269,13 @@ func TestHostileAgent(t *testing.T) {
 					o := say(r.raw(body))
 					attacks++
 					judge := func(err error) {
-						if told > 0 != (session.CodeOf(err) == CodeReply) {
+						if told > 0 != (session.CodeOf(err) == session.CodeAgentReply) {
 							t.Errorf("%s = %.60s: distrusted %d times, and it ended as %v", spot, value, told, err)
 						}
 						told = 0
 					}
 					judge(o.err)
-					if session.CodeOf(o.err) == CodeReply {
+					if session.CodeOf(o.err) == session.CodeAgentReply {
 						refusals++
 						continue
 					}
@@ -385,7 +385,7 @@ func FuzzReplies(f *testing.F) {
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("%s: %q took %v", r.method, body, took)
 		}
-		if session.CodeOf(o.err) == CodeReply {
+		if session.CodeOf(o.err) == session.CodeAgentReply {
 			return
 		}
 		for _, result := range o.values {
@@ -439,11 +439,11 @@ func TestHostileFrames(t *testing.T) {
 		h := &hostile{answers: map[string][]byte{"machine": frames, "watch": append(rawFrame(kindAnswer, []byte("{}")),
 			frames...)}, asked: map[string]int{}}
 		client := NewClient(ClientConfig{Name: func() string { return "lab" }, Opener: h})
-		if _, err := client.Machine(t.Context()); session.CodeOf(err) != CodeReply {
+		if _, err := client.Machine(t.Context()); session.CodeOf(err) != session.CodeAgentReply {
 			t.Errorf("an answer that is %s: %v", name, err)
 		}
 		if err := client.Watch(t.Context(), session.Cursor{},
-			func(session.Event) error { return nil }); session.CodeOf(err) != CodeReply {
+			func(session.Event) error { return nil }); session.CodeOf(err) != session.CodeAgentReply {
 			t.Errorf("an event that is %s: %v", name, err)
 		}
 	}
@@ -471,7 +471,8 @@ func TestHostileCountsTakeNoMemory(t *testing.T) {
 		err := ask()
 		runtime.ReadMemStats(&after)
 		// What comes is read into a buffer that doubles.
-		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; session.CodeOf(err) != CodeReply || took > 1024 {
+		took := (after.TotalAlloc - before.TotalAlloc) >> 20
+		if session.CodeOf(err) != session.CodeAgentReply || took > 1024 {
 			t.Errorf("%s took %d MiB and ended as %v", name, took, err)
 		}
 	}
@@ -517,7 +518,7 @@ func TestHostileAnswersAreAboutSomethingElse(t *testing.T) {
 		"a reset from before that": watch(session.Cursor{Epoch: "e", Seq: 7}, session.Event{Epoch: "e", Seq: 6,
 			Reset: reset}),
 	} {
-		if session.CodeOf(err) != CodeReply {
+		if session.CodeOf(err) != session.CodeAgentReply {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -11,12 +11,47 @@ import (
 	"slipway/tunnel"
 )
 
-// spec is what both ends know of a method.
+// Version is the version of the protocol. The next one is accepted too, and none before oldest, whose streams ended
+// with their tunnels.
+const (
+	Version = 2
+	oldest  = 2
+)
+
+// request is the first frame of every stream.
+type request struct {
+	Version int             `json:"v"`
+	Method  string          `json:"method"`
+	Limit   time.Duration   `json:"limit,omitempty"` // how long the caller waits; 0: as long as it takes
+	Args    json.RawMessage `json:"args,omitempty"`
+}
+
+// Hello describes a handler.
+type Hello struct {
+	Version int      `json:"version"`           // of the protocol
+	Oldest  int      `json:"oldest"`            // version that it supports
+	Methods []string `json:"methods"`           // sorted
+	Program string   `json:"program,omitempty"` // version of the program
+}
+
+// none is no arguments or no answer.
+type none struct{}
+
+// effect is whether a call may be repeated when it is cut.
+type effect int
+
+const (
+	read  effect = iota // changes nothing: any number of times
+	again               // asks for a state: once more if its stream was lost
+	once                // never
+)
+
+// spec is the part of a method that both ends use.
 type spec struct {
 	name   string        // on the wire
 	class  tunnel.Class  // of its streams
-	effect effect        // what becomes of a call that is cut
-	limit  time.Duration // until the answer, where the caller sets no earlier deadline
+	effect effect        // of a call
+	limit  time.Duration // until the answer, unless the caller has an earlier deadline
 }
 
 func (s spec) about() spec { return s }
@@ -44,16 +79,13 @@ type feed[A, V any] struct {
 type download[A any] struct {
 	spec
 	do func(context.Context, session.Agent, A) (downloaded, error)
-	// at returns the arguments that ask for what follows the first bytes of a download that began at the offset which
-	// its handler said.
-	at func(A, int64) A
+	at func(A, int64) A // returns the arguments for what follows an offset
 }
 
-// downloaded is what a download gives. Offset is where its first byte lies in what it is a part of; negative: it cannot
-// be resumed.
+// downloaded is the result of a download.
 type downloaded struct {
 	io.ReadCloser
-	offset int64
+	offset int64 // of its first byte in what it is a part of; negative: it cannot be resumed
 }
 
 // downloadHead is the answer before a download's bytes.
@@ -67,14 +99,13 @@ type duplex[A any] struct {
 	do func(context.Context, session.Agent, A) (io.ReadWriteCloser, error)
 }
 
-// decode reads a call's arguments, or tells the caller why it cannot. Fields that it does not know are of a newer
-// caller and ignored.
+// decode decodes a call's arguments, or sends the failure. It ignores unknown fields, which are of a newer caller.
 func decode[A any](v *visit) (args A, ok bool) {
 	if len(v.request.Args) == 0 {
 		return args, true
 	}
 	raw := v.request.Args
-	v.request.Args = nil // a call may last, and needs them no more
+	v.request.Args = nil // frees them, since a call may last
 	err := json.Unmarshal(raw, &args)
 	if err != nil {
 		v.fail(session.WrapError(err, session.CodeAgentInvalid,
@@ -91,7 +122,7 @@ func (m plain[A, R]) serve(ctx context.Context, v *visit) {
 	v.answer(ctx, func(ctx context.Context) (any, error) { return m.do(ctx, v.agent, args) })
 }
 
-// during makes a call that ends when its caller leaves, which is the cause of its context then, and closes its stream.
+// during makes a call that ends when its caller leaves, with the cause errLeft, and closes its stream.
 func during[A any](ctx context.Context, v *visit, do func(ctx context.Context, args A)) {
 	args, ok := decode[A](v)
 	if !ok {
@@ -99,7 +130,7 @@ func during[A any](ctx context.Context, v *visit, do func(ctx context.Context, a
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	listening := v.heed(cancel)
+	listening := v.heed(cancel, false)
 	do(ctx, args)
 	v.close()
 	<-listening
@@ -130,7 +161,7 @@ func (m download[A]) serve(ctx context.Context, v *visit) {
 	})
 }
 
-// copy sends what there is to download. It returns what the caller is to be told.
+// copy sends the download. It returns the failure for the caller.
 func (m download[A]) copy(ctx context.Context, v *visit, args A) error {
 	from, err := m.do(ctx, v.agent, args)
 	if err != nil {
@@ -140,27 +171,18 @@ func (m download[A]) copy(ctx context.Context, v *visit, args A) error {
 	stop := context.AfterFunc(ctx, func() { from.Close() })
 	defer stop()
 	if err := v.wire.send(kindAnswer, downloadHead{Offset: from.offset}); err != nil {
-		return nil //nolint:nilerr // the caller has left: there is nobody to tell
+		return nil //nolint:nilerr // the caller has left
 	}
-	buffer := make([]byte, maxData)
-	for {
-		n, err := from.Read(buffer)
-		if n > 0 {
-			if _, err := v.wire.data(buffer[:n]); err != nil {
-				return nil //nolint:nilerr // see above
-			}
-		}
-		switch {
-		case err == nil:
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.Is(err, io.EOF):
-			_ = v.wire.signal(kindEnd) // see above
-			return nil
-		default:
-			return err
-		}
+	switch read, wrote := v.wire.copy(from); {
+	case wrote != nil: // the caller has left
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !errors.Is(read, io.EOF):
+		return read
 	}
+	_ = v.wire.signal(kindEnd) // the caller may have left
+	return nil
 }
 
 func (m duplex[A]) serve(ctx context.Context, v *visit) {
@@ -183,4 +205,84 @@ func (m duplex[A]) serve(ctx context.Context, v *visit) {
 	}
 	v.close()
 	<-r.upEnded
+}
+
+// upload is a method that receives a stream of bytes and has one answer. It is never repeated: after a loss the caller
+// asks how much has arrived.
+type upload[A, R any] struct {
+	spec
+	// do reads from until its end. All bytes have arrived if that is io.EOF; with any other error the caller has left.
+	do func(ctx context.Context, a session.Agent, args A, from io.Reader) (R, error)
+}
+
+func (m upload[A, R]) serve(ctx context.Context, v *visit) {
+	args, ok := decode[A](v)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	from := &arriving{conn: conn{Stream: v.wire.stream, wire: v.wire}, gone: func() { cancel(errLeft) }}
+	result, err := m.do(ctx, v.agent, args, from)
+	if !errors.Is(context.Cause(ctx), errLeft) {
+		_ = v.wire.write(v.outcome(result, err)) // a caller that has left asks later
+	}
+}
+
+// arriving is what a caller uploads.
+type arriving struct {
+	conn conn
+	gone func()
+}
+
+func (a *arriving) Read(p []byte) (int, error) {
+	n, err := a.conn.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		a.gone()
+	}
+	return n, err
+}
+
+// send makes the call with the bytes of from. It returns as soon as there is an answer, even before the end of from,
+// when one Read of from may still be running. ctx bounds all of it.
+func (m upload[A, R]) send(ctx context.Context, c *Client, args A, from io.Reader) (R, error) {
+	var result R
+	frame, err := c.wish(m.spec, args, streamPatience).frame(ctx)
+	if err != nil {
+		return result, err
+	}
+	stream, err := c.open(ctx, m.class, streamPatience)
+	if err != nil {
+		return result, c.fail(ctx, err)
+	}
+	w := newWire(stream, &c.codec)
+	stop := context.AfterFunc(ctx, w.abandon)
+	failed := make(chan error, 1) // of from
+	go func() {
+		if w.write(frame) != nil {
+			return // the answer, or its absence, says why
+		}
+		_, err := io.Copy(&conn{Stream: stream, wire: w}, struct{ io.Reader }{from})
+		switch {
+		case w.broke():
+		case err != nil:
+			failed <- err
+			w.abandon()
+		default:
+			_ = w.signal(kindEnd) // see above
+		}
+	}()
+	answer, err := readAnswer(w)
+	if stop() {
+		stream.Close()
+	}
+	if err != nil {
+		select {
+		case own := <-failed:
+			return result, own
+		default:
+		}
+		return result, c.fail(ctx, err)
+	}
+	return judge[R](c, m.spec, answer, nil)
 }

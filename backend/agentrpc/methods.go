@@ -1,8 +1,10 @@
 package agentrpc
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
 	"net"
 	"slices"
@@ -14,15 +16,13 @@ import (
 
 // How long a call may take until its answer.
 const (
-	short = time.Minute
-	long  = 2 * time.Minute
-	// checking is how long the content of one file may take to be read and made durable.
-	checking = 30 * time.Minute
-	// slow is for what an engine does with many gigabytes.
-	slow = time.Hour
+	short    = time.Minute
+	long     = 2 * time.Minute
+	checking = 30 * time.Minute // to read one file and make it durable
+	slow     = time.Hour        // for many gigabytes in an engine
 )
 
-// methodHello is answered by the handler itself.
+// methodHello is answered by the handler, not by an agent.
 var methodHello = plain[none, Hello]{spec: spec{"hello", tunnel.Control, read, short}}
 
 // methodDialSSHBulk is DialSSH for connections that carry files.
@@ -40,7 +40,7 @@ func (c *Client) DialSSH(ctx context.Context, id session.ID, req session.SSHRequ
 	return method.open(ctx, c, dialSSHArgs{id, req})
 }
 
-// Launch gives a request without a Key one, so that it has one effect however often it must be sent.
+// Launch adds a Key to a request without one, so that it may be repeated.
 func (c *Client) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 	if req.Key == "" {
 		req.Key = rand.Text()
@@ -48,13 +48,12 @@ func (c *Client) Launch(ctx context.Context, req session.LaunchRequest) (session
 	return methodLaunch.call(ctx, c, req)
 }
 
-// readFileArgs ask for a part of a file.
 type readFileArgs struct {
 	Place session.Place       `json:"place"`
 	Read  session.ReadRequest `json:"read"`
 }
 
-// at asks for what follows the first bytes.
+// at asks for what follows an offset.
 func (r readFileArgs) at(offset int64) readFileArgs {
 	if r.Read.Length > 0 {
 		r.Read.Length -= offset - r.Read.Offset
@@ -68,8 +67,8 @@ func openReadFile(ctx context.Context, a session.Agent, r readFileArgs) (downloa
 	return downloaded{from, r.Read.Offset}, err
 }
 
-// ReadFile resumes after a cut where the client can wait for its connection; a caller that names a version is sure that
-// it reads on in the same content. ctx bounds all of it.
+// ReadFile resumes after a cut if the client can wait for its connection. With a version in req, the content cannot
+// change meanwhile. ctx bounds all of it.
 func (c *Client) ReadFile(ctx context.Context, place session.Place, req session.ReadRequest) (io.ReadCloser, error) {
 	from, err := methodReadFile.open(ctx, c, readFileArgs{place, req})
 	if err != nil || req.Length == 0 {
@@ -78,23 +77,22 @@ func (c *Client) ReadFile(ctx context.Context, place session.Place, req session.
 	return limited{io.LimitReader(from, req.Length), from}, nil
 }
 
-// limited ends where enough has come, so that a part that is complete is not resumed.
+// limited ends when all bytes have come, so that a complete part is not resumed.
 type limited struct {
 	io.Reader
 	io.Closer
 }
 
-// administered asks what only an admin may.
-func administered[T any](a session.Agent, method string, call func(session.Admin) (T, error)) (T, error) {
-	if a.Admin != nil {
-		return call(a.Admin)
+// administered makes a call of the part for admins.
+func administered[T any](a session.Agent, method string, call func(session.Admin) (T, error)) (result T, err error) {
+	if a.Admin == nil {
+		return result, unsupported(method)
 	}
-	var nothing T
-	return nothing, unsupported(method)
+	return call(a.Admin)
 }
 
-// Audit asks for a part of the log. Older agents know only how many entries are asked for: of their answer what is not
-// asked for is left out, and one that has nothing older than what is known ends in an error.
+// Audit asks for a part of the log. Older agents know only its Limit: other entries in their answer are removed, and it
+// is an error if it has nothing older than Before.
 func (c *Client) Audit(ctx context.Context, asked session.AuditQuery) ([]session.AuditEntry, error) {
 	entries, err := methodAudit.call(ctx, c, asked, atMost[session.AuditEntry](asked.Limit))
 	if err == nil && !asked.Before.IsZero() &&
@@ -102,4 +100,93 @@ func (c *Client) Audit(ctx context.Context, asked session.AuditQuery) ([]session
 		err = unsupported("audit")
 	}
 	return slices.DeleteFunc(entries, func(e session.AuditEntry) bool { return !asked.Matches(e) }), err
+}
+
+type logsArgs struct {
+	ID      session.ID         `json:"id"`
+	Options session.LogOptions `json:"options"`
+	Offset  *int64             `json:"offset,omitempty"` // bytes to skip, instead of Options.Tail; to resume
+}
+
+func (a logsArgs) at(offset int64) logsArgs {
+	a.Offset, a.Options.Tail = &offset, 0
+	return a
+}
+
+// maxTail is the longest tail that can be resumed, in lines.
+const maxTail = 100_000
+
+// openLogs opens a log with its offset in the whole log, so that it can be resumed. If the engine has dropped the
+// beginning of the log meanwhile, after tens of megabytes, some of it is missing.
+func openLogs(ctx context.Context, a session.Agent, args logsArgs) (downloaded, error) {
+	offset := int64(-1)
+	switch {
+	case args.Offset != nil:
+		offset = *args.Offset
+		if offset < 0 {
+			return downloaded{}, session.NewError(session.CodeAgentInvalid, "The offset of a log cannot be negative.",
+				"Read it from the beginning.")
+		}
+		args.Options.Tail = 0
+	case args.Options.Tail <= 0:
+		offset = 0
+	case args.Options.Follow && args.Options.Tail <= maxTail:
+		var err error
+		if offset, err = tailOffset(ctx, a, args); err != nil {
+			return downloaded{}, err
+		}
+		args.Options.Tail = 0
+	}
+	log, err := a.Logs(ctx, args.ID, args.Options)
+	if err != nil {
+		return downloaded{}, err
+	}
+	return downloaded{ReadCloser: &passingOver{ReadCloser: log, left: max(offset, 0)}, offset: offset}, nil
+}
+
+// tailOffset returns the offset of the last lines of a log.
+func tailOffset(ctx context.Context, a session.Agent, args logsArgs) (int64, error) {
+	whole := args.Options
+	whole.Follow, whole.Tail = false, 0
+	log, err := a.Logs(ctx, args.ID, whole)
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	starts := make([]int64, args.Options.Tail) // of the newest lines, as a ring
+	lines, at, begins := 0, int64(0), true
+	for in := bufio.NewReaderSize(log, 64<<10); ; {
+		piece, err := in.ReadSlice('\n')
+		if len(piece) > 0 && begins {
+			starts[lines%len(starts)] = at
+			lines++
+		}
+		at += int64(len(piece))
+		begins = err == nil
+		switch {
+		case errors.Is(err, io.EOF) && lines < len(starts):
+			return 0, nil
+		case errors.Is(err, io.EOF):
+			return starts[lines%len(starts)], nil
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
+			return 0, err
+		}
+	}
+}
+
+// passingOver skips the first bytes of a log.
+type passingOver struct {
+	io.ReadCloser
+	left int64
+}
+
+func (p *passingOver) Read(b []byte) (int, error) {
+	for p.left > 0 && len(b) > 0 {
+		n, err := p.ReadCloser.Read(b[:min(int64(len(b)), p.left)])
+		p.left -= int64(n)
+		if err != nil {
+			return 0, err
+		}
+	}
+	return p.ReadCloser.Read(b)
 }

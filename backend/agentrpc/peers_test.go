@@ -79,7 +79,7 @@ func TestOnePeerKeepsNoOtherFromCalling(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), requestWithin/3)
 		defer cancel()
-		state, leave := h.peers.enter(tunnel.Peer{Transport: "tls", Key: "eve"})
+		state, leave := h.enter(tunnel.Peer{Transport: "tls", Key: "eve"})
 		defer leave()
 		for len(state.large) < largeRequests {
 			time.Sleep(time.Millisecond)

@@ -11,21 +11,19 @@ import (
 )
 
 const (
-	// probeEvery is how often a caller whose bytes are not taken is tried: that it has left does not show otherwise.
-	probeEvery = 30 * time.Second
-	// handOnWithin is how long what a caller left behind may take to be handed on.
-	handOnWithin = 10 * time.Second
+	probeEvery   = 30 * time.Second // probes whether a caller is there, while its bytes are not accepted
+	handOnWithin = 10 * time.Second // for the bytes of a caller that has left to reach the far end
 )
 
-// relay joins a caller with what it opened.
+// relay connects a caller with what it opened, the far end.
 type relay struct {
 	visit       *visit
-	opened      chan io.ReadWriteCloser // closed where the opening failed
-	callerEnded chan struct{}           // closed at the caller's end of its bytes, or its leaving
+	opened      chan io.ReadWriteCloser // closed if the opening failed
+	callerEnded chan struct{}           // closed when the caller ends its bytes or leaves
 	upEnded     chan struct{}           // closed when up has returned
 }
 
-// up hands the caller's bytes on. It begins before the far end is open, since only who reads sees that a caller leaves.
+// up passes the caller's bytes on. It starts before the far end is open, since only a reader sees that a caller leaves.
 func (r *relay) up(cancel context.CancelCauseFunc) {
 	defer close(r.upEnded)
 	first, err := r.visit.wire.in.Peek(1)
@@ -55,11 +53,11 @@ func (r *relay) pump(far io.ReadWriteCloser) {
 		probe.Reset(probeEvery)
 	})
 	probe.Stop()
-	var deaf error // of the first write that far refused: what follows is dropped
+	var deaf error // of the first failed write to far: what follows is dropped
 	for {
 		n, err := caller.Read(buffer)
 		if n > 0 && deaf == nil {
-			probe.Reset(probeEvery) // while that takes long, see whether the caller is still there
+			probe.Reset(probeEvery) // finds out whether the caller is still there if this takes long
 			_, deaf = far.Write(buffer[:n])
 			probe.Stop()
 		}
@@ -69,7 +67,7 @@ func (r *relay) pump(far io.ReadWriteCloser) {
 		close(r.callerEnded)
 		if errors.Is(err, io.EOF) {
 			if half, can := far.(halfCloser); can {
-				_ = half.CloseWrite() // a far end that is gone shows in what is read of it
+				_ = half.CloseWrite() // a lost far end fails the reads
 			}
 			_, _ = r.visit.wire.in.Peek(1) // returns when the caller leaves or breaks the rules
 		}
@@ -77,7 +75,6 @@ func (r *relay) pump(far io.ReadWriteCloser) {
 	}
 }
 
-// callerLeft reports whether the caller is gone.
 func (r *relay) callerLeft() bool {
 	s, resumes := r.visit.wire.stream.(*resume.Stream)
 	if !resumes {
@@ -100,47 +97,22 @@ func (r *relay) down(ctx context.Context, far io.ReadWriteCloser) {
 	}
 	stop := context.AfterFunc(ctx, func() { far.Close() })
 	defer stop()
-	buffer := make([]byte, maxData)
-	for {
-		n, err := far.Read(buffer)
-		if n > 0 {
-			if _, err := w.data(buffer[:n]); err != nil {
-				r.handOn()
-				return
+	switch read, wrote := w.copy(far); {
+	case wrote != nil: // the caller has left
+		select {
+		case <-r.upEnded:
+		case <-time.After(handOnWithin):
+		}
+	case ctx.Err() != nil:
+	case errors.Is(read, io.EOF):
+		if _, can := far.(halfCloser); w.end() == nil && can { // far still accepts the caller's bytes
+			select {
+			case <-r.callerEnded:
+			case <-ctx.Done():
 			}
 		}
-		switch {
-		case err == nil:
-		case ctx.Err() != nil:
-			return
-		case errors.Is(err, io.EOF):
-			if w.end() == nil {
-				r.linger(ctx, far)
-			}
-			return
-		default:
-			frame, _ := w.codec.encode(kindFailure, failure{Code: session.CodeAgentBroken, Message: err.Error()})
-			_ = w.put(frame) // the caller may have left
-			return
-		}
-	}
-}
-
-// handOn gives what the caller had written before it left some time.
-func (r *relay) handOn() {
-	select {
-	case <-r.upEnded:
-	case <-time.After(handOnWithin):
-	}
-}
-
-// linger waits for the caller's end where far can still take its bytes.
-func (r *relay) linger(ctx context.Context, far io.ReadWriteCloser) {
-	if _, can := far.(halfCloser); !can {
-		return
-	}
-	select {
-	case <-r.callerEnded:
-	case <-ctx.Done():
+	default:
+		frame, _ := w.codec.encode(kindFailure, failure{Code: session.CodeAgentBroken, Message: read.Error()})
+		_ = w.put(frame) // the caller may have left
 	}
 }

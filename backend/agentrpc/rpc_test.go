@@ -201,9 +201,9 @@ func TestACallThatIsCutHappensOnce(t *testing.T) {
 
 // visits is how many calls are being answered.
 func (h *Handler) visits() (n int) {
-	h.peers.mu.Lock()
-	defer h.peers.mu.Unlock()
-	for _, state := range h.peers.known {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, state := range h.peers {
 		n += state.visits
 	}
 	return n

@@ -1,12 +1,10 @@
 // Package cpace is the password-authenticated key exchange CPace of draft-irtf-cfrg-cpace, suite
 // CPACE-RISTRETTO255-SHA512 in the setting with an initiator and a responder.
 //
-// Two parties that share a short password agree on a key. An eavesdropper
-// learns nothing to test guesses against; a party to the exchange
-// without the password tests one guess for each exchange. Scalars are multiplied
-// and elements derived in constant time by the library. The exchange itself
-// does not tell either side that the other knew the password: trust the other
-// side only after [Result.Verify].
+// Two parties that share a short password agree on a key. An eavesdropper learns nothing to test guesses against; a
+// party to the exchange without the password tests one guess for each exchange. Scalars are multiplied and elements
+// derived in constant time by the library. The exchange itself does not tell either side that the other knew the
+// password: trust the other side only after [Result.Verify].
 package cpace
 
 import (
@@ -34,15 +32,15 @@ const (
 const dsi = "CPaceRistretto255"
 
 var (
-	// ErrShare is returned for a share that does not encode an element of the group, or encodes the neutral one, which
-	// would give everyone the key.
+	// ErrShare means that a share does not encode an element of the group, or encodes the neutral one, with which
+	// everyone would know the key.
 	ErrShare = errors.New("cpace: the other side's share is not valid")
-	// ErrReflected is returned for a share that this side sent itself: whoever returns it would pass the confirmation
-	// by returning the tag, too.
+	// ErrReflected means that a share is this side's own: the other side could pass the confirmation by returning the
+	// tag too.
 	ErrReflected = errors.New("cpace: the other side sent this side's own share back")
 )
 
-// Role says which side of an exchange a party is.
+// Role is the side of a party in an exchange.
 type Role int
 
 // The roles; the two sides of one exchange have different ones.
@@ -59,16 +57,9 @@ func (r Role) label() []byte {
 	return []byte("responder")
 }
 
-func (r Role) other() Role {
-	if r == Initiator {
-		return Responder
-	}
-	return Initiator
-}
-
-// Input is what one side puts in. Password, Channel and Session must be the same on both sides, or the keys differ.
-// Session must not be used for two exchanges. Associated is bound into the key and may differ; the other side must
-// receive it.
+// Input is the input of one side. Password, Channel and Session must be the same on both sides, or the keys differ.
+// Session must be unique to the exchange. Associated is bound into the key and may differ; the other side must receive
+// it.
 type Input struct {
 	Password   []byte
 	Channel    []byte
@@ -91,11 +82,8 @@ func Start(role Role, input Input) (*Exchange, error) {
 		return nil, fmt.Errorf("cpace: %d is neither initiator nor responder", role)
 	}
 	raw := make([]byte, scalarSize)
-	if _, err := rand.Read(raw); err != nil {
-		return nil, err
-	}
-	// The draft's sampling: a uniform string of as many bits as the group has.
-	raw[scalarSize-1] &= 1<<(groupBits%8) - 1
+	_, _ = rand.Read(raw)                     // never fails
+	raw[scalarSize-1] &= 1<<(groupBits%8) - 1 // the draft's sampling: a uniform string of as many bits as the group has
 	return start(role, input, raw)
 }
 
@@ -122,11 +110,11 @@ func reduce(scalar []byte) (*ristretto255.Scalar, error) {
 	return ristretto255.NewScalar().SetUniformBytes(wide)
 }
 
-// Share is what the other side must receive, with the associated data.
+// Share is sent to the other side, with the associated data.
 func (e *Exchange) Share() []byte { return slices.Clone(e.share) }
 
-// Finish takes the other side's share and associated data. It can be called once: a second share tried on the same
-// exchange would be a second guess.
+// Finish gets the other side's share and associated data. It can be called once: a second share would be a second
+// guess.
 func (e *Exchange) Finish(share, associated []byte) (*Result, error) {
 	if e.scalar == nil {
 		return nil, errors.New("cpace: the exchange is already finished")
@@ -150,12 +138,11 @@ func (e *Exchange) Finish(share, associated []byte) (*Result, error) {
 	return &Result{
 		key:    key[:],
 		own:    tag(mac[:], e.role, e.share, e.own),
-		theirs: tag(mac[:], e.role.other(), share, associated),
+		theirs: tag(mac[:], Initiator+Responder-e.role, share, associated),
 	}, nil
 }
 
-// Result is what one side of a finished exchange has: a key that is the same on both sides if and only if everything
-// that had to agree does.
+// Result is the result of an exchange on one side. The key is the same on both sides if and only if their inputs agree.
 type Result struct {
 	key         []byte // the draft's ISK
 	own, theirs []byte
@@ -168,7 +155,7 @@ func (r *Result) Tag() []byte { return slices.Clone(r.own) }
 func (r *Result) Verify(tag []byte) bool { return hmac.Equal(tag, r.theirs) }
 
 // tag is the draft's confirmation, MAC(mac_key, lv_cat(Y, AD)), with the role of the side that sent Y and AD before
-// them: the draft asks that an identity says which role it is in, so that one side's tag never stands for the other's.
+// them, so that one side's tag is never the other's, as the draft requires.
 func tag(key []byte, role Role, share, associated []byte) []byte {
 	mac := hmac.New(sha512.New, key)
 	mac.Write(join(role.label(), share, associated))

@@ -1,8 +1,7 @@
 // Package frame writes and reads messages on a stream of bytes.
 //
-// A frame is one byte that says what it is, the length of its payload as a big-endian uint32, and the payload. What the
-// bytes mean, and how long a payload may be, is for whoever speaks a protocol. A message is the same without the first
-// byte.
+// A frame is one byte for its kind, the length of its payload as a big-endian uint32, and the payload. The kinds and
+// the limits are the protocol's. A message is the same without the kind.
 package frame
 
 import (
@@ -12,13 +11,13 @@ import (
 	"io"
 )
 
-// HeadSize is how many bytes come before the payload of a frame, and LengthSize before that of a message.
+// HeadSize is the number of bytes before the payload of a frame, LengthSize before that of a message.
 const (
 	HeadSize   = 1 + LengthSize
 	LengthSize = 4
 )
 
-// grow is the longest payload that is trusted to come as a whole, in bytes.
+// grow is the longest payload for which memory is allocated before it comes, in bytes.
 const grow = 64 << 10
 
 // Append appends a frame.
@@ -26,24 +25,24 @@ func Append(to []byte, kind byte, payload []byte) []byte {
 	return append(AppendHead(to, kind, uint32(len(payload))), payload...)
 }
 
-// AppendHead appends what comes before a payload.
+// AppendHead appends what precedes a payload.
 func AppendHead(to []byte, kind byte, length uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(to, kind), length)
 }
 
-// PutHead writes what comes before a payload to the first [HeadSize] bytes of b, which has the payload behind them.
+// PutHead writes the first [HeadSize] bytes of b, which has the payload after them.
 func PutHead(b []byte, kind byte) {
 	b[0] = kind
 	PutLength(b[1:])
 }
 
-// PutLength writes the length of a message to the first [LengthSize] bytes of b, which has the message behind them.
+// PutLength writes the first [LengthSize] bytes of b, which has the message after them.
 func PutLength(b []byte) { binary.BigEndian.PutUint32(b, uint32(len(b)-LengthSize)) }
 
 // Head reads the first [HeadSize] bytes of a frame.
 func Head(b []byte) (kind byte, length uint32) { return b[0], binary.BigEndian.Uint32(b[1:]) }
 
-// Read reads one frame. The payload is in buffer where that is large enough. check refuses a frame before its payload
+// Read reads one frame. The payload is in buffer if that is large enough. check may refuse a frame before its payload
 // is read. The error is io.EOF only between two frames.
 func Read(r io.Reader, buffer []byte, check func(kind byte, length uint32) error) (kind byte, payload []byte,
 	err error) {
@@ -66,8 +65,8 @@ func ReadLength(r io.Reader) (uint32, error) {
 	return binary.BigEndian.Uint32(head[:]), err
 }
 
-// ReadPayload reads so many bytes, into buffer where that is large enough. It takes no more memory than a few times
-// what comes: a length by itself takes none. An end before the last byte is io.ErrUnexpectedEOF.
+// ReadPayload reads length bytes, into buffer if that is large enough. It allocates at most a few times what comes, so
+// that a length by itself costs nothing. An end before the last byte is io.ErrUnexpectedEOF.
 func ReadPayload(r io.Reader, buffer []byte, length uint32) ([]byte, error) {
 	if length > grow && int64(length) > int64(cap(buffer)) {
 		var whole bytes.Buffer

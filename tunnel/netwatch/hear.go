@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hear calls notice at once and then for whatever comes from a socket, named for errors, until ctx ends.
+// hear calls notice at once and for everything that comes from a socket, until ctx ends. name is for errors.
 func hear(ctx context.Context, file *os.File, name string, notice func()) error {
 	stop := context.AfterFunc(ctx, func() { file.Close() })
 	defer stop()
-	notice() // something may have changed before anybody listened
+	notice() // something may have changed before
 	buffer := make([]byte, 64<<10)
 	for {
 		_, err := file.Read(buffer)

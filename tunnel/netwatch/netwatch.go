@@ -1,5 +1,5 @@
-// Package netwatch tells when a connection is worth a look: the addresses or routes of this machine changed, or it woke
-// up. Who holds connections to other machines then finds out at once what TCP would find out after minutes.
+// Package netwatch reports when connections may be broken: the addresses or routes of this machine have changed, or it
+// woke up. By itself TCP would find out after minutes.
 package netwatch
 
 import (
@@ -18,22 +18,18 @@ type Change string
 
 // The changes.
 const (
-	Network Change = "network" // addresses or routes are others than before
-	Wake    Change = "wake"    // this machine, or this program, stood still for a while
+	Network Change = "network" // addresses or routes have changed
+	Wake    Change = "wake"    // this machine, or this program, was paused
 )
 
 const (
-	// settle is how long a burst of notices is collected.
-	settle = 20 * time.Millisecond
-	// wakeEvery is how often the clocks are compared.
-	wakeEvery = time.Second
-	// jump is more than two readings of the clocks differ by while awake.
-	jump = 2 * time.Second
-	// frozen is more than a program waits for its turn.
-	frozen = 5 * time.Second
+	settle    = 20 * time.Millisecond // for which a burst of notices is collected
+	wakeEvery = time.Second           // between two comparisons of the clocks
+	jump      = 2 * time.Second       // more than the clocks differ while awake
+	frozen    = 5 * time.Second       // more than a running program waits for its turn
 )
 
-// Run calls fn after every change until ctx ends or the system stops telling of them. fn is never called concurrently.
+// Run calls fn after every change until ctx ends or the system fails to report them. fn is never called concurrently.
 func Run(ctx context.Context, fn func(Change)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -65,7 +61,7 @@ func Run(ctx context.Context, fn func(Change)) error {
 	return context.Cause(ctx)
 }
 
-// watch compares what is with what was.
+// watch finds changes.
 type watch struct {
 	fn     func(Change)
 	state  func() (string, error)
@@ -77,11 +73,11 @@ type watch struct {
 }
 
 func (w *watch) begin() {
-	w.was, _ = w.state() // one that cannot be read is unlike the next
+	w.was, _ = w.state() // if it fails the next one differs
 	w.wall, w.awake = w.clocks()
 }
 
-// noticed looks whether a notice is of anything that matters, once its burst is over.
+// noticed compares the state after a burst of notices.
 func (w *watch) noticed(ctx context.Context) {
 	select {
 	case <-time.After(settle):
@@ -96,8 +92,7 @@ func (w *watch) noticed(ctx context.Context) {
 	w.fn(Network)
 }
 
-// tick looks whether time passed that this program did not see: the wall clock goes on while a machine sleeps and the
-// other clock does not.
+// tick finds time that this program did not see: the wall clock continues during sleep and the other clock does not.
 func (w *watch) tick() {
 	wall, awake := w.clocks()
 	seen, passed := awake-w.awake, wall.Sub(w.wall)
@@ -116,7 +111,7 @@ func clocks() (wall time.Time, awake time.Duration) {
 // processStart is a fixed moment that carries a reading of the monotonic clock.
 var processStart = sync.OnceValue(time.Now)
 
-// state describes the addresses that this machine can be reached from, and its routes where the system tells them.
+// state describes the addresses of this machine, and its routes where they can be read.
 func state() (string, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -139,17 +134,17 @@ func state() (string, error) {
 			}
 		}
 	}
-	told, err := routes(wanted)
+	known, err := routes(wanted)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return "", err
 	}
-	lines = append(lines, told...)
+	lines = append(lines, known...)
 	slices.Sort(lines)
 	return strings.Join(lines, "\n"), nil
 }
 
-// internals are the beginnings of names of interfaces that lead to containers and virtual machines of this computer.
-// They come and go with every session and carry nothing to other machines.
+// internals are prefixes of the names of interfaces to containers and virtual machines on this computer. They change
+// with every session and do not lead to other machines.
 var internals = []string{"docker", "br-", "veth", "virbr", "vnet", "cni", "flannel", "cali", "lxc", "lxdbr", "podman"}
 
 func internal(name string) bool {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// pollEvery is how often the addresses are read where no event reports changes.
+// pollEvery is how often the addresses are read.
 const pollEvery = 2 * time.Second
 
-// listen calls notice every now and then.
+// listen calls notice regularly, since no event reports changes.
 func listen(ctx context.Context, notice func()) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()

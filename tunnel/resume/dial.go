@@ -20,7 +20,7 @@ type Line interface {
 // resumeWithin is how long one try to resume a stream may take.
 const resumeWithin = 30 * time.Second
 
-// dialed is a stream with the line that it is resumed over.
+// dialed is the caller's end of a stream, with its line.
 type dialed struct {
 	*Stream
 	line     Line
@@ -29,8 +29,8 @@ type dialed struct {
 	began    time.Time
 }
 
-// Open opens a stream that is resumed when its tunnel is cut, if another one is up within patience. ctx bounds only the
-// opening, which fails as that of line does and waits for nothing.
+// Open opens a stream that is resumed after a cut, if another tunnel is up within patience. ctx bounds only the
+// opening, which does not wait and fails as that of line does.
 func Open(ctx context.Context, line Line, class tunnel.Class, patience time.Duration) (*Stream, error) {
 	raw, err := line.Open(ctx, class)
 	if err != nil {
@@ -44,10 +44,10 @@ func Open(ctx context.Context, line Line, class tunnel.Class, patience time.Dura
 	return d.Stream, nil
 }
 
-// greet says where the stream is.
+// greet sends the stream's position.
 func (d *dialed) greet(w *wire, try int) error {
 	g := greeting{ID: d.id, Patience: d.patience}
-	if try > 0 { // time asleep counts, and not every clock counts it
+	if try > 0 { // includes sleep of the machine, which only the wall clock may count
 		g.Age = max(time.Since(d.began), time.Now().Round(0).Sub(d.began.Round(0)), 1)
 	}
 	d.mu.Lock()
@@ -56,24 +56,21 @@ func (d *dialed) greet(w *wire, try int) error {
 	return w.write(kindResume, g.encode())
 }
 
-// run has the stream run over one wire after another until it is over.
+// run carries the stream over one wire after another until it is over.
 func (d *dialed) run(w *wire) {
-	_ = d.greet(w, 0) // a wire that is lost shows in what follows
-	for {
+	_ = d.greet(w, 0) // a lost wire also ends carry
+	var err error
+	for err == nil {
 		d.carry(w)
 		if d.isOver() {
 			return
 		}
-		next, err := d.resume()
-		if err != nil {
-			d.finish(err)
-			return
-		}
-		w = next
+		w, err = d.resume()
 	}
+	d.finish(err)
 }
 
-// resume waits for the next tunnel and goes on there.
+// resume waits for the next tunnel and resumes the stream there.
 func (d *dialed) resume() (*wire, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.patience)
 	defer cancel()
@@ -88,8 +85,8 @@ func (d *dialed) resume() (*wire, error) {
 	}
 }
 
-// WaitUp waits until the line is up, and first the longer, the more tries have failed although it was. It reports false
-// when ctx has ended.
+// WaitUp waits until the line is up, after a pause that grows with the number of failed tries. It reports false when
+// ctx has ended.
 func WaitUp(ctx context.Context, line Line, tries int) bool {
 	select {
 	case <-time.After(min(time.Duration(tries)*50*time.Millisecond, time.Second)):
@@ -109,27 +106,24 @@ func (d *dialed) again(ctx context.Context, try int) (*wire, error) {
 	}
 	w := newWire(raw)
 	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
-	err = d.greet(w, try)
-	var at greeting
-	if answer, failed := w.greeted(); failed == nil {
-		at, err = answer, nil
-	} else {
-		err = errors.Join(err, failed)
-	}
-	if err == nil && !stop() {
+	wrote := d.greet(w, try)
+	at, err := w.greeted()
+	switch {
+	case err != nil:
+		err = errors.Join(wrote, err)
+	case !stop():
 		err = ctx.Err()
-	}
-	if err == nil {
+	default:
 		_, err = d.attach(w, at)
 	}
 	if err != nil {
-		_ = raw.Close() // it is of no use
+		_ = raw.Close()
 		return nil, err
 	}
 	return w, nil
 }
 
-// plain is a stream of a tunnel of which something was read already.
+// plain is a stream of a tunnel with a buffer of what was read from it.
 type plain struct {
 	tunnel.Stream
 	in io.Reader

@@ -1,6 +1,7 @@
 package resume
 
 import (
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -11,31 +12,27 @@ import (
 
 // Bounds of a [Host].
 const (
-	keptOfPeer = 1024 // streams of one peer
-	lostOfPeer = 64   // of them that run over nothing; the one that was lost first goes first
-	lostOfAll  = 256  // of all peers; then of the peer that has most
-	keptFor    = time.Hour
-	// greetWithin is how long a stream of a tunnel may take to say what it is.
-	greetWithin = 30 * time.Second
-	// transit is more than a greeting is under way between its age being written and read.
-	transit = 30 * time.Second
+	keptOfPeer  = 1024             // streams of one peer
+	lostOfPeer  = 64               // streams of one peer without a wire; the one that was lost first is dropped
+	lostOfAll   = 256              // streams of all peers without a wire; one of the peer with most is dropped
+	keptFor     = time.Hour        // the longest patience of a caller
+	greetWithin = 30 * time.Second // for the first frame of a tunnel's stream
+	transit     = 30 * time.Second // more than a greeting takes from writing its age to reading it
 )
 
-// Host takes in the streams that peers open and resume, over any number of tunnels.
+// Host accepts the streams that peers open and resume, over any number of tunnels.
 type Host struct {
-	running sync.WaitGroup // of what serves streams
+	running sync.WaitGroup // of the functions that serve streams
 
 	mu     sync.Mutex // guards everything below
 	known  map[key]*hosted
 	ofPeer map[tunnel.Peer]int
-	lost   []*hosted // run over nothing, in the order of their loss
+	lost   []*hosted // streams without a wire, in the order of their loss
 	closed bool
-	// since is the time from which on every stream is known: the beginning of the host, or of the youngest stream that
-	// was given up.
-	since time.Time
+	since  time.Time // every stream that began later is known
 }
 
-// key names a stream. Peers do not see one another's.
+// key identifies a stream, for each peer separately.
 type key struct {
 	peer tunnel.Peer // without its address
 	id   [idSize]byte
@@ -55,15 +52,15 @@ func NewHost() *Host {
 	return &Host{known: map[key]*hosted{}, ofPeer: map[tunnel.Peer]int{}, since: time.Now()}
 }
 
-// Take takes in a stream of a tunnel and returns when nobody needs it any more. serve is called with what it carries,
-// unless that is a stream which was known before: with raw itself where the peer does not want it resumed, else with
-// one that lives on when raw is lost, in a goroutine of its own. serve closes it.
+// Take accepts a stream of a tunnel and returns when it is no longer needed. It calls serve with a new stream, in a
+// goroutine of its own, which survives the loss of raw, or with raw itself if the peer does not want it resumed. serve
+// closes the stream.
 func (h *Host) Take(peer tunnel.Peer, raw tunnel.Stream, serve func(tunnel.Stream)) {
 	w := newWire(raw)
-	_ = raw.SetReadDeadline(time.Now().Add(greetWithin)) // a stream that is lost shows in what follows
+	_ = raw.SetReadDeadline(time.Now().Add(greetWithin)) // a lost stream fails below
 	first, err := w.in.Peek(1)
 	if err == nil && first[0] != kindResume {
-		_ = raw.SetReadDeadline(time.Time{}) // likewise
+		_ = raw.SetReadDeadline(time.Time{})
 		serve(plain{raw, w.in})
 		return
 	}
@@ -72,12 +69,12 @@ func (h *Host) Take(peer tunnel.Peer, raw tunnel.Stream, serve func(tunnel.Strea
 		err = raw.SetReadDeadline(time.Time{})
 	}
 	if err != nil {
-		_ = raw.Close() // a peer that is gone, or none of ours
+		_ = raw.Close()
 		return
 	}
 	s, fresh, why := h.join(peer, g, raw)
 	if why != 0 {
-		_ = w.write(kindRefuse, []byte{why}) // a peer that is gone needs no answer
+		_ = w.write(kindRefuse, []byte{why}) // the peer may have left
 		_ = raw.Close()
 		return
 	}
@@ -90,14 +87,16 @@ func (h *Host) Take(peer tunnel.Peer, raw tunnel.Stream, serve func(tunnel.Strea
 	h.carry(s, w, g)
 }
 
-// carry has a stream run over w.
+// carry carries a stream over w.
 func (h *Host) carry(s *hosted, w *wire, g greeting) {
 	received, err := s.attach(w, g)
 	if err != nil {
-		_ = w.raw.Close() // the peer breaks the rules
+		_ = w.raw.Close()
 		return
 	}
-	h.found(s)
+	h.mu.Lock()
+	h.unlist(s)
+	h.mu.Unlock()
 	if w.write(kindResume, greeting{Received: received, Window: s.in.window}.encode()) == nil {
 		s.carry(w)
 	} else {
@@ -114,8 +113,7 @@ func (h *Host) carry(s *hosted, w *wire, g greeting) {
 	}
 }
 
-// join returns the stream that a greeting is about, or why there is none. fresh: it is a new one, and counted as
-// running.
+// join returns the stream of a greeting, or why there is none. fresh: it is new, and counted as running.
 func (h *Host) join(peer tunnel.Peer, g greeting, raw tunnel.Stream) (s *hosted, fresh bool, why byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,7 +142,7 @@ func (h *Host) forget(s *hosted) {
 	h.drop(s)
 }
 
-// drop needs mu.
+// drop removes a stream. It needs mu.
 func (h *Host) drop(s *hosted) {
 	h.unlist(s)
 	if h.known[s.key] != s {
@@ -156,7 +154,7 @@ func (h *Host) drop(s *hosted) {
 	}
 }
 
-// giveUp drops a stream that the peer may still ask for, unless it is back.
+// giveUp drops a lost stream, unless it was resumed meanwhile.
 func (h *Host) giveUp(s *hosted) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -170,14 +168,7 @@ func (h *Host) giveUp(s *hosted) {
 	s.finish(lost(ErrLost))
 }
 
-// found notes that a stream runs over something again.
-func (h *Host) found(s *hosted) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.unlist(s)
-}
-
-// unlist needs mu.
+// unlist removes a stream from those without a wire. It needs mu.
 func (h *Host) unlist(s *hosted) {
 	if at := slices.Index(h.lost, s); at >= 0 {
 		h.lost = slices.Delete(h.lost, at, at+1)
@@ -185,7 +176,7 @@ func (h *Host) unlist(s *hosted) {
 	}
 }
 
-// lose keeps a stream that runs over nothing, for a time and in bounds.
+// lose keeps a stream without a wire, within the bounds of time and number.
 func (h *Host) lose(s *hosted) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -210,14 +201,11 @@ func (h *Host) lose(s *hosted) {
 	}
 }
 
-// Close ends all streams and returns when nobody serves one.
+// Close ends all streams and waits until none is served.
 func (h *Host) Close() {
 	h.mu.Lock()
 	h.closed = true
-	known := make([]*hosted, 0, len(h.known))
-	for _, s := range h.known {
-		known = append(known, s)
-	}
+	known := slices.Collect(maps.Values(h.known))
 	h.mu.Unlock()
 	for _, s := range known {
 		s.finish(net.ErrClosed)

@@ -36,8 +36,7 @@ func (o *outages) mend() {
 	o.up = true
 }
 
-// Dial implements [tunnel.Dialer]. Like a kernel it tries again after 1, 3 and
-// 7 seconds.
+// Dial implements [tunnel.Dialer]. Like a kernel it tries again after 1, 3 and 7 seconds.
 func (o *outages) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 	for wait := time.Second; ; wait *= 2 {
 		o.mu.Lock()
@@ -75,8 +74,7 @@ func (c *mortal) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// world is a line over a network that can go away, to a host whose streams a
-// test takes.
+// world is a line over a network that can go away, to a host whose streams a test takes.
 type world struct {
 	*outages
 	line   *tunnel.Line

@@ -236,9 +236,8 @@ func TestStreamsOfAPeerAreBounded(t *testing.T) {
 	}
 }
 
-// TestAFarewellIntoAPathThatIsGoneArrives has one side say its last and leave
-// around the moment in which the path goes, which nobody is told: every byte and
-// the end arrive when the path is back, and neither side is kept beyond that.
+// TestAFarewellIntoAPathThatIsGoneArrives has one side say its last and leave around the moment in which the path goes,
+// which nobody is told: every byte and the end arrive when the path is back, and neither side is kept beyond that.
 func TestAFarewellIntoAPathThatIsGoneArrives(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -350,8 +349,7 @@ func carryBetween(t *testing.T, a, b *Stream, stop <-chan struct{}) {
 	carrying.Wait()
 }
 
-// TestEveryByteIsCarriedOnce has two ends talk over wires that are cut at any
-// moment.
+// TestEveryByteIsCarriedOnce has two ends talk over wires that are cut at any moment.
 func TestEveryByteIsCarriedOnce(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -14,30 +14,28 @@ import (
 
 // Sizes and times of a stream.
 const (
-	firstWindow = 256 << 10 // bytes that may be sent before the other side has said its window
-	window      = 2 << 20   // bytes on their way or unread, in each direction
-	bulkWindow  = 8 << 20   // of a bulk stream
-	takenEvery  = 64 << 10  // bytes after which the sender is told that they were taken, at most
-	// leaveWithin is how long a side that has closed waits, while it runs over a wire, for the other side to have heard
-	// of it.
-	leaveWithin = time.Minute
+	firstWindow = 256 << 10   // bytes that may be sent before the other side's window is known
+	window      = 2 << 20     // bytes in flight or unread, in each direction
+	bulkWindow  = 8 << 20     // of a bulk stream
+	takenEvery  = 64 << 10    // read bytes after which a taken frame is sent, at most
+	leaveWithin = time.Minute // for the other side to confirm a close over a wire
 )
 
-// Stream is one end of a stream that survives cuts. While it runs over nothing, reads wait, and so do writes once the
-// window is full. Its end is io.EOF where the other side has closed it, and io.ErrUnexpectedEOF, with [ErrForgotten] or
-// [ErrLost], where it could not be resumed.
+// Stream is one end of a stream that survives cuts. Without a wire reads wait, and writes once the window is full. It
+// ends with io.EOF if the other side has closed it, and io.ErrUnexpectedEOF, with [ErrForgotten] or [ErrLost], if it
+// could not be resumed.
 type Stream struct {
 	class         tunnel.Class
 	local, remote net.Addr
-	caller        bool // it is the side that opened it
+	caller        bool // this side opened it
 	done          chan struct{}
 
 	mu      sync.Mutex // guards everything below
 	changed sync.Cond  // of mu; broadcast at every change
-	wire    *wire      // nil while it runs over none
-	gone    error      // why no more bytes go either way; nil: they do
-	closed  bool       // by its holder
-	leaveBy time.Time  // when the other side must have heard that; zero: not yet said over wire
+	wire    *wire      // nil after a cut
+	gone    error      // why both directions have ended; nil before
+	closed  bool       // by this side's user
+	leaveBy time.Time  // when the other side must have confirmed the close; zero: not yet sent over wire
 	out     outgoing
 	in      incoming
 
@@ -46,27 +44,27 @@ type Stream struct {
 
 var _ tunnel.Stream = (*Stream)(nil)
 
-// outgoing is what goes to the peer.
+// outgoing is the direction to the peer.
 type outgoing struct {
 	kept  stretch // not yet taken by the peer
-	sent  uint64  // offset up to which wire has been given them
-	ever  uint64  // up to which any wire has
+	sent  uint64  // offset of what wire has sent
+	ever  uint64  // offset of what any wire has sent
 	taken uint64  // by the peer
 	room  uint64  // the peer's window
-	ended bool    // the holder writes no more
+	ended bool    // CloseWrite was called
 }
 
-// incoming is what comes from the peer.
+// incoming is the direction from the peer.
 type incoming struct {
 	kept   stretch // not yet read
 	window uint64
-	told   uint64 // of what was taken, as the peer knows over wire
+	told   uint64 // last taken frame over wire
 	begun  bool   // something has come
 	ended  bool   // the peer writes no more
-	left   bool   // nor does it read
+	left   bool   // the peer neither writes nor reads any more
 }
 
-// every is after how much the peer is told that it was taken.
+// every is how many bytes are taken between two taken frames.
 func (in *incoming) every() uint64 { return max(1, min(takenEvery, in.window/4)) }
 
 func newStream(raw tunnel.Stream, class tunnel.Class, caller bool) *Stream {
@@ -89,13 +87,13 @@ func count(marks ...bool) (n uint64) {
 	return n
 }
 
-// total is how much there is to be sent, E and C included. It needs mu, as all that follow.
+// total is how much there is to send, including E and C. It needs mu, as the following methods.
 func (s *Stream) total() uint64 { return s.out.kept.end() + count(s.out.ended, s.closed) }
 
 // received is how much has come.
 func (s *Stream) received() uint64 { return s.in.kept.end() + count(s.in.ended, s.in.left) }
 
-// taken is how much of that needs no room any more.
+// taken is how much of that no longer needs room.
 func (s *Stream) taken() uint64 {
 	if s.closed || s.in.ended || s.in.left {
 		return s.received()
@@ -103,20 +101,20 @@ func (s *Stream) taken() uint64 {
 	return s.in.kept.begin
 }
 
-// heard reports whether the peer knows all that there is to know.
+// heard reports whether the peer needs nothing more from this side.
 func (s *Stream) heard() bool { return s.in.left || s.closed && s.out.taken == s.total() }
 
-// over reports whether this side needs no wire any more.
+// over reports whether this side no longer needs a wire.
 func (s *Stream) over() bool { return s.gone != nil || s.caller && s.closed && s.heard() }
 
-// isOver is over for whoever does not have mu.
+// isOver calls over with mu.
 func (s *Stream) isOver() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.over()
 }
 
-// end notes why no more bytes go either way.
+// end ends both directions.
 func (s *Stream) end(why error) {
 	if s.gone == nil {
 		s.gone = why
@@ -126,7 +124,7 @@ func (s *Stream) end(why error) {
 	s.changed.Broadcast()
 }
 
-// finish is end for whoever does not have mu. What has come can still be read.
+// finish ends both directions. It locks mu. What has come can still be read.
 func (s *Stream) finish(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +134,7 @@ func (s *Stream) finish(why error) {
 // Left is closed when the other side has closed the stream, or it is lost for good.
 func (s *Stream) Left() <-chan struct{} { return s.done }
 
-// attach has the stream run over w from now on, where the peer has received so much and allows so much. It returns how
-// much has come from the peer.
+// attach makes w the stream's wire, from the peer's position. It returns how much has come from the peer.
 func (s *Stream) attach(w *wire, at greeting) (received uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +145,7 @@ func (s *Stream) attach(w *wire, at greeting) (received uint64, err error) {
 		return 0, broken("%d bytes were received where %d to %d are kept", at.Received, s.out.taken, s.out.ever)
 	}
 	if s.wire != nil {
-		_ = s.wire.raw.Close() // nothing of it is read any more
+		_ = s.wire.raw.Close()
 	}
 	s.wire, s.out.sent, s.out.room = w, at.Received, min(at.Window, bulkWindow)
 	s.in.told, s.leaveBy = 0, time.Time{}
@@ -161,12 +158,12 @@ func (s *Stream) carry(w *wire) {
 	var receiving sync.WaitGroup
 	receiving.Go(func() { s.receive(w) })
 	s.send(w)
-	_ = w.raw.SetReadDeadline(time.Unix(1, 0)) // lets receive go
+	_ = w.raw.SetReadDeadline(time.Unix(1, 0)) // interrupts receive
 	receiving.Wait()
-	_ = w.raw.Close() // it is lost, or nobody needs it
+	_ = w.raw.Close()
 }
 
-// send sends what there is to be sent.
+// send sends over w.
 func (s *Stream) send(w *wire) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +174,7 @@ func (s *Stream) send(w *wire) {
 				return
 			}
 			if !s.wait(s.leaveBy) {
-				s.end(net.ErrClosed) // the peer hears nothing any more
+				s.end(net.ErrClosed) // the peer has not confirmed the close
 			}
 			continue
 		}
@@ -190,7 +187,7 @@ func (s *Stream) send(w *wire) {
 	}
 }
 
-// next returns the next frame; of kind 0: there is nothing to be sent.
+// next returns the next frame to send, of kind 0 if there is none.
 func (s *Stream) next() (kind byte, payload []byte) {
 	taken, last := s.taken(), s.closed || s.in.ended || s.in.left
 	if taken >= s.in.told+s.in.every() || last && taken > s.in.told {
@@ -216,7 +213,7 @@ func (s *Stream) next() (kind byte, payload []byte) {
 	return kind, payload
 }
 
-// detach notes that w is lost, unless another one has taken its place.
+// detach removes w, unless another wire has replaced it.
 func (s *Stream) detach(w *wire) {
 	if s.wire == w {
 		s.wire = nil
@@ -224,7 +221,7 @@ func (s *Stream) detach(w *wire) {
 	}
 }
 
-// receive takes what comes over w.
+// receive handles what comes over w.
 func (s *Stream) receive(w *wire) {
 	for {
 		kind, payload, err := w.read()
@@ -251,11 +248,11 @@ func (s *Stream) receive(w *wire) {
 	}
 }
 
-// frame acts on one frame.
+// frame handles one frame.
 func (s *Stream) frame(kind byte, payload []byte) error {
 	s.in.begun = true
 	switch kind {
-	case kindResume, kindRefuse: // the answer to the first greeting, which was not waited for
+	case kindResume, kindRefuse: // the answer to the first greeting
 		g, err := greetingOf(kind, payload)
 		if err != nil {
 			return err
@@ -271,7 +268,7 @@ func (s *Stream) frame(kind byte, payload []byte) error {
 		case uint64(len(s.in.kept.data)+len(payload)) > s.in.window:
 			return broken("more of a stream than there is room for")
 		}
-		s.in.kept.add(payload)
+		s.in.kept.data = append(s.in.kept.data, payload...)
 		if s.closed || s.gone != nil {
 			s.in.kept.drop(s.in.kept.end())
 		}
@@ -295,7 +292,7 @@ func (s *Stream) frame(kind byte, payload []byte) error {
 	return nil
 }
 
-// Read implements [net.Conn]. The failure of the stream comes behind the last byte.
+// Read returns the failure of the stream after the last byte.
 func (s *Stream) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -322,7 +319,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 	}
 }
 
-// Write implements [net.Conn]. It returns when all of p is kept to be sent.
+// Write returns when all of p is in the window.
 func (s *Stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -337,7 +334,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 			return written, nil
 		case free > 0:
 			n := min(len(p)-written, int(free))
-			s.out.kept.add(p[written : written+n])
+			s.out.kept.data = append(s.out.kept.data, p[written:written+n]...)
 			written += n
 			s.changed.Broadcast()
 		case !s.wait(s.writeBy):
@@ -346,7 +343,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	}
 }
 
-// wait waits for a change and reports false when the time is over.
+// wait waits for a change. It reports false if the time has passed; zero is none.
 func (s *Stream) wait(until time.Time) bool {
 	if until.IsZero() {
 		s.changed.Wait()
@@ -366,7 +363,6 @@ func (s *Stream) wait(until time.Time) bool {
 	return true
 }
 
-// CloseWrite ends this side's bytes; the peer's still come.
 func (s *Stream) CloseWrite() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -378,7 +374,7 @@ func (s *Stream) CloseWrite() error {
 	return nil
 }
 
-// Close gives both directions up. What was written is still sent, after a cut too; it waits for nothing.
+// Close does not wait. What was written is still sent, also after a cut.
 func (s *Stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -390,61 +386,46 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// Class implements [tunnel.Stream].
 func (s *Stream) Class() tunnel.Class { return s.class }
 
-// LocalAddr returns the address of the carrier that the stream began on.
-func (s *Stream) LocalAddr() net.Addr { return s.local }
-
-// RemoteAddr returns the peer's address on that carrier.
+// LocalAddr and RemoteAddr are those of the carrier that the stream began on.
+func (s *Stream) LocalAddr() net.Addr  { return s.local }
 func (s *Stream) RemoteAddr() net.Addr { return s.remote }
 
-// SetDeadline sets both deadlines.
-func (s *Stream) SetDeadline(t time.Time) error { return s.deadlines(&t, &t) }
+func (s *Stream) SetDeadline(t time.Time) error      { return s.deadlines(t, &s.readBy, &s.writeBy) }
+func (s *Stream) SetReadDeadline(t time.Time) error  { return s.deadlines(t, &s.readBy) }
+func (s *Stream) SetWriteDeadline(t time.Time) error { return s.deadlines(t, &s.writeBy) }
 
-// SetReadDeadline sets when reads fail with os.ErrDeadlineExceeded.
-func (s *Stream) SetReadDeadline(t time.Time) error { return s.deadlines(&t, nil) }
-
-// SetWriteDeadline sets when writes fail with os.ErrDeadlineExceeded.
-func (s *Stream) SetWriteDeadline(t time.Time) error { return s.deadlines(nil, &t) }
-
-func (s *Stream) deadlines(read, write *time.Time) error {
+func (s *Stream) deadlines(t time.Time, which ...*time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if read != nil {
-		s.readBy = *read
-	}
-	if write != nil {
-		s.writeBy = *write
+	for _, deadline := range which {
+		*deadline = t
 	}
 	s.changed.Broadcast()
 	return nil
 }
 
-// stretch is the part of a stream of bytes that is still needed. Its zero value is at the beginning of the stream.
+// stretch is the part of a stream of bytes that is still needed. Its zero value is the beginning of the stream.
 type stretch struct {
 	begin uint64 // offset of the first byte of data in the stream
-	data  []byte // bytes in it never change once they are there
+	data  []byte // its bytes never change
 }
 
-// end is the offset behind the last byte.
+// end is the offset after the last byte.
 func (s *stretch) end() uint64 { return s.begin + uint64(len(s.data)) }
 
-// add appends a copy of p.
-func (s *stretch) add(p []byte) { s.data = append(s.data, p...) }
-
-// from returns up to most bytes that begin at an offset within the stretch. They stay valid when bytes are added or
-// dropped.
+// from returns up to most bytes from an offset within the stretch. They stay valid when bytes are added or dropped.
 func (s *stretch) from(offset uint64, most int) []byte {
 	rest := s.data[offset-s.begin:]
 	return rest[:min(len(rest), most)]
 }
 
-// drop forgets the bytes before an offset within the stretch.
+// drop removes the bytes before an offset within the stretch.
 func (s *stretch) drop(offset uint64) {
 	s.data = s.data[offset-s.begin:]
 	s.begin = offset
 	if len(s.data) == 0 {
-		s.data = nil // what was large once is not kept for what may be small
+		s.data = nil // frees a large buffer
 	}
 }

@@ -22,21 +22,18 @@ const (
 	kindTaken  = 'T'
 )
 
-// Why a host refuses.
 const (
-	refusedUnknown = 1
+	refusedUnknown = 1 // reasons of a host
 	refusedFull    = 2
-)
 
-const (
 	stall   = time.Minute // that a write may take
 	maxData = 32 << 10    // bytes of one frame
 	idSize  = 16
 )
 
-// Why a stream ended that neither side has closed. Both read as io.ErrUnexpectedEOF too.
+// Why a stream was lost. Both are io.ErrUnexpectedEOF too.
 var (
-	// ErrForgotten means that the other side does not have the stream any more.
+	// ErrForgotten means that the other side no longer has the stream.
 	ErrForgotten = errors.New("tunnel: the peer no longer has the stream")
 	// ErrLost means that the connection did not come back in time.
 	ErrLost = errors.New("tunnel: the stream was cut and could not be resumed in time")
@@ -48,7 +45,7 @@ func broken(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{tunnel.ErrProtocol}, args...)...)
 }
 
-// check gives the length of each kind of frame.
+// check checks the kind and length of a frame.
 func check(kind byte, length uint32) error {
 	least, most := uint32(0), uint32(0)
 	switch kind {
@@ -70,7 +67,7 @@ func check(kind byte, length uint32) error {
 	return nil
 }
 
-// greeting says where one side of a stream is. Its fields follow one another on the wire.
+// greeting is the position of one side of a stream. Its fields are in the order of the wire.
 type greeting struct {
 	ID       [idSize]byte
 	Received uint64
@@ -87,27 +84,19 @@ func (g greeting) encode() []byte {
 	return b
 }
 
-// parseGreeting reads a greeting of the right size.
-func parseGreeting(b []byte) (g greeting) {
-	_, _ = binary.Decode(b, binary.BigEndian, &g)
-	g.Age, g.Patience = max(0, g.Age), max(0, g.Patience)
-	return g
-}
-
-// wire is the stream of a tunnel that a stream runs over. One goroutine reads and one writes.
+// wire is the tunnel's stream that a stream runs over. One goroutine reads and one writes.
 type wire struct {
 	raw   tunnel.Stream
 	in    *bufio.Reader
-	frame []byte // that was read last
+	frame []byte // last one read
 
-	// The writer's own.
-	out      []byte
+	out      []byte // only for the writer, as deadline
 	deadline time.Time
 }
 
 func newWire(raw tunnel.Stream) *wire { return &wire{raw: raw, in: bufio.NewReaderSize(raw, 512)} }
 
-// write writes a frame. The peer always reads, so a write that takes long goes to nobody.
+// write writes a frame. The peer always reads, so a write that takes long is a lost wire.
 func (w *wire) write(kind byte, payload []byte) error {
 	if now := time.Now(); w.deadline.Sub(now) < stall/2 {
 		w.deadline = now.Add(stall)
@@ -120,7 +109,7 @@ func (w *wire) write(kind byte, payload []byte) error {
 	return err
 }
 
-// read reads a frame, whose payload is good until the next.
+// read reads a frame. Its payload is valid until the next read.
 func (w *wire) read() (kind byte, payload []byte, err error) {
 	kind, w.frame, err = frame.Read(w.in, w.frame, check)
 	return kind, w.frame, err
@@ -135,14 +124,16 @@ func (w *wire) greeted() (greeting, error) {
 	return greetingOf(kind, payload)
 }
 
-func greetingOf(kind byte, payload []byte) (greeting, error) {
+func greetingOf(kind byte, payload []byte) (g greeting, err error) {
 	switch {
 	case kind == kindResume:
-		return parseGreeting(payload), nil
+		_, _ = binary.Decode(payload, binary.BigEndian, &g) // of the right size, see check
+		g.Age, g.Patience = max(0, g.Age), max(0, g.Patience)
+		return g, nil
 	case kind == kindRefuse && payload[0] == refusedFull:
-		return greeting{}, lost(tunnel.ErrTooManyStreams)
+		return g, lost(tunnel.ErrTooManyStreams)
 	case kind == kindRefuse:
-		return greeting{}, lost(ErrForgotten)
+		return g, lost(ErrForgotten)
 	}
-	return greeting{}, broken("a stream that begins with %q", kind)
+	return g, broken("a stream that begins with %q", kind)
 }

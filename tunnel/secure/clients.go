@@ -27,7 +27,7 @@ type Client struct {
 	Role   Role      `json:"role,omitempty"`
 	Paired time.Time `json:"paired"`
 	Seen   time.Time `json:"seen,omitzero"` // when it was last connected, to the minute
-	Live   int       `json:"-"`             // its connections now; only in what [Clients.List] returns
+	Live   int       `json:"-"`             // its connections now; set by [Clients.List] and [Clients.Find]
 }
 
 // Role is what a client may do.
@@ -49,20 +49,19 @@ var (
 const (
 	maxClients     = 1024
 	maxClientsFile = 1 << 20
-	maxNameLength  = 64 // of characters
+	maxNameLength  = 64 // characters
 	clientsVersion = 1
-	// seenGrain is how often a client's last connection is written to disk.
-	seenGrain = time.Minute
+	seenGrain      = time.Minute // between two updates of a client's Seen
 )
 
-// clientsFile is the form of the list on disk.
+// clientsFile is the format of the list on disk.
 type clientsFile struct {
 	Version int      `json:"version"`
 	Clients []Client `json:"devices"`
 }
 
-// Clients is the list of clients, kept in a file that only its owner may read, together with their live connections.
-// All methods are safe for concurrent use. One process owns a file at a time.
+// Clients is the list of clients, stored in a file that only its owner may read, with their live connections. All
+// methods are safe for concurrent use. Only one process may use a file at a time.
 type Clients struct {
 	path string
 	now  func() time.Time
@@ -72,7 +71,7 @@ type Clients struct {
 	live map[string]map[io.Closer]struct{} // by key
 }
 
-// OpenClients reads the list in a file; no file is an empty list. now is time.Now if nil.
+// OpenClients reads the list in a file. Without a file the list is empty. now is time.Now if nil.
 func OpenClients(path string, now func() time.Time) (*Clients, error) {
 	if now == nil {
 		now = time.Now
@@ -132,13 +131,13 @@ func (d Client) check() error {
 	return nil
 }
 
-// validName reports whether a name can be shown and logged as it is.
+// validName reports whether a name can be shown and logged.
 func validName(name string) bool {
 	return utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxNameLength &&
 		strings.TrimSpace(name) == name && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// List returns the clients by name.
+// List returns the clients, sorted by name.
 func (d *Clients) List() []Client {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,7 +151,6 @@ func (d *Clients) List() []Client {
 	return out
 }
 
-// Find returns the client with a key.
 func (d *Clients) Find(key string) (Client, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -165,14 +163,14 @@ func (d *Clients) Find(key string) (Client, bool) {
 	return client, true
 }
 
-// Add adds a client. It replaces one with the same key, whose connections end: pairing again decides again what the
-// client may do.
+// Add adds a client. It replaces one with the same key and ends its connections, since pairing again may change what
+// the client may do.
 func (d *Clients) Add(client Client) error {
 	if err := client.check(); err != nil {
 		return err
 	}
 	if client.Paired.IsZero() {
-		client.Paired = d.now().UTC().Truncate(time.Second)
+		client.Paired = d.second()
 	}
 	client.Live = 0
 	return d.change(client.Key, func(list []Client) ([]Client, error) {
@@ -184,8 +182,8 @@ func (d *Clients) Add(client Client) error {
 	})
 }
 
-// Revoke removes a client and ends its connections at once. When the file cannot be written, the connections end but
-// the client stays listed: after a restart it would be accepted again.
+// Revoke removes a client and ends its connections at once. If the file cannot be written, the connections end but the
+// client stays listed, since after a restart it would be accepted again.
 func (d *Clients) Revoke(key string) error {
 	return d.change(key, func(list []Client) ([]Client, error) {
 		n := len(list)
@@ -211,7 +209,10 @@ func (d *Clients) Disconnect() int {
 	return clients
 }
 
-// change edits the list, writes it and ends the connections of the client cut.
+// second is the time to the second.
+func (d *Clients) second() time.Time { return d.now().UTC().Truncate(time.Second) }
+
+// change edits and writes the list, and ends the connections of one client.
 func (d *Clients) change(cut string, edit func([]Client) ([]Client, error)) error {
 	d.mu.Lock()
 	list, err := edit(slices.Clone(d.list))
@@ -227,17 +228,17 @@ func (d *Clients) change(cut string, edit func([]Client) ([]Client, error)) erro
 	return err
 }
 
-// connections returns the live ones of a client; d.mu is held.
+// connections returns the live connections of a client; d.mu is held.
 func (d *Clients) connections(key string) []io.Closer { return slices.Collect(maps.Keys(d.live[key])) }
 
-// closeAll closes connections, which take themselves out of the list.
+// closeAll closes connections, which call release.
 func closeAll(connections []io.Closer) {
 	for _, c := range connections {
 		_ = c.Close()
 	}
 }
 
-// save writes the list; d.mu is held so that files follow one another in order.
+// save writes the list; d.mu is held so that files are written in order.
 func (d *Clients) save(list []Client) error {
 	data, err := json.MarshalIndent(clientsFile{Version: clientsVersion, Clients: list}, "", "  ")
 	if err != nil {
@@ -250,9 +251,9 @@ func (d *Clients) index(key string) int {
 	return slices.IndexFunc(d.list, func(client Client) bool { return client.Key == key })
 }
 
-// admit finds the client with a key, or else with one of the keys that it followed, and counts conn among its
-// connections until release. A client that comes with a new key is listed under it from then on, and moved is its old
-// one. conn's Close may call nothing of the list but release.
+// admit finds the client with a key, or else with one of its old keys, and counts conn among its connections until
+// release. A client with a new key is listed under that from then on, and moved is its old key. conn's Close may call
+// only release.
 func (d *Clients) admit(key string, old []string, conn io.Closer, most int) (client Client, moved string, err error) {
 	d.mu.Lock()
 	i := d.index(key)
@@ -274,13 +275,12 @@ func (d *Clients) admit(key string, old []string, conn io.Closer, most int) (cli
 	return client, moved, err
 }
 
-// attach is admit's part for the client at i; d.mu is held.
+// attach adds a connection to the client at i; d.mu is held.
 func (d *Clients) attach(i int, key, moved string, conn io.Closer, most int) (Client, error) {
 	if moved == "" && len(d.live[key]) >= most {
 		return Client{}, errBusyClient
 	}
-	list := slices.Clone(d.list)
-	now := d.now().UTC().Truncate(time.Second)
+	list, now := slices.Clone(d.list), d.second()
 	stale := now.Sub(list[i].Seen) >= seenGrain
 	list[i].Key = key
 	if stale {
@@ -299,7 +299,7 @@ func (d *Clients) attach(i int, key, moved string, conn io.Closer, most int) (Cl
 	return list[i], nil
 }
 
-// release says that a connection has ended.
+// release removes a connection that has ended.
 func (d *Clients) release(key string, conn io.Closer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -310,9 +310,7 @@ func (d *Clients) release(key string, conn io.Closer) {
 	if len(d.live[key]) == 0 {
 		delete(d.live, key)
 	}
-	if i := d.index(key); i >= 0 {
-		if now := d.now().UTC().Truncate(time.Second); now.Sub(d.list[i].Seen) >= seenGrain {
-			d.list[i].Seen = now // goes to disk with the next change
-		}
+	if i, now := d.index(key), d.second(); i >= 0 && now.Sub(d.list[i].Seen) >= seenGrain {
+		d.list[i].Seen = now // written with the next change
 	}
 }

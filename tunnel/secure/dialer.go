@@ -1,9 +1,9 @@
 // Package secure connects clients to agents that they are paired with, by mutually authenticated TLS 1.3. Each side
-// knows the other by its key alone; names and certificate authorities mean nothing.
+// knows the other by its key alone; names and certificate authorities do not count.
 //
-// An [Identity] is a computer's own key. [Clients] is the list of those that a [Listener] accepts. A [Dialer] expects
-// one key at the other end and fails with a [KeyError] when another answers. [Pairings] and [Pair] exchange keys by a
-// short code that a person carries from the agent to the client. Where a network passes only HTTPS, the same connection
+// An [Identity] is a computer's own key. [Clients] lists the clients that a [Listener] accepts. A [Dialer] expects one
+// key at the other end and fails with a [KeyError] when another answers. [Pairings] and [Pair] exchange keys by a short
+// code that a person carries from the agent to the client. Where a network passes only HTTPS, the same connection
 // travels inside a WebSocket: whatever ends the outer TLS sees ciphertext.
 package secure
 
@@ -30,43 +30,40 @@ import (
 	"slipway/tunnel"
 )
 
-// DialConfig says how one agent is reached.
+// DialConfig says how to reach one agent.
 type DialConfig struct {
 	Identity *Identity
 	Address  Address
-	Key      string // fingerprint that is expected there
-	// Fallback tries the WebSocket of the same port when the network does not let plain TLS through. What worked is
-	// tried first from then on.
+	Key      string // fingerprint of the expected key
+	// Fallback tries the WebSocket of the same port when the network blocks plain TLS. What worked is tried first from
+	// then on.
 	Fallback bool
-	// Moved is told when the agent proves to have changed its key, so that the new one is expected from now on. An
-	// error of it fails the dial. Nil means that a new key is never accepted.
+	// Moved is called when the agent proves that it has changed its key, which is expected from now on. If it fails,
+	// the dial does. nil: a new key is never accepted.
 	Moved func(key string) error
-	// Proxy chooses the proxy of a WebSocket, http.ProxyFromEnvironment if nil, which is HTTPS_PROXY and NO_PROXY.
-	Proxy func(*http.Request) (*url.URL, error)
-	// Network opens connections, a net.Dialer if nil.
+	Proxy func(*http.Request) (*url.URL, error) // of a WebSocket; nil: http.ProxyFromEnvironment
+	// Network opens connections; nil: a net.Dialer.
 	Network func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 const (
-	// directTimeout is how long plain TLS is tried where there is a fallback.
-	directTimeout = 4 * time.Second
-	// handshakeTimeout bounds each handshake, whatever the caller's context says.
-	handshakeTimeout = 15 * time.Second
+	directTimeout    = 4 * time.Second  // for plain TLS where there is a fallback
+	handshakeTimeout = 15 * time.Second // for each handshake
 )
 
-// Dialer opens carriers to one agent. It never asks anything, so silent makes no difference. It is safe for concurrent
+// Dialer opens carriers to one agent. It never asks a person, so silent makes no difference. It is safe for concurrent
 // use.
 type Dialer struct {
 	config DialConfig
 
 	mu  sync.Mutex // guards the following
-	key string     // that is expected
-	web bool       // the WebSocket is what works
+	key string     // the expected key
+	web bool       // the WebSocket worked last
 }
 
 var _ tunnel.Dialer = (*Dialer)(nil)
 
-// NewDialer returns a Dialer; it connects to nothing yet.
+// NewDialer returns a Dialer. It connects to nothing yet.
 func NewDialer(config DialConfig) (*Dialer, error) {
 	if !ValidFingerprint(config.Key) {
 		return nil, errors.New("secure: the expected key is not a fingerprint")
@@ -84,10 +81,9 @@ func (c DialConfig) withDefaults() DialConfig {
 	return c
 }
 
-// Dial opens a carrier, which is a [tunnel.Carrier]. Its errors are of type [tunnel.Fault]; a [KeyError] is
-// in the chain when another key answered. The first read
-// fails with a Fault of the code agent_connect_not-paired when the agent does not
-// accept this client.
+// Dial opens a carrier, which is a [tunnel.Carrier]. Its errors are of type [tunnel.Fault]; a [KeyError] is in the
+// chain when another key answered. The first read fails with a Fault of the code agent_connect_not-paired when the
+// agent does not accept this client.
 func (d *Dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 	d.mu.Lock()
 	key, web := d.key, d.web
@@ -97,17 +93,13 @@ func (d *Dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 		moved, err = peer.expected(key)
 		return err
 	})
-	if err == nil && moved != "" {
-		if err = d.move(key, moved); err != nil {
-			_ = raw.Close()
-		}
-	}
 	if err != nil {
 		return nil, connectFault(ctx, d.config.Address.String(), err)
 	}
-	d.mu.Lock()
-	d.web = web
-	d.mu.Unlock()
+	if err := d.worked(key, moved, web); err != nil {
+		_ = raw.Close()
+		return nil, connectFault(ctx, d.config.Address.String(), err)
+	}
 	peer := tunnel.Peer{Transport: "tls", Key: cmp.Or(moved, key), Address: raw.RemoteAddr().String()}
 	if web {
 		peer.Transport = "wss"
@@ -115,8 +107,8 @@ func (d *Dialer) Dial(ctx context.Context, _ bool) (net.Conn, error) {
 	return tunnel.Carrier{Conn: &dialed{Conn: conn, raw: raw}, Peer: peer}, nil
 }
 
-// connectEither is connect by WebSocket if web, else by TLS, and where there is a fallback by the other when the
-// network may have been in the way. It returns the one that worked, or the first one's error.
+// connectEither connects by WebSocket if web, else by TLS. With a fallback it then tries the other, if the network may
+// have blocked the first. It returns which one worked, or the first one's error.
 func (c DialConfig) connectEither(ctx context.Context, web bool, protocol string,
 	check func(proven) error) (conn *tls.Conn, raw net.Conn, byWeb bool, err error) {
 	conn, raw, err = c.connect(ctx, web, protocol, check)
@@ -129,31 +121,34 @@ func (c DialConfig) connectEither(ctx context.Context, web bool, protocol string
 	return nil, nil, web, err
 }
 
-// blocked reports whether an error may be the network's doing.
+// blocked reports whether the network may have caused an error.
 func blocked(err error) bool {
-	var key *KeyError
-	var unresolved *net.DNSError
-	return !errors.As(err, &key) && !errors.As(err, &unresolved)
+	_, key := errors.AsType[*KeyError](err)
+	_, unresolved := errors.AsType[*net.DNSError](err)
+	return !key && !unresolved
 }
 
-// move expects a new key from now on. The handshake has proved that the peer has it, and the old key's signature that
-// it follows the old one.
-func (d *Dialer) move(old, moved string) error {
-	if d.config.Moved == nil {
+// worked keeps which way worked and the agent's new key, unless moved is "". The handshake has proved that the peer has
+// that key, and the old key's signature that it succeeds the old one.
+func (d *Dialer) worked(old, moved string, web bool) error {
+	if moved != "" && d.config.Moved == nil {
 		return &KeyError{Expected: old, Got: moved}
 	}
-	if err := d.config.Moved(moved); err != nil {
-		return fmt.Errorf("secure: keep the agent's new key: %w", err)
+	if moved != "" {
+		if err := d.config.Moved(moved); err != nil {
+			return fmt.Errorf("secure: keep the agent's new key: %w", err)
+		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.key == old {
+	d.web = web
+	if moved != "" && d.key == old {
 		d.key = moved
 	}
 	return nil
 }
 
-// connect opens a connection, by WebSocket if web, and makes the handshake of keys on it. raw is what ends it at once.
+// connect opens a connection, by WebSocket if web, and makes the handshake of keys on it. Closing raw ends it at once.
 func (c DialConfig) connect(ctx context.Context, web bool, protocol string,
 	check func(proven) error) (conn *tls.Conn, raw net.Conn, err error) {
 	address, limit := c.Address, handshakeTimeout
@@ -178,7 +173,7 @@ func (c DialConfig) connect(ctx context.Context, web bool, protocol string,
 	return conn, raw, nil
 }
 
-// open opens what the handshake of keys goes over.
+// open opens the connection for the handshake of keys.
 func (c DialConfig) open(ctx context.Context, address Address) (below, raw net.Conn, err error) {
 	if !address.Web {
 		raw, err = c.Network(ctx, "tcp", address.hostPort())
@@ -191,8 +186,7 @@ func (c DialConfig) open(ctx context.Context, address Address) (below, raw net.C
 			raw = conn
 			return conn, err
 		},
-		// The outer TLS is for the network's eyes: a proxy may end it and look inside, where the handshake of keys goes
-		// on between client and agent.
+		// A proxy may end the outer TLS. What it sees inside is the handshake of keys between client and agent.
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{protoHTTP},
 			InsecureSkipVerify: true},
 		ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
@@ -213,13 +207,13 @@ func (c DialConfig) open(ctx context.Context, address Address) (below, raw net.C
 	return newWebSocket(ws), raw, nil
 }
 
-// DefaultPort is where an agent listens unless told otherwise.
+// DefaultPort is the default port of an agent.
 const DefaultPort = 7442
 
-// webPath is where the listener's WebSocket is.
+// webPath is the path of the listener's WebSocket.
 const webPath = "/slipway/1"
 
-// Address is where a listener is found.
+// Address is the address of a listener.
 type Address struct {
 	Host string
 	Port int
@@ -245,16 +239,13 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, invalid
 	}
 	a := Address{Host: u.Hostname(), Port: DefaultPort}
-	switch u.Scheme {
-	case "tls":
-		if u.Path != "" && u.Path != "/" {
-			return Address{}, invalid
-		}
-	case "wss":
+	path := strings.TrimSuffix(u.Path, "/")
+	switch {
+	case u.Scheme == "tls" && path == "":
+	case u.Scheme == "wss" && path == "":
+		a.Web, a.Port, a.Path = true, 443, webPath
+	case u.Scheme == "wss":
 		a.Web, a.Port, a.Path = true, 443, u.Path
-		if a.Path == "" || a.Path == "/" {
-			a.Path = webPath
-		}
 	default:
 		return Address{}, invalid
 	}
@@ -280,10 +271,9 @@ func validHost(name string) bool {
 	return hostNames.MatchString(name)
 }
 
-// hostPort is the address for net.Dial.
 func (a Address) hostPort() string { return net.JoinHostPort(a.Host, strconv.Itoa(a.Port)) }
 
-// String is the address as ParseAddress reads it.
+// String returns the address as ParseAddress reads it.
 func (a Address) String() string {
 	if !a.Web {
 		return strings.ReplaceAll(a.hostPort(), "%", "%25") // of a zone
@@ -291,9 +281,7 @@ func (a Address) String() string {
 	return a.url().String()
 }
 
-func (a Address) url() *url.URL {
-	return &url.URL{Scheme: "wss", Host: a.hostPort(), Path: a.Path}
-}
+func (a Address) url() *url.URL { return &url.URL{Scheme: "wss", Host: a.hostPort(), Path: a.Path} }
 
 func notPaired() *tunnel.Fault {
 	return tunnel.NewFault(tunnel.CodeNotPaired,
@@ -341,7 +329,7 @@ func connectFault(ctx context.Context, address string, err error) error {
 	return tunnel.NewFault(code, message, hint, err)
 }
 
-// isAlert reports whether the peer ended the handshake because it did not like what it saw.
+// isAlert reports whether the peer refused the handshake.
 func isAlert(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error"

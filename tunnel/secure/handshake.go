@@ -6,7 +6,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // The application protocols of the port (ALPN, RFC 7301).
@@ -16,14 +19,14 @@ const (
 	protoHTTP   = "http/1.1"
 )
 
-// What the listener says, in one byte, once it knows who is there.
+// The byte with which the listener admits or refuses a client.
 const (
 	welcome  = 'W'
 	unpaired = 'U'
 	tooMany  = 'B'
 )
 
-// KeyError says that another key answered than the one expected: the agent was set up again, or another machine is in
+// KeyError means that another key answered than the expected one: the agent was set up again, or another machine is in
 // its place. Only a person can tell which.
 type KeyError struct {
 	Expected string // fingerprint that was pinned
@@ -42,11 +45,11 @@ var (
 // proven is the key at the other end of a connection.
 type proven struct {
 	fingerprint string
-	before      []string // keys that it followed, youngest first
+	before      []string // keys that it replaced, youngest first
 }
 
-// peerOf reads the key that the peer showed. The handshake proves that the peer has it; nothing else in the certificate
-// counts but the successions.
+// peerOf reads the peer's key. The handshake proves that the peer has it. Nothing else in the certificate counts but
+// the successions.
 func peerOf(state tls.ConnectionState) (proven, error) {
 	if len(state.PeerCertificates) != 1 {
 		return proven{}, errCertificate
@@ -58,8 +61,7 @@ func peerOf(state tls.ConnectionState) (proven, error) {
 	return proven{fingerprintSPKI(cert.RawSubjectPublicKeyInfo), predecessors(cert)}, nil
 }
 
-// expected checks the key that answered against the pinned one. moved is the pinned key's successor when that is who
-// answered, or "".
+// expected checks the key that answered against the pinned one. moved is the key if it succeeds the pinned one, or "".
 func (p proven) expected(pinned string) (moved string, err error) {
 	switch {
 	case p.fingerprint == pinned:
@@ -70,7 +72,7 @@ func (p proven) expected(pinned string) (moved string, err error) {
 	return "", &KeyError{Expected: pinned, Got: p.fingerprint}
 }
 
-// baseConfig is what both sides have in common. Nothing is resumed, so that every connection is checked whole.
+// baseConfig has the settings of both sides. Sessions are not resumed, so that every connection is checked in full.
 func baseConfig(identity *Identity, protocol string) *tls.Config {
 	return &tls.Config{
 		MinVersion:                  tls.VersionTLS13,
@@ -81,37 +83,105 @@ func baseConfig(identity *Identity, protocol string) *tls.Config {
 	}
 }
 
-// clientConfig checks the peer's key by check, during the handshake.
+// clientConfig calls check with the peer's key during the handshake.
 func clientConfig(identity *Identity, protocol string, check func(proven) error) *tls.Config {
 	config := baseConfig(identity, protocol)
 	config.InsecureSkipVerify = true // names and authorities say nothing here; VerifyConnection pins the key
-	config.VerifyConnection = func(state tls.ConnectionState) error {
+	config.VerifyConnection = verify(protocol, check)
+	return config
+}
+
+// verify checks the protocol of a connection and, by check unless nil, the peer's key.
+func verify(protocol string, check func(proven) error) func(tls.ConnectionState) error {
+	return func(state tls.ConnectionState) error {
 		if state.NegotiatedProtocol != protocol {
 			return errProtocol
 		}
 		peer, err := peerOf(state)
-		if err != nil {
+		if err != nil || check == nil {
 			return err
 		}
 		return check(peer)
 	}
-	return config
 }
 
-// serverConfig demands a key of the client; which one is looked at afterwards.
+// serverConfig requires a key of the client, which is checked after the handshake.
 func serverConfig(identity *Identity, protocol string) *tls.Config {
 	config := baseConfig(identity, protocol)
 	config.ClientAuth = tls.RequireAnyClientCert
-	config.VerifyConnection = func(state tls.ConnectionState) error {
-		if state.NegotiatedProtocol != protocol {
-			return errProtocol
-		}
-		_, err := peerOf(state)
-		return err
-	}
+	config.VerifyConnection = verify(protocol, nil)
 	return config
 }
 
-// outerServerConfig is for connections that only look like the web's. The client need not have a key, for the proxy
-// that may be in between has none.
-func outerServerConfig(identity *Identity) *tls.Config { return baseConfig(identity, protoHTTP) }
+// listened is the listener's end of a carrier.
+type listened struct {
+	*tls.Conn
+	raw     net.Conn // of the network, below all encryption
+	key     string
+	clients *Clients
+	closed  atomic.Bool
+}
+
+// Close sends what is still to be sent.
+func (c *listened) Close() error {
+	if c.closed.Swap(true) {
+		return net.ErrClosed
+	}
+	defer c.clients.release(c.key, cut{c})
+	return c.Conn.Close()
+}
+
+// NetConn lets the tunnel set options of the socket.
+func (c *listened) NetConn() net.Conn { return c.raw }
+
+// cut closes a connection at once, without sending anything more.
+type cut struct{ c *listened }
+
+func (k cut) Close() error {
+	err := k.c.raw.Close()
+	_ = k.c.Close()
+	return err
+}
+
+// dialed is the dialer's end of a carrier.
+type dialed struct {
+	*tls.Conn
+	raw net.Conn
+
+	mu       sync.Mutex // guards the following, also while the first byte is awaited
+	admitted bool
+	refused  error
+}
+
+func (c *dialed) NetConn() net.Conn { return c.raw } // as of listened
+
+// Read reads the listener's admission first, so that it costs no round trip.
+func (c *dialed) Read(p []byte) (int, error) {
+	if err := c.admission(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *dialed) admission() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.admitted || c.refused != nil {
+		return c.refused
+	}
+	var status [1]byte
+	if _, err := c.Conn.Read(status[:]); err != nil {
+		return err // a deadline may have passed; the byte is still to come
+	}
+	switch status[0] {
+	case welcome:
+		c.admitted = true
+	case unpaired:
+		c.refused = notPaired()
+	case tooMany:
+		c.refused = busy()
+	default:
+		c.refused = errProtocol
+	}
+	return c.refused
+}

@@ -35,12 +35,11 @@ type Identity struct {
 }
 
 // NewIdentity makes an identity with a new key.
-func NewIdentity() (*Identity, error) {
-	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	return makeIdentity(key, nil)
+func NewIdentity() (*Identity, error) { return makeIdentity(newKey(), nil) }
+
+func newKey() ed25519.PrivateKey {
+	_, key, _ := ed25519.GenerateKey(nil) // cannot fail
+	return key
 }
 
 func makeIdentity(key ed25519.PrivateKey, successions []succession) (*Identity, error) {
@@ -70,28 +69,15 @@ func (i *Identity) Fingerprint() string {
 
 // Rotate makes an identity with a new key that the old one has signed.
 func (i *Identity) Rotate() (*Identity, error) {
-	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	return i.rotateTo(key)
-}
-
-func (i *Identity) rotateTo(key ed25519.PrivateKey) (*Identity, error) {
-	chain := append(append([]succession{}, i.successions...), succeed(i.key, key))
-	if len(chain) > maxSuccessions {
-		chain = chain[len(chain)-maxSuccessions:]
-	}
-	return makeIdentity(key, chain)
+	key := newKey()
+	chain := append(slices.Clone(i.successions), succeed(i.key, key))
+	return makeIdentity(key, chain[max(0, len(chain)-maxSuccessions):])
 }
 
 // FingerprintOf is the name of a public key everywhere in Slipway: SHA-256 of its SubjectPublicKeyInfo (RFC 5280) in
 // base32, lower case, 52 characters.
 func FingerprintOf(key ed25519.PublicKey) string {
-	der, err := x509.MarshalPKIXPublicKey(key)
-	if err != nil {
-		return "" // only for a key of the wrong type, which the signature rules out
-	}
+	der, _ := x509.MarshalPKIXPublicKey(key) // fails only for other types of keys
 	return fingerprintSPKI(der)
 }
 
@@ -120,8 +106,7 @@ const (
 	maxIdentityFile = 16 << 10
 )
 
-// Marshal returns the identity with its private key, to be kept by whoever has a safe place for it. [ParseIdentity]
-// reads it.
+// Marshal returns the identity with its private key, as [ParseIdentity] reads it.
 func (i *Identity) Marshal() ([]byte, error) {
 	file := identityFile{Version: identityVersion, Seed: base64.StdEncoding.EncodeToString(i.key.Seed())}
 	for _, s := range i.successions {
@@ -194,16 +179,14 @@ func createIdentity(path string) (*Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Two programs that start at once must end with one key.
-	if err := createFile(path, data); errors.Is(err, fs.ErrExist) {
+	err = createFile(path, data)
+	if errors.Is(err, fs.ErrExist) { // of another program that started at the same time
 		return OpenIdentity(path)
-	} else if err != nil {
-		return nil, err
 	}
-	return i, nil
+	return i, err
 }
 
-// Save writes the identity to a file for its owner alone, in one step.
+// Save atomically writes the identity to a file that only its owner may read.
 func (i *Identity) Save(path string) error {
 	data, err := i.Marshal()
 	if err != nil {
@@ -212,18 +195,15 @@ func (i *Identity) Save(path string) error {
 	return atomicwriter.WriteFile(path, data, 0o600)
 }
 
-// String does not hold the key.
-func (i *Identity) String() string { return "identity " + i.Fingerprint() }
-
-// GoString does not hold the key either.
+// String and GoString keep the private key out of logs.
+func (i *Identity) String() string   { return "identity " + i.Fingerprint() }
 func (i *Identity) GoString() string { return i.String() }
 
-// ShortFingerprint is the beginning of a fingerprint for places where it only reminds, never for comparing.
+// ShortFingerprint is the beginning of a fingerprint, as a reminder, not to compare.
 func ShortFingerprint(fingerprint string) string {
 	return strings.ToUpper(fingerprint[:min(8, len(fingerprint))])
 }
 
-// readLimited reads a file of at most limit bytes.
 func readLimited(path string, limit int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -240,7 +220,7 @@ func readLimited(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// createFile writes a 0600 file in one step, fs.ErrExist if there is one.
+// createFile atomically creates a file with mode 0600. It fails with fs.ErrExist if there is one.
 func createFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -259,8 +239,8 @@ func createFile(path string, content []byte) error {
 	return errors.Join(err, os.Remove(temporary))
 }
 
-// succession is the old key's word that the new key follows it. The new key need not sign: a connection proves that its
-// owner has it.
+// succession is the old key's signature that the next key replaces it. That one need not sign: a connection proves that
+// its owner has it.
 type succession struct {
 	old, next ed25519.PublicKey
 	signature []byte
@@ -273,9 +253,8 @@ const (
 	maxSuccessions = 8
 )
 
-// successionOID marks the extension of a certificate in which successions travel, oldest first. It is under the arc for
-// UUIDs (ITU-T X.667), where nobody needs to be asked; only the 32 low bits of the UUID are kept, which every ASN.1
-// library can hold.
+// successionOID is the certificate extension with the successions, oldest first. It is under the arc for UUIDs (ITU-T
+// X.667), which need no registration, with only the 32 low bits of the UUID, which every ASN.1 library supports.
 var successionOID = asn1.ObjectIdentifier{2, 25, 1936482679}
 
 func succeed(old, next ed25519.PrivateKey) succession {
@@ -284,12 +263,7 @@ func succeed(old, next ed25519.PrivateKey) succession {
 	return s
 }
 
-func (s succession) signed() []byte {
-	return slices.Concat([]byte(successionContext), s.old, s.next)
-}
-
-func (s succession) holds() bool { return ed25519.Verify(s.old, s.signed(), s.signature) }
-
+func (s succession) signed() []byte { return slices.Concat([]byte(successionContext), s.old, s.next) }
 func (s succession) encode() []byte { return slices.Concat(s.old, s.next, s.signature) }
 
 // decodeSuccession splits what encode joined; raw has successionSize bytes.
@@ -307,47 +281,42 @@ func encodeSuccessions(chain []succession) []byte {
 	return out
 }
 
-// chainHolds reports whether each key of a chain signed the following one and the last one is final.
+// chainHolds reports whether each key of a chain signed the next one and the last one is final.
 func chainHolds(chain []succession, final ed25519.PublicKey) bool {
 	for i, s := range chain {
 		next := final
 		if i+1 < len(chain) {
 			next = chain[i+1].old
 		}
-		if !s.next.Equal(next) || !s.holds() {
+		if !s.next.Equal(next) || !ed25519.Verify(s.old, s.signed(), s.signature) {
 			return false
 		}
 	}
 	return true
 }
 
-// predecessors returns the fingerprints of the keys whose successor a certificate's key proves to be, youngest first,
-// none where a signature is wrong. The key must be ed25519.
+// predecessors returns the fingerprints of the keys that a certificate's key provably replaces, youngest first, none if
+// a signature is wrong. The key must be ed25519.
 func predecessors(cert *x509.Certificate) []string {
 	final, ok := cert.PublicKey.(ed25519.PublicKey)
-	if !ok {
+	at := slices.IndexFunc(cert.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(successionOID) })
+	if !ok || at < 0 {
 		return nil
 	}
-	for _, extension := range cert.Extensions {
-		if !extension.Id.Equal(successionOID) {
-			continue
-		}
-		n := len(extension.Value) / successionSize
-		if len(extension.Value)%successionSize != 0 || n == 0 || n > maxSuccessions {
-			return nil
-		}
-		var chain []succession
-		for raw := range slices.Chunk(extension.Value, successionSize) {
-			chain = append(chain, decodeSuccession(raw))
-		}
-		if !chainHolds(chain, final) {
-			return nil
-		}
-		var out []string
-		for _, s := range slices.Backward(chain) {
-			out = append(out, FingerprintOf(s.old))
-		}
-		return out
+	encoded := cert.Extensions[at].Value
+	if len(encoded) == 0 || len(encoded)%successionSize != 0 || len(encoded) > maxSuccessions*successionSize {
+		return nil
 	}
-	return nil
+	var chain []succession
+	for raw := range slices.Chunk(encoded, successionSize) {
+		chain = append(chain, decodeSuccession(raw))
+	}
+	if !chainHolds(chain, final) {
+		return nil
+	}
+	var out []string
+	for _, s := range slices.Backward(chain) {
+		out = append(out, FingerprintOf(s.old))
+	}
+	return out
 }

@@ -16,26 +16,23 @@ import (
 	"slipway/tunnel"
 )
 
-// ListenConfig is what a [Listener] needs. Zero limits mean the defaults.
+// ListenConfig configures a [Listener]. A limit that is zero has the default in its comment.
 type ListenConfig struct {
 	Identity *Identity
 	Clients  *Clients
 	Pairings *Pairings // nil: nobody can pair
-	Name     string    // what this side is called when it is paired with
+	Name     string    // of this agent, for clients that pair
 
-	// Observe is told what happens, for a log of who came from where. It is called by many goroutines and holds its
-	// connection up until it returns. Nil is nobody.
+	// Observe is called for each event, by many goroutines. The connection waits for it. nil: nobody observes.
 	Observe func(Event)
 
 	Handshake  time.Duration // from the first byte until the client is known; 10 s
-	MaxPending int           // connections that are being made; 128
-	PerAddress int           // the same from one address; 16
+	PerAddress int           // connections in their handshake from one address; 16
 	PerClient  int           // connections of one client; 16
 }
 
 func (c ListenConfig) withDefaults() ListenConfig {
 	c.Handshake = cmp.Or(c.Handshake, 10*time.Second)
-	c.MaxPending = cmp.Or(c.MaxPending, 128)
 	c.PerAddress = cmp.Or(c.PerAddress, 16)
 	c.PerClient = cmp.Or(c.PerClient, 16)
 	if c.Observe == nil {
@@ -44,7 +41,7 @@ func (c ListenConfig) withDefaults() ListenConfig {
 	return c
 }
 
-// EventKind says what happened at a listener.
+// EventKind is the kind of an event.
 type EventKind string
 
 // The kinds of events.
@@ -52,26 +49,25 @@ const (
 	EventConnected EventKind = "connected"  // a paired client
 	EventRefused   EventKind = "refused"    // a client that is not paired, or has too many connections
 	EventPaired    EventKind = "paired"     // a client, with a code
-	EventWrongCode EventKind = "wrong-code" // a client tried one for an offer, and it was counted
-	EventNoCode    EventKind = "no-code"    // a client tried one while there was no such offer
+	EventWrongCode EventKind = "wrong-code" // a client used a wrong code for an offer, which was counted
+	EventNoCode    EventKind = "no-code"    // a client used a code of no offer
 	EventKeyMoved  EventKind = "key-moved"  // a paired client has changed its key
 )
 
-// Event is something that happened at a listener. It holds no secret. Name is what the list calls the client, or with a
-// wrong code what it calls itself.
+// Event is an event at a listener. It holds no secret.
 type Event struct {
 	Kind    EventKind
 	Key     string
-	Name    string
+	Name    string // of the client in the list; with a wrong code as it calls itself
 	Address string
-	Before  string // the key before, of one that has moved
+	Before  string // the previous key, with EventKeyMoved
 }
 
 const (
-	maxWaiting = 64 // carriers that wait to be accepted
-	// What is read after the end, in time and bytes.
+	maxPending = 128 // connections in their handshake
+	maxWaiting = 64  // carriers that wait to be accepted
 	lingerTime = time.Second
-	maxLinger  = 64 << 10
+	maxLinger  = 64 << 10 // bytes that are read after the end
 )
 
 // Listener accepts paired clients: by TLS, or by TLS inside a WebSocket inside TLS, on one port.
@@ -93,15 +89,10 @@ func Listen(address string, config ListenConfig) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewListener(listener, config), nil
-}
-
-// NewListener listens on listener, which it owns from here on.
-func NewListener(listener net.Listener, config ListenConfig) *Listener {
 	config = config.withDefaults()
 	l := &Listener{
 		config: config, listener: listener,
-		gate:     gate{total: config.MaxPending, perAddress: config.PerAddress},
+		gate:     gate{total: maxPending, perAddress: config.PerAddress},
 		accepted: make(chan tunnel.Carrier, maxWaiting),
 	}
 	l.identity.Store(config.Identity)
@@ -109,15 +100,14 @@ func NewListener(listener net.Listener, config ListenConfig) *Listener {
 	l.done, l.stop = ctx.Done(), stop
 	l.web = newWebServer(config.Handshake,
 		func(inner, raw net.Conn, leave func()) { l.serveWeb(ctx, inner, raw, leave) })
-	l.working.Go(l.web.serve)
+	l.working.Go(func() { _ = l.web.server.Serve(l.web) })
 	l.working.Go(func() { l.listen(ctx) })
-	return l
+	return l, nil
 }
 
-// Addr is where it listens.
 func (l *Listener) Addr() net.Addr { return l.listener.Addr() }
 
-// SetIdentity makes connections from now on show another key. Clients accept it if it follows the one they know, see
+// SetIdentity changes the key that new connections show. Clients accept it if it succeeds the one they know, see
 // [Identity.Rotate].
 func (l *Listener) SetIdentity(identity *Identity) { l.identity.Store(identity) }
 
@@ -131,11 +121,11 @@ func (l *Listener) Accept() (tunnel.Carrier, error) {
 	}
 }
 
-// Close stops listening and ends connections that nobody has accepted. Those that were accepted live on.
+// Close stops listening and closes connections that were not accepted. Accepted ones stay open.
 func (l *Listener) Close() error {
 	l.stop()
 	err := l.listener.Close()
-	l.web.close()
+	_ = l.web.server.Close()
 	l.working.Wait()
 	for {
 		select {
@@ -172,8 +162,8 @@ func (l *Listener) listen(ctx context.Context) {
 	}
 }
 
-// receive makes the outermost handshake and hands the connection on by what it speaks. leave gives the connection's
-// place among the pending back.
+// receive makes the outermost handshake and passes the connection on by its protocol. leave ends its place among those
+// in their handshake.
 func (l *Listener) receive(life context.Context, raw net.Conn, leave func()) {
 	ctx, cancel := context.WithTimeout(life, l.config.Handshake)
 	defer cancel()
@@ -205,15 +195,15 @@ func (l *Listener) choose(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	case slices.Contains(hello.SupportedProtos, protoPair) && l.config.Pairings.open():
 		return serverConfig(identity, protoPair), nil
 	case slices.Contains(hello.SupportedProtos, protoHTTP), len(hello.SupportedProtos) == 0: // many a proxy offers none
-		return outerServerConfig(identity), nil
+		return baseConfig(identity, protoHTTP), nil // asks for no key, since a proxy in between has none
 	}
 	return refusal(identity), nil
 }
 
-// refusal makes TLS answer that no protocol is common to both sides.
+// refusal makes TLS answer that the two sides have no protocol in common.
 func refusal(identity *Identity) *tls.Config { return serverConfig(identity, protoTunnel) }
 
-// serveWeb is what a WebSocket carries: the same handshake once more.
+// serveWeb makes the same handshake again inside a WebSocket.
 func (l *Listener) serveWeb(life context.Context, inner, raw net.Conn, leave func()) {
 	defer leave()
 	ctx, cancel := context.WithTimeout(life, l.config.Handshake)
@@ -233,7 +223,6 @@ func (l *Listener) serveWeb(life context.Context, inner, raw net.Conn, leave fun
 	l.finish(ctx, conn, raw, "wss")
 }
 
-// finish is what follows the handshake of keys.
 func (l *Listener) finish(ctx context.Context, conn *tls.Conn, raw net.Conn, transport string) {
 	deadline, _ := ctx.Deadline()
 	_ = raw.SetDeadline(deadline)
@@ -252,8 +241,7 @@ func (l *Listener) finish(ctx context.Context, conn *tls.Conn, raw net.Conn, tra
 	linger(conn, raw)
 }
 
-// linger ends a connection so that the last bytes arrive: closing a socket with input unread may destroy what was sent
-// before.
+// linger closes a connection so that the last bytes arrive: closing a socket with unread input may discard them.
 func linger(conn *tls.Conn, raw net.Conn) {
 	_ = conn.CloseWrite()
 	_ = raw.SetReadDeadline(time.Now().Add(lingerTime))
@@ -262,31 +250,24 @@ func linger(conn *tls.Conn, raw net.Conn) {
 	_ = raw.Close()
 }
 
-// observe tells what came of a connection that showed a key.
-func (l *Listener) observe(peer proven, client Client, moved string, raw net.Conn, err error) {
-	event := Event{Kind: EventConnected, Key: peer.fingerprint, Name: client.Name, Address: raw.RemoteAddr().String()}
-	if err != nil {
-		event.Kind = EventRefused
-	}
-	if err == nil && moved != "" {
-		l.config.Observe(Event{Kind: EventKeyMoved, Key: event.Key, Name: event.Name, Address: event.Address,
-			Before: moved})
-	}
-	l.config.Observe(event)
-}
-
-// admit hands a connection of a listed client to Accept.
+// admit passes a connection of a listed client to Accept. It reports false if it has refused the client.
 func (l *Listener) admit(conn *tls.Conn, raw net.Conn, peer proven, transport string, stop func() bool) bool {
 	c := &listened{Conn: conn, raw: raw, key: peer.fingerprint, clients: l.config.Clients}
 	client, moved, err := l.config.Clients.admit(peer.fingerprint, peer.before, cut{c}, l.config.PerClient)
+	event := Event{Key: peer.fingerprint, Name: client.Name, Address: raw.RemoteAddr().String(), Before: moved}
+	if err == nil && moved != "" {
+		event.Kind = EventKeyMoved
+		l.config.Observe(event)
+	}
 	status := byte(welcome)
+	event.Kind, event.Before = EventConnected, ""
 	switch {
 	case errors.Is(err, ErrUnknownClient):
-		status = unpaired
+		event.Kind, status = EventRefused, unpaired
 	case err != nil:
-		status = tooMany
+		event.Kind, status = EventRefused, tooMany
 	}
-	l.observe(peer, client, moved, raw, err)
+	l.config.Observe(event)
 	_, writeErr := conn.Write([]byte{status})
 	if err != nil {
 		return false
@@ -299,7 +280,7 @@ func (l *Listener) admit(conn *tls.Conn, raw net.Conn, peer proven, transport st
 		return true
 	}
 	carrier := tunnel.Carrier{Conn: c, Peer: tunnel.Peer{
-		Transport: transport, Key: client.Key, Name: client.Name, Address: raw.RemoteAddr().String(),
+		Transport: transport, Key: client.Key, Name: client.Name, Address: event.Address,
 	}}
 	select {
 	case l.accepted <- carrier:
@@ -314,8 +295,8 @@ func (l *Listener) admit(conn *tls.Conn, raw net.Conn, peer proven, transport st
 	return true
 }
 
-// gate bounds how many connections are being made, so that whoever is not paired can hold neither memory nor the places
-// of those who are.
+// gate bounds how many connections are in their handshake, so that clients that are not paired can use up neither the
+// memory nor the places of those that are.
 type gate struct {
 	total, perAddress int
 
@@ -324,8 +305,8 @@ type gate struct {
 	byWhere map[netip.Prefix]int
 }
 
-// enter takes a place for a connection from an address. It returns how to give it back, which may be called more than
-// once, or nil if there is none.
+// enter admits a connection from an address, until leave is called, which may be done more than once. leave is nil if
+// there are too many.
 func (g *gate) enter(address net.Addr) (leave func()) {
 	where := neighbourhood(address)
 	g.mu.Lock()
@@ -348,20 +329,13 @@ func (g *gate) enter(address net.Addr) (leave func()) {
 	})
 }
 
-// neighbourhood is what one person has: an IPv4 address or 64 bits of IPv6.
+// neighbourhood is what one person may have: an IPv4 address or 64 bits of IPv6. All other addresses are one.
 func neighbourhood(address net.Addr) netip.Prefix {
-	from, err := netip.ParseAddrPort(address.String())
-	if err != nil {
-		return netip.Prefix{} // not of the internet: all in one
-	}
-	ip := from.Addr().Unmap().WithZone("")
-	bits := 64
+	from, _ := netip.ParseAddrPort(address.String())
+	ip, bits := from.Addr().Unmap().WithZone(""), 64
 	if ip.Is4() {
 		bits = 32
 	}
-	prefix, err := ip.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
+	prefix, _ := ip.Prefix(bits) // zero if ip is
 	return prefix
 }

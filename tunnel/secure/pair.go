@@ -1,7 +1,6 @@
 package secure
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -14,12 +13,10 @@ import (
 	"slipway/tunnel/cpace"
 )
 
-// Pairing goes over a TLS connection in which both sides have shown their keys,
-// and proves that one connection ends at both: the exchange is made
-// with the code as its password, both fingerprints as its channel, and a secret
-// that only the two ends of this connection can compute as its session. Whoever
-// stands in between has two connections, and so two sessions, and learns from the
-// exchange only that its one guess was wrong.
+// Pairing goes over a TLS connection in which both sides have shown their keys, and proves that the same connection
+// ends at both: the exchange has the code as its password, both fingerprints as its channel, and a secret that only the
+// two ends of this connection can compute as its session. A machine in between has two connections, and so two
+// sessions, and learns from the exchange only that its one guess was wrong.
 
 // PairConfig says with which agent this computer pairs, and as what.
 type PairConfig struct {
@@ -55,7 +52,7 @@ func Pair(ctx context.Context, config PairConfig) (Paired, error) {
 	dial := config.Dial.withDefaults()
 	var peer proven
 	conn, raw, _, err := dial.connectEither(ctx, dial.Address.Web, protoPair, func(p proven) error {
-		peer = p // anybody for now: the exchange tells
+		peer = p // any key: the exchange proves it
 		return nil
 	})
 	if err != nil {
@@ -64,11 +61,11 @@ func Pair(ctx context.Context, config PairConfig) (Paired, error) {
 	defer raw.Close()
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
+	var paired Paired
 	session, err := sessionOf(conn)
-	if err != nil {
-		return Paired{}, pairFault(ctx, dial.Address, err)
+	if err == nil {
+		paired, err = pairOver(conn, session, dial.Identity.Fingerprint(), peer.fingerprint, c, config.Name)
 	}
-	paired, err := pairOver(conn, session, dial.Identity.Fingerprint(), peer.fingerprint, c, config.Name)
 	if err != nil {
 		return Paired{}, pairFault(ctx, dial.Address, err)
 	}
@@ -143,15 +140,17 @@ func (p *Pairings) serve(conn *tls.Conn, peer proven, identity *Identity, config
 		_ = writeMessage(conn, pairReply{Status: statusVersion})
 		return
 	}
+	p.mu.Lock()
 	o, status := p.find(hello.Plate)
-	if o == nil {
+	p.mu.Unlock()
+	if status != statusOK {
 		config.Observe(Event{Kind: EventNoCode, Key: peer.fingerprint, Name: their.Name,
 			Address: conn.RemoteAddr().String()})
 		_ = writeMessage(conn, pairReply{Status: status})
 		return
 	}
 	client := Client{Key: peer.fingerprint, Name: their.Name, Paired: p.now().UTC().Truncate(time.Second)}
-	_ = p.exchange(conn, hello, o, client, identity, config) // the client has been told, if it is still there
+	_ = p.exchange(conn, hello, o, client, identity, config) // the client knows, if it is still there
 }
 
 // exchange judges the client's guess.
@@ -186,21 +185,18 @@ func (p *Pairings) exchange(conn *tls.Conn, hello pairHello, o *offer, client Cl
 	}
 	status := p.settle(hello.Plate, o, done.Verify(confirm.Tag), client, config.Clients.Add)
 	result := pairResult{Status: status}
-	event := Event{Key: client.Key, Name: client.Name, Address: conn.RemoteAddr().String()}
-	switch status {
-	case statusOK:
-		result.Tag = done.Tag()
-		result.Owner, result.Role = o.grant.Owner, o.grant.Role
+	event := Event{Kind: EventWrongCode, Key: client.Key, Name: client.Name, Address: conn.RemoteAddr().String()}
+	if status == statusOK {
 		event.Kind = EventPaired
-		config.Observe(event)
-	case statusWrong:
-		event.Kind = EventWrongCode
+		result.Tag, result.Owner, result.Role = done.Tag(), o.grant.Owner, o.grant.Role
+	}
+	if status == statusOK || status == statusWrong {
 		config.Observe(event)
 	}
 	return writeMessage(conn, result)
 }
 
-// sessionOf is what only the two ends of a TLS connection can compute (RFC 8446, section 7.5).
+// sessionOf is a secret that only the two ends of a TLS connection can compute (RFC 8446, section 7.5).
 func sessionOf(conn *tls.Conn) ([]byte, error) {
 	state := conn.ConnectionState()
 	return state.ExportKeyingMaterial("EXPORTER-slipway-pair-1", nil, 32)
@@ -212,8 +208,7 @@ func channelOf(dialer, listener string) []byte {
 
 func pairConnectFault(ctx context.Context, address Address, err error) error {
 	fault := connectFault(ctx, address.String(), err)
-	var f *tunnel.Fault
-	if errors.As(fault, &f) && f.Code == tunnel.CodeConnectVersion {
+	if f, ok := errors.AsType[*tunnel.Fault](fault); ok && f.Code == tunnel.CodeConnectVersion {
 		return tunnel.NewFault(tunnel.CodePairExpired, "No pairing code is active on that machine.",
 			"Run slipway agent pair there and enter the code here within ten minutes.", err)
 	}
@@ -221,10 +216,10 @@ func pairConnectFault(ctx context.Context, address Address, err error) error {
 }
 
 func pairFault(ctx context.Context, address Address, err error) error {
-	var refused statusError
-	switch {
-	case errors.As(err, &refused):
+	if refused, ok := errors.AsType[statusError](err); ok {
 		return refused.fault()
+	}
+	switch {
 	case errors.Is(err, cpace.ErrReflected):
 		return tunnel.NewFault(tunnel.CodePairRefused, "The other side returned this computer's own messages.",
 			"Another machine may be answering. Check the address and the network, then try again.", err)
@@ -235,15 +230,15 @@ func pairFault(ctx context.Context, address Address, err error) error {
 	return connectFault(ctx, address.String(), err)
 }
 
-// maxMessage is the longest message of a pairing, in bytes of JSON. Each goes behind its length in two bytes, the
-// higher first.
-const maxMessage = 4 << 10
+const (
+	// maxMessage is the longest message of a pairing, in bytes of JSON, without the big-endian uint16 length before it.
+	maxMessage = 4 << 10
+	// pairVersion is the version of the exchange, which must be that of both sides. Version 1, which was not sent, let
+	// a listener pass by returning the dialer's tag.
+	pairVersion = 2
+)
 
 var errMessage = errors.New("secure: an unreadable pairing message")
-
-// pairVersion is the version of the exchange; both sides must have the same. Version 1, which sent none, let a listener
-// pass by returning the dialer's tag.
-const pairVersion = 2
 
 // The messages of a pairing, in their order: hello and confirm go to the listener, reply and result come from it.
 type (
@@ -289,28 +284,27 @@ type statusError string
 
 func (e statusError) Error() string { return "secure: pairing was refused: " + string(e) }
 
+// statusFaults are the code, message and hint of each status.
+var statusFaults = map[statusError][3]string{
+	statusVersion: {tunnel.CodeConnectVersion,
+		"The versions of Slipway on the agent and on this computer cannot pair.", "Upgrade the older side."},
+	statusNoCode: {tunnel.CodePairExpired, "This code was used, has expired or never existed.",
+		"Run slipway agent pair on the agent's machine to get a new one."},
+	statusWait: {tunnel.CodePairExpired, "A wrong code was entered a moment ago.", "Wait a few seconds and try again."},
+	statusLocked: {tunnel.CodePairRefused, "Too many wrong codes. Pairing is blocked for an hour.",
+		"Someone may be guessing. Find out who before you try again."},
+	statusWrong: {tunnel.CodePairCode, "The code is wrong.",
+		"Compare it digit by digit. If it is right, another machine may be intercepting the connection."},
+	statusFailed: {tunnel.CodePairRefused, "The agent could not save its list of clients.",
+		"Check the disk of the agent's machine, then try the same code again."},
+}
+
 func (e statusError) fault() *tunnel.Fault {
-	switch string(e) {
-	case statusVersion:
-		return tunnel.NewFault(tunnel.CodeConnectVersion,
-			"The versions of Slipway on the agent and on this computer cannot pair.", "Upgrade the older side.", e)
-	case statusNoCode:
-		return tunnel.NewFault(tunnel.CodePairExpired, "This code was used, has expired or never existed.",
-			"Run slipway agent pair on the agent's machine to get a new one.", e)
-	case statusWait:
-		return tunnel.NewFault(tunnel.CodePairExpired, "A wrong code was entered a moment ago.",
-			"Wait a few seconds and try again.", e)
-	case statusLocked:
-		return tunnel.NewFault(tunnel.CodePairRefused, "Too many wrong codes. Pairing is blocked for an hour.",
-			"Someone may be guessing. Find out who before you try again.", e)
-	case statusWrong:
-		return tunnel.NewFault(tunnel.CodePairCode, "The code is wrong.", "Compare it digit by digit. "+
-			"If it is right, another machine may be intercepting the connection.", e)
-	case statusFailed:
-		return tunnel.NewFault(tunnel.CodePairRefused, "The agent could not save its list of clients.",
-			"Check the disk of the agent's machine, then try the same code again.", e)
+	f, ok := statusFaults[e]
+	if !ok {
+		f = [3]string{tunnel.CodePairRefused, "The agent refused to pair.", "Upgrade the older side."}
 	}
-	return tunnel.NewFault(tunnel.CodePairRefused, "The agent refused to pair.", "Upgrade the older side.", e)
+	return tunnel.NewFault(f[0], f[1], f[2], e)
 }
 
 func writeMessage(w io.Writer, message any) error {
@@ -325,7 +319,7 @@ func writeMessage(w io.Writer, message any) error {
 	return err
 }
 
-// readMessage reads one message. What is not exactly one is errMessage.
+// readMessage reads one message. It fails with errMessage if that is invalid.
 func readMessage(r io.Reader, into any) error {
 	var head [2]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -342,19 +336,15 @@ func readMessage(r io.Reader, into any) error {
 	return parseMessage(data, into)
 }
 
-// parseMessage is tolerant to fields that a later version may add.
+// parseMessage ignores fields that a later version may add.
 func parseMessage(data []byte, into any) error {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	if err := decoder.Decode(into); err != nil {
-		return errMessage
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+	if json.Unmarshal(data, into) != nil {
 		return errMessage
 	}
 	return nil
 }
 
-// readInfo reads what the other side says about itself.
+// readInfo reads the other side's description of itself.
 func readInfo(data []byte) (pairInfo, error) {
 	var info pairInfo
 	if err := parseMessage(data, &info); err != nil || !validName(info.Name) {

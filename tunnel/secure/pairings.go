@@ -14,14 +14,14 @@ import (
 
 // Limits of pairing.
 const (
-	// OfferTTL is how long a code is good for.
+	// OfferTTL is how long a code is valid.
 	OfferTTL = 10 * time.Minute
 
-	maxFailures = 5           // wrong codes for one offer; then it is over
+	maxFailures = 5           // wrong codes that end an offer
 	failureWait = time.Second // after each wrong code, times their number
 	maxOffers   = 16
 
-	// maxAllFailures in failuresKept stop all pairing for a while, so that new offers cannot be guessed at for ever.
+	// maxAllFailures within failuresKept stop all pairing, so that new offers cannot be guessed at for ever.
 	maxAllFailures = 30
 	failuresKept   = time.Hour
 )
@@ -30,7 +30,7 @@ const (
 type Offer struct {
 	Code    string
 	Expires time.Time
-	Taken   <-chan Client // gives the client that has paired with the code, if one does
+	Taken   <-chan Client // receives the client that pairs with the code
 }
 
 // Grant is the owner and role of a client that pairs.
@@ -39,8 +39,8 @@ type Grant struct {
 	Role  Role
 }
 
-// Pairings are the active codes. They are kept in memory only: a restart ends them. All methods are safe for concurrent
-// use; a nil Pairings has no codes.
+// Pairings are the active codes. They are only in memory: a restart ends them. All methods are safe for concurrent use;
+// a nil Pairings has no codes.
 type Pairings struct {
 	now func() time.Time
 
@@ -54,8 +54,8 @@ type offer struct {
 	expires  time.Time
 	grant    Grant
 	failures int
-	next     time.Time   // before it no further code is looked at
-	taken    chan Client // of one
+	next     time.Time   // when the next code is accepted
+	taken    chan Client // of capacity 1
 }
 
 // NewPairings returns a Pairings without codes. now is time.Now if nil.
@@ -66,12 +66,8 @@ func NewPairings(now func() time.Time) *Pairings {
 	return &Pairings{now: now, offers: map[string]*offer{}}
 }
 
-// Offer makes a code that one client may pair with, once, within [OfferTTL].
+// Offer makes a code with which one client may pair, once, within [OfferTTL].
 func (p *Pairings) Offer(grant Grant) (Offer, error) {
-	secret, err := newSecret()
-	if err != nil {
-		return Offer{}, err
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.prune()
@@ -83,22 +79,16 @@ func (p *Pairings) Offer(grant Grant) (Offer, error) {
 		return Offer{}, &tunnel.Fault{Code: tunnel.CodePairRefused, Message: "Too many pairing codes are active.",
 			Hint: "Use one of them first, or wait until one expires."}
 	}
-	for {
-		plate, err := newPlate()
-		if err != nil {
-			return Offer{}, err
-		}
-		if p.offers[plate] != nil {
-			continue
-		}
-		expires := p.now().Add(OfferTTL)
-		o := &offer{secret: secret, expires: expires, grant: grant, taken: make(chan Client, 1)}
-		p.offers[plate] = o
-		return Offer{Code: code{plate, secret}.String(), Expires: expires, Taken: o.taken}, nil
+	c := newCode()
+	for p.offers[c.plate] != nil {
+		c = newCode()
 	}
+	o := &offer{secret: c.secret, expires: p.now().Add(OfferTTL), grant: grant, taken: make(chan Client, 1)}
+	p.offers[c.plate] = o
+	return Offer{Code: c.String(), Expires: o.expires, Taken: o.taken}, nil
 }
 
-// open reports whether any code is out.
+// open reports whether a client can pair.
 func (p *Pairings) open() bool {
 	if p == nil {
 		return false
@@ -109,7 +99,7 @@ func (p *Pairings) open() bool {
 	return len(p.offers) > 0 && len(p.failures) < maxAllFailures
 }
 
-// prune forgets what has expired; p.mu is held.
+// prune removes what has expired; p.mu is held.
 func (p *Pairings) prune() {
 	now := p.now()
 	for plate, o := range p.offers {
@@ -120,56 +110,58 @@ func (p *Pairings) prune() {
 	p.failures = slices.DeleteFunc(p.failures, func(at time.Time) bool { return now.Sub(at) >= failuresKept })
 }
 
-// find returns the offer of a plate, and else why there is none.
+// find returns the offer of a plate, and statusOK or why no code for it is accepted now. p.mu is held.
 func (p *Pairings) find(plate string) (*offer, string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.prune()
 	o := p.offers[plate]
 	switch {
 	case len(p.failures) >= maxAllFailures:
 		return nil, statusLocked
-	case o == nil:
+	case o == nil: // used, expired, guessed at too often, or never made
 		return nil, statusNoCode
 	case p.now().Before(o.next):
-		return nil, statusWait
+		return o, statusWait
 	}
 	return o, statusOK
 }
 
-// settle takes in whether a client knew the code, and adds the client if so. It returns statusOK when the client is
-// listed and the offer used up.
+// settle handles a client's code, and adds the client if it is right. It returns statusOK when the client is listed and
+// the offer is used up.
 func (p *Pairings) settle(plate string, o *offer, right bool, client Client, add func(Client) error) string {
 	if status := p.judge(plate, o, right); status != statusOK {
 		return status
 	}
 	client.Owner, client.Role = o.grant.Owner, o.grant.Role
 	if err := add(client); err != nil {
-		p.giveBack(plate, o)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.offers[plate] == nil {
+			p.offers[plate] = o // valid again
+		}
 		return statusFailed
 	}
 	o.taken <- client
 	return statusOK
 }
 
-// judge takes an offer away from all others if the guess was right. Only here guesses are judged, so that any number
-// made at a time are counted one by one.
+// judge removes the offer if the guess was right. Guesses are judged only here, so that concurrent ones are counted one
+// by one.
 func (p *Pairings) judge(plate string, o *offer, right bool) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.prune()
-	now := p.now()
+	current, status := p.find(plate)
 	switch {
-	case len(p.failures) >= maxAllFailures:
+	case status == statusLocked:
 		return statusLocked
-	case p.offers[plate] != o: // used, expired or guessed at too often
+	case current != o:
 		return statusNoCode
-	case now.Before(o.next):
+	case status == statusWait:
 		return statusWait
 	case right:
 		delete(p.offers, plate)
 		return statusOK
 	}
+	now := p.now()
 	o.failures++
 	o.next = now.Add(time.Duration(o.failures) * failureWait)
 	p.failures = append(p.failures, now)
@@ -179,22 +171,12 @@ func (p *Pairings) judge(plate string, o *offer, right bool) string {
 	return statusWrong
 }
 
-// giveBack makes an offer good again that could not be used.
-func (p *Pairings) giveBack(plate string, o *offer) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.offers[plate] == nil {
-		p.offers[plate] = o
-	}
-}
-
-// A code has two digits that say which offer it belongs to, and eight that are secret: "42-4821-7390". Digits are read,
+// A code has two digits that name its offer, the plate, and eight that are secret: "42-4821-7390". Digits are read,
 // heard and typed without mistakes in every language and on every keyboard. With at most maxFailures guesses for an
 // offer, guessing succeeds once in twenty million offers.
 const (
 	plateDigits  = 2
 	secretDigits = 8
-	plates       = 90 // 10 to 99
 )
 
 // code is what a person carries from the agent to the client.
@@ -203,19 +185,16 @@ type code struct {
 	secret string
 }
 
-func randomDigits(below, from int64, width int) (string, error) {
-	n, err := rand.Int(rand.Reader, big.NewInt(below))
-	if err != nil {
-		return "", err
+// newCode returns a random code.
+func newCode() code {
+	random := func(below int64) int64 {
+		n, _ := rand.Int(rand.Reader, big.NewInt(below)) // fails only with the reader, which never does
+		return n.Int64()
 	}
-	return fmt.Sprintf("%0*d", width, n.Int64()+from), nil
+	return code{fmt.Sprint(10 + random(90)), fmt.Sprintf("%0*d", secretDigits, random(100_000_000))}
 }
 
-func newSecret() (string, error) { return randomDigits(100_000_000, 0, secretDigits) }
-
-func newPlate() (string, error) { return randomDigits(plates, 10, plateDigits) }
-
-// String is the code as it is shown.
+// String returns the code as it is shown.
 func (c code) String() string {
 	return c.plate + "-" + c.secret[:secretDigits/2] + "-" + c.secret[secretDigits/2:]
 }

@@ -7,7 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -19,37 +19,33 @@ const (
 	maxWebWrite   = 32 << 10
 )
 
-// webConn is a connection of the web's look, below HTTP.
+// webConn is a connection that speaks HTTP.
 type webConn struct {
 	net.Conn
 	raw   net.Conn
-	leave func() // gives its place among the pending back
+	leave func() // see [Listener.receive]
 }
 
-// Close implements net.Conn.
 func (c *webConn) Close() error {
 	c.leave()
 	return c.Conn.Close()
 }
 
-// webServer speaks just enough HTTP to open WebSockets.
+// webServer opens WebSockets on the connections that it is handed. It is the net.Listener of its own HTTP server.
 type webServer struct {
 	server http.Server
 	conns  chan net.Conn
 	done   chan struct{}
-	end    func()
 }
 
 type webConnKey struct{}
 
-// newWebServer calls opened, in a goroutine of its own that close waits for, with each WebSocket.
+// newWebServer calls opened with each WebSocket, in a goroutine of its own.
 func newWebServer(handshake time.Duration, opened func(inner, raw net.Conn, leave func())) *webServer {
 	w := &webServer{conns: make(chan net.Conn), done: make(chan struct{})}
-	w.end = sync.OnceFunc(func() { close(w.done) })
 	upgrader := websocket.Upgrader{
 		HandshakeTimeout: handshake,
-		// no page has business here
-		CheckOrigin: func(r *http.Request) bool { return r.Header.Get("Origin") == "" },
+		CheckOrigin:      func(r *http.Request) bool { return r.Header.Get("Origin") == "" }, // no web page
 	}
 	w.server = http.Server{
 		ReadHeaderTimeout: handshake, ReadTimeout: handshake, WriteTimeout: handshake,
@@ -69,15 +65,13 @@ func newWebServer(handshake time.Duration, opened func(inner, raw net.Conn, leav
 			}
 			opened(newWebSocket(ws), conn.raw, conn.leave)
 		}),
-		ErrorLog: log.New(io.Discard, "", 0), // of who is not paired
+		ErrorLog: log.New(io.Discard, "", 0), // clients that are not paired could fill it
 	}
 	w.server.SetKeepAlivesEnabled(false)
 	return w
 }
 
-func (w *webServer) serve() { _ = w.server.Serve(webListener{w}) }
-
-// hand gives the server a connection.
+// hand passes a connection to the server.
 func (w *webServer) hand(conn net.Conn) {
 	select {
 	case w.conns <- conn:
@@ -86,34 +80,24 @@ func (w *webServer) hand(conn net.Conn) {
 	}
 }
 
-func (w *webServer) close() {
-	w.end()
-	_ = w.server.Close()
-}
-
-// webListener accepts what hand gives.
-type webListener struct{ w *webServer }
-
-// Accept implements net.Listener.
-func (l webListener) Accept() (net.Conn, error) {
+func (w *webServer) Accept() (net.Conn, error) {
 	select {
-	case conn := <-l.w.conns:
+	case conn := <-w.conns:
 		return conn, nil
-	case <-l.w.done:
+	case <-w.done:
 		return nil, net.ErrClosed
 	}
 }
 
-// Close implements net.Listener.
-func (l webListener) Close() error {
-	l.w.end()
+// Close is called once by the HTTP server, when it is closed.
+func (w *webServer) Close() error {
+	close(w.done)
 	return nil
 }
 
-// Addr implements net.Listener.
-func (webListener) Addr() net.Addr { return &net.TCPAddr{} }
+func (w *webServer) Addr() net.Addr { return &net.TCPAddr{} }
 
-// webSocket makes a stream of bytes of a WebSocket's messages. As with TLS, a deadline that passes ends the connection
+// webSocket is the stream of bytes in a WebSocket's messages. As with TLS, a deadline that passes ends the connection
 // for good.
 type webSocket struct {
 	*websocket.Conn
@@ -125,7 +109,7 @@ func newWebSocket(ws *websocket.Conn) *webSocket {
 	return &webSocket{Conn: ws, reader: websocket.JoinMessages(ws, "")}
 }
 
-// Read implements net.Conn; one goroutine at a time.
+// Read is for one goroutine at a time.
 func (c *webSocket) Read(p []byte) (int, error) {
 	n, err := c.reader.Read(p)
 	if websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) {
@@ -134,21 +118,18 @@ func (c *webSocket) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn; one goroutine at a time, which TLS sees to.
+// Write is for one goroutine at a time, as TLS calls it.
 func (c *webSocket) Write(p []byte) (int, error) {
 	written := 0
-	for len(p) > 0 {
-		part := p[:min(len(p), maxWebWrite)]
+	for part := range slices.Chunk(p, maxWebWrite) {
 		if err := c.WriteMessage(websocket.BinaryMessage, part); err != nil {
 			return written, err
 		}
 		written += len(part)
-		p = p[len(part):]
 	}
 	return written, nil
 }
 
-// SetDeadline implements net.Conn.
 func (c *webSocket) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }

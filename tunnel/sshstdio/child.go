@@ -8,50 +8,55 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
 // Times of the end of an ssh.
 const (
-	endTimeout  = 2 * time.Second // for it to end by itself, then once more by a signal
-	lastWords   = 3 * time.Second // for its messages to arrive behind an end of file
-	maxMessages = 16 << 10        // bytes of its messages that are kept, the last ones
+	endTimeout  = 2 * time.Second // for it to end by itself, then again after a signal
+	lastWords   = 3 * time.Second // for its messages to arrive after an end of file
+	maxMessages = 16 << 10        // bytes of its last messages that are kept
 )
 
-// child is a running ssh in a session of its own, so that neither a terminal's signals nor its questions concern it.
+// child is a running ssh in a session of its own, so that it neither gets a terminal's signals nor asks there.
 type child struct {
 	cmd      *exec.Cmd
 	messages *tail
 	done     chan struct{} // closed when it has ended
-	err      error         // of Wait; read after done
 }
 
-// launch starts ssh with the given arguments. Its messages are collected.
-func (r *Remote) launch(args []string, asking *questions, stdin io.Reader, stdout io.Writer) (*child, error) {
+// spawn starts ssh with one end of a socket as its input and output and returns the other. Its messages are collected.
+func (r *Remote) spawn(args []string, asking *questions) (*child, net.Conn, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, nil, fmt.Errorf("sshstdio: make a socket pair: %w", err)
+	}
+	defer theirs.close()
 	cmd := exec.Command(r.config.SSH, args...)
-	messages := &tail{limit: maxMessages}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, messages
+	c := &child{cmd: cmd, messages: &tail{limit: maxMessages}, done: make(chan struct{})}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs.in, theirs.out, c.messages
 	cmd.Env = environment("", "")
 	if asking != nil {
-		cmd.Env = environment(r.config.Askpass, asking.path)
+		cmd.Env = environment(r.askpass, asking.path)
 	}
 	cmd.WaitDelay = endTimeout // a grandchild may keep the messages' pipe open
 	detach(cmd)
 	if err := cmd.Start(); err != nil {
-		return nil, explainLocal(nil, "", err)
+		return nil, nil, errors.Join(explainLocal(nil, "", err), ours.Close())
 	}
-	c := &child{cmd: cmd, messages: messages, done: make(chan struct{})}
 	go func() {
-		c.err = cmd.Wait()
+		_ = cmd.Wait()
 		close(c.done)
 	}()
-	return c, nil
+	return c, ours, nil
 }
 
-// end makes ssh end: by itself when its input has been closed, unless there is no time for that, else by a signal.
+// end ends ssh by signals if it does not end by itself, for which it has no time if now. Its input has been closed.
 func (c *child) end(now bool) {
 	for _, step := range []func(){func() {}, func() { terminate(c.cmd, false) }, func() { terminate(c.cmd, true) }} {
 		step()
@@ -67,29 +72,46 @@ func (c *child) end(now bool) {
 	}
 }
 
-// exitCode is ssh's, or -1 if it ended by a signal. It is read after done.
-func (c *child) exitCode() int {
-	if exit, ok := errors.AsType[*exec.ExitError](c.err); ok {
-		return exit.ExitCode()
+// settle waits for ssh to have ended, at most so long.
+func (c *child) settle(most time.Duration) {
+	select {
+	case <-c.done:
+	case <-time.After(most):
 	}
-	if c.err != nil {
-		return -1
-	}
-	return 0
 }
 
-// environment is this process's, without what would let ssh ask where nobody looks, and with our askpass program if
-// there is one.
-func environment(askpass, socket string) []string {
-	var env []string
-	for _, entry := range os.Environ() {
-		name, _, _ := strings.Cut(entry, "=")
-		switch name {
-		case "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", askpassVariable:
-		default:
-			env = append(env, entry)
-		}
+func (c *child) alive() bool {
+	select {
+	case <-c.done:
+		return false
+	default:
+		return true
 	}
+}
+
+// code is the exit code, -1 while ssh runs or if a signal ended it.
+func (c *child) code() int {
+	if c.alive() {
+		return -1
+	}
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// lastFault is what a reader gets instead of err, the end of the file.
+func (c *child) lastFault(err error) error {
+	c.settle(lastWords)
+	if code := c.code(); code > 0 {
+		return faultOf(c.messages.String(), code, false)
+	}
+	return err
+}
+
+// environment is this process's without other ways for ssh to ask, and with our askpass program unless that is "".
+func environment(askpass, socket string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return name == "SSH_ASKPASS" || name == "SSH_ASKPASS_REQUIRE" || name == askpassVariable
+	})
 	if askpass == "" {
 		return append(env, "SSH_ASKPASS_REQUIRE=never")
 	}
@@ -97,20 +119,6 @@ func environment(askpass, socket string) []string {
 		env = append(env, "DISPLAY=:0") // before OpenSSH 8.4 nothing is asked without one
 	}
 	return append(env, "SSH_ASKPASS="+askpass, "SSH_ASKPASS_REQUIRE=force", askpassVariable+"="+socket)
-}
-
-// spawn starts ssh with one end of a socket as its input and output and returns the other.
-func (r *Remote) spawn(args []string, asking *questions) (*child, net.Conn, error) {
-	ours, theirs, err := socketPair()
-	if err != nil {
-		return nil, nil, fmt.Errorf("sshstdio: make a socket pair: %w", err)
-	}
-	c, err := r.launch(args, asking, theirs.in, theirs.out)
-	theirs.close()
-	if err != nil {
-		return nil, nil, errors.Join(err, ours.Close())
-	}
-	return c, ours, nil
 }
 
 // tail keeps the last bytes written to it.
@@ -121,7 +129,6 @@ type tail struct {
 	kept []byte
 }
 
-// Write implements io.Writer and never fails.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,13 +151,11 @@ type carrier struct {
 	child *child
 	ended func() // called once after the end; may be nil
 
-	pending []byte // what came with the mark; only Read touches it after the start
-	closing sync.Once
-	closed  bool // guarded by mu
-	mu      sync.Mutex
+	pending []byte // what came with the mark; only Read uses it after the start
+	closed  atomic.Bool
 }
 
-// awaitMark returns once the far command is about to start.
+// awaitMark waits until the far command is about to start.
 func (c *carrier) awaitMark(ctx context.Context, mark string, asking *questions) error {
 	var refused <-chan struct{}
 	if asking != nil {
@@ -180,8 +185,7 @@ func (c *carrier) awaitMark(ctx context.Context, mark string, asking *questions)
 	return c.SetReadDeadline(time.Time{})
 }
 
-// Read reads what the far command writes. When ssh has failed it returns a tunnel.Fault that says why rather than the
-// end of the file.
+// Read returns a tunnel.Fault instead of the end of the file when ssh has failed.
 func (c *carrier) Read(p []byte) (int, error) {
 	if len(c.pending) > 0 {
 		n := copy(p, c.pending)
@@ -189,7 +193,7 @@ func (c *carrier) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	n, err := c.Conn.Read(p)
-	if n > 0 || c.isClosed() {
+	if n > 0 || c.closed.Load() {
 		return n, err
 	}
 	if errors.Is(err, syscall.ECONNRESET) { // ssh ended with input unread
@@ -201,13 +205,6 @@ func (c *carrier) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (c *carrier) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
-}
-
-// CloseWrite ends this side's bytes.
 func (c *carrier) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -217,27 +214,20 @@ func (c *carrier) CloseWrite() error {
 
 // Close ends the connection and, soon after, ssh.
 func (c *carrier) Close() error {
-	err := net.ErrClosed
-	c.closing.Do(func() {
-		c.mu.Lock()
-		c.closed = true
-		c.mu.Unlock()
-		err = c.Conn.Close()
-		go func() {
-			c.child.end(false)
-			if c.ended != nil {
-				c.ended()
-			}
-		}()
-	})
-	return err
+	if c.closed.Swap(true) {
+		return net.ErrClosed
+	}
+	go func() {
+		c.child.end(false)
+		if c.ended != nil {
+			c.ended()
+		}
+	}()
+	return c.Conn.Close()
 }
 
-// RemoteAddr and LocalAddr say no more than that it is ssh.
 func (c *carrier) RemoteAddr() net.Addr { return sshAddr{} }
-
-// LocalAddr implements net.Conn.
-func (c *carrier) LocalAddr() net.Addr { return sshAddr{} }
+func (c *carrier) LocalAddr() net.Addr  { return sshAddr{} }
 
 type sshAddr struct{}
 

@@ -10,25 +10,24 @@ import (
 	"slipway/tunnel"
 )
 
-// Host is a destination in the words of the ssh command line. User and Port are empty and 0 where the person's
-// configuration decides.
+// Host is a destination as on the ssh command line.
 type Host struct {
-	User string
+	User string // empty: as in the person's configuration
 	Name string // a host name, an address, or an alias of the configuration
-	Port int
+	Port int    // 0: as in the person's configuration
 }
 
-// Names are what ssh itself takes and no shell, expansion or option can misread; ssh's own check (CVE-2023-51385) is
-// stricter than some versions have.
+// Names that ssh accepts and no shell, expansion or option can misread. ssh's own check (CVE-2023-51385) is missing in
+// some versions.
 var (
 	hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]{0,252})$`)
 	hostZone = regexp.MustCompile(`^[A-Za-z0-9._-]{0,32}$`)
 	userName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@+\\-]{0,127}$`)
 )
 
-// ParseHost reads "host", "user@host", "user@host:port" or "ssh://user@host:port", where host may be an alias of the
-// person's configuration and an IPv6 address stands in brackets wherever a port may follow. It refuses whatever could
-// be read as an option or a command, and a password in the address.
+// ParseHost reads "host", "user@host", "user@host:port" or "ssh://user@host:port". The host may be an alias of the
+// person's configuration; an IPv6 address before a port is in brackets. It refuses what could be read as an option or a
+// command, and a password in the address.
 func ParseHost(text string) (Host, error) {
 	invalid := func(message string) (Host, error) {
 		return Host{}, &tunnel.Fault{Code: tunnel.CodeConnectInvalid, Message: message,
@@ -71,26 +70,21 @@ func isIPv6(name string) bool {
 	return err == nil && address.Is6() && hostZone.MatchString(address.Zone())
 }
 
-// splitPort takes the port off "name:port" and "[address]:port".
+// splitPort splits "name:port" and "[address]:port". ok is false for an invalid port; an invalid name is "".
 func splitPort(text string) (name string, port int, ok bool) {
-	var number string
+	name, number, hasPort := text, "", false
 	if inner, isBracketed := strings.CutPrefix(text, "["); isBracketed {
-		end := strings.Index(inner, "]")
-		if end < 0 {
-			return "", 0, true // an invalid name
-		}
-		name = inner[:end]
-		rest := inner[end+1:]
-		if rest == "" {
-			return name, 0, true
-		}
-		if number, ok = strings.CutPrefix(rest, ":"); !ok {
+		address, rest, closed := strings.Cut(inner, "]")
+		number, hasPort = strings.CutPrefix(rest, ":")
+		if !closed || rest != "" && !hasPort {
 			return "", 0, true
 		}
-	} else if strings.Count(text, ":") == 1 {
-		name, number, _ = strings.Cut(text, ":")
-	} else {
-		return text, 0, true // no port, or a bare IPv6 address
+		name = address
+	} else if strings.Count(text, ":") == 1 { // else a bare IPv6 address
+		name, number, hasPort = strings.Cut(text, ":")
+	}
+	if !hasPort {
+		return name, 0, true
 	}
 	port, err := strconv.Atoi(number)
 	if err != nil || port < 1 || port > 65535 || strconv.Itoa(port) != number {

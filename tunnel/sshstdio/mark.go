@@ -9,14 +9,12 @@ import (
 	"strings"
 )
 
-// The far side's login shell may print whatever it likes before our command runs, so the command's own output begins
-// behind a mark, a line that nobody can guess, and that of Run ends with another.
+// The far side's login shell may print anything before our command runs, so the command's own output begins after a
+// mark, a random line, and that of Run ends with another.
 
 const (
-	// maxNoise is how much may come before a mark, in bytes.
-	maxNoise = 256 << 10
-	// missingExit is the exit code of a command that is not there, as in a shell.
-	missingExit = 127
+	maxNoise    = 256 << 10 // bytes before a mark
+	missingExit = 127       // exit code when the command does not exist, as in a shell
 )
 
 var errNoise = errors.New("sshstdio: the login shell prints without end")
@@ -28,31 +26,26 @@ func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// script is a command line for the account's login shell, whatever it is, that runs a script for sh with arguments.
-func script(text string, args ...string) string {
-	words := []string{"exec", "sh", "-c", quote(text), "sh"}
-	for _, arg := range args {
-		words = append(words, quote(arg))
+// script returns a command line for any login shell that runs a script for sh. The script has the mark as $m and the
+// command as $p, with its home folder instead of ~/, and $@.
+func script(text, mark string, command []string) string {
+	text = `m=$1; shift; p=$1; shift; case $p in "~/"*) p=$HOME/${p#"~/"};; esac; ` + text
+	words := []string{"exec", "sh", "-c", quote(text), "sh", quote(mark)}
+	for _, word := range command {
+		words = append(words, quote(word))
 	}
 	return strings.Join(words, " ")
 }
 
-// home makes ~/ of the first argument what a shell would.
-const home = `p=$1; shift; case $p in "~/"*) p=$HOME/${p#"~/"};; esac; `
-
 func dialScript(mark string, command []string) string {
-	return script(`m=$1; shift; `+home+
-		`command -v "$p" >/dev/null 2>&1 || exit 127; printf '\n%s\n' "$m"; exec "$p" "$@"`,
-		append([]string{mark}, command...)...)
+	return script(`command -v "$p" >/dev/null 2>&1 || exit 127; printf '\n%s\n' "$m"; exec "$p" "$@"`, mark, command)
 }
 
 func runScript(mark string, command []string) string {
-	return script(`m=$1; shift; `+home+
-		`printf '\n%s\n' "$m"; ( exec "$p" "$@" ); printf '\n%s %03d\n' "$m" "$?"`,
-		append([]string{mark}, command...)...)
+	return script(`printf '\n%s\n' "$m"; ( exec "$p" "$@" ); printf '\n%s %03d\n' "$m" "$?"`, mark, command)
 }
 
-// skipNoise reads up to and including the mark's line and returns what of the command's own output came with it.
+// skipNoise reads up to and including the mark's line and returns the command's output that came with it.
 func skipNoise(r io.Reader, mark string) (rest []byte, err error) {
 	line := []byte("\n" + mark + "\n")
 	var seen []byte
@@ -72,20 +65,16 @@ func skipNoise(r io.Reader, mark string) (rest []byte, err error) {
 	}
 }
 
-// between passes on what a command writes between its two marks. What comes before and after is the login shell's.
+// between passes on what a command writes between its two marks. The login shell writes what is before and after.
 type between struct {
 	to   io.Writer
 	mark string
 
 	begun, ended bool
-	exit         int    // the command's, once ended
+	exit         int    // the command's, once ended; -1 if it is invalid
 	held         []byte // noise, or what may be the beginning of the last line
 }
 
-// trailerSize is the length of the last line with the line break before it.
-func (b *between) trailerSize() int { return len("\n") + len(b.mark) + len(" 000\n") }
-
-// Write implements io.Writer.
 func (b *between) Write(p []byte) (int, error) {
 	if b.ended {
 		return len(p), nil
@@ -102,11 +91,11 @@ func (b *between) Write(p []byte) (int, error) {
 		}
 		b.begun, b.held = true, b.held[at+len(line):]
 	}
-	ready := len(b.held) - b.trailerSize() + 1
+	ready := len(b.held) - len("\n"+b.mark+" 000\n") + 1 // what cannot be in the last line
 	if at := bytes.Index(b.held, []byte("\n"+b.mark+" ")); at >= 0 && at < ready {
 		ready = at
 		b.ended = true
-		b.exit = exitIn(b.held[at+len("\n")+len(b.mark)+len(" "):])
+		b.exit = exitIn(b.held[at+len("\n"+b.mark+" "):])
 	}
 	if ready > 0 {
 		if _, err := b.to.Write(b.held[:ready]); err != nil {
@@ -126,6 +115,5 @@ func exitIn(text []byte) int {
 	return exit
 }
 
-// end returns the command's exit code, ok being false if its last line is not there, for example because the connection
-// broke.
+// end returns the command's exit code. ok is false if its last line is missing, for example since the connection broke.
 func (b *between) end() (exit int, ok bool) { return b.exit, b.ended && b.exit >= 0 }

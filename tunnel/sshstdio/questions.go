@@ -3,6 +3,7 @@ package sshstdio
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 	"time"
 )
 
-// The askpass program and this process exchange one line of JSON each way over a socket that only this account may
+// The askpass program and this process exchange one line of JSON each way over a socket that only this account can
 // open.
 type (
 	askLine struct {
@@ -30,11 +31,9 @@ type (
 )
 
 const (
-	maxLine = 32 << 10 // bytes; a host key's question has about 400
-	// lineTimeout bounds the exchange of a line, not the person.
-	lineTimeout = 10 * time.Second
-	// maxQuestions is how much one login may ask.
-	maxQuestions = 32
+	maxLine      = 32 << 10         // bytes; a host key's question has about 400
+	lineTimeout  = 10 * time.Second // for the exchange of a line, without the person's time
+	maxQuestions = 32               // of one login
 )
 
 var errRefused = errors.New("sshstdio: the question was refused")
@@ -46,22 +45,22 @@ type questions struct {
 	listener net.Listener
 	cancel   context.CancelFunc
 	refused  chan struct{} // closed when the person refused to answer
+	asking   chan struct{} // holds one token, so that questions come one by one
 	serving  sync.WaitGroup
 
 	mu     sync.Mutex // guards the following
 	err    error      // why it was refused
-	asked  bool       // something secret was asked for and answered
-	before Question   // the one before
+	asked  bool       // a secret was asked for and entered
+	before Question   // the previous one
 	count  int
-	asking chan struct{} // holds one token, so that questions come one by one
 }
 
-// listenForQuestions returns nil where nobody can be asked.
+// listenForQuestions returns nil if nobody can be asked.
 func (r *Remote) listenForQuestions(ctx context.Context) (*questions, error) {
 	if r.config.Asker == nil {
 		return nil, nil
 	}
-	path := filepath.Join(r.folder, "q"+newMark()[len("slipway-"):][:12])
+	path := filepath.Join(r.folder, "q"+rand.Text()[:12])
 	listener, err := net.Listen("unix", path)
 	if err != nil {
 		return nil, err
@@ -78,7 +77,7 @@ func (r *Remote) listenForQuestions(ctx context.Context) (*questions, error) {
 	return q, nil
 }
 
-// close withdraws what is being asked and returns when nobody is asked any more.
+// close withdraws open questions and waits until the asker has returned.
 func (q *questions) close() {
 	if q == nil {
 		return
@@ -88,24 +87,14 @@ func (q *questions) close() {
 	q.serving.Wait()
 }
 
-// answeredSecret reports whether a person had to type something secret.
-func (q *questions) answeredSecret() bool {
+// outcome returns whether a person entered a secret, and why they refused to answer, nil if they did not.
+func (q *questions) outcome() (secret bool, refusal error) {
 	if q == nil {
-		return false
+		return false, nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.asked
-}
-
-// refusal is why the person refused, nil if they did not.
-func (q *questions) refusal() error {
-	if q == nil {
-		return nil
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.err
+	return q.asked, q.err
 }
 
 func (q *questions) serve(ctx context.Context) {
@@ -126,7 +115,7 @@ func (q *questions) serve(ctx context.Context) {
 	}
 }
 
-// answer serves one askpass program. The question ends when the program does: ssh ends it when what it announced has
+// answer serves one askpass program. The question ends with the program, which ssh ends when what it announced has
 // happened.
 func (q *questions) answer(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -170,7 +159,7 @@ func (q *questions) ask(ctx context.Context, line askLine) (string, error) {
 	q.mu.Unlock()
 	reply, err := q.asker.Ask(ctx, question)
 	if question.Kind == KindNotice {
-		<-ctx.Done() // it stands until ssh withdraws it
+		<-ctx.Done() // it is shown until ssh withdraws it
 		return "", ctx.Err()
 	}
 	q.mu.Lock()
@@ -191,14 +180,18 @@ func readLine(conn net.Conn, into any) error {
 	if err := conn.SetReadDeadline(time.Now().Add(lineTimeout)); err != nil {
 		return err
 	}
-	line, err := bufio.NewReader(io.LimitReader(conn, maxLine)).ReadBytes('\n')
-	if err != nil {
+	if err := parseLine(conn, into); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(line, into); err != nil {
-		return errors.New("sshstdio: an unreadable line") // without its content
-	}
 	return conn.SetReadDeadline(time.Time{})
+}
+
+func parseLine(conn net.Conn, into any) error {
+	line, err := bufio.NewReader(io.LimitReader(conn, maxLine)).ReadBytes('\n')
+	if err == nil && json.Unmarshal(line, into) != nil {
+		err = errors.New("sshstdio: an unreadable line") // without its content
+	}
+	return err
 }
 
 func writeLine(conn net.Conn, line any) error {
@@ -213,11 +206,11 @@ func writeLine(conn net.Conn, line any) error {
 	return err
 }
 
-// Kind says what a question is about, so that whoever shows it can choose the field and the words.
+// Kind is what a question asks for, so that a dialog can choose the field and the words.
 type Kind string
 
-// The kinds of questions. A HostKey or Confirm question wants "yes" or "no", the others want text. A Notice wants
-// nothing: it is withdrawn by its context when the person has done what it says, for example touched a security key.
+// The kinds of questions. The answer to KindHostKey and KindConfirm is "yes" or "no", to others text. KindNotice has no
+// answer: its context ends when the person has done what it says, for example touched a security key.
 const (
 	KindPassword   Kind = "password"
 	KindPassphrase Kind = "passphrase"
@@ -227,18 +220,18 @@ const (
 	KindNotice     Kind = "notice"
 )
 
-// Question is something that ssh, or whoever sets up a machine, asks a person.
+// Question is a question to a person, of ssh or of the setup of a machine.
 type Question struct {
-	Text        string // as the program that asks worded it
+	Text        string // in the words of the program that asks
 	Kind        Kind
 	Secret      bool   // the answer must not be shown while it is typed, nor kept
-	Again       bool   // the same was asked just before: the answer was not accepted
+	Again       bool   // it was asked just before: the answer was not accepted
 	Fingerprint string // of the host key, for example "SHA256:…"; only with KindHostKey
-	Host        string // whom the key belongs to, as ssh names it; only with KindHostKey
+	Host        string // of the key, as ssh names it; only with KindHostKey
 }
 
-// Asker asks a person. Ask returns the answer, ctx's error once the question is moot, or any other error when the
-// person refuses. It is called by one goroutine at a time for each connection that is being made.
+// Asker asks a person. Ask returns the answer, ctx's error when that ends, or any other error when the person refuses.
+// Each connection that is being made calls it from one goroutine at a time.
 type Asker interface {
 	Ask(ctx context.Context, question Question) (answer string, err error)
 }
@@ -246,8 +239,8 @@ type Asker interface {
 // askpassVariable names the socket of the process that asks. It is no secret.
 const askpassVariable = "SLIPWAY_ASKPASS"
 
-// AskpassMain is the whole program when ssh has started this executable to ask a question, which is when handled is
-// true: the caller then exits with the returned code and does nothing else. args are without the program's name.
+// AskpassMain runs when ssh may have started this executable to ask a question. If so, handled is true and the caller
+// exits with the code at once. args are without the program's name.
 func AskpassMain(args []string, env func(string) string, stdout, stderr io.Writer) (exit int, handled bool) {
 	socket := env(askpassVariable)
 	if socket == "" || len(args) != 1 {
@@ -258,9 +251,7 @@ func AskpassMain(args []string, env func(string) string, stdout, stderr io.Write
 	case err != nil:
 		fmt.Fprintln(stderr, "slipway: cannot ask:", err)
 		return 1, true
-	case reply.Refused:
-		return 1, true
-	case env("SSH_ASKPASS_PROMPT") == "confirm" && reply.Answer != "yes":
+	case reply.Refused || env("SSH_ASKPASS_PROMPT") == "confirm" && reply.Answer != "yes":
 		return 1, true
 	}
 	fmt.Fprintln(stdout, reply.Answer)
@@ -282,17 +273,13 @@ func askOverSocket(socket string, line askLine) (answerLine, error) {
 	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return answerLine{}, err
 	}
-	data, err := bufio.NewReader(io.LimitReader(conn, maxLine)).ReadBytes('\n')
-	if err != nil {
-		return answerLine{}, err
-	}
 	var reply answerLine
-	err = json.Unmarshal(data, &reply)
+	err = parseLine(conn, &reply)
 	return reply, err
 }
 
-// What ssh asks is in English whatever the language of the system; what a server's PAM modules ask is not, and counts
-// as a second factor unless it speaks of a password.
+// The questions of ssh are in English. Those of a server's PAM modules may not be, and count as a second factor unless
+// they name a password.
 var (
 	askedHostKey    = regexp.MustCompile(`The authenticity of host '([^']{1,400})' can't be established`)
 	askedFor        = regexp.MustCompile(`(?i)\(yes/no(/\[fingerprint\])?\)\?|please type 'yes'`)
@@ -303,7 +290,7 @@ var (
 	askedFactor = regexp.MustCompile(`(?i)one-time|otp|token|verification|passcode|second factor|2fa|\bcode\b`)
 )
 
-// classify reads a question of ssh.
+// classify finds out what ssh asks for.
 func classify(line askLine) Question {
 	q := Question{Text: printable(line.Prompt), Kind: KindMFA, Secret: true}
 	hostKey := askedHostKey.FindStringSubmatch(q.Text)
@@ -331,7 +318,7 @@ func classify(line askLine) Question {
 	return q
 }
 
-// printable takes out what could play tricks with whatever shows a text.
+// printable removes control characters that could change how a text is shown.
 func printable(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {

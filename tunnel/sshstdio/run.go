@@ -3,6 +3,7 @@ package sshstdio
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -14,11 +15,11 @@ import (
 	"slipway/tunnel"
 )
 
-// Result is what a command on the far side left. Exit is its exit code.
+// Result is the result of a command on the far side.
 type Result struct {
 	Stdout []byte
-	Stderr []byte // the last 16 KiB, with what ssh and the login shell said
-	Exit   int
+	Stderr []byte // the last 16 KiB, with the messages of ssh and the login shell
+	Exit   int    // exit code
 }
 
 // maxOutput is how much a command of Run may print, in bytes.
@@ -26,28 +27,23 @@ const maxOutput = 4 << 20
 
 var errOutput = errors.New("sshstdio: the command prints more than 4 MiB")
 
-// Run runs a command on the far side to its end. The arguments arrive as they are, whatever is in them; a first one
-// that begins with "~/" is in the account's home. Stdin may be nil. A command that ends with another code than 0 is no
-// error of Run. Errors are of type [tunnel.Fault]; when ctx ends, the connection to the command is cut, and most
-// commands then end by themselves.
+// Run runs a command on the far side to its end. The arguments arrive unchanged; "~/" at the beginning of the first one
+// is the account's home. Stdin may be nil. Another exit code than 0 is not an error of Run. Errors are of type
+// [tunnel.Fault]. When ctx ends, the connection to the command is cut, and most commands then end by themselves.
 func (r *Remote) Run(ctx context.Context, command []string, stdin io.Reader) (Result, error) {
-	out := &limited{most: maxOutput}
-	stderr, exit, err := r.stream(ctx, command, stdin, out)
+	var out limited
+	stderr, exit, err := r.stream(ctx, command, stdin, &out)
 	if err != nil {
 		return Result{}, err
 	}
 	return Result{Stdout: out.Bytes(), Stderr: []byte(stderr), Exit: exit}, nil
 }
 
-// limited is a buffer with a bound.
-type limited struct {
-	bytes.Buffer
-	most int
-}
+// limited is a buffer of at most maxOutput bytes.
+type limited struct{ bytes.Buffer }
 
-// Write implements io.Writer.
 func (l *limited) Write(p []byte) (int, error) {
-	if l.Len()+len(p) > l.most {
+	if l.Len()+len(p) > maxOutput {
 		return 0, errOutput
 	}
 	return l.Buffer.Write(p)
@@ -66,9 +62,11 @@ func (r *Remote) stream(ctx context.Context, command []string, stdin io.Reader,
 	mark := newMark()
 	args := append(r.options(shared), runScript(mark, command))
 	inner := &between{to: stdout, mark: mark}
-	asking, err := r.askingFor(ctx, shared)
-	if err != nil {
-		return "", 0, err
+	var asking *questions
+	if shared.socket == "" { // else the connection is up
+		if asking, err = r.listenForQuestions(ctx); err != nil {
+			return "", 0, err
+		}
 	}
 	defer asking.close()
 	c, socket, err := r.spawn(args, asking)
@@ -94,10 +92,10 @@ func (r *Remote) stream(ctx context.Context, command []string, stdin io.Reader,
 		c.settle(lastWords) // for its messages
 		select {
 		case err := <-feeding:
-			if reading, ok := errors.AsType[*readError](err); ok {
-				return "", 0, reading.err
+			if err != nil {
+				return "", 0, err
 			}
-		default: // the command did not want all of it
+		default: // the command did not read all of it
 		}
 		return c.messages.String(), exit, nil
 	}
@@ -108,34 +106,17 @@ func (r *Remote) stream(ctx context.Context, command []string, stdin io.Reader,
 	return "", 0, explain(ctx, c, asking, io.ErrUnexpectedEOF)
 }
 
-// askingFor returns what answers questions on the way of a command, nil where it rides on a connection that stands.
-func (r *Remote) askingFor(ctx context.Context, w way) (*questions, error) {
-	if w.socket != "" {
-		return nil, nil
-	}
-	return r.listenForQuestions(ctx)
-}
-
-// readError is the failure of what feeds a command.
-type readError struct{ err error }
-
-func (e *readError) Error() string { return e.err.Error() }
-func (e *readError) Unwrap() error { return e.err }
-
-// feed copies stdin to a command and ends its input.
+// feed copies stdin to a command and ends its input. It fails if stdin does; that the command does not read all is no
+// failure.
 func feed(socket io.Writer, stdin io.Reader) error {
-	var err error
+	reader := &tracked{Reader: stdin}
 	if stdin != nil {
-		reader := &tracked{Reader: stdin}
-		_, err = io.Copy(socket, reader)
-		if reader.err != nil {
-			err = &readError{reader.err}
-		}
+		_, _ = io.Copy(socket, reader)
 	}
 	if half, ok := socket.(interface{ CloseWrite() error }); ok {
-		return errors.Join(err, half.CloseWrite())
+		_ = half.CloseWrite()
 	}
-	return err
+	return reader.err
 }
 
 // tracked remembers why reading failed.
@@ -144,7 +125,6 @@ type tracked struct {
 	err error
 }
 
-// Read implements io.Reader.
 func (t *tracked) Read(p []byte) (int, error) {
 	n, err := t.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -153,10 +133,10 @@ func (t *tracked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// uploadScript puts its input where its first argument says: whole, or not at all. It prints "hash <hex>" and has then
-// moved the file if the hash is the one expected, or "check <path>" where the far side has no program for hashes, and
-// leaves the file there for the caller to look at. It ends with 3 for another hash, 4 where the folder cannot be made
-// or written, 5 where the disk is full or the input ended early.
+// uploadScript writes its input to the file of its first argument: all of it, or nothing. It prints "hash <hex>" and
+// has then moved the file if the hash is the expected one, or "check <path>" where the far side has no program for
+// hashes, and leaves the file there for the caller to check. It exits with 3 for another hash, 4 if the folder cannot
+// be made or written, 5 if the disk is full or the input ended early.
 const uploadScript = `set -u; umask 077
 d=$(dirname -- "$1") || exit 4
 mkdir -p -- "$d" && [ -w "$d" ] || exit 4
@@ -173,20 +153,19 @@ h=${h%% *}; echo "hash $h"
 chmod -- "$2" "$t" && mv -f -- "$t" "$1" || exit 5
 trap - EXIT`
 
-// settleScript ends what uploadScript has left for checking.
+// settleScript moves the file that uploadScript has left for checking.
 const settleScript = `chmod -- "$2" "$3" && mv -f -- "$3" "$1" || { rm -f -- "$3"; exit 5; }`
 
-// Upload puts what content gives into a file on the far side, with the given mode, making folders for it where needed.
-// path is absolute or begins with "~/". sum is the SHA-256 of the content. The file is there, complete and checked,
-// when Upload returns without an error; else whatever was there before still is. It needs sh, cat, chmod and mv over
-// there and a few kilobytes of memory on either side.
+// Upload writes content to a file on the far side, with the given mode, and makes its folders. path is absolute or
+// begins with "~/". sum is the SHA-256 of the content. If Upload succeeds the file is complete and checked, else it is
+// unchanged. The far side needs sh, cat, chmod and mv.
 func (r *Remote) Upload(ctx context.Context, content io.Reader, path string, mode fs.FileMode,
 	sum [sha256.Size]byte) error {
 	if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "~/") {
 		return fmt.Errorf("sshstdio: %q is neither absolute nor in the home folder", path)
 	}
 	want, bits := hex.EncodeToString(sum[:]), fmt.Sprintf("%04o", mode.Perm())
-	command := shell(uploadScript, path, bits, want, newMark()[len("slipway-"):])
+	command := shell(uploadScript, path, bits, want, rand.Text())
 	result, err := r.Run(ctx, command, content)
 	if err != nil {
 		return err
@@ -204,7 +183,7 @@ func (r *Remote) Upload(ctx context.Context, content io.Reader, path string, mod
 	return uploadFault(path, result)
 }
 
-// shell is a command that runs a script whose first argument is a path.
+// shell returns a command that runs a script whose first argument is a path.
 func shell(text, path string, args ...string) []string {
 	expand := `case $1 in "~/"*) p=$HOME/${1#"~/"}; shift; set -- "$p" "$@";; esac; `
 	return append([]string{"sh", "-c", expand + text, "sh", path}, args...)
