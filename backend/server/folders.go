@@ -15,13 +15,28 @@ import (
 type folderRoutes struct{ hub *hub.Hub }
 
 func (s folderRoutes) mount(m *mounts) {
-	answer(m, route.Folders, s.listFolders)
-	answer(m, route.Folder, s.getFolder)
-	take(m, route.FolderCreate, s.createFolder)
-	take(m, route.FolderUpdate, s.updateFolder)
+	answer(m, route.Folders, func(r *http.Request) ([]api.Folder, error) {
+		return eachAs(folderOut)(s.hub.Folders(r.Context(), r.URL.Query().Get("agent")))
+	})
+	answer(m, route.Folder, func(r *http.Request) (api.Folder, error) {
+		_, f, err := s.folderIn(r)
+		return as(folderOut)(f, err)
+	})
+	take(m, route.FolderCreate, func(r *http.Request, body api.FolderRequest) (api.Folder, error) {
+		return as(folderOut)(s.hub.CreateFolder(r.Context(), body.Agent, body.FolderRequest))
+	})
+	take(m, route.FolderUpdate, func(r *http.Request, change session.FolderChange) (api.Folder, error) {
+		agent, f, err := s.folderIn(r)
+		if err != nil {
+			return api.Folder{}, err
+		}
+		return as(folderOut)(agent.UpdateFolder(r.Context(), f.ID, change))
+	})
 	answer(m, route.FolderTrash, s.inFolder(session.FolderTrash.TrashFolder))
 	answer(m, route.FolderRestore, s.inFolder(session.FolderTrash.RestoreFolder))
-	answer(m, route.FolderDelete, s.deleteFolder)
+	answer(m, route.FolderDelete, func(r *http.Request) (api.Operation, error) {
+		return s.hub.PurgeFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"))
+	})
 	answer(m, route.FolderDeleteStop, s.inFolder(session.FolderTrash.StopDeleting))
 }
 
@@ -39,27 +54,6 @@ func (s folderRoutes) folderIn(r *http.Request) (session.Agent, session.Folder, 
 	return s.hub.FindFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"))
 }
 
-func (s folderRoutes) listFolders(r *http.Request) ([]api.Folder, error) {
-	return eachAs(folderOut)(s.hub.Folders(r.Context(), r.URL.Query().Get("agent")))
-}
-
-func (s folderRoutes) getFolder(r *http.Request) (api.Folder, error) {
-	_, f, err := s.folderIn(r)
-	return as(folderOut)(f, err)
-}
-
-func (s folderRoutes) createFolder(r *http.Request, body api.FolderRequest) (api.Folder, error) {
-	return as(folderOut)(s.hub.CreateFolder(r.Context(), body.Agent, body.FolderRequest))
-}
-
-func (s folderRoutes) updateFolder(r *http.Request, change session.FolderChange) (api.Folder, error) {
-	agent, f, err := s.folderIn(r)
-	if err != nil {
-		return api.Folder{}, err
-	}
-	return as(folderOut)(agent.UpdateFolder(r.Context(), f.ID, change))
-}
-
 // inFolder returns a handler that calls do for the folder in the path.
 func (s folderRoutes) inFolder(do func(session.FolderTrash, context.Context, session.FolderID) (session.Folder,
 	error)) func(*http.Request) (api.Folder, error) {
@@ -70,8 +64,4 @@ func (s folderRoutes) inFolder(do func(session.FolderTrash, context.Context, ses
 		}
 		return as(folderOut)(do(agent.FolderTrash, r.Context(), f.ID))
 	}
-}
-
-func (s folderRoutes) deleteFolder(r *http.Request) (api.Operation, error) {
-	return starts(s.hub, r)(s.hub.PurgeFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent")))
 }

@@ -28,6 +28,14 @@ func asError(err error) *session.Error {
 		"The log file says more: slipway doctor names it.")
 }
 
+// problemOf is like asError but returns nil for nil.
+func problemOf(err error) *session.Error {
+	if err == nil {
+		return nil
+	}
+	return asError(err)
+}
+
 // fail writes err as a Problem. Only internal errors are logged.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	answerFailure(s.log, w, r, err)

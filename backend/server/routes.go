@@ -71,6 +71,11 @@ func named[Out any](part string, call func(name string) (Out, error)) func(*http
 	return func(r *http.Request) (Out, error) { return call(r.PathValue(part)) }
 }
 
+// sendNamed is like named for requests with a body.
+func sendNamed[In, Out any](part string, call func(name string, in In) (Out, error)) func(*http.Request, In) (Out, error) {
+	return func(r *http.Request, in In) (Out, error) { return call(r.PathValue(part), in) }
+}
+
 // onAgent returns a handler that calls call with the agent in the query.
 func onAgent[Out any](call func(ctx context.Context, agent string) (Out, error)) func(*http.Request) (Out, error) {
 	return func(r *http.Request) (Out, error) { return call(r.Context(), r.FormValue("agent")) }
@@ -102,10 +107,15 @@ func takeDraft[In, Out any](m *mounts, at route.Route[In, Out],
 	})
 }
 
-// respond registers a handler whose result is written as JSON; none is no body.
+// respond registers a handler whose result is written as JSON; none is no body. If the client has disconnected before
+// the answer to a request that started an operation, it cancels the operation.
 func (m *mounts) respond(at *route.Endpoint, handle func(*http.Request) (any, error)) {
 	m.stream(at, func(w http.ResponseWriter, r *http.Request) error {
 		value, err := handle(r)
+		started, isOperation := value.(api.Operation)
+		if err == nil && isOperation && at.Status == http.StatusAccepted && r.Context().Err() != nil {
+			value, err = m.server.hub.CancelOperation(started.ID)
+		}
 		if err != nil {
 			return err
 		}

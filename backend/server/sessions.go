@@ -24,32 +24,43 @@ type sessionRoutes struct{ hub *hub.Hub }
 func (s sessionRoutes) mount(m *mounts) {
 	takeDraft(m, route.PresetCreate, decodeDraft, s.createPreset)
 	takeDraft(m, route.PresetUpdate, decodeDraft, s.updatePreset)
-	answer(m, route.PresetDelete, s.deletePreset)
-	answer(m, route.Queue, s.queue)
-	takeDraft(m, route.LaunchMany, decodeDraft, s.launchMany)
-	take(m, route.Keep, sendInSession(s.hub, s.keep))
-	takeDraft(m, route.IdleSimulation, decodeDraft, s.simulateIdle)
-	answer(m, route.Sessions, s.listSessions)
+	answer(m, route.PresetDelete, func(r *http.Request) (none, error) {
+		return none{}, s.hub.DeletePreset(r.PathValue("id"))
+	})
+	answer(m, route.Queue, func(r *http.Request) ([]api.Session, error) {
+		return eachAs(s.hub.View)(s.hub.Waiting(r.Context(), r.FormValue("agent")))
+	})
+	answer(m, route.Sessions, func(r *http.Request) ([]api.Session, error) {
+		filter, err := filterIn(r)
+		if err != nil {
+			return nil, err
+		}
+		return eachAs(s.hub.View)(s.hub.List(r.Context(), r.FormValue("agent"), filter))
+	})
 	takeDraft(m, route.Launch, decodeDraft, s.launch)
+	takeDraft(m, route.LaunchMany, decodeDraft, s.launchMany)
 	takeDraft(m, route.Preview, decodeWhatFits, s.preview)
 	answer(m, route.Session, s.getSession)
 	take(m, route.SessionUpdate, sendInSession(s.hub, s.updateSession))
-	take(m, route.Terminate, sendInSession(s.hub, s.terminate))
+	take(m, route.Keep, sendInSession(s.hub, s.keep))
+	takeDraft(m, route.IdleSimulation, decodeDraft, s.simulateIdle)
+	take(m, route.Terminate, sendInSession(s.hub,
+		func(r *http.Request, agent changer, id session.ID, req api.TerminateRequest) (api.Session, error) {
+			return as(s.hub.View)(agent.Terminate(r.Context(), id, req.Forced))
+		}))
 	answer(m, route.History, inSession(s.hub, s.history))
-	answer(m, route.Usage, inSession(s.hub, s.usage))
+	answer(m, route.Usage, inSession(s.hub, func(r *http.Request, agent teller, id session.ID) ([]session.Usage, error) {
+		since, err := timeIn(r, "since", time.Time{})
+		if err != nil {
+			return nil, err
+		}
+		return agent.Usage(r.Context(), id, since)
+	}))
 	m.stream(route.Logs.Endpoint, s.logs)
 }
 
 // maxKey is the longest idempotency key, in bytes.
 const maxKey = 128
-
-func (s sessionRoutes) listSessions(r *http.Request) ([]api.Session, error) {
-	filter, err := filterIn(r)
-	if err != nil {
-		return nil, err
-	}
-	return eachAs(s.hub.View)(s.hub.List(r.Context(), r.FormValue("agent"), filter))
-}
 
 func filterIn(r *http.Request) (session.Filter, error) {
 	var filter session.Filter
@@ -102,8 +113,7 @@ func (s sessionRoutes) launchMany(r *http.Request, req api.LaunchManyRequest,
 		if o.Err != nil {
 			return api.Launched{Problem: asError(o.Err)}
 		}
-		launched := s.hub.View(o.Session)
-		return api.Launched{Session: &launched}
+		return api.Launched{Session: new(s.hub.View(o.Session))}
 	}), nil
 }
 
@@ -230,17 +240,64 @@ func checkUpdate(req api.SessionUpdate) error {
 	return session.Refused(session.CodeSessionInvalid, wrong...)
 }
 
-func (s sessionRoutes) terminate(r *http.Request, agent changer, id session.ID,
-	req api.TerminateRequest) (api.Session, error) {
-	return as(s.hub.View)(agent.Terminate(r.Context(), id, req.Forced))
+func (s sessionRoutes) keep(r *http.Request, agent session.Queue, id session.ID, req api.KeepRequest) (api.Session,
+	error) {
+	length, err := keepIn(req.For)
+	if err != nil {
+		return api.Session{}, err
+	}
+	return as(s.hub.View)(agent.Keep(r.Context(), id, length))
 }
 
-func (s sessionRoutes) usage(r *http.Request, agent teller, id session.ID) ([]session.Usage, error) {
-	since, err := timeIn(r, "since", time.Time{})
-	if err != nil {
-		return nil, err
+// maxKeep is the longest time that one request keeps a session.
+const maxKeep = session.Duration(7 * 24 * time.Hour)
+
+// keepIn parses how long to keep a session: more than 0 and at most a week.
+func keepIn(text string) (session.Duration, error) {
+	d, err := session.ParseDuration(text)
+	var message string
+	switch {
+	case text == "":
+		message = "The duration is missing."
+	case err != nil:
+		message = err.Error() + "."
+	case d <= 0 || d > maxKeep:
+		message = fmt.Sprintf("%s is not between 1 s and %s.", d, maxKeep)
+	default:
+		return d, nil
 	}
-	return agent.Usage(r.Context(), id, since)
+	return 0, session.Refused(session.CodeSessionInvalid, wrongField("for", message, "Write for example 4h."))
+}
+
+func (s sessionRoutes) simulateIdle(r *http.Request, policy session.IdlePolicy,
+	wrong []session.FieldError) (session.IdleSimulation, error) {
+	if len(wrong) == 0 {
+		wrong = policy.Validate("")
+	}
+	if len(wrong) > 0 {
+		return session.IdleSimulation{}, session.Refused(session.CodeSessionInvalid, wrong...)
+	}
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return session.IdleSimulation{}, err
+	}
+	return agent.SimulateIdle(r.Context(), id, policy)
+}
+
+func (s sessionRoutes) createPreset(_ *http.Request, req hub.PresetContent, wrong []session.FieldError) (hub.Preset,
+	error) {
+	if len(wrong) > 0 {
+		return hub.Preset{}, session.Refused(session.CodeSettingsInvalid, wrong...)
+	}
+	return s.hub.AddPreset(req)
+}
+
+func (s sessionRoutes) updatePreset(r *http.Request, req hub.PresetUpdate, wrong []session.FieldError) (hub.Preset,
+	error) {
+	if len(wrong) > 0 {
+		return hub.Preset{}, session.Refused(session.CodeSettingsInvalid, wrong...)
+	}
+	return s.hub.UpdatePreset(r.PathValue("id"), req)
 }
 
 // logs streams the log of a kernel unchanged. If the client pauses, the rest stays with the agent.

@@ -20,46 +20,35 @@ func (s settingRoutes) mount(m *mounts) {
 	answer(m, route.Version, always(s.hub.Version))
 	answer(m, route.Doctor, onAgent(s.hub.Doctor))
 	answer(m, route.Machines, always(s.hub.Machines))
-	answer(m, route.Directories, s.listDirectories)
+	answer(m, route.Directories, func(r *http.Request) (session.DirectoryListing, error) {
+		return s.hub.ListDirectories(r.Context(), r.PathValue("agent"), r.FormValue("path"))
+	})
 	answer(m, route.Presets, always(s.hub.Presets))
 	answer(m, route.Recents, always(s.hub.Recents))
-	take(m, route.RecentUpdate, s.updateRecent)
-	answer(m, route.RecentDelete, s.deleteRecent)
+	take(m, route.RecentUpdate, sendNamed("id", s.hub.UpdateRecent))
+	answer(m, route.RecentDelete, func(r *http.Request) (none, error) {
+		return none{}, s.hub.DeleteRecent(r.PathValue("id"))
+	})
 	answer(m, route.Settings, always(s.hub.Settings))
-	take(m, route.SettingsUpdate, s.updateSettings)
-	answer(m, route.Notifier, s.getNotifier)
-	answer(m, route.NotifierTry, s.tryNotice)
+	take(m, route.SettingsUpdate, func(_ *http.Request, req hub.Settings) (hub.Settings, error) {
+		err := s.hub.SaveSettings(req)
+		return s.hub.Settings(), err
+	})
+	answer(m, route.Notifier, func(r *http.Request) (api.Notifier, error) {
+		return api.Notifier{Desktop: s.hub.Notifies(r.Context())}, nil
+	})
+	answer(m, route.NotifierTry, func(r *http.Request) (none, error) {
+		return none{}, s.hub.TryNotice(r.Context())
+	})
 	answer(m, route.SettingsFile, s.settingsFile)
 	take(m, route.SettingUpdate, s.updateSetting)
-	take(m, route.WindowShow, s.showWindow)
+	take(m, route.WindowShow, func(_ *http.Request, req api.WindowRequest) (api.Shown, error) {
+		if req.Path != "" {
+			req.Path = localPath(req.Path)
+		}
+		return api.Shown{Shown: s.hub.OpenWindow(hub.Window{Path: req.Path})}, nil
+	})
 	answer(m, route.Shutdown, s.stop)
-}
-
-// listDirectories lists the directories of an agent's machine that a person can mount.
-func (s settingRoutes) listDirectories(r *http.Request) (session.DirectoryListing, error) {
-	return s.hub.ListDirectories(r.Context(), r.PathValue("agent"), r.FormValue("path"))
-}
-
-func (s settingRoutes) updateRecent(r *http.Request, req api.RecentUpdate) (hub.Recent, error) {
-	return s.hub.UpdateRecent(r.PathValue("id"), req)
-}
-
-func (s settingRoutes) deleteRecent(r *http.Request) (none, error) {
-	return none{}, s.hub.DeleteRecent(r.PathValue("id"))
-}
-
-func (s settingRoutes) updateSettings(r *http.Request, req hub.Settings) (hub.Settings, error) {
-	if err := s.hub.SaveSettings(req); err != nil {
-		return hub.Settings{}, err
-	}
-	return s.hub.Settings(), nil
-}
-
-func (s settingRoutes) showWindow(r *http.Request, req api.WindowRequest) (api.Shown, error) {
-	if req.Path != "" {
-		req.Path = localPath(req.Path)
-	}
-	return api.Shown{Shown: s.hub.OpenWindow(hub.Window{Path: req.Path})}, nil
 }
 
 // stop shuts the control plane down. The answer is sent before it ends.
@@ -74,10 +63,7 @@ func (s settingRoutes) stop(*http.Request) (none, error) {
 
 func (s settingRoutes) settingsFile(*http.Request) (api.SettingsFile, error) {
 	path, state, err := s.hub.SettingsState()
-	if err != nil {
-		return api.SettingsFile{}, err
-	}
-	return settingsFileOut(path, state), nil
+	return settingsFileOut(path, state), err
 }
 
 func (s settingRoutes) updateSetting(r *http.Request, req api.SettingUpdate) (api.SettingsFile, error) {
@@ -109,12 +95,4 @@ func settingsFileOut(path string, state settings.State) api.SettingsFile {
 		})
 	}
 	return file
-}
-
-func (s settingRoutes) getNotifier(r *http.Request) (api.Notifier, error) {
-	return api.Notifier{Desktop: s.hub.Notifies(r.Context())}, nil
-}
-
-func (s settingRoutes) tryNotice(r *http.Request) (none, error) {
-	return none{}, s.hub.TryNotice(r.Context())
 }

@@ -194,6 +194,18 @@ type stream interface {
 
 var errBadMessage = errors.New("invalid message")
 
+// bridge upgrades a request and connects the socket with the stream that open opens.
+func (s *sockets) bridge(w http.ResponseWriter, r *http.Request, patient bool,
+	open func(context.Context) (stream, error)) error {
+	conn, ctx, err := s.upgrade(w, r, patient)
+	if conn == nil {
+		return err
+	}
+	defer conn.cancel()
+	conn.bridge(ctx, func() (stream, error) { return open(ctx) })
+	return nil
+}
+
 // bridge opens a stream and connects it with the socket until either side ends. Each direction holds one message at a
 // time and waits until the other side takes it.
 func (k *socket) bridge(ctx context.Context, open func() (stream, error)) {

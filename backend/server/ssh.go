@@ -91,10 +91,7 @@ func (s sshRoutes) testSSH(r *http.Request, agent session.SSH, id session.ID) (a
 	if err == nil {
 		test.Own, err = s.ssh.CheckOwn(r.Context(), id)
 	}
-	test.OK = err == nil
-	if err != nil {
-		test.Problem = asError(err)
-	}
+	test.OK, test.Problem = err == nil, problemOf(err)
 	return test, nil
 }
 
@@ -112,16 +109,19 @@ func (s sshRoutes) tryLogin(ctx context.Context, agent session.SSH, id session.I
 
 // sshStream connects a WebSocket with the SSH server of a session: binary messages of bytes in both directions.
 func (s sshRoutes) sshStream(w http.ResponseWriter, r *http.Request) error {
-	conn, ctx, err := s.sockets.upgrade(w, r, true)
-	if conn == nil {
-		return err
-	}
-	defer conn.cancel()
-	conn.bridge(ctx, func() (stream, error) {
-		far, err := s.dialSSH(ctx, r.PathValue("id"), r.FormValue("kernel"), r.FormValue("bulk") == "1")
-		return byteStream{far, make([]byte, 32<<10)}, err
+	return s.sockets.bridge(w, r, true, func(ctx context.Context) (stream, error) {
+		agent, id, err := s.hub.Find(ctx, r.PathValue("id"))
+		if err != nil {
+			return nil, err
+		}
+		kernel := r.FormValue("kernel")
+		if _, err := s.pin(ctx, agent, id, kernel); err != nil {
+			return nil, err
+		}
+		request := session.SSHRequest{Kernel: kernel, Key: s.ssh.Key(), Bulk: r.FormValue("bulk") == "1"}
+		conn, err := agent.DialSSH(ctx, id, request)
+		return byteStream{conn, make([]byte, 32<<10)}, err
 	})
-	return nil
 }
 
 // byteStream is a stream of bytes, in messages of any length.
@@ -143,18 +143,6 @@ func (b byteStream) send(to *socket) error {
 		}
 	}
 	return err
-}
-
-// dialSSH connects to the SSH server of a session, once its key is pinned.
-func (s sshRoutes) dialSSH(ctx context.Context, ref, kernel string, bulk bool) (net.Conn, error) {
-	agent, id, err := s.hub.Find(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.pin(ctx, agent, id, kernel); err != nil {
-		return nil, err
-	}
-	return agent.DialSSH(ctx, id, session.SSHRequest{Kernel: kernel, Key: s.ssh.Key(), Bulk: bulk})
 }
 
 // pin pins the host key of a kernel in the configuration of ssh.

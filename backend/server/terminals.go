@@ -22,26 +22,19 @@ type terminalRoutes struct {
 }
 
 func (s terminalRoutes) mount(m *mounts) {
-	answer(m, route.Terminals, inSession(s.hub, s.listTerminals))
-	take(m, route.TerminalOpen, sendInSession(s.hub, s.openTerminal))
-	answer(m, route.TerminalClose, inSession(s.hub, s.closeTerminal))
+	answer(m, route.Terminals, inSession(s.hub,
+		func(r *http.Request, agent session.Terminals, id session.ID) ([]session.Terminal, error) {
+			return agent.ListTerminals(r.Context(), id)
+		}))
+	take(m, route.TerminalOpen, sendInSession(s.hub, openTerminal))
+	answer(m, route.TerminalClose, inSession(s.hub,
+		func(r *http.Request, agent session.Terminals, id session.ID) (none, error) {
+			return none{}, agent.CloseTerminal(r.Context(), id, r.PathValue("terminal"))
+		}))
 	answer(m, route.TerminalSearch, inSession(s.hub, s.searchTerminals))
 	m.stream(route.TerminalAttach.Endpoint, s.attachTerminal)
 	m.stream(route.TerminalOutput.Endpoint, s.terminalOutput)
 	m.stream(route.Exec.Endpoint, s.exec)
-}
-
-func (s terminalRoutes) listTerminals(r *http.Request, agent session.Terminals, id session.ID) ([]session.Terminal,
-	error) {
-	return agent.ListTerminals(r.Context(), id)
-}
-
-func (s terminalRoutes) openTerminal(r *http.Request, agent session.Terminals, id session.ID,
-	req session.TerminalRequest) (session.Terminal, error) {
-	if wrong := terminalFaults(req); len(wrong) > 0 {
-		return session.Terminal{}, session.Refused(session.CodeSessionInvalid, wrong...)
-	}
-	return agent.OpenTerminal(r.Context(), id, req)
 }
 
 // Limits of a terminal. A size of 0 means the usual 80 by 24.
@@ -50,25 +43,22 @@ const (
 	titleMost = 200
 )
 
-func terminalFaults(req session.TerminalRequest) []session.FieldError {
+func openTerminal(r *http.Request, agent session.Terminals, id session.ID,
+	req session.TerminalRequest) (session.Terminal, error) {
 	var wrong []session.FieldError
-	bad := func(field, message, hint string) {
-		wrong = append(wrong, wrongField(field, message, hint))
-	}
 	if req.Cols < 0 || req.Cols > sizeMost {
-		bad("cols", "A terminal has 1 to 1000 columns.", "80 is usual.")
+		wrong = append(wrong, wrongField("cols", "A terminal has 1 to 1000 columns.", "80 is usual."))
 	}
 	if req.Rows < 0 || req.Rows > sizeMost {
-		bad("rows", "A terminal has 1 to 1000 rows.", "24 is usual.")
+		wrong = append(wrong, wrongField("rows", "A terminal has 1 to 1000 rows.", "24 is usual."))
 	}
 	if len(req.Title) > titleMost {
-		bad("title", "The title is longer than 200 bytes.", "Choose a shorter one.")
+		wrong = append(wrong, wrongField("title", "The title is longer than 200 bytes.", "Choose a shorter one."))
 	}
-	return wrong
-}
-
-func (s terminalRoutes) closeTerminal(r *http.Request, agent session.Terminals, id session.ID) (none, error) {
-	return none{}, agent.CloseTerminal(r.Context(), id, r.PathValue("terminal"))
+	if len(wrong) > 0 {
+		return session.Terminal{}, session.Refused(session.CodeSessionInvalid, wrong...)
+	}
+	return agent.OpenTerminal(r.Context(), id, req)
 }
 
 // attachTerminal bridges a WebSocket and the attach protocol. A client that stalls is disconnected; it reconnects with
@@ -79,16 +69,10 @@ func (s terminalRoutes) attachTerminal(w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	req := session.AttachRequest{Terminal: r.PathValue("terminal"), Client: r.FormValue("client"), Offset: offset}
-	conn, ctx, err := s.sockets.upgrade(w, r, false)
-	if conn == nil {
-		return err
-	}
-	defer conn.cancel()
-	conn.bridge(ctx, func() (stream, error) {
+	return s.sockets.bridge(w, r, false, func(ctx context.Context) (stream, error) {
 		conn, err := s.attach(ctx, r.PathValue("id"), req)
 		return frameStream{conn}, err
 	})
-	return nil
 }
 
 // attach connects to a terminal. It checks what comes from another machine.
