@@ -78,7 +78,10 @@ func (d *doors) ensure(host appHost, wish doorWish) (*door, error) {
 		}
 		d.shut(host)
 	}
-	listener, err := listenDoor(wish)
+	listener, err := listenOn(wish)
+	if err != nil && wish.port != 0 {
+		listener, err = listenOn(doorWish{public: wish.public})
+	}
 	if err != nil {
 		return nil, &session.Error{Code: session.CodeAppConflict,
 			Message: "Cannot open a port on this computer for the app.",
@@ -109,15 +112,6 @@ func (d *doors) install(host appHost, public bool, listener net.Listener) *door 
 	go d.serve(made, listener)
 	go d.watch(made)
 	return made
-}
-
-// listenDoor listens on the preferred port, or on any if that is in use or none is preferred.
-func listenDoor(wish doorWish) (net.Listener, error) {
-	listener, err := listenOn(wish)
-	if err != nil && wish.port != 0 {
-		return listenOn(doorWish{public: wish.public})
-	}
-	return listener, err
 }
 
 func listenOn(wish doorWish) (net.Listener, error) {
@@ -182,8 +176,8 @@ func (d *doors) close() {
 
 // handler authorizes requests through a door. A door that is not public admits users of this server who show the app's
 // ticket or cookie.
-func (d *doors) handler(one *door) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (d *doors) handler(one *door) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
@@ -200,7 +194,7 @@ func (d *doors) handler(one *door) http.Handler {
 		default:
 			d.server.apps.serve(w, r, one.host)
 		}
-	})
+	}
 }
 
 // namesThisComputer reports whether a host is an IP address or a name of this computer. This stops DNS rebinding from
@@ -212,12 +206,9 @@ func namesThisComputer(host string) bool {
 		return true
 	}
 	own, err := os.Hostname()
-	if err != nil || own == "" {
-		return false
-	}
 	own, _, _ = strings.Cut(strings.ToLower(own), ".")
 	first, _, _ := strings.Cut(host, ".")
-	return first == own
+	return err == nil && own != "" && first == own
 }
 
 // addresses returns the addresses of the app through a door: its own host name and, through a public door, those of
@@ -272,14 +263,4 @@ func doorOut(one *door, path string, wanted int) *api.Door {
 	}
 	return &api.Door{Public: one.public, Port: one.port, Addresses: one.addresses(appPath(path)),
 		Instead: wanted != 0 && wanted != one.port}
-}
-
-// closeDoor closes the door of an app, if it is open.
-func (s appRoutes) closeDoor(r *http.Request) (none, error) {
-	_, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return none{}, err
-	}
-	s.doors.shut(appHost{app: r.PathValue("app"), session: id})
-	return none{}, nil
 }

@@ -93,14 +93,13 @@ func (g *gateway) serve(w http.ResponseWriter, r *http.Request, host appHost) {
 			"Open the app from Slipway."))
 		return
 	}
-	purpose := "app " + host.name()
-	admitted := g.server.hasSeal(r, appCookie, purpose)
-	if query := r.URL.Query(); query.Has(ticketParam) {
+	admitted := g.server.hasSeal(r, appCookie, "app "+host.name())
+	if r.URL.Query().Has(ticketParam) {
 		g.enter(w, r, host, admitted)
 		return
 	}
 	if !admitted {
-		g.explain(w, r, http.StatusForbidden, page{Title: "Open this app from Slipway", Link: g.home(r),
+		g.explain(w, r, http.StatusForbidden, page{Title: "Open this app from Slipway", Link: homeOf(r),
 			Text: "Its address alone does not let anybody in. Slipway opens it with a ticket that works once."})
 		return
 	}
@@ -128,7 +127,7 @@ func (g *gateway) enter(w http.ResponseWriter, r *http.Request, host appHost, ad
 	query.Del(ticketParam)
 	next := (&url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: query.Encode()}).RequestURI()
 	if !g.server.tickets.take(ticket, host.name()) && !admitted {
-		g.explain(w, r, http.StatusForbidden, page{Title: "This ticket no longer works", Link: g.home(r),
+		g.explain(w, r, http.StatusForbidden, page{Title: "This ticket no longer works", Link: homeOf(r),
 			Text: "A ticket opens an app once and for one minute. Open the app again from Slipway."})
 		return
 	}
@@ -145,7 +144,7 @@ func (g *gateway) reach(r *http.Request, host appHost) (int, error) {
 	defer cancel()
 	for {
 		port, err := g.find(ctx, host)
-		if err == nil || !g.unreached(err) {
+		if err == nil || !unreached(err) {
 			return port, err
 		}
 		remote, waitErr := g.server.hub.AwaitKeeper(ctx, host.session)
@@ -172,7 +171,7 @@ func (g *gateway) patience(r *http.Request) time.Duration {
 type patient struct{}
 
 // unreached reports whether err says that an agent is unreachable.
-func (g *gateway) unreached(err error) bool {
+func unreached(err error) bool {
 	code := session.CodeOf(err)
 	return code.Detail() == session.DetailUnavailable && strings.HasPrefix(string(code), "agent_")
 }
@@ -211,18 +210,13 @@ func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.tidy()
-		g.ports[host] = foundPort{port: app.Port, until: time.Now().Add(portLife)}
+		now := time.Now()
+		maps.DeleteFunc(g.ports, func(_ appHost, found foundPort) bool { return now.After(found.until) })
+		g.ports[host] = foundPort{port: app.Port, until: now.Add(portLife)}
 		return app.Port, nil
 	}
 	return 0, session.NewError(session.CodeAppNotFound, fmt.Sprintf("The session has no app %q.", host.app),
 		"Look at its apps in Slipway.")
-}
-
-// tidy removes expired ports. It needs mu.
-func (g *gateway) tidy() {
-	now := time.Now()
-	maps.DeleteFunc(g.ports, func(_ appHost, found foundPort) bool { return now.After(found.until) })
 }
 
 // forward is a reverse proxy to one app. The app sees requests to localhost at its own port, which notebook servers
@@ -327,7 +321,7 @@ func (g *gateway) dial(ctx context.Context, _, address string) (net.Conn, error)
 		if err == nil {
 			return conn, nil
 		}
-		if g.unreached(err) {
+		if unreached(err) {
 			if remote, waitErr := g.server.hub.AwaitKeeper(ctx, id); !remote || waitErr != nil {
 				return nil, err
 			}
@@ -346,10 +340,8 @@ func (g *gateway) dial(ctx context.Context, _, address string) (net.Conn, error)
 	}
 }
 
-func (g *gateway) home(r *http.Request) string {
-	_, port, _ := strings.Cut(r.Host, ":")
-	return "http://127.0.0.1:" + port + "/"
-}
+// homeOf returns the address of the user interface.
+func homeOf(r *http.Request) string { return "http://127.0.0.1:" + portOf(r) + "/" }
 
 // explainError says why an app is unavailable, or how its session ended. The page of a live session reloads itself.
 func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appHost, err error) {
@@ -357,7 +349,7 @@ func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appH
 		return
 	}
 	e := asError(err)
-	p := page{Title: "The app does not answer", Text: strings.TrimSpace(e.Message + " " + e.Hint), Link: g.home(r),
+	p := page{Title: "The app does not answer", Text: strings.TrimSpace(e.Message + " " + e.Hint), Link: homeOf(r),
 		Retry: 3}
 	status := e.Code.Status()
 	if e.Code == session.CodeServerInternal {
@@ -402,10 +394,7 @@ func lostText(name string, keeper hub.Agent, now time.Time) string {
 	if keeper.Connection.Waits != "" {
 		text += " " + keeper.Connection.Waits
 	}
-	if name == "" {
-		name = "The session"
-	}
-	return text + " " + name + " goes on there meanwhile. This page comes back by itself."
+	return text + " " + cmp.Or(name, "The session") + " goes on there meanwhile. This page comes back by itself."
 }
 
 // roughly formats a duration with one unit.

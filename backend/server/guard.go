@@ -148,8 +148,13 @@ func (s *Server) hasSeal(r *http.Request, name, purpose string) bool {
 // cookieName includes the port because cookies do not distinguish ports: otherwise two servers would log each other's
 // browsers out.
 func cookieName(r *http.Request) string {
+	return ownCookies + portOf(r)
+}
+
+// portOf returns the port that a request names.
+func portOf(r *http.Request) string {
 	_, port, _ := strings.Cut(r.Host, ":")
-	return ownCookies + port
+	return port
 }
 
 // seal returns a cookie's value for one purpose: a random text and its signature. It is valid as long as the token is,

@@ -72,8 +72,7 @@ func (c *codes) take(text, purpose string) bool {
 
 // createLoginLink returns an address that logs a browser in.
 func (s *Server) createLoginLink(r *http.Request) (api.LoginLink, error) {
-	_, port, _ := strings.Cut(r.Host, ":")
-	return api.LoginLink{URL: "http://127.0.0.1:" + port + "/login?code=" + s.logins.give("login")}, nil
+	return api.LoginLink{URL: homeOf(r) + "login?code=" + s.logins.give("login")}, nil
 }
 
 // LoginCode returns a code that logs a browser in once, at /login?code=, within life.

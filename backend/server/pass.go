@@ -20,8 +20,7 @@ const passPath = "/pass/"
 
 // createPass returns a pass for an address of this server.
 func (s *Server) createPass(r *http.Request, req api.PassRequest) (api.Pass, error) {
-	_, port, _ := strings.Cut(r.Host, ":")
-	if !s.own(req.URL, port) {
+	if !s.own(req.URL, portOf(r)) {
 		return api.Pass{}, session.NewError(session.CodeRequestInvalid, "This is not an address of this server.",
 			"Use one that it has answered with.")
 	}
@@ -30,7 +29,7 @@ func (s *Server) createPass(r *http.Request, req api.PassRequest) (api.Pass, err
 			"The operating system does not tell whose a connection is.",
 			"Hand the address to the browser in a file that only you can read.")
 	}
-	return api.Pass{URL: "http://127.0.0.1:" + port + passPath + s.passes.give(req.URL)}, nil
+	return api.Pass{URL: homeOf(r) + passPath[1:] + s.passes.give(req.URL)}, nil
 }
 
 // own reports whether an address is one of this server or of a port that it opened for an app.

@@ -72,7 +72,8 @@ func named[Out any](part string, call func(name string) (Out, error)) func(*http
 }
 
 // sendNamed is like named for requests with a body.
-func sendNamed[In, Out any](part string, call func(name string, in In) (Out, error)) func(*http.Request, In) (Out, error) {
+func sendNamed[In, Out any](part string,
+	call func(name string, in In) (Out, error)) func(*http.Request, In) (Out, error) {
 	return func(r *http.Request, in In) (Out, error) { return call(r.PathValue(part), in) }
 }
 

@@ -49,13 +49,14 @@ func (s sessionRoutes) mount(m *mounts) {
 			return as(s.hub.View)(agent.Terminate(r.Context(), id, req.Forced))
 		}))
 	answer(m, route.History, inSession(s.hub, s.history))
-	answer(m, route.Usage, inSession(s.hub, func(r *http.Request, agent teller, id session.ID) ([]session.Usage, error) {
-		since, err := timeIn(r, "since", time.Time{})
-		if err != nil {
-			return nil, err
-		}
-		return agent.Usage(r.Context(), id, since)
-	}))
+	answer(m, route.Usage, inSession(s.hub,
+		func(r *http.Request, agent teller, id session.ID) ([]session.Usage, error) {
+			since, err := timeIn(r, "since", time.Time{})
+			if err != nil {
+				return nil, err
+			}
+			return agent.Usage(r.Context(), id, since)
+		}))
 	m.stream(route.Logs.Endpoint, s.logs)
 }
 

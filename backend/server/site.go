@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
-	"io"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -29,10 +27,7 @@ func newSite(assets fs.FS) *site {
 	if assets == nil {
 		return &site{}
 	}
-	index, err := fs.ReadFile(assets, "index.html")
-	if err != nil {
-		return &site{}
-	}
+	index, _ := fs.ReadFile(assets, "index.html") // nil if it is missing
 	return &site{assets: assets, index: index, policy: contentPolicy(index)}
 }
 
@@ -97,22 +92,11 @@ func (s *site) serveFile(w http.ResponseWriter, r *http.Request, name string) bo
 			return true
 		}
 	}
-	file, err := s.assets.Open(name)
-	if err != nil {
-		return false
+	data, err := fs.ReadFile(s.assets, name)
+	if err == nil {
+		s.serveBytes(w, r, name, data)
 	}
-	defer file.Close()
-	if seeker, ok := file.(io.ReadSeeker); ok && strings.HasPrefix(name, "assets/") {
-		setType(w, name)
-		http.ServeContent(w, r, name, time.Time{}, seeker)
-		return true
-	}
-	data, err := io.ReadAll(file)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false
-	}
-	s.serveBytes(w, r, name, data)
-	return true
+	return err == nil
 }
 
 func accepts(r *http.Request, encoding string) bool {
@@ -127,16 +111,6 @@ func accepts(r *http.Request, encoding string) bool {
 
 // serveBytes serves data, or 304 if the client has it already.
 func (s *site) serveBytes(w http.ResponseWriter, r *http.Request, name string, data []byte) {
-	setType(w, name)
-	if w.Header().Get("Cache-Control") == "" {
-		w.Header().Set("Cache-Control", "no-cache")
-	}
-	sum := sha256.Sum256(data)
-	w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
-	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
-}
-
-func setType(w http.ResponseWriter, name string) {
 	kind := mime.TypeByExtension(path.Ext(name))
 	switch path.Ext(name) { // often missing or wrong in a machine's own tables
 	case ".js", ".mjs":
@@ -149,4 +123,10 @@ func setType(w http.ResponseWriter, name string) {
 	if kind != "" {
 		w.Header().Set("Content-Type", kind)
 	}
+	if w.Header().Get("Cache-Control") == "" {
+		w.Header().Set("Cache-Control", "no-cache")
+	}
+	sum := sha256.Sum256(data)
+	w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
 }
