@@ -89,7 +89,7 @@ func settingsFileOut(path string, state settings.State) api.SettingsFile {
 	for _, f := range settings.Fields() {
 		_, set := state.File[f.Name]
 		file.Settings = append(file.Settings, api.Setting{
-			Name: f.Name, Kind: string(f.Kind), Choices: f.Choices, Text: f.Text, Restart: f.Restart, Variable: f.Env,
+			Name: f.Name, Kind: string(f.Kind), Choices: f.Choices, Text: f.Text, Restart: f.Restart(), Variable: f.Env,
 			Default: f.Print(f.Default), Value: f.Print(state.Values[f.Name]), Set: set,
 			Override: state.Overrides[f.Name],
 		})
