@@ -13,13 +13,12 @@ import (
 	"slipway/backend/session"
 )
 
-// folders are the person's folders on the workstation. Their files are small and real: what reads them finds what their
-// names promise.
+// folders has the person's folders on the workstation, with small but valid files.
 //
 //go:embed folders
 var folders embed.FS
 
-// Keeper keeps folders and their files; an agent is one.
+// Keeper stores folders and their files, as an agent does.
 type Keeper interface {
 	CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error)
 	MakeDirectory(ctx context.Context, place session.Place, path session.FilePath, parents bool) error
@@ -27,7 +26,7 @@ type Keeper interface {
 	FinishUpload(ctx context.Context, place session.Place, req session.FinishRequest) (session.FileInfo, error)
 }
 
-// Fill makes the person's folders, unless they were made by an earlier start.
+// Fill creates the person's folders, unless they exist.
 func Fill(ctx context.Context, on Keeper) error {
 	entries, err := folders.ReadDir("folders")
 	if err != nil {
@@ -63,7 +62,7 @@ func Fill(ctx context.Context, on Keeper) error {
 	return nil
 }
 
-// put writes one file as any upload is written.
+// put uploads one file.
 func put(ctx context.Context, on Keeper, place session.Place, name session.FilePath, content []byte) error {
 	up := session.Upload{Path: name, Key: "demo"}
 	if _, err := on.WriteUpload(ctx, place, up, bytes.NewReader(content)); err != nil {
