@@ -93,8 +93,9 @@ func failures() []Act {
 			Resources: session.Resources{CPU: 1, Memory: gpu.GiB}, Command: command}}
 	}
 	// It needs four times its memory.
-	tooLarge := batch("batch-too-large", imagePython, fmt.Sprintf(
-		"echo 'loading %s of features'\nstress --cpu 1 --vm 1 --vm-bytes %d --timeout 60\n", 4*gpu.GiB, int64(4*gpu.GiB)))
+	tooLarge := batch("batch-too-large", imagePython,
+		fmt.Sprintf("echo 'loading %s of features'\nstress --cpu 1 --vm 1 --vm-bytes %d --timeout 60\n", 4*gpu.GiB,
+			int64(4*gpu.GiB)))
 	tooSlow := batch("too-slow", imagePython, "echo working\nsleep 3600\n")
 	tooSlow.Spec.Timeout = session.Duration(5 * time.Second)
 	return []Act{diverged(), batch("image-mistyped", "pytorch/pytorhc:2.5", "python train.py"), tooLarge, tooSlow}

@@ -23,8 +23,8 @@ const markName = "demo.json"
 // temporary is the prefix of the names of temporary folders.
 const temporary = "slipway-demo-"
 
-// Claim marks a folder and returns the options of its demonstration: those of an earlier start, else those asked for with
-// defaults. It fails with server_start_conflict if the folder has other content or other options, or with
+// Claim marks a folder and returns the options of its demonstration: those of an earlier start, else those asked for
+// with defaults. It fails with server_start_conflict if the folder has other content or other options, or with
 // server_start_invalid.
 func Claim(dir string, asked Options) (Options, error) {
 	if err := asked.check(); err != nil {

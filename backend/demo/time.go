@@ -52,8 +52,8 @@ const timeName = "demo-time.json"
 // TimeEvery is how often the time is stored.
 const TimeEvery = 10 * time.Second
 
-// SaveTime stores the time that the clock shows after ahead of real time, so that the clock never goes back after a crash
-// before the next call.
+// SaveTime stores the time that the clock shows after ahead of real time, so that the clock never goes back after a
+// crash before the next call.
 func SaveTime(dir string, t Time, ahead time.Duration) error {
 	real := time.Now()
 	t.Real, t.Shown = real, t.Clock().At(real.Add(ahead))

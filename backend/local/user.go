@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// User returns the ids of whoever owns the sessions: the user of this process, or the one who became root through sudo.
+// User returns the ids of the owner of the sessions: the user of this process, or who became root with sudo.
 func User() (uid, gid int) {
 	uid, gid = max(os.Getuid(), 0), max(os.Getgid(), 0)
 	if uid != 0 {
@@ -21,8 +21,8 @@ func User() (uid, gid int) {
 	return sudoUID, sudoGID
 }
 
-// AllowedUsers are the ids of the users of this computer who may connect: whoever this process runs as, the person
-// behind sudo, and root, from whom nothing is hidden. It is empty where the operating system has no such ids.
+// AllowedUsers returns the ids of the users of this computer who may connect: the user of this process, that of [User],
+// and root. It is empty if the operating system has no such ids.
 func AllowedUsers() []int {
 	if os.Getuid() < 0 {
 		return nil
@@ -31,7 +31,7 @@ func AllowedUsers() []int {
 	return []int{0, os.Getuid(), uid}
 }
 
-// UserName is the name under which the user of [User] owns sessions.
+// UserName returns the name of the user of [User].
 func UserName() string {
 	uid, _ := User()
 	if found, err := user.LookupId(strconv.Itoa(uid)); err == nil && found.Username != "" {

@@ -33,7 +33,8 @@ type Field struct {
 	Example string   // of a value, for a hint
 }
 
-// Restart reports whether the setting is read only when Slipway starts. Those of the agent are; their names have groups.
+// Restart reports whether the setting is read only when Slipway starts. Those of the agent are; their names have
+// groups.
 func (f Field) Restart() bool { return strings.Contains(f.Name, ".") }
 
 // Rules of durations and amounts of memory.
@@ -63,15 +64,16 @@ func Fields() []Field {
 			Text: "A session is idle below this utilization of " + what + ", in percent."}
 	}
 	processes := integer("session.processes", "SLIPWAY_SESSION_PROCESSES", 0, session.MaxProcesses,
-		session.DefaultProcesses, "Maximum number of processes and threads in each container. 0: no limit. A person can "+
-			"have a limit of their own.")
+		session.DefaultProcesses, "Maximum number of processes and threads in each container. 0: no limit. A person "+
+			"can have a limit of their own.")
 	processes.Example = "8192"
 	return []Field{
 		choice("theme", "SLIPWAY_THEME", "system", "Light, dark, or as the system.", "system", "light", "dark"),
 		choice("density", "SLIPWAY_DENSITY", "comfortable", "Row and field spacing.", "comfortable", "compact"),
 		choice("language", "SLIPWAY_LANGUAGE", "en", "The language of the user interface.", "en", "ko"),
 		choice("closeKeeps", "SLIPWAY_CLOSE_KEEPS", "ask",
-			"What Slipway does when you close its window while sessions run. They keep running.", "ask", "keep", "quit"),
+			"What Slipway does when you close its window while sessions run. They keep running.",
+			"ask", "keep", "quit"),
 		integer("zoom", "SLIPWAY_ZOOM", 80, 200, 100,
 			"Size of everything in the window on a Linux desktop, in percent. Browsers have their own zoom."),
 		on("autostart", "SLIPWAY_AUTOSTART", false,
@@ -79,15 +81,16 @@ func Fields() []Field {
 		integer("terminalFont", "SLIPWAY_TERMINAL_FONT", 8, 32, 14, "Font size of all terminals, in pixels."),
 		{Name: "terminalFamily", Env: "SLIPWAY_TERMINAL_FAMILY", Kind: Text, Rule: familyRule, Example: "Fira Code",
 			Default: "", Text: "A font of this computer for terminals. Empty: the font of Slipway."},
-		choice("terminalTheme", "SLIPWAY_TERMINAL_THEME", "follow", "The colours of terminals. follow: same as Slipway.",
-			"follow", "light", "dark", "contrast", "solarized-light", "solarized-dark"),
+		choice("terminalTheme", "SLIPWAY_TERMINAL_THEME", "follow",
+			"The colours of terminals. follow: same as Slipway.", "follow", "light", "dark", "contrast",
+			"solarized-light", "solarized-dark"),
 		choice("terminalBell", "SLIPWAY_TERMINAL_BELL", "visual", "What a terminal's bell does.",
 			"visual", "sound", "none"),
 		choice("terminalPaste", "SLIPWAY_TERMINAL_PASTE", "runs", "When to ask before pasting into a terminal: if "+
 			"the text runs at once, if it has several lines, or never.", "runs", "several", "never"),
 		on("terminalReader", "SLIPWAY_TERMINAL_READER", false, "Support screen readers in terminals."),
-		on("notifications", "SLIPWAY_NOTIFICATIONS", true, "Send a desktop or browser notification when a batch session "+
-			"ends, a waiting session starts, or an idle session is about to be reclaimed."),
+		on("notifications", "SLIPWAY_NOTIFICATIONS", true, "Send a desktop or browser notification when a batch "+
+			"session ends, a waiting session starts, or an idle session is about to be reclaimed."),
 		{Name: "gpu.quantum", Env: "SLIPWAY_GPU_QUANTUM", Kind: Number, Least: 0.01, Most: 1, Default: 0.1,
 			Example: "0.25", Text: "The smallest share of a device that can be allocated."},
 		choice("gpu.strategy", "SLIPWAY_GPU_STRATEGY", "evenly", "How to place shares. evenly: the device with the "+
@@ -96,11 +99,12 @@ func Fields() []Field {
 			"Allow a share of more than one device to consist of unequal parts."),
 		{Name: "gpu.reserve", Env: "SLIPWAY_GPU_RESERVE", Kind: Text, Rule: amountRule, Example: "1g",
 			Text: "Memory of each device that is never allocated."},
-		{Name: "gpu.exclude", Env: "SLIPWAY_GPU_EXCLUDE", Kind: List, Text: "UUIDs of devices that are never allocated."},
+		{Name: "gpu.exclude", Env: "SLIPWAY_GPU_EXCLUDE", Kind: List,
+			Text: "UUIDs of devices that are never allocated."},
 		choice("gpu.guard", "SLIPWAY_GPU_GUARD", "warn", "What to do with a session that exceeds its share of device "+
 			"memory.", "warn", "end-process", "end-session"),
-		on("gpu.mps", "SLIPWAY_GPU_MPS", false, "Allow users of a shared machine to use MPS, which gives their sessions "+
-			"the machine's /dev/shm. Admins can always use it."),
+		on("gpu.mps", "SLIPWAY_GPU_MPS", false, "Allow users of a shared machine to use MPS, which gives their "+
+			"sessions the machine's /dev/shm. Admins can always use it."),
 		{Name: "gpu.library", Env: "SLIPWAY_NVML_LIBRARY", Kind: Text, Example: "/opt/nvidia/libnvidia-ml.so.1",
 			Text: "Path of NVIDIA's libnvidia-ml.so.1, if it is not in a standard location."},
 		processes,

@@ -1,6 +1,7 @@
 // Package settings reads and writes settings.json in Slipway's folder: the person's choices and how the machine's agent
-// shares devices and reclaims sessions. A schema for editors is next to it. Every value is checked, problems are reported
-// with their lines, and SLIPWAY_* variables override the file. A file with a syntax error is never overwritten.
+// shares devices and reclaims sessions. A schema for editors is next to it. Every value is checked, problems are
+// reported with their lines, and SLIPWAY_* variables override the file. A file with a syntax error is never
+// overwritten.
 package settings
 
 import (
@@ -119,7 +120,8 @@ func (f *File) state(d document, broken *Problem) State {
 }
 
 // Save changes fields; nil resets one. Everything else in the file is kept, even what is unknown. It fails with
-// settings_update_invalid and Fields, settings_update_conflict if the file has a syntax error, or settings_update_failed.
+// settings_update_invalid and Fields, settings_update_conflict if the file has a syntax error, or
+// settings_update_failed.
 func (f *File) Save(changes map[string]any) (State, error) {
 	f.saving.Lock()
 	defer f.saving.Unlock()

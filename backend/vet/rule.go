@@ -189,7 +189,8 @@ var Moment = Each(func(at *time.Time) string {
 	return strconv.Itoa(at.Year()) + " is not a year between 1970 and 2200"
 })
 
-// OrZero replaces an invalid value by the zero value. It is for what a stranger wrote and an honest agent only passes on.
+// OrZero replaces an invalid value by the zero value. It is for what a stranger wrote and an honest agent only passes
+// on.
 func OrZero(rule Rule) Rule {
 	return around(rule, func(c check, v reflect.Value) *Fault {
 		if c(v) != nil {

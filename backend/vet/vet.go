@@ -1,11 +1,11 @@
 // Package vet checks values that another machine sent, before anything uses them.
 //
 // Somebody else runs the agent of another machine, and what it sends reaches configuration files, terminals, addresses
-// and timers. So every field of every type that an agent sends has a [Rule], by its type, such as [session.ID], or in the
-// tables of this package. A field without a rule fails a test and is refused.
+// and timers. So every field of every type that an agent sends has a [Rule], by its type, such as [session.ID], or in
+// the tables of this package. A field without a rule fails a test and is refused.
 //
-// An invalid name, id, path, reference, size or time makes the whole answer invalid. Sentences and titles for people may
-// name a stranger's process or image, so they are cleaned of control characters instead.
+// An invalid name, id, path, reference, size or time makes the whole answer invalid. Sentences and titles for people
+// may name a stranger's process or image, so they are cleaned of control characters instead.
 package vet
 
 import (

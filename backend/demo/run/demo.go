@@ -36,8 +36,9 @@ type Config struct {
 // usualPort is the default port of a demonstration, which differs from that of a real control plane.
 const usualPort = 7431
 
-// Demo serves the control plane over simulated machines until ctx ends or it is shut down: a workstation and, behind the
-// tunnel, a lab server. It fails like [service.Run], and with server_start_conflict if the folder has other content.
+// Demo serves the control plane over simulated machines until ctx ends or it is shut down: a workstation and, behind
+// the tunnel, a lab server. It fails like [service.Run], and with server_start_conflict if the folder has other
+// content.
 func Demo(ctx context.Context, config Config) (err error) {
 	dir := config.Keep
 	if dir == "" {

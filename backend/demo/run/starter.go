@@ -41,8 +41,8 @@ type child struct {
 	ended chan struct{}
 }
 
-// Start starts the demonstration unless it is running, and returns an address that logs a browser in to it once. It fails
-// with server_start_failed.
+// Start starts the demonstration unless it is running, and returns an address that logs a browser in to it once. It
+// fails with server_start_failed.
 func (s *Starter) Start(ctx context.Context) (address string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +135,8 @@ func (s *Starter) Close() error {
 	return s.running.end()
 }
 
-// StarterMain is the main function of [StarterCommand]. It serves a demonstration until standard input ends, and returns
-// the exit code of the process.
+// StarterMain is the main function of [StarterCommand]. It serves a demonstration until standard input ends, and
+// returns the exit code of the process.
 func StarterMain(assets, notebook fs.FS, stdin io.Reader, stdout, stderr io.Writer) int {
 	signal.Ignore(os.Interrupt) // the parent handles it
 	ctx, cancel := context.WithCancel(context.Background())
