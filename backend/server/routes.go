@@ -39,14 +39,11 @@ func (s *Server) routes(config Config) []routes {
 		sshRoutes{hub: s.hub, ssh: config.SSH, sockets: &s.sockets},
 		fileRoutes{hub: s.hub, log: s.log},
 		folderRoutes{hub: s.hub},
-		imageRoutes{hub: s.hub},
-		deviceRoutes{hub: s.hub, clock: s.clock},
+		machineRoutes{hub: s.hub, clock: s.clock},
 		agentRoutes{hub: s.hub},
 		recipeRoutes{hub: s.hub},
-		settingRoutes{hub: s.hub, shutdown: config.Shutdown},
-		diagnosticRoutes{hub: s.hub, logFile: config.LogFile, redactor: redactor},
-		demoRoutes{hub: s.hub, demo: config.Demo, demoStarter: config.DemoStarter},
-		eventRoutes{hub: s.hub, log: s.log, sockets: &s.sockets},
+		planeRoutes{hub: s.hub, shutdown: config.Shutdown, log: s.log, logFile: config.LogFile, redactor: redactor,
+			sockets: &s.sockets, demo: config.Demo, demoStarter: config.DemoStarter},
 	}
 }
 
@@ -212,4 +209,13 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	}
 	s.fail(w, r, session.NewError(session.CodeNoRoute, fmt.Sprintf("There is nothing at %s.", r.URL.Path),
 		"GET "+route.OpenAPI.Target()+" lists what there is."))
+}
+
+// each converts all items of a list.
+func each[A, B any](items []A, turn func(A) B) []B {
+	out := make([]B, len(items))
+	for i, item := range items {
+		out[i] = turn(item)
+	}
+	return out
 }

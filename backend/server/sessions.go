@@ -172,6 +172,11 @@ func (s sessionRoutes) rounded(p hub.Preview, spec session.Spec) *api.Rounding {
 	return new(roundingOut(gpu.Rounding{Asked: asked, Given: given, Less: given < asked, Why: p.Errors[i].Message}))
 }
 
+// roundingOut adds the text that requests the rounded amount.
+func roundingOut(r gpu.Rounding) api.Rounding {
+	return api.Rounding{Rounding: r, Accept: requestOut(gpu.Request{Shares: r.Given})}
+}
+
 func (s sessionRoutes) getSession(r *http.Request) (api.Session, error) {
 	one, at, err := s.hub.Get(r.Context(), r.PathValue("id"))
 	if err != nil {
