@@ -122,8 +122,7 @@ type EnvironmentFile struct {
 // permission and state keep their names and meanings.
 type Folder struct {
 	session.Folder
-	// mounted into every session of its owner, because its name begins with a dot
-	Auto bool `json:"auto"`
+	Auto bool `json:"auto"` // mounted into every session of its owner, because its name begins with a dot
 }
 
 // FolderRequest creates a folder on an agent's machine.

@@ -113,9 +113,8 @@ type WindowRequest struct {
 // App is something that a running session serves.
 type App struct {
 	session.App
-	URL string `json:"url"` // its stable address, which requires a ticket
-	// a local port that leads to it; absent: none
-	Door *Door `json:"door,omitempty"`
+	URL  string `json:"url"`            // its stable address, which requires a ticket
+	Door *Door  `json:"door,omitempty"` // a local port that leads to it; absent: none
 	// a port that led to it before Slipway last ended; absent: none, or it is open again
 	LostDoor *LostDoor `json:"lostDoor,omitempty"`
 }

@@ -11,11 +11,10 @@ import (
 // Preview says what a launch would do now.
 type Preview struct {
 	session.Preview
-	Agent   string     `json:"agent"`
-	Image   *hub.Image `json:"image,omitempty"` // absent: it would be pulled
-	Command string     `json:"command"`         // equivalent slipway run line, secrets removed
-	// of all kernels; empty while it would wait
-	Placements []Placement `json:"placements"`
+	Agent      string      `json:"agent"`
+	Image      *hub.Image  `json:"image,omitempty"`   // absent: it would be pulled
+	Command    string      `json:"command"`           // equivalent slipway run line, secrets removed
+	Placements []Placement `json:"placements"`        // of all kernels; empty while it would wait
 	Rounded    *Rounding   `json:"rounded,omitempty"` // absent: the request would be allocated as it is
 }
 

@@ -44,8 +44,7 @@ type doors struct {
 const (
 	firstDoor = 1024
 	lastDoor  = 65535
-	// doorLook is how often a door checks whether its session is live.
-	doorLook = 2 * time.Second
+	doorLook  = 2 * time.Second // how often a door checks whether its session is live
 )
 
 // doorWish is a requested door. Port is the preferred one, 0: any.

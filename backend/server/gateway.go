@@ -29,22 +29,17 @@ const (
 	ownCookies = "slipway_"
 	// portApp is the prefix of apps that are only ports. The person's own program listens there and may start at any
 	// moment.
-	portApp = "port-"
-	// portLife is how long the port of an app is cached.
-	portLife = 5 * time.Second
-	// restartMost is how long a request waits for an app that restarts.
-	restartMost = 20 * time.Second
-	// dialMost is how long a request retries a port that refuses connections.
-	dialMost  = 10 * time.Second
-	dialPause = 200 * time.Millisecond
+	portApp     = "port-"
+	portLife    = 5 * time.Second  // how long the port of an app is cached
+	restartMost = 20 * time.Second // how long a request waits for an app that restarts
+	dialMost    = 10 * time.Second // how long a request retries a port that refuses connections
+	dialPause   = 200 * time.Millisecond
 	// requestPatience is how long a request waits for an unreachable agent. pagePatience is the same for a page, which
 	// then shows why and reloads itself.
 	requestPatience = 30 * time.Second
 	pagePatience    = 5 * time.Second
-	// connectionIdle is how long an unused connection into a session is kept.
-	connectionIdle = 30 * time.Second
-	// connectionsIdle is the number of unused connections that are kept per app.
-	connectionsIdle = 8
+	connectionIdle  = 30 * time.Second // how long an unused connection into a session is kept
+	connectionsIdle = 8                // the number of unused connections that are kept per app
 )
 
 // gateway forwards requests to the apps of sessions, each by its own host name.

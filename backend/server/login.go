@@ -16,15 +16,12 @@ import (
 )
 
 const (
-	// codeLife is how long a login code or an app's ticket is valid.
-	codeLife = time.Minute
+	codeLife = time.Minute // how long a login code or an app's ticket is valid
 	// FirstCodeLife is how long the code that a control plane prints at its start is valid: the person may not be at
 	// the screen.
 	FirstCodeLife = 10 * time.Minute
-	// codesMost is the number of valid codes; the oldest is dropped first.
-	codesMost = 64
-	// cookieLife is how long a browser stays logged in.
-	cookieLife = 30 * 24 * time.Hour
+	codesMost     = 64                  // the number of valid codes; the oldest is dropped first
+	cookieLife    = 30 * 24 * time.Hour // how long a browser stays logged in
 )
 
 func randomText() string { return strings.ToLower(rand.Text()) }

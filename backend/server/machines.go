@@ -69,8 +69,7 @@ func (s machineRoutes) deviceHistory(r *http.Request) ([]session.DevicePoint, er
 }
 
 const (
-	// usualSpan is the span of a report whose beginning is not given.
-	usualSpan = 30 * 24 * time.Hour
+	usualSpan = 30 * 24 * time.Hour // the span of a report whose beginning is not given
 	// longestHourly limits the rows of a report by the hour.
 	longestHourly = 93 * 24 * time.Hour
 )

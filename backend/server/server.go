@@ -62,9 +62,8 @@ const (
 	idleTimeout   = 2 * time.Minute
 	// headerBytes exceeds the cookies that a browser keeps for one host: any page on 127.0.0.1 may set some, whatever
 	// its port, and must not lock us out.
-	headerBytes = 1 << 20
-	// shutdownGrace is how long requests may continue after a shutdown began.
-	shutdownGrace = 3 * time.Second
+	headerBytes   = 1 << 20
+	shutdownGrace = 3 * time.Second // how long requests may continue after a shutdown began
 )
 
 // New returns a server that is not running yet.

@@ -17,20 +17,15 @@ import (
 )
 
 const (
-	pingEvery = 20 * time.Second
-	// silentMost is how long a client may leave pings unanswered.
-	silentMost = 65 * time.Second
-	// writeMost is how long a client that can resume may take for one message.
-	writeMost = 15 * time.Second
+	pingEvery  = 20 * time.Second
+	silentMost = 65 * time.Second // how long a client may leave pings unanswered
+	writeMost  = 15 * time.Second // how long a client that can resume may take for one message
 	// lingerMost is how long the server waits for the client to close after the last message, so that what is still on
 	// its way arrives.
-	lingerMost = 5 * time.Second
-	// messageMost is the maximum length of a client's message, in bytes.
-	messageMost = 1 << 20
-	// bufferMost is the maximum size of a reused buffer, in bytes.
-	bufferMost = 128 << 10
-	// closeStatus is added to an HTTP status to make a close code.
-	closeStatus = 4000
+	lingerMost  = 5 * time.Second
+	messageMost = 1 << 20   // the maximum length of a client's message, in bytes
+	bufferMost  = 128 << 10 // the maximum size of a reused buffer, in bytes
+	closeStatus = 4000      // added to an HTTP status to make a close code
 )
 
 // socket is the WebSocket of one request. A patient one waits for its client as long as the connection lasts: it
