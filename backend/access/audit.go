@@ -92,7 +92,6 @@ func (a *Audit) of(name string) *auditLog {
 	return a.logs[name]
 }
 
-// logOf returns the name of the log of an act.
 func logOf(owner string, act Act) string {
 	switch {
 	case act.Stranger:
@@ -176,7 +175,6 @@ type auditLog struct {
 	order   []repeated // of repeats, oldest first
 }
 
-// repeated is what repeated entries have in common.
 type repeated struct {
 	owner, client, host, method, outcome, target string
 	session                                      session.ID
@@ -197,7 +195,6 @@ func repeatedOf(e Entry) repeated {
 	return r
 }
 
-// repeat counts the repetitions of an entry.
 type repeat struct {
 	since time.Time
 	count int
@@ -240,7 +237,6 @@ func (l *auditLog) flush(r *repeat) error {
 	return l.write(r.last)
 }
 
-// settle flushes all repetitions.
 func (l *auditLog) settle() error {
 	var errs []error
 	for _, like := range l.order {
@@ -257,7 +253,6 @@ func (l *auditLog) write(e Entry) error {
 	return err
 }
 
-// read appends the matching entries.
 func (l *auditLog) read(entries []Entry, asked session.AuditQuery) ([]Entry, error) {
 	for n := range l.file.Files {
 		older, err := readAudit(l.file.Name(n), l.file.Most)

@@ -84,7 +84,6 @@ func (v person) own(ctx context.Context, id session.ID) error {
 	return err
 }
 
-// note logs a call and its result.
 func (v *view) note(method string, id session.ID, target string, err error) {
 	v.audit.Note(v.who, Act{Method: method, Session: id, Target: target, Err: err})
 }
@@ -118,7 +117,6 @@ func target(of any) string {
 	return fmt.Sprint(of)
 }
 
-// when returns a name if a condition holds.
 func when(holds bool, name string) string {
 	if holds {
 		return name
@@ -126,7 +124,6 @@ func when(holds bool, name string) string {
 	return ""
 }
 
-// none is the result of a call without one.
 type none struct{}
 
 func only(err error) (none, error) { return none{}, err }

@@ -29,7 +29,6 @@ func work(name, label string, cpus int, memory gpu.Bytes, accelerator gpu.Reques
 	return spec
 }
 
-// desk returns an interactive session.
 func desk(name, image, label string, cpus int, memory gpu.Bytes, accelerator gpu.Request) session.Spec {
 	return session.Spec{Name: name, Type: session.Interactive, Image: image, Label: label, Accelerator: accelerator,
 		Resources: session.Resources{CPU: cpus, Memory: memory}}
@@ -86,7 +85,6 @@ func diverged() Act {
 	}}
 }
 
-// failures fail in different ways.
 func failures() []Act {
 	batch := func(name, image, command string) Act {
 		return Act{Spec: session.Spec{Name: name, Type: session.Batch, Image: image, Label: "churn",
@@ -107,7 +105,6 @@ func forgotten() Act { return unused("forgotten", 2*time.Minute) }
 // abandoned is reclaimed after a minute.
 func abandoned() Act { return unused("abandoned", time.Minute) }
 
-// unused is reclaimed when it has been idle for some time.
 func unused(name string, after time.Duration) Act {
 	spec := desk(name, imageNotebook, "churn", 2, 4*gpu.GiB, gpu.Request{})
 	spec.Idle = &session.IdlePolicy{Network: session.Duration(after)}

@@ -62,7 +62,6 @@ func Fill(ctx context.Context, on Keeper) error {
 	return nil
 }
 
-// put uploads one file.
 func put(ctx context.Context, on Keeper, place session.Place, name session.FilePath, content []byte) error {
 	up := session.Upload{Path: name, Key: "demo"}
 	if _, err := on.WriteUpload(ctx, place, up, bytes.NewReader(content)); err != nil {

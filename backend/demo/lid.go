@@ -90,7 +90,6 @@ func (l *Lid) admit(conn net.Conn) (net.Conn, error) {
 	return through, nil
 }
 
-// lidConn is a connection through a lid.
 type lidConn struct {
 	net.Conn
 	lid *Lid

@@ -47,7 +47,6 @@ func Lab(o Options) Machine {
 	return m
 }
 
-// labSeed makes the random numbers of the two machines different.
 const labSeed = 1 << 32
 
 // What a simulated machine itself uses.

@@ -20,7 +20,6 @@ import (
 // mark, and no demonstration from a folder without it.
 const markName = "demo.json"
 
-// temporary is the prefix of the names of temporary folders.
 const temporary = "slipway-demo-"
 
 // Claim marks a folder and returns the options of its demonstration: those of an earlier start, else those asked for

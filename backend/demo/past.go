@@ -94,7 +94,6 @@ func ownDevices(m Machine, text string) (string, error) {
 	return strings.NewReplacer(ids...).Replace(text), nil
 }
 
-// devices returns the devices of the machine.
 func (m Machine) devices() ([]gpu.Device, error) {
 	config := sim.Config{Seed: m.Seed, Cards: m.Cards, Clock: m.Time.Moment()}
 	return sim.Open(config).Inventory(context.Background())
@@ -106,7 +105,6 @@ var (
 	keys   = regexp.MustCompile(`/bucket/[a-z]+/\d{20}/`)
 )
 
-// shift moves all times of a recording.
 func shift(text string, by time.Duration) string {
 	text = stamps.ReplaceAllStringFunc(text, func(stamp string) string {
 		at, err := time.Parse(time.RFC3339Nano, stamp)
@@ -125,7 +123,6 @@ func shift(text string, by time.Duration) string {
 	})
 }
 
-// store writes a recording to an agent's store and its logs.
 func (r Recording) store(tx *store.Tx, logs string) error {
 	for _, one := range r.Sessions {
 		dir := filepath.Join(logs, string(one.Session.ID))

@@ -46,7 +46,6 @@ func (t Time) Moment() func() gpu.Moment {
 	}
 }
 
-// timeName is the file with the time of a demonstration.
 const timeName = "demo-time.json"
 
 // TimeEvery is how often the time is stored.

@@ -100,7 +100,6 @@ func Turns(m Machine) iter.Seq[Turn] {
 	}
 }
 
-// errand is recurring work.
 type errand struct {
 	owner, name, label string
 	image              string
@@ -110,7 +109,6 @@ type errand struct {
 	share              gpu.Share
 }
 
-// errands returns the recurring work on a machine.
 func errands(m Machine) []errand {
 	if m.Name == LabAgent {
 		return []errand{
@@ -127,7 +125,6 @@ func errands(m Machine) []errand {
 	}
 }
 
-// act returns the launch of an errand that takes some time.
 func (e errand) act(number int, length time.Duration) Act {
 	spec := desk(fmt.Sprintf("%s-r%d", e.name, number), e.image, e.label, e.cpus, e.memory, share(e.share))
 	if e.batch {

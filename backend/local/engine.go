@@ -131,7 +131,6 @@ func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.De
 	return engine.Of(e), nil
 }
 
-// noted is an engine with a warning that says why it was chosen.
 type noted struct {
 	engine.Host
 	warning session.Warning

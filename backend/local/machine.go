@@ -142,7 +142,6 @@ func Open(ctx context.Context, c Config) (m *Machine, err error) {
 	return m, nil
 }
 
-// hardware has the engine and the devices of an agent.
 type hardware struct {
 	engine     engine.Engine
 	devices    gpu.Source
@@ -189,7 +188,6 @@ func (m *Machine) openHardware(c Config, choice choice, library string) (h hardw
 	return h, nil
 }
 
-// offLimits returns the places that no session may see.
 func offLimits(home place.Home) offlimits.Places {
 	person, _ := os.UserHomeDir() // "" if there is none
 	return offlimits.Places{Own: append(home.RuntimeDirs(), home.Dir), Home: person}

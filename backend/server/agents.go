@@ -13,7 +13,6 @@ import (
 	"slipway/backend/session"
 )
 
-// agentRoutes are the routes of agents and long operations.
 type agentRoutes struct{ hub *hub.Hub }
 
 func (s agentRoutes) mount(m *mounts) {

@@ -13,7 +13,6 @@ import (
 	"slipway/backend/session"
 )
 
-// appRoutes are the routes of apps.
 type appRoutes struct {
 	hub     *hub.Hub
 	apps    *gateway
@@ -38,7 +37,6 @@ func (s appRoutes) mount(m *mounts) {
 	}))
 }
 
-// ticketParam is the query parameter with the one-time ticket of an app.
 const ticketParam = "slipway_ticket"
 
 func (s appRoutes) appOut(r *http.Request, id session.ID, a session.App) api.App {

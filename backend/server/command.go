@@ -63,7 +63,6 @@ func (l *shellLine) mount(source string, m session.Mount) {
 
 func (l *shellLine) text() string { return strings.Join(*l, " ") }
 
-// commandLine returns the slipway run command of a spec.
 func commandLine(spec session.Spec) string {
 	line := shellLine{"slipway", "run"}
 	line.some("--image", spec.Image)
@@ -222,7 +221,6 @@ func (d *dockerRun) resources(spec session.Spec) {
 	}
 }
 
-// wholeDevices returns the minimum number of devices of a request.
 func wholeDevices(asked gpu.Request) int {
 	return max(1, int((asked.Shares+gpu.WholeDevice-1)/gpu.WholeDevice), asked.Count)
 }

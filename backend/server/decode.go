@@ -20,8 +20,7 @@ import (
 	"slipway/backend/session"
 )
 
-// maxBody is the maximum length of a request body, in bytes.
-const maxBody = 4 << 20
+const maxBody = 4 << 20 // bytes
 
 // decode decodes the body of r strictly into the value that into points to: one JSON value, no unknown field, every
 // value of its field's type. It reports all errors at once, each by its path. An empty body is an empty object.

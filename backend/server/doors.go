@@ -62,7 +62,6 @@ func wishOf(req api.OpenRequest) (doorWish, error) {
 	return doorWish{public: req.Public, port: req.Port}, nil
 }
 
-// of returns the open door of an app, or nil.
 func (d *doors) of(host appHost) *door {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -273,7 +272,6 @@ type Shelf interface {
 
 const doorsKey = "server.doors"
 
-// keptDoor is a stored door.
 type keptDoor struct {
 	Session session.ID `json:"session"`
 	App     string     `json:"app"`

@@ -22,7 +22,6 @@ import (
 	"slipway/backend/session"
 )
 
-// fileRoutes are the routes of files of sessions and folders.
 type fileRoutes struct {
 	hub *hub.Hub
 	log *slog.Logger

@@ -11,7 +11,6 @@ import (
 	"slipway/backend/session"
 )
 
-// folderRoutes are the routes of folders.
 type folderRoutes struct{ hub *hub.Hub }
 
 func (s folderRoutes) mount(m *mounts) {
@@ -49,7 +48,6 @@ func folderOut(f session.Folder) api.Folder {
 	return api.Folder{Folder: f, Auto: f.Auto()}
 }
 
-// folderIn returns the folder that a request is about, and its agent.
 func (s folderRoutes) folderIn(r *http.Request) (session.Agent, session.Folder, error) {
 	return s.hub.FindFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"))
 }

@@ -54,7 +54,6 @@ type gateway struct {
 	ports map[appHost]foundPort
 }
 
-// foundPort is the cached port of an app.
 type foundPort struct {
 	port  int
 	until time.Time
@@ -74,7 +73,6 @@ func newGateway(s *Server) *gateway {
 
 func (g *gateway) close() { g.transport.CloseIdleConnections() }
 
-// forget removes the cached port of an app.
 func (g *gateway) forget(host appHost) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,7 +99,6 @@ func (g *gateway) serve(w http.ResponseWriter, r *http.Request, host appHost) {
 	g.serveAdmitted(w, r, host)
 }
 
-// serveAdmitted forwards an authorized request.
 func (g *gateway) serveAdmitted(w http.ResponseWriter, r *http.Request, host appHost) {
 	port, err := g.reach(r, host)
 	if err != nil {
@@ -154,7 +151,6 @@ func (g *gateway) reach(r *http.Request, host appHost) (int, error) {
 	}
 }
 
-// patience returns how long a request waits for an unreachable agent.
 func (g *gateway) patience(r *http.Request) time.Duration {
 	if isNavigation(r) {
 		return g.pagePatience
@@ -165,7 +161,6 @@ func (g *gateway) patience(r *http.Request) time.Duration {
 // patient is the context key of a request's patience, for dial.
 type patient struct{}
 
-// unreached reports whether err says that an agent is unreachable.
 func unreached(err error) bool {
 	code := session.CodeOf(err)
 	return code.Detail() == session.DetailUnavailable && strings.HasPrefix(string(code), "agent_")
@@ -335,7 +330,6 @@ func (g *gateway) dial(ctx context.Context, _, address string) (net.Conn, error)
 	}
 }
 
-// homeOf returns the address of the user interface.
 func homeOf(r *http.Request) string { return "http://127.0.0.1:" + portOf(r) + "/" }
 
 // explainError says why an app is unavailable, or how its session ended. The page of a live session reloads itself.

@@ -151,7 +151,6 @@ func cookieName(r *http.Request) string {
 	return ownCookies + portOf(r)
 }
 
-// portOf returns the port that a request names.
 func portOf(r *http.Request) string {
 	_, port, _ := strings.Cut(r.Host, ":")
 	return port

@@ -55,7 +55,6 @@ func listIn(r *http.Request, name string) []string {
 	return strings.FieldsFunc(r.FormValue(name), func(c rune) bool { return c == ',' || c == ' ' })
 }
 
-// namesIn parses a list of known values, ignoring case.
 func namesIn[N ~string](r *http.Request, name string, known []N, into *[]string) error {
 	for _, text := range listIn(r, name) {
 		i := slices.IndexFunc(known, func(one N) bool { return strings.EqualFold(string(one), text) })

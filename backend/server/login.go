@@ -71,7 +71,6 @@ func (c *codes) take(text, purpose string) bool {
 	return ok && found == purpose
 }
 
-// createLoginLink returns an address that logs a browser in.
 func (s *Server) createLoginLink(r *http.Request) (api.LoginLink, error) {
 	return api.LoginLink{URL: homeOf(r) + "login?code=" + s.logins.give("login")}, nil
 }
@@ -116,7 +115,6 @@ func localPath(next string) string {
 // the address in a file of the person's own.
 const passPath = "/pass/"
 
-// createPass returns a pass for an address of this server.
 func (s *Server) createPass(r *http.Request, req api.PassRequest) (api.Pass, error) {
 	if !s.own(req.URL, portOf(r)) {
 		return api.Pass{}, session.NewError(session.CodeRequestInvalid, "This is not an address of this server.",

@@ -17,7 +17,6 @@ import (
 	"slipway/gpu"
 )
 
-// machineRoutes are the routes of machines, devices, usage, images and environments.
 type machineRoutes struct {
 	hub   *hub.Hub
 	clock *pace.Clock
@@ -74,7 +73,6 @@ const (
 	longestHourly = 93 * 24 * time.Hour
 )
 
-// buckets are the lengths of buckets by their names.
 var buckets = map[string]time.Duration{"hour": time.Hour, "day": 24 * time.Hour}
 
 // accountsIn parses the query of a usage report.
@@ -133,7 +131,6 @@ func (s machineRoutes) accounts(r *http.Request) (api.UsageReport, error) {
 	return s.hub.Accounts(r.Context(), query)
 }
 
-// accountColumns is the header of the CSV table.
 var accountColumns = []string{"start", "kind", "session", "name", "owner", "label", "agent", "device", "device_name",
 	"cpu_hours", "alloc_cpu_hours", "alloc_gpu_hours", "busy_gpu_hours", "vram_gib_hours", "vram_peak_bytes",
 	"energy_dynamic_kwh", "energy_idle_kwh", "covered_ms", "estimated_ms", "gap_ms"}

@@ -66,7 +66,6 @@ func (s *Server) wrongMethod(w http.ResponseWriter, r *http.Request, allowed str
 		"Possible: "+allowed+"."))
 }
 
-// wrongField describes an invalid field of a request.
 func wrongField(name, message, hint string) session.FieldError {
 	return session.FieldError{Field: name, Kind: session.KindInvalid, Message: message, Hint: hint}
 }
@@ -118,7 +117,6 @@ func flagIn(r *http.Request, name string) (bool, error) {
 	}, "is neither 1 nor 0", "Write 1, or leave it out.")
 }
 
-// timeIn parses a query parameter that is a time.
 func timeIn(r *http.Request, name string, usual time.Time) (time.Time, error) {
 	return queryIn(r, name, usual, func(text string) (time.Time, error) { return time.Parse(time.RFC3339, text) },
 		"is not a time", "Write for example 2031-05-01T12:00:00Z.")

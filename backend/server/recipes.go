@@ -16,7 +16,6 @@ import (
 	"slipway/backend/session"
 )
 
-// recipeRoutes are the routes of recipes.
 type recipeRoutes struct{ hub *hub.Hub }
 
 func (s recipeRoutes) mount(m *mounts) {

@@ -15,7 +15,6 @@ import (
 	"slipway/backend/session"
 )
 
-// none is an empty body.
 type none = route.None
 
 // mounts registers the handlers of routes.

@@ -86,7 +86,6 @@ func New(config Config) *Server {
 	return s
 }
 
-// derive derives a key for one purpose from a secret.
 func derive(secret, purpose string) []byte {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(purpose))

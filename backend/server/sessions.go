@@ -18,7 +18,6 @@ import (
 	"slipway/gpu"
 )
 
-// sessionRoutes are the routes of sessions, the queue and presets.
 type sessionRoutes struct{ hub *hub.Hub }
 
 func (s sessionRoutes) mount(m *mounts) {
@@ -118,7 +117,6 @@ func (s sessionRoutes) launchMany(r *http.Request, req api.LaunchManyRequest,
 	}), nil
 }
 
-// fromSpec removes the prefix "spec." from the names of fields.
 func fromSpec(err error) error {
 	var e *session.Error
 	if !errors.As(err, &e) {

@@ -37,7 +37,6 @@ type socket struct {
 	in      bytes.Buffer // of the reader: the last message
 }
 
-// sockets upgrades requests to WebSockets.
 type sockets struct {
 	log     *slog.Logger
 	buffers sync.Pool // of writers

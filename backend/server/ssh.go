@@ -13,7 +13,6 @@ import (
 	"slipway/backend/sshclient"
 )
 
-// sshRoutes are the routes of SSH access to sessions.
 type sshRoutes struct {
 	hub     *hub.Hub
 	ssh     *sshclient.Client
@@ -28,7 +27,6 @@ func (s sshRoutes) mount(m *mounts) {
 	m.stream(route.SSHStream.Endpoint, s.sshStream)
 }
 
-// noSSH is the error of a control plane that could not set up ssh.
 func noSSH() error {
 	return session.NewError(session.CodeSSHFailed, "This control plane could not set ssh up.",
 		"Its log says why; the terminal works without it.")

@@ -15,7 +15,6 @@ import (
 	"slipway/backend/terminal"
 )
 
-// terminalRoutes are the routes of terminals and commands in sessions.
 type terminalRoutes struct {
 	hub     *hub.Hub
 	sockets *sockets

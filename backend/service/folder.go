@@ -71,8 +71,7 @@ func notADemo(home place.Home) error {
 	return err
 }
 
-// logMost is the maximum size of a log file in bytes.
-const logMost = 8 << 20
+const logMost = 8 << 20 // bytes
 
 // inFolder locks the folder and does work, which logs to log or, if that is nil, to the file at path.
 func inFolder(ctx context.Context, home place.Home, path string, log *slog.Logger, what string,

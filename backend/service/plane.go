@@ -143,7 +143,6 @@ func run(ctx context.Context, config Config) (err error) {
 	return err
 }
 
-// plane is a control plane.
 type plane struct {
 	config      Config
 	machine     *local.Machine

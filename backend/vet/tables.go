@@ -16,7 +16,6 @@ var (
 	said    = List(64)
 )
 
-// sessions are the rules of sessions.
 var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Session](): {
 		"Name": name, "Owner": Maybe(Owner), "Agent": Line(64), "Tags": List(session.MaxTags, tag), "Revision": Free,
@@ -101,7 +100,6 @@ var key = Text("a public key", func(text string) bool {
 	return ok && made(kind, 64, "@.-") && made(rest, 8<<10, "+/=")
 })
 
-// devices are the rules of machines and their devices.
 var devices = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Machine](): {"Agent": Line(64), "Instance": Maybe(Mark), "Warnings": List(mostWarnings)},
 	reflect.TypeFor[session.Platform](): {
@@ -151,7 +149,6 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.PairedClient](): {"Key": Mark, "Name": title, "Owner": Maybe(Owner), "Live": count},
 }}
 
-// images are the rules of images.
 var images = Tables{
 	Types: map[reflect.Type]Rule{
 		reflect.TypeFor[session.ImageWork](): Together(func(w *session.ImageWork) string {

@@ -121,14 +121,12 @@ type misfit string
 
 func (m misfit) Error() string { return string(m) }
 
-// must panics with a [misfit] unless ok.
 func must(ok bool, format string, args ...any) {
 	if !ok {
 		panic(misfit(fmt.Sprintf(format, args...)))
 	}
 }
 
-// builder makes one plan.
 type builder struct {
 	gate    *Gate
 	structs map[reflect.Type]*plan // also unfinished ones, since types may contain themselves
@@ -170,7 +168,6 @@ func (b *builder) pointer(t reflect.Type, rule Rule) check {
 	}
 }
 
-// ofType returns the rule of a type, or the zero rule.
 func (g *Gate) ofType(t reflect.Type) Rule {
 	for _, table := range g.tables {
 		if rule, ok := table.Types[t]; ok {

@@ -69,7 +69,6 @@ func Demo(ctx context.Context, config Config) (err error) {
 	return service.Run(ctx, served)
 }
 
-// demonstration is a running demonstration.
 type demonstration struct {
 	home     place.Home
 	options  demo.Options
@@ -142,7 +141,6 @@ func (d *demonstration) Continue(ctx context.Context, machine *local.Machine, lo
 	}
 }
 
-// launcher launches on one agent through the hub.
 type launcher struct {
 	hub   *hub.Hub
 	agent string

@@ -17,7 +17,6 @@ import (
 	"slipway/backend/session"
 )
 
-// labPatience is how long the lab server may take to start.
 const labPatience = 20 * time.Second
 
 // lab is the lab server: an agent that paired computers reach on loopback.
@@ -99,7 +98,6 @@ func (l *lab) failed(err error) error {
 		fmt.Sprintf("Look at its log, %s.", daemon.LogFile(l.home)))
 }
 
-// end stops the lab server and waits for it.
 func (l *lab) end() error {
 	l.stop()
 	return <-l.ended

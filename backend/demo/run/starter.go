@@ -107,14 +107,12 @@ func (s *Starter) launch(ctx context.Context) error {
 	return nil
 }
 
-// end stops the process and waits for it.
 func (c *child) end() error {
 	err := c.input.Close()
 	<-c.ended
 	return err
 }
 
-// loginTo returns a one-time address of the control plane of a folder.
 func loginTo(ctx context.Context, home place.Home) (string, error) {
 	c, err := client.Connect(ctx, home)
 	if err != nil {
