@@ -60,16 +60,9 @@ func OnWorkstation(o Options) []Act {
 // Pinned has the names of pinned launches on the workstation by the names of their sessions.
 var Pinned = map[string]string{"notebook": "My notebook", "train-churn": "Churn, nightly"}
 
-// Preset is a resource preset of the person.
-type Preset struct {
-	Name        string
-	Resources   session.Resources
-	Accelerator gpu.Request
-}
-
-// Presets returns the presets of the person.
-func Presets() []Preset {
-	return []Preset{
+// Presets returns the resource presets of the person.
+func Presets() []session.Spec {
+	return []session.Spec{
 		{Name: "Half a GPU", Resources: session.Resources{CPU: 4, Memory: 16 * gpu.GiB}, Accelerator: share(500)},
 		{Name: "Two H100", Resources: session.Resources{CPU: 24, Memory: 256 * gpu.GiB}, Accelerator: devices(2)},
 	}

@@ -15,23 +15,21 @@ import (
 	"slipway/gpu"
 )
 
-// Launcher launches sessions, as an agent does.
-type Launcher interface {
-	Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error)
-}
+// Launch launches a session, as an agent does.
+type Launch func(ctx context.Context, req session.LaunchRequest) (session.Session, error)
 
 // Play launches the sessions of a story in order. Each has a key, so that a demo that was kept launches none again.
-func Play(ctx context.Context, on Launcher, acts []Act) error {
+func Play(ctx context.Context, launch Launch, acts []Act) error {
 	for i, act := range acts {
-		if err := act.launch(ctx, on, fmt.Sprintf("%s%d-%s", keyPrefix, i, act.Spec.Name)); err != nil {
+		if err := act.play(ctx, launch, fmt.Sprintf("%s%d-%s", keyPrefix, i, act.Spec.Name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a Act) launch(ctx context.Context, on Launcher, key string) error {
-	if _, err := on.Launch(ctx, a.request(key)); err != nil {
+func (a Act) play(ctx context.Context, launch Launch, key string) error {
+	if _, err := launch(ctx, a.request(key)); err != nil {
 		return fmt.Errorf("launch %s: %w", a.Spec.Name, err)
 	}
 	return nil
@@ -143,7 +141,7 @@ func (e errand) act(number int, length time.Duration) Act {
 
 // Player launches and terminates sessions, as an agent does.
 type Player interface {
-	Launcher
+	Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error)
 	Terminate(ctx context.Context, id session.ID, force bool) (session.Session, error)
 }
 
@@ -176,7 +174,7 @@ func KeepPlaying(ctx context.Context, on Player, m Machine) error {
 		if await(turn.After) != nil {
 			return nil // as above
 		}
-		if err := turn.Act.launch(ctx, on, turn.Key); err != nil && ctx.Err() == nil {
+		if err := turn.Act.play(ctx, on.Launch, turn.Key); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -21,17 +20,18 @@ type appRoutes struct {
 }
 
 func (s appRoutes) mount(m *mounts) {
-	answer(m, route.Apps, inSession(s.hub, func(r *http.Request, agent session.Apps, id session.ID) ([]api.App, error) {
-		return eachAs(func(a session.App) api.App { return s.appOut(r, id, a) })(agent.ListApps(r.Context(), id))
-	}))
+	answer(m, route.Apps, inSession(s.hub,
+		func(r *http.Request, agent session.Agent, id session.ID) ([]api.App, error) {
+			return eachAs(func(a session.App) api.App { return s.appOut(r, id, a) })(agent.ListApps(r.Context(), id))
+		}))
 	take(m, route.AppOpen, sendInSession(s.hub, s.openApp))
-	answer(m, route.AppStop, inSession(s.hub, func(r *http.Request, agent session.Apps, id session.ID) (none, error) {
+	answer(m, route.AppStop, inSession(s.hub, func(r *http.Request, agent session.Agent, id session.ID) (none, error) {
 		host := appHost{app: r.PathValue("app"), session: id}
 		s.apps.forget(host)
 		s.doors.shut(host)
 		return none{}, agent.StopApp(r.Context(), id, host.app)
 	}))
-	answer(m, route.AppDoorClose, inSession(s.hub, func(r *http.Request, _ session.Apps, id session.ID) (none, error) {
+	answer(m, route.AppDoorClose, inSession(s.hub, func(r *http.Request, _ session.Agent, id session.ID) (none, error) {
 		s.doors.shut(appHost{app: r.PathValue("app"), session: id})
 		return none{}, nil
 	}))
@@ -58,14 +58,8 @@ func appAddress(r *http.Request, host appHost, path string) string {
 // appPath returns the first path of an app. It comes from the agent, so it must not lead to another host.
 func appPath(path string) string { return localPath("/" + strings.TrimPrefix(path, "/")) }
 
-// opener is the part of an agent that starts apps.
-type opener interface {
-	session.Apps
-	Get(ctx context.Context, id session.ID) (session.Session, error)
-}
-
 // openApp starts an app, waits until it responds, and returns its address with a ticket.
-func (s appRoutes) openApp(r *http.Request, agent opener, id session.ID, req api.OpenRequest) (api.Opened,
+func (s appRoutes) openApp(r *http.Request, agent session.Agent, id session.ID, req api.OpenRequest) (api.Opened,
 	error) {
 	wish, err := wishOf(req)
 	if err != nil {

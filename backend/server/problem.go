@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -38,14 +37,10 @@ func problemOf(err error) *session.Error {
 
 // fail writes err as a Problem. Only internal errors are logged.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	answerFailure(s.log, w, r, err)
-}
-
-func answerFailure(log *slog.Logger, w http.ResponseWriter, r *http.Request, err error) {
 	e := asError(err)
 	status := e.Code.Status()
 	if status == http.StatusInternalServerError {
-		log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		s.log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	}
 	writeJSON(w, status, e)
 }

@@ -136,31 +136,23 @@ func (m *mounts) stream(at *route.Endpoint, handle func(http.ResponseWriter, *ht
 	})
 }
 
-// The methods of an agent that handlers use.
-var _ interface {
-	changer
-	opener
-	teller
-} = session.Agent{}
-
-// inSession returns a handler of requests about the session in the path. Agent is the part of the session's agent that
-// the handler needs.
-func inSession[Agent, Out any](h *hub.Hub,
-	handle func(*http.Request, Agent, session.ID) (Out, error)) func(*http.Request) (Out, error) {
+// inSession returns a handler of requests about the session in the path.
+func inSession[Out any](h *hub.Hub,
+	handle func(*http.Request, session.Agent, session.ID) (Out, error)) func(*http.Request) (Out, error) {
 	return func(r *http.Request) (out Out, err error) {
 		agent, id, err := h.Find(r.Context(), r.PathValue("id"))
 		if err != nil {
 			return out, err
 		}
-		return handle(r, any(agent).(Agent), id)
+		return handle(r, agent, id)
 	}
 }
 
 // sendInSession is like inSession for requests with a body.
-func sendInSession[Agent, In, Out any](h *hub.Hub,
-	handle func(*http.Request, Agent, session.ID, In) (Out, error)) func(*http.Request, In) (Out, error) {
+func sendInSession[In, Out any](h *hub.Hub,
+	handle func(*http.Request, session.Agent, session.ID, In) (Out, error)) func(*http.Request, In) (Out, error) {
 	return func(r *http.Request, in In) (Out, error) {
-		return inSession(h, func(r *http.Request, agent Agent, id session.ID) (Out, error) {
+		return inSession(h, func(r *http.Request, agent session.Agent, id session.ID) (Out, error) {
 			return handle(r, agent, id, in)
 		})(r)
 	}

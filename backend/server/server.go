@@ -79,7 +79,7 @@ func New(config Config) *Server {
 	}
 	s.apps = newGateway(s)
 	s.doors = &doors{server: s, shelf: config.Shelf, open: map[appHost]*door{}, lost: map[appHost]keptDoor{}}
-	s.sockets.log = s.log
+	s.sockets.fail = s.fail
 	for _, part := range s.routes(config) {
 		part.mount(&mounts{server: s})
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,12 +43,12 @@ func (s sessionRoutes) mount(m *mounts) {
 	take(m, route.Keep, sendInSession(s.hub, s.keep))
 	takeDraft(m, route.IdleSimulation, decodeDraft, s.simulateIdle)
 	take(m, route.Terminate, sendInSession(s.hub,
-		func(r *http.Request, agent changer, id session.ID, req api.TerminateRequest) (api.Session, error) {
+		func(r *http.Request, agent session.Agent, id session.ID, req api.TerminateRequest) (api.Session, error) {
 			return as(s.hub.View)(agent.Terminate(r.Context(), id, req.Forced))
 		}))
 	answer(m, route.History, inSession(s.hub, s.history))
 	answer(m, route.Usage, inSession(s.hub,
-		func(r *http.Request, agent teller, id session.ID) ([]session.Usage, error) {
+		func(r *http.Request, agent session.Agent, id session.ID) ([]session.Usage, error) {
 			since, err := timeIn(r, "since", time.Time{})
 			if err != nil {
 				return nil, err
@@ -187,22 +186,8 @@ func (s sessionRoutes) getSession(r *http.Request) (api.Session, error) {
 	return out, nil
 }
 
-// changer is the part of an agent that changes and ends sessions.
-type changer interface {
-	SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error)
-	SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error)
-	Rename(ctx context.Context, id session.ID, name string) (session.Session, error)
-	Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error)
-}
-
-// teller is the part of an agent that reports the history of sessions.
-type teller interface {
-	History(ctx context.Context, id session.ID) ([]session.Phase, error)
-	Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error)
-}
-
 // updateSession changes the priority first: a session that no longer waits refuses it, and then nothing has changed.
-func (s sessionRoutes) updateSession(r *http.Request, agent changer, id session.ID,
+func (s sessionRoutes) updateSession(r *http.Request, agent session.Agent, id session.ID,
 	req api.SessionUpdate) (api.Session, error) {
 	var one session.Session
 	err := checkUpdate(req)
@@ -244,7 +229,7 @@ func checkUpdate(req api.SessionUpdate) error {
 	return session.Refused(session.CodeSessionInvalid, wrong...)
 }
 
-func (s sessionRoutes) keep(r *http.Request, agent session.Queue, id session.ID, req api.KeepRequest) (api.Session,
+func (s sessionRoutes) keep(r *http.Request, agent session.Agent, id session.ID, req api.KeepRequest) (api.Session,
 	error) {
 	length, err := keepIn(req.For)
 	if err != nil {

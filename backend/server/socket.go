@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -38,7 +37,7 @@ type socket struct {
 }
 
 type sockets struct {
-	log     *slog.Logger
+	fail    func(http.ResponseWriter, *http.Request, error)
 	buffers sync.Pool // of writers
 }
 
@@ -53,7 +52,7 @@ func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, patient bool) 
 	upgrader := websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 33 << 10, WriteBufferPool: &s.buffers,
 		CheckOrigin: func(*http.Request) bool { return true },
 		Error: func(w http.ResponseWriter, r *http.Request, _ int, reason error) {
-			answerFailure(s.log, w, r, malformed("The WebSocket handshake is wrong.", reason))
+			s.fail(w, r, malformed("The WebSocket handshake is wrong.", reason))
 		}}
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
@@ -143,12 +142,6 @@ func (k *socket) discard() {
 			return
 		}
 	}
-}
-
-// reject closes the connection because of an invalid message.
-func (k *socket) reject() {
-	message := websocket.FormatCloseMessage(closeStatus+http.StatusBadRequest, string(session.CodeRequestInvalid))
-	_ = k.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second))
 }
 
 // end sends a close message and waits a moment for the client to receive what is on its way. gone is closed when the
@@ -243,7 +236,8 @@ func (k *socket) takeAll(far stream) {
 		}
 		err = far.take(message)
 		if errors.Is(err, errBadMessage) {
-			k.reject()
+			_ = k.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(closeStatus+http.StatusBadRequest,
+				string(session.CodeRequestInvalid)), time.Now().Add(time.Second))
 			return
 		}
 		taking = err == nil

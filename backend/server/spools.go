@@ -43,7 +43,14 @@ func (s terminalRoutes) readSpool(ctx context.Context, id session.ID, t session.
 		if err != nil {
 			return cutShort(ctx, err)
 		}
-		at, data, err := spooled(frame)
+		var at uint64
+		var data []byte
+		switch frame.Type {
+		case terminal.FrameData:
+			at, data, err = frame.Data()
+		case terminal.FrameGap:
+			_, at, err = frame.Gap()
+		}
 		if err != nil {
 			return err
 		}
@@ -73,18 +80,6 @@ func (s terminalRoutes) readLines(ctx context.Context, id session.ID, t session.
 		return err
 	}
 	return lines.End()
-}
-
-// spooled returns the output in a frame, or the offset where it continues.
-func spooled(f terminal.Frame) (offset uint64, data []byte, err error) {
-	switch f.Type {
-	case terminal.FrameData:
-		return f.Data()
-	case terminal.FrameGap:
-		_, to, err := f.Gap()
-		return to, nil, err
-	}
-	return 0, nil, nil
 }
 
 func cutShort(ctx context.Context, err error) error {
@@ -149,7 +144,7 @@ func (s terminalRoutes) terminalOutput(w http.ResponseWriter, r *http.Request) e
 }
 
 // searchTerminals searches the output of all shells of a session.
-func (s terminalRoutes) searchTerminals(r *http.Request, agent session.Terminals, id session.ID) (api.TerminalSearch,
+func (s terminalRoutes) searchTerminals(r *http.Request, agent session.Agent, id session.ID) (api.TerminalSearch,
 	error) {
 	query := r.FormValue("q")
 	if query == "" || len(query) > queryMost {

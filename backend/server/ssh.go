@@ -63,7 +63,7 @@ func (s sshRoutes) updateSSH(r *http.Request, req api.SSHUpdate) (api.SSHSetup, 
 	return s.sshSetup(r)
 }
 
-func (s sshRoutes) sshAccess(r *http.Request, agent session.SSH, id session.ID) (api.SSHAccess, error) {
+func (s sshRoutes) sshAccess(r *http.Request, agent session.Agent, id session.ID) (api.SSHAccess, error) {
 	host, err := s.pin(r.Context(), agent, id, "")
 	if err != nil {
 		return api.SSHAccess{}, err
@@ -82,7 +82,7 @@ func (s sshRoutes) sshAccess(r *http.Request, agent session.SSH, id session.ID) 
 }
 
 // testSSH logs in to a session and reports the result. A failed login is not an error.
-func (s sshRoutes) testSSH(r *http.Request, agent session.SSH, id session.ID) (api.SSHTest, error) {
+func (s sshRoutes) testSSH(r *http.Request, agent session.Agent, id session.ID) (api.SSHTest, error) {
 	began := time.Now()
 	err := s.tryLogin(r.Context(), agent, id)
 	test := api.SSHTest{ElapsedMs: time.Since(began).Milliseconds()}
@@ -93,7 +93,7 @@ func (s sshRoutes) testSSH(r *http.Request, agent session.SSH, id session.ID) (a
 	return test, nil
 }
 
-func (s sshRoutes) tryLogin(ctx context.Context, agent session.SSH, id session.ID) error {
+func (s sshRoutes) tryLogin(ctx context.Context, agent session.Agent, id session.ID) error {
 	host, err := s.pin(ctx, agent, id, "")
 	if err != nil {
 		return err

@@ -22,12 +22,12 @@ type terminalRoutes struct {
 
 func (s terminalRoutes) mount(m *mounts) {
 	answer(m, route.Terminals, inSession(s.hub,
-		func(r *http.Request, agent session.Terminals, id session.ID) ([]session.Terminal, error) {
+		func(r *http.Request, agent session.Agent, id session.ID) ([]session.Terminal, error) {
 			return agent.ListTerminals(r.Context(), id)
 		}))
 	take(m, route.TerminalOpen, sendInSession(s.hub, openTerminal))
 	answer(m, route.TerminalClose, inSession(s.hub,
-		func(r *http.Request, agent session.Terminals, id session.ID) (none, error) {
+		func(r *http.Request, agent session.Agent, id session.ID) (none, error) {
 			return none{}, agent.CloseTerminal(r.Context(), id, r.PathValue("terminal"))
 		}))
 	answer(m, route.TerminalSearch, inSession(s.hub, s.searchTerminals))
@@ -42,7 +42,7 @@ const (
 	titleMost = 200
 )
 
-func openTerminal(r *http.Request, agent session.Terminals, id session.ID,
+func openTerminal(r *http.Request, agent session.Agent, id session.ID,
 	req session.TerminalRequest) (session.Terminal, error) {
 	var wrong []session.FieldError
 	if req.Cols < 0 || req.Cols > sizeMost {

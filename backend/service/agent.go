@@ -72,7 +72,7 @@ func runAgent(ctx context.Context, config AgentConfig) (err error) {
 		}
 	})
 	if config.Machine != nil {
-		if err := demo.Play(ctx, machine.Agent, config.Acts); err != nil {
+		if err := demo.Play(ctx, machine.Agent.Launch, config.Acts); err != nil {
 			config.Log.Error("the story is not played to its end", "error", err)
 		}
 		agentDone.Go(func() {

@@ -124,7 +124,11 @@ func (d *demonstration) keepTime(ctx context.Context, log *slog.Logger) {
 func (d *demonstration) Play(ctx context.Context, h *hub.Hub, machine *local.Machine) error {
 	err := demo.Fill(ctx, machine.Agent)
 	if err == nil {
-		err = demo.Play(ctx, launcher{h, machine.Name}, demo.OnWorkstation(d.options))
+		launch := func(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+			req.Spec.Agent = machine.Name
+			return h.Launch(ctx, hub.LaunchRequest{Key: req.Key, Spec: req.Spec})
+		}
+		err = demo.Play(ctx, launch, demo.OnWorkstation(d.options))
 	}
 	if err == nil {
 		err = habits(h)
@@ -139,16 +143,6 @@ func (d *demonstration) Continue(ctx context.Context, machine *local.Machine, lo
 	if err := demo.KeepPlaying(ctx, machine.Agent, d.machine); err != nil {
 		log.Error("the story stopped", "error", err)
 	}
-}
-
-type launcher struct {
-	hub   *hub.Hub
-	agent string
-}
-
-func (l launcher) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
-	req.Spec.Agent = l.agent
-	return l.hub.Launch(ctx, hub.LaunchRequest{Key: req.Key, Spec: req.Spec})
 }
 
 // habits saves presets and pins launches, at the first start only.

@@ -133,7 +133,7 @@ func tell(t *testing.T, dir string, o demo.Options, length time.Duration) (lines
 				}
 			})
 			synctest.Wait() // both look at a machine that is ready
-			if err := demo.Play(ctx, l.Agent, acts); err != nil {
+			if err := demo.Play(ctx, l.Agent.Launch, acts); err != nil {
 				t.Fatal(err)
 			}
 			group.Go(func() {
