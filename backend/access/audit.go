@@ -25,7 +25,14 @@ const (
 	securityFiles = 5
 	personMost    = 4 << 20 // bytes of one file of a person
 	personFiles   = 2
-	targetMost    = 512 // bytes of a path or name that are logged
+	targetMost    = 512         // bytes of a path or name that are logged
+	repeatsFor    = time.Minute // how long repetitions of an entry are only counted
+	maxRepeats    = 256         // number of entries that are remembered for that
+	logSuffix     = ".jsonl"
+
+	// The names of the logs that do not belong to a person. The others have hashes of the names of people.
+	securityLog  = ""
+	strangersLog = "strangers"
 )
 
 // Act is something that was done or refused.
@@ -54,12 +61,6 @@ type Audit struct {
 	last time.Time // of the last entry
 }
 
-// The names of the logs that do not belong to a person. The others have hashes of the names of people.
-const (
-	securityLog  = ""
-	strangersLog = "strangers"
-)
-
 // OpenAudit opens the log. path is the file of security events.
 func OpenAudit(path string, now func() time.Time, log *slog.Logger) (*Audit, error) {
 	a := &Audit{path: path, now: now, log: log, logs: map[string]*auditLog{}}
@@ -74,8 +75,6 @@ func OpenAudit(path string, now func() time.Time, log *slog.Logger) (*Audit, err
 	}
 	return a, nil
 }
-
-const logSuffix = ".jsonl"
 
 // people returns the folder of the logs of people.
 func (a *Audit) people() string { return strings.TrimSuffix(a.path, filepath.Ext(a.path)) + ".d" }
@@ -162,11 +161,6 @@ func clip(text string) string {
 	}
 	return text
 }
-
-const (
-	repeatsFor = time.Minute // how long repetitions of an entry are only counted
-	maxRepeats = 256         // number of entries that are remembered for that
-)
 
 // auditLog is one of the logs. Audit guards it.
 type auditLog struct {

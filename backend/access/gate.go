@@ -188,12 +188,10 @@ func (v *view) ListFolders(ctx context.Context, filter session.FolderFilter) ([]
 
 // CreateFolder implements [session.Folders]. Only an admin may link a directory of the machine, or create a folder for
 // another owner.
-func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
+func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (f session.Folder, err error) {
 	if req.Owner == "" || !v.all {
 		req.Owner = v.who.Owner
 	}
-	var f session.Folder
-	var err error
 	if req.Path != "" && !v.all {
 		err = session.NewError(session.CodeAgentForbidden, "You may not link a directory of this machine.",
 			"Create a folder, or ask an admin.")

@@ -81,12 +81,11 @@ func (v person) refused(spec session.Spec) []session.FieldError {
 }
 
 // Launch implements [session.Sessions]. An admin may launch for another owner.
-func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (s session.Session, err error) {
 	if req.Owner == "" || !v.all {
 		req.Owner = v.who.Owner
 	}
 	req.ByAdmin = v.all
-	var s session.Session
 	wrong := v.refused(req.Spec)
 	hidden, err := v.hidden(ctx, req.Spec.Image)
 	if hidden {
@@ -99,11 +98,7 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.S
 	default:
 		s, err = v.agent.Launch(ctx, req)
 	}
-	target := ""
-	if req.Owner != v.who.Owner {
-		target = "for " + req.Owner
-	}
-	v.note("Launch", s.ID, target, err)
+	v.note("Launch", s.ID, when(req.Owner != v.who.Owner, "for "+req.Owner), err)
 	return s, err
 }
 
@@ -239,11 +234,9 @@ func (v *view) event(ctx context.Context, mine map[session.ID]bool, e session.Ev
 		}
 		delete(mine, *e.Removed)
 	case e.Machine != nil:
-		machine := v.machine(*e.Machine)
-		e.Machine = &machine
+		e.Machine = new(v.machine(*e.Machine))
 	case e.Devices != nil:
-		board := v.board(*e.Devices)
-		e.Devices = &board
+		e.Devices = new(v.board(*e.Devices))
 	case e.Usage != nil:
 		if e.Usage = v.usage(ctx, mine, e.Usage); len(e.Usage) == 0 {
 			return nil, nil
@@ -261,8 +254,7 @@ func (v *view) event(ctx context.Context, mine map[session.ID]bool, e session.Ev
 func (v *view) reset(ctx context.Context, r session.Reset) (session.Reset, error) {
 	r.Machine = v.machine(r.Machine)
 	if r.Devices != nil {
-		board := v.board(*r.Devices)
-		r.Devices = &board
+		r.Devices = new(v.board(*r.Devices))
 	}
 	if v.all {
 		return r, nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -18,16 +17,8 @@ import (
 //go:embed folders
 var folders embed.FS
 
-// Keeper stores folders and their files, as an agent does.
-type Keeper interface {
-	CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error)
-	MakeDirectory(ctx context.Context, place session.Place, path session.FilePath, parents bool) error
-	WriteUpload(ctx context.Context, place session.Place, up session.Upload, from io.Reader) (int64, error)
-	FinishUpload(ctx context.Context, place session.Place, req session.FinishRequest) (session.FileInfo, error)
-}
-
 // Fill creates the person's folders, unless they exist.
-func Fill(ctx context.Context, on Keeper) error {
+func Fill(ctx context.Context, on session.Agent) error {
 	entries, err := folders.ReadDir("folders")
 	if err != nil {
 		return err
@@ -62,7 +53,7 @@ func Fill(ctx context.Context, on Keeper) error {
 	return nil
 }
 
-func put(ctx context.Context, on Keeper, place session.Place, name session.FilePath, content []byte) error {
+func put(ctx context.Context, on session.Agent, place session.Place, name session.FilePath, content []byte) error {
 	up := session.Upload{Path: name, Key: "demo"}
 	if _, err := on.WriteUpload(ctx, place, up, bytes.NewReader(content)); err != nil {
 		return err

@@ -16,11 +16,13 @@ import (
 	"slipway/backend/session"
 )
 
-// markName is the file that marks the folder of a demonstration. Nothing real is ever served from a folder with the
-// mark, and no demonstration from a folder without it.
-const markName = "demo.json"
-
-const temporary = "slipway-demo-"
+const (
+	// markName is the file that marks the folder of a demonstration. Nothing real is ever served from a folder with the
+	// mark, and no demonstration from a folder without it.
+	markName  = "demo.json"
+	temporary = "slipway-demo-" // prefix of the names of temporary folders
+	settled   = time.Minute     // age of a mark after which its folder is locked, if it is in use
+)
 
 // Claim marks a folder and returns the options of its demonstration: those of an earlier start, else those asked for
 // with defaults. It fails with server_start_conflict if the folder has other content or other options, or with
@@ -112,9 +114,6 @@ func Sweep() error {
 	}
 	return err
 }
-
-// settled is the age of a mark after which its folder is locked, if it is in use.
-const settled = time.Minute
 
 // sweep removes a folder with a mark, unless it is locked or so new that it may not be locked yet.
 func sweep(home place.Home) error {

@@ -14,6 +14,13 @@ import (
 	"slipway/gpu"
 )
 
+const (
+	timeName     = "demo-time.json"
+	bootedBefore = time.Minute // how long before the first start the machines were booted
+	// TimeEvery is how often the time is stored.
+	TimeEvery = 10 * time.Second
+)
+
 // Time is the time of a demonstration, the same on both machines.
 type Time struct {
 	Speed int       `json:"speed"` // how many times faster than real it passes
@@ -30,9 +37,6 @@ func (t Time) Clock() *pace.Clock {
 	return pace.New(float64(t.Speed), t.Real, t.Shown)
 }
 
-// bootedBefore is how long before the first start its machines were booted.
-const bootedBefore = time.Minute
-
 // Boot returns when the machines were booted. It does not change when the demonstration is started again.
 func (t Time) Boot() (time.Time, error) { return t.First.Add(-bootedBefore), nil }
 
@@ -45,11 +49,6 @@ func (t Time) Moment() func() gpu.Moment {
 		return gpu.Moment{BootID: id, Boot: up, Awake: up, Wall: now}
 	}
 }
-
-const timeName = "demo-time.json"
-
-// TimeEvery is how often the time is stored.
-const TimeEvery = 10 * time.Second
 
 // SaveTime stores the time that the clock shows after ahead of real time, so that the clock never goes back after a
 // crash before the next call.

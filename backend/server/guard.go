@@ -142,7 +142,10 @@ func (s *Server) known(r *http.Request) bool {
 // hasSeal reports whether a request has a valid cookie of a name. There may be several: any page on this address can
 // set one of that name with a path of its own, which then comes first.
 func (s *Server) hasSeal(r *http.Request, name, purpose string) bool {
-	return slices.ContainsFunc(r.CookiesNamed(name), func(c *http.Cookie) bool { return s.checkSeal(purpose, c.Value) })
+	return slices.ContainsFunc(r.CookiesNamed(name), func(c *http.Cookie) bool {
+		text, signature, ok := strings.Cut(c.Value, ".")
+		return ok && hmac.Equal([]byte(signature), []byte(s.sign(purpose, text)))
+	})
 }
 
 // cookieName includes the port because cookies do not distinguish ports: otherwise two servers would log each other's
@@ -161,11 +164,6 @@ func portOf(r *http.Request) string {
 func (s *Server) seal(purpose string) string {
 	text := randomText()
 	return text + "." + s.sign(purpose, text)
-}
-
-func (s *Server) checkSeal(purpose, value string) bool {
-	text, signature, ok := strings.Cut(value, ".")
-	return ok && hmac.Equal([]byte(signature), []byte(s.sign(purpose, text)))
 }
 
 func (s *Server) sign(purpose, text string) string {

@@ -29,9 +29,18 @@ func (s machineRoutes) mount(m *mounts) {
 		return s.hub.ListDirectories(r.Context(), r.PathValue("agent"), r.FormValue("path"))
 	})
 	answer(m, route.Devices, onAgent(s.hub.Boards))
-	answer(m, route.DeviceHistory, s.deviceHistory)
+	answer(m, route.DeviceHistory, func(r *http.Request) ([]session.DevicePoint, error) {
+		since, err := timeIn(r, "since", s.clock.Now().Add(-time.Hour))
+		if err != nil {
+			return nil, err
+		}
+		return s.hub.DeviceHistory(r.Context(), r.PathValue("agent"), gpu.UUID(r.PathValue("device")), since)
+	})
 	answer(m, route.Resources, always(s.hub.Resources))
-	answer(m, route.Accounts, s.accounts)
+	answer(m, route.Accounts, func(r *http.Request) (api.UsageReport, error) {
+		_, report, err := s.accounts(r)
+		return report, err
+	})
 	m.stream(route.AccountsCSV.Endpoint, s.accountsCSV)
 	answer(m, route.Images, func(r *http.Request) ([]hub.Image, error) {
 		return eachAs(func(i hub.Image) hub.Image { return hub.Image{Image: imageOut(i.Image), Agent: i.Agent} })(
@@ -57,14 +66,6 @@ func (s machineRoutes) mount(m *mounts) {
 	take(m, route.Commit, func(r *http.Request, req api.Commit) (api.Operation, error) {
 		return s.hub.CommitSession(r.Context(), r.PathValue("id"), req.Name)
 	})
-}
-
-func (s machineRoutes) deviceHistory(r *http.Request) ([]session.DevicePoint, error) {
-	since, err := timeIn(r, "since", s.clock.Now().Add(-time.Hour))
-	if err != nil {
-		return nil, err
-	}
-	return s.hub.DeviceHistory(r.Context(), r.PathValue("agent"), gpu.UUID(r.PathValue("device")), since)
 }
 
 const (
@@ -123,12 +124,11 @@ func dayIn(r *http.Request, name string, usual time.Time, more int) (time.Time, 
 	}, "is neither a day nor a time", "Write for example 2031-05-01 or 2031-05-01T12:00:00Z.")
 }
 
-func (s machineRoutes) accounts(r *http.Request) (api.UsageReport, error) {
-	query, err := accountsIn(r, s.clock.Now())
-	if err != nil {
-		return api.UsageReport{}, err
+func (s machineRoutes) accounts(r *http.Request) (query hub.AccountQuery, report api.UsageReport, err error) {
+	if query, err = accountsIn(r, s.clock.Now()); err == nil {
+		report, err = s.hub.Accounts(r.Context(), query)
 	}
-	return s.hub.Accounts(r.Context(), query)
+	return query, report, err
 }
 
 var accountColumns = []string{"start", "kind", "session", "name", "owner", "label", "agent", "device", "device_name",
@@ -136,11 +136,7 @@ var accountColumns = []string{"start", "kind", "session", "name", "owner", "labe
 	"energy_dynamic_kwh", "energy_idle_kwh", "covered_ms", "estimated_ms", "gap_ms"}
 
 func (s machineRoutes) accountsCSV(w http.ResponseWriter, r *http.Request) error {
-	query, err := accountsIn(r, s.clock.Now())
-	if err != nil {
-		return err
-	}
-	report, err := s.hub.Accounts(r.Context(), query)
+	query, report, err := s.accounts(r)
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,20 @@ import (
 type sessionRoutes struct{ hub *hub.Hub }
 
 func (s sessionRoutes) mount(m *mounts) {
-	takeDraft(m, route.PresetCreate, decodeDraft, s.createPreset)
-	takeDraft(m, route.PresetUpdate, decodeDraft, s.updatePreset)
+	takeDraft(m, route.PresetCreate, decodeDraft,
+		func(_ *http.Request, req hub.PresetContent, wrong []session.FieldError) (hub.Preset, error) {
+			if len(wrong) > 0 {
+				return hub.Preset{}, session.Refused(session.CodeSettingsInvalid, wrong...)
+			}
+			return s.hub.AddPreset(req)
+		})
+	takeDraft(m, route.PresetUpdate, decodeDraft,
+		func(r *http.Request, req hub.PresetUpdate, wrong []session.FieldError) (hub.Preset, error) {
+			if len(wrong) > 0 {
+				return hub.Preset{}, session.Refused(session.CodeSettingsInvalid, wrong...)
+			}
+			return s.hub.UpdatePreset(r.PathValue("id"), req)
+		})
 	answer(m, route.PresetDelete, func(r *http.Request) (none, error) {
 		return none{}, s.hub.DeletePreset(r.PathValue("id"))
 	})
@@ -58,8 +70,10 @@ func (s sessionRoutes) mount(m *mounts) {
 	m.stream(route.Logs.Endpoint, s.logs)
 }
 
-// maxKey is the longest idempotency key, in bytes.
-const maxKey = 128
+const (
+	maxKey  = 128                                  // bytes of an idempotency key
+	maxKeep = session.Duration(7 * 24 * time.Hour) // for which one request keeps a session
+)
 
 func filterIn(r *http.Request) (session.Filter, error) {
 	var filter session.Filter
@@ -238,9 +252,6 @@ func (s sessionRoutes) keep(r *http.Request, agent session.Agent, id session.ID,
 	return as(s.hub.View)(agent.Keep(r.Context(), id, length))
 }
 
-// maxKeep is the longest time that one request keeps a session.
-const maxKeep = session.Duration(7 * 24 * time.Hour)
-
 // keepIn parses how long to keep a session: more than 0 and at most a week.
 func keepIn(text string) (session.Duration, error) {
 	d, err := session.ParseDuration(text)
@@ -271,22 +282,6 @@ func (s sessionRoutes) simulateIdle(r *http.Request, policy session.IdlePolicy,
 		return session.IdleSimulation{}, err
 	}
 	return agent.SimulateIdle(r.Context(), id, policy)
-}
-
-func (s sessionRoutes) createPreset(_ *http.Request, req hub.PresetContent, wrong []session.FieldError) (hub.Preset,
-	error) {
-	if len(wrong) > 0 {
-		return hub.Preset{}, session.Refused(session.CodeSettingsInvalid, wrong...)
-	}
-	return s.hub.AddPreset(req)
-}
-
-func (s sessionRoutes) updatePreset(r *http.Request, req hub.PresetUpdate, wrong []session.FieldError) (hub.Preset,
-	error) {
-	if len(wrong) > 0 {
-		return hub.Preset{}, session.Refused(session.CodeSettingsInvalid, wrong...)
-	}
-	return s.hub.UpdatePreset(r.PathValue("id"), req)
 }
 
 // logs streams the log of a kernel unchanged. If the client pauses, the rest stays with the agent.

@@ -21,6 +21,14 @@ import (
 	"slipway/backend/store"
 )
 
+const (
+	handover      = 5 * time.Second // how long a start waits for the folder while another process releases it
+	handoverPause = 20 * time.Millisecond
+	logMost       = 8 << 20 // bytes of a log file
+	usualPort     = 7421
+	portKey       = "server.port"
+)
+
 // hold locks the folder. If it is locked but not served, another process is starting or stopping, so hold waits.
 func hold(ctx context.Context, home place.Home) (*place.Lock, error) {
 	ctx, cancel := context.WithTimeout(ctx, handover)
@@ -71,8 +79,6 @@ func notADemo(home place.Home) error {
 	return err
 }
 
-const logMost = 8 << 20 // bytes
-
 // inFolder locks the folder and does work, which logs to log or, if that is nil, to the file at path.
 func inFolder(ctx context.Context, home place.Home, path string, log *slog.Logger, what string,
 	work func(*slog.Logger) error) error {
@@ -92,17 +98,6 @@ func inFolder(ctx context.Context, home place.Home, path string, log *slog.Logge
 	}
 	return errors.Join(err, file.Close(), lock.Close())
 }
-
-// handover is how long a start waits for the folder while another process releases it.
-const (
-	handover      = 5 * time.Second
-	handoverPause = 20 * time.Millisecond
-)
-
-const (
-	usualPort = 7421
-	portKey   = "server.port"
-)
 
 // listen listens on loopback: on the requested port, or else on the one used last, the usual one, or any.
 func listen(asked, usual int, shelf *store.Shelf) (net.Listener, int, error) {

@@ -302,21 +302,21 @@ func openSSH(home place.Home, person string) (*sshclient.Client, error) {
 		return nil, err
 	}
 	if person == "" {
-		person = personSSH(os.Getenv)
+		person = personSSH()
 	}
 	return sshclient.Open(sshclient.Config{Dir: home.Join("ssh"), Person: person, Program: program, Home: home.Dir})
 }
 
 // personSSH returns the folder of the person's own configuration: SLIPWAY_SSH_DIR, or ~/.ssh as ssh finds it, which
 // ignores HOME.
-func personSSH(env func(string) string) string {
-	if dir := env("SLIPWAY_SSH_DIR"); dir != "" {
+func personSSH() string {
+	if dir := os.Getenv("SLIPWAY_SSH_DIR"); dir != "" {
 		return dir
 	}
 	if person, err := user.Current(); err == nil && person.HomeDir != "" {
 		return filepath.Join(person.HomeDir, ".ssh")
 	}
-	return filepath.Join(env("HOME"), ".ssh")
+	return filepath.Join(os.Getenv("HOME"), ".ssh")
 }
 
 // followSessions updates the ssh configuration with the hub's sessions until ctx ends.

@@ -122,7 +122,7 @@ func (d *demonstration) keepTime(ctx context.Context, log *slog.Logger) {
 
 // Play fills the folders, launches sessions, saves presets, and adds the lab server.
 func (d *demonstration) Play(ctx context.Context, h *hub.Hub, machine *local.Machine) error {
-	err := demo.Fill(ctx, machine.Agent)
+	err := demo.Fill(ctx, machine.Agent.Agent())
 	if err == nil {
 		launch := func(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
 			req.Spec.Agent = machine.Name

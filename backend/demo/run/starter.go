@@ -21,11 +21,11 @@ import (
 	"slipway/backend/session"
 )
 
-// StarterCommand is the hidden command with which a [Starter] starts a second process of this program.
-const StarterCommand = "demo-second"
-
-// startPatience is how long the demonstration may take to start.
-const startPatience = 30 * time.Second
+const (
+	// StarterCommand is the hidden command with which a [Starter] starts a second process of this program.
+	StarterCommand = "demo-second"
+	startPatience  = 30 * time.Second
+)
 
 // Starter starts a demonstration next to the real control plane, with a temporary folder and its own port. It ends with
 // this process.

@@ -115,7 +115,7 @@ func tell(t *testing.T, dir string, o demo.Options, length time.Duration) (lines
 				t.Fatal(err)
 			}
 			if m.Name != demo.LabAgent {
-				if err := demo.Fill(ctx, l.Agent); err != nil {
+				if err := demo.Fill(ctx, l.Agent.Agent()); err != nil {
 					t.Fatal(err)
 				}
 			}
