@@ -25,10 +25,9 @@ const (
 	EngineAuto   = "auto"
 	EngineDocker = "docker"
 	EngineSim    = "sim"
-)
 
-// probeTime is how long auto waits for Docker.
-const probeTime = 5 * time.Second
+	probeTime = 5 * time.Second // how long auto waits for Docker
+)
 
 // choice is a kind of engine with the reason for it, if any.
 type choice struct{ kind, note string }

@@ -42,6 +42,7 @@ type doors struct {
 }
 
 const (
+	doorsKey  = "server.doors"
 	firstDoor = 1024
 	lastDoor  = 65535
 	doorLook  = 2 * time.Second // how often a door checks whether its session is live
@@ -269,8 +270,6 @@ type Shelf interface {
 	Load(key string, v any) (bool, error)
 	Save(key string, v any) error
 }
-
-const doorsKey = "server.doors"
 
 type keptDoor struct {
 	Session session.ID `json:"session"`

@@ -37,7 +37,6 @@ func (s *Server) routes(config Config) []routes {
 		appRoutes{hub: s.hub, apps: s.apps, doors: s.doors, tickets: s.tickets},
 		sshRoutes{hub: s.hub, ssh: config.SSH, sockets: &s.sockets},
 		fileRoutes{hub: s.hub, log: s.log},
-		folderRoutes{hub: s.hub},
 		machineRoutes{hub: s.hub, clock: s.clock},
 		agentRoutes{hub: s.hub},
 		recipeRoutes{hub: s.hub},
