@@ -21,53 +21,47 @@ import (
 )
 
 const (
-	// securityMost and personMost are from which size on a file of the log is put aside, in bytes; securityFiles and
-	// personFiles how many files of it there are. Security events have 40 MiB, what one person does has 8 MiB.
-	securityMost  = 8 << 20
+	securityMost  = 8 << 20 // bytes of one file of security events
 	securityFiles = 5
-	personMost    = 4 << 20
+	personMost    = 4 << 20 // bytes of one file of a person
 	personFiles   = 2
-	// targetMost is how much of a path or name is written down, in bytes.
-	targetMost = 512
+	targetMost    = 512         // bytes of a path or name that are logged
+	repeatsFor    = time.Minute // how long repetitions of an entry are only counted
+	maxRepeats    = 256         // number of entries that are remembered for that
+	logSuffix     = ".jsonl"
+
+	// The names of the logs that do not belong to a person. The others have hashes of the names of people.
+	securityLog  = ""
+	strangersLog = "strangers"
 )
 
-// Act is one thing that was done.
+// Act is something that was done or refused.
 type Act struct {
-	Method  string
-	Session session.ID
-	Target  string // a terminal, an app, a port, a path, a name: never a secret
-	Err     error
-	// Security says that the act decides who may reach the agent, or tells of somebody who tried. Such acts are kept
-	// apart from all others.
-	Security bool
-	// Stranger says that anybody on the network can cause it, and as often as they like: it is kept apart from other
-	// security events, too.
-	Stranger bool
+	Method   string
+	Session  session.ID
+	Target   string // a terminal, an app, a port, a path, a name: never a secret
+	Err      error
+	Security bool // it is about access to the agent, and has a separate log
+	Stranger bool // anybody on the network can cause it, so it has another log
 }
 
 // Entry is one line of the log.
 type Entry = session.AuditEntry
 
-// Audit is the log of who did what, when and from where: JSON lines that are only ever added, in files for their owner
-// alone. Security events have a log of their own and so has each person, and those who are not known have one together,
-// so that one person cannot erase what others did. What repeats is counted. Its methods are safe for concurrent use.
+// Audit is the append-only log of who did what, when and from where, as JSON lines in files that only their owner can
+// read. Security events, each person, and unknown people together have separate logs, so that one person cannot
+// displace the entries of others. Repeated entries are counted. Its methods are safe for concurrent use.
 type Audit struct {
-	path string // of the security events; the other logs lie in a folder beside it
+	path string // of the security events; the other logs are in a folder next to it
 	now  func() time.Time
 	log  *slog.Logger
 
-	mu   sync.Mutex // guards everything below
+	mu   sync.Mutex // guards the fields below
 	logs map[string]*auditLog
 	last time.Time // of the last entry
 }
 
-// The names of the logs that are not one person's. Those of people are the hashes of their names.
-const (
-	securityLog  = ""
-	strangersLog = "strangers"
-)
-
-// OpenAudit opens the log whose security events are at a path.
+// OpenAudit opens the log. path is the file of security events.
 func OpenAudit(path string, now func() time.Time, log *slog.Logger) (*Audit, error) {
 	a := &Audit{path: path, now: now, log: log, logs: map[string]*auditLog{}}
 	err := errors.Join(os.MkdirAll(a.people(), 0o700), a.of(securityLog).file.Open())
@@ -82,13 +76,10 @@ func OpenAudit(path string, now func() time.Time, log *slog.Logger) (*Audit, err
 	return a, nil
 }
 
-// logSuffix ends the names of people's logs.
-const logSuffix = ".jsonl"
-
-// people is the folder of people's logs.
+// people returns the folder of the logs of people.
 func (a *Audit) people() string { return strings.TrimSuffix(a.path, filepath.Ext(a.path)) + ".d" }
 
-// of returns a log by its name; a.mu is held, or nobody else knows a yet.
+// of returns a log by its name. The caller has locked a.mu.
 func (a *Audit) of(name string) *auditLog {
 	if a.logs[name] == nil {
 		file := &rotate.File{Path: filepath.Join(a.people(), name+logSuffix), Most: personMost, Files: personFiles}
@@ -100,7 +91,6 @@ func (a *Audit) of(name string) *auditLog {
 	return a.logs[name]
 }
 
-// logOf names the log that an act goes to.
 func logOf(owner string, act Act) string {
 	switch {
 	case act.Stranger:
@@ -112,7 +102,7 @@ func logOf(owner string, act Act) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Close ends the log.
+// Close closes the log.
 func (a *Audit) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -123,8 +113,7 @@ func (a *Audit) Close() error {
 	return errors.Join(errs...)
 }
 
-// Note writes down what somebody did. A failure to write goes to the agent's own log: a full disk does not stop anyone
-// from working.
+// Note logs an act. If writing fails, the agent logs that, so that a full disk does not stop anyone from working.
 func (a *Audit) Note(who Identity, act Act) {
 	e := Entry{
 		Owner: who.Owner, Role: string(who.Role), Client: who.Client, From: who.From,
@@ -135,24 +124,18 @@ func (a *Audit) Note(who Identity, act Act) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	e.At = a.moment()
+	e.At = a.now().UTC()
+	if !e.At.After(a.last) && a.last.Sub(e.At) < time.Millisecond {
+		e.At = a.last.Add(time.Nanosecond) // entries are identified by their times
+	}
+	a.last = e.At
 	if err := a.of(logOf(who.Owner, act)).add(e); err != nil {
 		a.log.Error("what was done could not be written down", "method", e.Method, "owner", e.Owner, "session",
 			e.Session, "outcome", e.Outcome, "error", err)
 	}
 }
 
-// moment is the time of an entry, by which it is known from the one before; a.mu is held.
-func (a *Audit) moment() time.Time {
-	at := a.now().UTC()
-	if !at.After(a.last) && a.last.Sub(at) < time.Millisecond {
-		at = a.last.Add(time.Nanosecond)
-	}
-	a.last = at
-	return at
-}
-
-// Read returns the newest entries that are asked for, oldest first.
+// Read returns the newest matching entries, oldest first.
 func (a *Audit) Read(asked session.AuditQuery) ([]Entry, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -179,22 +162,13 @@ func clip(text string) string {
 	return text
 }
 
-const (
-	// repeatsFor is how long what repeats is only counted, from its first on.
-	repeatsFor = time.Minute
-	// maxRepeats is how many different acts are remembered for that.
-	maxRepeats = 256
-)
-
-// auditLog is the log of security events or of one person. Audit guards it.
+// auditLog is one of the logs. Audit guards it.
 type auditLog struct {
 	file    *rotate.File
 	repeats map[repeated]*repeat
 	order   []repeated // of repeats, oldest first
 }
 
-// repeated is what is the same in acts that repeat. What was refused is so whatever it was asked of: or each of many
-// names would be a line.
 type repeated struct {
 	owner, client, host, method, outcome, target string
 	session                                      session.ID
@@ -207,22 +181,21 @@ func repeatedOf(e Entry) repeated {
 	}
 	r := repeated{e.Owner, e.Client, host, e.Method, e.Outcome, e.Target, e.Session}
 	if e.Outcome != "ok" {
-		r.target, r.session = "", ""
+		r.target, r.session = "", "" // otherwise each of many guessed names would be a line
 	}
 	if e.Owner == "" {
-		r.client = "" // anybody has as many keys as they like
+		r.client = "" // anybody can make many keys
 	}
 	return r
 }
 
-// repeat are acts like one that was written down, with the last of them.
 type repeat struct {
 	since time.Time
 	count int
 	last  Entry
 }
 
-// add writes an entry down, or counts it where one like it was written lately.
+// add writes an entry, or counts it if it repeats a recent one.
 func (l *auditLog) add(e Entry) error {
 	like := repeatedOf(e)
 	var err error
@@ -231,7 +204,9 @@ func (l *auditLog) add(e Entry) error {
 		if full := len(l.order) >= maxRepeats && l.repeats[like] == nil; !over && !full {
 			break
 		}
-		err = errors.Join(err, l.close(l.order[0]))
+		err = errors.Join(err, l.flush(l.repeats[l.order[0]]))
+		delete(l.repeats, l.order[0])
+		l.order = l.order[1:]
 	}
 	if known := l.repeats[like]; known != nil {
 		known.count, known.last = known.count+1, e
@@ -244,16 +219,8 @@ func (l *auditLog) add(e Entry) error {
 	return errors.Join(err, l.write(e))
 }
 
-// close writes how often something was repeated; like is the first of order.
-func (l *auditLog) close(like repeated) error {
-	err := l.tell(l.repeats[like])
-	delete(l.repeats, like)
-	l.order = l.order[1:]
-	return err
-}
-
-// tell writes how often something was repeated since that was written last.
-func (l *auditLog) tell(r *repeat) error {
+// flush writes the number of repetitions since the last flush.
+func (l *auditLog) flush(r *repeat) error {
 	if r.count == 0 {
 		return nil
 	}
@@ -264,11 +231,10 @@ func (l *auditLog) tell(r *repeat) error {
 	return l.write(r.last)
 }
 
-// settle writes what was only counted.
 func (l *auditLog) settle() error {
 	var errs []error
 	for _, like := range l.order {
-		errs = append(errs, l.tell(l.repeats[like]))
+		errs = append(errs, l.flush(l.repeats[like]))
 	}
 	return errors.Join(errs...)
 }
@@ -281,7 +247,6 @@ func (l *auditLog) write(e Entry) error {
 	return err
 }
 
-// read adds to entries the newest that are asked for; there may be more of them.
 func (l *auditLog) read(entries []Entry, asked session.AuditQuery) ([]Entry, error) {
 	for n := range l.file.Files {
 		older, err := readAudit(l.file.Name(n), l.file.Most)
@@ -300,7 +265,7 @@ func (l *auditLog) read(entries []Entry, asked session.AuditQuery) ([]Entry, err
 	return entries, nil
 }
 
-// readAudit reads one file. A line that is none, as a crash leaves one, is passed over.
+// readAudit reads one file. It skips invalid lines, such as one that a crash cut.
 func readAudit(path string, most int64) ([]Entry, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -1,15 +1,13 @@
-// Package access gives each person who reaches an agent the agent as they may see it, and writes down what they do.
+// Package access limits what each person can see and do on an agent, and logs what they do.
 //
-// A [Gate] stands before one agent. [Gate.As] returns that agent for one identity. An admin sees everything and may
-// launch for others. A user has their own sessions and those only: sessions of other owners are reported as not found,
-// so that their existence does not leak. Numbers stay true: what others hold counts, without their names.
+// A [Gate] protects one agent. [Gate.As] returns the agent as one identity may use it. An admin sees everything and may
+// launch for others. A user has only their own sessions: those of other owners are reported as not found, so that their
+// existence does not leak. Amounts include what others use, without their names.
 //
-// So it is with images that were made of sessions or brought by a person: they have names of that person's under
-// slipway-custom/. All others are everybody's, and only an admin replaces or removes them. What was pulled with the
-// agent's registry logins is for those who may use the logins.
-//
-// Of the machine's directories a user may mount and list those that were opened to them, because whatever the agent may
-// mount could hold what is others' or the agent's own.
+// Images that were made from sessions or uploaded belong to one person, by their names under slipway-custom/. Everybody
+// may use the others, and only an admin replaces or removes them. Images that were pulled with the agent's registry
+// logins are for those who may use the logins. Users may mount and list only the directories of the machine that were
+// opened to them.
 package access
 
 import (
@@ -20,62 +18,61 @@ import (
 	"slipway/backend/session"
 )
 
-// Identity is who asks.
+// Identity identifies a caller.
 type Identity struct {
-	Owner  string // the name under which their sessions are kept
+	Owner  string // owner of their sessions
 	Role   session.Role
-	Client string // fingerprint of the computer; empty: a program of the agent's own person
+	Client string // fingerprint of the computer; empty: a program of the agent's own user
 	From   string // address, for the log
 }
 
-// Inner is what a gate asks of an agent that those who pass cannot ask.
+// Inner has the methods of an agent that only a gate calls.
 type Inner interface {
-	// FindImage describes an image by whatever it can be called; engine_image_not-found.
+	// FindImage describes an image by any of its names; engine_image_not-found.
 	FindImage(ctx context.Context, ref string) (session.Image, error)
-	// Allowance is the most that somebody may hold.
+	// Allowance returns the limits of a person.
 	Allowance(owner string) session.Allowance
-	// Arrivals takes the images that a person brings.
+	// Arrivals receives the image uploads of a person.
 	Arrivals(owner string) session.ImageArrivals
-	// MPSForUsers reports whether the machine's owner lets users share devices through MPS.
+	// MPSForUsers reports whether users may use MPS.
 	MPSForUsers() bool
 }
 
-// Gate stands before an agent. Its methods are safe for concurrent use.
+// Gate protects an agent. Its methods are safe for concurrent use.
 type Gate struct {
 	agent session.Agent
 	inner Inner
 	audit *Audit
 }
 
-// New returns a gate before an agent that writes what is done to audit. Only admins reach what the agent has for
-// admins, if anything.
+// New returns a gate that logs to audit.
 func New(agent session.Agent, inner Inner, audit *Audit) *Gate {
 	return &Gate{agent: agent, inner: inner, audit: audit}
 }
 
-// As returns the agent as somebody may see it.
+// As returns the agent as a caller may use it.
 func (g *Gate) As(who Identity) session.Agent {
 	v := &view{audit: g.audit, person: person{agent: g.agent, inner: g.inner, who: who,
 		all: who.Role == session.RoleAdmin}}
 	return session.AgentOf(v, v)
 }
 
-// view is the agent as one identity sees it. It embeds no agent, so that a new method of agents does not compile until
-// somebody has said who may call it.
+// view is the agent for one caller. It does not embed the agent, so that a new method does not compile without a rule
+// about who may call it.
 type view struct {
 	audit *Audit
 	person
 }
 
-// person is who asks, and the agent that they ask. Its methods are the rules of what they may see and ask for.
+// person is a caller and the agent. Its methods are the rules.
 type person struct {
 	agent session.Agent
 	inner Inner
 	who   Identity
-	all   bool // they see everything
+	all   bool // they may see everything
 }
 
-// own fails for a session that is not shown to whoever asks, as it does for one that there is not.
+// own fails for sessions of others as it does for those that do not exist.
 func (v person) own(ctx context.Context, id session.ID) error {
 	if v.all {
 		return nil
@@ -87,7 +84,6 @@ func (v person) own(ctx context.Context, id session.ID) error {
 	return err
 }
 
-// note writes down what was done to a session and how that ended.
 func (v *view) note(method string, id session.ID, target string, err error) {
 	v.audit.Note(v.who, Act{Method: method, Session: id, Target: target, Err: err})
 }
@@ -113,7 +109,7 @@ func asked[T any](ctx context.Context, v *view, method string, place session.Pla
 	return call()
 }
 
-// target says for the log what a call was about.
+// target formats the subject of a call for the log.
 func target(of any) string {
 	if list, is := of.([]string); is {
 		return strings.Join(list, ",")
@@ -121,7 +117,6 @@ func target(of any) string {
 	return fmt.Sprint(of)
 }
 
-// when names a condition for the log where it holds.
 func when(holds bool, name string) string {
 	if holds {
 		return name
@@ -129,12 +124,11 @@ func when(holds bool, name string) string {
 	return ""
 }
 
-// none is the result of a call that has none.
 type none struct{}
 
 func only(err error) (none, error) { return none{}, err }
 
-// administered makes a call that is only for admins. The log gets what it changes, and who was refused.
+// administered makes a call for an admin. Changes and refusals are logged.
 func administered[T any](v *view, method, target string, changes bool,
 	call func(session.Admin) (T, error)) (result T, err error) {
 	switch {
@@ -153,7 +147,7 @@ func administered[T any](v *view, method, target string, changes bool,
 	return result, err
 }
 
-// ownFolder fails for a folder that is not shown to whoever asks, as it does for one that there is not.
+// ownFolder is like own for folders.
 func (v person) ownFolder(ctx context.Context, id session.FolderID) error {
 	if v.all {
 		return nil
@@ -165,7 +159,7 @@ func (v person) ownFolder(ctx context.Context, id session.FolderID) error {
 	return err
 }
 
-// ownPlace fails for a place that is another's. One that names a folder and a session must be theirs in both.
+// ownPlace fails unless both the folder and the session that a place names belong to the caller.
 func (v person) ownPlace(ctx context.Context, place session.Place) error {
 	if place.Folder != "" {
 		if err := v.ownFolder(ctx, place.Folder); err != nil || place.Session == "" {
@@ -175,7 +169,7 @@ func (v person) ownPlace(ctx context.Context, place session.Place) error {
 	return v.own(ctx, place.Session)
 }
 
-// inPlace names a path in a place for the log.
+// inPlace formats a path for the log.
 func inPlace(place session.Place, path session.FilePath) string {
 	if place.Folder != "" {
 		return inFolder(place.Folder) + ": " + string(path)
@@ -194,12 +188,10 @@ func (v *view) ListFolders(ctx context.Context, filter session.FolderFilter) ([]
 
 // CreateFolder implements [session.Folders]. Only an admin may link a directory of the machine, or create a folder for
 // another owner.
-func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error) {
+func (v *view) CreateFolder(ctx context.Context, req session.FolderRequest) (f session.Folder, err error) {
 	if req.Owner == "" || !v.all {
 		req.Owner = v.who.Owner
 	}
-	var f session.Folder
-	var err error
 	if req.Path != "" && !v.all {
 		err = session.NewError(session.CodeAgentForbidden, "You may not link a directory of this machine.",
 			"Create a folder, or ask an admin.")

@@ -10,7 +10,7 @@ import (
 	"slipway/backend/session"
 )
 
-// sees reports whether an image is shown to whoever asks.
+// sees reports whether the caller may see an image.
 func (v person) sees(i session.Image) bool {
 	return v.all || i.ShownTo(v.who.Owner, v.inner.Allowance(v.who.Owner).Logins)
 }
@@ -19,7 +19,7 @@ func noImage(ref string) error {
 	return session.NewError(session.CodeNoImage, "The image "+ref+" is not on this machine.", "Pull it first.")
 }
 
-// image fails for an image that is not shown to whoever asks, as it does for one that is not there.
+// image returns an image. Those that the caller may not see are not found.
 func (v person) image(ctx context.Context, ref string) (session.Image, error) {
 	i, err := v.inner.FindImage(ctx, ref)
 	if err == nil && !v.sees(i) {
@@ -28,8 +28,8 @@ func (v person) image(ctx context.Context, ref string) (session.Image, error) {
 	return i, err
 }
 
-// hidden reports whether ref is, or could become, an image that is not shown to whoever asks: a session may wait for
-// long until its image is looked for.
+// hidden reports whether the caller may not see the image ref, or one that ref could name when a waiting session
+// starts.
 func (v person) hidden(ctx context.Context, ref string) (bool, error) {
 	if v.all || !session.ValidImage(ref) {
 		return false, nil
@@ -44,16 +44,16 @@ func (v person) hidden(ctx context.Context, ref string) (bool, error) {
 	return !v.sees(i), nil
 }
 
-// byID is how an engine may be asked for an image by the beginning of its id.
+// byID matches what an engine may take for the beginning of an image's id.
 var byID = regexp.MustCompile(`^(sha256:)?[0-9a-f]{4,64}$`)
 
-// forbiddenImage is what is wrong with a spec whose image is another's.
+// forbiddenImage describes an image of somebody else in a spec.
 func forbiddenImage(ref string) session.FieldError {
 	return session.FieldError{Field: "image", Kind: session.KindForbidden,
 		Message: "There is no image " + ref + " that you may use.", Hint: "Choose an environment that is listed."}
 }
 
-// theirs keeps those of an image's names, users and owners that are shown to whoever asks.
+// theirs removes the names, users and owners of an image that the caller may not see.
 func (v person) theirs(i session.Image) session.Image {
 	if v.all {
 		return i
@@ -69,7 +69,7 @@ func (v person) theirs(i session.Image) session.Image {
 	return i
 }
 
-// names leaves out those that tell of another person.
+// names removes the names that belong to other people.
 func (v person) names(refs []string) []string {
 	return slices.DeleteFunc(slices.Clone(refs), func(ref string) bool {
 		return !v.all && session.CustomizedRef(ref) && !session.OwnRef(v.who.Owner, ref)
@@ -87,7 +87,7 @@ func (v *view) ListImages(ctx context.Context) ([]session.Image, error) {
 	return shown, err
 }
 
-// ImageDisk implements [session.Images]. The sum counts what is others' as well.
+// ImageDisk implements [session.Images]. The total includes images of others.
 func (v *view) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 	disk, err := v.agent.ImageDisk(ctx)
 	shown := []session.ImageRoom{}
@@ -101,12 +101,9 @@ func (v *view) ImageDisk(ctx context.Context) (session.ImageDisk, error) {
 	return disk, err
 }
 
-// PullImage implements [session.Images]. A pull moves the name to what the registry has now, so a user pulls only what
-// is not there.
-func (v *view) PullImage(ctx context.Context, req session.PullRequest) (session.ImageWork, error) {
+// PullImage implements [session.Images]. A pull may change what a name means, so a user can pull only new names.
+func (v *view) PullImage(ctx context.Context, req session.PullRequest) (work session.ImageWork, err error) {
 	req.Owner, req.ByAdmin = v.who.Owner, v.all
-	var work session.ImageWork
-	var err error
 	if !v.all && session.ValidImage(req.Ref) {
 		err = v.mayPull(ctx, req.Ref)
 	}
@@ -117,7 +114,7 @@ func (v *view) PullImage(ctx context.Context, req session.PullRequest) (session.
 	return work, err
 }
 
-// mayPull fails for a name that the machine has.
+// mayPull fails for a name that is on the machine.
 func (v person) mayPull(ctx context.Context, ref string) error {
 	i, err := v.inner.FindImage(ctx, ref)
 	e := session.NewError(session.CodeAgentForbidden, "Only an admin may pull "+ref+".",
@@ -134,11 +131,11 @@ func (v person) mayPull(ctx context.Context, ref string) error {
 	return e
 }
 
-// ownWork returns a piece of work that is shown to whoever asks.
+// ownWork is like own for image works.
 func (v person) ownWork(ctx context.Context, id string) error {
 	work, err := v.agent.AwaitImageWork(ctx, id, 0)
 	if err == nil && !v.all && work.Owner != v.who.Owner {
-		_, err = v.agent.AwaitImageWork(ctx, "", 0) // which there never is
+		_, err = v.agent.AwaitImageWork(ctx, "", 0) // which does not exist
 	}
 	return err
 }
@@ -159,7 +156,7 @@ func (v *view) CancelImageWork(ctx context.Context, id string) (session.ImageWor
 	return work, err
 }
 
-// RemoveImage implements [session.Images]. A user removes what they made.
+// RemoveImage implements [session.Images]. A user can remove their own images.
 func (v *view) RemoveImage(ctx context.Context, ref string) error {
 	i, err := v.image(ctx, ref)
 	if err == nil && !v.all && !i.OnlyOf(v.who.Owner) {
@@ -182,18 +179,16 @@ func (v *view) DescribeImage(ctx context.Context, ref string) (session.ImagePart
 	return parts, err
 }
 
-func (v *view) SendImage(ctx context.Context, wish session.ImageWish) (io.ReadCloser, error) {
-	_, err := v.image(ctx, wish.ID)
-	var stream io.ReadCloser
-	if err == nil {
+func (v *view) SendImage(ctx context.Context, wish session.ImageWish) (stream io.ReadCloser, err error) {
+	if _, err = v.image(ctx, wish.ID); err == nil {
 		stream, err = v.agent.SendImage(ctx, wish)
 	}
 	v.note("SendImage", "", wish.ID, err)
 	return stream, err
 }
 
-// ExpectImage implements [session.ImageTransfers]. What a user brings gets names of their own, so that it takes the
-// place of nothing that others use.
+// ExpectImage implements [session.ImageTransfers]. An upload of a user gets their own names, so that it replaces no
+// image of others.
 func (v *view) ExpectImage(ctx context.Context, parts session.ImageParts) (session.ImageArrival, error) {
 	if !v.all {
 		parts.Replace, parts.Refs = false, v.brought(parts)
@@ -203,7 +198,7 @@ func (v *view) ExpectImage(ctx context.Context, parts session.ImageParts) (sessi
 	return arrival, err
 }
 
-// brought are the names that an image gets which a user brings.
+// brought returns the names of an upload of a user.
 func (v person) brought(parts session.ImageParts) []string {
 	refs := parts.Refs
 	if len(refs) == 0 {
@@ -225,7 +220,7 @@ func (v *view) ReceiveImage(ctx context.Context, id string) (io.ReadWriteCloser,
 	return stream, err
 }
 
-// InstallImage implements [session.ImageTransfers]. Who knows the id of another's image does not see it by that.
+// InstallImage implements [session.ImageTransfers]. Knowing the id of an image is not enough to see it.
 func (v *view) InstallImage(ctx context.Context, id string) (session.Image, error) {
 	image, err := v.inner.Arrivals(v.who.Owner).InstallImage(ctx, id)
 	if err == nil && !v.sees(image) {

@@ -17,13 +17,13 @@ func (v *view) Machine(ctx context.Context) (session.Machine, error) {
 	return v.machine(m), err
 }
 
-// machine tells somebody of the machine who they are there.
+// machine adds who the caller is there.
 func (v *view) machine(m session.Machine) session.Machine {
 	m.Owner, m.Role, m.Allowance = v.who.Owner, v.who.Role, v.inner.Allowance(v.who.Owner)
 	return m
 }
 
-// Preview implements [session.Sessions]. An admin may ask for another owner, by whose limits and sessions it is judged.
+// Preview implements [session.Sessions]. An admin may ask for another owner, whose limits and sessions then count.
 func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (session.Preview, error) {
 	if owner == "" || !v.all {
 		owner = v.who.Owner
@@ -40,9 +40,9 @@ func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (se
 		return v.agent.Preview(ctx, owner, spec)
 	}
 	without := spec
-	without.Mounts = nil // what is not theirs to see is not looked at
+	without.Mounts = nil // some may be forbidden
 	p, err := v.agent.Preview(ctx, owner, without)
-	if hidden { // whether it is here at all is not for them to know
+	if hidden { // do not reveal whether it exists
 		p.Image = nil
 		p.Errors = slices.DeleteFunc(p.Errors, func(e session.FieldError) bool { return e.Field == "image" })
 	}
@@ -51,27 +51,10 @@ func (v *view) Preview(ctx context.Context, owner string, spec session.Spec) (se
 	return p, err
 }
 
-// refused says what a spec asks of this machine that whoever asks may not have, whatever the agent itself could give.
+// refused returns what a spec requests that the caller may not have: directories that are not open to them, and MPS,
+// whose clients share /dev/shm with every program of the machine, unless the machine's owner has allowed it.
 func (v person) refused(spec session.Spec) []session.FieldError {
-	return slices.Concat(v.mounts(spec), v.mps(spec))
-}
-
-// mps refuses MPS to users unless the machine's owner has allowed it: its clients share /dev/shm with every program of
-// the machine.
-func (v person) mps(spec session.Spec) []session.FieldError {
-	if v.all || !spec.MPS || v.inner.MPSForUsers() {
-		return nil
-	}
-	return []session.FieldError{{
-		Field: "mps", Kind: session.KindForbidden,
-		Message: "MPS is not open to users of this machine, because it shares the machine's memory in /dev/shm.",
-		Hint:    "Launch without MPS, or ask the machine's owner to set gpu.mps.",
-	}}
-}
-
-// mounts says which of the directories that a spec mounts are not open to whoever asks.
-func (v person) mounts(spec session.Spec) []session.FieldError {
-	if v.all || len(spec.Mounts) == 0 {
+	if v.all {
 		return nil
 	}
 	folders := v.inner.Allowance(v.who.Owner).Folders
@@ -82,24 +65,27 @@ func (v person) mounts(spec session.Spec) []session.FieldError {
 	var wrong []session.FieldError
 	for i, m := range spec.Mounts {
 		if m.Folder != "" && m.Source == "" {
-			continue // the agent looks among those that are theirs
+			continue // the agent looks only in those of the caller
 		}
 		if !slices.Contains(folders, m.Source) {
 			wrong = append(wrong, session.FieldError{Field: fmt.Sprintf("mounts[%d].source", i),
-				Kind:    session.KindForbidden,
-				Message: "You may not mount that folder of this machine.", Hint: hint})
+				Kind: session.KindForbidden, Message: "You may not mount that folder of this machine.", Hint: hint})
 		}
+	}
+	if spec.MPS && !v.inner.MPSForUsers() {
+		wrong = append(wrong, session.FieldError{Field: "mps", Kind: session.KindForbidden,
+			Message: "MPS is not open to users of this machine, because it shares the machine's memory in /dev/shm.",
+			Hint:    "Launch without MPS, or ask the machine's owner to set gpu.mps."})
 	}
 	return wrong
 }
 
 // Launch implements [session.Sessions]. An admin may launch for another owner.
-func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (s session.Session, err error) {
 	if req.Owner == "" || !v.all {
 		req.Owner = v.who.Owner
 	}
 	req.ByAdmin = v.all
-	var s session.Session
 	wrong := v.refused(req.Spec)
 	hidden, err := v.hidden(ctx, req.Spec.Image)
 	if hidden {
@@ -112,11 +98,7 @@ func (v *view) Launch(ctx context.Context, req session.LaunchRequest) (session.S
 	default:
 		s, err = v.agent.Launch(ctx, req)
 	}
-	target := ""
-	if req.Owner != v.who.Owner {
-		target = "for " + req.Owner
-	}
-	v.note("Launch", s.ID, target, err)
+	v.note("Launch", s.ID, when(req.Owner != v.who.Owner, "for "+req.Owner), err)
 	return s, err
 }
 
@@ -131,18 +113,16 @@ func (v *view) List(ctx context.Context, filter session.Filter) ([]session.Sessi
 	return list, err
 }
 
-// anothers reports whether a session is not shown to whoever asks.
+// anothers reports whether a session is hidden from the caller.
 func (v *view) anothers(s session.Session) bool { return !v.all && s.Owner != v.who.Owner }
 
-// anothers is what stands in the place of the names of what is others'.
-const anothers = "another person's session"
+// What replaces the names of sessions of others, and of programs outside of sessions.
+const (
+	anothers = "another person's session"
+	outside  = "a program outside Slipway"
+)
 
-// outside is the name of programs that are no session's: what people run outside of Slipway on the machine is not for
-// its users to know.
-const outside = "a program outside Slipway"
-
-// ListDirectories implements [session.Host]. A user sees the folders that are open to them, as if the machine had
-// nothing else.
+// ListDirectories implements [session.Host]. A user sees only the directories that are open to them.
 func (v *view) ListDirectories(ctx context.Context, at string) (session.DirectoryListing, error) {
 	if v.all {
 		listing, err := v.agent.ListDirectories(ctx, at)
@@ -171,7 +151,7 @@ func (v *view) Devices(ctx context.Context) (session.DeviceBoard, error) {
 	return v.board(board), err
 }
 
-// board takes the names of what is others' out of a board, which is not changed.
+// board returns a copy of a board without the names of others.
 func (v *view) board(b session.DeviceBoard) session.DeviceBoard {
 	if v.all {
 		return b
@@ -193,8 +173,8 @@ func (v *view) board(b session.DeviceBoard) session.DeviceBoard {
 	return b
 }
 
-// Accounts implements [session.Accelerators]. What others used is summed up, so that what a device counted is still all
-// there.
+// Accounts implements [session.Accelerators]. The usage of others is added up, so that the total of a device is
+// correct.
 func (v *view) Accounts(ctx context.Context, span session.AccountSpan) ([]session.Account, error) {
 	rows, err := v.agent.Accounts(ctx, span)
 	if v.all {
@@ -223,7 +203,7 @@ func (v *view) Accounts(ctx context.Context, span session.AccountSpan) ([]sessio
 	return told, err
 }
 
-// Watch implements [session.Activity]. Events about what is others' do not come.
+// Watch implements [session.Activity]. Events about others are left out.
 func (v *view) Watch(ctx context.Context, after session.Cursor, fn func(session.Event) error) error {
 	mine := map[session.ID]bool{}
 	return v.agent.Watch(ctx, after, func(e session.Event) error {
@@ -235,7 +215,7 @@ func (v *view) Watch(ctx context.Context, after session.Cursor, fn func(session.
 	})
 }
 
-// event is e as it is told; nil where it is not. mine caches which sessions are one's own.
+// event returns e as the caller may see it, or nil. mine caches which sessions are their own.
 func (v *view) event(ctx context.Context, mine map[session.ID]bool, e session.Event) (*session.Event, error) {
 	switch {
 	case e.Reset != nil:
@@ -254,16 +234,14 @@ func (v *view) event(ctx context.Context, mine map[session.ID]bool, e session.Ev
 		}
 		delete(mine, *e.Removed)
 	case e.Machine != nil:
-		machine := v.machine(*e.Machine)
-		e.Machine = &machine
+		e.Machine = new(v.machine(*e.Machine))
 	case e.Devices != nil:
-		board := v.board(*e.Devices)
-		e.Devices = &board
+		e.Devices = new(v.board(*e.Devices))
 	case e.Usage != nil:
 		if e.Usage = v.usage(ctx, mine, e.Usage); len(e.Usage) == 0 {
 			return nil, nil
 		}
-	default: // of a kind that nobody has said who may see
+	default: // of a kind without a rule
 		if !v.all {
 			return nil, nil
 		}
@@ -271,13 +249,12 @@ func (v *view) event(ctx context.Context, mine map[session.ID]bool, e session.Ev
 	return &e, nil
 }
 
-// reset is the whole state as it is shown. The newest sessions of all may hold few of one's own, so these are asked
-// for.
+// reset returns the whole state as the caller may see it. The newest sessions of all may include few of their own, so
+// it lists those.
 func (v *view) reset(ctx context.Context, r session.Reset) (session.Reset, error) {
 	r.Machine = v.machine(r.Machine)
 	if r.Devices != nil {
-		board := v.board(*r.Devices)
-		r.Devices = &board
+		r.Devices = new(v.board(*r.Devices))
 	}
 	if v.all {
 		return r, nil
@@ -293,7 +270,7 @@ func (v *view) reset(ctx context.Context, r session.Reset) (session.Reset, error
 	return r, nil
 }
 
-// usage is the samples of one's own sessions.
+// usage returns the samples of the caller's own sessions.
 func (v *view) usage(ctx context.Context, mine map[session.ID]bool, samples []session.Usage) []session.Usage {
 	if v.all {
 		return samples

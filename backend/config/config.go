@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"slipway/backend/layers"
 	"slipway/backend/session"
@@ -13,25 +16,32 @@ import (
 
 // Agent is how the agent of a machine works.
 type Agent struct {
-	Shares gpu.Config // how shares of devices are allocated
-	Idle   session.IdlePolicy
-	Guard  gpu.Policy // what happens to a session that exceeds its share of a device's memory
-	// Processes is the most processes and threads in a container; 0: no limit.
-	Processes   int
-	MPSForUsers bool         // people who are no admins may use MPS
-	Images      layers.Quota // of images that people send
-	Library     string       // path of NVIDIA's library; empty: a usual one
+	Shares      gpu.Config // how shares of devices are allocated
+	Idle        session.IdlePolicy
+	Guard       gpu.Policy   // what happens to a session that exceeds its share of device memory
+	Processes   int          // maximum number of processes and threads in a container; 0: no limit
+	MPSForUsers bool         // users who are not admins may use MPS
+	Images      layers.Quota // of image uploads
+	Library     string       // path of NVIDIA's library; empty: a standard location
 }
 
-// ReadAgent reads the settings from the environment. It fails rather than return anything else than was meant.
+// ReadAgent reads the variables that package settings describes. It fails if any of them is invalid.
 func ReadAgent(env func(string) string) (Agent, error) {
 	r := reader{env: env}
-	agent := Agent{Shares: r.shares(), Idle: r.idle(), Guard: r.guard(), Processes: r.processes(), Images: r.images(),
-		MPSForUsers: env("SLIPWAY_GPU_MPS") == "1", Library: env("SLIPWAY_NVML_LIBRARY")}
+	agent := Agent{Shares: r.shares(), Idle: r.idle(), Guard: word(&r, "SLIPWAY_GPU_GUARD",
+		"Write warn, end-process or end-session.", gpu.PolicyWarn, gpu.PolicyEndProcess, gpu.PolicyEndSession),
+		Processes: session.DefaultProcesses, MPSForUsers: env("SLIPWAY_GPU_MPS") == "1",
+		Library: env("SLIPWAY_NVML_LIBRARY")}
+	set(&r, "SLIPWAY_SESSION_PROCESSES", fmt.Sprintf("Write a number from %d to %d, or 0 for no limit.",
+		session.MinProcesses, session.MaxProcesses), &agent.Processes, func(text string) (int, bool) {
+		n, err := strconv.Atoi(text)
+		return n, err == nil && (n == 0 || n >= session.MinProcesses && n <= session.MaxProcesses)
+	})
+	agent.Images = r.images()
 	return agent, errors.Join(r.errs...)
 }
 
-// reader reads variables and gathers what is wrong with them.
+// reader reads variables and collects errors.
 type reader struct {
 	env  func(string) string
 	errs []error
@@ -42,7 +52,7 @@ func (r *reader) wrong(name, hint string) {
 		Message: fmt.Sprintf("%s=%s is not valid.", name, r.env(name)), Hint: hint})
 }
 
-// set reads a variable by parse, unless it is not set; parse returns false for a value that is not valid.
+// set parses a variable if it is set; parse returns false for an invalid value.
 func set[T any](r *reader, name, hint string, into *T, parse func(text string) (T, bool)) {
 	text := r.env(name)
 	if text == "" {
@@ -56,7 +66,7 @@ func set[T any](r *reader, name, hint string, into *T, parse func(text string) (
 	*into = value
 }
 
-// word reads a variable that is one of some words.
+// word reads a variable that is one of some words, or not set.
 func word[T ~string](r *reader, name, hint string, words ...T) T {
 	value := T(r.env(name))
 	if value != "" && !slices.Contains(words, value) {
@@ -74,4 +84,65 @@ func (r *reader) length(name, example string, into *session.Duration) {
 	if err := into.UnmarshalText([]byte(r.env(name))); err != nil {
 		r.wrong(name, "Write a whole number with s, m, h, d or w, for example "+example+".")
 	}
+}
+
+// shares reads how shares of devices are allocated. Unlike in Backend.AI, fragments are off by default: work on several
+// devices waits for the smallest of its parts, so equal parts are better than parts of 1, 0.3 and 0.2.
+func (r *reader) shares() (config gpu.Config) {
+	set(r, "SLIPWAY_GPU_QUANTUM", "Write a share of one device, for example 0.1.", &config.Quantum,
+		func(text string) (gpu.Share, bool) {
+			share, err := gpu.ParseShare(text)
+			return share, err == nil && share >= 1 && share <= gpu.WholeDevice
+		})
+	config.Strategy = word(r, "SLIPWAY_GPU_STRATEGY", "Write fill or evenly.", gpu.Fill, gpu.Evenly)
+	config.AllowFragmentation = word(r, "SLIPWAY_GPU_FRAGMENTS", "Write 1 to allow them, or 0.", "0", "1") == "1"
+	set(r, "SLIPWAY_GPU_RESERVE", "Write an amount of memory, for example 1g.", &config.Floor, parseBytes)
+	for uuid := range strings.FieldsFuncSeq(r.env("SLIPWAY_GPU_EXCLUDE"),
+		func(r rune) bool { return r == ',' || r == ' ' }) {
+		config.Exclude = append(config.Exclude, gpu.UUID(uuid))
+	}
+	return config
+}
+
+// idle reads when idle sessions end. If none of its variables is set, none does.
+func (r *reader) idle() (policy session.IdlePolicy) {
+	before := len(r.errs)
+	r.length("SLIPWAY_IDLE_LIFETIME", "4h", &policy.Lifetime)
+	r.length("SLIPWAY_IDLE_NETWORK", "4h", &policy.Network)
+	r.length("SLIPWAY_IDLE_WINDOW", "4h", &policy.Use.Window)
+	r.length("SLIPWAY_IDLE_GRACE", "4h", &policy.Use.Grace)
+	percent := func(name string, into **float64) {
+		set(r, name, "Write a percentage, for example 5.", into, func(text string) (*float64, bool) {
+			value, err := strconv.ParseFloat(text, 64)
+			return &value, err == nil
+		})
+	}
+	percent("SLIPWAY_IDLE_CPU", &policy.Use.CPU)
+	percent("SLIPWAY_IDLE_MEMORY", &policy.Use.Memory)
+	percent("SLIPWAY_IDLE_GPU", &policy.Use.GPU)
+	percent("SLIPWAY_IDLE_VRAM", &policy.Use.VRAM)
+	policy.Use.Any = r.env("SLIPWAY_IDLE_ANY") == "1"
+	if faults := policy.Validate(""); len(r.errs) == before && len(faults) > 0 {
+		r.errs = append(r.errs, &session.Error{Code: session.CodeServerInvalid, Hint: faults[0].Hint,
+			Message: "The policy of SLIPWAY_IDLE variables cannot be used: " + faults[0].Message})
+	}
+	return policy
+}
+
+// images reads the limits of one person's unfinished image uploads; zero fields have the defaults of package layers.
+func (r *reader) images() (quota layers.Quota) {
+	set(r, "SLIPWAY_IMAGES_RECEIVE_MOST", "Write a number of images, for example 4.", &quota.Images,
+		func(text string) (int, bool) {
+			most, err := strconv.Atoi(text)
+			return most, err == nil && most >= 1
+		})
+	set(r, "SLIPWAY_IMAGES_RECEIVE_SIZE", "Write an amount, for example 100g.", &quota.Size,
+		func(text string) (gpu.Bytes, bool) {
+			size, ok := parseBytes(text)
+			return size, ok && size > 0
+		})
+	var keep session.Duration
+	r.length("SLIPWAY_IMAGES_RECEIVE_KEEP", "7d", &keep)
+	quota.Keep = time.Duration(keep)
+	return quota
 }

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"fmt"
 	"time"
 
 	"slipway/backend/session"
@@ -9,28 +10,25 @@ import (
 
 // Act is one launch of a story.
 type Act struct {
-	Owner string // empty: the person that the demonstration is told of
+	Owner string // empty: [Person]
 	Spec  session.Spec
 }
 
-// Images that the simulated machines have from the beginning.
+// Images that the simulated machines have.
 const (
 	imageNotebook = "quay.io/jupyter/minimal-notebook:latest"
 	imageTorch    = "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"
 	imagePython   = "python:3.12"
 )
 
-// work is a session that computes for as long as it is told, and logs as training does.
-func work(name, label string, cpus int, memory gpu.Bytes, accelerator gpu.Request, hours float64) session.Spec {
-	return session.Spec{
-		Name: name, Type: session.Batch, Image: imageTorch, Label: label, Accelerator: accelerator,
-		Resources: session.Resources{CPU: cpus, Memory: memory},
-		Command:   training(cpus, memory, time.Duration(hours*float64(time.Hour))),
-		Lifetime:  session.Lifetime{Timeout: session.Duration(time.Duration(hours*float64(time.Hour)) + time.Hour)},
-	}
+// work returns a batch session that trains for some hours.
+func work(name, label string, cpus int, memory gpu.Bytes, accelerator gpu.Request, hours time.Duration) session.Spec {
+	spec := desk(name, imageTorch, label, cpus, memory, accelerator)
+	spec.Type, spec.Command = session.Batch, training(cpus, memory, hours*time.Hour)
+	spec.Timeout = session.Duration((hours + 1) * time.Hour)
+	return spec
 }
 
-// desk is a session that a person works in.
 func desk(name, image, label string, cpus int, memory gpu.Bytes, accelerator gpu.Request) session.Spec {
 	return session.Spec{Name: name, Type: session.Interactive, Image: image, Label: label, Accelerator: accelerator,
 		Resources: session.Resources{CPU: cpus, Memory: memory}}
@@ -40,7 +38,7 @@ func devices(n int) gpu.Request { return gpu.Request{Devices: n} }
 
 func share(s gpu.Share) gpu.Request { return gpu.Request{Shares: s} }
 
-// OnWorkstation is what runs on the workstation in a story, in the order of its launches.
+// OnWorkstation returns the launches of a story on the workstation, in order.
 func OnWorkstation(o Options) []Act {
 	mount := []session.Mount{{Folder: "churn"}}
 	notebook, train := desk("notebook", imageNotebook, "churn", 4, 12*gpu.GiB, share(500)),
@@ -59,26 +57,18 @@ func OnWorkstation(o Options) []Act {
 	return append(acts, diverged())
 }
 
-// Pinned are the launches on the workstation that the person has pinned, by the names of their sessions, with what they
-// are called.
+// Pinned has the names of pinned launches on the workstation by the names of their sessions.
 var Pinned = map[string]string{"notebook": "My notebook", "train-churn": "Churn, nightly"}
 
-// Preset is a bundle of resources that the person has saved.
-type Preset struct {
-	Name        string
-	Resources   session.Resources
-	Accelerator gpu.Request
-}
-
-// Presets are those of the person.
-func Presets() []Preset {
-	return []Preset{
+// Presets returns the resource presets of the person.
+func Presets() []session.Spec {
+	return []session.Spec{
 		{Name: "Half a GPU", Resources: session.Resources{CPU: 4, Memory: 16 * gpu.GiB}, Accelerator: share(500)},
 		{Name: "Two H100", Resources: session.Resources{CPU: 24, Memory: 256 * gpu.GiB}, Accelerator: devices(2)},
 	}
 }
 
-// diverged ends by itself, with an exit code and a last line that says why.
+// diverged fails with an exit code, and says why in its last line.
 func diverged() Act {
 	return Act{Spec: session.Spec{
 		Name: "sweep-lr-0.3", Type: session.Batch, Image: imagePython, Label: "churn",
@@ -88,37 +78,34 @@ func diverged() Act {
 	}}
 }
 
-// failures end in the ways in which sessions fail.
 func failures() []Act {
-	small := session.Resources{CPU: 1, Memory: gpu.GiB}
-	return []Act{
-		diverged(),
-		{Spec: session.Spec{Name: "image-mistyped", Type: session.Batch, Image: "pytorch/pytorhc:2.5", Label: "churn",
-			Resources: small, Command: "python train.py"}},
-		{Spec: session.Spec{Name: "batch-too-large", Type: session.Batch, Image: imagePython, Label: "churn",
-			Resources: small, Command: tooLarge(small.Memory)}},
-		{Spec: session.Spec{Name: "too-slow", Type: session.Batch, Image: imagePython, Label: "churn", Resources: small,
-			Command:  "echo working\nsleep 3600\n",
-			Lifetime: session.Lifetime{Timeout: session.Duration(5 * time.Second)}}},
+	batch := func(name, image, command string) Act {
+		return Act{Spec: session.Spec{Name: name, Type: session.Batch, Image: image, Label: "churn",
+			Resources: session.Resources{CPU: 1, Memory: gpu.GiB}, Command: command}}
 	}
+	// It needs four times its memory.
+	tooLarge := batch("batch-too-large", imagePython,
+		fmt.Sprintf("echo 'loading %s of features'\nstress --cpu 1 --vm 1 --vm-bytes %d --timeout 60\n", 4*gpu.GiB,
+			int64(4*gpu.GiB)))
+	tooSlow := batch("too-slow", imagePython, "echo working\nsleep 3600\n")
+	tooSlow.Spec.Timeout = session.Duration(5 * time.Second)
+	return []Act{diverged(), batch("image-mistyped", "pytorch/pytorhc:2.5", "python train.py"), tooLarge, tooSlow}
 }
 
-// forgotten is announced to be reclaimed soon after it has started: its time is so short that a warning of a quarter of
-// it begins a minute and a half in.
+// forgotten is about to be reclaimed: the warning begins a minute and a half after its start.
 func forgotten() Act { return unused("forgotten", 2*time.Minute) }
 
-// abandoned is reclaimed after a minute, and announced within it.
+// abandoned is reclaimed after a minute.
 func abandoned() Act { return unused("abandoned", time.Minute) }
 
-// unused is reclaimed when nobody has used it for a while.
 func unused(name string, after time.Duration) Act {
 	spec := desk(name, imageNotebook, "churn", 2, 4*gpu.GiB, gpu.Request{})
 	spec.Idle = &session.IdlePolicy{Network: session.Duration(after)}
 	return Act{Spec: spec}
 }
 
-// OnLab is what runs and waits on the lab server in a story. What waits does so because seven and a half of its eight
-// devices are taken, or all of them.
+// OnLab returns the launches of a story on the lab server. Some wait because seven and a half of its eight devices are
+// allocated, or all.
 func OnLab(o Options) []Act {
 	acts := []Act{
 		{Owner: "mina", Spec: work("llm-pretrain", "lang", 32, 256*gpu.GiB, devices(4), 30)},
@@ -142,7 +129,34 @@ func OnLab(o Options) []Act {
 	}
 	acts = append(acts, Act{Spec: report})
 	if o.Story == StoryIdle {
-		acts = append(acts, forgotten(), abandoned()) // the newest are seen first
+		acts = append(acts, forgotten(), abandoned()) // the newest are shown first
 	}
 	return acts
+}
+
+// training returns a script that uses a part of its resources and prints a line for each epoch.
+func training(cpus int, memory gpu.Bytes, length time.Duration) string {
+	return busy(cpus, memory, length) + steps(length, 20*time.Second, "epoch", "loss 0.$((9000 / (epoch + 9)))")
+}
+
+// features returns a script that processes a table part by part.
+func features(cpus int, memory gpu.Bytes, length time.Duration) string {
+	return busy(cpus, memory, length) + steps(length, 30*time.Second, "part", "$((part * 48211)) rows") +
+		"echo \"features.parquet written\"\n"
+}
+
+// steps returns a script that prints a line for each step of a length.
+func steps(length, each time.Duration, name, line string) string {
+	return fmt.Sprintf(`%[1]ss=%[3]d
+for %[1]s in $(seq 1 $%[1]ss); do
+  echo "%[1]s $%[1]s/$%[1]ss  %[2]s"
+  sleep %[4]d
+done
+`, name, line, max(1, int(length/each)), int(each.Seconds()))
+}
+
+// busy returns the beginning of a script that uses CPUs and memory in the background.
+func busy(cpus int, memory gpu.Bytes, length time.Duration) string {
+	return fmt.Sprintf("stress --cpu %d --vm 1 --vm-bytes %d --timeout %d &\n", max(1, cpus*3/4), int64(memory)/10*6,
+		int(length.Seconds()))
 }

@@ -1,7 +1,6 @@
-// Package demo is what a demonstration is made of: the two machines that it pretends to have, the stories that are told
-// on them, the switch that cuts the tunnel between them, and the mark that keeps its folder apart from real ones. All
-// of it is data and small rules; the agents, the scheduler, the books and the tunnel that the data go through are those
-// of the product.
+// Package demo has the data and rules of a demonstration: its two simulated machines, the stories on them, the lid that
+// cuts the tunnel between them, and the mark of its folder. The agents, the scheduler, the accounts and the tunnel are
+// those of the product.
 package demo
 
 import (
@@ -12,49 +11,35 @@ import (
 	"slipway/backend/session"
 )
 
-// Story is which situation a demonstration shows.
+// Story is the situation that a demonstration shows.
 type Story string
 
-// The stories. Workstation has this one machine only; the others have the lab server behind the tunnel as well. Lab is
-// everyday work on both. In shortage the lab server is full and a queue waits; in idle a session is about to be
-// reclaimed; in failure sessions end in different ways, each with its reason.
+// The stories. All but the first have a lab server in addition to the workstation.
 const (
 	StoryWorkstation Story = "workstation"
-	StoryLab         Story = "lab"
-	StoryShortage    Story = "shortage"
-	StoryIdle        Story = "idle"
-	StoryFailure     Story = "failure"
+	StoryLab         Story = "lab"      // everyday work
+	StoryShortage    Story = "shortage" // the lab server is full and sessions wait
+	StoryIdle        Story = "idle"     // a session is about to be reclaimed
+	StoryFailure     Story = "failure"  // sessions fail for different reasons
 )
 
-// Stories are all of them, the usual one first.
+// Stories has all stories, the default one first.
 var Stories = []Story{StoryLab, StoryWorkstation, StoryShortage, StoryIdle, StoryFailure}
 
-// HasLab reports whether the lab server belongs to the story.
+// HasLab reports whether the story has the lab server.
 func (s Story) HasLab() bool { return s != StoryWorkstation }
 
-// Options are what a demonstration follows from. Zero fields were not asked for.
+// Options determine a demonstration. Zero fields have defaults.
 type Options struct {
 	Seed  uint64 `json:"seed"`
 	Story Story  `json:"story"`
-	// Speed is how much faster time goes by than on the wall. A demonstration that is kept may go on with another.
-	Speed int `json:"-"`
+	Speed int    `json:"-"` // how many times faster than real its time passes; it may differ at the next start
 }
 
-// withDefaults fills in what was not asked for.
-func (o Options) withDefaults() Options {
-	if o.Seed == 0 {
-		o.Seed = 1
-	}
-	if o.Story == "" {
-		o.Story = Stories[0]
-	}
-	return o
-}
-
-// MostSpeed is how much faster time may go by.
+// MostSpeed is the maximum speed.
 const MostSpeed = 60
 
-// check fails with server_start_invalid where there is no such story or speed.
+// check fails with server_start_invalid if the story or speed is invalid.
 func (o Options) check() error {
 	if o.Speed < 0 || o.Speed > MostSpeed {
 		return session.NewError(session.CodeServerInvalid,
@@ -69,5 +54,5 @@ func (o Options) check() error {
 		"Choose one of "+names+".")
 }
 
-// Person is who the demonstration is told of; the lab server has others, too.
+// Person is the user of the demonstration; the lab server has other users.
 const Person = "ada"

@@ -5,7 +5,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -13,22 +12,13 @@ import (
 	"slipway/backend/session"
 )
 
-// folders are the person's folders on the workstation. Their files are small and real: what reads them finds what their
-// names promise.
+// folders has the person's folders on the workstation, with small but valid files.
 //
 //go:embed folders
 var folders embed.FS
 
-// Keeper keeps folders and their files; an agent is one.
-type Keeper interface {
-	CreateFolder(ctx context.Context, req session.FolderRequest) (session.Folder, error)
-	MakeDirectory(ctx context.Context, place session.Place, path session.FilePath, parents bool) error
-	WriteUpload(ctx context.Context, place session.Place, up session.Upload, from io.Reader) (int64, error)
-	FinishUpload(ctx context.Context, place session.Place, req session.FinishRequest) (session.FileInfo, error)
-}
-
-// Fill makes the person's folders, unless they were made by an earlier start.
-func Fill(ctx context.Context, on Keeper) error {
+// Fill creates the person's folders, unless they exist.
+func Fill(ctx context.Context, on session.Agent) error {
 	entries, err := folders.ReadDir("folders")
 	if err != nil {
 		return err
@@ -63,8 +53,7 @@ func Fill(ctx context.Context, on Keeper) error {
 	return nil
 }
 
-// put writes one file as any upload is written.
-func put(ctx context.Context, on Keeper, place session.Place, name session.FilePath, content []byte) error {
+func put(ctx context.Context, on session.Agent, place session.Place, name session.FilePath, content []byte) error {
 	up := session.Upload{Path: name, Key: "demo"}
 	if _, err := on.WriteUpload(ctx, place, up, bytes.NewReader(content)); err != nil {
 		return err

@@ -8,15 +8,15 @@ import (
 	"slipway/tunnel"
 )
 
-// Lid is the lid of a laptop: while it is closed no connection stands and none can be made. Its methods are safe for
-// concurrent use. The zero value is open.
+// Lid is the lid of a laptop, which has no connections while it is closed. Its methods are safe for concurrent use. The
+// zero value is open.
 type Lid struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	closed bool
 	open   map[*lidConn]struct{}
 }
 
-// Close cuts what goes through and lets nothing through until [Lid.Open].
+// Close cuts all connections and prevents new ones until [Lid.Open].
 func (l *Lid) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -24,26 +24,26 @@ func (l *Lid) Close() {
 	l.open = nil
 	l.mu.Unlock()
 	for conn := range cut {
-		_ = conn.Conn.Close() // it is gone, whatever it says
+		_ = conn.Conn.Close()
 	}
 }
 
-// Open lets connections be made again. Those that were cut stay so.
+// Open allows new connections.
 func (l *Lid) Open() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = false
 }
 
-// Closed reports whether it is closed.
+// Closed reports whether the lid is closed.
 func (l *Lid) Closed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
 }
 
-// Through has a dialer's connections go through the lid.
-func (l *Lid) Through(d tunnel.Dialer) tunnel.Dialer { return &lidDialer{lid: l, dialer: d} }
+// Through returns a dialer whose connections the lid cuts.
+func (l *Lid) Through(d tunnel.Dialer) tunnel.Dialer { return &lidDialer{l, d} }
 
 type lidDialer struct {
 	lid    *Lid
@@ -66,7 +66,7 @@ func shut() error {
 		Hint: "Open it: the button stands beside the mark of the demo."}
 }
 
-// admit takes a fresh connection unless the lid was closed meanwhile. Whom it leads to is kept.
+// admit adds a new connection unless the lid was closed in the meantime.
 func (l *Lid) admit(conn net.Conn) (net.Conn, error) {
 	carrier, proved := conn.(tunnel.Carrier)
 	if proved {
@@ -76,7 +76,7 @@ func (l *Lid) admit(conn net.Conn) (net.Conn, error) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		_ = conn.Close() // it is cut off like the others
+		_ = conn.Close()
 		return nil, shut()
 	}
 	if l.open == nil {
@@ -90,7 +90,6 @@ func (l *Lid) admit(conn net.Conn) (net.Conn, error) {
 	return through, nil
 }
 
-// lidConn is a connection that stands while the lid is open.
 type lidConn struct {
 	net.Conn
 	lid *Lid
@@ -103,5 +102,5 @@ func (c *lidConn) Close() error {
 	return c.Conn.Close()
 }
 
-// NetConn is the connection beneath, for options of its socket.
+// NetConn returns the underlying connection, for options of its socket.
 func (c *lidConn) NetConn() net.Conn { return c.Conn }

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,16 +16,17 @@ import (
 	"slipway/backend/session"
 )
 
-// markName is the file that makes a folder one of a demonstration. Nothing real is ever served from such a folder, and
-// no demonstration from another.
-const markName = "demo.json"
+const (
+	// markName is the file that marks the folder of a demonstration. Nothing real is ever served from a folder with the
+	// mark, and no demonstration from a folder without it.
+	markName  = "demo.json"
+	temporary = "slipway-demo-" // prefix of the names of temporary folders
+	settled   = time.Minute     // age of a mark after which its folder is locked, if it is in use
+)
 
-// temporary begins the names of folders that are thrown away.
-const temporary = "slipway-demo-"
-
-// Claim makes a folder one of a demonstration and returns what that follows from: what was asked for, or, in a folder
-// that was kept, what it was begun with. It fails with server_start_conflict where the folder has other things in it or
-// was begun with something else, and with server_start_invalid.
+// Claim marks a folder and returns the options of its demonstration: those of an earlier start, else those asked for
+// with defaults. It fails with server_start_conflict if the folder has other content or other options, or with
+// server_start_invalid.
 func Claim(dir string, asked Options) (Options, error) {
 	if err := asked.check(); err != nil {
 		return asked, err
@@ -35,9 +37,14 @@ func Claim(dir string, asked Options) (Options, error) {
 	}
 	if found {
 		kept.Speed = asked.Speed
-		return kept, agree(dir, kept, asked)
+		if asked.Seed != 0 && asked.Seed != kept.Seed || asked.Story != "" && asked.Story != kept.Story {
+			err = session.NewError(session.CodeStartConflict,
+				fmt.Sprintf("The demo in %s was begun with seed %d and the story %s.", dir, kept.Seed, kept.Story),
+				"Leave --seed and --story out to go on with it, or name another folder.")
+		}
+		return kept, err
 	}
-	asked = asked.withDefaults()
+	asked.Seed, asked.Story = cmp.Or(asked.Seed, 1), cmp.Or(asked.Story, Stories[0])
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return asked, unusable(dir, err)
@@ -50,17 +57,7 @@ func Claim(dir string, asked Options) (Options, error) {
 	return asked, keep(dir, markName, asked)
 }
 
-// agree fails where a folder was begun with something else than is asked for.
-func agree(dir string, kept, asked Options) error {
-	if (asked.Seed == 0 || asked.Seed == kept.Seed) && (asked.Story == "" || asked.Story == kept.Story) {
-		return nil
-	}
-	return session.NewError(session.CodeStartConflict,
-		fmt.Sprintf("The demo in %s was begun with seed %d and the story %s.", dir, kept.Seed, kept.Story),
-		"Leave --seed and --story out to go on with it, or name another folder.")
-}
-
-// keep writes what a demonstration knows into a file of its folder.
+// keep writes a value to a file in a folder.
 func keep(dir, name string, known any) error {
 	data, err := json.Marshal(known)
 	if err == nil {
@@ -80,7 +77,7 @@ func unusable(dir string, err error) error {
 		"Make it writable, or name another: slipway demo --keep DIR")
 }
 
-// Marked reads the mark of a folder, if it has one.
+// Marked reads the mark of a folder, if any.
 func Marked(dir string) (Options, bool, error) {
 	data, err := os.ReadFile(filepath.Join(dir, markName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +97,7 @@ func Marked(dir string) (Options, bool, error) {
 	return o, true, nil
 }
 
-// Temporary makes a folder that is thrown away after the demonstration.
+// Temporary creates a folder for a demonstration that is not kept.
 func Temporary() (string, error) {
 	dir, err := os.MkdirTemp("", temporary)
 	if err != nil {
@@ -109,7 +106,7 @@ func Temporary() (string, error) {
 	return dir, nil
 }
 
-// Sweep throws away what demonstrations that died have left in the folder for temporary files.
+// Sweep removes temporary folders that crashed demonstrations have left.
 func Sweep() error {
 	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), temporary+"*"))
 	for _, dir := range dirs {
@@ -118,10 +115,7 @@ func Sweep() error {
 	return err
 }
 
-// settled is the age of a mark after which its folder is held, if somebody uses it.
-const settled = time.Minute
-
-// sweep removes one folder that has our mark and that nobody holds. A young one may just be on its way to be held.
+// sweep removes a folder with a mark, unless it is locked or so new that it may not be locked yet.
 func sweep(home place.Home) error {
 	mark, err := os.Stat(home.Join(markName))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && time.Since(mark.ModTime()) < settled {
@@ -145,5 +139,5 @@ func sweep(home place.Home) error {
 	return os.RemoveAll(home.Dir)
 }
 
-// LabHome is the folder of the lab server's agent.
+// LabHome returns the folder of the lab server's agent.
 func LabHome(home place.Home) place.Home { return place.Home{Dir: home.Join("lab")} }

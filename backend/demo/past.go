@@ -21,15 +21,14 @@ import (
 	"slipway/gpu/sim"
 )
 
-// Recording is what an agent has kept of a machine in thirty days: the past of a demonstration. The test of package run
-// records it again with -update.
+// Recording is what an agent has stored in thirty days. The test of package run records it again with -update.
 type Recording struct {
 	End      time.Time // of the last session
 	Sessions []RecordedSession
 	Accounts map[string]json.RawMessage // by their keys in the store
 }
 
-// RecordedSession is one session that has ended.
+// RecordedSession is a session that has ended.
 type RecordedSession struct {
 	Session session.Session
 	Phases  []session.Phase
@@ -39,8 +38,8 @@ type RecordedSession struct {
 //go:embed past/*.json.gz
 var recordings embed.FS
 
-// AddPast gives a machine its past, once, so that it ended yesterday. dir is the data folder of its agent, which does
-// not have the store open.
+// AddPast stores the past of a machine, which ended yesterday, unless it has one. dir is the data folder of its agent,
+// which is not running.
 func AddPast(m Machine, dir string, books *store.Store) error {
 	if known, err := books.Finished(); err != nil || known > 0 || m.Fresh {
 		return err
@@ -52,7 +51,7 @@ func AddPast(m Machine, dir string, books *store.Store) error {
 	return books.Update(func(tx *store.Tx) error { return past.store(tx, filepath.Join(dir, "logs")) })
 }
 
-// pastOf reads the recording of a machine and moves it in front of a day.
+// pastOf returns the recording of a machine, moved to end on the day before now.
 func pastOf(m Machine, now time.Time) (past Recording, err error) {
 	packed, err := recordings.Open("past/" + m.Name + ".json.gz")
 	if err != nil {
@@ -64,14 +63,11 @@ func pastOf(m Machine, now time.Time) (past Recording, err error) {
 		return past, err
 	}
 	data, err := io.ReadAll(reader)
-	if err == nil {
-		err = json.Unmarshal(data, &past)
-	}
-	text := ""
-	if err == nil {
-		text, err = ownDevices(m, string(data))
-	}
 	if err != nil {
+		return past, err
+	}
+	text, err := ownDevices(m, string(data))
+	if err = errors.Join(err, json.Unmarshal(data, &past)); err != nil {
 		return past, err
 	}
 	const day = 24 * time.Hour
@@ -80,7 +76,7 @@ func pastOf(m Machine, now time.Time) (past Recording, err error) {
 	return past, json.Unmarshal([]byte(text), &past)
 }
 
-// ownDevices has a recording, whose devices follow from the seed 1, tell of those of a machine.
+// ownDevices replaces the devices of a recording, which has the seed 1, by those of a machine.
 func ownDevices(m Machine, text string) (string, error) {
 	recorded := Workstation(Options{Seed: 1})
 	if m.Name == LabAgent {
@@ -98,19 +94,17 @@ func ownDevices(m Machine, text string) (string, error) {
 	return strings.NewReplacer(ids...).Replace(text), nil
 }
 
-// devices are those of the machine.
 func (m Machine) devices() ([]gpu.Device, error) {
 	config := sim.Config{Seed: m.Seed, Cards: m.Cards, Clock: m.Time.Moment()}
 	return sim.Open(config).Inventory(context.Background())
 }
 
-// The times of a recording: those of JSON and of logs, and those in the keys of accounts, in seconds.
+// The times in a recording: in JSON and logs, and in the keys of accounts in seconds.
 var (
 	stamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	keys   = regexp.MustCompile(`/bucket/[a-z]+/\d{20}/`)
 )
 
-// shift makes all times of a recording later.
 func shift(text string, by time.Duration) string {
 	text = stamps.ReplaceAllStringFunc(text, func(stamp string) string {
 		at, err := time.Parse(time.RFC3339Nano, stamp)
@@ -129,7 +123,6 @@ func shift(text string, by time.Duration) string {
 	})
 }
 
-// store writes a recording to an agent's store, and its logs.
 func (r Recording) store(tx *store.Tx, logs string) error {
 	for _, one := range r.Sessions {
 		dir := filepath.Join(logs, string(one.Session.ID))

@@ -14,15 +14,22 @@ import (
 	"slipway/gpu"
 )
 
-// Time is how time goes by in a demonstration. Both of its machines have the same.
+const (
+	timeName     = "demo-time.json"
+	bootedBefore = time.Minute // how long before the first start the machines were booted
+	// TimeEvery is how often the time is stored.
+	TimeEvery = 10 * time.Second
+)
+
+// Time is the time of a demonstration, the same on both machines.
 type Time struct {
-	Speed int       `json:"speed"` // how much faster than on the wall
-	Real  time.Time `json:"real"`  // a moment on the clock on the wall
-	Shown time.Time `json:"shown"` // what the demonstration's clock showed then
-	First time.Time `json:"first"` // what it showed when it was begun
+	Speed int       `json:"speed"` // how many times faster than real it passes
+	Real  time.Time `json:"real"`  // a moment
+	Shown time.Time `json:"shown"` // what the demonstration's clock showed at that moment
+	First time.Time `json:"first"` // what it showed at the first start
 }
 
-// Clock is what sessions go by. The zero Time goes by the clock on the wall.
+// Clock returns the clock of sessions, nil (the wall clock) for the zero Time.
 func (t Time) Clock() *pace.Clock {
 	if t.Speed == 0 {
 		return nil
@@ -30,13 +37,10 @@ func (t Time) Clock() *pace.Clock {
 	return pace.New(float64(t.Speed), t.Real, t.Shown)
 }
 
-// bootedBefore is how long before it was begun the machines of a demonstration were started.
-const bootedBefore = time.Minute
-
-// Boot is when its machines were started: once, however often the demonstration is ended and gone on with.
+// Boot returns when the machines were booted. It does not change when the demonstration is started again.
 func (t Time) Boot() (time.Time, error) { return t.First.Add(-bootedBefore), nil }
 
-// Moment reads the clock as accounts are kept by it. Machines of a demonstration are never suspended.
+// Moment returns the clock of accounts. The machines are never suspended.
 func (t Time) Moment() func() gpu.Moment {
 	clock, id := t.Clock(), fmt.Sprintf("demo-%d", t.First.UnixNano())
 	return func() gpu.Moment {
@@ -46,22 +50,15 @@ func (t Time) Moment() func() gpu.Moment {
 	}
 }
 
-// timeName is the file that says how far the time of a demonstration has come.
-const timeName = "demo-time.json"
-
-// TimeEvery is how often that is kept.
-const TimeEvery = 10 * time.Second
-
-// SaveTime keeps how far the time has come in a folder. ahead is for how long, on the wall, it may go on before that is
-// kept again: after a crash the clock is never set back behind what was written by it.
+// SaveTime stores the time that the clock shows after ahead of real time, so that the clock never goes back after a
+// crash before the next call.
 func SaveTime(dir string, t Time, ahead time.Duration) error {
 	real := time.Now()
 	t.Real, t.Shown = real, t.Clock().At(real.Add(ahead))
 	return keep(dir, timeName, t)
 }
 
-// GoesOn is the time of a demonstration that is served in a folder from now on. One that was kept goes on no earlier
-// than it came.
+// GoesOn returns the time of a demonstration that starts now. It is not before the stored time.
 func GoesOn(dir string, o Options) (Time, error) {
 	now, t := time.Now(), Time{}
 	data, err := os.ReadFile(filepath.Join(dir, timeName))

@@ -3,35 +3,79 @@ package demo
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"slipway/backend/session"
 	"slipway/gpu"
 )
 
-// Turn is a launch that somebody makes some time after a demonstration began.
-type Turn struct {
-	After time.Duration // since its first moment
-	Key   string
-	Act   Act
-	// Stays is after how long whoever launched it ends what is still there.
-	Stays time.Duration
+// Launch launches a session, as an agent does.
+type Launch func(ctx context.Context, req session.LaunchRequest) (session.Session, error)
+
+// Play launches the sessions of a story in order. Each has a key, so that a demo that was kept launches none again.
+func Play(ctx context.Context, launch Launch, acts []Act) error {
+	for i, act := range acts {
+		if err := act.play(ctx, launch, fmt.Sprintf("%s%d-%s", keyPrefix, i, act.Spec.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// How far apart launches are, after the first while that a story has to itself.
+func (a Act) play(ctx context.Context, launch Launch, key string) error {
+	if _, err := launch(ctx, a.request(key)); err != nil {
+		return fmt.Errorf("launch %s: %w", a.Spec.Name, err)
+	}
+	return nil
+}
+
+func (a Act) request(key string) session.LaunchRequest {
+	return session.LaunchRequest{Key: key, Owner: cmp.Or(a.Owner, Person), Spec: a.Spec}
+}
+
+// keyPrefix is the prefix of the keys of launches of a story.
+const keyPrefix = "demo-"
+
+// NewID returns the id of a new session. Those of a story follow from the seed.
+func (m Machine) NewID(req session.LaunchRequest) session.ID {
+	if !strings.HasPrefix(req.Key, keyPrefix) {
+		return session.NewID()
+	}
+	const letters = "abcdefghijklmnopqrstuvwxyz234567"
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s %s", m.Seed, m.Name, req.Owner, req.Key))
+	id := make([]byte, 12)
+	for i := range id {
+		id[i] = letters[sum[i]%32]
+	}
+	if id[0] < 'a' {
+		id[0] = 'a' + sum[12]%26
+	}
+	return session.ID(id)
+}
+
+// Turn is a launch at a time of the demo.
+type Turn struct {
+	After time.Duration // since the demo began
+	Key   string
+	Act   Act
+	Stays time.Duration // after which its owner terminates it
+}
+
+// Times between launches, after the first acts of a story.
 const (
 	turnsBegin = 25 * time.Minute
-	turnsEvery = 20 * time.Minute // at least
-	turnsSway  = 40 * time.Minute // more, at most
-	patience   = 3 * time.Hour    // with which a batch is waited for
+	turnsEvery = 20 * time.Minute // minimum
+	turnsSway  = 40 * time.Minute // maximum in addition
+	patience   = 3 * time.Hour    // how much longer a batch session may wait and run
 )
 
-// Turns are what people launch on a machine as time goes by, for as long as it does: their errands. Batches end by
-// themselves, and what is worked in is ended.
+// Turns returns the launches on a machine, without end.
 func Turns(m Machine) iter.Seq[Turn] {
 	return func(yield func(Turn) bool) {
 		rng := rand.New(rand.NewPCG(m.Seed, 300))
@@ -54,7 +98,6 @@ func Turns(m Machine) iter.Seq[Turn] {
 	}
 }
 
-// errand is a kind of work that people have done again and again.
 type errand struct {
 	owner, name, label string
 	image              string
@@ -64,7 +107,6 @@ type errand struct {
 	share              gpu.Share
 }
 
-// errands are what was done on a machine.
 func errands(m Machine) []errand {
 	if m.Name == LabAgent {
 		return []errand{
@@ -81,46 +123,36 @@ func errands(m Machine) []errand {
 	}
 }
 
-// act is an errand as it is launched now.
 func (e errand) act(number int, length time.Duration) Act {
-	return Act{Owner: e.owner, Spec: e.spec(fmt.Sprintf("%s-r%d", e.name, number), length)}
-}
-
-// spec is an errand of a length.
-func (e errand) spec(name string, length time.Duration) session.Spec {
-	spec := desk(name, e.image, e.label, e.cpus, e.memory, gpu.Request{Shares: e.share})
+	spec := desk(fmt.Sprintf("%s-r%d", e.name, number), e.image, e.label, e.cpus, e.memory, share(e.share))
 	if e.batch {
-		spec.Type, spec.Command = session.Batch, e.script(length)
+		script := training
+		if e.share == 0 {
+			script = features
+		}
+		spec.Type, spec.Command = session.Batch, script(e.cpus, e.memory, length)
 		spec.Timeout = session.Duration(length + time.Hour)
 	}
 	if e.share >= gpu.WholeDevice {
-		spec.Accelerator = gpu.Request{Devices: int(e.share / gpu.WholeDevice)}
+		spec.Accelerator = devices(int(e.share / gpu.WholeDevice))
 	}
-	return spec
+	return Act{Owner: e.owner, Spec: spec}
 }
 
-// script is the command of an errand that is a batch.
-func (e errand) script(length time.Duration) string {
-	if e.share == 0 {
-		return features(e.cpus, e.memory, length)
-	}
-	return training(e.cpus, e.memory, length)
-}
-
-// Player launches and ends; an agent is one.
+// Player launches and terminates sessions, as an agent does.
 type Player interface {
-	Launcher
+	Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error)
 	Terminate(ctx context.Context, id session.ID, force bool) (session.Session, error)
 }
 
-// leaving is when somebody ends a session that was launched in a turn.
+// leaving is when the owner of a session terminates it.
 type leaving struct {
 	after   time.Duration
 	session session.ID
 }
 
-// KeepPlaying launches what people launch on a machine as time goes by, and ends what they leave, until ctx ends.
-// Launches that were due while a demonstration that is kept was not served are left out.
+// KeepPlaying launches and terminates sessions on a machine until ctx ends. It skips launches that were due while the
+// demo was not served.
 func KeepPlaying(ctx context.Context, on Player, m Machine) error {
 	clock := m.Time.Clock()
 	await := func(after time.Duration) error { return clock.Pause(ctx, clock.Until(m.Time.First.Add(after))) }
@@ -129,9 +161,9 @@ func KeepPlaying(ctx context.Context, on Player, m Machine) error {
 	for turn := range Turns(m) {
 		for ; len(leave) > 0 && leave[0].after <= turn.After; leave = leave[1:] {
 			if await(leave[0].after) != nil {
-				return nil // the demonstration is over
+				return nil // the demo has ended
 			}
-			_, _ = on.Terminate(ctx, leave[0].session, false) // most have ended by themselves
+			_, _ = on.Terminate(ctx, leave[0].session, false) // most have ended already
 		}
 		req := turn.Act.request(turn.Key)
 		leave = append(leave, leaving{turn.After + turn.Stays, m.NewID(req)})
@@ -142,7 +174,7 @@ func KeepPlaying(ctx context.Context, on Player, m Machine) error {
 		if await(turn.After) != nil {
 			return nil // as above
 		}
-		if err := turn.Act.launch(ctx, on, turn.Key); err != nil && ctx.Err() == nil {
+		if err := turn.Act.play(ctx, on.Launch, turn.Key); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}

@@ -20,23 +20,19 @@ import (
 	"slipway/backend/store"
 )
 
-// The engines that can be asked for.
+// The engines.
 const (
 	EngineAuto   = "auto"
 	EngineDocker = "docker"
 	EngineSim    = "sim"
+
+	probeTime = 5 * time.Second // how long auto waits for Docker
 )
 
-// probeTime is how long Docker may take to answer before auto does without it.
-const probeTime = 5 * time.Second
+// choice is a kind of engine with the reason for it, if any.
+type choice struct{ kind, note string }
 
-// choice is an engine with the reason for it.
-type choice struct {
-	kind string
-	note string
-}
-
-// dir is where the files of sessions on this engine are. What is simulated never mixes with what is real.
+// dir returns the folder of the files of sessions. Simulated and real sessions never share one.
 func (c choice) dir(home place.Home) string {
 	if c.kind == EngineSim {
 		return home.Join("sim")
@@ -44,8 +40,8 @@ func (c choice) dir(home place.Home) string {
 	return home.Dir
 }
 
-// chooseEngine decides what kind of engine to use. With auto it is Docker where it answers or has sessions of ours that
-// still live, else the simulated one.
+// chooseEngine chooses the kind of engine. auto is Docker if it responds or has live sessions of ours, else the
+// simulated one.
 func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, error) {
 	switch kind {
 	case EngineDocker, EngineSim:
@@ -60,21 +56,19 @@ func chooseEngine(ctx context.Context, home place.Home, kind string) (choice, er
 		return choice{kind: EngineDocker}, nil
 	}
 	if live := liveSessions(home); live > 0 {
-		return choice{kind: EngineDocker,
-			note: fmt.Sprintf("Docker cannot be used now, but sessions live in it, so Slipway waits for it: %s",
-				reason)}, nil
+		return choice{EngineDocker,
+			"Docker cannot be used now, but sessions live in it, so Slipway waits for it: " + reason}, nil
 	}
-	return choice{kind: EngineSim, note: "Docker cannot be used on this machine, so nothing really runs: " + reason},
-		nil
+	return choice{EngineSim, "Docker cannot be used on this machine, so nothing really runs: " + reason}, nil
 }
 
-// probeDocker returns "" where Docker can run sessions, else why it cannot.
+// probeDocker returns why Docker cannot run sessions, or "".
 func probeDocker(ctx context.Context, home place.Home) string {
 	e, err := docker.Open(docker.Config{Dir: home.Dir, Guest: payload.Binary})
 	if err != nil {
 		return session.AsError(err, session.CodeServerInvalid).Message
 	}
-	defer e.Close() //nolint:errcheck // nothing was asked of it that could be lost
+	defer e.Close() //nolint:errcheck // it was only asked for information
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	info, err := e.Info(ctx)
@@ -93,7 +87,7 @@ func probeDocker(ctx context.Context, home place.Home) string {
 	return ""
 }
 
-// liveSessions counts the sessions that live in Docker according to the books.
+// liveSessions counts the live sessions in the store of the agent that uses Docker.
 func liveSessions(home place.Home) int {
 	path := filepath.Join(home.Dir, "agent.db")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -104,15 +98,11 @@ func liveSessions(home place.Home) int {
 		return 0
 	}
 	defer books.Close() //nolint:errcheck // it was only read
-	live, _, err := books.Live()
-	if err != nil {
-		return 0
-	}
+	live, _, _ := books.Live()
 	return len(live)
 }
 
-// open opens the engine with its files in dir; a simulated one is as large as the machine that it pretends to be, its
-// containers compute on devices, and have the given page of notebooks.
+// open opens the engine with its files in dir. A simulated one has the CPUs and memory of machine, if that is not nil.
 func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.Devices, notebook fs.FS,
 	log *slog.Logger) (engine.Engine, error) {
 	log = log.With("part", "engine")
@@ -140,7 +130,6 @@ func (c choice) open(dir, instance string, machine *demo.Machine, devices sim.De
 	return engine.Of(e), nil
 }
 
-// noted is an engine that also says why it was chosen.
 type noted struct {
 	engine.Host
 	warning session.Warning

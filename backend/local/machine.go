@@ -1,4 +1,4 @@
-// Package local opens the agent of this machine with everything it needs: the engine, the store, and the devices.
+// Package local opens the agent of this machine with its engine, store and devices.
 package local
 
 import (
@@ -8,7 +8,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/user"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"sync"
 
 	"slipway/backend/agent"
@@ -21,6 +24,7 @@ import (
 	"slipway/backend/offlimits"
 	"slipway/backend/pace"
 	"slipway/backend/place"
+	"slipway/backend/session"
 	"slipway/backend/settings"
 	"slipway/backend/store"
 	"slipway/gpu"
@@ -35,33 +39,20 @@ const AgentName = "local"
 
 // Machine is this machine with its agent.
 type Machine struct {
-	Agent  *agent.Agent
-	Name   string // of the agent
-	Owner  string // who owns the sessions that are launched here
-	Engine string // docker or sim
-	Note   string // why it is this engine, if there is something to say
-	Dir    string // folder of its files; the simulated engine has its own
-	// Instance is the random id of the agent's store.
-	Instance string
-	// Clock is what the machine goes by.
-	Clock *pace.Clock
+	Agent    *agent.Agent
+	Name     string // of the agent
+	Owner    string // of the sessions that are launched here
+	Engine   string // docker or sim
+	Note     string // why this engine; may be empty
+	Dir      string // folder of its files; the simulated engine has its own
+	Instance string // random id of the agent's store
+	Clock    *pace.Clock
 
-	programs *programs // nil on a real machine
-	parts    closers
+	programs *programs   // nil on a real machine
+	parts    []io.Closer // in the order of their opening
 }
 
-// closers are closed in the reverse order of their opening.
-type closers []io.Closer
-
-func (c closers) Close() error {
-	var errs []error
-	for i := len(c) - 1; i >= 0; i-- {
-		errs = append(errs, c[i].Close())
-	}
-	return errors.Join(errs...)
-}
-
-// Run runs the agent, and on a simulated machine the programs of its sessions, until ctx ends.
+// Run runs the agent and, on a simulated machine, the programs of its sessions, until ctx ends.
 func (m *Machine) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -75,16 +66,20 @@ func (m *Machine) Run(ctx context.Context) error {
 }
 
 // Close releases everything. Call it after Run has returned. Sessions keep running.
-func (m *Machine) Close() error { return m.parts.Close() }
+func (m *Machine) Close() (err error) {
+	for _, part := range slices.Backward(m.parts) {
+		err = errors.Join(err, part.Close())
+	}
+	return err
+}
 
-// Config says how to open the agent of this machine.
+// Config configures the agent of this machine.
 type Config struct {
-	Home    place.Home
-	Engine  string        // docker, sim, or auto for Docker where it answers
-	LogFile string        // to mention in hints
-	Demo    *demo.Machine // to simulate; nil: none
-	// Notebook is the page of notebooks in simulated sessions; nil: they have none.
-	Notebook fs.FS
+	Home     place.Home
+	Engine   string        // docker, sim, or auto for Docker if it responds
+	LogFile  string        // for hints
+	Demo     *demo.Machine // to simulate; nil: none
+	Notebook fs.FS         // the page of notebooks in simulated sessions; nil: they have none
 	Log      *slog.Logger
 }
 
@@ -149,19 +144,16 @@ func Open(ctx context.Context, c Config) (m *Machine, err error) {
 	return m, nil
 }
 
-// hardware is what an agent runs sessions on.
 type hardware struct {
-	engine  engine.Engine
-	devices gpu.Source
-	// endProcess asks a process on a device to end, as its number and start name it.
-	endProcess func(pid int, start uint64) error
-	// alone is the lock that agents of this machine take while they allocate real devices; nil: the devices are
-	// simulated, so nobody else uses them.
+	engine     engine.Engine
+	devices    gpu.Source
+	endProcess func(pid int, start uint64) error // asks a process to end; start identifies it if its number is reused
+	// alone takes the lock under which agents of this machine allocate real devices; nil: the devices are simulated.
 	alone func(context.Context) (func(), error)
 }
 
-// openHardware opens the engine and the devices, which are simulated where the engine is: those of the demo, or two.
-// library is the path of NVIDIA's library; empty: a usual one.
+// openHardware opens the engine and the devices. With the simulated engine these are the devices of the demo, or two.
+// library is the path of NVIDIA's library; empty: a standard location.
 func (m *Machine) openHardware(c Config, choice choice, library string) (h hardware, err error) {
 	simulated := newPrograms()
 	if h.engine, err = choice.open(m.Dir, m.Instance, c.Demo, simulated, c.Notebook, c.Log); err != nil {
@@ -171,7 +163,9 @@ func (m *Machine) openHardware(c Config, choice choice, library string) (h hardw
 	if choice.kind != EngineSim {
 		machine, err := devices.Open(devices.Config{Dir: m.Dir, Library: library, Log: c.Log.With("part", "devices")})
 		if err != nil {
-			return h, noReader(m.Dir, err)
+			return h, session.WrapError(err, session.CodeDiskFull,
+				"The reader of devices cannot be put into "+m.Dir+".",
+				"Make room there, or set SLIPWAY_HOME to another folder.")
 		}
 		m.parts = append(m.parts, machine)
 		h.devices, h.endProcess = machine, procs.NewTable(procs.Config{}).End
@@ -196,8 +190,43 @@ func (m *Machine) openHardware(c Config, choice choice, library string) (h hardw
 	return h, nil
 }
 
-// offLimits are the places of this person that no session may see.
 func offLimits(home place.Home) offlimits.Places {
-	person, _ := os.UserHomeDir() // without one there is none to keep from others
+	person, _ := os.UserHomeDir() // "" if there is none
 	return offlimits.Places{Own: append(home.RuntimeDirs(), home.Dir), Home: person}
+}
+
+// User returns the ids of the owner of the sessions: the user of this process, or who became root with sudo.
+func User() (uid, gid int) {
+	uid, gid = max(os.Getuid(), 0), max(os.Getgid(), 0)
+	if uid != 0 {
+		return uid, gid
+	}
+	sudoUID, uidErr := strconv.Atoi(os.Getenv("SUDO_UID"))
+	sudoGID, gidErr := strconv.Atoi(os.Getenv("SUDO_GID"))
+	if uidErr != nil || gidErr != nil || sudoUID <= 0 {
+		return uid, gid
+	}
+	return sudoUID, sudoGID
+}
+
+// AllowedUsers returns the ids of the users of this computer who may connect: the user of this process, that of [User],
+// and root. It is empty if the operating system has no such ids.
+func AllowedUsers() []int {
+	if os.Getuid() < 0 {
+		return nil
+	}
+	uid, _ := User()
+	return []int{0, os.Getuid(), uid}
+}
+
+// UserName returns the name of the user of [User].
+func UserName() string {
+	uid, _ := User()
+	if found, err := user.LookupId(strconv.Itoa(uid)); err == nil && found.Username != "" {
+		return filepath.Base(found.Username)
+	}
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	return "uid-" + strconv.Itoa(uid)
 }

@@ -14,14 +14,14 @@ import (
 	"slipway/gpu/sim"
 )
 
-// programs makes the simulated sessions use the simulated devices that they were granted.
+// programs lets simulated sessions use the simulated devices that they were granted.
 type programs struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	engine  engine.Monitor
 	machine *sim.Machine
 	clock   *pace.Clock
-	running map[string]bool // containers with a program that nobody started, by id
-	started map[string]int  // how many programs were started in a container, by id
+	running map[string]bool // by container: it has a program that starts by itself
+	started map[string]int  // by container: how many programs were started in it
 }
 
 var _ enginesim.Devices = (*programs)(nil)
@@ -30,7 +30,7 @@ func newPrograms() *programs {
 	return &programs{running: map[string]bool{}, started: map[string]int{}}
 }
 
-// begin gives the programs a machine. What was started before has none.
+// begin sets the machine. Programs that were started before use no devices.
 func (p *programs) begin(e engine.Monitor, machine *sim.Machine, clock *pace.Clock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *programs) Compute(container, name string, grants []gpu.Grant) (pids []i
 	}
 	memory := func(g gpu.Grant) gpu.Bytes { return g.Memory / 10 * 9 }
 	if p.started[container]++; p.started[container] > 1 {
-		memory = func(g gpu.Grant) gpu.Bytes { return g.Memory / 40 } // what the first one left
+		memory = func(g gpu.Grant) gpu.Bytes { return g.Memory / 40 } // the first program uses most of it
 	}
 	for _, g := range grants {
 		pids = append(pids, machine.Run(sim.Program{Container: container, Device: g.Device, Instance: g.Instance,
@@ -83,17 +83,10 @@ func (p *programs) Compute(container, name string, grants []gpu.Grant) (pids []i
 	})
 }
 
-// noReader is the failure to put the reader of devices into a folder.
-func noReader(dir string, err error) error {
-	return session.WrapError(err, session.CodeDiskFull, "The reader of devices cannot be put into "+dir+".",
-		"Make room there, or set SLIPWAY_HOME to another folder.")
-}
-
-// programsEvery is how often what runs is compared with what should. It is shorter than the time between two samples of
-// the devices.
+// programsEvery is how often the programs are updated: more often than the devices are sampled.
 const programsEvery = time.Second
 
-// run follows the containers until ctx ends.
+// run updates the programs until ctx ends.
 func (p *programs) run(ctx context.Context) {
 	for {
 		if states, err := p.engine.List(ctx); err == nil {
@@ -109,7 +102,7 @@ func (p *programs) run(ctx context.Context) {
 	}
 }
 
-// compare starts and ends programs, so that those run whose containers do.
+// compare starts and ends programs so that each running container has one.
 func (p *programs) compare(states []engine.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +118,7 @@ func (p *programs) compare(states []engine.State) {
 			delete(p.running, id)
 		}
 	}
-	for _, state := range states { // in an order that is always the same
+	for _, state := range states { // always in the same order
 		if grants := should[state.ID]; grants != nil && !p.running[state.ID] && p.started[state.ID] == 0 {
 			p.machine.RunGranted(state.ID, kindOf(state.Labels[engine.LabelSession]), grants)
 			p.running[state.ID] = true
@@ -133,7 +126,7 @@ func (p *programs) compare(states []engine.State) {
 	}
 }
 
-// grantsOf reads the devices that a container was granted from its labels.
+// grantsOf returns the devices in the labels of a container.
 func grantsOf(state engine.State) []gpu.Grant {
 	var grants session.Grants
 	if json.Unmarshal([]byte(state.Labels[engine.LabelGrants]), &grants) != nil {
@@ -142,7 +135,7 @@ func grantsOf(state engine.State) []gpu.Grant {
 	return grants.GPUs
 }
 
-// kindOf chooses what a session's programs are like: always the same for one.
+// kindOf returns the kind of programs of a session, which follows from its id.
 func kindOf(id string) sim.Kind {
 	kinds := []sim.Kind{sim.Training, sim.Notebook, sim.Serving}
 	sum := 0

@@ -1,4 +1,4 @@
-// Package rotate writes logs to files that are put aside when they are full.
+// Package rotate writes logs to files that are renamed when they are full.
 package rotate
 
 import (
@@ -9,19 +9,19 @@ import (
 	"sync"
 )
 
-// File is a log that is only added to. A full file is kept under its name with .1, the one before it with .2, and so
-// on. Only its owner can read it. Its methods are safe for concurrent use.
+// File is an append-only log that only its owner can read. A full file gets the suffix .1, the one before it .2, and so
+// on. Its methods are safe for concurrent use.
 type File struct {
 	Path  string
 	Most  int64 // bytes of one file
-	Files int   // the most files, the newest among them
+	Files int   // maximum number, including the newest
 
-	mu   sync.Mutex // guards everything below
-	file *os.File   // nil: it is opened by the next write
+	mu   sync.Mutex // guards the fields below
+	file *os.File   // nil: the next write opens it
 	size int64
 }
 
-// Open creates the file, or finds out whether it can be added to.
+// Open creates the file, or checks that it can be appended to.
 func (f *File) Open() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,7 +62,7 @@ func (f *File) Write(record []byte) (int, error) {
 	return n, err
 }
 
-// putAside gives each file the name of the one before it; the oldest is replaced.
+// putAside renames all files; the oldest is replaced.
 func (f *File) putAside() error {
 	for i := f.Files - 2; i >= 0; i-- {
 		if err := os.Rename(f.Name(i), f.Name(i+1)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func (f *File) putAside() error {
 	return nil
 }
 
-// Name is the path of the nth newest file.
+// Name returns the path of the nth newest file.
 func (f *File) Name(n int) string {
 	if n == 0 {
 		return f.Path

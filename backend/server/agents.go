@@ -1,7 +1,11 @@
 package server
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
+	"strconv"
+	"time"
 
 	"slipway/backend/api"
 	"slipway/backend/api/route"
@@ -9,84 +13,73 @@ import (
 	"slipway/backend/session"
 )
 
-// agentRoutes are the routes of agents and long operations.
 type agentRoutes struct{ hub *hub.Hub }
 
 func (s agentRoutes) mount(m *mounts) {
 	answer(m, route.Operations, always(s.hub.Operations))
 	answer(m, route.Operation, named("id", s.hub.Operation))
-	take(m, route.OperationAnswer, s.answerOperation)
+	// An answer may be a password, so it is neither stored nor logged.
+	take(m, route.OperationAnswer, func(r *http.Request, req api.PromptAnswer) (api.Operation, error) {
+		return s.hub.AnswerOperation(r.PathValue("id"), req.Prompt, req.Text)
+	})
 	answer(m, route.OperationCancel, named("id", s.hub.CancelOperation))
 	answer(m, route.Agents, always(s.hub.Agents))
 	answer(m, route.Agent, named("agent", s.hub.Agent))
-	take(m, route.AgentAdd, s.addAgent)
-	take(m, route.AgentUpdate, s.updateAgent)
-	take(m, route.AgentRemove, s.removeAgent)
-	answer(m, route.AgentProbe, s.begin(s.hub.ProbeAgent))
-	answer(m, route.AgentUpgrade, s.begin(s.hub.UpgradeAgent))
-	answer(m, route.AgentReconnect, s.begin(s.hub.ReconnectAgent))
-	take(m, route.AgentAnswer, s.answerAgent)
-	answer(m, route.PairedClients, s.pairedClients)
-	answer(m, route.ClientRevoke, s.revokeClient)
-	take(m, route.PairCode, s.pairCode)
-	answer(m, route.AgentAudit, s.audit)
-	answer(m, route.AgentLimits, s.limits)
-	take(m, route.AgentLimitSet, s.setLimit)
-	answer(m, route.AgentLimitUnset, s.unsetLimit)
-	answer(m, route.AgentRotate, s.rotateAgent)
-	answer(m, route.KeyRotate, s.rotateKey)
-}
-
-func (s agentRoutes) addAgent(r *http.Request, req api.AgentRequest) (api.Operation, error) {
-	if req.Probe {
-		return starts(s.hub, r)(s.hub.ProbeAddress(req.Address, req.Dir))
-	}
-	return starts(s.hub, r)(s.hub.AddAgent(req.AgentRequest))
-}
-
-// starts returns the operation that a request began. If the client has disconnected in the meantime, it cancels the
-// operation.
-func starts(h *hub.Hub, r *http.Request) func(hub.Operation, error) (api.Operation, error) {
-	return func(operation hub.Operation, err error) (api.Operation, error) {
-		if err == nil && r.Context().Err() != nil {
-			operation, err = h.CancelOperation(operation.ID)
+	take(m, route.AgentAdd, func(_ *http.Request, req api.AgentRequest) (api.Operation, error) {
+		if req.Probe {
+			return s.hub.ProbeAddress(req.Address, req.Dir)
 		}
-		return operation, err
+		return s.hub.AddAgent(req.AgentRequest)
+	})
+	take(m, route.AgentUpdate, sendNamed("agent", s.hub.UpdateAgent))
+	take(m, route.AgentRemove, func(r *http.Request, req api.AgentRemoval) (api.Operation, error) {
+		return s.hub.RemoveAgent(r.PathValue("agent"), req.Uninstall)
+	})
+	answer(m, route.AgentProbe, named("agent", s.hub.ProbeAgent))
+	answer(m, route.AgentUpgrade, named("agent", s.hub.UpgradeAgent))
+	answer(m, route.AgentReconnect, named("agent", s.hub.ReconnectAgent))
+	take(m, route.AgentAnswer, func(r *http.Request, req api.AgentAnswer) (api.Agent, error) {
+		return s.hub.AnswerAgent(r.Context(), r.PathValue("agent"), req.Accept, req.Found)
+	})
+	answer(m, route.AgentRotate, func(r *http.Request) (api.KeyRotation, error) {
+		return s.hub.RotateAgentKey(r.Context(), r.PathValue("agent"))
+	})
+	answer(m, route.KeyRotate, func(r *http.Request) (api.KeyRotation, error) {
+		return s.hub.RotateOwnKey(r.Context())
+	})
+	answer(m, route.PairedClients, func(r *http.Request) ([]api.PairedClient, error) {
+		return eachAs(pairedOut)(s.hub.PairedClients(r.Context(), r.PathValue("agent")))
+	})
+	take(m, route.PairCode, s.pairCode)
+	answer(m, route.ClientRevoke, asAdmin(s.hub, func(r *http.Request, admin session.Admin) (none, error) {
+		return none{}, admin.RevokeClient(r.Context(), r.PathValue("fingerprint"))
+	}))
+	answer(m, route.AgentAudit, s.audit)
+	answer(m, route.AgentLimits, asAdmin(s.hub, func(r *http.Request, admin session.Admin) (api.PersonLimits, error) {
+		limits, err := admin.Limits(r.Context())
+		return api.PersonLimits{Limits: limits}, err
+	}))
+	take(m, route.AgentLimitSet, func(r *http.Request, limit session.Allowance) (none, error) {
+		return s.setLimit(r, &limit)
+	})
+	answer(m, route.AgentLimitUnset, func(r *http.Request) (none, error) { return s.setLimit(r, nil) })
+}
+
+// asAdmin returns a handler that administers the agent in the path.
+func asAdmin[Out any](h *hub.Hub,
+	handle func(*http.Request, session.Admin) (Out, error)) func(*http.Request) (Out, error) {
+	return func(r *http.Request) (out Out, err error) {
+		admin, err := h.Admin(r.PathValue("agent"))
+		if err != nil {
+			return out, err
+		}
+		return handle(r, admin)
 	}
-}
-
-func (s agentRoutes) updateAgent(r *http.Request, req api.AgentUpdate) (api.Agent, error) {
-	return s.hub.UpdateAgent(r.PathValue("agent"), req)
-}
-
-func (s agentRoutes) removeAgent(r *http.Request, req api.AgentRemoval) (api.Operation, error) {
-	return starts(s.hub, r)(s.hub.RemoveAgent(r.PathValue("agent"), req.Uninstall))
-}
-
-// begin returns a handler that starts an operation on the agent in the path.
-func (s agentRoutes) begin(start func(name string) (hub.Operation, error)) func(*http.Request) (api.Operation, error) {
-	return func(r *http.Request) (api.Operation, error) { return starts(s.hub, r)(start(r.PathValue("agent"))) }
-}
-
-func (s agentRoutes) answerAgent(r *http.Request, req api.AgentAnswer) (api.Agent, error) {
-	return s.hub.AnswerAgent(r.Context(), r.PathValue("agent"), req.Accept, req.Found)
-}
-
-func (s agentRoutes) pairedClients(r *http.Request) ([]api.PairedClient, error) {
-	return eachAs(pairedOut)(s.hub.PairedClients(r.Context(), r.PathValue("agent")))
 }
 
 func pairedOut(d hub.PairedClient) api.PairedClient {
 	return api.PairedClient{Name: d.Name, Fingerprint: d.Key, Owner: d.Owner, Role: string(d.Role), This: d.This,
 		AddedAt: d.Added, LastSeen: hub.Moment(d.Seen)}
-}
-
-func (s agentRoutes) revokeClient(r *http.Request) (none, error) {
-	admin, err := s.hub.Admin(r.PathValue("agent"))
-	if err != nil {
-		return none{}, err
-	}
-	return none{}, admin.RevokeClient(r.Context(), r.PathValue("fingerprint"))
 }
 
 func (s agentRoutes) pairCode(r *http.Request, req api.PairRequest) (api.PairCode, error) {
@@ -95,15 +88,34 @@ func (s agentRoutes) pairCode(r *http.Request, req api.PairRequest) (api.PairCod
 	return api.PairCode{Code: code.Code, Address: code.Address, ExpiresAt: code.Expires}, err
 }
 
-func (s agentRoutes) rotateAgent(r *http.Request) (api.KeyRotation, error) {
-	return s.hub.RotateAgentKey(r.Context(), r.PathValue("agent"))
+// setLimit sets the limits of a person, or removes them if limit is nil.
+func (s agentRoutes) setLimit(r *http.Request, limit *session.Allowance) (none, error) {
+	return asAdmin(s.hub, func(r *http.Request, admin session.Admin) (none, error) {
+		return none{}, admin.SetLimit(r.Context(), r.PathValue("owner"), limit)
+	})(r)
 }
 
-func (s agentRoutes) rotateKey(r *http.Request) (api.KeyRotation, error) {
-	return s.hub.RotateOwnKey(r.Context())
-}
+// usualAudit is the number of entries that are returned by default.
+const usualAudit = 100
 
-// answerOperation passes a person's answer on. It may be a password, so it is neither stored nor logged.
-func (s agentRoutes) answerOperation(r *http.Request, req api.PromptAnswer) (api.Operation, error) {
-	return s.hub.AnswerOperation(r.PathValue("id"), req.Prompt, req.Text)
+func (s agentRoutes) audit(r *http.Request) ([]session.AuditEntry, error) {
+	asked := session.AuditQuery{Owner: r.FormValue("owner"), Text: r.FormValue("text"),
+		Failed: r.FormValue("failed") != "", Security: r.FormValue("security") != ""}
+	var err error
+	asked.Limit, err = queryIn(r, "limit", usualAudit, func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		return n, cmp.Or(err, session.AuditQuery{Limit: n}.Check())
+	}, fmt.Sprintf("is not a number from 1 to %d", session.MostAudit), "Leave it out for 100.")
+	if err != nil {
+		return nil, err
+	}
+	asked.Before, err = queryIn(r, "before", time.Time{}, func(text string) (time.Time, error) {
+		return time.Parse(time.RFC3339Nano, text)
+	}, "is not a time", "Use the time of the oldest entry that you have, as it was returned.")
+	if err != nil {
+		return nil, err
+	}
+	return asAdmin(s.hub, func(r *http.Request, admin session.Admin) ([]session.AuditEntry, error) {
+		return admin.Audit(r.Context(), asked)
+	})(r)
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,7 +12,6 @@ import (
 	"slipway/backend/session"
 )
 
-// appRoutes are the routes of apps.
 type appRoutes struct {
 	hub     *hub.Hub
 	apps    *gateway
@@ -22,18 +20,24 @@ type appRoutes struct {
 }
 
 func (s appRoutes) mount(m *mounts) {
-	answer(m, route.Apps, inSession(s.hub, s.listApps))
+	answer(m, route.Apps, inSession(s.hub,
+		func(r *http.Request, agent session.Agent, id session.ID) ([]api.App, error) {
+			return eachAs(func(a session.App) api.App { return s.appOut(r, id, a) })(agent.ListApps(r.Context(), id))
+		}))
 	take(m, route.AppOpen, sendInSession(s.hub, s.openApp))
-	answer(m, route.AppStop, inSession(s.hub, s.stopApp))
-	answer(m, route.AppDoorClose, s.closeDoor)
+	answer(m, route.AppStop, inSession(s.hub, func(r *http.Request, agent session.Agent, id session.ID) (none, error) {
+		host := appHost{app: r.PathValue("app"), session: id}
+		s.apps.forget(host)
+		s.doors.shut(host)
+		return none{}, agent.StopApp(r.Context(), id, host.app)
+	}))
+	answer(m, route.AppDoorClose, inSession(s.hub, func(r *http.Request, _ session.Agent, id session.ID) (none, error) {
+		s.doors.shut(appHost{app: r.PathValue("app"), session: id})
+		return none{}, nil
+	}))
 }
 
-// ticketParam is the query parameter with the one-time ticket of an app.
 const ticketParam = "slipway_ticket"
-
-func (s appRoutes) listApps(r *http.Request, agent session.Apps, id session.ID) ([]api.App, error) {
-	return eachAs(func(a session.App) api.App { return s.appOut(r, id, a) })(agent.ListApps(r.Context(), id))
-}
 
 func (s appRoutes) appOut(r *http.Request, id session.ID, a session.App) api.App {
 	out := api.App{App: a}
@@ -48,21 +52,14 @@ func (s appRoutes) appOut(r *http.Request, id session.ID, a session.App) api.App
 // appAddress returns the address of an app, which stays the same for the life of its session. Each app has its own host
 // name because cookies do not distinguish ports.
 func appAddress(r *http.Request, host appHost, path string) string {
-	_, port, _ := strings.Cut(r.Host, ":")
-	return "http://" + host.name() + ":" + port + appPath(path)
+	return "http://" + host.name() + ":" + portOf(r) + appPath(path)
 }
 
 // appPath returns the first path of an app. It comes from the agent, so it must not lead to another host.
 func appPath(path string) string { return localPath("/" + strings.TrimPrefix(path, "/")) }
 
-// opener is the part of an agent that starts apps.
-type opener interface {
-	session.Apps
-	Get(ctx context.Context, id session.ID) (session.Session, error)
-}
-
 // openApp starts an app, waits until it responds, and returns its address with a ticket.
-func (s appRoutes) openApp(r *http.Request, agent opener, id session.ID, req api.OpenRequest) (api.Opened,
+func (s appRoutes) openApp(r *http.Request, agent session.Agent, id session.ID, req api.OpenRequest) (api.Opened,
 	error) {
 	wish, err := wishOf(req)
 	if err != nil {
@@ -84,7 +81,6 @@ func (s appRoutes) openApp(r *http.Request, agent opener, id session.ID, req api
 	if opened.App.URL == "" {
 		return opened, nil
 	}
-	address := opened.App.URL
 	if wish.public || wish.port != 0 {
 		one, err := s.doors.ensure(host, wish)
 		if err != nil {
@@ -92,6 +88,7 @@ func (s appRoutes) openApp(r *http.Request, agent opener, id session.ID, req api
 		}
 		opened.App.Door, opened.App.LostDoor = doorOut(one, app.Path, wish.port), nil
 	}
+	address := opened.App.URL
 	if opened.App.Door != nil {
 		address = opened.App.Door.Addresses[0]
 	}
@@ -117,11 +114,4 @@ func (s appRoutes) ticketed(address string, host appHost) (string, error) {
 	query.Set(ticketParam, s.tickets.give(host.name()))
 	parsed.RawQuery = query.Encode()
 	return parsed.String(), nil
-}
-
-func (s appRoutes) stopApp(r *http.Request, agent session.Apps, id session.ID) (none, error) {
-	name := r.PathValue("app")
-	s.apps.forget(appHost{app: name, session: id})
-	s.doors.shut(appHost{app: name, session: id})
-	return none{}, agent.StopApp(r.Context(), id, name)
 }

@@ -20,8 +20,7 @@ import (
 	"slipway/backend/session"
 )
 
-// maxBody is the maximum length of a request body, in bytes.
-const maxBody = 4 << 20
+const maxBody = 4 << 20 // bytes
 
 // decode decodes the body of r strictly into the value that into points to: one JSON value, no unknown field, every
 // value of its field's type. It reports all errors at once, each by its path. An empty body is an empty object.
@@ -117,15 +116,16 @@ var (
 )
 
 func (j *judge) value(path string, value any, t reflect.Type) {
-	if t.Kind() == reflect.Pointer {
+	switch {
+	case t.Kind() == reflect.Pointer:
 		if value != nil {
 			j.value(path, value, t.Elem())
 		}
-		return
-	}
-	switch {
 	case t == timeType:
-		j.time(path, value)
+		text, _ := value.(string)
+		if _, err := time.Parse(time.RFC3339, text); err != nil {
+			j.expect(path, value, "a time such as \"2031-05-01T12:00:00Z\"")
+		}
 	case reflect.PointerTo(t).Implements(unitType):
 		j.unit(path, value, t)
 	case t.Kind() == reflect.Struct:
@@ -140,8 +140,10 @@ func (j *judge) value(path string, value any, t reflect.Type) {
 // unit checks an amount or a duration.
 func (j *judge) unit(path string, value any, t reflect.Type) {
 	text, isText := value.(string)
-	number, isNumber := value.(json.Number)
-	switch {
+	if number, isNumber := value.(json.Number); isNumber {
+		text = number.String()
+	}
+	switch _, err := strconv.ParseInt(text, 10, 64); {
 	case isText:
 	case t == durationType:
 		j.expect(path, value, "a text")
@@ -149,11 +151,9 @@ func (j *judge) unit(path string, value any, t reflect.Type) {
 	case t.Kind() == reflect.Struct:
 		j.object(path, value, t)
 		return
-	case !isNumber || !isWhole(value, 64):
+	case err != nil:
 		j.expect(path, value, "a whole number of bytes or a text such as \"512m\"")
 		return
-	default:
-		text = number.String()
 	}
 	into := reflect.New(t).Interface().(encoding.TextUnmarshaler) //nolint:forcetypeassert // its type was checked
 	if fault := session.ReadUnit(strings.TrimPrefix(path, "spec."), text, into); fault != nil {
@@ -202,57 +202,31 @@ func (j *judge) list(path string, value any, t reflect.Type) {
 	}
 }
 
-func (j *judge) time(path string, value any) {
-	text, ok := value.(string)
-	if ok {
-		if _, err := time.Parse(time.RFC3339, text); err == nil {
-			return
-		}
-	}
-	j.expect(path, value, "a time such as \"2031-05-01T12:00:00Z\"")
-}
-
 func (j *judge) scalar(path string, value any, t reflect.Type) {
+	number, _ := value.(json.Number) // "", which is not a number, if it is something else
+	var ok bool
+	var what string
 	switch t.Kind() {
 	case reflect.String:
-		if _, ok := value.(string); !ok {
-			j.expect(path, value, "a text")
-		}
+		_, ok = value.(string)
+		what = "a text"
 	case reflect.Bool:
-		if _, ok := value.(bool); !ok {
-			j.expect(path, value, "true or false")
-		}
+		_, ok = value.(bool)
+		what = "true or false"
 	case reflect.Float64:
-		if !isNumber(value) {
-			j.expect(path, value, "a number")
-		}
+		_, err := number.Float64() // fails if it is too large
+		ok, what = err == nil, "a number"
 	default:
-		if !isWhole(value, t.Bits()) {
-			j.expect(path, value, "a whole number")
-		}
+		_, err := strconv.ParseInt(number.String(), 10, t.Bits())
+		ok, what = err == nil, "a whole number"
+	}
+	if !ok {
+		j.expect(path, value, what)
 	}
 }
 
 func isStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
-}
-
-func isWhole(value any, bits int) bool {
-	number, ok := value.(json.Number)
-	if !ok {
-		return false
-	}
-	_, err := strconv.ParseInt(number.String(), 10, bits)
-	return err == nil
-}
-
-func isNumber(value any) bool {
-	number, ok := value.(json.Number)
-	if !ok {
-		return false
-	}
-	_, err := number.Float64() // fails if it is too large
-	return err == nil
 }
 
 func (j *judge) expect(path string, value any, what string) {

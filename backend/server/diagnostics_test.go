@@ -32,7 +32,7 @@ func TestNoSecretLeavesByTheLogOrTheDiagnostics(t *testing.T) {
 	if _, err := h.SaveSetting(map[string]any{"theme": "dark"}); err != nil {
 		t.Fatal(err)
 	}
-	s := diagnosticRoutes{hub: h, logFile: path, redactor: diagnose.NewRedactor("", token)}
+	s := planeRoutes{hub: h, logFile: path, redactor: diagnose.NewRedactor("", token)}
 	report, err := s.getDiagnostics(httptest.NewRequest(http.MethodGet, "/api/v1/diagnostics", nil))
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,10 @@ type doors struct {
 }
 
 const (
+	doorsKey  = "server.doors"
 	firstDoor = 1024
 	lastDoor  = 65535
-	// doorLook is how often a door checks whether its session is live.
-	doorLook = 2 * time.Second
+	doorLook  = 2 * time.Second // how often a door checks whether its session is live
 )
 
 // doorWish is a requested door. Port is the preferred one, 0: any.
@@ -62,7 +63,6 @@ func wishOf(req api.OpenRequest) (doorWish, error) {
 	return doorWish{public: req.Public, port: req.Port}, nil
 }
 
-// of returns the open door of an app, or nil.
 func (d *doors) of(host appHost) *door {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,7 +78,10 @@ func (d *doors) ensure(host appHost, wish doorWish) (*door, error) {
 		}
 		d.shut(host)
 	}
-	listener, err := listenDoor(wish)
+	listener, err := listenOn(wish)
+	if err != nil && wish.port != 0 {
+		listener, err = listenOn(doorWish{public: wish.public})
+	}
 	if err != nil {
 		return nil, &session.Error{Code: session.CodeAppConflict,
 			Message: "Cannot open a port on this computer for the app.",
@@ -109,15 +112,6 @@ func (d *doors) install(host appHost, public bool, listener net.Listener) *door 
 	go d.serve(made, listener)
 	go d.watch(made)
 	return made
-}
-
-// listenDoor listens on the preferred port, or on any if that is in use or none is preferred.
-func listenDoor(wish doorWish) (net.Listener, error) {
-	listener, err := listenOn(wish)
-	if err != nil && wish.port != 0 {
-		return listenOn(doorWish{public: wish.public})
-	}
-	return listener, err
 }
 
 func listenOn(wish doorWish) (net.Listener, error) {
@@ -182,8 +176,8 @@ func (d *doors) close() {
 
 // handler authorizes requests through a door. A door that is not public admits users of this server who show the app's
 // ticket or cookie.
-func (d *doors) handler(one *door) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (d *doors) handler(one *door) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
@@ -200,7 +194,7 @@ func (d *doors) handler(one *door) http.Handler {
 		default:
 			d.server.apps.serve(w, r, one.host)
 		}
-	})
+	}
 }
 
 // namesThisComputer reports whether a host is an IP address or a name of this computer. This stops DNS rebinding from
@@ -212,12 +206,9 @@ func namesThisComputer(host string) bool {
 		return true
 	}
 	own, err := os.Hostname()
-	if err != nil || own == "" {
-		return false
-	}
 	own, _, _ = strings.Cut(strings.ToLower(own), ".")
 	first, _, _ := strings.Cut(host, ".")
-	return first == own
+	return err == nil && own != "" && first == own
 }
 
 // addresses returns the addresses of the app through a door: its own host name and, through a public door, those of
@@ -274,12 +265,90 @@ func doorOut(one *door, path string, wanted int) *api.Door {
 		Instead: wanted != 0 && wanted != one.port}
 }
 
-// closeDoor closes the door of an app, if it is open.
-func (s appRoutes) closeDoor(r *http.Request) (none, error) {
-	_, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return none{}, err
+// Shelf stores documents by key. store.Shelf implements it.
+type Shelf interface {
+	Load(key string, v any) (bool, error)
+	Save(key string, v any) error
+}
+
+type keptDoor struct {
+	Session session.ID `json:"session"`
+	App     string     `json:"app"`
+	Port    int        `json:"port"`
+	Public  bool       `json:"public"`
+}
+
+func (k keptDoor) host() appHost { return appHost{app: k.App, session: k.Session} }
+
+// restore opens the stored doors again, each on its own port. Public ones stay closed, and so do those whose port is in
+// use; they are reported until a person opens or dismisses them.
+func (d *doors) restore(ctx context.Context) {
+	if d.shelf == nil {
+		return
 	}
-	s.doors.shut(appHost{app: r.PathValue("app"), session: id})
-	return none{}, nil
+	var kept []keptDoor
+	if _, err := d.shelf.Load(doorsKey, &kept); err != nil {
+		d.server.log.Warn("the doors of the last time are not known", "err", err)
+		return
+	}
+	for _, k := range kept {
+		if !k.Public {
+			if listener, err := listenOn(doorWish{port: k.Port}); err == nil {
+				d.install(k.host(), false, listener)
+				continue
+			}
+		}
+		d.server.log.Info("a door to an app stays shut", "session", k.Session, "app", k.App, "port", k.Port, "public",
+			k.Public)
+		d.mu.Lock()
+		d.lost[k.host()] = k
+		d.mu.Unlock()
+		go func() {
+			if d.ended(ctx, k.host()) {
+				d.shut(k.host())
+			}
+		}()
+	}
+}
+
+// ended reports whether a session has certainly ended.
+func (d *doors) ended(ctx context.Context, host appHost) bool {
+	s, err := d.server.apps.sessionOf(ctx, host)
+	return err == nil && s.Status.Terminal() || session.CodeOf(err).Detail() == session.DetailNotFound
+}
+
+// keep stores the doors, unless the server is shutting down: the doors that were open before stay stored.
+func (d *doors) keep() {
+	if d.shelf == nil {
+		return
+	}
+	d.keeping.Lock()
+	defer d.keeping.Unlock()
+	d.mu.Lock()
+	closed := d.closed
+	kept := make([]keptDoor, 0, len(d.open)+len(d.lost))
+	for host, one := range d.open {
+		kept = append(kept, keptDoor{Session: host.session, App: host.app, Port: one.port, Public: one.public})
+	}
+	for _, k := range d.lost {
+		kept = append(kept, k)
+	}
+	d.mu.Unlock()
+	if closed {
+		return
+	}
+	slices.SortFunc(kept, func(a, b keptDoor) int { return cmp.Compare(a.Port, b.Port) })
+	if err := d.shelf.Save(doorsKey, kept); err != nil {
+		d.server.log.Warn("the doors to apps are not remembered", "err", err)
+	}
+}
+
+// lostOf returns the door of an app that was not opened again, or nil.
+func (d *doors) lostOf(host appHost) *api.LostDoor {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if k, ok := d.lost[host]; ok {
+		return &api.LostDoor{Public: k.Public, Port: k.Port}
+	}
+	return nil
 }

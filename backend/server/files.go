@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"syscall"
 	"unicode/utf8"
@@ -22,7 +23,7 @@ import (
 	"slipway/backend/session"
 )
 
-// fileRoutes are the routes of files of sessions and folders.
+// fileRoutes are the routes of folders, and of files of sessions and folders.
 type fileRoutes struct {
 	hub *hub.Hub
 	log *slog.Logger
@@ -43,6 +44,29 @@ func (s fileRoutes) mount(m *mounts) {
 		m.stream(at.Read.Endpoint, s.readFile)
 		m.stream(at.Zip.Endpoint, s.zipFiles)
 	}
+	answer(m, route.Folders, func(r *http.Request) ([]api.Folder, error) {
+		return eachAs(folderOut)(s.hub.Folders(r.Context(), r.URL.Query().Get("agent")))
+	})
+	answer(m, route.Folder, func(r *http.Request) (api.Folder, error) {
+		_, f, err := s.folderIn(r)
+		return as(folderOut)(f, err)
+	})
+	take(m, route.FolderCreate, func(r *http.Request, body api.FolderRequest) (api.Folder, error) {
+		return as(folderOut)(s.hub.CreateFolder(r.Context(), body.Agent, body.FolderRequest))
+	})
+	take(m, route.FolderUpdate, func(r *http.Request, change session.FolderChange) (api.Folder, error) {
+		agent, f, err := s.folderIn(r)
+		if err != nil {
+			return api.Folder{}, err
+		}
+		return as(folderOut)(agent.UpdateFolder(r.Context(), f.ID, change))
+	})
+	answer(m, route.FolderTrash, s.inFolder(session.FolderTrash.TrashFolder))
+	answer(m, route.FolderRestore, s.inFolder(session.FolderTrash.RestoreFolder))
+	answer(m, route.FolderDelete, func(r *http.Request) (api.Operation, error) {
+		return s.hub.PurgeFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"))
+	})
+	answer(m, route.FolderDeleteStop, s.inFolder(session.FolderTrash.StopDeleting))
 }
 
 // inFiles returns a handler of requests about what find finds: a file by its path, or an upload.
@@ -267,4 +291,29 @@ func (s fileRoutes) finishUpload(r *http.Request, body api.FinishRequest) (api.F
 		req.Mode = uint32(mode)
 	}
 	return as(fileOut)(files.FinishUpload(r.Context(), files.Place, req))
+}
+
+// folderOut removes the owners of the sessions that mount a folder.
+func folderOut(f session.Folder) api.Folder {
+	f.UsedBy, f.Inode = slices.Clone(f.UsedBy), 0
+	for i := range f.UsedBy {
+		f.UsedBy[i].Owner = ""
+	}
+	return api.Folder{Folder: f, Auto: f.Auto()}
+}
+
+func (s fileRoutes) folderIn(r *http.Request) (session.Agent, session.Folder, error) {
+	return s.hub.FindFolder(r.Context(), r.PathValue("folder"), r.URL.Query().Get("agent"))
+}
+
+// inFolder returns a handler that calls do for the folder in the path.
+func (s fileRoutes) inFolder(do func(session.FolderTrash, context.Context, session.FolderID) (session.Folder,
+	error)) func(*http.Request) (api.Folder, error) {
+	return func(r *http.Request) (api.Folder, error) {
+		agent, f, err := s.folderIn(r)
+		if err != nil {
+			return api.Folder{}, err
+		}
+		return as(folderOut)(do(agent.FolderTrash, r.Context(), f.ID))
+	}
 }

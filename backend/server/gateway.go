@@ -29,22 +29,17 @@ const (
 	ownCookies = "slipway_"
 	// portApp is the prefix of apps that are only ports. The person's own program listens there and may start at any
 	// moment.
-	portApp = "port-"
-	// portLife is how long the port of an app is cached.
-	portLife = 5 * time.Second
-	// restartMost is how long a request waits for an app that restarts.
-	restartMost = 20 * time.Second
-	// dialMost is how long a request retries a port that refuses connections.
-	dialMost  = 10 * time.Second
-	dialPause = 200 * time.Millisecond
+	portApp     = "port-"
+	portLife    = 5 * time.Second  // how long the port of an app is cached
+	restartMost = 20 * time.Second // how long a request waits for an app that restarts
+	dialMost    = 10 * time.Second // how long a request retries a port that refuses connections
+	dialPause   = 200 * time.Millisecond
 	// requestPatience is how long a request waits for an unreachable agent. pagePatience is the same for a page, which
 	// then shows why and reloads itself.
 	requestPatience = 30 * time.Second
 	pagePatience    = 5 * time.Second
-	// connectionIdle is how long an unused connection into a session is kept.
-	connectionIdle = 30 * time.Second
-	// connectionsIdle is the number of unused connections that are kept per app.
-	connectionsIdle = 8
+	connectionIdle  = 30 * time.Second // how long an unused connection into a session is kept
+	connectionsIdle = 8                // the number of unused connections that are kept per app
 )
 
 // gateway forwards requests to the apps of sessions, each by its own host name.
@@ -59,7 +54,6 @@ type gateway struct {
 	ports map[appHost]foundPort
 }
 
-// foundPort is the cached port of an app.
 type foundPort struct {
 	port  int
 	until time.Time
@@ -79,7 +73,6 @@ func newGateway(s *Server) *gateway {
 
 func (g *gateway) close() { g.transport.CloseIdleConnections() }
 
-// forget removes the cached port of an app.
 func (g *gateway) forget(host appHost) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -93,21 +86,19 @@ func (g *gateway) serve(w http.ResponseWriter, r *http.Request, host appHost) {
 			"Open the app from Slipway."))
 		return
 	}
-	purpose := "app " + host.name()
-	admitted := g.server.hasSeal(r, appCookie, purpose)
-	if query := r.URL.Query(); query.Has(ticketParam) {
+	admitted := g.server.hasSeal(r, appCookie, "app "+host.name())
+	if r.URL.Query().Has(ticketParam) {
 		g.enter(w, r, host, admitted)
 		return
 	}
 	if !admitted {
-		g.explain(w, r, http.StatusForbidden, page{Title: "Open this app from Slipway", Link: g.home(r),
+		g.explain(w, r, http.StatusForbidden, page{Title: "Open this app from Slipway", Link: homeOf(r),
 			Text: "Its address alone does not let anybody in. Slipway opens it with a ticket that works once."})
 		return
 	}
 	g.serveAdmitted(w, r, host)
 }
 
-// serveAdmitted forwards an authorized request.
 func (g *gateway) serveAdmitted(w http.ResponseWriter, r *http.Request, host appHost) {
 	port, err := g.reach(r, host)
 	if err != nil {
@@ -128,7 +119,7 @@ func (g *gateway) enter(w http.ResponseWriter, r *http.Request, host appHost, ad
 	query.Del(ticketParam)
 	next := (&url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: query.Encode()}).RequestURI()
 	if !g.server.tickets.take(ticket, host.name()) && !admitted {
-		g.explain(w, r, http.StatusForbidden, page{Title: "This ticket no longer works", Link: g.home(r),
+		g.explain(w, r, http.StatusForbidden, page{Title: "This ticket no longer works", Link: homeOf(r),
 			Text: "A ticket opens an app once and for one minute. Open the app again from Slipway."})
 		return
 	}
@@ -145,7 +136,7 @@ func (g *gateway) reach(r *http.Request, host appHost) (int, error) {
 	defer cancel()
 	for {
 		port, err := g.find(ctx, host)
-		if err == nil || !g.unreached(err) {
+		if err == nil || !unreached(err) {
 			return port, err
 		}
 		remote, waitErr := g.server.hub.AwaitKeeper(ctx, host.session)
@@ -160,7 +151,6 @@ func (g *gateway) reach(r *http.Request, host appHost) (int, error) {
 	}
 }
 
-// patience returns how long a request waits for an unreachable agent.
 func (g *gateway) patience(r *http.Request) time.Duration {
 	if isNavigation(r) {
 		return g.pagePatience
@@ -171,8 +161,7 @@ func (g *gateway) patience(r *http.Request) time.Duration {
 // patient is the context key of a request's patience, for dial.
 type patient struct{}
 
-// unreached reports whether err says that an agent is unreachable.
-func (g *gateway) unreached(err error) bool {
+func unreached(err error) bool {
 	code := session.CodeOf(err)
 	return code.Detail() == session.DetailUnavailable && strings.HasPrefix(string(code), "agent_")
 }
@@ -211,18 +200,13 @@ func (g *gateway) find(ctx context.Context, host appHost) (int, error) {
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.tidy()
-		g.ports[host] = foundPort{port: app.Port, until: time.Now().Add(portLife)}
+		now := time.Now()
+		maps.DeleteFunc(g.ports, func(_ appHost, found foundPort) bool { return now.After(found.until) })
+		g.ports[host] = foundPort{port: app.Port, until: now.Add(portLife)}
 		return app.Port, nil
 	}
 	return 0, session.NewError(session.CodeAppNotFound, fmt.Sprintf("The session has no app %q.", host.app),
 		"Look at its apps in Slipway.")
-}
-
-// tidy removes expired ports. It needs mu.
-func (g *gateway) tidy() {
-	now := time.Now()
-	maps.DeleteFunc(g.ports, func(_ appHost, found foundPort) bool { return now.After(found.until) })
 }
 
 // forward is a reverse proxy to one app. The app sees requests to localhost at its own port, which notebook servers
@@ -327,7 +311,7 @@ func (g *gateway) dial(ctx context.Context, _, address string) (net.Conn, error)
 		if err == nil {
 			return conn, nil
 		}
-		if g.unreached(err) {
+		if unreached(err) {
 			if remote, waitErr := g.server.hub.AwaitKeeper(ctx, id); !remote || waitErr != nil {
 				return nil, err
 			}
@@ -346,10 +330,7 @@ func (g *gateway) dial(ctx context.Context, _, address string) (net.Conn, error)
 	}
 }
 
-func (g *gateway) home(r *http.Request) string {
-	_, port, _ := strings.Cut(r.Host, ":")
-	return "http://127.0.0.1:" + port + "/"
-}
+func homeOf(r *http.Request) string { return "http://127.0.0.1:" + portOf(r) + "/" }
 
 // explainError says why an app is unavailable, or how its session ended. The page of a live session reloads itself.
 func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appHost, err error) {
@@ -357,7 +338,7 @@ func (g *gateway) explainError(w http.ResponseWriter, r *http.Request, host appH
 		return
 	}
 	e := asError(err)
-	p := page{Title: "The app does not answer", Text: strings.TrimSpace(e.Message + " " + e.Hint), Link: g.home(r),
+	p := page{Title: "The app does not answer", Text: strings.TrimSpace(e.Message + " " + e.Hint), Link: homeOf(r),
 		Retry: 3}
 	status := e.Code.Status()
 	if e.Code == session.CodeServerInternal {
@@ -402,10 +383,7 @@ func lostText(name string, keeper hub.Agent, now time.Time) string {
 	if keeper.Connection.Waits != "" {
 		text += " " + keeper.Connection.Waits
 	}
-	if name == "" {
-		name = "The session"
-	}
-	return text + " " + name + " goes on there meanwhile. This page comes back by itself."
+	return text + " " + cmp.Or(name, "The session") + " goes on there meanwhile. This page comes back by itself."
 }
 
 // roughly formats a duration with one unit.
@@ -432,4 +410,44 @@ func (g *gateway) explain(w http.ResponseWriter, r *http.Request, status int, p 
 		problem.Code = session.CodeLoginRequired
 	}
 	writeJSON(w, status, problem)
+}
+
+// errNotReached ends a request whose agent was unreachable for longer than the request waits.
+var errNotReached = &session.Error{Code: session.CodeAgentUnavailable, Message: "The agent is not reached.",
+	Hint: "Slipway keeps trying. Check the state of its connection."}
+
+// bounded limits how long a request waits for its response while the session's agent is unreachable: connections into
+// sessions outlive their tunnel, but a page should not load forever. It returns the request to make and a function that
+// ends the limit; call it when the response begins, and at the end. Upgrades, such as a notebook's WebSocket, have no
+// limit.
+func (g *gateway) bounded(r *http.Request, host appHost) (request *http.Request, begun func()) {
+	if r.Header.Get("Upgrade") != "" {
+		return r, func() {}
+	}
+	ctx, giveUp := context.WithCancelCause(r.Context())
+	watching, stop := context.WithCancel(r.Context())
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for watching.Err() == nil {
+			if remote, err := g.server.hub.AwaitKeeperLost(watching, host.session); !remote || err != nil {
+				return
+			}
+			waiting, cancel := context.WithTimeout(watching, g.patience(r))
+			remote, err := g.server.hub.AwaitKeeper(waiting, host.session)
+			cancel()
+			if err != nil && watching.Err() == nil || !remote {
+				giveUp(errNotReached)
+				return
+			}
+		}
+	})
+	return r.WithContext(ctx), func() { stop(); watch.Wait() }
+}
+
+// causeOf returns why a request failed: the cause of its context if that is errNotReached, else err.
+func causeOf(r *http.Request, err error) error {
+	if cause := context.Cause(r.Context()); errors.Is(cause, errNotReached) {
+		return cause
+	}
+	return err
 }

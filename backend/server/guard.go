@@ -142,14 +142,21 @@ func (s *Server) known(r *http.Request) bool {
 // hasSeal reports whether a request has a valid cookie of a name. There may be several: any page on this address can
 // set one of that name with a path of its own, which then comes first.
 func (s *Server) hasSeal(r *http.Request, name, purpose string) bool {
-	return slices.ContainsFunc(r.CookiesNamed(name), func(c *http.Cookie) bool { return s.checkSeal(purpose, c.Value) })
+	return slices.ContainsFunc(r.CookiesNamed(name), func(c *http.Cookie) bool {
+		text, signature, ok := strings.Cut(c.Value, ".")
+		return ok && hmac.Equal([]byte(signature), []byte(s.sign(purpose, text)))
+	})
 }
 
 // cookieName includes the port because cookies do not distinguish ports: otherwise two servers would log each other's
 // browsers out.
 func cookieName(r *http.Request) string {
+	return ownCookies + portOf(r)
+}
+
+func portOf(r *http.Request) string {
 	_, port, _ := strings.Cut(r.Host, ":")
-	return ownCookies + port
+	return port
 }
 
 // seal returns a cookie's value for one purpose: a random text and its signature. It is valid as long as the token is,
@@ -157,11 +164,6 @@ func cookieName(r *http.Request) string {
 func (s *Server) seal(purpose string) string {
 	text := randomText()
 	return text + "." + s.sign(purpose, text)
-}
-
-func (s *Server) checkSeal(purpose, value string) bool {
-	text, signature, ok := strings.Cut(value, ".")
-	return ok && hmac.Equal([]byte(signature), []byte(s.sign(purpose, text)))
 }
 
 func (s *Server) sign(purpose, text string) string {

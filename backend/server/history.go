@@ -10,7 +10,7 @@ import (
 	"slipway/backend/session"
 )
 
-func (s sessionRoutes) history(r *http.Request, agent teller, id session.ID) ([]session.Phase, error) {
+func (s sessionRoutes) history(r *http.Request, agent session.Agent, id session.ID) ([]session.Phase, error) {
 	query, err := historyIn(r)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,6 @@ func listIn(r *http.Request, name string) []string {
 	return strings.FieldsFunc(r.FormValue(name), func(c rune) bool { return c == ',' || c == ' ' })
 }
 
-// namesIn parses a list of known values, ignoring case.
 func namesIn[N ~string](r *http.Request, name string, known []N, into *[]string) error {
 	for _, text := range listIn(r, name) {
 		i := slices.IndexFunc(known, func(one N) bool { return strings.EqualFold(string(one), text) })
@@ -88,16 +87,15 @@ func (q historyQuery) choose(phases []session.Phase) []session.Phase {
 func (q historyQuery) wants(p session.Phase) bool {
 	among := func(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
 	return among(q.ids, p.ID) && among(q.phases, string(p.Phase)) && among(q.results, string(p.Result)) &&
-		among(q.from, string(p.From)) && among(q.to, string(p.To)) && q.hasCode(p) && q.hasText(p)
+		among(q.from, string(p.From)) && among(q.to, string(p.To)) && q.hasTexts(p)
 }
 
-func (q historyQuery) hasCode(p session.Phase) bool {
-	has := func(code session.Code) bool { return strings.Contains(strings.ToLower(string(code)), q.code) }
-	return q.code == "" || has(p.Code) || slices.ContainsFunc(p.Steps, func(s session.Step) bool { return has(s.Code) })
-}
-
-func (q historyQuery) hasText(p session.Phase) bool {
-	has := func(text string) bool { return strings.Contains(strings.ToLower(text), q.text) }
-	return q.text == "" || has(p.Message) ||
-		slices.ContainsFunc(p.Steps, func(s session.Step) bool { return has(s.Message) || has(s.Step) })
+func (q historyQuery) hasTexts(p session.Phase) bool {
+	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), part) }
+	hasCode, hasText := has(string(p.Code), q.code), has(p.Message, q.text)
+	for _, s := range p.Steps {
+		hasCode = hasCode || has(string(s.Code), q.code)
+		hasText = hasText || has(s.Message, q.text) || has(s.Step, q.text)
+	}
+	return hasCode && hasText
 }

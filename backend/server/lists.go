@@ -20,7 +20,16 @@ func complete(value any) any {
 func completed(v reflect.Value) (reflect.Value, bool) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		return completedTarget(v)
+		if v.IsNil() {
+			return v, false
+		}
+		target, changed := completed(v.Elem())
+		if !changed || v.Kind() == reflect.Interface {
+			return target, changed
+		}
+		whole := reflect.New(v.Type().Elem())
+		whole.Elem().Set(target)
+		return whole, true
 	case reflect.Struct:
 		return completedStruct(v)
 	case reflect.Slice:
@@ -37,37 +46,25 @@ func completed(v reflect.Value) (reflect.Value, bool) {
 	return v, false
 }
 
-func completedTarget(v reflect.Value) (reflect.Value, bool) {
-	if v.IsNil() {
-		return v, false
-	}
-	target, changed := completed(v.Elem())
-	if !changed || v.Kind() == reflect.Interface {
-		return target, changed
-	}
-	whole := reflect.New(v.Type().Elem())
-	whole.Elem().Set(target)
-	return whole, true
-}
-
 func completedStruct(v reflect.Value) (whole reflect.Value, changed bool) {
-	whole = v
 	switch v.Interface().(type) {
 	case json.Marshaler, encoding.TextMarshaler:
 		return v, false
 	}
+	whole = v
 	for field, value := range v.Fields() {
 		if !field.IsExported() {
 			continue
 		}
 		value, differs := completed(value)
-		if differs && !changed {
+		if !differs {
+			continue
+		}
+		if !changed {
 			whole, changed = reflect.New(v.Type()).Elem(), true
 			whole.Set(v)
 		}
-		if differs {
-			whole.FieldByIndex(field.Index).Set(value)
-		}
+		whole.FieldByIndex(field.Index).Set(value)
 	}
 	return whole, changed
 }
@@ -90,19 +87,15 @@ func completedList(v reflect.Value) (whole reflect.Value, changed bool) {
 	return whole, changed
 }
 
-func completedMap(v reflect.Value) (whole reflect.Value, changed bool) {
-	whole = v
+func completedMap(v reflect.Value) (reflect.Value, bool) {
+	whole, changed := reflect.MakeMap(v.Type()), false
 	for key, value := range v.Seq2() {
 		item, differs := completed(value)
-		if differs && !changed {
-			whole, changed = reflect.MakeMap(v.Type()), true
-			for key, value := range v.Seq2() {
-				whole.SetMapIndex(key, value)
-			}
+		if !differs {
+			item = value
 		}
-		if differs {
-			whole.SetMapIndex(key, item)
-		}
+		whole.SetMapIndex(key, item)
+		changed = changed || differs
 	}
 	return whole, changed
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -28,16 +27,20 @@ func asError(err error) *session.Error {
 		"The log file says more: slipway doctor names it.")
 }
 
-// fail writes err as a Problem. Only internal errors are logged.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	answerFailure(s.log, w, r, err)
+// problemOf is like asError but returns nil for nil.
+func problemOf(err error) *session.Error {
+	if err == nil {
+		return nil
+	}
+	return asError(err)
 }
 
-func answerFailure(log *slog.Logger, w http.ResponseWriter, r *http.Request, err error) {
+// fail writes err as a Problem. Only internal errors are logged.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := asError(err)
 	status := e.Code.Status()
 	if status == http.StatusInternalServerError {
-		log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		s.log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	}
 	writeJSON(w, status, e)
 }
@@ -58,7 +61,6 @@ func (s *Server) wrongMethod(w http.ResponseWriter, r *http.Request, allowed str
 		"Possible: "+allowed+"."))
 }
 
-// wrongField describes an invalid field of a request.
 func wrongField(name, message, hint string) session.FieldError {
 	return session.FieldError{Field: name, Kind: session.KindInvalid, Message: message, Hint: hint}
 }
@@ -110,7 +112,6 @@ func flagIn(r *http.Request, name string) (bool, error) {
 	}, "is neither 1 nor 0", "Write 1, or leave it out.")
 }
 
-// timeIn parses a query parameter that is a time.
 func timeIn(r *http.Request, name string, usual time.Time) (time.Time, error) {
 	return queryIn(r, name, usual, func(text string) (time.Time, error) { return time.Parse(time.RFC3339, text) },
 		"is not a time", "Write for example 2031-05-01T12:00:00Z.")

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,27 +16,28 @@ import (
 	"slipway/backend/session"
 )
 
-// recipeRoutes are the routes of recipes.
 type recipeRoutes struct{ hub *hub.Hub }
 
 func (s recipeRoutes) mount(m *mounts) {
-	answer(m, route.RecentRecipe, s.recentRecipe)
-	answer(m, route.SessionRecipe, s.sessionRecipe)
-	take(m, route.RecipeRead, s.readRecipe)
-	take(m, route.RecipeCompare, s.compareRecipes)
-	take(m, route.LinkRead, s.readLink)
+	answer(m, route.RecentRecipe, s.recipeOf(s.hub.RecentRecipe))
+	answer(m, route.SessionRecipe, s.recipeOf(s.hub.SessionRecipe))
+	take(m, route.RecipeRead, readRecipe)
+	take(m, route.RecipeCompare, func(_ *http.Request, req api.RecipePair) ([]recipe.Field, error) {
+		return recipe.Compare(req.Left, req.Right), nil
+	})
+	take(m, route.LinkRead, readLink)
 }
 
-func (s recipeRoutes) sessionRecipe(r *http.Request) (api.Recipe, error) {
-	return s.recipeOut(r)(s.hub.SessionRecipe(r.Context(), r.PathValue("id")))
-}
-
-func (s recipeRoutes) recentRecipe(r *http.Request) (api.Recipe, error) {
-	return s.recipeOut(r)(s.hub.RecentRecipe(r.Context(), r.PathValue("id")))
-}
-
-func (s recipeRoutes) recipeOut(r *http.Request) func(hub.Recipe, error) (api.Recipe, error) {
-	return as(func(found hub.Recipe) api.Recipe { return s.writeRecipe(r, found) })
+// recipeOf returns a handler that answers with the recipe that find finds by the id in the path.
+func (s recipeRoutes) recipeOf(find func(ctx context.Context, id string) (hub.Recipe, error)) func(
+	*http.Request) (api.Recipe, error) {
+	return func(r *http.Request) (api.Recipe, error) {
+		found, err := find(r.Context(), r.PathValue("id"))
+		if err != nil {
+			return api.Recipe{}, err
+		}
+		return s.writeRecipe(r, found), nil
+	}
 }
 
 func (s recipeRoutes) writeRecipe(r *http.Request, found hub.Recipe) api.Recipe {
@@ -74,7 +76,7 @@ func (s recipeRoutes) folderPaths(r *http.Request, spec session.Spec) map[string
 }
 
 // readRecipe parses a recipe. A preview validates its values, as for any spec.
-func (s recipeRoutes) readRecipe(r *http.Request, req api.RecipeText) (session.Spec, error) {
+func readRecipe(_ *http.Request, req api.RecipeText) (session.Spec, error) {
 	spec, err := recipe.Parse([]byte(req.YAML))
 	if err != nil {
 		return session.Spec{}, recipeFault(err)
@@ -128,7 +130,7 @@ func recipeFault(err error) error {
 }
 
 // readLink parses a link like a recipe.
-func (s recipeRoutes) readLink(r *http.Request, req api.LinkText) (recipe.Link, error) {
+func readLink(_ *http.Request, req api.LinkText) (recipe.Link, error) {
 	link, err := recipe.ParseLink(req.URL)
 	if err != nil {
 		return recipe.Link{}, recipeFault(err)
@@ -139,8 +141,4 @@ func (s recipeRoutes) readLink(r *http.Request, req api.LinkText) (recipe.Link, 
 	spec, err := judged(*link.Spec)
 	link.Spec = &spec
 	return link, err
-}
-
-func (s recipeRoutes) compareRecipes(r *http.Request, req api.RecipePair) ([]recipe.Field, error) {
-	return recipe.Compare(req.Left, req.Right), nil
 }

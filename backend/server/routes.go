@@ -15,7 +15,6 @@ import (
 	"slipway/backend/session"
 )
 
-// none is an empty body.
 type none = route.None
 
 // mounts registers the handlers of routes.
@@ -38,15 +37,11 @@ func (s *Server) routes(config Config) []routes {
 		appRoutes{hub: s.hub, apps: s.apps, doors: s.doors, tickets: s.tickets},
 		sshRoutes{hub: s.hub, ssh: config.SSH, sockets: &s.sockets},
 		fileRoutes{hub: s.hub, log: s.log},
-		folderRoutes{hub: s.hub},
-		imageRoutes{hub: s.hub},
-		deviceRoutes{hub: s.hub, clock: s.clock},
+		machineRoutes{hub: s.hub, clock: s.clock},
 		agentRoutes{hub: s.hub},
 		recipeRoutes{hub: s.hub},
-		settingRoutes{hub: s.hub, shutdown: config.Shutdown},
-		diagnosticRoutes{hub: s.hub, logFile: config.LogFile, redactor: redactor},
-		demoRoutes{hub: s.hub, demo: config.Demo, demoStarter: config.DemoStarter},
-		eventRoutes{hub: s.hub, log: s.log, sockets: &s.sockets},
+		planeRoutes{hub: s.hub, shutdown: config.Shutdown, log: s.log, logFile: config.LogFile, redactor: redactor,
+			sockets: &s.sockets, demo: config.Demo, demoStarter: config.DemoStarter},
 	}
 }
 
@@ -69,6 +64,12 @@ func always[Out any](call func() Out) func(*http.Request) (Out, error) {
 // named returns a handler that calls call with a parameter of the path.
 func named[Out any](part string, call func(name string) (Out, error)) func(*http.Request) (Out, error) {
 	return func(r *http.Request) (Out, error) { return call(r.PathValue(part)) }
+}
+
+// sendNamed is like named for requests with a body.
+func sendNamed[In, Out any](part string,
+	call func(name string, in In) (Out, error)) func(*http.Request, In) (Out, error) {
+	return func(r *http.Request, in In) (Out, error) { return call(r.PathValue(part), in) }
 }
 
 // onAgent returns a handler that calls call with the agent in the query.
@@ -102,10 +103,15 @@ func takeDraft[In, Out any](m *mounts, at route.Route[In, Out],
 	})
 }
 
-// respond registers a handler whose result is written as JSON; none is no body.
+// respond registers a handler whose result is written as JSON; none is no body. If the client has disconnected before
+// the answer to a request that started an operation, it cancels the operation.
 func (m *mounts) respond(at *route.Endpoint, handle func(*http.Request) (any, error)) {
 	m.stream(at, func(w http.ResponseWriter, r *http.Request) error {
 		value, err := handle(r)
+		started, isOperation := value.(api.Operation)
+		if err == nil && isOperation && at.Status == http.StatusAccepted && r.Context().Err() != nil {
+			value, err = m.server.hub.CancelOperation(started.ID)
+		}
 		if err != nil {
 			return err
 		}
@@ -129,31 +135,23 @@ func (m *mounts) stream(at *route.Endpoint, handle func(http.ResponseWriter, *ht
 	})
 }
 
-// The methods of an agent that handlers use.
-var _ interface {
-	changer
-	opener
-	teller
-} = session.Agent{}
-
-// inSession returns a handler of requests about the session in the path. Agent is the part of the session's agent that
-// the handler needs.
-func inSession[Agent, Out any](h *hub.Hub,
-	handle func(*http.Request, Agent, session.ID) (Out, error)) func(*http.Request) (Out, error) {
+// inSession returns a handler of requests about the session in the path.
+func inSession[Out any](h *hub.Hub,
+	handle func(*http.Request, session.Agent, session.ID) (Out, error)) func(*http.Request) (Out, error) {
 	return func(r *http.Request) (out Out, err error) {
 		agent, id, err := h.Find(r.Context(), r.PathValue("id"))
 		if err != nil {
 			return out, err
 		}
-		return handle(r, any(agent).(Agent), id)
+		return handle(r, agent, id)
 	}
 }
 
 // sendInSession is like inSession for requests with a body.
-func sendInSession[Agent, In, Out any](h *hub.Hub,
-	handle func(*http.Request, Agent, session.ID, In) (Out, error)) func(*http.Request, In) (Out, error) {
+func sendInSession[In, Out any](h *hub.Hub,
+	handle func(*http.Request, session.Agent, session.ID, In) (Out, error)) func(*http.Request, In) (Out, error) {
 	return func(r *http.Request, in In) (Out, error) {
-		return inSession(h, func(r *http.Request, agent Agent, id session.ID) (Out, error) {
+		return inSession(h, func(r *http.Request, agent session.Agent, id session.ID) (Out, error) {
 			return handle(r, agent, id, in)
 		})(r)
 	}
@@ -201,4 +199,13 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	}
 	s.fail(w, r, session.NewError(session.CodeNoRoute, fmt.Sprintf("There is nothing at %s.", r.URL.Path),
 		"GET "+route.OpenAPI.Target()+" lists what there is."))
+}
+
+// each converts all items of a list.
+func each[A, B any](items []A, turn func(A) B) []B {
+	out := make([]B, len(items))
+	for i, item := range items {
+		out[i] = turn(item)
+	}
+	return out
 }

@@ -62,9 +62,8 @@ const (
 	idleTimeout   = 2 * time.Minute
 	// headerBytes exceeds the cookies that a browser keeps for one host: any page on 127.0.0.1 may set some, whatever
 	// its port, and must not lock us out.
-	headerBytes = 1 << 20
-	// shutdownGrace is how long requests may continue after a shutdown began.
-	shutdownGrace = 3 * time.Second
+	headerBytes   = 1 << 20
+	shutdownGrace = 3 * time.Second // how long requests may continue after a shutdown began
 )
 
 // New returns a server that is not running yet.
@@ -80,14 +79,13 @@ func New(config Config) *Server {
 	}
 	s.apps = newGateway(s)
 	s.doors = &doors{server: s, shelf: config.Shelf, open: map[appHost]*door{}, lost: map[appHost]keptDoor{}}
-	s.sockets.log = s.log
+	s.sockets.fail = s.fail
 	for _, part := range s.routes(config) {
 		part.mount(&mounts{server: s})
 	}
 	return s
 }
 
-// derive derives a key for one purpose from a secret.
 func derive(secret, purpose string) []byte {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(purpose))

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,38 +17,63 @@ import (
 	"slipway/gpu"
 )
 
-// sessionRoutes are the routes of sessions, the queue and presets.
 type sessionRoutes struct{ hub *hub.Hub }
 
 func (s sessionRoutes) mount(m *mounts) {
-	takeDraft(m, route.PresetCreate, decodeDraft, s.createPreset)
-	takeDraft(m, route.PresetUpdate, decodeDraft, s.updatePreset)
-	answer(m, route.PresetDelete, s.deletePreset)
-	answer(m, route.Queue, s.queue)
-	takeDraft(m, route.LaunchMany, decodeDraft, s.launchMany)
-	take(m, route.Keep, sendInSession(s.hub, s.keep))
-	takeDraft(m, route.IdleSimulation, decodeDraft, s.simulateIdle)
-	answer(m, route.Sessions, s.listSessions)
+	takeDraft(m, route.PresetCreate, decodeDraft,
+		func(_ *http.Request, req hub.PresetContent, wrong []session.FieldError) (hub.Preset, error) {
+			if len(wrong) > 0 {
+				return hub.Preset{}, session.Refused(session.CodeSettingsInvalid, wrong...)
+			}
+			return s.hub.AddPreset(req)
+		})
+	takeDraft(m, route.PresetUpdate, decodeDraft,
+		func(r *http.Request, req hub.PresetUpdate, wrong []session.FieldError) (hub.Preset, error) {
+			if len(wrong) > 0 {
+				return hub.Preset{}, session.Refused(session.CodeSettingsInvalid, wrong...)
+			}
+			return s.hub.UpdatePreset(r.PathValue("id"), req)
+		})
+	answer(m, route.PresetDelete, func(r *http.Request) (none, error) {
+		return none{}, s.hub.DeletePreset(r.PathValue("id"))
+	})
+	answer(m, route.Queue, func(r *http.Request) ([]api.Session, error) {
+		return eachAs(s.hub.View)(s.hub.Waiting(r.Context(), r.FormValue("agent")))
+	})
+	answer(m, route.Sessions, func(r *http.Request) ([]api.Session, error) {
+		filter, err := filterIn(r)
+		if err != nil {
+			return nil, err
+		}
+		return eachAs(s.hub.View)(s.hub.List(r.Context(), r.FormValue("agent"), filter))
+	})
 	takeDraft(m, route.Launch, decodeDraft, s.launch)
+	takeDraft(m, route.LaunchMany, decodeDraft, s.launchMany)
 	takeDraft(m, route.Preview, decodeWhatFits, s.preview)
 	answer(m, route.Session, s.getSession)
 	take(m, route.SessionUpdate, sendInSession(s.hub, s.updateSession))
-	take(m, route.Terminate, sendInSession(s.hub, s.terminate))
+	take(m, route.Keep, sendInSession(s.hub, s.keep))
+	takeDraft(m, route.IdleSimulation, decodeDraft, s.simulateIdle)
+	take(m, route.Terminate, sendInSession(s.hub,
+		func(r *http.Request, agent session.Agent, id session.ID, req api.TerminateRequest) (api.Session, error) {
+			return as(s.hub.View)(agent.Terminate(r.Context(), id, req.Forced))
+		}))
 	answer(m, route.History, inSession(s.hub, s.history))
-	answer(m, route.Usage, inSession(s.hub, s.usage))
+	answer(m, route.Usage, inSession(s.hub,
+		func(r *http.Request, agent session.Agent, id session.ID) ([]session.Usage, error) {
+			since, err := timeIn(r, "since", time.Time{})
+			if err != nil {
+				return nil, err
+			}
+			return agent.Usage(r.Context(), id, since)
+		}))
 	m.stream(route.Logs.Endpoint, s.logs)
 }
 
-// maxKey is the longest idempotency key, in bytes.
-const maxKey = 128
-
-func (s sessionRoutes) listSessions(r *http.Request) ([]api.Session, error) {
-	filter, err := filterIn(r)
-	if err != nil {
-		return nil, err
-	}
-	return eachAs(s.hub.View)(s.hub.List(r.Context(), r.FormValue("agent"), filter))
-}
+const (
+	maxKey  = 128                                  // bytes of an idempotency key
+	maxKeep = session.Duration(7 * 24 * time.Hour) // for which one request keeps a session
+)
 
 func filterIn(r *http.Request) (session.Filter, error) {
 	var filter session.Filter
@@ -102,12 +126,10 @@ func (s sessionRoutes) launchMany(r *http.Request, req api.LaunchManyRequest,
 		if o.Err != nil {
 			return api.Launched{Problem: asError(o.Err)}
 		}
-		launched := s.hub.View(o.Session)
-		return api.Launched{Session: &launched}
+		return api.Launched{Session: new(s.hub.View(o.Session))}
 	}), nil
 }
 
-// fromSpec removes the prefix "spec." from the names of fields.
 func fromSpec(err error) error {
 	var e *session.Error
 	if !errors.As(err, &e) {
@@ -161,6 +183,11 @@ func (s sessionRoutes) rounded(p hub.Preview, spec session.Spec) *api.Rounding {
 	return new(roundingOut(gpu.Rounding{Asked: asked, Given: given, Less: given < asked, Why: p.Errors[i].Message}))
 }
 
+// roundingOut adds the text that requests the rounded amount.
+func roundingOut(r gpu.Rounding) api.Rounding {
+	return api.Rounding{Rounding: r, Accept: requestOut(gpu.Request{Shares: r.Given})}
+}
+
 func (s sessionRoutes) getSession(r *http.Request) (api.Session, error) {
 	one, at, err := s.hub.Get(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -173,22 +200,8 @@ func (s sessionRoutes) getSession(r *http.Request) (api.Session, error) {
 	return out, nil
 }
 
-// changer is the part of an agent that changes and ends sessions.
-type changer interface {
-	SetPriority(ctx context.Context, id session.ID, priority int) (session.Session, error)
-	SetTags(ctx context.Context, id session.ID, tags []string) (session.Session, error)
-	Rename(ctx context.Context, id session.ID, name string) (session.Session, error)
-	Terminate(ctx context.Context, id session.ID, forced bool) (session.Session, error)
-}
-
-// teller is the part of an agent that reports the history of sessions.
-type teller interface {
-	History(ctx context.Context, id session.ID) ([]session.Phase, error)
-	Usage(ctx context.Context, id session.ID, since time.Time) ([]session.Usage, error)
-}
-
 // updateSession changes the priority first: a session that no longer waits refuses it, and then nothing has changed.
-func (s sessionRoutes) updateSession(r *http.Request, agent changer, id session.ID,
+func (s sessionRoutes) updateSession(r *http.Request, agent session.Agent, id session.ID,
 	req api.SessionUpdate) (api.Session, error) {
 	var one session.Session
 	err := checkUpdate(req)
@@ -230,17 +243,45 @@ func checkUpdate(req api.SessionUpdate) error {
 	return session.Refused(session.CodeSessionInvalid, wrong...)
 }
 
-func (s sessionRoutes) terminate(r *http.Request, agent changer, id session.ID,
-	req api.TerminateRequest) (api.Session, error) {
-	return as(s.hub.View)(agent.Terminate(r.Context(), id, req.Forced))
+func (s sessionRoutes) keep(r *http.Request, agent session.Agent, id session.ID, req api.KeepRequest) (api.Session,
+	error) {
+	length, err := keepIn(req.For)
+	if err != nil {
+		return api.Session{}, err
+	}
+	return as(s.hub.View)(agent.Keep(r.Context(), id, length))
 }
 
-func (s sessionRoutes) usage(r *http.Request, agent teller, id session.ID) ([]session.Usage, error) {
-	since, err := timeIn(r, "since", time.Time{})
-	if err != nil {
-		return nil, err
+// keepIn parses how long to keep a session: more than 0 and at most a week.
+func keepIn(text string) (session.Duration, error) {
+	d, err := session.ParseDuration(text)
+	var message string
+	switch {
+	case text == "":
+		message = "The duration is missing."
+	case err != nil:
+		message = err.Error() + "."
+	case d <= 0 || d > maxKeep:
+		message = fmt.Sprintf("%s is not between 1 s and %s.", d, maxKeep)
+	default:
+		return d, nil
 	}
-	return agent.Usage(r.Context(), id, since)
+	return 0, session.Refused(session.CodeSessionInvalid, wrongField("for", message, "Write for example 4h."))
+}
+
+func (s sessionRoutes) simulateIdle(r *http.Request, policy session.IdlePolicy,
+	wrong []session.FieldError) (session.IdleSimulation, error) {
+	if len(wrong) == 0 {
+		wrong = policy.Validate("")
+	}
+	if len(wrong) > 0 {
+		return session.IdleSimulation{}, session.Refused(session.CodeSessionInvalid, wrong...)
+	}
+	agent, id, err := s.hub.Find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return session.IdleSimulation{}, err
+	}
+	return agent.SimulateIdle(r.Context(), id, policy)
 }
 
 // logs streams the log of a kernel unchanged. If the client pauses, the rest stays with the agent.

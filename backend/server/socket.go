@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -17,20 +16,15 @@ import (
 )
 
 const (
-	pingEvery = 20 * time.Second
-	// silentMost is how long a client may leave pings unanswered.
-	silentMost = 65 * time.Second
-	// writeMost is how long a client that can resume may take for one message.
-	writeMost = 15 * time.Second
+	pingEvery  = 20 * time.Second
+	silentMost = 65 * time.Second // how long a client may leave pings unanswered
+	writeMost  = 15 * time.Second // how long a client that can resume may take for one message
 	// lingerMost is how long the server waits for the client to close after the last message, so that what is still on
 	// its way arrives.
-	lingerMost = 5 * time.Second
-	// messageMost is the maximum length of a client's message, in bytes.
-	messageMost = 1 << 20
-	// bufferMost is the maximum size of a reused buffer, in bytes.
-	bufferMost = 128 << 10
-	// closeStatus is added to an HTTP status to make a close code.
-	closeStatus = 4000
+	lingerMost  = 5 * time.Second
+	messageMost = 1 << 20   // the maximum length of a client's message, in bytes
+	bufferMost  = 128 << 10 // the maximum size of a reused buffer, in bytes
+	closeStatus = 4000      // added to an HTTP status to make a close code
 )
 
 // socket is the WebSocket of one request. A patient one waits for its client as long as the connection lasts: it
@@ -42,9 +36,8 @@ type socket struct {
 	in      bytes.Buffer // of the reader: the last message
 }
 
-// sockets upgrades requests to WebSockets.
 type sockets struct {
-	log     *slog.Logger
+	fail    func(http.ResponseWriter, *http.Request, error)
 	buffers sync.Pool // of writers
 }
 
@@ -59,7 +52,7 @@ func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, patient bool) 
 	upgrader := websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 33 << 10, WriteBufferPool: &s.buffers,
 		CheckOrigin: func(*http.Request) bool { return true },
 		Error: func(w http.ResponseWriter, r *http.Request, _ int, reason error) {
-			answerFailure(s.log, w, r, malformed("The WebSocket handshake is wrong.", reason))
+			s.fail(w, r, malformed("The WebSocket handshake is wrong.", reason))
 		}}
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
@@ -151,12 +144,6 @@ func (k *socket) discard() {
 	}
 }
 
-// reject closes the connection because of an invalid message.
-func (k *socket) reject() {
-	message := websocket.FormatCloseMessage(closeStatus+http.StatusBadRequest, string(session.CodeRequestInvalid))
-	_ = k.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second))
-}
-
 // end sends a close message and waits a moment for the client to receive what is on its way. gone is closed when the
 // reader has ended.
 func (k *socket) end(code int, reason string, gone <-chan struct{}) {
@@ -193,6 +180,18 @@ type stream interface {
 }
 
 var errBadMessage = errors.New("invalid message")
+
+// bridge upgrades a request and connects the socket with the stream that open opens.
+func (s *sockets) bridge(w http.ResponseWriter, r *http.Request, patient bool,
+	open func(context.Context) (stream, error)) error {
+	conn, ctx, err := s.upgrade(w, r, patient)
+	if conn == nil {
+		return err
+	}
+	defer conn.cancel()
+	conn.bridge(ctx, func() (stream, error) { return open(ctx) })
+	return nil
+}
 
 // bridge opens a stream and connects it with the socket until either side ends. Each direction holds one message at a
 // time and waits until the other side takes it.
@@ -237,7 +236,8 @@ func (k *socket) takeAll(far stream) {
 		}
 		err = far.take(message)
 		if errors.Is(err, errBadMessage) {
-			k.reject()
+			_ = k.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(closeStatus+http.StatusBadRequest,
+				string(session.CodeRequestInvalid)), time.Now().Add(time.Second))
 			return
 		}
 		taking = err == nil

@@ -13,7 +13,6 @@ import (
 	"slipway/backend/sshclient"
 )
 
-// sshRoutes are the routes of SSH access to sessions.
 type sshRoutes struct {
 	hub     *hub.Hub
 	ssh     *sshclient.Client
@@ -28,7 +27,6 @@ func (s sshRoutes) mount(m *mounts) {
 	m.stream(route.SSHStream.Endpoint, s.sshStream)
 }
 
-// noSSH is the error of a control plane that could not set up ssh.
 func noSSH() error {
 	return session.NewError(session.CodeSSHFailed, "This control plane could not set ssh up.",
 		"Its log says why; the terminal works without it.")
@@ -65,7 +63,7 @@ func (s sshRoutes) updateSSH(r *http.Request, req api.SSHUpdate) (api.SSHSetup, 
 	return s.sshSetup(r)
 }
 
-func (s sshRoutes) sshAccess(r *http.Request, agent session.SSH, id session.ID) (api.SSHAccess, error) {
+func (s sshRoutes) sshAccess(r *http.Request, agent session.Agent, id session.ID) (api.SSHAccess, error) {
 	host, err := s.pin(r.Context(), agent, id, "")
 	if err != nil {
 		return api.SSHAccess{}, err
@@ -84,21 +82,18 @@ func (s sshRoutes) sshAccess(r *http.Request, agent session.SSH, id session.ID) 
 }
 
 // testSSH logs in to a session and reports the result. A failed login is not an error.
-func (s sshRoutes) testSSH(r *http.Request, agent session.SSH, id session.ID) (api.SSHTest, error) {
+func (s sshRoutes) testSSH(r *http.Request, agent session.Agent, id session.ID) (api.SSHTest, error) {
 	began := time.Now()
 	err := s.tryLogin(r.Context(), agent, id)
 	test := api.SSHTest{ElapsedMs: time.Since(began).Milliseconds()}
 	if err == nil {
 		test.Own, err = s.ssh.CheckOwn(r.Context(), id)
 	}
-	test.OK = err == nil
-	if err != nil {
-		test.Problem = asError(err)
-	}
+	test.OK, test.Problem = err == nil, problemOf(err)
 	return test, nil
 }
 
-func (s sshRoutes) tryLogin(ctx context.Context, agent session.SSH, id session.ID) error {
+func (s sshRoutes) tryLogin(ctx context.Context, agent session.Agent, id session.ID) error {
 	host, err := s.pin(ctx, agent, id, "")
 	if err != nil {
 		return err
@@ -112,16 +107,19 @@ func (s sshRoutes) tryLogin(ctx context.Context, agent session.SSH, id session.I
 
 // sshStream connects a WebSocket with the SSH server of a session: binary messages of bytes in both directions.
 func (s sshRoutes) sshStream(w http.ResponseWriter, r *http.Request) error {
-	conn, ctx, err := s.sockets.upgrade(w, r, true)
-	if conn == nil {
-		return err
-	}
-	defer conn.cancel()
-	conn.bridge(ctx, func() (stream, error) {
-		far, err := s.dialSSH(ctx, r.PathValue("id"), r.FormValue("kernel"), r.FormValue("bulk") == "1")
-		return byteStream{far, make([]byte, 32<<10)}, err
+	return s.sockets.bridge(w, r, true, func(ctx context.Context) (stream, error) {
+		agent, id, err := s.hub.Find(ctx, r.PathValue("id"))
+		if err != nil {
+			return nil, err
+		}
+		kernel := r.FormValue("kernel")
+		if _, err := s.pin(ctx, agent, id, kernel); err != nil {
+			return nil, err
+		}
+		request := session.SSHRequest{Kernel: kernel, Key: s.ssh.Key(), Bulk: r.FormValue("bulk") == "1"}
+		conn, err := agent.DialSSH(ctx, id, request)
+		return byteStream{conn, make([]byte, 32<<10)}, err
 	})
-	return nil
 }
 
 // byteStream is a stream of bytes, in messages of any length.
@@ -143,18 +141,6 @@ func (b byteStream) send(to *socket) error {
 		}
 	}
 	return err
-}
-
-// dialSSH connects to the SSH server of a session, once its key is pinned.
-func (s sshRoutes) dialSSH(ctx context.Context, ref, kernel string, bulk bool) (net.Conn, error) {
-	agent, id, err := s.hub.Find(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.pin(ctx, agent, id, kernel); err != nil {
-		return nil, err
-	}
-	return agent.DialSSH(ctx, id, session.SSHRequest{Kernel: kernel, Key: s.ssh.Key(), Bulk: bulk})
 }
 
 // pin pins the host key of a kernel in the configuration of ssh.

@@ -93,14 +93,12 @@ func archiveName(name session.FilePath) (string, bool) {
 	return text, true
 }
 
-// zipped is one thing in an archive.
 type zipped struct {
 	path session.FilePath
 	name string // in the archive, with slashes
 	info session.FileInfo
 }
 
-// zipping makes one archive.
 type zipping struct {
 	ctx   context.Context //nolint:containedctx // of the one request
 	files *hub.Files

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,23 +18,19 @@ import (
 	"slipway/backend/session"
 )
 
-// AgentConfig says how to run the agent of a machine by itself.
+// AgentConfig configures an agent without a control plane.
 type AgentConfig struct {
-	Home place.Home
-	// Settings are merged into those that the folder keeps.
-	Settings daemon.Settings
-	// Log gets what happens; nil: the daemon's log file in Home.
-	Log *slog.Logger
-	// Ready is called once, when the agent answers; nil: nothing.
-	Ready func(daemon.Status)
-	// Notebook is the page of notebooks in simulated sessions; nil: they have none.
-	Notebook fs.FS
-	Machine  *demo.Machine // to simulate; nil: the machine is real
-	Acts     []demo.Act    // that are played on it
+	Home     place.Home
+	Settings daemon.Settings     // merged into those of the folder
+	Log      *slog.Logger        // nil: the daemon's log file in Home
+	Ready    func(daemon.Status) // called once when the agent responds; may be nil
+	Notebook fs.FS               // the page of notebooks in simulated sessions; nil: they have none
+	Machine  *demo.Machine       // to simulate; nil: the machine is real
+	Acts     []demo.Act          // to play on it
 }
 
-// RunAgent runs the agent of this machine without a hub until ctx ends or somebody asks it to stop. Sessions keep
-// running. It fails with server_start_conflict while another process uses the folder.
+// RunAgent runs the agent of this machine without a hub until ctx ends or it is stopped. Sessions keep running. It
+// fails with server_start_conflict while another process uses the folder.
 func RunAgent(ctx context.Context, config AgentConfig) error {
 	if config.Machine == nil {
 		if err := notADemo(config.Home); err != nil {
@@ -47,7 +44,7 @@ func RunAgent(ctx context.Context, config AgentConfig) error {
 		})
 }
 
-// runAgent needs the lock.
+// runAgent needs the lock of the folder.
 func runAgent(ctx context.Context, config AgentConfig) (err error) {
 	settings, err := agentSettings(config)
 	if err != nil {
@@ -75,7 +72,7 @@ func runAgent(ctx context.Context, config AgentConfig) (err error) {
 		}
 	})
 	if config.Machine != nil {
-		if err := demo.Play(ctx, machine.Agent, config.Acts); err != nil {
+		if err := demo.Play(ctx, machine.Agent.Launch, config.Acts); err != nil {
 			config.Log.Error("the story is not played to its end", "error", err)
 		}
 		agentDone.Go(func() {
@@ -97,7 +94,7 @@ func runAgent(ctx context.Context, config AgentConfig) (err error) {
 	return err
 }
 
-// agentSettings merges and keeps the settings, and sets the environment variables that they have.
+// agentSettings merges and stores the settings, and sets their environment variables.
 func agentSettings(config AgentConfig) (daemon.Settings, error) {
 	settings, err := daemon.LoadSettings(config.Home)
 	if err != nil {
@@ -114,13 +111,11 @@ func agentSettings(config AgentConfig) (daemon.Settings, error) {
 				"Correct its settings: slipway agent start --env")
 		}
 	}
-	if settings.Engine == "" {
-		settings.Engine = local.EngineDocker
-	}
+	settings.Engine = cmp.Or(settings.Engine, local.EngineDocker)
 	return settings, nil
 }
 
-// openAgentServer serves the agent of this machine to others. The config says who asks for it.
+// openAgentServer serves the agent of this machine to other computers.
 func openAgentServer(home place.Home, machine *local.Machine, config agentserver.Config) (*agentserver.Server, error) {
 	config.Home, config.Agent, config.Inner = home, machine.Agent.Agent(), machine.Agent
 	config.Engine, config.Instance = machine.Engine, machine.Instance

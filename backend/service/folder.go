@@ -21,8 +21,15 @@ import (
 	"slipway/backend/store"
 )
 
-// hold takes the folder. One that is held although nobody serves from it is just being opened or given up, so it is
-// waited for.
+const (
+	handover      = 5 * time.Second // how long a start waits for the folder while another process releases it
+	handoverPause = 20 * time.Millisecond
+	logMost       = 8 << 20 // bytes of a log file
+	usualPort     = 7421
+	portKey       = "server.port"
+)
+
+// hold locks the folder. If it is locked but not served, another process is starting or stopping, so hold waits.
 func hold(ctx context.Context, home place.Home) (*place.Lock, error) {
 	ctx, cancel := context.WithTimeout(ctx, handover)
 	defer cancel()
@@ -52,7 +59,7 @@ func hold(ctx context.Context, home place.Home) (*place.Lock, error) {
 	}
 }
 
-// alone finds the daemon that runs a folder's agent, if there is one.
+// alone returns the status of the daemon that runs the agent of a folder, if any.
 func alone(ctx context.Context, home place.Home) (daemon.Status, bool) {
 	c, err := daemon.Connect(ctx, home)
 	if err != nil {
@@ -62,7 +69,7 @@ func alone(ctx context.Context, home place.Home) (daemon.Status, bool) {
 	return status, err == nil && status.Role == daemon.RoleAgent
 }
 
-// notADemo fails where a folder belongs to a demonstration: what is real never mixes with one.
+// notADemo fails if a folder belongs to a demonstration.
 func notADemo(home place.Home) error {
 	_, marked, err := demo.Marked(home.Dir)
 	if err == nil && marked {
@@ -72,11 +79,7 @@ func notADemo(home place.Home) error {
 	return err
 }
 
-// logMost is how long the log file grows before it is put aside, in bytes.
-const logMost = 8 << 20
-
-// inFolder does the work of what while this process alone uses the folder. It logs to the file at path unless there is
-// a log to use.
+// inFolder locks the folder and does work, which logs to log or, if that is nil, to the file at path.
 func inFolder(ctx context.Context, home place.Home, path string, log *slog.Logger, what string,
 	work func(*slog.Logger) error) error {
 	lock, err := hold(ctx, home)
@@ -96,45 +99,33 @@ func inFolder(ctx context.Context, home place.Home, path string, log *slog.Logge
 	return errors.Join(err, file.Close(), lock.Close())
 }
 
-// handover is how long a start waits for the folder while another process releases it.
-const handover = 5 * time.Second
-
-const handoverPause = 20 * time.Millisecond
-
-const (
-	usualPort = 7421
-	portKey   = "server.port"
-)
-
-// listen takes the port asked for, or else the one used last, the usual one, or any. On loopback only.
+// listen listens on loopback: on the requested port, or else on the one used last, the usual one, or any.
 func listen(asked, usual int, shelf *store.Shelf) (net.Listener, int, error) {
-	if asked != 0 {
-		listener, err := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(asked))
-		if err != nil {
-			return nil, 0, session.WrapError(err, session.CodeListenConflict,
-				fmt.Sprintf("Port %d cannot be used.", asked),
-				"Another program may have it; choose another port, or none.")
+	ports := []int{asked}
+	if asked == 0 {
+		usual = cmp.Or(usual, usualPort)
+		last := usual
+		if _, err := shelf.Load(portKey, &last); err != nil {
+			last = usual
 		}
-		return listener, asked, nil
-	}
-	usual = cmp.Or(usual, usualPort)
-	last := usual
-	if _, err := shelf.Load(portKey, &last); err != nil {
-		last = usual
+		ports = []int{last, usual, 0}
 	}
 	var err error
-	for _, port := range []int{last, usual, 0} {
+	for _, port := range ports {
 		var listener net.Listener
-		if listener, err = net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(port)); err != nil {
-			continue
+		if listener, err = net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
+			return listener, listener.Addr().(*net.TCPAddr).Port, nil
 		}
-		return listener, listener.Addr().(*net.TCPAddr).Port, nil
+	}
+	if asked != 0 {
+		return nil, 0, session.WrapError(err, session.CodeListenConflict, fmt.Sprintf("Port %d cannot be used.", asked),
+			"Another program may have it; choose another port, or none.")
 	}
 	return nil, 0, session.WrapError(err, session.CodeListenConflict, "No port of this computer can be listened on.",
 		"Check the loopback interface.")
 }
 
-// ownToken reads the token of the folder, or makes one at the first start.
+// ownToken returns the token of the folder. It creates one at the first start.
 func ownToken(home place.Home) (string, error) {
 	token, err := home.Token()
 	if err == nil && token != "" {

@@ -1,5 +1,5 @@
-// Package service runs the two programs that last: the control plane, which is the agent of this machine, the hub above
-// it and the server that carries both over loopback ([Run]), and the agent of a machine by itself ([RunAgent]).
+// Package service runs the control plane ([Run]), which consists of the agent of this machine, the hub and the server,
+// and an agent without a control plane ([RunAgent]).
 package service
 
 import (
@@ -38,44 +38,38 @@ import (
 	"slipway/tunnel"
 )
 
-// Config says how to run a control plane.
+// Config configures a control plane.
 type Config struct {
 	Home      place.Home
-	Engine    string // docker, sim or auto
-	Port      int    // 0: the one used last, else UsualPort, else any
-	UsualPort int    // 0: 7421
-	Assets    fs.FS  // the built user interface
-	// Notebook is the page of notebooks in simulated sessions; nil: they have none.
-	Notebook fs.FS
-	// SSHDir is the folder of the person's own configuration for ssh; empty: theirs.
-	SSHDir string
-	// Log gets what happens; nil: the log file in Home.
-	Log *slog.Logger
-	// Ready is called once, when the control plane answers; nil: nothing.
-	Ready func(Ready)
+	Engine    string       // docker, sim or auto
+	Port      int          // 0: the one used last, else UsualPort, else any
+	UsualPort int          // 0: 7421
+	Assets    fs.FS        // the built user interface
+	Notebook  fs.FS        // the page of notebooks in simulated sessions; nil: they have none
+	SSHDir    string       // folder of the person's ssh configuration; empty: the usual one
+	Log       *slog.Logger // nil: the log file in Home
+	Ready     func(Ready)  // called once when the control plane responds; may be nil
 
-	// DemoStarter starts a demonstration beside this; nil: it cannot.
-	DemoStarter server.DemoStarter
-	Demo        Demo          // that is served; nil: what is served is real
-	Machine     *demo.Machine // to simulate; nil: the machine is real
-	// Dialer replaces the dialers of agents on other machines; nil: they stay.
-	Dialer func(hub.Entry, tunnel.Dialer) tunnel.Dialer
+	DemoStarter server.DemoStarter                           // starts a demo next to this control plane; may be nil
+	Demo        Demo                                         // the demo that is served; nil: none
+	Machine     *demo.Machine                                // to simulate; nil: the machine is real
+	Dialer      func(hub.Entry, tunnel.Dialer) tunnel.Dialer // replaces the dialers of other agents; may be nil
 }
 
-// Ready says where a control plane answers.
+// Ready says where a control plane is.
 type Ready struct {
 	URL      string // http://127.0.0.1:PORT
 	LoginURL string // logs a browser in, once
 	Engine   string // docker or sim
-	Note     string // why this engine, if there is something to say
+	Note     string // why this engine; may be empty
 }
 
-// firstWord is how long a start waits for the agent to tell what there is.
+// firstWord is how long a start waits for the first state of the agent.
 const firstWord = 3 * time.Second
 
-// Run runs the control plane until ctx ends or somebody asks it to shut down. Sessions keep running. It fails with
-// server_start_conflict while another one uses the folder, and with server_listen_conflict when the port asked for is
-// taken.
+// Run runs the control plane until ctx ends or it is shut down. Sessions keep running. It fails with
+// server_start_conflict while another one uses the folder, and with server_listen_conflict if the requested port is in
+// use.
 func Run(ctx context.Context, config Config) error {
 	if config.Demo == nil {
 		if err := notADemo(config.Home); err != nil {
@@ -90,10 +84,10 @@ func Run(ctx context.Context, config Config) error {
 		})
 }
 
-// run needs the lock.
+// run needs the lock of the folder.
 func run(ctx context.Context, config Config) (err error) {
 	log := config.Log
-	if err := config.Home.RemoveServing(); err != nil { // of one that died
+	if err := config.Home.RemoveServing(); err != nil { // of one that crashed
 		return err
 	}
 	token, err := ownToken(config.Home)
@@ -114,11 +108,15 @@ func run(ctx context.Context, config Config) (err error) {
 	connector := remote.New(remote.Config{Home: config.Home, User: local.UserName(), Log: log.With("part", "remote"),
 		Clock: machine.Clock, Dialer: config.Dialer})
 	defer connector.Tidy()
-	h, shelf, err := openHub(config.Home, machine, connector, log)
+	shelf, err := store.OpenShelf(filepath.Join(machine.Dir, "hub.db"))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, shelf.Close()) }()
+	h, err := openHub(config.Home, machine, connector, shelf, log)
+	if err != nil {
+		return err
+	}
 	listener, port, err := listen(config.Port, config.UsualPort, shelf)
 	if err != nil {
 		return err
@@ -145,7 +143,6 @@ func run(ctx context.Context, config Config) (err error) {
 	return err
 }
 
-// plane is a control plane that is put together and not yet running.
 type plane struct {
 	config      Config
 	machine     *local.Machine
@@ -158,8 +155,7 @@ type plane struct {
 	ssh         *sshclient.Client   // nil: as agentServer
 }
 
-// planeAgentServer lets the person's other computers connect to this one by ssh as to any agent. A control plane does
-// without it where it cannot be opened.
+// planeAgentServer lets other computers connect to this agent. If that fails, the control plane runs without it.
 func planeAgentServer(config Config, machine *local.Machine) *agentserver.Server {
 	settings, err := daemon.LoadSettings(config.Home)
 	var s *agentserver.Server
@@ -174,7 +170,7 @@ func planeAgentServer(config Config, machine *local.Machine) *agentserver.Server
 	return s
 }
 
-// run runs every part until ctx ends and waits for all of them: the server first, the agent last.
+// run runs all parts until ctx ends. It stops the server first and the agent last.
 func (p *plane) run(ctx context.Context, cancel context.CancelFunc) error {
 	agentCtx, stopAgent := context.WithCancel(context.WithoutCancel(ctx))
 	hubCtx, stopHub := context.WithCancel(context.WithoutCancel(ctx))
@@ -209,8 +205,7 @@ func (p *plane) run(ctx context.Context, cancel context.CancelFunc) error {
 	return err
 }
 
-// answer serves until ctx ends. Whoever looks for a control plane finds this one from the moment it answers to the
-// moment it stops.
+// answer serves until ctx ends. Clients can find the control plane as long as it responds.
 func (p *plane) answer(ctx context.Context) error {
 	if err := p.config.Demo.Play(ctx, p.hub, p.machine); err != nil {
 		return errors.Join(err, p.listener.Close())
@@ -242,7 +237,7 @@ func (p *plane) answer(ctx context.Context) error {
 	return errors.Join(p.config.Home.RemoveServing(), <-failed)
 }
 
-// serving is how others find the control plane.
+// serving returns what clients need to find the control plane.
 func (p *plane) serving(url string) place.Serving {
 	s := place.Serving{PID: os.Getpid(), Port: p.port, URL: url, Engine: p.machine.Engine, Version: place.Version}
 	if m := p.config.Machine; m != nil {
@@ -253,17 +248,17 @@ func (p *plane) serving(url string) place.Serving {
 
 // Demo is what a demonstration adds to a control plane.
 type Demo interface {
-	// Start starts what belongs to it outside the control plane, once the folder is locked.
+	// Start starts its other parts, once the folder is locked.
 	Start(ctx context.Context, log *slog.Logger) (stop func() error, err error)
 	// Play plays the beginning of the story.
 	Play(ctx context.Context, h *hub.Hub, machine *local.Machine) error
-	// Continue plays the rest of it until ctx ends.
+	// Continue plays the rest until ctx ends.
 	Continue(ctx context.Context, machine *local.Machine, log *slog.Logger)
-	// Shown is what the user interface shows of it. nudge has every connection looked at.
+	// Shown returns what the user interface shows. nudge checks every connection now.
 	Shown(nudge func()) server.Demo
 }
 
-// noDemo is the [Demo] of a control plane that is real.
+// noDemo is the [Demo] of a real control plane.
 type noDemo struct{}
 
 func (noDemo) Start(context.Context, *slog.Logger) (func() error, error) {
@@ -273,29 +268,19 @@ func (noDemo) Play(context.Context, *hub.Hub, *local.Machine) error   { return n
 func (noDemo) Continue(context.Context, *local.Machine, *slog.Logger) {}
 func (noDemo) Shown(func()) server.Demo                               { return nil }
 
-// openHub opens the hub over the agent of this machine and those that the connector connects to. The shelf that it
-// returns holds what the hub keeps and is closed after it.
-func openHub(home place.Home, machine *local.Machine, connector hub.Connector,
-	log *slog.Logger) (*hub.Hub, *store.Shelf, error) {
-	shelf, err := store.OpenShelf(filepath.Join(machine.Dir, "hub.db"))
-	if err != nil {
-		return nil, nil, err
-	}
-	h, err := hub.Open(hub.Config{
+// openHub opens the hub over the agent of this machine and those that the connector connects to.
+func openHub(home place.Home, machine *local.Machine, connector hub.Connector, shelf *store.Shelf,
+	log *slog.Logger) (*hub.Hub, error) {
+	return hub.Open(hub.Config{
 		Members:   []hub.Member{{Name: machine.Name, Local: true, Agent: machine.Agent.Agent()}},
 		Connector: connector, Shelf: shelf, Catalogue: environments.In(home.Dir), Now: machine.Clock.Now,
 		Settings: settings.New(home.Dir, nil), Notifier: notify.NewDesktop(nil),
 		Autostart: autostartEntry(home, machine), Owner: machine.Owner, Version: BuildVersion(),
 		Log: log.With("part", "hub"),
 	})
-	if err != nil {
-		return nil, nil, errors.Join(err, shelf.Close())
-	}
-	return h, shelf, nil
 }
 
-// autostartEntry is what starts this program at login; nil for a demo, which is over when it ends, and where the
-// program does not know its own file.
+// autostartEntry starts this program at login. It is nil for a demo, and if the path of the program is unknown.
 func autostartEntry(home place.Home, machine *local.Machine) hub.Autostarter {
 	program, err := os.Executable()
 	if err != nil || machine.Name != local.AgentName {
@@ -304,38 +289,37 @@ func autostartEntry(home place.Home, machine *local.Machine) hub.Autostarter {
 	return autostart.New(autostart.Config{System: runtime.GOOS, Program: program, Home: home})
 }
 
-// BuildVersion says what is running.
+// BuildVersion returns the version of this program.
 func BuildVersion() api.Version {
 	return api.Version{Version: place.Version, Commit: place.Commit, Go: runtime.Version(), OS: runtime.GOOS,
 		Arch: runtime.GOARCH}
 }
 
-// openSSH opens what ssh needs to connect to sessions, with the folder of the person's own configuration; empty:
-// theirs.
+// openSSH opens the ssh configuration of sessions. person is the folder of the person's own; empty: the usual one.
 func openSSH(home place.Home, person string) (*sshclient.Client, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	if person == "" {
-		person = personSSH(os.Getenv)
+		person = personSSH()
 	}
 	return sshclient.Open(sshclient.Config{Dir: home.Join("ssh"), Person: person, Program: program, Home: home.Dir})
 }
 
-// personSSH is the folder of the person's own configuration: SLIPWAY_SSH_DIR, or ~/.ssh as ssh itself finds it, which
-// does not ask HOME.
-func personSSH(env func(string) string) string {
-	if dir := env("SLIPWAY_SSH_DIR"); dir != "" {
+// personSSH returns the folder of the person's own configuration: SLIPWAY_SSH_DIR, or ~/.ssh as ssh finds it, which
+// ignores HOME.
+func personSSH() string {
+	if dir := os.Getenv("SLIPWAY_SSH_DIR"); dir != "" {
 		return dir
 	}
 	if person, err := user.Current(); err == nil && person.HomeDir != "" {
 		return filepath.Join(person.HomeDir, ".ssh")
 	}
-	return filepath.Join(env("HOME"), ".ssh")
+	return filepath.Join(os.Getenv("HOME"), ".ssh")
 }
 
-// followSessions has the configuration for ssh follow the hub's sessions until ctx ends.
+// followSessions updates the ssh configuration with the hub's sessions until ctx ends.
 func followSessions(ctx context.Context, h *hub.Hub, client *sshclient.Client, log *slog.Logger) {
 	watcher := h.Watch(hub.Cursor{}, false)
 	defer watcher.Close()
@@ -364,7 +348,7 @@ func followSessions(ctx context.Context, h *hub.Hub, client *sshclient.Client, l
 	}
 }
 
-// note keeps a session that can be reached by ssh now or, once it is ready, will be.
+// note adds a live session with SSH, and removes others.
 func note(live map[session.ID]session.Session, s session.Session) {
 	if !s.Status.Live() || s.Spec.NoSSH {
 		delete(live, s.ID)
@@ -373,7 +357,7 @@ func note(live map[session.ID]session.Session, s session.Session) {
 	live[s.ID] = s
 }
 
-// reachable are the sessions in the order of their creation.
+// reachable returns the sessions in the order of their creation.
 func reachable(live map[session.ID]session.Session) []sshclient.Session {
 	all := slices.SortedFunc(maps.Values(live), func(a, b session.Session) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))

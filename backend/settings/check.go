@@ -9,24 +9,21 @@ import (
 	"strings"
 )
 
-// check returns the value as the field keeps it: a string, an int, a float64, a bool or a []string; or what is wrong
+// check converts a value to the type of the field (string, int, float64, bool or []string), or returns what is wrong
 // with it.
 func (f Field) check(value any) (any, string) {
-	switch f.Kind {
-	case Integer, Number:
-		return f.checkNumber(value)
-	case Switch:
-		if on, ok := value.(bool); ok {
-			return on, ""
-		}
-		return nil, "It is true or false."
-	case List:
-		return checkList(value)
-	case Text:
-	}
-	text, ok := value.(string)
+	text, isText := value.(string)
+	on, isSwitch := value.(bool)
 	switch {
-	case !ok:
+	case f.Kind == Integer || f.Kind == Number:
+		return f.checkNumber(value)
+	case f.Kind == List:
+		return checkList(value)
+	case f.Kind == Switch && !isSwitch:
+		return nil, "It is true or false."
+	case f.Kind == Switch:
+		return on, ""
+	case !isText:
 		return nil, "It is a text, in quotes."
 	case f.Choices != nil && !slices.Contains(f.Choices, text):
 		return nil, fmt.Sprintf("%q is not a choice. It is one of %s.", text, strings.Join(f.Choices, ", "))
@@ -37,22 +34,18 @@ func (f Field) check(value any) (any, string) {
 }
 
 func (f Field) checkNumber(value any) (any, string) {
-	var number float64
-	switch v := value.(type) {
-	case float64:
-		number = v
-	case int:
-		number = float64(v)
-	default:
+	number, ok := value.(float64)
+	if whole, isInt := value.(int); isInt {
+		number, ok = float64(whole), true
+	}
+	switch {
+	case !ok:
 		return nil, "It is a number."
-	}
-	if !(number >= f.Least && number <= f.Most) {
+	case !(number >= f.Least && number <= f.Most):
 		return nil, fmt.Sprintf("%s is not between %s and %s.", plain(number), plain(f.Least), plain(f.Most))
-	}
-	if f.Kind == Number {
+	case f.Kind == Number:
 		return number, ""
-	}
-	if number != math.Trunc(number) {
+	case number != math.Trunc(number):
 		return nil, "It is a whole number."
 	}
 	return int(number), ""
@@ -77,7 +70,7 @@ func checkList(value any) (any, string) {
 	return texts, ""
 }
 
-// parse reads the value of a variable.
+// parse parses the value of a variable.
 func (f Field) parse(text string) (any, string) {
 	switch f.Kind {
 	case Integer, Number:

@@ -9,32 +9,29 @@ import (
 	"strings"
 )
 
-// document is what stands in a file: each value by its path, and its line.
+// document is the content of a file: each value by its path, and its line.
 type document struct {
 	values map[string]any
 	lines  map[string]int
 }
 
-// schemaName is the one name of a file that is no setting: editors find the schema by it.
+// schemaName is the one name in a file that is not a setting: editors find the schema by it.
 const schemaName = "$schema"
 
-// readDocument reads JSON strictly: an object of values and of objects of values, no name twice. The problem says at
-// which line it is broken.
+// readDocument reads JSON strictly: an object of values and of objects of values, without duplicate names.
 func readDocument(data []byte) (document, *Problem) {
 	d := document{values: map[string]any{}, lines: map[string]int{}}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return d, nil
 	}
 	r := &reader{decoder: json.NewDecoder(bytes.NewReader(data)), data: data, into: d}
-	err := r.object("")
-	if err == nil {
-		if _, err = r.decoder.Token(); err == nil {
-			err = errors.New("something follows the end")
-		} else if errors.Is(err, io.EOF) {
-			err = nil
-		}
+	if err := r.object(""); err != nil {
+		return d, r.problem(err)
 	}
-	if err != nil {
+	switch _, err := r.decoder.Token(); {
+	case err == nil:
+		return d, r.problem(errors.New("something follows the end"))
+	case !errors.Is(err, io.EOF):
 		return d, r.problem(err)
 	}
 	return d, nil
@@ -46,7 +43,6 @@ type reader struct {
 	into    document
 }
 
-// line is the line of the last byte that was read.
 func (r *reader) line(offset int64) int {
 	return 1 + bytes.Count(r.data[:min(int(offset), len(r.data))], []byte("\n"))
 }

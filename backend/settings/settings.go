@@ -1,7 +1,7 @@
-// Package settings is the one file in which a person's choices stand, and how the machine's agent shares and reclaims:
-// settings.json in Slipway's folder, with a schema beside it that editors read. Each value is checked and each fault
-// told with its line; SLIPWAY_* variables override what the file says. A file that is broken is left as it is, never
-// written over.
+// Package settings reads and writes settings.json in Slipway's folder: the person's choices and how the machine's agent
+// shares devices and reclaims sessions. A schema for editors is next to it. Every value is checked, problems are
+// reported with their lines, and SLIPWAY_* variables override the file. A file with a syntax error is never
+// overwritten.
 package settings
 
 import (
@@ -21,20 +21,19 @@ import (
 	"slipway/backend/session"
 )
 
-// Problem is what is wrong with a value, and where.
+// Problem is an error in a value or in the whole file.
 type Problem struct {
-	Line    int    // in the file; 0: it is about a variable
+	Line    int    // in the file; 0: in a variable
 	Name    string // of the field or variable; "": the whole file
 	Message string
-	Broken  bool // nothing of the file can be read
+	Broken  bool // the file cannot be read at all
 }
 
-// State is what is in force, and why.
+// State has the current settings by field and where they come from.
 type State struct {
-	// by field: what overrides, else what the file says, else the default; absent: nothing is set
-	Values    map[string]any
-	File      map[string]any    // by field: what the file says and is valid
-	Overrides map[string]string // by field: the variable's text
+	Values    map[string]any    // of the variable, else of the file, else the default
+	File      map[string]any    // valid values of the file
+	Overrides map[string]string // texts of the variables
 	Problems  []Problem
 }
 
@@ -46,7 +45,7 @@ type File struct {
 	saving sync.Mutex // orders reading, changing and writing
 }
 
-// New tells of the file in a folder. env is os.Getenv if nil.
+// New returns the file of a folder. env is os.Getenv if nil.
 func New(dir string, env func(string) string) *File {
 	if env == nil {
 		env = os.Getenv
@@ -54,17 +53,17 @@ func New(dir string, env func(string) string) *File {
 	return &File{path: filepath.Join(dir, "settings.json"), env: env, fields: Fields()}
 }
 
-// Path is where the file is, whether there is one or not.
+// Path returns the path of the file, which may not exist.
 func (f *File) Path() string { return f.path }
 
-// Exists tells whether there is a file.
+// Exists reports whether the file exists.
 func (f *File) Exists() bool {
 	_, err := os.Stat(f.path)
 	return err == nil
 }
 
-// Read returns what is in force now. It fails with settings_read_invalid when the file cannot be opened; what stands in
-// it is told as Problems.
+// Read returns the current settings. It fails with settings_read_invalid if the file cannot be opened; errors in it are
+// Problems.
 func (f *File) Read() (State, error) {
 	d, broken, err := f.load()
 	if err != nil {
@@ -96,8 +95,7 @@ func (f *File) state(d document, broken *Problem) State {
 			s.Values[field.Name] = field.Default
 		}
 		if raw, ok := d.values[field.Name]; ok {
-			value, wrong := field.check(raw)
-			if wrong != "" {
+			if value, wrong := field.check(raw); wrong != "" {
 				s.Problems = append(s.Problems, Problem{Line: d.lines[field.Name], Name: field.Name, Message: wrong})
 			} else {
 				s.File[field.Name], s.Values[field.Name] = value, value
@@ -121,9 +119,9 @@ func (f *File) state(d document, broken *Problem) State {
 	return s
 }
 
-// Save changes fields; a nil value removes one, so that its default is in force again. What it does not change stays,
-// also what is not understood. It fails with settings_update_invalid and Fields, settings_update_conflict where the
-// file is broken, or settings_update_failed.
+// Save changes fields; nil resets one. Everything else in the file is kept, even what is unknown. It fails with
+// settings_update_invalid and Fields, settings_update_conflict if the file has a syntax error, or
+// settings_update_failed.
 func (f *File) Save(changes map[string]any) (State, error) {
 	f.saving.Lock()
 	defer f.saving.Unlock()
@@ -162,18 +160,18 @@ func (f *File) apply(values, changes map[string]any) error {
 		}
 		values[name] = value
 	}
-	return refusal(wrong...)
+	if len(wrong) > 0 {
+		return refusal(wrong...)
+	}
+	return nil
 }
 
 func refusal(wrong ...session.FieldError) error {
-	if len(wrong) == 0 {
-		return nil
-	}
 	return &session.Error{Code: session.CodeSettingsInvalid, Message: wrong[0].Field + ": " + wrong[0].Message,
 		Hint: wrong[0].Hint, Fields: wrong}
 }
 
-// fault is what is wrong with a value of a field, which may not exist.
+// fault describes an invalid value of a field, which may not exist.
 func (f Field) fault(name, message string) session.FieldError {
 	if f.Name == "" {
 		message = "There is no such setting."
@@ -199,7 +197,7 @@ func (f Field) hint() string {
 	return "Write it like " + f.Example + "."
 }
 
-// Parse reads the value of a field as it is written in a variable. It fails with settings_update_invalid and Fields.
+// Parse parses the value of a field as it is written in a variable. It fails with settings_update_invalid and Fields.
 func Parse(name, text string) (any, error) {
 	f := File{fields: Fields()}
 	field, ok := f.field(name)
@@ -210,7 +208,7 @@ func Parse(name, text string) (any, error) {
 	return value, nil
 }
 
-// write replaces the file and the schema beside it.
+// write replaces the file and its schema.
 func (f *File) write(values map[string]any) error {
 	tree := map[string]any{}
 	for name, value := range values {
@@ -238,14 +236,13 @@ func (f *File) write(values map[string]any) error {
 	}
 	path := f.path
 	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // people keep settings elsewhere and link to them
+		path = target // the file may be a link to settings elsewhere
 	}
 	return atomicwriter.WriteFile(path, append(content, '\n'), 0o600)
 }
 
-// Env is the environment with what the file says in place of variables that are not set, for whoever reads variables
-// alone. It fails with settings_read_invalid where a value that is read at the start is not valid: nothing is shared or
-// reclaimed otherwise than was meant.
+// Env returns the environment, with values of the file for variables that are not set. It fails with
+// settings_read_invalid if a value that is read at the start is invalid, so that the agent never ignores one.
 func (f *File) Env() (func(string) string, error) {
 	s, err := f.Read()
 	if err != nil {
@@ -253,7 +250,7 @@ func (f *File) Env() (func(string) string, error) {
 	}
 	for _, problem := range s.Problems {
 		field, known := f.field(problem.Name)
-		if problem.Line > 0 && (problem.Broken || !known || field.Restart) {
+		if problem.Line > 0 && (problem.Broken || !known || field.Restart()) {
 			return nil, session.NewError(session.CodeSettingsBroken,
 				fmt.Sprintf("The settings file is wrong at line %d: %s", problem.Line,
 					strings.TrimPrefix(problem.Name+": ", ": ")+problem.Message), "Mend "+f.path+
@@ -275,7 +272,7 @@ func (f *File) Env() (func(string) string, error) {
 	}, nil
 }
 
-// Broken tells whether nothing of the file could be read.
+// Broken reports whether the file could not be read at all.
 func (s State) Broken() bool {
 	return slices.ContainsFunc(s.Problems, func(p Problem) bool { return p.Broken })
 }

@@ -86,8 +86,7 @@ var (
 	uuid = Text("the id of a device", func(text string) bool {
 		return made(text, 128, "._:/+-") && text[0] != '-'
 	})
-	// Checksum is SHA-256 in hexadecimal.
-	Checksum = Text("a checksum", isChecksum)
+	Checksum = Text("a checksum", isChecksum) // SHA-256 in hexadecimal
 	digest   = Text("a digest", isDigest)
 	// reference can name an image. The grammar is checked where one is chosen.
 	reference = Text("the name of an image", func(text string) bool {
@@ -152,11 +151,10 @@ func upward(text string) bool {
 
 // The kinds of numbers.
 var (
-	port  = Whole(0, 65535)
-	count = Whole(0, mostCount)
-	cpu   = Whole(0, mostCPUs)
-	// Offset is a place in a stream of bytes, or another counter.
-	Offset  = Whole(0, mostCounter)
+	port    = Whole(0, 65535)
+	count   = Whole(0, mostCount)
+	cpu     = Whole(0, mostCPUs)
+	Offset  = Whole(0, mostCounter) // a place in a stream of bytes, or another counter
 	size    = Whole(0, mostSize)
 	part    = Whole(0, 1_000_000) // permyriad as drivers report it
 	exit    = Whole(-mostCount, 2*mostCount)

@@ -16,7 +16,6 @@ var (
 	said    = List(64)
 )
 
-// sessions are the rules of what tells of sessions.
 var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Session](): {
 		"Name": name, "Owner": Maybe(Owner), "Agent": Line(64), "Tags": List(session.MaxTags, tag), "Revision": Free,
@@ -56,32 +55,26 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Kernel](): {
 		"Name": kernel, "Hostname": Maybe(host), "Container": Maybe(Mark), "ExitCode": exit,
 	},
-	reflect.TypeFor[session.EndImage](): {"Name": Maybe(Mark), "Ref": Maybe(reference)},
-	reflect.TypeFor[session.Cause]():    {"Message": Message, "Hint": Message, "Said": said, "Advice": said},
-	reflect.TypeFor[session.FolderMount](): {
-		"Name": folder, "Path": subPath, "Target": target,
-	},
+	reflect.TypeFor[session.EndImage]():       {"Name": Maybe(Mark), "Ref": Maybe(reference)},
+	reflect.TypeFor[session.Cause]():          {"Message": Message, "Hint": Message, "Said": said, "Advice": said},
+	reflect.TypeFor[session.FolderMount]():    {"Name": folder, "Path": subPath, "Target": target},
 	reflect.TypeFor[session.IdleCheck]():      {"Message": Message, "Metrics": List(16)},
 	reflect.TypeFor[session.IdleMetric]():     {"Name": word, "Average": amount, "Threshold": amount},
 	reflect.TypeFor[session.IdleSimulation](): {"Message": Message, "Checks": List(16)},
 	reflect.TypeFor[session.Phase](): {
 		"ID": Mark, "From": Maybe(statusRule()), "To": Maybe(statusRule()), "Attempts": count, "Code": Maybe(code),
-		"Message": Message, "Said": said,
-		"Steps": List(mostWarnings),
+		"Message": Message, "Said": said, "Steps": List(mostWarnings),
 	},
 	reflect.TypeFor[session.Step](): {"Step": word, "Message": Message, "Said": said, "Code": Maybe(code)},
 	reflect.TypeFor[session.Terminal](): {
 		"ID": Mark, "Title": title, "Kernel": Maybe(kernel), "Cols": OrZero(port), "Rows": OrZero(port),
-		"Start": Offset,
-		"End":   Offset, "ExitCode": exit,
+		"Start": Offset, "End": Offset, "ExitCode": exit,
 	},
 	reflect.TypeFor[session.App](): {
 		"ID": app, "Title": title, "Kind": word, "Port": port, "Path": OrZero(Maybe(address)), "Dir": Line(mostPath),
 	},
-	reflect.TypeFor[session.SSHHost](): {"Key": key},
-	reflect.TypeFor[session.FieldError](): {
-		"Field": title, "Message": Message, "Hint": Message, "Said": said,
-	},
+	reflect.TypeFor[session.SSHHost]():    {"Key": key},
+	reflect.TypeFor[session.FieldError](): {"Field": title, "Message": Message, "Hint": Message, "Said": said},
 	reflect.TypeFor[session.Preview](): {
 		"Spec":   Free, // what a person has written, right or wrong: its caller judges it
 		"Errors": List(1000), "Warnings": List(1000), "Folders": List(session.MaxFolders),
@@ -91,11 +84,9 @@ var sessions = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.Event](): {
 		"Epoch": Maybe(Mark), "Seq": Free, "Owner": Maybe(Owner), "Usage": List(MostSessions),
 	},
-	reflect.TypeFor[session.Reset](): {"Sessions": List(MostSessions)},
-	reflect.TypeFor[session.Usage](): {"CPU": amount, "Pids": count, "GPUs": List(mostDevices)},
-	reflect.TypeFor[session.DeviceLoad](): {
-		"Instance": Maybe(uuid), "Util": part,
-	},
+	reflect.TypeFor[session.Reset]():      {"Sessions": List(MostSessions)},
+	reflect.TypeFor[session.Usage]():      {"CPU": amount, "Pids": count, "GPUs": List(mostDevices)},
+	reflect.TypeFor[session.DeviceLoad](): {"Instance": Maybe(uuid), "Util": part},
 }}
 
 func statusRule() Rule { return common.Types[reflect.TypeFor[session.Status]()] }
@@ -109,11 +100,8 @@ var key = Text("a public key", func(text string) bool {
 	return ok && made(kind, 64, "@.-") && made(rest, 8<<10, "+/=")
 })
 
-// devices are the rules of what tells of machines and their devices.
 var devices = Tables{Fields: map[reflect.Type]Fields{
-	reflect.TypeFor[session.Machine](): {
-		"Agent": Line(64), "Instance": Maybe(Mark), "Warnings": List(mostWarnings),
-	},
+	reflect.TypeFor[session.Machine](): {"Agent": Line(64), "Instance": Maybe(Mark), "Warnings": List(mostWarnings)},
 	reflect.TypeFor[session.Platform](): {
 		"Engine": Maybe(word), "EngineVersion": Line(128), "Version": Line(128), "Hostname": Line(253),
 		"OS": Maybe(word), "Arch": Maybe(word),
@@ -138,9 +126,8 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 	},
 	reflect.TypeFor[session.DevicePoint](): {"Util": part, "Temperature": Whole(-1000, 10_000)},
 	reflect.TypeFor[session.Account](): {
-		"Start":   OrZero(Moment),
-		"Session": Maybe(id), "Name": title, "Owner": title, "Label": title, "Device": Maybe(uuid), "Kind": word,
-		"CPUMs": Offset, "AllocCPUMs": Offset,
+		"Start": OrZero(Moment), "Session": Maybe(id), "Name": title, "Owner": title, "Label": title,
+		"Device": Maybe(uuid), "Kind": word, "CPUMs": Offset, "AllocCPUMs": Offset,
 	},
 	reflect.TypeFor[session.DeviceUse](): {
 		"AllocGPUMs": Offset, "BusyGPUMs": Offset, "VRAMMiBMs": Offset, "CoveredMs": Offset, "EstimatedMs": Offset,
@@ -154,7 +141,7 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[gpu.Capabilities](): {},
 	reflect.TypeFor[gpu.Probe]():        {"Why": Message},
 	reflect.TypeFor[gpu.Loss]():         {"Why": Message},
-	// The log tells of what was refused as well, whatever was asked for.
+	// The log also has refused requests, whatever they asked for.
 	reflect.TypeFor[session.AuditEntry](): {
 		"Owner": title, "Role": title, "Client": title, "From": title, "Method": title, "Session": title,
 		"Target": title, "Outcome": title, "Count": count,
@@ -162,7 +149,6 @@ var devices = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.PairedClient](): {"Key": Mark, "Name": title, "Owner": Maybe(Owner), "Live": count},
 }}
 
-// images are the rules of what tells of images.
 var images = Tables{
 	Types: map[reflect.Type]Rule{
 		reflect.TypeFor[session.ImageWork](): Together(func(w *session.ImageWork) string {
@@ -176,8 +162,7 @@ var images = Tables{
 	Fields: map[reflect.Type]Fields{
 		reflect.TypeFor[session.Image](): {
 			"ID": imageID, "Refs": GoodOf(1000, reference), "Digests": GoodOf(1000, reference), "Arch": title,
-			"Origin": OrNone(), "CreatedAt": OrZero(Moment),
-			"UsedBy": List(MostSessions), "Owners": List(1000, Owner),
+			"Origin": OrNone(), "CreatedAt": OrZero(Moment), "UsedBy": List(MostSessions), "Owners": List(1000, Owner),
 		},
 		// An origin is read from labels, which anybody can write: see OrNone.
 		reflect.TypeFor[session.ImageOrigin](): {
@@ -191,8 +176,7 @@ var images = Tables{
 		reflect.TypeFor[session.ImageDisk](): {"Images": List(MostSessions)},
 		reflect.TypeFor[session.ImageRoom](): {"Containers": count},
 		reflect.TypeFor[session.ImageParts](): {
-			"ID": imageID, "Refs": GoodOf(1000, reference), "Arch": title, "OS": title,
-			"Layers": List(mostLayers),
+			"ID": imageID, "Refs": GoodOf(1000, reference), "Arch": title, "OS": title, "Layers": List(mostLayers),
 		},
 		reflect.TypeFor[session.ImageLayer](): {"Digest": digest},
 		reflect.TypeFor[session.ImageArrival](): {
@@ -200,14 +184,13 @@ var images = Tables{
 		},
 		reflect.TypeFor[session.PartMark](): {
 			"Part": Text("a part of an image", func(text string) bool {
-				return text == session.ImageConfig ||
-					isDigest(text)
+				return text == session.ImageConfig || isDigest(text)
 			}),
 		},
 	},
 }
 
-// labels cleans the labels of an image, which hold whatever its maker wrote.
+// labels cleans the labels of an image, which anybody can write.
 func labels(of *map[string]string) string {
 	const most = 10_000
 	if len(*of) > most {
@@ -224,9 +207,9 @@ func labels(of *map[string]string) string {
 	return ""
 }
 
-// places are the rules of what tells of files and folders. Names of files are bytes that people and programs chose, of
-// any kind: whoever prints one escapes it. What they never do is lead to another directory. Names of directories that
-// are no [session.FilePath] are only shown, and cleaned.
+// places are the rules of files and folders. Names of files may have any bytes, so they are escaped where they are
+// printed, but they never lead to another directory. Names of directories that are not a [session.FilePath] are only
+// displayed, so they are cleaned.
 var places = Tables{Fields: map[reflect.Type]Fields{
 	reflect.TypeFor[session.FileInfo](): {"Name": fileName, "Size": size, "Mode": Free,
 		"Modified": OrZero(Moment), "Version": Maybe(Mark)},
@@ -255,7 +238,7 @@ var (
 		return strings.HasPrefix(text, "/") && path.Clean(text) == text && len(text) <= mostPath &&
 			strings.IndexByte(text, 0) < 0
 	})
-	// directory is a path of a machine of whatever system.
+	// directory is a path of any operating system.
 	directory = Text("the path of a directory", func(text string) bool {
 		return text != "" && len(text) <= mostPath && strings.IndexByte(text, 0) < 0 && !upward(text)
 	})

@@ -1,12 +1,11 @@
 // Package vet checks values that another machine sent, before anything uses them.
 //
-// An agent is run by somebody else. What it sends may be wrong by mistake or on purpose, and reaches configuration
-// files, terminals, addresses and timers from here. So every field of every type that an agent sends has a [Rule]:
-// those of named types such as [session.ID] by their type, plain ones by the tables of this package. A field without a
-// rule is a failing test, and is refused.
+// Somebody else runs the agent of another machine, and what it sends reaches configuration files, terminals, addresses
+// and timers. So every field of every type that an agent sends has a [Rule], by its type, such as [session.ID], or in
+// the tables of this package. A field without a rule fails a test and is refused.
 //
-// Names, ids, paths, references, sizes and times that break their rule make the whole answer invalid. Sentences and
-// titles for people, in which a stranger's process or image may be named, are cleaned instead: control characters go.
+// An invalid name, id, path, reference, size or time makes the whole answer invalid. Sentences and titles for people
+// may name a stranger's process or image, so they are cleaned of control characters instead.
 package vet
 
 import (
@@ -17,7 +16,7 @@ import (
 	"sync"
 )
 
-// Fault says what is wrong with a value. Both texts are safe to print.
+// Fault describes an invalid value. Both texts are safe to print.
 type Fault struct {
 	Field   string // its path, for example "reset.sessions[3].id"
 	Problem string // for example "\"a\\nb\" is not the id of a session"
@@ -30,18 +29,16 @@ func (f *Fault) Error() string {
 	return f.Field + ": " + f.Problem
 }
 
-// within names the part of a larger value in which a fault is.
+// within prepends the name of the part of a larger value that the fault is in.
 func (f *Fault) within(part string) *Fault {
-	switch {
-	case f.Field == "" || strings.HasPrefix(f.Field, "["):
-		f.Field = part + f.Field
-	default:
-		f.Field = part + "." + f.Field
+	if f.Field != "" && !strings.HasPrefix(f.Field, "[") {
+		part += "."
 	}
+	f.Field = part + f.Field
 	return f
 }
 
-// Fields are the rules of a struct's fields, by their Go names. A field that is left out is decided by its type.
+// Fields are the rules of a struct's fields, by their Go names. The type of a field that is left out decides.
 type Fields map[string]Rule
 
 // Tables are rules of types.
@@ -53,19 +50,18 @@ type Tables struct {
 // Gate checks values by tables. It is safe for concurrent use.
 type Gate struct {
 	tables []Tables
-	mu     sync.Mutex // held while plans are made
+	mu     sync.Mutex // one plan is made at a time
 	plans  sync.Map   // reflect.Type → *plan
 }
 
-// New returns a gate with the tables of this package and further ones.
+// New returns a gate with the tables of this package and others.
 func New(further ...Tables) *Gate {
 	return &Gate{tables: append(further, common, sessions, devices, images, places)}
 }
 
-// usual is the gate with the tables of this package only.
 var usual = sync.OnceValue(func() *Gate { return New() })
 
-// Check checks what to points to by the tables of this package.
+// Check is like [Gate.Check] with the tables of this package only.
 func Check(to any) error { return usual().Check(to) }
 
 // Check checks what to points to and cleans its texts. It fails with a [*Fault].
@@ -81,26 +77,22 @@ func (g *Gate) Check(to any) error {
 	return nil
 }
 
-// Weight bounds the memory that decoding takes: how many bytes at most one JSON object of a type, or of any type in it,
-// becomes.
+// Weight returns the maximum number of bytes that one JSON object of a type, or of any type in it, takes when decoded.
 func (g *Gate) Weight(of reflect.Type) (int, error) {
 	p, err := g.plan(of)
-	if err != nil {
-		return 0, err
-	}
-	return p.weight, nil
+	return p.weight, err
 }
 
-// check looks at one value, which is addressable.
+// check checks one value, which is addressable.
 type check func(v reflect.Value) *Fault
 
-// plan is how values of one type are checked.
+// plan says how to check values of one type.
 type plan struct {
 	check  check
 	weight int // size of the largest type in it
 }
 
-// plan returns the plan of a type; it fails where a field has no rule.
+// plan returns the plan of a type; it fails if a field has no rule.
 func (g *Gate) plan(t reflect.Type) (made *plan, err error) {
 	if p, ok := g.plans.Load(t); ok {
 		return p.(*plan), nil
@@ -117,29 +109,28 @@ func (g *Gate) plan(t reflect.Type) (made *plan, err error) {
 			panic(why)
 		}
 	}()
-	p := &plan{check: b.build(t, Rule{})}
-	p.weight = b.weight
-	g.plans.Store(t, p)
-	return p, nil
+	made = &plan{}
+	made.check = b.build(t, Rule{})
+	made.weight = b.weight
+	g.plans.Store(t, made)
+	return made, nil
 }
 
-// misfit is a rule that does not fit a type, or a type without one. The building of a plan panics with it.
+// misfit reports a rule that does not fit a type, or a type without one. Building a plan panics with it.
 type misfit string
 
 func (m misfit) Error() string { return string(m) }
 
-// must panics with a [misfit] unless ok.
 func must(ok bool, format string, args ...any) {
 	if !ok {
 		panic(misfit(fmt.Sprintf(format, args...)))
 	}
 }
 
-// builder makes one plan.
 type builder struct {
 	gate    *Gate
-	structs map[reflect.Type]*plan // also those under way, since types may hold themselves
-	at      []string               // the fields under way
+	structs map[reflect.Type]*plan // also unfinished ones, since types may contain themselves
+	at      []string               // path of the current field
 	weight  int
 }
 
@@ -177,7 +168,6 @@ func (b *builder) pointer(t reflect.Type, rule Rule) check {
 	}
 }
 
-// ofType is the rule of a type, the zero one where it has none.
 func (g *Gate) ofType(t reflect.Type) Rule {
 	for _, table := range g.tables {
 		if rule, ok := table.Types[t]; ok {
@@ -199,7 +189,7 @@ func (g *Gate) fieldsOf(t reflect.Type) Fields {
 // field is one field of a struct that can be wrong.
 type field struct {
 	index int
-	name  string // in JSON; empty: its own fields stand for it
+	name  string // in JSON; empty: embedded
 	check check
 }
 
@@ -210,12 +200,13 @@ func (b *builder) structure(t reflect.Type) check {
 		b.structs[t] = p
 		fields := b.fields(t)
 		p.check = func(v reflect.Value) *Fault {
-			for i := range fields {
-				if fault := fields[i].check(v.Field(fields[i].index)); fault != nil {
-					if fields[i].name == "" {
-						return fault
-					}
-					return fault.within(fields[i].name)
+			for _, f := range fields {
+				fault := f.check(v.Field(f.index))
+				if fault != nil && f.name != "" {
+					fault.within(f.name)
+				}
+				if fault != nil {
+					return fault
 				}
 			}
 			return nil
@@ -239,11 +230,10 @@ func (b *builder) fields(t reflect.Type) (fields []field) {
 		b.at = append(b.at, t.String()+"."+f.Name+": ")
 		c := b.build(f.Type, rules[f.Name])
 		b.at = b.at[:len(b.at)-1]
-		switch {
-		case f.Type.Kind() == reflect.Bool:
+		if f.Type.Kind() == reflect.Bool {
 			continue
-		case name == "" && f.Anonymous:
-		case name == "":
+		}
+		if name == "" && !f.Anonymous {
 			name = f.Name
 		}
 		fields = append(fields, field{i, name, c})
@@ -251,7 +241,7 @@ func (b *builder) fields(t reflect.Type) (fields []field) {
 	return fields
 }
 
-// Quote writes a text that another machine sent so that it can be printed anywhere.
+// Quote quotes a text of another machine so that it can be printed anywhere.
 func Quote(text string) string {
 	const most = 48
 	if len(text) > most {

@@ -22,28 +22,23 @@ import (
 	"slipway/tunnel"
 )
 
-// Config says which demonstration to serve.
+// Config configures a demonstration.
 type Config struct {
-	Options demo.Options
-	// Keep is the folder that it is kept in; empty: it is thrown away at the end.
-	Keep   string
-	Port   int // 0: the one used last, else 7431, else any
-	Assets fs.FS
-	// Notebook is the page of notebooks in sessions; nil: they have none.
-	Notebook fs.FS
-	// Log gets what happens; nil: the log file in the folder.
-	Log *slog.Logger
-	// Ready is called once, when it answers, with its folder; nil: nothing.
-	Ready func(service.Ready, string)
+	Options  demo.Options
+	Keep     string // the folder in which to keep it; empty: a temporary one
+	Port     int    // 0: the one used last, else 7431, else any
+	Assets   fs.FS
+	Notebook fs.FS                       // the page of notebooks in sessions; nil: they have none
+	Log      *slog.Logger                // nil: the log file in the folder
+	Ready    func(service.Ready, string) // called once with the folder when the demonstration responds; may be nil
 }
 
-// usualPort is the usual port of a demonstration. It is not that of what is real.
+// usualPort is the default port of a demonstration, which differs from that of a real control plane.
 const usualPort = 7431
 
-// Demo serves the whole control plane over simulated machines until ctx ends
-// or somebody asks it to shut down: a workstation and, behind the tunnel, a lab
-// server. It fails as [service.Run] does, and with
-// server_start_conflict where the folder has anything else in it.
+// Demo serves the control plane over simulated machines until ctx ends or it is shut down: a workstation and, behind
+// the tunnel, a lab server. It fails like [service.Run], and with server_start_conflict if the folder has other
+// content.
 func Demo(ctx context.Context, config Config) (err error) {
 	dir := config.Keep
 	if dir == "" {
@@ -59,12 +54,10 @@ func Demo(ctx context.Context, config Config) (err error) {
 	if err != nil {
 		return err
 	}
-	goes, err := demo.GoesOn(dir, options)
-	if err != nil {
+	machine := demo.Workstation(options)
+	if machine.Time, err = demo.GoesOn(dir, options); err != nil {
 		return err
 	}
-	machine := demo.Workstation(options)
-	machine.Time = goes
 	d := &demonstration{machine: machine, home: place.Home{Dir: dir}, options: options, notebook: config.Notebook}
 	served := service.Config{Home: d.home, Engine: local.EngineSim, Port: config.Port, UsualPort: usualPort,
 		Assets: config.Assets, Notebook: config.Notebook, SSHDir: d.home.Join("person-ssh"), Log: config.Log,
@@ -76,7 +69,6 @@ func Demo(ctx context.Context, config Config) (err error) {
 	return service.Run(ctx, served)
 }
 
-// demonstration is a demo that is served.
 type demonstration struct {
 	home     place.Home
 	options  demo.Options
@@ -84,7 +76,7 @@ type demonstration struct {
 	notebook fs.FS
 	lid      demo.Lid
 	lab      *lab   // nil: the story has none
-	nudge    func() // has every connection looked at
+	nudge    func() // checks every connection now
 }
 
 var _ service.Demo = (*demonstration)(nil)
@@ -112,7 +104,7 @@ func (d *demonstration) Start(ctx context.Context, log *slog.Logger) (stop func(
 	return func() error { return errors.Join(d.lab.end(), endTime()) }, nil
 }
 
-// keepTime writes down how far the time has come until ctx ends.
+// keepTime stores the time until ctx ends.
 func (d *demonstration) keepTime(ctx context.Context, log *slog.Logger) {
 	ticker := time.NewTicker(demo.TimeEvery)
 	defer ticker.Stop()
@@ -128,18 +120,23 @@ func (d *demonstration) keepTime(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// Play fills the folders, launches as a person does, makes the launcher look used, and adds the lab server.
+// Play fills the folders, launches sessions, saves presets, and adds the lab server.
 func (d *demonstration) Play(ctx context.Context, h *hub.Hub, machine *local.Machine) error {
-	if err := demo.Fill(ctx, machine.Agent); err != nil {
-		return err
+	err := demo.Fill(ctx, machine.Agent.Agent())
+	if err == nil {
+		launch := func(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
+			req.Spec.Agent = machine.Name
+			return h.Launch(ctx, hub.LaunchRequest{Key: req.Key, Spec: req.Spec})
+		}
+		err = demo.Play(ctx, launch, demo.OnWorkstation(d.options))
 	}
-	if err := demo.Play(ctx, launcher{h, machine.Name}, demo.OnWorkstation(d.options)); err != nil {
-		return err
+	if err == nil {
+		err = habits(h)
 	}
-	if err := habits(h); err != nil {
-		return err
+	if err == nil && d.lab != nil {
+		err = d.join(ctx, h)
 	}
-	return d.join(ctx, h)
+	return err
 }
 
 func (d *demonstration) Continue(ctx context.Context, machine *local.Machine, log *slog.Logger) {
@@ -148,49 +145,29 @@ func (d *demonstration) Continue(ctx context.Context, machine *local.Machine, lo
 	}
 }
 
-// launcher launches on one agent by the hub, as people do.
-type launcher struct {
-	hub   *hub.Hub
-	agent string
-}
-
-func (l launcher) Launch(ctx context.Context, req session.LaunchRequest) (session.Session, error) {
-	req.Spec.Agent = l.agent
-	return l.hub.Launch(ctx, hub.LaunchRequest{Key: req.Key, Spec: req.Spec})
-}
-
-// habits are the presets that the person has saved and the launches that were pinned. Those of an earlier start are as
-// the person has left them.
+// habits saves presets and pins launches, at the first start only.
 func habits(h *hub.Hub) error {
-	own := func(p hub.Preset) bool { return !p.Builtin }
-	if slices.ContainsFunc(h.Presets(), own) {
+	if slices.ContainsFunc(h.Presets(), func(p hub.Preset) bool { return !p.Builtin }) {
 		return nil
 	}
 	for _, p := range demo.Presets() {
-		if _, err := h.AddPreset(hub.PresetContent{Name: p.Name, Resources: p.Resources,
-			Accelerator: p.Accelerator}); err != nil {
+		content := hub.PresetContent{Name: p.Name, Resources: p.Resources, Accelerator: p.Accelerator}
+		if _, err := h.AddPreset(content); err != nil {
 			return err
 		}
 	}
-	pinned := true
 	for _, recent := range h.Recents() {
-		name := demo.Pinned[recent.Spec.Name]
-		if name == "" {
-			continue
-		}
-		if _, err := h.UpdateRecent(recent.ID, hub.RecentUpdate{Name: &name, Pinned: &pinned}); err != nil {
-			return err
+		if name := demo.Pinned[recent.Spec.Name]; name != "" {
+			if _, err := h.UpdateRecent(recent.ID, hub.RecentUpdate{Name: &name, Pinned: new(true)}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// join makes the lab server one of the hub's agents, by a pairing code as people do it. One that is known from an
-// earlier start and still has its address is reached by itself.
+// join adds the lab server with a pairing code, unless the hub knows it already at the same address.
 func (d *demonstration) join(ctx context.Context, h *hub.Hub) error {
-	if d.lab == nil {
-		return nil
-	}
 	address, err := d.lab.address(ctx)
 	if err != nil {
 		return err
@@ -199,8 +176,8 @@ func (d *demonstration) join(ctx context.Context, h *hub.Hub) error {
 		if known.Address == address {
 			return nil
 		}
-		if err := finish(ctx, h, func() (hub.Operation, error) { return h.RemoveAgent(demo.LabAgent, false) },
-			nil); err != nil {
+		remove := func() (hub.Operation, error) { return h.RemoveAgent(demo.LabAgent, false) }
+		if err := finish(ctx, h, remove, nil); err != nil {
 			return err
 		}
 	}
@@ -210,7 +187,7 @@ func (d *demonstration) join(ctx context.Context, h *hub.Hub) error {
 	return finish(ctx, h, add, d.lab.code)
 }
 
-// finish begins an operation and waits for its end. What it asks for is answered by answer.
+// finish starts an operation and waits until it ends. It answers prompts with the result of answer.
 func finish(ctx context.Context, h *hub.Hub,
 	begin func() (hub.Operation, error), answer func(context.Context) (string, error)) error {
 	watcher := h.Watch(hub.Cursor{}, false)
@@ -252,7 +229,7 @@ func (d *demonstration) Shown(nudge func()) server.Demo {
 	return d
 }
 
-// State is what the user interface shows of a demonstration.
+// State returns what the user interface shows.
 func (d *demonstration) State() server.DemoState {
 	state := server.DemoState{Seed: d.options.Seed, Story: string(d.options.Story), LidClosed: d.lid.Closed(),
 		Speed: d.machine.Time.Speed, Real: d.machine.Time.Real, Shown: d.machine.Time.Shown}

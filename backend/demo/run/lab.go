@@ -17,18 +17,17 @@ import (
 	"slipway/backend/session"
 )
 
-// labPatience is how long the lab server may take to answer.
 const labPatience = 20 * time.Second
 
-// lab is the lab server of a demonstration: an agent that paired computers reach on loopback.
+// lab is the lab server: an agent that paired computers reach on loopback.
 type lab struct {
 	home  place.Home
 	stop  context.CancelFunc
-	ready chan daemon.Status // holds one when it answers
-	ended chan error         // holds how it ended
+	ready chan daemon.Status // gets one value when it responds
+	ended chan error         // gets one value at its end
 }
 
-// startLab starts the lab server and does not wait for it.
+// startLab starts the lab server without waiting for it.
 func startLab(ctx context.Context, home place.Home, machine demo.Machine, options demo.Options,
 	notebook fs.FS) (*lab, error) {
 	if _, err := demo.Claim(home.Dir, options); err != nil {
@@ -43,7 +42,7 @@ func startLab(ctx context.Context, home place.Home, machine demo.Machine, option
 	return l, nil
 }
 
-// serve listens where it did the last time, as long as nobody else does.
+// serve listens at the last address, or at another if that is in use.
 func (l *lab) serve(ctx context.Context, config service.AgentConfig) error {
 	const anywhere = "127.0.0.1:0"
 	kept, err := daemon.LoadSettings(l.home)
@@ -68,7 +67,7 @@ func (l *lab) serve(ctx context.Context, config service.AgentConfig) error {
 	return errors.Join(err, saved)
 }
 
-// address waits until the lab server answers and returns where.
+// address waits until the lab server responds and returns its address.
 func (l *lab) address(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, labPatience)
 	defer cancel()
@@ -84,7 +83,7 @@ func (l *lab) address(ctx context.Context) (string, error) {
 	}
 }
 
-// code asks the lab server for a pairing code, as slipway agent pair does there.
+// code gets a pairing code from the lab server.
 func (l *lab) code(ctx context.Context) (string, error) {
 	c, err := daemon.Connect(ctx, l.home)
 	if err != nil {
@@ -99,7 +98,6 @@ func (l *lab) failed(err error) error {
 		fmt.Sprintf("Look at its log, %s.", daemon.LogFile(l.home)))
 }
 
-// end ends the lab server and waits for it.
 func (l *lab) end() error {
 	l.stop()
 	return <-l.ended

@@ -21,29 +21,29 @@ import (
 	"slipway/backend/session"
 )
 
-// StarterCommand is the hidden command by which a [Starter] starts a demonstration as a second process of this program.
-const StarterCommand = "demo-second"
+const (
+	// StarterCommand is the hidden command with which a [Starter] starts a second process of this program.
+	StarterCommand = "demo-second"
+	startPatience  = 30 * time.Second
+)
 
-// startPatience is how long the demonstration may take to answer.
-const startPatience = 30 * time.Second
-
-// Starter starts a demonstration beside what is real, when somebody asks to see it. The demonstration has a folder and
-// a port of its own, ends with this process, and is then thrown away.
+// Starter starts a demonstration next to the real control plane, with a temporary folder and its own port. It ends with
+// this process.
 type Starter struct {
-	mu      sync.Mutex // guards what follows; held while one is started
+	mu      sync.Mutex // guards running; locked during a start
 	running *child
 }
 
-// child is the process of the demonstration. It ends with its standard input, so it never outlives who started it.
+// child is the process of the demonstration. It ends with its standard input, so it never outlives its parent.
 type child struct {
 	home  place.Home
 	input io.Closer
 	ended chan struct{}
 }
 
-// Start starts the demonstration unless it runs, and returns an address that logs a browser in to it once. It fails
-// with server_start_failed.
-func (s *Starter) Start(ctx context.Context) (string, error) {
+// Start starts the demonstration unless it is running, and returns an address that logs a browser in to it once. It
+// fails with server_start_failed.
+func (s *Starter) Start(ctx context.Context) (address string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running != nil {
@@ -54,23 +54,19 @@ func (s *Starter) Start(ctx context.Context) (string, error) {
 		}
 	}
 	if s.running == nil {
-		if err := s.launch(ctx); err != nil {
-			return "", startFailed(err)
-		}
+		err = s.launch(ctx)
 	}
-	address, err := loginTo(ctx, s.running.home)
+	if err == nil {
+		address, err = loginTo(ctx, s.running.home)
+	}
 	if err != nil {
-		return "", startFailed(err)
+		return "", session.WrapError(err, session.CodeServerFailed, "The demo does not start.",
+			"Try slipway demo in a terminal: it says why.")
 	}
 	return address, nil
 }
 
-func startFailed(err error) error {
-	return &session.Error{Code: session.CodeServerFailed, Message: "The demo does not start.",
-		Hint: "Try slipway demo in a terminal: it says why.", Err: err}
-}
-
-// launch starts the process and waits until it says the folder in which it answers. The caller holds mu.
+// launch starts the process and waits until it prints its folder. The caller has locked mu.
 func (s *Starter) launch(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -95,8 +91,8 @@ func (s *Starter) launch(ctx context.Context) error {
 		lines := bufio.NewReader(output)
 		line, _ := lines.ReadString('\n')
 		told <- strings.TrimSpace(line)
-		_, _ = io.Copy(io.Discard, lines) // it says nothing more
-		_ = cmd.Wait()                    // how it ended is in its log
+		_, _ = io.Copy(io.Discard, lines)
+		_ = cmd.Wait() // its log has the error
 	}()
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
@@ -111,14 +107,12 @@ func (s *Starter) launch(ctx context.Context) error {
 	return nil
 }
 
-// end ends the process and waits for it.
 func (c *child) end() error {
 	err := c.input.Close()
 	<-c.ended
 	return err
 }
 
-// loginTo asks the control plane of a folder for a one-time address.
 func loginTo(ctx context.Context, home place.Home) (string, error) {
 	c, err := client.Connect(ctx, home)
 	if err != nil {
@@ -129,7 +123,7 @@ func loginTo(ctx context.Context, home place.Home) (string, error) {
 	return link.URL, err
 }
 
-// Close ends the demonstration, if one runs, and waits until it is thrown away.
+// Close stops the demonstration, if it is running, and waits until its folder is removed.
 func (s *Starter) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,19 +133,19 @@ func (s *Starter) Close() error {
 	return s.running.end()
 }
 
-// StarterMain is the demonstration that a control plane starts beside itself. It serves until its standard input ends
-// and returns the exit code of the process.
+// StarterMain is the main function of [StarterCommand]. It serves a demonstration until standard input ends, and
+// returns the exit code of the process.
 func StarterMain(assets, notebook fs.FS, stdin io.Reader, stdout, stderr io.Writer) int {
-	signal.Ignore(os.Interrupt) // it is meant for who started this process
+	signal.Ignore(os.Interrupt) // the parent handles it
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
-		_, _ = io.Copy(io.Discard, stdin) // nothing comes but the end
+		_, _ = io.Copy(io.Discard, stdin)
 		cancel()
 	}()
 	err := Demo(ctx, Config{Assets: assets, Notebook: notebook,
 		Ready: func(_ service.Ready, dir string) {
-			_, _ = fmt.Fprintln(stdout, dir) // nobody reads it: then the input ends, too
+			_, _ = fmt.Fprintln(stdout, dir)
 		}})
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(stderr, err)

@@ -115,7 +115,7 @@ func tell(t *testing.T, dir string, o demo.Options, length time.Duration) (lines
 				t.Fatal(err)
 			}
 			if m.Name != demo.LabAgent {
-				if err := demo.Fill(ctx, l.Agent); err != nil {
+				if err := demo.Fill(ctx, l.Agent.Agent()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -133,7 +133,7 @@ func tell(t *testing.T, dir string, o demo.Options, length time.Duration) (lines
 				}
 			})
 			synctest.Wait() // both look at a machine that is ready
-			if err := demo.Play(ctx, l.Agent, acts); err != nil {
+			if err := demo.Play(ctx, l.Agent.Launch, acts); err != nil {
 				t.Fatal(err)
 			}
 			group.Go(func() {

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,36 +17,63 @@ import (
 	"slipway/gpu"
 )
 
-// deviceRoutes are the routes of devices, resources and usage.
-type deviceRoutes struct {
+type machineRoutes struct {
 	hub   *hub.Hub
 	clock *pace.Clock
 }
 
-func (s deviceRoutes) mount(m *mounts) {
+func (s machineRoutes) mount(m *mounts) {
+	answer(m, route.Doctor, onAgent(s.hub.Doctor))
+	answer(m, route.Machines, always(s.hub.Machines))
+	answer(m, route.Directories, func(r *http.Request) (session.DirectoryListing, error) {
+		return s.hub.ListDirectories(r.Context(), r.PathValue("agent"), r.FormValue("path"))
+	})
 	answer(m, route.Devices, onAgent(s.hub.Boards))
-	answer(m, route.DeviceHistory, s.deviceHistory)
+	answer(m, route.DeviceHistory, func(r *http.Request) ([]session.DevicePoint, error) {
+		since, err := timeIn(r, "since", s.clock.Now().Add(-time.Hour))
+		if err != nil {
+			return nil, err
+		}
+		return s.hub.DeviceHistory(r.Context(), r.PathValue("agent"), gpu.UUID(r.PathValue("device")), since)
+	})
 	answer(m, route.Resources, always(s.hub.Resources))
-	answer(m, route.Accounts, s.accounts)
+	answer(m, route.Accounts, func(r *http.Request) (api.UsageReport, error) {
+		_, report, err := s.accounts(r)
+		return report, err
+	})
 	m.stream(route.AccountsCSV.Endpoint, s.accountsCSV)
-}
-
-func (s deviceRoutes) deviceHistory(r *http.Request) ([]session.DevicePoint, error) {
-	since, err := timeIn(r, "since", s.clock.Now().Add(-time.Hour))
-	if err != nil {
-		return nil, err
-	}
-	return s.hub.DeviceHistory(r.Context(), r.PathValue("agent"), gpu.UUID(r.PathValue("device")), since)
+	answer(m, route.Images, func(r *http.Request) ([]hub.Image, error) {
+		return eachAs(func(i hub.Image) hub.Image { return hub.Image{Image: imageOut(i.Image), Agent: i.Agent} })(
+			s.hub.Images(r.Context(), r.FormValue("agent")))
+	})
+	answer(m, route.Environments, func(r *http.Request) ([]hub.Environment, error) {
+		return s.hub.Environments(r.Context()), nil
+	})
+	answer(m, route.EnvironmentFile, func(*http.Request) (api.EnvironmentFile, error) {
+		path, err := s.hub.CatalogueFile()
+		return api.EnvironmentFile{Path: path, Problem: problemOf(err)}, nil
+	})
+	take(m, route.ImageSend, func(_ *http.Request, req api.ImageSending) (api.Operation, error) {
+		return s.hub.SendImage(req)
+	})
+	take(m, route.ImagePull, func(_ *http.Request, req api.ImagePull) (api.Operation, error) {
+		return s.hub.PullImage(req.Agent, req.Image)
+	})
+	take(m, route.ImageRemove, func(_ *http.Request, req api.ImageRemoval) (api.Operation, error) {
+		return s.hub.RemoveImages(req.Agent, req.Images)
+	})
+	answer(m, route.ImageDisk, s.imageDisk)
+	take(m, route.Commit, func(r *http.Request, req api.Commit) (api.Operation, error) {
+		return s.hub.CommitSession(r.Context(), r.PathValue("id"), req.Name)
+	})
 }
 
 const (
-	// usualSpan is the span of a report whose beginning is not given.
-	usualSpan = 30 * 24 * time.Hour
+	usualSpan = 30 * 24 * time.Hour // the span of a report whose beginning is not given
 	// longestHourly limits the rows of a report by the hour.
 	longestHourly = 93 * 24 * time.Hour
 )
 
-// buckets are the lengths of buckets by their names.
 var buckets = map[string]time.Duration{"hour": time.Hour, "day": 24 * time.Hour}
 
 // accountsIn parses the query of a usage report.
@@ -96,25 +124,19 @@ func dayIn(r *http.Request, name string, usual time.Time, more int) (time.Time, 
 	}, "is neither a day nor a time", "Write for example 2031-05-01 or 2031-05-01T12:00:00Z.")
 }
 
-func (s deviceRoutes) accounts(r *http.Request) (api.UsageReport, error) {
-	query, err := accountsIn(r, s.clock.Now())
-	if err != nil {
-		return api.UsageReport{}, err
+func (s machineRoutes) accounts(r *http.Request) (query hub.AccountQuery, report api.UsageReport, err error) {
+	if query, err = accountsIn(r, s.clock.Now()); err == nil {
+		report, err = s.hub.Accounts(r.Context(), query)
 	}
-	return s.hub.Accounts(r.Context(), query)
+	return query, report, err
 }
 
-// accountColumns is the header of the CSV table.
 var accountColumns = []string{"start", "kind", "session", "name", "owner", "label", "agent", "device", "device_name",
 	"cpu_hours", "alloc_cpu_hours", "alloc_gpu_hours", "busy_gpu_hours", "vram_gib_hours", "vram_peak_bytes",
 	"energy_dynamic_kwh", "energy_idle_kwh", "covered_ms", "estimated_ms", "gap_ms"}
 
-func (s deviceRoutes) accountsCSV(w http.ResponseWriter, r *http.Request) error {
-	query, err := accountsIn(r, s.clock.Now())
-	if err != nil {
-		return err
-	}
-	report, err := s.hub.Accounts(r.Context(), query)
+func (s machineRoutes) accountsCSV(w http.ResponseWriter, r *http.Request) error {
+	query, report, err := s.accounts(r)
 	if err != nil {
 		return err
 	}
@@ -159,4 +181,22 @@ func plainCell(text string) string {
 		return "'" + text
 	}
 	return text
+}
+
+// imageOut removes the owners of an image and of the sessions that use it.
+func imageOut(i session.Image) session.Image {
+	i.Owners, i.UsedBy = nil, slices.Clone(i.UsedBy)
+	for at := range i.UsedBy {
+		i.UsedBy[at].Owner = ""
+	}
+	return i
+}
+
+func (s machineRoutes) imageDisk(r *http.Request) (api.ImageDisk, error) {
+	disk, agent, err := s.hub.ImageDisk(r.Context(), r.URL.Query().Get("agent"))
+	disk.Images = each(disk.Images, func(room session.ImageRoom) session.ImageRoom {
+		room.Image = imageOut(room.Image)
+		return room
+	})
+	return api.ImageDisk{ImageDisk: disk, Agent: agent}, err
 }
