@@ -2,13 +2,13 @@ package terminal
 
 import "sync"
 
-// broadcast wakes everybody who waits for the next change.
+// broadcast wakes all goroutines that wait for the next change.
 type broadcast struct {
 	mu   sync.Mutex
-	next chan struct{} // guarded by mu; nil while nobody waits
+	next chan struct{} // guarded by mu; nil: none waits
 }
 
-// wait returns a channel that the next notify closes. Take it before looking at what may change.
+// wait returns a channel that the next notify closes. Call it before reading the state that may change.
 func (b *broadcast) wait() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
