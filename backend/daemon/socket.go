@@ -338,8 +338,7 @@ func Bridge(ctx context.Context, home place.Home, in io.Reader, out io.Writer) e
 			"Look at its log, "+LogFile(home)+".")
 	}
 	defer conn.Close() //nolint:errcheck // both directions have ended
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	go func() {
 		_, err := io.Copy(conn, in)
 		if err == nil {

@@ -45,8 +45,7 @@ func newClusterServer(cluster engine.Cluster, processes Processes) (*clusterServ
 
 // serve answers on listener until ctx ends and then closes it.
 func (s *clusterServer) serve(ctx context.Context, listener net.Listener) {
-	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	turns := make(chan struct{}, maxClusterConns)
 	var conns sync.WaitGroup
 	defer conns.Wait()

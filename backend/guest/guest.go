@@ -99,8 +99,7 @@ func (g *Guest) Serve(ctx context.Context, conn net.Conn) error {
 		return fmt.Errorf("serve link: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(ctx, func() { _ = mux.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = mux.Close() })()
 	var streams sync.WaitGroup
 	defer streams.Wait()
 	defer cancel()

@@ -53,8 +53,7 @@ func probe(ctx context.Context, dial dialFunc, port int, path string) error {
 	if path == "" {
 		return nil
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	status, err := get(conn, port, path)
 	if err != nil {
 		return err

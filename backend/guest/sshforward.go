@@ -56,8 +56,7 @@ func (s *sshServer) direct(ctx context.Context, fresh ssh.NewChannel) {
 		return
 	}
 	go ssh.DiscardRequests(requests)
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	join(s.use.watch(channel), conn)
 }
 

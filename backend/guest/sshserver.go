@@ -58,8 +58,7 @@ func (s *sshServer) answer(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	_ = conn.SetDeadline(time.Now().Add(s.login))
 	caller, channels, requests, err := ssh.NewServerConn(conn, s.config)
 	if err != nil {

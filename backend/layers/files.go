@@ -20,8 +20,8 @@ import (
 	"slipway/tunnel/frame"
 )
 
-// partial is a part that arrives: its file holds size bytes of chunk frames with content bytes of content, whose hash
-// so far is sum.
+// partial is an incomplete part: its file has size bytes of chunk frames with content bytes of content, whose hash so
+// far is sum.
 type partial struct {
 	name    string
 	file    *os.File // nil between two receivers
@@ -30,7 +30,7 @@ type partial struct {
 	sum     hash.Hash
 }
 
-// names are the parts of an image, each once.
+// names returns the parts of an image, each once.
 func names(of session.ImageParts) []string {
 	names := []string{session.ImageConfig}
 	for _, layer := range of.Layers {
@@ -45,7 +45,7 @@ func (i *image) path(name string) string {
 	return filepath.Join(i.dir, strings.TrimPrefix(name, "sha256:"))
 }
 
-// whole finds a part that is there in full, with the bytes of its content.
+// whole returns the file of a complete part, and the size of its content.
 func (i *image) whole(name string) (path string, size gpu.Bytes, ok bool) {
 	found, err := filepath.Glob(i.path(name) + ".[0-9]*")
 	if err != nil || len(found) != 1 {
@@ -55,8 +55,8 @@ func (i *image) whole(name string) (path string, size gpu.Bytes, ok bool) {
 	return found[0], gpu.Bytes(bytes), err == nil
 }
 
-// open opens the file of a part that arrives, as far as it is sound: a file that was being written when the process
-// died loses its last frame.
+// open opens the file of an incomplete part and removes a last frame that is damaged, because the process may have died
+// while writing it.
 func (i *image) open(name string) (*partial, error) {
 	file, err := os.OpenFile(i.path(name)+".part", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -76,7 +76,7 @@ func (i *image) open(name string) (*partial, error) {
 	return found, nil
 }
 
-// kept is how much of a part that is not whole has arrived.
+// kept returns how much of an incomplete part has arrived.
 func (i *image) kept(name string) (gpu.Bytes, error) {
 	if _, err := os.Stat(i.path(name) + ".part"); errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -90,8 +90,8 @@ func (i *image) kept(name string) (gpu.Bytes, error) {
 	return under.content, file.Close()
 }
 
-// arrived is how much of the image's content is there. Of a part that was not opened since the process began it is what
-// the file takes.
+// arrived returns how much of the image's content has arrived. A part that this process has not opened yet counts with
+// the size of its file.
 func (i *image) arrived() (sum gpu.Bytes) {
 	for _, name := range names(i.parts) {
 		if _, size, ok := i.whole(name); ok {
@@ -116,7 +116,7 @@ func (p *partial) recover() error {
 	for {
 		frame, err := reader.Next()
 		if err != nil || frame.Kind != kindChunk {
-			return p.rewind() // whatever follows the last sound frame is dropped
+			return p.rewind()
 		}
 		content, err := unpack.open(frame)
 		if err != nil {
@@ -132,7 +132,7 @@ func (p *partial) add(f Frame, content []byte) {
 	p.size += int64(frame.HeadSize + len(f.Payload))
 }
 
-// rewind cuts the file after the last frame that counts.
+// rewind truncates the file after the last valid frame.
 func (p *partial) rewind() error {
 	if err := p.file.Truncate(p.size); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (p *partial) rewind() error {
 	return err
 }
 
-// write appends a chunk whose content is known to be sound.
+// write appends a valid chunk.
 func (p *partial) write(frame Frame, content []byte) error {
 	if err := frame.write(p.file); err != nil {
 		return err
@@ -150,8 +150,7 @@ func (p *partial) write(frame Frame, content []byte) error {
 	return nil
 }
 
-// finish makes the part whole: its content is checked, and it gets its name. One that is not what it should be is
-// dropped.
+// finish checks the content of a part and completes it, or removes it.
 func (i *image) finish(p *partial) error {
 	i.partial = nil
 	before := i.path(p.name) + ".part"
@@ -187,12 +186,11 @@ func openContent(path string) (io.ReadCloser, error) {
 	return &content{file: file, reader: NewReader(file), unpack: unpack}, nil
 }
 
-// Read implements io.Reader.
 func (c *content) Read(p []byte) (int, error) {
 	for len(c.left) == 0 {
 		frame, err := c.reader.Next()
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return 0, io.EOF // no frame says the end; the digest was checked
+			return 0, io.EOF // the file has no end frame; its digest was checked
 		}
 		if err != nil {
 			return 0, err
@@ -206,13 +204,12 @@ func (c *content) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements io.Closer.
 func (c *content) Close() error {
 	c.unpack.close()
 	return c.file.Close()
 }
 
-// writeWhole replaces a file by data, or leaves it as it was.
+// writeWhole atomically replaces a file.
 func writeWhole(path string, data []byte) error {
 	if err := atomicwriter.WriteFile(path, data, 0o600); err != nil {
 		return err
@@ -220,7 +217,7 @@ func writeWhole(path string, data []byte) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir makes the names in a folder last.
+// syncDir makes the names in a folder durable.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

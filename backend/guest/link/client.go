@@ -63,8 +63,7 @@ func (c *Client) Events(ctx context.Context, fn func(Event) error) error {
 		return err
 	}
 	defer stream.Close()
-	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = stream.Close() })()
 	for {
 		var event Event
 		if err := ReadMessage(stream, &event); err != nil {

@@ -165,8 +165,7 @@ func (c *Client) WriteUpload(ctx context.Context, up session.Upload, from io.Rea
 		return 0, err
 	}
 	defer stream.Close()
-	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = stream.Close() })()
 	broke := make(chan error, 1) // of from
 	go func() {
 		pieces := NewPieceWriter(stream)
