@@ -97,13 +97,10 @@ const ListenOff = "off"
 func LoadSettings(home place.Home) (Settings, error) {
 	var s Settings
 	data, err := os.ReadFile(home.Join(settingsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
-	}
 	if err == nil {
 		err = json.Unmarshal(data, &s)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Settings{}, session.WrapError(err, session.CodeServerInvalid,
 			"The file "+home.Join(settingsFile)+" cannot be read.", "Correct or remove it.")
 	}

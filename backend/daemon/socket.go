@@ -37,9 +37,8 @@ type Sockets struct {
 	Control net.Listener // accepts requests for [Serve]
 
 	open   []*guarded
-	ending chan struct{} // closed when sockets are no longer restored
+	end    context.CancelFunc // stops restoring sockets
 	mender sync.WaitGroup
-	once   sync.Once
 }
 
 // Listen opens both sockets for users, the user of this process and root. The caller holds the folder's lock, so
@@ -48,7 +47,8 @@ func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 	if err := home.Make(); err != nil {
 		return nil, err
 	}
-	s := &Sockets{ending: make(chan struct{})}
+	ctx, end := context.WithCancel(context.Background())
+	s := &Sockets{end: end}
 	for _, name := range []string{tunnelSocket, controlSocket} {
 		g := &guarded{home: home, name: name, users: append([]int{0, os.Getuid()}, users...), log: log}
 		if err := g.open(); err != nil {
@@ -59,18 +59,18 @@ func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 		s.open = append(s.open, g)
 	}
 	s.Tunnel, s.Control = s.open[0], s.open[1]
-	s.mender.Go(s.mend)
+	s.mender.Go(func() { s.mend(ctx) })
 	return s, nil
 }
 
 // mend restores removed sockets: a runtime directory is removed after the last logout, and temporary files after some
 // time.
-func (s *Sockets) mend() {
+func (s *Sockets) mend(ctx context.Context) {
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
 	for {
 		select {
-		case <-s.ending:
+		case <-ctx.Done():
 			return
 		case <-again.C:
 		}
@@ -87,7 +87,7 @@ func (s *Sockets) mend() {
 
 // Close closes both sockets and removes their files.
 func (s *Sockets) Close() error {
-	s.once.Do(func() { close(s.ending) })
+	s.end()
 	s.mender.Wait()
 	var errs []error
 	for _, g := range s.open {
@@ -340,11 +340,7 @@ func Bridge(ctx context.Context, home place.Home, in io.Reader, out io.Writer) e
 	defer conn.Close() //nolint:errcheck // both directions have ended
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	go func() {
-		_, err := io.Copy(conn, in)
-		if err == nil {
-			err = conn.CloseWrite()
-		}
-		if err != nil {
+		if _, err := io.Copy(conn, in); err != nil || conn.CloseWrite() != nil {
 			_ = conn.Close()
 		}
 	}()

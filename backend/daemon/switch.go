@@ -83,9 +83,8 @@ func (s *switching) run(ctx context.Context) (Switched, error) {
 	s.old = s.linked(done.From.Program)
 	if running != nil {
 		stopping, cancel := context.WithTimeout(ctx, stopTime)
-		err := running.StopAndWait(stopping)
-		cancel()
-		if err != nil {
+		defer cancel()
+		if err := running.StopAndWait(stopping); err != nil {
 			return done, err
 		}
 	}
@@ -130,10 +129,10 @@ func (s *switching) linked(ran string) string {
 	if target, err := filepath.EvalSymlinks(ProgramLink(s.home)); err == nil {
 		return target
 	}
-	if _, err := os.Stat(ran); ran != "" && err == nil {
-		return ran
+	if _, err := os.Stat(ran); err != nil {
+		return ""
 	}
-	return ""
+	return ran
 }
 
 // link atomically points the link to a program.
@@ -151,7 +150,7 @@ func (s *switching) link(program string) error {
 // backUp copies the store, which no process has open now.
 func (s *switching) backUp() (books []string, err error) {
 	for _, path := range []string{s.home.Join("agent.db"), s.home.Join("sim", "agent.db")} {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if !isThere(path) {
 			continue
 		}
 		if err := copyFile(path, path+backupSuffix); err != nil {
@@ -273,27 +272,22 @@ func Uninstall(ctx context.Context, home place.Home, opts UninstallOptions) (Uni
 			c, err = Connect(ctx, home)
 		}
 	}
-	switch {
-	case err == nil:
-		if left.Live, err = end(ctx, c, opts.EndSessions); err != nil {
-			return left, err
-		}
-		if err := Forget(ctx, home); err != nil {
-			return left, err
-		}
-		if err := c.StopAndWait(ctx); err != nil && !errors.Is(err, ErrNotRunning) {
-			if again, lost := Connect(ctx, home); lost == nil { // systemd may have stopped it first
-				if err := again.StopAndWait(ctx); err != nil {
-					return left, err
-				}
+	running := err == nil
+	if running {
+		left.Live, err = end(ctx, c, opts.EndSessions)
+	}
+	if err != nil && (running || !errors.Is(err, ErrNotRunning)) {
+		return left, err
+	}
+	if err := unitOf(home).remove(ctx); err != nil {
+		return left, err
+	}
+	if running && c.StopAndWait(ctx) != nil {
+		if again, lost := Connect(ctx, home); lost == nil { // systemd may have stopped it first
+			if err := again.StopAndWait(ctx); err != nil {
+				return left, err
 			}
 		}
-	case errors.Is(err, ErrNotRunning):
-		if err := Forget(ctx, home); err != nil {
-			return left, err
-		}
-	default:
-		return left, err
 	}
 	left.Kept, err = sweep(home, opts.KeepData || left.Live > 0)
 	return left, err
