@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"slipway/backend/files"
 	"slipway/backend/guest/link"
 	"slipway/backend/session"
 )
@@ -67,7 +68,7 @@ func become(args []string) error {
 	dir, argv := args[2], args[3:]
 	if err := os.Chdir(dir); err != nil {
 		return session.NewError(session.CodeGuestInternal,
-			fmt.Sprintf("Cannot change to directory %s: %v.", dir, errno(err)),
+			fmt.Sprintf("Cannot change to directory %s: %v.", dir, files.Errno(err)),
 			"Create it first, or choose another.")
 	}
 	return execute(argv)
@@ -164,7 +165,7 @@ func execute(argv []string) error {
 	switch {
 	case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR):
 		return session.NewError(session.CodeProcessForbidden,
-			fmt.Sprintf("%s cannot be executed: %v.", path, errno(err)),
+			fmt.Sprintf("%s cannot be executed: %v.", path, files.Errno(err)),
 			"Check that it is a program for this machine and is executable.")
 	case executable(path):
 		return session.NewError(session.CodeProcessForbidden,
@@ -177,13 +178,4 @@ func execute(argv []string) error {
 func noProgram(name string) error {
 	return session.NewError(session.CodeProcessNotFound, fmt.Sprintf("Program %q not found in this session.", name),
 		"Check its name or path, or install it.")
-}
-
-// errno returns the innermost cause, which says it in the fewest words.
-func errno(err error) error {
-	var number syscall.Errno
-	if errors.As(err, &number) {
-		return number
-	}
-	return err
 }
