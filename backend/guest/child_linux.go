@@ -19,12 +19,12 @@ import (
 
 const (
 	killGrace = 2 * time.Second
-	// outputGrace is how long the output of an ended command may pause before it counts as complete: programs that it
-	// left behind may hold the pipe.
+	// outputGrace is how long the output of an ended command may pause before it counts as complete, because programs
+	// that it left in the background may have the pipe open.
 	outputGrace = 200 * time.Millisecond
 )
 
-// child is a program started through spawn: leader of a session of its own.
+// child is a program started through spawn, which leads its own session.
 type child struct {
 	pid    int
 	ended  chan struct{} // closed when it has ended
@@ -32,18 +32,17 @@ type child struct {
 	killed atomic.Bool   // Kill was called
 }
 
-// childSpec says what startChild starts.
 type childSpec struct {
 	uid, gid int
 	groups   []int // besides gid
 	dir      string
 	argv     []string
 	env      []string
-	files    [3]*os.File // stdin, stdout, stderr; they stay the caller's
+	files    [3]*os.File // stdin, stdout, stderr; the caller closes them
 	terminal bool        // stdin becomes the controlling terminal
 }
 
-// startChild starts a program and returns once it executes, or says why it does not.
+// startChild starts a program and returns when it executes, or why it does not.
 func startChild(spec childSpec) (*child, error) {
 	status, told, err := os.Pipe()
 	if err != nil {
@@ -75,7 +74,7 @@ func startChild(spec childSpec) (*child, error) {
 	return c, nil
 }
 
-// spawnFailure reads what spawn said of its failure.
+// spawnFailure parses the failure that spawn reported.
 func spawnFailure(report []byte, err error) error {
 	var cause session.Cause
 	if err == nil {
@@ -87,7 +86,7 @@ func spawnFailure(report []byte, err error) error {
 	return session.NewError(cause.Code, cause.Message, cause.Hint)
 }
 
-// exitCode is the code of a shell: 128 and the signal's number for a signal.
+// exitCode returns the exit code as a shell has it: 128 plus the signal's number for a signal.
 func exitCode(state *os.ProcessState, err error) int {
 	if err != nil {
 		return codeForbidden
@@ -99,7 +98,6 @@ func exitCode(state *os.ProcessState, err error) int {
 	return state.ExitCode()
 }
 
-// Wait returns the exit code.
 func (c *child) Wait() int {
 	<-c.ended
 	return c.code
@@ -113,13 +111,13 @@ func (c *child) Signal(number int) error {
 	return unix.Kill(-c.pid, unix.Signal(number))
 }
 
-// Kill asks everything in the program's session to end and insists after a grace of 2 s.
+// Kill sends SIGTERM to everything in the program's session, and SIGKILL at its end or after 2 s.
 func (c *child) Kill() {
 	c.end(unix.SIGTERM, func() { signalSession(c.pid, unix.SIGKILL) })
 }
 
-// hangUp sends SIGHUP to everything in the program's session, unless the program has ended already, and kills the
-// program after a grace of 2 s.
+// hangUp sends SIGHUP to everything in the program's session, unless the program has ended, and kills the program after
+// 2 s.
 func (c *child) hangUp() {
 	if closed(c.ended) {
 		return
@@ -131,7 +129,7 @@ func (c *child) hangUp() {
 	})
 }
 
-// end signals the program's session once, and insists when the program has ended or the grace is over.
+// end signals the program's session once, and calls insist when the program has ended or the grace period is over.
 func (c *child) end(signal unix.Signal, insist func()) {
 	if c.killed.Swap(true) {
 		return
@@ -157,14 +155,14 @@ func (c *command) Stdin() io.WriteCloser { return c.stdin }
 func (c *command) Stdout() io.Reader     { return c.stdout }
 func (c *command) Stderr() io.Reader     { return c.stderr }
 
-// outputPipe reads a program's output. After the program's end it does not wait for others that hold the pipe.
+// outputPipe reads a program's output. After the program's end it does not wait for others that have the pipe open.
 type outputPipe struct {
 	file  *os.File
 	ended <-chan struct{}
 }
 
 func newOutputPipe(file *os.File, ended <-chan struct{}) *outputPipe {
-	go func() { // wakes the read that waits at the moment of the end
+	go func() { // wakes a read that blocks at the end
 		<-ended
 		_ = file.SetReadDeadline(time.Now().Add(outputGrace))
 	}()
@@ -185,8 +183,7 @@ func (p *outputPipe) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// signalSession sends signals to every process of a session, whatever process groups its shell has made of them. A
-// process that ends meanwhile is ignored.
+// signalSession sends signals to every process of a session, in whichever process group.
 func signalSession(leader int, signals ...unix.Signal) {
 	for _, pid := range processes() {
 		if sessionOf(pid) != leader {
@@ -198,7 +195,7 @@ func signalSession(leader int, signals ...unix.Signal) {
 	}
 }
 
-// processes lists the process numbers of the container.
+// processes returns the process ids of the container.
 func processes() []int {
 	dir, err := openKernel("/proc")
 	if err != nil {
@@ -215,7 +212,7 @@ func processes() []int {
 	return pids
 }
 
-// sessionOf returns the session of a process, 0 if it is gone. See proc(5): the fields after the name in parentheses
+// sessionOf returns the session of a process; 0 if it has ended. See proc(5): the fields after the name in parentheses
 // are state, ppid, pgrp, session.
 func sessionOf(pid int) int {
 	data, err := kernelFile("/proc/"+strconv.Itoa(pid)+"/stat", maxKernelText)

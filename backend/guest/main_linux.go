@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// Main is the program of the guest: init, worker, spawn, files, sftp or ssh, by its first argument, or ssh by its own
-// name. It returns the exit code.
+// Main is the program of the guest, by its first argument, or ssh by its own name. It returns the exit code.
 func Main(args []string) int {
 	if filepath.Base(os.Args[0]) == "ssh" { // by the link that stands in for it
 		return sshMain(args)
@@ -37,11 +36,11 @@ func Main(args []string) int {
 	return 2
 }
 
-// codeBroken is the exit code of a guest that could not begin its work, but for [engine.ExitUnsafe].
+// codeBroken is the exit code of a guest that failed to start, except with [engine.ExitUnsafe].
 const codeBroken = 125
 
-// initialise is process 1 of the container: it starts the worker, reaps whatever is left to it, passes signals on and
-// returns the worker's code.
+// initialise is process 1 of the container. It starts the worker, reaps orphans, forwards signals and returns the
+// worker's exit code.
 func initialise() int {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
@@ -64,7 +63,7 @@ func initialise() int {
 	return reap(pid)
 }
 
-// reap waits for every process that ends until it is the worker.
+// reap waits for processes until the worker ends.
 func reap(worker int) int {
 	for {
 		var status syscall.WaitStatus

@@ -6,42 +6,37 @@ import (
 	"slipway/backend/session"
 )
 
-// sitecustomize is what Python runs when it starts.
+// sitecustomize is a module that Python runs when it starts.
 //
 //go:embed python/sitecustomize.py
 var sitecustomize []byte
 
 const (
 	pythonPath = "/var/lib/slipway/python"
-	// cooperative is set by the agent for a session that holds a part of a device and whose person wants frameworks to
-	// keep to it.
+	// cooperative is set by the agent if the session has a part of a device and frameworks should limit themselves to it.
 	cooperative = "SLIPWAY_GPU_COOPERATIVE"
 )
 
-// cooperate makes PyTorch keep to the session's part of a device: unlike others it takes no limit from a variable that
-// all its versions bear.
+// cooperate makes PyTorch limit itself to the session's part of a device. No environment variable does that in all of
+// its versions.
 func (c *container) cooperate() error {
-	if wanted, _ := c.env.get(cooperative); wanted != "1" {
+	if c.env.get(cooperative) != "1" {
 		return nil
 	}
 	dir, err := c.held.tree.image(pythonPath, true)
-	if err != nil {
-		return cooperateTrouble(err)
+	if err == nil {
+		err = dir.replace("sitecustomize.py", sitecustomize, 0o644)
+		dir.close()
 	}
-	defer dir.close()
-	if err := dir.replace("sitecustomize.py", sitecustomize, 0o644); err != nil {
-		return cooperateTrouble(err)
+	if err != nil {
+		return session.WrapError(err, session.CodeUncooperative,
+			"PyTorch does not know this session's share of a device.",
+			"Call torch.cuda.set_per_process_memory_fraction with SLIPWAY_GPU_FRACTION.")
 	}
 	path := pythonPath
-	if own, _ := c.env.get("PYTHONPATH"); own != "" {
+	if own := c.env.get("PYTHONPATH"); own != "" {
 		path += ":" + own
 	}
 	c.env = c.env.set("PYTHONPATH", path)
 	return nil
-}
-
-func cooperateTrouble(err error) error {
-	return session.WrapError(err, session.CodeUncooperative,
-		"PyTorch does not know this session's share of a device.",
-		"Call torch.cuda.set_per_process_memory_fraction with SLIPWAY_GPU_FRACTION.")
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"slipway/backend/guest/link"
@@ -24,8 +25,8 @@ const (
 
 type dialFunc func(ctx context.Context, port int) (net.Conn, error)
 
-// awaitReady tries again and again until a port takes connections and, where a path is given, answers a GET of it with
-// a status below 500. It fails with the last trouble when ctx ends.
+// awaitReady waits until a port accepts connections and, if there is a path, answers a GET with a status below 500. It
+// returns the last failure when ctx ends.
 func awaitReady(ctx context.Context, dial dialFunc, port int, path string) error {
 	pause := firstProbe
 	for {
@@ -64,8 +65,7 @@ func probe(ctx context.Context, dial dialFunc, port int, path string) error {
 	return nil
 }
 
-// get makes one HTTP request and returns the status. The guest has no HTTP client of its own: one would double its
-// size.
+// get makes one HTTP request and returns the status. It does not use net/http, which would double the guest's size.
 func get(conn net.Conn, port int, path string) (int, error) {
 	request := "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1:" + strconv.Itoa(port) +
 		"\r\nUser-Agent: slipway-guest\r\nAccept: */*\r\nConnection: close\r\n\r\n"
@@ -85,7 +85,7 @@ func get(conn net.Conn, port int, path string) (int, error) {
 	return status, nil
 }
 
-// dial connects the stream to a port of the container's loopback.
+// dial connects a stream to a port of the container's loopback.
 func (g *Guest) dial(ctx context.Context, stream net.Conn, port int) error {
 	conn, err := g.cfg.Processes.DialPort(ctx, port)
 	if err != nil {
@@ -101,15 +101,14 @@ func (g *Guest) dial(ctx context.Context, stream net.Conn, port int) error {
 	return nil
 }
 
-// carry carries bytes both ways until either side ends, and closes both.
+// carry copies in both directions until either side ends, and closes both.
 func carry(stream, conn net.Conn) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var back sync.WaitGroup
+	back.Go(func() {
 		_, _ = io.Copy(conn, stream)
 		_ = conn.Close()
-	}()
+	})
 	_, _ = io.Copy(stream, conn)
 	_ = stream.Close()
-	<-done
+	back.Wait()
 }

@@ -22,26 +22,27 @@ const (
 	tailLines             = 6
 )
 
-// services holds the programs that serve ports, in the order of their start.
+// services are the programs that serve ports, in the order of their start.
 type services struct {
 	mu   sync.Mutex // guards list
 	list []*service
 }
 
-// index returns where a service is in the list, -1 if it is not; mu is held.
-func (l *services) index(id string) int {
-	return slices.IndexFunc(l.list, func(s *service) bool { return s.req.ID == id })
+func (l *services) all() []*service {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.list)
 }
 
 // service is one start of a program.
 type service struct {
 	req     link.ServiceRequest
 	output  tail
-	stop    context.CancelFunc // ends the process, also one that is about to start
+	stop    context.CancelFunc // kills the process, even before it has started
 	settled chan struct{}      // closed when it is ready or has failed
-	ended   chan struct{}      // closed when the process has ended or was never started
+	ended   chan struct{}      // closed when the process has ended or was not started
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	state   link.ServiceState
 	code    *int
 	failure *session.Cause
@@ -59,8 +60,8 @@ func (s *service) alive() bool {
 	return state == link.ServiceStarting || state == link.ServiceReady
 }
 
-// startService starts a service, or joins a start under way, and waits until it is ready. The start goes on when the
-// caller leaves.
+// startService starts a service, or joins a start in progress, and waits until it is ready. The start continues if the
+// caller disconnects.
 func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link.Service, error) {
 	if req.ID == "" || len(req.Argv) == 0 || req.Port < 1 || req.Port > 65535 {
 		return link.Service{}, session.NewError(session.CodeSessionInvalid,
@@ -89,11 +90,11 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 	return described, nil
 }
 
-// enter returns the living service of that id, or a new one in its place with the context of its life.
+// enter returns the service of that id if it is alive, or replaces it by a new one, with a context for its lifetime.
 func (l *services) enter(req link.ServiceRequest) (s *service, fresh context.Context, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at := l.index(req.ID); at >= 0 {
+	if at := slices.IndexFunc(l.list, func(s *service) bool { return s.req.ID == req.ID }); at >= 0 {
 		if known := l.list[at]; known.alive() {
 			return known, nil, nil
 		}
@@ -108,7 +109,7 @@ func (l *services) enter(req link.ServiceRequest) (s *service, fresh context.Con
 	return s, fresh, nil
 }
 
-// run starts a service's program, waits until it is ready and watches its end. It kills the program where ctx ends.
+// run starts a service's program and waits until it is ready, then until its end. It kills the program when ctx ends.
 func (g *Guest) run(ctx context.Context, s *service) {
 	defer close(s.ended)
 	defer s.stop()
@@ -131,7 +132,7 @@ func (g *Guest) run(ctx context.Context, s *service) {
 	g.watchService(s, process)
 }
 
-// launch refuses what cannot work and starts the program.
+// launch checks that the program exists and its port is free, and starts it.
 func (g *Guest) launch(ctx context.Context, s *service) (terminal.Process, error) {
 	name := s.req.Argv[0]
 	if len(g.cfg.Processes.Which([]string{name})) == 0 {
@@ -169,7 +170,7 @@ func (s *service) timeoutError(last error) error {
 		"Check the session's log. If the start is slow, try again.")
 }
 
-// watchService collects a service's output and notes its end.
+// watchService collects a service's output and records its end.
 func (g *Guest) watchService(s *service, process terminal.Process) {
 	var outputs sync.WaitGroup
 	for _, from := range [...]io.Reader{process.Stdout(), process.Stderr()} {
@@ -194,7 +195,7 @@ func (g *Guest) watchService(s *service, process terminal.Process) {
 	}
 }
 
-// settle ends the starting of a service once. It reports whether this call did.
+// settle ends the start of a service. It reports whether this call did, and not an earlier one.
 func (s *service) settle(state link.ServiceState, failure error) bool {
 	s.mu.Lock()
 	if s.state != link.ServiceStarting {
@@ -203,34 +204,31 @@ func (s *service) settle(state link.ServiceState, failure error) bool {
 	}
 	s.state = state
 	if failure != nil {
-		s.failure = link.CauseOf(failure)
+		s.failure = session.CauseOf(failure, session.CodeGuestInternal)
 	}
 	s.mu.Unlock()
 	close(s.settled)
 	return true
 }
 
-// stopService ends a service and forgets it.
+// stopService ends a service and removes it from the list.
 func (g *Guest) stopService(ctx context.Context, id string) error {
 	l := &g.services
-	l.mu.Lock()
-	at := l.index(id)
-	if at < 0 {
+	for _, s := range l.all() {
+		if s.req.ID != id {
+			continue
+		}
+		if err := s.end(ctx); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		l.list = slices.DeleteFunc(l.list, func(other *service) bool { return other == s })
 		l.mu.Unlock()
-		return nil
 	}
-	s := l.list[at]
-	l.mu.Unlock()
-	if err := s.end(ctx); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	l.list = slices.DeleteFunc(l.list, func(other *service) bool { return other == s })
-	l.mu.Unlock()
 	return nil
 }
 
-// end kills a service's program and waits for its end, after its start if that is under way.
+// end kills a service's program, even if it is being started, and waits for its end.
 func (s *service) end(ctx context.Context) error {
 	s.settle(link.ServiceFailed, session.NewError(session.CodeAppConflict,
 		fmt.Sprintf("%s was stopped before it answered.", path.Base(s.req.Argv[0])), "Start it again."))
@@ -245,27 +243,23 @@ func (s *service) end(ctx context.Context) error {
 }
 
 func (g *Guest) listServices() []link.Service {
-	g.services.mu.Lock()
-	all := slices.Clone(g.services.list)
-	g.services.mu.Unlock()
 	list := []link.Service{}
-	for _, s := range all {
+	for _, s := range g.services.all() {
 		list = append(list, s.describe())
 	}
 	return list
 }
 
-// closeServices ends all services.
 func (g *Guest) closeServices(ctx context.Context) error {
 	var ends sync.WaitGroup
-	for _, described := range g.listServices() {
-		ends.Go(func() { _ = g.stopService(ctx, described.ID) })
+	for _, s := range g.services.all() {
+		ends.Go(func() { _ = g.stopService(ctx, s.req.ID) })
 	}
 	ends.Wait()
 	return ctx.Err()
 }
 
-// tail keeps the last bytes written to it.
+// tail keeps the last [tailSize] bytes written to it.
 type tail struct {
 	mu   sync.Mutex // guards kept
 	kept []byte

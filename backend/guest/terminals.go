@@ -19,15 +19,18 @@ import (
 
 const (
 	maxTerminals = 64 // running at a time
-	maxExited    = 16 // kept after their end until somebody closes them
+	maxExited    = 16 // kept after their end until they are closed
 	maxSide      = 4096
 	defaultCols  = 80
 	defaultRows  = 24
+	maxNotice    = 500 // bytes of a notice
+	// exitDelivery is how long viewers of a closed terminal have to receive the remaining output and its exit code.
+	exitDelivery = 2 * time.Second
 )
 
-// terminals holds the shells of a guest in the order of their opening.
+// terminals are the shells of a guest in the order of their opening.
 type terminals struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards list
 	list []*heldTerminal
 }
 
@@ -50,7 +53,7 @@ func (t *heldTerminal) describe() session.Terminal {
 	}
 }
 
-// openTerminal starts a shell and holds it.
+// openTerminal starts a shell on a terminal.
 func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, error) {
 	if req.Cols == 0 && req.Rows == 0 {
 		req.Cols, req.Rows = defaultCols, defaultRows
@@ -81,7 +84,7 @@ func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, err
 	return held.describe(), nil
 }
 
-// hold makes the record of a started shell.
+// hold adds a started shell to the list.
 func (g *Guest) hold(req session.TerminalRequest, tty terminal.TTY) *heldTerminal {
 	held := &heldTerminal{id: strings.ToLower(rand.Text()[:10]), title: req.Title, created: time.Now().UTC(), tty: tty}
 	if held.title == "" && len(req.Command) > 0 {
@@ -105,7 +108,7 @@ func (t *terminals) all() []*heldTerminal {
 	return slices.Clone(t.list)
 }
 
-// find returns a terminal; session_use_not-found.
+// find returns a terminal, or fails with session_use_not-found.
 func (t *terminals) find(id string) (*heldTerminal, error) {
 	for _, held := range t.all() {
 		if held.id == id {
@@ -116,16 +119,18 @@ func (t *terminals) find(id string) (*heldTerminal, error) {
 		"It was closed. Open a new one.")
 }
 
-// take removes a terminal from the list and reports whether it was there.
+// take removes a terminal from the list and reports whether it was in it.
 func (t *terminals) take(held *heldTerminal) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := len(t.list)
-	t.list = slices.DeleteFunc(t.list, func(other *heldTerminal) bool { return other == held })
-	return len(t.list) < before
+	at := slices.Index(t.list, held)
+	if at >= 0 {
+		t.list = slices.Delete(t.list, at, at+1)
+	}
+	return at >= 0
 }
 
-// prune forgets the oldest of too many exited terminals.
+// prune closes the oldest of too many exited terminals.
 func (g *Guest) prune() {
 	exited := slices.DeleteFunc(g.terminals.all(), (*heldTerminal).running)
 	for _, held := range exited[:max(0, len(exited)-maxExited)] {
@@ -143,7 +148,7 @@ func (g *Guest) listTerminals() []session.Terminal {
 	return list
 }
 
-// attachTerminal lets the stream's far end join a shell.
+// attachTerminal connects a viewer to a shell.
 func (g *Guest) attachTerminal(ctx context.Context, stream net.Conn, req session.AttachRequest) error {
 	held, err := g.terminals.find(req.Terminal)
 	if err != nil {
@@ -153,11 +158,11 @@ func (g *Guest) attachTerminal(ctx context.Context, stream net.Conn, req session
 		return nil
 	}
 	attach := terminal.Attach{Offset: req.Offset, Client: req.Client}
-	_ = held.shell.Serve(context.WithoutCancel(ctx), stream, attach) // the viewer knows why it ended
+	_ = held.shell.Serve(context.WithoutCancel(ctx), stream, attach) // the viewer received the reason
 	return nil
 }
 
-// closeTerminal ends a shell and forgets it. Viewers get its exit.
+// closeTerminal ends a shell and removes it from the list. Viewers receive its exit code.
 func (g *Guest) closeTerminal(id string) error {
 	held, err := g.terminals.find(id)
 	if err != nil {
@@ -166,7 +171,7 @@ func (g *Guest) closeTerminal(id string) error {
 	if !g.terminals.take(held) {
 		return nil
 	}
-	_ = held.tty.Close() // hangs up; the shell's own goroutine sees the end
+	_ = held.tty.Close() // hangs up, which ends the shell's Run
 	go func() {
 		<-held.shell.Done()
 		time.Sleep(exitDelivery)
@@ -174,9 +179,6 @@ func (g *Guest) closeTerminal(id string) error {
 	}()
 	return nil
 }
-
-// exitDelivery is how long viewers of a closed terminal have to receive what they have not yet seen and its exit.
-const exitDelivery = 2 * time.Second
 
 // closeTerminals hangs up every shell and waits for their ends.
 func (g *Guest) closeTerminals(ctx context.Context) error {
@@ -194,17 +196,14 @@ func (g *Guest) closeTerminals(ctx context.Context) error {
 	return nil
 }
 
-// maxNotice is how long a notice may be, in bytes: a few lines of a terminal.
-const maxNotice = 500
-
-// Foregrounder is a terminal that knows what runs in its foreground. Not every [terminal.TTY] does.
+// Foregrounder is implemented by a [terminal.TTY] that knows its foreground program.
 type Foregrounder interface {
-	// Foreground returns the name of the program that was started last from the terminal's shell and that has the
-	// terminal, or "" while the shell itself has it. It reports false where that cannot be told.
+	// Foreground returns the program in the foreground of the terminal; "" if that is the shell. known is false if it
+	// cannot be determined.
 	Foreground() (program string, known bool)
 }
 
-// foregrounds tells what runs in the foreground of each terminal.
+// foregrounds returns the foreground program of each running terminal.
 func (g *Guest) foregrounds() []link.Foreground {
 	list := []link.Foreground{}
 	for _, held := range g.terminals.all() {
@@ -220,7 +219,7 @@ func (g *Guest) foregrounds() []link.Foreground {
 	return list
 }
 
-// notice shows a line in every terminal. One that is being closed is passed over.
+// notice shows a line in every running terminal.
 func (g *Guest) notice(text string) error {
 	if text == "" || len(text) > maxNotice || strings.ContainsFunc(text, unicode.IsControl) {
 		return session.NewError(session.CodeGuestInvalid, "A notice is one line of at most 500 bytes.",
@@ -228,7 +227,7 @@ func (g *Guest) notice(text string) error {
 	}
 	for _, held := range g.terminals.all() {
 		if held.running() {
-			_, _ = held.spool.Notice(text) // a spool that was closed meanwhile has no viewers
+			_, _ = held.spool.Notice(text) // fails only if it was closed meanwhile
 		}
 	}
 	return nil

@@ -24,8 +24,8 @@ type account struct {
 	shell    string
 }
 
-// create enters the account into the image's user files, which may be missing. It comes first, so that its number means
-// it even where the image has a user of that number.
+// create adds the account to the image's user files, which may be missing. It comes first, so that its number resolves to
+// it even if the image has another user with that number.
 func (a account) create(t *tree) error {
 	etc, err := t.image("/etc", true)
 	if err != nil {
@@ -44,7 +44,7 @@ func (a account) create(t *tree) error {
 			lines = ensureID(lines, a.gid, group)
 			return ensureID(lines, 0, "root:x:0:")
 		}),
-		// A password that nothing matches, where the image has such a file.
+		// A password that nothing matches, if the image has such a file.
 		editFile(etc, "shadow", 0, func(lines []string) []string {
 			return append(withoutName(lines, User), User+":*:19000:0:99999:7:::")
 		}),
@@ -55,7 +55,7 @@ func withoutName(lines []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.HasPrefix(line, name+":") })
 }
 
-// ensureID appends entry unless a line has that number in its third field.
+// ensureID appends entry unless the third field of a line is id.
 func ensureID(lines []string, id int, entry string) []string {
 	for _, line := range lines {
 		if fields := strings.Split(line, ":"); len(fields) > 2 && fields[2] == strconv.Itoa(id) {
@@ -65,7 +65,7 @@ func ensureID(lines []string, id int, entry string) []string {
 	return append(lines, entry)
 }
 
-// editFile replaces a file of lines at once. One that is missing is made with mode, or not at all where that is 0.
+// editFile atomically replaces a file of lines. It creates a missing file with mode, unless that is 0.
 func editFile(dir *place, name string, mode fs.FileMode, edit func([]string) []string) error {
 	old, oldMode, err := dir.read(name, maxUserFile)
 	switch {
@@ -84,8 +84,7 @@ func editFile(dir *place, name string, mode fs.FileMode, edit func([]string) []s
 	return dir.replace(name, content, mode)
 }
 
-// prepareHome makes the home the account's own. What the engine or the image put there as root, when it is new, becomes
-// the account's too; what is mounted there is left alone.
+// prepareHome makes a new home and its content the account's, except for mounts in it.
 func (a account) prepareHome(t *tree, home *place) error {
 	if int(home.stat.Uid) == a.uid && a.uid != 0 {
 		return nil // it was prepared before
@@ -93,8 +92,7 @@ func (a account) prepareHome(t *tree, home *place) error {
 	return errors.Join(home.give(a.uid, a.gid), a.copySkeleton(t, home))
 }
 
-// copySkeleton gives a new home the image's start files, as useradd does. Only plain files count, and an image need not
-// have any.
+// copySkeleton copies the image's start files, if it has any, to a new home, as useradd does, but only plain files.
 func (a account) copySkeleton(t *tree, home *place) error {
 	skel, err := t.image("/etc/skel", false)
 	if err != nil || skel.stat.Mode&unix.S_IFMT != unix.S_IFDIR {

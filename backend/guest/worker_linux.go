@@ -1,12 +1,14 @@
 package guest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -17,17 +19,15 @@ import (
 )
 
 const (
-	// watchTimeout is how long a batch command waits for the agent to see the session run. Without an agent it starts
-	// all the same.
+	// watchTimeout is how long a batch command waits until the agent has received "ready". Then it starts anyway.
 	watchTimeout = 30 * time.Second
-	// flushTimeout is how long the news of the end may take to reach the agent.
+	// flushTimeout is how long sending the exit code to the agent may take.
 	flushTimeout = 2 * time.Second
-	// maxSettings is more than the engine ever tells, in bytes.
-	maxSettings = 16 << 20
+	maxSettings  = 16 << 20 // bytes of the config file
 )
 
-// work prepares the container and serves the agent until a batch command ends, whose code it returns, or a signal ends
-// the session.
+// work prepares the container and serves the agent until a batch command ends, whose exit code it returns, or a signal
+// ends the session.
 func work() int {
 	settings, held, err := begin()
 	if err != nil {
@@ -47,27 +47,23 @@ func work() int {
 	signal.Notify(ending, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	signal.Ignore(syscall.SIGUSR1, syscall.SIGUSR2)
 
-	image := environment(os.Environ())
-	path, _ := image.get("PATH")
-	shell := findShell(path)
+	shell := findShell(os.Getenv("PATH"))
 	c := &container{
 		uid: settings.UID, gid: settings.GID, groups: settings.Groups, home: homePath, shell: shell,
 		env: newEnvironment(os.Environ(), shell, settings.Env), held: held,
 	}
 	config := Config{Processes: c, SpoolDir: held.spool.held()}
 	if settings.Command == "" {
-		config.Log = os.Stdout // a batch session's log is its command's alone
+		config.Log = os.Stdout // the log of a batch session is that of its command
 	}
 	g := New(config)
 	go connect(ctx, g, held.link.held()+"/"+socketName)
-	for _, err := range c.prepare() {
-		g.Trouble(err)
-	}
-	if err := c.cooperate(); err != nil {
-		g.Trouble(err)
-	}
+	failures := append(c.prepare(), c.cooperate())
 	if settings.Cluster != nil {
-		if err := c.joinCluster(ctx, *settings.Cluster); err != nil {
+		failures = append(failures, c.joinCluster(ctx, *settings.Cluster))
+	}
+	for _, err := range failures {
+		if err != nil {
 			g.Trouble(err)
 		}
 	}
@@ -82,8 +78,7 @@ func work() int {
 	return batch(g, c, settings.Command, oom, ending)
 }
 
-// begin reads what the engine has put into the container and opens what the guest works with, before anything of the
-// image runs.
+// begin reads the config and opens the places that the guest uses, before anything of the image runs.
 func begin() (settings engine.GuestConfig, held *places, err error) {
 	t, err := openTree("/")
 	if err != nil {
@@ -107,7 +102,7 @@ func begin() (settings engine.GuestConfig, held *places, err error) {
 	return settings, held, held.spool.keep()
 }
 
-// checkPins fails where a mount shows something else than it must. Nobody has seen it then: nothing runs before this.
+// checkPins fails if a mount is not the directory that it must be. Nothing of the session runs before this.
 func checkPins(pins []engine.Pin) error {
 	for _, pin := range pins {
 		stat, err := lookAt(pin.Target)
@@ -122,7 +117,7 @@ func checkPins(pins []engine.Pin) error {
 	return nil
 }
 
-// prepare makes the account and the home and returns what went wrong.
+// prepare creates the account and the home and returns the failures.
 func (c *container) prepare() []error {
 	var failures []error
 	a := account{uid: c.uid, gid: c.gid, shell: c.shell.path}
@@ -136,17 +131,17 @@ func (c *container) prepare() []error {
 			fmt.Sprintf("The home could not be prepared: %v.", err), "Check that the engine's disk is not full."))
 	}
 	for _, file := range []*os.File{os.Stdout, os.Stderr} {
-		_ = unix.Fchown(int(file.Fd()), c.uid, c.gid) // for programs that open /dev/stdout anew
+		_ = unix.Fchown(int(file.Fd()), c.uid, c.gid) // for programs that open /dev/stdout
 	}
 	return failures
 }
 
-// connect keeps a link to the agent until ctx ends.
+// connect connects to the agent again and again until ctx ends.
 func connect(ctx context.Context, g *Guest, socket string) {
 	var dialer net.Dialer
 	for ctx.Err() == nil {
 		if conn, err := dialer.DialContext(ctx, "unix", socket); err == nil {
-			_ = g.Serve(ctx, conn) // a lost link is made anew
+			_ = g.Serve(ctx, conn)
 		}
 		select {
 		case <-time.After(redialPause):
@@ -155,7 +150,7 @@ func connect(ctx context.Context, g *Guest, socket string) {
 	}
 }
 
-// closeUntil ends terminals and services politely; a second signal cuts it short.
+// closeUntil ends terminals and services, without waiting for them after a second signal.
 func closeUntil(g *Guest, ending <-chan os.Signal) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -184,11 +179,11 @@ func batch(g *Guest, c *container, script string, oom *oomCounter, ending <-chan
 	g.Exit(code)
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
-	_ = g.Flush(ctx) // without an agent there is nobody to tell
+	_ = g.Flush(ctx) // there may be no agent
 	return code
 }
 
-// runBatch runs script with the image's shell on the container's own output.
+// runBatch runs script with the image's shell on the container's output.
 func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) int {
 	if !hasShell(c) {
 		g.Trouble(noShell(session.CodeNoShell))
@@ -211,6 +206,70 @@ func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) i
 			if number, ok := received.(syscall.Signal); ok {
 				signalSession(started.pid, number, unix.SIGCONT)
 			}
+		}
+	}
+}
+
+// oomInterval is how often the count is read: control groups notify a container only with more privileges.
+const oomInterval = 500 * time.Millisecond
+
+// oomFiles have the number of processes that the kernel killed for lack of memory, in control groups of version 2 and 1.
+var oomFiles = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
+
+// oomCounter counts from its creation.
+type oomCounter struct {
+	file string
+	base int
+}
+
+// newOOMCounter returns a counter that stays at 0 if the kernel reports no count.
+func newOOMCounter() *oomCounter {
+	for _, file := range oomFiles {
+		if count, ok := readOOM(file); ok {
+			return &oomCounter{file: file, base: count}
+		}
+	}
+	return &oomCounter{}
+}
+
+func readOOM(file string) (int, bool) {
+	data, err := kernelFile(file, maxKernelText)
+	if err != nil {
+		return 0, false
+	}
+	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+		if value, ok := bytes.CutPrefix(line, []byte("oom_kill ")); ok {
+			count, err := strconv.Atoi(string(bytes.TrimSpace(value)))
+			return count, err == nil
+		}
+	}
+	return 0, false
+}
+
+func (c *oomCounter) count() int {
+	if c.file == "" {
+		return 0
+	}
+	count, _ := readOOM(c.file)
+	return max(0, count-c.base)
+}
+
+// watch calls tell with every new count until ctx ends.
+func (c *oomCounter) watch(ctx context.Context, tell func(int)) {
+	if c.file == "" {
+		return
+	}
+	ticker := time.NewTicker(oomInterval)
+	defer ticker.Stop()
+	for told := 0; ; {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if count := c.count(); count != told {
+			told = count
+			tell(count)
 		}
 	}
 }
