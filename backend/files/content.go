@@ -155,8 +155,8 @@ func (t Tree) UploadOffset(_ context.Context, up session.Upload) (int64, error) 
 	return info.Size(), nil
 }
 
-// WriteUpload adds to an upload and returns how many bytes it has. The same bytes may be written twice, even at the same
-// time: a caller that lost its connection resumes while what it sent before still arrives.
+// WriteUpload adds to an upload and returns how many bytes it has. The same bytes may be written twice, even at the
+// same time: a caller that lost its connection resumes while what it sent before still arrives.
 func (t Tree) WriteUpload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
 	full, hidden, err := t.place(up)
 	if err != nil {

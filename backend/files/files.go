@@ -1,6 +1,6 @@
 // Package files implements [session.Files] on a tree of files. An upload is collected in a hidden part next to its
-// destination and then renamed, so it appears complete. The tree may be a container's, a folder's or simulated; its [FS]
-// decides what can be reached.
+// destination and then renamed, so it appears complete. The tree may be a container's, a folder's or simulated; its
+// [FS] decides what can be reached.
 package files
 
 import (

@@ -14,8 +14,8 @@ import (
 const mostSums = 64
 
 // Sums has the checksums of parts while they arrive, so that finished uploads need not be read again. A checksum is
-// valid as long as each write continues where the one before ended and there is one writer. The zero value is ready, nil
-// has no checksums, and the methods are safe for concurrent use.
+// valid as long as each write continues where the one before ended and there is one writer. The zero value is ready,
+// nil has no checksums, and the methods are safe for concurrent use.
 type Sums struct {
 	mu    sync.Mutex // guards parts and their fields
 	parts []*summedPart

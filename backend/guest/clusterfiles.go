@@ -30,8 +30,8 @@ const (
 
 func portOf(c engine.Cluster) int { return cmp.Or(c.Port, clusterPort) }
 
-// setUpSSH reads an [engine.Cluster] as JSON and writes ~/.ssh, so that ssh to the other kernels needs no prompt. It runs
-// as the work user, so a link in ~/.ssh cannot lead to files that the user cannot write.
+// setUpSSH reads an [engine.Cluster] as JSON and writes ~/.ssh, so that ssh to the other kernels needs no prompt. It
+// runs as the work user, so a link in ~/.ssh cannot lead to files that the user cannot write.
 func setUpSSH(in io.Reader, home string) error {
 	var cluster engine.Cluster
 	if err := json.NewDecoder(in).Decode(&cluster); err != nil {

@@ -4,17 +4,17 @@
 //
 // The engine starts /.slipway/guest init as process 1 of the container, as root, with its config in
 // /.slipway/config.json. init forks a worker, reaps orphans, forwards signals and exits with the worker's code. The
-// worker creates the work user, the home and the runtime files, connects to the agent's socket /.slipway/link/agent.sock
-// (again after every loss), runs terminals and services, and starts the command of a batch session when an agent has
-// read "ready" from an events stream, or after 30 s. It exits with the code of the batch command when that ends, or on
+// worker creates the work user, the home and the runtime files, connects to the agent's socket
+// /.slipway/link/agent.sock (again after every loss), runs terminals and services, and starts a batch command when an
+// agent has read "ready" from an events stream, or after 30 s. It exits with the code of the batch command, or on
 // SIGTERM, with 0 if there is none. Without a shell, a batch command ends with 127 and session_start_no-shell.
 //
 // The guest needs only the capabilities CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETPCAP and SETUID.
 //
 // # What it touches as root
 //
-// The image is not trusted, and folders of the machine are mounted in it. If root followed a link of the image, it could
-// lead into them. So the guest accesses files as root in one of three ways only, which build/archtest checks:
+// The image is not trusted, and folders of the machine are mounted in it. If root followed a link of the image, it
+// could lead into them. So the guest accesses files as root in one of three ways only, which build/archtest checks:
 //
 // Through a tree, which follows no link, compares the mount of each step, and reads only plain files up to a size:
 //
@@ -34,9 +34,9 @@
 //
 // By stat without opening: the pins of mounts, and the programs that a shell would find, which run as the work user.
 //
-// All of this, except terminals' output and the agent's socket, happens before anything of the image or the person runs.
-// ~/.ssh, the files of the home, sftp and the ssh client belong to processes that have become the work user. Names of
-// other machines are resolved by Go's resolver, from files of /etc that Docker mounts.
+// All of this, except terminals' output and the agent's socket, happens before anything of the image or the person
+// runs. ~/.ssh, the files of the home, sftp and the ssh client belong to processes that have become the work user.
+// Names of other machines are resolved by Go's resolver, from files of /etc that Docker mounts.
 //
 // Everything that runs for the person starts through guest spawn, which drops every capability, becomes the work user
 // and then executes the command. This includes guest files, which accesses files for the agent, and guest sftp. When
@@ -52,9 +52,9 @@
 //
 // # SSH
 //
-// The agent forwards the person's ssh connections over the link: shells, commands, sftp and ports, all as the work user.
-// The server does not listen. Its host key is created when first needed and stays in memory. If a caller disconnects, its
-// program is hung up; what an ended command left in the background stays.
+// The agent forwards the person's ssh connections over the link: shells, commands, sftp and ports, all as the work
+// user. The server does not listen. Its host key is created when first needed and stays in memory. If a caller
+// disconnects, its program is hung up; what an ended command left in the background stays.
 //
 // # Link
 //

@@ -61,8 +61,8 @@ type Config struct {
 	Log       io.Writer // receives the output of services; nil: only the last lines are kept
 }
 
-// Guest has the terminals and services of one container and answers the agent over any number of links, also at the same
-// time. All methods are safe for concurrent use.
+// Guest has the terminals and services of one container and answers the agent over any number of links, also at the
+// same time. All methods are safe for concurrent use.
 type Guest struct {
 	cfg     Config
 	watched chan struct{} // closed when an agent first receives that the container is ready

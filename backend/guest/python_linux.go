@@ -13,7 +13,7 @@ var sitecustomize []byte
 
 const (
 	pythonPath = "/var/lib/slipway/python"
-	// cooperative is set by the agent if the session has a part of a device and frameworks should limit themselves to it.
+	// cooperative is set by the agent if frameworks should limit themselves to the session's part of a device.
 	cooperative = "SLIPWAY_GPU_COOPERATIVE"
 )
 

@@ -125,7 +125,13 @@ func (g *Guest) run(ctx context.Context, s *service) {
 		err := awaitReady(starting, g.cfg.Processes.DialPort, s.req.Port, s.req.Ready)
 		if err == nil {
 			s.settle(link.ServiceReady, nil)
-		} else if s.settle(link.ServiceFailed, s.timeoutError(err)) {
+			return
+		}
+		err = session.WrapError(err, session.CodeAppTimeout,
+			fmt.Sprintf("%s did not answer on port %d within %s%s", path.Base(s.req.Argv[0]), s.req.Port, s.req.Timeout,
+				s.output.sentence()),
+			"Check the session's log. If the start is slow, try again.")
+		if s.settle(link.ServiceFailed, err) {
 			s.stop()
 		}
 	}()
@@ -161,13 +167,6 @@ func notInstalled(name string) error {
 	return session.NewError(session.CodeAppNotInstalled,
 		fmt.Sprintf("%s is not installed in this image.", path.Base(name)),
 		"Choose an image that has it, or install it in a terminal.")
-}
-
-func (s *service) timeoutError(last error) error {
-	return session.WrapError(last, session.CodeAppTimeout,
-		fmt.Sprintf("%s did not answer on port %d within %s%s", path.Base(s.req.Argv[0]), s.req.Port, s.req.Timeout,
-			s.output.sentence()),
-		"Check the session's log. If the start is slow, try again.")
 }
 
 // watchService collects a service's output and records its end.

@@ -30,9 +30,9 @@ type sshCall struct {
 // connectTimeout is the default of the option ConnectTimeout.
 const connectTimeout = 30 * time.Second
 
-// The options of OpenSSH without and with a value, most of which this ssh ignores, and those that it refuses.
+// The options of OpenSSH that this ssh ignores, those with a value, and those that it refuses.
 const (
-	sshPlain    = "1246aAcCfgGkKMnqstTvVxXyY"
+	sshIgnored  = "1246aAcCfgGkKMqsvxXyY"
 	sshValued   = "BbcEeFIilmOoPpQSw"
 	sshForwards = "DLRWJN"
 )
@@ -80,10 +80,17 @@ func (c *sshCall) setHost(text string) {
 func (c *sshCall) flags(letters string, rest []string) ([]string, error) {
 	for i, letter := range letters {
 		switch {
+		case letter == 'n':
+			c.noInput = true
+		case letter == 't':
+			c.tty++
+		case letter == 'T':
+			c.tty = -1
+		case letter == 'V':
+			c.version = true
+		case strings.ContainsRune(sshIgnored, letter):
 		case strings.ContainsRune(sshForwards, letter):
 			return nil, fmt.Errorf("this ssh does not support -%c; install openssh-client", letter)
-		case strings.ContainsRune(sshPlain, letter):
-			c.plain(letter)
 		case strings.ContainsRune(sshValued, letter):
 			value := letters[i+1:]
 			if value == "" {
@@ -98,19 +105,6 @@ func (c *sshCall) flags(letters string, rest []string) ([]string, error) {
 		}
 	}
 	return rest, nil
-}
-
-func (c *sshCall) plain(letter rune) {
-	switch letter {
-	case 'n':
-		c.noInput = true
-	case 't':
-		c.tty++
-	case 'T':
-		c.tty = -1
-	case 'V':
-		c.version = true
-	}
 }
 
 func (c *sshCall) valued(letter rune, value string) error {
@@ -197,7 +191,7 @@ func (c *sshCall) wantsTTY(here bool) bool {
 	return here && c.command == ""
 }
 
-// sshConfig returns the options for a host in a configuration, in order, with lower-case names. It ignores Match blocks.
+// sshConfig returns the options for a host in a configuration, in order, with lower-case names, without Match blocks.
 func sshConfig(text, host string) [][2]string {
 	var options [][2]string
 	applies := true

@@ -21,8 +21,8 @@ import (
 // codeSSH is ssh's exit code for its own failures.
 const codeSSH = 255
 
-// sshMain is a small ssh for images without one, for commands and shells on other kernels of the session. It returns the
-// exit code.
+// sshMain is a small ssh for images without one, for commands and shells on other kernels of the session. It returns
+// the exit code.
 func sshMain(args []string) int {
 	call, err := parseSSH(args)
 	if err == nil && call.version {

@@ -24,8 +24,8 @@ type account struct {
 	shell    string
 }
 
-// create adds the account to the image's user files, which may be missing. It comes first, so that its number resolves to
-// it even if the image has another user with that number.
+// create adds the account to the image's user files, which may be missing. It comes first, so that its number resolves
+// to it even if the image has another user with that number.
 func (a account) create(t *tree) error {
 	etc, err := t.image("/etc", true)
 	if err != nil {

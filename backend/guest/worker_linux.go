@@ -213,7 +213,7 @@ func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) i
 // oomInterval is how often the count is read: control groups notify a container only with more privileges.
 const oomInterval = 500 * time.Millisecond
 
-// oomFiles have the number of processes that the kernel killed for lack of memory, in control groups of version 2 and 1.
+// oomFiles count the processes that the kernel killed for lack of memory, in control groups of version 2 and 1.
 var oomFiles = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
 
 // oomCounter counts from its creation.

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/moby/sys/atomicwriter"
+
 	"slipway/backend/session"
 	"slipway/gpu"
 )
@@ -139,7 +141,7 @@ func (d *Depot) read(dir, name string) (*image, error) {
 	return one, nil
 }
 
-// Expect prepares for an image of which the engine has the first layers, and returns which parts are missing from where.
+// Expect prepares for an image of which the engine has the first layers, and returns what is missing.
 func (d *Depot) Expect(owner string, parts session.ImageParts, present int) (session.ImageArrival, error) {
 	if err := Check(parts); err != nil {
 		return session.ImageArrival{}, err
@@ -219,7 +221,10 @@ func (d *Depot) expect(one *image, parts session.ImageParts, present int) (sessi
 	if err != nil {
 		return session.ImageArrival{}, err
 	}
-	if err := writeWhole(filepath.Join(one.dir, partsFile), data); err != nil {
+	if err := atomicwriter.WriteFile(filepath.Join(one.dir, partsFile), data, 0o600); err != nil {
+		return session.ImageArrival{}, err
+	}
+	if err := syncDir(one.dir); err != nil {
 		return session.ImageArrival{}, err
 	}
 	one.parts = parts
@@ -284,9 +289,6 @@ type Stored struct {
 	Size gpu.Bytes // of its content
 	path string
 }
-
-// Open opens its content. The caller closes it.
-func (s Stored) Open() (io.ReadCloser, error) { return openContent(s.path) }
 
 // Parts returns the description of an incoming image, and its complete parts by name.
 func (d *Depot) Parts(owner, id string) (session.ImageParts, map[string]Stored, error) {

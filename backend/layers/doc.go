@@ -11,8 +11,8 @@
 //	'E' end    of the part, without payload
 //	'Z' end    of the stream, without payload
 //
-// Content is what the part's digest is computed of: a layer's uncompressed archive. The receiver answers with JSON lines
-// of session.PartMark for what it has synced to disk. "whole" means that the part is complete and has its digest. A line
-// with a "failure" is the last. A stream that ends without 'Z' was cut. Offsets count content, so a stream may continue
-// from any mark, whatever the sender's compression.
+// Content is what the part's digest is computed of: a layer's uncompressed archive. The receiver answers with JSON
+// lines of session.PartMark for what it has synced to disk. "whole" means that the part is complete and has its digest.
+// A line with a "failure" is the last. A stream that ends without 'Z' was cut. Offsets count content, so a stream may
+// continue from any mark, whatever the sender's compression.
 package layers

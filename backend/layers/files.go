@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/moby/sys/atomicwriter"
-
 	"slipway/backend/session"
 	"slipway/gpu"
 	"slipway/tunnel/frame"
@@ -174,8 +172,9 @@ type content struct {
 	left   []byte
 }
 
-func openContent(path string) (io.ReadCloser, error) {
-	file, err := os.Open(path)
+// Open opens the content of a part. The caller closes it.
+func (s Stored) Open() (io.ReadCloser, error) {
+	file, err := os.Open(s.path)
 	if err != nil {
 		return nil, err
 	}
@@ -207,14 +206,6 @@ func (c *content) Read(p []byte) (int, error) {
 func (c *content) Close() error {
 	c.unpack.close()
 	return c.file.Close()
-}
-
-// writeWhole atomically replaces a file.
-func writeWhole(path string, data []byte) error {
-	if err := atomicwriter.WriteFile(path, data, 0o600); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
 }
 
 // syncDir makes the names in a folder durable.

@@ -2,9 +2,8 @@ package terminal
 
 import "errors"
 
-// Checked passes on what comes from the shell of an attachment, begun at offset, as long as it keeps to the attach
-// protocol: one hello, then every byte of output once and in order. What does not ends the attachment with a
-// [*ProtocolError].
+// Checked checks that frames from the shell of an attachment at offset follow the attach protocol: one hello, then every
+// byte of output once and in order. Otherwise it closes conn and fails with a [*ProtocolError].
 func Checked(conn Conn, offset uint64) Conn { return &checked{Conn: conn, next: offset} }
 
 type checked struct {
@@ -18,20 +17,20 @@ func (c *checked) ReadFrame() (Frame, error) {
 	if err != nil {
 		return Frame{}, err
 	}
-	if err := c.take(frame); err != nil {
+	if err := c.check(frame); err != nil {
 		return Frame{}, errors.Join(err, c.Close())
 	}
 	return frame, nil
 }
 
-func (c *checked) take(frame Frame) error {
+func (c *checked) check(frame Frame) error {
 	if c.greeted != (frame.Type != FrameHello) {
 		return broken("frame %q, and a hello is the first frame and no other", byte(frame.Type))
 	}
 	switch frame.Type {
 	case FrameHello:
 		hello, err := frame.Hello()
-		// A gap or data at next says where the first byte is.
+		// The gap or data that follows has the offset of the first byte.
 		c.greeted, c.next = true, min(c.next, hello.End)
 		return err
 	case FrameData:

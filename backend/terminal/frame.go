@@ -107,8 +107,8 @@ func ParseMessage(message []byte) (Frame, error) {
 
 // Conn carries frames.
 type Conn interface {
-	// ReadFrame returns the next frame, whose payload is valid until the next call, or io.EOF if the peer closed between
-	// two frames. It is not safe for concurrent use.
+	// ReadFrame returns the next frame, whose payload is valid until the next call, or io.EOF if the peer closed
+	// between two frames. It is not safe for concurrent use.
 	ReadFrame() (Frame, error)
 	// WriteFrame writes one frame without keeping its payload. It is safe for concurrent use.
 	WriteFrame(f Frame) error

@@ -190,9 +190,9 @@ func (s *Shell) forget() {
 	delete(s.clients, oldest)
 }
 
-// accept queues input that begins at offset, without the bytes that were accepted before. Queued bytes reach the program
-// even if the viewer disconnects. Input that would leave a hole is refused, except as a client's first, because the
-// shell may have forgotten the client.
+// accept queues input that begins at offset, without the bytes that were accepted before. Queued bytes reach the
+// program even if the viewer disconnects. Input that would leave a hole is refused, except as a client's first, because
+// the shell may have forgotten the client.
 func (s *Shell) accept(ctx context.Context, c *client, offset uint64, data []byte) error {
 	select {
 	case <-c.turn:

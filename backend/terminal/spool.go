@@ -37,8 +37,8 @@ type SpoolConfig struct {
 }
 
 // Spool keeps the newest output of one shell, under offsets that never change. The newest bytes are in memory, older
-// ones in a file used as a ring. Readers are independent of each other and of the writer. If the file fails, for example
-// because the disk is full, the spool continues in memory. All methods are safe for concurrent use.
+// ones in a file used as a ring. Readers are independent of each other and of the writer. If the file fails, for
+// example because the disk is full, the spool continues in memory. All methods are safe for concurrent use.
 type Spool struct {
 	path     string
 	interval uint64 // bytes between checkpoints; every start is a multiple of it
@@ -206,8 +206,8 @@ func (s *Spool) Err() error {
 	return s.fileErr
 }
 
-// ReadAt reads from offset on. At the end it returns 0 bytes without waiting. It fails with a [*GapError] if the byte at
-// offset is gone, or with [ErrSpoolClosed].
+// ReadAt reads from offset on. At the end it returns 0 bytes without waiting. It fails with a [*GapError] if the byte
+// at offset is gone, or with [ErrSpoolClosed].
 func (s *Spool) ReadAt(p []byte, offset uint64) (int, error) {
 	s.mu.Lock()
 	if s.closed {

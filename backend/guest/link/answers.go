@@ -17,8 +17,8 @@ import (
 )
 
 // check makes an answer safe to pass on. Most of it comes from programs in the session, which are not trusted: their
-// names and output, ports, the files of a home. Texts are shortened and lose control characters, and invalid entries of a
-// list are dropped. Another invalid answer fails, and so does one of an unknown type.
+// names and output, ports, the files of a home. Texts are shortened and lose control characters, and invalid entries of
+// a list are dropped. Another invalid answer fails, and so does one of an unknown type.
 func check(answer any) error {
 	switch a := answer.(type) {
 	case *Hello:

@@ -75,7 +75,7 @@ func (c *Client) Events(ctx context.Context, fn func(Event) error) error {
 	}
 }
 
-// ListTerminals returns the terminals in the order of their opening, including those that have exited and are not closed.
+// ListTerminals returns the terminals in the order of their opening, including exited ones that are not closed.
 func (c *Client) ListTerminals(ctx context.Context) ([]session.Terminal, error) {
 	return ask[[]session.Terminal](ctx, c, Request{Op: OpTerminalList})
 }
