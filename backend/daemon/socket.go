@@ -302,9 +302,8 @@ func shortPath(path string) (name string, release func(), err error) {
 		return "", nil, err
 	}
 	if runtime.GOOS != "linux" {
-		return "", nil, errors.Join(session.NewError(session.CodeServerInvalid, "The path "+path+
-			" is too long for a socket.", "Set SLIPWAY_HOME to a shorter one."),
-			folder.Close())
+		return "", nil, errors.Join(session.NewError(session.CodeServerInvalid,
+			"The path "+path+" is too long for a socket.", "Set SLIPWAY_HOME to a shorter one."), folder.Close())
 	}
 	name = fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), filepath.Base(path))
 	return name, func() { _ = folder.Close() }, nil

@@ -89,7 +89,6 @@ const (
 	KeeperNone    = "none"    // a process of its own
 )
 
-// keeperVariable is the environment variable with a daemon's keeper.
 const keeperVariable = "SLIPWAY_AGENT_KEEPER"
 
 // Keeper returns the keeper of this process, if it is a daemon.
@@ -112,7 +111,6 @@ func lasting(environ []string) []string {
 	})
 }
 
-// startDetached runs a daemon in its own session.
 func startDetached(ctx context.Context, home place.Home, program string) (Status, error) {
 	started, err := home.Start(LogFile(home), lasting(os.Environ()), program, "agent", "--quiet")
 	if err != nil {
@@ -212,7 +210,6 @@ func Detached(ctx context.Context, home place.Home, program string, args []strin
 	return exit.ExitCode(), nil
 }
 
-// unlinked creates a temporary file without a name.
 func unlinked() (*os.File, error) {
 	file, err := os.CreateTemp("", "slipway-*")
 	if err != nil {
@@ -231,7 +228,6 @@ type unit struct {
 	path string // of its file; empty: the user has no configuration folder
 }
 
-// systemdTime is the time limit of one call of systemd.
 const systemdTime = 5 * time.Second
 
 // unitOf returns the unit of a folder; the default folder has the plain name.

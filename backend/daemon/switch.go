@@ -253,7 +253,6 @@ type Uninstalled struct {
 	Kept []string `json:"kept"` // paths that were not removed
 }
 
-// endTimeout is how long sessions may take to end.
 const endTimeout = 2 * time.Minute
 
 // Uninstall stops the daemon of a folder, disables its automatic start and removes its programs, and its data unless it

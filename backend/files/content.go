@@ -233,8 +233,7 @@ func (t Tree) FinishUpload(ctx context.Context, req session.FinishRequest) (sess
 	case session.ConflictFail, session.ConflictReplace, session.ConflictKeep, "":
 	default:
 		return session.FileInfo{}, session.NewError(session.CodeFileInvalid,
-			fmt.Sprintf("Unknown conflict action %q.", req.Conflict),
-			"Write fail, replace or keep-both.")
+			fmt.Sprintf("Unknown conflict action %q.", req.Conflict), "Write fail, replace or keep-both.")
 	}
 	err = t.seal(ctx, hidden, req)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -336,7 +335,6 @@ func (t Tree) settle(hidden, full string, keep bool) (string, error) {
 	return full, err
 }
 
-// syncDirectory makes a rename durable if possible.
 func (t Tree) syncDirectory(dir string) {
 	if d, err := t.FS.OpenFile(dir, os.O_RDONLY, 0); err == nil {
 		_ = d.Sync() // the file itself is synced, under this name or that of its part

@@ -58,7 +58,6 @@ type Tree struct {
 	Sums *Sums  // nil: uploads are read again for their checksums
 }
 
-// resolve returns an absolute clean path.
 func (t Tree) resolve(p session.FilePath) (string, error) {
 	if err := session.CheckPath(p); err != nil {
 		return "", err
@@ -158,7 +157,6 @@ func (t Tree) ListFiles(_ context.Context, req session.ListRequest) (session.Fil
 	return listing, nil
 }
 
-// sortable is an entry with its sort keys.
 type sortable struct {
 	lower, name string
 	entry       fs.DirEntry
@@ -243,8 +241,7 @@ func (t Tree) RemoveFile(ctx context.Context, p session.FilePath, recursive bool
 	}
 	if full == "/" || full == path.Clean(t.Home) {
 		return session.NewError(session.CodeFileConflict,
-			"The root and the home directory of a session cannot be removed.",
-			"Remove what is in them instead.")
+			"The root and the home directory of a session cannot be removed.", "Remove what is in them instead.")
 	}
 	if !recursive {
 		return failure(full, t.FS.Remove(full))

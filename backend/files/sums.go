@@ -10,7 +10,6 @@ import (
 	"sync"
 )
 
-// mostSums is the maximum number of parts with checksums.
 const mostSums = 64
 
 // Sums has the checksums of parts while they arrive, so that finished uploads need not be read again. A checksum is

@@ -72,7 +72,6 @@ func copyAt(to *placed, from io.Reader, sum *runningSum) error {
 	return errors.Join(unlessEnd(err), <-written)
 }
 
-// summed adds blocks to sum and forwards them.
 func summed(blocks <-chan []byte, sum *runningSum) <-chan []byte {
 	if sum == nil {
 		return blocks
@@ -99,7 +98,6 @@ func writeAll(to io.Writer, blocks <-chan []byte, free chan<- []byte) error {
 	return nil
 }
 
-// unlessEnd returns err unless it means the end of the input.
 func unlessEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil

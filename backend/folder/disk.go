@@ -298,7 +298,6 @@ func openClosed(root *os.Root, name string) (*os.Root, error) {
 	return root.OpenRoot(name)
 }
 
-// someNames returns some names in a directory; none if it is empty.
 func someNames(root *os.Root) ([]string, error) {
 	dir, err := root.Open(".")
 	if err != nil {

@@ -16,7 +16,6 @@ type rooted struct {
 	uid, gid int
 }
 
-// inside converts a path for the root.
 func inside(path string) string {
 	if path = strings.Trim(path, "/"); path == "" {
 		return "."
@@ -46,7 +45,6 @@ func told(err error) error {
 	return errors.Join(fs.ErrPermission, err)
 }
 
-// change calls make, unless the folder is read-only.
 func (r *rooted) change(make func() error) error {
 	if r.readOnly {
 		return syscall.EROFS

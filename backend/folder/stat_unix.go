@@ -15,7 +15,6 @@ func identity(info fs.FileInfo) (device, inode uint64) {
 	return 0, 0
 }
 
-// names returns how many names a file has.
 func names(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(stat.Nlink) //nolint:unconvert // see above

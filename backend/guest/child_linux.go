@@ -74,7 +74,6 @@ func startChild(spec childSpec) (*child, error) {
 	return c, nil
 }
 
-// spawnFailure parses the failure that spawn reported.
 func spawnFailure(report []byte, err error) error {
 	var cause session.Cause
 	if err == nil {
@@ -144,7 +143,6 @@ func (c *child) end(signal unix.Signal, insist func()) {
 	}()
 }
 
-// command is a program without a terminal.
 type command struct {
 	*child
 	stdin          io.WriteCloser
@@ -195,7 +193,6 @@ func signalSession(leader int, signals ...unix.Signal) {
 	}
 }
 
-// processes returns the process ids of the container.
 func processes() []int {
 	dir, err := openKernel("/proc")
 	if err != nil {

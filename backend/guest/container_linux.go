@@ -159,7 +159,6 @@ func (c *container) OpenTerminal(cmd Command, cols, rows int) (terminal.TTY, err
 	return t, nil
 }
 
-// tty is a program on a terminal, seen from the terminal's master side.
 type tty struct {
 	*os.File
 	child *child

@@ -10,7 +10,6 @@ import (
 	"slipway/backend/session"
 )
 
-// defaultPath is the PATH where the image has none.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // environment is an ordered list of variables in which a later value replaces an earlier one.
@@ -75,7 +74,6 @@ func newEnvironment(image []string, shell shell, session []session.EnvVar) envir
 	return e.with(session)
 }
 
-// forTerminal adds the variables of programs on a terminal.
 func (e environment) forTerminal(shell shell) environment {
 	e = slices.Clone(e).set("TERM", "xterm-256color").set("COLORTERM", "truecolor")
 	if shell.prompt != "" {

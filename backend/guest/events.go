@@ -19,7 +19,6 @@ type eventState struct {
 	behind  int // streams that have not sent the exit
 }
 
-// events has the state and wakes the streams.
 type events struct {
 	mu      sync.Mutex // guards the fields below
 	state   eventState
@@ -59,7 +58,6 @@ func next(sent, state eventState) []link.Event {
 	return list
 }
 
-// sendEvents serves an events stream until its end.
 func (g *Guest) sendEvents(ctx context.Context, stream net.Conn) error {
 	g.events.change(func(s *eventState) { s.behind++ })
 	exited := sync.OnceFunc(func() { g.events.change(func(s *eventState) { s.behind-- }) })

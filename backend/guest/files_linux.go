@@ -62,7 +62,6 @@ func closed(done <-chan struct{}) bool {
 	}
 }
 
-// left reports the end of a call.
 func (h *fileHelper) left() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,7 +74,6 @@ func (h *fileHelper) left() {
 	h.idle = time.AfterFunc(fileIdle, h.rest)
 }
 
-// rest ends an idle helper.
 func (h *fileHelper) rest() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,7 +109,6 @@ func (c *container) startHelper() error {
 	return err
 }
 
-// fileConn is one call to the helper.
 type fileConn struct {
 	net.Conn
 	left func()
@@ -146,7 +143,6 @@ func filesMain(args []string) int {
 	}
 }
 
-// realFS is the file system as this process sees it.
 type realFS struct{}
 
 // OpenFile does not block on a pipe, and does not make a terminal the controlling one.

@@ -50,7 +50,6 @@ type Command struct {
 
 func hasShell(p Processes) bool { return len(p.Script("")) > 0 }
 
-// requestTimeout is how long a stream may take to send its request.
 const requestTimeout = 30 * time.Second
 
 // Config describes a guest.
@@ -236,7 +235,6 @@ func (g *Guest) hello(stream net.Conn, req link.Request) error {
 	return link.ReplyOK(stream, link.Hello{Version: link.Version, PID: os.Getpid(), Shells: hasShell(g.cfg.Processes)})
 }
 
-// exec starts a command and connects it to the caller.
 func (g *Guest) exec(ctx context.Context, stream net.Conn, req session.ExecRequest) error {
 	if len(req.Command) == 0 {
 		return session.NewError(session.CodeSessionInvalid, "No command given.", "Write the command after --.")

@@ -63,7 +63,6 @@ func initialise() int {
 	return reap(pid)
 }
 
-// reap waits for processes until the worker ends.
 func reap(worker int) int {
 	for {
 		var status syscall.WaitStatus

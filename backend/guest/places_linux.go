@@ -62,7 +62,6 @@ func openNull(t *tree) (*os.File, error) {
 	return null.open(unix.O_RDWR)
 }
 
-// openPTY opens a new terminal.
 func (p *places) openPTY() (master, slave *os.File, err error) {
 	master, err = openAt(p.pts.fd(), "ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
 	if err != nil {

@@ -85,7 +85,6 @@ func get(conn net.Conn, port int, path string) (int, error) {
 	return status, nil
 }
 
-// dial connects a stream to a port of the container's loopback.
 func (g *Guest) dial(ctx context.Context, stream net.Conn, port int) error {
 	conn, err := g.cfg.Processes.DialPort(ctx, port)
 	if err != nil {

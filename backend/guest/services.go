@@ -34,7 +34,6 @@ func (l *services) all() []*service {
 	return slices.Clone(l.list)
 }
 
-// service is one start of a program.
 type service struct {
 	req     link.ServiceRequest
 	output  tail
@@ -210,7 +209,6 @@ func (s *service) settle(state link.ServiceState, failure error) bool {
 	return true
 }
 
-// stopService ends a service and removes it from the list.
 func (g *Guest) stopService(ctx context.Context, id string) error {
 	l := &g.services
 	for _, s := range l.all() {

@@ -22,7 +22,6 @@ var shells = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh",
 // plainPrompt is understood by bash and busybox.
 const plainPrompt = `\u@\h:\w\$ `
 
-// shellCandidates are tried in this order.
 var shellCandidates = []string{
 	"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash",
 	"/bin/zsh", "/usr/bin/zsh",
@@ -65,7 +64,6 @@ func newShell(path string) shell {
 // interactive returns the command of a terminal. It is not a login shell, in which /etc/profile replaces PATH.
 func (s shell) interactive() []string { return append([]string{s.path}, s.args...) }
 
-// run returns the command that runs a script.
 func (s shell) run(script string) []string { return append(s.interactive(), "-c", script) }
 
 func executable(path string) bool {

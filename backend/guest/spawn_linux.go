@@ -150,7 +150,6 @@ func dropPrivileges(uid int, groups []int) error {
 	return nil
 }
 
-// execute replaces this program by argv.
 func execute(argv []string) error {
 	path := argv[0]
 	if !strings.Contains(path, "/") {

@@ -37,7 +37,6 @@ const (
 	sshForwards = "DLRWJN"
 )
 
-// parseSSH parses a command line of ssh.
 func parseSSH(args []string) (*sshCall, error) {
 	c := &sshCall{}
 	args, err := c.options(args)
@@ -172,7 +171,6 @@ func (c *sshCall) apply(options [][2]string, home string) {
 	}
 }
 
-// fill sets the defaults.
 func (c *sshCall) fill() {
 	c.target = cmp.Or(c.target, c.host)
 	c.user = cmp.Or(c.user, User)

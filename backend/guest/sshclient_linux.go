@@ -18,7 +18,6 @@ import (
 	"golang.org/x/term"
 )
 
-// codeSSH is ssh's exit code for its own failures.
 const codeSSH = 255
 
 // sshMain is a small ssh for images without one, for commands and shells on other kernels of the session. It returns
@@ -167,7 +166,6 @@ func ttySize() (cols, rows int) {
 	return cols, rows
 }
 
-// setupMain writes ~/.ssh from settings on stdin.
 func setupMain() int {
 	if err := setUpSSH(io.LimitReader(os.Stdin, 1<<20), os.Getenv("HOME")); err != nil {
 		fmt.Fprintln(os.Stderr, err)

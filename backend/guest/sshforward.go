@@ -100,7 +100,6 @@ type portForwards struct {
 	group  sync.WaitGroup
 }
 
-// forwardRequest is a port to forward.
 type forwardRequest struct {
 	Host string
 	Port uint32
@@ -164,7 +163,6 @@ func (f *portForwards) cancel(v forwardRequest) bool {
 	return true
 }
 
-// accept forwards connections to a port to the caller.
 func (f *portForwards) accept(listener net.Listener, v forwardRequest) {
 	for {
 		conn, err := listener.Accept()

@@ -87,7 +87,6 @@ func (s *sshServer) answer(ctx context.Context, conn net.Conn) {
 	forwards.close()
 }
 
-// channel serves one channel to its end.
 func (s *sshServer) channel(ctx context.Context, fresh ssh.NewChannel) {
 	switch kind := fresh.ChannelType(); {
 	case kind == "session":
@@ -114,7 +113,6 @@ func newHostKey() (ssh.Signer, error) {
 	return ssh.NewSignerFromKey(private)
 }
 
-// sshHostKey returns the public host key of the person's ssh server.
 func (g *Guest) sshHostKey() (session.SSHHost, error) {
 	host, err := g.hostKey()
 	if err != nil {
@@ -123,7 +121,6 @@ func (g *Guest) sshHostKey() (session.SSHHost, error) {
 	return session.SSHHost{Key: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(host.PublicKey())))}, nil
 }
 
-// serveSSH serves one caller of the person's ssh server.
 func (g *Guest) serveSSH(ctx context.Context, stream net.Conn, req session.SSHRequest) error {
 	allowed, _, _, _, err := ssh.ParseAuthorizedKey([]byte(req.Key))
 	if err != nil {
@@ -209,7 +206,6 @@ func (u *sshUse) describe() session.SSHUse {
 	return use
 }
 
-// usedChannel records the use of a channel.
 type usedChannel struct {
 	ssh.Channel
 	use   *sshUse

@@ -53,7 +53,6 @@ func (t *heldTerminal) describe() session.Terminal {
 	}
 }
 
-// openTerminal starts a shell on a terminal.
 func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, error) {
 	if req.Cols == 0 && req.Rows == 0 {
 		req.Cols, req.Rows = defaultCols, defaultRows
@@ -84,7 +83,6 @@ func (g *Guest) openTerminal(req session.TerminalRequest) (session.Terminal, err
 	return held.describe(), nil
 }
 
-// hold adds a started shell to the list.
 func (g *Guest) hold(req session.TerminalRequest, tty terminal.TTY) *heldTerminal {
 	held := &heldTerminal{id: strings.ToLower(rand.Text()[:10]), title: req.Title, created: time.Now().UTC(), tty: tty}
 	if held.title == "" && len(req.Command) > 0 {
@@ -148,7 +146,6 @@ func (g *Guest) listTerminals() []session.Terminal {
 	return list
 }
 
-// attachTerminal connects a viewer to a shell.
 func (g *Guest) attachTerminal(ctx context.Context, stream net.Conn, req session.AttachRequest) error {
 	held, err := g.terminals.find(req.Terminal)
 	if err != nil {

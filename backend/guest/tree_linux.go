@@ -260,7 +260,6 @@ func (p *place) replace(name string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// link creates a symbolic link.
 func (p *place) link(name, target string) error {
 	if err := unix.Symlinkat(target, p.fd(), name); err != nil {
 		return &fs.PathError{Op: "link", Path: path.Join(p.path, name), Err: err}

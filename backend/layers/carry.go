@@ -150,7 +150,6 @@ func copyFrames(to io.Writer, from *Reader) error {
 	}
 }
 
-// mostTold is the maximum length of one line of a target's answer, in bytes.
 const mostTold = 64 << 10
 
 // readTold reads a line of a target's answer. The buffer bounds its length.

@@ -45,7 +45,6 @@ const (
 	DefaultKeep   = 7 * 24 * time.Hour
 )
 
-// partsFile is the file with the description of an image.
 const partsFile = "parts.json"
 
 // Depot stores incoming images until they are complete. A person cannot find, change or remove those of others, or use
@@ -58,10 +57,8 @@ type Depot struct {
 	images map[key]*image
 }
 
-// key identifies an incoming image.
 type key struct{ owner, id string }
 
-// folder returns the name of the image's folder.
 func (k key) folder() string {
 	return fmt.Sprintf("%.16x-%s", sha256.Sum256([]byte(k.owner)), strings.TrimPrefix(k.id, "sha256:"))
 }
@@ -72,7 +69,6 @@ type expected struct {
 	session.ImageParts
 }
 
-// image is an incoming image.
 type image struct {
 	key     key
 	parts   session.ImageParts

@@ -74,7 +74,6 @@ func (i *image) open(name string) (*partial, error) {
 	return found, nil
 }
 
-// kept returns how much of an incomplete part has arrived.
 func (i *image) kept(name string) (gpu.Bytes, error) {
 	if _, err := os.Stat(i.path(name) + ".part"); errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -103,7 +102,6 @@ func (i *image) arrived() (sum gpu.Bytes) {
 	return sum
 }
 
-// recover reads the whole file.
 func (p *partial) recover() error {
 	unpack, err := newUnpacker()
 	if err != nil {
@@ -139,7 +137,6 @@ func (p *partial) rewind() error {
 	return err
 }
 
-// write appends a valid chunk.
 func (p *partial) write(frame Frame, content []byte) error {
 	if err := frame.write(p.file); err != nil {
 		return err
@@ -164,7 +161,6 @@ func (i *image) finish(p *partial) error {
 	return syncDir(i.dir)
 }
 
-// content reads the content of a file of chunk frames.
 type content struct {
 	file   *os.File
 	reader *Reader
@@ -208,7 +204,6 @@ func (c *content) Close() error {
 	return c.file.Close()
 }
 
-// syncDir makes the names in a folder durable.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

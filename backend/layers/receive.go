@@ -95,7 +95,6 @@ func (r *receiver) run() error {
 	}
 }
 
-// take handles one frame.
 func (r *receiver) take(frame Frame, unpack *unpacker) error {
 	switch frame.Kind {
 	case kindPart:

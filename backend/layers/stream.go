@@ -31,7 +31,6 @@ const (
 	markMost   = 4 << 10
 )
 
-// payloadMost is the maximum payload of each kind of frame.
 var payloadMost = map[byte]uint32{kindPart: markMost, kindChunk: packedMost}
 
 // Frame is one frame of a stream. Payload is compressed, and valid until the next frame is read.
@@ -157,13 +156,11 @@ func sound(kind byte, length uint32) error {
 	return nil
 }
 
-// corrupt returns the error of a damaged stream.
 func corrupt(format string, args ...any) error {
 	return session.NewError(session.CodeImageCorrupt, "The image arrived damaged: "+fmt.Sprintf(format, args...)+
 		".", "Send it again. The damaged part was removed.")
 }
 
-// write writes a frame as it was read.
 func (f Frame) write(to io.Writer) error {
 	head := frame.AppendHead(nil, f.Kind, uint32(len(f.Payload)))
 	if _, err := to.Write(head); err != nil || len(f.Payload) == 0 {
@@ -173,7 +170,6 @@ func (f Frame) write(to io.Writer) error {
 	return err
 }
 
-// unpacker decompresses chunks, one at a time.
 type unpacker struct {
 	zstd    *zstd.Decoder
 	content []byte

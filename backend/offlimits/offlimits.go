@@ -140,7 +140,6 @@ func forbidden(message, hint string) error {
 	return session.NewError(session.CodeMountForbidden, message, hint)
 }
 
-// in reports whether a clean path is dir or lies in it.
 func in(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // resolved returns a path without links, or the path itself if it does not exist.

@@ -142,7 +142,6 @@ func (p *Process) Users() uint64 {
 	return total
 }
 
-// status returns one value of the process's status file, which every process can read.
 func (p *Process) status(name string) (string, error) {
 	text, err := p.read("status")
 	if err != nil {
@@ -156,7 +155,6 @@ func (p *Process) status(name string) (string, error) {
 	return "", ErrUnknown
 }
 
-// read returns the content of a file of the process in /proc.
 func (p *Process) read(name string) (string, error) {
 	fd, err := unix.Openat(int(p.dir.Fd()), name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -94,7 +94,6 @@ func pump(conn Conn, kind FrameType, from io.Reader) error {
 	}
 }
 
-// readExec handles the caller's frames until the connection ends.
 func readExec(conn Conn, p Process, stdin *stdin) error {
 	for {
 		frame, err := conn.ReadFrame()
@@ -189,7 +188,6 @@ func (s *stdin) write(data []byte) {
 // finish closes the command's stdin after the input so far is written.
 func (s *stdin) finish() { s.change(func() { s.closing = true }) }
 
-// abandon closes the command's stdin immediately.
 func (s *stdin) abandon() {
 	s.change(func() { s.gone = true })
 	if s.to != nil {

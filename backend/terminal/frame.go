@@ -79,7 +79,6 @@ func broken(format string, args ...any) error {
 	return &ProtocolError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// check fails for a frame of unknown type or invalid length.
 func check(kind FrameType, length uint32) error {
 	limit, known := sizes[kind]
 	if !known {
@@ -189,7 +188,6 @@ func (f Frame) Data() (offset uint64, data []byte, err error) {
 // farthest is an offset that no stream reaches, small enough that sums with it fit into 64 bits.
 const farthest = 1 << 62
 
-// reached fails for offsets that no stream reaches.
 func reached(offsets ...uint64) error {
 	for _, offset := range offsets {
 		if offset > farthest {

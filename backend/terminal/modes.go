@@ -30,7 +30,6 @@ var switches = [...]struct {
 // choices are groups of modes of which at most one is set: alternate screen, mouse protocol, mouse encoding.
 var choices = [...][]uint16{{47, 1047, 1049}, {9, 1000, 1002, 1003}, {1005, 1006, 1015, 1016}}
 
-// softReset are the switches that DECSTR resets.
 var softReset = []uint16{1, 7, 25}
 
 type scanState byte
@@ -53,7 +52,6 @@ func (m *modes) escapes(c byte) bool {
 	return !ground || c == escape
 }
 
-// feed parses output.
 func (m *modes) feed(p []byte) {
 	for len(p) > 0 {
 		if m.state == scanGround {
@@ -135,7 +133,6 @@ func (m *modes) csi(c byte) {
 	}
 }
 
-// apply applies a complete control sequence.
 func (m *modes) apply(final byte, params []byte) {
 	switch {
 	case m.private && (final == 'h' || final == 'l'):

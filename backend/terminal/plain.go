@@ -2,7 +2,6 @@ package terminal
 
 import "unicode/utf8"
 
-// maxLine is the maximum length of a line, in bytes.
 const maxLine = 16 << 10
 
 // Plain converts the output of a shell to lines as displayed: without escape sequences, and without text that a

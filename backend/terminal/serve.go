@@ -103,7 +103,6 @@ func (v *visit) greet(offset uint64) error {
 	return v.sendModes()
 }
 
-// sendModes sends the modes at the next byte, if any are set.
 func (v *visit) sendModes() error {
 	if v.next == 0 {
 		return nil
@@ -118,7 +117,6 @@ func (v *visit) sendModes() error {
 	return v.conn.WriteFrame(Frame{FrameModes, preamble})
 }
 
-// write sends frames until the shell has ended.
 func (v *visit) write(ctx context.Context) error {
 	for {
 		changed := v.shell.spool.Changed()
@@ -199,7 +197,6 @@ func (v *visit) room() int {
 	return max(0, Window-int(v.next-v.shown))
 }
 
-// read handles the viewer's frames until the connection ends.
 func (v *visit) read(ctx context.Context) error {
 	for {
 		frame, err := v.conn.ReadFrame()
@@ -280,7 +277,6 @@ func (v *visit) forward(ctx context.Context) error {
 	}
 }
 
-// dequeue returns the oldest pending payload; nil if there is none.
 func (v *visit) dequeue() []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -100,7 +100,6 @@ func (s *Shell) Run() int {
 	return code
 }
 
-// feed passes queued input to the program.
 func (s *Shell) feed(stop <-chan struct{}) {
 	for {
 		select {

@@ -153,7 +153,6 @@ func (v *Viewer) trim(accepted uint64) {
 	v.base += n
 }
 
-// receive writes output until the shell ends.
 func (v *Viewer) receive(conn Conn, modesWanted bool) (int, error) {
 	acked := v.Offset()
 	for {
@@ -242,7 +241,6 @@ func (v *Viewer) send(ctx context.Context, conn Conn) {
 	}
 }
 
-// outgoing returns the next frame to send.
 func (v *Viewer) outgoing() (Frame, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -130,7 +130,6 @@ func checkCause(c *session.Cause) *session.Cause {
 	return &session.Cause{Code: code, Message: clean(c.Message, maxMessage, "\n"), Hint: clean(c.Hint, maxMessage, "\n")}
 }
 
-// check cleans an event.
 func (e *Event) check() {
 	e.OOM = max(0, e.OOM)
 	checkExit(e.Exit)

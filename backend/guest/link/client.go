@@ -212,8 +212,7 @@ func callError(ctx context.Context, err error) error {
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return session.WrapError(ctx.Err(), session.CodeOperationTimeout,
-			"The session's guest did not answer in time.",
+		return session.WrapError(ctx.Err(), session.CodeOperationTimeout, "The session's guest did not answer in time.",
 			"Try again. If it happens again, check the session's log.")
 	case ctx.Err() != nil:
 		return ctx.Err()

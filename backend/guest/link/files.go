@@ -27,7 +27,6 @@ type FileCall struct {
 	Finish *session.FinishRequest `json:"finish,omitempty"`
 }
 
-// maxPiece is the maximum length of a piece, in bytes.
 const maxPiece = 64 << 10
 
 // PieceWriter writes content in pieces: a big-endian uint32 length and that many bytes. End writes the length 0.
