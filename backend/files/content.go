@@ -43,12 +43,10 @@ func (t Tree) ReadFile(_ context.Context, req session.ReadRequest) (io.ReadClose
 	if req.Length == 0 {
 		return file, nil
 	}
-	return part{io.LimitReader(file, req.Length), file}, nil
-}
-
-type part struct {
-	io.Reader
-	io.Closer
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(file, req.Length), file}, nil
 }
 
 // openRegular opens a regular file, so that reads do not block.

@@ -60,8 +60,7 @@ type Counter struct {
 
 	mu      sync.Mutex // guards the fields below
 	waiting []session.FolderID
-	current session.FolderID
-	again   bool               // measure current once more
+	current session.FolderID   // may be waiting, too, to be measured once more
 	stop    context.CancelFunc // of current
 }
 
@@ -74,10 +73,6 @@ func NewCounter(measure func(ctx context.Context, id session.FolderID) error) *C
 func (c *Counter) Ask(id session.FolderID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.current == id {
-		c.again = true
-		return
-	}
 	if slices.Contains(c.waiting, id) {
 		return
 	}
@@ -94,7 +89,6 @@ func (c *Counter) Forget(id session.FolderID) {
 	defer c.mu.Unlock()
 	c.waiting = slices.DeleteFunc(c.waiting, func(w session.FolderID) bool { return w == id })
 	if c.current == id {
-		c.again = false
 		c.stop()
 	}
 }
@@ -112,7 +106,7 @@ func (c *Counter) Run(ctx context.Context) {
 		if id, one, stop := c.next(ctx); id != "" {
 			_ = c.measure(one, id) // it will be asked for again
 			stop()
-			c.done(id)
+			c.done()
 			continue
 		}
 		select {
@@ -134,12 +128,8 @@ func (c *Counter) next(ctx context.Context) (session.FolderID, context.Context, 
 	return c.current, one, stop
 }
 
-func (c *Counter) done(id session.FolderID) {
+func (c *Counter) done() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.current, c.stop = "", nil
-	if c.again {
-		c.again = false
-		c.waiting = append(c.waiting, id)
-	}
 }

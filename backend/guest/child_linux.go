@@ -2,6 +2,7 @@ package guest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,46 +33,38 @@ type child struct {
 	killed atomic.Bool   // Kill was called
 }
 
-type childSpec struct {
-	uid, gid int
-	groups   []int // besides gid
-	dir      string
-	argv     []string
-	env      []string
-	files    [3]*os.File // stdin, stdout, stderr; the caller closes them
-	terminal bool        // stdin becomes the controlling terminal
-}
-
-// startChild starts a program and returns when it executes, or why it does not.
-func startChild(spec childSpec) (*child, error) {
+// startChild starts a program as the work user, with the variables of cmd added to env, and returns when it executes,
+// or why it does not. The files are stdin, stdout and stderr, which the caller closes. With onTerminal, stdin becomes
+// the controlling terminal.
+func (c *container) startChild(cmd Command, env environment, files [3]*os.File, onTerminal bool) (*child, error) {
 	status, told, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer status.Close()
-	args := []string{"slipway-guest", "spawn", strconv.Itoa(spec.uid), writeGroups(spec.gid, spec.groups), spec.dir}
-	attr := &os.ProcAttr{
-		Env:   spec.env,
-		Files: []*os.File{spec.files[0], spec.files[1], spec.files[2], told},
-		Sys:   &syscall.SysProcAttr{Setsid: true, Setctty: spec.terminal},
-	}
-	process, err := os.StartProcess(selfPath, append(args, spec.argv...), attr)
+	dir := cmp.Or(cmd.Dir, c.home)
+	args := []string{"slipway-guest", "spawn", strconv.Itoa(c.uid), writeGroups(c.gid, c.groups), dir}
+	process, err := os.StartProcess(selfPath, append(args, cmd.Argv...), &os.ProcAttr{
+		Env:   env.with(cmd.Env),
+		Files: append(files[:], told),
+		Sys:   &syscall.SysProcAttr{Setsid: true, Setctty: onTerminal},
+	})
 	_ = told.Close()
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", spec.argv[0], err)
+		return nil, fmt.Errorf("start %s: %w", cmd.Argv[0], err)
 	}
-	c := &child{pid: process.Pid, ended: make(chan struct{})}
+	started := &child{pid: process.Pid, ended: make(chan struct{})}
 	go func() {
 		state, err := process.Wait()
-		c.code = exitCode(state, err)
-		close(c.ended)
+		started.code = exitCode(state, err)
+		close(started.ended)
 	}()
 	report, err := io.ReadAll(status)
 	if err != nil || len(report) > 0 {
-		<-c.ended
+		<-started.ended
 		return nil, spawnFailure(report, err)
 	}
-	return c, nil
+	return started, nil
 }
 
 func spawnFailure(report []byte, err error) error {

@@ -3,7 +3,6 @@ package guest
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -70,16 +69,9 @@ func (c *container) ListenPort(ctx context.Context, port int) (net.Listener, err
 	return config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }
 
-// spec returns how to start a command as the work user, with its variables added to env.
-func (c *container) spec(cmd Command, env environment) childSpec {
-	return childSpec{uid: c.uid, gid: c.gid, groups: c.groups, dir: cmp.Or(cmd.Dir, c.home), argv: cmd.Argv,
-		env: env.with(cmd.Env)}
-}
-
 // Start starts a program on pipes.
 func (c *container) Start(cmd Command) (terminal.Process, error) {
-	spec := c.spec(cmd, c.env)
-	var ours [3]*os.File
+	var ours, theirs [3]*os.File
 	closeAll := func(files []*os.File) {
 		for _, file := range files {
 			if file != nil && file != c.held.null {
@@ -87,26 +79,26 @@ func (c *container) Start(cmd Command) (terminal.Process, error) {
 			}
 		}
 	}
-	defer func() { closeAll(spec.files[:]) }()
-	for i := range spec.files {
+	defer func() { closeAll(theirs[:]) }()
+	for i := range theirs {
 		var err error
 		switch {
 		case i > 0:
-			ours[i], spec.files[i], err = os.Pipe()
+			ours[i], theirs[i], err = os.Pipe()
 		case cmd.Stdin:
-			spec.files[i], ours[i], err = os.Pipe()
+			theirs[i], ours[i], err = os.Pipe()
 		default:
-			spec.files[i] = c.held.null
+			theirs[i] = c.held.null
 		}
 		if err != nil {
 			closeAll(ours[:])
 			return nil, err
 		}
-		if spec.files[i] != c.held.null {
-			_ = unix.Fchown(int(spec.files[i].Fd()), c.uid, c.gid) // for programs that open /dev/stdout
+		if theirs[i] != c.held.null {
+			_ = unix.Fchown(int(theirs[i].Fd()), c.uid, c.gid) // for programs that open /dev/stdout
 		}
 	}
-	started, err := startChild(spec)
+	started, err := c.startChild(cmd, c.env, theirs, false)
 	if err != nil {
 		closeAll(ours[:])
 		return nil, err
@@ -150,9 +142,8 @@ func (c *container) OpenTerminal(cmd Command, cols, rows int) (terminal.TTY, err
 	// The person owns the terminal, so that programs may open it by name.
 	_ = slave.Chown(c.uid, c.gid)
 	_ = slave.Chmod(0o620)
-	spec := c.spec(cmd, c.env.forTerminal(c.shell))
-	spec.files, spec.terminal = [3]*os.File{slave, slave, slave}, true
-	if t.child, err = startChild(spec); err != nil {
+	t.child, err = c.startChild(cmd, c.env.forTerminal(c.shell), [3]*os.File{slave, slave, slave}, true)
+	if err != nil {
 		_ = master.Close()
 		return nil, err
 	}

@@ -92,9 +92,8 @@ func (c *container) startHelper() error {
 	ours, theirs := os.NewFile(uintptr(pair[0]), "files"), os.NewFile(uintptr(pair[1]), "files")
 	defer ours.Close()
 	defer theirs.Close()
-	spec := c.spec(Command{Argv: []string{selfPath, "files", c.home}, Dir: "/"}, c.env)
-	spec.files = [3]*os.File{theirs, c.held.null, c.held.null}
-	started, err := startChild(spec)
+	cmd := Command{Argv: []string{selfPath, "files", c.home}, Dir: "/"}
+	started, err := c.startChild(cmd, c.env, [3]*os.File{theirs, c.held.null, c.held.null}, false)
 	if err != nil {
 		return err
 	}

@@ -41,17 +41,14 @@ type service struct {
 	settled chan struct{}      // closed when it is ready or has failed
 	ended   chan struct{}      // closed when the process has ended or was not started
 
-	mu      sync.Mutex // guards the fields below
-	state   link.ServiceState
-	code    *int
-	failure *session.Cause
+	mu  sync.Mutex // guards now
+	now link.Service
 }
 
 func (s *service) describe() link.Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return link.Service{ID: s.req.ID, Port: s.req.Port, Dir: s.req.Dir, State: s.state, ExitCode: s.code,
-		Error: s.failure}
+	return s.now
 }
 
 func (s *service) alive() bool {
@@ -102,7 +99,8 @@ func (l *services) enter(req link.ServiceRequest) (s *service, fresh context.Con
 		return nil, nil, session.NewError(session.CodeUseTooMany,
 			fmt.Sprintf("The session already has %d apps, the maximum.", maxServices), "Stop some of them.")
 	}
-	s = &service{req: req, state: link.ServiceStarting, settled: make(chan struct{}), ended: make(chan struct{})}
+	s = &service{req: req, settled: make(chan struct{}), ended: make(chan struct{}),
+		now: link.Service{ID: req.ID, Port: req.Port, Dir: req.Dir, State: link.ServiceStarting}}
 	fresh, s.stop = context.WithCancel(context.Background())
 	l.list = append(l.list, s)
 	return s, fresh, nil
@@ -179,10 +177,10 @@ func (g *Guest) watchService(s *service, process terminal.Process) {
 	outputs.Wait()
 	code := process.Wait()
 	s.mu.Lock()
-	s.code = &code
-	wasReady := s.state == link.ServiceReady
+	s.now.ExitCode = &code
+	wasReady := s.now.State == link.ServiceReady
 	if wasReady {
-		s.state = link.ServiceExited
+		s.now.State = link.ServiceExited
 	}
 	s.mu.Unlock()
 	if !wasReady {
@@ -196,15 +194,14 @@ func (g *Guest) watchService(s *service, process terminal.Process) {
 // settle ends the start of a service. It reports whether this call did, and not an earlier one.
 func (s *service) settle(state link.ServiceState, failure error) bool {
 	s.mu.Lock()
-	if s.state != link.ServiceStarting {
-		s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.now.State != link.ServiceStarting {
 		return false
 	}
-	s.state = state
+	s.now.State = state
 	if failure != nil {
-		s.failure = session.CauseOf(failure, session.CodeGuestInternal)
+		s.now.Error = session.CauseOf(failure, session.CodeGuestInternal)
 	}
-	s.mu.Unlock()
 	close(s.settled)
 	return true
 }

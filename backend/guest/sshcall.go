@@ -107,21 +107,15 @@ func (c *sshCall) flags(letters string, rest []string) ([]string, error) {
 }
 
 func (c *sshCall) valued(letter rune, value string) error {
-	switch letter {
-	case 'p':
-		return c.option("port", value)
-	case 'l':
-		return c.option("user", value)
-	case 'i':
-		return c.option("identityfile", value)
-	case 'o':
-		name, value, ok := strings.Cut(value, "=")
-		if !ok {
+	name := map[rune]string{'p': "port", 'l': "user", 'i': "identityfile"}[letter]
+	if letter == 'o' {
+		var ok bool
+		if name, value, ok = strings.Cut(value, "="); !ok {
 			name, value, _ = strings.Cut(name, " ")
 		}
-		return c.option(strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(value))
+		name, value = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(value)
 	}
-	return nil
+	return c.option(name, value)
 }
 
 // option sets an option. As in OpenSSH, the first value counts.

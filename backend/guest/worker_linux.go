@@ -120,13 +120,12 @@ func checkPins(pins []engine.Pin) error {
 // prepare creates the account and the home and returns the failures.
 func (c *container) prepare() []error {
 	var failures []error
-	a := account{uid: c.uid, gid: c.gid, shell: c.shell.path}
-	if err := a.create(c.held.tree); err != nil {
+	if err := c.createUser(); err != nil {
 		failures = append(failures, session.WrapError(err, session.CodeNoUser,
 			fmt.Sprintf("The user %q could not be added to the image's user files: %v.", User, err),
 			"Programs that look up their user's name may complain."))
 	}
-	if err := a.prepareHome(c.held.tree, c.held.home); err != nil {
+	if err := c.prepareHome(); err != nil {
 		failures = append(failures, session.WrapError(err, session.CodeNoHome,
 			fmt.Sprintf("The home could not be prepared: %v.", err), "Check that the engine's disk is not full."))
 	}
@@ -190,9 +189,8 @@ func (c *container) runBatch(g *Guest, script string, ending <-chan os.Signal) i
 		fmt.Fprintln(os.Stderr, "slipway: this image has no shell to run the startup command")
 		return codeNotFound
 	}
-	spec := c.spec(Command{Argv: c.shell.run(script)}, c.env)
-	spec.files = [3]*os.File{c.held.null, os.Stdout, os.Stderr}
-	started, err := startChild(spec)
+	cmd := Command{Argv: c.shell.run(script)}
+	started, err := c.startChild(cmd, c.env, [3]*os.File{c.held.null, os.Stdout, os.Stderr}, false)
 	if err != nil {
 		g.Trouble(session.AsError(err, session.CodeGuestInternal))
 		fmt.Fprintln(os.Stderr, "slipway:", err)

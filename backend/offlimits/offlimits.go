@@ -36,8 +36,8 @@ type Found struct {
 }
 
 // Look checks a directory; stranger means that it is for somebody other than the agent's user. It fails with
-// session_create_forbidden or with the error of the system. Everything in Found is about one directory, even if the path
-// leads to another one by now.
+// session_create_forbidden or with the error of the system. Everything in Found is about one directory, even if the
+// path leads to another one by now.
 func (p Places) Look(path string, stranger bool) (Found, error) {
 	found, err := identify(path)
 	if err == nil {
@@ -90,8 +90,8 @@ func (f *Found) keepOut(names []string, what string) error {
 	return nil
 }
 
-// keepSocket hides the directory of the engine's socket, or fails if it is the one that was found. Directories in it may
-// be mounted.
+// keepSocket hides the directory of the engine's socket, or fails if it is the one that was found. Directories in it
+// may be mounted.
 func (f *Found) keepSocket(names []string) error {
 	for _, name := range names {
 		if f.Path == name {

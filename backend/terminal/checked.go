@@ -2,8 +2,8 @@ package terminal
 
 import "errors"
 
-// Checked checks that frames from the shell of an attachment at offset follow the attach protocol: one hello, then every
-// byte of output once and in order. Otherwise it closes conn and fails with a [*ProtocolError].
+// Checked checks that frames from the shell of an attachment at offset follow the attach protocol: one hello, then
+// every byte of output once and in order. Otherwise it closes conn and fails with a [*ProtocolError].
 func Checked(conn Conn, offset uint64) Conn { return &checked{Conn: conn, next: offset} }
 
 type checked struct {

@@ -127,7 +127,8 @@ func checkCause(c *session.Cause) *session.Cause {
 	if len(code) > 100 || !codeRule.MatchString(string(code)) {
 		code = session.CodeAgentReply
 	}
-	return &session.Cause{Code: code, Message: clean(c.Message, maxMessage, "\n"), Hint: clean(c.Hint, maxMessage, "\n")}
+	message, hint := clean(c.Message, maxMessage, "\n"), clean(c.Hint, maxMessage, "\n")
+	return &session.Cause{Code: code, Message: message, Hint: hint}
 }
 
 func (e *Event) check() {
