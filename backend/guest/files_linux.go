@@ -168,7 +168,7 @@ func (c *container) SFTP() (terminal.Process, error) {
 }
 
 // sftpMain is that process. It speaks sftp over its standard streams.
-func sftpMain() int {
+func sftpMain([]string) int {
 	unix.Umask(0o022)
 	streams := struct {
 		io.Reader

@@ -251,3 +251,30 @@ func (g *Guest) exec(ctx context.Context, stream net.Conn, req session.ExecReque
 	_ = terminal.ServeExec(context.WithoutCancel(ctx), stream, process)
 	return nil
 }
+
+func (g *Guest) dial(ctx context.Context, stream net.Conn, port int) error {
+	conn, err := g.cfg.Processes.DialPort(ctx, port)
+	if err != nil {
+		return session.WrapError(err, session.CodeAppTimeout,
+			fmt.Sprintf("Nothing in the session listens on port %d.", port),
+			"Start the program that serves it and try again.")
+	}
+	defer conn.Close()
+	if err := link.ReplyOK(stream, struct{}{}); err != nil {
+		return nil
+	}
+	carry(stream, conn)
+	return nil
+}
+
+// carry copies in both directions until either side ends, and closes both.
+func carry(stream, conn net.Conn) {
+	var back sync.WaitGroup
+	back.Go(func() {
+		_, _ = io.Copy(conn, stream)
+		_ = conn.Close()
+	})
+	_, _ = io.Copy(stream, conn)
+	_ = stream.Close()
+	back.Wait()
+}

@@ -13,23 +13,10 @@ func Main(args []string) int {
 	if filepath.Base(os.Args[0]) == "ssh" { // by the link that stands in for it
 		return sshMain(args)
 	}
-	if len(args) > 0 {
-		switch args[0] {
-		case "init":
-			return initialise()
-		case "worker":
-			return work()
-		case "spawn":
-			return spawn(args[1:])
-		case "files":
-			return filesMain(args[1:])
-		case "ssh":
-			return sshMain(args[1:])
-		case "sftp":
-			return sftpMain()
-		case "ssh-setup":
-			return setupMain()
-		}
+	programs := map[string]func(args []string) int{"init": initialise, "worker": work, "spawn": spawn,
+		"files": filesMain, "ssh": sshMain, "sftp": sftpMain, "ssh-setup": setupMain}
+	if len(args) > 0 && programs[args[0]] != nil {
+		return programs[args[0]](args[1:])
 	}
 	fmt.Fprintln(os.Stderr,
 		"slipway-guest runs inside the containers of Slipway: init | worker | spawn | files | sftp | ssh")
@@ -41,7 +28,7 @@ const codeBroken = 125
 
 // initialise is process 1 of the container. It starts the worker, reaps orphans, forwards signals and returns the
 // worker's exit code.
-func initialise() int {
+func initialise([]string) int {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2)

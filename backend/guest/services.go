@@ -1,11 +1,15 @@
 package guest
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -51,11 +55,6 @@ func (s *service) describe() link.Service {
 	return s.now
 }
 
-func (s *service) alive() bool {
-	state := s.describe().State
-	return state == link.ServiceStarting || state == link.ServiceReady
-}
-
 // startService starts a service, or joins a start in progress, and waits until it is ready. The start continues if the
 // caller disconnects.
 func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link.Service, error) {
@@ -91,7 +90,8 @@ func (l *services) enter(req link.ServiceRequest) (s *service, fresh context.Con
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := slices.IndexFunc(l.list, func(s *service) bool { return s.req.ID == req.ID }); at >= 0 {
-		if known := l.list[at]; known.alive() {
+		known := l.list[at]
+		if state := known.describe().State; state == link.ServiceStarting || state == link.ServiceReady {
 			return known, nil, nil
 		}
 		l.list = slices.Delete(l.list, at, at+1)
@@ -119,7 +119,7 @@ func (g *Guest) run(ctx context.Context, s *service) {
 	}
 	defer context.AfterFunc(ctx, process.Kill)()
 	go func() {
-		err := awaitReady(starting, g.cfg.Processes.DialPort, s.req.Port, s.req.Ready)
+		err := awaitReady(starting, g.cfg.Processes, s.req.Port, s.req.Ready)
 		if err == nil {
 			s.settle(link.ServiceReady, nil)
 			return
@@ -279,4 +279,71 @@ func (t *tail) sentence() string {
 	}
 	lines := strings.Split(text, "\n")
 	return ": " + strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
+}
+
+const (
+	firstProbe = 20 * time.Millisecond
+	slowProbe  = 250 * time.Millisecond
+	probeLimit = 5 * time.Second // for one probe
+	maxStatus  = 4 << 10         // bytes of a status line
+)
+
+// awaitReady waits until a port accepts connections and, if there is a path, answers a GET with a status below 500. It
+// returns the last failure when ctx ends.
+func awaitReady(ctx context.Context, processes Processes, port int, path string) error {
+	pause := firstProbe
+	for {
+		err := probe(ctx, processes, port, path)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, slowProbe)
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func probe(ctx context.Context, processes Processes, port int, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	conn, err := processes.DialPort(ctx, port)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if path == "" {
+		return nil
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	status, err := get(conn, port, path)
+	if err != nil {
+		return err
+	}
+	if status >= 500 {
+		return fmt.Errorf("answered with status %d", status)
+	}
+	return nil
+}
+
+// get makes one HTTP request and returns the status. It does not use net/http, which would double the guest's size.
+func get(conn net.Conn, port int, path string) (int, error) {
+	request := "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1:" + strconv.Itoa(port) +
+		"\r\nUser-Agent: slipway-guest\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+	if _, err := io.WriteString(conn, request); err != nil {
+		return 0, err
+	}
+	line, err := bufio.NewReader(io.LimitReader(conn, maxStatus)).ReadString('\n')
+	if err != nil {
+		return 0, fmt.Errorf("read status: %w", err)
+	}
+	version, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	code, _, _ := strings.Cut(rest, " ")
+	status, err := strconv.Atoi(code)
+	if err != nil || !strings.HasPrefix(version, "HTTP/") {
+		return 0, errors.New("the answer is not HTTP")
+	}
+	return status, nil
 }

@@ -166,7 +166,7 @@ func ttySize() (cols, rows int) {
 	return cols, rows
 }
 
-func setupMain() int {
+func setupMain([]string) int {
 	if err := setUpSSH(io.LimitReader(os.Stdin, 1<<20), os.Getenv("HOME")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

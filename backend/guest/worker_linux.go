@@ -3,6 +3,7 @@ package guest
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"net"
@@ -28,7 +29,7 @@ const (
 
 // work prepares the container and serves the agent until a batch command ends, whose exit code it returns, or a signal
 // ends the session.
-func work() int {
+func work([]string) int {
 	settings, held, err := begin()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "slipway-guest:", err)
@@ -72,7 +73,15 @@ func work() int {
 	g.Ready()
 	if settings.Command == "" {
 		<-ending
-		closeUntil(g, ending)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = g.Close(ctx)
+		}()
+		select {
+		case <-done:
+		case <-ending: // a second signal ends the wait
+		}
 		return 0
 	}
 	return batch(g, c, settings.Command, oom, ending)
@@ -135,6 +144,41 @@ func (c *container) prepare() []error {
 	return failures
 }
 
+// sitecustomize is a module that Python runs when it starts.
+//
+//go:embed python/sitecustomize.py
+var sitecustomize []byte
+
+const (
+	pythonPath = "/var/lib/slipway/python"
+	// cooperative is set by the agent if frameworks should limit themselves to the session's part of a device.
+	cooperative = "SLIPWAY_GPU_COOPERATIVE"
+)
+
+// cooperate makes PyTorch limit itself to the session's part of a device. No environment variable does that in all of
+// its versions.
+func (c *container) cooperate() error {
+	if c.env.get(cooperative) != "1" {
+		return nil
+	}
+	dir, err := c.held.tree.image(pythonPath, true)
+	if err == nil {
+		err = dir.replace("sitecustomize.py", sitecustomize, 0o644)
+		dir.close()
+	}
+	if err != nil {
+		return session.WrapError(err, session.CodeUncooperative,
+			"PyTorch does not know this session's share of a device.",
+			"Call torch.cuda.set_per_process_memory_fraction with SLIPWAY_GPU_FRACTION.")
+	}
+	path := pythonPath
+	if own := c.env.get("PYTHONPATH"); own != "" {
+		path += ":" + own
+	}
+	c.env = c.env.set("PYTHONPATH", path)
+	return nil
+}
+
 // connect connects to the agent again and again until ctx ends.
 func connect(ctx context.Context, g *Guest, socket string) {
 	var dialer net.Dialer
@@ -147,20 +191,6 @@ func connect(ctx context.Context, g *Guest, socket string) {
 		case <-ctx.Done():
 		}
 	}
-}
-
-// closeUntil ends terminals and services, without waiting for them after a second signal.
-func closeUntil(g *Guest, ending <-chan os.Signal) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-ending:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	_ = g.Close(ctx) // the container ends either way
 }
 
 // batch runs the startup command and returns its code.

@@ -65,10 +65,8 @@ func (p Places) judge(found *Found, stranger bool) error {
 			return err
 		}
 	}
-	if p.Engine != "" {
-		if err := found.keepOut(known.names(resolved(p.Engine)), "the engine itself"); err != nil {
-			return err
-		}
+	if err := found.keepOut(known.names(resolved(p.Engine)), "the engine itself"); err != nil {
+		return err
 	}
 	if err := found.keepSocket(known.names(socketDir)); err != nil {
 		return err
