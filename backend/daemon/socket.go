@@ -63,8 +63,7 @@ func Listen(home place.Home, users []int, log *slog.Logger) (*Sockets, error) {
 	return s, nil
 }
 
-// mend restores removed sockets: a runtime directory is removed after the last logout, and temporary files after some
-// time.
+// mend restores removed sockets, since runtime directories and temporary files are removed after some time.
 func (s *Sockets) mend(ctx context.Context) {
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
@@ -291,8 +290,7 @@ func dialUnix(ctx context.Context, home place.Home, socket string) (*net.UnixCon
 	return conn, nil
 }
 
-// shortPath returns a name for path that fits into a socket address: path itself, or a path through a descriptor that
-// is valid until release.
+// shortPath returns path, or one through a descriptor, valid until release, that fits into a socket address.
 func shortPath(path string) (name string, release func(), err error) {
 	if len(path) <= pathMost {
 		return path, func() {}, nil

@@ -162,8 +162,7 @@ func (s *switching) backUp() (books []string, err error) {
 	return books, nil
 }
 
-// back restores the old program and its data and starts it. cause is the reason. It has its own time limit, because ctx
-// may have expired.
+// back restores and starts the old program and its data. It has its own time limit, because ctx may have expired.
 func (s *switching) back(ctx context.Context, books []string, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime+startTime)
 	defer cancel()

@@ -109,8 +109,7 @@ func version(info fs.FileInfo) string {
 	return fmt.Sprintf("%x-%x", info.ModTime().UnixNano(), info.Size())
 }
 
-// listedBytes is about how many bytes of names one listing has, so that a listing fits into a message of a guest even
-// if JSON escapes every byte.
+// listedBytes is how many bytes of names a listing has, so that it fits into a message even if JSON escapes every byte.
 const listedBytes = 200 << 10
 
 // ListFiles returns a part of a directory.
@@ -258,8 +257,7 @@ func (t Tree) RemoveFile(ctx context.Context, p session.FilePath, recursive bool
 	return failure(full, t.FS.RemoveAll(full))
 }
 
-// clear removes the content of a directory. It fails only if ctx ends: what cannot be removed makes the removal of the
-// directory fail.
+// clear removes what it can of the content of a directory. It fails only if ctx ends.
 func (t Tree) clear(ctx context.Context, dir string) error {
 	entries, _ := t.FS.ReadDir(dir)
 	for _, entry := range entries {

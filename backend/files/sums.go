@@ -110,8 +110,7 @@ func (s *Sums) find(info fs.FileInfo) *summedPart {
 	return nil
 }
 
-// stands reports whether the file is unchanged since the last write, and all of its bytes were added. The caller holds
-// mu of [Sums].
+// stands reports whether the file is unchanged since the last write and all of its bytes were added. It needs Sums.mu.
 func (p *summedPart) stands(info fs.FileInfo, size int64) bool {
 	return p.sum != nil && p.sum.size == size && info.Size() == size && p.info.ModTime().Equal(info.ModTime())
 }

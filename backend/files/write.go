@@ -36,8 +36,7 @@ func (p *placed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// CopyAt copies to a file from an offset on, like an upload, and calls tell with the offset after each write. It adds
-// the bytes to sum.
+// CopyAt copies to a file from an offset on and adds the bytes to sum. It calls tell with the offset after each write.
 func CopyAt(file *os.File, offset int64, from io.Reader, sum hash.Hash, tell func(int64)) error {
 	return copyAt(&placed{file, offset, tell}, from, &runningSum{hash: sum})
 }

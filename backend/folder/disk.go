@@ -236,8 +236,7 @@ func (d Disk) PutBack(f session.Folder) error {
 	return diskError(d.Path(f), err)
 }
 
-// removeAll removes a tree until ctx ends. It makes directories accessible to their owner first. A file with several
-// names counts with the last one.
+// removeAll removes a tree until ctx ends, even closed directories. A file with several names counts with the last one.
 func removeAll(ctx context.Context, root *os.Root, name string, gone func(files int, bytes gpu.Bytes)) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -23,8 +23,7 @@ func inside(path string) string {
 	return path
 }
 
-// told makes the error of a path that leads out of the folder, for which [os.Root] has no exported error, a
-// fs.ErrPermission.
+// told returns fs.ErrPermission for a path that leads out of the folder, for which [os.Root] exports no error.
 func told(err error) error {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inner.Err

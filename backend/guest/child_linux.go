@@ -108,8 +108,7 @@ func (c *child) Kill() {
 	c.end(unix.SIGTERM, func() { signalSession(c.pid, unix.SIGKILL) })
 }
 
-// hangUp sends SIGHUP to everything in the program's session, unless the program has ended, and kills the program after
-// 2 s.
+// hangUp sends SIGHUP to everything in the session of a program that has not ended, and kills the program after 2 s.
 func (c *child) hangUp() {
 	if closed(c.ended) {
 		return
@@ -202,8 +201,7 @@ func processes() []int {
 	return pids
 }
 
-// sessionOf returns the session of a process; 0 if it has ended. See proc(5): the fields after the name in parentheses
-// are state, ppid, pgrp, session.
+// sessionOf returns the session of a process, which is the fourth field after its name in proc(5); 0 if it has ended.
 func sessionOf(pid int) int {
 	data, err := kernelFile("/proc/"+strconv.Itoa(pid)+"/stat", maxKernelText)
 	if err != nil {

@@ -44,8 +44,7 @@ func (c *container) joinCluster(ctx context.Context, cluster engine.Cluster) err
 		"Start the session again. If it happens again, check its log.")
 }
 
-// serveCluster starts an ssh server for the other kernels of the session. Whoever has the session's user key gets
-// shells and commands of the work user.
+// serveCluster serves ssh to the other kernels: whoever has the session's user key gets commands of the work user.
 func (c *container) serveCluster(ctx context.Context, cluster engine.Cluster) error {
 	host, err := ssh.ParsePrivateKey([]byte(cluster.HostKey))
 	if err != nil {

@@ -161,8 +161,7 @@ func (t *tty) Resize(cols, rows int) error {
 
 func (t *tty) Wait() int { return t.child.Wait() }
 
-// Close sends SIGHUP to everything on the terminal, and kills the program itself if it does not end. Programs that
-// ignore SIGHUP, as with nohup, continue.
+// Close sends SIGHUP to everything on the terminal, which a program may ignore, and kills the terminal's own program.
 func (t *tty) Close() error {
 	t.child.hangUp()
 	return t.File.Close()
@@ -228,8 +227,7 @@ func (c *container) Listening() []int {
 	return slices.Compact(ports)
 }
 
-// listeners returns the ports in a table of sockets that can be reached on the loopback. That excludes Docker's name
-// server, which listens on 127.0.0.11.
+// listeners returns the listening ports in a table that the loopback reaches. Docker's name server is on 127.0.0.11.
 func listeners(table io.Reader) []int {
 	var ports []int
 	lines := bufio.NewScanner(table)

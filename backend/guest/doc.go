@@ -75,8 +75,8 @@
 //	listening        [port]: on the loopback, without ephemeral ports
 //	activity         [{terminal, program, known}]: the foreground program of each terminal
 //	notice           {text}: a line shown in every terminal
-//	file             {op, …} → an answer. read: then the file in pieces, each a uint32 length and that many bytes, up to
-//	                 one of length zero, then a last answer. write: then pieces from the agent, then a last answer
+//	file             {op, …} → an answer. read: then the file in pieces, each a uint32 length and that many bytes, the
+//	                 last of length 0, then a last answer. write: then pieces from the agent, then a last answer
 //	ssh.host         {key}: the public host key of the ssh server
 //	ssh              {key} → raw bytes to the ssh server, which admits that key
 //	ssh.use          {last, input, program}: its use

@@ -9,8 +9,7 @@ import (
 	"slipway/backend/session"
 )
 
-// eventState is the state that events report. A stream sends the difference to what it has sent, so it misses no change
-// and needs no queue.
+// eventState is what events report. A stream sends the difference to what it has sent, so it needs no queue.
 type eventState struct {
 	ready   bool
 	exit    *int

@@ -27,8 +27,7 @@ func (g *Guest) files(ctx context.Context, stream net.Conn, call link.FileCall) 
 	return nil
 }
 
-// ServeFiles reads one call for files from conn, answers it and closes conn. If the caller closes conn first, the call
-// is cancelled.
+// ServeFiles answers one call for files from conn and closes it. If the caller closes it first, the call is cancelled.
 func ServeFiles(conn net.Conn, tree files.Tree) {
 	defer conn.Close()
 	_ = conn.SetReadDeadline(time.Now().Add(requestTimeout))

@@ -21,8 +21,7 @@ import (
 // fileIdle is how long the helper for files runs without a call.
 const fileIdle = 2 * time.Minute
 
-// fileHelper is the process that accesses the container's files: "guest files", which is the work user without any
-// capability. Each call is one stream.
+// fileHelper is "guest files", which accesses files as the work user without capabilities. Each call is one stream.
 type fileHelper struct {
 	mu    sync.Mutex // guards the fields below
 	mux   *tunnel.Mux

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,8 +36,7 @@ type Processes interface {
 	Listening() []int
 	// Files opens a connection to a [ServeFiles], which answers one call as the user whose programs are started.
 	Files(ctx context.Context) (net.Conn, error)
-	// Script returns the command of a shell that runs text, or an interactive shell if text is empty; nil: there is no
-	// shell.
+	// Script returns the command of a shell that runs text; empty: an interactive one. It returns nil without a shell.
 	Script(text string) []string
 }
 
@@ -70,11 +70,40 @@ type Guest struct {
 	setup   func()
 
 	events    events
-	terminals terminals
-	services  services
+	terminals registry[*heldTerminal]    // in the order of their opening
+	services  registry[*service]         // that serve ports, in the order of their start
 	hostKey   func() (ssh.Signer, error) // of the person's ssh server
 	sshTurns  chan struct{}              // has a token for each connection to it
 	use       sshUse
+}
+
+// registry is an ordered list that is safe for concurrent use.
+type registry[T comparable] struct {
+	mu   sync.Mutex // guards list
+	list []T
+}
+
+func (l *registry[T]) all() []T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.list)
+}
+
+func (l *registry[T]) add(item T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, item)
+}
+
+// remove reports whether the item was in the list.
+func (l *registry[T]) remove(item T) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.Index(l.list, item)
+	if at >= 0 {
+		l.list = slices.Delete(l.list, at, at+1)
+	}
+	return at >= 0
 }
 
 // New returns a guest. Calls that start programs wait until [Guest.Ready] is called.

@@ -11,8 +11,7 @@ const (
 	maxKernelTable = 16 << 20
 )
 
-// kernelFile reads the beginning of a file of /proc or /sys. These are the kernel's and not the image's, which the
-// guest checks at its start.
+// kernelFile reads the beginning of a file of /proc or /sys, which are not the image's: the guest checks at its start.
 func kernelFile(path string, most int64) ([]byte, error) {
 	file, err := openKernel(path)
 	if err != nil {

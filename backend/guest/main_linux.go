@@ -26,8 +26,7 @@ func Main(args []string) int {
 // codeBroken is the exit code of a guest that failed to start, except with [engine.ExitUnsafe].
 const codeBroken = 125
 
-// initialise is process 1 of the container. It starts the worker, reaps orphans, forwards signals and returns the
-// worker's exit code.
+// initialise is process 1. It starts the worker, reaps orphans, forwards signals and returns the worker's exit code.
 func initialise([]string) int {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,

@@ -77,8 +77,7 @@ func (p *places) openPTY() (master, slave *os.File, err error) {
 	return master, slave, nil
 }
 
-// unlockPTY makes it possible to open a terminal and returns its number. It does not call Fd, which would make reads of
-// the file blocking.
+// unlockPTY unlocks a terminal and returns its number, without Fd, which would make reads of the file blocking.
 func unlockPTY(master *os.File) (number int, err error) {
 	conn, err := master.SyscallConn()
 	if err != nil {

@@ -26,18 +26,6 @@ const (
 	tailLines             = 6
 )
 
-// services are the programs that serve ports, in the order of their start.
-type services struct {
-	mu   sync.Mutex // guards list
-	list []*service
-}
-
-func (l *services) all() []*service {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.list)
-}
-
 type service struct {
 	req     link.ServiceRequest
 	output  tail
@@ -55,8 +43,7 @@ func (s *service) describe() link.Service {
 	return s.now
 }
 
-// startService starts a service, or joins a start in progress, and waits until it is ready. The start continues if the
-// caller disconnects.
+// startService starts a service or joins its start, which continues without the caller, and waits until it is ready.
 func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link.Service, error) {
 	if req.ID == "" || len(req.Argv) == 0 || req.Port < 1 || req.Port > 65535 {
 		return link.Service{}, session.NewError(session.CodeSessionInvalid,
@@ -65,7 +52,7 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 	if req.Timeout <= 0 {
 		req.Timeout = defaultServiceTimeout
 	}
-	s, fresh, err := g.services.enter(req)
+	s, fresh, err := g.enterService(req)
 	if err != nil {
 		return link.Service{}, err
 	}
@@ -85,8 +72,10 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 	return described, nil
 }
 
-// enter returns the service of that id if it is alive, or replaces it by a new one, with a context for its lifetime.
-func (l *services) enter(req link.ServiceRequest) (s *service, fresh context.Context, err error) {
+// enterService returns the service of an id if it is alive, or replaces it by a new one with a context for its
+// lifetime.
+func (g *Guest) enterService(req link.ServiceRequest) (s *service, fresh context.Context, err error) {
+	l := &g.services
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := slices.IndexFunc(l.list, func(s *service) bool { return s.req.ID == req.ID }); at >= 0 {
@@ -207,17 +196,14 @@ func (s *service) settle(state link.ServiceState, failure error) bool {
 }
 
 func (g *Guest) stopService(ctx context.Context, id string) error {
-	l := &g.services
-	for _, s := range l.all() {
+	for _, s := range g.services.all() {
 		if s.req.ID != id {
 			continue
 		}
 		if err := s.end(ctx); err != nil {
 			return err
 		}
-		l.mu.Lock()
-		l.list = slices.DeleteFunc(l.list, func(other *service) bool { return other == s })
-		l.mu.Unlock()
+		g.services.remove(s)
 	}
 	return nil
 }
@@ -288,8 +274,7 @@ const (
 	maxStatus  = 4 << 10         // bytes of a status line
 )
 
-// awaitReady waits until a port accepts connections and, if there is a path, answers a GET with a status below 500. It
-// returns the last failure when ctx ends.
+// awaitReady waits until a port accepts connections and answers a GET of path, if any, with a status below 500.
 func awaitReady(ctx context.Context, processes Processes, port int, path string) error {
 	pause := firstProbe
 	for {

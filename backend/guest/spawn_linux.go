@@ -28,8 +28,7 @@ const (
 	codeNotFound  = 127
 )
 
-// spawn UID GID[,GROUP…] DIR PROGRAM ARG…: become that user without any capability and execute the program with this
-// environment.
+// spawn UID GID[,GROUP…] DIR PROGRAM ARG…: become that user without any capability and execute the program.
 func spawn(args []string) int {
 	runtime.LockOSThread() // privileges belong to a thread; this one becomes the program
 	unix.CloseOnExec(statusFD)
@@ -110,8 +109,7 @@ func readGroups(text string) ([]int, error) {
 	return groups, nil
 }
 
-// dropPrivileges makes this thread the user's, without any capability, and verifies that. The first group is the user's
-// primary one.
+// dropPrivileges makes this thread the user's, without any capability, and verifies it. groups begins with the primary.
 func dropPrivileges(uid int, groups []int) error {
 	gid := groups[0]
 	for capability := uintptr(0); ; capability++ {

@@ -20,8 +20,7 @@ import (
 
 const codeSSH = 255
 
-// sshMain is a small ssh for images without one, for commands and shells on other kernels of the session. It returns
-// the exit code.
+// sshMain is a small ssh for commands and shells on other kernels of the session. It returns the exit code.
 func sshMain(args []string) int {
 	call, err := parseSSH(args)
 	if err == nil && call.version {

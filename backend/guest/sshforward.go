@@ -126,8 +126,7 @@ func (f *portForwards) serve(requests <-chan *ssh.Request) {
 	}
 }
 
-// listen listens on a port of the container's loopback, even if another address was requested, so that no port of the
-// person's own computer becomes reachable from a network.
+// listen listens on the loopback only, whatever the requested address, so that no port is exposed to a network.
 func (f *portForwards) listen(v forwardRequest) (port uint32, err error) {
 	network, ok := f.server.processes.(Network)
 	if !ok || v.Port > 65535 || v.Port != 0 && v.Port < lowestPort {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -164,7 +163,8 @@ type sshUse struct {
 	mu    sync.Mutex // guards the fields below
 	last  time.Time  // of any data
 	input time.Time  // of input to a terminal
-	works []*sshWork
+
+	works registry[*sshWork]
 }
 
 // sshWork returns what a program of a caller does now; empty: nothing.
@@ -183,22 +183,15 @@ func (u *sshUse) seen(input bool) {
 // add records a program until the returned function is called.
 func (u *sshUse) add(program func() string) (left func()) {
 	w := &sshWork{program}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.works = append(u.works, w)
-	return func() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.works = slices.DeleteFunc(u.works, func(other *sshWork) bool { return other == w })
-	}
+	u.works.add(w)
+	return func() { u.works.remove(w) }
 }
 
 func (u *sshUse) describe() session.SSHUse {
 	u.mu.Lock()
-	works := slices.Clone(u.works)
 	use := session.SSHUse{Last: u.last, Input: u.input}
 	u.mu.Unlock()
-	for _, w := range works {
+	for _, w := range u.works.all() {
 		if program := w.program(); program != "" {
 			use.Program = program
 		}

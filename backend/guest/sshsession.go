@@ -250,8 +250,7 @@ func (c *sshSession) attach(process terminal.Process) {
 	}()
 }
 
-// copyOrDrop copies output, and discards it after the caller has disconnected, so that a full pipe does not block a
-// program that outlives its caller.
+// copyOrDrop copies output and discards it without a caller, so that a full pipe does not block a remaining program.
 func copyOrDrop(to io.Writer, from io.Reader) {
 	if _, err := io.Copy(to, from); err != nil {
 		_, _ = io.Copy(io.Discard, from)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -27,12 +26,6 @@ const (
 	// exitDelivery is how long viewers of a closed terminal have to receive the remaining output and its exit code.
 	exitDelivery = 2 * time.Second
 )
-
-// terminals are the shells of a guest in the order of their opening.
-type terminals struct {
-	mu   sync.Mutex // guards list
-	list []*heldTerminal
-}
 
 type heldTerminal struct {
 	id      string
@@ -94,21 +87,13 @@ func (g *Guest) hold(req session.TerminalRequest, tty terminal.TTY) *heldTermina
 	}
 	held.spool = terminal.NewSpool(spool)
 	held.shell = terminal.NewShell(terminal.ShellConfig{TTY: tty, Spool: held.spool, Cols: req.Cols, Rows: req.Rows})
-	g.terminals.mu.Lock()
-	g.terminals.list = append(g.terminals.list, held)
-	g.terminals.mu.Unlock()
+	g.terminals.add(held)
 	return held
 }
 
-func (t *terminals) all() []*heldTerminal {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.list)
-}
-
-// find returns a terminal, or fails with session_use_not-found.
-func (t *terminals) find(id string) (*heldTerminal, error) {
-	for _, held := range t.all() {
+// findTerminal returns a terminal, or fails with session_use_not-found.
+func (g *Guest) findTerminal(id string) (*heldTerminal, error) {
+	for _, held := range g.terminals.all() {
 		if held.id == id {
 			return held, nil
 		}
@@ -117,22 +102,11 @@ func (t *terminals) find(id string) (*heldTerminal, error) {
 		"It was closed. Open a new one.")
 }
 
-// take removes a terminal from the list and reports whether it was in it.
-func (t *terminals) take(held *heldTerminal) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	at := slices.Index(t.list, held)
-	if at >= 0 {
-		t.list = slices.Delete(t.list, at, at+1)
-	}
-	return at >= 0
-}
-
 // prune closes the oldest of too many exited terminals.
 func (g *Guest) prune() {
 	exited := slices.DeleteFunc(g.terminals.all(), (*heldTerminal).running)
 	for _, held := range exited[:max(0, len(exited)-maxExited)] {
-		if g.terminals.take(held) {
+		if g.terminals.remove(held) {
 			_ = held.spool.Close()
 		}
 	}
@@ -147,7 +121,7 @@ func (g *Guest) listTerminals() []session.Terminal {
 }
 
 func (g *Guest) attachTerminal(ctx context.Context, stream net.Conn, req session.AttachRequest) error {
-	held, err := g.terminals.find(req.Terminal)
+	held, err := g.findTerminal(req.Terminal)
 	if err != nil {
 		return err
 	}
@@ -161,11 +135,11 @@ func (g *Guest) attachTerminal(ctx context.Context, stream net.Conn, req session
 
 // closeTerminal ends a shell and removes it from the list. Viewers receive its exit code.
 func (g *Guest) closeTerminal(id string) error {
-	held, err := g.terminals.find(id)
+	held, err := g.findTerminal(id)
 	if err != nil {
 		return err
 	}
-	if !g.terminals.take(held) {
+	if !g.terminals.remove(held) {
 		return nil
 	}
 	_ = held.tty.Close() // hangs up, which ends the shell's Run
@@ -195,8 +169,7 @@ func (g *Guest) closeTerminals(ctx context.Context) error {
 
 // Foregrounder is implemented by a [terminal.TTY] that knows its foreground program.
 type Foregrounder interface {
-	// Foreground returns the program in the foreground of the terminal; "" if that is the shell. known is false if it
-	// cannot be determined.
+	// Foreground returns the program in the foreground of the terminal; "" if that is the shell.
 	Foreground() (program string, known bool)
 }
 

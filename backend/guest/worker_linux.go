@@ -155,8 +155,7 @@ const (
 	cooperative = "SLIPWAY_GPU_COOPERATIVE"
 )
 
-// cooperate makes PyTorch limit itself to the session's part of a device. No environment variable does that in all of
-// its versions.
+// cooperate limits PyTorch to the session's part of a device. No variable does that in all of its versions.
 func (c *container) cooperate() error {
 	if c.env.get(cooperative) != "1" {
 		return nil

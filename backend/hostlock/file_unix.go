@@ -16,8 +16,7 @@ import (
 func open(path string) (*os.File, error) {
 	const flags = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 	for range 2 {
-		// O_CREAT only if it is missing: the kernel may forbid that for another user's file. See proc(5),
-		// protected_regular.
+		// O_CREAT only if it is missing: the kernel may refuse it for another user's file (protected_regular).
 		file, err := os.OpenFile(path, os.O_RDONLY|flags, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			file, err = os.OpenFile(path, os.O_RDONLY|os.O_CREATE|os.O_EXCL|flags, 0o444)

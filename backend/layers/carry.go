@@ -65,8 +65,7 @@ type carrier struct {
 	target Target
 	parts  session.ImageParts
 	report Report
-	// The announced sizes of layers, and how much is stored of each that was missing. Only one goroutine at a time uses
-	// them.
+	// The sizes of layers, and how much is stored of each that was missing. Used by one goroutine at a time.
 	sizes, kept map[string]gpu.Bytes
 }
 

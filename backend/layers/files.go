@@ -18,8 +18,7 @@ import (
 	"slipway/tunnel/frame"
 )
 
-// partial is an incomplete part: its file has size bytes of chunk frames with content bytes of content, whose hash so
-// far is sum.
+// partial is an incomplete part: a file of size bytes of chunk frames, with content bytes of content and its hash.
 type partial struct {
 	name    string
 	file    *os.File // nil between two receivers
@@ -53,8 +52,7 @@ func (i *image) whole(name string) (path string, size gpu.Bytes, ok bool) {
 	return found[0], gpu.Bytes(bytes), err == nil
 }
 
-// open opens the file of an incomplete part and removes a last frame that is damaged, because the process may have died
-// while writing it.
+// open opens the file of an incomplete part, without a damaged last frame from a process that died while writing it.
 func (i *image) open(name string) (*partial, error) {
 	file, err := os.OpenFile(i.path(name)+".part", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -87,8 +85,7 @@ func (i *image) kept(name string) (gpu.Bytes, error) {
 	return under.content, file.Close()
 }
 
-// arrived returns how much of the image's content has arrived. A part that this process has not opened yet counts with
-// the size of its file.
+// arrived returns how much of the image's content has arrived; for an unopened part, the size of its file.
 func (i *image) arrived() (sum gpu.Bytes) {
 	for _, name := range names(i.parts) {
 		if _, size, ok := i.whole(name); ok {

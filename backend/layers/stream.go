@@ -25,8 +25,7 @@ const (
 const (
 	// chunkMost is the maximum content of one chunk, in bytes.
 	chunkMost = 1 << 20
-	// packedMost is the maximum size of a compressed chunk with its length: content that cannot be compressed grows by
-	// a few bytes for each 128 KiB.
+	// packedMost is the maximum of a compressed chunk with its length: compression may add a few bytes per 128 KiB.
 	packedMost = chunkMost + 16<<10
 	markMost   = 4 << 10
 )

@@ -17,8 +17,7 @@ func readMounts() mounts {
 	return mountinfo.Parse(string(data))
 }
 
-// names returns every path of a directory or a part of it: its own, and those at other mounts of its file system. Later
-// mounts may cover some of them.
+// names returns every path of a directory or a part of it at any mount of its file system. Some may be covered.
 func (m mounts) names(dir string) []string {
 	if dir == "" {
 		return nil

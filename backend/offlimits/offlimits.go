@@ -56,10 +56,6 @@ func (p Places) judge(found *Found, stranger bool) error {
 		}
 	}
 	known := readMounts()
-	socketDir := ""
-	if p.Socket != "" {
-		socketDir = filepath.Dir(resolved(p.Socket))
-	}
 	for _, private := range p.Own {
 		if err := found.keepOut(known.names(resolved(private)), "Slipway itself"); err != nil {
 			return err
@@ -68,8 +64,10 @@ func (p Places) judge(found *Found, stranger bool) error {
 	if err := found.keepOut(known.names(resolved(p.Engine)), "the engine itself"); err != nil {
 		return err
 	}
-	if err := found.keepSocket(known.names(socketDir)); err != nil {
-		return err
+	if p.Socket != "" {
+		if err := found.keepSocket(known.names(filepath.Dir(resolved(p.Socket)))); err != nil {
+			return err
+		}
 	}
 	if stranger {
 		return p.refuseStranger(*found, known)
@@ -88,8 +86,7 @@ func (f *Found) keepOut(names []string, what string) error {
 	return nil
 }
 
-// keepSocket hides the directory of the engine's socket, or fails if it is the one that was found. Directories in it
-// may be mounted.
+// keepSocket hides the directory of the engine's socket or fails for it. Directories in it may be mounted.
 func (f *Found) keepSocket(names []string) error {
 	for _, name := range names {
 		if f.Path == name {

@@ -25,8 +25,7 @@ type Process interface {
 	Kill()
 }
 
-// ServeExec speaks the exec protocol on stream until the command ends or the caller disconnects, which kills the
-// command. It closes the stream.
+// ServeExec speaks the exec protocol on stream, which it closes. It kills the command if the caller disconnects.
 func ServeExec(ctx context.Context, stream io.ReadWriteCloser, p Process) error {
 	conn := NewConn(stream)
 	defer conn.Close()
@@ -125,8 +124,7 @@ type stdin struct {
 	gone    bool       // no more input is accepted
 }
 
-// newStdin calls taken with the number of bytes that the command has read so far, at least after every [takenStep]
-// bytes and when no more are waiting.
+// newStdin calls taken with the bytes that the command has read so far, at least every [takenStep] and for the last.
 func newStdin(to io.WriteCloser, taken func(uint64)) *stdin {
 	s := &stdin{to: to, gone: to == nil}
 	s.changed.L = &s.mu

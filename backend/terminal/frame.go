@@ -35,8 +35,7 @@ const (
 	MaxData = 32 << 10
 	// Window is how much output may be unacknowledged, and how much input may not be accepted yet.
 	Window = 512 << 10
-	// StdinWindow is how much stdin the command may not have read yet. It is large because stdin passes through several
-	// processes, each of which waits for a CPU on a busy machine.
+	// StdinWindow is how much stdin may be unread. It passes through several processes that wait for a CPU.
 	StdinWindow = 4 << 20
 
 	// takenStep is how much stdin one 'K' frame covers at most.

@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// modes parses the output of a shell and tracks the terminal's modes. A copy is a checkpoint. Sequences may be split
-// anywhere between two calls of feed.
+// modes tracks the terminal's modes in the output of a shell, which may be split anywhere. A copy is a checkpoint.
 type modes struct {
 	chosen      [len(choices)]uint16 // the set mode of each choice, 0: none
 	changed     [len(switches)]bool  // the switch differs from its initial state
@@ -20,8 +19,7 @@ type modes struct {
 	private bool // params follow a ?
 }
 
-// switches are the modes that are set or reset, and their initial states: application cursor, reverse, wrap, visible
-// cursor, focus, paste.
+// switches and their initial states: application cursor, reverse, wrap, visible cursor, focus, paste.
 var switches = [...]struct {
 	number uint16
 	first  bool

@@ -16,8 +16,7 @@ type Attach struct {
 	Client string // identifies the viewer across its connections
 }
 
-// Serve speaks the attach protocol on stream until the viewer disconnects, ctx ends, or the exit frame is sent, in
-// which case it returns nil. It closes the stream.
+// Serve speaks the attach protocol on stream, which it closes. It returns nil after it has sent the exit frame.
 func (s *Shell) Serve(ctx context.Context, stream io.ReadWriteCloser, req Attach) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

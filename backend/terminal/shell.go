@@ -39,8 +39,7 @@ type ShellConfig struct {
 	Cols, Rows int // the current size of TTY
 }
 
-// Shell is a running program whose output goes to a [Spool] and whose input comes from any number of viewers. All
-// methods are safe for concurrent use.
+// Shell is a program with a [Spool] for its output and any number of viewers. Methods are safe for concurrent use.
 type Shell struct {
 	tty   TTY
 	spool *Spool
@@ -71,8 +70,7 @@ func NewShell(cfg ShellConfig) *Shell {
 	}
 }
 
-// Run copies output and input until the program has ended and its output is spooled, closes the TTY and returns the
-// exit code. Call it once.
+// Run copies output and input until the program ends, closes the TTY and returns the exit code. Call it once.
 func (s *Shell) Run() int {
 	var code int
 	var exit, input sync.WaitGroup
@@ -132,8 +130,7 @@ func (s *Shell) State() State {
 	return now
 }
 
-// Resize sets the size of the shell's screen, which every viewer receives. It fails with a [*ProtocolError] for a side
-// outside 1 to 4096.
+// Resize sets the screen's size for all viewers. It fails with a [*ProtocolError] for a side outside 1 to 4096.
 func (s *Shell) Resize(cols, rows int) error {
 	if cols < 1 || rows < 1 || cols > maxSide || rows > maxSide {
 		return broken("a screen cannot have %d columns and %d rows", cols, rows)

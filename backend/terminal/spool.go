@@ -150,8 +150,7 @@ func (s *Spool) flush(end uint64) {
 	s.flushed = end
 }
 
-// writeFile copies [from, to) from memory to the file. Readers never read what it overwrites: those offsets are below
-// start.
+// writeFile copies [from, to) from memory to the file. What it overwrites is below start, so readers do not read it.
 func (s *Spool) writeFile(from, to uint64) error {
 	if s.file == nil {
 		file, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -206,8 +205,7 @@ func (s *Spool) Err() error {
 	return s.fileErr
 }
 
-// ReadAt reads from offset on. At the end it returns 0 bytes without waiting. It fails with a [*GapError] if the byte
-// at offset is gone, or with [ErrSpoolClosed].
+// ReadAt reads from offset on; 0 bytes at the end. It fails with a [*GapError] if offset is gone, or [ErrSpoolClosed].
 func (s *Spool) ReadAt(p []byte, offset uint64) (int, error) {
 	s.mu.Lock()
 	if s.closed {

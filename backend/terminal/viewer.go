@@ -93,8 +93,7 @@ func (v *Viewer) Close() {
 	v.work.notify()
 }
 
-// Run uses one connection, attached at [Viewer.Offset], and closes it. It returns the exit code of the shell, or the
-// error that ended the connection.
+// Run uses one connection, attached at [Viewer.Offset], and closes it. It returns the exit code once the shell ends.
 func (v *Viewer) Run(ctx context.Context, conn Conn) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -122,8 +121,7 @@ func (v *Viewer) Run(ctx context.Context, conn Conn) (int, error) {
 	return code, err
 }
 
-// begin drops input that the shell has accepted, as reported by hello. It reports whether the screen is still empty, so
-// that modes are wanted.
+// begin reads hello and drops accepted input. It reports whether the screen is still empty, so that modes are wanted.
 func (v *Viewer) begin(frame Frame) (fresh bool, err error) {
 	hello, err := frame.Hello()
 	if err != nil {
@@ -221,8 +219,7 @@ func (v *Viewer) skip(frame Frame) (uint64, error) {
 	return to, nil
 }
 
-// send sends input and sizes until ctx ends or the connection fails. The reader returns that failure, after the last
-// bytes that arrived.
+// send sends input and sizes until ctx ends or the connection fails, which the reader reports.
 func (v *Viewer) send(ctx context.Context, conn Conn) {
 	for {
 		changed := v.work.wait()

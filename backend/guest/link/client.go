@@ -54,8 +54,7 @@ func (c *Client) Done() <-chan struct{} { return c.mux.Done() }
 // Close closes the link. The guest continues.
 func (c *Client) Close() error { return c.mux.Close() }
 
-// Events calls fn for each event, beginning with the current state, until ctx ends, fn fails, or the link is lost. It
-// does not call fn concurrently.
+// Events calls fn for each event, beginning with the current state, until ctx ends, fn fails, or the link is lost.
 func (c *Client) Events(ctx context.Context, fn func(Event) error) error {
 	stream, err := c.open(ctx, Request{Op: OpEvents}, nil)
 	if err != nil {
@@ -80,8 +79,7 @@ func (c *Client) ListTerminals(ctx context.Context) ([]session.Terminal, error) 
 	return ask[[]session.Terminal](ctx, c, Request{Op: OpTerminalList})
 }
 
-// OpenTerminal starts a shell; guest_call_internal-error if the image has none, process_start_not-found if the command
-// does not exist.
+// OpenTerminal starts a shell; guest_call_internal-error if the image has none, process_start_not-found.
 func (c *Client) OpenTerminal(ctx context.Context, req session.TerminalRequest) (session.Terminal, error) {
 	return ask[session.Terminal](ctx, c, Request{Op: OpTerminalOpen, Open: &req})
 }
@@ -125,8 +123,7 @@ func (c *Client) Services(ctx context.Context) ([]Service, error) {
 	return ask[[]Service](ctx, c, Request{Op: OpServiceList})
 }
 
-// Listening returns the ports on which programs listen on the container's loopback, without ephemeral ones;
-// guest_call_invalid if the guest is too old.
+// Listening returns the ports on which programs listen on the loopback, without ephemeral ones; guest_call_invalid.
 func (c *Client) Listening(ctx context.Context) ([]int, error) {
 	return ask[[]int](ctx, c, Request{Op: OpListening})
 }
@@ -152,8 +149,7 @@ func (c *Client) SSHHost(ctx context.Context) (session.SSHHost, error) {
 	return ask[session.SSHHost](ctx, c, Request{Op: OpSSHHost})
 }
 
-// DialSSH connects to the guest's ssh server; ssh_open_invalid, session_use_too-many. ctx applies to the connecting
-// only.
+// DialSSH connects to the guest's ssh server; ssh_open_invalid, session_use_too-many. ctx applies to that only.
 func (c *Client) DialSSH(ctx context.Context, req session.SSHRequest) (net.Conn, error) {
 	return c.open(ctx, Request{Op: OpSSH, SSH: &req}, nil)
 }

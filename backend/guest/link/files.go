@@ -152,8 +152,7 @@ func (f *content) Read(p []byte) (int, error) {
 
 func (f *content) Close() error { return f.stream.Close() }
 
-// WriteUpload sends the content of from. It returns when the guest answers, which may be before the end of from, while
-// a Read is in progress.
+// WriteUpload sends the content of from. If the guest answers early, it returns while a Read may be in progress.
 func (c *Client) WriteUpload(ctx context.Context, up session.Upload, from io.Reader) (int64, error) {
 	stream, err := c.open(ctx, onFiles(FileCall{Op: FileWrite, Upload: &up}), nil)
 	if err != nil {

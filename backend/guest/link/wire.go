@@ -116,8 +116,7 @@ type Service struct {
 	Error    *session.Cause `json:"error,omitempty"`
 }
 
-// Foreground is the foreground program of a terminal. Program is empty while the shell waits for a command. Known is
-// false if the guest cannot determine it.
+// Foreground is the program in the foreground of a terminal; empty: the shell waits. Known is false if it is unknown.
 type Foreground struct {
 	Terminal string `json:"terminal"`
 	Program  string `json:"program,omitempty"`
