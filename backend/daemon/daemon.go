@@ -51,8 +51,8 @@ type Status struct {
 	Listen  string    `json:"listen,omitempty"` // host:port for paired computers; empty: none
 	Key     string    `json:"key,omitempty"`    // fingerprint of the agent's key, if it listens
 	Keeper  string    `json:"keeper,omitempty"` // of a daemon: systemd or none
-	// Instance is the random id of the agent's store, as in [session.Machine].
-	Instance string `json:"instance,omitempty"`
+
+	Instance string `json:"instance,omitempty"` // random id of the agent's store, as in [session.Machine]
 }
 
 // Daemon answers commands on the machine.

@@ -30,8 +30,7 @@ const (
 )
 
 // Sockets are the sockets of one folder's agent. They are in the home's runtime directory, and a link in the home leads
-// to each, so programs find each other whatever their environment. Versions up to 0.1.0, whose sockets are in the home
-// itself, find and are found as well.
+// to each, so programs find each other in any environment, also versions up to 0.1.0 with sockets in the home.
 type Sockets struct {
 	Tunnel  net.Listener // accepts tunnel carriers
 	Control net.Listener // accepts requests for [Serve]
@@ -258,8 +257,7 @@ func listenUnix(path string) (*net.UnixListener, error) {
 	return listener, nil
 }
 
-// dialUnix connects to a socket of the agent of a folder. It fails with agent_connect_forbidden if the agent or this
-// program is in a container or sandbox.
+// dialUnix connects to a socket of the agent of a folder. In another container or sandbox: agent_connect_forbidden.
 func dialUnix(ctx context.Context, home place.Home, socket string) (*net.UnixConn, error) {
 	name, release, err := shortPath(home.Join(socket))
 	if err != nil {

@@ -239,11 +239,8 @@ func ProgramSum() (string, error) {
 
 // UninstallOptions says what to remove besides the program.
 type UninstallOptions struct {
-	// EndSessions ends all live sessions. Otherwise they keep running and the data stays, so that a later agent adopts
-	// them.
-	EndSessions bool
-	// KeepData keeps store, history and logs even without live sessions.
-	KeepData bool
+	EndSessions bool // otherwise live sessions keep running and the data stays, so that a later agent adopts them
+	KeepData    bool // keeps store, history and logs even without live sessions
 }
 
 // Uninstalled says what is left after [Uninstall].

@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// writeEvery is how many bytes are written to disk at a time while a file arrives. Otherwise the sync at the end
-	// would wait for all of it.
+	// writeEvery is how many bytes go to the disk at a time while a file arrives, so that the last sync is short.
 	writeEvery = 8 << 20
 	// blockBytes is the size of a read and a write, blocksHeld the number of blocks between them.
 	blockBytes = 256 << 10
@@ -41,8 +40,7 @@ func CopyAt(file *os.File, offset int64, from io.Reader, sum hash.Hash, tell fun
 	return copyAt(&placed{file, offset, tell}, from, &runningSum{hash: sum})
 }
 
-// copyAt copies from a reader and adds the bytes to sum. It reads the next blocks while one is written, and writes what
-// it has read when from fails.
+// copyAt copies and adds the bytes to sum. It reads the next blocks while one is written, and writes all that it reads.
 func copyAt(to *placed, from io.Reader, sum *runningSum) error {
 	block := make([]byte, blockBytes)
 	n, err := io.ReadFull(from, block)

@@ -20,8 +20,7 @@ import (
 
 const (
 	killGrace = 2 * time.Second
-	// outputGrace is how long the output of an ended command may pause before it counts as complete, because programs
-	// that it left in the background may have the pipe open.
+	// outputGrace is how long output may pause after a command's end, because background programs may have the pipe.
 	outputGrace = 200 * time.Millisecond
 )
 
@@ -33,9 +32,8 @@ type child struct {
 	killed atomic.Bool   // Kill was called
 }
 
-// startChild starts a program as the work user, with the variables of cmd added to env, and returns when it executes,
-// or why it does not. The files are stdin, stdout and stderr, which the caller closes. With onTerminal, stdin becomes
-// the controlling terminal.
+// startChild starts a program as the work user, with the variables of cmd added to env, and waits until it executes.
+// The caller closes files: stdin, stdout and stderr. With onTerminal, stdin becomes the controlling terminal.
 func (c *container) startChild(cmd Command, env environment, files [3]*os.File, onTerminal bool) (*child, error) {
 	status, told, err := os.Pipe()
 	if err != nil {

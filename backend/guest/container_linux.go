@@ -263,13 +263,8 @@ func passingPorts(path string) (first, last int) {
 	if err != nil {
 		return first, last
 	}
-	fields := strings.Fields(string(data))
-	if len(fields) != 2 {
-		return first, last
-	}
-	from, errFrom := strconv.Atoi(fields[0])
-	to, errTo := strconv.Atoi(fields[1])
-	if errFrom != nil || errTo != nil {
+	var from, to int
+	if n, _ := fmt.Sscan(string(data), &from, &to); n != 2 {
 		return first, last
 	}
 	return from, to

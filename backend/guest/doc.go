@@ -40,9 +40,8 @@
 //
 // Everything that runs for the person starts through guest spawn, which drops every capability, becomes the work user
 // and then executes the command. This includes guest files, which accesses files for the agent, and guest sftp. When
-// memory runs out, the kernel kills such programs before the guest.
-//
-// [Guest] and the link do not depend on Linux, but on [Processes], which a simulated container implements too.
+// memory runs out, the kernel kills such programs before the guest. [Guest] and the link do not depend on Linux, but on
+// [Processes], which a simulated container implements too.
 //
 // # Cluster
 //

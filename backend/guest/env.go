@@ -1,12 +1,9 @@
 package guest
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
-	"slipway/backend/engine"
 	"slipway/backend/session"
 )
 
@@ -92,14 +89,3 @@ const (
 
 // User is the name of the person in every container.
 const User = "work"
-
-func readSettings(data []byte) (engine.GuestConfig, error) {
-	var settings engine.GuestConfig
-	if err := json.Unmarshal(data, &settings); err != nil {
-		return settings, fmt.Errorf("read settings: %w", err)
-	}
-	if settings.UID < 0 || settings.GID < 0 {
-		return settings, fmt.Errorf("read settings: invalid user %d:%d", settings.UID, settings.GID)
-	}
-	return settings, nil
-}

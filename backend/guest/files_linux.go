@@ -64,13 +64,9 @@ func closed(done <-chan struct{}) bool {
 func (h *fileHelper) left() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.calls--; h.calls > 0 {
-		return
+	if h.calls--; h.calls == 0 {
+		h.idle = time.AfterFunc(fileIdle, h.rest) // the call had stopped the last one
 	}
-	if h.idle != nil {
-		h.idle.Stop()
-	}
-	h.idle = time.AfterFunc(fileIdle, h.rest)
 }
 
 func (h *fileHelper) rest() {

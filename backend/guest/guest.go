@@ -20,9 +20,8 @@ import (
 	"slipway/tunnel"
 )
 
-// Processes starts programs in one container. The real one starts Linux processes; a simulated container has its own.
-// All methods are safe for concurrent use. A program that cannot be started fails with process_start_not-found,
-// process_start_forbidden or guest_call_internal-error.
+// Processes starts programs in one container, real or simulated. All methods are safe for concurrent use. A program
+// that cannot be started fails with process_start_not-found, process_start_forbidden or guest_call_internal-error.
 type Processes interface {
 	// OpenTerminal starts a program on a terminal of the given valid size, or the user's shell if cmd.Argv is empty.
 	OpenTerminal(cmd Command, cols, rows int) (terminal.TTY, error)

@@ -72,8 +72,7 @@ func (g *Guest) startService(ctx context.Context, req link.ServiceRequest) (link
 	return described, nil
 }
 
-// enterService returns the service of an id if it is alive, or replaces it by a new one with a context for its
-// lifetime.
+// enterService returns the service of an id if it is alive, or a new one in its place with a context for its lifetime.
 func (g *Guest) enterService(req link.ServiceRequest) (s *service, fresh context.Context, err error) {
 	l := &g.services
 	l.mu.Lock()

@@ -49,7 +49,10 @@ func parseSSH(args []string) (*sshCall, error) {
 	if len(args) == 0 {
 		return nil, errors.New("usage: ssh [-tTn] [-p port] [-l user] [-i file] [-o option] [user@]host [command]")
 	}
-	c.setHost(args[0])
+	c.host = strings.TrimPrefix(args[0], "ssh://")
+	if at := strings.LastIndexByte(c.host, '@'); at > 0 {
+		c.user, c.host = cmp.Or(c.user, c.host[:at]), c.host[at+1:]
+	}
 	args, err = c.options(args[1:]) // options may also follow the host
 	c.command = strings.Join(args, " ")
 	return c, err
@@ -65,14 +68,6 @@ func (c *sshCall) options(args []string) ([]string, error) {
 		args = rest
 	}
 	return args, nil
-}
-
-func (c *sshCall) setHost(text string) {
-	text = strings.TrimPrefix(text, "ssh://")
-	if at := strings.LastIndexByte(text, '@'); at > 0 {
-		c.user, text = cmp.Or(c.user, text[:at]), text[at+1:]
-	}
-	c.host = text
 }
 
 // flags parses one argument of options and returns the rest.

@@ -49,8 +49,7 @@ type ttyRequest struct {
 	cols, rows int
 }
 
-// run handles requests until the caller disconnects. It hangs up a program that still runs then. What an ended program
-// left in the background stays.
+// run handles requests until the caller disconnects, and hangs up a program that still runs then.
 func (c *sshSession) run(requests <-chan *ssh.Request) {
 	for request := range requests {
 		ok := c.handle(request)

@@ -267,8 +267,7 @@ func (p *place) link(name, target string) error {
 	return nil
 }
 
-// give changes the owner of a directory and its content, the directory last. Of a link it changes the link itself. It
-// skips mounts and the content of directories that cannot be read.
+// give changes the owner of a directory and its content, the directory last, and of links themselves. It skips mounts.
 func (p *place) give(uid, gid int) error {
 	names, _ := p.names(-1)
 	for _, name := range names {

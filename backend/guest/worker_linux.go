@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -102,8 +103,11 @@ func begin() (settings engine.GuestConfig, held *places, err error) {
 	if err != nil {
 		return settings, nil, err
 	}
-	if settings, err = readSettings(data); err != nil {
-		return settings, nil, err
+	if err := json.Unmarshal(data, &settings); err != nil {
+		return settings, nil, fmt.Errorf("read settings: %w", err)
+	}
+	if settings.UID < 0 || settings.GID < 0 {
+		return settings, nil, fmt.Errorf("read settings: invalid user %d:%d", settings.UID, settings.GID)
 	}
 	if held, err = openPlaces(t); err != nil {
 		return settings, nil, err
@@ -274,9 +278,6 @@ func readOOM(file string) (int, bool) {
 }
 
 func (c *oomCounter) count() int {
-	if c.file == "" {
-		return 0
-	}
 	count, _ := readOOM(c.file)
 	return max(0, count-c.base)
 }

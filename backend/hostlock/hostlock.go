@@ -16,9 +16,8 @@ var ErrHeld = errors.New("hostlock: another program keeps the lock")
 
 // Lock is one lock of the machine.
 type Lock struct {
-	Path string
-	// Patience is how long Acquire waits; 0: 5 s.
-	Patience time.Duration
+	Path     string
+	Patience time.Duration // how long Acquire waits; 0: 5 s
 }
 
 const (

@@ -35,9 +35,8 @@ type Found struct {
 	Hidden        []string // relative paths below it that must be hidden
 }
 
-// Look checks a directory; stranger means that it is for somebody other than the agent's user. It fails with
-// session_create_forbidden or with the error of the system. Everything in Found is about one directory, even if the
-// path leads to another one by now.
+// Look checks a directory for the agent's user, or for a stranger. It fails with session_create_forbidden or with the
+// error of the system. Found is about one directory, even if the path leads to another one by now.
 func (p Places) Look(path string, stranger bool) (Found, error) {
 	found, err := identify(path)
 	if err == nil {

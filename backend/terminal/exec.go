@@ -234,7 +234,8 @@ func RunExec(ctx context.Context, conn Conn, streams ExecIO) (int, error) {
 		case FrameExit:
 			return frame.ExitCode(), nil
 		case FrameTaken:
-			credit.grant(frame.Offset())
+			credit.taken.Store(frame.Offset())
+			credit.change.notify()
 			continue
 		case FrameStderr:
 			to = streams.Stderr
@@ -255,11 +256,6 @@ func RunExec(ctx context.Context, conn Conn, streams ExecIO) (int, error) {
 type credit struct {
 	taken  atomic.Uint64
 	change broadcast
-}
-
-func (c *credit) grant(taken uint64) {
-	c.taken.Store(taken)
-	c.change.notify()
 }
 
 // wait waits until sent is within the window. It returns false if ctx ends first.

@@ -30,10 +30,8 @@ func (e *GapError) Error() string {
 
 // SpoolConfig describes a spool.
 type SpoolConfig struct {
-	// Path is the file for older output, created when needed and removed by Close. Empty: everything stays in memory.
-	Path string
-	// Cap is how many bytes are kept at least; 0: [DefaultCap].
-	Cap int
+	Path string // file for older output, created when needed and removed by Close; empty: memory only
+	Cap  int    // bytes kept at least; 0: [DefaultCap]
 }
 
 // Spool keeps the newest output of one shell, under offsets that never change. The newest bytes are in memory, older

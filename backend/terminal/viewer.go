@@ -13,11 +13,10 @@ const ackEvery = 64 << 10
 
 // ViewerConfig describes a viewer.
 type ViewerConfig struct {
-	Client string    // unique name, the same on each connection
-	Offset uint64    // of the first output byte wanted
-	Output io.Writer // receives the shell's output in order
-	// Gap is called when output is missing. It may be nil.
-	Gap func(from, to uint64)
+	Client string                // unique name, the same on each connection
+	Offset uint64                // of the first output byte wanted
+	Output io.Writer             // receives the shell's output in order
+	Gap    func(from, to uint64) // is called when output is missing; may be nil
 }
 
 // Viewer is the client's side of the attach protocol. It outlives its connections: after one is lost, attach again at

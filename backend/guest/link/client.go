@@ -133,8 +133,7 @@ func (c *Client) Activity(ctx context.Context) ([]Foreground, error) {
 	return ask[[]Foreground](ctx, c, Request{Op: OpActivity})
 }
 
-// Notice shows one line of text in every terminal whose shell has not exited and that no full-screen program uses;
-// guest_call_invalid if the text is empty or longer than a line.
+// Notice shows one line of text in every terminal that runs and that no full-screen program uses; guest_call_invalid.
 func (c *Client) Notice(ctx context.Context, text string) error {
 	return c.call(ctx, Request{Op: OpNotice, Text: text}, nil)
 }

@@ -58,8 +58,8 @@ type Request struct {
 	Text    string                   `json:"text,omitempty"`    // notice
 	File    *FileCall                `json:"file,omitempty"`    // file
 	SSH     *session.SSHRequest      `json:"ssh,omitempty"`     // ssh
-	// Deadline is how long the caller waits, in nanoseconds; 0: no limit.
-	Deadline time.Duration `json:"deadline,omitempty"`
+
+	Deadline time.Duration `json:"deadline,omitempty"` // how long the caller waits, in nanoseconds; 0: no limit
 }
 
 // reply answers a [Request] with exactly one field.
@@ -90,7 +90,7 @@ type ServiceRequest struct {
 	Env  []session.EnvVar `json:"env,omitempty"`
 	Port int              `json:"port"`
 	Dir  string           `json:"dir,omitempty"` // directory that it shows, returned in Service
-	// Ready is a path whose GET must answer with a status below 500; empty: a connection is enough.
+	// path whose GET must answer with a status below 500; empty: a connection is enough
 	Ready   string        `json:"ready,omitempty"`
 	Timeout time.Duration `json:"timeout,omitempty"` // nanoseconds; 0: 30 s
 }
